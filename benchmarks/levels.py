@@ -33,7 +33,7 @@ from benchvise.trace.opening import open_trace
 from benchvise.web.http import arrow
 from benchvise.web.app import create_app
 from benchvise.web.file_index import key_of
-from benchvise.web.settings import Settings
+from benchvise.web.context import Settings
 from benchvise.web.workspace.served import ServedTraces
 from benchvise.web.workspace.timeline import TraceTimeline
 

@@ -23,7 +23,7 @@ from benchvise.board import open_board
 from benchvise.board.channel import open_channel
 from benchvise.board.messages import SampleMessage
 from benchvise.measure.hostside import HOST_BENCHMARKS
-from benchvise.measure.sources import Sources, board_registry
+from benchvise.measure.runner import Sources, board_registry
 
 PORT = 18080
 URL = f"http://127.0.0.1:{PORT}/"

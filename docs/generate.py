@@ -21,15 +21,14 @@ from benchvise.cli.json_kinds import document_schema, json_kinds
 from benchvise.cli.main import program
 from benchvise.command import CommandRecord
 from benchvise.documents import schema
-from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import CounterKind, counter_kinds
-from benchvise.health.watch.alerts import spell
-from benchvise.health.watch.rules import default_rules
-from benchvise.kernel_log import LogClass, LogRule, classes
+from benchvise.health.watch.alerts import default_rules, spell
+from benchvise.kernel_log import LogClass, LogRule, log_classes
 from benchvise.measure.model import Benchmark, Parameter
 from benchvise.measure.registry import Registry
+from benchvise.measure.runner import local_registry
 from benchvise.measure.suite import load_suite, suite_names
-from benchvise.report.records import described_columns
+from benchvise.report.rendering import described_columns
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.model import Family, Flip, Item, Knob, Read
 from benchvise.state.roles import ROLES
@@ -37,8 +36,8 @@ from benchvise.trace.catalogue import ANALYSES
 from benchvise.why.cards import Card, CounterSign, load_cards
 from benchvise.why.explain.counters import COUNTERS
 from benchvise.why.model import Diagnosis
-from benchvise.why.suspects.artefacts import Artefact, artefacts
-from benchvise.why.suspects.priors import (
+from benchvise.why.suspects.admissibility import Artefact, artefacts
+from benchvise.why.suspects.ranking import (
     PreferredValue,
     Prior,
     commands,
@@ -556,7 +555,7 @@ def kernel_log_page() -> str:
         "know, ordinary on many boards.",
         "",
     ]
-    for one in classes():
+    for one in log_classes():
         lines += _log_class(one)
     return "\n".join(lines)
 

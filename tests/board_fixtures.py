@@ -12,7 +12,7 @@ import pytest
 from board_servers import DASH, login, opened
 from sshd import SshServer, busybox_directory, processes_with, ssh_server
 
-from benchvise.board import Board, place
+from benchvise.board import Board, deploy
 
 
 @pytest.fixture(scope="session")
@@ -50,7 +50,7 @@ def home(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Path:
     """The one directory on the board that may hold the probe."""
     directory = tmp_path / "home of the probe's"
     directory.mkdir()
-    monkeypatch.setenv(place.DIRECTORY_VARIABLE, str(directory))
+    monkeypatch.setenv(deploy.DIRECTORY_VARIABLE, str(directory))
     return directory
 
 

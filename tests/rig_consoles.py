@@ -7,8 +7,7 @@ from itertools import pairwise
 from pathlib import Path
 
 from benchvise.rig.boot.patterns import BootPatterns
-from benchvise.rig.boot.timeline import Timeline
-from benchvise.rig.boot.watch import BootOutcome, watch
+from benchvise.rig.boot.timeline import BootOutcome, Timeline, watch
 
 CONSOLES = Path(__file__).parent / "unit" / "data" / "consoles"
 MS = 1_000_000

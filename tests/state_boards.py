@@ -8,10 +8,10 @@ from typing import Any
 from benchvise.board.messages import FileError, FileValue
 from benchvise.state.answers import Answers
 from benchvise.state.catalogue import load_catalogue
-from benchvise.state.entries import entries_of
 from benchvise.state.globs import ByPath
 from benchvise.state.model import Snapshot, StateEntry
 from benchvise.state.roles import names_from
+from benchvise.state.snapshot import entries_of
 
 ENOENT, EACCES = FileError(2, "ENOENT"), FileError(13, "EACCES")
 

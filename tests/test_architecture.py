@@ -24,12 +24,11 @@ ALLOWED = {
     "text": set[str](),
     "errors": set[str](),
     "output_files": {"errors"},
-    "resources": set[str](),
     "statistics": set[str](),
     "board": {"errors"},
-    "measure": {"board", "errors", "resources", "statistics"},
+    "measure": {"board", "errors", "statistics"},
     "kernel_log": set[str](),
-    "state": {"board", "errors", "kernel_log", "resources"},
+    "state": {"board", "errors", "kernel_log"},
     "health": {"board", "errors", "kernel_log", "state", "statistics"},
     "rig": {"board", "errors", "output_files"},
     "signal": {"board", "errors", "output_files", "statistics"},
@@ -48,7 +47,7 @@ ALLOWED = {
         "trace",
         "why",
     },
-    "why": {"board", "errors", "measure", "resources", "rig", "state", "statistics", "trace"},
+    "why": {"board", "errors", "measure", "rig", "state", "statistics", "trace"},
     "flows": {
         "board",
         "errors",
@@ -153,7 +152,7 @@ def test_a_flow_joins_packages(path: Path) -> None:
         for name in imports(path)
         if (parts := name.split("."))[0] == "benchvise"
         and len(parts) > 1
-        and parts[1] not in GROUND | {"errors", "flows", "output_files", "resources", "statistics"}
+        and parts[1] not in GROUND | {"errors", "flows", "output_files", "statistics"}
         and (PACKAGE / parts[1]).is_dir()
     }
     assert len(joined) > 1, f"{path.name} joins {joined or 'nothing'}"
@@ -191,9 +190,6 @@ def test_what_the_maps_name_exists(page: str) -> None:
 # -- circles of files ------------------------------------------------------------------------------
 
 CRATES = PACKAGE.parents[1] / "crates"
-
-CIRCLES: set[frozenset[str]] = set()
-"""Circles of Python files that still stand; what vanishes is taken off."""
 
 
 def circles(uses: Mapping[str, set[str]]) -> set[frozenset[str]]:
@@ -250,7 +246,7 @@ def test_no_circle_of_python_files() -> None:
         imported = set(runtime_imports(ast.parse(path.read_text())))
         found = {name if name in names else name.rpartition(".")[0] for name in imported}
         uses[python_name(path)] = found & names - {python_name(path)}
-    assert circles(uses) == CIRCLES
+    assert circles(uses) == set()
 
 
 def rust_uses(crate: Path) -> dict[str, set[str]]:

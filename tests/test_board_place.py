@@ -10,12 +10,20 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import skips
 from board_servers import ARCH, needs_probe, needs_root, opened, private
 from sshd import SshServer
 
-from benchvise.board import Board, open_board, place
+from benchvise.board import Board, open_board
 from benchvise.board.channel import open_channel
-from benchvise.board.deploy import deploy, remove
+from benchvise.board.deploy import (
+    _STORE,
+    DIRECTORY_VARIABLE,
+    candidates,
+    deploy,
+    find_place,
+    remove,
+)
 from benchvise.board.probes import PROBE, PROBES, load_probe
 from benchvise.errors import BoardUnusable, UsageError
 
@@ -35,8 +43,8 @@ class TestDamage:
 
     def test_of_an_upload_leaves_nothing(self, board: Board, home: Path) -> None:
         probe = load_probe(ARCH)
-        (candidate,) = place.find(board, probe, place.candidates())
-        script = ["sh", "-c", place._STORE, "sh", candidate.directory, probe.digest, PROBE, "10"]
+        (candidate,) = find_place(board, probe, candidates())
+        script = ["sh", "-c", _STORE, "sh", candidate.directory, probe.digest, PROBE, "10"]
         result = board.run(script, input=b"short")
         assert result.returncode == 1
         assert list(home.iterdir()) == []
@@ -53,7 +61,7 @@ class TestDamage:
 def mounted(directory: Path, options: str) -> Iterator[None]:
     command = ["mount", "-t", "tmpfs", "-o", options, "benchvise-test", str(directory)]
     if subprocess.run(command, capture_output=True, check=False).returncode != 0:
-        pytest.skip("this system lets nobody mount a tmpfs")
+        skips.skip("mount")
     try:
         yield
     finally:
@@ -105,7 +113,7 @@ class TestNoPlace:
         for name in names:
             (home / name).mkdir()
         where = ("/no/such", "$NOWHERE", *(str(home / name) for name in names))
-        monkeypatch.setattr(place, "candidates", lambda: where)
+        monkeypatch.setattr("benchvise.board.deploy.candidates", lambda: where)
         with (
             mounted(home / "ro", "ro"),
             mounted(home / "noexec", "noexec"),
@@ -157,7 +165,7 @@ class TestNoPlace:
         assert "there is no such directory" in self.refused(board).message
 
     def test_that_is_not_absolute(self, board: Board, monkeypatch: pytest.MonkeyPatch) -> None:
-        monkeypatch.setenv(place.DIRECTORY_VARIABLE, "here")
+        monkeypatch.setenv(DIRECTORY_VARIABLE, "here")
         with pytest.raises(UsageError, match="not an absolute path"):
             deploy(board)
 

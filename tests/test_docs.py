@@ -19,10 +19,10 @@ from benchvise.cli.json_kinds import json_kinds
 from benchvise.cli.main import program
 from benchvise.documents import schema
 from benchvise.errors import BenchviseError
-from benchvise.flows.benchmarks import local_registry
 from benchvise.health.counters import counter_kinds
-from benchvise.health.watch.rules import default_rules
-from benchvise.kernel_log import rules
+from benchvise.health.watch.alerts import default_rules
+from benchvise.kernel_log import log_rules
+from benchvise.measure.runner import local_registry
 from benchvise.measure.suite import load_suite, parse_bench, suite_names
 from benchvise.state.catalogue import knobs, load_catalogue
 from benchvise.state.knobs import parse_setting_request
@@ -31,8 +31,8 @@ from benchvise.trace.catalogue import ANALYSES
 from benchvise.why.cards import load_cards
 from benchvise.why.explain.counters import COUNTERS
 from benchvise.why.model import Diagnosis
-from benchvise.why.suspects.artefacts import artefacts
-from benchvise.why.suspects.priors import priors, symptoms
+from benchvise.why.suspects.admissibility import artefacts
+from benchvise.why.suspects.ranking import priors, symptoms
 
 ROOT = Path(__file__).parents[1]
 DOCS = ROOT / "docs"
@@ -146,7 +146,7 @@ def test_every_artefact_is_documented(generate: ModuleType) -> None:
 
 def test_every_rule_of_the_kernel_log_is_documented(generate: ModuleType) -> None:
     page = generate.kernel_log_page()
-    for rule in rules():
+    for rule in log_rules():
         section = page.split(f"### `{rule.id}`: ")[1].split("\n### ")[0]
         for text in (rule.title, rule.explanation, rule.remedy, *rule.lines):
             assert text in section, rule.id

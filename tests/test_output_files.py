@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import stat
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import skips
 from report_runs import demonstration_run
 from state_boards import PI, PI_LINKS, answers, snapshot
 from trace_data import trace
@@ -38,13 +38,12 @@ RECORDED = b"what the kernel did\n" * 1000
 
 def node(path: Path, device: int) -> Path:
     """A character device of our own; skips where none can be made or opened."""
-    if os.geteuid() != 0:
-        pytest.skip("only root makes device nodes")
+    skips.need_root()
     try:
         os.mknod(path, stat.S_IFCHR | 0o666, device)
         path.open("wb").close()
     except OSError as error:
-        pytest.skip(f"device nodes do not work in {path.parent}: {error.strerror}")
+        skips.skip("device nodes", error.strerror)
     return path
 
 
@@ -97,7 +96,7 @@ def prepared_recorder(monkeypatch: pytest.MonkeyPatch, path: Path) -> tuple[str,
     (path / "second").write_bytes(lines(file, RECORDED, ended))
     argv = [str(FAKE_RECORDER), str(path / "first"), str(path / "second")]
     program = SimpleNamespace(path=sys.executable)
-    monkeypatch.setattr("benchvise.flows.trace_record.deploy", lambda _board: program)
+    monkeypatch.setattr("benchvise.flows.tracing.deploy", lambda _board: program)
     wait = TraceRecorder.wait
     monkeypatch.setattr(TraceRecorder, "wait", lambda recorder: [recorder.stop(), wait(recorder)])
     monkeypatch.setattr(
@@ -107,7 +106,7 @@ def prepared_recorder(monkeypatch: pytest.MonkeyPatch, path: Path) -> tuple[str,
 
 
 def prepared_trace(monkeypatch: pytest.MonkeyPatch, path: Path) -> tuple[str, ...]:
-    pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
+    skips.need_decoder()
     monkeypatch.setenv("XDG_CACHE_HOME", str(path / "cache"))
     return (str(trace("f100k")),)
 
@@ -123,17 +122,16 @@ def prepared_run(monkeypatch: pytest.MonkeyPatch, path: Path) -> tuple[str, ...]
 
 
 def prepared_analyser(_patch: pytest.MonkeyPatch, _path: Path) -> tuple[str, ...]:
-    if shutil.which("sigrok-cli") is None:
-        pytest.skip("sigrok-cli is not installed")
+    skips.need("sigrok-cli")
     return ()
 
 
-EXPORT = "benchvise.trace.export.export.load_trace"
+EXPORT = "benchvise.trace.export.load_trace"
 COMMANDS = {
     "snapshot": Command(("snapshot", "local"), "benchvise.flows.state.snapshot", prepared_snapshot),
     "trace record": Command(
         ("trace", "record", "local", "--for", "1"),
-        "benchvise.flows.trace_record.open_boards",
+        "benchvise.flows.tracing.open_boards",
         prepared_recorder,
     ),
     "trace export perfetto": Command(
@@ -149,7 +147,7 @@ COMMANDS = {
     ),
     "signal capture": Command(
         ("signal", "capture", "--driver", "demo", "--samples", "10000"),
-        "benchvise.flows.signal_capture.local_analyser",
+        "benchvise.flows.signal.local_analyser",
         prepared_analyser,
     ),
 }

@@ -19,7 +19,7 @@ from rig_elf import program
 from rig_images import MIB, Device, File, Link, Name, Part
 
 from benchvise.errors import UsageError
-from benchvise.rig.card.bmap import read_bmap
+from benchvise.rig.card.image import read_bmap
 from benchvise.rig.compose.compose import compose
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.filesystems import file_system

@@ -12,7 +12,7 @@ from rig_images import MIB, File, Link, Part
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.rig.compose.compose import compose
-from benchvise.rig.compose.differences import configurations, device_trees, differing, layer_parts
+from benchvise.rig.compose.layers import configurations, device_trees, differing, layer_parts
 from benchvise.rig.images import ImageError
 
 pytestmark = images.needs_all

@@ -16,11 +16,11 @@ from labgrid.strategy import Strategy
 from benchvise.rig.boot.patterns import load_patterns
 from benchvise.rig.environment import RigOptions, load_rig
 from benchvise.rig.faults import Fault
-from benchvise.rig.hold.target import open_target
+from benchvise.rig.hold.worker import open_target
 from benchvise.rig.strategy import CardStrategy
 from benchvise.rig.virtual.injectable import INJECTABLE
 from benchvise.rig.virtual.kinds import BENCH, KINDS
-from benchvise.rig.virtual.recipes.variants import VARIANTS
+from benchvise.rig.virtual.recipes.recipe import VARIANTS
 
 PAGE = (Path(__file__).parents[1] / "docs" / "guide" / "rig.md").read_text()
 
@@ -39,11 +39,11 @@ def blocks(language: str) -> list[str]:
 
 
 def test_every_fault_is_documented_and_nothing_else() -> None:
-    assert sorted(rows(section("What each fault means"))) == sorted(Fault)
+    assert sorted(rows(section("Faults"))) == sorted(Fault)
 
 
 def test_every_option_is_documented_with_its_default() -> None:
-    text = section("One after the other, where it must be")
+    text = section("Sharing a rig")
     assert sorted(rows(text)) == sorted(option.name for option in fields(RigOptions))
     for option in fields(RigOptions):
         (default,) = re.findall(rf"^\| `{option.name}` \| (\S*) *\|", text, re.MULTILINE)

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import skips
 from rig_bench import Ran, TestBench, running
 
 from benchvise.errors import UsageError
@@ -88,7 +89,7 @@ class Batch:
 
     def outcome(self, board: str) -> actions.BoardOutcome[Any]:
         if board in self.skipped:
-            pytest.skip(self.skipped[board])
+            skips.skip("board", self.skipped[board])
         return self.outcomes[board]
 
     def last(self, board: str) -> float:
@@ -217,7 +218,7 @@ def test_one_that_fails_neither_fails_nor_delays_the_others(flashed: Batch, boot
     assert up.error is None and up.result is not None
     assert up.result.report.phases["network"] > 0
     assert booted.rig.told()[GOOD]["running"]
-    slow = actions.outcome_document(booted.outcomes["crawls"])["report"]
+    slow: Any = actions.outcome_document(booted.outcomes["crawls"])["report"]
     first, phase = next(
         (seen.at, seen.event.phase)
         for seen in booted.events

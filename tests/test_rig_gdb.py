@@ -2,15 +2,16 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
+import skips
 
 from benchvise.rig.faults import RigError
-from benchvise.rig.soak.cores import Core, cores_by_gdb
+from benchvise.rig.soak.cores import Core
+from benchvise.rig.soak.debuggers import cores_by_gdb
 
 # Loading nothing at an address makes it the one where a core of the ARM machines begins.
 _ARM = (
@@ -35,8 +36,7 @@ def test_each_core_stands_where_it_begins(
     begin: tuple[int, int],
     tmp_path: Path,
 ) -> None:
-    if shutil.which(emulator) is None:
-        pytest.skip(f"no {emulator} here")
+    skips.need(emulator)
     gdb = tmp_path / "gdb"
     process = subprocess.Popen(
         [

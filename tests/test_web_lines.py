@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import skips
 from browser import browse, missing
 from story_traces import story
 from web_server import serving
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
-pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
+pytestmark = skips.unless_missing(missing())
+skips.need_decoder()
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])
@@ -42,6 +43,7 @@ def test_keys_alone_lead_to_an_instance_and_filter_to_it(used: Any) -> None:
 
 def test_on_paper_it_is_light(used: Any) -> None:
     assert used["paper"] > 200
+    assert used["paperInk"] < 128
 
 
 def test_two_traces_move_as_one_or_apart(used: Any) -> None:

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import skips
 from browser import missing
 from browser_pages import assert_fine, look
 from rig_bench import TestBench, running
@@ -20,7 +21,7 @@ from web_server import Serving, serving
 
 from benchvise.rig import locks
 from benchvise.rig.environment import load_rig
-from benchvise.web.rig import console_sessions
+from benchvise.web.rig import control
 
 JSON = {"Accept": "application/json", "Content-Type": "application/json"}
 
@@ -213,14 +214,14 @@ def test_a_console_is_typed_on_and_released(server: Serving, bench: TestBench) -
 def test_who_types_no_more_releases_it(
     bench: TestBench, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(console_sessions, "IDLE_S", 0.3)
-    consoles = console_sessions.ConsoleSessions()
-    assert consoles.begin(load_rig(bench.rig_file), "two")["typing"]
+    monkeypatch.setattr(control, "IDLE_S", 0.3)
+    consoles = control.ConsoleSessions()
+    assert consoles.begin(load_rig(bench.rig_file), "two").typing
     until = time.monotonic() + 30
-    while consoles.state("two")["typing"]:
+    while consoles.state("two").typing:
         assert time.monotonic() < until
         time.sleep(0.05)
-    assert "released after" in consoles.state("two")["message"]
+    assert "released after" in consoles.state("two").message
     assert bench.command("rig", "power", "two", "off").code == 0
 
 
@@ -235,7 +236,7 @@ def test_without_being_allowed_nothing_can_be_switched(bench: TestBench, tmp_pat
         assert states["rig:two"]["power"] == "off"
 
 
-@pytest.mark.skipif(bool(missing()), reason=missing())
+@skips.unless_missing(missing())
 def test_the_pages_of_a_rig_in_a_browser(server: Serving, bench: TestBench) -> None:
     seen = look(server, "/", "/boards", "/boards/rig:one", options=("--axe", "--settle", "4000"))
     for page in seen.values():

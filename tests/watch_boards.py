@@ -9,11 +9,10 @@ from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from benchvise.errors import BenchviseError, BoardUnreachable
-from benchvise.flows.watch import BoardWatch, WatchClock, WatchNotice, WatchRequest
-from benchvise.health.model import LogMark
+from benchvise.flows.health import BoardWatch, WatchClock, WatchNotice, WatchRequest
+from benchvise.health.model import LogMark, Observation, WatchedKind, WatchedValue, WatchEvent
 from benchvise.health.watch.alarms import Alarms
-from benchvise.health.watch.observation import Observation, WatchedKind, WatchedValue, WatchEvent
-from benchvise.health.watch.rules import default_rules
+from benchvise.health.watch.alerts import default_rules
 from benchvise.store import Store
 
 MONDAY = datetime(2026, 8, 31, tzinfo=UTC).timestamp()

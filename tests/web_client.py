@@ -13,7 +13,7 @@ import pyarrow as pa
 from starlette.applications import Starlette
 
 from benchvise.web.app import create_app
-from benchvise.web.settings import Settings
+from benchvise.web.context import Settings
 
 HOST = "127.0.0.1:8765"
 

@@ -9,10 +9,10 @@ from benchmarks.why.values import ROLES
 from benchvise.board.messages import FileError, FileValue
 from benchvise.state.answers import Answers
 from benchvise.state.catalogue import load_catalogue
-from benchvise.state.entries import entries_of
 from benchvise.state.globs import ByPath
 from benchvise.state.model import Snapshot, StateEntry
 from benchvise.state.roles import DeviceNames
+from benchvise.state.snapshot import entries_of
 
 _NAMES = DeviceNames(
     roles=ROLES,

@@ -10,7 +10,7 @@ from pathlib import Path
 from benchvise.rig.virtual import kinds
 from benchvise.rig.virtual.kinds import BoardKind
 from benchvise.rig.virtual.recipes import build
-from benchvise.rig.virtual.recipes.variants import Variant
+from benchvise.rig.virtual.recipes.recipe import Variant
 
 _SLOW_BYTES = 4 << 20  # a second
 

@@ -24,9 +24,9 @@ from benchmarks.why.places import ROOT, NotHere
 from benchmarks.why.plants import FOUND, Plant, Scene, prefix
 from benchvise.errors import BenchviseError
 from benchvise.rig.card.image import open_image
-from benchvise.rig.compose.composed import Composed
+from benchvise.rig.compose.compose import ComposedImages
 from benchvise.rig.virtual import bench as bench_control
-from benchvise.rig.virtual.recipes.variants import Variant
+from benchvise.rig.virtual.recipes.recipe import Variant
 
 _OPTIONS = {"stagger_s": 0.1, "settle_s": 0.1, "off_s": 0.1, "silence_s": 60.0}
 
@@ -86,7 +86,7 @@ def _with_program() -> Path:
 def _with_newer_libc() -> Path:
     """That one, with the C library of a later release and nothing else of it."""
     base, newer = open_image(_with_program()), open_image(virtual_kinds.newer_image())
-    return Composed().make(base, {"libc": newer}, {})
+    return ComposedImages().make(base, {"libc": newer}, {})
 
 
 # -- scenes ----------------------------------------------------------------------------------------

@@ -1,7 +1,7 @@
 """A command as one record, from which everything that shows it is made.
 
 A ``CommandRecord`` names a command, its options, the function that works out its result, and how
-the result looks. ``cli.records`` makes the command line of it, ``report.records`` the tables and
+the result looks. ``cli.records`` makes the command line of it, ``report.rendering`` the tables and
 the CSV, ``documents`` the JSON, and the documentation its reference page. A record stands beside
 the analysis; importing it loads nothing heavy: ``run`` imports numpy and its like when it is
 called.

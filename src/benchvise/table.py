@@ -2,7 +2,7 @@
 
 A ``ColumnSpec`` says once what stands above a column, in which unit its values are and how they are
 read from a row; a ``ValueUnit`` how a value of its kind is written for people and called in CSV.
-``report.records`` makes terminal, Markdown, pages and CSV of them.
+``report.rendering`` makes terminal, Markdown, pages and CSV of them.
 """
 
 from __future__ import annotations

@@ -3,23 +3,22 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+import skips
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
-from benchvise.board import Board, architecture, open_board, opening, process
+import benchvise.board
+from benchvise.board import Board, open_board, probes, process
 from benchvise.board.address import SshAddress, is_loopback, numeric_address, parse_ssh
-from benchvise.board.deploy import packaged_architectures
 from benchvise.board.local import LocalBoard
-from benchvise.board.probes import load_probe, posix_cksum
-from benchvise.board.shell import after_mark, command_line
-from benchvise.board.ssh_errors import not_connected
+from benchvise.board.probes import load_probe, packaged_architectures, posix_cksum
+from benchvise.board.ssh import after_mark, command_line, not_connected
 from benchvise.errors import BenchviseError, BoardUnusable, UsageError
 
 FAKE = str(Path(__file__).parents[1] / "fakeprobe.py")
@@ -64,7 +63,7 @@ class TestNames:
     def test_kinds_of_other_packages_are_opened_by_them(
         self, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        monkeypatch.setattr(opening, "_openers", {})
+        monkeypatch.setattr(benchvise.board, "_openers", {})
         with pytest.raises(UsageError, match="or `rig:NAME`"):
             open_board("rig:left")
         asked: list[str] = []
@@ -73,7 +72,7 @@ class TestNames:
             asked.append(name)
             return LocalBoard()
 
-        opening.register_kind("rig", open_in_rig)
+        benchvise.board.register_kind("rig", open_in_rig)
         assert open_board("rig:left").name == "local"
         assert asked == ["rig:left"]
 
@@ -100,8 +99,7 @@ class TestCommandLine:
 
     @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
     def test_reaches_the_program_unchanged_through_any_login_shell(self, shell: list[str]) -> None:
-        if shutil.which(shell[0]) is None:
-            pytest.skip(f"{shell[0]} is not installed")
+        skips.need(shell[0])
         script = "import os,sys; os.write(1, b'|'.join(map(os.fsencode, sys.argv[1:])))"
         line = command_line([sys.executable, "-c", script, *self.WORDS])
         result = subprocess.run([*shell, "-c", line], capture_output=True, check=True)
@@ -199,10 +197,10 @@ class TestArchitecture:
     def test_follows_from_uname_and_features(
         self, machine: str, cpuinfo: str, arch: str | None
     ) -> None:
-        assert architecture.choose(machine, cpuinfo) == arch
+        assert probes.choose(machine, cpuinfo) == arch
 
     def test_of_this_machine_is_what_its_probe_says(self) -> None:
-        assert architecture.identify(LocalBoard()).arch in packaged_architectures()
+        assert probes.identify(LocalBoard()).arch in packaged_architectures()
 
     def test_a_probe_that_was_not_built_names_the_command(
         self, monkeypatch: pytest.MonkeyPatch, tmp_path: Path

@@ -11,12 +11,12 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import skips
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchvise.board import architecture, wire
+from benchvise.board import messages, probes
 from benchvise.board.channel import NotAvailable, ProbeChannel
-from benchvise.board.deploy import packaged_architectures
 from benchvise.board.local import LocalBoard
 from benchvise.board.messages import (
     BeginMessage,
@@ -28,7 +28,7 @@ from benchvise.board.messages import (
     UnknownMessage,
     read_message,
 )
-from benchvise.board.probes import load_probe
+from benchvise.board.probes import load_probe, packaged_architectures
 from benchvise.errors import BenchviseError, ProbeError, UsageError
 
 FAKE = str(Path(__file__).parents[1] / "fakeprobe.py")
@@ -67,7 +67,7 @@ class TestLines:
 
     def test_may_have_more_than_is_known(self) -> None:
         line = '{"type":"new","text":"Zürich \\ud83d\\ude00"}'.encode()
-        assert wire.parse(line)["text"]
+        assert messages.parse(line)["text"]
         assert read_message(line) == UnknownMessage("new")
         line = (
             b'{"type":"sample","index":0,"value":{"na":"why"},"flags":[],"t":18446744073709551615}'
@@ -76,14 +76,14 @@ class TestLines:
         assert message == SampleMessage(0, None, {"flags": [], "t": 2**64 - 1})
 
     def test_requests_carry_bytes_that_are_no_text(self) -> None:
-        assert wire.request(1, ["read"], [os.fsdecode(b"/\xff")]) == (
+        assert messages.request(1, ["read"], [os.fsdecode(b"/\xff")]) == (
             b'{"request":1,"args":["read"],"input":["/\xff"]}\n'
         )
 
     @pytest.mark.parametrize("word", ["x" * 70_000, "\ud800"])
     def test_requests_that_the_probe_cannot_take_are_refused(self, word: str) -> None:
         with pytest.raises(ValueError):
-            wire.request(1, [word], [])
+            messages.request(1, [word], [])
 
 
 def channel(fault: str = "none", ready_timeout: float = 10) -> ProbeChannel:
@@ -249,9 +249,9 @@ class TestChannel:
 class TestRealProbe:
     @pytest.fixture
     def real(self) -> Iterator[ProbeChannel]:
-        arch = architecture.identify(LocalBoard()).arch
+        arch = probes.identify(LocalBoard()).arch
         if arch not in packaged_architectures():
-            pytest.skip(f"the probe for {arch} is not built: make probe")
+            skips.skip("probe", arch)
         probe = load_probe(arch)
         with ProbeChannel(LocalBoard(), [str(probe.directory / "bvprobe")]) as opened:
             yield opened

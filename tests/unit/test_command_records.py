@@ -20,8 +20,8 @@ from benchvise.cli.json_kinds import document_schema, json_kinds
 from benchvise.cli.main import run
 from benchvise.command import CommandArgument, CommandOption, CommandRecord
 from benchvise.quantities import ABSENT
-from benchvise.report.records import csv_text, described_columns, table
-from benchvise.signal.writing import write_session
+from benchvise.report.rendering import csv_text, described_columns, table_of
+from benchvise.signal.readers.sigrok import write_session
 from benchvise.table import ColumnSpec, TableSpec, ValueUnit, named_values
 
 SIGNAL = next(entry for entry in PROGRAM.entries if entry.name == "signal")
@@ -45,7 +45,7 @@ ROWS = (Measured("a", 1.25e-6, (1e-6, 2e-6)), Measured(HOSTILE, None))
 
 
 def test_values_are_shown_in_their_units() -> None:
-    shown = table(TableSpec("T", COLUMNS, ROWS))
+    shown = table_of(TableSpec("T", COLUMNS, ROWS))
     assert [cell.text for cell in shown.rows[0]] == ["a", "1.25 us", "1.00 to 2.00 us", "███"]
     assert [column.right for column in shown.columns] == [False, True, True, False]
     assert shown.rows[0][1].tone == "strong"
@@ -64,12 +64,12 @@ def test_values_are_shown_in_their_units() -> None:
 )
 def test_units(value: Any, unit: ValueUnit, text: str) -> None:
     column: ColumnSpec[Any] = ColumnSpec("Value", unit, lambda row: row)
-    assert table(TableSpec("T", (column,), (value,))).rows[0][0].text == text
+    assert table_of(TableSpec("T", (column,), (value,))).rows[0][0].text == text
 
 
 def test_rows_beyond_the_limit_are_counted_and_stay_in_csv() -> None:
     spec = TableSpec("T", COLUMNS, ROWS * 5).first(3, "more (--limit N)")
-    shown = table(spec)
+    shown = table_of(spec)
     assert len(shown.rows) == 3
     assert shown.remarks == ("7 more (--limit N)",)
     assert len(csv_text(COLUMNS, spec.rows).splitlines()) == 11

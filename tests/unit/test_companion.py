@@ -17,14 +17,13 @@ from sshd import processes_with
 from test_hostside import FakeBoard, Recorder
 
 from benchvise.board import Board
-from benchvise.board.architecture import Identity
 from benchvise.board.channel import NotAvailable, ProbeChannel
 from benchvise.board.deploy import Deployed
+from benchvise.board.probes import Identity
 from benchvise.errors import BenchviseError
-from benchvise.measure import companion
-from benchvise.measure.companion import Companion
 from benchvise.measure.model import SeriesSpec
-from benchvise.measure.sources import Sources
+from benchvise.measure.network import Companion
+from benchvise.measure.runner import Sources
 
 FAKE = Path(__file__).parents[1] / "fakesink.py"
 
@@ -41,7 +40,7 @@ def sink(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Sink:
         program.write_text(f'#!/bin/sh\nexec {words} "$@"\n')
         program.chmod(0o755)
         deployed = Deployed(str(program), Identity("x", "x"), None, 0)
-        monkeypatch.setattr(companion, "deploy", lambda _board: deployed)
+        monkeypatch.setattr("benchvise.measure.network.deploy", lambda _board: deployed)
         return f"fakesink.py {fault}"
 
     return make
@@ -106,7 +105,7 @@ def test_one_that_does_not_listen_is_a_reason(sink: Sink, fault: str, named: str
 
 
 def test_one_that_says_nothing_is_given_up(sink: Sink, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(companion, "READY_SECONDS", 0.2)
+    monkeypatch.setattr("benchvise.measure.network.READY_SECONDS", 0.2)
     name = sink("silent")
     with of(FakeBoard()) as here, pytest.raises(NotAvailable, match=r"said nothing for 0\.2 s"):
         here.remote_host()
@@ -124,7 +123,7 @@ def test_a_machine_without_a_probe_is_a_reason(monkeypatch: pytest.MonkeyPatch) 
     def none(_board: Board) -> Deployed:
         raise BenchviseError("this installation has no probe for sparc", "make probes")
 
-    monkeypatch.setattr(companion, "deploy", none)
+    monkeypatch.setattr("benchvise.measure.network.deploy", none)
     with of(FakeBoard()) as here, pytest.raises(NotAvailable, match="no probe for sparc"):
         here.remote_host()
 
@@ -163,12 +162,12 @@ def test_it_ends_with_a_process_that_is_killed(sink: Sink, tmp_path: Path) -> No
 import sys, time
 sys.path[:0] = {[str(FAKE.parent), str(FAKE.parent / "unit")]!r}
 from test_hostside import FakeBoard
-from benchvise.board.architecture import Identity
+from benchvise.board.probes import Identity
 from benchvise.board.deploy import Deployed
-from benchvise.measure import companion
+from benchvise.measure import network
 sink = Deployed({str(tmp_path / "bvprobe")!r}, Identity("x", "x"), None, 0)
-companion.deploy = lambda board: sink
-here = companion.Companion(FakeBoard())
+network.deploy = lambda board: sink
+here = network.Companion(FakeBoard())
 here.remote_host()
 print("listening", flush=True)
 time.sleep(60)

@@ -10,12 +10,14 @@ import pytest
 from report_runs import series, spec
 
 from benchvise.measure.compare import SeriesVerdict, compare_runs
-from benchvise.measure.counters import (
+from benchvise.measure.metrics import (
     compare_counters,
     counters_per_iteration,
+    figure_series,
+    figures_of,
     missing_counters,
+    pooled_figures,
 )
-from benchvise.measure.figures import figure_series, figures_of, pooled_figures
 from benchvise.measure.model import RunRecord, RunRemark, RunStatus, Sample, SeriesRecord
 
 P99 = {"key": "p99", "unit": "ns", "better": "lower", "pool": "median", "summary": "99th"}

@@ -11,7 +11,7 @@ import pytest
 from benchvise.errors import BenchviseError, BoardUnreachable, UsageError
 from benchvise.flows import run
 from benchvise.flows.boards import Prepared
-from benchvise.flows.request import RunRequest
+from benchvise.flows.run import RunRequest
 
 
 @dataclass

@@ -10,11 +10,11 @@ import pytest
 
 from benchvise.board.messages import FileError, FileValue
 from benchvise.documents import decode, encode
-from benchvise.health import counters, sensors, sensors_config, smart, throttling
-from benchvise.health.expression import evaluate
+from benchvise.health import counters, sensors, sensors_config, smart
 from benchvise.health.judging import HealthVerdict, Judgement, clock, judge
-from benchvise.health.log import summed
 from benchvise.health.model import HealthReading, LogMark, LogReading
+from benchvise.health.reading import firmware_flags, held_down, sum_up_log
+from benchvise.health.sensors_config import evaluate
 from benchvise.kernel_log.rules import Severity
 from benchvise.state.globs import ByPath
 
@@ -298,21 +298,21 @@ def test_only_disks_are_asked() -> None:
 
 def test_the_log_goes_on_at_its_mark() -> None:
     text = "[    1.000000] ata1: hard resetting link\n[    2.000000] ata1: it is well\n"
-    first = summed(text, "probe", "one", None)
+    first = sum_up_log(text, "probe", "one", None)
     assert first.mark == LogMark("one", 2.0, 1)
     assert decode(LogMark, encode(first.mark)) == first.mark
     more = text + "[    3.000000] usb 1-1: USB disconnect, device number 2\n"
-    second = summed(more, "probe", "one", first.mark)
+    second = sum_up_log(more, "probe", "one", first.mark)
     assert [event.rule.id for event in second.events] == ["usb-disconnect"]
     assert not second.gap
-    lost = summed(
+    lost = sum_up_log(
         "[    9.000000] usb 1-1: USB disconnect, device number 2\n", "probe", "one", first.mark
     )
     assert lost.gap
 
 
 def test_a_failing_log_fails_the_board() -> None:
-    log = summed(
+    log = sum_up_log(
         "[   61.500000] EXT4-fs (sda1): Remounting filesystem read-only\n", "probe", "a", None
     )
     judgement = judge(reading(log=log))
@@ -342,13 +342,13 @@ def test_what_cannot_be_read_is_not_good() -> None:
     ],
 )
 def test_flags_of_the_firmware(said: str, flags: dict[str, bool]) -> None:
-    assert throttling.firmware_flags(files({}), said) == flags
+    assert firmware_flags(files({}), said) == flags
 
 
 def test_clocks_that_are_held_down() -> None:
     policy = "/sys/devices/system/cpu/cpufreq/policy0/"
     cooling = "/sys/class/thermal/cooling_device0/"
-    told = throttling.held_down(
+    told = held_down(
         files(
             {
                 f"{policy}scaling_max_freq": "1000000\n",

@@ -34,15 +34,19 @@ from benchvise.board.messages import (
 )
 from benchvise.documents import object_at, reason_at, texts_at
 from benchvise.errors import MeasurementError, UsageError
-from benchvise.measure.hostside import HOST_BENCHMARKS, matcher, url, wrk
-from benchvise.measure.hostside.base import Order
+from benchvise.measure.hostside import HOST_BENCHMARKS, matcher, wrk
+from benchvise.measure.hostside.base import Load, Order, busy_ns, evidence, read_load
 from benchvise.measure.hostside.command_output import CommandOutput, find_number
-from benchvise.measure.hostside.http_requests import HttpRequests
-from benchvise.measure.hostside.load import Load, busy_ns, evidence, read_load
-from benchvise.measure.hostside.url import FirstAnswer, first_answer, resolved_url, split_url
+from benchvise.measure.hostside.http_requests import (
+    FirstAnswer,
+    HttpRequests,
+    first_answer,
+    resolved_url,
+    split_url,
+)
 from benchvise.measure.model import MetricKind, SeriesSpec, measured_kind
 from benchvise.measure.registry import Registry
-from benchvise.measure.sources import Sources
+from benchvise.measure.runner import Sources
 
 REGISTRY = Registry.of_probe(listing(LINE), HOST_BENCHMARKS)
 
@@ -332,7 +336,7 @@ def test_a_server_that_nobody_promised_is_not_available() -> None:
 
 
 def test_an_answer_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(url, "ANSWER_SECONDS", 0.3)
+    monkeypatch.setattr("benchvise.measure.hostside.http_requests.ANSWER_SECONDS", 0.3)
     with socket.create_server(("127.0.0.1", 0)) as listener:
 
         def drip() -> None:

@@ -11,9 +11,8 @@ from pathlib import Path
 import pytest
 
 from benchvise.documents import encode
-from benchvise.kernel_log import LogEvents, classes, classify, lines, rules
-from benchvise.kernel_log.lines import LENGTH, parse
-from benchvise.kernel_log.rules import LogRule, Severity
+from benchvise.kernel_log import LogEvents, classify, log_classes, log_lines, log_rules
+from benchvise.kernel_log.rules import LENGTH, LogRule, Severity, parse_line
 from benchvise.state.model import Family
 
 DATA = Path(__file__).parents[1] / "data" / "kernel_logs"
@@ -39,7 +38,7 @@ STORIES = [
 ]
 
 
-@pytest.mark.parametrize("rule", rules(), ids=lambda rule: rule.id)
+@pytest.mark.parametrize("rule", log_rules(), ids=lambda rule: rule.id)
 def test_a_rule_knows_its_lines_and_no_others(rule: LogRule) -> None:
     assert len(rule.lines) >= 2
     assert rule.near
@@ -52,8 +51,8 @@ def test_a_rule_knows_its_lines_and_no_others(rule: LogRule) -> None:
 
 
 def test_families_are_those_of_the_catalogue() -> None:
-    for one in classes():
-        for family in one.families:
+    for log_class in log_classes():
+        for family in log_class.families:
             Family(family)
 
 
@@ -89,7 +88,7 @@ def test_ordinary_boots_raise_no_alarm() -> None:
     alarms = count = 0
     with_alarm = []
     for path in BOOTS:
-        found = [classify(line.text) for line in lines(path.read_text("utf-8", "replace"))]
+        found = [classify(line.text) for line in log_lines(path.read_text("utf-8", "replace"))]
         bad = [one for one in found if one is not None and one.rule.severity is not Severity.NOTE]
         alarms += len(bad)
         count += len(found)
@@ -113,7 +112,7 @@ def test_ordinary_boots_raise_no_alarm() -> None:
     ],
 )
 def test_lines_of_all_writers_are_read(raw: str, time_: float | None, text: str) -> None:
-    line = parse(raw)
+    line = parse_line(raw)
     assert (line.time, line.text) == (time_, text)
 
 
@@ -164,7 +163,7 @@ def test_no_pattern_explodes_on_a_long_line() -> None:
     begin = time.process_time()
     sum(number & 1 for number in range(1_000_000))
     yardstick = time.process_time() - begin
-    for rule in rules():
+    for rule in log_rules():
         for word in (*rule.words, rule.lines[0], "a: ", "(", "0 ", ": error ", "failed " + "x"):
             text = (word * (LENGTH // len(word) + 1))[:LENGTH]
             begin = time.process_time()

@@ -13,8 +13,9 @@ import pytest
 from benchvise.board.channel import NotAvailable
 from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import Completed
+from benchvise.cli.trace import recording_lines
 from benchvise.errors import BenchviseError, ProbeError, UsageError
-from benchvise.report.recording import recording_lines, summary
+from benchvise.flows.tracing import recording_summary
 from benchvise.trace import recording
 from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder, check_events
 
@@ -70,7 +71,7 @@ def test_a_recording_is_fetched_whole(tmp_path: Path, monkeypatch: pytest.Monkey
     assert out.read_bytes() == data
     assert (found.events, found.lost, found.seconds, found.overhead) == (10, 3, 2.0, 0.01)
     assert found.absent == ("napi", "red")
-    assert "3 events lost" in summary(found)
+    assert "3 events lost" in recording_summary(found)
     assert {path.name for path in tmp_path.iterdir()} == {"first", "second", "out.dat"}
 
 

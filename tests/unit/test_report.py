@@ -31,13 +31,19 @@ from benchvise.measure.model import (
     SeriesRecord,
     SeriesStatus,
 )
-from benchvise.report.assets import Assets, load_assets
-from benchvise.report.data import report_data, run_data, to_json
-from benchvise.report.facts import caches, run_facts
+from benchvise.measure.validity import summarise
+from benchvise.report.data import caches, report_data, run_data, run_facts, to_json
 from benchvise.report.figures import figures
-from benchvise.report.html import render_page, title, write_report
+from benchvise.report.html import (
+    SPREAD_WIDTH,
+    Assets,
+    load_assets,
+    render_page,
+    spread_bar,
+    title,
+    write_report,
+)
 from benchvise.report.sinks import embedded
-from benchvise.report.spread import WIDTH, spread_bar
 
 ASSETS = Assets(script="/* script */", style="/* style */")
 HOSTILE = "<script>alert(1)</script>&\"'\u202e\x1b[2J" + "x" * 10_000
@@ -197,11 +203,12 @@ def test_a_very_long_series_is_thinned_out_and_says_so() -> None:
 
 
 def test_spread_bars_share_an_axis_and_say_what_lies_outside() -> None:
-    bar = spread_bar(median=100, minimum=80, maximum=105, low=99, high=101)
+    some = summarise(series(spec("cpu.clock"), 1e9, unit="Hz", better="higher"))
+    bar = spread_bar(replace(some, median=100, minimum=80, maximum=105, low=99, high=101))
     assert bar is not None
-    assert (bar.minimum, bar.maximum) == (0, WIDTH * 0.75)
+    assert (bar.minimum, bar.maximum) == (0, SPREAD_WIDTH * 0.75)
     assert (bar.cut_left, bar.cut_right) == (True, False)
-    assert spread_bar(median=0, minimum=0, maximum=0, low=0, high=0) is None
+    assert spread_bar(replace(some, median=0)) is None
 
 
 # -- the page --------------------------------------------------------------------------------------

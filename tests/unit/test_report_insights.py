@@ -12,11 +12,9 @@ from rich.console import Console
 from benchvise.documents import encode
 from benchvise.flows.results import summaries
 from benchvise.measure.model import RunRecord
-from benchvise.report.assets import Assets
 from benchvise.report.data import report_data, run_data, to_json
-from benchvise.report.html import render_page
-from benchvise.report.markdown import run_markdown
-from benchvise.report.terminal import run_table
+from benchvise.report.html import Assets, render_page
+from benchvise.report.tables import run_table
 
 ATTACK = "<img src=x>\x1b[2J\u202e|`[a](b)"
 
@@ -72,17 +70,10 @@ def test_each_run_of_a_comparison_has_its_own() -> None:
     assert 'id="insights-1"' in text
 
 
-def test_markdown_holds_them() -> None:
-    text = run_markdown(demonstration_run(), summaries(demonstration_run()))
-    assert "#### What base pages cost a load" in text
-    assert "| size=1M |" in text
-
-
 def test_hostile_texts_are_shown_and_do_nothing() -> None:
     run = hostile_run()
-    for text in (shown(run, 200), page(run), run_markdown(run, summaries(run))):
+    for text in (shown(run, 200), page(run)):
         assert "\x1b[2J" not in text
         assert "\u202e" not in text
-        assert "kernel=" in text.replace("\\", "")
+        assert "kernel=" in text
     assert "<img" not in page(run)
-    assert "<img" not in run_markdown(run, summaries(run)).replace("\\<img", "")

@@ -10,11 +10,10 @@ from report_runs import demonstration_run, series, spec
 
 from benchvise.measure.model import RunRecord, SeriesRecord
 from benchvise.measure.validity import summarise
-from benchvise.report.assets import Assets
 from benchvise.report.data import report_data
 from benchvise.report.figures import figures
-from benchvise.report.html import render_page
-from benchvise.report.latency_figures import LatencyFigure
+from benchvise.report.histograms import LatencyFigure
+from benchvise.report.html import Assets, render_page
 from benchvise.report.tables import run_rows
 
 ASSETS = Assets(script="/* script */", style="/* style */")

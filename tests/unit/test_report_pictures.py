@@ -7,11 +7,16 @@ from dataclasses import replace
 from report_runs import demonstration_run, other_run, series, spec
 
 from benchvise.measure.model import RunRecord, Sample
-from benchvise.report.bars import bar_figures
+from benchvise.report.curves import curve_figures, curved, grid_figures
 from benchvise.report.data import RunData, report_data
-from benchvise.report.evidence import MOST_SAMPLES, batches, evidence_figure, missing_evidence
-from benchvise.report.figures import curve_figures, curved, sample_figure
-from benchvise.report.grids import grid_figures
+from benchvise.report.figures import (
+    MOST_SAMPLES,
+    bar_figures,
+    batches,
+    evidence_figure,
+    missing_evidence,
+    sample_figure,
+)
 
 L1 = 32 << 10
 

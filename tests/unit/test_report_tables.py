@@ -11,8 +11,8 @@ from rich.console import Console, RenderableType
 from benchvise.measure.compare import compare_runs
 from benchvise.measure.model import RunRecord, RunStatus
 from benchvise.measure.validity import Summary, summarise
-from benchvise.report.markdown import compare_markdown, run_markdown, runs_markdown
-from benchvise.report.terminal import compare_table, run_table, runs_table
+from benchvise.report.rendering import rendered, table_markdown
+from benchvise.report.tables import compare_rows, list_rows, run_rows, run_table
 from benchvise.store.reading import RunInfo
 
 HOSTILE = "[red]x[/] | <b>`*_\x1b]0;owned\x07\u202e" + "y" * 5000
@@ -70,21 +70,25 @@ def test_an_unstable_series_shows_a_range_and_no_median() -> None:
 
 
 def test_a_comparison_fits_a_terminal() -> None:
-    text = shown(compare_table(compare_runs(demonstration_run(), other_run())))
+    text = shown(rendered(compare_rows(compare_runs(demonstration_run(), other_run()))))
     assert "yocto-6.6 against vendor-5.10: 29 slower, 35 no difference shown" in text
     assert "slower" in text
     assert "not available in vendor-5.10: this CPU has no sibling thread" in text
 
 
 def test_a_comparison_can_leave_out_what_did_not_change() -> None:
-    text = shown(compare_table(compare_runs(demonstration_run(), other_run()), everything=False))
+    text = shown(
+        rendered(compare_rows(compare_runs(demonstration_run(), other_run()), everything=False))
+    )
     assert "cpu.clock" not in text
     assert "memory.copy:size=64M" in text
     assert "not listed" in text and "35 series in which no difference was shown" in text
 
 
 def test_runs_fit_a_terminal() -> None:
-    text = shown(runs_table([info(), info(id="b", status=RunStatus.FAILED, simulated=True)]))
+    text = shown(
+        rendered(list_rows([info(), info(id="b", status=RunStatus.FAILED, simulated=True)]))
+    )
     assert "2 runs" in text
     assert "4f2a91c07be3" in text
     assert "failed" in text
@@ -95,7 +99,7 @@ def test_simulated_runs_say_so() -> None:
     run = demonstration_run(simulated=True, series=())
     assert "[SIMULATED]" in shown(run_table(run, []))
     result = compare_runs(run, run)
-    assert "[SIMULATED]" in shown(compare_table(result, simulated=True))
+    assert "[SIMULATED]" in shown(rendered(compare_rows(result, simulated=True)))
 
 
 def test_an_interrupted_run_says_so() -> None:
@@ -124,15 +128,15 @@ def hostile() -> RunRecord:
 
 def test_hostile_text_does_nothing_in_a_terminal(hostile: RunRecord) -> None:
     text = shown(run_table(hostile, summaries(hostile)))
-    text += shown(compare_table(compare_runs(hostile, hostile)))
-    text += shown(runs_table([info(label=HOSTILE, board=HOSTILE, suite=HOSTILE)]))
+    text += shown(rendered(compare_rows(compare_runs(hostile, hostile))))
+    text += shown(rendered(list_rows([info(label=HOSTILE, board=HOSTILE, suite=HOSTILE)])))
     assert "\x1b" not in text and "\x07" not in text and "\u202e" not in text
     assert "[red]x[/]" in text
     assert "y" * 601 not in text.replace("\n", "")
 
 
 def test_hostile_text_does_nothing_in_markdown(hostile: RunRecord) -> None:
-    text = run_markdown(hostile, summaries(hostile))
+    text = table_markdown(run_rows(hostile, summaries(hostile)))
     assert r"\[red\]x\[/\] \| \<b\>\`\*\_" in text
     assert "\x1b" not in text
     rows = [line for line in text.splitlines() if line.startswith("|")]
@@ -141,11 +145,11 @@ def test_hostile_text_does_nothing_in_markdown(hostile: RunRecord) -> None:
 
 def test_markdown_says_what_the_terminal_says() -> None:
     run = demonstration_run()
-    text = run_markdown(run, summaries(run))
+    text = table_markdown(run_rows(run, summaries(run)))
     assert text.startswith("### vendor-5.10 on ssh:\u200b//root\\@bench-07")
     assert "| --- | ---: |" in text
     assert r"| cpu.clock | **2.26 GHz** |" in text
     assert "*unstable*" in text
-    compared = compare_markdown(compare_runs(run, other_run()))
+    compared = table_markdown(compare_rows(compare_runs(run, other_run())))
     assert "**slower**" in compared
-    assert "| **4f2a91c07be3** |" in runs_markdown([info()])
+    assert "| **4f2a91c07be3** |" in table_markdown(list_rows([info()]))

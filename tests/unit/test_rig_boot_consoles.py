@@ -7,9 +7,8 @@ import random
 import pytest
 from rig_consoles import CONSOLES, FakeTime, console_text, watched
 
-from benchvise.rig.boot.timeline import Timeline
+from benchvise.rig.boot.timeline import BootEnd, Timeline, watch
 from benchvise.rig.boot.verdict import classify
-from benchvise.rig.boot.watch import BootEnd, watch
 from benchvise.rig.faults import Fault
 
 ALL = ["spl", "bootloader", "kernel", "init", "login"]

@@ -13,8 +13,7 @@ from rig_consoles import FakeTime, console_text, fake_read, pieces, watched
 
 from benchvise.errors import UsageError
 from benchvise.rig.boot.patterns import PHASES, Prompt, load_patterns, own_patterns
-from benchvise.rig.boot.timeline import Timeline
-from benchvise.rig.boot.watch import BootEnd, BootOutcome, watch
+from benchvise.rig.boot.timeline import BootEnd, BootOutcome, Timeline, watch
 from benchvise.rig.console.lines import LINE_LIMIT, LineSplitter, LineWriter
 from benchvise.rig.console.quality import Damage, damaged, damaged_stamp
 

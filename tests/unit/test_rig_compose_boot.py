@@ -9,9 +9,9 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchvise.rig.compose.layers import root as tables
-from benchvise.rig.compose.layers.command_line import combined
+from benchvise.rig.compose.layers.kernel import combined
 from benchvise.rig.images import ImageError
-from benchvise.rig.images.boot_files import STYLES, extlinux, raspberry, style
+from benchvise.rig.images.boot_files import STYLES, raspberry, style, uboot
 from benchvise.rig.images.boot_files.style import BootSide, BootStyle
 from benchvise.rig.images.filesystems import absolute
 
@@ -99,18 +99,18 @@ def test_the_default_entry_is_read() -> None:
     ],
 )
 def test_the_entry_that_boots(text: str, name: str) -> None:
-    label = extlinux.chosen(text)
+    label = uboot.chosen(text)
     assert label is not None and label.name == name
 
 
 def test_editing_changes_only_the_entry() -> None:
-    label = extlinux.chosen(TWO)
+    label = uboot.chosen(TWO)
     assert label is not None
-    text = extlinux.edited(TWO, label, {"kernel": "/new", "fdtoverlays": None, "initrd": "/i"})
+    text = uboot.edited(TWO, label, {"kernel": "/new", "fdtoverlays": None, "initrd": "/i"})
     assert text == TWO.replace("vmlinuz-2#conf-1", "/new").replace(
         "\tfdtoverlays /o/a.dtbo /o/b.dtbo\n", ""
     ) + ("\tinitrd /i\n")
-    first = extlinux.labels(text)[0]
+    first = uboot.labels(text)[0]
     assert first.values["kernel"] == "/vmlinuz-1"
 
 
@@ -126,9 +126,9 @@ _words = st.text("abz/=.0", min_size=1, max_size=8)
 def test_what_was_edited_reads_back(old: dict[str, str], new: dict[str, str | None]) -> None:
     entry = "".join(f"  {key} {value}\n" for key, value in old.items())
     text = f"default l\nlabel other\n  linux /x\n\nlabel l\n{entry}"
-    label = extlinux.chosen(text)
+    label = uboot.chosen(text)
     assert label is not None
-    after = extlinux.chosen(extlinux.edited(text, label, new))
+    after = uboot.chosen(uboot.edited(text, label, new))
     expected = {**old, **new}
     assert after is not None
     assert after.values == {key: value for key, value in expected.items() if value is not None}
@@ -153,7 +153,7 @@ def test_a_kernel_of_another_entry_is_not_removed_or_overwritten() -> None:
     files = contents(ours)
     assert files["/Image-1"] == b"one" and files["/Image-1.layer"] == b"1"
     assert "/Image-2" not in files and files["/i"] == b"shared"
-    label = extlinux.chosen(files["/extlinux/extlinux.conf"].decode())
+    label = uboot.chosen(files["/extlinux/extlinux.conf"].decode())
     assert label is not None
     assert label.values == {"kernel": "/Image-1.layer", "append": "x"}
 

@@ -15,9 +15,8 @@ from labgrid.util.helper import processwrapper
 
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
-from benchvise.rig.soak.cores import Core, Symbol, Symbols, cores_by_gdb
-from benchvise.rig.soak.gdbstub import GdbStub
-from benchvise.rig.soak.openocd import cores_by_driver, cores_by_telnet
+from benchvise.rig.soak.cores import Core, Symbol, Symbols
+from benchvise.rig.soak.debuggers import GdbStub, cores_by_driver, cores_by_gdb, cores_by_telnet
 
 SYMBOLS = Symbols(
     [

@@ -6,7 +6,7 @@ from pathlib import Path
 
 import pytest
 
-from benchvise.cli import rig_compose
+from benchvise.cli import rig
 from benchvise.errors import UsageError
 from benchvise.rig import environment
 from benchvise.rig.compose.layers import LAYERS
@@ -101,4 +101,4 @@ def test_the_file_is_found(file: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 
 def test_the_layers_that_the_command_line_names_are_those_that_there_are() -> None:
-    assert ", ".join(LAYERS) == rig_compose.LAYERS
+    assert ", ".join(LAYERS) == rig.LAYERS

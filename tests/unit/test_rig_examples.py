@@ -22,7 +22,7 @@ from benchvise.errors import UsageError
 from benchvise.rig.card.mux import DRIVERS, Mux, MuxSide
 from benchvise.rig.environment import load_rig
 from benchvise.rig.faults import Fault, RigError
-from benchvise.rig.hold.target import open_target
+from benchvise.rig.hold.worker import open_target
 from benchvise.rig.power import device_key
 
 RIGS = Path(__file__).parents[2] / "examples" / "rigs"

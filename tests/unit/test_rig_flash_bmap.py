@@ -8,7 +8,7 @@ from pathlib import Path
 import pytest
 from flash_images import BLOCK, bmap_text, random_bytes
 
-from benchvise.rig.card.bmap import MappedRange, bmap_candidates, read_bmap
+from benchvise.rig.card.image import MappedRange, bmap_candidates, read_bmap
 from benchvise.rig.faults import Fault, FlashError
 
 DATA = random_bytes(10 * BLOCK - 100)  # the last block is not whole

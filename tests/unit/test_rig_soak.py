@@ -18,8 +18,17 @@ from benchvise.report.sinks import Terminal
 from benchvise.rig.boot.verdict import BootError, BootReport, BootVerdict
 from benchvise.rig.faults import Fault, FlashError, RigError
 from benchvise.rig.soak.cores import Core
-from benchvise.rig.soak.soak import RigFault, SoakBoot, SoakResult, soak, soak_document
-from benchvise.rig.soak.statistics import durations, exact_rate, outliers, summarise
+from benchvise.rig.soak.soak import (
+    RigFault,
+    SoakBoot,
+    SoakResult,
+    durations,
+    exact_rate,
+    outliers,
+    soak,
+    soak_document,
+    summarise,
+)
 from benchvise.text import Untrusted
 
 GOOD = BootVerdict(None, "it came up")

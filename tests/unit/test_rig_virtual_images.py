@@ -8,7 +8,6 @@ import hashlib
 import lzma
 import os
 import re
-import shutil
 import stat
 import struct
 import subprocess
@@ -19,24 +18,24 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
+import skips
 import zstandard
 
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
-from benchvise.rig.images import ImageError, cache, cpio, tools
-from benchvise.rig.images.assemble import BOOT_START, ROOT_START, assemble
-from benchvise.rig.images.boot_files import extlinux
+from benchvise.rig.images import ImageError, cache, tools
+from benchvise.rig.images.boot_files import uboot
 from benchvise.rig.images.ext import make_ext4
 from benchvise.rig.images.fat import make_fat
 from benchvise.rig.images.table import dos_table
 from benchvise.rig.images.tools import Tools, installed
-from benchvise.rig.virtual import bootrom, kinds
-from benchvise.rig.virtual.recipes import firmware, kernel, keys, packages, variants
+from benchvise.rig.virtual import kinds
+from benchvise.rig.virtual.recipes import build, initrd, kernel, keys, packages, recipe
+from benchvise.rig.virtual.recipes.build import BOOT_START, ROOT_START, assemble
 
 BUILDERS = ("mkfs.vfat", "mcopy", "mmd", "mke2fs", "debugfs", "dumpe2fs", "e2fsck")
-needs_builders = pytest.mark.skipif(
-    not all(installed(name) for name in BUILDERS),
-    reason="apt-get install dosfstools mtools e2fsprogs",
+needs_builders = skips.unless_missing(
+    "" if all(map(installed, BUILDERS)) else skips.packages("e2fsprogs", "dosfstools", "mtools")
 )
 
 
@@ -116,11 +115,11 @@ def test_compressed_modules(suffix: str, pack: object) -> None:
 # --- the first root file system ---------------------------------------------------------------
 
 
-@pytest.mark.skipif(shutil.which("busybox") is None, reason="apt-get install busybox-static")
+@skips.needs("busybox")
 def test_archive_unpacks_elsewhere(tmp_path: Path) -> None:
-    data = cpio.archive(
-        [cpio.file("bin/busybox", b"abc", 0o755), cpio.link("bin/sh", "busybox"),
-         cpio.directory("dev"), cpio.file("bin/odd", b"12345")]
+    data = initrd.cpio_archive(
+        [initrd.cpio_file("bin/busybox", b"abc", 0o755), initrd.cpio_link("bin/sh", "busybox"),
+         initrd.cpio_directory("dev"), initrd.cpio_file("bin/odd", b"12345")]
     )  # fmt: skip
     subprocess.run(["busybox", "cpio", "-id"], input=data, cwd=tmp_path, check=True, timeout=60)
     program = tmp_path / "bin" / "busybox"
@@ -158,7 +157,7 @@ def legacy_image(contents: bytes) -> bytes:
 
 def test_settings_of_a_bootloader_are_written_over() -> None:
     program = b"code\0bootdelay=2\0boot_targets=usb virtio\0more"
-    data = firmware.edited(
+    data = build.with_settings(
         program,
         [("bootdelay=2", "bootdelay=0"), ("boot_targets=usb virtio", "boot_targets=virtio")],
     )
@@ -169,20 +168,20 @@ def test_sums_of_an_edited_image_are_right() -> None:
     not_an_image = b"\x27\x05\x19\x56" + bytes(range(100))
     before = b"x" * 7 + legacy_image(b"aa\0bootdelay=2\0bb") + not_an_image
     after = legacy_image(b"aa\0bootdelay=1\0bb")
-    data = firmware.edited(before, [("bootdelay=2", "bootdelay=1")])
+    data = build.with_settings(before, [("bootdelay=2", "bootdelay=1")])
     assert data == b"x" * 7 + after + not_an_image
 
 
 @pytest.mark.parametrize("edit", [("absent=1", "absent=2"), ("bootdelay=2", "bootdelay=10")])
 def test_settings_that_cannot_be_edited(edit: tuple[str, str]) -> None:
     with pytest.raises(ImageError, match="has no setting"):
-        firmware.edited(b"\0bootdelay=2\0", [edit])
+        build.with_settings(b"\0bootdelay=2\0", [edit])
 
 
 # --- keys -------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not installed("ssh-keygen"), reason="apt-get install openssh-client")
+@skips.needs("ssh-keygen")
 def test_keys_are_made_once_and_for_the_user_alone() -> None:
     key = keys.user_key()
     assert stat.S_IMODE(key.stat().st_mode) == 0o600
@@ -301,7 +300,7 @@ label second
   initrd /i
   append console=ttyS0 root=/dev/vda2
 """
-    label = extlinux.chosen(settings)
+    label = uboot.chosen(settings)
     assert label is not None
     assert label.values == {
         "kernel": "/b",
@@ -311,8 +310,8 @@ label second
 
 
 def test_a_card_without_anything_to_start(tmp_path: Path) -> None:
-    assert bootrom.read_card(tmp_path / "absent", tmp_path) is None
-    assert bootrom.read_card(_sparse(tmp_path / "blank", 1 << 20), tmp_path) is None
+    assert kinds.read_card(tmp_path / "absent", tmp_path) is None
+    assert kinds.read_card(_sparse(tmp_path / "blank", 1 << 20), tmp_path) is None
 
 
 # --- kinds, variants, cache, packages ---------------------------------------------------------
@@ -322,7 +321,7 @@ def test_unknown_names_are_told() -> None:
     with pytest.raises(UsageError, match="no kind of simulated board 'vax'"):
         kinds.kind("vax")
     with pytest.raises(UsageError, match="no image variant 'z'"):
-        variants.variant("z")
+        recipe.variant("z")
 
 
 def test_the_bench_has_boards_of_known_kinds() -> None:

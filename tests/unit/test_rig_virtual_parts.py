@@ -7,7 +7,7 @@ from pathlib import Path
 import pytest
 import yaml
 
-from benchvise.rig.virtual import rigfile
+from benchvise.rig.virtual import bench
 from benchvise.rig.virtual.consoles import BoundedLog
 from benchvise.rig.virtual.daemon import hold_lock, private_directory
 from benchvise.rig.virtual.endpoints import RequestRefused, _path
@@ -137,7 +137,7 @@ def test_one_process_holds_a_directory(tmp_path: Path) -> None:
 def test_the_rig_file_has_a_target_for_each_board(tmp_path: Path) -> None:
     (tmp_path / "one").mkdir()
     board = BoardPorts(0, "one", "arm64-uboot", "aarch64", 1 << 20, 1234, 2222)
-    file = rigfile.write(
+    file = bench.write_rig_file(
         tmp_path,
         "http://127.0.0.1:99",
         [board],

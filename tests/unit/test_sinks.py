@@ -30,16 +30,14 @@ from benchvise.measure.model import RunRecord, SeriesSpec
 from benchvise.measure.runner import ProcessBegun
 from benchvise.measure.validity import summarise
 from benchvise.report import sinks
-from benchvise.report.assets import Assets
 from benchvise.report.data import report_data, to_json
-from benchvise.report.html import environment, render_page
-from benchvise.report.markdown import run_markdown, runs_markdown
-from benchvise.report.response_figures import ConfigurationTimes
-from benchvise.report.response_page import page as response_page
-from benchvise.report.tables import Cell, Column, Table
-from benchvise.report.terminal import line, rendered, run_table
+from benchvise.report.histograms import ConfigurationTimes
+from benchvise.report.html import Assets, environment, render_page
+from benchvise.report.html import render_response_page as response_page
+from benchvise.report.rendering import Cell, Column, Table, line, rendered, table_markdown
+from benchvise.report.tables import list_rows, run_rows, run_table
 from benchvise.rig.hold.messages import PhaseReached
-from benchvise.state.delta import NewLogLines
+from benchvise.state.diff import NewLogLines
 from benchvise.text import Untrusted
 from benchvise.web.answers import failure
 from benchvise.web.http import JsonAnswer
@@ -224,8 +222,8 @@ def test_progress_shows_one_line(progress: Any, text: str) -> None:
 
 ON_MARKDOWN: dict[str, Callable[[str], str]] = {
     "text": sinks.markdown,
-    "run": lambda text: run_markdown(hostile_run(text), hostile_summaries(text)),
-    "runs": lambda _: runs_markdown([]),
+    "run": lambda text: table_markdown(run_rows(hostile_run(text), hostile_summaries(text))),
+    "runs": lambda _: table_markdown(list_rows([])),
 }
 
 

@@ -9,10 +9,10 @@ import pytest
 
 from benchvise.state import catalogue
 from benchvise.state.catalogue import expand, items_by_id, knobs, load_catalogue
-from benchvise.state.entries import _KEY
 from benchvise.state.model import Flip, Item, Knob
-from benchvise.state.normalise.registry import NORMALISERS
+from benchvise.state.normalise import NORMALISERS
 from benchvise.state.roles import ROLES, DeviceNames
+from benchvise.state.snapshot import _KEY
 
 ITEMS = load_catalogue()
 KNOBS = [knob for _, knob in knobs().values()]

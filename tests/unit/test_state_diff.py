@@ -20,10 +20,18 @@ from benchvise.report.state_tables import (
     unseen_rows,
     value_text,
 )
-from benchvise.state.delta import NewLogLines, delta, new_in_log
-from benchvise.state.diff import DifferenceKind, DifferencePart, diff_snapshots, natural, parts_of
+from benchvise.state.diff import (
+    DifferenceKind,
+    DifferencePart,
+    NewLogLines,
+    delta,
+    diff_snapshots,
+    natural,
+    new_in_log,
+    parts_of,
+)
 from benchvise.state.model import Missing, Snapshot, StateEntry, snapshot_of
-from benchvise.state.normalise.log import kernel_log
+from benchvise.state.normalise.kernel import kernel_log
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 

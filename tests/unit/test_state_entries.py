@@ -15,9 +15,9 @@ from benchvise.documents import encode
 from benchvise.state.answers import Answers
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.commands import CommandAnswer
-from benchvise.state.entries import TEXT_LIMIT, entries_of
 from benchvise.state.globs import ByPath
 from benchvise.state.model import Missing, snapshot_of
+from benchvise.state.snapshot import TEXT_LIMIT, entries_of
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 

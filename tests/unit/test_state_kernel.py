@@ -6,7 +6,7 @@ import gzip
 
 import pytest
 
-from benchvise.state.normalise import cpu, kernel, log
+from benchvise.state.normalise import devices, kernel
 from benchvise.state.roles import DeviceNames, names_from
 
 PI = DeviceNames(roles={"root_disk": "mmcblk0", "root_part": "mmcblk0p2", "default_nic": "eth0"})
@@ -140,7 +140,7 @@ CPU revision\t: 4
 
 
 def test_cpuinfo_has_the_kinds() -> None:
-    kinds = cpu.cpuinfo(
+    kinds = devices.cpuinfo(
         CPUINFO_ARM + "Hardware\t: BCM2835\nRevision\t: c03115\nSerial\t\t: 1000\nModel\t\t: Pi\n"
     )
     assert kinds["0-3"]["CPU part"] == "0xd03"
@@ -169,7 +169,7 @@ def test_interrupts_stand_by_their_handlers() -> None:
         },
         {"/sys/class/net/eth0": "../../devices/platform/scb/fd580000.ethernet/net/eth0"},
     )
-    table = cpu.interrupts(INTERRUPTS, names)
+    table = devices.interrupts(INTERRUPTS, names)
     assert table["default_nic"] == [100, 0]
     assert table["default_nic #2"] == [50, 0]
     assert table["arch_timer"] == [12345, 678]
@@ -205,7 +205,7 @@ LOG = """<6>[    0.000000] Booting Linux on physical CPU 0x0000000000 [0x410fd08
 
 
 def test_kernel_log_classes() -> None:
-    found = log.kernel_log(LOG)
+    found = kernel.kernel_log(LOG)
     classes = {name: entry["count"] for name, entry in found["classes"].items()}
     assert classes == {
         "under-voltage": 1,
@@ -236,12 +236,12 @@ def test_kernel_log_is_bounded_and_needs_no_times() -> None:
     text = "".join(
         f"<4>[{n:5}.000000] sched: RT throttling activated {'x' * 500}\n" for n in range(1000)
     )
-    entry = log.kernel_log(text)["classes"]["real-time throttling"]
+    entry = kernel.kernel_log(text)["classes"]["real-time throttling"]
     assert entry["count"] == 1000
     assert (len(entry["first"]), len(entry["last"]), len(entry["times"])) == (5, 5, 100)
     assert entry["times"][-1] == 999.0
     assert all(len(line) < 350 for line in entry["first"])
-    found = log.kernel_log("<4>hrtimer: interrupt took 1 ns\n")
+    found = kernel.kernel_log("<4>hrtimer: interrupt took 1 ns\n")
     assert found["until"] is None
     assert found["classes"]["slow timer interrupt"]["count"] == 1
 
@@ -265,14 +265,14 @@ BOOT = """[    0.000000] Linux version 6.6.31 (serge@dom5)
 
 
 def test_an_ordinary_boot_is_of_no_class() -> None:
-    assert log.kernel_log(BOOT)["classes"] == {}
+    assert kernel.kernel_log(BOOT)["classes"] == {}
 
 
 def test_firmware_lines() -> None:
     text = (
         LOG + "[    1.0] raspberrypi-firmware soc:firmware: Attached to firmware from 2024-05-24\n"
     )
-    assert log.firmware_lines(text) == [
+    assert kernel.firmware_lines(text) == [
         "psci: PSCIv1.1 detected in firmware.",
         "raspberrypi-firmware soc:firmware: Attached to firmware from 2024-05-24",
     ]

@@ -8,7 +8,7 @@ import pytest
 from hypothesis import given
 from hypothesis import strategies as st
 
-from benchvise.state.normalise import tables, values
+from benchvise.state.normalise import values
 
 
 @pytest.mark.parametrize(
@@ -129,10 +129,10 @@ CmaTotal:         262144 kB
 
 
 def test_meminfo_is_in_bytes() -> None:
-    table = tables.colon_table(MEMINFO)
+    table = values.colon_table(MEMINFO)
     assert table["MemTotal"] == 948044 * 1024
     assert table["HugePages_Total"] == 0
-    assert tables.pick(table, ("CmaTotal", "Huge*"), ("HugePages_*",)) == {
+    assert values.pick(table, ("CmaTotal", "Huge*"), ("HugePages_*",)) == {
         "Hugepagesize": 2048 * 1024,
         "CmaTotal": 262144 * 1024,
     }
@@ -152,14 +152,14 @@ driver type:\t0 (driver type B)
 
 
 def test_mmc_ios() -> None:
-    table = tables.colon_table(MMC_IOS)
+    table = values.colon_table(MMC_IOS)
     assert table["clock"] == "200000000 Hz"
     assert table["timing spec"] == "10 (mmc HS400 enhanced strobe)"
 
 
 def test_os_release() -> None:
     text = "NAME=\"Poky (Yocto Project)\"\nVERSION_ID=5.0.1\n# no comment\nPRETTY_NAME='x'\n"
-    assert tables.equals_table(text) == {
+    assert values.equals_table(text) == {
         "NAME": "Poky (Yocto Project)",
         "VERSION_ID": "5.0.1",
         "PRETTY_NAME": "x",
@@ -167,27 +167,27 @@ def test_os_release() -> None:
 
 
 def test_vcgencmd_tables() -> None:
-    assert tables.equals_table("arm_freq=1500\ncore_freq=500\n") == {
+    assert values.equals_table("arm_freq=1500\ncore_freq=500\n") == {
         "arm_freq": 1500,
         "core_freq": 500,
     }
-    assert tables.equals_table("temp=48.3'C") == {"temp": "48.3'C"}
+    assert values.equals_table("temp=48.3'C") == {"temp": "48.3'C"}
     with pytest.raises(ValueError):
-        tables.equals_table("VCHI initialization failed")
+        values.equals_table("VCHI initialization failed")
 
 
 def test_vmstat_and_time_in_state() -> None:
-    assert tables.space_table("pswpin 0\npswpout 12\nnr_x 3 4\n") == {"pswpin": 0, "pswpout": 12}
-    assert tables.space_table("600000 1029\n1500000 88\n") == {"600000": 1029, "1500000": 88}
+    assert values.space_table("pswpin 0\npswpout 12\nnr_x 3 4\n") == {"pswpin": 0, "pswpout": 12}
+    assert values.space_table("600000 1029\n1500000 88\n") == {"600000": 1029, "1500000": 88}
     with pytest.raises(ValueError):
-        tables.space_table("no table at all")
+        values.space_table("no table at all")
 
 
 def test_pressure_load_and_stat() -> None:
     text = "some avg10=1.50 avg60=0.00 total=123\nfull avg10=0.00 avg60=0.00 total=4\n"
-    assert tables.pressure(text)["some total"] == 123
-    assert tables.pressure(text)["some avg10"] == 1.5
-    assert tables.loadavg("0.52 0.58 0.59 2/389 12345\n") == {
+    assert values.pressure(text)["some total"] == 123
+    assert values.pressure(text)["some avg10"] == 1.5
+    assert values.loadavg("0.52 0.58 0.59 2/389 12345\n") == {
         "1 min": 0.52,
         "5 min": 0.58,
         "15 min": 0.59,
@@ -197,13 +197,13 @@ def test_pressure_load_and_stat() -> None:
     stat = (
         "cpu  10 0 5 1000 2 0 1 7 0 0\ncpu0 1 2\nintr 500 1\nctxt 900\nprocesses 80\nsoftirq 70\n"
     )
-    assert tables.stat_cpu(stat)["steal"] == 7
-    assert tables.stat_totals(stat) == {"intr": 500, "ctxt": 900, "processes": 80, "softirq": 70}
-    assert tables.uptime("3414.70 6000.00\n") == 3414.7
+    assert values.stat_cpu(stat)["steal"] == 7
+    assert values.stat_totals(stat) == {"intr": 500, "ctxt": 900, "processes": 80, "softirq": 70}
+    assert values.uptime("3414.70 6000.00\n") == 3414.7
 
 
 def test_buddyinfo() -> None:
     text = (
         "Node 0, zone      DMA      1      1      0\nNode 0, zone   Normal    216     55    189\n"
     )
-    assert tables.buddyinfo(text) == {"Node 0 DMA": [1, 1, 0], "Node 0 Normal": [216, 55, 189]}
+    assert values.buddyinfo(text) == {"Node 0 DMA": [1, 1, 0], "Node 0 Normal": [216, 55, 189]}

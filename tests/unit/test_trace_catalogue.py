@@ -12,7 +12,7 @@ from typing import Any
 import pytest
 
 from benchvise.cli.main import run
-from benchvise.report.records import csv_text, described_columns, table
+from benchvise.report.rendering import csv_text, described_columns, table_of
 from benchvise.table import ColumnSpec, ValueUnit
 from benchvise.trace.analysis.distributions import QuantileBounds, TimeDistribution
 from benchvise.trace.catalogue import ANALYSES
@@ -77,7 +77,7 @@ SHAPE: TableShape[tuple[str, TimeDistribution | None]] = TableShape(
 def test_people_see_the_first_rows_in_handy_units_and_how_many_there_are_besides() -> None:
     filled = SHAPE.filled("Title", [("a", SPREAD), ("b", None), ("c", None)], "why", top=1)
     (cautioned,) = with_cautions([filled], ["LOST: 3 events"])
-    shown = table(cautioned)
+    shown = table_of(cautioned)
     assert [column.name for column in shown.columns][:3] == [
         "Task",
         "Wait\nmedian",
@@ -88,7 +88,7 @@ def test_people_see_the_first_rows_in_handy_units_and_how_many_there_are_besides
     ]  # fmt: skip
     assert [cell.tone for cell in shown.rows[0]][1:5] == ["strong", "plain", "plain", "muted"]
     assert shown.remarks == ("LOST: 3 events", "not listed: 2 more tasks (--top 3)", "why")
-    flat = table(filled, stacked=False)
+    flat = table_of(filled, stacked=False)
     assert [column.name for column in flat.columns][1:5] == [
         "Wait median", "Wait 95 % interval", "Wait max", "Preempted",
     ]  # fmt: skip

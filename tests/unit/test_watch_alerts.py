@@ -12,10 +12,18 @@ import pytest
 
 from benchvise.documents import decode, encode
 from benchvise.errors import UsageError
+from benchvise.health.model import WatchedKind, WatchedValue
 from benchvise.health.watch.alarms import Alarms, environment
-from benchvise.health.watch.alerts import Alert, AlertEvent, AlertRule, AlertState, evaluate, spell
-from benchvise.health.watch.observation import WatchedKind, WatchedValue
-from benchvise.health.watch.rules import default_rules, load_rules
+from benchvise.health.watch.alerts import (
+    Alert,
+    AlertEvent,
+    AlertRule,
+    AlertState,
+    default_rules,
+    evaluate,
+    load_rules,
+    spell,
+)
 from benchvise.quantities import seconds_or_none
 
 HOT = AlertRule("hot", "sensor", ("*",), 85, 75, "too hot", "cool it", hold=60, limit=5)

@@ -12,8 +12,8 @@ from watch_boards import DAY, HOUR, MONDAY, WEEK, PlayedBoard, PlayedClock, play
 
 from benchvise.errors import StoreError
 from benchvise.health.watch.history import History, tabulate
-from benchvise.report.terminal import rendered
-from benchvise.report.watch_tables import history_data, history_tables
+from benchvise.report.health_tables import history_data, history_tables
+from benchvise.report.rendering import rendered
 from benchvise.store import Store
 
 CRC = "disk sda/UDMA_CRC_Error_Count"
@@ -136,7 +136,7 @@ def test_a_board_out_of_reach_at_first_is_waited_for(store: Store) -> None:
     board = PlayedBoard(PlayedClock(), away=((MONDAY, MONDAY + 600),))
     watch, told = play(board, store, MONDAY + HOUR, every=60)
     assert [one.what for one in told] == ["contact lost", "contact again"]
-    assert watch.outcome.looks > 40
+    assert watch.outcome.polls > 40
 
 
 def test_what_is_unchanged_is_not_written_again(store: Store, tmp_path: Path) -> None:

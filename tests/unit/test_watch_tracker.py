@@ -10,8 +10,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 
 from benchvise.documents import encode
-from benchvise.health.model import LogMark
-from benchvise.health.watch.observation import Observation, WatchedKind, WatchedValue, WatchEvent
+from benchvise.health.model import LogMark, Observation, WatchedKind, WatchedValue, WatchEvent
 from benchvise.health.watch.tracker import (
     BEYOND,
     COUNTER_RESET,

@@ -12,9 +12,8 @@ from web_store import keep_run
 
 from benchvise.store import Store
 from benchvise.web import file_index
-from benchvise.web.errors import NotFound
 from benchvise.web.file_index import FileIndex, capture_index, is_trace, trace_index
-from benchvise.web.settings import Settings
+from benchvise.web.http import NotFound
 
 HEAD = b"\x17\x08\x44tracing6\0" + b"\0" * 100
 
@@ -84,14 +83,14 @@ def test_traces_of_runs_are_shown_with_them(tmp_path: Path) -> None:
     run = keep_run(store, demonstration_run(series=()), label="traced")
     with Store.open(store) as opened:
         opened.trace_file(run).write_bytes(HEAD)
-        (found,) = trace_index(Settings(store=store), lambda: opened).files()
+        (found,) = trace_index((), lambda: opened).files()
     assert (found.run, found.place) == (run, "of run traced")
 
 
 def test_captures_are_told_by_their_names(tmp_path: Path) -> None:
     for name in ("a.sr", "b.VCD", "c.csv", "d.txt"):
         (tmp_path / name).write_bytes(b"")
-    found = capture_index(Settings(captures=(tmp_path,))).files()
+    found = capture_index((tmp_path,)).files()
     assert {file.name for file in found} == {"a.sr", "b.VCD", "c.csv"}
 
 

@@ -13,7 +13,7 @@ from benchvise.errors import BoardUnreachable
 from benchvise.health.judging import Judgement, judge
 from benchvise.health.model import Disk, HealthReading, LogReading, Sensor
 from benchvise.store import Store
-from benchvise.web import health_readings
+from benchvise.web import cache
 
 ATTACK = "<script>document.body.dataset.attacked=1</script>\u202e"
 NAME = "/health/ssh%3A%2F%2Fplayed"
@@ -80,7 +80,7 @@ def test_a_look_now_is_shown_until_the_next(watched: str, monkeypatch: pytest.Mo
         sensors=(Sensor("k10temp", "temp1", ATTACK, "temperature", 51.0, "°C", {"max": 70.0}),),
         disks=(Disk("sda", ATTACK, True, {"CRC errors": 3.0}),),
     )  # fmt: skip
-    monkeypatch.setattr(health_readings, "health", lambda _board, rig: judge(reading))
+    monkeypatch.setattr(cache, "health", lambda _board, rig: judge(reading))
     client = Client.of(store=watched)
     assert client.get("/health/local.json").data["now"] is None
     answer = client.post("/health/look?board=local", origin=f"http://{HOST}")
@@ -108,7 +108,7 @@ def test_a_board_of_a_rig_is_not_switched_on_without_leave(
         asked.append((board, rig))
         raise BoardUnreachable("it does not answer", "look at its cable")
 
-    monkeypatch.setattr(health_readings, "health", look)
+    monkeypatch.setattr(cache, "health", look)
     words = {"store": str(tmp_path / "store.db"), "rig": str(rig)}
     target, ours = "/health/look?board=rig%3Aone", f"http://{HOST}"
     without = Client.of(**words)

@@ -14,7 +14,7 @@ from starlette.requests import Request
 
 from benchvise.errors import TraceError
 from benchvise.web import live
-from benchvise.web.errors import Busy
+from benchvise.web.http import Busy
 from benchvise.web.live import Hub, Publish
 
 
@@ -146,6 +146,25 @@ def test_a_source_that_fails_says_why_and_the_next_page_tries_again() -> None:
             with pytest.raises(StopAsyncIteration):
                 await page.next()
             assert len(tries) == number
+
+    asyncio.run(scene())
+
+
+def test_a_source_that_fails_before_the_page_listens_still_says_why() -> None:
+    """The source's thread may be at its end before the loop comes to anything else."""
+
+    def source(_publish: Publish, _stopped: threading.Event) -> None:
+        raise TraceError("the disk is gone", "plug it in")
+
+    async def scene() -> None:
+        page = Page(Hub(), "x", source)
+        others = set(threading.enumerate())
+        await anext(page.pieces)
+        for thread in set(threading.enumerate()) - others:
+            thread.join(10)
+        assert b"the disk is gone" in await anext(page.pieces)
+        with pytest.raises(StopAsyncIteration):
+            await anext(page.pieces)
 
     asyncio.run(scene())
 

@@ -8,10 +8,11 @@ from typing import Any
 
 import pytest
 
+from benchvise.documents import encode
 from benchvise.rig.console.recorder import POWER_ON, ConsoleRecorder
 from benchvise.rig.locks import Holder
-from benchvise.web.errors import NotFound
-from benchvise.web.rig import boots, console
+from benchvise.web.http import NotFound
+from benchvise.web.rig import console
 from benchvise.web.rig.watching import holding
 
 ATTACK = "\x1b[31m<script>\u202e\x00"
@@ -42,7 +43,7 @@ BOOT = b"U-Boot 2023.01\r\nStarting kernel ...\r\n[    0.000000] Linux version 6
 def test_a_boot_is_listed_with_its_phases(state: Path) -> None:
     record(state, "one", "20261122T080000", BOOT)
     record(state, "one", "20261122T090000", b"# ls\r\nfile\r\n", booted=False)
-    newest, boot = (boots.summary(log) for log in boots.logs("one"))
+    newest, boot = (encode(console.summary(log)) for log in console.logs("one"))
     assert newest["kind"] == "console"
     assert boot["kind"] == "boot" and boot["started"] == "2026-11-22T08:00:00+00:00"
     assert boot["phases"]["kernel"] == 2.0 and boot["seconds"] == 4.0
@@ -51,8 +52,8 @@ def test_a_boot_is_listed_with_its_phases(state: Path) -> None:
 
 def test_a_long_log_is_listed_without(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record(state, "one", "20261122T080000", BOOT)
-    monkeypatch.setattr(boots, "REPLAY_BYTES", 10)
-    (found,) = (boots.summary(log) for log in boots.logs("one"))
+    monkeypatch.setattr(console, "REPLAY_BYTES", 10)
+    (found,) = (encode(console.summary(log)) for log in console.logs("one"))
     assert found["phases"] is None and found["na"] == "the log is long"
 
 
@@ -60,30 +61,30 @@ def test_a_long_log_is_listed_without(state: Path, monkeypatch: pytest.MonkeyPat
 def test_a_board_is_no_path(state: Path, board: str) -> None:
     record(state, "one", "20261122T080000", BOOT)
     record(state.parent, "20261122T080000-abc", "20261122T080000", BOOT)
-    assert boots.logs(board) == []
+    assert console.logs(board) == []
 
 
 @pytest.mark.parametrize("key", ["..", "../20261122T080000-abc", "20261122T080000-abcd", ""])
 def test_a_boot_is_no_path(state: Path, key: str) -> None:
     record(state, "one", "20261122T080000", BOOT)
     with pytest.raises(NotFound, match="no such boot"):
-        boots.find("one", key)
+        console.find("one", key)
 
 
 def test_the_text_is_bounded_and_harmless(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(boots, "TEXT_BYTES", 5000)
+    monkeypatch.setattr(console, "TEXT_BYTES", 5000)
     record(state, "one", "20261122T080000", b"x" * 20_000 + b"\r\n" + ATTACK.encode() + b"\r\n")
-    (log,) = boots.logs("one")
-    lines, cut = boots.text(log)
+    (log,) = console.logs("one")
+    lines, cut = console.text(log)
     assert cut
     assert lines[-1] == "<script>\ufffd"
-    assert max(map(len, lines)) <= boots.LINE_LIMIT
+    assert max(map(len, lines)) <= console.LINE_LIMIT
 
 
 def test_columns_stay_columns(state: Path) -> None:
     record(state, "one", "20261122T080000", b"a   b\tc\r\n")
-    (log,) = boots.logs("one")
-    assert boots.text(log)[0] == ["a   b   c"]
+    (log,) = console.logs("one")
+    assert console.text(log)[0] == ["a   b   c"]
 
 
 def test_a_console_is_followed_from_log_to_log(
@@ -127,7 +128,7 @@ def test_of_a_board_that_talks_without_end_the_end_is_told(
     path = record(state, "one", "20261122T080000", b"line of text\r\n" * 1000)
     followed = console._Followed(path)
     first = followed.more()
-    assert first is not None and first["skipped"] == 14_000 - 100
+    assert first is not None and first.skipped == 14_000 - 100
     assert followed.more() is None
 
 
@@ -138,7 +139,7 @@ def test_a_note_of_somebody_else_says_figures_and_known_words_only() -> None:
         "flash": {"phase": ATTACK, "done": float("inf"), "total": -1, "rate": True, "x": ATTACK},
         "phases": {"kernel": 3.5, ATTACK: 1.0, "login": "soon", "init": float("nan")},
     }
-    found = holding(Holder(1, ATTACK * 1000, 0.0, doing=doing))
+    found = encode(holding(Holder(1, ATTACK * 1000, 0.0, doing=doing)))
     assert found is not None
     assert found["doing"] is None and found["doing_since"] is None
     assert found["flash"] == {

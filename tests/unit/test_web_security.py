@@ -11,8 +11,8 @@ from web_client import HOST, Client
 from web_store import keep_run
 
 from benchvise.errors import UsageError
+from benchvise.web.context import Settings
 from benchvise.web.security import BODY_LIMIT, URL_LIMIT
-from benchvise.web.settings import Settings
 
 TOKEN = "a-token-that-is-long-enough"  # noqa: S105
 ATTACK = "<img src=http://attacker.invalid/x onerror=alert(1)>\x1b]0;title\x07\u202egnp.exe"

@@ -7,28 +7,21 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
+import skips
 from story_traces import MS, S, record, story, write
 
+from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.report.sinks import json_text
-from benchvise.trace.analysis import series
 from benchvise.trace.analysis.model import TraceSpan
-from benchvise.trace.analysis.stats import stats
+from benchvise.trace.analysis.stats import load, stats, switches
 from benchvise.trace.loaded import LoadedTrace, load_trace
-from benchvise.web.workspace import (
-    comparison,
-    instances,
-    latency,
-    log,
-    search,
-    sql,
-    statistics,
-)
-from benchvise.web.workspace import load as over_time
+from benchvise.web.workspace import activity, comparison, events, latency, sql
 from benchvise.web.workspace.query import TraceQuery
 
-pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
+skips.need_decoder()
 
 SECONDS = 3
 
@@ -51,7 +44,7 @@ def opened(path: Path) -> LoadedTrace:
 def ask(question: Any, loaded: LoadedTrace, **words: object) -> Any:
     """An answer as the browser gets it."""
     answer = question(loaded, TraceQuery({name: str(value) for name, value in words.items()}))
-    return json.loads(json.dumps(answer)) if isinstance(answer, dict) else answer
+    return answer if isinstance(answer, pa.Table) else json.loads(json_text(encode(answer)))
 
 
 def actor(loaded: LoadedTrace, label: str) -> int:
@@ -70,8 +63,8 @@ def test_a_part_is_answered_as_if_the_whole_had_been_gone_through(
     part = after.analysis.asked_about(span)
     actors = after.choose([])
     assert stats(part.sliced(), actors) == stats(part, actors)
-    assert series.load(part.sliced(), actors, 50) == series.load(part, actors, 50)
-    assert series.switches(part.sliced(), actors, 50) == series.switches(part, actors, 50)
+    assert load(part.sliced(), actors, 50) == load(part, actors, 50)
+    assert switches(part.sliced(), actors, 50) == switches(part, actors, 50)
     assert len(part.sliced().fragments) < len(part.fragments)
 
 
@@ -91,39 +84,41 @@ def test_a_part_is_answered_as_if_the_whole_had_been_gone_through(
 )
 def test_what_makes_no_sense_is_said(after: LoadedTrace, words: dict[str, Any], said: str) -> None:
     with pytest.raises(UsageError) as error:
-        ask(statistics.answer, after, **words)
+        ask(activity.statistics, after, **words)
     assert said in str(error.value)
 
 
 def test_a_range_filters_every_view(after: LoadedTrace) -> None:
     part = {"begin": 500 * MS, "end": 600 * MS}
-    rows = ask(statistics.answer, after, **part)
+    rows = ask(activity.statistics, after, **part)
     assert (rows["begin"], rows["end"]) == (500 * MS, 600 * MS)
     assert sum(one["instances"] for one in rows["actors"]) < 400
-    table = instances.answer(after, TraceQuery({name: str(at) for name, at in part.items()}))
+    table = activity.instance_points(
+        after, TraceQuery({name: str(at) for name, at in part.items()})
+    )
     assert 500 * MS <= min(table["begin"].to_pylist()) < max(table["begin"].to_pylist()) < 600 * MS
-    found = ask(over_time.load, after, bins=10, **part)
+    found = ask(activity.load, after, bins=10, **part)
     assert (found["first"], found["width"], len(found["cpus"][0]["values"])) == (
         500 * MS, 10 * MS, 10,
     )  # fmt: skip
-    events = ask(log.answer, after, limit=1000, **part)["events"]
-    assert all(500 * MS <= event["time"] < 600 * MS for event in events)
-    hits = ask(search.answer, after, text="sensor", **part)["hits"]
+    logged = ask(events.log, after, limit=1000, **part)["events"]
+    assert all(500 * MS <= event["time"] < 600 * MS for event in logged)
+    hits = ask(events.search, after, text="sensor", **part)["hits"]
     assert hits and all(500 * MS <= hit["time"] < 600 * MS for hit in hits)
     times = sql.query_answer(
         after, TraceQuery({name: str(at) for name, at in part.items()}),
         'FROM selection SELECT "begin", "end"',
-    )["times"]  # fmt: skip
+    ).times  # fmt: skip
     assert times == [500 * MS]
     asked = {"from": "irq:sensor", "to": "task:irq/43-sensor"}
-    assert ask(latency.answer, after, **asked, **part)["occurrences"] <= 2
+    assert ask(latency.latency, after, **asked, **part)["occurrences"] <= 2
 
 
 # -- each view -------------------------------------------------------------------------------------
 
 
 def test_the_worst_instance_leads_to_its_place(after: LoadedTrace) -> None:
-    rows = ask(statistics.answer, after)["actors"]
+    rows = ask(activity.statistics, after)["actors"]
     sensor = next(row for row in rows if row["actor"] == "irq:sensor/43")
     assert sensor["execution"]["median"] == pytest.approx(3.3 * MS, rel=0.1)
     worst = sensor["worst"]
@@ -132,8 +127,8 @@ def test_the_worst_instance_leads_to_its_place(after: LoadedTrace) -> None:
 
 
 def test_points_that_fall_together_keep_the_largest(after: LoadedTrace) -> None:
-    every = ask(instances.answer, after, width=4000, height=2000)
-    few = ask(instances.answer, after, width=40, height=20)
+    every = ask(activity.instance_points, after, width=4000, height=2000)
+    few = ask(activity.instance_points, after, width=40, height=20)
     assert few.num_rows < 40 * 21 < every.num_rows
     assert sum(few["count"].to_pylist()) == sum(every["count"].to_pylist())
     assert few.schema.metadata == every.schema.metadata
@@ -145,16 +140,16 @@ def test_points_that_fall_together_keep_the_largest(after: LoadedTrace) -> None:
 
 def test_any_pair_of_figures(after: LoadedTrace) -> None:
     mine = actor(after, "irq:sensor/43")
-    pairs = ask(instances.answer, after, actor=mine, x="execution", y="period")
+    pairs = ask(activity.instance_points, after, actor=mine, x="execution", y="period")
     assert set(pairs["actor"].to_pylist()) == {mine}
     # The first has no period, so it has no place on this plot.
     assert pairs.schema.metadata[b"without"] == b"1"
     with pytest.raises(UsageError, match="unknown"):
-        ask(instances.answer, after, y="cpu")
+        ask(activity.instance_points, after, y="cpu")
 
 
 def test_load_adds_up(after: LoadedTrace) -> None:
-    found = ask(over_time.load, after, bins=30, top=3)
+    found = ask(activity.load, after, bins=30, top=3)
     lines = [*found["actors"], found["others"]]
     for at in range(30):
         busy = sum(line["values"][at] for line in lines)
@@ -164,7 +159,7 @@ def test_load_adds_up(after: LoadedTrace) -> None:
 
 
 def test_the_stages_of_a_latency_are_those_of_the_board(after: LoadedTrace) -> None:
-    found = ask(latency.answer, after, **{"from": "irq:sensor", "to": "task:irq/43-sensor"})
+    found = ask(latency.latency, after, **{"from": "irq:sensor", "to": "task:irq/43-sensor"})
     assert found["hops"][0]["method"] == "cause"
     assert found["ways"][0]["stages"][0]["time"]["median"] == pytest.approx(3.3 * MS, rel=0.1)
     assert sum(step["share"] for step in found["steps"]) == pytest.approx(1)
@@ -172,14 +167,14 @@ def test_the_stages_of_a_latency_are_those_of_the_board(after: LoadedTrace) -> N
     assert worst["actor"] == actor(after, "task:irq/43-sensor/143")
     assert sum(stage["time"] for stage in worst["stages"]) == worst["latency"]
     with pytest.raises(UsageError, match="two ends"):
-        ask(latency.answer, after)
+        ask(latency.latency, after)
 
 
 # -- the log ---------------------------------------------------------------------------------------
 
 
 def test_the_log_is_in_order_and_filtered(after: LoadedTrace) -> None:
-    page = ask(log.answer, after, event="irq_handler_*", limit=300)
+    page = ask(events.log, after, event="irq_handler_*", limit=300)
     times = [event["time"] for event in page["events"]]
     assert times == sorted(times)
     assert {event["event"] for event in page["events"]} == {
@@ -187,27 +182,27 @@ def test_the_log_is_in_order_and_filtered(after: LoadedTrace) -> None:
     }  # fmt: skip
     counts = after.trace.counts
     assert page["total"] == counts["irq_handler_entry"] + counts["irq_handler_exit"]
-    second = ask(log.answer, after, event="irq_handler_*", limit=300, offset=300)["events"]
+    second = ask(events.log, after, event="irq_handler_*", limit=300, offset=300)["events"]
     assert second[0]["time"] >= times[-1]
     assert second[0]["index"] > page["events"][-1]["index"]
 
 
 def test_the_log_by_field_and_cpu(after: LoadedTrace) -> None:
-    page = ask(log.answer, after, field='name=="sensor"')
+    page = ask(events.log, after, field='name=="sensor"')
     assert page["total"] == sum(
         dict(event["fields"])["name"] == "sensor" for event in page["events"]
     )
     assert {event["cpu"] for event in page["events"]} == {0}
-    assert ask(log.answer, after, field="name==sensor", cpu="1")["total"] == 0
+    assert ask(events.log, after, field="name==sensor", cpu="1")["total"] == 0
     with pytest.raises(UsageError, match="no event of these has nothing"):
-        ask(log.answer, after, field="nothing==1")
+        ask(events.log, after, field="nothing==1")
     with pytest.raises(UsageError, match="no event sched_swich"):
-        ask(log.answer, after, event="sched_swich")
+        ask(events.log, after, event="sched_swich")
 
 
 def test_the_log_of_an_actor_is_what_happened_while_it_ran(after: LoadedTrace) -> None:
     mine = actor(after, "irq:sensor/43")
-    page = ask(log.answer, after, actor=mine, limit=1000)
+    page = ask(events.log, after, actor=mine, limit=1000)
     assert {event["actor"] for event in page["events"]} == {mine}
     assert {"irq_handler_entry", "printk_console", "sched_waking", "irq_handler_exit"} == {
         event["event"] for event in page["events"]
@@ -218,40 +213,39 @@ def test_the_log_of_an_actor_is_what_happened_while_it_ran(after: LoadedTrace) -
 
 
 def test_the_log_opens_where_one_looks(after: LoadedTrace) -> None:
-    page = ask(log.answer, after, at=1.5 * S, limit=40)
+    page = ask(events.log, after, at=1.5 * S, limit=40)
     times = [event["time"] for event in page["events"]]
     assert times[0] < 1.5 * S <= times[-1]
-    assert ask(log.answer, after, at=100 * S)["events"]
+    assert ask(events.log, after, at=100 * S)["events"]
 
 
 # -- search and SQL --------------------------------------------------------------------------------
 
 
 def test_search_finds_actors_events_and_values(after: LoadedTrace) -> None:
-    found = ask(search.answer, after, text="sensor")
+    found = ask(events.search, after, text="sensor")
     assert {one["name"] for one in found["actors"]} == {"irq:sensor/43", "task:irq/43-sensor/143"}
     assert found["complete"] and found["found"] > len(found["hits"]) == 200
     assert [hit["time"] for hit in found["hits"]] == sorted(hit["time"] for hit in found["hits"])
-    assert ask(search.answer, after, text="SPI_transfer")["events"][0]["count"] > 10
-    by_field = ask(search.answer, after, text="addr==0x20")
+    assert ask(events.search, after, text="SPI_transfer")["events"][0]["count"] > 10
+    by_field = ask(events.search, after, text="addr==0x20")
     assert by_field["found"] == after.trace.counts["i2c_write"]
     assert by_field["hits"][0]["says"] == "addr=32"
     with pytest.raises(UsageError, match="no event of the trace has the field"):
-        ask(search.answer, after, text="nosuchfield==1")
+        ask(events.search, after, text="nosuchfield==1")
     with pytest.raises(UsageError, match="nothing to search"):
-        ask(search.answer, after)
+        ask(events.search, after)
 
 
 def test_rows_of_sql_know_their_time(after: LoadedTrace) -> None:
-    found = sql.query_answer(
-        after, TraceQuery({}), 'SELECT execution, "begin" FROM instances ORDER BY 1 DESC LIMIT 3'
-    )
+    query = 'SELECT execution, "begin" FROM instances ORDER BY 1 DESC LIMIT 3'
+    timed = encode(sql.query_answer(after, TraceQuery({}), query))
     origin = after.analysis.whole.begin
-    assert found["times"] == [row[1] - origin for row in found["rows"]]
-    assert sql.query_answer(after, TraceQuery({}), "SELECT 9007199254740993 AS big")["rows"] == [
+    assert timed["times"] == [row[1] - origin for row in timed["rows"]]
+    assert sql.query_answer(after, TraceQuery({}), "SELECT 9007199254740993 AS big").rows == [
         ["9007199254740993"]
     ]
-    assert sql.query_answer(after, TraceQuery({}), "SELECT 1")["times"] is None
+    assert sql.query_answer(after, TraceQuery({}), "SELECT 1").times is None
 
 
 @pytest.mark.parametrize(
@@ -280,20 +274,20 @@ def test_the_slow_handler_stands_on_top(both: tuple[LoadedTrace, LoadedTrace]) -
     assert first.metrics["execution"].ratio == pytest.approx(3300 / 14, rel=0.15)
     back = comparison.compare_traces(*reversed(both))
     assert (back.rows[0].actor, back.rows[0].verdict) == ("irq:sensor", "runs shorter")
-    document = comparison.document(found, "irq")
+    document = encode(found.of_kind("irq"))
     assert document["kinds"]["irq"] == len(document["rows"]) == 4
     assert document["kinds"]["all"] == len(found.rows) > 4
 
 
 def test_an_actor_is_shown_at_its_usual_work(both: tuple[LoadedTrace, LoadedTrace]) -> None:
     for loaded, length in zip(both, (14_000, 3.3 * MS), strict=True):
-        place = comparison.place(loaded, "irq:sensor")
+        place = comparison.usual_place(loaded, "irq:sensor")
         assert place is not None
-        assert place["actor"] == actor(loaded, "irq:sensor/43")
-        assert place["end"] - place["begin"] == pytest.approx(length, rel=0.2)
-    assert comparison.place(both[0], "task:nobody") is None
+        assert place.actor == actor(loaded, "irq:sensor/43")
+        assert place.end - place.begin == pytest.approx(length, rel=0.2)
+    assert comparison.usual_place(both[0], "task:nobody") is None
     shapes = comparison.shapes_of(both, "irq:sensor", "execution")
-    assert [shape and shape["count"] for shape in shapes] == [
+    assert [shape and shape.count for shape in shapes] == [
         sum(loaded.analysis.instances["actor"] == actor(loaded, "irq:sensor/43")) for loaded in both
     ]
     assert comparison.shapes_of(both, "irq:eth0", "latency") == [None, None]
@@ -322,14 +316,14 @@ def test_hostile_names_are_bounded_and_harmless(tmp_path: Path) -> None:
     loaded = opened(write(board, tmp_path / "evil"))
     asked = {"from": "irq:sensor", "to": "task:irq/43-sensor"}
     for answer in (
-        ask(statistics.answer, loaded),
-        ask(over_time.load, loaded),
-        ask(over_time.switches, loaded),
-        ask(latency.answer, loaded, **asked),
-        ask(log.answer, loaded),
-        ask(search.answer, loaded, text="script"),
-        ask(search.names, loaded),
-        comparison.document(comparison.compare_traces(loaded, loaded), "all"),
+        ask(activity.statistics, loaded),
+        ask(activity.load, loaded),
+        ask(activity.switches, loaded),
+        ask(latency.latency, loaded, **asked),
+        ask(events.log, loaded),
+        ask(events.search, loaded, text="script"),
+        ask(events.names, loaded),
+        encode(comparison.compare_traces(loaded, loaded)),
     ):
         text = json.dumps(json.loads(json_text(answer)), ensure_ascii=False)
         assert "\x1b" not in text and "\u202e" not in text

@@ -9,13 +9,12 @@ from typing import Any
 import pytest
 from why_boards import metric, side, with_value
 
-from benchvise.flows.benchmarks import local_registry
 from benchvise.measure.hostside import HOST_BENCHMARKS
+from benchvise.measure.runner import local_registry
 from benchvise.state.model import Snapshot, StateEntry
 from benchvise.why.bench import SideFacts
 from benchvise.why.model import Finding, Grade, Metric, Side
-from benchvise.why.suspects.admissibility import examine
-from benchvise.why.suspects.artefacts import artefacts, version_of
+from benchvise.why.suspects.admissibility import artefacts, examine, version_of
 
 HOST = {"probe": "0.1.0", "arch": "x86_64", "cpu_model": "AMD EPYC", "cpus_online": "0-3"}
 CACHES = [{"level": 1, "size": 32768}, {"level": 3, "size": 33554432}]

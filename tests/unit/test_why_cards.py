@@ -7,7 +7,7 @@ from fnmatch import fnmatchcase
 
 import pytest
 
-from benchvise.flows.benchmarks import local_registry
+from benchvise.measure.runner import local_registry
 from benchvise.state.catalogue import items_by_id, knobs
 from benchvise.why.cards import Card, cards_by_id, load_cards
 from benchvise.why.explain.counters import COUNTERS, GAUGES

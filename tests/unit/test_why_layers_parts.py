@@ -16,9 +16,9 @@ from benchvise.measure.suite import SuiteEntry
 from benchvise.report.why_plan import plan_text
 from benchvise.report.why_words import BlockLine
 from benchvise.rig.boot.verdict import BootError, BootReport
-from benchvise.rig.compose.differences import LayerDifference
-from benchvise.rig.compose.layers.command_line import with_options
+from benchvise.rig.compose.layers import LayerDifference
 from benchvise.rig.compose.layers.init_settings import mixed, pieces
+from benchvise.rig.compose.layers.kernel import with_options
 from benchvise.rig.compose.layers.layer import LayerPart, LayerSummary
 from benchvise.rig.faults import Fault
 from benchvise.rig.images import ImageError
@@ -265,7 +265,7 @@ class FakeCache:
 
 @pytest.fixture
 def bench(seat: FakeSeat, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> RigBench:
-    monkeypatch.setattr(images_module, "Composed", lambda: FakeCache(tmp_path))
+    monkeypatch.setattr(images_module, "ComposedImages", lambda: FakeCache(tmp_path))
     paths = {side: tmp_path / f"{side}.img" for side in Side}
     for path in paths.values():
         path.write_bytes(b"x")

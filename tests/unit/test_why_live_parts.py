@@ -23,8 +23,8 @@ from benchvise.state.knobs import Setting, find_knob
 from benchvise.state.model import Snapshot
 from benchvise.why.bench import ArmRefused
 from benchvise.why.benches.live import means_of, refusing
-from benchvise.why.benches.programs import find_programs, named
 from benchvise.why.benches.record import Record
+from benchvise.why.benches.userland import find_programs, named
 from benchvise.why.model import (
     Arm,
     Layer,

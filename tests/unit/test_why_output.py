@@ -19,7 +19,7 @@ from why_documents import EACH, explained, incomplete, no_difference, partly, tw
 from benchvise.documents import decode, encode, schema
 from benchvise.errors import BenchviseError
 from benchvise.report import why_page
-from benchvise.report.assets import Assets
+from benchvise.report.html import Assets
 from benchvise.report.why_document import (
     arms,
     duration,

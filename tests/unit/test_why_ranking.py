@@ -10,24 +10,25 @@ from fnmatch import fnmatchcase
 import pytest
 from why_boards import metric, one, side
 
-from benchvise.flows.benchmarks import local_registry
 from benchvise.measure.hostside import HOST_BENCHMARKS
+from benchvise.measure.runner import local_registry
 from benchvise.state.catalogue import items_by_id, knobs
 from benchvise.state.model import Snapshot
 from benchvise.why.bench import CrossCheck
 from benchvise.why.explain.counters import COUNTERS
 from benchvise.why.model import Bounds, Gap, Layer, ProcessMeans, Side, Suspect
-from benchvise.why.suspects.priors import (
+from benchvise.why.suspects.ranking import (
+    SPREAD,
     PreferredValue,
     chance,
     direction_of,
     likeness,
     prior_of,
     priors,
+    rank,
     symptoms,
     unlisted,
 )
-from benchvise.why.suspects.ranking import SPREAD, rank
 
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
 AHEAD = "/sys/block/mmcblk0/queue/read_ahead_kb"

@@ -7,19 +7,18 @@ import contextlib
 import itertools
 import re
 import shlex
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import skips
 from why_suspects import difference, line, suspect
 
 from benchvise.state.catalogue import knobs
 from benchvise.state.knobs import Setting
 from benchvise.text import Untrusted
-from benchvise.why.explain import remedy_lines as lines
-from benchvise.why.explain.remedies import remedies
+from benchvise.why.explain import remedies
 from benchvise.why.model import Layer, Origin, Remedy, SettingMeans, Side, Suspect
 
 ROLES = {
@@ -38,7 +37,7 @@ THP_FILE = "/sys/kernel/mm/transparent_hugepage/enabled"
 def of(found: Suspect, *origins: Origin, roles: dict[str, str] | None = None) -> Sequence[Remedy]:
     values = {Side.GOOD: found.good, Side.BAD: found.bad}
     given = ROLES if roles is None else roles
-    return remedies(found, origins=origins, side_values=values, roles=given)
+    return remedies.remedies(found, origins=origins, side_values=values, roles=given)
 
 
 def text_of(found: Sequence[Remedy], system: str, having: str = "") -> str:
@@ -103,7 +102,7 @@ def test_lines_of_shell_are_shell(name: str, tmp_path: Path) -> None:
 @each_knob
 def test_udev_rules_are_udev_rules(name: str) -> None:
     path = knobs()[name][1].path
-    for rule in (lines.udev_line(path.replace("{root_disk}", "mmcblk0"), value_for(name)),):
+    for rule in (remedies.udev_line(path.replace("{root_disk}", "mmcblk0"), value_for(name)),):
         clause = r'(?:ACTION|SUBSYSTEM|KERNEL|ENV\{\w+\})=="[^"]+"'
         assert rule == "" or re.fullmatch(rf'(?:{clause}, )+ATTR\{{[\w/]+\}}="[^"]*"', rule)
 
@@ -126,8 +125,7 @@ def test_a_device_that_is_not_known_is_asked_for() -> None:
 
 def test_sysctls_are_named_as_sysctl_names_them() -> None:
     """Each key leads to its file: read only, as writing a value again is not always nothing."""
-    if shutil.which("sysctl") is None:
-        pytest.skip("no sysctl here: apt install procps")
+    skips.need("sysctl")
     checked = 0
     for name, (_, knob) in knobs().items():
         with contextlib.suppress(OSError):
@@ -143,22 +141,20 @@ def test_sysctls_are_named_as_sysctl_names_them() -> None:
 
 def test_a_sysctl_is_loaded(tmp_path: Path) -> None:
     path = Path("/proc/sys/vm/swappiness")
-    if shutil.which("sysctl") is None or not path.exists():
-        pytest.skip("no sysctl here: apt install procps")
+    skips.need("sysctl")
     now = path.read_text().strip()
     file = tmp_path / "90.conf"
     file.write_text(payload(text_of(of(suspect("vm.swappiness", now, "0")), "Debian")))
     done = subprocess.run(["sysctl", f"--load={file}"], capture_output=True, text=True, check=False)
     if "ermission denied" in done.stderr:
-        pytest.skip("only root may write it")
+        skips.skip("root")
     assert done.returncode == 0 and f"vm.swappiness = {now}" in done.stdout
     assert path.read_text().strip() == now
 
 
 def test_tmpfiles_lines_are_applied(tmp_path: Path) -> None:
     """In a scratch root, with wildcards."""
-    if shutil.which("systemd-tmpfiles") is None:
-        pytest.skip("no systemd-tmpfiles here: apt install systemd")
+    skips.need("systemd-tmpfiles")
     policies = "/sys/devices/system/cpu/cpufreq/policy{}/scaling_governor"
     for path in (THP_FILE, policies.format(0), policies.format(4)):
         file = tmp_path / path.lstrip("/")
@@ -178,7 +174,7 @@ def test_tmpfiles_lines_are_applied(tmp_path: Path) -> None:
 
 
 def test_tmpfiles_lines_keep_percent_signs() -> None:
-    assert lines.tmpfiles_line("/sys/a%b", "50%") == "w /sys/a%%b - - - - 50%%"
+    assert remedies.tmpfiles_line("/sys/a%b", "50%") == "w /sys/a%%b - - - - 50%%"
 
 
 def test_an_init_script_sets_what_it_says(tmp_path: Path) -> None:
@@ -277,12 +273,17 @@ def test_what_is_tried_for_a_process_alone_has_the_setting_s_remedies() -> None:
 # --- the line that sets it --------------------------------------------------------------------
 
 
+def origin(
+    side: Side, kind: str, file: str, line: int, text: str, *, certain: bool = True
+) -> Origin:
+    return Origin(side, kind, Untrusted(file), line, Untrusted(text), certain)
+
+
 def test_the_line_is_named_and_its_edit_touches_nothing_else(tmp_path: Path) -> None:
     file = tmp_path / "rc.local"
     before = ["#!/bin/sh", f"echo always > {THP_FILE}", "exit 0"]
     file.write_text("\n".join(before) + "\n")
-    origin = Origin(Side.BAD, "rc.local", str(file), 2, Untrusted(before[1]))
-    text = of(THP, origin)[0].text
+    text = of(THP, origin(Side.BAD, "rc.local", str(file), 2, before[1]))[0].text
     assert text.startswith(f"remove line 2 of {file}: echo always > {THP_FILE}\nsed -i ")
     subprocess.run(["sh", "-ec", text.splitlines()[1]], check=True)
     assert file.read_text().splitlines() == [before[0], f"# {before[1]}", before[2]]
@@ -293,19 +294,17 @@ def test_the_line_is_named_and_its_edit_touches_nothing_else(tmp_path: Path) -> 
 
 
 def test_an_uncertain_line_says_so_and_the_good_side_s_is_left_alone() -> None:
-    doubt = Origin(
-        Side.BAD, "sysctl.d", "/etc/sysctl.d/9.conf", 4, Untrusted("vm.swappiness=60"), False
+    doubt = origin(
+        Side.BAD, "sysctl.d", "/etc/sysctl.d/9.conf", 4, "vm.swappiness=60", certain=False
     )
-    good = Origin(Side.GOOD, "sysctl.d", "/etc/sysctl.d/1.conf", 1, Untrusted("vm.swappiness=10"))
+    good = origin(Side.GOOD, "sysctl.d", "/etc/sysctl.d/1.conf", 1, "vm.swappiness=10")
     texts = [r.text for r in of(suspect("vm.swappiness", "10", "60"), doubt, good)]
     assert "remove line 4 of /etc/sysctl.d/9.conf, if it is what sets it" in texts[0]
     assert not any("1.conf" in text for text in texts)
 
 
 def test_a_name_from_a_board_does_not_reach_a_shell() -> None:
-    evil = Origin(
-        Side.BAD, "rc.local", "/etc/a'; rm -rf /; '", 2, Untrusted("echo > enabled\x1b[31m")
-    )
+    evil = origin(Side.BAD, "rc.local", "/etc/a'; rm -rf /; '", 2, "echo > enabled\x1b[31m")
     text = of(THP, evil)[0].text
     words = shlex.split(text.splitlines()[1])
     assert words[:2] == ["sed", "-i"] and words[3] == "/etc/a'; rm -rf /; '"
@@ -365,8 +364,8 @@ def test_what_nothing_helps_has_no_remedy() -> None:
 
 
 def test_every_fix_is_for_a_knob() -> None:
-    assert set(lines.fixes()) <= set(knobs())
-    for fix in lines.fixes().values():
+    assert set(remedies.fixes()) <= set(knobs())
+    for fix in remedies.fixes().values():
         assert fix.word or fix.words or fix.config or fix.unit or fix.module
         choices = knobs()[fix.knob][1].choices
         for value in (*fix.words, *fix.config):

@@ -3,7 +3,7 @@
     open_board("local" | "ssh://…") ─→ Board        run, spawn, put: what a board can do
       └ deploy     the probe, under a content-addressed name, in a private directory
       └ channel    `bvprobe serve`: requests out, lines in
-            └ wire ─→ messages                      lines checked, bounded, typed: in one place
+            └ messages                              lines checked, bounded, typed: in one place
 
 Everything behind ``messages`` gets typed messages (``SampleMessage``, ``HostMessage``, …); text in
 them that is only shown is ``Untrusted``.
@@ -16,7 +16,38 @@ Two environment variables of the host are read:
     the only directory *on the board* that may hold the probe; without it several are tried
 """
 
-from benchvise.board.opening import open_board
-from benchvise.board.protocol import Board, Completed
+from __future__ import annotations
 
-__all__ = ["Board", "Completed", "open_board"]
+from collections.abc import Callable
+
+from benchvise.board.address import ACCEPTED, is_ssh, parse_ssh
+from benchvise.board.local import LocalBoard
+from benchvise.board.protocol import Board, Completed
+from benchvise.board.ssh import SshBoard
+from benchvise.errors import UsageError
+
+__all__ = ["Board", "Completed", "open_board", "register_kind"]
+
+_openers: dict[str, Callable[[str], Board]] = {}
+
+
+def register_kind(kind: str, opener: Callable[[str], Board]) -> None:
+    """Has names that begin with ``kind:`` opened by ``opener``, from a package above this one."""
+    _openers[kind] = opener
+
+
+def open_board(name: str) -> Board:
+    """Reaches the board of that name.
+
+    Raises UsageError for a name that is none or of a kind not supported, and BoardUnreachable
+    when there is no connection.
+    """
+    if name == "local":
+        return LocalBoard()
+    kind = name.partition(":")[0]
+    if kind in _openers:
+        return _openers[kind](name)
+    if kind == "ssh":
+        return SshBoard(parse_ssh(name))
+    hint = f"did you mean `ssh://{name}`? " if is_ssh(f"ssh://{name}") else ""
+    raise UsageError(f"'{name}' is not the name of a board", hint + ACCEPTED)

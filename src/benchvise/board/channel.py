@@ -10,7 +10,7 @@ import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from typing import Self
 
-from benchvise.board import process, wire
+from benchvise.board import messages, process
 from benchvise.board.deploy import deploy
 from benchvise.board.messages import (
     DoneMessage,
@@ -123,7 +123,7 @@ class ProbeChannel:
         """
         words = [*args, "--paced", "1"] if paced else list(args)
         try:
-            request = wire.request(self._number + 1, words, input)
+            request = messages.request(self._number + 1, words, input)
         except ValueError as error:  # too long, or text that is no Unicode
             raise UsageError(
                 f"the probe cannot take the request '{printable(' '.join(words))}' ({error})",
@@ -301,9 +301,9 @@ class ProbeChannel:
         buffer = self._pipes.stdout
         while True:
             length = buffer.find(b"\n")
-            if length > wire.LINE_LIMIT or (length < 0 and len(buffer) > wire.LINE_LIMIT):
+            if length > messages.LINE_LIMIT or (length < 0 and len(buffer) > messages.LINE_LIMIT):
                 raise self._fatal(
-                    f"said a line of more than {wire.LINE_LIMIT >> 20} MiB: "
+                    f"said a line of more than {messages.LINE_LIMIT >> 20} MiB: "
                     f"'{printable(bytes(buffer[:1000]), _QUOTED)}'",
                     "see whether something else writes to the same output there",
                 )

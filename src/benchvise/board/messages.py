@@ -1,9 +1,10 @@
 """What the probe says, typed: its lines are decoded and bounded here and nowhere else.
 
 ``docs/probe-protocol.md`` describes the lines. ``read_message`` takes the bytes of one and returns
-its message, or raises ValueError for what is not of the protocol. Keys of newer probes pass: of
-``host``, ``begin`` and ``sample`` they are kept with the rest, of the others they are ignored, and
-a line of a type not known here is an ``UnknownMessage``.
+its message, or raises ValueError for what is not of the protocol; ``parse`` is the half of it that
+knows JSON only. Keys of newer probes pass: of ``host``, ``begin`` and ``sample`` they are kept with
+the rest, of the others they are ignored, and a line of a type not known here is an
+``UnknownMessage``.
 
 What a board tells of itself, of a process and of a batch has no fixed set of keys, as each
 benchmark adds its own: that is a ``JsonObject``, read by ``benchvise.documents.number_at`` & co.
@@ -11,17 +12,20 @@ benchmark adds its own: that is a ``JsonObject``, read by ``benchvise.documents.
 
 from __future__ import annotations
 
+import json
+import math
 import re
-from collections.abc import Callable, Iterable, Mapping
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import partial
-from typing import TypeVar
+from typing import TypeAlias, TypeVar
 
-from benchvise.board import wire
 from benchvise.documents import JsonObject, decode, text_at
 from benchvise.text import Untrusted
 
 T = TypeVar("T")
+
+Line: TypeAlias = JsonObject
 
 _ERROR_NAME = re.compile(r"[A-Z0-9]{1,20}|errno \d{1,10}")
 
@@ -45,6 +49,11 @@ class FileError:
 
     errno: int
     name: str
+
+
+def content_text(content: FileValue | FileError | None) -> str:
+    """The text of a file of the board; empty where it is none or could not be read."""
+    return content.text if isinstance(content, FileValue) else ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -206,10 +215,10 @@ SeriesMessage = HostMessage | BeginMessage | SampleMessage | EndMessage
 
 def read_message(raw: bytes) -> Message:
     """The message of a line; ValueError for what is not of the protocol."""
-    return message_of(wire.parse(raw))
+    return message_of(parse(raw))
 
 
-def message_of(line: wire.Line) -> Message:
+def message_of(line: Line) -> Message:
     """The message of a line that is parsed already; ValueError when keys are missing or wrong."""
     kind = text_at(line, "type")
     reader = _READERS.get(kind)
@@ -262,22 +271,22 @@ class _FactKeys:
     value: object = None
 
 
-def _host(line: wire.Line) -> HostMessage:
+def _host(line: Line) -> HostMessage:
     return HostMessage(_without(line, "type"))
 
 
-def _begin(line: wire.Line) -> BeginMessage:
+def _begin(line: Line) -> BeginMessage:
     keys = decode(_BeginKeys, line)
     return BeginMessage(keys.benchmark, _without(line, "type", "benchmark"))
 
 
-def _sample(line: wire.Line) -> SampleMessage:
+def _sample(line: Line) -> SampleMessage:
     keys = decode(_SampleKeys, line)
     value = None if isinstance(keys.value, _NotAvailableKeys) else keys.value
     return SampleMessage(keys.index, value, _without(line, "type", "index", "value"))
 
 
-def _value(line: wire.Line) -> ValueMessage:
+def _value(line: Line) -> ValueMessage:
     keys = decode(_FileKeys, line)
     if keys.errno is not None:
         return ValueMessage(keys.path, FileError(keys.errno, _error_name(keys.error)))
@@ -290,7 +299,7 @@ def _value(line: wire.Line) -> ValueMessage:
     return ValueMessage(keys.path, FileValue(value, keys.truncated))
 
 
-def _link(line: wire.Line) -> LinkMessage:
+def _link(line: Line) -> LinkMessage:
     keys = decode(_FileKeys, line)
     if keys.errno is not None:
         return LinkMessage(keys.path, FileError(keys.errno, _error_name(keys.error)))
@@ -299,22 +308,22 @@ def _link(line: wire.Line) -> LinkMessage:
     return LinkMessage(keys.path, keys.target)
 
 
-def _write(line: wire.Line) -> WriteMessage:
+def _write(line: Line) -> WriteMessage:
     keys = decode(_FileKeys, line)
     now = keys.now if isinstance(keys.now, str) else None
     return WriteMessage(keys.path, FileWritten(now, _error_name(keys.error)))
 
 
-def _fact(line: wire.Line) -> FactMessage:
+def _fact(line: Line) -> FactMessage:
     keys = decode(_FactKeys, line)
     return FactMessage(keys.name, keys.subject if isinstance(keys.subject, str) else "", keys.value)
 
 
-def _typed(kind: type[T]) -> Callable[[wire.Line], T]:
+def _typed(kind: type[T]) -> Callable[[Line], T]:
     return partial(decode, kind)
 
 
-_READERS: Mapping[str, Callable[[wire.Line], Message]] = {
+_READERS: Mapping[str, Callable[[Line], Message]] = {
     "ready": _typed(ReadyMessage),
     "list": _typed(ListMessage),
     "host": _host,
@@ -332,10 +341,75 @@ _READERS: Mapping[str, Callable[[wire.Line], Message]] = {
 }
 
 
-def _without(line: wire.Line, *keys: str) -> JsonObject:
+def _without(line: Line, *keys: str) -> JsonObject:
     return {key: value for key, value in line.items() if key not in keys}
 
 
 def _error_name(text: str) -> str:
     """The name of an errno, which code compares and people read; else a question mark."""
     return text if not text or _ERROR_NAME.fullmatch(text) else "?"
+
+
+# -- lines as objects, requests as lines -----------------------------------------------------------
+
+LINE_LIMIT = 1 << 20
+"""Bytes of a line; the longest that the probe writes is under half of that."""
+
+REQUEST_LIMIT = 65535
+"""Bytes of a request that the probe takes."""
+
+_DIGITS = 20  # of the largest 64-bit integer: more are no number of the probe's
+
+
+def parse(raw: bytes) -> Line:
+    """The line as an object with a ``type``.
+
+    Raises ValueError for everything else: no JSON, no UTF-8, numbers that are not finite or not
+    in 64 bits, text that cannot be stored or printed, no type.
+    """
+    text = raw.decode("utf-8")
+    try:
+        line = json.loads(
+            text, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_integer
+        )
+        if "\\ud" in text.lower():
+            json.dumps(line, ensure_ascii=False).encode()  # lone surrogates fail here
+    except RecursionError:
+        raise ValueError("nested too deeply") from None
+    if not isinstance(line, dict):
+        raise ValueError("not an object")
+    if not isinstance(line.get("type"), str):
+        raise ValueError("no type")
+    return line
+
+
+def request(number: int, args: Sequence[str], inputs: Sequence[str]) -> bytes:
+    """A request as a line. ValueError when the probe could not take it.
+
+    Bytes of a path that are no UTF-8 go as they are (as ``os.fsdecode`` has them).
+    """
+    content: dict[str, object] = {"request": number, "args": list(args)}
+    if inputs:
+        content["input"] = list(inputs)
+    text = json.dumps(content, ensure_ascii=False, separators=(",", ":"))
+    line = text.encode("utf-8", "surrogateescape")
+    if len(line) > REQUEST_LIMIT:
+        raise ValueError(f"a request of {len(line)} bytes is too long")
+    return line + b"\n"
+
+
+def _refuse_constant(name: str) -> float:
+    raise ValueError(f"{name} is not a number")
+
+
+def _finite(digits: str) -> float:
+    number = float(digits)
+    if not math.isfinite(number):
+        raise ValueError("a number is too large")
+    return number
+
+
+def _integer(digits: str) -> int:
+    if len(digits) > _DIGITS:
+        raise ValueError("a number is too large")
+    return int(digits)

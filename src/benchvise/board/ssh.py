@@ -2,26 +2,31 @@
 
 One connection carries everything (ControlMaster); its socket lies in a private directory of this
 process. On the board nothing but an SSH server and a POSIX sh is needed: no sftp, no scp.
+
+ssh hands the board one string, and what reads it may be sh, bash, zsh, fish, csh or busybox. So
+the string is kept to what all of them read alike: ``exec sh -c '…' sh '…' '…'``, where nothing
+between the single quotes is special to any. The arguments are decoded by that POSIX sh and are
+never parsed by a shell.
 """
 
 from __future__ import annotations
 
 import contextlib
 import os
+import re
 import secrets
 import shutil
 import subprocess
 import sys
 import tempfile
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
 from benchvise.board import process
 from benchvise.board.address import SshAddress, numeric_address
 from benchvise.board.protocol import RUN_SECONDS, Completed
-from benchvise.board.shell import after_mark, command_line
-from benchvise.board.ssh_errors import connection_lost, not_connected
 from benchvise.errors import BenchviseError, BoardUnreachable, BoardUnusable, UsageError
 from benchvise.text import last_line, printable
 
@@ -144,13 +149,12 @@ class SshBoard:
     def _ends(self) -> tuple[str | None, str | None]:
         """The connection's two addresses, which the SSH server tells its sessions."""
         if self._addresses is None:
-            said = self.run(["sh", "-c", 'echo "$SSH_CONNECTION"']).stdout
-            words = said.decode("ascii", "replace").split()
-            known = len(words) == 4
-            self._addresses = (
-                numeric_address(words[0]) if known else None,
-                numeric_address(words[2]) if known else None,
-            )
+            output = self.run(["sh", "-c", 'echo "$SSH_CONNECTION"']).stdout
+            match output.decode("ascii", "replace").split():
+                case [host, _, board, _]:
+                    self._addresses = numeric_address(host), numeric_address(board)
+                case _:
+                    self._addresses = None, None
         return self._addresses
 
     def _connect(self) -> None:
@@ -161,13 +165,13 @@ class SshBoard:
         """
         options = ("-f", "-N", "-o", "ControlMaster=yes", "-o", "ControlPersist=60")
         interactive = sys.stdin is not None and sys.stdin.isatty()
-        with tempfile.TemporaryFile() as said:  # no pipe: the background process would hold it
+        with tempfile.TemporaryFile() as messages:  # no pipe: the background process would hold it
             try:
                 status = subprocess.run(
                     self._command(*options),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
-                    stderr=said,
+                    stderr=messages,
                     timeout=None if interactive else _OPEN_SECONDS,
                     check=False,
                 ).returncode
@@ -177,10 +181,10 @@ class SshBoard:
                 ) from None
             except subprocess.TimeoutExpired:
                 status = 255
-                said.write(b"timed out while logging in\n")
+                messages.write(b"timed out while logging in\n")
             if status != 0:
-                said.seek(0)
-                raise not_connected(self._address, said.read(64 << 10))
+                messages.seek(0)
+                raise not_connected(self._address, messages.read(64 << 10))
 
     def _session(self, remote: str) -> subprocess.Popen[bytes]:
         """One command over the shared connection, or over its own if that is gone."""
@@ -209,8 +213,8 @@ class SshBoard:
         return [*command, "--", self._address.host]
 
     def _no_shell(self, status: int, stdout: bytes, stderr: bytes) -> BoardUnusable:
-        said = last_line(stderr) or printable(stdout)
-        quoted = f" ({said})" if said else ""
+        message = last_line(stderr) or printable(stdout)
+        quoted = f" ({message})" if message else ""
         if status == 127:
             return BoardUnusable(
                 f"{self.name}: there is no POSIX shell 'sh'{quoted}",
@@ -242,4 +246,149 @@ def _private_directory() -> str:
     raise BenchviseError(
         "no temporary directory can be made on this machine for the connection's socket",
         "free space in /tmp or set TMPDIR to a directory that can be written",
+    )
+
+
+# -- command lines for a login shell of any kind ---------------------------------------------------
+
+# Single quotes end a quotation everywhere, csh looks for "!" and line ends within them, fish for
+# backslashes; bytes that are no ASCII depend on locales.
+_PLAIN = frozenset(range(0x20, 0x7F)) - frozenset(b"'\\!")
+
+# The "x" keeps line ends at an argument's end, which $(…) would take away. The exit status 255
+# is kept for ssh itself: without that, a command's 255 would look like a lost connection.
+_DECODE_AND_RUN = (
+    'for a do a=$(printf "%bx" "$a"); set -- "$@" "${a%x}"; shift; done; '
+    '"$@"; s=$?; case $s in 255) s=254;; esac; exit $s'
+)
+
+# What precedes the mark was said by the login shell.
+_MARK = 'echo; echo "$1"; { echo; echo "$1"; } >&2; shift; '
+
+
+def _quoted(word: str) -> str:
+    """An argument in single quotes, in the escapes of ``printf %b`` where it is not plain."""
+    data = os.fsencode(word)
+    if b"\0" in data:
+        raise ValueError("an argument cannot hold a NUL character")
+    return "'" + "".join(chr(b) if b in _PLAIN else f"\\0{b:03o}" for b in data) + "'"
+
+
+def command_line(argv: Sequence[str], mark: str = "") -> str:
+    """What to give to ssh so that the board runs ``argv``, whatever its login shell.
+
+    With a ``mark``, a line with just that precedes the command's output on both streams. A
+    command that a signal ended gives 128 + its number; 255 of a command becomes 254.
+    """
+    script = (_MARK if mark else "") + _DECODE_AND_RUN
+    words = [mark, *argv] if mark else argv
+    return f"exec sh -c '{script}' sh " + " ".join(map(_quoted, words))
+
+
+def after_mark(output: bytes, mark: str) -> bytes | None:
+    """The output without what the login shell said; None when the mark is not there."""
+    _, is_there, rest = output.partition(f"\n{mark}\n".encode())
+    return rest if is_there else None
+
+
+# -- what ssh says when it fails, and what to do about it ------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class _SshFailure:
+    """A pattern in ssh's messages, what it means, and the remedy for an address."""
+
+    pattern: str
+    meaning: str
+    remedy: Callable[[SshAddress], str]
+
+
+# In this order: a changed host key says "verification failed" too, and a proxy's refusal is
+# followed by the connection being closed.
+_SSH_FAILURES = (
+    _SshFailure(
+        "REMOTE HOST IDENTIFICATION HAS CHANGED|differs from the key for the IP address",
+        "its host key has changed",
+        lambda a: (
+            f"if the board was reflashed, forget the old key: ssh-keygen -R {a.known_as}; "
+            "if not, another machine may be answering"
+        ),
+    ),
+    _SshFailure(
+        "Host key verification failed|host key is known for",
+        "its host key is not known",
+        lambda a: f"connect once by hand and check it: ssh {a.login}",
+    ),
+    _SshFailure(
+        "Too many authentication failures",
+        "login refused, too many keys were tried",
+        lambda a: (
+            f"name the right one (IdentityFile, IdentitiesOnly yes) for {a.host} in ~/.ssh/config"
+        ),
+    ),
+    _SshFailure(
+        "Permission denied",
+        "login refused",
+        lambda a: f"check the user name, and put your key on the board: ssh-copy-id {a.login}",
+    ),
+    _SshFailure(
+        "Could not resolve hostname",
+        "there is no host of that name",
+        lambda a: f"check the spelling of '{a.host}', or add it to ~/.ssh/config",
+    ),
+    _SshFailure(
+        "Connection refused",
+        "connection refused",
+        lambda a: f"is an SSH server running on the board, on port {a.port or 22}?",
+    ),
+    _SshFailure(
+        "timed out|[Tt]imeout",
+        "no answer in time",
+        lambda _: "is the board on, and on this network?",
+    ),
+    _SshFailure(
+        "No route to host|is unreachable|Host is down",
+        "there is no way to it",
+        lambda _: "is the board on, and on this network?",
+    ),
+    _SshFailure(
+        "no matching (host key type|key exchange method|cipher|MAC)",
+        "its SSH server is too old for this client",
+        lambda a: f"allow what it offers for {a.host} in ~/.ssh/config (see the last words)",
+    ),
+    _SshFailure(
+        "[Bb]ad configuration option|[Bb]ad owner or permissions|Can't open user config",
+        "the ssh configuration cannot be used",
+        lambda a: f"try it by hand: ssh {a.login}",
+    ),
+    _SshFailure(
+        "Connection (closed|reset)|kex_exchange_identification|Broken pipe",
+        "it closed the connection",
+        lambda a: f"look at the board's log of its SSH server, or try by hand: ssh -v {a.login}",
+    ),
+)
+
+
+def not_connected(address: SshAddress, stderr: bytes) -> BoardUnreachable:
+    """The error for an ssh that did not get as far as a session."""
+    text = stderr.decode("utf-8", "replace")
+    last = last_line(stderr).removeprefix("ssh: ")
+    quoted = f" ({last})" if last else ""
+    for failure in _SSH_FAILURES:
+        if re.search(failure.pattern, text):
+            return BoardUnreachable(
+                f"{address.name}: {failure.meaning}{quoted}", failure.remedy(address)
+            )
+    return BoardUnreachable(
+        f"{address.name}: ssh could not connect{quoted}",
+        f"try it by hand: ssh -v {address.login}",
+    )
+
+
+def connection_lost(address: SshAddress, stderr: bytes) -> BoardUnreachable:
+    """The error for a session that broke."""
+    last = last_line(stderr)
+    return BoardUnreachable(
+        f"{address.name}: the connection was lost" + (f" ({last})" if last else ""),
+        "see whether the board still answers; it may have rebooted or lost its network",
     )

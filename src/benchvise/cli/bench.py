@@ -11,8 +11,8 @@ from rich.text import Text
 
 from benchvise.cli.output import JsonOption, print_json, stdout
 from benchvise.documents import in_json
-from benchvise.flows.benchmarks import local_registry
 from benchvise.measure.model import Benchmark, Figure, Parameter
+from benchvise.measure.runner import local_registry
 
 DRIVEN_BY = {
     "probe": "the probe on the board",

@@ -42,7 +42,7 @@ PROGRAM = Group(
         Command(
             "restore",
             "Restore settings that a run left behind when it was killed or lost its board.",
-            "restore.restore",
+            "state.restore",
         ),
         Command("runs", "List the runs in the store, newest first.", "results.runs"),
         Command(
@@ -69,7 +69,7 @@ PROGRAM = Group(
             "watch",
             "Look at boards again and again: what counts up, what the kernel logs, what sensors "
             "read.",
-            "watch.watch",
+            "health.watch",
         ),
         Command(
             "snapshot",
@@ -107,13 +107,13 @@ PROGRAM = Group(
                 Command(
                     "soak",
                     "Boot a board many times from cold: failure rate, where it fails, durations.",
-                    "rig_soak.soak",
+                    "rig.soak",
                 ),
                 Command(
                     "compose",
                     "Make an image out of layers of others, to find the layer that makes the "
                     "difference.",
-                    "rig_compose.compose",
+                    "rig.compose",
                 ),
                 Command(
                     "status",
@@ -188,7 +188,7 @@ PROGRAM = Group(
                 Command(
                     "info",
                     "Show what a trace holds: format, clock, streams, events, losses, damage.",
-                    "trace_analyses.analysis_command",
+                    "records.analysis_command",
                     "trace.catalogue.info.INFO",
                 ),
                 Command(
@@ -199,84 +199,84 @@ PROGRAM = Group(
                 Command(
                     "record",
                     "Record what a board's kernel does, for a time or while a command runs there.",
-                    "trace_record.record",
+                    "trace.record",
                 ),
                 Command(
                     "stats",
                     "Show what took the CPUs: tasks, interrupts, softirqs, idle; switches "
                     "and losses.",
-                    "trace_analyses.analysis_command",
+                    "records.analysis_command",
                     "trace.catalogue.stats.STATS",
                 ),
                 Command(
                     "actors",
                     "List how long instances of threads and handlers took, and how late and "
                     "regular they were.",
-                    "trace_analyses.analysis_command",
+                    "records.analysis_command",
                     "trace.catalogue.actors.ACTORS",
                 ),
                 Command(
                     "load",
                     "Draw the CPU load over time: of all CPUs, of each, of each actor.",
-                    "trace_analyses.analysis_command",
-                    "trace.catalogue.series.LOAD",
+                    "records.analysis_command",
+                    "trace.catalogue.stats.LOAD",
                 ),
                 Command(
                     "switches",
                     "Draw context switches a second over time: in all, by CPU, by actor.",
-                    "trace_analyses.analysis_command",
-                    "trace.catalogue.series.SWITCHES",
+                    "records.analysis_command",
+                    "trace.catalogue.stats.SWITCHES",
                 ),
                 Command(
                     "latency",
                     "Measure from one point to another over all occurrences, stage by stage.",
-                    "trace_analyses.analysis_command",
+                    "records.analysis_command",
                     "trace.catalogue.latency.LATENCY",
                 ),
                 Command(
                     "sched",
                     "List what the scheduler did: waits for a CPU, time slices, "
                     "preemptions, migrations.",
-                    "trace_analyses.analysis_command",
+                    "records.analysis_command",
                     "trace.catalogue.scheduling.SCHED",
                 ),
                 Command(
                     "wakeups",
                     "List who wakes whom, and how long the woken wait until they run.",
-                    "trace_analyses.analysis_command",
+                    "records.analysis_command",
                     "trace.catalogue.scheduling.WAKEUPS",
                 ),
                 Command(
                     "syscalls",
                     "List how long system calls took, by call and by who made them.",
-                    "trace_analyses.analysis_command",
+                    "records.analysis_command",
                     "trace.catalogue.kernel.SYSCALLS",
                 ),
                 Command(
                     "block",
                     "List how long requests to block devices waited in the queue and in the "
                     "device.",
-                    "trace_analyses.analysis_command",
+                    "records.analysis_command",
                     "trace.catalogue.kernel.BLOCK",
                 ),
                 Command(
                     "timers",
                     "List how late timers ran, how long their functions took, and how long "
                     "CPUs had no tick.",
-                    "trace_analyses.analysis_command",
+                    "records.analysis_command",
                     "trace.catalogue.kernel.TIMERS",
                 ),
                 Command(
                     "idle",
                     "List how often and how long CPUs were in each idle state.",
-                    "trace_analyses.analysis_command",
+                    "records.analysis_command",
                     "trace.catalogue.kernel.IDLE",
                 ),
                 Command(
                     "compare",
                     "Compare two traces, of two boards or two kernels, actor by actor, matched "
                     "by name.",
-                    "trace_analyses.analysis_command",
+                    "records.analysis_command",
                     "trace.catalogue.compare.COMPARE",
                 ),
                 Command("export", "Write a trace for another program.", "trace.export"),
@@ -296,7 +296,7 @@ PROGRAM = Group(
                     "response",
                     "Measure response times: from an edge on one line to the next on another.",
                     "records.command_line",
-                    "flows.signal_response.RESPONSE",
+                    "flows.signal.RESPONSE",
                 ),
                 Command(
                     "clock",
@@ -329,20 +329,20 @@ PROGRAM = Group(
                     "Make BPSK symbols for an MSK transmitter; simulate phase, spectrum and "
                     "errors.",
                     "records.command_line",
-                    "signal.commands.psk.PSK",
+                    "signal.commands.radio.PSK",
                 ),
                 Command(
                     "synth",
                     "Make sound with a radio's four frequencies: two-bit symbols and their "
                     "spectrum.",
                     "records.command_line",
-                    "signal.commands.synth.SYNTH",
+                    "signal.commands.radio.SYNTH",
                 ),
                 Command(
                     "fsk",
                     "Find the frequencies of a keyed line and the symbol of each.",
                     "records.command_line",
-                    "signal.commands.fsk.FSK",
+                    "signal.commands.radio.FSK",
                 ),
                 Command(
                     "serial",
@@ -354,13 +354,13 @@ PROGRAM = Group(
                     "capture",
                     "Record lines with a logic analyser, for a time or while a command runs.",
                     "records.command_line",
-                    "flows.signal_capture.CAPTURE",
+                    "flows.signal.CAPTURE",
                 ),
                 Command(
                     "analysers",
                     "List the logic analysers that are plugged in here.",
                     "records.command_line",
-                    "flows.signal_capture.ANALYSERS",
+                    "flows.signal.ANALYSERS",
                 ),
             ),
         ),

@@ -1,16 +1,31 @@
-"""``benchvise health``."""
+"""``benchvise health`` and ``benchvise watch``."""
 
 from __future__ import annotations
 
+import time
+from datetime import UTC, datetime
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 
-from benchvise.cli.output import JsonOption, print_json, stdout
+from benchvise.cli.output import (
+    JsonOption,
+    RigOption,
+    StoreOption,
+    print_json,
+    stderr,
+    stdout,
+    text_line,
+)
+from benchvise.errors import UsageError
 from benchvise.flows import health as flow
+from benchvise.flows.health import CHEAP, WatchNotice, WatchOutcome, WatchRequest
 from benchvise.health.judging import HealthVerdict
-from benchvise.report.health_tables import health_report
+from benchvise.health.watch.alerts import spell
+from benchvise.quantities import seconds_or_none
+from benchvise.report.health_tables import health_report, history_data, history_tables
+from benchvise.report.rendering import rendered
 
 _WIDTH = 80
 
@@ -44,3 +59,166 @@ def health(
         console.print(health_report(judgement))
     if judgement.verdict is HealthVerdict.FAILING:
         raise typer.Exit(1)
+
+
+# -- watch -----------------------------------------------------------------------------------------
+
+_STYLES = {"alert": "bold red", "error": "red", "warning": "yellow", "note": "dim"}
+
+
+def watch(
+    boards: Annotated[
+        list[str],
+        typer.Argument(metavar="BOARD...", help="local, ssh://user@host[:port], or rig:NAME."),
+    ],
+    every: Annotated[
+        str, typer.Option("--every", metavar="S", help="How often to look: 60, 30s, 5min, 1h.")
+    ] = "60",
+    duration: Annotated[
+        str | None,
+        typer.Option("--for", metavar="S", help="For how long; without it, until Ctrl-C."),
+    ] = None,
+    rules: Annotated[
+        Path | None,
+        typer.Option("--rules", metavar="FILE", help="Rules for alerts of your own, in TOML."),
+    ] = None,
+    on_alert: Annotated[
+        str | None,
+        typer.Option(
+            "--on-alert",
+            metavar="CMD",
+            help="Run this for each alert; ALERT_BOARD and others in its environment say what.",
+        ),
+    ] = None,
+    show: Annotated[
+        bool, typer.Option("--show", help="Do not look; show what was seen so far.")
+    ] = False,
+    by: Annotated[
+        Literal["day", "week"], typer.Option("--by", help="With --show: a column for each.")
+    ] = "day",
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since", metavar="TIME", help="With --show: from 2026-03-14, or from 30d ago."
+        ),
+    ] = None,
+    rig: RigOption = None,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Look at boards again and again: what counts up, what the kernel logs, what sensors read.
+
+    It is all kept in the store, goes on where it was, and belongs to the runs that it happened
+    during. With --show, a table of it by days or weeks.
+
+    Example: benchvise watch ssh://root@10.0.0.7 --every 60
+    """
+    if show:
+        _show(boards, by, since, store, as_json=as_json)
+        return
+    if since is not None:
+        raise UsageError("--since is for what was seen so far", "add --show")
+    request = WatchRequest(
+        tuple(boards),
+        _seconds(every, "--every", 1.0),
+        None if duration is None else _seconds(duration, "--for", 0.0),
+        rules,
+        on_alert,
+        rig,
+    )
+    from benchvise.store import Store  # late, as it is not needed for --help
+
+    with Store.open(store) as opened:
+        outcomes = flow.watch(request, opened, lambda notice: _tell(notice, as_json=as_json))
+    if as_json:
+        print_json("watch", outcomes)
+    else:
+        for outcome in outcomes:
+            _print_outcome(outcome, request.every)
+    if any(outcome.error for outcome in outcomes):
+        raise typer.Exit(3)
+    if any(outcome.alerts for outcome in outcomes):
+        raise typer.Exit(1)
+
+
+def _seconds(text: str, option: str, least: float) -> float:
+    try:
+        seconds = float(text)
+    except ValueError:
+        seconds = seconds_or_none(text) or -1.0
+    if not least <= seconds <= 366 * 86400:
+        raise UsageError(f"{option} {text} is no time", "give 60, 30s, 5min, 1h or 7d")
+    return seconds
+
+
+def _tell(happening: WatchNotice, *, as_json: bool) -> None:
+    """One line for what happened: a result for people, progress for programs."""
+    at = f"{datetime.fromtimestamp(happening.at, UTC):%Y-%m-%d %H:%M:%S}"
+    what = happening.what
+    if happening.alert is not None:
+        what = f"ALERT {happening.what}" if happening.alert.raised else f"over: {happening.what}"
+    line = f"{at}  {happening.board}  {what}: {happening.text}"
+    if happening.alert is not None and happening.alert.raised and happening.alert.remedy:
+        line += f"; {happening.alert.remedy}"
+    style = _STYLES.get(happening.severity, "")
+    if happening.alert is not None and not happening.alert.raised:
+        style = "green"
+    console = stderr() if as_json else stdout()
+    console.print(text_line(line, style=style), soft_wrap=True)
+
+
+def _print_outcome(outcome: WatchOutcome, every: float) -> None:
+    cost = outcome.cost
+    parts = [
+        f"{outcome.polls} polls in {spell(round(outcome.watched))}",
+        f"{outcome.events} events",
+        f"{outcome.alerts} alerts" + (f", {outcome.open_alerts} raised now"
+                                      if outcome.open_alerts else ""),
+        "cost on the board not known" if cost is None else f"cost {cost * 100:.2g} % of one CPU",
+    ]  # fmt: skip
+    if outcome.lost:
+        parts.append(f"contact lost {outcome.lost} times")
+    console = stdout()
+    console.print(text_line(f"{outcome.board}: {', '.join(parts)}"), soft_wrap=True)
+    if cost is not None and cost > CHEAP:
+        enough = every * cost / CHEAP
+        console.print(
+            text_line(f"more than {CHEAP:.1%}: look every {enough:.0f} s or less often", "yellow")
+        )
+    if outcome.error is not None:
+        console.print(text_line(str(outcome.error), "bold red"), soft_wrap=True)
+    console.print(text_line(f"benchvise watch --show {outcome.board}", "dim"), soft_wrap=True)
+
+
+def _show(
+    boards: list[str], by: Literal["day", "week"], since: str | None, store: str | None, *,
+    as_json: bool,
+) -> None:  # fmt: skip
+    now = time.time()
+    begin = _begin(since, now)
+    histories = [flow.history(store, board, begin, now) for board in boards]
+    if as_json:
+        print_json(
+            "watch-history", [history_data(board_history, by) for board_history in histories]
+        )
+        return
+    for board_history in histories:
+        for table in history_tables(board_history, by):
+            stdout().print(rendered(table))
+            stdout().print("")
+
+
+def _begin(since: str | None, now: float) -> float:
+    """When to begin; all that there is without ``--since``."""
+    if since is None:
+        return 0.0
+    seconds = seconds_or_none(since)
+    if seconds is not None:
+        return now - seconds
+    try:
+        at = datetime.fromisoformat(since)
+    except ValueError as error:
+        raise UsageError(
+            f"--since {since} is no time", "give a date (2026-03-14) or 30d"
+        ) from error
+    return (at if at.tzinfo else at.replace(tzinfo=UTC)).timestamp()

@@ -17,25 +17,26 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.cli.output import ErrorDocument
     from benchvise.cli.results import RunAnnotations, RunConsole, WrittenReport
     from benchvise.flows.doctor import Check
-    from benchvise.flows.watch import WatchOutcome
+    from benchvise.flows.health import WatchOutcome
     from benchvise.health.judging import Judgement
     from benchvise.measure.model import Benchmark
     from benchvise.report.data import ComparisonDocument, RunData
+    from benchvise.signal.capture import CaptureSummary, RecordedCapture
     from benchvise.signal.clock import ClockReport
     from benchvise.signal.commands.decode import AnnotationsDocument
     from benchvise.signal.commands.infrared import InfraredDocument
+    from benchvise.signal.commands.radio import SynthTransmission
     from benchvise.signal.commands.serial import SerialTestDocument
-    from benchvise.signal.commands.synth import SynthTransmission
     from benchvise.signal.configurations import ResponseComparisonDocument
     from benchvise.signal.fsk import Keying
     from benchvise.signal.psk import PskTransmission
     from benchvise.signal.serial_lines import SerialLinesDocument
-    from benchvise.signal.summary import CaptureSummary, RecordedCapture
     from benchvise.state.diff import StateDiff
     from benchvise.state.model import Snapshot
-    from benchvise.state.restored import RestoredSession
+    from benchvise.state.restore import RestoredSession
     from benchvise.store import DiagnosisInfo, RunInfo
     from benchvise.why.model import Diagnosis
+    from benchvise.why.plan import DiagnosisPlan
 
     return {
         "benchmark": BenchmarkDocument,
@@ -69,6 +70,7 @@ def json_kinds() -> dict[str, Any]:
         "snapshot": Snapshot,
         "state-diff": StateDiff,
         "watch": list[WatchOutcome],
+        "why-plan": DiagnosisPlan,
     }
 
 

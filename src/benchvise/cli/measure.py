@@ -2,9 +2,9 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 
@@ -18,34 +18,18 @@ from benchvise.cli.output import (
     text_line,
 )
 from benchvise.cli.progress import RigProgress, RunProgress
+from benchvise.cli.user_command import BetterOption, MatchOption, UnitOption, user_command
 from benchvise.documents import in_json
 from benchvise.errors import UsageError
 from benchvise.flows import run as flow
-from benchvise.flows.results import summaries
 from benchvise.flows.settings import Combination, restores_due
-from benchvise.measure.model import Better
+from benchvise.measure.model import RunRecord
 from benchvise.measure.plan import PROCESSES, Plan
 from benchvise.measure.runner import Event
-from benchvise.report.data import run_data
-from benchvise.report.tables import side_by_side
-from benchvise.report.terminal import rendered, run_table
-from benchvise.store import Store
 from benchvise.trace.recording import RecordingPlan, check_events
 
-MatchOption = Annotated[
-    str | None,
-    typer.Option(
-        "--match",
-        metavar="REGEX",
-        help="Finds the number in the command's output: the first group of the last match.",
-    ),
-]
-BetterOption = Annotated[
-    Better | None, typer.Option("--better", help="Which way that number is better.")
-]
-UnitOption = Annotated[
-    str | None, typer.Option("--unit", metavar="TEXT", help="The unit of that number.")
-]
+if TYPE_CHECKING:
+    from benchvise.store import Store
 
 
 def run(
@@ -193,19 +177,12 @@ def run(
         return
     for due in restores_due():
         stderr().print(text_line(f"not as it was: {due}: benchvise restore", style="yellow"))
+    from benchvise.store import Store  # late, as --help and --plan do without
+
     with Store.open(store) as results:
         ended = _measured(request, results)
         records = [results.load(result.run_id) for result in ended if result.run_id]
-    if as_json:
-        print_json("runs", [run_data(record) for record in records])
-    else:
-        for record in records:
-            stdout().print(run_table(record, summaries(record), notes=False))
-            stdout().print(_next_step(record.id), style="dim")
-        if len(records) > 1:
-            found = [(record, summaries(record)) for record in records]
-            stdout().print()
-            stdout().print(rendered(side_by_side(found)))
+    _print_runs(records, as_json=as_json)
     failures = [line for result in ended for line in result.failures]
     for line in failures:
         stderr().print(text_line(f"failed: {line}", style="red"))
@@ -218,6 +195,24 @@ def run(
         raise typer.Exit(errors[0][1].exit_code)
     if failures:
         raise typer.Exit(1)
+
+
+def _print_runs(records: Sequence[RunRecord], *, as_json: bool) -> None:
+    from benchvise.flows.results import summaries
+    from benchvise.report.data import run_data
+    from benchvise.report.rendering import rendered
+    from benchvise.report.tables import run_table, side_by_side
+
+    if as_json:
+        print_json("runs", [run_data(record) for record in records])
+        return
+    runs = [(record, summaries(record)) for record in records]
+    for record, series in runs:
+        stdout().print(run_table(record, series, notes=False))
+        stdout().print(_next_step(record.id), style="dim")
+    if len(runs) > 1:
+        stdout().print()
+        stdout().print(rendered(side_by_side(runs)))
 
 
 def _measured(request: flow.RunRequest, results: Store) -> list[flow.RunResult]:
@@ -247,17 +242,6 @@ def _recording_plan(wanted: bool, events: list[str] | None) -> RecordingPlan | N
     if events:
         raise UsageError("--trace-events are those of a trace", "add --trace")
     return None
-
-
-def user_command(
-    line: str | None, match: str | None, better: str | None, unit: str | None
-) -> flow.UserCommand | None:
-    """The command to be measured, by the options that describe it; None where there is none."""
-    if line is None:
-        if match or better or unit:
-            raise UsageError("--match, --better and --unit belong to a command", "add --command")
-        return None
-    return flow.UserCommand(line, match, better, unit)
 
 
 def _next_step(run_id: str) -> str:

@@ -1,12 +1,21 @@
-"""Command lines of commands that are described by a ``CommandRecord``."""
+"""Command lines of what a record describes: a ``CommandRecord``, or a ``TraceAnalysis``."""
 
 from __future__ import annotations
 
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Sequence
-from dataclasses import MISSING, Field, fields
-from typing import Annotated, Any, get_args, get_origin, get_type_hints
+from dataclasses import MISSING, Field, dataclass, fields
+from typing import (
+    TYPE_CHECKING,
+    Annotated,
+    Any,
+    Protocol,
+    TypeAlias,
+    get_args,
+    get_origin,
+    get_type_hints,
+)
 
 import typer
 
@@ -22,40 +31,147 @@ from benchvise.command import (
 from benchvise.errors import UsageError
 from benchvise.table import ColumnSpec, TableSpec
 
+if TYPE_CHECKING:
+    from benchvise.trace.catalogue.record import Conclusion, TraceAnalysis, TraceRequest
+    from benchvise.trace.loaded import LoadedTrace
+
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")]
 MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
+
+
+@dataclass(frozen=True, slots=True)
+class CommandAnswer:
+    """What a command worked out; each format is made of it when it is asked for.
+
+    ``csv`` gives the columns and rows, ``messages`` are lines about what was done, ``conclusions``
+    stand below the tables.
+    """
+
+    kind: str
+    document: Callable[[], object]
+    csv: Callable[[], tuple[Sequence[ColumnSpec[Any]], Sequence[Any]]]
+    tables: Callable[[], Iterable[TableSpec[Any]]]
+    messages: Sequence[str] = ()
+    conclusions: Sequence[Conclusion] = ()
+    exit_code: int = 0
+
+
+OptionValues: TypeAlias = dict[str, Any]
+"""What typer made of the command line, by the names of the options' fields."""
 
 
 def command_line(record: CommandRecord[OptionsT, ResultT]) -> Callable[..., None]:
     """The function that typer makes a command of."""
 
-    def run_record(*, as_csv: bool, as_markdown: bool, as_json: bool, **values: Any) -> None:
-        check_format(as_csv, as_markdown, as_json)
-        options = given_options(record.options, values)
+    def answer(values: OptionValues, *, all_rows: bool) -> CommandAnswer:  # noqa: ARG001 - it has
+        options = _filled_options(record.options, values)
         result = record.run(options)
-        if as_json:
-            print_json(record.kind, record.document(result))
-        elif as_csv:
-            print_csv(record.columns, record.rows(result))
-        else:
-            print_tables(record.tables(result, options), as_markdown=as_markdown)
-        for line in record.messages(result):
-            stderr().print(line, soft_wrap=True, markup=False)
-        if code := record.exit_code(result):
-            raise typer.Exit(code)
+        return CommandAnswer(
+            record.kind,
+            lambda: record.document(result),
+            lambda: (record.columns, record.rows(result)),
+            lambda: record.tables(result, options),
+            record.messages(result),
+            exit_code=record.exit_code(result),
+        )
 
-    return command_function(run_record, record.help, option_parameters(record.options))
+    return _command(answer, record.help, _option_parameters(record.options))
 
 
-def command_function(
-    run: Callable[..., None], text: str, options: Iterable[inspect.Parameter]
+def analysis_command(analysis: TraceAnalysis[Any, Any]) -> Callable[..., None]:
+    """The same of an analysis of traces, which are opened first; ``--table`` chooses a table."""
+    names = [shape.name for shape in analysis.shapes]
+
+    def answer(values: OptionValues, *, all_rows: bool) -> CommandAnswer:
+        from benchvise.trace.catalogue.record import with_cautions
+
+        wanted = values.pop("table", None)
+        if wanted is not None and wanted not in names:
+            raise UsageError(
+                f"trace {analysis.name} has no table {wanted}", f"say {', '.join(names)}"
+            )
+        request = _filled_options(analysis.request, values)
+        record = analysis.instead(request) or analysis
+        record.check(request)
+        if all_rows:
+            request = request.unlimited()
+        with stderr().status("reading the trace"):
+            traces = _opened_traces(record, request)
+            result = record.analyse(traces, request)
+
+        def tables() -> list[TableSpec[Any]]:
+            specs = [s for s in record.tables(result, request) if wanted in (None, s.name)]
+            if not specs:
+                raise UsageError(f"this answer has no table {wanted}", "name the actors")
+            return specs
+
+        def csv() -> tuple[Sequence[ColumnSpec[Any]], Sequence[Any]]:
+            specs = tables()
+            columns = specs[0].columns
+            return columns, [row for s in specs if s.columns is columns for row in s.rows]
+
+        return CommandAnswer(
+            record.kind,
+            lambda: record.document(result, traces),
+            csv,
+            lambda: with_cautions(tables(), record.cautions(traces)),
+            conclusions=record.conclusions(result),
+            exit_code=int(record.fails(result, request)),
+        )
+
+    parameters = list(_option_parameters(analysis.request))
+    if len(names) > 1:
+        option = typer.Option(
+            "--table",
+            metavar="NAME",
+            help=f"Print this table only: {', '.join(names)}. CSV is the first one without it.",
+            show_default=False,
+        )
+        parameters.append(_keyword("table", Annotated[str | None, option], None))
+    return _command(answer, analysis.help, parameters)
+
+
+def _opened_traces(analysis: TraceAnalysis[Any, Any], request: TraceRequest) -> list[LoadedTrace]:
+    if not analysis.loads:
+        return []
+    from benchvise.trace.loaded import load_trace
+
+    since, until = request.span
+    return [load_trace(path, since, until, use_cache=request.cache) for path in request.files]
+
+
+class _Answering(Protocol):
+    def __call__(self, values: OptionValues, *, all_rows: bool) -> CommandAnswer:
+        """Runs the command; ``all_rows``: for a program, which leaves out by itself."""
+
+
+def _command(
+    answer: _Answering, text: str, options: Iterable[inspect.Parameter]
 ) -> Callable[..., None]:
-    """``run`` as typer reads it: its help, its options, and those that say how it prints."""
+    """A function as typer reads it: its help, its options, and those that say how it prints."""
+
+    def run(*, as_csv: bool, as_markdown: bool, as_json: bool, **values: Any) -> None:
+        if as_csv + as_markdown + as_json > 1:
+            raise UsageError("--csv, --markdown and --json exclude each other", "give one of them")
+        result = answer(values, all_rows=as_csv or as_json)
+        if as_json:
+            print_json(result.kind, result.document())
+        elif as_csv:
+            from benchvise.report.rendering import csv_text
+
+            sys.stdout.write(csv_text(*result.csv()))
+        else:
+            _print_tables(result, as_markdown=as_markdown)
+        for message in result.messages:
+            stderr().print(message, soft_wrap=True, markup=False)
+        if result.exit_code:
+            raise typer.Exit(result.exit_code)
+
     parameters = [
         *options,
-        keyword("as_csv", CsvOption, False),
-        keyword("as_markdown", MarkdownOption, False),
-        keyword("as_json", JsonOption, False),
+        _keyword("as_csv", CsvOption, False),
+        _keyword("as_markdown", MarkdownOption, False),
+        _keyword("as_json", JsonOption, False),
     ]
     run.__doc__ = text
     run.__signature__ = inspect.Signature(parameters)  # type: ignore[attr-defined]
@@ -63,35 +179,23 @@ def command_function(
     return run
 
 
-def check_format(*formats: bool) -> None:
-    """UsageError where more than one format is asked for."""
-    if sum(formats) > 1:
-        raise UsageError("--csv, --markdown and --json exclude each other", "give one of them")
+def _print_tables(result: CommandAnswer, *, as_markdown: bool) -> None:
+    """Prints tables for people, an empty line between them, then what follows from them."""
+    from benchvise.report.rendering import Cell, line, rendered, table_markdown, table_of
 
-
-def print_csv(columns: Sequence[ColumnSpec[Any]], rows: Sequence[Any]) -> None:
-    """Prints rows for spreadsheets and programs."""
-    from benchvise.report.records import csv_text
-
-    sys.stdout.write(csv_text(columns, rows))
-
-
-def print_tables(specs: Iterable[TableSpec[Any]], *, as_markdown: bool) -> None:
-    """Prints tables for people, an empty line between them."""
-    from benchvise.report.markdown import table_markdown
-    from benchvise.report.records import table
-    from benchvise.report.terminal import rendered
-
-    for number, spec in enumerate(specs):
+    for number, spec in enumerate(result.tables()):
         if number:
             print()
         if as_markdown:
-            print(table_markdown(table(spec, stacked=False)), end="")
+            print(table_markdown(table_of(spec, stacked=False)), end="")
         else:
-            stdout().print(rendered(table(spec)))
+            stdout().print(rendered(table_of(spec)))
+    for conclusion in result.conclusions:
+        stdout().print()
+        stdout().print(line(Cell(conclusion.text, conclusion.tone)))
 
 
-def option_parameters(options: type) -> Iterator[inspect.Parameter]:
+def _option_parameters(options: type) -> Iterator[inspect.Parameter]:
     """A command's parameters: arguments, options of the class itself, those that it inherits."""
     hints = get_type_hints(options, include_extras=True)
     by_name = {field.name: field for field in fields(options)}
@@ -132,7 +236,7 @@ def _parameter(
             envvar=what.environment,
             show_default=what.default_text or True,
         )
-    return keyword(field.name, Annotated[kind, info], default)
+    return _keyword(field.name, Annotated[kind, info], default)
 
 
 def _unmarked(text: str) -> str:
@@ -140,23 +244,23 @@ def _unmarked(text: str) -> str:
     return text.replace("[", r"\[")
 
 
-def keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
+def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:
     """A parameter of a command, by the annotation that typer reads."""
     return inspect.Parameter(
         name, inspect.Parameter.KEYWORD_ONLY, default=default, annotation=annotation
     )
 
 
-def given_options(kind: type[OptionsT], values: dict[str, Any]) -> OptionsT:
+def _filled_options(kind: type[OptionsT], values: dict[str, Any]) -> OptionsT:
     """The options with what was given; the fields' own defaults stand for what was not."""
-    given = {
+    present = {
         name: tuple(value) if isinstance(value, list) else value
         for name, value in values.items()
         if value is not None and value != () and value != []
     }
     if issubclass(kind, ObservedOptions):
-        given["observe"] = _observe
-    return kind(**given)
+        present["observe"] = _observe
+    return kind(**present)
 
 
 def _observe(line: str) -> None:

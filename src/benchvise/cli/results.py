@@ -62,7 +62,8 @@ def runs(
     Example: benchvise runs --limit 5 --tag nightly
     """
     from benchvise.flows import results as flow
-    from benchvise.report.terminal import runs_table
+    from benchvise.report.rendering import rendered
+    from benchvise.report.tables import list_rows
     from benchvise.store import RunFilter
 
     if diagnoses:
@@ -74,7 +75,7 @@ def runs(
         print_json("run-list", infos)
         return
     if infos:
-        stdout().print(runs_table(infos))
+        stdout().print(rendered(list_rows(infos)))
     elif matching != RunFilter():
         stdout().print("No such run.")
     else:
@@ -87,7 +88,7 @@ def runs(
 
 def _list_diagnoses(store: str | None, limit: int, *, as_json: bool) -> None:
     from benchvise.flows import results as flow
-    from benchvise.report.terminal import rendered
+    from benchvise.report.rendering import rendered
     from benchvise.report.why_terminal import diagnosis_rows
 
     infos = flow.list_diagnoses(store, limit)
@@ -194,7 +195,7 @@ def show(
     """
     from benchvise.flows import results as flow
     from benchvise.report.data import run_data
-    from benchvise.report.terminal import run_table
+    from benchvise.report.tables import run_table
 
     if console:
         text = flow.console_of(store, run)
@@ -276,8 +277,9 @@ def compare(
     """
     from benchvise.flows import results as flow
     from benchvise.report.data import comparison_data
+    from benchvise.report.rendering import rendered
     from benchvise.report.state_tables import around_comparison
-    from benchvise.report.terminal import compare_table, counter_table
+    from benchvise.report.tables import compare_rows, counter_rows
 
     compared = flow.compare(store, base, other, figures=figures, every=everything)
     result = compared.result
@@ -285,15 +287,14 @@ def compare(
         print_json("comparison", comparison_data(result, compared.counters, compared.state))
     else:
         around = around_comparison(compared.base, compared.other, compared.state)
-        stdout().print(
-            compare_table(
-                result, simulated=compared.simulated, everything=everything, around=around
-            )
+        table = compare_rows(
+            result, simulated=compared.simulated, everything=everything, around=around
         )
+        stdout().print(rendered(table))
         if counters:
-            for key, table in compared.counters.items():
+            for key, counted in compared.counters.items():
                 stdout().print("")
-                stdout().print(counter_table(key, (result.a, result.b), table))
+                stdout().print(rendered(counter_rows(key, (result.a, result.b), counted)))
     if threshold is not None and result.worst_regression > threshold:
         raise typer.Exit(1)
 

@@ -1,11 +1,12 @@
-"""``benchvise rig``."""
+"""``benchvise rig``; the simulated boards of ``rig virtual`` are in ``cli.rig_virtual``."""
 
 from __future__ import annotations
 
 import sys
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from enum import StrEnum
-from typing import Annotated, TypeVar
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, TypeVar
 
 import typer
 from rich import box
@@ -14,11 +15,12 @@ from rich.text import Text
 
 from benchvise.cli.output import JsonOption, RigOption, print_json, stderr, stdout, text_line
 from benchvise.cli.progress import RigProgress
-from benchvise.errors import UsageError
+from benchvise.documents import encode
+from benchvise.errors import Interrupted, UsageError
 from benchvise.rig.boot.verdict import BootReport
 from benchvise.rig.card.mux import MuxSide
 from benchvise.rig.hold import actions
-from benchvise.rig.hold.actions import BoardOutcome, outcome_document
+from benchvise.rig.hold.actions import BoardOutcome, open_terminal, outcome_document
 from benchvise.rig.hold.messages import (
     BoardStatus,
     BootedBoard,
@@ -26,7 +28,13 @@ from benchvise.rig.hold.messages import (
     NotReadable,
     PowerChange,
 )
-from benchvise.rig.hold.terminal import open_terminal
+from benchvise.text import Untrusted
+
+if TYPE_CHECKING:
+    from benchvise.rig.compose.compose import Composition
+    from benchvise.rig.images.layout import Layout
+    from benchvise.rig.soak.soak import RigFault, SoakBoot
+
 
 T = TypeVar("T")
 
@@ -241,3 +249,167 @@ def _fail(outcomes: list[BoardOutcome[T]], *, quiet: bool) -> None:
         stderr().print(line, soft_wrap=True)
     if errors:
         raise typer.Exit(errors[0].exit_code)
+
+
+# -- soak ------------------------------------------------------------------------------------------
+
+
+def soak(
+    name: Annotated[
+        str,
+        typer.Argument(
+            metavar="NAME",
+            help="A board; or harts:FORM, a boot program for four RISC-V harts on a simulated "
+            "machine, in the form faulty, doubted, repaired, initialised or copied.",
+        ),
+    ],
+    boots: Annotated[int, typer.Option("--boots", min=1, max=100000, help="Number of boots.")] = 20,
+    ram_fill: Annotated[
+        str | None,
+        typer.Option(
+            "--ram-fill",
+            metavar="WORD|random|hart-ids|kept:WORD",
+            help="RAM contents at power-on, for harts: only (kept: as the last boot left it).",
+            show_default="hart-ids",
+        ),
+    ] = None,
+    boot_hart: Annotated[
+        int, typer.Option("--boot-hart", min=0, help="Hart that boots, for harts: only.")
+    ] = 0,
+    seed: Annotated[int, typer.Option("--seed", help="Seed of random RAM contents.")] = 1,
+    symbols: Annotated[
+        Path | None,
+        typer.Option(
+            "--symbols",
+            metavar="FILE",
+            help="ELF file (such as vmlinux) with the names of functions, for failed boots.",
+        ),
+    ] = None,
+    rig: RigOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Boot a board many times from cold: failure rate, where it fails, durations.
+
+    The failure rate comes with its exact interval. Exit code 1 when a boot failed.
+
+    Example: benchvise rig soak harts:faulty --boots 40
+    """
+    # Late: it would make every other command start later.
+    from benchvise.report.boot_tables import boot_line, soak_table
+    from benchvise.rig.hold import board_soak
+    from benchvise.rig.soak.soak import soak_document
+
+    console = stderr()
+
+    def show_boot(boot: SoakBoot | RigFault) -> None:
+        if console.is_terminal:
+            console.print(text_line(boot_line(boot), style="dim"))
+
+    if name.startswith(board_soak.PREFIX):
+        result = board_soak.soak_program(name, boots, ram_fill, boot_hart, seed, show_boot)
+    else:
+        if ram_fill is not None or boot_hart:
+            raise UsageError(
+                "--ram-fill and --boot-hart are for harts: only",
+                "a board's RAM holds what it holds",
+            )
+        loaded = actions.load(rig)
+        (board,) = loaded.select([name])[:1]
+        result = board_soak.soak_board(loaded, board, boots, show_boot, symbols)
+    if as_json:
+        print_json("soak", soak_document(result))
+    else:
+        stdout().print(soak_table(result))
+    if result.ended == "interrupted":
+        raise typer.Exit(Interrupted.exit_code)
+    if result.failed or result.rig_faults:
+        raise typer.Exit(1)
+
+
+# -- compose ---------------------------------------------------------------------------------------
+
+LAYERS = "bootloader, root, libc, init-settings, kernel, device-tree, command-line"
+
+
+def compose(
+    base: Annotated[Path, typer.Option("--from", metavar="IMAGE", help="What is changed.")],
+    output: Annotated[
+        Path | None, typer.Option("-o", "--output", metavar="IMAGE", help="The result.")
+    ] = None,
+    layer: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--layer",
+            metavar="LAYER=IMAGE",
+            help=f"{LAYERS}: taken from that image. None: show what --from holds.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Make an image out of layers of others, to find the layer that makes the difference.
+
+    Without a layer: show what the image holds.
+
+    Example: benchvise rig compose --from slow.wic --layer kernel=fast.wic -o mixed.wic
+    """
+    # Late: it would make every other command start a tenth of a second later.
+    from benchvise.rig.compose.compose import compose as compose_layers
+    from benchvise.rig.images.workplace import describe
+
+    console = stderr()
+
+    def show_step(step: str) -> None:
+        if console.is_terminal:
+            console.print(text_line(step, style="dim"))
+
+    if not layer:
+        layout = describe(base)
+        if as_json:
+            print_json("rig-image", encode(layout.document()))
+        else:
+            _show_layout(layout)
+        return
+    if output is None:
+        raise UsageError("the result has no name", "name it with -o")
+    composition = compose_layers(base, parse_layers(layer), output, show_step)
+    if as_json:
+        print_json("rig-compose", encode(composition.manifest()))
+    else:
+        _show_composition(composition)
+
+
+def parse_layers(options: Sequence[str]) -> dict[str, Path]:
+    """``LAYER=IMAGE`` options as layers; UsageError for one that is not, or is given twice."""
+    layers: dict[str, Path] = {}
+    for option in options:
+        name, equals, path = option.partition("=")
+        if not equals or not path:
+            raise UsageError(f"--layer {option} is not LAYER=IMAGE", "kernel=fast.wic")
+        if name in layers:
+            raise UsageError(f"--layer {name} is given twice", "choose one image")
+        layers[name] = Path(path).expanduser()
+    return layers
+
+
+def _show_composition(composition: Composition) -> None:
+    table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
+    for column in ("Layer", "From", "Done"):
+        table.add_column(column)
+    for swapped in composition.layers:
+        steps = "; ".join(f"{Untrusted(step)}" for step in swapped.steps)
+        table.add_row(swapped.layer, text_line(swapped.image.path.name), text_line(steps))
+    stdout().print(text_line(f"{composition.out}: {composition.base.path.name} with", style="bold"))
+    stdout().print(table)
+    for warning in composition.warnings:
+        stdout().print(text_line(f"note: {warning}", style="yellow"))
+    stdout().print(
+        text_line(
+            f"\nSHA-256 {composition.sha256}. Next: benchvise rig flash NAME {composition.out}",
+            style="dim",
+        )
+    )
+
+
+def _show_layout(layout: Layout) -> None:
+    for line in layout.lines():
+        stdout().print(text_line(line), soft_wrap=True)

@@ -66,8 +66,8 @@ def serve(
     Example: benchvise serve --open --traces ~/traces
     """
     # Only here: no other command needs a web server to be loaded.
+    from benchvise.web.context import Settings
     from benchvise.web.serving import serve as until_ended
-    from benchvise.web.settings import Settings
 
     settings = Settings(
         host=host,

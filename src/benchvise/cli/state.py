@@ -1,4 +1,4 @@
-"""``benchvise snapshot`` and ``benchvise diff``."""
+"""``benchvise snapshot | diff | restore``: what boards are set to, compared, and put back."""
 
 from __future__ import annotations
 
@@ -6,13 +6,27 @@ from pathlib import Path
 from typing import Annotated
 
 import typer
+from rich.table import Table
 from rich.text import Text
 
-from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout
+from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout, text_line
 from benchvise.flows import state as flow
 from benchvise.output_files import check_output_file
+from benchvise.report.rendering import rendered
 from benchvise.report.state_tables import diff_rows, observed_rows, snapshot_rows, unseen_rows
-from benchvise.report.terminal import rendered
+from benchvise.state.restore import (
+    SETTLED,
+    Restored,
+    RestoreOutcome,
+    RestoreVerdict,
+    SessionResult,
+    advice,
+    exit_code,
+    others_due,
+    restore_sessions,
+    result_data,
+)
+from benchvise.text import printable
 
 
 def snapshot(
@@ -73,3 +87,66 @@ def diff(
         for table in (unseen_rows(result), observed_rows(result)):
             console.print()
             console.print(rendered(table))
+
+
+# -- restore ---------------------------------------------------------------------------------------
+
+
+def restore(
+    board: Annotated[
+        str | None,
+        typer.Argument(metavar="[BOARD]", help="As it was named when it was set; all without."),
+    ] = None,
+    force: Annotated[
+        bool, typer.Option("--force", help="Put back also what someone else has changed since.")
+    ] = False,
+    keep: Annotated[
+        bool,
+        typer.Option("--keep", help="Leave what someone else has changed since, for good."),
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Restore settings that a run left behind when it was killed or lost its board.
+
+    A run puts back by itself what it sets, also after an error or Ctrl-C; this is for the rest.
+
+    Example: benchvise restore local
+    """
+    results = restore_sessions(board, force=force, keep=keep)
+    if as_json:
+        print_json("restore", [result_data(result) for result in results])
+    else:
+        for result in results:
+            _print(result)
+        if not results:
+            stdout().print("No setting waits to be restored" + (f" on {board}." if board else "."))
+            others = others_due(board) if board else []
+            if others:
+                stderr().print(text_line(f"but on {', '.join(others)}: benchvise restore"))
+    raise typer.Exit(exit_code(results))
+
+
+def _print(result: SessionResult) -> None:
+    session = result.session
+    heading = f"{session.board or session.file}, set {session.started[:16].replace('T', ' ')} UTC"
+    heading = f"{heading}: {result.outcome}" + (f": {result.reason}" if result.reason else "")
+    good = result.outcome in (RestoreOutcome.DONE, RestoreOutcome.ALIVE)
+    stdout().print(text_line(heading, style="bold" if good else "bold red"))
+    table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
+    for restored in result.changes:
+        if restored.change.new is not None or restored.verdict is not RestoreVerdict.ALREADY:
+            table.add_row(*map(Text, _row(restored)))
+    if table.row_count:
+        stdout().print(table)
+    if remedy := advice(result):
+        stdout().print(text_line(f"→ {remedy}", style="dim"))
+
+
+def _row(restored: Restored) -> tuple[str, str, str]:
+    change = restored.change
+    found = "nothing" if restored.found is None else printable(restored.found, 60)
+    value = f"{found} → {change.old}" if restored.verdict is RestoreVerdict.RESTORED else found
+    if restored.verdict not in SETTLED:
+        value += f", was {change.old}"
+    reason = f": {restored.reason}" if restored.reason else ""
+    return change.knob, value, f"{restored.verdict}{reason}"

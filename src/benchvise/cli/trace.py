@@ -1,15 +1,23 @@
-"""``benchvise trace query`` and ``export``; the analyses are made of their records."""
+"""``benchvise trace query | export | record``; ``cli.records`` makes the analyses."""
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
+from rich.text import Text
 
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout, text_line
-from benchvise.trace.catalogue.options import CACHE, FILE
+from benchvise.cli.output import JsonOption, RigOption, print_json, stderr, stdout, text_line
+from benchvise.documents import encode
+from benchvise.errors import UsageError
+from benchvise.quantities import format_size
+from benchvise.trace.catalogue.record import CACHE, FILE
+
+if TYPE_CHECKING:
+    from benchvise.trace.recording import Recorded
 
 TraceArgument = Annotated[Path, typer.Argument(metavar=FILE.metavar, help=FILE.help)]
 CacheOption = Annotated[bool, typer.Option(CACHE.flag, help=CACHE.help)]
@@ -62,8 +70,7 @@ def query(
     Example: benchvise trace query trace.dat "SELECT cpu, count(*) FROM sched_switch GROUP BY cpu"
     """
     from benchvise.documents import encode
-    from benchvise.report.records import query_csv, query_table
-    from benchvise.report.terminal import rendered
+    from benchvise.report.rendering import query_csv, query_table, rendered
     from benchvise.trace.opening import open_trace
     from benchvise.trace.query import QueryLimits, ask, query_document
 
@@ -101,7 +108,7 @@ def export(
 
     from benchvise.documents import encode
     from benchvise.quantities import format_value
-    from benchvise.trace.export.export import export_trace
+    from benchvise.trace.export import export_trace
 
     with stderr().status("writing"):
         exported = export_trace(file, target.value, output, use_cache=cache)
@@ -114,3 +121,167 @@ def export(
     console.print(text_line(summary), soft_wrap=True)
     for remark in exported.remarks:
         console.print(text_line(remark, style="dim"), soft_wrap=True)
+
+
+# -- record ----------------------------------------------------------------------------------------
+
+_EARLY = {
+    "size": "its size is at its limit (--size)",
+    "memory": "the board has no more memory",
+    "signal": "somebody ended the recorder there",
+}
+
+
+class Tracer(StrEnum):
+    """Who records."""
+
+    PROBE = "probe"
+    LTTNG = "lttng"
+
+
+class TraceClock(StrEnum):
+    """Clocks of the kernel's trace."""
+
+    MONO = "mono"
+    MONO_RAW = "mono_raw"
+    BOOT = "boot"
+    TAI = "tai"
+    LOCAL = "local"
+    GLOBAL = "global"
+
+
+def record(
+    board: Annotated[
+        str, typer.Argument(metavar="BOARD", help="local, ssh://user@host[:port], or rig:NAME.")
+    ],
+    output: Annotated[
+        Path,
+        typer.Option("-o", "--output", metavar="FILE", help="The trace.dat that is written."),
+    ],
+    command: Annotated[
+        list[str] | None,
+        typer.Argument(metavar="[-- CMD...]", help="Runs on the board; recording ends with it."),
+    ] = None,
+    events: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--events",
+            metavar="SET",
+            help="sched, irq, timer (these by default), power, ipi, workqueue, block, syscalls, "
+            "net; or a SYSTEM or SYSTEM/EVENT of the kernel's own.",
+        ),
+    ] = None,
+    seconds: Annotated[
+        float | None,
+        typer.Option("--for", metavar="S", min=0.001, max=86400, help="Record for S seconds."),
+    ] = None,
+    clock: Annotated[
+        TraceClock, typer.Option("--clock", help="Clock of the time stamps.")
+    ] = TraceClock.MONO,
+    size: Annotated[
+        str,
+        typer.Option(
+            "--size",
+            metavar="BYTES",
+            help="Most bytes of data, which are kept in the board's memory; 512M, say. By default "
+            "a third of what is available, at most 1G.",
+        ),
+    ] = "",
+    buffer_kb: Annotated[
+        int, typer.Option("--buffer-kb", metavar="KB", min=0, help="Ring buffer of each CPU.")
+    ] = 0,
+    kallsyms: Annotated[
+        bool,
+        typer.Option(
+            "--kallsyms/--no-kallsyms", help="Keep the names of the kernel's functions (some MB)."
+        ),
+    ] = True,
+    wall_time: Annotated[
+        bool,
+        typer.Option(
+            "--wall-time/--no-wall-time",
+            help="Keep the offset to the time of day, which trace-cmd adds to each stamp.",
+        ),
+    ] = True,
+    tracer: Annotated[
+        Tracer,
+        typer.Option("--tracer", help="lttng: by the board's LTTng, into a directory."),
+    ] = Tracer.PROBE,
+    rig: RigOption = None,
+    keep_on: Annotated[
+        bool, typer.Option("--keep-on", help="Leave a board of a rig switched on afterwards.")
+    ] = False,
+    as_json: JsonOption = False,
+) -> None:
+    """Record what a board's kernel does, for a time or while a command runs there.
+
+    Nothing is installed: the probe reads the kernel's own ring buffers, of an instance that is
+    gone afterwards. Needs root on the board. Ctrl-C ends a recording and keeps it.
+
+    Example: benchvise trace record ssh://root@10.0.0.7 --for 10 -o boot.dat
+    """
+    # Late: no other command of traces reaches boards.
+    from benchvise.cli.progress import RigProgress
+    from benchvise.flows import tracing as flow
+    from benchvise.trace.recording import RecordingPlan, check_events
+
+    if tracer is Tracer.LTTNG and clock is not TraceClock.MONO:
+        raise UsageError("LTTng has a clock of its own", "leave --clock out")
+    request = flow.RecordRequest(
+        board,
+        RecordingPlan(
+            check_events(events or ()),
+            seconds,
+            tuple(command or ()),
+            clock.value,
+            buffer_kb,
+            size,
+            kallsyms,
+            wall_time,
+        ),
+        output,
+        lttng=tracer is Tracer.LTTNG,
+        rig=rig,
+        keep_on=keep_on,
+    )
+    console = stderr()
+
+    def observe(kind: str, line: object) -> None:
+        if kind == "said":
+            console.print(text_line(f"{line}"))
+        elif kind == "recording" and console.is_terminal and not request.plan.command:
+            console.print(text_line("recording; Ctrl-C ends it", style="dim"))
+
+    with RigProgress(stderr()) as booting:
+        recorded = flow.record(request, observe, booting.observe)
+    if as_json:
+        print_json("recording", encode(recorded))
+    else:
+        for text in recording_lines(recorded):
+            stdout().print(text)
+
+
+def recording_lines(recorded: Recorded) -> Iterator[Text]:
+    """What a person is told after a recording."""
+    from benchvise.flows.tracing import recording_summary
+
+    if "events" in recorded.ended:
+        yield Text(recording_summary(recorded), style="bold red" if recorded.lost else "bold")
+        yield Text(
+            f"the recorder took {recorded.overhead:.2%} of one CPU, beside what each event costs "
+            "where it happens"
+        )
+    if recorded.reason in _EARLY:
+        yield Text(f"ended early: {_EARLY[recorded.reason]}", style="yellow")
+    for sentence in recorded.caveats:
+        yield Text(sentence, style="yellow")
+    status = recorded.ended.get("command")
+    if isinstance(status, int) and status:
+        yield Text(f"the command ended with exit {status}", style="yellow")
+    if recorded.absent:
+        yield Text(f"not in this kernel: {', '.join(recorded.absent)}", style="dim")
+    yield Text(
+        f"\nKept in {recorded.path} ({format_size(recorded.file_bytes)}). Next: "
+        f"benchvise trace info {recorded.path}",
+        style="dim",
+    )

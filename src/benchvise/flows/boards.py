@@ -9,8 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchvise.board import Board, open_board
-from benchvise.board.opening import register_kind
+from benchvise.board import Board, open_board, register_kind
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig.environment import PREFIX, Rig, find_rig_file, is_rig, load_rig

@@ -12,15 +12,13 @@ from enum import StrEnum
 from benchvise import __version__
 from benchvise.board import open_board
 from benchvise.board.channel import NotAvailable, open_channel
-from benchvise.board.deploy import packaged_architectures
 from benchvise.board.messages import HostMessage, SampleMessage
+from benchvise.board.probes import packaged_architectures
 from benchvise.documents import JsonObject, object_at, reason_at, text_at
 from benchvise.errors import BenchviseError
 from benchvise.flows.settings import restores_due
 from benchvise.measure.hostside.wrk import find_generator
 from benchvise.quantities import format_value
-from benchvise.report.assets import load_assets
-from benchvise.store import Store
 from benchvise.trace.decoder import decoder
 
 ARCHITECTURES = ("x86_64", "aarch64", "armv7hf", "armv6hf", "riscv64")
@@ -45,7 +43,10 @@ class Check:
 
 
 def examine(store_url: str | None) -> list[Check]:
-    """Looks at everything that measuring needs. Never raises."""
+    """Looks at everything that measuring needs. Never raises.
+
+    What takes long to import is imported by the check of it, so that ``--help`` waits for none.
+    """
     return [
         Check(
             "benchvise",
@@ -141,8 +142,8 @@ def _ssh() -> Check:
             "no ssh client: only `local` can be measured",
             "apt-get install openssh-client",
         )
-    said = subprocess.run([program, "-V"], capture_output=True, text=True, check=False)
-    return Check("ssh", CheckState.OK, said.stderr.strip())
+    version = subprocess.run([program, "-V"], capture_output=True, text=True, check=False)
+    return Check("ssh", CheckState.OK, version.stderr.strip())
 
 
 def _load_generator() -> Check:
@@ -158,6 +159,8 @@ def _load_generator() -> Check:
 
 
 def _store(url: str | None) -> Check:
+    from benchvise.store import Store
+
     try:
         with Store.open(url) as store:
             return Check("store", CheckState.OK, f"{store.name}, {len(store.runs())} runs")
@@ -173,6 +176,8 @@ def _settings() -> Check:
 
 
 def _report() -> Check:
+    from benchvise.report.html import load_assets
+
     try:
         load_assets()
     except BenchviseError as error:

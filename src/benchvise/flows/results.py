@@ -14,7 +14,7 @@ from benchvise.store import DiagnosisInfo, RunFilter, RunInfo, Store
 
 if TYPE_CHECKING:
     from benchvise.measure.compare import RunComparison
-    from benchvise.measure.counters import CounterTable
+    from benchvise.measure.metrics import CounterTable
     from benchvise.measure.model import RunRecord
     from benchvise.measure.validity import Summary
     from benchvise.state.diff import StateDiff
@@ -135,7 +135,7 @@ def compare(
 ) -> Compared:
     """Compares two stored runs; with ``every``, with the counters of unchanged series too."""
     from benchvise.measure.compare import compare_runs
-    from benchvise.measure.counters import compare_counters
+    from benchvise.measure.metrics import compare_counters
     from benchvise.state.diff import diff_snapshots
 
     with Store.open(store_url) as store:

@@ -26,24 +26,104 @@ from benchvise.errors import (
 )
 from benchvise.flows import settings
 from benchvise.flows.boards import Prepared, open_boards
-from benchvise.flows.request import RunRequest, UserCommand, plan_for
 from benchvise.flows.session import Observer, Session
 from benchvise.flows.settings import Combination
 from benchvise.flows.tracing import Tracing
 from benchvise.measure.model import RunStatus
-from benchvise.measure.plan import Plan
-from benchvise.measure.sources import Sources, board_registry
+from benchvise.measure.plan import PROCESSES, Plan, make_plan
+from benchvise.measure.registry import Registry
+from benchvise.measure.runner import Sources, board_registry
+from benchvise.measure.suite import SuiteEntry, load_suite, parse_bench, parse_params
 from benchvise.rig.environment import is_rig
-from benchvise.rig.hold.client import EventObserver, all_at_once
+from benchvise.rig.hold.client import all_at_once
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.state.knobs import parse_setting_requests
 from benchvise.state.roles import find_roles
-from benchvise.store import Store
+from benchvise.trace.recording import RecordingPlan
 
 if TYPE_CHECKING:
     from benchvise.rig.hold.client import EventObserver
+    from benchvise.store import Store
 
-__all__ = ["RunRequest", "RunResult", "UserCommand", "plan_only", "run"]
+
+@dataclass(frozen=True, slots=True)
+class UserCommand:
+    """A command of the user's to be measured on the boards.
+
+    Its time, or with ``match``, a regular expression, the number that it prints.
+    """
+
+    line: str
+    match: str | None = None
+    better: str | None = None
+    unit: str | None = None
+
+    def entry(self) -> SuiteEntry:
+        """The benchmark that measures it."""
+        if self.match is None:
+            if self.better or self.unit:
+                raise UsageError("--better and --unit describe a number", "give a --match for it")
+            return SuiteEntry("command.time", {"run": (self.line,)})
+        if not self.better:
+            raise UsageError("--match finds a number", "say which is --better: higher or lower")
+        params = {"run": self.line, "match": self.match, "better": self.better, "unit": self.unit}
+        return SuiteEntry(
+            "command.output", {name: (text,) for name, text in params.items() if text}
+        )
+
+
+@dataclass(frozen=True, slots=True)
+class RunRequest:
+    """What the user asks for, not yet checked against any probe.
+
+    ``rig`` is the rig file, ``image`` what is written to the cards of its boards first;
+    ``keep_on`` leaves them switched on. With ``trace``, what the kernels do meanwhile is recorded.
+    """
+
+    boards: tuple[str, ...] = ("local",)
+    suite: str | None = None
+    benches: tuple[str, ...] = ()
+    command: UserCommand | None = None
+    params: tuple[str, ...] = ()
+    label: str = ""
+    processes: int = PROCESSES
+    batches: int | None = None
+    seed: int | None = None
+    time_s: float | None = None
+    remove_probe: bool = False
+    settings: tuple[str, ...] = ()
+    snapshots: bool = True
+    rig: str | None = None
+    image: str | None = None
+    keep_on: bool = False
+    trace: RecordingPlan | None = None
+
+    def entries(self) -> list[SuiteEntry]:
+        """The benchmarks asked for; the quick suite when none is."""
+        entries = [parse_bench(text) for text in self.benches]
+        if self.command is not None:
+            entries.append(self.command.entry())
+        if self.suite or not entries:
+            entries = [*load_suite(self.suite or "quick").entries, *entries]
+        return entries
+
+    def entries_for(self, registry: Registry) -> list[SuiteEntry]:
+        """The same with ``params`` set where they belong; UsageError for one that no series has."""
+        params = parse_params(self.params)
+        entries = self.entries()
+        known = {name for entry in entries for name in registry.parameter_names(entry.benchmark)}
+        for name in params:
+            if name not in known:
+                raise UsageError(
+                    f"--param {name}: nothing that is to be measured has that parameter",
+                    "see `benchvise bench show` of what the suite measures",
+                )
+        return [entry.with_params(params, registry) for entry in entries]
+
+    @property
+    def suite_name(self) -> str:
+        """The suite's name as kept with the run; empty for single benchmarks."""
+        return self.suite or ("" if self.benches or self.command else "quick")
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,6 +138,19 @@ class RunResult:
     board: str
     failures: tuple[str, ...]
     error: BenchviseError | None = None
+
+
+def plan_for(request: RunRequest, registry: Registry) -> Plan:
+    """The plan of a request, checked against what the board's probe offers."""
+    entries = request.entries_for(registry)
+    specs = [spec for entry in entries for spec in entry.specs(registry)]
+    return make_plan(
+        specs,
+        seed=request.seed,
+        processes=request.processes,
+        batches=request.batches,
+        time_s=request.time_s,
+    )
 
 
 def plan_only(request: RunRequest) -> list[tuple[str, Plan, Combination]]:

@@ -5,7 +5,7 @@ from __future__ import annotations
 import contextlib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
-from typing import TypeAlias
+from typing import TYPE_CHECKING, TypeAlias
 
 from benchvise.board import Board
 from benchvise.board.channel import ProbeChannel
@@ -24,15 +24,17 @@ from benchvise.measure.runner import (
     ProcessEnded,
     SampleTaken,
     SeriesEnded,
+    Sources,
     measure,
 )
-from benchvise.measure.sources import Sources
 from benchvise.state.conditions import Condition, conditions
 from benchvise.state.intervention import Intervention
 from benchvise.state.model import Family, Snapshot
 from benchvise.state.places import Roles
 from benchvise.state.snapshot import take_snapshot
-from benchvise.store import Moment, ProcessHandle, Store
+
+if TYPE_CHECKING:
+    from benchvise.store import Moment, ProcessHandle, Store
 
 Observer: TypeAlias = Callable[[str, Plan, Event], None]
 """Is told of each event, with the name of the board and the plan."""

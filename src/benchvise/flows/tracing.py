@@ -1,25 +1,43 @@
-"""The trace of a run: recorded from before its first batch until after its last.
+"""Recording what boards' kernels do: together with a run, or by itself.
 
-The probe writes a line into the trace at the begin and the end of each batch, so that a batch can
-be found in it: ``benchvise: begin memory.copy batch 3``.
+``Tracing`` records from before the first batch of a run until after its last. The probe writes a
+line into the trace at the begin and the end of each batch, so that a batch can be found in it:
+``benchvise: begin memory.copy batch 3``. ``record`` is ``benchvise trace record``: a board, a
+recorder, a file.
 """
 
 from __future__ import annotations
 
 import contextlib
 import json
-from typing import Any
+from contextlib import ExitStack
+from dataclasses import dataclass
+from pathlib import Path
+from typing import TYPE_CHECKING, Any
 
 from benchvise.board import Board
 from benchvise.board.channel import ProbeChannel
 from benchvise.board.deploy import deploy
 from benchvise.documents import encode
-from benchvise.errors import BenchviseError, UsageError
+from benchvise.errors import BenchviseError, Interrupted, UsageError
+from benchvise.flows.boards import open_boards
 from benchvise.measure.model import RunRemark
-from benchvise.measure.sources import Sources
-from benchvise.report.recording import summary
-from benchvise.store import Store
-from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder
+from benchvise.measure.runner import Sources
+from benchvise.output_files import check_new_directory, check_output_file
+from benchvise.state.interrupts import deferred, let_through
+from benchvise.trace.lttng import LttngSession
+from benchvise.trace.recording import (
+    CONSOLE_BYTES,
+    Observer,
+    Recorded,
+    RecordingPlan,
+    TraceRecorder,
+    record_over_console,
+)
+
+if TYPE_CHECKING:
+    from benchvise.rig.hold.client import EventObserver
+    from benchvise.store import Store
 
 ATTACHMENT = "trace"
 """The name under which a run keeps what is known of its trace, and where the file is."""
@@ -80,6 +98,12 @@ class Tracing:
                 self._recorder.close()
 
 
+def recording_summary(recorded: Recorded) -> str:
+    """Events, time, and losses, in one sentence."""
+    lost = f"{recorded.lost} events lost" if recorded.lost else "no event lost"
+    return f"{recorded.events} events in {recorded.seconds:.2f} s, {lost}"
+
+
 def _sentence(recorded: Recorded) -> str:
     early = {
         "size": "; it ended early, as its size was at its limit",
@@ -88,7 +112,7 @@ def _sentence(recorded: Recorded) -> str:
     }
     return (
         "tracing was on: every event takes time where it happens, so that these results are not "
-        f"those of a run without --trace ({summary(recorded)}"
+        f"those of a run without --trace ({recording_summary(recorded)}"
         f"{early.get(recorded.reason, '')})"
     )
 
@@ -97,3 +121,98 @@ def described(content: bytes) -> dict[str, Any]:
     """What a run keeps of its trace; as ``Recorded`` is written."""
     data = json.loads(content)
     return data if isinstance(data, dict) else {}
+
+
+# -- a recording by itself -------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class RecordRequest:
+    """What is to be recorded where. ``lttng``: by the board's LTTng, into a directory."""
+
+    board: str
+    plan: RecordingPlan
+    output: Path
+    lttng: bool = False
+    rig: str | None = None
+    keep_on: bool = False
+
+
+def record(
+    request: RecordRequest,
+    observe: Observer | None = None,
+    observe_rig: EventObserver | None = None,
+) -> Recorded:
+    """Records and fetches. Ctrl-C ends the recording early and keeps what was recorded.
+
+    Raises Interrupted after that, when it was to last for a time or a command; without either,
+    Ctrl-C is how it ends.
+    """
+    (check_new_directory if request.lttng else check_output_file)(request.output, "the trace")
+    with deferred(), ExitStack() as stack:
+        with let_through():
+            opened, _ = open_boards(
+                [request.board],
+                stack,
+                rig_file=request.rig,
+                keep_on=request.keep_on,
+                observe=observe_rig,
+            )
+        board = opened[0][0]
+        if request.lttng:
+            return _by_lttng(board, request, observe)
+        if board.kind == "console":
+            return _over_console(board, request)
+        return _by_probe(board, request, observe)
+
+
+def _by_probe(board: Board, request: RecordRequest, observe: Observer | None) -> Recorded:
+    early = False
+    with ExitStack() as stack:
+        with let_through():
+            program = deploy(board).path
+        recorder = stack.enter_context(TraceRecorder(board, program, request.plan, observe))
+        try:
+            with let_through():
+                recorder.wait()
+        except KeyboardInterrupt:
+            early = True
+            recorder.stop()
+        with let_through():  # which may take long: a second Ctrl-C gives it up
+            recorded = recorder.fetch(request.output)
+    if early and (request.plan.seconds is not None or request.plan.command):
+        raise _interrupted(recorded)
+    return recorded
+
+
+def _over_console(board: Board, request: RecordRequest) -> Recorded:
+    plan = request.plan
+    small = RecordingPlan(
+        plan.events, plan.seconds, plan.command, plan.clock, plan.buffer_kb,
+        plan.size or str(CONSOLE_BYTES), kallsyms=False, wall_time=plan.wall_time,
+    )  # fmt: skip
+    with let_through():
+        return record_over_console(board, deploy(board).path, small, request.output)
+
+
+def _by_lttng(board: Board, request: RecordRequest, observe: Observer | None) -> Recorded:
+    early = False
+    with LttngSession(board, request.plan, observe) as session:
+        with contextlib.suppress(KeyboardInterrupt):
+            early = True
+            with let_through():
+                session.run()
+            early = False
+        with let_through():
+            recorded = session.fetch(request.output)
+    if early and (request.plan.seconds is not None or request.plan.command):
+        raise _interrupted(recorded)
+    return recorded
+
+
+def _interrupted(recorded: Recorded) -> Interrupted:
+    return Interrupted(
+        f"interrupted after {recorded.seconds:.1f} s; what was recorded until then is kept in "
+        f"{recorded.path}",
+        f"benchvise trace info {recorded.path}",
+    )

@@ -1,8 +1,8 @@
-"""The two sides of a diagnosis as a user names them, opened: boards, runs and snapshot files."""
+"""The two sides of a diagnosis as a user names them, opened: boards, runs, snapshots, images."""
 
 from __future__ import annotations
 
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
@@ -12,14 +12,13 @@ from benchvise.board import Board, open_board
 from benchvise.errors import UsageError
 from benchvise.flows import state
 from benchvise.flows.boards import open_boards
-from benchvise.flows.request import UserCommand
-from benchvise.flows.why_images import open_images
+from benchvise.flows.run import UserCommand
 from benchvise.measure.suite import SuiteEntry, parse_bench
-from benchvise.rig.environment import is_rig
+from benchvise.rig.environment import PREFIX, find_rig_file, is_rig, load_rig
 from benchvise.store import Store
-from benchvise.why.bench import Bench
+from benchvise.why.bench import PATIENCE_S, Bench
 from benchvise.why.benches.live import LiveBench
-from benchvise.why.benches.live_board import PATIENCE_S, LiveBoard
+from benchvise.why.benches.live_board import LiveBoard
 from benchvise.why.benches.record import Record
 from benchvise.why.benches.userland import opened_root
 from benchvise.why.model import Side
@@ -61,15 +60,15 @@ class Sides:
     def as_arguments(self) -> list[str]:
         """As on the command line."""
         two = bool(self.boards) or (bool(self.good) and _is_board(self.good))
-        words = [self.good, self.bad] if two else [self.bad]
-        words += ["--good", self.good] if self.good and not two else []
-        words += ["--good-root", self.good_root] if self.good_root else []
-        words += [word for name in self.boards for word in ("--board", name)]
+        arguments = [self.good, self.bad] if two else [self.bad]
+        arguments += ["--good", self.good] if self.good and not two else []
+        arguments += ["--good-root", self.good_root] if self.good_root else []
+        arguments += [word for name in self.boards for word in ("--board", name)]
         options = {"--bench": self.bench, "--rig": self.rig}
         if self.command is not None:
             options |= {"--command": self.command.line, "--match": self.command.match}
             options |= {"--better": self.command.better, "--unit": self.command.unit}
-        return words + [w for name, value in options.items() if value for w in (name, value)]
+        return arguments + [w for name, value in options.items() if value for w in (name, value)]
 
 
 def open_bench(
@@ -137,3 +136,54 @@ def _reopener(name: str, rig_file: str | None) -> Callable[[], Board]:
         return open_in_rig(name, rig_file)
 
     return boot
+
+
+# -- images, for one board of a rig or for one each ------------------------------------------------
+
+
+def open_images(
+    good: str,
+    bad: str,
+    boards: Sequence[str],
+    entry: SuiteEntry,
+    stack: ExitStack,
+    *,
+    rig_file: str | None = None,
+    observe: EventObserver | None = None,
+) -> Bench:
+    """A bench of two images; ``stack`` lets the boards go, switched off.
+
+    ``boards`` are one of a rig for both, or two: the good image's and the bad one's. Raises
+    UsageError for what is no image or no board of a rig, and what booting raises.
+    """
+    for image in (good, bad):
+        if not Path(image).is_file():
+            raise UsageError(
+                f"'{image}' is no file, and --board is for two images",
+                "name the good image and the bad one",
+            )
+    rig = load_rig(find_rig_file(rig_file))
+    others = [name for name in boards if not is_rig(name)]
+    names = [] if others else rig.select([name.removeprefix(PREFIX) for name in boards])
+    if len(names) not in (1, 2):
+        raise UsageError(
+            f"--board {others[0]} is no board of a rig"
+            if others
+            else f"--board names {len(names)} boards",
+            "name one board for both images, or two: the good image's and the bad one's",
+        )
+    from benchvise.rig.hold.board import BootSession  # labgrid takes its time
+    from benchvise.why.benches.rig import RigBench
+
+    seats = []
+    for name in names:
+        seat = BootSession(rig, name, f"why {Path(good).name} {Path(bad).name}", observe)
+        stack.callback(seat.close)
+        seats.append(seat)
+    bench = RigBench(
+        {Side.GOOD: seats[0], Side.BAD: seats[-1]},
+        {Side.GOOD: Path(good).resolve(), Side.BAD: Path(bad).resolve()},
+        entry,
+    )
+    stack.callback(bench.close)
+    return bench

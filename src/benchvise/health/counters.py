@@ -7,9 +7,9 @@ import tomllib
 from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from functools import cache
-from importlib.resources import files
+from importlib import resources
 
-from benchvise.board.messages import FileError, FileValue
+from benchvise.board.messages import FileError, FileValue, content_text
 from benchvise.health.model import BoardCounter
 from benchvise.kernel_log.rules import Severity
 from benchvise.state.globs import ByPath
@@ -58,7 +58,7 @@ class CounterKind:
 @cache
 def counter_kinds() -> tuple[CounterKind, ...]:
     """The table."""
-    text = files(__package__).joinpath("counters.toml").read_text(encoding="utf-8")
+    text = resources.files(__package__).joinpath("counters.toml").read_text(encoding="utf-8")
     return tuple(
         CounterKind(
             id=row["id"],
@@ -90,26 +90,25 @@ def globs() -> list[str]:
     return [glob for kind in counter_kinds() for glob in kind.globs]
 
 
-def read_counters(found: ByPath[FileValue | FileError]) -> tuple[BoardCounter, ...]:
+def read_counters(files: ByPath[FileValue | FileError]) -> tuple[BoardCounter, ...]:
     """The counters of a board from its files."""
     counters = [
         BoardCounter(kind.id, kind.section, device, name, value, kind.kept)
         for kind in counter_kinds()
         for glob, alternative in kind.globs.items()
-        for path, _, file in found.matching(glob)
-        if isinstance(file, FileValue) and isinstance(file.value, str)
-        for device, name, value in _values(kind, glob, alternative, path, file.value)
+        for path, _, file in files.matching(glob)
+        for device, name, value in _values(kind, glob, alternative, path, content_text(file))
     ]
     return tuple(counters[:COUNTERS])
 
 
-def unreadable(found: ByPath[FileValue | FileError]) -> Mapping[str, str]:
+def unreadable(files: ByPath[FileValue | FileError]) -> Mapping[str, str]:
     """Kinds of counters that are there and may not be read, with the name of the error."""
     return {
         kind.id: file.name
         for kind in counter_kinds()
         for glob in kind.globs
-        for _, _, file in found.matching(glob)
+        for _, _, file in files.matching(glob)
         if isinstance(file, FileError) and file.name in ("EACCES", "EPERM")
     }
 
@@ -129,7 +128,9 @@ def _values(
     kind: CounterKind, glob: str, alternative: str, path: str, text: str
 ) -> Iterator[tuple[str, str, float]]:
     parts = [
-        part for part, given in zip(path.split("/"), glob.split("/"), strict=False) if "*" in given
+        part
+        for part, pattern in zip(path.split("/"), glob.split("/"), strict=False)
+        if "*" in pattern
     ]
     device = printable(parts[0], _NAMED) if parts else ""
     name = printable(parts[kind.name_part - 1], _NAMED) if kind.name_part else alternative

@@ -1,9 +1,11 @@
-"""One reading of a board's health, as data."""
+"""One reading of a board's health, and one poll of a watch, as data."""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass, field
+from enum import StrEnum
 
 from benchvise.documents import computed
 from benchvise.kernel_log import LogEvent
@@ -121,3 +123,69 @@ class HealthReading:
     flags: Mapping[str, bool] = field(default_factory=dict)
     missing: Mapping[str, str] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+
+
+# -- one poll of a watch ---------------------------------------------------------------------------
+
+_VARIES = re.compile(r"0x[0-9a-f]+|\b[0-9a-f]{8,}\b|\d+", re.IGNORECASE)
+
+
+class WatchedKind(StrEnum):
+    """How a value behaves, which decides what of it is worth keeping."""
+
+    SENSOR = "sensor"
+    """Goes up and down all the time: its range is kept."""
+    COUNTER = "counter"
+    """Counted by the kernel: begins at 0 with each boot, and only grows."""
+    LASTING = "lasting"
+    """Counted by a device, which keeps it without power."""
+    LEVEL = "level"
+    """Stays as it is until something happens, then goes up or down (sectors that wait)."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedValue:
+    """One number of a board. ``limit`` is the highest value that the board itself allows."""
+
+    name: str
+    kind: WatchedKind
+    value: float
+    unit: str = ""
+    limit: float | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEvent:
+    """Something that happened ``count`` times between ``at`` and ``last``, seconds since 1970.
+
+    ``what`` is its class; ``severity`` is ``failing``, ``warning``, ``note``, or ``alert``.
+    """
+
+    what: str
+    text: str
+    at: float
+    last: float
+    count: int = 1
+    severity: str = ""
+
+    @property
+    def pattern(self) -> str:
+        """The text without what varies from one line to the next of its kind."""
+        return _VARIES.sub("#", self.text)
+
+
+@dataclass(frozen=True, slots=True)
+class Observation:
+    """One poll of a board. ``at`` is the host's time, seconds since 1970; ``uptime`` in seconds.
+
+    ``boot`` names the boot; empty where the board does not tell, and then ``uptime`` decides.
+    ``events`` is what its kernel log says after ``mark_before``, up to ``mark`` (None: no log).
+    """
+
+    at: float
+    boot: str
+    uptime: float | None
+    values: tuple[WatchedValue, ...] = ()
+    events: tuple[WatchEvent, ...] = ()
+    mark_before: LogMark | None = None
+    mark: LogMark | None = None

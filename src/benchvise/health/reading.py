@@ -1,31 +1,44 @@
-"""Asking a board how it is: one reading, as data.
+"""Reading how a board is: one reading, as data.
 
 Cheap enough to be done again and again: files of /proc and /sys and the kernel's log over the
-channel that is open anyway; only ``smart`` starts programs (``smartctl``).
+channel that is open anyway; only ``smart`` starts programs (``smartctl``). The kernel's log and
+what holds clocks down are read here; ``counters``, ``sensors`` and ``smart`` read the rest.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import re
+from collections.abc import Iterator, Mapping
 from datetime import UTC, datetime
-from typing import Any
 
 from benchvise.board import Board
 from benchvise.board.channel import ProbeChannel
-from benchvise.board.messages import FileError, FileValue
-from benchvise.health import counters, sensors, sensors_config, throttling
-from benchvise.health.log import read_log
+from benchvise.board.messages import FileError, FileValue, content_text
+from benchvise.health import counters, sensors, sensors_config
 from benchvise.health.model import Disk, HealthReading, LogMark, LogReading
 from benchvise.health.sensors_config import SensorsConfig
 from benchvise.health.smart import MISSING, ask_disks, smart_disks
+from benchvise.kernel_log import LogEvents
 from benchvise.state.commands import run_commands
 from benchvise.state.globs import ByPath
-from benchvise.text import printable
+from benchvise.text import NO_TEXT, Untrusted, printable
 
 UPTIME = "/proc/uptime"
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
-_OWNER = "/proc/self/status"
+_OWN_STATUS = "/proc/self/status"
 _DISKS = "/sys/block/*"
+
+_THROTTLED = "vcgencmd get_throttled"
+_FIRMWARE_FLAGS = "/sys/devices/platform/soc/soc:firmware/get_throttled"
+_COOLING_DEVICES = "/sys/class/thermal/cooling_device*/type"
+_CLOCK_LIMITS = "/sys/devices/system/cpu/cpufreq/policy*/scaling_max_freq"
+_CLOCK_FILES = (
+    _FIRMWARE_FLAGS,
+    _COOLING_DEVICES,
+    "/sys/class/thermal/cooling_device*/cur_state",
+    _CLOCK_LIMITS,
+    "/sys/devices/system/cpu/cpufreq/policy*/cpuinfo_max_freq",
+)
 
 
 def read(
@@ -45,16 +58,15 @@ def read(
     Raises what the board and the channel raise; whatever the board answers, there is a reading.
     """
     taken = datetime.now(UTC).isoformat(timespec="milliseconds")
-    globs = [UPTIME, BOOT_ID, _OWNER, *sensors.GLOBS, *throttling.GLOBS, *counters.globs()]
+    globs = [UPTIME, BOOT_ID, _OWN_STATUS, *sensors.GLOBS, *_CLOCK_FILES, *counters.globs()]
     wanted = globs if config is not None else [*globs, *sensors.CONFIG]
     files = ByPath(channel.read(wanted))
     links = ByPath(channel.links([*sensors.LINKS, _DISKS]))
-    boot_id = _text(files.get(BOOT_ID), 60)
+    boot_id = _line(files.get(BOOT_ID))
     log = read_log(board, channel, boot_id, mark, commands=commands)
     config = config if config is not None else board_config(files)
-    found = counters.read_counters(files)
-    disks, said = _programs(board, links) if commands else ((), "")
-    seen = sensors.read_sensors(files, links, config)
+    disks, throttled = _run_programs(board, links) if commands else ((), "")
+    sensor_values = sensors.read_sensors(files, links, config)
     return HealthReading(
         board=board.name,
         taken=taken,
@@ -62,54 +74,56 @@ def read(
         uptime=_uptime(files),
         privilege="root" if _is_root(files) else "user",
         log=log,
-        counters=found,
-        sensors=seen,
+        counters=counters.read_counters(files),
+        sensors=sensor_values,
         disks=disks,
-        held_down=throttling.held_down(files),
-        flags=throttling.firmware_flags(files, said),
-        missing=_missing(log, disks, bool(seen), counters.unreadable(files), commands=commands),
+        held_down=held_down(files),
+        flags=firmware_flags(files, throttled),
+        missing=_missing(
+            log, disks, bool(sensor_values), counters.unreadable(files), commands=commands
+        ),
         notes=config.errors,
     )
 
 
 def board_config(files: ByPath[FileValue | FileError]) -> SensorsConfig:
     """The board's own configuration of lm-sensors; empty where it has none."""
-    texts = {
-        path: file.value
-        for glob in sensors.CONFIG
-        for path, _, file in files.matching(glob)
-        if isinstance(file, FileValue) and isinstance(file.value, str)
-    }
-    return sensors_config.parse(texts)
+    return sensors_config.parse(
+        {
+            path: content_text(file)
+            for glob in sensors.CONFIG
+            for path, _, file in files.matching(glob)
+        }
+    )
 
 
-def _programs(board: Board, links: ByPath[str | FileError]) -> tuple[tuple[Disk, ...], str]:
+def _run_programs(board: Board, links: ByPath[str | FileError]) -> tuple[tuple[Disk, ...], str]:
+    """The disks as smartctl describes them, and what vcgencmd prints."""
     names = [
         path.rpartition("/")[2]
         for path, _, target in links.matching(_DISKS)
         if isinstance(target, str)
     ]
-    throttled = run_commands(board, [throttling.COMMAND])[throttling.COMMAND]
+    throttled = run_commands(board, [_THROTTLED])[_THROTTLED]
     return tuple(ask_disks(board, smart_disks(names))), throttled.text
 
 
-def _text(file: FileValue | FileError | None, limit: int) -> str:
-    return printable(file.value, limit) if isinstance(file, FileValue) else ""
+def _line(file: FileValue | FileError | None) -> str:
+    """The text of a file as one line, for names that are kept and shown."""
+    return printable(content_text(file), 60)
 
 
 def _uptime(files: ByPath[FileValue | FileError]) -> float | None:
-    word = _text(files.get(UPTIME), 60).partition(" ")[0]
     try:
-        seconds = float(word)
+        seconds = float(content_text(files.get(UPTIME)).partition(" ")[0])
     except ValueError:
         return None
     return seconds if 0 <= seconds < 1e12 else None
 
 
 def _is_root(files: ByPath[FileValue | FileError]) -> bool:
-    file = files.get(_OWNER)
-    text = file.value if isinstance(file, FileValue) and isinstance(file.value, str) else ""
-    return any(line.split()[2:3] == ["0"] for line in text.splitlines() if line.startswith("Uid:"))
+    lines = content_text(files.get(_OWN_STATUS)).splitlines()
+    return any(line.split()[2:3] == ["0"] for line in lines if line.startswith("Uid:"))
 
 
 def _missing(
@@ -121,16 +135,120 @@ def _missing(
     commands: bool,
 ) -> Mapping[str, str]:
     """What could not be read, by section, and how it could."""
-    found: dict[str, Any] = {}
+    reasons: dict[str, str] = {}
     if log.missing:
-        found["kernel log"] = log.missing
+        reasons["kernel log"] = log.missing
     if disks and all(disk.missing == MISSING for disk in disks):
-        found["SMART"] = MISSING
+        reasons["SMART"] = MISSING
     elif not disks and commands:
-        found["SMART"] = "the board has no disk of a kind that has it"
+        reasons["SMART"] = "the board has no disk of a kind that has it"
     if not has_sensors:
-        found["sensors"] = "the board has neither hwmon chips nor thermal zones"
+        reasons["sensors"] = "the board has neither hwmon chips nor thermal zones"
     if unreadable:
         names = ", ".join(sorted(unreadable))
-        found["counters"] = f"only root may read {names}"
-    return found
+        reasons["counters"] = f"only root may read {names}"
+    return reasons
+
+
+# -- the kernel log: through the probe, else from the journal --------------------------------------
+
+JOURNAL = "journalctl -k -b -o short-monotonic --no-pager -q -n 4000"
+REMEDY = (
+    "read it as root, set kernel.dmesg_restrict=0, or put the user into the group systemd-journal"
+)
+
+
+def read_log(
+    board: Board,
+    channel: ProbeChannel,
+    boot_id: str,
+    mark: LogMark | None,
+    *,
+    commands: bool = True,
+) -> LogReading:
+    """What the log says since the mark; all of it without one, or after another boot."""
+    if mark is not None and mark.boot_id != boot_id:
+        mark = None
+    text, source, reason = _probe_log(channel)
+    if not text and commands:
+        journal = run_commands(board, [JOURNAL])[JOURNAL]
+        if journal.text.strip() and "No entries" not in journal.text:
+            text, source = journal.text, "journal"
+    if not text:
+        return LogReading(missing=f"{reason or 'it is empty'}: {REMEDY}", mark=mark)
+    return sum_up_log(text, source, boot_id, mark)
+
+
+def sum_up_log(text: str, source: str, boot_id: str, mark: LogMark | None) -> LogReading:
+    """A log's text as its events, those after the mark."""
+    since, seen = (None, 0) if mark is None else (mark.until, mark.seen)
+    events = LogEvents.of(text, since=since, seen=seen)
+    following = (
+        mark if events.until is None else LogMark(boot_id, events.until, max(events.at_until, 1))
+    )
+    whole = mark is None or LogEvents.reaches_back(text, mark.until)
+    return LogReading(events.events, events.lines, source, mark=following, gap=not whole)
+
+
+def _probe_log(channel: ProbeChannel) -> tuple[str, str, Untrusted]:
+    """The text, how it was read, and why there is none."""
+    pieces: list[str] = []
+    reason = NO_TEXT
+    for fact in channel.facts("log"):
+        if fact.name == "kernel_log":
+            if isinstance(fact.value, str):
+                pieces.append(fact.value)
+            else:
+                reason = fact.reason
+    return "".join(pieces), "probe", reason
+
+
+# -- what holds clocks down ------------------------------------------------------------------------
+
+# Bits of the Raspberry Pi's firmware: now, and 16 higher what was once since boot.
+_FLAGS = ("under-voltage", "frequency capped", "throttled", "soft temperature limit")
+_COOLED_CLOCKS = ("cpufreq", "devfreq", "processor", "gpu", "intel_powerclamp")
+
+
+def firmware_flags(files: ByPath[FileValue | FileError], throttled: str) -> Mapping[str, bool]:
+    """Each flag of the firmware that is set: whether now (True), or only since boot (False).
+
+    ``throttled`` is what ``vcgencmd get_throttled`` prints, "" where there is none.
+    """
+    text = throttled or content_text(files.get(_FIRMWARE_FLAGS))
+    match = re.fullmatch(r"(?:throttled=)?(?:0x)?([0-9a-fA-F]{1,8})", text.strip())
+    if match is None:
+        return {}
+    bits = int(match[1], 16)
+    return {
+        name: bool(bits >> number & 1)
+        for number, name in enumerate(_FLAGS)
+        if bits >> number & 1 or bits >> (number + 16) & 1
+    }
+
+
+def held_down(files: ByPath[FileValue | FileError]) -> tuple[str, ...]:
+    """What holds clocks down now, a phrase each: cooling devices, then limits of cpufreq."""
+    return (*_cooling(files), *_limits(files))
+
+
+def _cooling(files: ByPath[FileValue | FileError]) -> Iterator[str]:
+    for path, _, file in files.matching(_COOLING_DEVICES):
+        kind = _line(file)
+        step = content_text(files.get(path.replace("/type", "/cur_state"))).strip()
+        acts_on_clocks = any(word in kind.lower() for word in _COOLED_CLOCKS)
+        if acts_on_clocks and re.fullmatch(r"\d{1,9}", step) and int(step) > 0:
+            yield f"cooling device {kind} at step {step}"
+
+
+def _limits(files: ByPath[FileValue | FileError]) -> Iterator[str]:
+    for path, wildcards, file in files.matching(_CLOCK_LIMITS):
+        allowed = _kilohertz(file)
+        possible = _kilohertz(files.get(path.replace("scaling_max_freq", "cpuinfo_max_freq")))
+        if allowed and possible and allowed < possible:
+            yield f"policy{wildcards[0]} may run at {allowed // 1000} of {possible // 1000} MHz"
+
+
+def _kilohertz(file: FileValue | FileError | None) -> int | None:
+    text = content_text(file).strip()
+    return int(text) if re.fullmatch(r"\d{1,12}", text) else None

@@ -6,10 +6,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
-from benchvise.board.messages import FileError, FileValue
-from benchvise.health.expression import evaluate
+from benchvise.board.messages import FileError, FileValue, content_text
 from benchvise.health.model import Sensor
-from benchvise.health.sensors_config import ChipSection, SensorsConfig
+from benchvise.health.sensors_config import ChipSection, SensorsConfig, evaluate
 from benchvise.state.globs import ByPath
 from benchvise.text import printable
 
@@ -69,20 +68,16 @@ def read_sensors(
     files: Files, links: ByPath[str | FileError], config: SensorsConfig
 ) -> tuple[Sensor, ...]:
     """All sensors with a value, chip by chip, then the thermal zones that no chip stands for."""
-    found = [*_hwmon(files, links, config)]
-    chips = {sensor.chip.rpartition("-")[0].rpartition("-")[0] for sensor in found}
-    found += [zone for zone in _zones(files) if _as_chip(zone.chip) not in chips]
-    return tuple(found[:SENSORS])
-
-
-def _text(file: FileValue | FileError | None) -> str | None:
-    if isinstance(file, FileValue) and isinstance(file.value, str):
-        return file.value.strip()
-    return None
+    all_sensors = [*_hwmon(files, links, config)]
+    chips = {sensor.chip.rpartition("-")[0].rpartition("-")[0] for sensor in all_sensors}
+    # hwmon calls a zone by its name with underscores.
+    all_sensors += [zone for zone in _zones(files) if re.sub(r"[- ]", "_", zone.chip) not in chips]
+    return tuple(all_sensors[:SENSORS])
 
 
 def _integer(text: str | None) -> float | None:
-    return float(text) if text is not None and re.fullmatch(r"-?\d{1,18}", text) else None
+    match = re.fullmatch(r"\s*-?\d{1,18}\s*", text or "")
+    return float(match[0]) if match is not None else None
 
 
 # -- hwmon -----------------------------------------------------------------------------------------
@@ -93,10 +88,9 @@ def _hwmon(files: Files, links: ByPath[str | FileError], config: SensorsConfig) 
     for glob in GLOBS:
         if glob.startswith(HWMON):
             for path, _, file in files.matching(glob):
-                text = _text(file)
-                if text is not None:
+                if isinstance(file, FileValue):
                     directory, _, attribute = path.rpartition("/")
-                    chips[directory][attribute] = text
+                    chips[directory][attribute] = file.text.strip()
     for directory in sorted(chips, key=lambda path: (len(path), path)):
         values = chips[directory]
         link = links.get(f"{directory}/device")
@@ -130,15 +124,15 @@ def chip_name(name: str, device: str | None) -> str:
     return f"{name}-isa-{int(number[1]) if number is not None else 0:04x}"
 
 
-def _features(chip: str, values: Mapping[str, str], said: ChipSection) -> Iterator[Sensor]:
+def _features(chip: str, values: Mapping[str, str], section: ChipSection) -> Iterator[Sensor]:
     features: defaultdict[str, dict[str, str]] = defaultdict(dict)
     for attribute, text in values.items():
         match = _FEATURE.fullmatch(attribute)
         if match is not None:
             features[match[1]][match[3]] = text
     for feature in sorted(features, key=lambda name: (_order(name), len(name), name)):
-        if feature not in said.ignored:
-            sensor = _sensor(chip, feature, features, said)
+        if feature not in section.ignored:
+            sensor = _sensor(chip, feature, features, section)
             if sensor is not None:
                 yield sensor
 
@@ -148,7 +142,7 @@ def _order(feature: str) -> int:
 
 
 def _sensor(
-    chip: str, feature: str, features: Mapping[str, Mapping[str, str]], said: ChipSection
+    chip: str, feature: str, features: Mapping[str, Mapping[str, str]], section: ChipSection
 ) -> Sensor | None:
     own = features[feature]
     kind, unit, scale = _UNITS[feature.rstrip("0123456789")]
@@ -165,7 +159,7 @@ def _sensor(
         return other / _UNITS[name.rstrip("0123456789")][2]
 
     def computed(value: float) -> float:
-        compute = said.computes.get(feature)
+        compute = section.computes.get(feature)
         return value if compute is None else evaluate(compute.forward, value, lookup)
 
     try:
@@ -177,13 +171,13 @@ def _sensor(
         }
         # What the configuration wants, where the chip itself has no such limit.
         for limit in _LIMITS:
-            wanted = said.settings.get(f"{feature}_{limit}")
+            wanted = section.settings.get(f"{feature}_{limit}")
             if wanted is not None and limit not in limits:
                 limits[limit] = evaluate(wanted, None, lookup)
         value = computed(raw / scale)
     except ValueError:
         return None  # it depends on a sensor that is not there
-    label = said.labels.get(feature) or printable(own.get("label", ""), _NAME) or feature
+    label = section.labels.get(feature) or printable(own.get("label", ""), _NAME) or feature
     alarm = any(own.get(name) == "1" for name in own if name.endswith("alarm"))
     return Sensor(chip, feature, label, kind, value, unit, limits, alarm=alarm, fault=fault)
 
@@ -198,18 +192,13 @@ def _means_something(kind: str, limit: float) -> bool:
 # -- thermal zones ---------------------------------------------------------------------------------
 
 
-def _as_chip(name: str) -> str:
-    """What hwmon calls a thermal zone."""
-    return re.sub(r"[- ]", "_", name)
-
-
 def _zones(files: Files) -> Iterator[Sensor]:
     for path, wild, file in files.matching("/sys/class/thermal/thermal_zone*/temp"):
-        raw = _integer(_text(file))
+        raw = _integer(content_text(file))
         if raw is None or raw / 1e3 < _ABSOLUTE_ZERO:
             continue
         directory = path.rpartition("/")[0]
-        name = printable(_text(files.get(f"{directory}/type")) or "", _NAME) or f"zone {wild[0]}"
+        name = printable(content_text(files.get(f"{directory}/type")), _NAME) or f"zone {wild[0]}"
         yield Sensor(
             chip=name,
             feature=f"zone{wild[0]}",
@@ -217,17 +206,17 @@ def _zones(files: Files) -> Iterator[Sensor]:
             kind="temperature",
             value=raw / 1e3,
             unit="°C",
-            limits=dict(_trips(files, directory)),
+            limits=_trip_points(files, directory),
         )
 
 
-def _trips(files: Files, directory: str) -> Iterator[tuple[str, float]]:
+def _trip_points(files: Files, directory: str) -> Mapping[str, float]:
     """The lowest trip point of a kind: ``passive`` ones slow down, ``critical`` ones switch off."""
-    found: dict[str, float] = {}
+    lowest: dict[str, float] = {}
     for number in range(12):
-        kind = _text(files.get(f"{directory}/trip_point_{number}_type"))
-        at = _integer(_text(files.get(f"{directory}/trip_point_{number}_temp")))
-        limit = {"passive": "max", "hot": "emergency", "critical": "crit"}.get(kind or "")
-        if limit is not None and at is not None and 0 < at / 1e3 < 250:
-            found[limit] = min(at / 1e3, found.get(limit, at / 1e3))
-    yield from found.items()
+        kind = content_text(files.get(f"{directory}/trip_point_{number}_type")).strip()
+        raw = _integer(content_text(files.get(f"{directory}/trip_point_{number}_temp")))
+        limit = {"passive": "max", "hot": "emergency", "critical": "crit"}.get(kind)
+        if limit is not None and raw is not None and 0 < raw / 1e3 < 250:
+            lowest[limit] = min(raw / 1e3, lowest.get(limit, raw / 1e3))
+    return lowest

@@ -5,11 +5,12 @@ from __future__ import annotations
 import json
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from typing import Any
 
 from benchvise.board import Board
+from benchvise.documents import JsonObject, array_at, object_at
 from benchvise.errors import BoardUnusable
 from benchvise.health.model import Disk
+from benchvise.quantities import number_or_none
 from benchvise.text import printable
 
 SECONDS = 20.0
@@ -61,20 +62,20 @@ def ask_disks(board: Board, names: Sequence[str]) -> Iterator[Disk]:
     """What each disk says. Raises BoardUnreachable when contact is lost."""
     for name in names:
         try:
-            done = board.run(["sh", "-c", _SCRIPT, "sh", f"/dev/{name}"], timeout=SECONDS)
+            result = board.run(["sh", "-c", _SCRIPT, "sh", f"/dev/{name}"], timeout=SECONDS)
         except BoardUnusable as error:
-            yield Disk(name, missing=printable(error.message, 120))
+            yield Disk(name, missing=error.message)
             continue
-        if done.returncode == _NOT_FOUND:
+        if result.returncode == _NOT_FOUND:
             yield Disk(name, missing=MISSING)
             continue
-        yield parse(name, done.stdout[:BYTES])
+        yield parse(name, result.stdout[:BYTES])
 
 
-def parse(name: str, said: bytes) -> Disk:
+def parse(name: str, output: bytes) -> Disk:
     """A disk from smartctl's JSON; whatever it holds, there is a disk, maybe without values."""
     try:
-        document = json.loads(said)
+        document = json.loads(output)
     except (ValueError, RecursionError):
         return Disk(
             name, missing="smartctl there writes no JSON: install smartmontools 7.0 or newer"
@@ -94,7 +95,8 @@ def parse(name: str, said: bytes) -> Disk:
     )
 
 
-def _at(document: Any, *keys: str) -> Any:
+def _at(document: object, *keys: str) -> object:
+    """What stands in a document under nested keys; None where it has none."""
     for key in keys:
         if not isinstance(document, dict):
             return None
@@ -103,30 +105,24 @@ def _at(document: Any, *keys: str) -> Any:
 
 
 def _number(value: object) -> float | None:
-    if isinstance(value, bool) or not isinstance(value, int | float) or not abs(value) < 1e18:
-        return None
-    return float(value)
+    number = number_or_none(value)
+    return number if number is not None and abs(number) < 1e18 else None
 
 
-def _reason(document: Mapping[str, Any]) -> str:
+def _reason(document: JsonObject) -> str:
     """Why there is nothing: what smartctl says, made plain where it is a common one."""
-    messages = _at(document, "smartctl", "messages")
-    texts = [
-        str(message.get("string", ""))
-        for message in (messages if isinstance(messages, list) else [])
-        if isinstance(message, dict)
-    ]
-    said = printable(next(iter(texts), ""), 120)
-    if "permission denied" in said.lower():
+    messages = array_at(object_at(document, "smartctl"), "messages")
+    message = next((_at(message, "string") for message in messages), None)
+    text = printable(message, 120) if isinstance(message, str) else ""
+    if "permission denied" in text.lower():
         return "only root may ask the disk"
-    if "standby" in said.lower():
+    if "standby" in text.lower():
         return "it is asleep and was left so"
-    return said or "the disk has no SMART values (bridges of USB disks often hide them)"
+    return text or "the disk has no SMART values (bridges of USB disks often hide them)"
 
 
-def _ata(document: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
-    table = _at(document, "ata_smart_attributes", "table")
-    for row in table if isinstance(table, list) else []:
+def _ata(document: JsonObject) -> Iterator[tuple[str, float]]:
+    for row in array_at(object_at(document, "ata_smart_attributes"), "table"):
         number = _at(row, "id")
         raw = _number(_at(row, "raw", "value"))
         if not isinstance(number, int) or raw is None:
@@ -141,7 +137,7 @@ def _ata(document: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
             yield f"failed: {printable(str(_at(row, 'name')), 30)}", 1.0
 
 
-def _nvme(document: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+def _nvme(document: JsonObject) -> Iterator[tuple[str, float]]:
     log = _at(document, "nvme_smart_health_information_log")
     for key, name in (
         ("critical_warning", "critical warning"),
@@ -158,7 +154,7 @@ def _nvme(document: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
             yield name, value
 
 
-def _common(document: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+def _common(document: JsonObject) -> Iterator[tuple[str, float]]:
     for keys, name in (
         (("power_on_time", "hours"), "hours on"),
         (("temperature", "current"), "temperature, °C"),

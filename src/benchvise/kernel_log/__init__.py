@@ -5,8 +5,16 @@ logs by the same rules.
 """
 
 from benchvise.kernel_log.events import LogEvent, LogEvents
-from benchvise.kernel_log.lines import LogLine, lines
-from benchvise.kernel_log.rules import LogClass, LogMatch, LogRule, classes, classify, rules
+from benchvise.kernel_log.rules import (
+    LogClass,
+    LogLine,
+    LogMatch,
+    LogRule,
+    classify,
+    log_classes,
+    log_lines,
+    log_rules,
+)
 
 __all__ = [
     "LogClass",
@@ -15,8 +23,8 @@ __all__ = [
     "LogLine",
     "LogMatch",
     "LogRule",
-    "classes",
     "classify",
-    "lines",
-    "rules",
+    "log_classes",
+    "log_lines",
+    "log_rules",
 ]

@@ -6,11 +6,10 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 
 from benchvise.documents import computed, in_json
-from benchvise.kernel_log.lines import LogLine, lines
-from benchvise.kernel_log.rules import LogMatch, LogRule, Severity, classify
+from benchvise.kernel_log.rules import LogLine, LogMatch, LogRule, Severity, classify, log_lines
 from benchvise.text import NO_TEXT, Untrusted
 
-SHOWN = 300
+EXAMPLE_LENGTH = 300
 """Characters of a line that are kept as an example."""
 
 KINDS = 2000
@@ -38,15 +37,15 @@ class LogEvent:
     newest: Untrusted = NO_TEXT
     values: Mapping[str, str] = field(default_factory=dict)
 
-    def add(self, line: LogLine, finding: LogMatch) -> None:
+    def add(self, line: LogLine, match: LogMatch) -> None:
         """Counts a line in."""
         self.count += 1
         if line.time is not None:
             self.first = line.time if self.first is None else self.first
             self.last = line.time
-        self.newest = Untrusted(line.text[:SHOWN])
+        self.newest = Untrusted(line.text[:EXAMPLE_LENGTH])
         self.example = self.example or self.newest
-        self.values = finding.values
+        self.values = match.values
 
     @computed.before("device", name="class")
     def log_class(self) -> str:
@@ -91,9 +90,9 @@ class LogEvents:
 
         ``seen`` of the lines with that very time are known already.
         """
-        found: dict[tuple[str, str], LogEvent] = {}
+        by_device: dict[tuple[str, str], LogEvent] = {}
         count, until, at_until, skipped = 0, since, seen, 0
-        for line in lines(log):
+        for line in log_lines(log):
             if since is not None:
                 if line.time is None or line.time < since:
                     continue
@@ -104,18 +103,18 @@ class LogEvents:
             if line.time is not None:
                 at_until = at_until + 1 if line.time == until else 1
                 until = line.time
-            finding = classify(line.text)
-            if finding is not None:
-                device = finding.device if len(found) < KINDS else ""
-                key = (finding.rule.id, device)
-                found.setdefault(key, LogEvent(finding.rule, device)).add(line, finding)
+            match = classify(line.text)
+            if match is not None:
+                device = match.device if len(by_device) < KINDS else ""
+                key = (match.rule.id, device)
+                by_device.setdefault(key, LogEvent(match.rule, device)).add(line, match)
         events = sorted(
-            found.values(), key=lambda event: (_ORDER[event.rule.severity], -event.count)
+            by_device.values(), key=lambda event: (_ORDER[event.rule.severity], -event.count)
         )
         return cls(tuple(events), count, until, at_until)
 
     @staticmethod
     def reaches_back(log: str, time: float) -> bool:
         """Whether a log's oldest line is at ``time`` or before, so that nothing since is lost."""
-        oldest = next((line.time for line in lines(log) if line.time is not None), None)
+        oldest = next((line.time for line in log_lines(log) if line.time is not None), None)
         return oldest is None or oldest <= time

@@ -1,23 +1,96 @@
-"""The rules by which lines of the kernel log are told apart, read from the TOML files in ``rules``.
+"""Lines of a kernel log and what they mean, by the rules of the TOML files in ``rules``.
 
-A file holds classes, a class its rules. A line belongs to the first rule that it matches: files in
-the order of their names, rules in their order there. So what is special stands before what is
-general. A rule is only tried on a line that has one of its ``words``, so that a log of thousands of
-lines costs little.
+A line is read whatever wrote it down: the kernel, ``dmesg``, a journal or syslog.
+
+A file of rules holds classes, a class its rules. A line belongs to the first rule that it matches:
+files in the order of their names, rules in their order there. So what is special stands before what
+is general. A rule is only tried on a line that has one of its ``words``, so that a log of thousands
+of lines costs little.
 """
 
 from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Mapping, Sequence
+from collections import Counter
+from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from importlib.resources import files
-from typing import Any
 
-from benchvise.kernel_log.lines import LENGTH
+from benchvise.documents import JsonObject, array_at, text_at, texts_at
+
+# -- lines -----------------------------------------------------------------------------------------
+
+LENGTH = 1000
+"""Characters of a line that are looked at; the kernel's own limit is about that."""
+
+LINES = 50_000
+"""Lines of a log that are looked at, the newest; a kernel's buffer holds fewer."""
+
+# <4>[   12.345678][    T1] text, with or without each of the parts in front
+_KERNEL = re.compile(
+    r"(?:<(?P<level>\d{1,3})>)?"
+    r"(?:\[ {0,12}(?P<time>\d{1,9}\.\d{1,9})\])?(?:\[ {0,8}[CT]\d{1,10}\])?"
+    r" ?(?P<text>.*)"
+)
+# Feb  7 01:13:17 host kernel: …, 2024-02-07T01:13:17+0000 host kernel: …, [Wed Feb  7 01:13:17
+# 2024] … (dmesg -T), [   12.345678] host kernel: … (journalctl -o short-monotonic)
+_PREFIXED = re.compile(
+    r"(?:[A-Z][a-z]{2} {1,2}\d{1,2} [\d:]{8}|\d{4}-\d\d-\d\d[T ][\d:.,]{8,15}(?:Z|[+-][\d:]{4,6})?)"
+    r" (?:\S{1,64} )?kernel: ?(?P<syslog>.*)"
+    r"|\[[A-Z][a-z]{2} [A-Z][a-z]{2} {1,2}\d{1,2} [\d:]{8} \d{4}\] ?(?P<dated>.*)"
+    r"|\[ {0,12}(?P<time>\d{1,9}\.\d{1,9})\] \S{1,64} kernel: ?(?P<journal>.*)"
+)
+
+
+# Rules match the text without the controls that a board may have written between its letters.
+_CONTROLS = {
+    number: " " if number == ord("\t") else None for number in (*range(32), *range(127, 160))
+}
+
+
+@dataclass(frozen=True, slots=True)
+class LogLine:
+    """A line: seconds since boot (None where it does not say), level (0 to 7; None where it does
+    not say), and its text, cut at ``LENGTH`` characters."""
+
+    time: float | None
+    level: int | None
+    text: str
+
+
+def log_lines(log: str) -> Iterator[LogLine]:
+    """The lines of a log that say something, oldest first."""
+    for raw in log.split("\n")[-LINES:]:
+        line = parse_line(raw[: LENGTH + 200])
+        if line.text:
+            yield line
+
+
+def parse_line(raw: str) -> LogLine:
+    """One line, without what was written in front of it."""
+    raw = raw.rstrip("\r\n")
+    time: str | None = None
+    prefixed = _PREFIXED.match(raw)
+    if prefixed is not None:
+        time = prefixed["time"]
+        texts = prefixed.group("syslog", "dated", "journal")
+        raw = next(text for text in texts if text is not None)
+    kernel = _KERNEL.match(raw)
+    if kernel is None:  # `.` leaves out line ends of other kinds only
+        return LogLine(None, None, "")
+    level = kernel["level"]
+    stamp = kernel["time"] or time
+    return LogLine(
+        time=None if stamp is None else float(stamp),
+        level=None if level is None else int(level) & 7,
+        text=kernel["text"].translate(_CONTROLS).strip()[:LENGTH],
+    )
+
+
+# -- rules -----------------------------------------------------------------------------------------
 
 
 class Severity(Enum):
@@ -76,48 +149,38 @@ class RuleError(Exception):
 
 
 @cache
-def classes() -> tuple[LogClass, ...]:
+def log_classes() -> tuple[LogClass, ...]:
     """All classes, in the order in which their rules are tried."""
-    found = [
-        _class(record, path.name)
+    log_classes = [
+        _log_class(record, path.name)
         for path in sorted(files(__package__).joinpath("rules").iterdir(), key=lambda p: p.name)
         if path.name.endswith(".toml")
         for record in tomllib.loads(path.read_text(encoding="utf-8"))["class"]
     ]
-    ids = [rule.id for one in found for rule in one.rules]
-    names = [one.name for one in found]
-    if twice := sorted({x for x in [*ids, *names] if ids.count(x) > 1 or names.count(x) > 1}):
-        raise RuleError(f"there twice: {', '.join(twice)}")
-    return tuple(found)
+    names = Counter(log_class.name for log_class in log_classes)
+    ids = Counter(rule.id for log_class in log_classes for rule in log_class.rules)
+    if repeated := sorted(name for name, count in [*names.items(), *ids.items()] if count > 1):
+        raise RuleError(f"there twice: {', '.join(repeated)}")
+    return tuple(log_classes)
 
 
 @cache
-def rules() -> tuple[LogRule, ...]:
+def log_rules() -> tuple[LogRule, ...]:
     """All rules in the order in which they are tried."""
-    return tuple(rule for one in classes() for rule in one.rules)
+    return tuple(rule for log_class in log_classes() for rule in log_class.rules)
 
 
 def classify(text: str) -> LogMatch | None:
-    """What a line (without what stands in front of its text) says; None where no rule knows it."""
+    """What a line (without what stands in front of its text) says; None where no rule matches."""
     text = text[:LENGTH]
     low = text.lower()
-    for rule in rules():
+    for rule in log_rules():
         if any(word in low for word in rule.words):
             match = rule.pattern.search(text)
             if match is not None:
-                found = {name: value for name, value in match.groupdict().items() if value}
-                return LogMatch(rule, found.pop("device", ""), found)
+                values = {name: value for name, value in match.groupdict().items() if value}
+                return LogMatch(rule, values.pop("device", ""), values)
     return None
-
-
-def by_id(rule: str) -> LogRule:
-    """The rule of that id; raises KeyError."""
-    return _by_id()[rule]
-
-
-@cache
-def _by_id() -> Mapping[str, LogRule]:
-    return {rule.id: rule for rule in rules()}
 
 
 # -- reading ---------------------------------------------------------------------------------------
@@ -129,43 +192,44 @@ _RULE_FIELDS = {
 }
 
 
-def _class(record: Mapping[str, Any], file: str) -> LogClass:
+def _log_class(record: JsonObject, file: str) -> LogClass:
     where = f"{file}: class {record.get('name')}"
     if set(record) != _CLASS_FIELDS:
         raise RuleError(f"{where}: its fields are {', '.join(sorted(_CLASS_FIELDS))}")
+    name = text_at(record, "name")
     return LogClass(
-        name=record["name"],
-        summary=record["summary"],
-        families=tuple(record["families"]),
-        rules=tuple(_rule(rule, record["name"], where) for rule in record["rule"]),
+        name=name,
+        summary=text_at(record, "summary"),
+        families=texts_at(record, "families"),
+        rules=tuple(
+            _rule(rule, name, where)
+            for rule in array_at(record, "rule")
+            if isinstance(rule, Mapping)
+        ),
     )
 
 
-def _rule(record: Mapping[str, Any], log_class: str, where: str) -> LogRule:
+def _rule(record: JsonObject, log_class: str, where: str) -> LogRule:
     where = f"{where}, rule {record.get('id')}"
     if set(record) != _RULE_FIELDS:
         raise RuleError(f"{where}: its fields are {', '.join(sorted(_RULE_FIELDS))}")
     try:
-        pattern = re.compile(record["pattern"], re.IGNORECASE)
-        severity = Severity(record["severity"])
+        pattern = re.compile(text_at(record, "pattern"), re.IGNORECASE)
+        severity = Severity(text_at(record, "severity"))
     except (re.error, ValueError) as error:
         raise RuleError(f"{where}: {error}") from error
-    words = _texts(record["words"])
+    words = texts_at(record, "words")
     if not words or any(word != word.lower() for word in words):
         raise RuleError(f"{where}: words are in lower case, at least one")
     return LogRule(
-        id=record["id"],
+        id=text_at(record, "id"),
         log_class=log_class,
-        title=record["title"],
+        title=text_at(record, "title"),
         severity=severity,
         words=words,
         pattern=pattern,
-        explanation=record["explanation"],
-        remedy=record["remedy"],
-        lines=_texts(record["lines"]),
-        near=_texts(record["near"]),
+        explanation=text_at(record, "explanation"),
+        remedy=text_at(record, "remedy"),
+        lines=texts_at(record, "lines"),
+        near=texts_at(record, "near"),
     )
-
-
-def _texts(given: Sequence[Any]) -> tuple[str, ...]:
-    return tuple(str(one) for one in given)

@@ -19,7 +19,7 @@ from enum import StrEnum
 
 import numpy as np
 
-from benchvise.measure.figures import figure_series
+from benchvise.measure.metrics import figure_series
 from benchvise.measure.model import Better, RunRecord, SeriesRecord, SeriesSpec, SeriesStatus
 from benchvise.measure.validity import LEAST_COVERAGE, TOLERANCE, Summary, summarise
 from benchvise.statistics import (

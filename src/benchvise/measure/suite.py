@@ -27,7 +27,6 @@ from benchvise.errors import UsageError
 from benchvise.measure.model import SeriesSpec
 from benchvise.measure.registry import Registry
 from benchvise.quantities import parse_size, spell_size
-from benchvise.resources import suites_directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +69,14 @@ class Suite:
 
 def suite_names() -> list[str]:
     """Names of the suites that ship with Benchvise."""
-    return sorted(path.stem for path in suites_directory().glob("*.toml"))
+    return sorted(path.stem for path in _directory().glob("*.toml"))
+
+
+def _directory() -> Path:
+    """Where the suites are: at the top of a checkout, inside the package of a wheel."""
+    package = Path(__file__).parents[1]
+    installed = package / "suites"
+    return installed if installed.is_dir() else package.parents[1] / "suites"
 
 
 def load_suite(name: str) -> Suite:
@@ -82,7 +88,7 @@ def load_suite(name: str) -> Suite:
 
 
 def _load(name: str, within: tuple[Path, ...]) -> Suite:
-    path = Path(name) if name.endswith(".toml") else suites_directory() / f"{name}.toml"
+    path = Path(name) if name.endswith(".toml") else _directory() / f"{name}.toml"
     if path in within:
         raise UsageError(f"suite {path} includes itself", "take it out of its include list")
     try:

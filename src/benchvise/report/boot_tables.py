@@ -11,8 +11,7 @@ from rich.text import Text
 
 from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.boot.verdict import BootReport
-from benchvise.rig.soak.soak import RigFault, SoakBoot, SoakResult
-from benchvise.rig.soak.statistics import FailureRate
+from benchvise.rig.soak.soak import FailureRate, RigFault, SoakBoot, SoakResult
 
 _WIDTH = 40
 _BLOCKS = " ▏▎▍▌▋▊▉█"

@@ -1,23 +1,37 @@
-"""What the charts of the page draw: curves over a size or a count, samples, changes between runs.
+"""What the charts of a page of runs draw, as one document.
 
-These types are the counterpart of ``web/src/base/document.ts``; the page embeds them as JSON.
+Samples, changes between runs, bars, and what was read around each batch are here; ``curves`` and
+``histograms`` have a file of their own. These types are the counterpart of
+``web/src/base/document.ts``; the page embeds them as JSON.
 """
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import asdict, dataclass
+from collections.abc import Callable, Collection, Mapping, Sequence
+from dataclasses import asdict, dataclass, replace
 from types import MappingProxyType
-from typing import Any
+from typing import Any, TypeAlias
 
-from benchvise.quantities import size_or_none
-from benchvise.report.bars import BarFigure, bar_figures
+from benchvise.documents import JsonObject
+from benchvise.measure.model import Sample, SeriesRecord
+from benchvise.quantities import number_or_none
+from benchvise.report.curves import (
+    GRID_BENCHMARK,
+    CurveFigure,
+    GridFigure,
+    curve_figures,
+    curved,
+    grid_figures,
+)
 from benchvise.report.data import ComparisonData, ReportData, RunData, SeriesData
-from benchvise.report.facts import Cache
-from benchvise.report.grids import GridFigure, grid_figures
-from benchvise.report.latency_figures import LatencyFigure, latency_figures
-from benchvise.report.response_figures import ResponseFigure, responses_of_runs
+from benchvise.report.histograms import (
+    LatencyFigure,
+    ResponseFigure,
+    latency_figures,
+    responses_of_runs,
+)
 
 FORMAT = 1
 """Raised when the meaning of a field changes; the page's script refuses any other."""
@@ -27,83 +41,8 @@ NO_FIGURES: Mapping[str, Any] = MappingProxyType(
 )
 """What the page's script reads of a page without charts of runs."""
 
-# Parameters that a curve may run over, and what they are called below the axis: counts first, as
-# what varies in both is drawn with a line for each size.
-_COUNTS = {
-    "processes": "processes",
-    "threads": "threads",
-    "streams": "streams",
-    "depth": "requests in flight",
-    "concurrency": "concurrent requests",
-}
-_SIZES = {
-    "offset": "bytes between two loads",
-    "size": "buffer size",
-    "span": "bytes whose pages are visited",
-    "block": "bytes at once",
-    "message": "bytes a message",
-}
-_AXES = _COUNTS | _SIZES
-_LEAST_POINTS = 3
-# More lines than this in one chart cannot be told apart, so they are drawn by benchmark.
-_MOST_LINES = 6
 # A chart of more samples is a blob; it shows every k-th, and says so.
-_MOST_SAMPLES = 1000
-# Times span decades over sizes that fit a cache and sizes that do not; rates rarely do.
-_LOG_UNITS = frozenset({"ns"})
-_SUBJECTS = {"B/s": "bandwidth", "ns": "latency"}
-# How parameter values are written where a line is named after them.
-_VALUE_NAMES = {"huge": "huge pages", "4k": "4 KiB pages"}
-
-
-@dataclass(frozen=True, slots=True)
-class CurvePoint:
-    """A series on a curve: where it is, its values, and whether one number may stand for it."""
-
-    x: int
-    median: float
-    low: float
-    high: float
-    stable: bool
-    n: int
-
-
-@dataclass(frozen=True, slots=True)
-class CurveLine:
-    """Series that differ in what the axis shows only. ``style`` chooses colour and marker."""
-
-    name: str
-    style: int
-    caveat: bool
-    points: tuple[CurvePoint, ...]
-    caveats: tuple[str, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class CurveFigure:
-    """Lines over one parameter on common axes."""
-
-    id: str
-    title: str
-    family: str
-    unit: str
-    better: str
-    x_name: str
-    x_kind: str
-    y_scale: str
-    name_lines: bool
-    simulated: bool
-    caches: tuple[Cache, ...]
-    lines: tuple[CurveLine, ...]
-
-    @property
-    def caveats(self) -> dict[str, list[str]]:
-        """What has to be said below the chart, and of which lines."""
-        by_sentence: defaultdict[str, list[str]] = defaultdict(list)
-        for line in self.lines:
-            for caveat in line.caveats:
-                by_sentence[caveat].append(line.name)
-        return by_sentence
+_MOST_DRAWN = 1000
 
 
 @dataclass(frozen=True, slots=True)
@@ -190,219 +129,14 @@ def figures(data: ReportData) -> Figures:
     )
 
 
-def curve_figures(runs: Sequence[RunData]) -> tuple[CurveFigure, ...]:
-    """The curves of one run, or of all runs laid over each other."""
-    return tuple(_run_curves(runs[0]) if len(runs) == 1 else _overlays(runs))
+def response_figures_document(figures: Sequence[ResponseFigure]) -> dict[str, Any]:
+    """What the script of a page of response times reads."""
+    return {**NO_FIGURES, "responses": [asdict(figure) for figure in figures]}
 
 
 def change_figures(data: ReportData) -> tuple[ChangeFigure, ...]:
     """How each run compares with the first."""
     return tuple(_changes(data, comparison) for comparison in data.comparisons)
-
-
-def curved(runs: Sequence[RunData]) -> frozenset[str]:
-    """The benchmarks of which there are curves."""
-    return frozenset(track.benchmark for run in runs for track in _tracks(run))
-
-
-# -- curves ----------------------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class _Track:
-    """What the series of one line have in common: all but the parameter of the axis."""
-
-    benchmark: str
-    axis: str
-    unit: str
-    better: str
-    params: tuple[tuple[str, str], ...]
-
-
-def _tracks(run: RunData) -> dict[_Track, list[SeriesData]]:
-    """The measured series of a run that form lines, by line."""
-    tracks: defaultdict[_Track, list[SeriesData]] = defaultdict(list)
-    axes = _axes(run)
-    for series in run.series:
-        axis = axes.get(series.benchmark)
-        if series.summary is None or axis is None or size_or_none(series.params[axis]) is None:
-            continue
-        rest = tuple(item for item in series.params.items() if item[0] != axis)
-        track = _Track(series.benchmark, axis, series.unit, series.better, rest)
-        tracks[track].append(series)
-    return {
-        track: members
-        for track, members in tracks.items()
-        if len({size_or_none(s.params[track.axis]) for s in members}) >= _LEAST_POINTS
-    }
-
-
-def _axes(run: RunData) -> dict[str, str]:
-    """By benchmark, the first parameter of ``_AXES`` that has enough values for a curve."""
-    values: defaultdict[tuple[str, str], set[int]] = defaultdict(set)
-    for series in run.series:
-        for name in _AXES.keys() & series.params.keys():
-            value = size_or_none(series.params[name])
-            if series.summary is not None and value is not None:
-                values[series.benchmark, name].add(value)
-    axes: dict[str, str] = {}
-    for name in _AXES:
-        for (benchmark, parameter), numbers in values.items():
-            if parameter == name and len(numbers) >= _LEAST_POINTS:
-                axes.setdefault(benchmark, name)
-    return axes
-
-
-def _run_curves(run: RunData) -> Iterator[CurveFigure]:
-    """One chart for all that shares an axis and a unit; one a benchmark when that is too many."""
-    groups: defaultdict[tuple[str, str, str], dict[_Track, list[SeriesData]]] = defaultdict(dict)
-    for track, members in _tracks(run).items():
-        groups[_family(track), track.axis, track.unit][track] = members
-    number = 0
-    for group in groups.values():
-        for part in _split(group):
-            yield _run_curve(run, number, part)
-            number += 1
-
-
-def _family(track: _Track) -> str:
-    return track.benchmark.partition(".")[0]
-
-
-def _split(
-    group: dict[_Track, list[SeriesData]],
-) -> Iterator[dict[_Track, list[SeriesData]]]:
-    if len(group) <= _MOST_LINES:
-        yield group
-        return
-    for benchmark in dict.fromkeys(track.benchmark for track in group):
-        part = {track: members for track, members in group.items() if track.benchmark == benchmark}
-        yield from _by_parameter(part)
-
-
-def _by_parameter(
-    part: dict[_Track, list[SeriesData]],
-) -> Iterator[dict[_Track, list[SeriesData]]]:
-    """Too many lines of one benchmark, by the parameter that makes the fewest charts of them."""
-    values: defaultdict[str, dict[str, None]] = defaultdict(dict)
-    for track in part:
-        for name, value in track.params:
-            values[name].setdefault(value)
-    several = [name for name, numbers in values.items() if 1 < len(numbers) < len(part)]
-    if len(part) <= _MOST_LINES or not several:
-        yield part
-        return
-    name = min(several, key=lambda name: len(values[name]))
-    for value in values[name]:
-        yield {t: members for t, members in part.items() if (name, value) in t.params}
-
-
-def _run_curve(run: RunData, number: int, tracks: dict[_Track, list[SeriesData]]) -> CurveFigure:
-    names = _line_names(tracks)
-    return _figure(
-        f"curve{number}",
-        tracks,
-        [
-            _line(names[track], style, track, members)
-            for style, (track, members) in enumerate(tracks.items())
-        ],
-        caches=run.caches,
-        simulated=run.simulated,
-        name_lines=True,
-    )
-
-
-def _overlays(runs: Sequence[RunData]) -> Iterator[CurveFigure]:
-    """One chart a line of the runs, with a curve for each run that measured it."""
-    tracks = [_tracks(run) for run in runs]
-    number = 0
-    for track in dict.fromkeys(track for own in tracks for track in own):
-        holders = [index for index, own in enumerate(tracks) if track in own]
-        if len(holders) < 2:
-            continue
-        lines = [_line(runs[i].name, i, track, tracks[i][track]) for i in holders]
-        yield _figure(
-            f"curve{number}",
-            {track: tracks[holders[0]][track]},
-            lines,
-            # Rules of different caches on top of each other would mark nothing.
-            caches=runs[0].caches if len({runs[i].caches for i in holders}) == 1 else (),
-            simulated=any(runs[i].simulated for i in holders),
-            name_lines=False,
-        )
-        number += 1
-
-
-def _figure(
-    identity: str,
-    tracks: dict[_Track, list[SeriesData]],
-    lines: list[CurveLine],
-    *,
-    caches: tuple[Cache, ...],
-    simulated: bool,
-    name_lines: bool,
-) -> CurveFigure:
-    first = next(iter(tracks))
-    return CurveFigure(
-        id=identity,
-        title=_title(tracks),
-        family=_family(first),
-        unit=first.unit,
-        better=first.better,
-        x_name=_AXES[first.axis],
-        x_kind="count" if first.axis in _COUNTS else "size",
-        y_scale="log" if first.unit in _LOG_UNITS else "linear",
-        name_lines=name_lines,
-        simulated=simulated,
-        # Only memory's sizes are those of caches.
-        caches=caches if first.axis == "size" and _family(first) == "memory" else (),
-        lines=tuple(lines),
-    )
-
-
-def _title(tracks: dict[_Track, list[SeriesData]]) -> str:
-    first = next(iter(tracks))
-    over = f"over {_AXES[first.axis]}"
-    if len({track.benchmark for track in tracks}) > 1:
-        return f"{_family(first).capitalize()} {_SUBJECTS.get(first.unit, first.unit)} {over}"
-    asked = [_special(track, members) for track, members in tracks.items()]
-    special = [item for item in asked[0] if all(item in others for others in asked)]
-    return " ".join([first.benchmark, *(f"{name}={value}" for name, value in special), over])
-
-
-def _special(track: _Track, members: Sequence[SeriesData]) -> list[tuple[str, str]]:
-    """The parameters that were asked for: those that stand in the name of a series."""
-    named = set(members[0].name.split(", "))
-    return [(name, value) for name, value in track.params if f"{name}={value}" in named]
-
-
-def _line_names(tracks: dict[_Track, list[SeriesData]]) -> dict[_Track, str]:
-    """Names that say only what was asked for, or everything where that is not enough."""
-    several = len({track.benchmark for track in tracks}) > 1
-    names = {}
-    for track, members in tracks.items():
-        parts = [track.benchmark.partition(".")[2] or track.benchmark] if several else []
-        parts += [_VALUE_NAMES.get(value, value) for _, value in _special(track, members)]
-        names[track] = " ".join(parts) or "defaults"
-    if len(set(names.values())) < len(names):
-        for track in tracks:
-            values = " ".join(f"{name}={value}" for name, value in track.params)
-            names[track] = f"{track.benchmark} {values}"
-    return names
-
-
-def _line(name: str, style: int, track: _Track, members: Sequence[SeriesData]) -> CurveLine:
-    points = sorted(_points(track, members), key=lambda point: point.x)
-    caveats = tuple(dict.fromkeys(c for series in members for c in series.caveats))
-    return CurveLine(name, style, bool(caveats), tuple(points), caveats)
-
-
-def _points(track: _Track, members: Sequence[SeriesData]) -> Iterator[CurvePoint]:
-    for series in members:
-        summary, x = series.summary, size_or_none(series.params[track.axis])
-        if summary is None or not x or summary.low <= 0:
-            continue
-        yield CurvePoint(x, summary.median, summary.low, summary.high, summary.stable, summary.n)
 
 
 # -- samples and changes ---------------------------------------------------------------------------
@@ -413,7 +147,7 @@ def sample_figure(series: SeriesData) -> SampleFigure:
     summary = series.summary
     if summary is None:
         raise ValueError(f"{series.key}: nothing to draw")
-    every = 1 + (len(series.samples) - 1) // _MOST_SAMPLES
+    every = 1 + (len(series.samples) - 1) // _MOST_DRAWN
     return SampleFigure(
         id=series.id,
         name=series.key,
@@ -449,3 +183,250 @@ def _changes(data: ReportData, comparison: ComparisonData) -> ChangeFigure:
         data.runs[comparison.other].name,
         tuple(rows),
     )
+
+
+# -- bars: what is no curve, the runs next to each other -------------------------------------------
+
+_Group: TypeAlias = tuple[str, str, str]  # benchmark, unit and direction
+
+_MOST_ROWS = 24
+"""Of one chart; the others are in the tables."""
+
+
+@dataclass(frozen=True, slots=True)
+class Bar:
+    """A series of one run. ``best`` is its best batch; ``style`` chooses the colour."""
+
+    style: int
+    run: str
+    median: float
+    low: float
+    high: float
+    best: float
+    stable: bool
+    caveat: bool
+    n: int
+
+
+@dataclass(frozen=True, slots=True)
+class BarRow:
+    """The same series in all runs that measured it."""
+
+    name: str
+    bars: tuple[Bar, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class BarFigure:
+    """The series of one benchmark on one axis, which begins at zero.
+
+    ``counted`` is empty where they do not all count the same.
+    ``left_out`` says how many series are not drawn.
+    """
+
+    id: str
+    title: str
+    unit: str
+    better: str
+    counted: str
+    simulated: bool
+    rows: tuple[BarRow, ...]
+    left_out: int
+
+    @property
+    def several(self) -> bool:
+        """Whether a row has several bars."""
+        return any(len(row.bars) > 1 for row in self.rows)
+
+
+def bar_figures(runs: Sequence[RunData], drawn: Collection[str] = ()) -> tuple[BarFigure, ...]:
+    """One chart a benchmark, but for those that are ``drawn`` in another way.
+
+    Of several runs, what at least two of them measured; of a single one, benchmarks of at least
+    two series, as there is nothing to compare within one.
+    """
+    rows: defaultdict[_Group, dict[tuple[str, str], list[Bar]]] = defaultdict(dict)
+    first: dict[_Group, SeriesData] = {}
+    for style, run in enumerate(runs):
+        for series in run.series:
+            if (
+                series.summary is None
+                or series.benchmark in drawn
+                or series.benchmark == GRID_BENCHMARK
+            ):
+                continue
+            if series.summary.minimum <= 0:  # a bar could not tell it from nothing
+                continue
+            group = (series.benchmark, series.unit, series.better)
+            first.setdefault(group, series)
+            row = rows[group].setdefault((series.name, series.counted), [])
+            row.append(_bar(style, run, series))
+    figures: list[BarFigure] = []
+    for group, named in rows.items():
+        shown = {n: bars for n, bars in named.items() if len(runs) == 1 or len(bars) > 1}
+        if len(shown) + (len(runs) > 1) < 2:
+            continue
+        figures.append(_bar_figure(f"bars{len(figures)}", first[group], shown, runs))
+    return tuple(figures)
+
+
+def _bar_figure(
+    identity: str,
+    first: SeriesData,
+    named: dict[tuple[str, str], list[Bar]],
+    runs: Sequence[RunData],
+) -> BarFigure:
+    rows = [BarRow(name, tuple(bars)) for (name, _), bars in named.items()]
+    counted = {counted for _, counted in named}
+    styles = {bar.style for row in rows for bar in row.bars}
+    return BarFigure(
+        id=identity,
+        title=first.benchmark,
+        unit=first.unit,
+        better=first.better,
+        counted=counted.pop() if len(counted) == 1 else "",
+        simulated=any(runs[style].simulated for style in styles),
+        rows=tuple(rows[:_MOST_ROWS]),
+        left_out=max(0, len(rows) - _MOST_ROWS),
+    )
+
+
+def _bar(style: int, run: RunData, series: SeriesData) -> Bar:
+    summary = series.summary
+    if summary is None:
+        raise ValueError(f"{series.key}: nothing to draw")
+    return Bar(
+        style=style,
+        run=run.name,
+        median=summary.median,
+        low=summary.low,
+        high=summary.high,
+        best=summary.minimum if series.better == "lower" else summary.maximum,
+        stable=summary.stable,
+        caveat=bool(series.caveats),
+        n=summary.n,
+    )
+
+
+# -- what was read around each batch: clock, temperature, waiting ----------------------------------
+
+_FLAGS = 8
+_NOT_READ = "the probe did not say"
+
+MOST_SAMPLES = 2000
+"""Drawn in one picture; of more, every k-th."""
+
+
+@dataclass(frozen=True, slots=True)
+class Batch:
+    """A batch in the order of measuring, with what was read around it; None where it could not be.
+
+    ``at`` is in seconds since the run began, ``clock`` in Hz (the mean of before and after),
+    ``temperature`` in degrees Celsius, ``waited`` the share of the time in which it had no CPU.
+    """
+
+    process: int
+    index: int
+    at: float | None
+    value: float
+    flags: tuple[str, ...]
+    clock: float | None
+    temperature: float | None
+    waited: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class Strip:
+    """One thing that was read at each sample, as drawn."""
+
+    name: str
+    unit: str
+    values: tuple[float | None, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class EvidenceFigure:
+    """The samples of a series, and below them what was read at each."""
+
+    id: str
+    samples: SampleFigure
+    strips: tuple[Strip, ...]
+
+
+def batches(series: SeriesRecord, host: JsonObject) -> tuple[Batch, ...]:
+    """The batches of a series in the order of measuring; ``host`` knows when the run began."""
+    began = number_or_none(host.get("time_monotonic_ns"))
+    all_batches = [
+        Batch(
+            process=process.index,
+            index=sample.index,
+            at=_at(sample, began),
+            value=sample.value,
+            flags=tuple(flag for flag in sample.flags[:_FLAGS]),
+            clock=_clock(sample),
+            temperature=_temperature(sample),
+            waited=_waited(sample),
+        )
+        for process in series.processes
+        for sample in process.samples
+        if math.isfinite(sample.value)
+    ]
+    return tuple(sorted(all_batches, key=lambda batch: batch.at if batch.at is not None else 0.0))
+
+
+_STRIPS: tuple[tuple[str, str, Callable[[Batch], float | None]], ...] = (
+    ("CPU clock", "Hz", lambda batch: batch.clock),
+    ("temperature", "°C", lambda batch: batch.temperature),
+    ("waited for the CPU", "%", lambda b: None if b.waited is None else 100.0 * b.waited),
+)
+
+
+def evidence_figure(series: SampleFigure, every_batch: Sequence[Batch]) -> EvidenceFigure:
+    """The picture of a series; ``series`` says what its samples are."""
+    every = 1 + (len(every_batch) - 1) // MOST_SAMPLES
+    drawn_batches = every_batch[::every]
+    strips = [Strip(name, unit, tuple(map(read, drawn_batches))) for name, unit, read in _STRIPS]
+    return EvidenceFigure(
+        id="evidence",
+        samples=replace(
+            series,
+            every=every,
+            samples=tuple(SamplePoint(b.process, b.value, b.flags) for b in drawn_batches),
+        ),
+        strips=tuple(strip for strip in strips if any(v is not None for v in strip.values)),
+    )
+
+
+def missing_evidence(series: SeriesRecord) -> dict[str, str]:
+    """What was not read at any batch, with the reason that the probe gave."""
+    fields = {"CPU clock": "clock_before_hz", "temperature": "temperature_mc"}
+    samples = [sample for process in series.processes for sample in process.samples]
+    reasons_by_name = {}
+    for name, field in fields.items():
+        read = [sample.evidence.get(field) for sample in samples]
+        if read and all(number_or_none(value) is None for value in read):
+            reasons = (v.get("na") for v in read if isinstance(v, Mapping))
+            reasons_by_name[name] = next(filter(None, reasons), _NOT_READ)
+    return reasons_by_name
+
+
+def _at(sample: Sample, began: float | None) -> float | None:
+    start = number_or_none(sample.evidence.get("start_ns"))
+    return None if start is None or began is None else (start - began) / 1e9
+
+
+def _clock(sample: Sample) -> float | None:
+    read = [number_or_none(sample.evidence.get(f"clock_{when}_hz")) for when in ("before", "after")]
+    clocks = [hz for hz in read if hz is not None and hz > 0]
+    return sum(clocks) / len(clocks) if clocks else None
+
+
+def _temperature(sample: Sample) -> float | None:
+    millidegrees = number_or_none(sample.evidence.get("temperature_mc"))
+    return None if millidegrees is None else millidegrees / 1000.0
+
+
+def _waited(sample: Sample) -> float | None:
+    waited = number_or_none(sample.evidence.get("wait_ns"))
+    window = number_or_none(sample.evidence.get("window_ns"))
+    return None if waited is None or not window or window < 0 else waited / window

@@ -10,6 +10,7 @@ from collections.abc import Iterator, Sequence
 from dataclasses import asdict, dataclass
 from typing import Any
 
+from benchvise.health.model import WatchedKind, WatchEvent
 from benchvise.health.watch.history import (
     By,
     Counted,
@@ -18,7 +19,6 @@ from benchvise.health.watch.history import (
     UnwatchedGap,
     WatchedMetric,
 )
-from benchvise.health.watch.observation import WatchedKind, WatchEvent
 from benchvise.health.watch.tracker import SensorRange
 from benchvise.report.figures import NO_FIGURES
 

@@ -1,8 +1,13 @@
-"""A board's health for a terminal of 80 columns: what is failing first, then the sensors."""
+"""A board's health as tables: read once (``health_report``), and watched for weeks.
+
+The report is for a terminal of 80 columns: what is failing first, then the sensors.
+``history_tables`` are those of a watch.
+"""
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from datetime import UTC, datetime
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -11,7 +16,18 @@ from rich.text import Text
 
 from benchvise.health.judging import HealthRemark, HealthSection, HealthVerdict, Judgement, clock
 from benchvise.health.model import Disk, Sensor
+from benchvise.health.watch.history import (
+    By,
+    Counted,
+    History,
+    HistoryTable,
+    SensorReadings,
+    tabulate,
+)
 from benchvise.kernel_log.rules import Severity
+from benchvise.quantities import ABSENT, format_number, format_percent
+from benchvise.report.rendering import Cell, Column, Table
+from benchvise.table import Tone
 
 REMARKS = 8
 """Remarks of a section that are shown; --json has all."""
@@ -137,3 +153,255 @@ def _footer(judgement: Judgement) -> Iterator[str]:
     for name, reason in judgement.reading.missing.items():
         if name == "counters":
             yield f"\n{name}: {reason}"
+
+
+# -- a watch: what counted up, what happened and what sensors read, by period ----------------------
+
+SHOWN = 8
+"""Periods of a table; a terminal has no room for more."""
+
+_GAPS = 8
+_EVENTS = 12
+_RISING = 3
+"""Periods in a row after which a counter is said to rise and rise."""
+
+_EMPTY = Cell(ABSENT, "muted")
+
+
+def history_tables(history: History, by: By, periods: int = SHOWN) -> list[Table]:
+    """What is kept of a board: counters, events and sensors, and the newest events in words.
+
+    ``shown`` are the newest periods that the tables have.
+    """
+    table = tabulate(history, by)
+    tables = [_counters(history, table, by, periods), _events(history, table, by, periods)]
+    if table.sensors:
+        tables.append(_sensor_table(history, table, by, periods))
+    return tables
+
+
+def _counters(history: History, table: HistoryTable, by: By, periods: int) -> Table:
+    """What rose, and how much of each period was watched."""
+    rows = [
+        (
+            Cell("watched"),
+            *[Cell(_share(counted), "muted") for counted in table.watched[-periods:]],
+            _EMPTY,
+            _EMPTY,
+        )
+    ]
+    moved = [counted for counted in table.counters if any(counted.rises)]
+    rows += [_counter_row(counted, periods) for counted in moved]
+    columns = (
+        Column(f"Counter, rise by {by}"),
+        *_heads(table, periods),
+        Column("All", right=True),
+        Column("Now", right=True),
+    )
+    remarks = [_trend(counted, by) for counted in moved if counted.rising >= _RISING]
+    still = len(table.counters) - len(moved)
+    if still:
+        remarks.append(f"not listed: {still} that did not change")
+    if any(any(counted.over_gap) for counted in moved):
+        remarks.append("*: seen after a gap or the turn of the period, it may have risen before")
+    remarks += _gap_remarks(table)
+    costs = [span.cost for span in history.spans if span.cost is not None]
+    if costs:
+        lengths = [span.until - span.began for span in history.spans if span.cost is not None]
+        spent = sum(c * n for c, n in zip(costs, lengths, strict=True)) / sum(lengths)
+        remarks.append(f"cost: {spent * 100:.2g} % of one CPU of the board")
+    return Table(_title(history), columns, tuple(rows), tuple(remarks), history.simulated)
+
+
+def _counter_row(counted: Counted, periods: int) -> tuple[Cell, ...]:
+    cells = []
+    for rise, late in zip(counted.rises, counted.over_gap, strict=True):
+        if rise is None:
+            cells.append(_EMPTY)
+        else:
+            sign = "+" if rise > 0 else ""
+            text = f"{sign}{_number(rise)}{'*' if late else ''}" if rise else "0"
+            cells.append(Cell(text, "doubt" if rise > 0 else "plain"))
+    total = f"{'+' if counted.total > 0 else ''}{_number(counted.total)}"
+    tone: Tone = "bad" if counted.rising >= _RISING else "strong"
+    return (
+        Cell(counted.metric.name, tone),
+        *cells[-periods:],
+        Cell(total),
+        Cell(_value(counted.now, counted.metric.unit)),
+    )
+
+
+def _trend(counted: Counted, by: By) -> str:
+    rises = [rise for rise in counted.rises if rise is not None][-counted.rising :]
+    steps = ", ".join(f"+{_number(rise)}" for rise in rises[-SHOWN:])
+    return f"{counted.metric.name}: rises {by} by {by}, {counted.rising} in a row: {steps}"
+
+
+def _events(history: History, table: HistoryTable, by: By, periods: int) -> Table:
+    """How often what was met, and the newest of it in words."""
+    rows = [
+        (
+            Cell(what),
+            *[
+                _EMPTY if n is None else Cell(str(n), "plain" if n else "muted")
+                for n in counts[-periods:]
+            ],
+            Cell(str(sum(n or 0 for n in counts))),
+        )
+        for what, counts in table.events
+    ]
+    columns = (Column(f"Event, times a {by}"), *_heads(table, periods), Column("All", right=True))
+    newest = history.events[-_EVENTS:]
+    remarks = [
+        f"{moment(event.last)}  {event.what}: {event.text}"
+        + (f" ({event.count} times)" if event.count > 1 else "")
+        for event in newest
+    ]
+    remarks += [
+        f"raised now: {rule}, {subject}, since {moment(since)}"
+        for rule, subject, since in history.open_alerts
+    ]
+    if len(history.events) > len(newest):
+        remarks.insert(0, f"the newest {len(newest)} of {len(history.events)}:")
+    title = "What happened" if rows else "Nothing happened that the rules know"
+    return Table(title, columns, tuple(rows), tuple(remarks), history.simulated)
+
+
+def _sensor_table(history: History, table: HistoryTable, by: By, periods: int) -> Table:
+    """The highest of each period, and lowest, mean and highest over all."""
+    columns = (
+        Column(f"Sensor, highest a {by}"),
+        *_heads(table, periods),
+        Column("Low", right=True),
+        Column("Mean", right=True),
+        Column("High", right=True),
+    )
+    rows = tuple(_sensor_row(sensor, periods) for sensor in table.sensors)
+    return Table("What sensors read", columns, rows, (), history.simulated)
+
+
+def _sensor_row(sensor: SensorReadings, periods: int) -> tuple[Cell, ...]:
+    unit = sensor.metric.unit
+    figures = [figure for figure in sensor.ranges if figure is not None]
+    readings = sum(r.readings for r in sensor.metric.ranges)
+    mean = sum(r.total for r in sensor.metric.ranges) / readings if readings else float("nan")
+    name = sensor.metric.name + (f", {unit}" if unit else "")
+    return (
+        Cell(name),
+        *[_EMPTY if f is None else Cell(format_number(f[2])) for f in sensor.ranges[-periods:]],
+        Cell(format_number(min(f[0] for f in figures))),
+        Cell(format_number(mean)),
+        Cell(format_number(max(f[2] for f in figures)), "strong"),
+    )
+
+
+def _heads(table: HistoryTable, periods: int) -> tuple[Column, ...]:
+    return tuple(Column(period.label, right=True) for period in table.periods[-periods:])
+
+
+def _number(value: float) -> str:
+    """A count as it is; what is no whole number with its digits that matter."""
+    return f"{value:.0f}" if value == round(value) and abs(value) < 1e6 else format_number(value)
+
+
+def _share(share: float) -> str:
+    if 0.995 <= share < 1:
+        return ">99 %"
+    return format_percent(share) if share else ABSENT
+
+
+def _value(value: float, unit: str) -> str:
+    return f"{_number(value)} {unit}".strip()
+
+
+def _gap_remarks(table: HistoryTable) -> list[str]:
+    gaps = table.gaps[-_GAPS:]
+    more = len(table.gaps) - len(gaps)
+    remarks = [f"gaps: {more} earlier ones"] if more else []
+    return remarks + [
+        f"not watched: {moment(gap.began)} to {moment(gap.ended)}: {gap.why}" for gap in gaps
+    ]
+
+
+def _title(history: History) -> str:
+    polls = sum(span.polls for span in history.spans)
+    if not history.spans:
+        return f"{history.board}: not watched in that time"
+    first, last = history.spans[0].began, max(span.until for span in history.spans)
+    return f"{history.board}, {moment(first)} to {moment(last)}, {polls} polls"
+
+
+def moment(seconds: float) -> str:
+    """``2026-03-14 09:26 UTC``."""
+    return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
+
+
+def history_data(history: History, by: By) -> dict[str, object]:
+    """A history as plain JSON objects; times are ISO 8601 in UTC."""
+    table = tabulate(history, by)
+    return {
+        "board": history.board,
+        "simulated": history.simulated,
+        "by": by,
+        "periods": [
+            {"label": period.label, "began": iso(period.began), "ended": iso(period.ended),
+             "watched": share}
+            for period, share in zip(table.periods, table.watched, strict=True)
+        ],
+        "counters": [
+            {
+                "name": item.metric.name,
+                "kind": item.metric.kind,
+                "unit": item.metric.unit,
+                "rises": list(item.rises),
+                "over_gap": list(item.over_gap),
+                "rising": item.rising,
+                "now": item.now,
+                "changes": [
+                    {"since": iso(c.since), "at": iso(c.at), "value": c.value, "rise": c.delta,
+                     "anew": c.anew}
+                    for c in item.metric.changes
+                ],
+            }
+            for item in table.counters
+        ],
+        "events": [
+            {"what": e.what, "text": e.text, "severity": e.severity, "count": e.count,
+             "first": iso(e.at), "last": iso(e.last)}
+            for e in history.events
+        ],
+        "sensors": [
+            {
+                "name": item.metric.name,
+                "unit": item.metric.unit,
+                "periods": [
+                    None if f is None else {"low": f[0], "mean": f[1], "high": f[2]}
+                    for f in item.ranges
+                ],
+                "ranges": [
+                    {"began": iso(r.began), "until": iso(r.until), "readings": r.readings,
+                     "low": r.low, "high": r.high, "mean": r.total / r.readings}
+                    for r in item.metric.ranges
+                ],
+            }
+            for item in table.sensors
+        ],
+        "spans": [
+            {"began": iso(s.began), "until": iso(s.until), "looks": s.polls,
+             "interval_s": s.interval, "ending": s.ending, "cost": s.cost}
+            for s in history.spans
+        ],
+        "gaps": [
+            {"began": iso(g.began), "ended": iso(g.ended), "why": g.why} for g in table.gaps
+        ],
+        "alerts": [
+            {"rule": rule, "subject": subject, "since": iso(since)}
+            for rule, subject, since in history.open_alerts
+        ],
+    }  # fmt: skip
+
+
+def iso(seconds: float) -> str:
+    """ISO 8601 in UTC."""
+    return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")

@@ -9,7 +9,7 @@ from typing import Any
 
 from benchvise.measure.model import RunRecord
 from benchvise.quantities import ABSENT, format_time
-from benchvise.report.tables import Cell, Column, Table
+from benchvise.report.rendering import Cell, Column, Table
 from benchvise.state.catalogue import items_by_id
 from benchvise.state.diff import Difference, DifferenceKind, DifferencePart, StateDiff
 from benchvise.state.model import Family, Item, Missing, Snapshot, StateEntry

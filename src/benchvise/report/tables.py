@@ -1,11 +1,14 @@
-"""The tables of runs and comparisons as plain text cells, for terminal and Markdown alike."""
+"""The tables of runs and comparisons, and a run with its insights for the terminal."""
 
 from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
-from typing import TYPE_CHECKING, Literal
+from typing import TYPE_CHECKING
+
+from rich.console import Group, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
 
 from benchvise.measure.model import RunRecord, RunStatus, SeriesRecord
 from benchvise.quantities import (
@@ -15,59 +18,26 @@ from benchvise.quantities import (
     format_time,
     format_value,
 )
-from benchvise.text import AnyText, enumerated, printable
+from benchvise.report.rendering import SIMULATED, Cell, Column, Table, rendered
+from benchvise.report.sinks import cell, sentence
+from benchvise.table import Tone
+from benchvise.text import enumerated, printable
 
 if TYPE_CHECKING:
     from benchvise.measure.compare import Comparison, RunComparison
-    from benchvise.measure.counters import CounterTable
-    from benchvise.measure.figures import PooledFigure
     from benchvise.measure.histogram import Histogram, Quantile
+    from benchvise.measure.insights import Insight
+    from benchvise.measure.metrics import CounterTable, PooledFigure
     from benchvise.measure.validity import Summary
     from benchvise.store.reading import RunInfo
 
 
-Tone = Literal["plain", "strong", "muted", "doubt", "good", "bad"]
-
-_SIMULATED = "SIMULATED"
 _CAVEAT = "†"
-# How many series a caveat names before it counts the rest.
 _CAUSES = 2
 """Causes of one unstable series that a short table names; the first ones explain the most."""
 
 _NAMED = 3
-
-
-@dataclass(frozen=True, slots=True)
-class Cell:
-    """A text, and how much it wants to be seen."""
-
-    text: AnyText
-    tone: Tone = "plain"
-
-
-@dataclass(frozen=True, slots=True)
-class Column:
-    """The head of a column; numbers stand right. A terminal has no room for ``detail``."""
-
-    name: AnyText
-    right: bool = False
-    detail: bool = False
-
-
-@dataclass(frozen=True, slots=True)
-class Table:
-    """A title, rows of cells, and below them what has to be said in sentences."""
-
-    title: str
-    columns: tuple[Column, ...]
-    rows: tuple[tuple[Cell, ...], ...]
-    remarks: tuple[AnyText, ...]
-    simulated: bool = False
-
-    @property
-    def heading(self) -> str:
-        """The title, which says so when the numbers come from an emulated board."""
-        return f"{self.title} [{_SIMULATED}]" if self.simulated else self.title
+"""Series that a caveat names before it counts the rest."""
 
 
 # -- one run ---------------------------------------------------------------------------------------
@@ -83,15 +53,29 @@ _RUN_COLUMNS = (
 )
 
 
+def run_table(
+    run: RunRecord, summaries: Sequence[Summary], *, notes: bool = True
+) -> RenderableType:
+    """A run; ``summaries`` are those of its series that have samples, in their order.
+
+    What its series say together follows below.
+    """
+    from benchvise.measure.insights import insights
+
+    table = rendered(run_rows(run, summaries, notes=notes))
+    remarks = [part for insight in insights(run) for part in ("", _insight(insight))]
+    return Group(table, *remarks) if remarks else table
+
+
 def run_rows(run: RunRecord, summaries: Sequence[Summary], *, notes: bool = True) -> Table:
     """The series of a run. ``summaries`` are those of its series that have samples, in order.
 
     Without ``notes``, remarks are what a reader must know before using a number: why a series is
     unstable or missing, and its caveats; how many more there are is said in one line.
     """
-    from benchvise.measure.figures import pooled_figures
     from benchvise.measure.histogram import merged_histogram
-    from benchvise.report.facts import settings
+    from benchvise.measure.metrics import pooled_figures
+    from benchvise.report.data import settings
 
     measured = iter(summaries)
     rows: list[tuple[Cell, ...]] = []
@@ -213,8 +197,21 @@ def _caveats(run: RunRecord) -> Iterator[str]:
     for series in run.series:
         for caveat in series.caveats:
             by_caveat[caveat].append(series.spec.key)
-    for sentence, names in by_caveat.items():
-        yield f"{_CAVEAT} {enumerated(names, _NAMED)}: {sentence}"
+    for caveat, names in by_caveat.items():
+        yield f"{_CAVEAT} {enumerated(names, _NAMED)}: {caveat}"
+
+
+def _insight(insight: Insight) -> Group:
+    grid = RichTable(box=None, pad_edge=False, padding=(0, 2, 0, 0), header_style="dim")
+    for index, column in enumerate(insight.columns):
+        grid.add_column(Text(cell(column)), no_wrap=index > 0, overflow="fold")
+    for row in insight.rows:
+        grid.add_row(*(Text(cell(text)) for text in row))
+    parts: list[RenderableType] = [
+        Text(cell(insight.title), style="bold"),
+        Text(sentence(insight.sentence)),
+    ]
+    return Group(*parts, grid) if insight.rows else Group(*parts)
 
 
 # -- two runs --------------------------------------------------------------------------------------
@@ -229,12 +226,16 @@ _VERDICT_TONES: dict[str, Tone] = {
 
 
 def compare_rows(
-    result: RunComparison, *, simulated: bool = False, everything: bool = True
+    result: RunComparison,
+    *,
+    simulated: bool = False,
+    everything: bool = True,
+    around: Sequence[str] = (),
 ) -> Table:
     """The series of two runs, as ``compare_runs`` sorted them.
 
     Without ``everything``, series in which no difference was shown are counted only, unless noise
-    may hide one.
+    may hide one. ``around`` is what else has to be said of the two.
     """
     from benchvise.measure.compare import SeriesVerdict
 
@@ -264,7 +265,7 @@ def compare_rows(
         remarks.append("what noise may hide: more processes would show it, say --processes 12")
     if left_out := len(result.comparisons) - len(rows):
         remarks.append(f"not listed: {left_out} series in which no difference was shown")
-    return Table(title, columns, rows, tuple(remarks), simulated)
+    return Table(title, columns, rows, (*remarks, *around), simulated)
 
 
 def _change_row(comparison: Comparison) -> tuple[Cell, ...]:
@@ -348,7 +349,7 @@ def list_rows(infos: Sequence[RunInfo]) -> Table:
 
 def _info_row(info: RunInfo) -> tuple[Cell, ...]:
     done = info.status is RunStatus.COMPLETE
-    mark = f" [{_SIMULATED}]" if info.simulated else ""
+    mark = f" [{SIMULATED}]" if info.simulated else ""
     return (
         Cell(info.id, "strong"),
         Cell(printable(info.label, 40)),

@@ -15,10 +15,8 @@ from typing import Any
 
 import benchvise
 from benchvise.output_files import output_directory, write_output
-from benchvise.report.assets import Assets, load_assets
-from benchvise.report.html import PAGE, environment
-from benchvise.report.markdown import table_row
-from benchvise.report.sinks import Asset, embedded
+from benchvise.report.html import PAGE, Assets, environment, load_assets
+from benchvise.report.rendering import table_row
 from benchvise.report.sinks import markdown as escape
 from benchvise.report.why_document import (
     Document,
@@ -43,7 +41,6 @@ from benchvise.report.why_words import (
     confirmations,
     diagnosis_text,
     left_set,
-    place,
 )
 from benchvise.why.model import Bounds, Diagnosis, DiagnosisVerdict
 from benchvise.why.wording import apart
@@ -171,11 +168,7 @@ def render(diagnosis: Diagnosis, assets: Assets) -> str:
         **values,
         title=diagnosis.headline,
         version=benchvise.__version__,
-        policy=assets.policy,
-        # Hashed in the policy: no character may be changed.
-        script=Asset(assets.script),
-        style=Asset(assets.style),
-        figures_json=embedded(values["figures"].document),
+        **assets.around(values["figures"].document),
     )
 
 
@@ -184,7 +177,7 @@ def content(diagnosis: Diagnosis) -> dict[str, Any]:
     return {
         "d": diagnosis,
         "figures": diagnosis_figures(diagnosis),
-        "told": diagnosis.verdict
+        "shown_gap": diagnosis.verdict
         not in (DiagnosisVerdict.NO_DIFFERENCE, DiagnosisVerdict.REVERSED),
         "left_set": left_set(diagnosis),
         "confirmations": confirmations,
@@ -240,7 +233,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "outcome": outcome,
         "gap_text": gap_text,
         "p_text": p_text,
-        "place": place,
         "remedies": remedies,
         "share": share_text,
         "share_bar": share_bar,

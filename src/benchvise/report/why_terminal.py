@@ -15,9 +15,9 @@ from rich.console import Console, ConsoleOptions, RenderResult
 from rich.text import Text
 
 from benchvise.quantities import format_time
-from benchvise.report.tables import Cell, Column, Table
-from benchvise.report.terminal import line as styled
-from benchvise.report.why_document import Document, counted, readable
+from benchvise.report.rendering import Cell, Column, Table
+from benchvise.report.rendering import line as styled
+from benchvise.report.why_document import Document, readable
 from benchvise.report.why_words import (
     TONES,
     Block,
@@ -26,7 +26,7 @@ from benchvise.report.why_words import (
     DiagnosisText,
     diagnosis_text,
 )
-from benchvise.text import printable
+from benchvise.text import counted, printable
 
 if TYPE_CHECKING:
     from benchvise.store.diagnoses import DiagnosisInfo

@@ -7,10 +7,11 @@ Reading (``benchvise snapshot``, ``diff``)::
     probe: files, links, facts ────┤
     commands of the board, bounded ┤
                                    ↓
-                            answers ─→ entries ─→ Snapshot ─→ diff, delta
+                            answers ─→ snapshot ─→ Snapshot ─→ diff
                             (texts)    (normalise)  settings + observations
 
-``entries`` and everything behind it are pure: tests hand them texts instead of boards.
+What ``snapshot`` makes of the answers, and everything behind it, is pure: tests hand it texts
+instead of boards.
 
 Writing (``run --set``, ``restore``, the experiments of ``why``)::
 
@@ -20,6 +21,6 @@ Writing (``run --set``, ``restore``, the experiments of ``why``)::
                   └ undo, in reverse, until every file has its old value ─→ journal removed
 
 ``interrupts`` holds signals back from the first write until everything is undone and lets one
-through while measuring. ``drive`` brings files that the kernel ties to each other to their values,
+through while measuring. ``places`` brings files that the kernel ties to each other to their values,
 there and back. What is left of a journal after a kill is ``restore``'s.
 """

@@ -13,8 +13,8 @@ from fnmatch import fnmatchcase
 from functools import cache
 from typing import Any
 
-from benchvise.kernel_log import classes, classify
-from benchvise.kernel_log.lines import parse
+from benchvise.kernel_log import classify, log_classes
+from benchvise.kernel_log.rules import parse_line
 from benchvise.quantities import number_or_none
 from benchvise.state.model import Family, Snapshot
 from benchvise.text import enumerated
@@ -250,7 +250,7 @@ def _log(before: Snapshot, after: Snapshot) -> Iterator[Condition]:
 
 def _what(line: object) -> str:
     """What a line of the log says, in brackets: ``" (mmc0: CRC error)"``."""
-    finding = classify(parse(str(line)).text)
+    finding = classify(parse_line(str(line)).text)
     if finding is None:
         return ""
     return (
@@ -263,7 +263,10 @@ def _what(line: object) -> str:
 @cache
 def _log_families() -> Mapping[str, tuple[Family, ...]]:
     """Which families a class of the kernel log touches; all where it is not here, or names none."""
-    return {one.name: tuple(Family(word) for word in one.families) for one in classes()}
+    return {
+        log_class.name: tuple(Family(family) for family in log_class.families)
+        for log_class in log_classes()
+    }
 
 
 def _false_clock(before: Snapshot, after: Snapshot) -> Iterator[Condition]:

@@ -14,15 +14,23 @@ from dataclasses import dataclass
 
 from benchvise.board import Board
 from benchvise.board.channel import ProbeChannel, open_channel
-from benchvise.board.messages import FileValue
+from benchvise.board.messages import content_text
 from benchvise.errors import BenchviseError, BoardUnreachable, SettingError
 from benchvise.state import interrupts, places
 from benchvise.state import knobs as values
 from benchvise.state.catalogue import knobs
-from benchvise.state.drive import Goal, Missed, drive, is_reached, present
 from benchvise.state.journal import Journal, JournalChange
 from benchvise.state.knobs import Setting
-from benchvise.state.places import BoardFiles, Roles, SettingPlace
+from benchvise.state.places import (
+    BoardFiles,
+    Goal,
+    Missed,
+    Roles,
+    SettingPlace,
+    drive,
+    is_reached,
+    present,
+)
 from benchvise.text import printable
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
@@ -339,9 +347,7 @@ def intervening(
 
 def read_boot_id(files: BoardFiles) -> str:
     """What tells one boot of a board from all others; empty when the board does not say."""
-    content = files.read([BOOT_ID]).get(BOOT_ID)
-    text = content.value if isinstance(content, FileValue) else ""
-    return printable(text.strip(), 64) if isinstance(text, str) else ""
+    return printable(content_text(files.read([BOOT_ID]).get(BOOT_ID)), 64)
 
 
 def _is_of(setting: Setting, goal: Goal) -> bool:

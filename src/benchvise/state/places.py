@@ -1,4 +1,5 @@
-"""Where a board has its knobs: the files behind a knob's path, and what they hold.
+"""Where a board has its knobs: the files behind a knob's path, what they hold, and how several are
+brought to given values.
 
 Nothing outside ``/proc/sys`` and ``/sys`` is ever named to a board for writing, whatever a role or
 the board's own answers say.
@@ -8,12 +9,12 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from typing import Protocol
 
-from benchvise.board.messages import FileError, FileValue, FileWritten
+from benchvise.board.messages import FileError, FileValue, FileWritten, content_text
 from benchvise.errors import SettingError
 from benchvise.state import knobs as values
 from benchvise.state.model import Knob
@@ -60,19 +61,19 @@ class BoardFiles(Protocol):
 
     @property
     def place(self) -> tuple[int, str] | None:
-        """See ``ProbeChannel.place``."""
+        """The probe's process on the board, and the path of its program, where known."""
 
     def read(self, globs: Iterable[str]) -> dict[str, FileValue | FileError]:
-        """See ``ProbeChannel.read``."""
+        """Path to content, or to why there is none, of all that the patterns match."""
 
     def write(self, path: str, value: str) -> FileWritten:
-        """See ``ProbeChannel.write``."""
+        """Writes a file and reads it back; a refusal is part of the answer."""
 
     def end_other(self, pid: int, program: str) -> None:
-        """See ``ProbeChannel.end_other``."""
+        """Ends another probe on the same board, left by a connection that broke."""
 
     def close(self) -> None:
-        """See ``ProbeChannel.close``."""
+        """Ends the connection, within seconds."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -196,12 +197,12 @@ def offered(files: BoardFiles, places: Sequence[SettingPlace]) -> tuple[str, ...
     common: list[str] | None = None
     for place in places:
         content = lists.get(beside.get(place.path) or "")
-        words = place.choices or (tuple(_text(content).split()) if content is not None else ())
+        words = place.choices or (tuple(content_text(content).split()))
         common = [word for word in (words if common is None else common) if word in words]
-    found = common or []
-    if all(word.isdigit() for word in found):
-        found.sort(key=int)
-    return tuple(dict.fromkeys(found))
+    choices = common or []
+    if all(word.isdigit() for word in choices):
+        choices.sort(key=int)
+    return tuple(dict.fromkeys(choices))
 
 
 def unwritable(glob: str) -> SettingError:
@@ -216,10 +217,6 @@ def list_beside(path: str) -> str:
     """The file that lists the words which that file takes; empty where there is none."""
     directory, _, name = path.rpartition("/")
     return f"{directory}/{_LISTED_IN[name]}" if name in _LISTED_IN else ""
-
-
-def _text(content: FileValue | FileError) -> str:
-    return content.value if isinstance(content, FileValue) and type(content.value) is str else ""
 
 
 @lru_cache(maxsize=1024)
@@ -249,3 +246,90 @@ def _natural(path: str) -> list[tuple[bool, int, str]]:
         (not part.isdigit(), int(part) if part.isdigit() else 0, part)
         for part in re.split(r"(\d+)", path)
     ]
+
+
+# -- several files that the kernel ties to each other ----------------------------------------------
+
+_PASSES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class Goal:
+    """A file, and the value that it is to have."""
+
+    knob: Knob
+    path: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class Missed:
+    """A goal that was not reached: what its file holds instead, and how the kernel refused."""
+
+    goal: Goal
+    place: SettingPlace
+    error: str
+
+    @property
+    def is_gone(self) -> bool:
+        """Whether there is no such file any more: its device or driver has gone."""
+        return self.place.value is None and self.place.reason == "ENOENT"
+
+    def __str__(self) -> str:
+        refused = f", {self.error} when {self.goal.value} is written" if self.error else ""
+        return f"{self.goal.knob.name} ({self.goal.path} {self.place.value_text}{refused})"
+
+
+Written = Callable[[Goal, str | None], None]
+
+
+def drive(
+    files: BoardFiles, goals: Sequence[Goal], written: Written = lambda _goal, _now: None
+) -> list[Missed]:
+    """Writes files until each has its goal's value; returns the goals that were not reached.
+
+    The kernel ties files to each other: a lower limit above the upper one is refused, a ratio
+    resets its number of bytes and the other way round, a governor brings its own files along. So
+    there are several passes, each of which writes only what is not yet right, in alternating
+    order, until everything is or nothing moves any more.
+
+    ``written`` hears of each write that changed something, with what the file holds since.
+    """
+    errors: dict[str, str] = {}
+    order = list(goals)
+    for _ in range(_PASSES):
+        moved = False
+        places = present(files, order)
+        for goal in [goal for goal in order if not is_reached(goal, places[goal.path])]:
+            # An earlier write may have brought this one along, or taken it away.
+            before = present(files, [goal])[goal.path]
+            if before.value is None or is_reached(goal, before):
+                continue
+            result = files.write(goal.path, goal.value)
+            text = result.now
+            now = None if text is None else values.present_value(goal.knob, goal.path, text)
+            errors[goal.path] = result.error
+            if now != before.value:
+                moved = True
+                written(goal, now)
+        places = present(files, goals)
+        missed = [goal for goal in goals if not is_reached(goal, places[goal.path])]
+        if not missed or not moved:
+            break
+        order.reverse()
+    return [Missed(goal, places[goal.path], errors.get(goal.path, "")) for goal in missed]
+
+
+def present(files: BoardFiles, goals: Iterable[Goal]) -> dict[str, SettingPlace]:
+    """What the goals' files hold now, by path."""
+    knobs = {goal.path: goal.knob for goal in goals}
+    contents = files.read(literal(path) for path in knobs)
+    return {
+        path: place_of(knob, path, contents.get(path) or contents.get(literal(path)))
+        for path, knob in knobs.items()
+    }
+
+
+def is_reached(goal: Goal, place: SettingPlace) -> bool:
+    """Whether a file has its goal's value."""
+    return place.value is not None and values.same(goal.knob, place.value, goal.value)

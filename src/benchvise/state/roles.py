@@ -1,7 +1,8 @@
 """Which device has which role on a board, so that boards with other names compare.
 
 The root disk is ``mmcblk0`` here and ``sda`` there, the network port ``eth0`` or ``end0``: in the
-catalogue and in snapshots they stand by their role. ``find_roles`` asks a board once.
+catalogue and in snapshots they stand by their role. ``find_roles`` asks a board once. Its mounts
+tell which disk is the root disk, and what must not be looked at.
 """
 
 from __future__ import annotations
@@ -12,9 +13,8 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass, field
 
 from benchvise.board.channel import ProbeChannel
-from benchvise.board.messages import FileError, FileValue
+from benchvise.board.messages import content_text
 from benchvise.quantities import parse_cpus
-from benchvise.state.mounts import Mount, is_made_up, mount_of, parse_mounts
 
 ROLES: Mapping[str, str] = {
     "root_disk": "the disk that holds the root file system",
@@ -84,15 +84,15 @@ class DeviceNames:
             return None
         return _ROLE.sub(lambda match: self.roles[match[1]], path)
 
-    def text(self, given: str) -> str:
+    def text(self, text: str) -> str:
         """A text with the names of devices replaced by their roles."""
         for role in ("root_part", "root_disk", "default_nic", "wifi_nic"):
             device = self.roles.get(role)
             if device:
-                given = re.sub(rf"(?<![\w-]){re.escape(device)}(?!\w)", role, given)
-        return given
+                text = re.sub(rf"(?<![\w-]){re.escape(device)}(?!\w)", role, text)
+        return text
 
-    def called(self, kind: str, *found: str) -> str | None:
+    def called(self, kind: str, *matched: str) -> str | None:
         """What a device that a glob found is called in a key; None when it is left out.
 
         ``kind`` says what it is: ``disk``, ``nic``, ``irq``, ``mmc`` (the number of a host),
@@ -100,19 +100,21 @@ class DeviceNames:
         """
         match kind:
             case "disk":
-                return None if _NO_DISK.fullmatch(found[0]) else self._role(found[0])
+                return None if _NO_DISK.fullmatch(matched[0]) else self._role(matched[0])
             case "nic":
-                return self._nic(found[0])
+                return self._nic(matched[0])
             case "irq":
-                return self.interrupts.get(found[0])
+                return self.interrupts.get(matched[0])
             case "mmc":
-                return "root_disk host" if self._is_on_root(f"mmc{found[0]}") else f"mmc{found[0]}"
+                return (
+                    "root_disk host" if self._is_on_root(f"mmc{matched[0]}") else f"mmc{matched[0]}"
+                )
             case "card":
-                return "root_disk" if self._is_on_root(found[0]) else found[0]
+                return "root_disk" if self._is_on_root(matched[0]) else matched[0]
             case "mount":
-                return None if is_made_up(found[0]) else found[0]
+                return None if is_made_up(matched[0]) else matched[0]
             case "bdi":
-                disk = self.numbers.get(":".join(found))
+                disk = self.numbers.get(":".join(matched))
                 return None if disk is None or _NO_DISK.fullmatch(disk) else self._role(disk)
         raise ValueError(f"no kind of device: {kind}")
 
@@ -145,7 +147,7 @@ class DeviceNames:
 
 def find_roles(channel: ProbeChannel) -> DeviceNames:
     """Asks a board for its devices and their roles. Raises what the channel raises."""
-    files = {path: _text(value) for path, value in channel.read(_FILES).items()}
+    files = {path: content_text(value) for path, value in channel.read(_FILES).items()}
     links = {path: link for path, link in channel.links(_LINKS).items() if isinstance(link, str)}
     return names_from(files, links)
 
@@ -164,10 +166,6 @@ def names_from(files: Mapping[str, str], links: Mapping[str, str]) -> DeviceName
     named = DeviceNames(roles, block, numbers, nics, {}, mounts)
     interrupts = dict(_interrupt_names(files.get("/proc/interrupts", ""), named))
     return DeviceNames(roles, block, numbers, nics, interrupts, mounts)
-
-
-def _text(value: FileValue | FileError) -> str:
-    return value.value if isinstance(value, FileValue) and isinstance(value.value, str) else ""
 
 
 def _block_devices(links: Mapping[str, str]) -> tuple[dict[str, str], dict[str, str]]:
@@ -250,10 +248,10 @@ def _dram(links: Mapping[str, str]) -> str | None:
 
 
 def _bench_cpu(files: Mapping[str, str]) -> str | None:
-    found = re.search(r"^Cpus_allowed_list:\s*(\S+)", files.get("/proc/self/status", ""), re.M)
-    if found is None:
+    allowed = re.search(r"^Cpus_allowed_list:\s*(\S+)", files.get("/proc/self/status", ""), re.M)
+    if allowed is None:
         return None
-    return str(max(parse_cpus(found[1]), key=lambda cpu: (_speed(cpu, files), cpu)))
+    return str(max(parse_cpus(allowed[1]), key=lambda cpu: (_speed(cpu, files), cpu)))
 
 
 def _speed(cpu: int, files: Mapping[str, str]) -> int:
@@ -276,22 +274,83 @@ def _control_group(files: Mapping[str, str], mounts: tuple[Mount, ...]) -> str |
     return (root + own).removeprefix(_CGROUPS).rstrip("/")
 
 
-def _interrupt_names(given: str, names: DeviceNames) -> Iterator[tuple[str, str]]:
+def _interrupt_names(table: str, names: DeviceNames) -> Iterator[tuple[str, str]]:
     """Number to handler. A second one of that name gets a number, in the order of the table."""
     seen: dict[str, int] = {}
-    for number, handler in parse_interrupts(given):
+    for number, handler in parse_interrupts(table):
         if handler:
             name = names.text(handler)
             seen[name] = seen.get(name, 0) + 1
             yield number, name if seen[name] == 1 else f"{name} #{seen[name]}"
 
 
-def parse_interrupts(given: str) -> Iterator[tuple[str, str]]:
+def parse_interrupts(table: str) -> Iterator[tuple[str, str]]:
     """Of each numbered line of /proc/interrupts the number and the handlers (empty: none)."""
-    head, *rest = given.splitlines() or [""]
+    head, *rest = table.splitlines() or [""]
     cpus = len(head.split())
     for line in rest:
         number, _, columns = line.partition(":")
         words = columns.split()[cpus:]
         if number.strip().isdecimal() and words:
             yield number.strip(), _BEFORE_HANDLER.sub("", " ".join(words), count=1).strip()
+
+
+# -- mounts ----------------------------------------------------------------------------------------
+
+_MADE_UP = re.compile(
+    r"/run/(user|credentials|netns|docker|containerd)(/.*)?|/var/lib/(docker|containers?|containerd|"
+    r"kubelet|rancher)/.*|/snap/.*|/(var/)?run/k3s/.*"
+)
+_ESCAPE = re.compile(r"\\([0-7]{3})")
+
+
+@dataclass(frozen=True, slots=True)
+class Mount:
+    """One mounted file system. ``device`` is ``major:minor``; ``options`` are those of the mount
+    and of the file system together.
+    """
+
+    device: str
+    point: str
+    kind: str
+    source: str
+    options: tuple[str, ...]
+
+    def option(self, name: str) -> str:
+        """The value of ``name=value`` among the options; empty when it is not there."""
+        return next((o.partition("=")[2] for o in self.options if o.startswith(f"{name}=")), "")
+
+
+def parse_mounts(text: str) -> tuple[Mount, ...]:
+    """All mounts in their order; lines that are none are passed over."""
+    mounts = []
+    for line in text.splitlines():
+        left, there, right = line.partition(" - ")
+        head, tail = left.split(" "), right.split(" ")
+        if there and len(head) >= 6 and len(tail) >= 2:
+            options = [*head[5].split(","), *(tail[2].split(",") if len(tail) > 2 else ())]
+            mounts.append(
+                Mount(
+                    device=head[2],
+                    point=_unescaped(head[4]),
+                    kind=tail[0],
+                    source=_unescaped(tail[1]),
+                    options=tuple(dict.fromkeys(filter(None, options))),
+                )
+            )
+    return tuple(mounts)
+
+
+def is_made_up(point: str) -> bool:
+    """Whether a mount belongs to a login, a container or a test, and so comes and goes."""
+    return _MADE_UP.fullmatch(point) is not None
+
+
+def mount_of(path: str, mounts: tuple[Mount, ...]) -> Mount | None:
+    """The mount that a path lies on: of those that hide each other the last."""
+    on = [m for m in mounts if m.point == "/" or path == m.point or path.startswith(m.point + "/")]
+    return max(reversed(on), key=lambda mount: len(mount.point), default=None)
+
+
+def _unescaped(text: str) -> str:
+    return _ESCAPE.sub(lambda match: chr(int(match[1], 8)), text)

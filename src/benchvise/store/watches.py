@@ -15,9 +15,9 @@ from typing import Any
 from sqlalchemy import Connection, Row, Table, delete, func, insert, select, update
 
 from benchvise.documents import encode
+from benchvise.health.model import WatchedKind, WatchedValue, WatchEvent
 from benchvise.health.watch.alerts import Alert
 from benchvise.health.watch.history import History, WatchedMetric, WatchSpan
-from benchvise.health.watch.observation import WatchedKind, WatchedValue, WatchEvent
 from benchvise.health.watch.tracker import (
     BEYOND,
     SensorRange,
@@ -305,7 +305,7 @@ def _span_row(span: WatchSpan) -> dict[str, object]:
     return {
         "began": _moment(span.began),
         "until": _moment(span.until),
-        "looks": span.looks,
+        "looks": span.polls,
         "interval": span.interval,
         "boot": span.boot,
         "ending": span.ending,

@@ -15,7 +15,7 @@ from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Protocol, Self, TypeAlias
 
-from benchvise.board import process, wire
+from benchvise.board import messages, process
 from benchvise.board.channel import failure_of
 from benchvise.board.messages import ErrorMessage
 from benchvise.board.protocol import Board
@@ -217,7 +217,7 @@ class TraceRecorder:
         buffer = self._pipes.stdout
         while True:
             length = buffer.find(b"\n")
-            if length > wire.LINE_LIMIT or (length < 0 and len(buffer) > wire.LINE_LIMIT):
+            if length > messages.LINE_LIMIT or (length < 0 and len(buffer) > messages.LINE_LIMIT):
                 raise self._failed("said a line that is too long")
             if length >= 0:
                 raw = bytes(buffer[:length])
@@ -258,7 +258,7 @@ class TraceRecorder:
         """Reads up to ``recording``, past what a login shell has to say."""
         for _ in range(_NOISE_LINES):
             with contextlib.suppress(ValueError):
-                line = wire.parse(self.line())
+                line = messages.parse(self.line())
                 if line["type"] == "error":
                     raise failure_of(decode(ErrorMessage, line))
                 if line["type"] == "recording":
@@ -285,7 +285,7 @@ class TraceRecorder:
         while (length := self._said.find(b"\n")) >= 0:
             self._observe("said", printable(bytes(self._said[:length]), _MESSAGE))
             del self._said[: length + 1]
-        del self._said[: -wire.LINE_LIMIT]
+        del self._said[: -messages.LINE_LIMIT]
         return ready
 
     def _ended(self) -> BenchviseError:
@@ -355,7 +355,7 @@ def _written(path: Path, size: int, source: _Source, begun: JsonObject) -> Recor
 
 def _checked(raw: bytes) -> JsonObject:
     try:
-        line = wire.parse(raw)
+        line = messages.parse(raw)
         error = decode(ErrorMessage, line) if line["type"] == "error" else None
     except ValueError:
         raise ProbeError(

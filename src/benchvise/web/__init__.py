@@ -9,6 +9,15 @@
 
 What a page shows is in its address, and it is made on the server: filters are forms, tabs are
 links. A trace or a capture is named by a key of an index (``file_index``), never by a path.
-``http`` reads queries with bounds and answers in JSON, Arrow and CSV. What a rig's boards do is
-seen without asking those who hold them: the holder notes it beside its lock.
+
+- ``serving`` listens; ``app`` has the table of addresses; ``security`` sees each request first.
+- ``context``: the settings and what all requests share; ``cache``: what is kept between them.
+- ``http`` reads queries with bounds, answers in JSON and Arrow, and has the errors.
+- ``answers`` makes pages of documents; ``pages`` has a module for each group of pages.
+- ``timeline`` is the one set of questions that traces and captures answer; ``workspace`` and
+  ``captures`` have the open files and what is asked of them.
+- ``live`` feeds pages that watch; ``rig`` has what they watch of boards, and what they may do.
+
+What a rig's boards do is seen without asking those who hold them: the holder notes it beside its
+lock.
 """

@@ -1,15 +1,17 @@
-"""Pages, their twins in JSON, and errors in their one shape.
+"""Pages with their tabs, their twins in JSON, and errors in their one shape.
 
-A page is made of a *document*, plain JSON with the numbers as they are. Its twin, the same address
-with ``.json``, is ``{"benchvise": VERSION, "kind": KIND, "data": DOCUMENT}``, as ``--json`` prints
-it. The template gets the document as ``d``.
+A page is made of a *document*: JSON with the numbers as they are, or what ``documents`` encodes.
+Its twin, the same address with ``.json``, is ``{"benchvise": VERSION, "kind": KIND, "data":
+DOCUMENT}``, as ``--json`` prints it. The template gets the encoded document as ``d``.
 """
 
 from __future__ import annotations
 
+import json
 from collections.abc import Callable, Mapping, Sequence
-from dataclasses import dataclass
-from functools import cache
+from dataclasses import asdict, dataclass, field
+from functools import cache, cached_property
+from itertools import groupby
 from pathlib import Path
 from typing import Any, TypeAlias
 from urllib.parse import quote
@@ -20,14 +22,14 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 import benchvise
+from benchvise.documents import encode
 from benchvise.errors import BenchviseError
 from benchvise.quantities import format_ago, format_duration, format_size, format_stamp
+from benchvise.report.figures import Figures
 from benchvise.report.html import environment
 from benchvise.report.sinks import LINE_LIMIT, PAGE_LIMIT, embedded
 from benchvise.text import printable
-from benchvise.web.assets import Built
-from benchvise.web.errors import status_of
-from benchvise.web.http import JsonAnswer
+from benchvise.web.http import JsonAnswer, status_of
 
 NAME_LIMIT = 120
 """Characters of a name in a list (``| short``)."""
@@ -56,7 +58,7 @@ def both(path: str, handler: Page, twin: str = "") -> list[Route]:
 def page(
     request: Request,
     kind: str,
-    document: Mapping[str, Any],
+    document: Mapping[str, object],
     *,
     title: str,
     crumbs: Sequence[Crumb] = (),
@@ -71,7 +73,7 @@ def page(
         return shaped(kind, document, status)
     template = templates().get_template(f"pages/{kind}.html.j2")
     text = template.render(
-        d=document,
+        d=encode(document),
         title=title,
         crumbs=crumbs,
         section=f"/{request.url.path.split('/')[1]}",
@@ -135,3 +137,65 @@ def _twin_url(request: Request) -> str:
     path = request.url.path
     twin = "/index.json" if path == "/" else f"{path}.json"
     return f"{twin}?{request.url.query}" if request.url.query else twin
+
+
+# -- tabs ------------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PageTab:
+    """A tab's part of the page's document, and what its template needs besides."""
+
+    document: Mapping[str, object]
+    more: Mapping[str, Any] = field(default_factory=dict)
+
+
+def chart_context(figures: Figures, **more: object) -> dict[str, Any]:
+    """The figures for the report's templates, and ``charts``, the data of the island."""
+    return {
+        "figures": figures,
+        "curves_by_family": by_family(figures),
+        "charts": {**asdict(figures), **more},
+    }
+
+
+def by_family(figures: Figures) -> list[tuple[str, list[object]]]:
+    """Curves by the family of their benchmarks."""
+    curves = sorted(figures.curves, key=lambda curve: curve.family)
+    return [(name, list(group)) for name, group in groupby(curves, lambda curve: curve.family)]
+
+
+# -- what Vite built -------------------------------------------------------------------------------
+
+
+ASSETS = Path(__file__).parent / "assets"
+_ENTRY = "src/pages/main.ts"
+
+
+@dataclass(frozen=True)
+class Built:
+    """What a page takes in: file names below ``/assets``."""
+
+    directory: Path = ASSETS
+
+    @cached_property
+    def script(self) -> str:
+        """The script of all pages; it loads what a page needs besides."""
+        return str(self._entry["file"])
+
+    @cached_property
+    def styles(self) -> tuple[str, ...]:
+        """The style sheets of all pages."""
+        return tuple(str(name) for name in self._entry.get("css", ()))
+
+    @cached_property
+    def _entry(self) -> Mapping[str, Any]:
+        try:
+            manifest = json.loads((self.directory / "manifest.json").read_text(encoding="utf-8"))
+            entry: Mapping[str, Any] = manifest[_ENTRY]
+        except (OSError, ValueError, KeyError) as error:
+            raise BenchviseError(
+                "the scripts of the workbench are not built",
+                "run `make` in the source tree, or install Benchvise again",
+            ) from error
+        return entry

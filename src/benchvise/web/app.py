@@ -14,11 +14,10 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from benchvise.errors import BenchviseError
-from benchvise.web import assets
-from benchvise.web.answers import failure
-from benchvise.web.context import Context
-from benchvise.web.errors import NotFound, Refused
+from benchvise.web.answers import ASSETS, failure
+from benchvise.web.context import Context, Settings
 from benchvise.web.file_index import capture_index, trace_index
+from benchvise.web.http import NotFound, Refused
 from benchvise.web.live import Hub
 from benchvise.web.pages import (
     boards,
@@ -29,14 +28,10 @@ from benchvise.web.pages import (
     health,
     history,
     home,
-    run,
     runs,
-    trace,
-    trace_compare,
     traces,
 )
 from benchvise.web.security import Guard
-from benchvise.web.settings import Settings
 from benchvise.web.workspace import timeline, views
 
 
@@ -50,16 +45,13 @@ def create_app(settings: Settings) -> Starlette:
             *diagnoses.routes,
             *doctor.routes,
             *health.routes,
-            *trace_compare.routes,
             *runs.routes,
-            *run.routes,
             *compare.routes,
             *history.routes,
             *traces.routes,
-            *trace.routes,
             *timeline.routes,
             *views.routes,
-            Mount("/assets", StaticFiles(directory=assets.DIRECTORY, check_dir=False)),
+            Mount("/assets", StaticFiles(directory=ASSETS, check_dir=False)),
         ],
         middleware=[Middleware(Guard, settings=settings)],
         exception_handlers={
@@ -72,8 +64,8 @@ def create_app(settings: Settings) -> Starlette:
     context = Context(
         settings,
         Hub(),
-        trace_index(settings, lambda: context.store),
-        capture_index(settings),
+        trace_index(settings.traces, lambda: context.store),
+        capture_index(settings.captures),
     )
     app.state.context = context
     return app

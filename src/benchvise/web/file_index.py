@@ -20,8 +20,7 @@ from typing import TypeAlias
 from benchvise.signal.response import is_list
 from benchvise.store import Store
 from benchvise.text import printable
-from benchvise.web.errors import NotFound
-from benchvise.web.settings import Settings
+from benchvise.web.http import NotFound
 
 FILES = 2000
 ENTRIES = 50_000
@@ -156,7 +155,7 @@ def _extent(path: Path) -> tuple[int, float]:
 # -- which files are which -------------------------------------------------------------------------
 
 
-def trace_index(settings: Settings, store: Callable[[], Store]) -> FileIndex:
+def trace_index(roots: Sequence[Path], store: Callable[[], Store]) -> FileIndex:
     """Traces under the given roots, and those that were recorded with runs."""
 
     def of_runs() -> Iterator[IndexedFile]:
@@ -165,12 +164,12 @@ def trace_index(settings: Settings, store: Callable[[], Store]) -> FileIndex:
             if path.is_file():
                 yield indexed_file(path, f"of run {run.label or run.id}", run.id)
 
-    return FileIndex(settings.traces, is_trace, "trace", of_runs)
+    return FileIndex(roots, is_trace, "trace", of_runs)
 
 
-def capture_index(settings: Settings) -> FileIndex:
+def capture_index(roots: Sequence[Path]) -> FileIndex:
     """Captures under the given roots."""
-    return FileIndex(settings.captures, is_capture, "capture")
+    return FileIndex(roots, is_capture, "capture")
 
 
 def is_trace(path: Path) -> bool:

@@ -1,4 +1,5 @@
-"""What requests ask for and send, read with bounds; addresses; answers that browsers may keep."""
+"""What requests ask for and send, read with bounds; addresses; answers that browsers may keep; what
+can go wrong with a request, and its status."""
 
 from __future__ import annotations
 
@@ -14,7 +15,15 @@ import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import JSONResponse, Response
 
-from benchvise.errors import UsageError
+from benchvise.documents import encode
+from benchvise.errors import (
+    BenchviseError,
+    BoardUnreachable,
+    CaptureError,
+    StoreError,
+    TraceError,
+    UsageError,
+)
 from benchvise.report.sinks import json_text
 
 ARROW = "application/vnd.apache.arrow.stream"
@@ -177,11 +186,11 @@ async def posted_form(request: Request) -> dict[str, str]:
 
 
 class JsonAnswer(JSONResponse):
-    """A document as JSON, with its texts as ``sinks.json_text`` has them."""
+    """A typed result or a document as JSON, with its texts as ``sinks.json_text`` has them."""
 
     def render(self, content: Any) -> bytes:
         """As bytes, which are ASCII."""
-        return json_text(content, tight=True).encode()
+        return json_text(encode(content), tight=True).encode()
 
 
 def arrow(table: pa.Table, headers: Mapping[str, str] | None = None) -> Response:
@@ -217,3 +226,35 @@ def tagged_answer(
     if isinstance(content, pa.Table):
         return arrow(content, everything)
     return JsonAnswer(content, headers=everything)
+
+
+# -- errors ----------------------------------------------------------------------------------------
+
+
+class NotFound(UsageError):  # noqa: N818
+    """There is nothing at this address."""
+
+
+class Refused(BenchviseError):  # noqa: N818
+    """The request may not be made, by this page or by anybody."""
+
+
+class Busy(BenchviseError):  # noqa: N818
+    """The server has too much to do already."""
+
+
+_STATUS: tuple[tuple[type[BenchviseError], int], ...] = (
+    (NotFound, 404),
+    (Refused, 403),
+    (Busy, 503),
+    (UsageError, 400),
+    (TraceError, 422),
+    (CaptureError, 422),
+    (StoreError, 503),
+    (BoardUnreachable, 502),
+)
+
+
+def status_of(error: BenchviseError) -> int:
+    """The HTTP status that says what kind of error it is."""
+    return next((status for kind, status in _STATUS if isinstance(error, kind)), 500)

@@ -20,18 +20,19 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
+from benchvise.documents import encode
 from benchvise.errors import BenchviseError
 from benchvise.report.sinks import json_text
-from benchvise.web.errors import Busy
+from benchvise.web.http import Busy
 
-Publish: TypeAlias = Callable[[str, Mapping[str, Any]], None]
+Publish: TypeAlias = Callable[[str, object], None]
 Source: TypeAlias = Callable[[Publish, threading.Event], None]
 
 HEARTBEAT_SECONDS = 15.0
@@ -84,9 +85,10 @@ class Hub:
         self._watchers += 1
         try:
             yield b"retry: 2000\n\n"
-            while not topic.ended or watcher.waiting:
-                said = await watcher.next(HEARTBEAT_SECONDS)
-                yield said or b": still here\n\n"
+            while not watcher.ended or watcher.waiting:
+                messages = await watcher.next(HEARTBEAT_SECONDS)
+                if messages or not watcher.ended:
+                    yield messages or b": still here\n\n"
                 if await request.is_disconnected():
                     return
         finally:
@@ -95,27 +97,31 @@ class Hub:
                 del self._topics[name]
 
 
-def message(name: str, data: Mapping[str, Any]) -> bytes:
-    """One event as it goes over the line; JSON has no line breaks."""
-    return f"event: {name}\ndata: {json_text(data)}\n\n".encode()
+def message(name: str, data: object) -> bytes:
+    """One event as it goes over the line: a document or typed result; JSON has no line breaks."""
+    return f"event: {name}\ndata: {json_text(encode(data))}\n\n".encode()
 
 
 @dataclass(eq=False)
 class _Watcher:
+    """One page. Its methods are for the loop's own thread, in the order in which things happen: a
+    source that fails at once has ended before the page reads why."""
+
     loop: asyncio.AbstractEventLoop = field(default_factory=asyncio.get_running_loop)
     waiting: deque[bytes] = field(default_factory=deque)
+    ended: bool = False
     _lost: int = 0
     _woken: asyncio.Event = field(default_factory=asyncio.Event)
 
     def tell(self, text: bytes) -> None:
-        """From the loop's own thread."""
         if len(self.waiting) >= WAITING_MESSAGES:
             self.waiting.popleft()
             self._lost += 1
         self.waiting.append(text)
         self._woken.set()
 
-    def wake(self) -> None:
+    def end(self) -> None:
+        self.ended = True
         self._woken.set()
 
     async def next(self, seconds: float) -> bytes:
@@ -124,12 +130,12 @@ class _Watcher:
             self._woken.clear()
             with contextlib.suppress(TimeoutError):
                 await asyncio.wait_for(self._woken.wait(), seconds)
-        said = b"".join(self.waiting)
+        messages = b"".join(self.waiting)
         if self._lost:
-            said = message("lost", {"messages": self._lost}) + said
+            messages = message("lost", {"messages": self._lost}) + messages
         self.waiting.clear()
         self._lost = 0
-        return said
+        return messages
 
 
 class _Topic:
@@ -147,9 +153,10 @@ class _Topic:
     def join(self, source: Source) -> _Watcher:
         watcher = _Watcher()
         with self._lock:
-            for said in self._last.values():
-                watcher.tell(said)
+            for text in self._last.values():
+                watcher.tell(text)
             self._watchers.add(watcher)
+            watcher.ended = self.ended
             if self._thread is None:
                 self._thread = threading.Thread(target=self._run, args=(source,), daemon=True)
                 self._thread.start()
@@ -165,12 +172,10 @@ class _Topic:
         return True
 
     def end(self) -> None:
-        self.ended = True
         self._stopped.set()
         with self._lock:
-            for watcher in self._watchers:
-                with contextlib.suppress(RuntimeError):  # its loop is closed
-                    watcher.loop.call_soon_threadsafe(watcher.wake)
+            self.ended = True
+            self._in_loops(_Watcher.end)
 
     def _run(self, source: Source) -> None:
         try:
@@ -183,13 +188,16 @@ class _Topic:
         finally:
             self.end()
 
-    def _publish(self, name: str, data: Mapping[str, Any]) -> None:
-        said = message(name, data)
+    def _publish(self, name: str, data: object) -> None:
+        text = message(name, data)
         with self._lock:
             if name not in self._transient and (
                 name in self._last or len(self._last) < LAST_MESSAGES
             ):
-                self._last[name] = said
-            for watcher in self._watchers:
-                with contextlib.suppress(RuntimeError):  # its loop is closed
-                    watcher.loop.call_soon_threadsafe(watcher.tell, said)
+                self._last[name] = text
+            self._in_loops(lambda watcher: watcher.tell(text))
+
+    def _in_loops(self, act: Callable[[_Watcher], None]) -> None:
+        for watcher in self._watchers:
+            with contextlib.suppress(RuntimeError):  # its loop is closed
+                watcher.loop.call_soon_threadsafe(act, watcher)

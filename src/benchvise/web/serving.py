@@ -14,8 +14,7 @@ from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from benchvise.errors import BenchviseError
 from benchvise.web.app import create_app
-from benchvise.web.context import Context
-from benchvise.web.settings import Settings
+from benchvise.web.context import Context, Settings
 
 CONNECTIONS = 512
 """More at once are turned away with 503."""
@@ -124,10 +123,10 @@ def address(settings: Settings) -> str:
 
 def _listen(settings: Settings) -> socket.socket:
     try:
-        found = socket.getaddrinfo(
+        addresses = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        family, kind, protocol, _, where = found[0]
+        family, kind, protocol, _, where = addresses[0]
         listener = socket.socket(family, kind, protocol)
     except OSError as error:
         raise BenchviseError(

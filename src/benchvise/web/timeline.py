@@ -10,9 +10,9 @@ the ``tag`` that ``info`` gave it need not be asked for again.
 from __future__ import annotations
 
 import math
-from collections.abc import Callable, Mapping
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import Any, Protocol, TypeVar
+from typing import Protocol, TypeVar
 
 import pyarrow as pa
 from starlette.requests import Request
@@ -62,13 +62,13 @@ class TimelineSource(Protocol):
     def info_headers(self) -> Mapping[str, str]:
         """Further headers of the answer to ``info``."""
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> object:
         """What it is, and what must be known of it."""
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> Sequence[object]:
         """The rows in the order in which they are shown."""
 
-    def losses(self) -> list[dict[str, Any]]:
+    def losses(self) -> Sequence[object]:
         """Where something is missing."""
 
     def levels(self, part: TimelinePart) -> pa.Table:
@@ -80,7 +80,7 @@ class TimelineSource(Protocol):
     def overview(self, width: int) -> pa.Table:
         """The mini-map: how much happens in each of ``width`` parts."""
 
-    def item(self, row: int, time: float) -> dict[str, Any]:
+    def item(self, row: int, time: float) -> object:
         """Everything about what a row shows at a time."""
 
 

@@ -1,29 +1,47 @@
-"""From what is known of a case to its answer, whether or not it came to its end."""
+"""From what is known of a case to its answer, whether or not it came to its end.
+
+The answer is a verdict, a headline, and what would be needed to know more, in sentences. There,
+nothing is said to be ruled out that was not tested, or that did close the gap with all the others.
+"""
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Sequence
 
 from benchvise.why.bench import Bench
 from benchvise.why.case import DiagnosisOptions, DiagnosisState
+from benchvise.why.experiments import estimate
 from benchvise.why.experiments.confirm import by_sum
+from benchvise.why.experiments.gap import LEAST_BOOT_FLOOR
 from benchvise.why.experiments.laboratory import Laboratory
 from benchvise.why.model import (
     Bounds,
     Cause,
     Diagnosis,
     DiagnosisVerdict,
+    ExperimentOutcome,
     Finding,
     Gap,
     Grade,
+    Layer,
+    Purpose,
     Side,
     Stop,
+    Suspect,
     Write,
 )
-from benchvise.why.next_steps import next_steps
 from benchvise.why.stages import as_cause
-from benchvise.why.wording import apart, reach, scatters, share
+from benchvise.why.suspects.find import NEEDS_CONSENT
+from benchvise.why.wording import apart, percent, reach, scatters, share
 
+_NAMED = 8
+# Standard errors.
+_SURE = 2.0
+_MOST_OF_IT = 0.5
+# Blocks: of fewer the interval is wide whatever they are.
+_LEAST_BLOCKS = 6
+_SETTINGS = (Layer.PROCESS, Layer.RUN_TIME)
 # Flags of the probe's samples for what others do: probe/core/evidence.c.
 _DISTURBANCES = {"preempted", "waited", "stolen", "neighbour"}
 _MOSTLY = 0.5
@@ -155,16 +173,17 @@ def _answer(
     if verdict is DiagnosisVerdict.NOT_ADMISSIBLE:
         return next(f.sentence for f in case.findings if f.grade is Grade.STOPS)
     if causes:
-        words = _causes(causes)
+        sentence = _causes(causes)
         if verdict is DiagnosisVerdict.INCOMPLETE:
-            return f"{words}; {reached}"
+            return f"{sentence}; {reached}"
         if verdict is DiagnosisVerdict.PARTLY and case.unexplained is not None:
             if case.unexplained.value < 0:
                 return (
-                    f"{words}: more than the whole gap, so something else has the opposite effect"
+                    f"{sentence}: more than the whole gap, so something else has the opposite "
+                    "effect"
                 )
-            return f"{words}; {_share_text(case.unexplained)} is unexplained"
-        return words
+            return f"{sentence}; {_share_text(case.unexplained)} is unexplained"
+        return sentence
     if verdict is DiagnosisVerdict.INCOMPLETE:
         return f"No cause is confirmed yet; {reached}"
     if case.measured is None:
@@ -204,3 +223,179 @@ def _no_gap(gap: Gap) -> str:
 
 def _share_text(bounds: Bounds) -> str:
     return share(bounds.value, bounds.low, bounds.high)
+
+
+# -- what would be needed to know more -------------------------------------------------------------
+
+
+def next_steps(
+    case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions, verdict: DiagnosisVerdict
+) -> Iterator[str]:
+    """The sentences, what is nearest first; some may come twice."""
+    yield from case.next_steps
+    if verdict is DiagnosisVerdict.NO_DIFFERENCE:
+        yield from _to_see_a_gap(case, lab)
+    if verdict in (
+        DiagnosisVerdict.NOT_ADMISSIBLE,
+        DiagnosisVerdict.NO_DIFFERENCE,
+        DiagnosisVerdict.EXPLAINED,
+    ):
+        return
+    if verdict is DiagnosisVerdict.REVERSED:
+        yield "give the two sides the other way round"
+        return
+    bad = lab.bench.name(Side.BAD)
+    for (side, suspect), reason in lab.left_out.items():
+        if side is Side.BAD:
+            yield f"{suspect} could not be set on {bad} ({reason}); it may be a cause"
+    untested = [s for s in case.suspects if s.means is None]
+    for reason in dict.fromkeys(suspect.untestable for suspect in untested):
+        names = _names([suspect for suspect in untested if suspect.untestable == reason])
+        yield f"not tested: {names} ({reason})"
+    for proof in case.refuted:
+        if proof.breaking is not None or proof.again is not None:
+            yield f"{proof.name} changes {bad}, but is not confirmed: {proof.why_not}"
+    if case.by_all_in:
+        yield "the gap is only the effect of the recorded settings: measure the good side itself"
+    if verdict is DiagnosisVerdict.INCOMPLETE:
+        return
+    yield from _settings(case, lab, options)
+    yield from _layers(case, lab, options)
+
+
+def _to_see_a_gap(case: DiagnosisState, lab: Laboratory) -> Iterator[str]:
+    """What would tell whether there is one, where values scatter or a boot may be the reason."""
+    if case.measured is None:
+        return
+    gap = case.measured.gap
+    bounds = gap.goodness
+    is_apart = not bounds.low <= 0.0 <= bounds.high
+    if is_apart and lab.bench.is_one_boot_each() and gap.floor <= LEAST_BOOT_FLOOR:
+        yield (
+            f"two boots of one board can be {apart(LEAST_BOOT_FLOOR)} apart: to see a smaller gap, "
+            "give the images of both sides and one board, which is then rebooted for each trial"
+        )
+    if not scatters(bounds.value, bounds.low, bounds.high, gap.floor):
+        return
+    goodness = lab.bench.metric.goodness
+    taken = [trial for trial in lab.trials if trial.number in set(gap.trials) and not trial.flipped]
+    spreads = []
+    for side in (Side.GOOD, Side.BAD):
+        values = [goodness(trial.value) for trial in taken if trial.side is side]
+        if len(values) > 1:
+            spreads.append(
+                f"up to {apart(max(values) - min(values))} apart on {lab.bench.name(side)}"
+            )
+    if spreads:
+        yield (
+            f"the values are {', '.join(spreads)}: repeat while nothing else runs and clock and "
+            "temperature are steady, or use a command that takes longer"
+        )
+
+
+# -- next steps among the settings -----------------------------------------------------------------
+
+
+def _settings(case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions) -> Iterator[str]:
+    """What is open among the settings: those not tested, and an effect that none of them has."""
+    untested = [s for s in case.suspects if s.means is None and s.layer in _SETTINGS]
+    risky = sum(suspect.untestable == NEEDS_CONSENT for suspect in untested)
+    kept = 0 if options.may_set.get(Side.BAD, False) else len(untested) - risky
+    if kept:
+        yield f"root on {lab.bench.name(Side.BAD)}, to test {_any_of(kept)}"
+    if risky:
+        yield f"--risky, to test {_any_of(risky)}"
+    if (share := _hidden(case, lab)) is not None:
+        proven = "more than is confirmed" if case.proven else "and none is confirmed alone"
+        yield (
+            f"all settings at once close {percent(share)} % of the gap, {proven}: repeat while "
+            "the boards are idle"
+        )
+
+
+def _any_of(count: int) -> str:
+    if count == 1:
+        return "a setting that may be the cause"
+    return f"{count} settings, any of which may be the cause"
+
+
+def _hidden(case: DiagnosisState, lab: Laboratory) -> float | None:
+    """The share of the gap that all settings at once close beyond what is proven, where it counts.
+
+    By that of the first experiment, in which they were all set.
+    """
+    for experiment in lab.experiments:
+        if experiment.purpose is Purpose.ALL_IN and experiment.shift is not None:
+            hidden = experiment.shift.value - sum(proof.effect.value for proof in case.proven)
+            errors = [estimate.error_of_median(lab.noise(), experiment.blocks)]
+            errors += [proof.effect.error for proof in case.proven]
+            closes = experiment.outcome in (ExperimentOutcome.CLOSES, ExperimentOutcome.PARTLY)
+            if closes and hidden > max(case.scale.least, _SURE * math.hypot(*errors)):
+                return experiment.shift.value / case.scale.gap
+    return None
+
+
+def _open(case: DiagnosisState, lab: Laboratory) -> Bounds | None:
+    """The share of the gap that all settings at once close, where it may be none or most of it."""
+    for experiment in lab.experiments:
+        if experiment.purpose is Purpose.ALL_IN and experiment.shift is not None:
+            share = case.scale.share(experiment.shift)
+            denied = experiment.outcome in (ExperimentOutcome.DOES_NOT, ExperimentOutcome.WIDENS)
+            if denied and experiment.blocks >= _LEAST_BLOCKS and share.high > _MOST_OF_IT:
+                return share
+    return None
+
+
+def _names(suspects: Sequence[Suspect]) -> str:
+    more = f" and {len(suspects) - _NAMED} more" if len(suspects) > _NAMED else ""
+    return ", ".join(suspect.id for suspect in suspects[:_NAMED]) + more
+
+
+# -- next steps among the layers -------------------------------------------------------------------
+
+
+def _layers(case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions) -> Iterator[str]:
+    layers = [e for e in lab.experiments if e.purpose is Purpose.LAYER]
+    if layers:
+        for experiment in layers:
+            if experiment.outcome is ExperimentOutcome.UNRESOLVED:
+                names = ", ".join(experiment.flipped)
+                yield f"{names} could not be swapped: {experiment.reason}"
+        if not case.proven and _hidden(case, lab) is None:
+            yield f"the cause is in none of the swapped layers: {_hardware(case)}"
+        return
+    if _hidden(case, lab) is not None:
+        return
+    if (share := _open(case, lab)) is not None:
+        yield (
+            f"the values scatter too much to rule the settings out: all at once they close "
+            f"{percent(share.low)} to {percent(share.high)} % of the gap: repeat while nothing "
+            "else runs"
+        )
+        return
+    ruled_out = _ruled_out(case, lab)
+    if lab.bench.has_images() and not case.layers:
+        yield f"{ruled_out}, and the two images do not differ: {_hardware(case)}"
+    elif not options.layers:
+        yield f"{ruled_out}; next: test the layers, without --no-layers"
+    else:
+        yield (
+            f"{ruled_out}; next: swap userland and kernel, which needs images of both sides for "
+            "one board of a rig (rig compose)"
+        )
+
+
+def _ruled_out(case: DiagnosisState, lab: Laboratory) -> str:
+    """What the settings that were tested tell of the cause."""
+    resolved = [e for e in lab.experiments if e.outcome is not ExperimentOutcome.UNRESOLVED]
+    settings = [s for s in case.suspects if s.layer in _SETTINGS]
+    is_open = any(s.means is None or (Side.BAD, s.id) in lab.left_out for s in settings)
+    if is_open and not resolved:
+        return "no setting that differs could be tested"
+    where = "that were tested" if is_open else "that can be changed at run time"
+    return f"{'the rest' if case.proven else 'the cause'} is not among the settings {where}"
+
+
+def _hardware(case: DiagnosisState) -> str:
+    hardware = [s.title for s in case.suspects if s.layer is Layer.HARDWARE]
+    return f"look at the hardware ({', '.join(hardware[:3])})" if hardware else "swap the boards"

@@ -1,4 +1,4 @@
-/** Response times side by side, as `benchvise.report.response_figures` writes them; all in ns. */
+/** Response times side by side, as `benchvise.report.histograms` writes them; all in ns. */
 export interface ResponseFigure {
   readonly id: string;
   /** In the order of their styles. */

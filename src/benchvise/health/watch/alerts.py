@@ -1,6 +1,8 @@
 """Alerts: raised when something is as bad as a rule says, for as long as it says, and cleared only
 when it is clearly better again.
 
+The rules ship as ``alerts.toml``; those of a user's file come on top.
+
 A rule looks at a level: of a sensor or of a level its value; of counters and events how much they
 rose, or how often they happened, within a time. What a rule knows of its subject lies in an
 ``AlertState``, which outlives the command.
@@ -8,12 +10,18 @@ rose, or how often they happened, within a time. What a rule knows of its subjec
 
 from __future__ import annotations
 
+import tomllib
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
+from pathlib import Path
 from typing import NamedTuple
 
-from benchvise.health.watch.observation import WatchedKind, WatchedValue
+from benchvise.documents import JsonObject
+from benchvise.errors import UsageError
+from benchvise.health.model import WatchedKind, WatchedValue
+from benchvise.quantities import seconds_or_none
 
 # Within the time that a rule looks back, what happened is kept in so many slices at most.
 _SLICES = 50
@@ -26,7 +34,7 @@ class AlertRule:
     """When to raise an alert.
 
     ``of`` is ``sensor``, ``counter`` (lasting ones too), ``level`` or ``event``; ``match`` are
-    patterns of names of figures or classes of events, ``text`` one of an event's text (any case).
+    patterns of names of values or classes of events, ``text`` one of an event's text (any case).
     ``raise_at`` is the level that raises, ``rearm`` that from which it may be raised again: below
     it, or above it for a rule that is raised by low values (``low``). The level has to hold for
     ``hold`` seconds; rises and events count for ``within`` seconds. ``limit`` is for sensors that
@@ -47,25 +55,25 @@ class AlertRule:
     text: str = ""
     unit: str = ""
 
-    def covers(self, figure: WatchedValue) -> bool:
-        """Whether it is about figures like this one."""
+    def covers(self, value: WatchedValue) -> bool:
+        """Whether it is about values like this one."""
         kinds = {WatchedKind.SENSOR: "sensor", WatchedKind.LEVEL: "level"}
         return (
-            self.of == kinds.get(figure.kind, "counter")
-            and (not self.unit or self.unit == figure.unit)
-            and self._matches(figure.name)
+            self.of == kinds.get(value.kind, "counter")
+            and (not self.unit or self.unit == value.unit)
+            and self._matches(value.name)
         )
 
-    def covers_event(self, happening: AlertEvent) -> bool:
+    def covers_event(self, event: AlertEvent) -> bool:
         """Whether it is about such an event."""
         return (
             self.of == "event"
-            and self._matches(happening.what)
-            and (not self.text or fnmatchcase(happening.text.lower(), self.text.lower()))
+            and self._matches(event.what)
+            and (not self.text or fnmatchcase(event.text.lower(), self.text.lower()))
         )
 
     def bounds(self, limit: float | None) -> tuple[float, float]:
-        """Where it is raised and rearmed for a figure with that limit of its own."""
+        """Where it is raised and rearmed for a value with that limit of its own."""
         if limit is None or self.limit is None:
             return self.raise_at, self.rearm
         raised = limit - self.limit
@@ -120,28 +128,26 @@ def evaluate(
     rules: Sequence[AlertRule],
     states: Mapping[str, AlertState],
     now: float,
-    figures: Sequence[WatchedValue],
+    values: Sequence[WatchedValue],
     rises: Mapping[str, float],
-    happenings: Sequence[AlertEvent],
+    events: Sequence[AlertEvent],
 ) -> tuple[list[Alert], dict[str, AlertState]]:
     """The alerts that begin or end now, and the new states.
 
     ``rises`` is by how much the counters rose since they were last looked at. A sensor that is not
-    among ``figures`` is not looked at: its alert stays as it is.
+    among ``values`` is not looked at: its alert stays as it is.
     """
-    known = {rule.name: rule for rule in rules}
+    by_name = {rule.name: rule for rule in rules}
     # What a rule that is gone knew is forgotten, and so is what was quiet for long.
     new = {
         key: state
         for key, state in states.items()
-        if key.partition("\n")[0] in known
-        and (state.raised is not None or now - state.seen < _keeps(known[key.partition("\n")[0]]))
+        if key.partition("\n")[0] in by_name
+        and (state.raised is not None or now - state.seen < _keeps(by_name[key.partition("\n")[0]]))
     }
     alerts: list[Alert] = []
     for rule in rules:
-        for subject, level, bounds, unit, recent in _levels(
-            rule, new, now, figures, rises, happenings
-        ):
+        for subject, level, bounds, unit, recent in _levels(rule, new, now, values, rises, events):
             key = f"{rule.name}\n{subject}"
             if key not in new and len(new) >= _SUBJECTS:
                 continue
@@ -164,36 +170,36 @@ def _levels(
     rule: AlertRule,
     states: Mapping[str, AlertState],
     now: float,
-    figures: Sequence[WatchedValue],
+    values: Sequence[WatchedValue],
     rises: Mapping[str, float],
-    happenings: Sequence[AlertEvent],
+    events: Sequence[AlertEvent],
 ) -> list[tuple[str, float, tuple[float, float], str, tuple[tuple[float, float], ...]]]:
     """Each subject of the rule with its level, bounds, unit, and what of it is remembered."""
     if rule.of in ("sensor", "level"):
         return [
-            (figure.name, figure.value, rule.bounds(figure.limit), figure.unit, ())
-            for figure in figures
-            if rule.covers(figure)
+            (value.name, value.value, rule.bounds(value.limit), value.unit, ())
+            for value in values
+            if rule.covers(value)
         ]
     added: dict[str, float] = {}
     units = {}
-    for figure in figures:
-        if rule.covers(figure) and figure.name in rises:
-            added[figure.name] = rises[figure.name]
-            units[figure.name] = figure.unit
-    for happening in happenings:
-        if rule.covers_event(happening):
-            added[happening.what] = added.get(happening.what, 0.0) + happening.count
+    for value in values:
+        if rule.covers(value) and value.name in rises:
+            added[value.name] = rises[value.name]
+            units[value.name] = value.unit
+    for event in events:
+        if rule.covers_event(event):
+            added[event.what] = added.get(event.what, 0.0) + event.count
     prefix = f"{rule.name}\n"
     subjects = dict.fromkeys([*added, *(k[len(prefix) :] for k in states if k.startswith(prefix))])
-    found = []
+    levels = []
     for subject in subjects:
         before = states.get(prefix + subject, AlertState()).recent
         recent = _remembered(before, now, added.get(subject, 0.0), rule.within)
         level = sum(amount for _, amount in recent)
         bounds = (rule.raise_at, rule.rearm)
-        found.append((subject, level, bounds, units.get(subject, ""), recent))
-    return found
+        levels.append((subject, level, bounds, units.get(subject, ""), recent))
+    return levels
 
 
 def _remembered(
@@ -254,14 +260,14 @@ def _alert(
 def _sentence(
     rule: AlertRule, subject: str, raised: bool, level: float, bound: float, worst: float, unit: str
 ) -> str:
-    shown = f"{level:g} {unit}".strip()
+    value = f"{level:g} {unit}".strip()
     limit = f"{bound:g} {unit}".strip()
     if rule.of in ("sensor", "level"):
         if not raised:
-            return f"{subject}: {shown} again, after {worst:g} {unit}".strip()
+            return f"{subject}: {value} again, after {worst:g} {unit}".strip()
         held = f" for {spell(rule.hold)}" if rule.hold else ""
         way = "at most" if rule.low else "at least"
-        return f"{subject}: {shown}, {way} {limit}{held}: {rule.why}"
+        return f"{subject}: {value}, {way} {limit}{held}: {rule.why}"
     if rule.of == "counter":
         if not raised:
             return f"{subject}: rose by {level:g} within {spell(rule.within)}, no longer {worst:g}"
@@ -278,3 +284,135 @@ def spell(seconds: float) -> str:
         if seconds >= size and seconds % size == 0:
             return f"{seconds / size:g} {unit}"
     return f"{seconds:g} s"
+
+
+# -- reading rules ---------------------------------------------------------------------------------
+
+_DEFAULTS = Path(__file__).with_name("alerts.toml")
+_FILE_LIMIT = 1 << 20
+_KINDS = ("sensor", "counter", "level", "event")
+_KEYS = {
+    *("name", "of", "match", "above", "below", "rearm", "for", "within", "limit", "text", "unit"),
+    *("why", "remedy", "off"),
+}
+
+
+@cache
+def default_rules() -> tuple[AlertRule, ...]:
+    """The rules that ship."""
+    return _load(_DEFAULTS)[0]
+
+
+def load_rules(path: Path | None) -> tuple[AlertRule, ...]:
+    """The rules that ship, with those of a file: one of the same name takes its place.
+
+    Raises UsageError that names the file, the rule and what is wrong with it.
+    """
+    if path is None:
+        return default_rules()
+    own, off = _load(path)
+    replaced = {rule.name for rule in own} | off
+    return (*(rule for rule in default_rules() if rule.name not in replaced), *own)
+
+
+def _load(path: Path) -> tuple[tuple[AlertRule, ...], set[str]]:
+    try:
+        if path.stat().st_size > _FILE_LIMIT:
+            raise UsageError(f"{path}: over {_FILE_LIMIT >> 20} MiB of rules", "shorten it")
+        content = tomllib.loads(path.read_text(encoding="utf-8"))
+    except OSError as error:
+        raise UsageError(
+            f"{path}: the rules cannot be read ({error.strerror})", "check its name and permissions"
+        ) from error
+    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+        raise UsageError(f"{path}: no TOML ({error})", "correct it there") from error
+    entries = content.get("alert")
+    if set(content) - {"alert"} or not isinstance(entries, list):
+        raise UsageError(f"{path}: no rules", "write [[alert]] tables, and nothing else")
+    rules, off, names = [], set(), set()
+    for number, entry in enumerate(entries, 1):
+        name = entry.get("name") if isinstance(entry, Mapping) else None
+        if not isinstance(name, str) or not name or "\n" in name or len(name) > 80:
+            raise _wrong(path, f"{number}", "it has no name", 'name = "…", one short line')
+        if name in names:
+            raise _wrong(path, name, "there are two of that name", "give one another name")
+        names.add(name)
+        if entry.get("off") is True:
+            off.add(name)
+        else:
+            rules.append(_rule_of(path, name, entry))
+    return tuple(rules), off
+
+
+def _rule_of(path: Path, name: str, entry: JsonObject) -> AlertRule:
+    unknown = sorted(set(entry) - _KEYS)
+    if unknown:
+        raise _wrong(
+            path, name, f"unknown key '{unknown[0]}'", f"known: {', '.join(sorted(_KEYS))}"
+        )
+    of = entry.get("of")
+    if of not in _KINDS:
+        raise _wrong(path, name, "it says not what it is of", f"of = one of {', '.join(_KINDS)}")
+    if ("above" in entry) == ("below" in entry):
+        raise _wrong(path, name, "it needs a threshold", "give above or below, one of them")
+    low = "below" in entry
+    windowed = of in ("counter", "event")
+    if low and windowed:
+        raise _wrong(path, name, f"what is of a {of} only rises", "give above")
+    if windowed != ("within" in entry):
+        needs = "it needs a time" if windowed else "it has no use for a time to look back"
+        raise _wrong(path, name, needs, 'within = "7 d" is for counters and events')
+    raise_at = _number_of(path, name, entry, "below" if low else "above")
+    rearm = _number_of(path, name, entry, "rearm")
+    if rearm <= raise_at if low else rearm >= raise_at:
+        side = "above" if low else "below"
+        raise _wrong(path, name, "it would flutter", f"rearm has to be {side} the threshold")
+    return AlertRule(
+        name=name,
+        of=of,
+        match=_patterns(path, name, entry.get("match", "*")),
+        raise_at=raise_at,
+        rearm=rearm,
+        why=_text_of(path, name, entry, "why"),
+        remedy=_text_of(path, name, entry, "remedy"),
+        low=low,
+        hold=_seconds_of(path, name, entry, "for"),
+        within=_seconds_of(path, name, entry, "within"),
+        limit=_number_of(path, name, entry, "limit") if "limit" in entry else None,
+        text=_text_of(path, name, entry, "text"),
+        unit=_text_of(path, name, entry, "unit"),
+    )
+
+
+def _patterns(path: Path, name: str, value: object) -> tuple[str, ...]:
+    patterns = [value] if isinstance(value, str) else value
+    if not isinstance(patterns, Sequence) or not all(isinstance(item, str) for item in patterns):
+        raise _wrong(path, name, "match is no pattern", 'match = "*crc*", or a list of such')
+    return tuple(patterns)
+
+
+def _number_of(path: Path, name: str, entry: JsonObject, key: str) -> float:
+    value = entry.get(key)
+    if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
+        raise _wrong(path, name, f"{key} is no number", f"{key} = 1")
+    return float(value)
+
+
+def _text_of(path: Path, name: str, entry: JsonObject, key: str) -> str:
+    value = entry.get(key, "")
+    if not isinstance(value, str):
+        raise _wrong(path, name, f"{key} is no text", f'{key} = "…"')
+    return value
+
+
+def _seconds_of(path: Path, name: str, entry: JsonObject, key: str) -> float:
+    if key not in entry:
+        return 0.0
+    seconds = seconds_or_none(str(entry[key]))
+    if seconds is None or not 0 < seconds <= 366 * 86400:
+        raise _wrong(path, name, f"{key} is no time", f'{key} = "30 s", "5 min", "12 h" or "7 d"')
+    return seconds
+
+
+def _wrong(path: Path, name: str, what: str, remedy: str) -> UsageError:
+    return UsageError(f"{path}: alert '{name}': {what}", remedy)

@@ -1,20 +1,18 @@
 """Insights: what the series of a run say together.
 
-Each is found by a pure function of the run, in a module of its own. An unstable series lends no
-median to any of them, as no one number may stand for it (``caches`` has its own way).
+Each is found by a pure function of the run, in the module of its subject. An unstable series lends
+no median to any of them, as no one number may stand for it (``caches`` has its own way).
 """
 
 from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchvise.measure.insights.caches import cache_sizes, switching_knees
+from benchvise.measure.insights.caches import cache_sizes, line_sizes, switching_knees
 from benchvise.measure.insights.clock import advertised_clocks, sustained_clocks
-from benchvise.measure.insights.huge_pages import huge_pages
 from benchvise.measure.insights.insight import Insight
-from benchvise.measure.insights.line import line_sizes
+from benchvise.measure.insights.pages import huge_pages, zero_pages
 from benchvise.measure.insights.pipe import pipe_ladders
-from benchvise.measure.insights.zero_page import zero_pages
 from benchvise.measure.model import RunRecord
 
 __all__ = ["Insight", "insights"]

@@ -1,15 +1,18 @@
-"""The sizes of the caches, inferred from latencies and from the grid of context switches, beside
-what sysfs says.
+"""The sizes of the caches and of their lines, as measured, beside what sysfs says.
 
-Unstable series count here, with their smallest sample: a cache is where a whole curve steps, which
-a burst of noise at one size cannot make, and the least disturbed batch is nearest to the truth.
+Sizes are inferred from latencies and from the grid of context switches. Unstable series count
+there, with their smallest sample: a cache is where a whole curve steps, which a burst of noise at
+one size cannot make, and the least disturbed batch is nearest to the truth. The size of a line
+shows in what a second load costs the further it lies away.
 """
 
 from __future__ import annotations
 
-from collections.abc import Mapping, Sequence
+import statistics
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
+from benchvise.documents import JsonObject, array_at, whole_at
 from benchvise.measure.insights.insight import Insight, SeriesPoint, differing, named, points
 from benchvise.measure.knees import GridCell, GridKnee, Knee, grid_knees, infer_caches
 from benchvise.measure.model import RunRecord
@@ -32,20 +35,22 @@ class _Cache:
 def cache_sizes(run: RunRecord) -> list[Insight]:
     """One insight for each latency curve over size: its steps, and the caches they stand for."""
     measured = points(run, "memory.latency")
-    found = []
+    insights = []
     for curve in _curves(measured, "size"):
         if len(curve) < _LEAST_SIZES:
             continue
         by_size = {point.size("size"): point.low for point in curve}
         apart = named(curve[0], differing(measured, "size"))
-        found.append(_latency_insight(apart, infer_caches(by_size.items()), _described(run.host)))
-    return found
+        insights.append(
+            _latency_insight(apart, infer_caches(by_size.items()), _described(run.host))
+        )
+    return insights
 
 
 def switching_knees(run: RunRecord) -> list[Insight]:
     """One insight for each grid of context switches: where processes stop fitting a cache."""
     measured = points(run, "os.context_switch_grid")
-    found = []
+    insights = []
     for grid in _curves(measured, "size", "processes"):
         cells = {
             (int(point.params["processes"]), point.size("size")): point.low
@@ -56,8 +61,8 @@ def switching_knees(run: RunRecord) -> list[Insight]:
             continue
         knees = grid_knees(GridCell(count, size, cost) for (count, size), cost in cells.items())
         apart = named(grid[0], differing(measured, "size", "processes"))
-        found.append(_grid_insight(apart, knees, _described(run.host)))
-    return found
+        insights.append(_grid_insight(apart, knees, _described(run.host)))
+    return insights
 
 
 def _curves(measured: Sequence[SeriesPoint], *over: str) -> list[list[SeriesPoint]]:
@@ -152,13 +157,98 @@ def _unseen(caches: Sequence[_Cache]) -> str:
     return f" sysfs says {_names(caches)}." if caches else ""
 
 
-def _described(host: Mapping[str, object]) -> list[_Cache]:
+def _described(host: JsonObject) -> list[_Cache]:
     """The caches that hold data, the smallest first; empty when the board does not say."""
-    found: dict[str, int] = {}
-    caches = host.get("caches")
-    for cache in caches if isinstance(caches, list | tuple) else ():
+    sizes: dict[str, int] = {}
+    for cache in _data_caches(host):
+        level, size = whole_at(cache, "level"), whole_at(cache, "size")
+        if level is not None and size is not None and size > 0:
+            sizes.setdefault(f"L{level}", size)
+    return sorted((_Cache(name, size) for name, size in sizes.items()), key=lambda c: c.size)
+
+
+def _data_caches(host: JsonObject) -> Iterator[JsonObject]:
+    """The caches that hold data, as the probe took them from sysfs."""
+    for cache in array_at(host, "caches"):
         if isinstance(cache, Mapping) and cache.get("type") in _DATA:
-            level, size = cache.get("level"), cache.get("size")
-            if isinstance(level, int) and isinstance(size, int) and size > 0:
-                found.setdefault(f"L{level}", size)
-    return [_Cache(name, size) for name, size in sorted(found.items(), key=lambda one: one[1])]
+            yield cache
+
+
+# -- the size of a line ----------------------------------------------------------------------------
+
+# A load that misses takes ten times one that hits, of which prefetching may hide the most.
+_STEP = 1.1
+_LEAST_OFFSETS = 4
+
+_Cost = tuple[int, SeriesPoint]
+
+
+def line_sizes(run: RunRecord) -> list[Insight]:
+    """One insight for each set of memory.line series that differ in their offset only."""
+    measured = points(run, "memory.line")
+    insights = []
+    for rest in dict.fromkeys(point.others("offset") for point in measured):
+        members = [point for point in measured if point.others("offset") == rest]
+        costs = sorted(((p.size("offset"), p) for p in members), key=lambda cost: cost[0])
+        stable = [cost for cost in costs if cost[1].stable]
+        if len(stable) >= _LEAST_OFFSETS:
+            apart = named(members[0], differing(measured, "offset"))
+            insights.append(_line_insight(apart, costs, stable, run.host))
+    return insights
+
+
+def _line_insight(
+    apart: str, costs: Sequence[_Cost], stable: Sequence[_Cost], host: JsonObject
+) -> Insight:
+    steps = _steps(stable)
+    return Insight(
+        title="The size of a cache line" + (f", {apart}" if apart else ""),
+        sentence=_line_sentence(stable, steps, _reported_line(host)),
+        columns=("second load", "a visit"),
+        rows=tuple((f"{offset} bytes away", point.text) for offset, point in costs),
+    )
+
+
+def _steps(stable: Sequence[_Cost]) -> list[int]:
+    """Positions at which a visit gets dearer than all since the step before, and stays so."""
+    steps, begin = [], 0
+    for at in range(1, len(stable)):
+        level = statistics.median(point.median for _, point in stable[begin:at])
+        if all(point.median > level * _STEP for _, point in stable[at:]):
+            steps.append(at)
+            begin = at
+    return steps
+
+
+def _line_sentence(stable: Sequence[_Cost], steps: Sequence[int], reported: int | None) -> str:
+    if not steps:
+        return (
+            f"A second load costs the same up to {stable[-1][0]} bytes away: no line's end was "
+            "met, or prefetching hides it."
+        )
+    at = steps[0]
+    below, line = stable[at - 1][0], stable[at][0]
+    inside = statistics.median(point.median for _, point in stable[:at])
+    size = line if 2 * below >= line and line & (line - 1) == 0 else None
+    text = (
+        f"A visit takes {quantity(inside, 'ns')} while both loads are in one line and "
+        f"{stable[at][1].text} from {line} bytes on: "
+    )
+    text += f"a line has {line} bytes" if size else f"a line ends between {below} and {line} bytes"
+    if reported is not None:
+        agrees = reported == size if size else below < reported <= line
+        text += ", as sysfs says" if agrees else f", while sysfs says {reported}"
+        if not agrees and reported < line:
+            text += " (CPUs that fetch lines in pairs hide the step between the two)"
+    for further in steps[1:2]:
+        text += (
+            f". From {stable[further][0]} bytes on it takes {stable[further][1].text}: up to "
+            "there the CPU fetches neighbouring lines too"
+        )
+    return f"{text}."
+
+
+def _reported_line(host: JsonObject) -> int | None:
+    """The line size of the first-level data cache, as the board's sysfs says."""
+    lines = (whole_at(cache, "line") for cache in _data_caches(host))
+    return next((line for line in lines if line is not None and line > 0), None)

@@ -90,7 +90,7 @@ def sustained_clocks(run: RunRecord) -> list[Insight]:
 
     A clock that falls makes a series unstable, and is what is looked for.
     """
-    found = []
+    insights = []
     for point in points(run, "cpu.sustained"):
         long = [
             process
@@ -98,8 +98,8 @@ def sustained_clocks(run: RunRecord) -> list[Insight]:
             if len(process.samples) >= 2 * _ENDS and all(s.value > 0 for s in process.samples)
         ]
         if long:
-            found.append(_sustained(point, long))
-    return found
+            insights.append(_sustained(point, long))
+    return insights
 
 
 def _sustained(point: SeriesPoint, processes: Sequence[ProcessRecord]) -> Insight:

@@ -57,14 +57,14 @@ class SeriesPoint:
 
 def points(run: RunRecord, benchmark: str) -> list[SeriesPoint]:
     """The measured series of a benchmark, in the run's order."""
-    found = []
+    measured = []
     for series in run.series:
         if series.spec.benchmark != benchmark or not series.values:
             continue
         if not all(math.isfinite(value) for values in series.values for value in values):
             continue
         summary = summarise(series)
-        found.append(
+        measured.append(
             SeriesPoint(
                 series,
                 dict(series.spec.params),
@@ -74,16 +74,16 @@ def points(run: RunRecord, benchmark: str) -> list[SeriesPoint]:
                 stable=summary.stable and summary.median > 0,
             )
         )
-    return found
+    return measured
 
 
 def differing(members: Iterable[SeriesPoint], *names: str) -> list[str]:
     """Which parameters, besides these, are not the same in all of them."""
-    found = list(members)
+    alike = list(members)
     return [
         name
-        for name in (found[0].params if found else ())
-        if name not in names and len({point.params.get(name) for point in found}) > 1
+        for name in (alike[0].params if alike else ())
+        if name not in names and len({point.params.get(name) for point in alike}) > 1
     ]
 
 

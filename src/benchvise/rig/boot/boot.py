@@ -23,9 +23,15 @@ from benchvise.rig.boot.address import (
     own_address_towards,
 )
 from benchvise.rig.boot.patterns import BootPatterns
-from benchvise.rig.boot.timeline import Timeline
+from benchvise.rig.boot.timeline import (
+    LIMIT_SECONDS,
+    SILENCE_SECONDS,
+    BootEnd,
+    BootOutcome,
+    Timeline,
+    watch,
+)
 from benchvise.rig.boot.verdict import BootError, BootReport
-from benchvise.rig.boot.watch import LIMIT_SECONDS, SILENCE_SECONDS, BootEnd, BootOutcome, watch
 from benchvise.rig.console.recorder import ConsoleRecorder
 from benchvise.rig.faults import Fault
 from benchvise.text import Untrusted

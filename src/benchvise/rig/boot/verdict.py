@@ -16,8 +16,7 @@ from typing import ClassVar
 from benchvise.documents import computed
 from benchvise.errors import BenchviseError
 from benchvise.rig.boot.patterns import PHASES, Prompt
-from benchvise.rig.boot.timeline import BootEvent, Timeline
-from benchvise.rig.boot.watch import BootEnd, BootOutcome
+from benchvise.rig.boot.timeline import BootEnd, BootEvent, BootOutcome, Timeline
 from benchvise.rig.console.quality import damaged
 from benchvise.rig.faults import Fault
 from benchvise.text import NO_TEXT, Untrusted

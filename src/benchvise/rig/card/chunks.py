@@ -14,8 +14,7 @@ from dataclasses import dataclass
 from typing import IO
 
 from benchvise.rig.card import decompress
-from benchvise.rig.card.bmap import MappedRange
-from benchvise.rig.card.image import Image, changed, stamp_of
+from benchvise.rig.card.image import Image, MappedRange, changed, stamp_of
 from benchvise.rig.card.writer import CHUNK, Pieces
 from benchvise.rig.faults import FlashError
 

@@ -1,11 +1,14 @@
 """Composing an image: the layers of one, some of them taken from others.
 
-Beside the result lies a manifest, a JSON file: which layer came from where.
+Beside the result lies a manifest, a JSON file: which layer came from where. Images that are
+composed on behalf of a diagnosis are kept in the user's cache directory, by what they are made of.
 """
 
 from __future__ import annotations
 
+import functools
 import json
+import os
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -16,13 +19,17 @@ from benchvise.rig.card.image import Image, open_image
 from benchvise.rig.compose.layers import LAYERS, divisible
 from benchvise.rig.compose.layers.layer import ImageLayer, Swap
 from benchvise.rig.images import ImageError
-from benchvise.rig.images.blockmap import block_map, used_ranges
+from benchvise.rig.images.cache import CacheDirectory, digest, sources
 from benchvise.rig.images.kernel import RUNS
 from benchvise.rig.images.layout import Layout, LayoutDocument, OpenedImage, again
+from benchvise.rig.images.sparse import block_map, used_ranges
 from benchvise.rig.images.workplace import Workplace
 
 MANIFEST_SUFFIX = ".layers.json"
 BLOCK_MAP_SUFFIX = ".bmap"
+KEPT_BYTES = 8 << 30
+"""What all kept images may take on the disk; the least lately used go first."""
+
 _MANIFEST_FORMAT = 1
 
 
@@ -124,14 +131,14 @@ def compose(
     wanted = _requested(base, layers, out)
     images = {path: open_image(path) for path in dict.fromkeys([base, *layers.values()])}
     with Workplace(out, progress) as work:
-        sources = _sources({images[path] for _, path in wanted}, work)
+        others = _open_sources({images[path] for _, path in wanted}, work)
         target = work.base(images[base])
-        _refuse_foreign_kernel(target, {layer.name: sources[images[p]] for layer, p in wanted})
+        _refuse_foreign_kernel(target, {layer.name: others[images[p]] for layer, p in wanted})
         swapped: list[SwappedLayer] = []
         warnings: list[str] = []
         for layer, path in wanted:
             progress(f"{layer.name} from {path.name}")
-            swap = Swap(target, sources[images[path]], work, frozenset(layers), warnings)
+            swap = Swap(target, others[images[path]], work, frozenset(layers), warnings)
             names = tuple(parts.get(layer.name, ()))
             steps = divisible(layer).apply_parts(swap, names) if names else layer.apply(swap)
             swapped.append(SwappedLayer(layer.name, images[path], tuple(steps), names))
@@ -166,14 +173,14 @@ def _requested(base: Path, layers: Mapping[str, Path], out: Path) -> list[tuple[
     return [(layer, layers[name]) for name, layer in LAYERS.items() if name in layers]
 
 
-def _sources(images: set[Image], work: Workplace) -> dict[Image, OpenedImage]:
+def _open_sources(images: set[Image], work: Workplace) -> dict[Image, OpenedImage]:
     ordered = sorted(images, key=lambda image: str(image.path))
     return {image: work.source(image, number) for number, image in enumerate(ordered)}
 
 
-def _refuse_foreign_kernel(base: OpenedImage, sources: Mapping[str, OpenedImage]) -> None:
+def _refuse_foreign_kernel(base: OpenedImage, layers: Mapping[str, OpenedImage]) -> None:
     """ImageError unless kernel and programs of the result fit, whichever images they are of."""
-    kernel, root = sources.get("kernel", base), sources.get("root", base)
+    kernel, root = layers.get("kernel", base), layers.get("root", base)
     kernels = {form.arch for _, form in kernel.layout.kernels if form.arch}
     programs = root.layout.userland.arch if root.layout.userland else ""
     if kernels and programs and not any(programs in RUNS.get(arch, {arch}) for arch in kernels):
@@ -182,3 +189,53 @@ def _refuse_foreign_kernel(base: OpenedImage, sources: Mapping[str, OpenedImage]
             f"of {root.name} are for {programs}",
             "take images that are built for the same architecture",
         )
+
+
+class ComposedImages:
+    """Composed images that are kept in one directory: the same is not composed twice."""
+
+    def __init__(self, directory: Path | None = None) -> None:
+        self.directory = directory or CacheDirectory("composed").directory
+
+    def place(
+        self, base: Image, layers: Mapping[str, Image], parts: Mapping[str, Sequence[str]]
+    ) -> Path:
+        """Where such an image lies, if it was made."""
+        chosen = sorted(
+            (name, image.sha256, sorted(parts.get(name, ()))) for name, image in layers.items()
+        )
+        return self.directory / f"{digest(_composer(), base.sha256, chosen)}.img"
+
+    def make(
+        self,
+        base: Image,
+        layers: Mapping[str, Image],
+        parts: Mapping[str, Sequence[str]],
+        progress: Callable[[str], None] = lambda _step: None,
+    ) -> Path:
+        """Such an image, composed now unless it is there. Raises as ``compose`` does."""
+        path = self.place(base, layers, parts)
+        if path.exists():
+            os.utime(path)
+            return path
+        self.directory.mkdir(parents=True, exist_ok=True)
+        paths = {name: image.path for name, image in layers.items()}
+        compose(base.path, paths, path, progress, parts=parts)
+        self._tidy(path)
+        return path
+
+    def _tidy(self, newest: Path) -> None:
+        """Removes what is beyond the room that they may take."""
+        kept = [(path.stat(), path) for path in self.directory.glob("*.img")]
+        taken = 0
+        for stat, path in sorted(kept, key=lambda pair: pair[0].st_mtime, reverse=True):
+            taken += stat.st_blocks * 512
+            if taken > KEPT_BYTES and path != newest:
+                for suffix in ("", BLOCK_MAP_SUFFIX, MANIFEST_SUFFIX):
+                    Path(f"{path}{suffix}").unlink(missing_ok=True)
+
+
+@functools.cache
+def _composer() -> list[bytes]:
+    """The sources that compose: a change in them makes other images."""
+    return sources("benchvise.rig.compose", "benchvise.rig.images")

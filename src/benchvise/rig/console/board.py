@@ -25,7 +25,7 @@ from typing import Self
 
 from benchvise.board import process
 from benchvise.board.protocol import RUN_SECONDS, Completed
-from benchvise.board.shell import command_line
+from benchvise.board.ssh import command_line
 from benchvise.documents import encode
 from benchvise.errors import BoardUnreachable, BoardUnusable
 from benchvise.rig.console.files import FILE_LIMIT, ConsoleFiles, ConsoleTools

@@ -1,15 +1,22 @@
-"""One action on many boards at once: read their state, switch, turn, write, boot.
+"""What ``benchvise rig`` does with boards: read their state, switch, turn, write, boot, console.
 
-Each board is held for the action alone, and becomes an outcome of its own: one that fails neither
-delays nor fails the others.
+Each board is held for the action alone. Of many boards at once each has an outcome of its own: one
+that fails neither delays nor fails the others.
 """
 
 from __future__ import annotations
 
 import contextlib
-from collections.abc import Callable, Sequence
+import os
+import select
+import sys
+import termios
+import tty
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import contextmanager
 from dataclasses import dataclass
-from typing import Any, Generic, TypeVar
+from pathlib import Path
+from typing import BinaryIO, Generic, TypeVar
 
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
@@ -39,7 +46,7 @@ class BoardOutcome(Generic[T_co]):
     error: BenchviseError | None = None
 
 
-def outcome_document(outcome: BoardOutcome[object]) -> dict[str, Any]:
+def outcome_document(outcome: BoardOutcome[object]) -> dict[str, object]:
     """As the commands' ``--json`` shows it."""
     if outcome.error is None:
         return {"board": outcome.board, **encode(outcome.result)}
@@ -125,3 +132,57 @@ def _each(
         BoardOutcome(name, result, error)
         for name, result, error in all_at_once(rig.select(names), hold)
     ]
+
+
+# -- the console of one board ----------------------------------------------------------------------
+
+QUIT = b"\x1d"  # Ctrl-]
+_READ_SECONDS = 0.03
+
+
+def open_terminal(rig: Rig, name: str, output: BinaryIO | None = None) -> Path:
+    """Connects the terminal with the board's console until Ctrl-] or the end of the input.
+
+    The board's bytes go to ``output``, by default standard output. Returns the log's path. Raises
+    RigError when the console cannot be used.
+    """
+    log = logs_directory(name) / "console.log"
+    screen = output or sys.stdout.buffer
+    with HeldBoard(rig, name, "rig console") as held:
+        held.open_console(log)
+        print(f"console of {name}; Ctrl-] quits", file=sys.stderr, flush=True)
+        with _raw_terminal():
+            descriptor = sys.stdin.fileno()
+            listening = True
+            while True:
+                ready = select.select([descriptor], [], [], 0)[0] if listening else []
+                if ready:
+                    typed = os.read(descriptor, 1024)
+                    if QUIT in typed:
+                        break
+                    if typed:
+                        held.write_console(typed)
+                    elif sys.stdin.isatty():
+                        break
+                    else:  # a script's input has ended: the board's last words are still shown
+                        listening = False
+                data = held.read_console(_READ_SECONDS if listening else 1.0)
+                screen.write(data)
+                screen.flush()
+                if not listening and not data:
+                    break
+    return log
+
+
+@contextmanager
+def _raw_terminal() -> Iterator[None]:
+    """Every key goes to the board, also Ctrl-C; as before afterwards."""
+    if not sys.stdin.isatty():
+        yield
+        return
+    before = termios.tcgetattr(sys.stdin)
+    try:
+        tty.setraw(sys.stdin)
+        yield
+    finally:
+        termios.tcsetattr(sys.stdin, termios.TCSADRAIN, before)

@@ -11,7 +11,8 @@ from benchvise.rig.console.recorder import logs_directory
 from benchvise.rig.environment import SIMULATED, Rig
 from benchvise.rig.hold.client import HeldBoard
 from benchvise.rig.hold.messages import PowerChange
-from benchvise.rig.soak.cores import REGISTERS, Core, Symbols, cores_by_gdb
+from benchvise.rig.soak.cores import REGISTERS, Core, Symbols
+from benchvise.rig.soak.debuggers import cores_by_gdb
 from benchvise.rig.soak.soak import RigFault, SoakBoot, SoakResult, soak
 from benchvise.rig.virtual.harts.soak import HART_IDS, soak_harts
 

@@ -1,4 +1,8 @@
-"""ext2, ext3 and ext4 file systems through e2fsprogs, nothing mounted: in images, and new ones."""
+"""ext2, ext3 and ext4 file systems through e2fsprogs, nothing mounted: in images, and new ones.
+
+debugfs reads and writes them. It takes one command a line from its standard input, echoes each as
+``debugfs: COMMAND``, and prints errors on its standard error; its exit status means nothing.
+"""
 
 from __future__ import annotations
 
@@ -12,7 +16,6 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchvise.rig.images import ImageError
-from benchvise.rig.images.debugfs import answers, encoded, execute, quoted
 from benchvise.rig.images.filesystems import MOST_BYTES, FileSystem, file_system
 from benchvise.rig.images.tools import Tools
 from benchvise.text import Untrusted
@@ -30,6 +33,8 @@ _ATTRIBUTE = re.compile(rb"^  (\S+) \((\d+)\)", re.M)
 _FAST_LINK = b'Fast link dest: "'
 _FREE_BLOCKS = re.compile(r"^ +Free blocks: (.+)$", re.M)
 _BLOCK_SIZE = re.compile(r"^Block size: +(\d+)$", re.M)
+
+_LONGEST_COMMAND = 8000  # debugfs's buffer for a line has 8192 bytes
 
 _NEW_BLOCK = 4096
 _NEW_FILES = 8192  # room in a new table of files, which is written to a card as a whole
@@ -396,3 +401,54 @@ def _details(text: bytes) -> InodeDetails:
         target.decode(errors="surrogateescape"),
         tuple(name.decode(errors="surrogateescape") for name, _ in names),
     )
+
+
+def quoted(name: str) -> str:
+    """A file name as one word of a command. ImageError for one that cannot be quoted."""
+    if "\n" in name or "\0" in name or len(encoded(name)) > _LONGEST_COMMAND // 2:
+        raise ImageError(
+            f"the file name '{Untrusted(name)}' cannot be handled", "remove it from the image"
+        )
+    return '"' + name.replace('"', '""') + '"'
+
+
+def encoded(name: str) -> bytes:
+    """The bytes of a name as they lie in the file system."""
+    return name.encode(errors="surrogateescape")
+
+
+def execute(tools: Tools, device: str, commands: Sequence[str], *, write: bool = False) -> bytes:
+    """The output of commands on a file system. ImageError when debugfs reports any error."""
+    if not commands:
+        return b""
+    script = "".join(f"{command}\n" for command in commands)
+    argv = ["debugfs", *(["-w"] if write else []), "-f", "-", device]
+    output = tools.run(argv, input=encoded(script), allowed=range(256))
+    complaints = [line for line in output.stderr.splitlines() if line and b"debugfs 1." not in line]
+    if complaints:
+        complaint = Untrusted(complaints[0].decode(errors="replace"))
+        if "unsupported" in complaint.raw:
+            raise ImageError(
+                f"the ext file system has a feature that debugfs does not know ({complaint})",
+                "install a newer e2fsprogs",
+            )
+        raise ImageError(
+            f"the ext file system is damaged ({complaint})",
+            "check the image's partition with e2fsck -f, or get the image again",
+        )
+    return output.stdout
+
+
+def answers(output: bytes, commands: Sequence[str]) -> list[bytes]:
+    """The output of each of the commands, in their order."""
+    begins: list[tuple[int, int]] = []
+    at = 0
+    for command in commands:
+        head = b"debugfs: " + encoded(command) + b"\n"
+        at = output.find(head, at)
+        if at < 0:
+            raise ImageError("the output of debugfs cannot be parsed", "update e2fsprogs")
+        begins.append((at, at + len(head)))
+        at += len(head)
+    ends = [*(head for head, _ in begins), len(output)][1:]
+    return [output[begin:end] for (_, begin), end in zip(begins, ends, strict=True)]

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import struct
 import uuid
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -12,6 +13,7 @@ from typing import Protocol
 EXT = ("ext2", "ext3", "ext4")
 FAT = "vfat"
 MOST_BYTES = 1 << 30  # of one boot file; the largest initial RAM disks have a tenth of it
+_MOST_TEXT = 1 << 20
 
 _HAS_JOURNAL = 0x4  # s_feature_compat
 _NEEDS_RECOVERY = 0x4  # s_feature_incompat
@@ -133,6 +135,24 @@ def below(files: Files, directory: str) -> list[str]:
         path = posixpath.join(directory, name)
         paths += below(files, path) if is_directory else [path]
     return paths
+
+
+def read_text(files: Files, path: str) -> str:
+    """A configuration file, of at most 1 MiB; bytes that are no UTF-8 come back by ``put_text``."""
+    return files.read(path, _MOST_TEXT).decode(errors="surrogateescape")
+
+
+def put_text(files: Files, path: str, text: str) -> None:
+    """Writes a text that ``read_text`` has read."""
+    files.put(path, text.encode(errors="surrogateescape"))
+
+
+def replace(files: Files, old: Iterable[str], new: Mapping[str, bytes]) -> None:
+    """Removes the old files, then writes the new ones, so that there is room for them."""
+    for path in old:
+        files.remove(path)
+    for path, data in new.items():
+        files.put(path, data)
 
 
 def absolute(path: str, directory: str = "/") -> str:

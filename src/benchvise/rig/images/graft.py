@@ -13,8 +13,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 from benchvise.rig.images import ImageError
-from benchvise.rig.images.debugfs import quoted
-from benchvise.rig.images.ext import Ext, Inode, InodeDetails
+from benchvise.rig.images.ext import Ext, Inode, InodeDetails, quoted
 from benchvise.text import Untrusted
 
 _OLD_INODE = 128  # bytes; without room for times of birth and for nanoseconds

@@ -1,7 +1,6 @@
 """Where each core of a board stands: its program counter, by the name of the function.
 
-Of a simulated board through QEMU's GDB stub (``cores_by_gdb``), of a real one through OpenOCD: its
-GDB port, or its command port (``benchvise.rig.soak.openocd``).
+``debuggers`` reads the registers; the symbols of what the board runs give them names.
 """
 
 from __future__ import annotations
@@ -18,7 +17,6 @@ from elftools.elf.sections import SymbolTableSection
 
 from benchvise.documents import computed, in_json
 from benchvise.errors import UsageError
-from benchvise.rig.soak.gdbstub import GdbStub
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,39 +94,6 @@ def registers_of(architecture: str) -> Registers:
             f"cores of the architecture {architecture} cannot be read",
             f"known are {', '.join(REGISTERS)}",
         ) from None
-
-
-def read_cores(stub: GdbStub, architecture: str, symbols: Symbols | None) -> tuple[Core, ...]:
-    """All cores of a stub that one is connected to, and whose cores therefore stand still."""
-    wanted = registers_of(architecture)
-    numbers = (wanted.pc,) if wanted.caller is None else (wanted.pc, wanted.caller)
-    cores = []
-    for index, thread in enumerate(stub.threads()):
-        pc, *caller = stub.registers(thread, numbers, wanted.width)
-        # "CPU#1 [running]", or what OpenOCD calls a core: the state is that of a stopped machine.
-        name = stub.description(thread).partition("[")[0].strip() or f"core {index}"
-        cores.append(core_at(name, pc, caller[0] if caller else None, symbols))
-    return tuple(cores)
-
-
-def cores_by_gdb(
-    address: Path | tuple[str, int],
-    architecture: str,
-    symbols: Symbols | None = None,
-    *,
-    resume: bool = True,
-) -> tuple[Core, ...]:
-    """All cores of the machine behind a GDB stub: a Unix socket, or host and port.
-
-    They stand still while they are read; with ``resume`` they go on afterwards. Raises RigError
-    when the stub does not answer as it should, UsageError for an unknown architecture.
-    """
-    registers_of(architecture)
-    with GdbStub(address) as stub:
-        cores = read_cores(stub, architecture, symbols)
-        if resume:
-            stub.resume()
-    return cores
 
 
 # Code is a function, or a label of hand-written assembly, which has no type.

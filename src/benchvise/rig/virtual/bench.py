@@ -1,10 +1,10 @@
-"""Starts, queries and stops a virtual bench.
+"""Starts, queries and stops a virtual bench, and writes its labgrid environment file.
 
-up(directory, boards) -> Bench       the daemon runs, everything is switched off, rig.yaml is
-                                     written
-status(directory) -> BenchStatus     what /status says; None when no bench runs there
-down(directory) -> bool              False when none ran there
-inject(directory, board, fault, value)
+up                the daemon runs, everything is switched off, rig.yaml is written
+status            what /status says; None when no bench runs there
+down              False when none ran there
+inject            orders a fault
+write_rig_file    the environment file, and what it names
 """
 
 from __future__ import annotations
@@ -15,6 +15,7 @@ import http.client
 import importlib
 import json
 import os
+import shlex
 import signal
 import subprocess
 import sys
@@ -28,7 +29,8 @@ from urllib.parse import quote
 from benchvise.documents import decode
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
-from benchvise.rig.virtual import daemon, rigfile
+from benchvise.rig.virtual import daemon, usbsdmux
+from benchvise.rig.virtual.boards import GDB_SOCKET
 from benchvise.rig.virtual.messages import BenchFile, BenchStatus, BoardPorts
 from benchvise.text import last_line
 
@@ -37,6 +39,15 @@ _STOP_SECONDS = 10.0
 _REQUEST_SECONDS = 10.0
 _POLL_SECONDS = 0.05
 _ANSWER_BYTES = 4 << 20
+
+RIG_FILE = "rig.yaml"
+
+_IMPORTS = ["benchvise.rig.drivers"]
+_SHELL = {"prompt": r"root@[\w-]+:[^ ]+# ", "login_prompt": " login: ", "username": "root"}
+_HEAD = """\
+# The environment of a virtual bench, made when it was started. Same syntax as for real boards;
+# every value that is measured on these boards is simulated.
+"""
 
 _SEE_LOG = "see daemon.log there, or stop it: benchvise rig virtual down"
 
@@ -95,7 +106,7 @@ def up(
                     Fault.RIG_BROKEN, f"the virtual bench in {place} ended immediately", _SEE_LOG
                 )
             bench = started
-        rig_file = rigfile.write(place, bench.url, bench.boards, module.ssh_key(), images or {})
+        rig_file = write_rig_file(place, bench.url, bench.boards, module.ssh_key(), images or {})
     return VirtualBench(place, rig_file, bench.url, bench.pid, bench.boards, running is None)
 
 
@@ -271,3 +282,83 @@ def _get(place: Path, bench: BenchFile, path: str) -> bytes:
     if response.status != 200:
         raise UsageError(body.decode(errors="replace"))
     return body
+
+
+def write_rig_file(
+    directory: Path,
+    url: str,
+    boards: Sequence[BoardPorts],
+    ssh_identity: Path,
+    images: Mapping[str, Path],
+) -> Path:
+    """Writes the file, and what it names, for boards as they are in bench.json.
+
+    ``images`` are the card images that belong to the kinds of boards, where there are any.
+    """
+    import yaml  # late: nearly every command imports RIG_FILE
+
+    launcher = directory / "usbsdmux"
+    command = shlex.join([sys.executable, "-E", "-S", str(Path(usbsdmux.__file__).resolve())])
+    _replace(launcher, f'#!/bin/sh\nexec {command} "$@"\n', 0o700)
+    # Nothing has to settle where no USB device comes and goes, and no capacitor to run empty.
+    times = {"stagger_s": 0.2, "settle_s": 0.1, "off_s": 0.1}
+    options = {"ssh_identity": str(ssh_identity), **times}
+    environment = {
+        "targets": {board.name: _target(directory, url, board, images) for board in boards},
+        "images": {kind: str(path) for kind, path in images.items()},
+        "tools": {"usbsdmux": str(launcher)},
+        "options": {"benchvise": options},
+        "imports": _IMPORTS,
+    }
+    file = directory / RIG_FILE
+    _replace(file, _HEAD + yaml.safe_dump(environment, sort_keys=False, width=200), 0o600)
+    return file
+
+
+def _replace(file: Path, text: str, mode: int) -> None:
+    """Writes a file that others may be reading, or running, at the same time."""
+    new = file.with_name(f"{file.name}.new")
+    new.write_text(text)
+    new.chmod(mode)
+    new.replace(file)
+
+
+def _target(
+    directory: Path, url: str, board: BoardPorts, images: Mapping[str, Path]
+) -> dict[str, object]:
+    own = directory / board.name
+    control = own / "mux"
+    _replace(control, f"{url}/mux/{board.index}\n", 0o600)
+    return {
+        "features": [board.arch, board.kind, "simulated"],
+        "resources": {
+            "NetworkPowerPort": {
+                "model": "simplerest",
+                "host": f"{url}/relay/{{index}}/{{value}}",
+                "index": str(board.index),
+            },
+            "NetworkSerialPort": {
+                "host": "127.0.0.1",
+                "port": board.console_port,
+                "speed": 115200,
+                "protocol": "raw",
+            },
+            "NetworkService": {
+                "address": "127.0.0.1",
+                "port": board.ssh_port,
+                "username": "root",
+            },
+            "VirtualSDMux": {"control_path": str(control), "disk_path": str(own / "host" / "sd")},
+        },
+        "drivers": {
+            "NetworkPowerDriver": {"delay": 0.2},
+            "SerialDriver": {},
+            "VirtualSDMuxDriver": {},
+            "VirtualStorageDriver": {},
+            "ShellDriver": dict(_SHELL),
+            "CardStrategy": {
+                "debugger": str(own / GDB_SOCKET),
+                **({"image": board.kind} if board.kind in images else {}),
+            },
+        },
+    }

@@ -1,4 +1,8 @@
-"""The kinds of boards that can be simulated, each with its QEMU command line and its card image."""
+"""The kinds of boards that can be simulated, each with its QEMU command line and its card image.
+
+Boards without a bootloader get a boot ROM of ours. It does what U-Boot does with the same card:
+find ``extlinux.conf`` on the first partition, and start the kernel that its default label names.
+"""
 
 from __future__ import annotations
 
@@ -10,11 +14,13 @@ from pathlib import Path
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.images import ImageError
-from benchvise.rig.images.tools import PACKAGES, find_program, installed
-from benchvise.rig.virtual import bootrom
+from benchvise.rig.images.boot_files.uboot import Extlinux
+from benchvise.rig.images.fat import Fat
+from benchvise.rig.images.table import read_table
+from benchvise.rig.images.tools import PACKAGES, Tools, find_program, installed
 from benchvise.rig.virtual.recipes import keys
 from benchvise.rig.virtual.recipes.recipe import ARM64, ORANGEPI, RISCV64, X86_64, Recipe
-from benchvise.rig.virtual.recipes.variants import variant as variant_of
+from benchvise.rig.virtual.recipes.recipe import variant as variant_of
 
 _MIB = 1 << 20
 _BUILDERS = (
@@ -104,7 +110,7 @@ class BoardKind:
         from benchvise.rig.virtual.recipes import build
 
         below = build.monitor(self.recipe)
-        start = bootrom.read_card(card, workdir) if card and self.firmware == "direct" else None
+        start = read_card(card, workdir) if card and self.firmware == "direct" else None
         if start is not None:
             options = ["-kernel", str(start.kernel), "-append", start.append]
             options += ["-initrd", str(start.initrd)] if start.initrd else []
@@ -189,3 +195,34 @@ def image(kind: BoardKind, *, variant: str = "a") -> Path:
 def ssh_key() -> Path:
     """The private key that logs in to all these boards as root."""
     return keys.user_key()
+
+
+@dataclass(frozen=True, slots=True)
+class StartFiles:
+    """What a card has to be started: files that were copied from it, and the kernel's options."""
+
+    kernel: Path
+    initrd: Path | None
+    append: str
+
+
+def read_card(card: Path, directory: Path) -> StartFiles | None:
+    """What a card says is to be started, copied into ``directory``; None when it says nothing."""
+    try:
+        table = read_table(card)
+        if table.scheme == "none" or not table.partitions:
+            return None
+        files = Fat(
+            Tools(directory), str(card.resolve()), table.partitions[0].start, f"{card.name}"
+        )
+        boot = Extlinux().find(files)
+        if boot is None:
+            return None
+        kernel = directory / "kernel"
+        kernel.write_bytes(files.read(boot.kernels[0]))
+        initrd = directory / "initrd" if boot.initrds else None
+        if initrd is not None:
+            initrd.write_bytes(files.read(boot.initrds[0]))
+    except (ImageError, OSError):
+        return None
+    return StartFiles(kernel, initrd, boot.command_line or "")

@@ -8,10 +8,10 @@ from pathlib import Path
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.rig.virtual import bench
+from benchvise.rig.virtual.bench import RIG_FILE
 from benchvise.rig.virtual.kinds import BENCH, KINDS, missing
 from benchvise.rig.virtual.kinds import image as card_image
 from benchvise.rig.virtual.messages import VirtualBoardStatus
-from benchvise.rig.virtual.rigfile import RIG_FILE
 from benchvise.text import Untrusted
 
 COLUMNS = ("name", "kind", "power", "mux", "console", "ssh", "faults")

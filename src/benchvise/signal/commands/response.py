@@ -1,6 +1,6 @@
 """``benchvise signal response``: how fast a board answers, from an edge to an edge.
 
-What the command adds to this, runs in the store and a page, is in ``flows.signal_response``.
+What the command adds to this, runs in the store and a page, is in ``flows.signal``.
 """
 
 from __future__ import annotations

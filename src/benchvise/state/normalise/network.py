@@ -6,7 +6,7 @@ import re
 import struct
 from collections.abc import Mapping, Sequence
 
-from benchvise.state.normalise.tables import Cell, colon_table
+from benchvise.state.normalise.values import Cell, colon_table
 
 
 def softnet(given: str) -> list[dict[str, int]]:

@@ -5,9 +5,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
-from benchvise.state.mounts import Mount, is_made_up, parse_mounts
-from benchvise.state.normalise.tables import Cell, cell, colon_table
-from benchvise.state.roles import DeviceNames
+from benchvise.state.normalise.values import Cell, cell, colon_table
+from benchvise.state.roles import DeviceNames, Mount, is_made_up, parse_mounts
 
 MOUNTS = 100
 """More mounts than that are no board's own, but those of containers."""

@@ -1,1 +1,1 @@
-"""Captures in the browser: what is open, what was decoded of it, and their timeline."""
+"""Captures in the browser: ``served`` has the open ones, ``timeline`` draws them."""

@@ -8,9 +8,9 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from typing import Any, Literal
 
 import numpy as np
 import numpy.typing as npt
@@ -19,8 +19,7 @@ from starlette.requests import Request
 
 from benchvise.signal import levels
 from benchvise.signal.capture import SignalLine
-from benchvise.web.captures.served import ServedCapture
-from benchvise.web.captures.view import CaptureView
+from benchvise.web.captures.served import CaptureView, ServedCapture
 from benchvise.web.context import context
 from benchvise.web.http import Query
 from benchvise.web.timeline import TimelinePart, parse_span, timeline_routes
@@ -30,6 +29,94 @@ _STATES = ("low", "high", "changes", "decoded", "several", "fault")
 _MARKS = ("missed", "extra edge")
 _MISSED, _EXTRA = range(2)
 _NEIGHBOURS = 4
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureInfo:
+    """What a capture is, times in ns; ``texts`` are those of decoded rows, by number."""
+
+    name: str
+    duration: float
+    tick: float
+    sampled: bool
+    texts: Sequence[str]
+    states: Sequence[str]
+    event_types: Sequence[str]
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class CaptureRow:
+    """A row: a line, or what was decoded. What only traces have is None."""
+
+    id: int
+    cpu: None = field(default=None, init=False)
+    tid: None = field(default=None, init=False)
+    actor: None = field(default=None, init=False)
+    busy: None = field(default=None, init=False)
+    kind: Literal["line", "annotation"]
+    name: str
+    instances: int
+
+
+@dataclass(frozen=True, slots=True)
+class NothingThere:
+    """A time of a decoded row at which nothing was decoded."""
+
+    kind: str = field(default="annotation", init=False)
+    name: str
+    text: None = field(default=None, init=False)
+
+
+@dataclass(frozen=True, slots=True)
+class DecodedText:
+    """What was decoded: the ``number``-th ``of`` its row; times in ns."""
+
+    kind: str = field(default="annotation", init=False)
+    name: str
+    text: str
+    number: int
+    of: int
+    begin: float
+    end: float
+
+
+@dataclass(frozen=True, slots=True)
+class LineLevel:
+    """The level of a line, with the edges around it: ``number`` lie before it, ``of`` all.
+
+    ``period`` is from its begin to the next edge of that kind, ``duty`` its share of that.
+    """
+
+    kind: str = field(default="line", init=False)
+    name: str
+    level: Literal["high", "low"]
+    begin: float
+    end: float
+    number: int
+    of: int
+    period: float | None
+    duty: float | None
+    edges: Sequence[float]
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredLine:
+    """A line within a range: ``frequency`` in Hz, ``high`` the share of time."""
+
+    name: str
+    edges: int
+    frequency: float | None
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class MeasuredRange:
+    """All lines from ``begin`` to ``end``, in ns."""
+
+    begin: float
+    end: float
+    lines: Sequence[MeasuredLine]
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,40 +140,37 @@ class CaptureTimeline:
         """None."""
         return {}
 
-    def info(self) -> dict[str, Any]:
-        """What the capture is; ``texts`` are those of decoded rows, by number."""
+    def info(self) -> CaptureInfo:
+        """What the capture is."""
         served = self.served
-        capture, decoded = served.capture, served.decoded
-        return {
-            "name": served.path.name,
-            "duration": served.duration,
-            "tick": served.tick,
-            "sampled": capture.clock.sampled,
-            "texts": list(decoded.texts),
-            "states": _STATES,
-            "event_types": _MARKS,
-            "tag": served.tag,
-        }
+        return CaptureInfo(
+            name=served.path.name,
+            duration=served.duration,
+            tick=served.tick,
+            sampled=served.capture.clock.sampled,
+            texts=served.decoded.texts,
+            states=_STATES,
+            event_types=_MARKS,
+            tag=served.tag,
+        )
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> list[CaptureRow]:
         """The rows in the order in which they are shown."""
-        served = self.served
-        lines = [
-            {"kind": "line", "name": line.name, "instances": int(line.edges.size)}
-            for line in served.capture.lines
-        ]
-        annotations = [
-            {"kind": "annotation", "name": row.name, "instances": int(row.spans.begin.size)}
-            for row in served.decoded.rows
-        ]
+        lines, decoded = self.served.capture.lines, self.served.decoded.rows
         return [
-            {"id": number, "cpu": None, "tid": None, "actor": None, "busy": None, **row}
-            for number, row in enumerate([*lines, *annotations])
+            *(
+                CaptureRow(number, "line", line.name, int(line.edges.size))
+                for number, line in enumerate(lines)
+            ),
+            *(
+                CaptureRow(number, "annotation", row.name, int(row.spans.begin.size))
+                for number, row in enumerate(decoded, len(lines))
+            ),
         ]
 
-    def losses(self) -> list[dict[str, Any]]:
+    def losses(self) -> Sequence[object]:
         """None: a capture has no gaps that its file tells of."""
-        return []
+        return ()
 
     def levels(self, part: TimelinePart) -> pa.Table:
         """What is drawn of rows: ``row, begin, end, actor, state, count, ran``."""
@@ -166,7 +250,7 @@ class CaptureTimeline:
         total = sum(levels.density(line.edges, capture.ticks, width) for line in capture.lines)
         return pa.table({"events": np.asarray(total, dtype=np.float64)})
 
-    def item(self, row: int, time: float) -> dict[str, Any]:
+    def item(self, row: int, time: float) -> LineLevel | DecodedText | NothingThere:
         """Everything about what a row shows at ``t``."""
         served = self.served
         tick = time / served.tick
@@ -177,20 +261,18 @@ class CaptureTimeline:
         spans = decoded.spans
         at = int(np.searchsorted(spans.begin, tick, side="right")) - 1
         if at < 0 or spans.end[at] <= tick:
-            return {"kind": "annotation", "name": decoded.name, "text": None}
+            return NothingThere(decoded.name)
         begin, end = int(spans.begin[at]), int(spans.end[at])
-        return {
-            "kind": "annotation",
-            "name": decoded.name,
-            "text": served.decoded.texts[int(spans.text[at])],
-            "number": at,
-            "of": int(spans.begin.size),
-            "begin": begin * served.tick,
-            "end": end * served.tick,
-        }
+        return DecodedText(
+            name=decoded.name,
+            text=served.decoded.texts[int(spans.text[at])],
+            number=at,
+            of=int(spans.begin.size),
+            begin=begin * served.tick,
+            end=end * served.tick,
+        )
 
-    def _level(self, line: SignalLine, tick: int) -> dict[str, Any]:
-        """The level of a line at a tick, with the edges around it."""
+    def _level(self, line: SignalLine, tick: int) -> LineLevel:
         served = self.served
         edges = line.edges
         before = int(np.searchsorted(edges, tick, side="right"))
@@ -199,21 +281,20 @@ class CaptureTimeline:
         near = edges[max(0, before - _NEIGHBOURS) : before + _NEIGHBOURS] * served.tick
         # From this edge to the next of its kind.
         period = int(edges[before + 1] - edges[before - 1]) if 0 < before < edges.size - 1 else None
-        return {
-            "kind": "line",
-            "name": line.name,
-            "level": "high" if (before % 2 == 1) ^ line.starts_high else "low",
-            "begin": begin * served.tick,
-            "end": end * served.tick,
-            "number": before,
-            "of": int(edges.size),
-            "period": None if period is None else period * served.tick,
-            "duty": None if period is None else (end - begin) / period,
-            "edges": near.tolist(),
-        }
+        return LineLevel(
+            name=line.name,
+            level="high" if (before % 2 == 1) ^ line.starts_high else "low",
+            begin=begin * served.tick,
+            end=end * served.tick,
+            number=before,
+            of=int(edges.size),
+            period=None if period is None else period * served.tick,
+            duty=None if period is None else (end - begin) / period,
+            edges=near.tolist(),
+        )
 
 
-def measure(timeline: CaptureTimeline, query: Query) -> dict[str, Any]:
+def measure(timeline: CaptureTimeline, query: Query) -> MeasuredRange:
     """Of each line, what lies between ``begin`` and ``end``: edges, frequency, share of high."""
     begin, end = parse_span(query)
     served = timeline.served
@@ -223,20 +304,20 @@ def measure(timeline: CaptureTimeline, query: Query) -> dict[str, Any]:
     inside = capture.cut(first, last).lines if first < last else ()
     tick_s = capture.clock.tick_s
     lines = [_measured(line, last - first, tick_s) for line in inside]
-    return {"begin": begin, "end": end, "lines": lines}
+    return MeasuredRange(begin, end, lines)
 
 
-def _measured(line: SignalLine, ticks: int, tick_s: float) -> dict[str, Any]:
+def _measured(line: SignalLine, ticks: int, tick_s: float) -> MeasuredLine:
     bounds = np.concatenate(([0], line.edges, [ticks]))
     high = np.diff(bounds)[(0 if line.starts_high else 1) :: 2].sum() / ticks
     rising = line.of("rising")
     seconds = (int(rising[-1]) - int(rising[0])) * tick_s if rising.size > 1 else 0.0
-    return {
-        "name": line.name,
-        "edges": int(line.edges.size),
-        "frequency": (rising.size - 1) / seconds if seconds else None,
-        "high": float(high),
-    }
+    return MeasuredLine(
+        name=line.name,
+        edges=int(line.edges.size),
+        frequency=(rising.size - 1) / seconds if seconds else None,
+        high=float(high),
+    )
 
 
 def _find(request: Request) -> CaptureTimeline:

@@ -12,10 +12,10 @@ from starlette.responses import Response
 
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError, CaptureError, UsageError
-from benchvise.report.records import table as report_table
-from benchvise.report.response_figures import ConfigurationTimes, response_figure
-from benchvise.report.response_page import figures_document
-from benchvise.report.tables import Table
+from benchvise.report.figures import response_figures_document
+from benchvise.report.histograms import ConfigurationTimes, response_figure
+from benchvise.report.rendering import Table, table_of
+from benchvise.signal.capture import summarise
 from benchvise.signal.commands import decode, info, infrared, uart
 from benchvise.signal.commands import response as response_command
 from benchvise.signal.configurations import (
@@ -28,14 +28,18 @@ from benchvise.signal.configurations import (
 from benchvise.signal.decoders import available
 from benchvise.signal.distribution import distribution
 from benchvise.signal.response import is_list
-from benchvise.signal.summary import summarise
 from benchvise.table import TableSpec
 from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.captures import timeline
-from benchvise.web.captures.decoded import NOTHING_DECODED, DecodedCapture
-from benchvise.web.captures.served import ServedCapture
-from benchvise.web.captures.view import INFRARED, SERIAL, CaptureView
+from benchvise.web.captures.served import (
+    INFRARED,
+    NOTHING_DECODED,
+    SERIAL,
+    CaptureView,
+    DecodedCapture,
+    ServedCapture,
+)
 from benchvise.web.context import context
 from benchvise.web.file_index import IndexedFile
 from benchvise.web.pages.traces import listed
@@ -92,7 +96,7 @@ def capture(request: Request) -> Response:
         title=file.name,
         crumbs=_CRUMBS,
         api=f"/api/captures/{file.key}/{view.segment}",
-        tables=[report_table(spec) for spec in info.tables(summary)],
+        tables=[table_of(spec) for spec in info.tables(summary)],
         said=_tables(served, decoded),
         names=[line.name for line in served.capture.lines],
         presets=((SERIAL, "serial lines, rates decoded"), (INFRARED, "infrared remote control")),
@@ -146,9 +150,9 @@ def _compared(request: Request, named: Sequence[tuple[str, IndexedFile]], title:
         document,
         title=title,
         crumbs=_CRUMBS,
-        tables=[report_table(spec) for spec in response_command.tables(comparison)],
+        tables=[table_of(spec) for spec in response_command.tables(comparison)],
         figure=figure,
-        island=figures_document([figure] if figure else []),
+        island=response_figures_document([figure] if figure else []),
     )
 
 
@@ -184,9 +188,9 @@ def _responses(document: dict[str, Any], served: ServedCapture) -> tuple[Any, An
     responses = replace(responses_document(name, seen, shape), source=document["name"])
     document["responses"] = encode(responses)
     rows = [Configuration(name, (name,), seen, shape, None)]
-    table = report_table(response_command.configuration_table(rows))
+    table = table_of(response_command.configuration_table(rows))
     figure = response_figure([ConfigurationTimes(name, seen.seconds, int(seen.missed_at.size))])
-    return (table, figure), figures_document([figure] if figure else [])
+    return (table, figure), response_figures_document([figure] if figure else [])
 
 
 def _decoded(served: ServedCapture) -> tuple[DecodedCapture, dict[str, str] | None]:
@@ -203,7 +207,7 @@ def _failed(error: BenchviseError) -> dict[str, str]:
 
 def _tables(served: ServedCapture, decoded: DecodedCapture) -> list[Table]:
     """What was decoded, in words."""
-    return [report_table(spec) for spec in _specs(served, decoded)]
+    return [table_of(spec) for spec in _specs(served, decoded)]
 
 
 def _specs(served: ServedCapture, decoded: DecodedCapture) -> list[TableSpec[Any]]:

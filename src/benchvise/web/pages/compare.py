@@ -13,29 +13,20 @@ from starlette.responses import Response
 from benchvise.documents import encode, in_json
 from benchvise.errors import UsageError
 from benchvise.measure.compare import SeriesVerdict
-from benchvise.measure.counters import counters_per_iteration, missing_counters
+from benchvise.measure.metrics import counters_per_iteration, missing_counters
 from benchvise.measure.validity import Summary
-from benchvise.report.bars import bar_figures
+from benchvise.report.curves import curve_figures, curved, grid_figures
 from benchvise.report.data import ChangeData, ReportData
-from benchvise.report.figures import (
-    Figures,
-    change_figures,
-    curve_figures,
-    curved,
-    sample_figure,
-)
-from benchvise.report.grids import grid_figures
+from benchvise.report.figures import Figures, bar_figures, change_figures, sample_figure
+from benchvise.report.histograms import latency_figures
 from benchvise.report.html import facts, sample_groups
-from benchvise.report.latency_figures import latency_figures
 from benchvise.report.state_tables import diff_rows, unseen_rows
 from benchvise.state.diff import diff_snapshots
 from benchvise.store import Store
-from benchvise.web.answers import Crumb, both, page
+from benchvise.web.answers import Crumb, PageTab, both, chart_context, page
 from benchvise.web.context import Context, context
-from benchvise.web.errors import NotFound
-from benchvise.web.http import choice, link
-from benchvise.web.pages.run import RUNS, find, head
-from benchvise.web.tabs import PageTab, chart_context
+from benchvise.web.http import NotFound, choice, link
+from benchvise.web.pages.runs import RUNS, find, head
 
 MOST = 6
 """Runs in one comparison: more cannot be told apart in a chart."""

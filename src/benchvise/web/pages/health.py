@@ -17,12 +17,12 @@ from benchvise.errors import UsageError
 from benchvise.health.watch.history import By, History, tabulate
 from benchvise.quantities import in_utc, seconds_or_none
 from benchvise.report.health_figures import health_figures
-from benchvise.report.watch_tables import history_data, history_tables, iso
+from benchvise.report.health_tables import history_data, history_tables, iso
 from benchvise.rig.environment import PREFIX, is_rig
 from benchvise.store import RunFilter, RunInfo
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import Context, context
-from benchvise.web.errors import NotFound, Refused
+from benchvise.web.http import NotFound, Refused
 
 _DAY = 86400.0
 _LIST_DAYS = 14
@@ -42,7 +42,7 @@ Standing = Literal["failing", "warning", "good", "not watched"]
 def overview(request: Request) -> Response:
     """Every board that is known, those with a raised alert first."""
     shared = context(request)
-    document = {"boards": sorted(_boards(shared), key=lambda one: _ORDER[one["standing"]])}
+    document = {"boards": sorted(_boards(shared), key=lambda board: _ORDER[board["standing"]])}
     return page(request, "health", document, title="Health")
 
 
@@ -89,7 +89,7 @@ def look(request: Request) -> Response:
             f"to look at {name}, it may have to be switched on",
             "start the workbench with --allow-control, or look with benchvise health",
         )
-    shared.readings.look(name, shared.settings.rig)
+    shared.readings.read(name, shared.settings.rig)
     return RedirectResponse(f"/health/{quote(name, safe='')}#now", 303)
 
 
@@ -144,7 +144,7 @@ def _listed(history: History, now: float) -> dict[str, Any]:
             for rule, subject, since in history.open_alerts
         ],
         "events": counts,
-        "rising": [one.metric.name for one in table.counters if one.rising >= _RISING],
+        "rising": [row.metric.name for row in table.counters if row.rising >= _RISING],
     }
 
 

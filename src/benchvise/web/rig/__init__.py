@@ -1,1 +1,2 @@
-"""The boards of a rig on pages: their live state, and actions where they are allowed."""
+"""The boards of a rig on pages: their state (``watching``), their recorded consoles (``console``),
+and actions where they are allowed (``control``)."""

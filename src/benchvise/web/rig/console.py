@@ -1,4 +1,4 @@
-"""A board's console as it is recorded, followed from file to file.
+"""A board's recorded consoles: the live one followed, the boots with their phases, their texts.
 
 Each command that boots, measures or types records the console; so it is shown whatever command that
 is, and without a second reader on the line.
@@ -6,11 +6,21 @@ is, and without a second reader on the line.
 
 from __future__ import annotations
 
+import re
 import threading
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
+from functools import lru_cache
 from pathlib import Path
+from typing import Literal
 
+from benchvise.documents import in_json
+from benchvise.rig.boot.timeline import replay
+from benchvise.rig.console.lines import LineSplitter, LineWriter
+from benchvise.rig.console.recorder import POWER_ON, boots_directory, read_log, times_path
+from benchvise.text import aligned
+from benchvise.web.http import NotFound
 from benchvise.web.live import Publish, Source
-from benchvise.web.rig.boots import ConsoleLog, ConsoleText, logs
 
 TAIL_BYTES = 64 << 10
 PIECE_BYTES = 256 << 10
@@ -36,15 +46,24 @@ def following(board: str) -> Source:
                 elif newest is not None and (log is None or newest.key != log.key):
                     log, followed = newest, _Followed(newest.path)
                     publish("log", {"key": log.key, "started": log.started})
-            message = followed.more() if followed is not None else None
-            if message is None:
+            piece = followed.more() if followed is not None else None
+            if piece is None:
                 silent += 1
             else:
-                publish("lines", message)
-                silent = 0 if message["lines"] else silent + 1
+                publish("lines", piece)
+                silent = 0 if piece.lines else silent + 1
             stopped.wait(POLL_SECONDS)
 
     return source
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolePiece:
+    """New output: complete lines, the open one, and how many bytes were left out before."""
+
+    lines: list[str]
+    open: str
+    skipped: int
 
 
 class _Followed:
@@ -56,7 +75,7 @@ class _Followed:
         self._at = -1
         self._open = ""
 
-    def more(self) -> dict[str, object] | None:
+    def more(self) -> ConsolePiece | None:
         """New output since the last call; None when there is none, or the log is gone."""
         try:
             size = self._path.stat().st_size
@@ -72,4 +91,143 @@ class _Followed:
             return None
         self._at = at + skipped + len(data)
         lines = self._console.feed(data)
-        return {"lines": lines, "open": self._console.open, "skipped": skipped}
+        return ConsolePiece(lines, self._console.open, skipped)
+
+
+# -- the boots that were recorded ------------------------------------------------------------------
+
+
+LISTED = 12
+REPLAY_BYTES = 2 << 20
+"""Of a longer log the phases are not worked out, which takes a second for each such piece."""
+TEXT_BYTES = 1 << 20
+LINE_LIMIT = 1000
+
+_STAMP = re.compile(r"\d{8}T\d{6}-\w+")
+_LOG = "console.log"
+
+
+@dataclass(frozen=True, slots=True)
+class ConsoleLog:
+    """A console's log: its key is the name of its directory, which begins with its time."""
+
+    key: str
+    path: Path
+    size: int
+
+    @property
+    def started(self) -> str:
+        """ISO 8601."""
+        key = self.key
+        return f"{key[:4]}-{key[4:6]}-{key[6:8]}T{key[9:11]}:{key[11:13]}:{key[13:15]}+00:00"
+
+
+def logs(board: str) -> list[ConsoleLog]:
+    """The logs of a board, the newest first. ``board`` is a name of the rig file."""
+    directory = boots_directory(board)
+    if directory.parent != boots_directory("x").parent:
+        return []  # a name with slashes would lead elsewhere
+    try:
+        names = [path.name for path in directory.iterdir() if _STAMP.fullmatch(path.name)]
+    except OSError:
+        return []
+    return list(_there(directory, sorted(names, reverse=True)))
+
+
+def find(board: str, key: str) -> ConsoleLog:
+    """The log with this key. NotFound when there is none."""
+    for log in logs(board):
+        if log.key == key:
+            return log
+    raise NotFound("there is no such boot of this board", "see the list of its boots")
+
+
+@dataclass(frozen=True, slots=True)
+class BootPhases:
+    """What the log tells of a boot: ``phases`` in seconds since power on, and why there are none.
+
+    ``kind`` is ``console`` where power was not switched on: the console was only open.
+    """
+
+    kind: Literal["boot", "console"]
+    phases: Mapping[str, float] | None
+    na: str | None
+    restarts: int | None
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BootSummary:
+    """A boot in a list."""
+
+    key: str
+    started: str
+    size: int
+    phases: BootPhases = field(metadata=in_json(inline=True))
+
+
+def summary(log: ConsoleLog) -> BootSummary:
+    """What is known of a boot."""
+    try:
+        changed = log.path.stat().st_mtime_ns
+    except OSError:
+        changed = 0
+    return BootSummary(log.key, log.started, log.size, _phases(log.path, log.size, changed))
+
+
+def text(log: ConsoleLog) -> tuple[list[str], bool]:
+    """The last lines of a log, and whether there were more."""
+    with log.path.open("rb") as file:
+        begin = max(log.size - TEXT_BYTES, 0)
+        file.seek(begin)
+        data = file.read(TEXT_BYTES)
+    console = ConsoleText()
+    return [*console.feed(data), *filter(None, [console.open])], begin > 0
+
+
+class ConsoleText:
+    """What a console shows, line by line, without what only does something to a terminal."""
+
+    def __init__(self) -> None:
+        self._splitter = LineSplitter()
+
+    def feed(self, data: bytes) -> list[str]:
+        """The lines that are complete now."""
+        return [
+            aligned(line.stamped, LINE_LIMIT)
+            for line in self._splitter.feed(data)
+            if line.writer is not LineWriter.FRAGMENT
+        ]
+
+    @property
+    def open(self) -> str:
+        """The line that is not at its end, such as a prompt."""
+        return aligned(self._splitter.open, LINE_LIMIT)
+
+
+def _there(directory: Path, names: list[str]) -> Iterator[ConsoleLog]:
+    for name in names:
+        path = directory / name / _LOG
+        try:
+            yield ConsoleLog(name, path, path.stat().st_size)
+        except OSError:
+            continue
+
+
+@lru_cache(maxsize=256)
+def _phases(path: Path, size: int, _changed: int) -> BootPhases:
+    """The same as long as the file is the same."""
+    if size > REPLAY_BYTES or not times_path(path).is_file():
+        why = "the log is long" if size > REPLAY_BYTES else "the log has no times"
+        return BootPhases("boot", None, why, None, None)
+    kind: Literal["boot", "console"] = "console"
+    first = last = 0
+    for piece in read_log(path):
+        first = first or piece.at_ns
+        last = piece.at_ns
+        if piece.mark == POWER_ON:
+            kind, first = "boot", piece.at_ns
+    timeline = replay(path)
+    return BootPhases(
+        kind, timeline.phases, None, timeline.restarts, round((last - first) / 1e9, 3)
+    )

@@ -3,24 +3,32 @@
 from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, field, replace
 from math import log
-from typing import Any
 
-from benchvise.documents import encode
+from benchvise.documents import JsonObject, encode, in_json
 from benchvise.trace.analysis.actors import describe, instance_metrics, instances_of, response
 from benchvise.trace.analysis.compare import METRICS, ActorRate, MetricChange
 from benchvise.trace.analysis.model import NONE, Ints
 from benchvise.trace.catalogue.compare import COMPARE, CompareRequest
 from benchvise.trace.loaded import LoadedTrace
-from benchvise.web.workspace.query import since
-from benchvise.web.workspace.shapes import shapes
+from benchvise.web.workspace.latency import Shape, shapes
 
 KINDS = ("all", "irq", "softirq", "task")
 
 _HANDLERS = ("irq", "softirq")
 _MUCH = 1.5
 """From here on a handler's execution has grown so much that it stands above all tasks."""
+
+
+def _metrics_document(metrics: Mapping[str, MetricChange]) -> Mapping[str, JsonObject | None]:
+    """By metric, without what the row says already; None for those that the traces do not have."""
+    return {name: _without_names(metrics.get(name)) for name in METRICS}
+
+
+def _without_names(change: MetricChange | None) -> JsonObject | None:
+    document: JsonObject = {} if change is None else encode(change)
+    return {key: value for key, value in document.items() if key not in ("actor", "figure")} or None
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,19 +42,40 @@ class ActorRow:
     kind: str
     verdict: str
     changed: tuple[str, ...]
-    metrics: Mapping[str, MetricChange]
+    metrics: Mapping[str, MetricChange] = field(
+        metadata=in_json(name="figures", through=_metrics_document)
+    )
     load: tuple[float, float]
     per_second: tuple[float, float]
 
 
 @dataclass(frozen=True, slots=True)
 class SideBySide:
-    """The whole answer."""
+    """The whole comparison; times in ns.
 
+    ``changed`` counts the rows with a change, ``kinds`` those of each kind.
+    """
+
+    cautions: tuple[str, ...]
+    changed: int
+    kinds: Mapping[str, int]
     rows: tuple[ActorRow, ...]
     only: tuple[tuple[str, ...], tuple[str, ...]]
-    incomplete: tuple[int, int]
-    cautions: tuple[str, ...]
+    incomplete: tuple[int, int] = field(metadata=in_json(name="unsure"))
+
+    def of_kind(self, kind: str) -> SideBySide:
+        """The same without the rows of other kinds; ``all`` keeps them."""
+        return replace(self, rows=tuple(row for row in self.rows if kind in ("all", row.kind)))
+
+
+@dataclass(frozen=True, slots=True)
+class UsualPlace:
+    """Where on the timeline an actor is at its usual work; ns since the first event."""
+
+    actor: int
+    cpu: int
+    begin: int
+    end: int
 
 
 def compare_traces(a: LoadedTrace, b: LoadedTrace) -> SideBySide:
@@ -63,10 +92,12 @@ def compare_traces(a: LoadedTrace, b: LoadedTrace) -> SideBySide:
         by_actor.setdefault(change.actor, {})[change.metric] = change
     rows = [_row(rate, by_actor.get(rate.actor, {})) for rate in answer.rates]
     return SideBySide(
+        cautions=tuple(COMPARE.cautions((a, b))),
+        changed=sum(bool(row.changed) for row in rows),
+        kinds={kind: sum(kind in ("all", row.kind) for row in rows) for kind in KINDS},
         rows=tuple(sorted(rows, key=_rank)),
         only=(answer.only_in_a, answer.only_in_b),
         incomplete=answer.incomplete,
-        cautions=tuple(COMPARE.cautions((a, b))),
     )
 
 
@@ -121,39 +152,7 @@ def _rank(row: ActorRow) -> tuple[int, float, str]:
     return 3, -max(row.load), row.actor
 
 
-def document(sides: SideBySide, kind: str) -> dict[str, Any]:
-    """The answer as JSON has it; ``kind`` leaves out the actors of others. Times in ns."""
-    rows = [row for row in sides.rows if kind in ("all", row.kind)]
-    return {
-        "cautions": list(sides.cautions),
-        "changed": sum(bool(row.changed) for row in sides.rows),
-        "kinds": {name: sum(name in ("all", row.kind) for row in sides.rows) for name in KINDS},
-        "rows": [_row_document(row) for row in rows],
-        "only": [list(names) for names in sides.only],
-        "unsure": list(sides.incomplete),
-    }
-
-
-def _row_document(row: ActorRow) -> dict[str, Any]:
-    return {
-        "actor": row.actor,
-        "kind": row.kind,
-        "verdict": row.verdict,
-        "changed": list(row.changed),
-        "figures": {name: _metric_document(row.metrics.get(name)) for name in METRICS},
-        "load": list(row.load),
-        "per_second": list(row.per_second),
-    }
-
-
-def _metric_document(change: MetricChange | None) -> dict[str, Any] | None:
-    document: dict[str, Any] | None = encode(change)
-    return document and {
-        name: value for name, value in document.items() if name not in ("actor", "figure")
-    }
-
-
-def shapes_of(both: Sequence[LoadedTrace], name: str, metric: str) -> list[dict[str, Any] | None]:
+def shapes_of(both: Sequence[LoadedTrace], name: str, metric: str) -> list[Shape | None]:
     """How a metric of the actors of a name is distributed in each trace, by complete instances."""
     values_of = []
     for loaded in both:
@@ -162,7 +161,7 @@ def shapes_of(both: Sequence[LoadedTrace], name: str, metric: str) -> list[dict[
     return shapes(values_of)
 
 
-def place(loaded: LoadedTrace, name: str) -> dict[str, Any] | None:
+def usual_place(loaded: LoadedTrace, name: str) -> UsualPlace | None:
     """Where on the timeline the actors of a name are seen at their usual work.
 
     That is the instance of the median response; None when the trace has none that is complete.
@@ -175,12 +174,9 @@ def place(loaded: LoadedTrace, name: str) -> dict[str, Any] | None:
     times = response(analysis)[rows]
     middle = times.argsort(kind="stable")[rows.size // 2]
     instance = describe(analysis, rows[middle : middle + 1])[0]
-    return {
-        "actor": instance.actor_id,
-        "cpu": instance.cpu,
-        "begin": since(loaded, instance.begin if instance.ready is None else instance.ready),
-        "end": since(loaded, instance.end),
-    }
+    origin = analysis.whole.begin
+    seen_from = instance.begin if instance.ready is None else instance.ready
+    return UsualPlace(instance.actor_id, instance.cpu, seen_from - origin, instance.end - origin)
 
 
 def _rows(loaded: LoadedTrace, name: str) -> Ints:

@@ -7,7 +7,6 @@ trace's clock, and go back when an answer is written.
 from __future__ import annotations
 
 from dataclasses import dataclass, replace
-from typing import Any
 
 from benchvise.errors import UsageError
 from benchvise.trace.analysis.model import NONE, Actor, TraceSpan
@@ -73,14 +72,22 @@ class TraceQuery(Query):
         return tuple(actor.id for actor in self.actors(loaded))
 
 
-def head(loaded: LoadedTrace) -> dict[str, Any]:
-    """What every answer begins with: the part that it is of, and what makes it doubtful."""
+@dataclass(frozen=True, slots=True)
+class AnsweredPart:
+    """What every answer begins with: the part that it is of, ns since the first event, and what
+    makes it doubtful."""
+
+    begin: int
+    end: int
+    cautions: tuple[str, ...]
+
+
+def answered_part(loaded: LoadedTrace) -> AnsweredPart:
+    """The part that an answer about this trace is of."""
     whole, span = loaded.analysis.whole, loaded.analysis.span
-    return {
-        "begin": span.begin - whole.begin,
-        "end": min(span.end, whole.end) - whole.begin,
-        "cautions": list(loaded.cautions),
-    }
+    return AnsweredPart(
+        span.begin - whole.begin, min(span.end, whole.end) - whole.begin, tuple(loaded.cautions)
+    )
 
 
 def since(loaded: LoadedTrace, time: int | None) -> int | None:

@@ -2,15 +2,23 @@
 
 from __future__ import annotations
 
-from typing import Any
+from dataclasses import dataclass, field, replace
 
 import pyarrow as pa
 
+from benchvise.documents import in_json
 from benchvise.errors import UsageError
 from benchvise.text import printable
 from benchvise.trace.loaded import LoadedTrace
-from benchvise.trace.query import QueryAnswer, QueryLimits, QueryTables, ask
-from benchvise.web.workspace.query import TraceQuery, head
+from benchvise.trace.query import (
+    ListedTable,
+    QueryAnswer,
+    QueryColumn,
+    QueryLimits,
+    QueryTables,
+    ask,
+)
+from benchvise.web.workspace.query import AnsweredPart, TraceQuery, answered_part
 
 LIMITS = QueryLimits(rows=1000, seconds=10, memory_mb=512)
 
@@ -26,12 +34,31 @@ _EXACT = 1 << 53
 _CELL = 2000
 
 
-def query_answer(loaded: LoadedTrace, query: TraceQuery, sql: str) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class TimedRows:
+    """What a query gave. ``times`` has for each row when it was, in ns since the first event, if a
+    column says so; ``more`` that there were rows beyond the limit."""
+
+    part: AnsweredPart = field(metadata=in_json(inline=True))
+    columns: tuple[QueryColumn, ...]
+    rows: list[list[object]]
+    times: list[int | None] | None
+    more: bool
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class TableList:
+    """The tables that may be asked for, with their columns."""
+
+    tables: tuple[ListedTable, ...]
+
+
+def query_answer(loaded: LoadedTrace, query: TraceQuery, sql: str) -> TimedRows:
     """``query``: what one query gives, at most ``LIMITS.rows`` rows.
 
     The table ``selection`` has one row, ``begin`` and ``end`` of the part that is asked about, in
-    the clock of the other tables. ``times`` has for each row when it was, in ns since the first
-    event, if a column says so.
+    the clock of the other tables.
 
     Raises:
         UsageError: it is no query, names what is not there, or needs more than it may use.
@@ -42,35 +69,24 @@ def query_answer(loaded: LoadedTrace, query: TraceQuery, sql: str) -> dict[str, 
     span = part.analysis.span
     selection = pa.table({"begin": [span.begin], "end": [span.end]})
     answer = ask(part.trace, sql, LIMITS, {"selection": selection})
-    return {
-        **head(part),
-        "columns": [
-            {"name": name, "type": kind}
-            for name, kind in zip(answer.columns, answer.types, strict=True)
-        ],
-        "rows": [[_plain(value) for value in row] for row in answer.rows],
-        "times": _times(part, answer),
-        "more": answer.more,
-        "seconds": answer.seconds,
-    }
+    return TimedRows(
+        answered_part(part),
+        columns=tuple(map(QueryColumn, answer.columns, answer.types)),
+        rows=[[_plain(value) for value in row] for row in answer.rows],
+        times=_times(part, answer),
+        more=answer.more,
+        seconds=answer.seconds,
+    )
 
 
-def tables(loaded: LoadedTrace, _query: TraceQuery) -> dict[str, Any]:
-    """``tables``: what can be asked, with columns."""
-    listed = QueryTables(loaded.trace).listing()
-    return {
-        "tables": [
-            {
-                "name": table.name,
-                "kind": table.kind,
-                "rows": table.rows,
-                "columns": printable(table.columns, _CELL),
-            }
-            for table in listed[:2000]
-            if table.rows != 0
-        ]
-        + [{"name": "selection", "kind": "trace", "rows": 1, "columns": "begin, end"}]
-    }
+def tables(loaded: LoadedTrace, _query: TraceQuery) -> TableList:
+    """``tables``: those that have rows."""
+    listed = [
+        replace(table, columns=printable(table.columns, _CELL))
+        for table in QueryTables(loaded.trace).listing()[:2000]
+        if table.rows != 0
+    ]
+    return TableList((*listed, ListedTable("selection", "trace", 1, "begin, end")))
 
 
 def _times(part: LoadedTrace, answer: QueryAnswer) -> list[int | None] | None:
@@ -83,9 +99,8 @@ def _times(part: LoadedTrace, answer: QueryAnswer) -> list[int | None] | None:
     return None
 
 
-def _moment(value: Any, first: int, last: int) -> int | None:
-    inside = isinstance(value, int) and first <= value <= last
-    return value - first if inside else None
+def _moment(value: object, first: int, last: int) -> int | None:
+    return value - first if isinstance(value, int) and first <= value <= last else None
 
 
 def _plain(value: object) -> object:

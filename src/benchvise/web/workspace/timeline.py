@@ -8,17 +8,17 @@ from __future__ import annotations
 
 import math
 import time
-from collections.abc import Mapping
-from dataclasses import dataclass
-from typing import Any
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field, replace
 
 import numpy as np
 import pyarrow as pa
 from starlette.requests import Request
 
-from benchvise.documents import encode
-from benchvise.trace.analysis.actors import describe
+from benchvise.documents import in_json
+from benchvise.trace.analysis.actors import Instance, describe
 from benchvise.trace.analysis.model import NONE, Analysis
+from benchvise.trace.decoder import ClockDescription
 from benchvise.trace.levels import TimelineItem, TimelineRow, shift_of, states
 from benchvise.web.context import context
 from benchvise.web.timeline import TimelinePart, timeline_routes
@@ -33,35 +33,102 @@ _IN_TURN = frozenset({"runnable", "preempted"})
 """States in which an instance is under way, though it does not run."""
 
 
-def item_document(trace: ServedTrace, row: TimelineRow, time: int) -> dict[str, Any]:
-    """What a row shows at a time, in ns since the first event; ``item`` is None for nothing."""
+@dataclass(frozen=True, slots=True)
+class ShownActor:
+    """The actor of an item."""
+
+    id: int
+    kind: str
+    name: str
+    label: str
+    tid: int | None
+    process: int | None
+    priority: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownItem:
+    """What a row shows; ``cpu`` is the one on which it ran, or the row's."""
+
+    begin: int
+    end: int
+    state: str
+    cpu: int | None
+    actor: ShownActor
+
+
+@dataclass(frozen=True, slots=True)
+class ShownWaker:
+    """What woke an instance: an ``actor`` in its ``instance``, at ``time`` where that is known."""
+
+    actor: int
+    name: str
+    label: str
+    instance: int
+    time: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownInstance:
+    """The instance that an item is a part of."""
+
+    instance: Instance = field(metadata=in_json(inline=True))
+    waker: ShownWaker | None
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEvent:
+    """An event; ``index`` is its place in the time index."""
+
+    time: int
+    event: str
+    index: int
+
+
+@dataclass(frozen=True, slots=True)
+class ShownEvents:
+    """The events of an item's CPU from its begin to its end, the first of them listed."""
+
+    count: int
+    listed: tuple[ShownEvent, ...]
+
+
+def _is_nothing(details: ItemDetails) -> bool:
+    return details.item is None
+
+
+@dataclass(frozen=True, slots=True)
+class ItemDetails:
+    """What a row shows at a time; ``item`` is None for nothing. Times in ns since the first
+    event."""
+
+    row: int
+    time: int = field(metadata=in_json(name="t"))
+    item: ShownItem | None
+    instance: ShownInstance | None = field(default=None, metadata=in_json(omit_if=_is_nothing))
+    events: ShownEvents | None = field(default=None, metadata=in_json(omit_if=_is_nothing))
+
+
+def item_details(trace: ServedTrace, row: TimelineRow, time: int) -> ItemDetails:
+    """What a row shows at a time, in ns since the first event."""
     analysis = trace.loaded.analysis
     item = trace.levels.at(row.id, time)
-    document: dict[str, Any] = {"row": row.id, "t": time, "item": None}
     if item is None:
-        return document
+        return ItemDetails(row.id, time, None)
     actor = analysis.actors[item.actor]
     fragment = _fragment(analysis, row, item, time + trace.origin)
     cpu = row.cpu if fragment is None else int(analysis.fragments["cpu"][fragment])
     instance = _instance(analysis, item, fragment, time + trace.origin)
-    document["item"] = {
-        "begin": item.begin,
-        "end": item.end,
-        "state": item.state,
-        "cpu": cpu,
-        "actor": {
-            "id": actor.id,
-            "kind": actor.kind,
-            "name": actor.name,
-            "label": actor.label,
-            "tid": actor.tid,
-            "process": actor.process,
-            "priority": actor.priority,
-        },
-    }
-    document["instance"] = None if instance is None else _instance_document(trace, instance)
-    document["events"] = _events(trace, item, cpu) if item.state in _RAN else None
-    return document
+    shown_actor = ShownActor(
+        actor.id, actor.kind, actor.name, actor.label, actor.tid, actor.process, actor.priority
+    )
+    return ItemDetails(
+        row.id,
+        time,
+        ShownItem(item.begin, item.end, item.state, cpu, shown_actor),
+        None if instance is None else _shown_instance(trace, instance),
+        _events(trace, item, cpu) if item.state in _RAN else None,
+    )
 
 
 def _fragment(analysis: Analysis, row: TimelineRow, item: TimelineItem, time: int) -> int | None:
@@ -99,28 +166,25 @@ def _instance(
     return int(last[-1]) if last.size else None
 
 
-def _instance_document(trace: ServedTrace, instance: int) -> dict[str, Any]:
-    analysis = trace.loaded.analysis
-    document: dict[str, Any] = encode(describe(analysis, np.array([instance]))[0])
-    for name in ("begin", "end", "ready"):
-        if document[name] is not None:
-            document[name] -= trace.origin
-    cause, at = int(analysis.instances["cause"][instance]), analysis.instances["cause_time"]
-    document["waker"] = None
-    if cause != NONE:
-        waker = analysis.actors[int(analysis.instances["actor"][cause])]
-        document["waker"] = {
-            "actor": waker.id,
-            "name": waker.name,
-            "label": waker.label,
-            "instance": cause,
-            "time": None if int(at[instance]) == NONE else int(at[instance]) - trace.origin,
-        }
-    return document
+def _shown_instance(trace: ServedTrace, number: int) -> ShownInstance:
+    analysis, origin = trace.loaded.analysis, trace.origin
+    instance = describe(analysis, np.array([number]))[0]
+    shifted = replace(
+        instance,
+        begin=instance.begin - origin,
+        end=instance.end - origin,
+        ready=None if instance.ready is None else instance.ready - origin,
+    )
+    cause = int(analysis.instances["cause"][number])
+    if cause == NONE:
+        return ShownInstance(shifted, None)
+    waker = analysis.actors[int(analysis.instances["actor"][cause])]
+    at = int(analysis.instances["cause_time"][number])
+    time = None if at == NONE else at - origin
+    return ShownInstance(shifted, ShownWaker(waker.id, waker.name, waker.label, cause, time))
 
 
-def _events(trace: ServedTrace, item: TimelineItem, cpu: int | None) -> dict[str, Any]:
-    """The events of the item's CPU from its begin to its end, the first of them listed."""
+def _events(trace: ServedTrace, item: TimelineItem, cpu: int | None) -> ShownEvents:
     index, types = trace.trace.index, trace.trace.outline["events"]
     times = index["time"].to_numpy()
     first = int(np.searchsorted(times, item.begin + trace.origin, side="left"))
@@ -128,15 +192,45 @@ def _events(trace: ServedTrace, item: TimelineItem, cpu: int | None) -> dict[str
     part = index.slice(first, last - first)
     here = np.flatnonzero(part["cpu"].to_numpy() == cpu)
     kinds = part["event"].to_numpy()
-    listed = [
-        {
-            "time": int(times[first + at]) - trace.origin,
-            "event": types[int(kinds[at])],
-            "index": first + int(at),
-        }
+    listed = (
+        ShownEvent(int(times[first + at]) - trace.origin, types[int(kinds[at])], first + int(at))
         for at in here[:_MOST_EVENTS]
-    ]
-    return {"count": int(here.size), "listed": listed}
+    )
+    return ShownEvents(int(here.size), tuple(listed))
+
+
+@dataclass(frozen=True, slots=True)
+class TraceInfo:
+    """What a trace is, and what must be known of it. ``origin`` is the clock at the first event, a
+    text as JavaScript would round it; ``duration`` in ns."""
+
+    name: str
+    format: str
+    clock: ClockDescription
+    environment: Mapping[str, str]
+    origin: str
+    duration: int
+    events: int
+    cpus: Sequence[int]
+    actors: int
+    losses: int
+    damage: Sequence[str]
+    remarks: Sequence[str]
+    cautions: Sequence[str]
+    states: Sequence[str]
+    event_types: Sequence[str]
+    tag: str
+
+
+@dataclass(frozen=True, slots=True)
+class TimelineLoss:
+    """Where events are missing, ns since the first event."""
+
+    begin: int
+    end: int
+    cpu: int | None
+    count: int | None
+    kind: str
 
 
 _UNKNOWN_CPU = 65535
@@ -164,60 +258,45 @@ class TraceTimeline:
         ago = (time.monotonic() - self.served.since) * 1e3
         return {"Server-Timing": f"since-decoded;dur={ago:.0f}"}
 
-    def info(self) -> dict[str, Any]:
+    def info(self) -> TraceInfo:
         """What the trace is, and what must be known of it."""
         trace = self.served
         loaded, outline = trace.loaded, trace.trace.outline
-        return {
-            "name": trace.path.name,
-            "format": outline["format"],
-            "clock": outline["clock"],
-            "environment": dict(outline["environment"]),
-            "origin": str(trace.origin),
-            "duration": trace.whole.end - trace.origin,
-            "events": trace.trace.events,
-            "cpus": loaded.analysis.cpus,
-            "actors": len(loaded.analysis.actors),
-            "losses": len(trace.trace.losses),
-            "damage": [place["what"] for place in trace.trace.damage],
-            "remarks": [*trace.trace.notes, *trace.trace.remarks],
-            "cautions": list(loaded.cautions),
-            "states": states(),
-            "event_types": list(outline["events"]),
-            "tag": trace.tag,
-        }
+        return TraceInfo(
+            name=trace.path.name,
+            format=outline["format"],
+            clock=outline["clock"],
+            environment=outline["environment"],
+            origin=str(trace.origin),
+            duration=trace.whole.end - trace.origin,
+            events=trace.trace.events,
+            cpus=loaded.analysis.cpus,
+            actors=len(loaded.analysis.actors),
+            losses=len(trace.trace.losses),
+            damage=[place["what"] for place in trace.trace.damage],
+            remarks=[*trace.trace.notes, *trace.trace.remarks],
+            cautions=loaded.cautions,
+            states=states(),
+            event_types=outline["events"],
+            tag=trace.tag,
+        )
 
-    def rows(self) -> list[dict[str, Any]]:
+    def rows(self) -> Sequence[TimelineRow]:
         """The rows in the order in which they are shown."""
-        trace = self.served
-        return [
-            {
-                "id": row.id,
-                "kind": row.kind,
-                "name": row.name,
-                "cpu": row.cpu,
-                "tid": row.tid,
-                "actor": row.actor,
-                "busy": row.busy,
-                "instances": row.instances,
-                "first": row.first,
-                "last": row.last,
-            }
-            for row in trace.rows
-        ]
+        return self.served.rows
 
-    def losses(self) -> list[dict[str, Any]]:
+    def losses(self) -> list[TimelineLoss]:
         """Where events are missing, as far as it lies within the trace."""
         trace = self.served
         duration = trace.whole.end - trace.origin
         return [
-            {
-                "begin": 0 if loss.begin is None else _within(loss.begin - trace.origin, duration),
-                "end": duration if loss.end is None else _within(loss.end - trace.origin, duration),
-                "cpu": loss.cpu,
-                "count": loss.count,
-                "kind": loss.what,
-            }
+            TimelineLoss(
+                0 if loss.begin is None else _within(loss.begin - trace.origin, duration),
+                duration if loss.end is None else _within(loss.end - trace.origin, duration),
+                loss.cpu,
+                loss.count,
+                loss.what,
+            )
             for loss in trace.loaded.analysis.losses
         ]
 
@@ -261,10 +340,10 @@ class TraceTimeline:
         metadata = {"cpus": ",".join(map(str, ran))}
         return pa.table(columns).replace_schema_metadata(metadata)
 
-    def item(self, row: int, at: float) -> dict[str, Any]:
+    def item(self, row: int, at: float) -> ItemDetails:
         """Everything about what a row shows at ``t``."""
         trace = self.served
-        return item_document(trace, trace.rows[row], math.floor(at))
+        return item_details(trace, trace.rows[row], math.floor(at))
 
 
 def _within(time: int, duration: int) -> int:

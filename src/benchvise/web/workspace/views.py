@@ -7,11 +7,10 @@ a few, so that neither the server nor the machine is taken up by whoever asks th
 from __future__ import annotations
 
 import asyncio
-from collections.abc import Callable, Mapping
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
-from typing import Any, TypeAlias, TypeVar
+from typing import TypeAlias, TypeVar
 
-import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
@@ -19,9 +18,8 @@ from starlette.routing import Route
 from benchvise.errors import UsageError
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.context import context
-from benchvise.web.errors import Busy
-from benchvise.web.http import JsonAnswer, posted_text, tagged_answer
-from benchvise.web.workspace import instances, latency, load, log, search, sql, statistics
+from benchvise.web.http import Busy, JsonAnswer, posted_text, tagged_answer
+from benchvise.web.workspace import activity, events, latency, sql
 from benchvise.web.workspace.query import TraceQuery
 
 SECONDS = 30.0
@@ -30,7 +28,7 @@ SECONDS = 30.0
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="trace-view")
 
 T = TypeVar("T")
-Question: TypeAlias = Callable[[LoadedTrace, TraceQuery], "Mapping[str, Any] | pa.Table"]
+Question: TypeAlias = Callable[[LoadedTrace, TraceQuery], object]
 
 
 def view(name: str, question: Question) -> Route:
@@ -71,7 +69,7 @@ async def _query(request: Request) -> Response:
         raise UsageError("there is no query", 'send {"sql": "SELECT ..."}')
     query = TraceQuery(request.query_params)
 
-    def ask() -> dict[str, Any]:
+    def ask() -> sql.TimedRows:
         trace = context(request).trace(request.path_params["key"])
         return sql.query_answer(trace.loaded, query, text)
 
@@ -80,14 +78,14 @@ async def _query(request: Request) -> Response:
 
 
 routes = [
-    view("actors", statistics.answer),
-    view("instances", instances.answer),
-    view("load", load.load),
-    view("switches", load.switches),
-    view("latency", latency.answer),
-    view("log", log.answer),
-    view("search", search.answer),
-    view("names", search.names),
+    view("actors", activity.statistics),
+    view("instances", activity.instance_points),
+    view("load", activity.load),
+    view("switches", activity.switches),
+    view("latency", latency.latency),
+    view("log", events.log),
+    view("search", events.search),
+    view("names", events.names),
     view("tables", sql.tables),
     Route("/api/traces/{key}/query", _query, methods=["POST"]),
 ]

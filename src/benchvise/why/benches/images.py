@@ -13,15 +13,15 @@ from pathlib import Path
 from typing import Any
 
 from benchvise.rig.card.image import Image, open_image
-from benchvise.rig.compose.composed import Composed
-from benchvise.rig.compose.differences import (
+from benchvise.rig.compose.compose import ComposedImages
+from benchvise.rig.compose.layers import (
     LayerDifference,
     configurations,
     device_trees,
     differing,
+    is_divisible,
     layer_parts,
 )
-from benchvise.rig.compose.layers import is_divisible
 from benchvise.rig.compose.layers.layer import LayerPart
 from benchvise.rig.images import ImageError
 from benchvise.state.normalise.fdt import device_tree
@@ -29,7 +29,7 @@ from benchvise.state.normalise.kernel import kernel_config
 from benchvise.text import Untrusted
 from benchvise.why.model import Layer, LayerMeans, Origin, Side, Suspect, Term
 from benchvise.why.provenance import find_origins
-from benchvise.why.provenance.image import image_files
+from benchvise.why.provenance.sources import image_files
 from benchvise.why.suspects.ranking import layer_terms, option_terms, part_terms
 from benchvise.why.suspects.reduction import Reach, reach_of
 
@@ -55,7 +55,7 @@ _TITLES = {
     "command-line": "the kernel's command line",
 }
 
-_SHOWN = 300  # characters of a value
+_VALUE_LIMIT = 300  # characters of a value
 
 _FEW_PARTS = 40
 """More of them, and whether it is the layer at all is asked first."""
@@ -67,11 +67,11 @@ class Images:
     """The image of each side. Raises as ``open_image`` does."""
 
     def __init__(
-        self, paths: Mapping[Side, Path], benchmark: str, cache: Composed | None = None
+        self, paths: Mapping[Side, Path], benchmark: str, cache: ComposedImages | None = None
     ) -> None:
         self._own = {side: open_image(path) for side, path in paths.items()}
         self._reach = reach_of(benchmark)
-        self._cache = cache or Composed()
+        self._cache = cache or ComposedImages()
         self._made: dict[tuple[Side, Flips], Path] = {
             (side, frozenset()): image.path for side, image in self._own.items()
         }
@@ -147,7 +147,7 @@ class Images:
                 Origin(
                     side,
                     _KINDS[means.layer].value,
-                    part.file,
+                    Untrusted(part.file),
                     line,
                     Untrusted(text.splitlines()[0]),
                 )
@@ -165,8 +165,8 @@ class Images:
             _TITLES[name],
             _KINDS[name],
             name,
-            different.first.text[:_SHOWN] or "none",
-            different.second.text[:_SHOWN] or "none",
+            different.first.text[:_VALUE_LIMIT] or "none",
+            different.second.text[:_VALUE_LIMIT] or "none",
             means=LayerMeans(name),
             terms=layer_terms(name, self._reach),
         )
@@ -181,8 +181,8 @@ class Images:
             else f"{where}: {text.splitlines()[0]}",
             _KINDS[layer],
             layer,
-            part.first[:_SHOWN] or "not there",
-            part.second[:_SHOWN] or "not there",
+            part.first[:_VALUE_LIMIT] or "not there",
+            part.second[:_VALUE_LIMIT] or "not there",
             (f"{layer}:{part.name}",),
             means=LayerMeans(layer, part.name),
             terms=part_terms(layer, part, self._reach),
@@ -301,9 +301,9 @@ def _above(
     name: str, names: set[str], first: Mapping[str, str], other: Mapping[str, str]
 ) -> str | None:
     """The outermost option that takes this one with it."""
-    words = name.split("_")
-    for end in range(1, len(words)):
-        head = "_".join(words[:end])
+    parts = name.split("_")
+    for end in range(1, len(parts)):
+        head = "_".join(parts[:end])
         if head in names and any(head not in side and name not in side for side in (first, other)):
             return head
     return None

@@ -35,11 +35,9 @@ from benchvise.state.knobs import Setting
 from benchvise.state.model import Snapshot
 from benchvise.state.snapshot import take_snapshot
 from benchvise.why.bench import ArmRefused, CrossCheck, SideFacts
-from benchvise.why.benches.cross_check import cross_check
-from benchvise.why.benches.live_board import LiveBoard, Process, still_set
-from benchvise.why.benches.programs import find_programs
+from benchvise.why.benches.live_board import LiveBoard, Process, cross_check, still_set
 from benchvise.why.benches.record import Record, covariates
-from benchvise.why.benches.userland import RootTree
+from benchvise.why.benches.userland import RootTree, find_programs
 from benchvise.why.benches.userland_swap import UserlandSwap, is_userland
 from benchvise.why.explain.counters import of_samples
 from benchvise.why.model import (
@@ -57,7 +55,7 @@ from benchvise.why.model import (
     Write,
 )
 from benchvise.why.provenance import find_origins
-from benchvise.why.provenance.live import ProbedFiles
+from benchvise.why.provenance.sources import ProbedFiles
 
 T = TypeVar("T")
 

@@ -18,15 +18,14 @@ from benchvise.errors import BenchviseError, BoardUnreachable
 from benchvise.measure.suite import SuiteEntry
 from benchvise.rig.boot.verdict import BootError
 from benchvise.rig.faults import FlashError, RigError
-from benchvise.rig.hold.boot_session import BootSession
+from benchvise.rig.hold.board import BootSession
 from benchvise.rig.images import ImageError
 from benchvise.state.interrupts import let_through
 from benchvise.state.model import Snapshot
 from benchvise.why.bench import ArmRefused, CrossCheck, SideFacts
-from benchvise.why.benches.cross_check import compared, one_side
 from benchvise.why.benches.images import Flips, Images
 from benchvise.why.benches.live import LiveBench
-from benchvise.why.benches.live_board import LiveBoard
+from benchvise.why.benches.live_board import LiveBoard, compared, one_side
 from benchvise.why.model import (
     Arm,
     Finding,
@@ -351,7 +350,7 @@ class RigBench:
         boot = self._booted.pop(seat, None)
         if boot is not None:
             self._writes += _rebased(boot)
-            noted = {(found.rule, found.sentence) for found in self._findings}
+            noted = {(finding.rule, finding.sentence) for finding in self._findings}
             for finding in boot.live.findings():
                 if (finding.rule, finding.sentence) not in noted:
                     self._findings.append(finding)

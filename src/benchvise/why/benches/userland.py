@@ -27,10 +27,8 @@ from benchvise.board import Board
 from benchvise.errors import BenchviseError, BoardUnusable, UsageError
 from benchvise.rig.images import elf
 from benchvise.text import last_line, printable
-from benchvise.why.benches.programs import named
-from benchvise.why.provenance.directory import DirectoryFiles
 from benchvise.why.provenance.files import FileSource
-from benchvise.why.provenance.image import image_files
+from benchvise.why.provenance.sources import DirectoryFiles, image_files
 
 _SECONDS = 60.0
 _MOST_LIBRARIES = 200
@@ -139,18 +137,18 @@ def rewritten(command: str, closure: Closure, directory: str) -> str:
     UserlandIncomplete when a program is not a word of its own in it.
     """
     for program in closure.programs:
-        words = [posixpath.join(directory, program.file)]
+        arguments = [posixpath.join(directory, program.file)]
         if program.loader:
             loader = posixpath.join(directory, program.loader)
-            words = [loader, "--library-path", directory, *words]
+            arguments = [loader, "--library-path", directory, *arguments]
         if program.script:
-            words += [program.argument] if program.argument else []
-            words.append(posixpath.join(directory, program.script))
+            arguments += [program.argument] if program.argument else []
+            arguments.append(posixpath.join(directory, program.script))
         pattern = rf"(?<![\w./=-]){re.escape(program.word)}(?![\w./=-])"
         match = re.search(pattern, command)
         if match is None:
             raise UserlandIncomplete(f"'{program.word}' is quoted in the command")
-        command = command[: match.start()] + shlex.join(words) + command[match.end() :]
+        command = command[: match.start()] + shlex.join(arguments) + command[match.end() :]
     return command
 
 
@@ -232,10 +230,10 @@ class OnBoard:
 
     def libraries(self, path: str, loader: str) -> Mapping[str, str]:
         """The libraries that the loader finds for a program: path by the name asked for."""
-        said = self._run(["env", *self._environment, loader, "--list", path])
+        listing = self._run(["env", *self._environment, loader, "--list", path])
         return {
             posixpath.basename(match[1] or match[3]): match[2] or match[3]
-            for match in _LIST.finditer(said)
+            for match in _LIST.finditer(listing)
         }
 
     def _run(self, argv: list[str], *, may_fail: bool = False) -> str:
@@ -296,11 +294,11 @@ class Copies:
         """Which programs, in the command's own words."""
         if not foreign:
             return self._own
-        words = [program.word for program in self._own.programs]
+        names = [program.word for program in self._own.programs]
         programs = {program.word: program for program in self._other.programs}
-        if any(word not in programs for word in words):
+        if any(word not in programs for word in names):
             raise UserlandIncomplete("the command runs other programs there")
-        return Closure(tuple(programs[word] for word in words), self._other.files, self._other.abi)
+        return Closure(tuple(programs[word] for word in names), self._other.files, self._other.abi)
 
     def _make(self, parts: frozenset[str]) -> str:
         if not self._top:
@@ -410,22 +408,22 @@ class InRoot:
 
     def libraries(self, path: str, loader: str) -> Mapping[str, str]:
         """The libraries that the loader finds for a program: path by the name asked for."""
-        found: dict[str, str] = {}
+        paths: dict[str, str] = {}
         program = elf.parse(self.read(path))
         waiting = [] if program is None else [(path, program, program.search)]
         while waiting:
             place, wants, inherited = waiting.pop(0)
-            for name in wants.needed:
+            for name in wants.libraries:
                 soname = posixpath.basename(name)
-                if soname in found or soname == posixpath.basename(loader):
+                if soname in paths or soname == posixpath.basename(loader):
                     continue
                 library = self._library(name, place, wants, inherited)
                 if library is None:
                     raise UserlandIncomplete(f"{place} wants {name}, which is not there")
-                found[soname] = library[0]
-                if len(found) < _MOST_LIBRARIES:
+                paths[soname] = library[0]
+                if len(paths) < _MOST_LIBRARIES:
                     waiting.append((*library, inherited))
-        return found
+        return paths
 
     def _library(
         self, name: str, place: str, wants: elf.Elf, inherited: tuple[str, ...]
@@ -461,3 +459,89 @@ class InRoot:
             ]
             self._usual = tuple(dict.fromkeys((*configured, *below, *_LIBRARIES)))
         return self._usual
+
+
+# -- the programs that a command line names: what those start is not known -------------------------
+
+_PROGRAMS = 8
+_ASK_S = 20.0
+_SEPARATORS = {"|", "||", "&", "&&", ";", "(", ")", "{", "}", "!"}
+_SHELL_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
+_HASH = re.compile(rb"\\?([0-9a-f]{64})")
+
+# These run the program that comes after their options.
+_WRAPPERS = {
+    *("env", "nice", "ionice", "chrt", "taskset", "time", "timeout", "sudo", "nohup", "setsid"),
+    *("stdbuf", "exec", "command", "numactl", "setarch"),
+}
+
+# Only programs that are known to say their version so, and to do nothing else.
+_VERSION_WORDS = {
+    **dict.fromkeys(
+        ("perf", "sysbench", "iperf3", "fio", "stress-ng", "openssl", "hyperfine", "dd"),
+        "--version",
+    ),
+    **dict.fromkeys(("python3", "python", "gcc", "cc", "curl", "wrk", "tinymembench"), "--version"),
+    "hdparm": "-V",
+    "ab": "-V",
+}
+_VERSION_WORDS |= {"openssl": "version", "wrk": "-v"}
+
+_FIND = 'for w in "$@"; do p=$(command -v -- "$w") && printf "%s\\n" "$w $p"; done; true'
+_SUM = 'sha256sum "$1" 2>/dev/null || busybox sha256sum "$1"'
+
+
+def find_programs(board: Board, command: str) -> tuple[dict[str, str], dict[str, str]]:
+    """The SHA-256 of the command's programs by path, and what they say of their versions.
+
+    What the board cannot tell is not there. BoardUnreachable when contact is lost.
+    """
+    names = list(dict.fromkeys(named(command)))[:_PROGRAMS]
+    programs: dict[str, str] = {}
+    versions: dict[str, str] = {}
+    if not names:
+        return programs, versions
+    listing = board.run(["sh", "-c", _FIND, "sh", *names], timeout=_ASK_S).stdout
+    for line in listing.decode("utf-8", "replace").splitlines()[:_PROGRAMS]:
+        word, _, path = printable(line, 500).partition(" ")
+        if not path.startswith("/"):  # built into the shell
+            continue
+        digest = _HASH.match(_ask(board, ["sh", "-c", _SUM, "sh", path]))
+        if digest:
+            programs[path] = digest[1].decode()
+        option = _VERSION_WORDS.get(word.rpartition("/")[2])
+        if option:
+            answer = _ask(board, [path, option]).decode("utf-8", "replace").strip()
+            if answer:
+                versions[path] = printable(answer.splitlines()[0], 200)
+    return programs, versions
+
+
+def named(command: str) -> Iterator[str]:
+    """The words of a command line that are programs to be run."""
+    try:
+        lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
+        lexer.whitespace_split = True
+        tokens = list(lexer)
+    except ValueError:  # quotes that do not match: the shell will say so
+        return
+    expected = True
+    for word in tokens:
+        if word in _SEPARATORS or set(word) <= set("|&;()"):
+            expected = True
+        elif expected and not _SHELL_VARIABLE.match(word) and not word.startswith("-"):
+            wrapper = word.rpartition("/")[2] in _WRAPPERS
+            # Options of wrappers take values that look like programs: those do not exist.
+            expected = wrapper or (
+                expected and word.replace(".", "").isalnum() and word[0].isdigit()
+            )
+            if not wrapper and not word[0].isdigit():
+                yield word
+
+
+def _ask(board: Board, argv: list[str]) -> bytes:
+    try:
+        completed = board.run(argv, timeout=_ASK_S)
+    except BoardUnusable:  # too slow, or says too much
+        return b""
+    return completed.stdout if completed.returncode == 0 else b""

@@ -17,15 +17,14 @@ from types import MappingProxyType
 import numpy as np
 
 from benchvise.errors import MeasurementError
+from benchvise.quantities import format_size
 from benchvise.state.catalogue import knobs
 from benchvise.state.model import Snapshot
 from benchvise.text import printable
 from benchvise.why.bench import ArmRefused, SideFacts
-from benchvise.why.cards import MORE, Card, CounterSign, Sign, load_cards
-from benchvise.why.cards.matching import knobs_of, named
+from benchvise.why.cards import MORE, Card, CounterSign, Sign, knobs_of, load_cards, named
 from benchvise.why.explain.cause import ConfirmedCause, Prediction, number
 from benchvise.why.explain.counters import COUNTERS, OF_THE_SYSTEM, MechanismCounter
-from benchvise.why.explain.laws import size
 from benchvise.why.explain.predictions import PREDICTIONS
 from benchvise.why.model import (
     Arm,
@@ -291,7 +290,7 @@ def _filled(
     }
     for name in COUNTERS:
         seen = counts.get(name, max(case.without.get(name, 0.0), case.repaired.get(name, 0.0)))
-        values[name] = size(seen) if name.endswith("_bytes") else f"{seen:.3g}"
+        values[name] = format_size(seen) if name.endswith("_bytes") else f"{seen:.3g}"
     return re.sub(r"\{(\w+)\}", lambda match: values.get(match[1], match[0]), template)
 
 
@@ -311,10 +310,10 @@ def _artefact(card: Card, case: ConfirmedCause) -> str:
 def _beside_the_effect(prediction: Prediction, effect: Bounds) -> str:
     """The words, and the factor beside the one that was measured."""
     if prediction.ratio is None:
-        return prediction.words
+        return prediction.sentence
     low, value, high = (math.exp(goodness) for goodness in (effect.low, effect.value, effect.high))
     bound = f"{prediction.bound} " if prediction.bound else ""
     return (
-        f"{prediction.words}. Predicted: better by a factor of {bound}{prediction.ratio:.3g}; "
+        f"{prediction.sentence}. Predicted: better by a factor of {bound}{prediction.ratio:.3g}; "
         f"measured: {value:.3g} ({low:.3g} to {high:.3g})"
     )

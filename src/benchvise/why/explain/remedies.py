@@ -1,16 +1,24 @@
-"""How to make the good value last: the line to take away, and the lines to put in, ready to be
-pasted.
+"""How to make the good value last: the line to take away, and the lines to put in, ready to paste.
 
 A remedy is for the side that is worse. What sets its value there is changed first: a line that is
 put in elsewhere and comes earlier would lose. Everything is text for a person; nothing here
 writes.
+
+Lines are in the syntax of each program that reads them. Values are those of settings, which the
+catalogue's knobs have checked: no quotes, no control characters. Names of devices and groups come
+from a board; one that would need quoting has no line (``_SAFE``).
 """
 
 from __future__ import annotations
 
 import re
 import shlex
+import tomllib
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from importlib.resources import files
+from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from benchvise.state.catalogue import knobs
@@ -18,17 +26,7 @@ from benchvise.state.knobs import Setting
 from benchvise.state.model import Knob
 from benchvise.state.roles import ROLES
 from benchvise.text import printable
-from benchvise.why.cards import load_cards
-from benchvise.why.cards.matching import named
-from benchvise.why.explain import remedy_lines as lines
-from benchvise.why.explain.remedy_lines import (
-    buildroot_file,
-    buildroot_kernel,
-    command_line_places,
-    debian_file,
-    yocto_file,
-    yocto_kernel,
-)
+from benchvise.why.cards import load_cards, named
 from benchvise.why.model import Layer, LayerMeans, Origin, Remedy, SettingMeans, Side, Suspect
 
 NOW, DEBIAN, YOCTO, BUILDROOT = "now", "Debian", "Yocto", "Buildroot"
@@ -113,7 +111,7 @@ def _edits(suspect: Suspect, origins: Sequence[Origin]) -> Iterator[Remedy]:
     for origin in origins:
         if origin.side is not Side.BAD or not origin.line or origin.kind == COMMAND_LINE:
             continue  # of a command line a word goes, and not the line
-        file = "/" + printable(origin.file, 200).lstrip("/")
+        file = "/" + f"{origin.file}".lstrip("/")
         doubt = "" if origin.certain else ", if it is what sets it"
         text = f"remove line {origin.line} of {file}{doubt}: {origin.text:120}"
         mark = _mark(suspect, origin)
@@ -141,33 +139,33 @@ def _of_setting(setting: Setting, roles: Mapping[str, str], cost: str) -> Iterat
     knob, value = setting.knob, setting.value
     path, note = _path(knob.path, roles)
     slug = re.sub(r"[^a-z0-9]+", "-", knob.name.lower()).strip("-")
-    unit = lines.unit_setting(knob.name, value)
-    now = note + lines.now_command(path, value)
+    unit = unit_setting(knob.name, value)
+    now = note + now_command(path, value)
     if unit:
         yield from _of_unit(unit, now, roles, cost)
         return
     yield Remedy(NOW, now, cost)
     name, line = _file(path, value, slug)
-    script = lines.start_script((lines.now_command(path, value),))
+    script = start_script((now_command(path, value),))
     yield Remedy(DEBIAN, note + debian_file(name, line) + _modules(knob, path, value, slug), cost)
     yield Remedy(YOCTO, note + yocto_file(name, line), cost)
-    if path.startswith(lines.SYSCTL):
+    if path.startswith(SYSCTL):
         yield Remedy(BUILDROOT, note + buildroot_file(name, line), cost)
     else:
         yield Remedy(BUILDROOT, note + buildroot_file(f"/etc/init.d/S99{slug}", script), cost)
-    if word := lines.command_word(knob.name, path, value):
+    if word := command_word(knob.name, path, value):
         yield Remedy(COMMAND_LINE, f"{word}\n{command_line_places(word)}", cost)
-    if options := lines.config_lines(knob.name, value):
+    if options := config_lines(knob.name, value):
         yield from _of_options(options, slug, cost)
 
 
 def _modules(knob: Knob, path: str, value: str, slug: str) -> str:
     """What is to be said to modprobe beside the file: that a module must be there for the setting,
     or the parameter of one that is loaded later."""
-    fix = lines.fixes().get(knob.name)
+    fix = fixes().get(knob.name)
     if fix is not None and fix.module:
         return f"\n# /etc/modules-load.d/{slug}.conf\n{fix.module}"
-    option = lines.modprobe_line(path, value)
+    option = modprobe_line(path, value)
     return f"\n# where that is a module, /etc/modprobe.d/{slug}.conf\n{option}" if option else ""
 
 
@@ -182,11 +180,11 @@ def _path(path: str, roles: Mapping[str, str]) -> tuple[str, str]:
 
 def _file(path: str, value: str, slug: str) -> tuple[str, str]:
     """The file that makes it last under systemd, and its line."""
-    if path.startswith(lines.SYSCTL):
-        return f"/etc/sysctl.d/90-{slug}.conf", lines.sysctl_line(path, value)
-    if rule := lines.udev_line(path, value):
+    if path.startswith(SYSCTL):
+        return f"/etc/sysctl.d/90-{slug}.conf", sysctl_line(path, value)
+    if rule := udev_line(path, value):
         return f"/etc/udev/rules.d/90-{slug}.rules", rule
-    return f"/etc/tmpfiles.d/{slug}.conf", lines.tmpfiles_line(path, value)
+    return f"/etc/tmpfiles.d/{slug}.conf", tmpfiles_line(path, value)
 
 
 def _of_unit(setting: str, now: str, roles: Mapping[str, str], cost: str) -> Iterator[Remedy]:
@@ -199,8 +197,8 @@ def _of_unit(setting: str, now: str, roles: Mapping[str, str], cost: str) -> Ite
     section = "Slice" if unit.endswith(".slice") else "Service"
     name = f"/etc/systemd/system/{unit}.d/50-limits.conf"
     text = f"[{section}]\n{setting}"
-    words = " ".join(shlex.quote(line) for line in setting.splitlines())
-    property_ = f"systemctl set-property --runtime {shlex.quote(unit)} {words}"
+    properties = " ".join(shlex.quote(line) for line in setting.splitlines())
+    property_ = f"systemctl set-property --runtime {shlex.quote(unit)} {properties}"
     yield Remedy(NOW, f"{now}\n# under systemd instead: {property_}", cost)
     yield Remedy(DEBIAN, debian_file(name, text), cost)
     yield Remedy(YOCTO, yocto_file(name, text), cost)
@@ -306,3 +304,217 @@ def _mounted(text: str) -> tuple[str, list[str]] | None:
         return None
     options = (match[2] or match[3]).rstrip(",").split(",")
     return match[1] or "/", [option for option in options if re.fullmatch(r"[\w=]+", option)]
+
+
+# -- the lines -------------------------------------------------------------------------------------
+
+SYSCTL = "/proc/sys/"
+_MODULE = re.compile(r"/sys/module/([\w-]+)/parameters/(\w+)")
+_WILD = re.compile(r"[*?\[]")
+
+
+@dataclass(frozen=True, slots=True)
+class Fix:
+    """What the kernel or systemd offers for a knob, besides its file; see ``fixes.toml``."""
+
+    knob: str
+    word: str = ""
+    words: Mapping[str, str] = field(default_factory=dict)
+    config: Mapping[str, list[str]] = field(default_factory=dict)
+    unit: str = ""
+    module: str = ""
+
+
+@cache
+def fixes() -> Mapping[str, Fix]:
+    """Every fix by its knob."""
+    text = files(__package__).joinpath("fixes.toml").read_text(encoding="utf-8")
+    return {record["knob"]: Fix(**record) for record in tomllib.loads(text)["fix"]}
+
+
+def sysctl_key(path: str) -> str:
+    """``net.ipv4.tcp_rmem`` for its file; with slashes where a part has a dot in its name."""
+    parts = path.removeprefix(SYSCTL)
+    return parts if "." in parts else parts.replace("/", ".")
+
+
+def sysctl_line(path: str, value: str) -> str:
+    """A line of sysctl.d(5)."""
+    return f"{sysctl_key(path)} = {value}"
+
+
+def tmpfiles_line(path: str, value: str) -> str:
+    """A line of tmpfiles.d(5) that writes a file which is there; wildcards are its own too."""
+    return f"w {path.replace('%', '%%')} - - - - {value.replace('%', '%%')}"
+
+
+def modprobe_line(path: str, value: str) -> str:
+    """A line of modprobe.d(5) for a parameter's file; empty where it is none."""
+    match = _MODULE.fullmatch(path)
+    return f"options {match[1]} {match[2]}={value}" if match else ""
+
+
+def udev_line(path: str, value: str) -> str:
+    """A rule of udev(7) that sets a device's attribute as the device comes; empty where the file
+    belongs to no kind of device that rules are known to see."""
+    for pattern, match in _DEVICES:
+        device = re.fullmatch(pattern, path)
+        if device is None:
+            continue
+        kernel = device.groupdict().get("kernel") or "*"
+        named = "" if kernel == "*" else f', KERNEL=="{kernel}"'
+        attribute = device["attribute"]
+        return f'ACTION=="add|change", {match}{named}, ATTR{{{attribute}}}="{value}"'
+    return ""
+
+
+_DEVICES = (
+    (r"/sys/block/(?P<kernel>[^/]+)/(?P<attribute>[^*]+)", 'SUBSYSTEM=="block"'),
+    (r"/sys/class/net/(?P<kernel>[^/]+)/(?P<attribute>[^/*]+)", 'SUBSYSTEM=="net"'),
+    (r"/sys/class/devfreq/(?P<kernel>[^/]+)/(?P<attribute>[^*]+)", 'SUBSYSTEM=="devfreq"'),
+    (r"/sys/bus/pci/devices/(?P<kernel>[^/]+)/(?P<attribute>[^*]+)", 'SUBSYSTEM=="pci"'),
+    (r"/sys/bus/mmc/devices/(?P<kernel>[^/]+)/(?P<attribute>[^*]+)", 'SUBSYSTEM=="mmc"'),
+    (r"/sys/bus/sdio/devices/(?P<kernel>[^/]+)/(?P<attribute>[^*]+)", 'SUBSYSTEM=="sdio"'),
+    (
+        r"/sys/bus/usb/devices/(?P<kernel>[^/]+)/(?P<attribute>[^*]+)",
+        'SUBSYSTEM=="usb", ENV{DEVTYPE}=="usb_device"',
+    ),
+    (r"/sys/bus/usb-serial/devices/(?P<kernel>[^/]+)/(?P<attribute>.+)", 'SUBSYSTEM=="usb-serial"'),
+    (r"/sys/class/scsi_host/(?P<kernel>[^/]+)/(?P<attribute>[^*]+)", 'SUBSYSTEM=="scsi_host"'),
+)
+
+
+def command_word(knob: str, path: str, value: str) -> str:
+    """A word of the kernel command line; empty where there is none. Those for parameters of
+    modules hold for modules and for what is built in; ``sysctl.`` words since Linux 5.8."""
+    fix = fixes().get(knob, Fix(knob))
+    fields = value.split() or [""]
+    if value in fix.words:
+        return fix.words[value]
+    if fix.word:
+        return fix.word.format(value=value, first=fields[0])
+    match = _MODULE.fullmatch(path)
+    if match is not None:
+        return f"{match[1]}.{match[2]}={value}"
+    if path.startswith(SYSCTL):
+        word = f"sysctl.{sysctl_key(path)}={value}"
+        return f'"{word}"' if " " in word else word
+    return ""
+
+
+def config_lines(knob: str, value: str) -> tuple[str, ...]:
+    """Lines of a fragment of the kernel's configuration, none where there are none."""
+    return tuple(fixes().get(knob, Fix(knob)).config.get(value, ()))
+
+
+def unit_setting(knob: str, value: str) -> str:
+    """A line of a systemd unit for a setting of a control group; empty where there is none."""
+    if knob == "cgroup.cpu_max":
+        return _quota(value)
+    fix = fixes().get(knob, Fix(knob))
+    text = "infinity" if value == "max" else value
+    return fix.unit.format(value=text, last=text.split()[-1]) if fix.unit else ""
+
+
+def _quota(value: str) -> str:
+    """``CPUQuota=`` is in percent of one CPU, and empty for none."""
+    quota, _, period = value.partition(" ")
+    if quota == "max":
+        return "CPUQuota="
+    length = int(period or 100_000)
+    percent = f"CPUQuota={int(quota) * 100 / length:g}%"
+    return percent if length == 100_000 else f"{percent}\nCPUQuotaPeriodSec={length}us"
+
+
+def now_command(path: str, value: str) -> str:
+    """A line of shell that makes the setting at once, as root."""
+    if path.startswith(SYSCTL):
+        return f"sysctl -w {shlex.quote(f'{sysctl_key(path)}={value}')}"
+    if _WILD.search(path):
+        return f'for file in {path}; do echo {shlex.quote(value)} > "$file"; done'
+    return f"echo {shlex.quote(value)} > {path}"
+
+
+def start_script(lines: tuple[str, ...]) -> str:
+    """An init script of BusyBox or SysV that runs lines of shell when the system starts."""
+    return "\n".join(("#!/bin/sh", '[ "$1" = start ] || exit 0', *lines))
+
+
+# -- the places that they go to --------------------------------------------------------------------
+
+
+_SOURCES = "${@d.getVar('UNPACKDIR') or d.getVar('WORKDIR')}"
+
+
+def debian_file(path: str, text: str) -> str:
+    """A file on a running system, with the command that makes it hold without a reboot."""
+    return f"# {path}\n{text}{_reload(path)}"
+
+
+def _reload(path: str) -> str:
+    for part, command in (
+        ("/etc/sysctl", f"sysctl --load={path}"),
+        ("/etc/tmpfiles", f"systemd-tmpfiles --create {path}"),
+        ("/etc/udev", "udevadm control --reload && udevadm trigger --action=change"),
+        ("/etc/systemd", "systemctl daemon-reload"),
+    ):
+        if part in path:
+            return f"\n# then: {command}"
+    return ""
+
+
+def yocto_file(path: str, text: str) -> str:
+    """A file of an image, by an append to base-files, which every image has."""
+    target = PurePosixPath(path)
+    below = target.parent.relative_to("/etc")
+    return (
+        "# meta-yours/recipes-core/base-files/base-files_%.bbappend\n"
+        'FILESEXTRAPATHS:prepend := "${THISDIR}/files:"\n'
+        f'SRC_URI += "file://{target.name}"\n'
+        "do_install:append() {\n"
+        f"    install -D -m 0644 {_SOURCES}/{target.name} "
+        f"${{D}}${{sysconfdir}}/{below}/{target.name}\n"
+        "}\n"
+        f"# meta-yours/recipes-core/base-files/files/{target.name}\n"
+        f"{text}"
+    )
+
+
+def yocto_kernel(name: str, text: str) -> str:
+    """A fragment of the kernel's configuration, by an append to its recipe."""
+    return (
+        "# meta-yours/recipes-kernel/linux/linux-yocto_%.bbappend (or your kernel's recipe)\n"
+        'FILESEXTRAPATHS:prepend := "${THISDIR}/files:"\n'
+        f'SRC_URI += "file://{name}"\n'
+        f"# meta-yours/recipes-kernel/linux/files/{name}\n"
+        f"{text}"
+    )
+
+
+def buildroot_file(path: str, text: str) -> str:
+    """A file of the root file system overlay."""
+    mode = f"\n# then: chmod +x board/yours/overlay{path}" if "/init.d/" in path else ""
+    return (
+        f'# configs/yours_defconfig: BR2_ROOTFS_OVERLAY="board/yours/overlay"\n'
+        f"# board/yours/overlay{path}\n{text}{mode}"
+    )
+
+
+def buildroot_kernel(name: str, text: str) -> str:
+    """A fragment of the kernel's configuration."""
+    return (
+        f'# configs/yours_defconfig: BR2_LINUX_KERNEL_CONFIG_FRAGMENT_FILES="board/yours/{name}"\n'
+        f"# board/yours/{name}\n{text}"
+    )
+
+
+def command_line_places(word: str, instead: str = "") -> str:
+    """Where the kernel's command line is kept, as comments."""
+    what = f"put {word} into" if word else f"take {instead} out of"
+    return (
+        f"# Debian: {what} GRUB_CMDLINE_LINUX of /etc/default/grub, then update-grub; or "
+        "/boot/firmware/cmdline.txt\n"
+        f"# Yocto: {what} APPEND (extlinux: UBOOT_EXTLINUX_KERNEL_ARGS; Raspberry Pi: CMDLINE)\n"
+        f"# Buildroot: {what} the append line of extlinux.conf, or the U-Boot environment's "
+        "bootargs"
+    )

@@ -8,14 +8,13 @@ import re
 from collections.abc import Callable, Iterator, Mapping
 
 from benchvise.why.provenance.assignment import Assignment, Line, Stage
-from benchvise.why.provenance.files import Tree
-from benchvise.why.provenance.quoting import split
+from benchvise.why.provenance.direct import path_of
+from benchvise.why.provenance.files import SettingFiles, Tree, split_words
 from benchvise.why.provenance.scripts import assignments
 from benchvise.why.provenance.shell import Run
 from benchvise.why.provenance.shell.commands import kilohertz
-from benchvise.why.provenance.sysctl import path_of
 
-VARIABLES = (
+_VARIABLES = (
     "/etc/default/cpufrequtils", "/etc/default/cpu_governor", "/etc/default/cpupower",
     "/etc/default/loadcpufreq", "/etc/default/raspi-config", "/etc/conf.d/cpupower",
     "/etc/sysconfig/cpupower", "/etc/default/irqbalance", "/etc/irqbalance.conf",
@@ -23,14 +22,13 @@ VARIABLES = (
     "/etc/systemd/zram-generator.conf", "/etc/dphys-swapfile", "/etc/ksmtuned.conf",
     "/etc/default/cpufreq", "/etc/cpufreq-bench.conf", "/etc/ld.so.preload",
 )  # fmt: skip
-TLP = ("/etc/tlp.d/*.conf", "/etc/tlp.conf", "/etc/default/tlp")
-TUNED_ACTIVE = "/etc/tuned/active_profile"
-TUNED = (TUNED_ACTIVE, "/etc/tuned/*/tuned.conf", "/usr/lib/tuned/*/tuned.conf",
-         "/etc/tuned/profiles/*/tuned.conf", "/usr/lib/tuned/profiles/*/tuned.conf")  # fmt: skip
-HDPARM = "/etc/hdparm.conf"
-
-GLOBS = (*VARIABLES, *TLP, *TUNED, HDPARM)
-LINKS: tuple[str, ...] = ()
+_TLP = ("/etc/tlp.d/*.conf", "/etc/tlp.conf", "/etc/default/tlp")
+_TUNED_ACTIVE = "/etc/tuned/active_profile"
+_TUNED_FILES = (
+    _TUNED_ACTIVE, "/etc/tuned/*/tuned.conf", "/usr/lib/tuned/*/tuned.conf",
+    "/etc/tuned/profiles/*/tuned.conf", "/usr/lib/tuned/profiles/*/tuned.conf",
+)  # fmt: skip
+_HDPARM = "/etc/hdparm.conf"
 
 _CPUFREQ = "/sys/devices/system/cpu/cpufreq/policy*/"
 _VARIABLE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w{0,60})\s*=\s*(.*)")
@@ -77,11 +75,11 @@ _TUNED: Mapping[tuple[str, str], str] = {
 }
 
 
-def find(tree: Tree) -> Iterator[Assignment]:
+def _find(tree: Tree) -> Iterator[Assignment]:
     """What all these files ask for."""
-    for path in VARIABLES:
+    for path in _VARIABLES:
         yield from _variables(tree, path)
-    for rank, path in enumerate([path for glob in TLP for path in tree.paths(glob)]):
+    for rank, path in enumerate([path for glob in _TLP for path in tree.paths(glob)]):
         yield from _table(tree, path, "tlp", "TLP", (Stage.LATE, 4, rank))
     yield from _tuned(tree)
     yield from _hdparm(tree)
@@ -91,14 +89,14 @@ def _table(
     tree: Tree, path: str, table: str, kind: str, when: tuple[int, ...]
 ) -> Iterator[Assignment]:
     for line in tree.lines(path):
-        found = _setting(line)
-        if found is None:
+        setting = _setting(line)
+        if setting is None:
             continue
-        name, value = found
+        name, value = setting
         for target in _MEANINGS[table].get(name, ()):
-            given = _VALUES[name](value) if name in _VALUES else value
+            setting_value = _VALUES[name](value) if name in _VALUES else value
             battery = name.endswith("_ON_BAT")
-            yield Assignment(kind, line, target, given, (*when, line.number), not battery,
+            yield Assignment(kind, line, target, setting_value, (*when, line.number), not battery,
                              "only on battery" if battery else "")  # fmt: skip
 
 
@@ -114,9 +112,9 @@ def _variables(tree: Tree, path: str) -> Iterator[Assignment]:
             if text and not text.startswith("#"):
                 yield Assignment("ld.so.preload", line, "environment:LD_PRELOAD", text, when)
             continue
-        found = _setting(line)
-        if found is not None:
-            yield Assignment(kind, line, f"daemon:{name}/{found[0]}", found[1],
+        setting = _setting(line)
+        if setting is not None:
+            yield Assignment(kind, line, f"daemon:{name}/{setting[0]}", setting[1],
                              (*when, line.number))  # fmt: skip
 
 
@@ -124,7 +122,7 @@ def _setting(line: Line) -> tuple[str, str] | None:
     match = _VARIABLE.fullmatch(line.text)
     if match is None or line.text.lstrip().startswith("#"):
         return None
-    return match[1], " ".join(split(match[2].split(" #")[0]))
+    return match[1], " ".join(split_words(match[2].split(" #")[0]))
 
 
 def _seconds_to_centiseconds(text: str) -> str:
@@ -148,13 +146,13 @@ _MOST_INCLUDED = 8
 
 def _tuned(tree: Tree) -> Iterator[Assignment]:
     """The active profiles, with those that they include first."""
-    for name in tree.text(TUNED_ACTIVE).split()[:_MOST_INCLUDED]:
+    for name in tree.text(_TUNED_ACTIVE).split()[:_MOST_INCLUDED]:
         for rank, path in enumerate(_profiles(tree, name)):
             yield from _profile(tree, path, rank)
 
 
 def _profiles(tree: Tree, name: str) -> list[str]:
-    found: list[str] = []
+    paths: list[str] = []
     waiting = [name]
     seen: set[str] = set()
     while waiting and len(seen) < _MOST_INCLUDED:
@@ -177,12 +175,12 @@ def _profiles(tree: Tree, name: str) -> list[str]:
         )
         if not path:
             continue
-        found.insert(0, path)
+        paths.insert(0, path)
         for line in tree.lines(path):
             name_, equals, value = line.text.partition("=")
             if equals and name_.strip() == "include":
                 waiting += value.replace(",", " ").split()
-    return found
+    return paths
 
 
 def _profile(tree: Tree, path: str, rank: int) -> Iterator[Assignment]:
@@ -211,8 +209,8 @@ def _profile(tree: Tree, path: str, rank: int) -> Iterator[Assignment]:
                 yield Assignment(kind, line, f"word:{word.partition('=')[0]}",
                                  word.partition("=")[2], when)  # fmt: skip
         elif (section, name) in _TUNED:
-            given = value.split("|")[0].lstrip(">")
-            yield Assignment(kind, line, _TUNED[section, name], given, when)
+            setting_value = value.split("|")[0].lstrip(">")
+            yield Assignment(kind, line, _TUNED[section, name], setting_value, when)
 
 
 # -- hdparm ----------------------------------------------------------------------------------------
@@ -221,7 +219,7 @@ def _profile(tree: Tree, path: str, rank: int) -> Iterator[Assignment]:
 def _hdparm(tree: Tree) -> Iterator[Assignment]:
     """``read_ahead_sect`` and the like, for the device whose braces they stand in."""
     device = "*"
-    for line in tree.lines(HDPARM):
+    for line in tree.lines(_HDPARM):
         text = line.text.split("#")[0].strip()
         if text.endswith("{"):
             device = text[:-1].strip().rpartition("/")[2] or "*"
@@ -236,3 +234,8 @@ def _hdparm(tree: Tree) -> Iterator[Assignment]:
             yield Assignment("hdparm.conf", line, f"/sys/block/{device}/queue/write_cache",
                              {"on": "write back", "off": "write through"}.get(value, value),
                              when)  # fmt: skip
+
+
+DAEMONS = SettingFiles(
+    "cpufrequtils, TLP, tuned and the like", (*_VARIABLES, *_TLP, *_TUNED_FILES, _HDPARM), _find
+)

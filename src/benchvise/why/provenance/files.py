@@ -1,19 +1,22 @@
-"""Where the files of a system are read, and what was read of them.
+"""The files of a system, as far as they were read: by path, in lines, in words.
 
-A ``FileSource`` is a board that runs (``live``), an image (``image``) or a directory
-(``directory``). All are asked by globs, in as few requests as possible; ``Tree`` remembers what was
-answered, so that every kind of place finds its files there.
+A ``FileSource`` (``sources``) is a board that runs, an image or a directory. All are asked by
+globs, in as few requests as possible; ``Tree`` remembers what was answered, so that every kind of
+``SettingFiles`` finds its files there. Which program starts the system (``init_of``) decides which
+of them are looked at when it boots.
 """
 
 from __future__ import annotations
 
 import posixpath
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from enum import StrEnum
 from fnmatch import fnmatchcase
 from typing import Protocol
 
 from benchvise.state.globs import ByPath
-from benchvise.why.provenance.assignment import Line
+from benchvise.why.provenance.assignment import Assignment, Line
 from benchvise.why.provenance.globs import is_pattern
 
 FILE_LIMIT = 480 << 10
@@ -173,7 +176,7 @@ class Tree:
     def in_order(self, directories: Sequence[str], pattern: str) -> list[str]:
         """The files of directories that stand for one: of equal names that of the first
         directory, sorted by name."""
-        found: dict[str, str] = {}
+        path_by_name: dict[str, str] = {}
         for directory in directories:
             here = {posixpath.basename(path): path for path in self.paths(f"{directory}/{pattern}")}
             here |= {
@@ -182,8 +185,8 @@ class Tree:
                 if self.is_masked(path)
             }
             for name, path in here.items():
-                found.setdefault(name, path)
-        return [path for _, path in sorted(found.items()) if not self.is_masked(path)]
+                path_by_name.setdefault(name, path)
+        return [path for _, path in sorted(path_by_name.items()) if not self.is_masked(path)]
 
 
 def lines_of(path: str, data: bytes) -> Iterator[Line]:
@@ -195,3 +198,97 @@ def lines_of(path: str, data: bytes) -> Iterator[Line]:
         if number > MOST_LINES:
             return
         yield Line(path, number, line.rstrip("\r") if len(line) <= LINE_LIMIT else "")
+
+
+@dataclass(frozen=True, slots=True)
+class SettingFiles:
+    """A kind of files that set something: what it is called, which globs mean files of it, what
+    finds assignments in them, and which globs mean symbolic links that this needs."""
+
+    name: str
+    globs: tuple[str, ...]
+    find: Callable[[Tree], Iterator[Assignment]]
+    links: tuple[str, ...] = ()
+
+
+# -- what starts the system ------------------------------------------------------------------------
+
+INIT_FILES = ("/etc/inittab", "/etc/os-release", "/etc/rc.conf")
+INIT_LINKS = ("/sbin/init", "/usr/sbin/init", "/init", "/proc/1/exe", "/sbin/openrc-init",
+         "/etc/runlevels/*/*")  # fmt: skip
+
+
+class Init(StrEnum):
+    """The programs that start systems."""
+
+    SYSTEMD = "systemd"
+    SYSVINIT = "sysvinit"
+    BUSYBOX = "busybox"
+    OPENRC = "openrc"
+    UNKNOWN = "unknown"
+
+
+def init_of(tree: Tree) -> Init:
+    """What starts this system, as its links and its inittab say."""
+    if next(tree.links("/etc/runlevels/*/*"), None) is not None:
+        return Init.OPENRC
+    for place in ("/proc/1/exe", "/sbin/init", "/usr/sbin/init", "/init"):
+        target = tree.link(place) or ""
+        if "systemd" in target:
+            return Init.SYSTEMD
+        if "busybox" in target:
+            return Init.BUSYBOX
+        if "openrc" in target:
+            return Init.OPENRC
+        if "sysvinit" in target or target.endswith("/init.sysvinit"):
+            return Init.SYSVINIT
+    lines = [line.text for line in tree.lines("/etc/inittab")]
+    active = [line for line in lines if line.strip() and not line.lstrip().startswith("#")]
+    if any(line.startswith("::") or "::sysinit:" in line for line in active):
+        return Init.BUSYBOX
+    if any("openrc" in line for line in active):
+        return Init.OPENRC
+    if active:
+        return Init.SYSVINIT
+    return Init.UNKNOWN
+
+
+# -- words of configuration files, as systemd takes them apart: no shell ---------------------------
+
+
+def split_words(text: str, most: int = 0) -> list[str]:
+    """The words; with ``most`` the last one is all that is left, as it stands.
+
+    Quotes that are not closed reach to the end.
+    """
+    fields: list[str] = []
+    at, end = 0, len(text)
+    while True:
+        while at < end and text[at].isspace():
+            at += 1
+        if at >= end:
+            return fields
+        if most and len(fields) == most - 1:
+            fields.append(text[at:].strip())
+            return fields
+        word: list[str] = []
+        while at < end and not text[at].isspace():
+            c = text[at]
+            if c in "\"'":
+                at = _quoted(text, at + 1, c, word)
+            elif c == "\\" and at + 1 < end:
+                word.append(text[at + 1])
+                at += 2
+            else:
+                word.append(c)
+                at += 1
+        fields.append("".join(word))
+
+
+def _quoted(text: str, at: int, quote: str, word: list[str]) -> int:
+    while at < len(text) and text[at] != quote:
+        if text[at] == "\\" and text[at + 1 : at + 2] in (quote, "\\"):
+            at += 1
+        word.append(text[at])
+        at += 1
+    return at + 1

@@ -12,11 +12,10 @@ import re
 from collections.abc import Iterator, Sequence
 
 from benchvise.why.provenance.assignment import Assignment, Stage
-from benchvise.why.provenance.files import Tree
-from benchvise.why.provenance.inits import Init, init_of
+from benchvise.why.provenance.files import Init, SettingFiles, Tree, init_of
 from benchvise.why.provenance.shell import Run, Written
 
-RC_LOCAL = ("/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/rc.local", "/etc/boot.local",
+_RC_LOCAL = ("/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/rc.local", "/etc/boot.local",
             "/etc/init.d/boot.local")  # fmt: skip
 _LEVELS = "0123456S"
 
@@ -34,8 +33,8 @@ HOOKS = (
     "/etc/NetworkManager/dispatcher.d/*",
     "/etc/networkd-dispatcher/routable.d/*",
 )
-GLOBS = (
-    *RC_LOCAL,
+_GLOBS = (
+    *_RC_LOCAL,
     "/etc/inittab",
     "/etc/init.d/*",
     "/etc/rc[S2345].d/S*",
@@ -45,7 +44,7 @@ GLOBS = (
     *INTERFACES,
     *HOOKS,
 )
-LINKS = ("/etc/rc[S2345].d/S*", "/etc/init.d/*", "/etc/rc.local")
+_LINKS = ("/etc/rc[S2345].d/S*", "/etc/init.d/*", "/etc/rc.local")
 
 _RUN_LEVEL = re.compile(r"[^:]{0,20}:([0-9S]{1,8}):initdefault:")
 _RC = re.compile(r"(?:^|/)(?:rcS|rc|rc\.sysinit|rc\.init)(?:\s|$)")
@@ -55,7 +54,7 @@ _INTERFACE = re.compile(r"\s*(?:pre-up|up|post-up)\s+(.*)")
 _IFACE = re.compile(r"\s*iface\s+(\S+)")
 
 
-def find(tree: Tree) -> Iterator[Assignment]:
+def _find(tree: Tree) -> Iterator[Assignment]:
     """What every script sets that is started at boot."""
     init = init_of(tree)
     if init in (Init.SYSVINIT, Init.BUSYBOX):
@@ -66,7 +65,7 @@ def find(tree: Tree) -> Iterator[Assignment]:
         yield from _links(tree, ("S", "5", "3", "2"), generated=True)
     else:
         yield from _init_d(tree, "what starts this system could not be told")
-    for path in RC_LOCAL[:2] if init is Init.SYSTEMD else RC_LOCAL:
+    for path in _RC_LOCAL[:2] if init is Init.SYSTEMD else _RC_LOCAL:
         if tree.has(path):
             yield from _script(tree, path, "rc.local", (Stage.RC_LOCAL, 0), ("start",))
     yield from _cron(tree)
@@ -97,11 +96,11 @@ def assignments(
     written: Sequence[Written], kind: str, when: tuple[int, ...], doubt: str = ""
 ) -> Iterator[Assignment]:
     """What a script sets, as assignments of a kind; ``doubt`` says why it may not be run."""
-    for index, found in enumerate(written):
-        notes = [note for note in (found.note, doubt) if note]
+    for index, setting in enumerate(written):
+        notes = [note for note in (setting.note, doubt) if note]
         yield Assignment(
-            kind, found.line, found.target, found.value, (*when, index),
-            found.certain and not doubt, "; ".join(notes),
+            kind, setting.line, setting.target, setting.value, (*when, index),
+            setting.certain and not doubt, "; ".join(notes),
         )  # fmt: skip
 
 
@@ -150,7 +149,7 @@ def _directories(tree: Tree, level: str) -> Iterator[Assignment]:
         run = Run(tree)
         if tree.has(path):
             run.script(path, ("S",))
-            own = [found for found in run.written if found.line.file == path]
+            own = [setting for setting in run.written if setting.line.file == path]
             yield from assignments(own, "init.d", (Stage.INIT, 2000))
 
 
@@ -183,7 +182,7 @@ def _has_unit(tree: Tree, name: str) -> bool:
 
 def _init_d(tree: Tree, doubt: str) -> Iterator[Assignment]:
     for rank, path in enumerate(tree.paths("/etc/init.d/*")):
-        if path not in RC_LOCAL:
+        if path not in _RC_LOCAL:
             yield from _script(tree, path, "init.d", (Stage.INIT, rank), doubt=doubt)
 
 
@@ -244,7 +243,10 @@ def _interfaces(tree: Tree) -> Iterator[Assignment]:
                     run.text(line, command[1].replace("$IFACE", interface or "*")
                              .replace("${IFACE}", interface or "*"))  # fmt: skip
                     yield from assignments(run.written, "network interfaces", when)
-                words = line.text.split()
-                if len(words) == 2 and words[0] == "mtu" and interface:
+                fields = line.text.split()
+                if len(fields) == 2 and fields[0] == "mtu" and interface:
                     target = f"/sys/class/net/{interface}/mtu"
-                    yield Assignment("network interfaces", line, target, words[1], when)
+                    yield Assignment("network interfaces", line, target, fields[1], when)
+
+
+SCRIPTS = SettingFiles("init scripts, rc.local and cron", _GLOBS, _find, _LINKS)

@@ -15,23 +15,21 @@ from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
 
 from benchvise.why.provenance.assignment import Assignment, Line, Stage
-from benchvise.why.provenance.files import Tree
+from benchvise.why.provenance.direct import path_of
+from benchvise.why.provenance.files import SettingFiles, Tree, split_words
 from benchvise.why.provenance.globs import ANYTHING
-from benchvise.why.provenance.quoting import split
 from benchvise.why.provenance.shell import Run
-from benchvise.why.provenance.sysctl import path_of
 
-DIRECTORIES = (
+_DIRECTORIES = (
     "/etc/udev/rules.d",
     "/run/udev/rules.d",
     "/usr/local/lib/udev/rules.d",
     "/usr/lib/udev/rules.d",
     "/lib/udev/rules.d",
 )
-GLOBS = tuple(f"{directory}/*.rules" for directory in DIRECTORIES)
-LINKS = GLOBS
+_RULE_FILES = tuple(f"{directory}/*.rules" for directory in _DIRECTORIES)
 
-MOST_RULES = 20_000
+_MOST_RULES = 20_000
 
 _KEY = re.compile(
     r'\s*([A-Z_]{1,30})(?:\{([^{}"]{1,200})\})?\s*(==|!=|\+=|-=|:=|=)\s*(e?i?)"((?:[^"\\]|\\.)*)"\s*,?'
@@ -52,7 +50,7 @@ _SUBSYSTEM_HOMES = {
 }
 _ACTIONS = re.compile(r"(?:^|\|)(?:add|change|bind|\*|move|online)(?:$|\|)")
 # What a device of the system has by itself, so that asking for it says little.
-_GIVEN = frozenset({"ACTION", "SUBSYSTEM", "KERNEL", "DEVTYPE", "TEST", "SUBSYSTEMS"})
+_NOT_ASKED = frozenset({"ACTION", "SUBSYSTEM", "KERNEL", "DEVTYPE", "TEST", "SUBSYSTEMS"})
 _SUBSTITUTIONS = (
     (re.compile(r"\$devpath|%p"), "devpath"),
     (re.compile(r"\$kernel|%k|\$name|%D"), "kernel"),
@@ -107,13 +105,13 @@ class _Device:
     attributes: list[tuple[str, str, str]] = field(default_factory=list)
 
 
-def find(tree: Tree) -> Iterator[Assignment]:
+def _find(tree: Tree) -> Iterator[Assignment]:
     """What every rule sets, in order."""
     count = 0
-    for rank, path in enumerate(tree.in_order(DIRECTORIES, "*.rules")):
+    for rank, path in enumerate(tree.in_order(_DIRECTORIES, "*.rules")):
         for rule in rules(tree.lines(path)):
             count += 1
-            if count > MOST_RULES:
+            if count > _MOST_RULES:
                 return
             yield from _assignments(tree, rule, (Stage.UDEV, rank, rule.line.number))
 
@@ -212,12 +210,12 @@ def _run(
     when: tuple[int, ...],
 ) -> Iterator[Assignment]:  # fmt: skip
     run = Run(tree)
-    run.command(line, split(_substituted(command, home, kernel)))
+    run.command(line, split_words(_substituted(command, home, kernel)))
     doubt = _unmet(tree, device, home)
-    for index, found in enumerate(run.written):
-        notes = "; ".join(note for note in (found.note, doubt) if note)
-        yield Assignment("udev", found.line, found.target, found.value, (*when, index),
-                         found.certain and not doubt, notes)  # fmt: skip
+    for index, setting in enumerate(run.written):
+        notes = "; ".join(note for note in (setting.note, doubt) if note)
+        yield Assignment("udev", setting.line, setting.target, setting.value, (*when, index),
+                         setting.certain and not doubt, notes)  # fmt: skip
 
 
 def _device(keys: Sequence[Key]) -> _Device | None:
@@ -236,7 +234,7 @@ def _device(keys: Sequence[Key]) -> _Device | None:
             device.kernels = wanted
         elif key.name == "ATTR":
             device.attributes.append((key.attribute, key.operator, key.value))
-        elif key.name not in _GIVEN:
+        elif key.name not in _NOT_ASKED:
             name = f"{key.name}{{{key.attribute}}}" if key.attribute else key.name
             device.doubts.append(f"only where {name}{key.operator}{key.value}")
     return device
@@ -264,7 +262,7 @@ def _matches(value: str, wanted: str) -> bool:
 
 def _substituted(text: str, home: str, kernel: str) -> str:
     """A value with the device's name filled in; what else udev would fill in matches anything."""
-    known = {
+    substitutes = {
         "devpath": home.removeprefix("/sys"),
         "kernel": kernel,
         "number": "*",
@@ -273,5 +271,8 @@ def _substituted(text: str, home: str, kernel: str) -> str:
         "other": "*",
     }
     for pattern, name in _SUBSTITUTIONS:
-        text = known[name].join(pattern.split(text))
+        text = substitutes[name].join(pattern.split(text))
     return text.replace("%%", "%").replace("$$", "$")
+
+
+RULES = SettingFiles("udev rules", _RULE_FILES, _find, _RULE_FILES)

@@ -14,14 +14,12 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchvise.why.provenance.assignment import Assignment, Line, Stage
-from benchvise.why.provenance.files import Tree
-from benchvise.why.provenance.inits import Init, init_of
-from benchvise.why.provenance.quoting import split
+from benchvise.why.provenance.files import Init, SettingFiles, Tree, init_of, split_words
 from benchvise.why.provenance.scripts import assignments
 from benchvise.why.provenance.shell import Run
-from benchvise.why.provenance.shell.text import Text
+from benchvise.why.provenance.shell.state import Text
 
-DIRECTORIES = (
+_DIRECTORIES = (
     "/etc/systemd/system",
     "/run/systemd/system",
     "/usr/local/lib/systemd/system",
@@ -29,19 +27,19 @@ DIRECTORIES = (
     "/lib/systemd/system",
 )
 _KINDS = ("service", "slice", "scope", "timer", "socket", "path", "target", "mount", "swap")
-MANAGER = ("/etc/systemd/system.conf", "/etc/systemd/system.conf.d/*.conf")
+_MANAGER = ("/etc/systemd/system.conf", "/etc/systemd/system.conf.d/*.conf")
 
-GLOBS = (
-    *(f"{directory}/*.{kind}" for directory in DIRECTORIES for kind in _KINDS),
-    *(f"{directory}/*.d/*.conf" for directory in DIRECTORIES),
+_GLOBS = (
+    *(f"{directory}/*.{kind}" for directory in _DIRECTORIES for kind in _KINDS),
+    *(f"{directory}/*.d/*.conf" for directory in _DIRECTORIES),
     "/etc/systemd/system.control/*.d/*.conf",
     "/run/systemd/system.control/*.d/*.conf",
-    *MANAGER,
+    *_MANAGER,
 )
-LINKS = (
-    *(f"{directory}/*.{kind}" for directory in DIRECTORIES for kind in ("service", "target")),
-    *(f"{directory}/*.wants/*" for directory in DIRECTORIES),
-    *(f"{directory}/*.requires/*" for directory in DIRECTORIES),
+_LINKS = (
+    *(f"{directory}/*.{kind}" for directory in _DIRECTORIES for kind in ("service", "target")),
+    *(f"{directory}/*.wants/*" for directory in _DIRECTORIES),
+    *(f"{directory}/*.requires/*" for directory in _DIRECTORIES),
 )
 
 _ROOTS = ("default.target", "sysinit.target", "basic.target", "multi-user.target",
@@ -89,11 +87,11 @@ class SystemdUnit:
 
     def values(self, name: str) -> list[tuple[str, Line]]:
         """The values of a list directive; an empty one drops those before it."""
-        found: list[tuple[str, Line]] = []
+        values: list[tuple[str, Line]] = []
         for _, key, value, line in self.directives:
             if key == name:
-                found = [*found, (value, line)] if value else []
-        return found
+                values = [*values, (value, line)] if value else []
+        return values
 
     def last(self, name: str) -> tuple[str, Line] | None:
         """The last value of a directive."""
@@ -101,7 +99,7 @@ class SystemdUnit:
         return values[-1] if values else None
 
 
-def find(tree: Tree) -> Iterator[Assignment]:
+def _find(tree: Tree) -> Iterator[Assignment]:
     """What all units set; those that are not started, as uncertain."""
     if init_of(tree) not in (Init.SYSTEMD, Init.UNKNOWN):
         return
@@ -128,16 +126,16 @@ def _unit(
             run.written.clear()
             at += 1
     for _, name, value, line in unit.directives:
-        for target, given in _set_by(name, value, unit, instance):
+        for target, setting_value in _set_by(name, value, unit, instance):
             certain = not doubt and (target.startswith("/") or _gives_to_logins(unit.name))
             when = (stage, 400, line.number)
             note = doubt or f"for {unit.name}"
-            yield Assignment("systemd unit", line, target, given, when, certain, note)
+            yield Assignment("systemd unit", line, target, setting_value, when, certain, note)
     for value, line in unit.values("Environment"):
-        for word in split(value):
-            name, equals, given = word.partition("=")
+        for word in split_words(value):
+            name, equals, setting_value = word.partition("=")
             if equals:
-                yield Assignment("systemd unit", line, f"environment:{name}", given,
+                yield Assignment("systemd unit", line, f"environment:{name}", setting_value,
                                  (stage, 400, line.number), False,
                                  doubt or f"for {unit.name}")  # fmt: skip
 
@@ -152,7 +150,7 @@ def _gives_to_logins(name: str) -> bool:
 
 def _units(tree: Tree) -> dict[str, SystemdUnit]:
     units: dict[str, SystemdUnit] = {}
-    for directory in DIRECTORIES:
+    for directory in _DIRECTORIES:
         for kind in _KINDS:
             for path in tree.paths(f"{directory}/*.{kind}"):
                 name = posixpath.basename(path)
@@ -179,13 +177,13 @@ def _units(tree: Tree) -> dict[str, SystemdUnit]:
 
 def _drop_ins(tree: Tree) -> Iterator[tuple[str, Sequence[Line]]]:
     """``NAME.d/*.conf``, by name of the unit; of equal file names the first directory's."""
-    found: dict[tuple[str, str], str] = {}
-    directories = ("/etc/systemd/system.control", "/run/systemd/system.control", *DIRECTORIES)
+    path_by_name: dict[tuple[str, str], str] = {}
+    directories = ("/etc/systemd/system.control", "/run/systemd/system.control", *_DIRECTORIES)
     for directory in directories:
         for path in tree.paths(f"{directory}/*.d/*.conf"):
             unit = posixpath.basename(posixpath.dirname(path)).removesuffix(".d")
-            found.setdefault((unit, posixpath.basename(path)), path)
-    ordered = sorted(found.items(), key=lambda item: (len(item[0][0]), item[0]))
+            path_by_name.setdefault((unit, posixpath.basename(path)), path)
+    ordered = sorted(path_by_name.items(), key=lambda item: (len(item[0][0]), item[0]))
     for (unit, _), path in ordered:
         if not tree.is_masked(path):
             yield unit, tree.lines(path)
@@ -234,7 +232,7 @@ def _directives(lines: Sequence[Line]) -> Iterator[tuple[str, str, str, Line]]:
 def _started(tree: Tree, units: Mapping[str, SystemdUnit]) -> dict[str, str]:
     """The units that the default target leads to: name, and instance of a template."""
     pulled: dict[str, list[str]] = {}
-    for directory in DIRECTORIES:
+    for directory in _DIRECTORIES:
         for kind in ("wants", "requires"):
             for path, _ in tree.links(f"{directory}/*.{kind}/*"):
                 owner = posixpath.basename(posixpath.dirname(path)).removesuffix(f".{kind}")
@@ -243,20 +241,20 @@ def _started(tree: Tree, units: Mapping[str, SystemdUnit]) -> dict[str, str]:
                 owner = posixpath.basename(posixpath.dirname(path)).removesuffix(f".{kind}")
                 pulled.setdefault(owner, []).append(posixpath.basename(path))
     aliases: dict[str, str] = {}
-    for directory in DIRECTORIES:
+    for directory in _DIRECTORIES:
         for kind in ("service", "target"):
             for path, target in tree.links(f"{directory}/*.{kind}"):
                 aliases.setdefault(posixpath.basename(path), posixpath.basename(target))
     waiting = list(_ROOTS)
-    found: dict[str, str] = {}
-    while waiting and len(found) < _MOST_UNITS:
+    started: dict[str, str] = {}
+    while waiting and len(started) < _MOST_UNITS:
         instance = waiting.pop()
         name = aliases.get(instance, instance)
         template = f"{name.partition('@')[0]}@.{name.rpartition('.')[2]}" if "@" in name else name
         name = name if name in units else template
-        if name in found:
+        if name in started:
             continue
-        found[name] = instance
+        started[name] = instance
         waiting += pulled.get(instance, []) + (pulled.get(name, []) if name != instance else [])
         unit = units.get(name)
         if unit is None:
@@ -269,8 +267,8 @@ def _started(tree: Tree, units: Mapping[str, SystemdUnit]) -> dict[str, str]:
             waiting.append(named[0] if named else f"{name.rpartition('.')[0]}.service")
     for name in units:
         if name.endswith((".slice", ".scope")):  # come into being with what is in them
-            found.setdefault(name, name)
-    return found
+            started.setdefault(name, name)
+    return started
 
 
 def _in_order(units: Mapping[str, SystemdUnit], started: Mapping[str, str]) -> list[str]:
@@ -309,20 +307,20 @@ def _in_order(units: Mapping[str, SystemdUnit], started: Mapping[str, str]) -> l
 
 def _environment(tree: Tree, unit: SystemdUnit) -> dict[str, Text]:
     """What the unit's files and its own lines give to its commands."""
-    given: dict[str, Text] = {}
+    variables: dict[str, Text] = {}
     for value, line in unit.values("Environment"):
-        for word in split(value):
+        for word in split_words(value):
             name, equals, text = word.partition("=")
             if equals:
-                given[name] = Text(text, line)
+                variables[name] = Text(text, line)
     for value, _ in unit.values("EnvironmentFile"):
         path = value.removeprefix("-")
         if tree.need(path):
             for line in tree.lines(path):
                 name, equals, text = line.text.strip().partition("=")
                 if equals and name.isidentifier():
-                    given[name] = Text(" ".join(split(text)), line)
-    return given
+                    variables[name] = Text(" ".join(split_words(text)), line)
+    return variables
 
 
 def _exec_words(command: str, instance: str) -> list[str]:
@@ -334,8 +332,8 @@ def _exec_words(command: str, instance: str) -> list[str]:
         ("%N", instance.rpartition(".")[0]), ("%p", instance.partition("@")[0]),
     ):  # fmt: skip
         text = text.replace(specifier, word)
-    words = split(text.replace("\0", "%").replace("$$", "$"))
-    return [word for word in words if word != ";"]
+    arguments = split_words(text.replace("\0", "%").replace("$$", "$"))
+    return [word for word in arguments if word != ";"]
 
 
 def _set_by(name: str, value: str, unit: SystemdUnit, instance: str) -> Iterator[tuple[str, str]]:
@@ -360,9 +358,9 @@ def cgroup_of(name: str, unit: SystemdUnit, instance: str) -> str:
         if parts[-1] == "":  # user-.slice: a drop-in for all of them
             parts[-1] = "*"
         return "".join(f"/{'-'.join(parts[: index + 1])}.slice" for index in range(len(parts)))
-    said = unit.last("Slice")
-    if said is not None:
-        name_of_slice = re.sub(r"%[iIjJn]", "*", said[0])
+    slice_name = unit.last("Slice")
+    if slice_name is not None:
+        name_of_slice = re.sub(r"%[iIjJn]", "*", slice_name[0])
         above = cgroup_of(name_of_slice, SystemdUnit(name_of_slice), name_of_slice)
     elif "@" in name:
         base = name.partition("@")[0]
@@ -381,9 +379,13 @@ def _cgroup_value(name: str, value: str, unit: SystemdUnit) -> str:
     """As the kernel's file shows it."""
     if name == "CPUQuota" and value.endswith("%"):
         period = 100_000
-        said = unit.last("CPUQuotaPeriodSec")
-        if said is not None and said[0].removesuffix("ms").isdecimal() and len(said[0]) < 9:
-            period = int(said[0].removesuffix("ms")) * 1000
+        period_setting = unit.last("CPUQuotaPeriodSec")
+        if (
+            period_setting is not None
+            and period_setting[0].removesuffix("ms").isdecimal()
+            and len(period_setting[0]) < 9
+        ):
+            period = int(period_setting[0].removesuffix("ms")) * 1000
         try:
             return f"{round(float(value[:-1][:12]) / 100 * period)} {period}"
         except (ValueError, OverflowError):
@@ -397,12 +399,15 @@ def _cgroup_value(name: str, value: str, unit: SystemdUnit) -> str:
 
 def _manager(tree: Tree) -> Iterator[Assignment]:
     """system.conf: what all services begin with."""
-    for glob in MANAGER:
+    for glob in _MANAGER:
         for path in tree.paths(glob):
             for _, name, value, line in _directives(tree.lines(path)):
-                for target, given in _set_by(
+                for target, setting_value in _set_by(
                     name.removeprefix("Default"), value, SystemdUnit(""), ""
                 ):
                     if not target.startswith("/sys/fs"):
-                        yield Assignment("systemd manager", line, target, given,
+                        yield Assignment("systemd manager", line, target, setting_value,
                                          (Stage.INIT, 0, line.number))  # fmt: skip
+
+
+UNITS = SettingFiles("systemd units", _GLOBS, _find, _LINKS)

@@ -1,25 +1,43 @@
 """Whether two sides can be compared at all, before anything is measured.
 
-Examined are benchmarks that do not measure what they seem to (``artefacts``), and circumstances:
-other programs, fewer CPUs, heat, load, an emulator, a kernel with checks built in. A finding that
-stops is itself the diagnosis: the values have nothing to do with each other. One that warns can be
-the cause, or a part of it; one that notes is to be known with the answer.
+Examined are benchmarks that do not measure what their names say (``artefacts.toml``, of which a
+reference page is made), and circumstances: other programs, fewer CPUs, heat, load, an emulator, a
+kernel with checks built in. A finding that stops is itself the diagnosis: the values have nothing
+to do with each other. One that warns can be the cause, or a part of it; one that notes is to be
+known with the answer.
 """
 
 from __future__ import annotations
 
 import re
+import tomllib
 from collections.abc import Callable, Iterator, Mapping
+from dataclasses import dataclass
 from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+from typing import Any
 
+from benchvise.quantities import parse_cpus, size_or_none
 from benchvise.state.conditions import conditions
 from benchvise.state.model import Snapshot
 from benchvise.text import printable
 from benchvise.why.bench import SideFacts
 from benchvise.why.model import Finding, Grade, Metric, Side
-from benchvise.why.suspects.artefacts import differing_programs, known_artefacts, version_of
 from benchvise.why.suspects.reduction import reach_of
-from benchvise.why.suspects.side_pair import SidePair, cpu_count, cpus, word_size
+
+
+def examine(
+    metric: Metric, facts: Mapping[Side, SideFacts], snapshots: Mapping[Side, Snapshot]
+) -> tuple[Finding, ...]:
+    """All findings, those that stop first."""
+    case = SidePair(metric, facts, snapshots)
+    circumstances = (finding for rule in _RULES for finding in rule(case))
+    findings = dict.fromkeys([*known_artefacts(case), *circumstances])
+    return tuple(sorted(findings, key=lambda finding: list(Grade).index(finding.grade)))
+
+
+# -- circumstances ---------------------------------------------------------------------------------
 
 _BUSY = 0.5
 _NAMED = 6
@@ -37,12 +55,6 @@ _CHECKS = (
     *("DEBUG_MUTEXES", "KASAN", "KASAN_*", "KCSAN", "UBSAN_*", "DEBUG_PAGEALLOC_ENABLE_DEFAULT"),
     *("SLUB_DEBUG_ON", "DEBUG_KMEMLEAK", "PAGE_POISONING", "DEBUG_OBJECTS", "DEBUG_VM"),
 )
-
-
-def examine_circumstances(case: SidePair) -> Iterator[Finding]:
-    """The findings of every rule below."""
-    for rule in _RULES:
-        yield from rule(case)
 
 
 def _both(values: Mapping[Side, object]) -> str:
@@ -311,16 +323,240 @@ _RULES: tuple[Callable[[SidePair], Iterator[Finding]], ...] = (
 )
 
 
-# -- all of them -----------------------------------------------------------------------------------
+# -- known artefacts -------------------------------------------------------------------------------
+
+_VERSION = re.compile(r"\d+(?:\.\d+)+")
+_LONGEST = 4
+
+# Names under which the same program goes.
+_ALIASES = {"7z": ("7z", "7za", "7zr", "7zz")}
 
 
-_ORDER = list(Grade)
+@dataclass(frozen=True, slots=True)
+class Artefact:
+    """A known case: see ``artefacts.toml``."""
+
+    rule: str
+    sentence: str
+    remedy: str
+    source: str
+    grade: Grade | None = None
+    apart: Grade | None = None
+    command: re.Pattern[str] | None = None
+    unless: re.Pattern[str] | None = None
+    benchmark: str = ""
+    params: Mapping[str, str] | None = None
+    program: str = ""
+    since: str = ""
+    before: str = ""
+    fixed: tuple[str, ...] = ()
+    when: str = ""
+
+    def is_about(self, metric: Metric) -> bool:
+        """Whether the metric is of its kind."""
+        if self.command is not None:
+            return (
+                bool(metric.command)
+                and self.command.search(metric.command) is not None
+                and (self.unless is None or self.unless.search(metric.command) is None)
+            )
+        return fnmatchcase(metric.benchmark, self.benchmark) and all(
+            metric.params.get(name) == value for name, value in (self.params or {}).items()
+        )
 
 
-def examine(
-    metric: Metric, facts: Mapping[Side, SideFacts], snapshots: Mapping[Side, Snapshot]
-) -> tuple[Finding, ...]:
-    """All findings, those that stop first."""
-    case = SidePair(metric, facts, snapshots)
-    findings = dict.fromkeys([*known_artefacts(case), *examine_circumstances(case)])
-    return tuple(sorted(findings, key=lambda finding: _ORDER.index(finding.grade)))
+@cache
+def artefacts() -> tuple[Artefact, ...]:
+    """All known cases, in the table's order."""
+    text = (files(__package__) / "artefacts.toml").read_text(encoding="utf-8")
+    return tuple(_artefact(record) for record in tomllib.loads(text)["artefact"])
+
+
+def _artefact(record: Mapping[str, Any]) -> Artefact:
+    fields = dict(record)
+    for name in ("command", "unless"):
+        if name in fields:
+            fields[name] = re.compile(fields[name])
+    for name in ("grade", "apart"):
+        if name in fields:
+            fields[name] = Grade(fields[name])
+    return Artefact(**fields | {"fixed": tuple(fields.get("fixed", ()))})
+
+
+def known_artefacts(case: SidePair) -> Iterator[Finding]:
+    """The findings of the table for a metric on two sides."""
+    for artefact in artefacts():
+        if artefact.is_about(case.metric):
+            judgement = _judged(artefact, case)
+            if judgement is not None:
+                grade, evidence = judgement
+                yield Finding(artefact.rule, grade, artefact.sentence, evidence, artefact.remedy)
+
+
+def _judged(artefact: Artefact, case: SidePair) -> tuple[Grade, str] | None:
+    if artefact.when:
+        holds, evidence = _CIRCUMSTANCES[artefact.when](case)
+    elif artefact.program:
+        holds, evidence = _of_version(artefact, case.facts)
+    else:
+        holds, evidence = {Side.GOOD: True, Side.BAD: True}, case.metric.name
+    values = set(holds.values())
+    if values == {False}:
+        return None
+    grade = artefact.apart if values == {True, False} else artefact.grade
+    if grade is None:
+        return None
+    # where no version is known to be concerned, it is a possibility
+    return (grade if True in values else Grade.NOTES), evidence
+
+
+# -- versions --------------------------------------------------------------------------------------
+
+
+def _of_version(
+    artefact: Artefact, facts: Mapping[Side, SideFacts]
+) -> tuple[dict[Side, bool | None], str]:
+    """Whether each side's version is concerned; None where it is not known."""
+    versions = {side: version_of(artefact.program, facts[side]) for side in facts}
+    evidence = ", ".join(
+        f"{side}: {artefact.program} {version or 'of a version that is not known'}"
+        for side, version in versions.items()
+    )
+    if not artefact.since and not artefact.before:
+        distinct = set(versions.values())
+        differ = len(distinct) > 1 and "" not in distinct
+        return {Side.GOOD: True, Side.BAD: not differ}, evidence
+    return {side: _in_range(version, artefact) for side, version in versions.items()}, evidence
+
+
+def _in_range(version: str, artefact: Artefact) -> bool | None:
+    if not version:
+        return None
+    number = _numbers(version)
+    for fix in map(_numbers, artefact.fixed):
+        if number[:2] == fix[:2]:
+            return None if len(number) < len(fix) else number < fix
+    above = not artefact.since or number >= _numbers(artefact.since)
+    return above and (not artefact.before or number < _numbers(artefact.before))
+
+
+def _numbers(version: str) -> tuple[int, ...]:
+    return tuple(int(word[:9]) for word in version.split(".")[:_LONGEST])
+
+
+def version_of(program: str, facts: SideFacts) -> str:
+    """The version that a program says it has; empty where it is not known."""
+    names = _ALIASES.get(program, (program,))
+    for path, text in facts.versions.items():
+        if path.rpartition("/")[2] in names:
+            match = _VERSION.search(text)
+            return match[0] if match else ""
+    return ""
+
+
+# -- circumstances ---------------------------------------------------------------------------------
+
+_Holds = tuple[dict[Side, bool | None], str]
+
+
+def _word_sizes_differ(case: SidePair) -> _Holds:
+    sizes = {side: word_size(case, side) for side in Side}
+    differ = None not in sizes.values() and len(set(sizes.values())) > 1
+    evidence = ", ".join(f"{side}: {size or '?'} bits" for side, size in sizes.items())
+    return {Side.GOOD: differ, Side.BAD: False}, evidence
+
+
+def _several_cpus(case: SidePair) -> _Holds:
+    counts = {side: cpu_count(case, side) for side in Side}
+    several = any((count or 0) > 1 for count in counts.values())
+    evidence = ", ".join(f"{side}: {count or '?'} CPUs" for side, count in counts.items())
+    return {Side.GOOD: several, Side.BAD: several}, evidence
+
+
+def _buffer_fits(case: SidePair) -> _Holds:
+    size = size_or_none(case.metric.params.get("size", ""))
+    caches = {side: last_cache(case, side) for side in Side}
+    if size is None or None in caches.values():
+        return {Side.GOOD: False, Side.BAD: False}, ""
+    evidence = ", ".join(f"{side}: last cache {cache} bytes" for side, cache in caches.items())
+    return {side: size <= (cache or 0) for side, cache in caches.items()}, evidence
+
+
+def _programs_differ(case: SidePair) -> _Holds:
+    names = differing_programs(case.facts)
+    return {Side.GOOD: bool(names), Side.BAD: False}, ", ".join(names)
+
+
+def differing_programs(facts: Mapping[Side, SideFacts]) -> tuple[str, ...]:
+    """The names of the command's programs whose files are not the same on both sides."""
+    good, bad = (
+        {path.rpartition("/")[2]: digest for path, digest in facts[side].programs.items()}
+        for side in (Side.GOOD, Side.BAD)
+    )
+    return tuple(sorted(name for name in good.keys() & bad.keys() if good[name] != bad[name]))
+
+
+_CIRCUMSTANCES: Mapping[str, Callable[[SidePair], _Holds]] = {
+    "word sizes differ": _word_sizes_differ,
+    "several CPUs": _several_cpus,
+    "the buffer fits the last cache": _buffer_fits,
+    "programs differ": _programs_differ,
+}
+
+
+# -- what is known of the two sides, as numbers; None where one does not say -----------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SidePair:
+    """A metric, and what is known of its two sides."""
+
+    metric: Metric
+    facts: Mapping[Side, SideFacts]
+    snapshots: Mapping[Side, Snapshot]
+
+    def value(self, side: Side, item: str, key: str) -> Any:
+        """The value of an entry of a side's snapshot; None where there is none."""
+        return next(
+            (
+                entry.value
+                for entry in self.snapshots[side].entries()
+                if entry.item == item and entry.key == key and entry.missing is None
+            ),
+            None,
+        )
+
+
+def cpus(case: SidePair, side: Side, which: str = "online") -> frozenset[int] | None:
+    """The CPUs that are ``online`` or ``present``."""
+    listed = case.value(side, "cpu.present", which)
+    if listed is None and which == "online":
+        listed = case.facts[side].host.get("cpus_online")
+    try:
+        return frozenset(parse_cpus(str(listed))) or None
+    except ValueError:
+        return None
+
+
+def cpu_count(case: SidePair, side: Side) -> int | None:
+    """How many CPUs are online."""
+    online = cpus(case, side)
+    return None if online is None else len(online)
+
+
+def word_size(case: SidePair, side: Side) -> int | None:
+    """Bits of a word of the programs there, by its shell."""
+    shell = case.value(side, "kernel.word_size", "/bin/sh")
+    size = shell.get("class") if isinstance(shell, Mapping) else None
+    return size if size in (32, 64) else None
+
+
+def last_cache(case: SidePair, side: Side) -> int | None:
+    """Bytes of the largest cache."""
+    caches = case.facts[side].host.get("caches")
+    sizes = [
+        cache["size"]
+        for cache in (caches if isinstance(caches, list) else ())
+        if isinstance(cache, Mapping) and isinstance(cache.get("size"), int)
+    ]
+    return max(sizes, default=None)

@@ -1,8 +1,10 @@
 """In which order suspects are tested: a score that adds up from terms which can be read.
 
 All points are natural logarithms of odds, and each has its reason. What nobody knows anything of
-counts nothing, so the score is flat there. The rarity of a value follows PeerPressure (Wang et al.,
-OSDI 2004): a value that few other boards have is more likely to be the odd one.
+counts nothing, so the score is flat there. How likely a setting is to matter, and which value is
+the slow one, is a table (``priors.toml``, of which a reference page is made). The rarity of a value
+follows PeerPressure (Wang et al., OSDI 2004): a value that few other boards have is more likely to
+be the odd one.
 """
 
 from __future__ import annotations
@@ -15,8 +17,10 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
 from importlib import resources
+from importlib.resources import files
 from typing import Any
 
+from benchvise.quantities import parse_cpu_mask, parse_cpus
 from benchvise.rig.compose.layers.layer import LayerPart
 from benchvise.state.catalogue import knobs
 from benchvise.state.knobs import present_value
@@ -25,15 +29,6 @@ from benchvise.why.bench import CrossCheck
 from benchvise.why.model import Gap, Layer, Metric, ProcessMeans, Side, Suspect, Term
 from benchvise.why.suspects.bundles import text_of
 from benchvise.why.suspects.find import value_text
-from benchvise.why.suspects.priors import (
-    chance,
-    direction_of,
-    likeness,
-    numbers_in,
-    prior_of,
-    symptoms,
-    unlisted,
-)
 from benchvise.why.suspects.reduction import Reach, families_of, reach_of
 
 SPREAD = 2.5
@@ -191,8 +186,8 @@ def _doublings(suspect: Suspect) -> float | None:
 
 def _magnitude(value: str) -> float | None:
     """The last of the numbers that a value consists of: of buffers it is the largest."""
-    words = value.split()
-    return numbers_in(value, len(words) - 1) if words and numbers_in(value) is not None else None
+    fields = value.split()
+    return numbers_in(value, len(fields) - 1) if fields and numbers_in(value) is not None else None
 
 
 class _Population:
@@ -415,3 +410,190 @@ def _rules(kind: str) -> tuple[OptionRule, ...]:
 @cache
 def _data() -> Mapping[str, Any]:
     return tomllib.loads(resources.files(__package__).joinpath("layers.toml").read_text("utf-8"))
+
+
+# -- the table of what is known beforehand ---------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class PreferredValue:
+    """Which value of a setting is the better one for some benchmarks.
+
+    ``order`` lists values from best to worst, or ``more`` says whether a larger number is better.
+    ``field`` takes one of several numbers, ``cpus`` counts the CPUs of a ``list`` or ``mask``,
+    ``quota`` takes the share that a quota grants, ``zero_is_most`` is set where 0 stands for no
+    limit.
+    ``sure`` is how often it is so, from 0.5 to 1.
+    """
+
+    on: tuple[str, ...]
+    names: tuple[str, ...]
+    sure: float
+    order: tuple[str, ...] = ()
+    more: bool | None = None
+    field: int = 0
+    cpus: str = ""
+    quota: bool = False
+    zero_is_most: bool = False
+
+    def prefers(self, first: str, other: str) -> int:
+        """1 when ``first`` is the better value, -1 when ``other`` is, 0 when that is not known."""
+        if self.order:
+            worst = len(self.order)
+            ranks = [self.order.index(v) if v in self.order else worst for v in (first, other)]
+            is_listed = first in self.order or other in self.order
+            return (ranks[1] > ranks[0]) - (ranks[1] < ranks[0]) if is_listed else 0
+        numbers = [self._number(value) for value in (first, other)]
+        if numbers[0] is None or numbers[1] is None:
+            return 0
+        larger = (numbers[0] > numbers[1]) - (numbers[0] < numbers[1])
+        return larger if self.more is not False else -larger
+
+    def _number(self, value: str) -> float | None:
+        if self.quota:
+            return _quota(value)
+        if self.cpus:
+            return _cpus(value, self.cpus)
+        number = numbers_in(value, self.field)
+        return float("inf") if number == 0 and self.zero_is_most else number
+
+
+@dataclass(frozen=True, slots=True)
+class Prior:
+    """What the table says of some settings: see ``priors.toml``."""
+
+    names: tuple[str, ...]
+    matters: Mapping[str, float]
+    better: tuple[PreferredValue, ...]
+    why: str
+    source: str
+
+
+@dataclass(frozen=True, slots=True)
+class Symptom:
+    """Counters whose difference between the sides points at some settings."""
+
+    counters: tuple[str, ...]
+    names: tuple[str, ...]
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class CommandLikeness:
+    """Commands that match a pattern, and the benchmark that they are like."""
+
+    match: re.Pattern[str]
+    like: str
+
+
+@cache
+def _table() -> Mapping[str, Any]:
+    text = (files(__package__) / "priors.toml").read_text(encoding="utf-8")
+    return tomllib.loads(text)
+
+
+@cache
+def priors() -> tuple[Prior, ...]:
+    """All records, in the table's order."""
+    return tuple(
+        Prior(
+            tuple(record["names"]),
+            record["matters"],
+            tuple(
+                _preferred_value(direction, record["names"])
+                for direction in record.get("better", ())
+            ),
+            record["why"],
+            record["source"],
+        )
+        for record in _table()["setting"]
+    )
+
+
+def _preferred_value(record: Mapping[str, Any], names: list[str]) -> PreferredValue:
+    return PreferredValue(
+        on=tuple(record["on"]),
+        names=tuple(record.get("names", names)),
+        sure=record["sure"],
+        order=tuple(record.get("order", ())),
+        more=record.get("more"),
+        field=record.get("field", 0),
+        cpus=record.get("cpus", ""),
+        quota=record.get("quota", False),
+        zero_is_most=record.get("zero") == "most",
+    )
+
+
+@cache
+def symptoms() -> tuple[Symptom, ...]:
+    """All symptoms, in the table's order."""
+    return tuple(
+        Symptom(tuple(r["counters"]), tuple(r["names"]), r["why"]) for r in _table()["symptom"]
+    )
+
+
+@cache
+def commands() -> tuple[CommandLikeness, ...]:
+    """All kinds of commands, in the table's order."""
+    return tuple(CommandLikeness(re.compile(r["match"]), r["like"]) for r in _table()["command"])
+
+
+@cache
+def unlisted() -> Mapping[str, float]:
+    """The probability of what has no record: ``near``, ``far``, ``everything``."""
+    return dict(_table()["unlisted"])
+
+
+@cache
+def prior_of(name: str) -> Prior | None:
+    """The record of a suspect, by its id."""
+    return next((p for p in priors() if any(fnmatchcase(name, n) for n in p.names)), None)
+
+
+def chance(prior: Prior, benchmark: str) -> float:
+    """The probability that a setting with this record matters for a benchmark."""
+    return next(p for pattern, p in prior.matters.items() if fnmatchcase(benchmark, pattern))
+
+
+def direction_of(name: str, benchmark: str) -> PreferredValue | None:
+    """Which value of a suspect is the better one for a benchmark; None where nobody knows."""
+    prior = prior_of(name)
+    for direction in prior.better if prior is not None else ():
+        if any(fnmatchcase(name, n) for n in direction.names) and any(
+            fnmatchcase(benchmark, pattern) for pattern in direction.on
+        ):
+            return direction
+    return None
+
+
+def likeness(metric: Metric) -> str:
+    """The benchmark that a user's command is like; empty for others and where nobody knows."""
+    if not metric.command:
+        return ""
+    return next((kind.like for kind in commands() if kind.match.search(metric.command)), "")
+
+
+def numbers_in(value: str, field: int = 0) -> float | None:
+    """One of the numbers that a value consists of; None when it has no such one."""
+    fields = value.split()
+    try:
+        return float(fields[field])
+    except (IndexError, ValueError):
+        return None
+
+
+def _cpus(value: str, kind: str) -> float | None:
+    try:
+        return float(len(parse_cpu_mask(value) if kind == "mask" else parse_cpus(value)))
+    except ValueError:
+        return None
+
+
+def _quota(value: str) -> float | None:
+    """``max 100000``: the share of one CPU that is granted."""
+    fields = value.split()
+    if fields and fields[0] == "max":
+        return float("inf")
+    period = numbers_in(value, 1) or 100_000.0
+    granted = numbers_in(value)
+    return None if granted is None else granted / period

@@ -1,20 +1,40 @@
-"""The layers of an image, in the order in which they are put: one module each.
+"""The layers of an image, and those in which two images differ.
 
-A root file system brings its own libc and settings, so it comes before them; a kernel brings its
-modules into whatever root file system there is by then.
+    layer          the protocol of a layer
+    bootloader     what runs before the kernel
+    kernel         what it loads: kernel, device tree, command line
+    root           the root file system
+    libc           its C library
+    init_settings  what it sets when it starts
+
+``LAYERS`` has them in the order in which they are put. A root file system brings its own libc and
+settings, so it comes before them; a kernel brings its modules into whatever root file system there
+is by then.
 """
 
 from __future__ import annotations
 
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass
+from pathlib import Path
+
 from benchvise.errors import UsageError
+from benchvise.rig.card.image import open_image
 from benchvise.rig.compose.layers.bootloader import Bootloader
-from benchvise.rig.compose.layers.command_line import CommandLine
-from benchvise.rig.compose.layers.device_tree import DeviceTree
 from benchvise.rig.compose.layers.init_settings import InitSettings
-from benchvise.rig.compose.layers.kernel import KernelAndModules
-from benchvise.rig.compose.layers.layer import DivisibleLayer, ImageLayer
+from benchvise.rig.compose.layers.kernel import (
+    CommandLine,
+    DeviceTree,
+    KernelAndModules,
+    device_tree_files,
+    kernel_configuration,
+)
+from benchvise.rig.compose.layers.layer import DivisibleLayer, ImageLayer, LayerPart, LayerSummary
 from benchvise.rig.compose.layers.libc import CLibrary
 from benchvise.rig.compose.layers.root import Root
+from benchvise.rig.images.layout import OpenedImage
+from benchvise.rig.images.workplace import reading
 
 LAYERS: dict[str, ImageLayer] = {
     layer.name: layer
@@ -43,3 +63,50 @@ def divisible(layer: ImageLayer) -> DivisibleLayer:
             f"the layer {layer.name} can only be taken whole", f"parts can be taken of {names}"
         )
     return layer
+
+
+@dataclass(frozen=True, slots=True)
+class LayerDifference:
+    """A layer in which two images differ, and what it is in each."""
+
+    layer: str
+    first: LayerSummary
+    second: LayerSummary
+
+
+def differing(first: Path, second: Path) -> list[LayerDifference]:
+    """The layers in which two images differ, in the order of ``LAYERS``. They are only read.
+
+    A root file system counts without the layers that are parts of it. Raises as ``compose`` does.
+    """
+    with _both(first, second) as (here, there):
+        layers = [
+            LayerDifference(name, layer.summary(here), layer.summary(there))
+            for name, layer in LAYERS.items()
+        ]
+    return [layer for layer in layers if layer.first.digest != layer.second.digest]
+
+
+def layer_parts(layer: str, first: Path, second: Path) -> list[LayerPart]:
+    """What differs inside a layer, in parts that ``compose`` can take singly; raises as it does."""
+    parts_of = divisible(LAYERS[layer]).parts
+    with _both(first, second) as (here, there):
+        return parts_of(here, there)
+
+
+def configurations(first: Path, second: Path) -> tuple[bytes, bytes]:
+    """The configurations of two images' kernels: text or gzip, empty where they are not known."""
+    with _both(first, second) as (here, there):
+        return kernel_configuration(here), kernel_configuration(there)
+
+
+def device_trees(first: Path, second: Path) -> tuple[dict[str, bytes], dict[str, bytes]]:
+    """The device trees of two images by name, as they are compiled."""
+    with _both(first, second) as (here, there):
+        return device_tree_files(here), device_tree_files(there)
+
+
+@contextmanager
+def _both(first: Path, second: Path) -> Iterator[tuple[OpenedImage, OpenedImage]]:
+    with reading(first.name) as work:
+        yield work.source(open_image(first), 0), work.source(open_image(second), 1)

@@ -15,7 +15,7 @@ from benchvise.rig.compose.layers.layer import LayerSummary, Swap, digest
 from benchvise.rig.compose.layers.libc import library_files
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.ext import Ext
-from benchvise.rig.images.filesystems import Files
+from benchvise.rig.images.filesystems import Files, put_text, read_text
 from benchvise.rig.images.graft import graft, needed_bytes, tree
 from benchvise.rig.images.layout import MODULES, OpenedImage
 
@@ -117,21 +117,19 @@ def _put_back(old: Ext, new: Ext, path: str) -> None:
 
 def _table(old: Ext, new: Ext) -> list[str]:
     """fstab of this card, and the directories that it needs."""
-    ours = _text(old)
+    ours = _fstab(old)
     if not ours:
         new.remove(_FSTAB)
         return []
-    new.put(_FSTAB, merged_fstab(ours, _text(new)).encode(errors="surrogateescape"))
+    put_text(new, _FSTAB, merged_fstab(ours, _fstab(new)))
     for point in mount_points(ours):
         if new.locate(point) is None:
             new.make(point)
     return [f"{_FSTAB} is merged: devices of the old one, mount options of the new one"]
 
 
-def _text(files: Files) -> str:
-    if not files.is_file(_FSTAB):
-        return ""
-    return files.read(_FSTAB, 1 << 20).decode(errors="surrogateescape")
+def _fstab(files: Files) -> str:
+    return read_text(files, _FSTAB) if files.is_file(_FSTAB) else ""
 
 
 def merged_fstab(ours: str, theirs: str) -> str:

@@ -2,10 +2,9 @@
 
 from __future__ import annotations
 
-from benchvise.rig.images.boot_files.extlinux import Extlinux
-from benchvise.rig.images.boot_files.plain import Plain
 from benchvise.rig.images.boot_files.raspberry import Raspberry
 from benchvise.rig.images.boot_files.style import BootStyle
+from benchvise.rig.images.boot_files.uboot import Extlinux, Plain
 
 STYLES: tuple[BootStyle, ...] = (Extlinux(), Raspberry(), Plain())
 """In the order in which they are looked for: U-Boot on a Raspberry Pi reads extlinux.conf, and

@@ -9,14 +9,13 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Iterator
+from collections.abc import Callable, Iterator, Sequence
 
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.boot_files.style import BootEntry, BootSide
-from benchvise.rig.images.filesystems import Files, absolute, below
+from benchvise.rig.images.filesystems import Files, absolute, below, put_text, read_text, replace
 
 CONFIG = "/config.txt"
-_MOST_BYTES = 1 << 20
 
 _KERNEL_KEYS = {
     "kernel",
@@ -53,41 +52,39 @@ class Raspberry:
         names = files.names("/")
         if not files.is_file(CONFIG):
             return None
-        text = _text(files)
+        text = read_text(files, CONFIG)
         prefix = _prefix(text)
         kernels = _kernels(files, text, prefix)
         if not kernels and not any(_FIRMWARE_FILE.match(name) for name in names):
             return None
-        line = files.read(_command_line_file(files, text)) if kernels else b""
+        line_file = _command_line_file(files, text)
+        command_line = read_text(files, line_file) if kernels else ""
         home = files.names(posixpath.dirname(prefix) or "/")
         trees = [prefix + name for name in sorted(home) if name.endswith(".dtb")]
         overlays = _overlays(files, text, prefix)
         includes = any(_key(line) == "include" for line in text.splitlines())
         return BootEntry(
             self.name,
-            (CONFIG, _command_line_file(files, text)),
-            tuple(kernels),
-            tuple(_initrds(files, text, prefix)),
+            (CONFIG, line_file),
+            kernels,
+            _initrds(files, text, prefix),
             (*trees, *([overlays] if overlays else [])),
-            line.decode(errors="surrogateescape").split("\n")[0].strip(),
+            command_line.split("\n")[0].strip(),
             "its config.txt includes other files" if includes else "",
         )
 
     def put_kernel(self, target: BootSide, source: BootSide) -> list[str]:
         """Puts all kernels and initial RAM disks, and the lines of config.txt about them."""
-        ours, theirs = _text(target.files), _text(source.files)
+        ours, theirs = read_text(target.files, CONFIG), read_text(source.files, CONFIG)
         files = (*source.boot.kernels, *source.boot.initrds)
         new = _moved(files, source, theirs, _prefix(ours))
-        for path in (*target.boot.kernels, *target.boot.initrds):
-            target.files.remove(path)
-        for path, data in new.items():
-            target.files.put(path, data)
-        _write(target, merged(ours, theirs, is_kernel_key))
+        replace(target.files, (*target.boot.kernels, *target.boot.initrds), new)
+        put_text(target.files, CONFIG, merged(ours, theirs, is_kernel_key))
         return [f"{', '.join(sorted(new))} and the lines of config.txt about them"]
 
     def put_trees(self, target: BootSide, source: BootSide) -> list[str]:
         """Puts all device trees and overlays, and the lines of config.txt about them."""
-        ours, theirs = _text(target.files), _text(source.files)
+        ours, theirs = read_text(target.files, CONFIG), read_text(source.files, CONFIG)
         if not source.boot.trees:
             raise ImageError(
                 f"{source.files.where} has no device tree", "take the layer from another image"
@@ -98,17 +95,14 @@ class Raspberry:
             for path in ([tree] if source.files.is_file(tree) else below(source.files, tree))
         ]
         new = _moved(files, source, theirs, _prefix(ours))
-        for path in target.boot.trees:
-            target.files.remove(path)
-        for path, data in new.items():
-            target.files.put(path, data)
-        _write(target, merged(ours, theirs, is_tree_key))
+        replace(target.files, target.boot.trees, new)
+        put_text(target.files, CONFIG, merged(ours, theirs, is_tree_key))
         return [f"{len(new)} device trees and overlays and the lines of config.txt about them"]
 
     def put_command_line(self, target: BootSide, line: str) -> list[str]:
         """Sets the first line of cmdline.txt, or of what config.txt names instead."""
         path = target.boot.configuration[1]
-        target.files.put(path, line.encode(errors="surrogateescape") + b"\n")
+        put_text(target.files, path, f"{line}\n")
         return [path]
 
 
@@ -181,14 +175,6 @@ def _values(text: str, key: str) -> list[str]:
     return values
 
 
-def _text(files: Files) -> str:
-    return files.read(CONFIG, _MOST_BYTES).decode(errors="surrogateescape")
-
-
-def _write(target: BootSide, text: str) -> None:
-    target.files.put(CONFIG, text.encode(errors="surrogateescape"))
-
-
 def _prefix(text: str) -> str:
     """What comes before the names of kernel, device trees and command line: often a directory."""
     return "/" + (_values(text, "os_prefix") or [""])[-1].strip().lstrip("/")
@@ -199,24 +185,24 @@ def _command_line_file(files: Files, text: str) -> str:
     return _prefix(text) + name if files.is_file(_prefix(text) + name) else absolute(name)
 
 
-def _kernels(files: Files, text: str, prefix: str) -> list[str]:
-    home = posixpath.dirname(prefix)
-    standard = [
-        posixpath.join(home, name) for name in files.names(home) if _KERNEL_FILE.match(name)
-    ]
-    named = [prefix + value.strip() for value in _values(text, "kernel")]
-    return sorted({path for path in (*standard, *named) if files.is_file(path)})
+def _kernels(files: Files, text: str, prefix: str) -> tuple[str, ...]:
+    named = [value.strip() for value in _values(text, "kernel")]
+    return _loadable(files, prefix, _KERNEL_FILE, named)
 
 
-def _initrds(files: Files, text: str, prefix: str) -> list[str]:
+def _initrds(files: Files, text: str, prefix: str) -> tuple[str, ...]:
+    named = [line.split()[1] for line in _values(text, "initramfs") if len(line.split()) > 1]
+    return _loadable(files, prefix, _INITRD_FILE, named)
+
+
+def _loadable(
+    files: Files, prefix: str, usual: re.Pattern[str], named: Sequence[str]
+) -> tuple[str, ...]:
+    """The files that are there: those of usual names, and those that config.txt names."""
     home = posixpath.dirname(prefix)
-    standard = [
-        posixpath.join(home, name) for name in files.names(home) if _INITRD_FILE.match(name)
-    ]
-    named = [
-        prefix + line.split()[1] for line in _values(text, "initramfs") if len(line.split()) > 1
-    ]
-    return sorted({path for path in (*standard, *named) if files.is_file(path)})
+    standard = (posixpath.join(home, name) for name in files.names(home) if usual.match(name))
+    paths = {*standard, *(prefix + name for name in named)}
+    return tuple(sorted(path for path in paths if files.is_file(path)))
 
 
 def _overlays(files: Files, text: str, prefix: str) -> str:

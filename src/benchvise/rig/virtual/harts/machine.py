@@ -22,8 +22,8 @@ from pathlib import Path
 
 from benchvise.errors import BenchviseError
 from benchvise.rig.faults import Fault, RigError
-from benchvise.rig.soak.cores import Core, read_cores
-from benchvise.rig.soak.gdbstub import GdbStub
+from benchvise.rig.soak.cores import Core
+from benchvise.rig.soak.debuggers import GdbStub, read_cores
 from benchvise.rig.virtual.harts.program import MOST_HARTS, HartsProgram
 from benchvise.text import last_line
 

@@ -1,4 +1,12 @@
-"""How the card image of each kind of simulated board is built, from Debian packages."""
+"""How the card image of each kind of simulated board is built, from Debian packages.
+
+recipe          what goes into the image of each kind, and the variants of these images
+build           the image, or the one that was built before; bootloaders
+packages        Debian packages of any architecture
+kernel  initrd  the kernel with the modules that a board needs, and what it starts first
+root            the root file system
+keys            SSH keys of the boards and of their user
+"""
 
 from __future__ import annotations
 

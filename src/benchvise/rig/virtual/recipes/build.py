@@ -1,24 +1,48 @@
-"""Building the image of a kind of board, or finding the one that was built before."""
+"""Building the card image and the bootloader of a kind of board, or finding those built before.
+
+A card has a partition table, a boot and a root partition, and a block map beside it. Bootloaders
+are taken out of their Debian packages, with the settings that suit a bench: U-Boot's default
+settings are words in its binary, each ended by a zero byte. Some are written over in place, so that
+a board neither waits long for a key nor looks for a network or USB disk to boot from. Nothing but
+these words changes.
+"""
 
 from __future__ import annotations
 
+import hashlib
 import re
 import shutil
-from collections.abc import Sequence
+import struct
+import zlib
+from collections.abc import Iterable, Mapping, Sequence
 from pathlib import Path
+from typing import BinaryIO
 
-from benchvise.rig.images.assemble import assemble
+from benchvise.rig.images import ImageError
 from benchvise.rig.images.cache import digest, fresh, sources
+from benchvise.rig.images.ext import free_blocks, make_ext4
+from benchvise.rig.images.fat import free_clusters, make_fat
+from benchvise.rig.images.sparse import BLOCK, block_map, used_ranges
+from benchvise.rig.images.table import dos_table
+from benchvise.rig.images.tools import EPOCH, Tools
 from benchvise.rig.virtual.recipes import CACHE, keys, root
-from benchvise.rig.virtual.recipes.firmware import firmware
 from benchvise.rig.virtual.recipes.initrd import initrd
 from benchvise.rig.virtual.recipes.kernel import BoardKernel, kernel
 from benchvise.rig.virtual.recipes.packages import Archive, Package
-from benchvise.rig.virtual.recipes.recipe import Recipe
-from benchvise.rig.virtual.recipes.variants import Variant
+from benchvise.rig.virtual.recipes.recipe import Recipe, Variant
 
 PROGRAMS = ("busybox-static",)
 LINKED = ("coreutils", "dropbear-bin")
+
+BOOT_START = 1 << 20
+BOOT_SIZE = 64 << 20
+ROOT_START = BOOT_START + BOOT_SIZE
+
+_CHUNK = 4 << 20
+
+_UIMAGE_MAGIC = b"\x27\x05\x19\x56"
+_HEADER = struct.Struct(">4sIIIIII")  # magic, header's sum, time, size, load, entry, contents' sum
+_UIMAGE_HEADER_SIZE = 64
 
 
 def rom(recipe: Recipe) -> Path:
@@ -156,3 +180,116 @@ def _remove_old(directory: Path, prefix: str) -> None:
     images = [path for path in directory.iterdir() if pattern.fullmatch(path.name)]
     for path in sorted(images, key=lambda path: path.stat().st_mtime)[:-2]:
         shutil.rmtree(path, ignore_errors=True)
+
+
+def assemble(
+    target: Path,
+    size: int,
+    boot: Mapping[str, Path],
+    root: Path,
+    identity: str,
+    *,
+    bootloader: tuple[int, bytes] | None = None,
+) -> None:
+    """Makes a card of ``size`` bytes from the files of its boot partition and a root tree.
+
+    ``bootloader`` is what lies before the partitions, and at which byte. The map is written beside
+    the card, as ``NAME.bmap``. ImageError when something does not fit.
+    """
+    tools = Tools(target.parent, EPOCH, "is there room in the cache directory?")
+    serial = int(hashlib.sha256(identity.encode()).hexdigest()[:8], 16)
+    first, second = (target.with_suffix(suffix) for suffix in (".boot", ".root"))
+    root_size = size - ROOT_START
+    make_fat(tools, first.name, BOOT_SIZE, boot, serial)
+    make_ext4(tools, second.name, root_size, root, identity)
+    boot_used = list(used_ranges(BOOT_SIZE, free_clusters(first, 0, BOOT_SIZE)))
+    root_used = list(used_ranges(root_size, free_blocks(tools, second.name)))
+    ranges = [(0, BLOCK)]
+    with target.open("wb") as card:
+        card.truncate(size)
+        card.write(dos_table(serial, (BOOT_START, BOOT_SIZE), (ROOT_START, root_size)))
+        if bootloader is not None:
+            at, program = bootloader
+            card.seek(at)
+            card.write(program)
+            ranges.append((at, at + len(program)))
+        ranges += _copy(first, boot_used, card, BOOT_START)
+        ranges += _copy(second, root_used, card, ROOT_START)
+    first.unlink()
+    second.unlink()
+    target.with_name(f"{target.name}.bmap").write_bytes(block_map(target, ranges))
+
+
+def _copy(
+    source: Path, ranges: Iterable[tuple[int, int]], card: BinaryIO, offset: int
+) -> list[tuple[int, int]]:
+    """Copies these parts of a file to where they lie on the card, and returns them."""
+    copied = []
+    with source.open("rb") as file:
+        for start, end in ranges:
+            for at in range(start, end, _CHUNK):
+                file.seek(at)
+                card.seek(offset + at)
+                card.write(file.read(min(_CHUNK, end - at)))
+            copied.append((offset + start, offset + end))
+    return copied
+
+
+def firmware(package: Package, path: str, edits: Sequence[tuple[str, str]] = ()) -> Path:
+    """A file of a package, unpacked once and then kept, with its settings edited.
+
+    Each edit is a setting as it is (``bootdelay=2``) and as it shall be, no longer than before.
+    ImageError when the package has no such file, or the file no such setting.
+    """
+    name = f"{package.name}_{package.version}-{digest(path, tuple(edits))}"
+    directory = CACHE.directory / "firmware" / name.replace(":", "_")
+    file = directory / Path(path).name
+    with CACHE.locked(f"firmware-{package.name}"):
+        if not file.exists():
+            contents = [data for _, data in package.members(lambda member: member == path)]
+            if not contents:
+                raise ImageError(
+                    f"{package.path.name} has no {path}",
+                    "Debian has changed its packages: please report it",
+                )
+            with fresh(directory) as unfinished:
+                (unfinished / file.name).write_bytes(with_settings(contents[0], edits))
+    return file
+
+
+def with_settings(program: bytes, edits: Sequence[tuple[str, str]]) -> bytes:
+    """A bootloader with other default settings.
+
+    ImageError when a setting is not there or the new one is longer.
+    """
+    data = bytearray(program)
+    images = _summed_images(data)
+    for before, after in edits:
+        old, new = before.encode() + b"\0", after.encode() + b"\0"
+        at = data.find(old)
+        if at < 0 or len(new) > len(old):
+            raise ImageError(
+                f"the bootloader has no setting {before} that could become {after}",
+                "Debian has changed its packages: please report it",
+            )
+        data[at : at + len(old)] = new[:-1].ljust(len(old) - 1, b" ") + b"\0"
+    for at in images:
+        _, _, *kept, _ = _HEADER.unpack_from(data, at)
+        body = data[at + _UIMAGE_HEADER_SIZE : at + _UIMAGE_HEADER_SIZE + kept[1]]
+        _HEADER.pack_into(data, at, _UIMAGE_MAGIC, 0, *kept, zlib.crc32(body))
+        struct.pack_into(">I", data, at + 4, zlib.crc32(data[at : at + _UIMAGE_HEADER_SIZE]))
+    return bytes(data)
+
+
+def _summed_images(data: bytes | bytearray) -> list[int]:
+    """Where images in U-Boot's own format (``uImage``) begin, whose sums an edit makes wrong."""
+    starts = []
+    at = data.find(_UIMAGE_MAGIC)
+    while at >= 0 and at + _UIMAGE_HEADER_SIZE <= len(data):
+        header = bytearray(data[at : at + _UIMAGE_HEADER_SIZE])
+        (sum_of_header,) = struct.unpack_from(">I", header, 4)
+        header[4:8] = bytes(4)
+        if zlib.crc32(header) == sum_of_header:
+            starts.append(at)
+        at = data.find(_UIMAGE_MAGIC, at + 4)
+    return starts

@@ -1,7 +1,8 @@
 """What shell scripts set: read, and run in the head, without running anything.
 
-``syntax`` makes a tree of a script, ``run`` walks it with what is known of its variables, and
-``commands`` knows what the words of ``sysctl``, ``tc``, ``blockdev`` and others set.
+``tokens`` and ``syntax`` make a tree of a script, ``run`` walks it with what is known of its
+variables (``state``); ``builtins`` are the shell's own commands, and ``commands`` knows what the
+words of ``sysctl``, ``tc``, ``blockdev`` and others set.
 """
 
 from __future__ import annotations

@@ -1,0 +1,353 @@
+"""Histograms of times: latencies that benchmarks kept, and response times of signals.
+
+Latencies (``latency_figures``) of the series of a run share their axes, or those of several runs
+stand side by side. Response times (``response_figure``) have one row a thing (an implementation, a
+board), and in it one histogram for each of its conditions (idle, busy): the last part of a
+configuration's name, ``kernel module/idle``. Their counterpart in the browser is
+``web/src/base/responses.ts``.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+from collections import defaultdict
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from itertools import takewhile
+
+import numpy as np
+import numpy.typing as npt
+
+from benchvise.report.curves import lines_by_caveat
+from benchvise.report.data import LatencyData, RunData, SeriesData
+from benchvise.signal.distribution import Distribution, difference, distribution
+from benchvise.text import printable
+
+# -- latencies of benchmarks -----------------------------------------------------------------------
+
+# More lines than this in one chart cannot be told apart.
+_MOST_LINES = 6
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyLine:
+    """The latencies of one series. ``style`` chooses colour and marker."""
+
+    name: str
+    style: int
+    caveats: tuple[str, ...]
+    latencies: LatencyData
+
+
+@dataclass(frozen=True, slots=True)
+class LatencyFigure:
+    """Histograms on common axes, the latency along the one and the share along the other."""
+
+    id: str
+    title: str
+    simulated: bool
+    lines: tuple[LatencyLine, ...]
+
+    @property
+    def caveats(self) -> dict[str, list[str]]:
+        """What has to be said below the chart, and of which lines."""
+        return lines_by_caveat(self.lines)
+
+
+def latency_figures(runs: Sequence[RunData]) -> tuple[LatencyFigure, ...]:
+    """One chart for each benchmark of a run, or for each series that several runs have."""
+    groups = _of_one_run(runs[0]) if len(runs) == 1 else _of_several(runs)
+    return tuple(
+        LatencyFigure(
+            id=f"latency{number}",
+            title=title,
+            simulated=any(run.simulated for _, _, run, _ in lines),
+            lines=tuple(
+                LatencyLine(name, style, series.caveats, series.latencies)
+                for name, style, _, series in lines
+                if series.latencies is not None
+            ),
+        )
+        for number, (title, lines) in enumerate(groups)
+    )
+
+
+_Line = tuple[str, int, RunData, SeriesData]
+
+
+def _of_one_run(run: RunData) -> Iterator[tuple[str, list[_Line]]]:
+    benchmarks: defaultdict[str, list[SeriesData]] = defaultdict(list)
+    for series in run.series:
+        if series.latencies is not None:
+            benchmarks[series.benchmark].append(series)
+    for benchmark, members in benchmarks.items():
+        for part in _split(members):
+            differing = _differing(part)
+            common = [f"{name}={value}" for name, value in part[0].chosen if name not in differing]
+            yield (
+                " ".join([benchmark, *common]),
+                [
+                    (_name(series, differing), style, run, series)
+                    for style, series in enumerate(part)
+                ],
+            )
+
+
+def _of_several(runs: Sequence[RunData]) -> Iterator[tuple[str, list[_Line]]]:
+    by_series: defaultdict[tuple[str, tuple[tuple[str, str], ...]], list[_Line]]
+    by_series = defaultdict(list)
+    for style, run in enumerate(runs):
+        for series in run.series:
+            if series.latencies is not None:
+                key = (series.benchmark, tuple(series.params.items()))
+                by_series[key].append((run.name, style, run, series))
+    for lines in by_series.values():
+        if len(lines) > 1:
+            yield lines[0][3].key, lines
+
+
+def _split(members: list[SeriesData]) -> Iterator[list[SeriesData]]:
+    """By the first parameter that differs, until few enough are left to be drawn together."""
+    if len(members) <= _MOST_LINES:
+        yield members
+        return
+    parts: defaultdict[str, list[SeriesData]] = defaultdict(list)
+    for name in _differing(members)[:1]:
+        for series in members:
+            parts[series.params[name]].append(series)
+    if 1 < len(parts) < len(members):
+        for part in parts.values():
+            yield from _split(part)
+    else:  # one parameter with many values, or none
+        for begin in range(0, len(members), _MOST_LINES):
+            yield members[begin : begin + _MOST_LINES]
+
+
+def _differing(members: Sequence[SeriesData]) -> list[str]:
+    """The parameters in which they differ, in the benchmark's order."""
+    return [
+        name
+        for name in members[0].params
+        if len({series.params.get(name) for series in members}) > 1
+    ]
+
+
+def _name(series: SeriesData, differing: Sequence[str]) -> str:
+    return " ".join(f"{name}={series.params[name]}" for name in differing) or series.name
+
+
+# -- response times of signals ---------------------------------------------------------------------
+
+BENCHMARK = "signal.response"
+"""What response times are called in the store."""
+
+MOST = 24
+"""Configurations in one figure: more cannot be told apart."""
+
+Times = npt.NDArray[np.float64]
+
+_BINS_A_DECADE = 100
+_LEAST_BINS, _MOST_BINS = 40, 240
+_FAR_SHARE = 0.01  # of the times to either side, which are drawn one by one
+_MOST_FAR = 60
+_PLAIN = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class ConfigurationTimes:
+    """The response times of one configuration in seconds, in order; ``missed`` had none."""
+
+    name: str
+    seconds: Times
+    missed: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseStep:
+    """The share of all times that lie from ``low`` to ``high``, in ns."""
+
+    low: float
+    high: float
+    share: float
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseLine:
+    """One configuration; times in ns. ``low`` and ``high`` bound the median with 95 % confidence.
+
+    ``steps`` are the bins that hold anything, ``far`` the times at both ends, one by one. ``ratio``
+    is that of its median to the row's first, with its interval; None for the first, and where it
+    is not known.
+    """
+
+    name: str
+    condition: str
+    style: int
+    count: int
+    missed: int
+    median: float
+    low: float | None
+    high: float | None
+    p05: float
+    p95: float
+    minimum: float
+    maximum: float
+    ratio: tuple[float, float, float] | None
+    steps: tuple[ResponseStep, ...]
+    far: tuple[float, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseRow:
+    """What is compared with itself under several conditions."""
+
+    name: str
+    lines: tuple[ResponseLine, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class ResponseFigure:
+    """All configurations on one logarithmic axis; ``conditions`` in the order of their styles."""
+
+    id: str
+    conditions: tuple[str, ...]
+    rows: tuple[ResponseRow, ...]
+
+    @property
+    def caption(self) -> str:
+        """What a reader who sees no chart is told."""
+        lines = sum(len(row.lines) for row in self.rows)
+        return f"response times of {lines} configurations"
+
+
+def response_figure(
+    samples: Sequence[ConfigurationTimes], id_: str = "responses"
+) -> ResponseFigure | None:
+    """The figure of the first configurations; None without any times."""
+    drawable = [sample for sample in samples if sample.seconds.size][:MOST]
+    if not drawable:
+        return None
+    places = _places([sample.name for sample in drawable])
+    conditions = tuple(dict.fromkeys(condition for _, condition in places))
+    edges = _edges(drawable)
+    rows: dict[str, list[ResponseLine]] = {}
+    first: dict[str, Times] = {}
+    for sample, (row, condition) in zip(drawable, places, strict=True):
+        beside = first.setdefault(row, sample.seconds)
+        rows.setdefault(row, []).append(
+            _line(sample, condition, conditions.index(condition), edges, beside)
+        )
+    return ResponseFigure(
+        id_,
+        tuple(printable(condition, 40) for condition in conditions),
+        tuple(ResponseRow(printable(name, 80), tuple(lines)) for name, lines in rows.items()),
+    )
+
+
+def responses_of_runs(runs: Sequence[RunData]) -> tuple[ResponseFigure, ...]:
+    """The figure of the runs that hold response times of signals; none where there are none."""
+    measured = [
+        (run.name, series)
+        for run in runs
+        for series in run.series
+        if series.benchmark == BENCHMARK and series.samples
+    ]
+    common = _common([name for name, _ in measured])
+    samples = [
+        ConfigurationTimes(
+            name[common:], np.array([sample.value for sample in series.samples]) * 1e-9
+        )
+        for name, series in measured
+    ]
+    figure = response_figure(samples)
+    return () if figure is None else (figure,)
+
+
+def _common(names: Sequence[str]) -> int:
+    """How many letters the first words take that all names have: the label they were kept under."""
+    if len(names) < 2:
+        return 0
+    letters = zip(*names, strict=False)
+    same = sum(1 for _ in takewhile(lambda column: len(set(column)) == 1, letters))
+    return names[0].rfind(" ", 0, same) + 1
+
+
+def _places(names: Sequence[str]) -> list[tuple[str, str]]:
+    """Row and condition of each name: its parts, or a name and another that goes on after it."""
+    if any("/" in name for name in names):
+        parted = [name.rpartition("/") for name in names]
+        return [(row or condition, condition if row else _PLAIN) for row, _, condition in parted]
+    places = []
+    for name in names:
+        longer = [
+            other
+            for other in names
+            if other != name and name.startswith(other) and re.match(r"[ _.\-]", name[len(other) :])
+        ]
+        stem = max(longer, key=len, default=name)
+        places.append((stem, name[len(stem) :].strip(" _.-") or _PLAIN))
+    return places
+
+
+def _edges(samples: Sequence[ConfigurationTimes]) -> Times:
+    """Of bins of equal ratio from the shortest time of all to the longest."""
+    low = min(float(sample.seconds.min()) for sample in samples)
+    high = max(float(sample.seconds.max()) for sample in samples)
+    if low <= 0 or high <= low:
+        high, low = max(high, 1e-12) * 1.01, max(low, 1e-12) * 0.99
+    bins = round(_BINS_A_DECADE * math.log10(high / low))
+    edges = np.geomspace(low, high, min(max(bins, _LEAST_BINS), _MOST_BINS) + 1)
+    edges[0], edges[-1] = low, high
+    return edges
+
+
+def _line(
+    sample: ConfigurationTimes, condition: str, style: int, edges: Times, beside: Times
+) -> ResponseLine:
+    times = distribution(sample.seconds)
+    interval = times.median.interval
+    return ResponseLine(
+        name=sample.name,
+        condition=printable(condition, 40),
+        style=style,
+        count=times.count,
+        missed=sample.missed,
+        median=times.median.value * 1e9,
+        low=None if interval is None else interval.low * 1e9,
+        high=None if interval is None else interval.high * 1e9,
+        p05=_at(times, 0.05),
+        p95=_at(times, 0.95),
+        minimum=times.low * 1e9,
+        maximum=times.high * 1e9,
+        ratio=None if beside is sample.seconds else _ratio(sample.seconds, beside),
+        steps=tuple(_steps(sample.seconds, edges)),
+        far=tuple(_far(sample.seconds)),
+    )
+
+
+def _at(times: Distribution, share: float) -> float:
+    return next(q.value for q in times.quantiles if q.share == share) * 1e9
+
+
+def _ratio(seconds: Times, beside: Times) -> tuple[float, float, float] | None:
+    ratio = difference(seconds, beside).ratio
+    return None if ratio is None else (ratio.value, ratio.interval.low, ratio.interval.high)
+
+
+def _steps(seconds: Times, edges: Times) -> Iterator[ResponseStep]:
+    counts, _ = np.histogram(seconds, edges)
+    for place in np.flatnonzero(counts):
+        yield ResponseStep(
+            float(edges[place]) * 1e9,
+            float(edges[place + 1]) * 1e9,
+            float(counts[place]) / seconds.size,
+        )
+
+
+def _far(seconds: Times) -> Iterator[float]:
+    """The shortest and the longest times, which a histogram hardly shows."""
+    few = min(_MOST_FAR, math.ceil(seconds.size * _FAR_SHARE))
+    ordered = np.sort(seconds)
+    ends = ordered if ordered.size <= 2 * few else np.concatenate((ordered[:few], ordered[-few:]))
+    return (float(value) * 1e9 for value in ends)

@@ -1,0 +1,296 @@
+"""Tables as text: for the terminal, as Markdown and as CSV.
+
+``table_of`` makes the cells of what a record describes by a ``TableSpec``. ``rendered`` is for the
+terminal, ``table_markdown`` for wikis and merge requests, ``csv_text`` for spreadsheets and
+programs; ``sinks`` escape for all of them.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterable, Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING, Any
+
+from rich import box
+from rich.console import Group, RenderableType
+from rich.table import Table as RichTable
+from rich.text import Text
+
+from benchvise.quantities import ABSENT, format_cpus
+from benchvise.report import sinks
+from benchvise.report.sinks import markdown, sentence
+from benchvise.table import ColumnSpec, TableSpec, Tone, ValueUnit
+from benchvise.text import AnyText, raw
+
+if TYPE_CHECKING:
+    from benchvise.trace.query import QueryAnswer
+
+SIMULATED = "SIMULATED"
+"""What marks values of an emulated board."""
+
+
+@dataclass(frozen=True, slots=True)
+class Cell:
+    """A text, and how much it wants to be seen."""
+
+    text: AnyText
+    tone: Tone = "plain"
+
+
+@dataclass(frozen=True, slots=True)
+class Column:
+    """The head of a column; numbers stand right. A terminal has no room for ``detail``."""
+
+    name: AnyText
+    right: bool = False
+    detail: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class Table:
+    """A title, rows of cells, and below them what has to be said in sentences."""
+
+    title: str
+    columns: tuple[Column, ...]
+    rows: tuple[tuple[Cell, ...], ...]
+    remarks: tuple[AnyText, ...]
+    simulated: bool = False
+
+    @property
+    def heading(self) -> str:
+        """The title, which says so when the numbers come from an emulated board."""
+        return f"{self.title} [{SIMULATED}]" if self.simulated else self.title
+
+
+# -- of what a record describes --------------------------------------------------------------------
+
+_MUTED_AT_ZERO = (ValueUnit.COUNT, ValueUnit.SHARE)
+
+
+def table_of(spec: TableSpec[Any], *, stacked: bool = True) -> Table:
+    """The table with its values as text; without ``stacked`` each heading is one line."""
+    columns = spec.columns
+    headings = [c.heading for c in columns] if stacked else [name for name, _ in _headed(columns)]
+    return Table(
+        spec.title,
+        tuple(
+            Column(heading, not column.unit.left, column.detail)
+            for heading, column in zip(headings, columns, strict=True)
+        ),
+        tuple(tuple(_cell(column, row) for column in columns) for row in spec.rows[: spec.limit]),
+        spec.remarks,
+    )
+
+
+def _cell(column: ColumnSpec[Any], row: object) -> Cell:
+    value = column.value(row)
+    if value is None and column.otherwise is not None:
+        return _cell(column.otherwise, row)
+    if value is None:
+        return Cell(ABSENT, "muted")
+    tone = column.tone if isinstance(column.tone, str) else column.tone(row)
+    if tone == "plain" and column.unit in _MUTED_AT_ZERO and not value:
+        tone = "muted"
+    return Cell(column.text(row) if column.text else column.unit.write(value), tone)
+
+
+# -- terminal --------------------------------------------------------------------------------------
+
+_STYLES: dict[Tone, str] = {
+    "plain": "",
+    "strong": "bold",
+    "muted": "dim",
+    "doubt": "yellow",
+    # Blue and orange hues are told apart by all kinds of colour vision; the word says it anyway.
+    "good": "bold blue",
+    "bad": "bold red",
+}
+
+
+def rendered(table: Table) -> RenderableType:
+    """A table for the terminal."""
+    # Text objects throughout: a string would be searched for console markup.
+    grid = RichTable(
+        title=Text(sinks.cell(table.heading), style="bold"),
+        title_justify="left",
+        box=box.SIMPLE_HEAD,
+        show_edge=False,
+        pad_edge=False,
+        padding=(0, 1, 0, 0),
+    )
+    kept = [index for index, column in enumerate(table.columns) if not column.detail]
+    for index in kept:
+        column = table.columns[index]
+        grid.add_column(
+            Text(_heading(column.name), overflow="fold"),
+            justify="right" if column.right else "left",
+            # The first column, with the long names, is the one to give way.
+            no_wrap=column.right,
+            overflow="ellipsis" if column.right else "fold",
+            min_width=12 if index == 0 else None,
+        )
+    for row in table.rows:
+        cells = [row[index] for index in kept]
+        grid.add_row(*(Text(sinks.cell(cell.text), style=_STYLES[cell.tone]) for cell in cells))
+    return Group(grid, "", _remarks(table.remarks)) if table.remarks else grid
+
+
+def line(cell: Cell) -> Text:
+    """One line outside of a table."""
+    return Text(sentence(cell.text), style=_STYLES[cell.tone])
+
+
+def _heading(name: AnyText) -> str:
+    """Two lines at most: long headings of ours are broken by hand."""
+    return "\n".join(sinks.cell(part) for part in raw(name).split("\n", 1))
+
+
+def _remarks(remarks: Sequence[AnyText]) -> RichTable:
+    """One below the other; what each is about stands on the left, so that it can be found."""
+    grid = RichTable.grid(padding=(0, 2, 0, 0))
+    grid.add_column(no_wrap=False, max_width=44, overflow="fold")
+    grid.add_column()
+    for remark in remarks:
+        text = sentence(remark)
+        about, colon, rest = text.partition(": ")
+        if about.count("(") > about.count(")"):  # the colon is that of a quotation
+            about, colon = text, ""
+        grid.add_row(Text(about), Text(rest if colon else "", style="dim"))
+    return grid
+
+
+# -- Markdown --------------------------------------------------------------------------------------
+
+_MARKS: dict[Tone, str] = {
+    "plain": "",
+    "strong": "**",
+    "muted": "",
+    "doubt": "*",
+    "good": "**",
+    "bad": "**",
+}
+
+
+def table_markdown(table: Table) -> str:
+    """A table as Markdown, below its heading."""
+    lines = [f"### {markdown(table.heading)}", ""]
+    lines.append(table_row(markdown(column.name) for column in table.columns))
+    lines.append(table_row("---:" if column.right else "---" for column in table.columns))
+    for row in table.rows:
+        lines.append(table_row(f"{_MARKS[c.tone]}{markdown(c.text)}{_MARKS[c.tone]}" for c in row))
+    if table.remarks:
+        lines += ["", *(f"- {markdown(remark)}" for remark in table.remarks)]
+    return "\n".join(lines) + "\n"
+
+
+def table_row(cells: Iterable[str]) -> str:
+    """A row of a table, of texts that are Markdown already."""
+    return f"| {' | '.join(cells)} |"
+
+
+# -- CSV -------------------------------------------------------------------------------------------
+
+
+def csv_text(columns: Sequence[ColumnSpec[Any]], rows: Sequence[Any]) -> str:
+    """All rows as CSV (RFC 4180), values in the units that the header names; None is empty.
+
+    Values are as they are: times in ns or s, moments in ns of the trace's clock, shares of one.
+    """
+    first = rows[0] if rows else None
+    names = [
+        name for heading, column in _headed(columns) for name in _names(heading, column, first)
+    ]
+    return sinks.csv_text(
+        names, ([field for column in columns for field in _fields(column, row)] for row in rows)
+    )
+
+
+def described_columns(
+    columns: Sequence[ColumnSpec[Any]],
+) -> Iterator[tuple[str, ValueUnit, list[str]]]:
+    """For each column: its whole heading, the unit of its values, its names in CSV."""
+    for heading, column in _headed(columns):
+        yield heading, column.unit, _names(heading, column)
+
+
+def _names(heading: str, column: ColumnSpec[Any], row: object = None) -> list[str]:
+    """What a column is called in CSV, with its unit; bars are as many columns as a row has."""
+    suffix = column.unit.suffix
+    if column.unit is ValueUnit.DRAWING:
+        return []
+    if column.unit is ValueUnit.BARS:
+        return ["from_…_ns"] if row is None else _bin_names(column.value(row))
+    name = column.key or _identifier(heading)
+    if column.unit.is_range:
+        return [f"{name}_{end}{'' if column.key else suffix}" for end in ("low", "high")]
+    whole = column.key or name.endswith(suffix.lstrip("_"))
+    otherwise = _names(heading, column.otherwise) if column.otherwise else []
+    return [name if whole else f"{name}{suffix}", *otherwise]
+
+
+def _bin_names(bars: Any) -> list[str]:
+    return [f"from_{bars.begin + at * bars.width}_ns" for at in range(len(bars.values))]
+
+
+def _fields(column: ColumnSpec[Any], row: object) -> list[object]:
+    value: Any = column.value(row)
+    match column.unit:
+        case ValueUnit.DRAWING:
+            return []
+        case ValueUnit.BARS:
+            return list(value.values)
+        case ValueUnit.NS_EACH:
+            return [" + ".join(map(str, value))]
+        case ValueUnit.CPUS:
+            return [format_cpus(value)]
+        case unit if unit.is_range:
+            return [None, None] if value is None else list(value)
+    return [value, *(_fields(column.otherwise, row) if column.otherwise else [])]
+
+
+def _headed(columns: Sequence[ColumnSpec[Any]]) -> Iterator[tuple[str, ColumnSpec[Any]]]:
+    """Columns with their whole headings, each in one line."""
+    above = ""
+    for column in columns:
+        first, broken, below = column.heading.partition("\n")
+        above = first if broken and first else above
+        whole = f"{above}\n{below}" if broken and not first else column.heading
+        yield whole.replace("-\n", "").replace("\n", " "), column
+
+
+def _identifier(heading: str) -> str:
+    """``Wake-ups/s`` → ``wake_ups_per_s``."""
+    spelt = heading.replace("/s", " per s").lower()
+    return re.sub(r"[^a-z0-9]+", "_", spelt).strip("_")
+
+
+# -- what a query gave -----------------------------------------------------------------------------
+
+
+def query_table(answer: QueryAnswer, remarks: Sequence[str]) -> Table:
+    """What a query gave."""
+    from benchvise.trace.query import sql_text  # late, as it imports DuckDB
+
+    numeric = [_is_numeric(kind) for kind in answer.types]
+    names = zip(answer.columns, numeric, strict=True)
+    columns = tuple(Column(name, right=right) for name, right in names)
+    rows = tuple(
+        tuple(Cell(ABSENT, "muted") if value is None else Cell(sql_text(value)) for value in row)
+        for row in answer.rows
+    )
+    more = ("there are more rows: --limit N shows them",) if answer.more else ()
+    count = f"{len(rows)} row{'' if len(rows) == 1 else 's'}"
+    return Table(count, columns, rows, (*more, *remarks))
+
+
+def query_csv(answer: QueryAnswer) -> str:
+    """What a query gave, with a line of names; null is empty."""
+    from benchvise.trace.query import sql_text
+
+    rows = ([None if v is None else sql_text(v) for v in row] for row in answer.rows)
+    return sinks.csv_text(answer.columns, rows)
+
+
+def _is_numeric(kind: str) -> bool:
+    return kind.startswith(("NUMBER", "DECIMAL", "DOUBLE", "FLOAT")) or kind.endswith("INT")
