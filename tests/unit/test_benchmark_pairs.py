@@ -13,7 +13,7 @@ from benchmarks.pairs_cpu import _megahertz, _microseconds, _tcp_bandwidth
 from benchmarks.pairs_timer import median
 from benchvise.board import open_board
 from benchvise.board.channel import open_channel
-from benchvise.measure.sources import board_registry
+from benchvise.measure.runner import board_registry
 from benchvise.statistics import Interval
 
 SAID = """# /dev/cpu_dma_latency set to 0us
