@@ -29,11 +29,7 @@ KINDS = json_kinds()
 SOURCE = Path(__file__).parents[2] / "src" / "benchvise" / "cli"
 
 # Kinds whose documents are not typed as a whole yet.
-UNTYPED = {
-    *("why-plan", "why"),
-    *("recording", "serve", "watch-history", "soak", "rig-status", "rig-boot", "rig-console"),
-    *("rig-image", "rig-compose", "rig-virtual", "rig-virtual-fault", "rig-virtual-image"),
-}
+UNTYPED = {"why-plan", "why"}
 
 
 def check(kind: str, data: object) -> None:
