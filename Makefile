@@ -11,16 +11,15 @@ NATIVE := src/benchvise/trace/native.abi3.so
 SUITE_PACKAGES := openssh-client openssh-server busybox-static strace zsh fish mksh tcsh \
 	qemu-user-static gcc libc6-dev device-tree-compiler \
 	libc6-arm64-cross libc6-armhf-cross libc6-riscv64-cross postgresql chromium \
-	wrk qemu-system-x86 iperf3 iproute2 trace-cmd babeltrace2 sigrok-cli
+	wrk qemu-system-x86 iperf3 iproute2 trace-cmd babeltrace2 sigrok-cli linux-perf dmsetup
 RIG_PACKAGES := openssh-client qemu-system-arm qemu-system-misc qemu-system-x86 mtools dosfstools \
 	fdisk e2fsprogs debian-archive-keyring bmap-tools lbzip2 pigz pbzip2 zstd xz-utils
 BENCH_PACKAGES := sigrok-cli linux-perf gcc libc6-dev pv \
 	fio hdparm iperf3 iproute2 sockperf qperf hyperfine wrk apache2-utils nginx-light \
 	rt-tests bmap-tools trace-cmd babeltrace2 python3-bt2
 
-# Real boards, disks and networks on a machine that others use too: a test that fails is tried twice
-# more. Those that needed it are listed at the end, and are to be mended.
-RERUN := --reruns 2 --reruns-delay 2
+# make test STRICT=1: no test may be left out for what can be installed, built or fetched here.
+export STRICT
 
 # Where this is set, every `benchvise` that a test starts would compile all its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
@@ -40,12 +39,12 @@ test:
 	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES)
 	+@$(IN_TURN) -j2 install probes web guest-kernel
 	+@$(MAKE) --no-print-directory -j2 test-beside checks
-	$(BIN)/pytest -m alone $(RERUN) $$(grep -l 'mark\.alone' tests/test_*.py)
+	SUITE_PART=last $(BIN)/pytest -m alone $$(grep -l 'mark\.alone' tests/test_*.py)
 
 # Most of these tests wait for something most of the time, so they leave the CPUs room for others,
 # and for the checks.
 test-beside:
-	$(BIN)/pytest -m "not alone" -n 5 --dist loadfile --no-loadscope-reorder $(RERUN)
+	SUITE_PART=first $(BIN)/pytest -m "not alone" -n 5 --dist loadfile --no-loadscope-reorder
 
 checks:
 	+@$(IN_TURN) lint test-crates test-web

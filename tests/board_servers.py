@@ -9,6 +9,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import skips
 from sshd import SshServer, children, processes_with
 
 from benchvise.board import Board, open_board, ssh
@@ -17,11 +18,9 @@ from benchvise.board.probes import packaged_architectures
 ARCH = os.uname().machine
 DASH = Path("/bin/dash")
 
-needs_root = pytest.mark.skipif(os.geteuid() != 0, reason="mounts file systems: needs root")
+needs_root = skips.needs_root
 
-needs_probe = pytest.mark.skipif(
-    ARCH not in packaged_architectures(), reason=f"the probe for {ARCH} is not built: make probe"
-)
+needs_probe = skips.needs_that(ARCH in packaged_architectures(), "probe", ARCH)
 
 
 def login(path: Path | None = None, shell: str = "sh", before: str = "") -> str:

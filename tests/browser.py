@@ -10,6 +10,8 @@ from functools import cache
 from pathlib import Path
 from typing import Any
 
+import skips
+
 _ROOT = Path(__file__).parents[1]
 _ASSETS = _ROOT / "src" / "benchvise"
 SCRIPTS = _ROOT / "web" / "scripts"
@@ -24,11 +26,11 @@ SERIOUS = ("serious", "critical")
 def missing(assets: Path = WORKBENCH) -> str:
     """Why the pages with these assets cannot be looked at here; empty when they can."""
     if not CHROMIUM.exists():
-        return f"no browser at {CHROMIUM} (apt install chromium)"
+        return skips.packages("chromium")
     if not shutil.which("node") or not (SCRIPTS.parent / "node_modules/playwright-core").exists():
-        return "no node with web/node_modules (npm --prefix web ci)"
+        return str(skips.reason("web pages", "no node, or no web/node_modules"))
     if not assets.exists():
-        return "the scripts of the pages are not built (make)"
+        return str(skips.reason("web pages"))
     return ""
 
 

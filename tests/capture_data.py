@@ -8,7 +8,7 @@ from fractions import Fraction
 from pathlib import Path
 
 import numpy as np
-import pytest
+import skips
 
 from benchvise.signal.capture import Capture, SignalLine, clock_of_rate, edges_of
 
@@ -16,9 +16,7 @@ SHARED = Path(__file__).parents[2] / "shared" / "data"
 CAPTURES = SHARED / "captures"
 RESPONSES = SHARED / "irq-response"
 
-needs_captures = pytest.mark.skipif(
-    not CAPTURES.is_dir(), reason="the real captures are not beside this checkout"
-)
+needs_captures = skips.needs_that(CAPTURES.is_dir(), "captures")
 
 
 def sampled(rate: int, **lines: Sequence[int] | np.ndarray) -> Capture:

@@ -1,8 +1,11 @@
 """For all tests: what a shell may have left to its background jobs is put right.
 
+What was left out, tried again or slow is told at the end (``suite_report``).
+
 Most tests run beside others. Those that judge figures which a neighbour would change, or change
 settings of the machine that others look at, are marked ``alone``; what two tests cannot have at
-once they lock.
+once they lock. Only those marked ``timing`` are tried again when they fail, once: a neighbour may
+keep from them the CPU that they wait for or count on.
 
 A job in the background ignores SIGINT, one under nohup SIGHUP, and so would every program that a
 test interrupts.
@@ -19,6 +22,7 @@ from pathlib import Path
 
 import pytest
 from hypothesis import settings
+from suite_report import SuiteReport
 
 # How long one example of a property takes says more of the machine than of what is tested.
 # The same examples each time, so that a failure belongs to the change that it came with; whoever
@@ -36,8 +40,46 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 LONG = ("test_why_layers", "test_signal_serial")
 
 
+# What a busy machine can fail, by file, and how. Such a test is marked ``timing`` and may be tried
+# once more. What proves that nothing is lost by a crash is never among them, nor is a calculation.
+MEASURES = "judges times and counts, which whoever takes the CPU changes"
+BOOTS = "an emulated board has to answer in time"
+BROWSES = "a browser has to come to rest in time"
+WAITS = "programs have to answer each other in time"
+TIMING = {
+    **dict.fromkeys(("test_cli", "test_command", "test_planted", "test_state_snapshot"), MEASURES),
+    **dict.fromkeys(("test_probe", "test_probe_facts", "test_probe_foreign"), MEASURES),
+    **dict.fromkeys(("test_probe_ladder", "test_probe_net", "test_probe_net_link"), MEASURES),
+    **dict.fromkeys(("test_probe_os", "test_probe_serve", "test_probe_storage"), MEASURES),
+    **dict.fromkeys(("test_probe_timers", "test_probe_trace", "test_trace_record"), MEASURES),
+    **dict.fromkeys(("test_why_counted", "test_why_live", "test_why_userland"), MEASURES),
+    **dict.fromkeys(("test_why_real_suspects", "test_startup"), MEASURES),
+    **dict.fromkeys(("test_probe_guest", "test_probe_trace_guest", "test_why_layers"), BOOTS),
+    **dict.fromkeys(("test_why_boot_trace", "test_rig_boot", "test_rig_compose_boots"), BOOTS),
+    **dict.fromkeys(("test_rig_cycle", "test_rig_gdb", "test_rig_guests", "test_rig_harts"), BOOTS),
+    **dict.fromkeys(("test_rig_virtual", "test_rig_virtual_qemu", "test_web_rig"), BOOTS),
+    **dict.fromkeys(("test_report_page", "test_web_bench_pages", "test_web_lines"), BROWSES),
+    **dict.fromkeys(("test_web_pages", "test_web_runs_pages", "test_web_workspace"), BROWSES),
+    **dict.fromkeys(("test_why_page",), BROWSES),
+    **dict.fromkeys(("test_board_ssh", "test_network_remote", "test_watch", "test_web"), WAITS),
+    **dict.fromkeys(("test_rig_coordinator", "test_rig_coordinator_card"), WAITS),
+    **dict.fromkeys(("test_rig_faults", "test_rig_flash", "test_signal_capture"), WAITS),
+    **dict.fromkeys(("test_signal_serial", "test_web_serving"), WAITS),
+}
+
+
+def pytest_configure(config: pytest.Config) -> None:
+    if not hasattr(config, "workerinput"):
+        config.pluginmanager.register(SuiteReport(os.environ.get("SUITE_PART", "")))
+
+
 def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
     items.sort(key=lambda item: item.path.stem not in LONG)
+    for item in items:
+        if item.path.stem in TIMING:
+            item.add_marker(pytest.mark.timing(TIMING[item.path.stem]))
+        if item.get_closest_marker("timing"):
+            item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=2))
 
 
 @pytest.fixture(autouse=True)

@@ -9,7 +9,6 @@ from __future__ import annotations
 
 import lzma
 import os
-import shutil
 import stat
 import struct
 import subprocess
@@ -18,6 +17,7 @@ from collections.abc import Mapping
 from pathlib import Path
 
 import pytest
+import skips
 from probe_programs import ROOT
 
 KERNEL = ROOT / "build" / "guest-kernel"
@@ -44,12 +44,12 @@ poweroff -f
 
 def missing() -> str:
     """Why there can be no such machine here; empty when there can."""
-    if shutil.which(EMULATOR) is None:
-        return f"no {EMULATOR} here: apt install qemu-system-x86"
+    if missing_emulator := skips.lacking(EMULATOR):
+        return missing_emulator
     if not (KERNEL / "vmlinuz").exists():
-        return "no kernel for a virtual machine: scripts/guest-kernel fetches one"
+        return str(skips.reason("guest kernel"))
     if not BUSYBOX.exists() or needs_a_loader(BUSYBOX.read_bytes()):
-        return "no static busybox here: apt install busybox-static"
+        return skips.packages("busybox-static")
     return ""
 
 

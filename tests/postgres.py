@@ -20,7 +20,7 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import psycopg
-import pytest
+import skips
 from psycopg import sql
 
 INSTALLED = Path("/usr/lib/postgresql")
@@ -59,9 +59,7 @@ def _binaries() -> Path:
     """The directory with the newest installed ``initdb`` and ``postgres``, or skip the test."""
     found = [path.parent for path in INSTALLED.glob("*/bin/initdb")]
     if not found:
-        pytest.skip(
-            f"PostgreSQL is not installed (no {INSTALLED}/*/bin/initdb): apt install postgresql"
-        )
+        skips.skip_packages("postgresql")
     return max(found, key=lambda path: float(path.parent.name))
 
 
@@ -72,7 +70,7 @@ def _account() -> str | None:
     try:
         return pwd.getpwnam("postgres").pw_name
     except KeyError:
-        pytest.skip("there is no user 'postgres' to run the server as: apt install postgresql")
+        skips.skip("postgres user")
 
 
 def _wait_until_ready(server: subprocess.Popen[bytes], running: PostgresServer, log: Path) -> None:

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import skips
 from probe_programs import ROOT, RUNNER, Line, Running, build, run
 
 SANITIZED = ROOT / "build" / "probe-asan"
@@ -29,8 +30,7 @@ def static() -> Path:
 
 @pytest.fixture(scope="session")
 def sanitized() -> Path:
-    if shutil.which("gcc") is None:
-        pytest.skip("no gcc here: apt install gcc libc6-dev")
+    skips.need("gcc")
     build(RUNNER, "--build")
     return SANITIZED / "bvprobe"
 

@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import shutil
 import socket
 import subprocess
 import time
@@ -12,7 +11,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+import skips
 from probe_programs import Line, Result, Running, run
 
 KEY = "5ec2e7"
@@ -84,8 +83,7 @@ def eventually(condition: object, seconds: float = 10) -> None:
 @contextmanager
 def iperf3_server(address: str, prefix: tuple[str, ...] = ()) -> Iterator[str]:
     """A stock iperf3 server: yields ADDRESS:PORT. Skips the test where there is none."""
-    if shutil.which("iperf3") is None:
-        pytest.skip("no iperf3 here: apt install iperf3")
+    skips.need("iperf3")
     with socket.socket() as probe:
         probe.bind(("127.0.0.1", 0))
         port = probe.getsockname()[1]
@@ -129,24 +127,22 @@ class Link:
             command = ["tc", "-n", name, "qdisc", "replace", "dev", DEVICE, "root", *words]
             done = subprocess.run(command, capture_output=True, text=True, check=False)
             if "kind is unknown" in done.stderr:
-                pytest.skip(f"this kernel has no {words[0]} (sch_{words[0]})")
+                skips.skip("qdisc", words[0])
             assert done.returncode == 0, done.stderr
 
 
 @contextmanager
 def namespaces() -> Iterator[Link]:
     """Makes the two; needs root and a kernel with network namespaces and veth."""
-    if os.getuid() != 0 or shutil.which("ip") is None or shutil.which("tc") is None:
-        pytest.skip("needs root, ip and tc (apt install iproute2)")
+    skips.need_root()
+    skips.need("ip", "tc")
     link = Link(f"bvb{os.getpid()}", f"bvp{os.getpid()}")
     with ExitStack() as parts:
         for name in (link.board, link.remote):
-            if subprocess.run(["ip", "netns", "add", name], check=False).returncode:
-                pytest.skip("this system has no network namespaces")
+            _allowed(["ip", "netns", "add", name], "namespaces")
             parts.callback(subprocess.run, ["ip", "netns", "del", name], check=True)
         ends = ("netns", link.board, "type", "veth", "peer", DEVICE, "netns", link.remote)
-        if subprocess.run(["ip", "link", "add", DEVICE, *ends], check=False).returncode:
-            pytest.skip("this kernel has no veth")
+        _allowed(["ip", "link", "add", DEVICE, *ends], "veth")
         for name, v4, v6 in (
             (link.board, BOARD_ADDRESS, BOARD_V6),
             (link.remote, REMOTE_ADDRESS, REMOTE_V6),
@@ -157,5 +153,12 @@ def namespaces() -> Iterator[Link]:
                 ("link", "set", DEVICE, "up"),
                 ("link", "set", "lo", "up"),
             ):
-                subprocess.run(["ip", "-n", name, *words], check=True)
+                _allowed(["ip", "-n", name, *words], "namespaces")
         yield link
+
+
+def _allowed(command: list[str], name: str) -> None:
+    """Runs it; where the system refuses, as in a container, the test is left out for that."""
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
+    if done.returncode:
+        skips.skip(name, f"{' '.join(command[:4])}: {done.stderr}")

@@ -16,7 +16,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+import skips
 from rig_elf import AARCH64, program
 
 MIB = 1 << 20
@@ -33,10 +33,8 @@ def have(*programs: str) -> bool:
     return all(shutil.which(name, path=ENVIRONMENT["PATH"]) for name in programs)
 
 
-needs_ext = pytest.mark.skipif(not have("debugfs", "mke2fs"), reason="e2fsprogs is not installed")
-needs_all = pytest.mark.skipif(
-    not have(*_PROGRAMS), reason="mtools, dosfstools or e2fsprogs are not installed"
-)
+needs_ext = skips.unless_missing(skips.lacking("debugfs", "mke2fs", path=ENVIRONMENT["PATH"]))
+needs_all = skips.unless_missing(skips.lacking(*_PROGRAMS, path=ENVIRONMENT["PATH"]))
 
 
 @dataclass(frozen=True)

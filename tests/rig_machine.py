@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import select
-import shutil
 import stat
 import subprocess
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
+import skips
 from guest_machine import BUSYBOX, EMULATOR, KERNEL
 
 INIT = """#!/bin/busybox sh
@@ -64,11 +64,11 @@ class Machine:
 
 def missing() -> str:
     """Why no machine can boot a kernel here; empty when one can."""
-    if shutil.which(EMULATOR) is None:
-        return f"no {EMULATOR} here: apt install qemu-system-x86"
+    if missing_emulator := skips.lacking(EMULATOR):
+        return missing_emulator
     if not (KERNEL / "vmlinuz").exists():
-        return "no kernel for a virtual machine: scripts/guest-kernel fetches one"
-    return "" if BUSYBOX.exists() else "no static busybox here: apt install busybox-static"
+        return str(skips.reason("guest kernel"))
+    return "" if BUSYBOX.exists() else skips.packages("busybox-static")
 
 
 def kernel(arguments: str, initrd: Path | None = None) -> list[str | Path]:

@@ -17,7 +17,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+import skips
 
 STARTUP_SECONDS = 10.0
 BUSYBOX = Path("/bin/busybox")
@@ -102,7 +102,7 @@ def busybox_directory(directory: Path, fakes: Mapping[str, str], shell: Path = B
     prefers its own programs to those in PATH.
     """
     if not BUSYBOX.exists():
-        pytest.skip("busybox is not installed: apt install busybox-static")
+        skips.skip_packages("busybox-static")
     directory.mkdir(parents=True)
     for applet in APPLETS:
         (directory / applet).symlink_to(shell if applet == "sh" else BUSYBOX)
@@ -122,7 +122,7 @@ def ssh_server(directory: Path, login: str = "") -> Iterator[SshServer]:
     """
     program = shutil.which("sshd", path=f"{os.environ['PATH']}:/usr/sbin:/usr/local/sbin")
     if program is None or shutil.which("ssh") is None:
-        pytest.skip("OpenSSH is not installed: apt install openssh-server openssh-client")
+        skips.skip_packages("openssh-server", "openssh-client")
     if os.geteuid() == 0:
         Path("/run/sshd").mkdir(mode=0o755, exist_ok=True)  # made by the init system otherwise
     directory.mkdir(parents=True, exist_ok=True)

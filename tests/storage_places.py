@@ -7,15 +7,13 @@ They take root and loop devices; without them, what asks for one is skipped. The
 from __future__ import annotations
 
 import contextlib
-import os
-import shutil
 import subprocess
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+import skips
 from probe_programs import ROOT
 
 MIB = 1 << 20
@@ -23,11 +21,10 @@ MIB = 1 << 20
 
 def tool(*command: str | Path) -> str:
     """Runs a system tool; skips the test where it is missing or not allowed."""
-    if shutil.which(str(command[0])) is None:
-        pytest.skip(f"no {command[0]} here")
+    skips.need(str(command[0]))
     done = subprocess.run([str(c) for c in command], capture_output=True, text=True, check=False)
     if done.returncode:
-        pytest.skip(f"{command[0]} is not possible here: {done.stderr.strip()}")
+        skips.skip("storage tool", f"{command[0]}: {done.stderr}")
     return done.stdout.strip()
 
 
@@ -50,8 +47,7 @@ class Disk:
 @contextlib.contextmanager
 def loop_disk(size: int, *options: str) -> Iterator[Disk]:
     """A disk of that many bytes, all zero."""
-    if os.getuid() != 0:
-        pytest.skip("loop devices take root")
+    skips.need_root()
     with directory_on_storage() as directory:
         image = directory / "image"
         with image.open("wb") as file:

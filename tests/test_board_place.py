@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import skips
 from board_servers import ARCH, needs_probe, needs_root, opened, private
 from sshd import SshServer
 
@@ -60,7 +61,7 @@ class TestDamage:
 def mounted(directory: Path, options: str) -> Iterator[None]:
     command = ["mount", "-t", "tmpfs", "-o", options, "benchvise-test", str(directory)]
     if subprocess.run(command, capture_output=True, check=False).returncode != 0:
-        pytest.skip("this system lets nobody mount a tmpfs")
+        skips.skip("mount")
     try:
         yield
     finally:

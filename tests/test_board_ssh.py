@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import skips
 from board_servers import ARCH, DASH, eventually, login, needs_probe, opened, private
 from sshd import (
     SshServer,
@@ -236,9 +237,9 @@ class TestOddLogins:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         if "riscv64" not in packaged_architectures():
-            pytest.skip("the probe for riscv64 is not built: make probes")
+            skips.skip("probe", "riscv64")
         if Path("/proc/sys/fs/binfmt_misc/qemu-riscv64").exists():
-            pytest.skip("this machine runs programs for riscv64")
+            skips.skip("foreign programs")
         path = busybox_directory(tmp_path / "bin", {"uname": "echo riscv64", "dd": ""}, DASH)
         caught = self.odd(tmp_path / "server", login(path, str(DASH)), monkeypatch)
         assert "the riscv64 probe does not run there" in str(caught.value)

@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import skips
 
 from benchvise.store import Store
 
@@ -277,8 +278,7 @@ def test_a_probe_that_is_killed_fails_its_series_only(
 def test_a_full_store_is_named_and_keeps_the_rest(
     cli: Cli, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    if os.geteuid() != 0:
-        pytest.skip("needs root to mount a small file system")
+    skips.need_root()
     small = tmp_path / "small"
     small.mkdir()
     subprocess.run(["mount", "-t", "tmpfs", "-o", "size=600k", "tmpfs", small], check=True)

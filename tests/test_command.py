@@ -17,6 +17,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import skips
 from board_servers import eventually
 from probe_programs import Line, Result, Running, run
 from sshd import SshServer, processes_with
@@ -83,7 +84,7 @@ def test_the_value_is_what_is_asked_for(
 
 def test_a_command_may_use_every_cpu_unless_it_is_pinned(static: Path) -> None:
     if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("one CPU only")
+        skips.skip("two CPUs")
     count = "exec test $(nproc) -eq"
     timed(static, f"{count} {len(os.sched_getaffinity(0))}", "--batches", "1")
     timed(static, f"{count} 1", "--pin", "yes", "--batches", "1")

@@ -17,6 +17,7 @@ from functools import cache
 from pathlib import Path
 
 import pytest
+import skips
 
 ROOT = Path(__file__).parents[1]
 GLOSSARY = ROOT / "docs" / "glossary.toml"
@@ -73,7 +74,7 @@ def files() -> tuple[str, ...]:
         ["git", "ls-files", "-z"], cwd=ROOT, capture_output=True, check=False
     ).stdout.decode()
     if not listed:
-        pytest.skip("left out: this is no git checkout, so its files cannot be told from others")
+        skips.skip("git checkout")
     return tuple(
         name
         for name in listed.split("\0")

@@ -8,7 +8,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import stat
 import subprocess
 import sys
@@ -20,6 +19,7 @@ from pathlib import Path
 from types import SimpleNamespace
 
 import pytest
+import skips
 from report_runs import demonstration_run
 from state_boards import PI, PI_LINKS, answers, snapshot
 from trace_data import trace
@@ -38,13 +38,12 @@ RECORDED = b"what the kernel did\n" * 1000
 
 def node(path: Path, device: int) -> Path:
     """A character device of our own; skips where none can be made or opened."""
-    if os.geteuid() != 0:
-        pytest.skip("only root makes device nodes")
+    skips.need_root()
     try:
         os.mknod(path, stat.S_IFCHR | 0o666, device)
         path.open("wb").close()
     except OSError as error:
-        pytest.skip(f"device nodes do not work in {path.parent}: {error.strerror}")
+        skips.skip("device nodes", error.strerror)
     return path
 
 
@@ -107,7 +106,7 @@ def prepared_recorder(monkeypatch: pytest.MonkeyPatch, path: Path) -> tuple[str,
 
 
 def prepared_trace(monkeypatch: pytest.MonkeyPatch, path: Path) -> tuple[str, ...]:
-    pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
+    skips.need_decoder()
     monkeypatch.setenv("XDG_CACHE_HOME", str(path / "cache"))
     return (str(trace("f100k")),)
 
@@ -123,8 +122,7 @@ def prepared_run(monkeypatch: pytest.MonkeyPatch, path: Path) -> tuple[str, ...]
 
 
 def prepared_analyser(_patch: pytest.MonkeyPatch, _path: Path) -> tuple[str, ...]:
-    if shutil.which("sigrok-cli") is None:
-        pytest.skip("sigrok-cli is not installed")
+    skips.need("sigrok-cli")
     return ()
 
 

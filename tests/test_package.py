@@ -10,6 +10,7 @@ import zipfile
 from pathlib import Path
 
 import pytest
+import skips
 
 ROOT = Path(__file__).parents[1]
 UV = ROOT / "build" / "tools" / "bin" / "uv"
@@ -46,7 +47,7 @@ def test_the_wheel_holds_probes_suites_migrations_and_assets(wheel: Path) -> Non
 
 def test_the_wheel_alone_runs_the_quick_suite(wheel: Path, tmp_path: Path) -> None:
     if not UV.exists():
-        pytest.skip("no build/tools/bin/uv: run by `make test`, which installs it")
+        skips.skip("uv")
     environment = {
         **{k: v for k, v in os.environ.items() if k not in ("VIRTUAL_ENV", "PYTHONPATH")},
         "VIRTUAL_ENV": str(tmp_path / "empty"),

@@ -20,6 +20,7 @@ from pathlib import Path
 import plants
 import pytest
 import remote_hosts
+import skips
 import storage_places
 
 pytest_plugins = ["probe_fixtures"]
@@ -122,8 +123,8 @@ def test_where_nothing_is_planted_nothing_is_found() -> None:
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
 def test_a_planted_difference_is_found_and_nothing_else(experiment: Experiment) -> None:
-    if experiment.root and os.geteuid() != 0:
-        pytest.skip("only root can plant this")
+    if experiment.root:
+        skips.need_root()
     investigate(experiment, [])
 
 

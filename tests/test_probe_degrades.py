@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import skips
 from probe_programs import BENCHMARKS, Line, Result, is_evidence, parse
 
 pytest_plugins = ["probe_fixtures"]
@@ -83,12 +84,11 @@ def check(result: Result) -> None:
 
 @pytest.fixture(scope="session")
 def strace() -> str:
-    path = shutil.which("strace")
-    if path is None:
-        pytest.skip("no strace here: apt install strace")
+    skips.need("strace")
+    path = str(shutil.which("strace"))
     works = subprocess.run([path, "-qq", "-e", "trace=none", "true"], capture_output=True)
     if works.returncode:
-        pytest.skip("this system does not let strace trace")
+        skips.skip("ptrace")
     return path
 
 
@@ -140,7 +140,7 @@ def empty_root(static: Path, tmp_path: Path) -> list[str | Path]:
         words = ["chroot", tmp_path]
     tried = subprocess.run([*words, "/bvprobe", "version"], capture_output=True, check=False)
     if tried.returncode:
-        pytest.skip(f"no other root directory here: {tried.stderr.decode(errors='replace')}")
+        skips.skip("root directory", tried.stderr.decode(errors="replace"))
     return words
 
 

@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import os
 import re
-import shutil
 import subprocess
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
 import pytest
+import skips
 from probe_programs import (
     HUGE,
     IN_BVIO,
@@ -113,8 +113,7 @@ def probes() -> None:
 def machine(request: pytest.FixtureRequest) -> Machine:
     """The machine that the test is parametrised with, if its emulator is here."""
     wanted: Machine = request.param
-    if shutil.which(wanted.emulator[0]) is None:
-        pytest.skip(f"no {wanted.emulator[0]} here: apt install qemu-user-static")
+    skips.need(wanted.emulator[0])
     return wanted
 
 
@@ -166,7 +165,7 @@ def test_pipe_ladder(machine: Machine, writer: str, reader: str) -> None:
     result = probe(machine, "run", "pipe.throughput", *words, *QUICK, code=None)
     if result.code:
         assert "vmsplice" in (writer, "vmsplice" if reader == "splice" else "")
-        pytest.skip(result.failure(77))
+        skips.skip("benchmark", result.failure(77))
     assert result.one("begin")["verified_bytes"] >= 32768
     assert all(sample["value"] > 0 for sample in result.all("sample"))
 
@@ -203,7 +202,7 @@ def test_program(machine: Machine, name: str) -> None:
         env={**os.environ, "EMULATED": "1"},
     )
     if done.returncode == 77:
-        pytest.skip(done.stdout.strip())
+        skips.skip("emulator", done.stdout)
     assert done.returncode == 0, done.stdout + done.stderr
     if name == "kernels":  # says which it has proved right
         assert set(done.stdout.split()) == machine.kernels
@@ -288,10 +287,7 @@ def test_links_and_long_files(machine: Machine, tmp_path: Path) -> None:
 def test_helper(machine: Machine) -> None:
     """The helper with that architecture's own C library."""
     if not list(Path(machine.libc).glob("lib/ld-linux-*")):
-        pytest.skip(
-            f"no C library in {machine.libc}: apt install libc6-arm64-cross libc6-armhf-cross "
-            "libc6-riscv64-cross"
-        )
+        skips.skip_packages("libc6-arm64-cross", "libc6-armhf-cross", "libc6-riscv64-cross")
     command = machine.command(machine.probes / "bvlibc", "-L", machine.libc)
     result = run([*command, "--size", "1M", *QUICK])
     check_measured(result)
@@ -305,8 +301,7 @@ def test_helper(machine: Machine) -> None:
 
 
 def readelf(option: str, path: Path) -> str:
-    if shutil.which("readelf") is None:
-        pytest.skip("no readelf here: apt install binutils")
+    skips.need("readelf")
     command = ["readelf", "--wide", option, str(path)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 

@@ -11,13 +11,14 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 
 import pytest
+import skips
 from guest_machine import build_program, missing, run_guest
 from probe_programs import BENCHMARKS, ROOT, Line, Result, build, run
 
 from benchvise.measure.histogram import Histogram
 
 pytest_plugins = ["probe_fixtures"]
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytestmark = skips.unless_missing(missing())
 
 PROBES = ROOT / "src" / "benchvise" / "board" / "probes" / "x86_64"
 SHORT = "--batches 1 --batch_ms 1 --warm_ms 0"

@@ -13,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import skips
 from probe_programs import HUGE, QUICK, Line, Result, is_evidence, parse, run
 
 pytest_plugins = ["probe_fixtures"]
@@ -20,10 +21,8 @@ pytest_plugins = ["probe_fixtures"]
 THROUGHPUT = ("run", "pipe.throughput")
 FORMS = [(w, r) for w in ("line", "stdio", "write", "vmsplice") for r in ("read", "splice")]
 PASSED = "page references passed, not bytes copied"
-needs_strace = pytest.mark.skipif(
-    shutil.which("strace") is None, reason="no strace here: apt install strace"
-)
-needs_root = pytest.mark.skipif(os.getuid() != 0, reason="only root may leave /proc behind")
+needs_strace = skips.needs("strace")
+needs_root = skips.needs_root
 
 
 def median(result: Result) -> float:
@@ -95,7 +94,7 @@ def test_the_ladder_on_two_cpus(static: Path, place: str) -> None:
     words = ("--writer", "vmsplice", "--block", "64K", "--place", place)
     result = run([static, *THROUGHPUT, *words, *QUICK], code=None)
     if result.code == 77:
-        pytest.skip(result.failure(77))
+        skips.skip("benchmark", result.failure(77))
     begin = result.one("begin")
     assert begin["place"] == place
     assert place == "free" or begin["partner_cpu"] != begin["cpu"]
@@ -103,7 +102,7 @@ def test_the_ladder_on_two_cpus(static: Path, place: str) -> None:
 
 def test_a_pipe_that_a_plain_user_may_not_have(unprivileged: dict[str, Any]) -> None:
     if int(Path("/proc/sys/fs/pipe-max-size").read_text()) >= 16 << 20:
-        pytest.skip("here everybody may have such a pipe")
+        skips.skip("nothing to do", "everybody may have such a pipe")
     command = [unprivileged["probe"], *THROUGHPUT, "--pipe", "16M", *QUICK]
     message = run(command, code=77, **unprivileged["options"]).failure(77)
     assert "pipe-max-size" in message
@@ -115,7 +114,7 @@ def injected(static: Path, fault: str, *words: str) -> Result:
     command = [*map(str, traced), *QUICK]
     done = subprocess.run(command, capture_output=True, timeout=60, check=False)
     if not done.stdout:
-        pytest.skip("this system does not let strace trace")
+        skips.skip("ptrace")
     return Result(done.returncode, parse(done.stdout))
 
 
@@ -190,7 +189,7 @@ def test_sustained_takes_the_mean_of_all_cpus(probe: Path) -> None:
 
 def test_no_thread_may_be_started(unprivileged: dict[str, Any]) -> None:
     if len(os.sched_getaffinity(0)) < 2:
-        pytest.skip("one CPU needs no further thread")
+        skips.skip("two CPUs")
 
     def confine() -> None:
         resource.setrlimit(resource.RLIMIT_NPROC, (1, 1))
@@ -238,7 +237,7 @@ def test_translation_needs_huge_pages(static: Path) -> None:
 def test_translation_is_a_difference(probe: Path, span: str) -> None:
     result = run([probe, "run", HUGE, "--span", span, *QUICK], code=None)
     if result.code == 77:
-        pytest.skip(result.failure(77))
+        skips.skip("benchmark", result.failure(77))
     base, huge = result.one("begin")["memory"]
     assert base["bytes"] == huge["bytes"] == huge["huge_bytes"]
     assert base["huge_bytes"] == 0

@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import skips
 from probe_programs import ROOT, WITH_REMOTE, Line, Result, Running, run
 from remote_hosts import KEY, SHORT, Sink, check_details, eventually, iperf3_server
 from remote_hosts import measure as measure_net
@@ -149,7 +150,7 @@ def test_version_6(static: Path) -> None:
     try:
         socket.create_server(("::1", 0), family=socket.AF_INET6).close()
     except OSError:
-        pytest.skip("no IPv6 here")
+        skips.skip("IPv6")
     with start_sink(static, "--bind", "::1") as six:
         for name in WITH_REMOTE:
             begin = measure_net((static,), name, six.endpoint).one("begin")

@@ -8,7 +8,6 @@ from __future__ import annotations
 import os
 import re
 import resource
-import shutil
 import signal
 import subprocess
 from collections.abc import Callable, Iterator
@@ -16,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import skips
 from probe_programs import BENCHMARKS, QUICK, TWO_ENDS, Result, Running, is_evidence, parse, run
 from test_probe_serve import block_child_signal, children, ignore_child_signal, wait_until_gone
 
@@ -65,8 +65,7 @@ def test_variant(probe: Path, words: tuple[str, ...]) -> None:
 @pytest.fixture
 def strace(tmp_path: Path) -> Callable[..., tuple[Result, list[str]]]:
     """Runs under strace; gives the result and the lines about the first batch measured."""
-    if shutil.which("strace") is None:
-        pytest.skip("no strace here: apt install strace")
+    skips.need("strace")
 
     def trace(*command: str | Path) -> tuple[Result, list[str]]:
         log = tmp_path / "log"
@@ -78,7 +77,7 @@ def strace(tmp_path: Path) -> Callable[..., tuple[Result, list[str]]]:
             check=False,
         )
         if b"ptrace" in done.stderr:
-            pytest.skip("this system does not let strace trace")
+            skips.skip("ptrace")
         lines = [re.sub(r"^\d+ +", "", line) for line in log.read_text().splitlines()]
         first, last = (
             next(i for i, line in enumerate(lines) if f'write(1, "{{\\"type\\":\\"{kind}' in line)
@@ -134,8 +133,7 @@ def test_each_iteration_does_it_once(
 def test_sockets_are_of_the_kind_asked_for(
     static: Path, tmp_path: Path, kind: str, made: str
 ) -> None:
-    if shutil.which("strace") is None:
-        pytest.skip("no strace here: apt install strace")
+    skips.need("strace")
     log = tmp_path / "log"
     command = [str(static), "run", "socket.latency", "--kind", kind, *QUICK]
     traced = subprocess.run(
@@ -144,7 +142,7 @@ def test_sockets_are_of_the_kind_asked_for(
         check=False,
     )
     if traced.returncode:
-        pytest.skip("this system does not let strace trace")
+        skips.skip("ptrace")
     assert count(log.read_text().splitlines(), made) == {"unix": 1, "tcp": 1, "udp": 2}[kind]
     delays = count(log.read_text().splitlines(), r"setsockopt\(\d+, SOL_TCP, TCP_NODELAY, \[1\]")
     assert delays == (2 if kind == "tcp" else 0)
@@ -185,7 +183,7 @@ def test_touching_decides_how_many_pages_a_mapping_gets(static: Path) -> None:
     for touch, pages in (("none", 0), ("first", 1), ("all", 64)):
         words = ("--size", "256K", "--touch", touch)
         if resource.getpagesize() != 4096:
-            pytest.skip("pages are not of 4 KiB")
+            skips.skip("page size")
         for sample in run([static, "run", "os.mmap", *words, *QUICK]).all("sample"):
             assert sample["minor_faults"] == pytest.approx(
                 pages * sample["iterations"], rel=0.01, abs=8
@@ -338,8 +336,7 @@ def allow_no_process() -> None:
 @pytest.mark.parametrize("name", (*OWN, "os.syscall"))
 def test_a_system_without_anything(unprivileged: dict[str, Any], name: str) -> None:
     """A root directory that holds the probe alone: no /proc, /sys, /dev, /tmp."""
-    if os.getuid() != 0:
-        pytest.skip("only root may change the root directory")
+    skips.need_root()
     directory: Path = unprivileged["directory"]
     result = run(
         ["/bvprobe", "run", name, *QUICK], cwd=None, preexec_fn=lambda: os.chroot(directory)
@@ -350,8 +347,8 @@ def test_a_system_without_anything(unprivileged: dict[str, Any], name: str) -> N
 
 
 def test_no_loopback_interface(static: Path) -> None:
-    if os.getuid() != 0 or shutil.which("unshare") is None:
-        pytest.skip("needs root and unshare(1)")
+    skips.need_root()
+    skips.need_namespaces("--net")
     alone = ["unshare", "--net", str(static), "run", "socket.latency", *QUICK, "--kind"]
     assert run([*alone, "unix"]).all("sample")
     for kind in ("tcp", "udp"):

@@ -12,6 +12,7 @@ from collections.abc import Iterable
 from pathlib import Path
 
 import pytest
+import skips
 from probe_programs import QUICK, TWO_ENDS, Running, parse, run
 
 pytest_plugins = ["probe_fixtures"]
@@ -210,7 +211,7 @@ def layout(pid: int) -> dict[str, str]:
 
 def test_serve_measures_in_fresh_processes(served: Running) -> None:
     if Path("/proc/sys/kernel/randomize_va_space").read_text().strip() == "0":
-        pytest.skip("this system does not randomise address spaces")
+        skips.skip("address space randomisation")
     seen = []
     for number in range(2):
         served.request(number, "run", "os.syscall", *QUICK, "--paced", "1")

@@ -24,6 +24,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import skips
 from probe_programs import ON_STORAGE, QUICK, Line, Result, Running, run
 from storage_places import MIB, Disk, directory_on_storage, file_system, loop_disk, mounted, tool
 
@@ -56,7 +57,7 @@ def measure(probe: Path, name: str, *words: str | Path, **options: Any) -> Resul
     """Runs a benchmark; skips where it is not possible at all, as on a file system in memory."""
     result = run([probe, "run", name, *QUICK, *words], code=None, **options)
     if result.code == 77:
-        pytest.skip(result.failure(77))
+        skips.skip("benchmark", result.failure(77))
     assert result.code == 0, result.lines[-1]
     return result
 
@@ -121,7 +122,7 @@ def test_only_our_own_leftovers_are_removed(static: Path, place: Path) -> None:
     assert {path.name for path in place.iterdir()} == expected
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="takes root, to have files of two users")
+@skips.needs_root
 def test_leftovers_of_another_user_stay(unprivileged: dict[str, Any]) -> None:
     directory = unprivileged["directory"]
     directory.chmod(0o777)
@@ -130,7 +131,7 @@ def test_leftovers_of_another_user_stay(unprivileged: dict[str, Any]) -> None:
     words = ("run", "storage.write", "--file", directory, *SMALL)
     result = run([unprivileged["probe"], *words], code=None, **unprivileged["options"])
     if result.code == 77:
-        pytest.skip(result.failure(77))
+        skips.skip("benchmark", result.failure(77))
     assert theirs.read_text() == "root's"
 
 
@@ -272,7 +273,7 @@ def test_contradictions(static: Path) -> None:
 def in_memory() -> Path:
     path = Path("/dev/shm")  # noqa: S108
     if not path.is_dir() or tool("stat", "-f", "-c", "%T", path) not in ("tmpfs", "ramfs"):
-        pytest.skip("no file system in memory here")
+        skips.skip("memory file system")
     return path
 
 
@@ -302,8 +303,7 @@ def test_auto_passes_over_memory_and_says_so(static: Path) -> None:
 
 
 def test_a_loop_device_over_memory_is_memory(static: Path) -> None:
-    if os.getuid() != 0:
-        pytest.skip("loop devices take root")
+    skips.need_root()
     image = in_memory() / f"bvprobe-test-{os.getpid()}"
     with image.open("wb") as file:
         file.truncate(16 * MIB)
@@ -410,8 +410,7 @@ def limit_files() -> None:
 
 def injected(static: Path, log: Path, fault: str, *words: str | Path) -> Result:
     """A run in which the kernel answers otherwise, by strace."""
-    if shutil.which("strace") is None:
-        pytest.skip("no strace here: apt install strace")
+    skips.need("strace")
     command = [
         "strace",
         "-f",
@@ -427,7 +426,7 @@ def injected(static: Path, log: Path, fault: str, *words: str | Path) -> Result:
     ]
     result = run(command, code=None)
     if not result.lines:
-        pytest.skip("this system does not let strace trace")
+        skips.skip("ptrace")
     return result
 
 
@@ -463,7 +462,7 @@ def test_a_file_that_shrinks(probe: Path, place: Path, name: str, engine: tuple[
         assert line
         if line["type"] == "error":  # no io_uring here
             assert line["exit"] == 77
-            pytest.skip(line["message"])
+            skips.skip("benchmark", line["message"])
         os.truncate(file, 100 << 10)
         running.say("\n")
         error = running.until("error")
@@ -562,7 +561,7 @@ def paced(probe: Path, name: str, *words: str | Path) -> Iterator[tuple[Line, in
         while (line := running.line()) and line["type"] != "end":
             if line["type"] == "error":
                 assert line["exit"] == 77, line
-                pytest.skip(line["message"])
+                skips.skip("benchmark", line["message"])
             if line["type"] in ("begin", "sample"):
                 yield line, bytes_read(running.process.pid)
             if line["type"] == "sample":
@@ -684,7 +683,7 @@ def test_latencies_and_cost_are_plausible(probe: Path, place: Path) -> None:
     words = ("--size", "4M", "--file", place, "--batch_ms", "30")
     result = run([probe, "run", "storage.random_read", *words, "--batches", "3"], code=None)
     if result.code == 77:
-        pytest.skip(result.failure(77))
+        skips.skip("benchmark", result.failure(77))
     for sample in result.all("sample"):
         detail = sample["detail"]
         order = [detail[key] for key in ("p50_ns", "p95_ns", "p99_ns", "p999_ns", "max_ns")]
@@ -721,7 +720,7 @@ def test_direct_io_is_refused_by_name(static: Path, place: Path, tmp_path: Path)
     words = ("storage.read", "--mode", "direct", "--file", place, "--size", "1M")
     result = injected(static, tmp_path / "log", "fcntl:error=EINVAL:when=4+", *words)
     if result.code == 0:
-        pytest.skip("the fault did not strike where it should")
+        skips.skip("fault")
     assert "does not do direct I/O" in result.failure(77)
 
 
@@ -750,7 +749,7 @@ def test_without_io_uring(static: Path, place: Path, tmp_path: Path, error: str,
     assert result.lines[-1]["error"] == error
 
 
-def test_a_plain_user(unprivileged: dict[str, Any], place: Path) -> None:
+def test_a_plain_user(unprivileged: dict[str, Any]) -> None:
     probe, options = unprivileged["probe"], unprivileged["options"]
     if os.getuid() == 0:
         # a file that the user may read, but is told nothing about
@@ -759,10 +758,12 @@ def test_a_plain_user(unprivileged: dict[str, Any], place: Path) -> None:
         words = ("run", "storage.read", "--file", file, *SMALL)
         result = run([probe, *words], code=None, **options)
         if result.code == 77:
-            pytest.skip(result.failure(77))
+            skips.skip("benchmark", result.failure(77))
         (reason,) = {json.dumps(s["detail"]["resident"]) for s in result.all("sample")}
         assert "only those who may write" in reason or reason == "0"  # before 5.2
-        place.chmod(0o755)
+        # beside the probe, as a user may have no way to the checkout
+        place = unprivileged["directory"] / "theirs"
+        place.mkdir(mode=0o755)
         message = refused(
             probe, "storage.write", "--file", place, "--size", "1M", code=77, **options
         )
@@ -772,7 +773,7 @@ def test_a_plain_user(unprivileged: dict[str, Any], place: Path) -> None:
     assert "takes root" in message or "no directory" in message
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="takes root")
+@skips.needs_root
 def test_drop_all(static: Path, place: Path) -> None:
     result = measure(static, "storage.read", "--drop", "all", "--file", place, "--size", "4M")
     assert "drop_caches" in storage(result)["cache"]

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import re
 import resource
-import shutil
 import signal
 import struct
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import skips
 from probe_programs import QUICK, Line, Running, run
 
 from benchvise.measure.histogram import Histogram
@@ -120,7 +120,7 @@ def test_the_slack_is_what_was_asked_for(probe: Path) -> None:
     assert begin["timer_slack_ns"] == 12345
 
 
-@pytest.mark.skipif(not os.access(DMA, os.W_OK), reason=f"{DMA} cannot be written here")
+@skips.needs_that(os.access(DMA, os.W_OK), "cpu_dma_latency")
 def test_idle_states_are_held_off_while_measuring_and_not_after(static: Path) -> None:
     def limit() -> int:
         with DMA.open("rb") as file:
@@ -154,7 +154,7 @@ def test_a_plain_user_is_told_what_real_time_takes(unprivileged: dict[str, Any])
     assert set(begin["memory_locked"]) == set(begin["dma_latency_us"]) == {"na"}
 
 
-@pytest.mark.skipif(os.getuid() != 0, reason="real time takes root here")
+@skips.needs_root
 def test_real_time_lasts_as_long_as_a_batch(static: Path) -> None:
     """Whatever is between batches must not keep the CPU from others."""
     words = (*WAKEUP, "--batch_ms", "1", "--paced", "1", "--policy", "fifo", "--priority", "33")
@@ -164,7 +164,7 @@ def test_real_time_lasts_as_long_as_a_batch(static: Path) -> None:
             begin = running.line()
         assert begin
         if begin["type"] == "error":
-            pytest.skip(begin["message"])
+            skips.skip("benchmark", begin["message"])
         running.until("sample")
         assert os.sched_getscheduler(running.process.pid) == os.SCHED_OTHER
         running.say("\n")
@@ -200,7 +200,7 @@ def test_each_clock_can_be_read_both_ways(probe: Path) -> None:
             assert (step > 900_000) == (clock == "coarse"), f"{clock}: {step}"
 
 
-@pytest.mark.skipif(shutil.which("strace") is None, reason="no strace here: apt install strace")
+@skips.needs("strace")
 def test_who_answers_is_told_truly(static: Path, tmp_path: Path) -> None:
     """The system calls that are made agree with their description."""
     log = tmp_path / "log"
@@ -213,7 +213,7 @@ def test_who_answers_is_told_truly(static: Path, tmp_path: Path) -> None:
             check=False,
         )
         if traced.returncode:
-            pytest.skip("this system does not let strace trace")
+            skips.skip("ptrace")
         calls = len(re.findall("^clock_gettime", log.read_text(), re.MULTILINE))
         by_kernel = '"answered_by":"kernel"' in traced.stdout
         assert by_kernel or '"answered_by":"vdso"' in traced.stdout
@@ -224,7 +224,7 @@ def test_who_answers_is_told_truly(static: Path, tmp_path: Path) -> None:
 def test_a_reading_by_the_kernel_costs_more(static: Path) -> None:
     begin = run([static, "run", "timer.clock", *QUICK]).one("begin")
     if begin["answered_by"] != "vdso":
-        pytest.skip("no vDSO here that answers by itself")
+        skips.skip("vDSO")
     for _ in range(5):  # a busy machine may hide it
         cost = [
             min(s["value"] for s in run([static, "run", "timer.clock", "--via", via]).all("sample"))

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import struct
 import subprocess
@@ -14,6 +13,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import skips
 from probe_programs import ROOT, Line, Result, Running, build, run
 from trace_boards import (
     PAGE,
@@ -302,8 +302,7 @@ FOREIGN = {
 @pytest.mark.parametrize("arch", FOREIGN)
 def test_on_other_architectures(arch: str, tmp_path: Path) -> None:
     """Their recorders on this machine's kernel: of 32 bits, too, on one of 64."""
-    if shutil.which(FOREIGN[arch]) is None:
-        pytest.skip(f"no {FOREIGN[arch]} here: apt install qemu-user-static")
+    skips.need(FOREIGN[arch])
     build(ROOT / "probe" / "build.py", "--arch", arch)
     program = ROOT / "src" / "benchvise" / "board" / "probes" / arch / "bvio"
     out = tmp_path / "trace.dat"

@@ -6,13 +6,13 @@ import base64
 import json
 from pathlib import Path
 
-import pytest
+import skips
 from guest_machine import missing, run_guest
 from probe_programs import ROOT
 from trace_boards import reported
 
 pytest_plugins = ["probe_fixtures"]
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytestmark = skips.unless_missing(missing())
 
 PROBES = ROOT / "src" / "benchvise" / "board" / "probes" / "x86_64"
 SCRIPT = """

@@ -8,6 +8,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import skips
 from browser import REPORT, browse, missing
 from latency_runs import wakeups
 from report_runs import demonstration_run, other_run, series, spec, unavailable
@@ -18,7 +19,7 @@ from benchvise.report.html import write_report
 ATTACK = "<img src=http://attacker.invalid/x onerror=\"document.body.dataset.attacked='yes'\">"
 
 
-pytestmark = pytest.mark.skipif(bool(missing(REPORT)), reason=missing(REPORT))
+pytestmark = skips.unless_missing(missing(REPORT))
 
 Look = Callable[..., dict[str, Any]]
 

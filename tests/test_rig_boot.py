@@ -7,6 +7,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import skips
 from rig_machine import Machine, kernel, missing, shell_initrd
 
 from benchvise.rig.boot.address import addresses
@@ -17,7 +18,7 @@ from benchvise.rig.console.quality import check_console
 from benchvise.rig.console.recorder import ConsoleRecorder, read_log
 from benchvise.rig.faults import Fault
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytestmark = skips.unless_missing(missing())
 
 SILENCE = 90.0  # a kernel is unpacked before it says a word
 LIMIT = 180.0

@@ -4,14 +4,13 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+import rig_guest
 import rig_images
+import skips
 
 from benchvise.rig.compose.compose import compose
 from benchvise.rig.images.workplace import describe
-
-kinds = pytest.importorskip("benchvise.rig.virtual.kinds", reason="there is no virtual bench")
-rig_guest = pytest.importorskip("rig_guest")
+from benchvise.rig.virtual import kinds
 
 KIND = "arm64-uboot"
 
@@ -22,7 +21,7 @@ def test_a_composed_image_boots(tmp_path: Path) -> None:
     kind = kinds.kind(KIND)
     lacking = kinds.missing(kind)
     if lacking:
-        pytest.skip(f"not installed: {', '.join(lacking)}")
+        skips.skip_packages(*lacking)
     base, newer = kinds.image(kind), kinds.image(kind, variant="b")
     settings = kinds.image(kind, variant="rc-thp")
     out = tmp_path / "mix.img"

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import skips
 from rig_bench import Ran, TestBench, running
 
 from benchvise.documents import encode
@@ -27,11 +28,11 @@ OPTIONS = {"stagger_s": 0.2, "settle_s": 0.1, "off_s": 0.1, "silence_s": 40.0}
 def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestBench]:
     lacking = sorted({lack for _, kind in BOARDS for lack in kinds.missing(kinds.KINDS[kind])})
     if lacking:
-        pytest.skip(f"needs {', '.join(lacking)}")
+        skips.skip_packages(*lacking)
     try:
         images = {kind: kinds.image(kinds.KINDS[kind]) for _, kind in BOARDS}
     except BenchviseError as error:
-        pytest.skip(f"no image for the simulated boards: {error}")
+        skips.skip("board image", error)
     place = tmp_path_factory.mktemp("cycle")
     with running(place, BOARDS, kinds=kinds.__name__, options=OPTIONS, images=images) as bench:
         yield bench
@@ -111,9 +112,9 @@ def failed(rig: TestBench, measured: Ran) -> dict[str, actions.BoardOutcome[Any]
 def test_a_board_that_fails_is_named_for_how_and_switched_off(
     rig: TestBench, failed: dict[str, actions.BoardOutcome[Any]], board: str, fault: str, words: str
 ) -> None:
-    said = encode(actions.outcome_document(failed[board]))
-    assert said["error"]["fault"] == fault, said
-    log = Path(said["report"]["console"])
+    document: dict[str, Any] = encode(actions.outcome_document(failed[board]))
+    assert document["error"]["fault"] == fault, document
+    log = Path(document["report"]["console"])
     assert words.encode() in log.read_bytes()
     assert replay(log).last_byte_s is not None
     told = rig.told()[board]

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import skips
 from rig_bench import Ran, TestBench, running
 
 from benchvise.documents import encode
@@ -89,7 +90,7 @@ class Batch:
 
     def outcome(self, board: str) -> actions.BoardOutcome[Any]:
         if board in self.skipped:
-            pytest.skip(self.skipped[board])
+            skips.skip("board", self.skipped[board])
         return self.outcomes[board]
 
     def last(self, board: str) -> float:

@@ -20,6 +20,7 @@ from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
+import skips
 from flash_images import BLOCK, COMPRESS, random_bytes, sparse_image
 from sshd import ssh_server
 from storage_places import MIB, Disk, directory_on_storage, loop_disk, mounted, tool
@@ -151,7 +152,7 @@ def test_a_card_in_memory(tmp_path: Path) -> None:
     """Where there may be no access past the page cache."""
     directory = Path("/dev/shm")  # noqa: S108 - it is memory
     if not os.access(directory, os.W_OK):
-        pytest.skip("no /dev/shm here")
+        skips.skip("memory file system")
     card = directory / f"benchvise-card-{os.getpid()}"
     try:
         card.write_bytes(bytes(len(DATA)))  # just large enough
@@ -412,15 +413,14 @@ def test_a_mounted_device(place: Path, disk: Disk) -> None:
 
 def test_a_partition_and_a_device_with_a_mounted_one(place: Path, disk: Disk) -> None:
     image = image_file(place)
-    if shutil.which("sfdisk") is None:
-        pytest.skip("no sfdisk here")
+    skips.need("sfdisk")
     table = "label: dos\n start=2048, size=20480\n"
     subprocess.run(["sfdisk", "-q", disk.device], input=table, text=True, check=True)
     tool("partx", "--add", disk.device)
     try:
         part = Path(f"{disk.device}p1")
         if not part.exists():
-            pytest.skip("no partitions on loop devices here")
+            skips.skip("loop devices", "no partitions on them")
         error = refused(image, part)
         assert (error.fault, "is a partition" in error.message) == (Fault.CARD_NOT_OURS, True)
         tool("mkfs.ext4", "-q", part)
@@ -462,7 +462,7 @@ def test_a_device_of_this_system(place: Path) -> None:
     number = Path("/").stat().st_dev
     name = Path(f"/sys/dev/block/{os.major(number)}:{os.minor(number)}").resolve().name
     if os.getuid() != 0 or not Path("/dev", name).is_block_device():
-        pytest.skip("takes root on a disk of its own")
+        skips.skip("disk", "or no root")
     assert refused(image_file(place), Path("/dev", name)).fault is Fault.CARD_NOT_OURS
 
 
@@ -482,8 +482,7 @@ def test_a_device_with_a_bad_block(
     place: Path, direct: bool, writer_with: Callable[[str], None]
 ) -> None:
     """A loop device over a sparse file on a file system that gets full: real I/O errors."""
-    if os.getuid() != 0:
-        pytest.skip("takes root")
+    skips.need_root()
     if not direct:
         writer_with("CardDevice._way = lambda self, where, at, length: (self._cached, length)")
     point = place / "full"
@@ -505,9 +504,9 @@ def test_a_device_with_a_bad_block(
 
 def test_bmaptool_agrees(place: Path, disk: Disk) -> None:
     """Its own map, of a file that is sparse, and what it writes itself."""
+    skips.need("bmaptool")
     bmaptool = shutil.which("bmaptool")
-    if bmaptool is None:
-        pytest.skip("bmaptool is not installed: apt install bmap-tools")
+    assert bmaptool
     path = place / "sparse.img"
     with path.open("wb") as file:
         file.truncate(20 * MIB)

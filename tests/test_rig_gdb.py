@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import subprocess
 import time
 from pathlib import Path
 
 import pytest
+import skips
 
 from benchvise.rig.faults import RigError
 from benchvise.rig.soak.cores import Core
@@ -36,8 +36,7 @@ def test_each_core_stands_where_it_begins(
     begin: tuple[int, int],
     tmp_path: Path,
 ) -> None:
-    if shutil.which(emulator) is None:
-        pytest.skip(f"no {emulator} here")
+    skips.need(emulator)
     gdb = tmp_path / "gdb"
     process = subprocess.Popen(
         [

@@ -10,10 +10,10 @@ from collections.abc import Iterator, Mapping
 from pathlib import Path
 
 import pytest
+import skips
 from rig_guest import LOGIN, Guest
 
 from benchvise.rig.faults import RigError
-from benchvise.rig.images.tools import installed
 from benchvise.rig.virtual import kinds
 from benchvise.rig.virtual.recipes import keys
 
@@ -34,11 +34,11 @@ def card_of(kind: kinds.BoardKind, directory: Path, variant: str = "a") -> Path:
     """A card that the image of such a board was written to; skips where there can be none."""
     lacking = kinds.missing(kind)
     if lacking:
-        pytest.skip(f"apt-get install {' '.join(lacking)}")
+        skips.skip_packages(*lacking)
     try:
         image = kinds.image(kind, variant=variant)
     except RigError as error:
-        pytest.skip(str(error))
+        skips.skip("board image", error)
     card = directory / "card.img"
     subprocess.run(["cp", "--sparse=always", image, card], check=True)
     return card
@@ -90,8 +90,7 @@ def test_boots_from_its_card_to_a_login(name: str, bench: dict[str, Guest]) -> N
 def test_is_reached_over_ssh_and_known_by_its_key(
     name: str, bench: dict[str, Guest], tmp_path: Path
 ) -> None:
-    if not installed("ssh"):
-        pytest.skip("apt-get install openssh-client")
+    skips.need("ssh")
     assert _ssh(bench[name], name, tmp_path, "hostname; id -u") == f"{name}\n0\n"
 
 

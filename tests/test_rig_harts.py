@@ -8,6 +8,7 @@ from importlib.metadata import PackageNotFoundError
 from pathlib import Path
 
 import pytest
+import skips
 from elftools.elf.elffile import ELFFile
 
 from benchvise.documents import encode
@@ -27,7 +28,7 @@ from benchvise.rig.virtual.harts.machine import (
 from benchvise.rig.virtual.harts.program import RAM_BASE, HartsForm, HartsProgram, build
 from benchvise.rig.virtual.harts.soak import RamFill, parse_fill, soak_harts
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing() or "there is one")
+pytestmark = skips.unless_missing(missing())
 
 HARTS = 4
 FILLS = ("0", "1", "2", "3", "4", "0xffffffff", "random")

@@ -14,7 +14,9 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
+import labgrid
 import pytest
+import skips
 import yaml
 
 from benchvise.documents import encode
@@ -376,7 +378,7 @@ def test_a_place_that_refuses_fails_the_writer(driven: Driven) -> None:
     try:
         inject("one", "write-error", "70000", driven.place)
     except UsageError as refused:
-        pytest.skip(f"{refused}")
+        skips.skip("board", refused)
     driven.mux("host")
     card = driven.place / "one" / "host" / "sd"
     with card.open("r+b", buffering=0) as file:
@@ -431,7 +433,6 @@ def test_what_cannot_be_met_is_refused_with_a_sentence(driven: Driven) -> None:
 def test_labgrid_drives_the_boards_with_stock_power_and_console(
     driven: Driven, tmp_path: Path
 ) -> None:
-    labgrid = pytest.importorskip("labgrid")
     environment = yaml.safe_load(driven.bench.rig_file.read_text())
     environment["imports"] = ["benchvise.rig.virtual.drivers"]
     for target in environment["targets"].values():

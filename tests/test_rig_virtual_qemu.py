@@ -10,15 +10,15 @@ from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
+import labgrid
 import pytest
+import skips
 import yaml
 
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
 from benchvise.rig.virtual import kinds
 from benchvise.rig.virtual.bench import VirtualBench, down, inject, status, up
-
-labgrid = pytest.importorskip("labgrid")
 
 KIND = "arm64-uboot"
 BOOT_SECONDS = 120.0
@@ -28,11 +28,11 @@ BOOT_SECONDS = 120.0
 def image() -> Path:
     kind = kinds.kind(KIND)
     if lacking := kinds.missing(kind):
-        pytest.skip(f"this machine lacks {', '.join(lacking)}")
+        skips.skip_packages(*lacking)
     try:
         return kinds.image(kind)
     except BenchviseError as error:
-        pytest.skip(f"its image cannot be built here: {error}")
+        skips.skip("board image", error)
 
 
 @pytest.fixture(scope="module")

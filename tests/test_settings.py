@@ -21,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import skips
 from sshd import SshServer, children, ssh_server, wait_until_listening
 
 from benchvise.board import ssh
@@ -31,7 +32,7 @@ from benchvise.state.restore import RestoreOutcome, restore_sessions
 pytest_plugins = ["board_fixtures"]
 pytestmark = [
     pytest.mark.alone,
-    pytest.mark.skipif(os.geteuid() != 0, reason="changes settings: needs root"),
+    skips.needs_root,
 ]
 
 THP = Path("/sys/kernel/mm/transparent_hugepage/enabled")
@@ -78,7 +79,7 @@ def chosen(text: str) -> str:
 def before() -> Iterator[dict[Path, str]]:
     """The machine's state; it is put back by this and not by what is tested."""
     if not THP.exists():
-        pytest.skip("this kernel has no transparent huge pages")
+        skips.skip("huge pages")
     state = values()
     try:
         yield state
@@ -288,9 +289,8 @@ class TestKilled:
         """The process is killed as it is about to put its n-th record on the disk; every third
         one, as every one is killed at in test_intervention.
         """
-        strace = shutil.which("strace")
-        if strace is None:
-            pytest.skip("no strace here: apt install strace")
+        skips.need("strace")
+        strace = str(shutil.which("strace"))
         due, number = 0, -2
         while True:
             number += 3
@@ -381,8 +381,7 @@ class TestOverSsh:
         before: dict[Path, str],
         monkeypatch: pytest.MonkeyPatch,
     ) -> None:
-        if shutil.which("setpriv") is None:
-            pytest.skip("no setpriv here: apt install util-linux")
+        skips.need("setpriv")
         drop = "setpriv --reuid 65534 --regid 65534 --clear-groups"
         with ssh_server(tmp_path / "sshd", f'exec {drop} sh -c "$SSH_ORIGINAL_COMMAND"') as board:
             monkeypatch.setenv(ssh.CONFIG_VARIABLE, str(board.config))

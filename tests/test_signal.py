@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import subprocess
 import sys
 from pathlib import Path
@@ -11,6 +10,7 @@ from pathlib import Path
 import capture_data
 import numpy as np
 import pytest
+import skips
 
 from benchvise.cli.main import run
 from benchvise.signal.decoders import Decoder, decode, decode_by_row
@@ -20,9 +20,7 @@ from benchvise.signal.reading import open_capture
 from benchvise.signal.uart import SerialFault, decode_line, find_rate
 from benchvise.signal.writing import write_session
 
-needs_decoders = pytest.mark.skipif(
-    shutil.which("sigrok-cli") is None, reason="sigrok-cli is not installed"
-)
+needs_decoders = skips.needs("sigrok-cli")
 
 
 def benchvise(*words: str | Path) -> subprocess.CompletedProcess[str]:

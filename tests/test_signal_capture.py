@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import json
-import shutil
 import signal
 import subprocess
 import sys
@@ -12,8 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import skips
 
-pytestmark = pytest.mark.skipif(shutil.which("sigrok-cli") is None, reason="needs sigrok-cli")
+pytestmark = skips.needs("sigrok-cli")
 
 RIG = """
 targets:

@@ -5,7 +5,6 @@ from __future__ import annotations
 import contextlib
 import os
 import re
-import shutil
 import subprocess
 import tempfile
 import time
@@ -13,6 +12,7 @@ from collections.abc import Iterator, Sequence
 from pathlib import Path
 
 import pytest
+import skips
 from board_servers import ARCH, needs_probe, needs_root, opened
 from sshd import SshServer
 
@@ -111,7 +111,7 @@ class TestPlantedChanges:
         try:
             path.write_text(value)
         except OSError as error:
-            pytest.skip(f"{path} cannot be set here: {error}")
+            skips.skip("settings", f"{path}: {error}")
         try:
             yield
         finally:
@@ -134,7 +134,7 @@ class TestPlantedChanges:
 
     def test_transparent_huge_pages(self, local: tuple[Board, ProbeChannel]) -> None:
         if not THP.exists():
-            pytest.skip("this kernel has no transparent huge pages")
+            skips.skip("huge pages")
         now = re.search(r"\[(.+)\]", THP.read_text())
         assert now is not None
         other = "always" if now[1] != "always" else "madvise"
@@ -156,7 +156,7 @@ class TestPlantedChanges:
     def test_read_ahead_of_the_root_disk(self, local: tuple[Board, ProbeChannel]) -> None:
         disk = take_snapshot(*local, items=["memory.thp"]).roles.get("root_disk")
         if disk is None:
-            pytest.skip("the root file system lies on no disk here")
+            skips.skip("disk")
         path = Path(f"/sys/block/{disk}/queue/read_ahead_kb")
         now = int(path.read_text())
         found = self.seen(local, path, str(now + 64))
@@ -174,8 +174,8 @@ class AsNobody(LocalBoard):
 @pytest.fixture
 def nobody() -> Iterator[tuple[Board, ProbeChannel]]:
     """A plain user's way to this machine, with the probe where that user can reach it."""
-    if os.geteuid() != 0 or shutil.which("setpriv") is None:
-        pytest.skip("becoming another user needs root and setpriv: apt install util-linux")
+    skips.need_root()
+    skips.need("setpriv")
     with tempfile.TemporaryDirectory() as directory, AsNobody() as board:
         Path(directory).chmod(0o755)
         for file in load_probe(ARCH).files:
@@ -255,8 +255,7 @@ class TestCommands:
         assert self.run("echo * $(id) ;x `id`") == [("* $(id) ;x `id`", None)]
 
     def test_one_that_does_not_end_costs_only_itself(self) -> None:
-        if shutil.which("timeout") is None:
-            pytest.skip("no timeout here: apt install coreutils")
+        skips.need("timeout")
         found = self.run("echo first", "sleep 100", "echo last")
         assert found == [("first", None), ("", Missing.UNREADABLE), ("last", None)]
 
@@ -278,8 +277,7 @@ class TestCommands:
 
 def test_a_snapshot_does_nothing_but_read(tmp_path: Path) -> None:
     """Every file that the probe opens is opened for reading, and it writes to its output only."""
-    if shutil.which("strace") is None:
-        pytest.skip("no strace here: apt install strace")
+    skips.need("strace")
     log = tmp_path / "calls"
     calls = "%file,write,pwrite64,writev,sendfile,ioctl,mount,umount2,ptrace,kill"
     with open_board("local") as board, open_channel(board) as channel:

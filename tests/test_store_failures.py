@@ -16,6 +16,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import skips
 from postgres import PostgresServer
 from store_places import Place, begin, begin_process
 
@@ -71,9 +72,7 @@ def small_disk(directory: Path, size: str) -> Iterator[None]:
     mount = ["mount", "-t", "tmpfs", "-o", f"size={size},mode=0777", "tmpfs", str(directory)]
     done = subprocess.run(mount, capture_output=True, text=True, check=False)
     if done.returncode:
-        pytest.skip(
-            f"cannot mount a small file system (needs root): {done.stderr.splitlines()[:1]}"
-        )
+        skips.skip("mount", done.stderr)
     try:
         yield
     finally:

@@ -10,6 +10,7 @@ from statistics import median
 from typing import Any
 
 import pytest
+import skips
 from trace_data import trace
 from trace_report import Line, report
 
@@ -18,7 +19,7 @@ from benchvise.report.rendering import described_columns
 from benchvise.trace.catalogue import ANALYSES
 from benchvise.trace.catalogue.record import TraceAnalysis
 
-pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
+skips.need_decoder()
 
 
 @pytest.fixture(scope="module")

@@ -14,6 +14,7 @@ from typing import Any
 
 import pyarrow.parquet as pq
 import pytest
+import skips
 from google.protobuf import descriptor_pb2, descriptor_pool, message_factory
 from google.protobuf.unknown_fields import UnknownFieldSet
 from trace_data import expected, trace
@@ -21,7 +22,7 @@ from trace_report import report
 
 from benchvise.cli.main import run
 
-pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
+skips.need_decoder()
 
 INT32, INT64, UINT32, UINT64, TEXT, BOOL = 5, 3, 13, 4, 9, 8
 """Types of `FieldDescriptorProto`."""

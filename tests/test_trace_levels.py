@@ -8,12 +8,13 @@ from typing import Any
 
 import numpy as np
 import pytest
+import skips
 from trace_data import trace
 
 from benchvise.trace.levels import Levels, TimelineRow, shift_of, states
 from benchvise.trace.loaded import LoadedTrace, load_trace
 
-pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
+skips.need_decoder()
 
 BACKGROUND = {"sleeping", "stopped", "idle"}
 WAITS = ["runnable", "preempted", "sleeping", "uninterruptible", "stopped"]

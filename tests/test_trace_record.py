@@ -7,6 +7,7 @@ import os
 import signal
 import subprocess
 import sys
+import tarfile
 import time
 from collections.abc import Callable, Iterator
 from pathlib import Path
@@ -220,6 +221,12 @@ esac
 """
 
 
+def of_type(kind: bytes, name: str, target: str = "") -> tarfile.TarInfo:
+    member = tarfile.TarInfo(name)
+    member.type, member.linkname = kind, target
+    return member
+
+
 class TestLttng:
     @pytest.fixture
     def log(self, environment: dict[str, str], tmp_path: Path) -> Path:
@@ -242,6 +249,35 @@ class TestLttng:
             *("start", "stop", "destroy", "destroy"),
         ]
         assert not Path(log.with_name("asked.dir").read_text().strip()).exists()
+
+    @pytest.mark.parametrize(
+        "member",
+        [
+            tarfile.TarInfo("../escaped"),
+            tarfile.TarInfo("/tmp/benchvise-test-escaped"),  # noqa: S108
+            of_type(tarfile.SYMTYPE, "kernel/away", "/tmp"),  # noqa: S108
+            of_type(tarfile.LNKTYPE, "kernel/away", "/etc/passwd"),
+            of_type(tarfile.FIFOTYPE, "kernel/fifo"),
+            of_type(tarfile.CHRTYPE, "kernel/device"),
+        ],
+        ids=["above", "absolute", "link", "hard link", "fifo", "device"],
+    )
+    def test_what_a_trace_does_not_hold_is_refused(
+        self, cli: Cli, log: Path, tmp_path: Path, member: tarfile.TarInfo
+    ) -> None:
+        """A board that sends another archive than its tar would make."""
+        archive = tmp_path / "hostile.tar"
+        with tarfile.open(archive, "w") as files:
+            files.addfile(member)
+        program = log.with_name("bin") / "tar"
+        program.write_text(f"#!/bin/sh\nexec cat {archive}\n")
+        program.chmod(0o755)
+        words = ("--tracer", "lttng", "-o", "new/trace", "--for", "0.1")
+        (tmp_path / "new").mkdir()
+        done = cli("trace", "record", "local", *words, expect=1)
+        assert "does not belong to a trace" in done.stderr
+        assert list((tmp_path / "new").iterdir()) == []
+        assert not Path("/tmp/benchvise-test-escaped").exists()  # noqa: S108
 
     def test_without_the_events_asked_for(self, cli: Cli, log: Path) -> None:
         words = ("--tracer", "lttng", "-o", "trace", "--events", "nosuch")

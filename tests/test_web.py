@@ -16,6 +16,7 @@ from pathlib import Path
 from typing import Any, ClassVar
 
 import pytest
+import skips
 from board_servers import eventually, opened
 from sshd import SshServer, processes_with
 
@@ -24,9 +25,7 @@ pytest_plugins = ["probe_fixtures", "board_fixtures"]
 BENCHVISE = [sys.executable, "-m", "benchvise"]
 BODY = b"x" * 2000
 
-needs_wrk = pytest.mark.skipif(
-    shutil.which("wrk") is None, reason="no load generator here: apt-get install wrk"
-)
+needs_wrk = skips.needs("wrk")
 
 
 class Handler(http.server.BaseHTTPRequestHandler):

@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import skips
 from browser import SCRIPTS, missing
 from capture_data import sampled
 from watch_boards import DAY, HOUR, WEEK, PlayedBoard, PlayedClock, play
@@ -24,7 +25,7 @@ from benchvise.why.events import Event
 from benchvise.why.model import Diagnosis, DiagnosisVerdict
 from benchvise.why.progress_log import ProgressWriter
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytestmark = skips.unless_missing(missing())
 
 ATTACK = "<img src=x onerror=\"document.body.dataset.attacked='yes'\">"
 NAME = "20260101T000000-abcdef"

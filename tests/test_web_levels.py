@@ -10,6 +10,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+import skips
 from trace_data import trace
 from web_client import Answer, Client
 
@@ -17,7 +18,7 @@ from benchvise.trace.loaded import LoadedTrace, load_trace
 from benchvise.web.file_index import key_of
 from benchvise.web.workspace import served
 
-pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
+skips.need_decoder()
 
 
 class Workspace:

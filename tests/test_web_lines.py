@@ -5,12 +5,13 @@ from __future__ import annotations
 from typing import Any
 
 import pytest
+import skips
 from browser import browse, missing
 from story_traces import story
 from web_server import serving
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
-pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
+pytestmark = skips.unless_missing(missing())
+skips.need_decoder()
 
 
 @pytest.fixture(scope="module", params=["light", "dark"])

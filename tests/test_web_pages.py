@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+import skips
 from browser import missing
 from browser_pages import assert_fine, look
 from report_runs import demonstration_run
@@ -14,7 +14,7 @@ from web_store import keep_run
 
 from benchvise.web.file_index import key_of
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytestmark = skips.unless_missing(missing())
 
 PAGES = ("/", "/boards", "/traces", "/boards/local", "/doctor", "/nothing")
 ATTACK = "<img src=x onerror=\"document.body.dataset.attacked='yes'\">" + "\u202eabc" + "w" * 3000

@@ -13,6 +13,7 @@ from typing import Any
 from urllib.parse import urlsplit
 
 import pytest
+import skips
 from browser import missing
 from browser_pages import assert_fine, look
 from rig_bench import TestBench, running
@@ -235,7 +236,7 @@ def test_without_being_allowed_nothing_can_be_switched(bench: TestBench, tmp_pat
         assert states["rig:two"]["power"] == "off"
 
 
-@pytest.mark.skipif(bool(missing()), reason=missing())
+@skips.unless_missing(missing())
 def test_the_pages_of_a_rig_in_a_browser(server: Serving, bench: TestBench) -> None:
     seen = look(server, "/", "/boards", "/boards/rig:one", options=("--axe", "--settle", "4000"))
     for page in seen.values():

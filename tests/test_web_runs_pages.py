@@ -6,12 +6,13 @@ from typing import Any
 from urllib.parse import urlencode
 
 import pytest
+import skips
 from browser import SERIOUS, browse, missing
 from report_runs import demonstration_run
 from web_runs import KEY, Kept
 from web_server import serving
 
-pytestmark = pytest.mark.skipif(bool(missing()), reason=missing())
+pytestmark = skips.unless_missing(missing())
 
 WIDE = ("light", "1280")
 

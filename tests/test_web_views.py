@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+import skips
 from story_traces import story
 from web_client import Client
 
@@ -17,7 +18,7 @@ from benchvise.trace.query import QueryLimits
 from benchvise.web.file_index import key_of
 from benchvise.web.workspace import sql, views
 
-pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
+skips.need_decoder()
 
 
 @pytest.fixture(scope="module")

@@ -4,20 +4,18 @@ from __future__ import annotations
 
 from pathlib import Path
 
-import pytest
+import rig_guest
 import rig_images
+import skips
 from root_trees import suspect_of
 
+from benchvise.rig.virtual import kinds
+from benchvise.rig.virtual.recipes import build
+from benchvise.rig.virtual.recipes.recipe import Variant
 from benchvise.why.model import Side
 from benchvise.why.provenance import find_origins
 from benchvise.why.provenance.boot_trace import TRACE, tracing_arguments, with_proof, written_in
 from benchvise.why.provenance.sources import image_files
-
-kinds = pytest.importorskip("benchvise.rig.virtual.kinds", reason="there is no virtual bench")
-build = pytest.importorskip("benchvise.rig.virtual.recipes.build")
-variants = pytest.importorskip("benchvise.rig.virtual.recipes.recipe")
-rig_guest = pytest.importorskip("rig_guest")
-
 
 KIND = "arm64-direct"
 THP = "/sys/kernel/mm/transparent_hugepage/enabled"
@@ -32,8 +30,8 @@ def test_a_traced_boot_names_the_script_that_wrote(tmp_path: Path) -> None:
     kind = kinds.kind(KIND)
     lacking = kinds.missing(kind)
     if lacking:
-        pytest.skip(f"not installed: {', '.join(lacking)}")
-    traced = variants.Variant(
+        skips.skip_packages(*lacking)
+    traced = Variant(
         "traced", "", append=tracing_arguments(kind.arch), files={"etc/rc.local": RC_LOCAL}
     )
     image = build.image(kind.name, kind.recipe, kind.card_bytes, traced)

@@ -6,7 +6,6 @@ Whatever is set is set for the program alone, or for a control group that goes w
 from __future__ import annotations
 
 import contextlib
-import os
 import shlex
 import sys
 from collections.abc import Callable, Mapping
@@ -14,6 +13,7 @@ from pathlib import Path
 
 import plants
 import pytest
+import skips
 from probe_programs import run
 
 from benchvise.measure.model import SeriesSpec
@@ -115,7 +115,7 @@ def test_a_program_that_reads_what_it_never_wrote(
     assert found.support is not Support.CONTRADICTED
 
 
-@pytest.mark.skipif(no_huge_pages(), reason="this system grants no huge pages")
+@skips.needs_that(not no_huge_pages(), "huge pages")
 def test_a_program_that_wrote_its_memory_is_about_the_tlb(static: Path, tmp_path: Path) -> None:
     found = pages(static, tmp_path, "written", "always", "never")
     assert (found.card, found.artefact) == ("tlb-reach", "")
@@ -124,7 +124,7 @@ def test_a_program_that_wrote_its_memory_is_about_the_tlb(static: Path, tmp_path
     assert seen["faults_minor"].predicted == "-" and seen["faults_minor"].agrees is True
 
 
-@pytest.mark.skipif(os.geteuid() != 0, reason="only root can plant this")
+@skips.needs_root
 def test_a_quota_is_seen_where_it_stops_the_program(static: Path) -> None:
     work = "i=0; while [ $i -lt 60000 ]; do i=$((i+1)); done"
     quota = Suspect(

@@ -15,6 +15,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import skips
 from rig_bench import TestBench, running
 
 from benchvise.errors import BenchviseError
@@ -25,9 +26,8 @@ KIND = "arm64-direct"
 BOARD = "rig:one"
 OPTIONS = {"stagger_s": 0.1, "settle_s": 0.1, "off_s": 0.1, "silence_s": 40.0}
 
-long = pytest.mark.skipif(
-    "BENCHVISE_LONG" not in os.environ,
-    reason="boots a simulated board up to 54 times, 1 to 10 minutes: BENCHVISE_LONG=1",
+long = skips.needs_that(
+    "BENCHVISE_LONG" in os.environ, "long", "boots a board up to 54 times, 1 to 10 minutes"
 )
 
 
@@ -35,13 +35,13 @@ long = pytest.mark.skipif(
 def images() -> dict[str, Path]:
     lacking = kinds.missing(KINDS[KIND])
     if lacking:
-        pytest.skip(f"needs {', '.join(lacking)}")
+        skips.skip_packages(*lacking)
     try:
         return {
             name: kinds.image(KINDS[KIND], variant=name) for name in ("lean", "traced", "shielded")
         }
     except BenchviseError as error:
-        pytest.skip(f"no image for the simulated boards: {error}")
+        skips.skip("board image", error)
 
 
 @pytest.fixture(scope="module")

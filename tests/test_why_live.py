@@ -12,7 +12,6 @@ import dataclasses
 import json
 import os
 import random
-import shutil
 import signal
 import subprocess
 import sys
@@ -22,6 +21,7 @@ from pathlib import Path
 from typing import Any, NamedTuple
 
 import pytest
+import skips
 from sshd import SshServer, children, ssh_server, wait_until_listening
 
 from benchvise.board import open_board, ssh
@@ -39,7 +39,7 @@ from benchvise.why.model import Arm, Layer, ProcessMeans, SettingMeans, Side, Su
 
 pytestmark = [
     pytest.mark.alone,
-    pytest.mark.skipif(os.geteuid() != 0, reason="changes settings: needs root"),
+    skips.needs_root,
 ]
 
 VM = Path("/proc/sys/vm")
@@ -258,7 +258,7 @@ class TestRecordedGoodSide:
         small.mkdir()
         mount = ["mount", "-t", "tmpfs", "-o", "size=2m", "none", str(small)]
         if subprocess.run(mount, capture_output=True, check=False).returncode != 0:
-            pytest.skip("may not mount here")
+            skips.skip("mount")
         try:
             where = small / "evidence"
             filler = small / "filler"
@@ -315,8 +315,7 @@ class TestTwoBoards:
     def test_a_user_who_may_not_set_is_told_what_was_not_tested(
         self, cli: Cli, good: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
-        if shutil.which("setpriv") is None:
-            pytest.skip("no setpriv here: apt install util-linux")
+        skips.need("setpriv")
         planted = plant(PLANTED)
         drop = "setpriv --reuid 65534 --regid 65534 --clear-groups"
         (tmp_path / "board").chmod(0o777)

@@ -10,6 +10,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import skips
 from browser import REPORT, browse, missing
 from test_report_page import ATTACK, assert_fine
 from why_documents import EACH, explained, no_difference, partly, two_causes
@@ -24,7 +25,7 @@ Look = Callable[..., dict[str, Any]]
 def look(tmp_path: Path) -> Look:
     """Writes an evidence page and looks at it; options are those of ``web/scripts/browse.js``."""
     if missing(REPORT):
-        pytest.skip(missing(REPORT))
+        skips.skip_for(missing(REPORT))
 
     def at(document: dict[str, Any], *options: str) -> dict[str, Any]:
         path = write_page(document, tmp_path / "why")

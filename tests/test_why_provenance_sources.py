@@ -5,13 +5,13 @@ from __future__ import annotations
 
 import os
 import random
-import shutil
 import subprocess
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import rig_images as images
+import skips
 from root_trees import LINK, PLANTS, ROLES, TREES, build, suspect_of
 
 from benchvise.board import open_board
@@ -68,8 +68,7 @@ def channel() -> Iterator[ProbeChannel]:
 @pytest.fixture
 def planted(tmp_path: Path) -> Iterator[dict[str, tuple[str, str]]]:
     """Lines in places that systemd reads, which nothing here carries out; taken away again."""
-    if os.geteuid() != 0:
-        pytest.skip("only root may write to /run")
+    skips.need_root()
     name = f"benchvise-{os.getpid()}"
     script = tmp_path / "tune.sh"
     script.write_text("#!/bin/sh\n# sets two things\nsysctl -w vm.page-cluster=9\n")
@@ -124,7 +123,7 @@ def test_nothing_is_named_that_does_not_say_the_value(channel: ProbeChannel) -> 
 # -- the program that carries the lines out --------------------------------------------------------
 
 
-@pytest.mark.skipif(not shutil.which("systemd-tmpfiles"), reason="there is no systemd-tmpfiles")
+@skips.needs("systemd-tmpfiles")
 @pytest.mark.parametrize("seed", range(12))
 def test_tmpfiles_are_read_as_systemd_reads_them(seed: int, tmp_path: Path) -> None:
     """Lines of random files, with values of one length: what the file holds at last is the last
@@ -176,8 +175,8 @@ def test_sysctl_files_are_read_as_their_readers_read_them(
     init: str, seed: int, tmp_path: Path
 ) -> None:
     """Random files that set one setting of a network namespace: only there they are applied."""
-    if os.geteuid() != 0 or not shutil.which(READERS[init][0]):
-        pytest.skip(f"takes root, and {READERS[init][0]}")
+    skips.need_root()
+    skips.need(READERS[init][0], "unshare")
     chance = random.Random(seed)
     homes = ("etc", "run", "usr/local/lib", "usr/lib")
     files: dict[str, str | bytes] = {f"/{home}/sysctl.d/README": "" for home in homes}
@@ -196,7 +195,7 @@ def test_sysctl_files_are_read_as_their_readers_read_them(
     argv = ["unshare", "-n", "-m", "sh", "-c", IN_NAMESPACE, "sh", str(root), *READERS[init]]
     ran = subprocess.run(argv, capture_output=True, text=True, check=False)
     if ran.returncode != 0:
-        pytest.skip(f"no namespace can be had here: {ran.stderr[-200:]}")
+        skips.skip("namespaces", ran.stderr)
     source = DirectoryFiles(root, "tree")
     for value in {word for text in files.values() for word in str(text).replace("=", " ").split()}:
         if value.isdecimal():

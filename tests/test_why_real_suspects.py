@@ -9,6 +9,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import skips
 from board_servers import needs_probe, needs_root
 from plants import file_set
 from why_boards import BOTH, NEITHER, metric
@@ -81,7 +82,7 @@ def test_a_ratio_that_bytes_took_the_place_of_is_put_back_as_one(
 ) -> None:
     board, channel = local
     if DIRTY.read_text().strip() != "0":
-        pytest.skip("somebody has set it in bytes here")
+        skips.skip("byte limits")
     good = take_snapshot(board, channel, items=["storage.dirty_limits"])
     ratio = Path("/proc/sys/vm/dirty_background_ratio")
     was = ratio.read_text()
@@ -111,7 +112,7 @@ def test_a_system_with_a_network_of_its_own_differs_by_its_buffers(
         check=False,
     )
     if made.returncode:
-        pytest.skip(f"no network of its own here: {made.stderr.strip()[-200:]}")
+        skips.skip("namespaces", made.stderr)
     there = read(file)
     found = suspects(here, there, "net.tcp")
     means = found["net.tcp_rmem"].means

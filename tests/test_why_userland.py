@@ -11,6 +11,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
+import skips
 
 from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import RUN_SECONDS, Completed
@@ -36,7 +37,7 @@ from benchvise.why.experiments.evidence import EvidenceLog
 from benchvise.why.model import Arm, Diagnosis, DiagnosisVerdict, Layer, LayerMeans, Side
 from benchvise.why.rules import DiagnosisRules
 
-pytestmark = pytest.mark.skipif(shutil.which("cc") is None, reason="there is no C compiler")
+pytestmark = skips.needs("cc")
 
 WORK = """
 unsigned long work(unsigned long n)

@@ -5,13 +5,12 @@ from __future__ import annotations
 import fcntl
 import os
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 
-import pytest
+import skips
 from probe_programs import ROOT
 
 PAGE = 4096
@@ -33,11 +32,13 @@ _LOOK = (
 def can_record() -> str:
     """Why nothing can be recorded here, or nothing."""
     if os.geteuid() != 0:
-        return "recording needs root"
-    if shutil.which("unshare") is None:
-        return "there is no unshare to look at tracefs with"
-    looked = subprocess.run(["unshare", "-m", "sh", "-c", _LOOK], capture_output=True, check=False)
-    return "" if looked.returncode == 0 else "this kernel has no tracefs"
+        return str(skips.reason("root"))
+    if missing := skips.lacking("unshare"):
+        return missing
+    looked = subprocess.run(
+        ["unshare", "-m", "sh", "-c", _LOOK], capture_output=True, text=True, check=False
+    )
+    return "" if looked.returncode == 0 else str(skips.reason("tracefs", looked.stderr))
 
 
 @contextmanager
@@ -46,7 +47,7 @@ def recording() -> Iterator[None]:
     some look whether any recorder is left.
     """
     if why := can_record():
-        pytest.skip(f"no real recording: {why}")
+        skips.skip_for(why)
     (ROOT / "build").mkdir(exist_ok=True)
     with (ROOT / "build" / ".tests-recording").open("w") as lock:
         fcntl.flock(lock, fcntl.LOCK_EX)
@@ -71,8 +72,7 @@ def instances() -> list[str]:
 
 def reported(path: Path) -> int:
     """Events of a trace.dat by trace-cmd, which must have nothing to complain of."""
-    if shutil.which("trace-cmd") is None:
-        pytest.skip("no trace-cmd here: apt install trace-cmd")
+    skips.need("trace-cmd")
     done = subprocess.run(
         ["trace-cmd", "report", str(path)], capture_output=True, text=True, check=True
     )

@@ -3,13 +3,12 @@
 from __future__ import annotations
 
 import re
-import shutil
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
 from pathlib import Path
 
-import pytest
+import skips
 
 _LINE = re.compile(
     r"\s*(?P<comm>.+)-(?P<pid>\d+)\s+\[(?P<cpu>\d+)\]\s+(?P<s>\d+)\.(?P<ns>\d{9}):"
@@ -43,11 +42,9 @@ class Line:
 
 def report(path: Path, *events: str) -> list[Line]:
     """All events, or those of some types, in order of time; skipped without trace-cmd."""
-    program = shutil.which("trace-cmd")
-    if program is None:
-        pytest.skip("left out: there is no trace-cmd to compare with")
+    skips.need("trace-cmd")
     done = subprocess.run(
-        [program, "report", "-t", str(path)], capture_output=True, text=True, check=True
+        ["trace-cmd", "report", "-t", str(path)], capture_output=True, text=True, check=True
     )
     words = tuple(f" {event}:" for event in events)
     return list(_lines(done.stdout, words))

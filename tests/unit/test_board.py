@@ -3,13 +3,13 @@
 from __future__ import annotations
 
 import os
-import shutil
 import subprocess
 import sys
 import time
 from pathlib import Path
 
 import pytest
+import skips
 from hypothesis import given, settings
 from hypothesis import strategies as st
 
@@ -99,8 +99,7 @@ class TestCommandLine:
 
     @pytest.mark.parametrize("shell", SHELLS, ids=" ".join)
     def test_reaches_the_program_unchanged_through_any_login_shell(self, shell: list[str]) -> None:
-        if shutil.which(shell[0]) is None:
-            pytest.skip(f"{shell[0]} is not installed")
+        skips.need(shell[0])
         script = "import os,sys; os.write(1, b'|'.join(map(os.fsencode, sys.argv[1:])))"
         line = command_line([sys.executable, "-c", script, *self.WORDS])
         result = subprocess.run([*shell, "-c", line], capture_output=True, check=True)

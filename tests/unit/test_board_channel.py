@@ -11,6 +11,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import skips
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -250,7 +251,7 @@ class TestRealProbe:
     def real(self) -> Iterator[ProbeChannel]:
         arch = probes.identify(LocalBoard()).arch
         if arch not in packaged_architectures():
-            pytest.skip(f"the probe for {arch} is not built: make probe")
+            skips.skip("probe", arch)
         probe = load_probe(arch)
         with ProbeChannel(LocalBoard(), [str(probe.directory / "bvprobe")]) as opened:
             yield opened

@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import base64
 import ipaddress
-import shutil
 import socket
 import struct
 import subprocess
@@ -12,6 +11,7 @@ from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import skips
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -191,7 +191,7 @@ class TestKeys:
         with pytest.raises(ValueError, match="is no host"):
             known_hosts([key()], "a b")
 
-    @pytest.mark.skipif(shutil.which("ssh-keygen") is None, reason="no ssh-keygen here")
+    @skips.needs("ssh-keygen")
     @pytest.mark.parametrize("kind", ["ed25519", "ecdsa", "rsa"])
     def test_of_openssh_are_known(self, tmp_path: Path, kind: str) -> None:
         file = tmp_path / "k"

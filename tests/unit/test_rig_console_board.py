@@ -10,6 +10,7 @@ from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+import skips
 from rig_shells import Wire
 
 from benchvise.board import process
@@ -130,7 +131,7 @@ class TestRun:
         board.close()
 
 
-@pytest.mark.skipif(BUSYBOX is None, reason="no busybox here")
+@skips.needs("busybox")
 class TestSmallBoards:
     @pytest.mark.parametrize(
         "names",
@@ -147,9 +148,8 @@ class TestSmallBoards:
             assert board.run(["cat"], input=BYTES).stdout == BYTES
 
     def test_that_have_too_little_are_refused(self, tmp_path: Path, wires: list[Wire]) -> None:
-        dash = shutil.which("dash")
-        if dash is None:
-            pytest.skip("no dash here: BusyBox's shell finds all its own programs")
+        skips.need("dash")  # BusyBox's shell finds all its own programs
+        dash = str(shutil.which("dash"))
         wires.append(Wire([dash, "-i"], path=applets(tmp_path / "bin", "dd cat")))
         with pytest.raises(BoardUnusable, match=r"makes text of a file.*cksum or md5sum"):
             ConsoleBoard(wires[0], "rig:b")

@@ -6,10 +6,10 @@ import gzip
 import hashlib
 import json
 import lzma
-import shutil
 from pathlib import Path
 
 import pytest
+import skips
 import zstandard
 from flash_images import COMPRESS, bmap_text, random_bytes
 
@@ -143,8 +143,8 @@ def programs_of(kind: str) -> list[str]:
 def way(request: pytest.FixtureRequest, monkeypatch: pytest.MonkeyPatch) -> str:
     """A format, by each of its programs and by the library."""
     kind, name = request.param
-    if name and shutil.which(name) is None:
-        pytest.skip(f"no {name} here")
+    if name:
+        skips.need(name)
     only = tuple(p for p in decompress.PROGRAMS[kind] if p[0] == name)
     monkeypatch.setitem(decompress.PROGRAMS, kind, only)
     return str(kind)
@@ -182,7 +182,7 @@ def test_decompression_of_a_damaged_image(tmp_path: Path, way: str, at: float) -
 
 def test_decompression_of_a_cut_off_image(tmp_path: Path, way: str) -> None:
     if way == "zst" and not decompress.PROGRAMS["zst"]:
-        pytest.skip("known_size finds it")
+        skips.skip("nothing to do", "known_size finds it")
     for length in (0.1, 0.9):
         data = COMPRESS[way](DATA)
         with pytest.raises(FlashError, match=r"'a\.img' (cannot be decompressed|is cut off)"):

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import rig_images as images
+import skips
 import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
@@ -64,7 +65,7 @@ def test_logical_partitions_are_found(tmp_path: Path) -> None:
     ]  # fmt: skip
 
 
-@pytest.mark.skipif(not images.have("sfdisk"), reason="sfdisk is not installed")
+@skips.unless_missing(skips.lacking("sfdisk", path=images.ENVIRONMENT["PATH"]))
 @pytest.mark.parametrize(
     "script",
     [
@@ -184,7 +185,7 @@ def test_a_program_says_what_it_needs() -> None:
     assert found is not None
     assert found.abi == ("x86_64", 64, False) and found.dynamic
     assert (found.interpreter, found.soname) == ("/lib/ld.so", "libx.so.1")
-    assert found.needed == ("libc.so.6", "libm.so.6")
+    assert found.libraries == ("libc.so.6", "libm.so.6")
     assert found.versions["libc.so.6"] == {"GLIBC_2.2.5", "GLIBC_2.34"}
     assert found.versions["libm.so.6"] == {"GLIBC_2.29"}
     assert found.defines == {"X_1", "X_2"}

@@ -8,7 +8,6 @@ import hashlib
 import lzma
 import os
 import re
-import shutil
 import stat
 import struct
 import subprocess
@@ -19,6 +18,7 @@ from pathlib import Path
 from types import MappingProxyType
 
 import pytest
+import skips
 import zstandard
 
 from benchvise.errors import UsageError
@@ -34,9 +34,8 @@ from benchvise.rig.virtual.recipes import build, initrd, kernel, keys, packages,
 from benchvise.rig.virtual.recipes.build import BOOT_START, ROOT_START, assemble
 
 BUILDERS = ("mkfs.vfat", "mcopy", "mmd", "mke2fs", "debugfs", "dumpe2fs", "e2fsck")
-needs_builders = pytest.mark.skipif(
-    not all(installed(name) for name in BUILDERS),
-    reason="apt-get install dosfstools mtools e2fsprogs",
+needs_builders = skips.unless_missing(
+    "" if all(map(installed, BUILDERS)) else skips.packages("e2fsprogs", "dosfstools", "mtools")
 )
 
 
@@ -116,7 +115,7 @@ def test_compressed_modules(suffix: str, pack: object) -> None:
 # --- the first root file system ---------------------------------------------------------------
 
 
-@pytest.mark.skipif(shutil.which("busybox") is None, reason="apt-get install busybox-static")
+@skips.needs("busybox")
 def test_archive_unpacks_elsewhere(tmp_path: Path) -> None:
     data = initrd.cpio_archive(
         [initrd.cpio_file("bin/busybox", b"abc", 0o755), initrd.cpio_link("bin/sh", "busybox"),
@@ -182,7 +181,7 @@ def test_settings_that_cannot_be_edited(edit: tuple[str, str]) -> None:
 # --- keys -------------------------------------------------------------------------------------
 
 
-@pytest.mark.skipif(not installed("ssh-keygen"), reason="apt-get install openssh-client")
+@skips.needs("ssh-keygen")
 def test_keys_are_made_once_and_for_the_user_alone() -> None:
     key = keys.user_key()
     assert stat.S_IMODE(key.stat().st_mode) == 0o600

@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-import shutil
 import struct
 import subprocess
 from pathlib import Path
 
 import pytest
+import skips
 from hypothesis import given
 from hypothesis import strategies as st
 
@@ -157,8 +157,7 @@ SOURCE = """/dts-v1/;
 
 
 def test_what_dtc_compiles_is_read(tmp_path: Path) -> None:
-    if shutil.which("dtc") is None:
-        pytest.skip("no dtc here: apt install device-tree-compiler")
+    skips.need("dtc")
     (tmp_path / "x.dts").write_text(SOURCE)
     source, compiled = str(tmp_path / "x.dts"), str(tmp_path / "x.dtb")
     command = ["dtc", "-q", "-@", "-O", "dtb", "-o", compiled, source]

@@ -5,6 +5,7 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
+import skips
 
 from benchvise.state.roles import (
     ROLES,
@@ -259,8 +260,22 @@ IPI0:        10         20         30         40       Rescheduling interrupts
 
 def test_mounts_of_this_machine_parse() -> None:
     mounts = parse_mounts(Path("/proc/self/mountinfo").read_text())
-    assert mount_of("/", mounts) is not None
     assert mount_of("/proc/sys/vm", mounts).kind == "proc"  # type: ignore[union-attr]
+    if all(mount.point != "/" for mount in mounts):
+        skips.skip("mount entry of /")
+    assert mount_of("/", mounts) is not None
+
+
+def test_without_an_entry_of_the_root_directory_no_disk_is_guessed() -> None:
+    """As in a bare chroot, whose /proc lists what is mounted below it alone."""
+    text = "1 0 0:5 / /proc rw - proc proc rw\n2 0 8:1 / /home rw - ext4 /dev/sda1 rw\n"
+    assert mount_of("/etc", parse_mounts(text)) is None
+    links = {
+        "/sys/dev/block/8:1": "../../devices/x/block/sda/sda1",
+        "/sys/dev/block/8:0": "../../devices/x/block/sda",
+    }
+    roles = names_from({"/proc/self/mountinfo": text}, links).roles
+    assert "root_disk" not in roles and "root_part" not in roles
 
 
 def test_of_mounts_that_hide_each_other_the_last_counts() -> None:

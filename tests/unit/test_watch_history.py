@@ -137,7 +137,7 @@ def test_a_board_out_of_reach_at_first_is_waited_for(store: Store) -> None:
     board = PlayedBoard(PlayedClock(), away=((MONDAY, MONDAY + 600),))
     watch, told = play(board, store, MONDAY + HOUR, every=60)
     assert [one.what for one in told] == ["contact lost", "contact again"]
-    assert watch.outcome.looks > 40
+    assert watch.outcome.polls > 40
 
 
 def test_what_is_unchanged_is_not_written_again(store: Store, tmp_path: Path) -> None:

@@ -2,13 +2,13 @@
 
 from __future__ import annotations
 
-import shutil
 from pathlib import Path
 from typing import Any
 
 import numpy as np
 import pyarrow as pa
 import pytest
+import skips
 from capture_data import CAPTURES, RESPONSES, needs_captures, sampled, sent_serially
 from web_client import Client
 
@@ -22,7 +22,7 @@ ATTACK = "<b onclick=alert(1)>\u202e"
 RATE = 1_000_000
 US = 1000.0
 
-needs_sigrok = pytest.mark.skipif(shutil.which("sigrok-cli") is None, reason="no sigrok-cli here")
+needs_sigrok = skips.needs("sigrok-cli")
 
 
 def shots() -> Capture:

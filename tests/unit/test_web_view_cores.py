@@ -9,6 +9,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 import pytest
+import skips
 from story_traces import MS, S, record, story, write
 
 from benchvise.documents import encode
@@ -21,7 +22,7 @@ from benchvise.trace.loaded import LoadedTrace, load_trace
 from benchvise.web.workspace import activity, comparison, events, latency, sql
 from benchvise.web.workspace.query import TraceQuery
 
-pytest.importorskip("benchvise.trace.native", reason="the trace decoder is not built")
+skips.need_decoder()
 
 SECONDS = 3
 

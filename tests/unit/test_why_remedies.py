@@ -7,12 +7,12 @@ import contextlib
 import itertools
 import re
 import shlex
-import shutil
 import subprocess
 from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
+import skips
 from why_suspects import difference, line, suspect
 
 from benchvise.state.catalogue import knobs
@@ -125,8 +125,7 @@ def test_a_device_that_is_not_known_is_asked_for() -> None:
 
 def test_sysctls_are_named_as_sysctl_names_them() -> None:
     """Each key leads to its file: read only, as writing a value again is not always nothing."""
-    if shutil.which("sysctl") is None:
-        pytest.skip("no sysctl here: apt install procps")
+    skips.need("sysctl")
     checked = 0
     for name, (_, knob) in knobs().items():
         with contextlib.suppress(OSError):
@@ -142,22 +141,20 @@ def test_sysctls_are_named_as_sysctl_names_them() -> None:
 
 def test_a_sysctl_is_loaded(tmp_path: Path) -> None:
     path = Path("/proc/sys/vm/swappiness")
-    if shutil.which("sysctl") is None or not path.exists():
-        pytest.skip("no sysctl here: apt install procps")
+    skips.need("sysctl")
     now = path.read_text().strip()
     file = tmp_path / "90.conf"
     file.write_text(payload(text_of(of(suspect("vm.swappiness", now, "0")), "Debian")))
     done = subprocess.run(["sysctl", f"--load={file}"], capture_output=True, text=True, check=False)
     if "ermission denied" in done.stderr:
-        pytest.skip("only root may write it")
+        skips.skip("root")
     assert done.returncode == 0 and f"vm.swappiness = {now}" in done.stdout
     assert path.read_text().strip() == now
 
 
 def test_tmpfiles_lines_are_applied(tmp_path: Path) -> None:
     """In a scratch root, with wildcards."""
-    if shutil.which("systemd-tmpfiles") is None:
-        pytest.skip("no systemd-tmpfiles here: apt install systemd")
+    skips.need("systemd-tmpfiles")
     policies = "/sys/devices/system/cpu/cpufreq/policy{}/scaling_governor"
     for path in (THP_FILE, policies.format(0), policies.format(4)):
         file = tmp_path / path.lstrip("/")

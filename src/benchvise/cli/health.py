@@ -170,7 +170,7 @@ def _tell(happening: WatchNotice, *, as_json: bool) -> None:
 def _print_outcome(outcome: WatchOutcome, every: float) -> None:
     cost = outcome.cost
     parts = [
-        f"{outcome.looks} looks in {spell(round(outcome.watched))}",
+        f"{outcome.polls} polls in {spell(round(outcome.watched))}",
         f"{outcome.events} events",
         f"{outcome.alerts} alerts" + (f", {outcome.open_alerts} raised now"
                                       if outcome.open_alerts else ""),

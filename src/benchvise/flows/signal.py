@@ -172,7 +172,7 @@ def _reach_analyser(options: RecordingOptions) -> Iterator[Analyser]:
     # Only looked at: somebody else may boot it meanwhile, which is what one wants to record.
     with HeldBoard(rig, options.board.removeprefix(PREFIX), "") as held:
         command = held.find_analyser()
-        yield Analyser(command.words, command.prefix)
+        yield Analyser(command.sigrok_cli, command.prefix)
 
 
 def _run_command(command: Sequence[str]) -> int:

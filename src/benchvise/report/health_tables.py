@@ -285,13 +285,13 @@ def _sensor_table(history: History, table: HistoryTable, by: By, periods: int) -
 
 def _sensor_row(sensor: SensorReadings, periods: int) -> tuple[Cell, ...]:
     unit = sensor.metric.unit
-    figures = [figure for figure in sensor.figures if figure is not None]
-    looks = sum(r.readings for r in sensor.metric.ranges)
-    mean = sum(r.total for r in sensor.metric.ranges) / looks if looks else float("nan")
+    figures = [figure for figure in sensor.ranges if figure is not None]
+    readings = sum(r.readings for r in sensor.metric.ranges)
+    mean = sum(r.total for r in sensor.metric.ranges) / readings if readings else float("nan")
     name = sensor.metric.name + (f", {unit}" if unit else "")
     return (
         Cell(name),
-        *[_EMPTY if f is None else Cell(format_number(f[2])) for f in sensor.figures[-periods:]],
+        *[_EMPTY if f is None else Cell(format_number(f[2])) for f in sensor.ranges[-periods:]],
         Cell(format_number(min(f[0] for f in figures))),
         Cell(format_number(mean)),
         Cell(format_number(max(f[2] for f in figures)), "strong"),
@@ -327,11 +327,11 @@ def _gap_remarks(table: HistoryTable) -> list[str]:
 
 
 def _title(history: History) -> str:
-    looks = sum(span.looks for span in history.spans)
+    polls = sum(span.polls for span in history.spans)
     if not history.spans:
         return f"{history.board}: not watched in that time"
     first, last = history.spans[0].began, max(span.until for span in history.spans)
-    return f"{history.board}, {moment(first)} to {moment(last)}, {looks} looks"
+    return f"{history.board}, {moment(first)} to {moment(last)}, {polls} polls"
 
 
 def moment(seconds: float) -> str:
@@ -499,7 +499,7 @@ def watch_history_data(history: History, by: By) -> WatchHistoryData:
         ),
         tuple(map(_sensor_data, table.sensors)),
         tuple(
-            WatchSpanData(s.began, s.until, s.looks, s.interval, s.ending, s.cost)
+            WatchSpanData(s.began, s.until, s.polls, s.interval, s.ending, s.cost)
             for s in history.spans
         ),
         tuple(WatchGapData(gap.began, gap.ended, gap.why) for gap in table.gaps),
@@ -528,7 +528,7 @@ def _sensor_data(sensor: SensorReadings) -> WatchedSensorData:
     return WatchedSensorData(
         sensor.metric.name,
         sensor.metric.unit,
-        tuple(values and SensorPeriodData(*values) for values in sensor.figures),
+        tuple(values and SensorPeriodData(*values) for values in sensor.ranges),
         tuple(
             SensorRangeData(r.began, r.until, r.readings, r.low, r.high, r.total / r.readings)
             for r in sensor.metric.ranges

@@ -8,11 +8,12 @@ from __future__ import annotations
 
 import contextlib
 import secrets
+import shutil
 import subprocess
 import tarfile
 import time
 from collections.abc import Mapping, Sequence
-from pathlib import Path
+from pathlib import Path, PurePosixPath
 
 from benchvise.board.channel import NotAvailable
 from benchvise.board.protocol import Board, Completed
@@ -177,5 +178,25 @@ def _unpack(child: subprocess.Popen[bytes], path: Path) -> int:
             child.stdin.close()
             child.stdin = None
         with tarfile.open(fileobj=child.stdout, mode="r|") as archive:
-            archive.extractall(draft, filter="data")
+            for member in archive:
+                _extract(archive, member, draft)
     return sum(file.stat().st_size for file in path.rglob("*") if file.is_file())
+
+
+def _extract(archive: tarfile.TarFile, member: tarfile.TarInfo, directory: Path) -> None:
+    """Writes one member below a directory. The board is not trusted, so nothing but directories
+    and plain files is made, whatever their owner and permissions. By hand, since the ``filter`` of
+    ``extractall`` came with Python 3.11.4.
+    """
+    name = PurePosixPath(member.name)
+    if name.is_absolute() or ".." in name.parts or not (member.isdir() or member.isreg()):
+        raise tarfile.ExtractError(f"{printable(member.name, 100)} does not belong to a trace")
+    target = directory / name
+    if member.isdir():
+        target.mkdir(parents=True, exist_ok=True)
+        return
+    target.parent.mkdir(parents=True, exist_ok=True)
+    content = archive.extractfile(member)
+    if content is not None:
+        with target.open("wb") as file:
+            shutil.copyfileobj(content, file)

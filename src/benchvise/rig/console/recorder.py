@@ -77,7 +77,7 @@ class ConsoleRecorder:
             if self.listen is not None:
                 self.listen(now, data)
 
-    def note_sent(self, data: bytes) -> None:
+    def note_input(self, data: bytes) -> None:
         """Notes that something was sent to the board."""
         if data:
             self._note(f"{self._clock()} tx {len(data)}\n")
@@ -142,7 +142,7 @@ class LogPiece:
 
     at_ns: int
     data: bytes = b""
-    sent: int = 0
+    sent_bytes: int = 0
     mark: str = ""
 
 
@@ -157,7 +157,7 @@ def read_log(path: Path) -> Iterator[LogPiece]:
                 if data:
                     yield LogPiece(at, data)
             elif kind == "tx":
-                yield LogPiece(at, sent=number)
+                yield LogPiece(at, sent_bytes=number)
             else:
                 yield LogPiece(at, mark=name)
         rest = file.read(LOG_LIMIT)
@@ -200,7 +200,7 @@ def attach(console_driver: ConsoleDriver, recorder: ConsoleRecorder) -> None:
         return data
 
     def recorded_write(data: bytes) -> Any:
-        recorder.note_sent(data)
+        recorder.note_input(data)
         return write(data)
 
     driver._read, driver._write = recorded_read, recorded_write

@@ -36,7 +36,7 @@ _ARM_HARD_FLOAT = 0x400
 @dataclass(frozen=True, slots=True)
 class Elf:
     """``arch`` as uname says it; ``dynamic`` unless it is linked statically. ``search`` are
-    directories that it has its libraries looked for in, ``$ORIGIN`` for its own.
+    directories that it has its ``libraries`` looked for in, ``$ORIGIN`` for its own.
 
     ``versions`` are the symbol versions it needs, by library; ``defines`` those it provides.
     ``imports`` and ``exports`` are names of symbols.
@@ -48,7 +48,7 @@ class Elf:
     dynamic: bool = False
     interpreter: str = ""
     soname: str = ""
-    needed: tuple[str, ...] = ()
+    libraries: tuple[str, ...] = ()
     search: tuple[str, ...] = ()
     versions: dict[str, frozenset[str]] = field(default_factory=dict)
     defines: frozenset[str] = frozenset()
@@ -93,7 +93,7 @@ class _Reader:
         tags = list(self._dynamic(dynamic[1], dynamic[3]))
         first = dict(reversed(tags))
         strings = self._at(first.get(_STRTAB, 0))
-        needed = tuple(self._text(strings + value) for tag, value in tags if tag == _DT_NEEDED)
+        libraries = tuple(self._text(strings + value) for tag, value in tags if tag == _DT_NEEDED)
         searched = first.get(_RUNPATH, first.get(_RPATH))
         search = "" if searched is None else self._text(strings + searched)
         imports: set[str] = set()
@@ -104,10 +104,10 @@ class _Reader:
             arch,
             bits,
             flags,
-            bool(needed) or interp is not None or _SONAME in first,
+            bool(libraries) or interp is not None or _SONAME in first,
             self._text(interp[1]) if interp else "",
             self._text(strings + first[_SONAME]) if _SONAME in first else "",
-            needed,
+            libraries,
             tuple(filter(None, search.split(":"))),
             dict(self._needed_versions(first, strings)),
             frozenset(self._defined_versions(first, strings)),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import posixpath
 import struct
 import uuid
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Protocol
@@ -144,6 +145,14 @@ def read_text(files: Files, path: str) -> str:
 def put_text(files: Files, path: str, text: str) -> None:
     """Writes a text that ``read_text`` has read."""
     files.put(path, text.encode(errors="surrogateescape"))
+
+
+def replace(files: Files, old: Iterable[str], new: Mapping[str, bytes]) -> None:
+    """Removes the old files, then writes the new ones, so that there is room for them."""
+    for path in old:
+        files.remove(path)
+    for path, data in new.items():
+        files.put(path, data)
 
 
 def absolute(path: str, directory: str = "/") -> str:

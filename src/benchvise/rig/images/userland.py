@@ -100,7 +100,7 @@ def _loader(system: Ext, libc: elf.Elf) -> str:
     """The dynamic loader that the library itself names; it is a program too."""
     located = system.locate(libc.interpreter) if libc.interpreter else None
     if located is None:
-        for name in libc.needed:
+        for name in libc.libraries:
             for directory in library_directories(system):
                 located = located or system.locate(posixpath.join(directory, name))
     return located[0] if located else ""
@@ -144,7 +144,7 @@ def _init(system: Ext) -> str:
             return f"systemd {_systemd_version(system)}".strip()
         if "busybox" in name:
             return "busybox"
-        return _told_by_contents(system, node) or name
+        return _init_by_contents(system, node) or name
     return ""
 
 
@@ -157,7 +157,7 @@ def _systemd_version(system: Ext) -> str:
     return ""
 
 
-def _told_by_contents(system: Ext, node: Inode) -> str:
+def _init_by_contents(system: Ext, node: Inode) -> str:
     data = next(system.contents([node]))[1]
     if b"INIT: version" in data:
         return "sysvinit"

@@ -54,7 +54,6 @@ class CardSlot:
         self.card = directory / "card.img"
         self.host = directory / "host" / "sd"
         self.mode = "dut"
-        self.stuck = False
         self._size = size
         self._bad_block: int | None = None
         self._write_error: int | None = None
@@ -77,7 +76,7 @@ class CardSlot:
 
     async def turn(self, mode: str) -> None:
         """Turns the mux. OSError when the card cannot be given to the host as was ordered."""
-        if self.stuck or mode == self.mode:
+        if mode == self.mode:
             return
         if self.mode == "host":
             await self._take_from_host()

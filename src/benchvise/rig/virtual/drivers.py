@@ -44,7 +44,7 @@ class VirtualSDMux(Resource):
 class VirtualSDMuxDriver(USBSDMuxDriver):
     """The stock driver, bound to a mux of a virtual bench."""
 
-    bindings: ClassVar[dict[str, Any]] = {"mux": {"VirtualSDMux"}}
+    bindings: ClassVar[dict[str, set[str]]] = {"mux": {"VirtualSDMux"}}
 
 
 @target_factory.reg_driver
@@ -52,7 +52,7 @@ class VirtualSDMuxDriver(USBSDMuxDriver):
 class VirtualStorageDriver(USBStorageDriver):
     """The stock driver for a card that is a plain file, whose size is fixed all the same."""
 
-    bindings: ClassVar[dict[str, Any]] = {"storage": {"VirtualSDMux"}}
+    bindings: ClassVar[dict[str, set[str]]] = {"storage": {"VirtualSDMux"}}
 
     @USBStorageDriver.check_active
     @step(args=["partition"], result=True)

@@ -50,7 +50,7 @@ class Machine:
         self._gone = asyncio.Event()
         self._gone.set()
         self._killed = False
-        self._said = bytearray()
+        self._output = bytearray()
         self._slowdown = 0.0
         self._throttle: asyncio.Task[None] | None = None
 
@@ -69,7 +69,7 @@ class Machine:
             return self._failed
         code = self._code
         how = f"was killed by signal {-code}" if code < 0 else f"ended with status {code}"
-        reason = last_line(bytes(self._said))
+        reason = last_line(bytes(self._output))
         return f"the machine {how}{f': {reason}' if reason else ''}"
 
     @property
@@ -80,7 +80,7 @@ class Machine:
     async def start(self, command: Sequence[str], directory: Path) -> None:
         """Starts a machine. What goes wrong is in ``ended``, since a power switch cannot fail."""
         self._failed, self._code = "", None
-        self._said = bytearray()  # what the last one's pipe may still deliver is not this one's
+        self._output = bytearray()  # not what the pipe of the machine before may still deliver
         self._killed = False
         try:
             process = subprocess.Popen(
@@ -99,7 +99,7 @@ class Machine:
         self._process = process
         self._gone.clear()
         loop = asyncio.get_running_loop()
-        await loop.connect_read_pipe(lambda: _Tail(self._said), process.stdout)
+        await loop.connect_read_pipe(lambda: _Tail(self._output), process.stdout)
         ended = os.pidfd_open(process.pid)
         loop.add_reader(ended, self._reap, ended)
         self._set_throttle()

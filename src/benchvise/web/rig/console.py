@@ -164,7 +164,7 @@ class ConsoleText:
     def feed(self, data: bytes) -> list[str]:
         """The lines that are complete now."""
         return [
-            aligned(line.shown, LINE_LIMIT)
+            aligned(line.stamped, LINE_LIMIT)
             for line in self._splitter.feed(data)
             if line.writer is not LineWriter.FRAGMENT
         ]

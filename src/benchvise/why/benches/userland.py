@@ -413,7 +413,7 @@ class InRoot:
         waiting = [] if program is None else [(path, program, program.search)]
         while waiting:
             place, wants, inherited = waiting.pop(0)
-            for name in wants.needed:
+            for name in wants.libraries:
                 soname = posixpath.basename(name)
                 if soname in found or soname == posixpath.basename(loader):
                     continue

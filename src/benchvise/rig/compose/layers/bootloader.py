@@ -6,7 +6,7 @@ from benchvise.rig.compose.layers.layer import LayerSummary, Swap, digest
 from benchvise.rig.images import ImageError
 from benchvise.rig.images import raw_loader as raw
 from benchvise.rig.images.boot_files import raspberry
-from benchvise.rig.images.filesystems import Files, put_text, read_text
+from benchvise.rig.images.filesystems import Files, put_text, read_text, replace
 from benchvise.rig.images.layout import OpenedImage
 
 _FILES = {
@@ -44,17 +44,13 @@ class Bootloader:
         ours = _files(target)
         if theirs and target.boot_files is not None and source.boot_files is not None:
             contents = {path: source.boot_files.read(path) for path in theirs}
-            for path in ours:
-                target.boot_files.remove(path)
-            for path, data in contents.items():
-                target.boot_files.put(path, data)
+            replace(target.boot_files, ours, contents)
             done += theirs
             if _has_config(source) and _has_config(target):
                 _merge_config(target.boot_files, source.boot_files)
                 done.append("the firmware's lines of config.txt")
         elif ours and target.boot_files is not None:
-            for path in ours:
-                target.boot_files.remove(path)
+            replace(target.boot_files, ours, {})
         return done
 
     def summary(self, opened: OpenedImage) -> LayerSummary:

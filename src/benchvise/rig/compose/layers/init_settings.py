@@ -21,7 +21,7 @@ from benchvise.rig.images.ext import Ext, Inode, quoted
 from benchvise.rig.images.filesystems import put_text
 from benchvise.rig.images.graft import graft, tree
 from benchvise.rig.images.layout import OpenedImage
-from benchvise.text import Untrusted
+from benchvise.text import Untrusted, enumerated
 
 _FIRST = r"(?:^|[;&|(!])\s*"  # where the shell takes a word for one of its own
 _OPENING = re.compile(rf"{_FIRST}(?:if|case|do)(?![\w-])|\{{\s*$|<<", re.M)
@@ -34,6 +34,29 @@ _TIED = re.compile(
 
 _INTO = re.compile(r">>?\s*(\S+)")
 _KEY = re.compile(r"\s*(?:export\s+)?([\w./:*-]+)\s*=")
+
+SETTINGS = (
+    "rc.local", "rc.conf", "inittab", "init.d", "rcS.d", "rc.d", "local.d", "conf.d", "runlevels",
+    *(f"rc{level}.d" for level in range(7)), "default",
+    *(f"systemd/{name}" for name in (
+        "system", "user", "system-preset", "user-preset", "system.conf", "system.conf.d",
+        "user.conf", "journald.conf", "journald.conf.d", "logind.conf", "sleep.conf", "oomd.conf",
+        "zram-generator.conf",
+    )),
+    "sysctl.conf", "sysctl.d",
+    "modprobe.conf", "modprobe.d", "modules", "modules-load.d",
+    "udev", "mdev.conf", "mdev", "tmpfiles.d", "binfmt.d",
+    "security/limits.conf", "security/limits.d",
+    "cpufrequtils", "tuned", "tlp.conf", "tlp.d", "irqbalance.conf", "sysfs.conf", "sysfs.d",
+    "ld.so.preload", "environment",
+)  # fmt: skip
+"""In /etc. Accounts, addresses, certificates, fstab and what packages note for themselves are not
+among them: these belong to the root file system, whose files carry the owners that they name."""
+
+_MOST_BYTES = 256 << 10
+"""Larger files are no settings that somebody wrote line by line."""
+
+_MODE = "mode"
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,33 +162,6 @@ def _is_whole(lines: list[str]) -> bool:
     """Whether what is opened in these lines is closed in them too."""
     text = "\n".join(filter(is_active, lines))
     return len(_OPENING.findall(text)) == len(_CLOSING.findall(text))
-
-
-SETTINGS = (
-    "rc.local", "rc.conf", "inittab", "init.d", "rcS.d", "rc.d", "local.d", "conf.d", "runlevels",
-    *(f"rc{level}.d" for level in range(7)), "default",
-    *(f"systemd/{name}" for name in (
-        "system", "user", "system-preset", "user-preset", "system.conf", "system.conf.d",
-        "user.conf", "journald.conf", "journald.conf.d", "logind.conf", "sleep.conf", "oomd.conf",
-        "zram-generator.conf",
-    )),
-    "sysctl.conf", "sysctl.d",
-    "modprobe.conf", "modprobe.d", "modules", "modules-load.d",
-    "udev", "mdev.conf", "mdev", "tmpfiles.d", "binfmt.d",
-    "security/limits.conf", "security/limits.d",
-    "cpufrequtils", "tuned", "tlp.conf", "tlp.d", "irqbalance.conf", "sysfs.conf", "sysfs.d",
-    "ld.so.preload", "environment",
-)  # fmt: skip
-"""In /etc. Accounts, addresses, certificates, fstab and what packages note for themselves are not
-among them: these belong to the root file system, whose files carry the owners that they name."""
-
-_MOST_NAMED = 5
-
-
-_MOST_BYTES = 256 << 10
-"""Larger files are no settings that somebody wrote line by line."""
-
-_MODE = "mode"
 
 
 @dataclass(frozen=True, slots=True)
@@ -285,8 +281,7 @@ def _dangling(ours: Ext, theirs: Ext, items: dict[str, Inode]) -> list[str]:
     ]
     if not missing:
         return []
-    more = f" and {len(missing) - _MOST_NAMED} more" if len(missing) > _MOST_NAMED else ""
-    return [f"settings name what this root has not: {', '.join(missing[:_MOST_NAMED])}{more}"]
+    return [f"settings name files that this root does not have: {enumerated(missing, 5)}"]
 
 
 def _differences(

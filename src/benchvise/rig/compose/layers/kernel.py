@@ -17,9 +17,9 @@ from benchvise.rig.images.filesystems import below, read_text
 from benchvise.rig.images.graft import graft, tree
 from benchvise.rig.images.kernel import embedded_config
 from benchvise.rig.images.layout import MODULES, OpenedImage
-from benchvise.text import Untrusted
+from benchvise.text import Untrusted, enumerated
 
-_TOLD_BY_VERSION = ("config", "System.map")
+_NAMED_BY_VERSION = ("config", "System.map")
 _MOST_CONFIG = 4 << 20  # bytes; real ones have under 400 kB
 
 
@@ -123,11 +123,11 @@ def _companions(source: OpenedImage, target: OpenedImage, old: set[str]) -> list
     if not root.names("/boot"):
         return []
     new = _versions(source)
-    for word in _TOLD_BY_VERSION:
+    for name in _NAMED_BY_VERSION:
         for version in old - new:
-            root.remove(f"/boot/{word}-{version}")
+            root.remove(f"/boot/{name}-{version}")
         for version in new:
-            path = f"/boot/{word}-{version}"
+            path = f"/boot/{name}-{version}"
             if theirs.is_file(path):
                 root.put(path, theirs.read(path))
                 done.append(path)
@@ -148,8 +148,7 @@ class DeviceTree:
         """The files, by name and contents."""
         trees = device_tree_files(opened)
         pairs = [part for name, data in sorted(trees.items()) for part in (name, data)]
-        named = ", ".join(sorted(trees)[:3]) + (f" and {len(trees) - 3} more" * (len(trees) > 3))
-        return LayerSummary(digest(*pairs), named)
+        return LayerSummary(digest(*pairs), enumerated(sorted(trees), 3))
 
 
 def device_tree_files(opened: OpenedImage) -> dict[str, bytes]:

@@ -66,7 +66,7 @@ def needs(
         if not program.dynamic:
             collected.static.append(path)
             continue
-        for library in names.intersection(program.needed):
+        for library in names.intersection(program.libraries):
             collected.libraries.setdefault(library, []).append(path)
         for library, versions in program.versions.items():
             if library not in names:

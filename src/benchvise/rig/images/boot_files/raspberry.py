@@ -13,7 +13,7 @@ from collections.abc import Callable, Iterator, Sequence
 
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.boot_files.style import BootEntry, BootSide
-from benchvise.rig.images.filesystems import Files, absolute, below, put_text, read_text
+from benchvise.rig.images.filesystems import Files, absolute, below, put_text, read_text, replace
 
 CONFIG = "/config.txt"
 
@@ -78,10 +78,7 @@ class Raspberry:
         ours, theirs = read_text(target.files, CONFIG), read_text(source.files, CONFIG)
         files = (*source.boot.kernels, *source.boot.initrds)
         new = _moved(files, source, theirs, _prefix(ours))
-        for path in (*target.boot.kernels, *target.boot.initrds):
-            target.files.remove(path)
-        for path, data in new.items():
-            target.files.put(path, data)
+        replace(target.files, (*target.boot.kernels, *target.boot.initrds), new)
         put_text(target.files, CONFIG, merged(ours, theirs, is_kernel_key))
         return [f"{', '.join(sorted(new))} and the lines of config.txt about them"]
 
@@ -98,10 +95,7 @@ class Raspberry:
             for path in ([tree] if source.files.is_file(tree) else below(source.files, tree))
         ]
         new = _moved(files, source, theirs, _prefix(ours))
-        for path in target.boot.trees:
-            target.files.remove(path)
-        for path, data in new.items():
-            target.files.put(path, data)
+        replace(target.files, target.boot.trees, new)
         put_text(target.files, CONFIG, merged(ours, theirs, is_tree_key))
         return [f"{len(new)} device trees and overlays and the lines of config.txt about them"]
 

@@ -15,7 +15,7 @@ from dataclasses import dataclass
 
 from benchvise.rig.images import ImageError
 from benchvise.rig.images.boot_files.style import BootEntry, BootSide
-from benchvise.rig.images.filesystems import Files, absolute, below, put_text, read_text
+from benchvise.rig.images.filesystems import Files, absolute, below, put_text, read_text, replace
 from benchvise.rig.images.kernel import identify
 
 _PLACES = (
@@ -96,11 +96,8 @@ class Extlinux:
         contents = [
             source.files.read(path) for path in (*source.boot.kernels, *source.boot.initrds)
         ]
-        for path in old:
-            if path not in taken:
-                target.files.remove(path)
-        for path, data in zip([kernel, *initrds], contents, strict=True):
-            target.files.put(path, data)
+        new = dict(zip([kernel, *initrds], contents, strict=True))
+        replace(target.files, [path for path in old if path not in taken], new)
         suffix = _configuration(_label(source)[1].values["kernel"])
         values = {
             "kernel": kernel + suffix,
@@ -352,10 +349,7 @@ class Plain:
             else:
                 for path in below(source.files, tree):
                     new[to + path[len(tree) :]] = source.files.read(path)
-        for tree in target.boot.trees:
-            target.files.remove(tree)
-        for path, data in new.items():
-            target.files.put(path, data)
+        replace(target.files, target.boot.trees, new)
         return [f"{len(new)} device trees, such as {min(new)}"]
 
     def put_command_line(self, target: BootSide, line: str) -> list[str]:

@@ -2,14 +2,11 @@
 
 from __future__ import annotations
 
-import hashlib
 import importlib.metadata
-import os
 import shlex
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
@@ -17,8 +14,10 @@ from pathlib import Path
 from elftools.elf.elffile import ELFFile
 
 from benchvise.errors import BenchviseError, UsageError
+from benchvise.rig.images.cache import digest
 from benchvise.rig.soak.cores import Symbols
-from benchvise.text import last_line, printable
+from benchvise.rig.virtual.recipes import CACHE
+from benchvise.text import last_line
 
 RAM_BASE = 0x8000_0000
 """Where the RAM of QEMU's machine ``virt`` begins, and where all its harts do."""
@@ -82,7 +81,11 @@ def build(form: HartsForm) -> HartsProgram:
     Raises BenchviseError when there is no compiler or it fails.
     """
     sources = _sources_directory()
-    elf = _cache() / f"{form}-{_fingerprint(sources)}.elf"
+    files = [*sorted(sources.glob("*.[chS]")), sources / _SCRIPT]
+    origin = digest(
+        _TARGET, _FLAGS, [(file.name, file.read_bytes()) for file in files], _compiler_version()
+    )
+    elf = CACHE.directory / "harts" / f"{form}-{origin}.elf"
     if not elf.exists():
         _compile(form, sources, elf)
     return HartsProgram(form, elf, _image(elf), Symbols.load(elf))
@@ -92,19 +95,6 @@ def _sources_directory() -> Path:
     """In a wheel the sources lie in the package, in a checkout beside it."""
     installed = _PACKAGE / "examples" / "harts"
     return installed if installed.is_dir() else _PACKAGE.parents[1] / "examples" / "harts"
-
-
-def _cache(environment: Mapping[str, str] = os.environ) -> Path:
-    base = environment.get("XDG_CACHE_HOME") or Path.home() / ".cache"
-    return Path(base) / "benchvise" / "virtual" / "harts"
-
-
-def _fingerprint(sources: Path) -> str:
-    digest = hashlib.sha256(repr((_TARGET, _FLAGS)).encode())
-    for path in [*sorted(sources.glob("*.[chS]")), sources / _SCRIPT]:
-        digest.update(path.name.encode() + path.read_bytes())
-    digest.update(_compiler_version().encode())
-    return digest.hexdigest()[:16]
 
 
 def _compiler_version() -> str:
@@ -130,7 +120,7 @@ def _compile(form: HartsForm, sources: Path, elf: Path) -> None:
         result = subprocess.run(command, capture_output=True, check=False)
         if result.returncode != 0 or not output.exists():
             complaints = [line for line in result.stderr.splitlines() if b"error" in line]
-            reason = printable(complaints[0]) if complaints else last_line(result.stderr)
+            reason = last_line(complaints[0] if complaints else result.stderr)
             raise BenchviseError(
                 f"the harts program does not compile: {reason}",
                 f"try it by hand: {shlex.join(map(str, command))}",

@@ -1,0 +1,109 @@
+"""What ``make`` installs and fetches says what failed, and where strict does not go on."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+from pathlib import Path
+
+import pytest
+
+ROOT = Path(__file__).parents[1]
+
+DPKG_QUERY = """#!/bin/sh
+for package; do :; done
+if grep -qx "$package" "$PLACE/installed"; then printf installed; else exit 1; fi
+"""
+APT_CACHE = """#!/bin/sh
+case $1 in
+policy) grep -qx "$2" "$PLACE/known" && printf '%s:\\n  Candidate: 1.0\\n' "$2" ;;
+depends) echo "  Depends: linux-image-6.1.0-1-amd64" ;;
+esac
+exit 0
+"""
+APT_GET = """#!/bin/sh
+echo "$@" >> "$PLACE/asked"
+[ ! -e "$PLACE/offline" ] || { echo "E: Could not resolve the mirror" >&2; exit 100; }
+[ "$1" = install ] || exit 0
+for word; do case $word in -*|install) ;; *)
+    grep -qx "$word" "$PLACE/known" || { echo "E: Unable to locate package $word" >&2; exit 100; }
+    echo "$word" >> "$PLACE/installed" ;;
+esac; done
+"""
+
+
+@pytest.fixture
+def place(tmp_path: Path) -> Path:
+    """A machine with an apt of ours, which knows strace and wrk, and has neither installed."""
+    (tmp_path / "bin").mkdir()
+    for name, text in (
+        ("dpkg-query", DPKG_QUERY),
+        ("apt-cache", APT_CACHE),
+        ("apt-get", APT_GET),
+        ("id", "#!/bin/sh\necho ${USER_ID:-0}\n"),
+    ):
+        program = tmp_path / "bin" / name
+        program.write_text(text)
+        program.chmod(0o755)
+    (tmp_path / "installed").write_text("gcc\n")
+    (tmp_path / "known").write_text("strace\nwrk\ngcc\n")
+    return tmp_path
+
+
+def script(place: Path, name: str, *words: str, **environment: str) -> tuple[int, str]:
+    done = subprocess.run(
+        [ROOT / "scripts" / name, *words],
+        cwd=place,
+        env={
+            **{k: v for k, v in os.environ.items() if k != "STRICT"},
+            **environment,
+            "PATH": f"{place / 'bin'}:{os.environ['PATH']}",
+            "PLACE": str(place),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+OPTIONAL = ("system-packages", "--optional")
+
+
+@pytest.mark.parametrize("strict", ["", "0", "1"])
+def test_what_can_be_installed_is(place: Path, strict: str) -> None:
+    assert script(place, *OPTIONAL, "strace", "wrk", "gcc", STRICT=strict)[0] == 0
+    assert (place / "installed").read_text().split() == ["gcc", "strace", "wrk"]
+
+
+@pytest.mark.parametrize("strict", ["", "1"])
+def test_what_apt_does_not_have_is_named_and_keeps_no_other_away(place: Path, strict: str) -> None:
+    code, text = script(place, *OPTIONAL, "cowsay", "strace", STRICT=strict)
+    assert code == 0 and "not installed: cowsay: apt knows no such package" in text
+    assert "strace" in (place / "installed").read_text().split()
+    assert script(place, "system-packages", "cowsay")[0] == 1, "not optional"
+
+
+def test_what_could_be_installed_and_is_not_fails_a_strict_run(place: Path) -> None:
+    (place / "offline").touch()
+    code, text = script(place, *OPTIONAL, "strace", "cowsay")
+    assert code == 0 and "not installed: strace cowsay: E: Could not resolve the mirror" in text
+    code, text = script(place, *OPTIONAL, "strace", "cowsay", STRICT="1")
+    assert code == 1 and "STRICT=1: these could be installed: strace\n" in text
+
+
+def test_a_plain_user_is_given_the_command(place: Path) -> None:
+    code, text = script(place, *OPTIONAL, "strace", USER_ID="1000")
+    assert code == 0 and "apt-get install -y --no-install-recommends strace" in text
+    assert not (place / "asked").exists()
+    assert script(place, *OPTIONAL, "strace", USER_ID="1000", STRICT="1")[0] == 1
+
+
+@pytest.mark.parametrize(("strict", "code"), [("", 0), ("0", 0), ("1", 1)])
+def test_a_guest_kernel_that_cannot_be_fetched(place: Path, strict: str, code: int) -> None:
+    (place / "offline").touch()
+    ended, text = script(place, "guest-kernel", STRICT=strict)
+    assert ended == code
+    assert "no kernel for the tests in a virtual machine, which are left out" in text
+    assert "E: Could not resolve the mirror" in text
+    assert list((place / "build" / "guest-kernel").iterdir()) == [], "nothing is left behind"

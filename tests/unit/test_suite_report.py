@@ -1,0 +1,134 @@
+"""The account of a run: what it prints, and when a strict run fails."""
+
+from __future__ import annotations
+
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+from conftest import TIMING
+
+TESTS = Path(__file__).parents[1]
+CONFTEST = """
+import os, sys
+from pathlib import Path
+import suite_report
+from conftest_of_the_suite import pytest_collection_modifyitems
+def pytest_configure(config):
+    part = os.environ.get("SUITE_PART", "")
+    record = Path(os.environ["RECORD"])
+    config.pluginmanager.register(suite_report.SuiteReport(part, record))
+"""
+LEFT_OUT = """
+import pytest, skips
+def test_here(): pass
+def test_root(): skips.skip("root", "to mount")
+"""
+UNLISTED = "import pytest\ndef test_odd(): pytest.skip('it rains')\n"
+KERNEL = "import skips\n@skips.needs_that(False, 'guest kernel')\ndef test_it(): pass\n"
+WHOLE = "import skips\nskips.skip('guest kernel', module=True)\n"
+UNSTABLE = """
+import pytest
+from pathlib import Path
+def once(name):
+    seen = Path(name)
+    if not seen.exists():
+        seen.touch()
+        assert False, "the first try"
+"""
+TIMED = "@pytest.mark.timing('waits')\ndef test_{0}(): once('{0}')\n"
+UNTIMED = "def test_{0}(): once('{0}')\n"
+TWICE = "@pytest.mark.timing('waits')\ndef test_twice():\n    once('a')\n    once('b')\n    "
+
+
+def suite(
+    directory: Path, text: str, *, part: str = "", strict: bool = False, name: str = "test_it.py"
+) -> tuple[int, str]:
+    """A run of tests of that text, with the hooks of this suite."""
+    (directory / "conftest.py").write_text(CONFTEST)
+    (directory / "conftest_of_the_suite.py").write_text((TESTS / "conftest.py").read_text())
+    (directory / name).write_text(text)
+    options = ("-q", "-p", "no:cacheprovider", "-p", "pytest_rerunfailures", "-W", "ignore")
+    done = subprocess.run(
+        [sys.executable, "-m", "pytest", *options, name],
+        cwd=directory,
+        env={
+            **os.environ,
+            "PYTHONPATH": str(TESTS),
+            "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
+            "STRICT": "1" if strict else "",
+            "SUITE_PART": part,
+            "RECORD": str(directory / "record.json"),
+        },
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    return done.returncode, done.stdout + done.stderr
+
+
+@pytest.mark.parametrize("strict", [False, True])
+def test_what_the_machine_forbids_is_told_and_allowed(tmp_path: Path, strict: bool) -> None:
+    code, text = suite(tmp_path, LEFT_OUT, strict=strict)
+    assert code == 0
+    assert "left out: 1 tests or modules" in text
+    assert "1  machine: root" in text and "run the tests as root" in text
+    assert "1 x to mount" in text
+    assert "would fail" not in text
+
+
+@pytest.mark.parametrize(
+    ("source", "named"),
+    [
+        (UNLISTED, "no reason of tests/skips.py: 'it rains'"),
+        (KERNEL, "1 left out for build: guest kernel: make guest-kernel"),
+        (WHOLE, "1 left out for build: guest kernel: make guest-kernel"),
+    ],
+    ids=["unlisted", "not built", "a whole module"],
+)
+def test_what_a_strict_run_does_not_allow(tmp_path: Path, source: str, named: str) -> None:
+    for strict in (False, True):
+        code, text = suite(tmp_path, "def test_other(): pass\n" + source, strict=strict)
+        assert named in text
+        assert (code == 1, "would fail with STRICT=1" in text) == (strict, not strict), text
+
+
+def test_only_what_is_marked_is_tried_again_and_once(tmp_path: Path) -> None:
+    code, text = suite(tmp_path, UNSTABLE + TIMED.format("one") + UNTIMED.format("two"))
+    assert code == 1 and "1 failed, 1 passed, 1 rerun" in text
+    assert "second try: 1 tests" in text and "test_one: " in text
+    code, text = suite(tmp_path, UNSTABLE + TWICE, name="test_more.py")
+    assert code == 1 and "1 failed, 1 rerun" in text
+
+
+@pytest.mark.parametrize(("tests", "fails"), [(3, False), (4, True)])
+def test_more_than_three_second_tries(tmp_path: Path, tests: int, fails: bool) -> None:
+    source = UNSTABLE + "".join(TIMED.format(f"n{n}") for n in range(tests))
+    code, text = suite(tmp_path, source, strict=True)
+    assert (code == 1) == fails
+    assert ("4 tests needed a second try: at most 3" in text) == fails
+
+
+def test_the_last_of_several_runs_reports_for_all(tmp_path: Path) -> None:
+    code, text = suite(tmp_path, LEFT_OUT + KERNEL, part="first", strict=True)
+    assert code == 0 and "left out" not in text
+    code, text = suite(tmp_path, "def test_b(): pass\n", part="last", strict=True, name="test_b.py")
+    assert code == 1
+    assert "left out: 2 tests or modules" in text and "machine: root" in text
+    code, text = suite(tmp_path, "def test_c(): assert 0\n", part="first", name="test_c.py")
+    assert code == 1
+
+
+def test_the_files_that_may_be_tried_again_are_there() -> None:
+    assert {f"{name}.py" for name in TIMING} <= {path.name for path in TESTS.glob("test_*.py")}
+
+
+def test_the_slowest_are_named(tmp_path: Path) -> None:
+    source = "import time\ndef test_slow(): time.sleep(0.3)\n"
+    source += "".join(f"def test_{n}(): pass\n" for n in range(12))
+    text = suite(tmp_path, source)[1]
+    section = text[text.index("slowest: 10 of 13") :].splitlines()
+    assert section[1].endswith("test_it.py::test_slow") and "0.3 s" in section[1]
+    assert len([line for line in section if "::test_" in line]) == 10
