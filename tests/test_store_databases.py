@@ -34,8 +34,8 @@ from benchvise.measure.model import (
 from benchvise.report.tables import list_rows
 from benchvise.state.model import Missing, Snapshot, StateEntry
 from benchvise.store import RunFilter, Store
+from benchvise.store.database import NEWEST, VERSION_TABLE
 from benchvise.store.location import locate
-from benchvise.store.schema import NEWEST, VERSION_TABLE
 from benchvise.store.tables import METADATA
 from benchvise.store.watches import Watched
 

@@ -57,13 +57,15 @@ from benchvise.state.restore import RestoredSession, RestoredSetting, RestoreVer
 from benchvise.state.restore import RestoreOutcome as RestoreOutcome
 from benchvise.text import Untrusted
 from benchvise.trace.recording import Recorded
+from benchvise.why.model import Finding, Grade, Layer, Side, Suspect
+from benchvise.why.plan import DiagnosisPlan, Effort, PlannedFlip
 
 T = TypeVar("T")
 KINDS = json_kinds()
 SOURCE = Path(__file__).parents[2] / "src" / "benchvise" / "cli"
 
 # Kinds whose documents are not typed as a whole yet.
-UNTYPED = {"why-plan", "why"}
+UNTYPED = {"why"}
 
 
 def check(kind: str, data: object) -> None:
@@ -193,6 +195,23 @@ def test_a_history() -> None:
     assert encode(watch_history_data(history, "day"))["events"][0]["first"].startswith(
         "1970-01-01T"
     )
+
+
+def test_what_a_diagnosis_would_do() -> None:
+    suspect = Suspect("memory.thp", "huge pages", Layer.RUN_TIME, "memory.thp", "always", "never")
+    plan = DiagnosisPlan(
+        "memory.copy", "a", "b", (Finding("load", Grade.WARNS, "busy"),), (suspect,),
+        {"net.mac": "it cannot matter"},
+        (PlannedFlip(Side.BAD, "memory.thp", "memory.thp", "/sys/x", "always"),),
+        Effort(3, 18, 0, 40.25), (suspect,), Effort(5, 30, 4, 900.0),
+    )  # fmt: skip
+    check("why-plan", plan)
+    assert list(encode(plan)) == [
+        *("metric", "good", "bad", "findings", "suspects", "excluded", "flips"),
+        *("experiments", "trials", "boots", "seconds", "layers", "effort_layers"),
+    ]
+    with pytest.raises(jsonschema.ValidationError):
+        check("why-plan", {**encode(plan), "flips": [{"side": "neither"}]})
 
 
 @pytest.fixture

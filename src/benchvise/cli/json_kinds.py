@@ -53,6 +53,7 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.store import DiagnosisInfo, RunInfo
     from benchvise.trace.recording import Recorded
     from benchvise.why.model import Diagnosis
+    from benchvise.why.plan import DiagnosisPlan
 
     return {
         "benchmark": BenchmarkDocument,
@@ -101,6 +102,7 @@ def json_kinds() -> dict[str, Any]:
         "state-diff": StateDiff,
         "watch": list[WatchOutcome],
         "watch-history": list[WatchHistoryData],
+        "why-plan": DiagnosisPlan,
     }
 
 
