@@ -42,7 +42,7 @@ Standing = Literal["failing", "warning", "good", "not watched"]
 def overview(request: Request) -> Response:
     """Every board that is known, those with a raised alert first."""
     shared = context(request)
-    document = {"boards": sorted(_boards(shared), key=lambda one: _ORDER[one["standing"]])}
+    document = {"boards": sorted(_boards(shared), key=lambda board: _ORDER[board["standing"]])}
     return page(request, "health", document, title="Health")
 
 
@@ -144,7 +144,7 @@ def _listed(history: History, now: float) -> dict[str, Any]:
             for rule, subject, since in history.open_alerts
         ],
         "events": counts,
-        "rising": [one.metric.name for one in table.counters if one.rising >= _RISING],
+        "rising": [row.metric.name for row in table.counters if row.rising >= _RISING],
     }
 
 
