@@ -24,13 +24,15 @@ from benchvise.state.diff import diff_snapshots
 from benchvise.state.model import Missing, Snapshot, StateEntry
 from benchvise.state.restore import RestoredSession, RestoredSetting, RestoreVerdict
 from benchvise.state.restore import RestoreOutcome as RestoreOutcome
+from benchvise.why.model import Finding, Grade, Layer, Side, Suspect
+from benchvise.why.plan import DiagnosisPlan, Effort, PlannedFlip
 
 KINDS = json_kinds()
 SOURCE = Path(__file__).parents[2] / "src" / "benchvise" / "cli"
 
 # Kinds whose documents are not typed as a whole yet.
 UNTYPED = {
-    *("why-plan", "why"),
+    "why",
     *("recording", "serve", "watch-history", "soak", "rig-status", "rig-boot", "rig-console"),
     *("rig-image", "rig-compose", "rig-virtual", "rig-virtual-fault", "rig-virtual-image"),
 }
@@ -101,6 +103,23 @@ def test_watches_and_what_is_restored() -> None:
     setting = RestoredSetting("k", "/p", "1", None, None, next(iter(RestoreVerdict)), "")
     session = RestoredSession("b", "t", "/j", next(iter(RestoreOutcome)), "", "", (setting,))
     check("restore", [session])
+
+
+def test_what_a_diagnosis_would_do() -> None:
+    suspect = Suspect("memory.thp", "huge pages", Layer.RUN_TIME, "memory.thp", "always", "never")
+    plan = DiagnosisPlan(
+        "memory.copy", "a", "b", (Finding("load", Grade.WARNS, "busy"),), (suspect,),
+        {"net.mac": "it cannot matter"},
+        (PlannedFlip(Side.BAD, "memory.thp", "memory.thp", "/sys/x", "always"),),
+        Effort(3, 18, 0, 40.25), (suspect,), Effort(5, 30, 4, 900.0),
+    )  # fmt: skip
+    check("why-plan", plan)
+    assert list(encode(plan)) == [
+        *("metric", "good", "bad", "findings", "suspects", "excluded", "flips"),
+        *("experiments", "trials", "boots", "seconds", "layers", "effort_layers"),
+    ]
+    with pytest.raises(jsonschema.ValidationError):
+        check("why-plan", {**encode(plan), "flips": [{"side": "neither"}]})
 
 
 @pytest.fixture

@@ -36,6 +36,7 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.state.restore import RestoredSession
     from benchvise.store import DiagnosisInfo, RunInfo
     from benchvise.why.model import Diagnosis
+    from benchvise.why.plan import DiagnosisPlan
 
     return {
         "benchmark": BenchmarkDocument,
@@ -69,6 +70,7 @@ def json_kinds() -> dict[str, Any]:
         "snapshot": Snapshot,
         "state-diff": StateDiff,
         "watch": list[WatchOutcome],
+        "why-plan": DiagnosisPlan,
     }
 
 

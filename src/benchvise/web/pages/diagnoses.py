@@ -56,7 +56,7 @@ def diagnosis(request: Request) -> Response:
 
 
 async def live(request: Request) -> Response:
-    """Says whenever more was told of a diagnosis that goes on."""
+    """An event ``progress`` whenever the log of a running diagnosis has grown, or it has ended."""
     directory = _directory(request.path_params["id"])
 
     def source(publish: Publish, stopped: threading.Event) -> None:
@@ -65,7 +65,7 @@ async def live(request: Request) -> Response:
             now = (progress_log.size(directory), progress_log.is_running(directory))
             if now != known:
                 known = now
-                publish("told", {"bytes": now[0], "running": now[1]})
+                publish("progress", {"bytes": now[0], "running": now[1]})
 
     return context(request).hub.stream(request, f"diagnosis {directory.name}", source)
 

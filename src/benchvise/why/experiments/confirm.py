@@ -104,7 +104,7 @@ def confirm(
     lab.require(lab.seconds(list(arms.values()), FEWEST), f"confirming {names}")
     lab.observe(
         ExperimentBegun(
-            question.purpose, question.words, question.side, question.least, question.most
+            question.purpose, question.text, question.side, question.least, question.most
         )
     )
     blocks, refused = _first(lab, arms, question)
@@ -254,7 +254,7 @@ def _experiment(
         Experiment(
             number=0,
             purpose=question.purpose,
-            question=question.words,
+            question=question.text,
             side=question.side,
             flipped=tuple(suspect.id for suspect in question.flipped),
             context=tuple(suspect.id for suspect in question.context),
@@ -280,8 +280,8 @@ def _broken(
 ) -> tuple[Experiment | None, str]:
     """The break, and why it is not one of the good side itself where it is not."""
     names = _names(suspects)
-    words = f"does the bad side's value of {names} open the gap on the good side?"
-    question = Question(Purpose.BREAK, words, Side.GOOD, suspects)
+    text = f"does the bad side's value of {names} open the gap on the good side?"
+    question = Question(Purpose.BREAK, text, Side.GOOD, suspects)
     if BROKEN in blocks.arms:
         return _experiment(lab, scale, question, blocks, GOOD, BROKEN), ""
     if lab.bench.is_live(Side.GOOD) and not not_broken:
@@ -294,8 +294,8 @@ def _broken(
             lab.leave_out(Side.GOOD, suspects, problem.reason)
     reason = not_broken or "the good side is a record"
     rest = tuple(suspect for suspect in others if suspect not in suspects)
-    words = f"with all good values set on the bad side, does undoing {names} open the gap?"
-    question = Question(Purpose.BREAK, words, Side.BAD, suspects, rest)
+    text = f"with all good values set on the bad side, does undoing {names} open the gap?"
+    question = Question(Purpose.BREAK, text, Side.BAD, suspects, rest)
     arms = {GOOD: Arm(Side.BAD, suspects + rest), BROKEN: Arm(Side.BAD, rest)}
     try:
         own = _own_blocks(lab, question, arms, GOOD, BROKEN, expected)
@@ -317,7 +317,7 @@ def _own_blocks(
 ) -> Blocks:
     planned = _planned(lab, expected)
     lab.require(lab.seconds(list(arms.values()), planned), f"breaking {_names(question.flipped)}")
-    lab.observe(ExperimentBegun(question.purpose, question.words, question.side, planned, MOST))
+    lab.observe(ExperimentBegun(question.purpose, question.text, question.side, planned, MOST))
     blocks = lab.blocks(arms)
     blocks.more(planned)
     while blocks.count < MOST and not _claims(blocks.gained(better, worse), expected):
@@ -408,16 +408,16 @@ def measure_together(
         arms[pair] = Arm(Side.BAD, both)
     if lab.switches_cheaply():
         arms[_GOOD] = Arm(Side.GOOD)
-    words = f"what do {' and '.join(cause.name for cause in by_share)} leave unexplained together?"
+    text = f"what do {' and '.join(cause.name for cause in by_share)} leave unexplained together?"
     lab.require(lab.seconds(list(arms.values()), FEWEST), "measuring the causes together")
-    lab.observe(ExperimentBegun(Purpose.TOGETHER, words, Side.BAD, FEWEST, FEWEST))
+    lab.observe(ExperimentBegun(Purpose.TOGETHER, text, Side.BAD, FEWEST, FEWEST))
     blocks = lab.blocks(arms)
     try:
         blocks.more(FEWEST)
     except Unmakeable:
         return None
     whole = _joint_experiment(
-        lab, scale, words, flipped_ids=tuple(s.id for s in flipped), blocks=blocks
+        lab, scale, text, flipped_ids=tuple(s.id for s in flipped), blocks=blocks
     )
     excess = blocks.gained(pair, first.name) - blocks.gained(other.name, _NONE)
     excess_share = _joint_share(scale, blocks, excess)
@@ -454,7 +454,7 @@ def _joint_share(scale: Scale, blocks: Blocks, effects: Floats) -> Bounds:
 
 
 def _joint_experiment(
-    lab: Laboratory, scale: Scale, words: str, flipped_ids: tuple[str, ...], blocks: Blocks
+    lab: Laboratory, scale: Scale, text: str, flipped_ids: tuple[str, ...], blocks: Blocks
 ) -> Experiment:
     effects = blocks.gained(_ALL, _NONE)
     lab.differences.append(effects)
@@ -463,7 +463,7 @@ def _joint_experiment(
         Experiment(
             number=0,
             purpose=Purpose.TOGETHER,
-            question=words,
+            question=text,
             side=Side.BAD,
             flipped=flipped_ids,
             context=(),

@@ -42,7 +42,7 @@ class Question:
     """
 
     purpose: Purpose
-    words: str
+    text: str
     side: Side
     flipped: tuple[Suspect, ...]
     context: tuple[Suspect, ...] = ()
@@ -103,7 +103,7 @@ def ask(
     """
     lab.observe(
         ExperimentBegun(
-            question.purpose, question.words, question.side, question.least, question.most
+            question.purpose, question.text, question.side, question.least, question.most
         )
     )
     flipped = question.flipped
@@ -138,7 +138,7 @@ def unresolved(lab: Laboratory, question: Question, reason: str) -> Experiment:
         Experiment(
             number=0,
             purpose=question.purpose,
-            question=question.words,
+            question=question.text,
             side=question.side,
             flipped=tuple(suspect.id for suspect in question.flipped),
             context=tuple(suspect.id for suspect in question.context),
@@ -192,7 +192,7 @@ def _reading(
         Experiment(
             number=0,
             purpose=question.purpose,
-            question=question.words,
+            question=question.text,
             side=question.side,
             flipped=tuple(suspect.id for suspect in flipped),
             context=tuple(suspect.id for suspect in question.context),

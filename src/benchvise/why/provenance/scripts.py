@@ -96,11 +96,11 @@ def assignments(
     written: Sequence[Written], kind: str, when: tuple[int, ...], doubt: str = ""
 ) -> Iterator[Assignment]:
     """What a script sets, as assignments of a kind; ``doubt`` says why it may not be run."""
-    for index, found in enumerate(written):
-        notes = [note for note in (found.note, doubt) if note]
+    for index, setting in enumerate(written):
+        notes = [note for note in (setting.note, doubt) if note]
         yield Assignment(
-            kind, found.line, found.target, found.value, (*when, index),
-            found.certain and not doubt, "; ".join(notes),
+            kind, setting.line, setting.target, setting.value, (*when, index),
+            setting.certain and not doubt, "; ".join(notes),
         )  # fmt: skip
 
 
@@ -149,7 +149,7 @@ def _directories(tree: Tree, level: str) -> Iterator[Assignment]:
         run = Run(tree)
         if tree.has(path):
             run.script(path, ("S",))
-            own = [found for found in run.written if found.line.file == path]
+            own = [setting for setting in run.written if setting.line.file == path]
             yield from assignments(own, "init.d", (Stage.INIT, 2000))
 
 
@@ -243,10 +243,10 @@ def _interfaces(tree: Tree) -> Iterator[Assignment]:
                     run.text(line, command[1].replace("$IFACE", interface or "*")
                              .replace("${IFACE}", interface or "*"))  # fmt: skip
                     yield from assignments(run.written, "network interfaces", when)
-                words = line.text.split()
-                if len(words) == 2 and words[0] == "mtu" and interface:
+                fields = line.text.split()
+                if len(fields) == 2 and fields[0] == "mtu" and interface:
                     target = f"/sys/class/net/{interface}/mtu"
-                    yield Assignment("network interfaces", line, target, words[1], when)
+                    yield Assignment("network interfaces", line, target, fields[1], when)
 
 
 SCRIPTS = SettingFiles("init scripts, rc.local and cron", _GLOBS, _find, _LINKS)
