@@ -21,16 +21,16 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.health.judging import Judgement
     from benchvise.measure.model import Benchmark
     from benchvise.report.data import ComparisonDocument, RunData
+    from benchvise.signal.capture import CaptureSummary, RecordedCapture
     from benchvise.signal.clock import ClockReport
     from benchvise.signal.commands.decode import AnnotationsDocument
     from benchvise.signal.commands.infrared import InfraredDocument
+    from benchvise.signal.commands.radio import SynthTransmission
     from benchvise.signal.commands.serial import SerialTestDocument
-    from benchvise.signal.commands.synth import SynthTransmission
     from benchvise.signal.configurations import ResponseComparisonDocument
     from benchvise.signal.fsk import Keying
     from benchvise.signal.psk import PskTransmission
     from benchvise.signal.serial_lines import SerialLinesDocument
-    from benchvise.signal.summary import CaptureSummary, RecordedCapture
     from benchvise.state.diff import StateDiff
     from benchvise.state.model import Snapshot
     from benchvise.state.restore import RestoredSession

@@ -32,8 +32,7 @@ from benchvise.errors import UsageError
 from benchvise.table import ColumnSpec, TableSpec
 
 if TYPE_CHECKING:
-    from benchvise.trace.catalogue.options import TraceRequest
-    from benchvise.trace.catalogue.record import Conclusion, TraceAnalysis
+    from benchvise.trace.catalogue.record import Conclusion, TraceAnalysis, TraceRequest
     from benchvise.trace.loaded import LoadedTrace
 
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")]

@@ -14,7 +14,7 @@ from benchvise.cli.output import JsonOption, RigOption, print_json, stderr, stdo
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.quantities import format_size
-from benchvise.trace.catalogue.options import CACHE, FILE
+from benchvise.trace.catalogue.record import CACHE, FILE
 
 if TYPE_CHECKING:
     from benchvise.trace.recording import Recorded
@@ -108,7 +108,7 @@ def export(
 
     from benchvise.documents import encode
     from benchvise.quantities import format_value
-    from benchvise.trace.export.export import export_trace
+    from benchvise.trace.export import export_trace
 
     with stderr().status("writing"):
         exported = export_trace(file, target.value, output, use_cache=cache)

@@ -17,8 +17,8 @@ from benchvise.trace.analysis.model import TraceSpan
 from benchvise.trace.decoder import decoder
 from benchvise.trace.levels import Levels, TimelineRow
 from benchvise.trace.loaded import LoadedTrace, load_opened
+from benchvise.trace.manifest import Stat, signature
 from benchvise.trace.opening import OpenTrace, open_trace
-from benchvise.trace.signature import Stat, signature
 from benchvise.web.http import Busy
 
 MOST = 4
