@@ -310,7 +310,7 @@ def cross_check(
 ) -> CrossCheck | None:
     """Measures it on both; None where a board cannot, or knows no such benchmark.
 
-    See ``compared``; neighbours in time are compared.
+    Neighbours in time are compared.
     """
     try:
         specs = {side: parse_bench(key).specs(board.registry)[0] for side, board in boards.items()}
