@@ -1,11 +1,11 @@
-// A diagnosis that goes on: when more was told of it, the page is asked for again, and what it says
-// by then takes the place of what is shown. So there is one way only to show a diagnosis.
+// A running diagnosis: at each progress the page is fetched again, and what it says by then takes
+// the place of what is shown. So there is one way only to show a diagnosis.
 
 import { parseDocument } from "../base/document";
 import { addCopyButtons } from "../copying";
 import { fill } from "../filling";
 
-/** At least so many milliseconds between two looks, as a board may answer many times a second. */
+/** At least so many milliseconds between two requests, as a board may answer many times a second. */
 const PAUSE = 1000;
 const SHOWN = "so-far";
 const FIGURES = "so-far-figures";
@@ -33,14 +33,14 @@ export function start(element: HTMLElement, data: unknown): void {
     addCopyButtons(page);
   };
 
-  /** Looks now, or once more when what is under way has ended and a pause is over. */
-  const onProgress = async (): Promise<void> => {
+  /** Reloads now, or once more when what is under way has ended and a pause is over. */
+  const renewSoon = async (): Promise<void> => {
     now.waiting = true;
     if (now.busy) return;
     now.busy = true;
     while (now.waiting) {
       now.waiting = false;
-      // What failed is asked for again when more is told.
+      // What failed is fetched again at the next progress.
       await reload().catch(() => undefined);
       await new Promise((resolve) => setTimeout(resolve, PAUSE));
     }
@@ -48,23 +48,23 @@ export function start(element: HTMLElement, data: unknown): void {
   };
 
   const source = new EventSource(events);
-  source.addEventListener("told", () => { void onProgress(); });
+  source.addEventListener("progress", () => { void renewSoon(); });
 }
 
 /** Puts what the fresh page says into the shown one; what a reader had opened stays open. */
 export function renew(page: Document, fresh: Document): boolean {
-  const current = page.getElementById(SHOWN);
+  const shown = page.getElementById(SHOWN);
   const next = fresh.getElementById(SHOWN);
-  if (current === null || next === null) return false;
-  const open = openDetails(current);
+  if (shown === null || next === null) return false;
+  const open = openDetails(shown);
   for (const details of next.querySelectorAll("details")) {
     if (open.has(placeOf(details))) details.open = true;
   }
   const focused = page.activeElement;
-  const label = focused !== null && current.contains(focused) ? focused.getAttribute("aria-label") : null;
-  current.replaceChildren(...next.childNodes);
+  const label = focused !== null && shown.contains(focused) ? focused.getAttribute("aria-label") : null;
+  shown.replaceChildren(...next.childNodes);
   if (label !== null) {
-    current.querySelector<HTMLElement>(`[aria-label="${CSS.escape(label)}"]`)?.focus({ preventScroll: true });
+    shown.querySelector<HTMLElement>(`[aria-label="${CSS.escape(label)}"]`)?.focus({ preventScroll: true });
   }
   page.title = fresh.title;
   return true;
