@@ -202,7 +202,7 @@ def wait_for_looks(store: Path, board: str, looks: int) -> None:
         if store.exists():
             with Store.open(str(store)) as opened:
                 found = opened.watches.history(board, 0, time.time() + 1e6)
-            if found is not None and sum(span.looks for span in found.spans) >= looks:
+            if found is not None and sum(span.polls for span in found.spans) >= looks:
                 return
         time.sleep(0.2)
     raise AssertionError(f"{board} is not looked at ({store})")

@@ -58,12 +58,12 @@ def test_weeks_come_back_as_they_were_seen(store: Store) -> None:
     assert {event.what for event in history.events} == {"alert", "ATA error", "rebooted"}
     [logged] = [event for event in history.events if event.what == "ATA error"]
     assert (logged.text, logged.at) == ("ata1: \ufffd reset ✓", MONDAY + DAY * 1.5)
-    assert [(span.looks, span.ending) for span in history.spans] == [
+    assert [(span.polls, span.ending) for span in history.spans] == [
         (15, "the board was booted anew"),
         (10, "stopped"),
     ]
     [soc] = table.sensors
-    assert soc.figures[1] is not None and soc.figures[1][0] == 50 and soc.figures[1][2] == 70
+    assert soc.ranges[1] is not None and soc.ranges[1][0] == 50 and soc.ranges[1][2] == 70
     assert history.open_alerts == (("link errors", "crc", MONDAY + DAY),)
     later = store.watches.history("ssh://played", MONDAY + 3 * DAY, MONDAY + 9 * DAY)
     assert later is not None

@@ -44,7 +44,7 @@ recorder = ConsoleRecorder(Path(sys.argv[1]))
 n = 0
 while True:
     recorder.received(b"line %d of what a board says\\r\\n" % n)
-    recorder.note_sent(b"x" * 7)
+    recorder.note_input(b"x" * 7)
     n += 1
     print(n, flush=True)
 """
@@ -80,13 +80,13 @@ class TestRecorder:
         ) as recorder:
             recorder.mark("power on\nrx 9")
             recorder.received(b"\x00\xffU-Boot\r\n")
-            recorder.note_sent(b"secret")
+            recorder.note_input(b"secret")
             recorder.received(b"")
             recorder.received(b"=> ")
         assert (tmp_path / "log").read_bytes() == b"\x00\xffU-Boot\r\n=> "
         assert b"secret" not in times_path(tmp_path / "log").read_bytes()
         found = list(read_log(tmp_path / "log"))
-        assert [(p.mark, p.data, p.sent) for p in found] == [
+        assert [(p.mark, p.data, p.sent_bytes) for p in found] == [
             ("power onrx 9", b"", 0),
             ("", b"\x00\xffU-Boot\r\n", 0),
             ("", b"", 6),
@@ -161,7 +161,7 @@ class TestRecorder:
             detach(driver)
             driver._read()
         assert (tmp_path / "a").read_bytes() == (tmp_path / "b").read_bytes() == b"said"
-        assert [p.sent for p in read_log(tmp_path / "b")] == [0, 5]
+        assert [p.sent_bytes for p in read_log(tmp_path / "b")] == [0, 5]
 
     def test_tees_a_stock_labgrid_driver(self, tmp_path: Path) -> None:
         with labgrid_console() as (driver, board), ConsoleRecorder(tmp_path / "log") as recorder:
@@ -171,7 +171,7 @@ class TestRecorder:
             driver.sendline("boot")
             assert board.recv(10) == b"boot\n"
         assert (tmp_path / "log").read_bytes() == b"U-Boot 2023.01\r\n=> "
-        assert sum(p.sent for p in read_log(tmp_path / "log")) == 5
+        assert sum(p.sent_bytes for p in read_log(tmp_path / "log")) == 5
 
 
 class TestReport:
@@ -283,7 +283,7 @@ class TestConsoleCheck:
         wires.append(Wire(chatter=0.3))
         found = check_console(wires[0])
         assert found.fault is None, found
-        assert found.sent_ok == found.sent > 0
+        assert found.typed_whole == found.typed > 0
         assert "sound" in found.sentence
 
     def test_finds_lost_bytes(self, wires: list[Wire]) -> None:
@@ -299,4 +299,4 @@ class TestConsoleCheck:
         found = check_console(wires[0])
         assert time.monotonic() - begun < 90
         assert found.fault is Fault.CONSOLE_LOSSY
-        assert found.sent_ok < found.sent
+        assert found.typed_whole < found.typed

@@ -21,6 +21,7 @@ from benchvise.rig.console.quality import Quality
 from benchvise.rig.soak.soak import SoakBoot
 from benchvise.text import Untrusted
 from benchvise.why.model import Origin
+from benchvise.why.provenance.boot_trace import Writer
 
 TEXT = Untrusted("eth0\x1b[2J\n\u202e")
 
@@ -68,6 +69,22 @@ def damaged_line_as_text(quality: Quality) -> str:
 
 def line_of_a_file_as_text(origin: Origin) -> str:
     return sentence(origin.text)  # type: ignore[arg-type]
+
+
+def name_of_a_file_as_text(origin: Origin) -> str:
+    return sentence(origin.file)  # type: ignore[arg-type]
+
+
+def note_of_an_origin_as_text(origin: Origin) -> str:
+    return sentence(origin.note)  # type: ignore[arg-type]
+
+
+def process_of_a_boot_as_text(writer: Writer) -> str:
+    return sentence(writer.process)  # type: ignore[arg-type]
+
+
+def program_of_a_boot_as_text(writer: Writer) -> str:
+    return sentence(writer.program)  # type: ignore[arg-type]
 
 
 def message_of_an_error(text: Untrusted) -> BenchviseError:

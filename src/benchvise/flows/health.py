@@ -72,7 +72,7 @@ STOPPED = "stopped"
 CHEAP = 0.005
 """The share of one CPU of the board that a watch should stay below."""
 
-_SLACK = 2.5  # looks that are further apart than so many intervals have a gap between them
+_SLACK = 2.5  # polls that are further apart than so many intervals have a gap between them
 _LONGEST_PAUSE = 300.0  # between two tries to reach a board
 _END_SECONDS = 300.0  # longer than a look may take before it is given up
 
@@ -116,7 +116,7 @@ class WatchOutcome:
     """
 
     board: str
-    looks: int = 0
+    polls: int = field(default=0, metadata=in_json(name="looks"))
     watched: float = field(default=0.0, metadata=in_json(name="watched_s"))
     events: int = 0
     alerts: int = 0
@@ -346,7 +346,7 @@ class BoardWatch:
             self._say_unwritten(error)
         else:
             self._unwritten = False
-        self.outcome.looks += 1
+        self.outcome.polls += 1
         self.outcome.longest_look = max(self.outcome.longest_look, took)
         return True
 
@@ -380,7 +380,7 @@ class BoardWatch:
             if span.boot == seen.boot and 0 <= seen.at - span.until <= longest:
                 self.outcome.watched += seen.at - span.until
                 cpu = spent if span.cpu is None or spent is None else span.cpu + spent
-                span = replace(span, until=seen.at, looks=span.looks + 1, cpu=cpu)
+                span = replace(span, until=seen.at, polls=span.polls + 1, cpu=cpu)
                 if spent is not None:
                     self.outcome.cpu = (self.outcome.cpu or 0.0) + spent
                 self._span = (identity, span)

@@ -57,9 +57,9 @@ class Judgement:
     @computed.before("sections")
     def verdict(self) -> HealthVerdict:
         """The worst verdict of a section; unknown only where nothing could be looked at."""
-        found = {section.verdict for section in self.sections}
+        verdicts = {section.verdict for section in self.sections}
         for verdict in (HealthVerdict.FAILING, HealthVerdict.WARNING, HealthVerdict.GOOD):
-            if verdict in found:
+            if verdict in verdicts:
                 return verdict
         return HealthVerdict.UNKNOWN
 
@@ -80,14 +80,14 @@ def _section(
     *,
     seen: bool = True,
 ) -> HealthSection:
-    found = tuple(sorted(remarks, key=lambda remark: _ORDER[remark.severity]))
-    if any(remark.severity is Severity.FAILING for remark in found):
+    sorted_remarks = tuple(sorted(remarks, key=lambda remark: _ORDER[remark.severity]))
+    if any(remark.severity is Severity.FAILING for remark in sorted_remarks):
         verdict = HealthVerdict.FAILING
-    elif any(remark.severity is Severity.WARNING for remark in found):
+    elif any(remark.severity is Severity.WARNING for remark in sorted_remarks):
         verdict = HealthVerdict.WARNING
     else:
         verdict = HealthVerdict.GOOD if seen else HealthVerdict.UNKNOWN
-    return HealthSection(name, verdict, summary if seen else "", found, missing)
+    return HealthSection(name, verdict, summary if seen else "", sorted_remarks, missing)
 
 
 # -- kernel log ------------------------------------------------------------------------------------
@@ -231,10 +231,10 @@ _SMART: Mapping[str, tuple[float, Severity, str, str]] = {
 
 def _disks(reading: HealthReading) -> HealthSection:
     counters = _counted(reading, "disks")
-    told = [disk for disk in reading.disks if not disk.missing]
-    names = sorted({counter.device for counter in counters} | {disk.device for disk in told})
+    readable = [disk for disk in reading.disks if not disk.missing]
+    names = sorted({counter.device for counter in counters} | {disk.device for disk in readable})
     missing = sorted({disk.missing for disk in reading.disks if disk.missing})
-    if "SMART" in reading.missing and not told:
+    if "SMART" in reading.missing and not readable:
         missing = [reading.missing["SMART"]]
     return _section(
         "disks",

@@ -185,7 +185,7 @@ class Observation:
     at: float
     boot: str
     uptime: float | None
-    figures: tuple[WatchedValue, ...] = ()
+    values: tuple[WatchedValue, ...] = ()
     events: tuple[WatchEvent, ...] = ()
     mark_before: LogMark | None = None
     mark: LogMark | None = None

@@ -9,7 +9,7 @@ from benchvise.documents import computed, in_json
 from benchvise.kernel_log.rules import LogLine, LogMatch, LogRule, Severity, classify, log_lines
 from benchvise.text import NO_TEXT, Untrusted
 
-SHOWN = 300
+EXAMPLE_LENGTH = 300
 """Characters of a line that are kept as an example."""
 
 KINDS = 2000
@@ -43,7 +43,7 @@ class LogEvent:
         if line.time is not None:
             self.first = line.time if self.first is None else self.first
             self.last = line.time
-        self.newest = Untrusted(line.text[:SHOWN])
+        self.newest = Untrusted(line.text[:EXAMPLE_LENGTH])
         self.example = self.example or self.newest
         self.values = match.values
 

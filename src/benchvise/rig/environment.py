@@ -10,8 +10,8 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
-from typing import Any
 
+from benchvise.documents import decode
 from benchvise.errors import UsageError
 from benchvise.rig.virtual.bench import RIG_FILE, default_directory, runs
 
@@ -48,7 +48,7 @@ class RigOptions:
         if not isinstance(table, Mapping):
             raise UsageError("options: benchvise: is not a table", "write NAME: VALUE below it")
         names = {f.name for f in fields(cls)}
-        values: dict[str, Any] = {}
+        values: dict[str, object] = {}
         for name, value in table.items():
             if name not in names:
                 raise UsageError(
@@ -65,7 +65,7 @@ class RigOptions:
                 )
             else:
                 values[name] = float(value)
-        return cls(**values)
+        return decode(cls, values)
 
 
 @dataclass(frozen=True, slots=True)

@@ -45,8 +45,8 @@ from benchvise.rig.environment import RigOptions
 from benchvise.rig.faults import Fault, FlashError, RigError
 from benchvise.rig.power import Outlet, device_key, outlet_of
 
-_TRIES = 3
-_AGAIN = frozenset({Fault.CARD_MISSING, Fault.CARD_WRITE, Fault.CARD_VERIFY})
+_WRITE_TRIES = 3
+_WORTH_RETRYING = frozenset({Fault.CARD_MISSING, Fault.CARD_WRITE, Fault.CARD_VERIFY})
 """What a mux that is turned away and back may mend: fast cards lose contact now and then."""
 
 _OWN_KEYS = frozenset({"ID_PATH", "ID_SERIAL", "ID_SERIAL_SHORT", "ID_USB_INTERFACE_NUM"})
@@ -77,7 +77,7 @@ class CardStrategy(Strategy):
             the path of a socket
     """
 
-    bindings: ClassVar[dict[str, Any]] = {
+    bindings: ClassVar[dict[str, object]] = {
         "power": PowerProtocol,
         "console": {ConsoleProtocol, None},
         "mux": {*DRIVERS, None},
@@ -159,13 +159,13 @@ class CardStrategy(Strategy):
 
         What a loose contact may have done is tried again, after the mux was turned away and back.
         """
-        for last in (False,) * (_TRIES - 1) + (True,):
+        for last in (False,) * (_WRITE_TRIES - 1) + (True,):
             self.card_to_host()
             try:
                 written = write_card(image, self._medium(), progress)
                 break
             except FlashError as error:
-                if last or error.fault not in _AGAIN:
+                if last or error.fault not in _WORTH_RETRYING:
                     raise
             mux = self.card_mux
             assert mux is not None  # noqa: S101 - card_to_host has seen it
@@ -195,7 +195,7 @@ class CardStrategy(Strategy):
         check: Callable[[], None] = lambda: None,
         on_phase: Callable[[str, float], None] = lambda _name, _seconds: None,
     ) -> BoardBoot:
-        """A boot to be given to ``boot``, judged as the rig file says; see ``BoardBoot``."""
+        """A boot to be given to ``boot``: recorded in a directory, judged as the rig file says."""
         options = self.options
         return BoardBoot(
             self.target.name,

@@ -3,9 +3,8 @@
 SQLite in the user's data directory by default, PostgreSQL by URL; same tables, same migrations.
 """
 
-from benchvise.store.boards import BoardInfo
 from benchvise.store.diagnoses import DiagnosisInfo
-from benchvise.store.history import Past, PastRun, SeriesInfo
+from benchvise.store.history import BoardInfo, Past, PastRun, SeriesInfo
 from benchvise.store.reading import RunChoices, RunFilter, RunInfo
 from benchvise.store.snapshots import Moment
 from benchvise.store.store import PlannedSeries, ProcessHandle, Store

@@ -11,7 +11,7 @@ from typing import Any
 from sqlalchemy import Connection, insert, select
 
 import benchvise
-from benchvise.store.tables import DIAGNOSIS
+from benchvise.store.tables import DIAGNOSIS, columns_of, record_of
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,33 +48,8 @@ def add_diagnosis(connection: Connection, document: Mapping[str, Any]) -> str:
 
 def list_diagnoses(connection: Connection, limit: int | None) -> list[DiagnosisInfo]:
     """The newest first."""
-    rows = connection.execute(
-        select(
-            DIAGNOSIS.c.id,
-            DIAGNOSIS.c.kept,
-            DIAGNOSIS.c.good,
-            DIAGNOSIS.c.bad,
-            DIAGNOSIS.c.metric,
-            DIAGNOSIS.c.verdict,
-            DIAGNOSIS.c.headline,
-            DIAGNOSIS.c.simulated,
-        )
-        .order_by(DIAGNOSIS.c.number.desc())
-        .limit(limit)
-    )
-    return [
-        DiagnosisInfo(
-            id=row.id,
-            kept=row.kept.isoformat(timespec="milliseconds"),
-            good=row.good,
-            bad=row.bad,
-            metric=row.metric,
-            verdict=row.verdict,
-            headline=row.headline,
-            simulated=row.simulated,
-        )
-        for row in rows
-    ]
+    newest = select(*columns_of(DIAGNOSIS, DiagnosisInfo)).order_by(DIAGNOSIS.c.number.desc())
+    return [record_of(DiagnosisInfo, row) for row in connection.execute(newest.limit(limit))]
 
 
 def load_diagnosis(connection: Connection, identity: str) -> dict[str, Any]:

@@ -1,4 +1,4 @@
-"""One series over all runs that measured it."""
+"""What all runs together tell: one series over those that measured it, and their boards."""
 
 from __future__ import annotations
 
@@ -7,10 +7,11 @@ from dataclasses import dataclass
 
 from sqlalchemy import Connection, func, select
 
+from benchvise.documents import object_at, text_at
 from benchvise.measure.model import RunStatus, SeriesRecord
 from benchvise.store.notes import tags_of
 from benchvise.store.reading import RunFilter, load_series
-from benchvise.store.tables import PROCESS, RUN, SAMPLE, SERIES
+from benchvise.store.tables import PROCESS, RUN, SAMPLE, SERIES, columns_of, record_of
 from benchvise.store.values import clean_text
 
 
@@ -61,7 +62,7 @@ def list_series(connection: Connection, matching: RunFilter, limit: int | None) 
     statement = (
         select(SERIES.c.key, SERIES.c.benchmark, count)
         .join(RUN, RUN.c.number == SERIES.c.run_number)
-        .where(measured, *matching.conditions())
+        .where(measured, *matching.conditions(connection))
         .group_by(SERIES.c.key, SERIES.c.benchmark)
         .order_by(count.desc(), SERIES.c.key)
         .limit(limit)
@@ -90,7 +91,7 @@ def load_history(
     having = (
         select(RUN.c.number)
         .join(SERIES, SERIES.c.run_number == RUN.c.number)
-        .where(SERIES.c.key == clean_text(key), *matching.conditions())
+        .where(SERIES.c.key == clean_text(key), *matching.conditions(connection))
         .distinct()
     )
     numbers = list(connection.execute(having.order_by(RUN.c.number.desc())).scalars())
@@ -99,24 +100,55 @@ def load_history(
         return [], 0
     tags = tags_of(connection, newest)
     runs = {
-        row.number: PastRun(
-            number=row.number,
-            id=row.id,
-            label=row.label,
-            board=row.board,
-            suite=row.suite,
-            status=RunStatus(row.status),
-            started=row.started.isoformat(timespec="milliseconds"),
-            simulated=row.simulated,
-            kernel=str(row.host.get("kernel", "")),
-            settings={
-                str(name): str(value) for name, value in (row.plan.get("settings") or {}).items()
-            },
+        row.number: record_of(
+            PastRun,
+            row,
+            kernel=text_at(row.host, "kernel"),
+            settings={name: str(value) for name, value in object_at(row.plan, "settings").items()},
             tags=tags[row.number],
-            note=row.note,
         )
         for row in connection.execute(select(RUN).where(RUN.c.number.in_(newest)))
     }
     chosen = (SERIES.c.key == clean_text(key)) & SERIES.c.run_number.in_(newest)
-    found = load_series(connection, chosen)
-    return [Past(runs[number], series) for number, series in found], len(numbers)
+    past = [Past(runs[number], series) for number, series in load_series(connection, chosen)]
+    return past, len(numbers)
+
+
+# -- boards, by the runs that were measured on them ------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class BoardInfo:
+    """A board, how many ``runs`` it has, and which is the newest: ``run`` is its id.
+
+    ``started`` is when that began, ISO 8601.
+    """
+
+    name: str
+    runs: int
+    run: str
+    label: str
+    suite: str
+    started: str
+    simulated: bool
+
+
+def list_boards(connection: Connection, limit: int | None) -> list[BoardInfo]:
+    """The one that was measured last comes first."""
+    newest = (
+        select(func.max(RUN.c.number).label("number"), func.count().label("runs"))
+        .group_by(RUN.c.board)
+        .subquery()
+    )
+    rows = connection.execute(
+        select(
+            RUN.c.board.label("name"),
+            newest.c.runs,
+            RUN.c.id.label("run"),
+            *columns_of(RUN, BoardInfo),
+        )
+        .join(newest, newest.c.number == RUN.c.number)
+        .order_by(RUN.c.number.desc())
+        .limit(limit)
+    )
+    return [record_of(BoardInfo, row) for row in rows]

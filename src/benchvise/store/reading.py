@@ -6,13 +6,12 @@ from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
-from typing import Any, cast
+from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, func, or_, select
 
 from benchvise.documents import decode
 from benchvise.measure.model import (
-    Better,
     ProcessRecord,
     RunRecord,
     RunRemark,
@@ -20,7 +19,6 @@ from benchvise.measure.model import (
     Sample,
     SeriesRecord,
     SeriesSpec,
-    SeriesStatus,
 )
 from benchvise.store.notes import known_tags, tags_of
 from benchvise.store.owner import Owner
@@ -31,8 +29,11 @@ from benchvise.store.tables import (
     RUN_TAG,
     SAMPLE,
     SERIES,
+    columns_of,
+    record_of,
 )
 from benchvise.store.values import clean_text
+from benchvise.text import aligned, printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -58,7 +59,9 @@ class RunInfo:
 class RunFilter:
     """Which runs are meant: those that are like all that is given here.
 
-    ``text`` stands anywhere in the label, the board, the suite or the note, or begins the id.
+    Board, label and suite are meant as they are, or as they are shown: a name that has control
+    characters is read without them. ``text`` stands anywhere in the label, the board, the suite or
+    the note, or begins the id.
     """
 
     board: str | None = None
@@ -69,25 +72,32 @@ class RunFilter:
     text: str | None = None
     id: str | None = None
 
-    def conditions(self) -> list[ColumnElement[bool]]:
+    def conditions(self, connection: Connection) -> list[ColumnElement[bool]]:
         """As conditions on the table of runs."""
-        columns = (
-            (RUN.c.board, self.board),
-            (RUN.c.label, self.label),
-            (RUN.c.suite, self.suite),
-            (RUN.c.status, self.status),
-            (RUN.c.id, self.id),
-        )
-        found = [column == clean_text(value) for column, value in columns if value is not None]
+        names = ((RUN.c.board, self.board), (RUN.c.label, self.label), (RUN.c.suite, self.suite))
+        exact = ((RUN.c.status, self.status), (RUN.c.id, self.id))
+        conditions = [column == clean_text(value) for column, value in exact if value is not None]
+        conditions += [
+            column.in_(_names_shown_as(connection, column, name))
+            for column, name in names
+            if name is not None
+        ]
         if self.tag is not None:
             tagged = select(RUN_TAG.c.run_number).where(RUN_TAG.c.name == clean_text(self.tag))
-            found.append(RUN.c.number.in_(tagged))
+            conditions.append(RUN.c.number.in_(tagged))
         if self.text:
             text = clean_text(self.text)
             places = (RUN.c.label, RUN.c.board, RUN.c.suite, RUN.c.note)
             anywhere = [column.icontains(text, autoescape=True) for column in places]
-            found.append(or_(RUN.c.id.startswith(text.lower(), autoescape=True), *anywhere))
-        return found
+            conditions.append(or_(RUN.c.id.startswith(text.lower(), autoescape=True), *anywhere))
+        return conditions
+
+
+def _names_shown_as(connection: Connection, column: ColumnElement[str], name: str) -> list[str]:
+    """The values of a column that a user means by a name: itself, and what is shown like it."""
+    stored = connection.execute(select(column).distinct()).scalars()
+    alike = [value for value in stored if name in (printable(value), aligned(value))]
+    return [clean_text(name), *alike]
 
 
 ALL_RUNS = RunFilter()
@@ -127,45 +137,19 @@ def list_runs(
     """The newest runs first, at most ``limit``, after so many that are left out."""
     statement = select(
         RUN.c.number,
-        RUN.c.id,
-        RUN.c.label,
-        RUN.c.board,
-        RUN.c.suite,
-        RUN.c.status,
-        RUN.c.reason,
-        RUN.c.started,
-        RUN.c.finished,
-        RUN.c.simulated,
-        RUN.c.note,
+        *columns_of(RUN, RunInfo),
         _SERIES_COUNT.label("series"),
         _SAMPLE_COUNT.label("samples"),
     )
-    chosen = statement.where(*matching.conditions()).order_by(RUN.c.number.desc())
+    chosen = statement.where(*matching.conditions(connection)).order_by(RUN.c.number.desc())
     rows = connection.execute(chosen.limit(limit).offset(skip)).all()
     tags = tags_of(connection, [row.number for row in rows])
-    return [
-        RunInfo(
-            id=row.id,
-            label=row.label,
-            board=row.board,
-            suite=row.suite,
-            status=RunStatus(row.status),
-            reason=row.reason,
-            started=_iso(row.started),
-            finished=_iso(row.finished) if row.finished else None,
-            simulated=row.simulated,
-            series=row.series,
-            samples=row.samples,
-            tags=tags[row.number],
-            note=row.note,
-        )
-        for row in rows
-    ]
+    return [record_of(RunInfo, row, tags=tags[row.number]) for row in rows]
 
 
 def count_runs(connection: Connection, matching: RunFilter) -> int:
     """How many runs match."""
-    statement = select(func.count()).select_from(RUN).where(*matching.conditions())
+    statement = select(func.count()).select_from(RUN).where(*matching.conditions(connection))
     return connection.execute(statement).scalar_one()
 
 
@@ -214,34 +198,19 @@ def attachments(connection: Connection, run_id: str) -> dict[str, int]:
 def load_run(connection: Connection, run_id: str) -> RunRecord:
     """Everything the store has of a run, which must exist."""
     run = connection.execute(select(RUN).where(RUN.c.id == run_id)).one()
-    return RunRecord(
-        id=run.id,
-        label=run.label,
-        board=run.board,
-        suite=run.suite,
-        status=RunStatus(run.status),
-        reason=run.reason,
-        started=_iso(run.started),
-        finished=_iso(run.finished) if run.finished else None,
-        seed=run.seed,
-        host=run.host,
-        tool_version=run.tool_version,
-        simulated=run.simulated,
+    return record_of(
+        RunRecord,
+        run,
         series=tuple(
             series for _, series in load_series(connection, SERIES.c.run_number == run.number)
         ),
-        plan=run.plan,
-        remarks=(*_remarks(run.remarks), *_watched(connection, run)),
+        remarks=(*_remarks(run), *_watched(connection, run)),
         tags=tags_of(connection, [run.number])[run.number],
-        note=run.note,
     )
 
 
-def _remarks(stored: Mapping[str, Any]) -> list[RunRemark]:
-    return [
-        RunRemark(str(r["rule"]), str(r["sentence"]), tuple(r["families"]))
-        for r in stored.get("remarks", ())
-    ]
+def _remarks(run: Row[Any]) -> tuple[RunRemark, ...]:
+    return decode(tuple[RunRemark, ...], run.remarks.get("remarks", ()))
 
 
 def _watched(connection: Connection, run: Row[Any]) -> list[RunRemark]:
@@ -252,7 +221,7 @@ def _watched(connection: Connection, run: Row[Any]) -> list[RunRemark]:
     from benchvise.store.watches import remarks_on  # a list of runs needs nothing of watching
 
     ended = run.finished or datetime.now(UTC)
-    noted = " ".join(remark.sentence for remark in _remarks(run.remarks))
+    noted = " ".join(remark.sentence for remark in _remarks(run))
     owner = decode(Owner, run.owner)
     return remarks_on(connection, run.board, owner, run.started, ended, noted)
 
@@ -268,13 +237,11 @@ def load_series(
     return [
         (
             row.run_number,
-            SeriesRecord(
+            record_of(
+                SeriesRecord,
+                row,
                 spec=SeriesSpec(row.benchmark, tuple(row.params.items()), row.key),
-                unit=row.unit,
-                better=cast(Better, row.better),
                 counted=_counted(row.counted, processes[row.id]),
-                status=SeriesStatus(row.status),
-                reason=row.reason,
                 processes=tuple(processes[row.id]),
             ),
         )
@@ -326,7 +293,3 @@ def _load_samples(
     for process_id, index, value, evidence in rows:
         loaded[process_id].append(Sample(index, value, evidence))
     return loaded
-
-
-def _iso(moment: datetime) -> str:
-    return moment.isoformat(timespec="milliseconds")

@@ -29,24 +29,14 @@ from benchvise.measure.model import (
     SeriesStatus,
 )
 from benchvise.state.model import Snapshot
-from benchvise.store import (
-    boards,
-    diagnoses,
-    history,
-    notes,
-    reading,
-    references,
-    snapshots,
-)
-from benchvise.store.boards import BoardInfo
-from benchvise.store.database import Database
+from benchvise.store import diagnoses, history, notes, reading, references, snapshots
+from benchvise.store.database import Database, prepare
 from benchvise.store.diagnoses import DiagnosisInfo
 from benchvise.store.faults import reported
-from benchvise.store.history import Past, SeriesInfo
+from benchvise.store.history import BoardInfo, Past, SeriesInfo
 from benchvise.store.location import default_file, locate
 from benchvise.store.owner import Owner
 from benchvise.store.reading import ALL_RUNS, RunChoices, RunFilter, RunInfo
-from benchvise.store.schema import prepare
 from benchvise.store.snapshots import Moment
 from benchvise.store.tables import ATTACHMENT, PROCESS, RUN, SAMPLE, SERIES
 
@@ -374,7 +364,7 @@ class Store:
     def boards(self, limit: int | None = None) -> list[BoardInfo]:
         """The boards that were measured, the one that was last the first."""
         with self._database.reading() as connection:
-            return boards.list_boards(connection, limit)
+            return history.list_boards(connection, limit)
 
     def resolve(self, reference: str) -> str:
         """The id of the run that a user names by id, prefix, label, ``latest`` or ``@N``.

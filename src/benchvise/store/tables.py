@@ -10,6 +10,12 @@ a migration (``migrations/versions``); a test compares the two on both databases
 
 from __future__ import annotations
 
+from collections.abc import Callable, Mapping
+from dataclasses import fields
+from datetime import datetime
+from functools import cache
+from typing import Any, TypeVar, cast, get_type_hints
+
 from sqlalchemy import (
     BigInteger,
     Boolean,
@@ -19,12 +25,14 @@ from sqlalchemy import (
     Index,
     Integer,
     MetaData,
+    Row,
     String,
     Table,
     UniqueConstraint,
 )
 from sqlalchemy.dialects import sqlite
 
+from benchvise.measure.model import RunStatus, SeriesStatus
 from benchvise.store.values import (
     CleanText,
     JsonColumn,
@@ -270,6 +278,51 @@ WATCH_EVENT = Table(
     Index(None, "watched_number", "last"),
 )
 """Something that happened to a watched board, ``count`` times between ``at`` and ``last``."""
+
+
+T = TypeVar("T")
+
+
+def columns_of(table: Table, kind: type) -> list[Column[Any]]:
+    """The columns of a table that a record of that kind has fields for."""
+    return [table.c[name] for name in _conversions(kind) if name in table.c]
+
+
+def record_of(kind: type[T], row: Row[*tuple[Any, ...]], **others: object) -> T:
+    """A dataclass from the columns of a row that are named as its fields are, and from ``others``.
+
+    Times become ISO 8601 with milliseconds, texts what the type of the field is made of.
+    """
+    columns = row._mapping
+    values = {
+        name: convert(columns[name])
+        for name, convert in _conversions(cast("type", kind)).items()
+        if name not in others
+    }
+    return kind(**values, **others)
+
+
+@cache
+def _conversions(kind: type) -> Mapping[str, Callable[[Any], object]]:
+    """What becomes of a column's value, by the field of the same name."""
+    hints = get_type_hints(kind)
+    return {field.name: _CONVERSIONS.get(hints[field.name], _as_it_is) for field in fields(kind)}
+
+
+def _as_it_is(value: object) -> object:
+    return value
+
+
+def _text(value: datetime | str | None) -> str | None:
+    return value.isoformat(timespec="milliseconds") if isinstance(value, datetime) else value
+
+
+_CONVERSIONS: Mapping[Any, Callable[[Any], object]] = {
+    str: _text,
+    str | None: _text,
+    RunStatus: RunStatus,
+    SeriesStatus: SeriesStatus,
+}
 
 
 def insert_or_update(connection: Connection, table: Table) -> sqlite.Insert:

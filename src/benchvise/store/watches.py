@@ -305,7 +305,7 @@ def _span_row(span: WatchSpan) -> dict[str, object]:
     return {
         "began": _moment(span.began),
         "until": _moment(span.until),
-        "looks": span.looks,
+        "looks": span.polls,
         "interval": span.interval,
         "boot": span.boot,
         "ending": span.ending,

@@ -24,21 +24,21 @@ class Alarms:
     """Runs the command. It is split into words here, so no shell sees what a board said."""
 
     def __init__(self, command: str | None) -> None:
-        self._words: list[str] = []
+        self._command: list[str] = []
         self._running: list[tuple[subprocess.Popen[bytes], float]] = []
         self._lock = threading.Lock()  # each board has a thread
         if command is None:
             return
         try:
-            self._words = shlex.split(command)
+            self._command = shlex.split(command)
         except ValueError as error:
             raise UsageError(f"--on-alert {command}: {error}", "close it") from error
-        if not self._words:
+        if not self._command:
             raise UsageError("--on-alert names no command", "give a program and its words")
 
     def send(self, board: str, alert: Alert) -> str:
         """Starts the command for an alert; returns why it could not, or nothing."""
-        if not self._words:
+        if not self._command:
             return ""
         with self._lock:
             self._reap()
@@ -46,14 +46,14 @@ class Alarms:
                 return f"{_AT_ONCE} of it still run, so it was not run for this alert"
             try:
                 child = subprocess.Popen(
-                    self._words,
+                    self._command,
                     stdin=subprocess.DEVNULL,
                     stdout=sys.stderr.fileno(),
                     start_new_session=True,
                     env={**os.environ, **environment(board, alert)},
                 )
             except OSError as error:
-                return f"{printable(self._words[0])} cannot be run ({error.strerror})"
+                return f"{self._command[0]} cannot be run ({error.strerror})"
             self._running.append((child, time.monotonic()))
         return ""
 
@@ -66,13 +66,12 @@ class Alarms:
 
     def _reap(self) -> None:
         """Forgets those that ended, and ends those that run too long."""
-        for one in list(self._running):
-            child, began = one
+        for child, began in list(self._running):
             if child.poll() is None and time.monotonic() - began > SECONDS:
                 child.kill()
                 child.wait()
             if child.returncode is not None:
-                self._running.remove(one)
+                self._running.remove((child, began))
 
 
 def environment(board: str, alert: Alert) -> dict[str, str]:

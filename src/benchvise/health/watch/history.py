@@ -17,12 +17,12 @@ from benchvise.health.watch.tracker import SensorRange, WatchedChange
 By = Literal["day", "week"]
 
 _SLACK = 2.5
-"""So many intervals between two looks are no gap yet."""
+"""So many intervals between two polls are no gap yet."""
 
 
 @dataclass(frozen=True, slots=True)
 class WatchSpan:
-    """A time in which a board was looked at every ``interval`` seconds without a gap.
+    """A time in which a board was polled every ``interval`` seconds without a gap.
 
     ``ending`` is why it ended, empty while it lasts or when nobody could say. ``cpu`` is the CPU
     time that this took on the board, in seconds; None where it is not known.
@@ -30,7 +30,7 @@ class WatchSpan:
 
     began: float
     until: float
-    looks: int
+    polls: int
     interval: float
     boot: str
     ending: str
@@ -45,7 +45,7 @@ class WatchSpan:
 
 @dataclass(frozen=True, slots=True)
 class WatchedMetric:
-    """A figure with all that is kept of it."""
+    """A metric with all that is kept of it."""
 
     name: str
     kind: WatchedKind
@@ -91,9 +91,9 @@ class UnwatchedGap:
 
 @dataclass(frozen=True, slots=True)
 class Counted:
-    """How much a figure rose in each period, None where it was not watched.
+    """How much a metric rose in each period, None where it was not watched.
 
-    ``over_gap`` says for each whether it may have risen in a period before, while nobody looked.
+    ``over_gap`` says for each whether it may have risen in a period before, while nobody watched.
     """
 
     metric: WatchedMetric
@@ -122,7 +122,7 @@ class SensorReadings:
     """What a sensor read in each period: lowest, mean and highest; None where it did not."""
 
     metric: WatchedMetric
-    figures: tuple[tuple[float, float, float] | None, ...]
+    ranges: tuple[tuple[float, float, float] | None, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,15 +154,20 @@ def tabulate(history: History, by: By) -> HistoryTable:
     return HistoryTable(
         periods,
         watched,
-        tuple(sorted(counters, key=lambda one: (-one.rising, -abs(one.total), one.metric.name))),
+        tuple(
+            sorted(
+                counters,
+                key=lambda counter: (-counter.rising, -abs(counter.total), counter.metric.name),
+            )
+        ),
         tuple(_events(history, periods, watched)),
-        tuple(read for read in sensors if any(read.figures)),
+        tuple(sensor for sensor in sensors if any(sensor.ranges)),
         tuple(_gaps(history)),
     )
 
 
 def _periods(history: History, by: By) -> Iterator[Period]:
-    """All from the first look, or the first event before it, to the last look."""
+    """All from the first poll, or the first event before it, to the last poll."""
     times = [span.began for span in history.spans] + [event.at for event in history.events]
     ends = [span.until for span in history.spans] + [event.last for event in history.events]
     if not times:
@@ -181,7 +186,7 @@ def _periods(history: History, by: By) -> Iterator[Period]:
 
 
 def _watched(history: History, period: Period) -> float:
-    """The share of the period that was watched; a look alone counts for one interval."""
+    """The share of the period that was watched; a single poll counts for one interval."""
     intervals = sorted(
         (max(span.began, period.began), min(max(span.until, span.began) + span.interval,
                                             period.ended, max(history.until, span.until)))
@@ -225,22 +230,22 @@ def _events(
 def _read(metric: WatchedMetric, period: Period) -> tuple[float, float, float] | None:
     """Lowest, mean and highest of the ranges that lie in the period, wholly or in part."""
     low, high, total, readings = float("inf"), float("-inf"), 0.0, 0.0
-    for one in metric.ranges:
-        begin, end = max(one.began, period.began), min(one.until, period.ended)
-        if end < begin or one.began >= period.ended:
+    for span in metric.ranges:
+        begin, end = max(span.began, period.began), min(span.until, period.ended)
+        if end < begin or span.began >= period.ended:
             continue
-        length = one.until - one.began
+        length = span.until - span.began
         share = (end - begin) / length if length > 0 else 1.0
-        low, high = min(low, one.low), max(high, one.high)
-        total += one.total * share
-        readings += one.readings * share
+        low, high = min(low, span.low), max(high, span.high)
+        total += span.total * share
+        readings += span.readings * share
     return (low, total / readings, high) if readings else None
 
 
 def _gaps(history: History) -> Iterator[UnwatchedGap]:
-    """Times between spans that are longer than looks are apart."""
+    """Times between spans that are longer than polls are apart."""
     end, slack, why = None, 0.0, ""
-    for span in sorted(history.spans, key=lambda one: one.began):
+    for span in sorted(history.spans, key=lambda span: span.began):
         if end is not None and span.began - end > slack:
             yield UnwatchedGap(end, span.began, why or "the watch was not running")
         if end is None or span.until >= end:

@@ -67,14 +67,14 @@ class ChannelPoller:
         self._channel = open_channel(board)
         self._cost = _ConnectionCost(board, self._channel)
         self._config = board_config(ByPath(self._channel.read(CONFIG)))
-        self._asked: float | None = None
+        self._programs_ran: float | None = None
 
     def poll(self, mark: LogMark | None) -> Observation:
         """Reads the board once; the kernel log from where ``mark`` says."""
-        slow = self._asked is None or time.monotonic() - self._asked >= SLOW_SECONDS
+        slow = self._programs_ran is None or time.monotonic() - self._programs_ran >= SLOW_SECONDS
         reading = read(self._board, self._channel, mark=mark, config=self._config, commands=slow)
         if slow:
-            self._asked = time.monotonic()
+            self._programs_ran = time.monotonic()
         return observed(reading, mark, programs=slow)
 
     def cpu(self) -> float | None:
@@ -91,31 +91,33 @@ class ChannelPoller:
 def observed(
     reading: HealthReading, before: LogMark | None, *, programs: bool = True
 ) -> Observation:
-    """A reading as figures and events; ``programs`` when it asked programs of the board too."""
+    """A reading as values and events; ``programs`` when programs of the board were run for it."""
     at = datetime.fromisoformat(reading.taken).timestamp()
     mark = reading.log.mark
     return Observation(
         at=at,
         boot=reading.boot_id,
         uptime=reading.uptime,
-        figures=tuple(_figures(reading, programs=programs)),
+        values=tuple(_values(reading, programs=programs)),
         events=tuple(_events(reading, at)),
         mark_before=before,
         mark=before if mark is None else mark,
     )
 
 
-def _figures(reading: HealthReading, *, programs: bool) -> Iterator[WatchedValue]:
+def _values(reading: HealthReading, *, programs: bool) -> Iterator[WatchedValue]:
     names = [_name(sensor) for sensor in reading.sensors]
     for sensor, name in zip(reading.sensors, names, strict=True):
         if not sensor.fault and sensor.unit != "J":  # joules only ever rise
-            shown = name if names.count(name) == 1 else f"{name} {sensor.feature}"
-            yield WatchedValue(shown, WatchedKind.SENSOR, sensor.value, sensor.unit, _limit(sensor))
+            unique = name if names.count(name) == 1 else f"{name} {sensor.feature}"
+            yield WatchedValue(
+                unique, WatchedKind.SENSOR, sensor.value, sensor.unit, _limit(sensor)
+            )
     for counter in reading.counters:
         yield WatchedValue(counter.key, _kind(counter), counter.value)
     for disk in reading.disks:
         yield from _disk(disk)
-    cooled = sum(one.startswith("cooling device") for one in reading.held_down)
+    cooled = sum(phrase.startswith("cooling device") for phrase in reading.held_down)
     yield WatchedValue("clocks held down by cooling", WatchedKind.LEVEL, cooled)
     if programs or reading.flags:  # without programs, no flags may just be flags not asked for
         now = sum(on for on in reading.flags.values())
@@ -150,8 +152,8 @@ def _disk(disk: Disk) -> Iterator[WatchedValue]:
             yield WatchedValue(f"{disk.device} temperature", WatchedKind.SENSOR, value, "°C")
             continue
         kind = WatchedKind.LEVEL if name.startswith(_DISK_LEVELS) else WatchedKind.LASTING
-        shown, _, unit = name.partition(", ")
-        yield WatchedValue(f"{disk.device} {shown}", kind, value, unit)
+        metric, _, unit = name.partition(", ")
+        yield WatchedValue(f"{disk.device} {metric}", kind, value, unit)
 
 
 def _events(reading: HealthReading, at: float) -> Iterator[WatchEvent]:
@@ -170,7 +172,7 @@ def _events(reading: HealthReading, at: float) -> Iterator[WatchEvent]:
             event.rule.severity.value,
         )
     if reading.log.gap:
-        text = "lines were lost before they could be read: look more often"
+        text = "lines were lost before they could be read: poll more often"
         yield WatchEvent(LOG_LOST, text, at, at, 1, "warning")
 
 
@@ -197,11 +199,11 @@ class _ConnectionCost:
             return None
         probe = self._channel.place[0]
         pids = [probe] if self._server is None else [probe, self._server]
-        found = _stats(self._channel, pids)
-        if probe not in found:
+        stats = _stats(self._channel, pids)
+        if probe not in stats:
             return None
         own = sum(os.times()[:4]) if self._local else 0.0
-        return own + sum(stat.spent for stat in found.values())
+        return own + sum(stat.spent for stat in stats.values())
 
 
 @dataclass(frozen=True, slots=True)
@@ -215,15 +217,15 @@ class _Stat:
 
 def _stats(channel: ProbeChannel, pids: Sequence[int]) -> dict[int, _Stat]:
     paths = {f"/proc/{pid}/stat": pid for pid in pids}
-    found = {}
+    stats = {}
     for path, answer in channel.read(paths).items():
         if path not in paths or not isinstance(answer, FileValue):
             continue
-        head, _, rest = str(answer.value).rpartition(")")
+        head, _, rest = answer.text.rpartition(")")
         items = rest.split()
         try:
             ticks = sum(int(items[index]) for index in (11, 12, 13, 14))
-            found[paths[path]] = _Stat(head.partition("(")[2], int(items[1]), ticks * _TICK)
+            stats[paths[path]] = _Stat(head.partition("(")[2], int(items[1]), ticks * _TICK)
         except (IndexError, ValueError):
             continue
-    return found
+    return stats

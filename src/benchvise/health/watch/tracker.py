@@ -26,16 +26,16 @@ BEYOND = "further lines"
 
 # Boards that do not name their boots: an uptime that is this much short is another boot's.
 _UPTIME_SLACK = 30.0
-_EVENTS_A_LOOK = 200
-_FIGURES = 2000
+_EVENTS_A_POLL = 200
+_VALUES_LIMIT = 2000
 _KEPT_SECONDS = 90 * 86400.0
 
 
 @dataclass(frozen=True, slots=True)
 class WatchedChange:
-    """A figure is not what it was: it rose by ``delta`` after ``since``, at ``at`` at the latest.
+    """A value is not what it was: it rose by ``delta`` after ``since``, at ``at`` at the latest.
 
-    The first one of a figure has no ``delta``: what was before is not known. ``anew`` where the
+    The first one of a value has no ``delta``: what was before is not known. ``anew`` where the
     counter began at 0 in between: what it lost with that is not known.
     """
 
@@ -65,10 +65,10 @@ class SensorRange(NamedTuple):
 
 @dataclass(frozen=True, slots=True)
 class WatchMemory:
-    """What is remembered of a board between two looks.
+    """What is remembered of a board between two polls.
 
-    ``values`` are the figures as last seen, with the time; ``ranges`` those of sensors that are
-    still open. ``mark`` is up to where the kernel log was read.
+    ``values`` are those of the last poll, with the time; ``ranges`` those of sensors that are still
+    open. ``mark`` is up to where the kernel log was read.
     """
 
     at: float = 0.0
@@ -95,7 +95,7 @@ def memory_of(document: JsonObject) -> WatchMemory:
 
 @dataclass(frozen=True, slots=True)
 class WatchStep:
-    """What came of one look, to be kept with the new ``memory``.
+    """What came of one poll, to be kept with the new ``memory``.
 
     ``named`` are the values that are new. ``ranges`` are those that are complete.
     """
@@ -110,37 +110,42 @@ class WatchStep:
 
 
 def advance(
-    memory: WatchMemory, seen: Observation, rules: Sequence[AlertRule], longest: float
+    memory: WatchMemory, observation: Observation, rules: Sequence[AlertRule], longest: float
 ) -> WatchStep:
-    """The next step from what was remembered and what is seen now.
+    """The next step from what was remembered and what this poll has seen.
 
-    Between looks that are more than ``longest`` seconds apart there is a gap: ranges end there.
+    Between polls that are more than ``longest`` seconds apart there is a gap: ranges end there.
     """
-    if 0 <= memory.at - seen.at < longest:  # another watch of this board was faster
+    if 0 <= memory.at - observation.at < longest:  # another watch of this board was faster
         return WatchStep(memory)  # (and where it is more, the host's clock was set back)
-    figures = tuple(figure for figure in seen.figures[:_FIGURES] if isfinite(figure.value))
-    rebooted = _rebooted(memory, seen)
-    changes = tuple(_changes(memory, seen.at, figures, rebooted))
-    ended, ranges = _ranges(memory, seen.at, figures, longest)
-    events = [*_around(memory, seen, changes, figures, rebooted), *_logged(memory, seen)]
+    readings = tuple(
+        reading for reading in observation.values[:_VALUES_LIMIT] if isfinite(reading.value)
+    )
+    rebooted = _rebooted(memory, observation)
+    changes = tuple(_changes(memory, observation.at, readings, rebooted))
+    ended, ranges = _ranges(memory, observation.at, readings, longest)
+    events = [
+        *_around(memory, observation, changes, readings, rebooted),
+        *_logged(memory, observation),
+    ]
     alerts, states = evaluate(
         rules,
         memory.alerts,
-        seen.at,
-        figures,
+        observation.at,
+        readings,
         {change.name: change.delta for change in changes if change.delta},
         [AlertEvent(event.what, event.text, event.count, event.last) for event in events],
     )
     now = WatchMemory(
-        at=seen.at,
-        boot=seen.boot,
-        uptime=seen.uptime,
-        mark=seen.mark if seen.mark_before == memory.mark else memory.mark,
-        values=_values(memory, seen.at, figures),
+        at=observation.at,
+        boot=observation.boot,
+        uptime=observation.uptime,
+        mark=observation.mark if observation.mark_before == memory.mark else memory.mark,
+        values=_values(memory, observation.at, readings),
         ranges=ranges,
         alerts=states,
     )
-    named = tuple(figure for figure in figures if figure.name not in memory.values)
+    named = tuple(reading for reading in readings if reading.name not in memory.values)
     return WatchStep(now, named, changes, tuple(ended), tuple(events), tuple(alerts), rebooted)
 
 
@@ -152,63 +157,63 @@ def note(memory: WatchMemory, event: WatchEvent, rules: Sequence[AlertRule]) -> 
 
 
 def _values(
-    memory: WatchMemory, at: float, figures: Sequence[WatchedValue]
+    memory: WatchMemory, at: float, readings: Sequence[WatchedValue]
 ) -> dict[str, tuple[float, float]]:
-    """What the figures are; a device that is off for a while is known again when it comes back."""
-    values = {name: one for name, one in memory.values.items() if at - one[1] < _KEPT_SECONDS}
-    for figure in figures:
-        values.pop(figure.name, None)  # the oldest stand first
-        values[figure.name] = (figure.value, at)
-    return dict(list(values.items())[-2 * _FIGURES :])
+    """Values with their time; a device that is off for a while is known again when it is back."""
+    values = {name: entry for name, entry in memory.values.items() if at - entry[1] < _KEPT_SECONDS}
+    for reading in readings:
+        values.pop(reading.name, None)  # the oldest stand first
+        values[reading.name] = (reading.value, at)
+    return dict(list(values.items())[-2 * _VALUES_LIMIT :])
 
 
-def _rebooted(memory: WatchMemory, seen: Observation) -> bool:
+def _rebooted(memory: WatchMemory, observation: Observation) -> bool:
     if not memory.at:
         return False
-    if memory.boot and seen.boot:
-        return memory.boot != seen.boot
-    if memory.uptime is None or seen.uptime is None:
+    if memory.boot and observation.boot:
+        return memory.boot != observation.boot
+    if memory.uptime is None or observation.uptime is None:
         return False
-    return seen.uptime + _UPTIME_SLACK < memory.uptime + (seen.at - memory.at)
+    return observation.uptime + _UPTIME_SLACK < memory.uptime + (observation.at - memory.at)
 
 
 def _changes(
-    memory: WatchMemory, at: float, figures: Sequence[WatchedValue], rebooted: bool
+    memory: WatchMemory, at: float, readings: Sequence[WatchedValue], rebooted: bool
 ) -> list[WatchedChange]:
-    found = []
-    for figure in figures:
-        if figure.kind is WatchedKind.SENSOR:
+    changes = []
+    for reading in readings:
+        if reading.kind is WatchedKind.SENSOR:
             continue
-        before = memory.values.get(figure.name)
-        change = _change(figure, before, at, rebooted)
+        before = memory.values.get(reading.name)
+        change = _change(reading, before, at, rebooted)
         if change is not None:
-            found.append(change)
-    return found
+            changes.append(change)
+    return changes
 
 
 def _change(
-    figure: WatchedValue, before: tuple[float, float] | None, at: float, rebooted: bool
+    reading: WatchedValue, before: tuple[float, float] | None, at: float, rebooted: bool
 ) -> WatchedChange | None:
-    """How a figure differs from what it was; None where it does not."""
+    """How a value differs from what it was; None where it does not."""
     if before is None:
-        return WatchedChange(figure.name, at, at, figure.value, None)
+        return WatchedChange(reading.name, at, at, reading.value, None)
     value, since = before[0], min(before[1], at)
-    if figure.kind is WatchedKind.LEVEL:
-        anew, delta = False, figure.value - value
-    elif figure.kind is WatchedKind.COUNTER and (rebooted or figure.value < value):
-        # Counted from 0 since. What was counted between the last look and the end is lost.
-        anew, delta = value > 0 or figure.value > 0, figure.value
-    elif figure.value < value:  # a lasting one: another device, of which nothing is known
-        return WatchedChange(figure.name, since, at, figure.value, None, anew=True)
+    if reading.kind is WatchedKind.LEVEL:
+        anew, delta = False, reading.value - value
+    elif reading.kind is WatchedKind.COUNTER and (rebooted or reading.value < value):
+        # Counted from 0 since. What was counted between the last poll and the end is lost.
+        anew, delta = value > 0 or reading.value > 0, reading.value
+    elif reading.value < value:  # a lasting one: another device, of which nothing is known
+        return WatchedChange(reading.name, since, at, reading.value, None, anew=True)
     else:
-        anew, delta = False, figure.value - value
-    if not delta and figure.value == value:
+        anew, delta = False, reading.value - value
+    if not delta and reading.value == value:
         return None
-    return WatchedChange(figure.name, since, at, figure.value, delta, anew)
+    return WatchedChange(reading.name, since, at, reading.value, delta, anew)
 
 
 def _ranges(
-    memory: WatchMemory, at: float, figures: Sequence[WatchedValue], longest: float
+    memory: WatchMemory, at: float, readings: Sequence[WatchedValue], longest: float
 ) -> tuple[list[tuple[str, SensorRange]], dict[str, SensorRange]]:
     """The ranges that are complete, and those that are open now.
 
@@ -216,39 +221,39 @@ def _ranges(
     again.
     """
     ended: list[tuple[str, SensorRange]] = []
-    still = dict(memory.ranges)
-    for figure in figures:
-        if figure.kind is not WatchedKind.SENSOR:
+    unfinished = dict(memory.ranges)
+    for reading in readings:
+        if reading.kind is not WatchedKind.SENSOR:
             continue
-        value = figure.value
-        open_one = still.get(figure.name)
-        if open_one is not None:
-            steady = open_one.low == open_one.high == value
-            young = at - open_one.began < RANGE_SECONDS
-            if 0 <= at - open_one.until <= longest and (steady or young):
-                still[figure.name] = open_one.with_value(at, value)
+        value = reading.value
+        open_range = unfinished.get(reading.name)
+        if open_range is not None:
+            steady = open_range.low == open_range.high == value
+            young = at - open_range.began < RANGE_SECONDS
+            if 0 <= at - open_range.until <= longest and (steady or young):
+                unfinished[reading.name] = open_range.with_value(at, value)
                 continue
-            ended.append((figure.name, open_one))
-        still[figure.name] = SensorRange(at, at, 1, value, value, value)
-    for name, one in list(still.items()):
-        if abs(at - one.until) > longest:  # the sensor is gone
-            ended.append((name, still.pop(name)))
-    return ended, still
+            ended.append((reading.name, open_range))
+        unfinished[reading.name] = SensorRange(at, at, 1, value, value, value)
+    for name, unended in list(unfinished.items()):
+        if abs(at - unended.until) > longest:  # the sensor is gone
+            ended.append((name, unfinished.pop(name)))
+    return ended, unfinished
 
 
-def _logged(memory: WatchMemory, seen: Observation) -> list[WatchEvent]:
-    """What the log says that is not known yet; what is too much for one look is only counted.
+def _logged(memory: WatchMemory, observation: Observation) -> list[WatchEvent]:
+    """What the log says that is not known yet; what is too much for one poll is only counted.
 
     Where another watch of this board continued at the same mark meanwhile, it has all of it.
     """
-    if seen.mark_before != memory.mark:
+    if observation.mark_before != memory.mark:
         return []
     events = [
-        replace(event, at=min(event.at, seen.at), last=min(event.last, seen.at))
-        for event in sorted(seen.events, key=lambda event: event.at)
+        replace(event, at=min(event.at, observation.at), last=min(event.last, observation.at))
+        for event in sorted(observation.events, key=lambda event: event.at)
     ]
-    kept = events[:_EVENTS_A_LOOK]
-    for event in events[_EVENTS_A_LOOK:]:
+    kept = events[:_EVENTS_A_POLL]
+    for event in events[_EVENTS_A_POLL:]:
         like = WatchEvent(event.what, BEYOND, event.at, event.last, event.count, event.severity)
         if kept[-1].what == event.what and kept[-1].text == BEYOND:
             like = replace(like, at=kept[-1].at, count=kept[-1].count + event.count)
@@ -259,19 +264,23 @@ def _logged(memory: WatchMemory, seen: Observation) -> list[WatchEvent]:
 
 def _around(
     memory: WatchMemory,
-    seen: Observation,
+    observation: Observation,
     changes: Sequence[WatchedChange],
-    figures: Sequence[WatchedValue],
+    readings: Sequence[WatchedValue],
     rebooted: bool,
 ) -> list[WatchEvent]:
-    """What is known from the look itself: a reboot, counters that began anew without one."""
+    """What is known from the poll itself: a reboot, counters that began anew without one."""
     events = []
     if rebooted:
-        # When it was: between the last look and when the uptime began.
-        at = seen.at - seen.uptime if seen.uptime is not None else seen.at
-        at = min(max(at, memory.at), seen.at)
+        # When it was: between the last poll and when the uptime began.
+        at = (
+            observation.at - observation.uptime
+            if observation.uptime is not None
+            else observation.at
+        )
+        at = min(max(at, memory.at), observation.at)
         events.append(WatchEvent(REBOOTED, "the board was booted anew", at, at, 1, "warning"))
-    kinds = {figure.name: figure.kind for figure in figures}
+    kinds = {reading.name: reading.kind for reading in readings}
     for change in changes:
         if change.anew and not (rebooted and kinds[change.name] is WatchedKind.COUNTER):
             was = memory.values[change.name][0]

@@ -8,14 +8,14 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterable, Mapping
+from collections.abc import Iterable
 from dataclasses import dataclass
 from enum import StrEnum
 from functools import cache
 from importlib.resources import files
 from pathlib import Path
-from typing import Any
 
+from benchvise.documents import JsonObject, text_at
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault
 
@@ -174,7 +174,7 @@ def _parse(text: str, name: str) -> tuple[list[BootPattern], list[str]]:
     return patterns, phrases
 
 
-def _pattern(record: Mapping[str, Any], name: str) -> BootPattern:
+def _pattern(record: JsonObject, name: str) -> BootPattern:
     identity = record.get("id")
     if not isinstance(identity, str) or not re.fullmatch(r"[a-z0-9][a-z0-9-]{0,60}", identity):
         raise UsageError(
@@ -185,34 +185,34 @@ def _pattern(record: Mapping[str, Any], name: str) -> BootPattern:
         kind = _KEYS.get(key)
         if kind is None or not isinstance(value, kind):
             raise _wrong(name, identity, f"has a wrong '{key}'", _known_keys())
-    match = record.get("match")
-    if match is None:
+    if "match" not in record:
         raise _wrong(name, identity, "has no 'match'", "give it a regular expression, or ''")
+    match = text_at(record, "match")
     try:
         regex = re.compile(match)
     except re.error as error:
         raise _wrong(name, identity, f"is no regular expression ({error})", "correct it") from error
-    phase, prompt, fault = record.get("phase"), record.get("prompt"), record.get("fault")
-    if phase is not None and phase not in SEEN_PHASES:
+    phase, prompt, fault = (text_at(record, key) for key in ("phase", "prompt", "fault"))
+    if "phase" in record and phase not in SEEN_PHASES:
         raise _wrong(name, identity, "names no phase", f"phases are {', '.join(SEEN_PHASES)}")
-    if prompt is not None and prompt not in list(Prompt):
+    if "prompt" in record and prompt not in list(Prompt):
         raise _wrong(name, identity, "names no prompt", f"prompts are {', '.join(Prompt)}")
-    if fault is not None and fault not in list(Fault):
+    if "fault" in record and fault not in list(Fault):
         raise _wrong(name, identity, "names no fault", f"faults are {', '.join(Fault)}")
-    if match and phase is None and prompt is None and fault is None:
+    if match and not (phase or prompt or fault):
         raise _wrong(name, identity, "means nothing", "give it a phase, a prompt or a fault")
-    if prompt is not None and re.search(r"(?:\$|\\Z)\)*\Z", match) and not match.endswith(r"\$"):
+    if prompt and re.search(r"(?:\$|\\Z)\)*\Z", match) and not match.endswith(r"\$"):
         raise _wrong(name, identity, "ends in '$'", "leave that out: a prompt always is at the end")
     return BootPattern(
         identity,
         regex,
-        record.get("name", identity),
-        phase,
-        Prompt(prompt) if prompt is not None else None,
-        Fault(fault) if fault is not None else None,
-        record.get("says", ""),
-        record.get("certain", False),
-        record.get("banner", False),
+        text_at(record, "name") if "name" in record else identity,
+        phase or None,
+        Prompt(prompt) if prompt else None,
+        Fault(fault) if fault else None,
+        text_at(record, "says"),
+        record.get("certain") is True,
+        record.get("banner") is True,
     )
 
 

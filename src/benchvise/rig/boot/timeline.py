@@ -132,8 +132,8 @@ class Timeline:
     def last_text(self) -> str:
         """The last line that says anything, as it was shown; empty when there is none."""
         for line in reversed(self.last_lines):
-            if line.shown.strip():
-                return line.shown.strip()
+            if line.stamped.strip():
+                return line.stamped.strip()
         return ""
 
     def settle(self) -> None:
@@ -161,7 +161,7 @@ class Timeline:
             if (not program or pattern.id not in self._seen) and pattern.regex.search(line.text):
                 if program:
                     self._seen.add(pattern.id)
-                self._saw(pattern, line.shown)
+                self._saw(pattern, line.stamped)
 
     def _prompts(self, text: str) -> None:
         """Notes the prompts in what a program has written of a line, each once for the line.
@@ -173,9 +173,9 @@ class Timeline:
             for pattern in self.patterns.prompts
             if pattern.id not in self._seen and (match := pattern.regex.search(text))
         ]
-        for _, text_shown, pattern in sorted(matches, key=lambda item: item[0]):
+        for _, prompt_text, pattern in sorted(matches, key=lambda item: item[0]):
             self._seen.add(pattern.id)
-            self._saw(pattern, text_shown)
+            self._saw(pattern, prompt_text)
 
     def _saw(self, pattern: BootPattern, text: str) -> None:
         if pattern.banner:

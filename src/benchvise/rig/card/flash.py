@@ -33,9 +33,9 @@ from typing import IO, Any, Literal, cast
 from benchvise.board.ssh import command_line
 from benchvise.documents import decode
 from benchvise.rig.card import decompress, writer
-from benchvise.rig.card.chunks import ImageSource, RangeChecks, frames_of
+from benchvise.rig.card.chunks import Chunk, ImageSource, RangeChecks, frames_of
 from benchvise.rig.card.image import Image, changed
-from benchvise.rig.card.writer import CHUNK, FRAME, PIECE, Pieces
+from benchvise.rig.card.writer import CHUNK, FRAME, PIECE, Pieces, WriteOrder
 from benchvise.rig.faults import Fault, FlashError, RigError
 from benchvise.text import last_line
 
@@ -149,11 +149,8 @@ class _Watch:
 
     def run(self) -> FlashResult:
         """Returns when the card is written and verified."""
-        order = {
-            "path": self._medium.path,
-            "size": self._image.size,
-            **self._process.order,
-        }
+        target = WriteOrder(path=self._medium.path, size=self._image.size)
+        order = {**target, **self._process.order}
         send(self._process, json.dumps(order).encode() + b"\n")
         self._feeder.start()
         self._next("card", _START_S)
@@ -374,13 +371,13 @@ class Transfer(Enum):
 @dataclass(frozen=True, slots=True)
 class WriterProcess:
     """A running writer (see ``writer``), the file that gets what it says on standard error, and
-    memory for SLOTS chunks. ``given`` is what its order has to say of how it gets the bytes.
+    memory for SLOTS chunks. ``order`` is what its order has to say of how it gets the bytes.
     """
 
     child: subprocess.Popen[bytes]
     stderr: IO[bytes]
     way: Transfer
-    order: dict[str, object]
+    order: WriteOrder
     slots: list[memoryview]
 
     def kill(self) -> None:
@@ -415,11 +412,11 @@ def start_writer(medium: Medium, image: int | None) -> WriterProcess:
     command = python if medium.host is None else [*_ssh(medium.host), command_line(python)]
     stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
     memory = os.memfd_create("benchvise-slots")
-    way, order, passed = Transfer.FRAMES, dict[str, object](), tuple[int, ...]()
+    way, order, passed = Transfer.FRAMES, WriteOrder(), tuple[int, ...]()
     if not medium.host and image is None:
-        way, order, passed = Transfer.MEMORY, {"memory": [memory, SLOTS]}, (memory,)
+        way, order, passed = Transfer.MEMORY, WriteOrder(memory=(memory, SLOTS)), (memory,)
     elif not medium.host and image is not None:
-        way, order, passed = Transfer.FILE, {"image": image}, (image,)
+        way, order, passed = Transfer.FILE, WriteOrder(image=image), (image,)
     try:
         os.ftruncate(memory, SLOTS * CHUNK)
         whole = memoryview(mmap.mmap(memory, SLOTS * CHUNK))
@@ -482,7 +479,7 @@ class Feeder:
 
     def __init__(self, image: Image, source: ImageSource, process: WriterProcess) -> None:
         self._image, self._source, self._process = image, source, process
-        self._filled: queue.SimpleQueue[Any] = queue.SimpleQueue()
+        self._filled: queue.SimpleQueue[Chunk | None] = queue.SimpleQueue()
         # a slot is filled again when it has been both written and hashed
         self._written, self._hashed = threading.Semaphore(SLOTS), threading.Semaphore(SLOTS)
         self._synced = threading.Semaphore(0)

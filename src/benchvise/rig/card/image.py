@@ -29,7 +29,7 @@ from benchvise.rig.faults import Fault, FlashError
 from benchvise.text import printable
 
 # Archives and compressions that look like an image to whoever has only its name.
-_OTHERS = (".zip", ".7z", ".rar", ".tar", ".tgz", ".tbz2", ".txz", ".lzo", ".lz4", ".lzma", ".br")
+_ARCHIVES = (".zip", ".7z", ".rar", ".tar", ".tgz", ".tbz2", ".txz", ".lzo", ".lz4", ".lzma", ".br")
 
 Stamp = tuple[int, int, int, int, int]
 """What changes with a file: device, inode, size, times of its last change, in ns."""
@@ -116,10 +116,9 @@ def open_image(path: str | Path) -> Image:
     (image-damaged) when it is cut off, or it or its block map is not what it says it is.
     """
     path = Path(path)
-    name = printable(str(path))
-    if path.suffix.lower() in _OTHERS or ".tar" in path.suffixes[-2:]:
+    if path.suffix.lower() in _ARCHIVES or ".tar" in path.suffixes[-2:]:
         raise UsageError(
-            f"'{name}' is not an image that can be written ({path.suffix})",
+            f"'{path}' is not an image that can be written ({path.suffix})",
             "unpack it, or give one that is plain or ends in .gz, .bz2, .xz or .zst",
         )
     try:
@@ -132,7 +131,7 @@ def open_image(path: str | Path) -> Image:
             sha256 = hashlib.file_digest(file, "sha256").hexdigest()
     except OSError as error:
         raise UsageError(
-            f"the image '{name}' cannot be read ({error.strerror})", "check the file's name"
+            f"the image '{path}' cannot be read ({error.strerror})", "check the file's name"
         ) from error
     compression = _compression(path, head)
     size = decompress.known_size(path, compression)
@@ -186,7 +185,7 @@ TESTDATA_KEYS = (
 )
 """The variables of a build that are kept: they name the machine, the release and the compiler."""
 
-_READ_LIMIT = 16 << 20
+_BESIDE_LIMIT = 16 << 20
 _LINES_LIMIT = 200
 _WORD, _LINE = 100, 300  # characters
 
@@ -216,12 +215,12 @@ def _add(files: dict[str, FileBeside], kind: str, path: Path) -> None:
         return
     try:
         with path.open("rb") as file:
-            data = file.read(_READ_LIMIT + 1)
+            data = file.read(_BESIDE_LIMIT + 1)
     except OSError:
         return
     name = printable(path.name)
-    if len(data) > _READ_LIMIT:
-        files[kind] = FileBeside(name, na=f"larger than {_READ_LIMIT >> 20} MiB")
+    if len(data) > _BESIDE_LIMIT:
+        files[kind] = FileBeside(name, na=f"larger than {_BESIDE_LIMIT >> 20} MiB")
         return
     parse = {"manifest": _manifest, "testdata": _testdata, "buildinfo": _buildinfo}[kind]
     sha256 = hashlib.sha256(data).hexdigest()
@@ -261,13 +260,15 @@ def _buildinfo(file: FileBeside, text: str) -> FileBeside:
 
 # -- block maps ------------------------------------------------------------------------------------
 
-FILE_LIMIT = 64 << 20
+BMAP_LIMIT = 64 << 20
 """Bytes of a block map: more than a million ranges take."""
 
-_VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})")
-_RANGE = re.compile(r"(\d{1,18})(?:\s*-\s*(\d{1,18}))?")
+_BMAP_VERSION = re.compile(r"(\d{1,3})\.(\d{1,3})")
+_BMAP_RANGE = re.compile(r"(\d{1,18})(?:\s*-\s*(\d{1,18}))?")
 _LARGEST_BLOCK = 1 << 30
-_REMEDY = "get both the image and its block map again, or make the map anew with bmaptool create"
+_BMAP_REMEDY = (
+    "get both the image and its block map again, or make the map anew with bmaptool create"
+)
 
 
 @dataclass(frozen=True, slots=True)
@@ -317,34 +318,34 @@ def read_bmap(path: Path) -> Bmap:
     """
     try:
         with path.open("rb") as file:
-            data = file.read(FILE_LIMIT + 1)
+            data = file.read(BMAP_LIMIT + 1)
     except OSError as error:
-        raise _damaged(path, f"cannot be read ({error.strerror})") from error
-    if len(data) > FILE_LIMIT:
-        raise _damaged(path, f"is larger than {FILE_LIMIT >> 20} MiB")
-    elements = _parse(path, data)
+        raise _damaged_bmap(path, f"cannot be read ({error.strerror})") from error
+    if len(data) > BMAP_LIMIT:
+        raise _damaged_bmap(path, f"is larger than {BMAP_LIMIT >> 20} MiB")
+    elements = _parse_bmap(path, data)
     version = elements.version
-    match = _VERSION.fullmatch(version)
+    match = _BMAP_VERSION.fullmatch(version)
     if match is None or int(match[1]) not in (1, 2):
-        raise _damaged(path, f"has version '{version}'; 1.0 to 2.0 can be read")
+        raise _damaged_bmap(path, f"has version '{version}'; 1.0 to 2.0 can be read")
     kind = _checksum_type(path, elements, (int(match[1]), int(match[2])))
     if kind is not None:
         _check_own(path, data, kind, elements.text("BmapFileChecksum", "BmapFileSHA1"))
     size = _count(path, elements, "ImageSize")
     block = _count(path, elements, "BlockSize")
     if not size or not 512 <= block <= _LARGEST_BLOCK:
-        raise _damaged(path, "has an impossible image or block size")
+        raise _damaged_bmap(path, "has an impossible image or block size")
     if _count(path, elements, "BlocksCount") != -(-size // block):
-        raise _damaged(path, "says a number of blocks that does not fit its image size")
-    ranges = _ranges(path, elements, size, block)
+        raise _damaged_bmap(path, "says a number of blocks that does not fit its image size")
+    ranges = _mapped_ranges(path, elements, size, block)
     blocks = sum(-(-part.length // block) for part in ranges)
     if blocks != _count(path, elements, "MappedBlocksCount"):
-        raise _damaged(path, "says a number of mapped blocks that its ranges do not have")
+        raise _damaged_bmap(path, "says a number of mapped blocks that its ranges do not have")
     return Bmap(path, version, size, block, kind, ranges)
 
 
 @dataclass
-class _Elements:
+class _BmapElements:
     """What the parser collects: the texts of the elements, and the ranges in their order."""
 
     version: str = ""
@@ -356,9 +357,9 @@ class _Elements:
         return next((self.texts[name] for name in names if name in self.texts), "")
 
 
-def _parse(path: Path, data: bytes) -> _Elements:
+def _parse_bmap(path: Path, data: bytes) -> _BmapElements:
     """expat by itself: a map is flat, and a document type (with entities) is refused."""
-    elements = _Elements()
+    elements = _BmapElements()
     texts: list[str] = []
     attributes: list[dict[str, str]] = []
 
@@ -377,7 +378,7 @@ def _parse(path: Path, data: bytes) -> _Elements:
             elements.texts.setdefault(name, text)
 
     def doctype(*_declaration: object) -> None:
-        raise _damaged(path, "has a document type, which a block map has not")
+        raise _damaged_bmap(path, "has a document type, which a block map has not")
 
     parser = expat.ParserCreate()
     parser.StartElementHandler = start
@@ -387,16 +388,16 @@ def _parse(path: Path, data: bytes) -> _Elements:
     try:
         parser.Parse(data, True)
     except expat.ExpatError as error:
-        raise _damaged(path, f"is no block map ({error})") from error
+        raise _damaged_bmap(path, f"is no block map ({error})") from error
     return elements
 
 
-def _checksum_type(path: Path, elements: _Elements, version: tuple[int, int]) -> str | None:
+def _checksum_type(path: Path, elements: _BmapElements, version: tuple[int, int]) -> str | None:
     if version < (1, 3):
         return None
     kind = elements.text("ChecksumType").lower() if version >= (1, 4) else "sha1"
     if kind not in hashlib.algorithms_guaranteed or kind.startswith("shake"):
-        raise _damaged(path, f"has checksums of the unknown type '{kind}'")
+        raise _damaged_bmap(path, f"has checksums of the unknown type '{kind}'")
     return kind
 
 
@@ -404,34 +405,36 @@ def _check_own(path: Path, data: bytes, kind: str, checksum: str) -> None:
     digits = checksum.encode()
     digest = hashlib.new(kind, usedforsecurity=False)
     if len(digits) != 2 * digest.digest_size:
-        raise _damaged(path, "has no checksum of its own")
+        raise _damaged_bmap(path, "has no checksum of its own")
     digest.update(data.replace(digits, b"0" * len(digits), 1))
     if digest.hexdigest() != checksum.lower():
-        raise _damaged(path, "does not have the checksum that it says it has")
+        raise _damaged_bmap(path, "does not have the checksum that it says it has")
 
 
-def _count(path: Path, elements: _Elements, name: str) -> int:
+def _count(path: Path, elements: _BmapElements, name: str) -> int:
     text = elements.text(name)
     if not re.fullmatch(r"[0-9]{1,18}", text):
-        raise _damaged(path, f"has no {name}")
+        raise _damaged_bmap(path, f"has no {name}")
     return int(text)
 
 
-def _ranges(path: Path, elements: _Elements, size: int, block: int) -> tuple[MappedRange, ...]:
+def _mapped_ranges(
+    path: Path, elements: _BmapElements, size: int, block: int
+) -> tuple[MappedRange, ...]:
     ranges: list[MappedRange] = []
     end = 0
     for attributes, text in elements.ranges:
-        match = _RANGE.fullmatch(text)
+        match = _BMAP_RANGE.fullmatch(text)
         first = int(match[1]) if match else -1
         last = int(match[2] or match[1]) if match else -1
         offset, stop = first * block, min((last + 1) * block, size)
         if not end <= offset < stop or last * block >= size:
-            raise _damaged(path, f"has a range '{text}' that cannot be")
+            raise _damaged_bmap(path, f"has a range '{text}' that cannot be")
         checksum = attributes.get("chksum") or attributes.get("sha1")
         ranges.append(MappedRange(offset, stop - offset, checksum.lower() if checksum else None))
         end = (last + 1) * block
     return tuple(ranges)
 
 
-def _damaged(path: Path, what: str) -> FlashError:
-    return FlashError(Fault.IMAGE_DAMAGED, f"the block map '{path.name}' {what}", _REMEDY)
+def _damaged_bmap(path: Path, what: str) -> FlashError:
+    return FlashError(Fault.IMAGE_DAMAGED, f"the block map '{path.name}' {what}", _BMAP_REMEDY)

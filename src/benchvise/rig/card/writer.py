@@ -45,7 +45,7 @@ import time
 import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
-from typing import IO, Any, NamedTuple
+from typing import IO, NamedTuple, TypedDict
 
 CHUNK = 4 << 20
 """Bytes of a frame at most: large enough for a card's erase blocks and for a slow language."""
@@ -352,6 +352,15 @@ class CardDevice:
 # ---- the work ----------------------------------------------------------------------------------
 
 
+class WriteOrder(TypedDict, total=False):
+    """The order, as the first line of the input has it."""
+
+    path: str
+    size: int | None
+    image: int
+    memory: tuple[int, int]
+
+
 class Filled(NamedTuple):
     """A buffer that was filled: where its bytes belong, and the bytes."""
 
@@ -362,7 +371,7 @@ class Filled(NamedTuple):
 def ahead(fill: Callable[[memoryview], Filled | None]) -> Iterator[Filled]:
     """What ``fill`` gives until it gives None, filled by a thread while the last one is used."""
     empty: queue.Queue[memoryview] = queue.Queue()
-    full: queue.Queue[Any] = queue.Queue()
+    full: queue.Queue[tuple[Filled | BaseException | None, memoryview]] = queue.Queue()
     for _ in range(_BUFFERS):
         # aligned to a page, as direct access asks, and of large pages where there are any
         memory = mmap.mmap(-1, CHUNK, flags=mmap.MAP_PRIVATE | mmap.MAP_ANONYMOUS)
@@ -379,7 +388,7 @@ def ahead(fill: Callable[[memoryview], Filled | None]) -> Iterator[Filled]:
                 if item is None:
                     return
         except BaseException as error:  # noqa: BLE001 - it is raised where it is waited for
-            full.put((error, None))
+            full.put((error, memoryview(b"")))
 
     threading.Thread(target=work, daemon=True).start()
     while True:
@@ -393,7 +402,7 @@ def ahead(fill: Callable[[memoryview], Filled | None]) -> Iterator[Filled]:
 
 
 def frames(
-    source: IO[bytes], card: CardDevice, order: dict[str, Any]
+    source: IO[bytes], card: CardDevice, order: WriteOrder
 ) -> Callable[[memoryview], Filled | None]:
     """Fills buffers with frames, wherever their bytes are; None at the empty one."""
     image, memory, taken = order.get("image"), None, 0
@@ -462,13 +471,13 @@ def too_small(card: CardDevice, least: int) -> WriteRefused:
     )
 
 
-def say(**line: Any) -> None:
+def say(**line: object) -> None:
     """One line of the answer, at once."""
     sys.stdout.write(json.dumps(line) + "\n")
     sys.stdout.flush()
 
 
-def write_frames(source: IO[bytes], card: CardDevice, order: dict[str, Any]) -> list[Pieces]:
+def write_frames(source: IO[bytes], card: CardDevice, order: WriteOrder) -> list[Pieces]:
     """Writes all frames, and tells where each went."""
     done: list[Pieces] = []
     written, reported = 0, 0.0
@@ -505,13 +514,14 @@ def verify(card: CardDevice, written: list[Pieces]) -> None:
 
 
 def main() -> int:
-    """See the module. Exit status 0 when all was written and read back."""
+    """Does one order of standard input; exit status 0 when all was written and read back."""
     source = sys.stdin.buffer
-    order = json.loads(source.readline())
+    order: WriteOrder = json.loads(source.readline())
     try:
         card = CardDevice(order["path"])
-        if order["size"] and order["size"] > card.size:
-            raise too_small(card, order["size"])
+        size = order["size"]
+        if size and size > card.size:
+            raise too_small(card, size)
         say(card={"size": card.size, "direct": card.direct})
         verify(card, write_frames(source, card, order))
         say(end=True)

@@ -59,13 +59,13 @@ class LineWriter(StrEnum):
 class ConsoleLine:
     """A line without escape sequences and control characters.
 
-    ``text`` of the kernel's lines is without the stamp, ``shown`` with it. A FRAGMENT is what a
+    ``text`` of the kernel's lines is without the stamp, ``stamped`` with it. A FRAGMENT is what a
     program has written so far of a line that the kernel interrupts.
     """
 
     writer: LineWriter
     text: str
-    shown: str
+    stamped: str
 
 
 class LineSplitter:
@@ -173,8 +173,8 @@ def _plain(raw: str, *, whole: bool) -> str:
         parts.append(raw[position:escape])
         if not whole and _ESCAPE_BEGUN.match(raw, escape):
             break
-        found = _ESCAPE.match(raw, escape)
-        position = found.end() if found else escape + 1
+        sequence = _ESCAPE.match(raw, escape)
+        position = sequence.end() if sequence else escape + 1
     text = "".join(parts).translate(_DROPPED)
     if not whole:
         begun = _STAMP_BEGUN.search(text)

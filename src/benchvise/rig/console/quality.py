@@ -44,10 +44,10 @@ class Damage(StrEnum):
 
 @dataclass(frozen=True, slots=True)
 class Spot:
-    """A known text that came through damaged, as it was shown."""
+    """A known text that came through damaged, as the console had it."""
 
     damage: Damage
-    shown: str
+    text: str
 
 
 class Quality:
@@ -65,13 +65,13 @@ class Quality:
         """Counts the known texts of one line."""
         if line.writer is LineWriter.FRAGMENT:
             return
-        if line.writer is LineWriter.KERNEL and _STAMP_SOUND.match(line.shown):
+        if line.writer is LineWriter.KERNEL and _STAMP_SOUND.match(line.stamped):
             self._stamps += 1
             self.sound += 1
         elif self._stamps >= _STAMPS_TO_KNOW:
-            damage = damaged_stamp(line.shown)
+            damage = damaged_stamp(line.stamped)
             if damage is not None:
-                self._count(Spot(damage, line.shown))
+                self._count(Spot(damage, line.stamped))
                 return
         for phrase in self._phrases:
             if phrase in line.text:
@@ -79,7 +79,7 @@ class Quality:
                 continue
             damage = damaged(phrase, line.text, 2 if len(phrase) >= _LONG else 1)
             if damage is not None:
-                self._count(Spot(damage, line.shown))
+                self._count(Spot(damage, line.stamped))
 
     @property
     def is_lossy(self) -> bool:
@@ -104,7 +104,7 @@ class Quality:
             self.lost += 1
         else:
             return
-        self.example = self.example or Untrusted(spot.shown.strip()[:200])
+        self.example = self.example or Untrusted(spot.text.strip()[:200])
 
 
 def damaged_stamp(text: str) -> Damage | None:
@@ -176,28 +176,28 @@ SECONDS = 20.0
 _LETTERS = "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789"
 _BAND = 160
 _QUIET = 1.0
-_SENT = 6  # lines that are typed, as numbers change the sum of each
+_TYPED_LINES = 6  # lines that are typed, as numbers change the sum of each
 
 
 @dataclass(frozen=True, slots=True)
 class ConsoleCheck:
     """Of ``expected`` characters that the board printed, how many were lost, altered, doubled, or
-    came from nowhere; ``sent_ok`` of ``sent`` lines that were typed arrived as they were."""
+    came from nowhere; ``typed_whole`` of ``typed`` lines that were typed arrived as they were."""
 
     expected: int
     lost: int = 0
     altered: int = 0
     doubled: int = 0
     foreign: int = 0
-    sent: int = 0
-    sent_ok: int = 0
+    typed: int = 0
+    typed_whole: int = 0
 
     @property
     def fault(self) -> Fault | None:
         """What to call it."""
         if self.altered > self.lost + self.doubled:
             return Fault.CONSOLE_GARBLED
-        if self.lost or self.altered or self.doubled or self.sent_ok < self.sent:
+        if self.lost or self.altered or self.doubled or self.typed_whole < self.typed:
             return Fault.CONSOLE_LOSSY
         return None
 
@@ -217,8 +217,10 @@ class ConsoleCheck:
         ]
         counts = ", ".join(parts) or "none damaged"
         sentence = f"of {self.expected} characters that the board printed, {counts}"
-        if self.sent_ok < self.sent:
-            sentence += f"; {self.sent - self.sent_ok} of {self.sent} typed lines did not arrive"
+        if self.typed_whole < self.typed:
+            sentence += (
+                f"; {self.typed - self.typed_whole} of {self.typed} typed lines did not arrive"
+            )
         return sentence
 
 
@@ -243,8 +245,8 @@ def check_console(shell: Shell, name: str = "the board", *, lines: int = LINES) 
     expected = "\n".join(f"{n}.{_LETTERS}.{n}" for n in range(lines)) + "\n"
     received = _printed(shell, link, command, word)
     counts = compare(expected, received)
-    typed_whole = sum(_typed_arrives(link, number) for number in range(_SENT))
-    return ConsoleCheck(len(expected), *counts, sent=_SENT, sent_ok=typed_whole)
+    typed_whole = sum(_typed_arrives(link, number) for number in range(_TYPED_LINES))
+    return ConsoleCheck(len(expected), *counts, typed=_TYPED_LINES, typed_whole=typed_whole)
 
 
 def _printed(shell: Shell, link: Link, command: str, word: str) -> str:

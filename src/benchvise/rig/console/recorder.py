@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from benchvise.user_directories import user_directory
+
 LOG_LIMIT = 64 << 20
 """Bytes of a log after which no more is kept: a board may talk without end."""
 
@@ -77,7 +79,7 @@ class ConsoleRecorder:
             if self.listen is not None:
                 self.listen(now, data)
 
-    def note_sent(self, data: bytes) -> None:
+    def note_input(self, data: bytes) -> None:
         """Notes that something was sent to the board."""
         if data:
             self._note(f"{self._clock()} tx {len(data)}\n")
@@ -142,7 +144,7 @@ class LogPiece:
 
     at_ns: int
     data: bytes = b""
-    sent: int = 0
+    sent_bytes: int = 0
     mark: str = ""
 
 
@@ -157,7 +159,7 @@ def read_log(path: Path) -> Iterator[LogPiece]:
                 if data:
                     yield LogPiece(at, data)
             elif kind == "tx":
-                yield LogPiece(at, sent=number)
+                yield LogPiece(at, sent_bytes=number)
             else:
                 yield LogPiece(at, mark=name)
         rest = file.read(LOG_LIMIT)
@@ -172,8 +174,7 @@ def times_path(path: Path) -> Path:
 
 def boots_directory(name: str) -> Path:
     """Where the logs of a board's boots lie, under the user's state directory."""
-    base = os.environ.get("XDG_STATE_HOME", "") or Path.home() / ".local" / "state"
-    return Path(base) / "benchvise" / "boots" / name
+    return user_directory("state") / "boots" / name
 
 
 def logs_directory(name: str) -> Path:
@@ -200,7 +201,7 @@ def attach(console_driver: ConsoleDriver, recorder: ConsoleRecorder) -> None:
         return data
 
     def recorded_write(data: bytes) -> Any:
-        recorder.note_sent(data)
+        recorder.note_input(data)
         return write(data)
 
     driver._read, driver._write = recorded_read, recorded_write

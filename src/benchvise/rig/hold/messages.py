@@ -243,10 +243,10 @@ class BootedBoard:
 
 @dataclass(frozen=True, slots=True)
 class AnalyserCommand:
-    """Words that run a program where the analyser is plugged in, and sigrok-cli with the device."""
+    """What runs a program where the analyser is plugged in, and sigrok-cli with its device."""
 
     prefix: tuple[str, ...]
-    words: tuple[str, ...]
+    sigrok_cli: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -1,1 +1,1 @@
-"""The history of the store's tables, run by ``benchvise.store.schema``."""
+"""The history of the store's tables, run by ``benchvise.store.database``."""

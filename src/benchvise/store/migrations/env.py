@@ -2,7 +2,7 @@
 
 from alembic import context
 
-from benchvise.store.schema import VERSION_TABLE
+from benchvise.store.database import VERSION_TABLE
 from benchvise.store.tables import METADATA
 
 context.configure(
