@@ -29,7 +29,7 @@ export class Screen {
   /** Takes new output. */
   add({ lines, open, skipped }: Lines): void {
     if (skipped > 0 && this.lines.length > 0) {
-      this.lines.push(`… ${skipped} bytes were said faster than can be shown …`);
+      this.lines.push(`… ${skipped} bytes were said faster than can be log …`);
     }
     this.lines.push(...lines);
     this.lines.splice(0, this.lines.length - KEPT);
@@ -53,19 +53,19 @@ export function start(element: HTMLElement, data: unknown): void {
   const note = page.createElement("div");
   const title = page.createElement("p");
   title.className = "note";
-  const output = page.createElement("pre");
-  output.className = "console";
-  output.tabIndex = 0;
-  output.setAttribute("role", "log");
-  output.setAttribute("aria-label", "Console");
+  const log = page.createElement("pre");
+  log.className = "console";
+  log.tabIndex = 0;
+  log.setAttribute("role", "log");
+  log.setAttribute("aria-label", "Console");
   const below = attended === null ? [] : [typing(page, board, attended)];
   let pending = false;
 
   const show = (): void => {
     pending = false;
-    const atEnd = output.scrollHeight - output.scrollTop - output.clientHeight < 24;
-    output.textContent = screen.text;
-    if (atEnd) output.scrollTop = output.scrollHeight;
+    const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 24;
+    log.textContent = screen.text;
+    if (atEnd) log.scrollTop = log.scrollHeight;
   };
   const soon = (): void => {
     if (pending) return;
@@ -73,7 +73,7 @@ export function start(element: HTMLElement, data: unknown): void {
     requestAnimationFrame(show);
   };
   const begin = (): void => {
-    if (!output.isConnected) element.replaceChildren(note, title, output, ...below);
+    if (!log.isConnected) element.replaceChildren(note, title, log, ...below);
   };
 
   listen(
@@ -85,9 +85,9 @@ export function start(element: HTMLElement, data: unknown): void {
         title.textContent = `recorded since ${started.slice(0, 19).replace("T", " ")} UTC`;
         soon();
       },
-      lines: (piece: Lines) => {
+      lines: (said: Lines) => {
         begin();
-        screen.add(piece);
+        screen.add(said);
         soon();
       },
       none: () => {

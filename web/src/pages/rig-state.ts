@@ -97,8 +97,8 @@ export function followRig(
       },
       acted: ({ boards }: { boards: Readonly<Record<string, Acted>> }) => {
         for (const [name, place] of places) {
-          const action = boards[name];
-          if (action !== undefined) tell(place, actedText(action));
+          const outcome = boards[name];
+          if (outcome !== undefined) tell(place, actedText(outcome));
         }
       },
     },
@@ -125,9 +125,9 @@ export function showHolding(place: HTMLElement, holding: Holding | null): void {
     fill(place, "work");
     return;
   }
-  const holder = status(page, "held", holding.what);
-  holder.title = `process ${holding.pid}`;
-  fill(place, "use", holder);
+  const badge = status(page, "held", holding.what);
+  badge.title = `process ${holding.pid}`;
+  fill(place, "use", badge);
   fill(place, "work", ...work(page, holding));
 }
 
@@ -212,11 +212,11 @@ function work(page: Document, { doing, flash, phases }: Holding): HTMLElement[] 
   return [box];
 }
 
-function word(place: HTMLElement, state: Said, labels: Readonly<Record<string, string>> = {}): Node {
+function word(place: HTMLElement, said: Said, words: Readonly<Record<string, string>> = {}): Node {
   const page = place.ownerDocument;
-  if (state === null) return page.createTextNode("–");
-  if (typeof state === "object") return unavailable(place, state.na);
-  return status(page, state, labels[state] ?? state);
+  if (said === null) return page.createTextNode("–");
+  if (typeof said === "object") return unavailable(place, said.na);
+  return status(page, said, words[said] ?? said);
 }
 
 function status(page: Document, kind: string, text: string): HTMLElement {
@@ -234,6 +234,6 @@ function unavailable(place: HTMLElement, why: string): Node {
 }
 
 function fill(place: HTMLElement, field: string, ...content: Node[]): void {
-  const slot = place.querySelector<HTMLElement>(`[data-field="${field}"]`);
-  slot?.replaceChildren(...content);
+  const target = place.querySelector<HTMLElement>(`[data-field="${field}"]`);
+  target?.replaceChildren(...content);
 }

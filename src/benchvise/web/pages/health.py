@@ -17,7 +17,7 @@ from benchvise.errors import UsageError
 from benchvise.health.watch.history import By, History, tabulate
 from benchvise.quantities import in_utc, seconds_or_none
 from benchvise.report.health_figures import health_figures
-from benchvise.report.health_tables import history_data, history_tables, iso
+from benchvise.report.health_tables import history_tables, iso, watch_history_data
 from benchvise.rig.environment import PREFIX, is_rig
 from benchvise.store import RunFilter, RunInfo
 from benchvise.web.answers import Crumb, both, page
@@ -60,7 +60,7 @@ def board(request: Request) -> Response:
     runs = shared.store.runs(_RUNS, RunFilter(board=name))
     document: dict[str, Any] = {
         "board": name,
-        "history": None if history is None else history_data(history, by),
+        "history": None if history is None else encode(watch_history_data(history, by)),
         "now": None if judged is None else encode(judged),
         "runs": [asdict(run) for run in runs if _in(run, since)],
     }

@@ -2,7 +2,7 @@ import type { Columns } from "../../base/arrow";
 import { onMediaChange } from "../../base/media";
 import type { Panel, Workspace } from "../panel";
 import { actorField, reveal } from "./actors";
-import { address, Answer, columns, nothing } from "./asking";
+import { address, Answer, columns, nothing } from "./answer";
 import { choice, labelled, make, tick } from "./elements";
 import { pointing } from "./pointing";
 import { type Axes, type Cloud, nearest, paint, plan, type Plan } from "./scatter";
@@ -21,7 +21,7 @@ const NAMES: Readonly<Record<Figure | "begin", string>> = {
   period: "period",
 };
 
-interface InstanceColumns {
+interface Found {
   readonly length: number;
   readonly figures: Readonly<Record<Figure | "begin", Float64Array>>;
   readonly actor: Uint32Array;
@@ -56,7 +56,7 @@ export const instances: Panel = {
     );
     host.append(bar, stage, note);
     const view = new View(stage, workspace);
-    const answer = new Answer<InstanceColumns>(
+    const answer = new Answer<Found>(
       note,
       async (signal) => {
         const where = address(workspace, "instances", {
@@ -67,12 +67,12 @@ export const instances: Panel = {
           width: Math.max(200, stage.clientWidth),
           height: HEIGHT,
         });
-        const answered = await columns(where, WANTED, signal);
-        return answered.ok ? { ok: true, value: read(answered.value) } : answered;
+        const found = await columns(where, WANTED, signal);
+        return found.ok ? { ok: true, value: read(found.value) } : found;
       },
-      (points) => {
-        view.show(points);
-        note.replaceChildren(nothing(summary(points)));
+      (found) => {
+        view.show(found);
+        note.replaceChildren(nothing(summary(found)));
       },
     );
     answer.again();
@@ -126,10 +126,10 @@ function figureField(
 
 const WANTED = ["actor", "cpu", "flags", "count", "begin", "end", "ready", ...FIGURES];
 
-function read(table: Columns): InstanceColumns {
-  const numbers = (name: string): Float64Array => table.get(name, Float64Array);
+function read(found: Columns): Found {
+  const numbers = (name: string): Float64Array => found.get(name, Float64Array);
   return {
-    length: table.length,
+    length: found.length,
     figures: {
       begin: numbers("begin"),
       execution: numbers("execution"),
@@ -137,27 +137,27 @@ function read(table: Columns): InstanceColumns {
       latency: numbers("latency"),
       period: numbers("period"),
     },
-    actor: table.get("actor", Uint32Array),
-    cpu: table.get("cpu", Uint16Array),
-    flags: table.get("flags", Uint8Array),
-    stands: table.get("count", Uint32Array),
+    actor: found.get("actor", Uint32Array),
+    cpu: found.get("cpu", Uint16Array),
+    flags: found.get("flags", Uint8Array),
+    stands: found.get("count", Uint32Array),
     end: numbers("end"),
     ready: numbers("ready"),
   };
 }
 
-function summary(points: InstanceColumns): string {
-  if (points.length === 0) return "No instance begins in this span, or none has both figures.";
-  const all = points.stands.reduce((sum, each) => sum + each, 0);
-  const incomplete = points.flags.reduce((sum, flags) => sum + Number(flags !== 0), 0);
-  const apart = all > points.length ? `, of which ${count(points.length)} can be told apart here` : "";
+function summary(found: Found): string {
+  if (found.length === 0) return "No instance begins in this span, or none has both figures.";
+  const all = found.stands.reduce((sum, each) => sum + each, 0);
+  const incomplete = found.flags.reduce((sum, flags) => sum + Number(flags !== 0), 0);
+  const merged = all > found.length ? `, of which ${count(found.length)} can be told apart here` : "";
   const doubt = incomplete > 0 ? ` ${plural(incomplete, "hollow square")}: cut by an end of the trace, or events are missing.` : "";
-  return `${plural(all, "instance")}${apart}. A click moves the timeline, a drag over time chooses a range.${doubt}`;
+  return `${plural(all, "instance")}${merged}. A click moves the timeline, a drag over time chooses a range.${doubt}`;
 }
 
 class View {
-  private points: InstanceColumns | null = null;
-  private chart: Plan | null = null;
+  private found: Found | null = null;
+  private drawn: Plan | null = null;
   private cloud: Cloud | null = null;
   private readonly canvas = make("canvas", { "aria-hidden": "true" });
   readonly stop: () => void;
@@ -168,25 +168,25 @@ class View {
   ) {
     stage.append(this.canvas);
     this.stop = pointing(stage, "Instances", () => {
-      const { points, chart, cloud } = this;
-      if (points === null || chart === null || cloud === null) return null;
+      const { found, drawn, cloud } = this;
+      if (found === null || drawn === null || cloud === null) return null;
       const over = figureOf(workspace, "x") === "begin";
       return {
         length: cloud.length,
-        nearest: (x, y) => nearest(cloud, chart, x, y),
-        place: (point) => ({ x: chart.x.at(cloud.x[point] ?? 0), y: chart.y.at(cloud.y[point] ?? 0) }),
-        text: (point) => this.text(points, point),
+        nearest: (x, y) => nearest(cloud, drawn, x, y),
+        place: (point) => ({ x: drawn.x.at(cloud.x[point] ?? 0), y: drawn.y.at(cloud.y[point] ?? 0) }),
+        text: (point) => this.text(found, point),
         choose: (point) => {
-          const begin = points.figures.begin[point] ?? 0;
-          const ready = points.ready[point] ?? NaN;
+          const begin = found.figures.begin[point] ?? 0;
+          const ready = found.ready[point] ?? NaN;
           reveal(
             workspace,
-            points.actor[point] ?? null,
+            found.actor[point] ?? null,
             Number.isFinite(ready) ? Math.min(ready, begin) : begin,
-            points.end[point] ?? begin,
+            found.end[point] ?? begin,
           );
         },
-        span: over ? (from, to) => ({ begin: chart.x.value(from), end: chart.x.value(to) }) : null,
+        span: over ? (from, to) => ({ begin: drawn.x.value(from), end: drawn.x.value(to) }) : null,
         chooseSpan: (span) => {
           workspace.selection.setRange(span);
         },
@@ -194,20 +194,20 @@ class View {
     });
   }
 
-  show(points: InstanceColumns): void {
-    this.points = points;
+  show(found: Found): void {
+    this.found = found;
     this.draw();
   }
 
   draw(): void {
-    const { points, workspace } = this;
-    if (points === null) return;
+    const { found, workspace } = this;
+    if (found === null) return;
     const [x, y] = [figureOf(workspace, "x"), figureOf(workspace, "y")];
     this.cloud = {
-      length: points.length,
-      x: points.figures[x],
-      y: points.figures[y],
-      flags: points.flags,
+      length: found.length,
+      x: found.figures[x],
+      y: found.figures[y],
+      flags: found.flags,
     };
     const { range, place } = workspace.selection.value;
     const axes: Axes = {
@@ -215,19 +215,19 @@ class View {
       xDomain: range === null ? [0, workspace.info.duration] : [range.begin, range.end],
       log: isLog(workspace),
     };
-    this.chart = plan(this.cloud, axes, this.stage.clientWidth, HEIGHT);
-    paint(this.canvas, this.cloud, this.chart, axes.time ? (place?.time ?? null) : null);
+    this.drawn = plan(this.cloud, axes, this.stage.clientWidth, HEIGHT);
+    paint(this.canvas, this.cloud, this.drawn, axes.time ? (place?.time ?? null) : null);
   }
 
-  private text(points: InstanceColumns, point: number): string {
-    const { figures } = points;
+  private text(found: Found, point: number): string {
+    const { figures } = found;
     const figure = (name: Figure): string => `${NAMES[name]} ${duration(figures[name][point])}`;
-    const more = (points.stands[point] ?? 1) - 1;
+    const more = (found.stands[point] ?? 1) - 1;
     return [
-      this.workspace.actorName(points.actor[point] ?? 0),
-      `${moment(figures.begin[point] ?? 0)}, CPU ${points.cpu[point] ?? 0}`,
+      this.workspace.actorName(found.actor[point] ?? 0),
+      `${moment(figures.begin[point] ?? 0)}, CPU ${found.cpu[point] ?? 0}`,
       ...FIGURES.map(figure),
-      ...((points.flags[point] ?? 0) !== 0 ? ["incomplete"] : []),
+      ...((found.flags[point] ?? 0) !== 0 ? ["incomplete"] : []),
       ...(more > 0 ? [`and ${count(more)} more here`] : []),
     ].join("\n");
   }

@@ -2,7 +2,7 @@ import { histogram } from "../../charts/histogram";
 import type { Panel, Workspace } from "../panel";
 import { link, reveal } from "./actors";
 import type { Distribution, Hop, Latency, Names } from "./answers";
-import { address, Answer, askDocument, failure, nothing } from "./asking";
+import { address, Answer, askDocument, failure, nothing } from "./answer";
 import { choice, labelled, make } from "./elements";
 import { count, duration, moment, plural, share } from "./words";
 
@@ -14,9 +14,9 @@ export const latency: Panel = {
   title: "Latency",
   mount(host, workspace) {
     const result = make("div", { class: "view-result" });
-    const suggestions = make("datalist", { id: "latency-ends" });
-    const from = endField(workspace, "from", suggestions.id, "irq:eth0");
-    const to = endField(workspace, "to", suggestions.id, "task:iperf3");
+    const names = make("datalist", { id: "latency-ends" });
+    const from = endField(workspace, "from", names.id, "irq:eth0");
+    const to = endField(workspace, "to", names.id, "task:iperf3");
     const match = labelled(
       "Matched",
       choice(
@@ -39,7 +39,7 @@ export const latency: Panel = {
       labelled("To", to),
       match,
       make("button", { type: "submit" }, "Measure"),
-      suggestions,
+      names,
     );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -56,16 +56,16 @@ export const latency: Panel = {
           result.replaceChildren(nothing(HELP));
           return null;
         }
-        const parameters = { from: start, to: end, match: workspace.parameter("latency-match") };
-        return askDocument(address(workspace, "latency", parameters), signal);
+        const query = { from: start, to: end, match: workspace.parameter("latency-match") };
+        return askDocument(address(workspace, "latency", query), signal);
       },
-      (measured) => {
-        result.replaceChildren(...drawing(workspace, measured, Math.min(WIDEST, result.clientWidth)));
+      (found) => {
+        result.replaceChildren(...drawing(workspace, found, Math.min(WIDEST, result.clientWidth)));
       },
     );
     answer.again();
     const naming = new AbortController();
-    void suggest(workspace, suggestions, naming.signal);
+    void suggest(workspace, names, naming.signal);
     const unsubscribe = workspace.selection.subscribe((_, changed) => {
       if (changed.range) answer.again();
     });
@@ -108,13 +108,13 @@ async function suggest(workspace: Workspace, list: HTMLElement, signal: AbortSig
   list.replaceChildren(...texts.map((value) => make("option", { value })));
 }
 
-function drawing(workspace: Workspace, measured: Latency, width: number): Node[] {
-  const notes: HTMLElement[] = measured.hops.map((hop) => make("p", { class: "view-note" }, hopText(hop)));
-  if (measured.unsure > 0) {
-    const kept = measured.unsure_kept ? "kept" : "left out";
-    notes.push(nothing(`${plural(measured.unsure, "occurrence")} with events missing on the way: ${kept}.`));
+function drawing(workspace: Workspace, found: Latency, width: number): Node[] {
+  const notes: HTMLElement[] = found.hops.map((hop) => make("p", { class: "view-note" }, hopText(hop)));
+  if (found.unsure > 0) {
+    const kept = found.unsure_kept ? "kept" : "left out";
+    notes.push(nothing(`${plural(found.unsure, "occurrence")} with events missing on the way: ${kept}.`));
   }
-  const { total } = measured;
+  const { total } = found;
   if (total === null) return [nothing("Nothing matched: no start led to an end."), ...notes];
   const picture = histogram(
     {
@@ -125,10 +125,10 @@ function drawing(workspace: Workspace, measured: Latency, width: number): Node[]
           name: "latency",
           style: 0,
           latencies: {
-            count: measured.occurrences,
+            count: found.occurrences,
             minimum: total.minimum,
             maximum: total.maximum,
-            steps: measured.steps,
+            steps: found.steps,
           },
         },
       ],
@@ -136,12 +136,12 @@ function drawing(workspace: Workspace, measured: Latency, width: number): Node[]
     width,
   );
   return [
-    quantiles(total, measured.occurrences),
+    quantiles(total, found.occurrences),
     make("div", { class: "view-stage" }, picture),
     ...notes,
-    ...measured.ways.map((way) => stages(way, measured.ways.length > 1)),
-    ...(measured.more_ways > 0 ? [nothing(`${plural(measured.more_ways, "rarer way")} not shown.`)] : []),
-    worst(workspace, measured),
+    ...found.ways.map((way) => stages(way, found.ways.length > 1)),
+    ...(found.more_ways > 0 ? [nothing(`${plural(found.more_ways, "rarer way")} not shown.`)] : []),
+    worst(workspace, found),
   ];
 }
 
@@ -196,9 +196,9 @@ function stages(way: Latency["ways"][number], several: boolean): HTMLElement {
   return scrolled(table(title, ["#", "Stage", "", "Share", "Median", "p95", "p99", "Max"], body));
 }
 
-function worst(workspace: Workspace, measured: Latency): HTMLElement {
+function worst(workspace: Workspace, found: Latency): HTMLElement {
   const body = make("tbody");
-  for (const occurrence of measured.worst) {
+  for (const occurrence of found.worst) {
     const lead = link(duration(occurrence.latency), () => {
       reveal(workspace, occurrence.actor, occurrence.begin, occurrence.end);
     }, "Move the timeline to this occurrence");

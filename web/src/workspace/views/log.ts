@@ -1,7 +1,7 @@
 import type { Panel, Workspace } from "../panel";
 import { actorField, link, reveal } from "./actors";
 import type { Log, LogEvent } from "./answers";
-import { address, Answer, askDocument, nothing } from "./asking";
+import { address, Answer, askDocument, nothing } from "./answer";
 import { button, labelled, make, tick } from "./elements";
 import { count, moment } from "./words";
 
@@ -49,7 +49,7 @@ export const log: Panel = {
       (signal) => {
         const { place, actor, range } = workspace.selection.value;
         const at = offset === null ? (place?.time ?? range?.begin ?? 0) : null;
-        const parameters = {
+        const query = {
           event: workspace.parameter("log-event"),
           field: workspace.parameter("log-field"),
           cpu: workspace.parameter("log-cpu"),
@@ -58,13 +58,13 @@ export const log: Panel = {
           at,
           limit: PAGE,
         };
-        return askDocument(address(workspace, "log", parameters), signal);
+        return askDocument(address(workspace, "log", query), signal);
       },
-      (answered) => {
-        offset = answered.offset;
-        total = answered.total;
-        list.replaceChildren(answered.events.length === 0 ? nothing("No such event in this span.") : drawTable(workspace, answered));
-        pages.replaceChildren(...drawPages(answered, from));
+      (found) => {
+        offset = found.offset;
+        total = found.total;
+        list.replaceChildren(found.events.length === 0 ? nothing("No such event in this span.") : drawTable(workspace, found));
+        pages.replaceChildren(...drawPages(found, from));
         showPlace(list, workspace);
       },
     );
@@ -99,9 +99,9 @@ function filter(
   return labelled(name, field);
 }
 
-function drawTable(workspace: Workspace, answered: Log): HTMLElement {
+function drawTable(workspace: Workspace, found: Log): HTMLElement {
   const body = make("tbody");
-  for (const event of answered.events) body.append(drawRow(workspace, event));
+  for (const event of found.events) body.append(drawRow(workspace, event));
   const head = make(
     "tr",
     {},
@@ -133,8 +133,8 @@ function drawRow(workspace: Workspace, event: LogEvent): HTMLElement {
   );
 }
 
-function drawPages(answered: Log, from: (offset: number) => void): Node[] {
-  const last = Math.min(answered.total, answered.offset + answered.events.length);
+function drawPages(found: Log, from: (offset: number) => void): Node[] {
+  const last = Math.min(found.total, found.offset + found.events.length);
   const to = (text: string, offset: number, on: boolean): HTMLButtonElement =>
     button(
       text,
@@ -144,14 +144,14 @@ function drawPages(answered: Log, from: (offset: number) => void): Node[] {
       { disabled: !on },
     );
   return [
-    to("First", 0, answered.offset > 0),
-    to("Earlier", Math.max(0, answered.offset - PAGE), answered.offset > 0),
-    to("Later", answered.offset + PAGE, last < answered.total),
-    to("Last", Math.max(0, answered.total - PAGE), last < answered.total),
+    to("First", 0, found.offset > 0),
+    to("Earlier", Math.max(0, found.offset - PAGE), found.offset > 0),
+    to("Later", found.offset + PAGE, last < found.total),
+    to("Last", Math.max(0, found.total - PAGE), last < found.total),
     make(
       "span",
       { role: "status" },
-      answered.total === 0 ? "0 events" : `${count(answered.offset + 1)} to ${count(last)} of ${count(answered.total)} events`,
+      found.total === 0 ? "0 events" : `${count(found.offset + 1)} to ${count(last)} of ${count(found.total)} events`,
     ),
   ];
 }
@@ -176,5 +176,5 @@ function showPlace(list: HTMLElement, workspace: Workspace): boolean {
 export function nearestTime(times: readonly number[], time: number): number {
   const first = times[0];
   if (first === undefined || time < first) return -1;
-  return times.findIndex((candidate) => candidate >= time);
+  return times.findIndex((one) => one >= time);
 }

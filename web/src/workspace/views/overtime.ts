@@ -4,7 +4,7 @@ import { FAINT, lineColour, MUTED } from "../../base/palette";
 import { chart, type Chart } from "../../base/plot";
 import type { Panel, Workspace } from "../panel";
 import type { OverTime, Series } from "./answers";
-import { address, Answer, askDocument, nothing } from "./asking";
+import { address, Answer, askDocument, nothing } from "./answer";
 import { choice, labelled, make } from "./elements";
 import { link, reveal } from "./actors";
 import { pointing } from "./pointing";
@@ -72,12 +72,12 @@ function overTime(kind: Kind): Panel {
       );
       host.append(make("div", { class: "view-bar" }, by), stage, legend);
       stage.append(picture);
-      let activity: OverTime | null = null;
+      let found: OverTime | null = null;
       const draw = (): void => {
-        if (activity === null || stage.clientWidth < 50) return;
-        const lines = linesOf(activity, lineKind(workspace, kind));
-        picture.replaceChildren(drawing(kind, activity, lines, stage.clientWidth, workspace));
-        legend.replaceChildren(...key(kind, activity, lines, workspace));
+        if (found === null || stage.clientWidth < 50) return;
+        const lines = linesOf(found, lineKind(workspace, kind));
+        picture.replaceChildren(drawing(kind, found, lines, stage.clientWidth, workspace));
+        legend.replaceChildren(...key(kind, found, lines, workspace));
       };
       const answer = new Answer<OverTime>(
         picture,
@@ -91,13 +91,13 @@ function overTime(kind: Kind): Panel {
             signal,
           ),
         (now) => {
-          activity = now;
+          found = now;
           draw();
         },
       );
       answer.again();
       const endPointing = pointing(stage, kind.label, () =>
-        activity === null ? null : points(kind, activity, stage.clientWidth, workspace),
+        found === null ? null : points(kind, found, stage.clientWidth, workspace),
       );
       const resized = new ResizeObserver(draw);
       resized.observe(stage);
@@ -120,9 +120,9 @@ function lineKind(workspace: Workspace, { id }: Kind): string {
   return wanted === "cpus" || wanted === "names" ? wanted : "actors";
 }
 
-function linesOf(activity: OverTime, kind: string): readonly Series[] {
-  if (kind === "cpus") return activity.cpus;
-  return activity.others === null ? activity.actors : [...activity.actors, activity.others];
+function linesOf(found: OverTime, kind: string): readonly Series[] {
+  if (kind === "cpus") return found.cpus;
+  return found.others === null ? found.actors : [...found.actors, found.others];
 }
 
 interface Corner {
@@ -157,21 +157,21 @@ export function corners(
 
 function drawing(
   kind: Kind,
-  activity: OverTime,
+  found: OverTime,
   lines: readonly Series[],
   width: number,
   workspace: Workspace,
 ): Chart {
-  const bins = corners(activity, lines, kind.stacked);
-  const colour = ({ line }: Corner): string => colourOf(activity, lines, line);
+  const bins = corners(found, lines, kind.stacked);
+  const colour = ({ line }: Corner): string => colourOf(found, lines, line);
   const { place, actor } = workspace.selection.value;
   // When the actor that is brought out has a line, the others step back.
   const own = actor === null ? -1 : lines.findIndex(({ ids }) => ids.includes(actor));
   const faded = ({ line }: Corner): number => (own < 0 || line === own ? 0.9 : 0.3);
-  const top = topOf(kind, activity, lines);
+  const top = topOf(kind, found, lines);
   const step = niceStep(0, top, 5);
   const across = Math.max(2, Math.floor((width - LEFT - RIGHT) / 110));
-  const ticks = timeTicks(activity.begin, activity.end, across);
+  const ticks = timeTicks(found.begin, found.end, across);
   return chart(`${kind.label}: ${lines.map(({ name }) => name).join(", ")}`, {
     width,
     height: HEIGHT,
@@ -179,7 +179,7 @@ function drawing(
     marginRight: RIGHT,
     marginTop: TOP,
     marginBottom: BOTTOM,
-    x: { domain: [activity.begin, activity.end], axis: null },
+    x: { domain: [found.begin, found.end], axis: null },
     y: { domain: [0, top], axis: null },
     marks: [
       Plot.gridY({ stroke: FAINT, strokeOpacity: 1, ticks: multiples(step, top) }),
@@ -215,14 +215,14 @@ function drawing(
 }
 
 function multiples(step: number, top: number): number[] {
-  const heights: number[] = [];
-  for (let at = 0; at * step <= top * 1.0001; at += 1) heights.push(at * step);
-  return heights;
+  const ticks: number[] = [];
+  for (let at = 0; at * step <= top * 1.0001; at += 1) ticks.push(at * step);
+  return ticks;
 }
 
 /** The top of the axis: of what adds up the sum, of all else the largest. */
-export function topOf(kind: { readonly stacked: boolean }, activity: OverTime, lines: readonly Series[]): number {
-  const bins = activity.everything.values.length;
+export function topOf(kind: { readonly stacked: boolean }, found: OverTime, lines: readonly Series[]): number {
+  const bins = found.everything.values.length;
   let top = 0;
   for (let bin = 0; bin < bins; bin += 1) {
     const values = lines.map(({ values: all }) => all[bin] ?? 0);
@@ -244,14 +244,14 @@ function busiest({ cpus }: OverTime, bin: number): number | null {
 
 function key(
   kind: Kind,
-  activity: OverTime,
+  found: OverTime,
   lines: readonly Series[],
   workspace: Workspace,
 ): Node[] {
   if (lines.length === 0) return [nothing("Nothing ran in this span.")];
   return lines.map((line, at) => {
     const swatch = make("span", { class: "view-swatch", "aria-hidden": "true" });
-    swatch.style.background = colourOf(activity, lines, at);
+    swatch.style.background = colourOf(found, lines, at);
     const text = `${line.name} ${kind.amount(line.whole)}`;
     const first = line.ids[0];
     const name =
@@ -264,24 +264,24 @@ function key(
   });
 }
 
-function points(kind: Kind, activity: OverTime, width: number, workspace: Workspace) {
-  const x = linear(activity.begin, activity.end, LEFT, width - RIGHT, []);
-  const lines = linesOf(activity, lineKind(workspace, kind));
-  const top = topOf(kind, activity, lines);
+function points(kind: Kind, found: OverTime, width: number, workspace: Workspace) {
+  const x = linear(found.begin, found.end, LEFT, width - RIGHT, []);
+  const lines = linesOf(found, lineKind(workspace, kind));
+  const top = topOf(kind, found, lines);
   const y = linear(0, top, HEIGHT - BOTTOM, TOP, []);
-  const bins = activity.everything.values.length;
-  const timeOf = (bin: number): number => activity.first + bin * activity.width;
+  const bins = found.everything.values.length;
+  const timeOf = (bin: number): number => found.first + bin * found.width;
   const heights = (bin: number): number[] => lines.map(({ values }) => values[bin] ?? 0);
   return {
     length: bins,
     nearest: (at: number): number => {
-      const bin = Math.floor((x.value(at) - activity.first) / activity.width);
+      const bin = Math.floor((x.value(at) - found.first) / found.width);
       return bin >= 0 && bin < bins ? bin : -1;
     },
     place: (bin: number) => {
       const values = heights(bin);
       const height = kind.stacked ? values.reduce((a, b) => a + b, 0) : Math.max(0, ...values);
-      return { x: x.at(Math.min(activity.end, timeOf(bin) + activity.width / 2)), y: y.at(height) };
+      return { x: x.at(Math.min(found.end, timeOf(bin) + found.width / 2)), y: y.at(height) };
     },
     text: (bin: number): string => {
       const foremost = heights(bin)
@@ -293,7 +293,7 @@ function points(kind: Kind, activity: OverTime, width: number, workspace: Worksp
     },
     choose: (bin: number): void => {
       const begin = timeOf(bin);
-      reveal(workspace, null, begin, Math.min(activity.end, begin + activity.width), busiest(activity, bin));
+      reveal(workspace, null, begin, Math.min(found.end, begin + found.width), busiest(found, bin));
     },
     span: (from: number, to: number) => ({ begin: x.value(from), end: x.value(to) }),
     chooseSpan: (span: { readonly begin: number; readonly end: number }): void => {

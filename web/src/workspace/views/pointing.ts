@@ -38,13 +38,13 @@ export function pointing(stage: HTMLElement, label: string, points: () => Points
 
   const show = (point: number): void => {
     at = point;
-    const chart = points();
-    const there = chart !== null && point >= 0 && point < chart.length;
+    const current = points();
+    const there = current !== null && point >= 0 && point < current.length;
     dot.hidden = tip.hidden = !there;
     if (!there) return;
-    const { x, y } = chart.place(point);
+    const { x, y } = current.place(point);
     move(dot, x, y);
-    tip.textContent = chart.text(point);
+    tip.textContent = current.text(point);
     const right = x > stage.clientWidth / 2;
     move(tip, right ? x - TIP_GAP - tip.offsetWidth : x + TIP_GAP, Math.max(0, y - tip.offsetHeight / 2));
   };
@@ -54,9 +54,9 @@ export function pointing(stage: HTMLElement, label: string, points: () => Points
   };
   const onMove = (event: PointerEvent): void => {
     const { x, y } = local(event);
-    const chart = points();
-    if (chart === null) return;
-    if (from !== null && chart.span !== null && (dragging || Math.abs(x - from) > DRAG)) {
+    const current = points();
+    if (current === null) return;
+    if (from !== null && current.span !== null && (dragging || Math.abs(x - from) > DRAG)) {
       dragging = true;
       show(-1);
       band.hidden = false;
@@ -64,7 +64,7 @@ export function pointing(stage: HTMLElement, label: string, points: () => Points
       band.style.width = `${Math.abs(x - from)}px`;
       return;
     }
-    show(chart.nearest(x, y));
+    show(current.nearest(x, y));
   };
   const onDown = (event: PointerEvent): void => {
     if (event.button !== 0) return;
@@ -76,15 +76,15 @@ export function pointing(stage: HTMLElement, label: string, points: () => Points
     const began = from;
     from = null;
     band.hidden = true;
-    const chart = points();
-    if (began === null || chart === null) return;
+    const current = points();
+    if (began === null || current === null) return;
     const { x, y } = local(event);
-    if (dragging && chart.span !== null) {
-      const { begin, end } = chart.span(began, x);
-      chart.chooseSpan(spanOf(Math.round(begin), Math.round(end)));
+    if (dragging && current.span !== null) {
+      const { begin, end } = current.span(began, x);
+      current.chooseSpan(spanOf(Math.round(begin), Math.round(end)));
     } else {
-      const point = chart.nearest(x, y);
-      if (point >= 0) chart.choose(point);
+      const point = current.nearest(x, y);
+      if (point >= 0) current.choose(point);
     }
     dragging = false;
   };
@@ -92,13 +92,13 @@ export function pointing(stage: HTMLElement, label: string, points: () => Points
     if (from === null) show(-1);
   };
   const onKey = (event: KeyboardEvent): void => {
-    const chart = points();
-    if (chart === null || chart.length === 0 || event.altKey || event.ctrlKey || event.metaKey) return;
-    const to = keyTarget(event.key, at, chart.length);
+    const current = points();
+    if (current === null || current.length === 0 || event.altKey || event.ctrlKey || event.metaKey) return;
+    const to = keyTarget(event.key, at, current.length);
     if (to !== null) {
       show(to);
-      announcement.textContent = chart.text(to);
-    } else if (event.key === "Enter" && at >= 0) chart.choose(at);
+      announcement.textContent = current.text(to);
+    } else if (event.key === "Enter" && at >= 0) current.choose(at);
     else if (event.key === "Escape" && at >= 0) show(-1);
     else return;
     event.preventDefault();

@@ -3,7 +3,7 @@ import { failed, okay, type Result } from "../../base/result";
 import type { Panel, Workspace } from "../panel";
 import { link, reveal } from "./actors";
 import type { QueryAnswer, TableList } from "./answers";
-import { address, Answer, askDocument, failure, nothing } from "./asking";
+import { address, Answer, askDocument, failure, nothing } from "./answer";
 import { button, make } from "./elements";
 import { count, plural } from "./words";
 
@@ -79,8 +79,8 @@ export const sql: Panel = {
         }
         return post(address(workspace, "query", {}), query, signal);
       },
-      (output) => {
-        result.replaceChildren(drawing(workspace, output));
+      (found) => {
+        result.replaceChildren(drawing(workspace, found));
       },
     );
     answer.again();
@@ -114,38 +114,38 @@ async function post(where: string, query: string, signal: AbortSignal): Promise<
 }
 
 async function listTables(workspace: Workspace, host: HTMLElement, signal: AbortSignal): Promise<void> {
-  const listing = await askDocument<TableList>(`${workspace.api}/tables`, signal);
+  const answer = await askDocument<TableList>(`${workspace.api}/tables`, signal);
   if (signal.aborted) return;
-  if (!listing.ok) {
-    host.append(failure(listing.error));
+  if (!answer.ok) {
+    host.append(failure(answer.error));
     return;
   }
   const list = make("dl", { class: "view-columns", tabindex: "0", "aria-label": "Tables and their columns" });
-  for (const { name, rows, columns } of listing.value.tables) {
+  for (const { name, rows, columns } of answer.value.tables) {
     const size = rows === null ? "" : ` ${count(rows)}`;
     list.append(make("div", {}, make("dt", {}, name, make("span", {}, size)), make("dd", {}, columns)));
   }
   host.append(list);
 }
 
-function drawing(workspace: Workspace, output: QueryAnswer): HTMLElement {
+function drawing(workspace: Workspace, found: QueryAnswer): HTMLElement {
   const head = make("tr");
-  if (output.times !== null) head.append(make("th", { scope: "col" }, "Go to"));
-  const numeric = output.columns.map(({ type }) => isNumber(type));
-  output.columns.forEach(({ name, type }, at) => {
+  if (found.times !== null) head.append(make("th", { scope: "col" }, "Go to"));
+  const numeric = found.columns.map(({ type }) => isNumber(type));
+  found.columns.forEach(({ name, type }, at) => {
     head.append(make("th", { scope: "col", title: type, class: numeric[at] === true ? "num" : null }, name));
   });
   const body = make("tbody");
-  output.rows.forEach((row, at) => {
+  found.rows.forEach((row, at) => {
     const line = make("tr");
-    if (output.times !== null) line.append(make("td", {}, ...lead(workspace, output.times[at] ?? null)));
+    if (found.times !== null) line.append(make("td", {}, ...lead(workspace, found.times[at] ?? null)));
     row.forEach((value, column) => {
       line.append(make("td", { class: numeric[column] === true ? "num" : null }, value === null ? "–" : String(value)));
     });
     body.append(line);
   });
-  const more = output.more ? ", the first of more" : "";
-  const caption = make("caption", {}, `${plural(output.rows.length, "row")}${more}, ${output.seconds.toFixed(2)} s`);
+  const more = found.more ? ", the first of more" : "";
+  const caption = make("caption", {}, `${plural(found.rows.length, "row")}${more}, ${found.seconds.toFixed(2)} s`);
   const table = make("table", { class: "view-table" }, caption, make("thead", {}, head), body);
   return make("div", { class: "view-scroll" }, table);
 }

@@ -1,7 +1,7 @@
 import type { Panel, Workspace } from "../panel";
 import { link, reveal } from "./actors";
 import type { ActorRow, Distribution, Statistics } from "./answers";
-import { address, Answer, askDocument, nothing } from "./asking";
+import { address, Answer, askDocument, nothing } from "./answer";
 import { button, make, tick } from "./elements";
 import { appendInTurn } from "./in-turn";
 import { count, duration, share } from "./words";
@@ -77,15 +77,15 @@ export const statistics: Panel = {
       answer.again();
     });
     host.append(make("div", { class: "view-bar" }, byName), table);
-    let current: Statistics | null = null;
+    let latest: Statistics | null = null;
     const draw = (): void => {
-      if (current !== null) table.replaceChildren(drawTable(workspace, current, draw));
+      if (latest !== null) table.replaceChildren(drawTable(workspace, latest, draw));
     };
     const answer = new Answer<Statistics>(
       table,
       (signal) => askDocument(address(workspace, "actors", { by_name: byNames(workspace) }), signal),
-      (activity) => {
-        current = activity;
+      (found) => {
+        latest = found;
         draw();
       },
     );
@@ -103,8 +103,8 @@ export const statistics: Panel = {
 
 const byNames = (workspace: Workspace): boolean => workspace.parameter("statistics-names") === "1";
 
-function drawTable(workspace: Workspace, activity: Statistics, again: () => void): HTMLElement {
-  if (activity.actors.length === 0) return nothing("No actor ran in this span.");
+function drawTable(workspace: Workspace, found: Statistics, again: () => void): HTMLElement {
+  if (found.actors.length === 0) return nothing("No actor ran in this span.");
   const [order, rising] = sorting(workspace.parameter("statistics-sort"));
   const table = make("table", { class: "view-table statistics" });
   const head = make("tr");
@@ -124,34 +124,34 @@ function drawTable(workspace: Workspace, activity: Statistics, again: () => void
   }
   const body = make("tbody");
   table.append(make("thead", {}, head), body);
-  const rows = sorted(activity.actors, order, rising);
+  const rows = sorted(found.actors, order, rising);
   appendInTurn(body, rows, (row) => drawRow(workspace, row), () => {
     mark(table, workspace.selection.value.actor);
   });
   const parts: Node[] = [table];
-  if (activity.more > 0) parts.push(nothing(`${count(activity.more)} more actors ran less than these.`));
+  if (found.more > 0) parts.push(nothing(`${count(found.more)} more actors ran less than these.`));
   return make("div", {}, ...parts);
 }
 
 function drawRow(workspace: Workspace, row: ActorRow): HTMLElement {
-  const made = make("tr", { "data-actors": row.ids.join(" ") });
+  const element = make("tr", { "data-actors": row.ids.join(" ") });
   for (const column of COLUMNS) {
     if (column.id === "actor") {
       const choose = link(column.text(row), () => {
         workspace.selection.setActor(row.ids[0] ?? null);
       }, "Bring it out in all views");
-      made.append(make("th", { scope: "row" }, choose));
+      element.append(make("th", { scope: "row" }, choose));
     } else if (column.id === "response-max" && row.worst !== null) {
       const { actor, begin, end, response } = row.worst;
       const lead = link(duration(response), () => {
         reveal(workspace, actor, begin, end);
       }, "Move the timeline to this instance");
-      made.append(make("td", { class: "num" }, lead));
+      element.append(make("td", { class: "num" }, lead));
     } else {
-      made.append(make("td", { class: "num" }, column.text(row)));
+      element.append(make("td", { class: "num" }, column.text(row)));
     }
   }
-  return made;
+  return element;
 }
 
 /** Which rows are of the chosen actor. */
