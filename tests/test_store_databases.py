@@ -37,6 +37,7 @@ from benchvise.store.database import NEWEST, VERSION_TABLE
 from benchvise.store.location import locate
 from benchvise.store.tables import METADATA
 from benchvise.store.watches import Watched
+from benchvise.text import Untrusted
 
 pytest_plugins = ["store_fixtures"]
 
@@ -312,7 +313,7 @@ def snapshot(value: str, count: int) -> Snapshot:
         privilege="root",
         settings=(
             StateEntry("memory.thp", "mode", value, path="/sys/x"),
-            StateEntry("cpu.governor", "0", missing=Missing.ABSENT, reason="ENOENT"),
+            StateEntry("cpu.governor", "0", missing=Missing.ABSENT, reason=Untrusted("ENOENT")),
         ),
         observations=(StateEntry("system.load", "processes", count),),
         board_time_ns=1,

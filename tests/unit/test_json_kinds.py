@@ -24,6 +24,7 @@ from benchvise.state.diff import diff_snapshots
 from benchvise.state.model import Missing, Snapshot, StateEntry
 from benchvise.state.restore import RestoredSession, RestoredSetting, RestoreVerdict
 from benchvise.state.restore import RestoreOutcome as RestoreOutcome
+from benchvise.text import Untrusted
 
 KINDS = json_kinds()
 SOURCE = Path(__file__).parents[2] / "src" / "benchvise" / "cli"
@@ -46,7 +47,9 @@ def snapshot(value: object) -> Snapshot:
         "ssh://a", "2024-01-01T00:00:00Z", "boot", "root",
         (
             StateEntry("cpu.governor", "policy0", value, "raw", path="/sys/x"),
-            StateEntry("memory.thp", "mode", missing=Missing.UNREADABLE, reason="EACCES"),
+            StateEntry(
+                "memory.thp", "mode", missing=Missing.UNREADABLE, reason=Untrusted("EACCES")
+            ),
             StateEntry("no.such", "key", None),
         ),
         (StateEntry("system.load", "processes", 3),),

@@ -19,6 +19,8 @@ from benchvise.rig.boot.timeline import BootOutcome
 from benchvise.rig.boot.verdict import BootReport, BootVerdict
 from benchvise.rig.console.quality import Quality
 from benchvise.rig.soak.soak import SoakBoot
+from benchvise.state.diff import Difference
+from benchvise.state.model import StateEntry
 from benchvise.text import Untrusted
 from benchvise.why.model import Origin
 
@@ -68,6 +70,14 @@ def damaged_line_as_text(quality: Quality) -> str:
 
 def line_of_a_file_as_text(origin: Origin) -> str:
     return sentence(origin.text)  # type: ignore[arg-type]
+
+
+def reason_of_an_entry_as_text(entry: StateEntry) -> str:
+    return sentence(entry.reason)  # type: ignore[arg-type]
+
+
+def reason_of_a_difference_as_text(difference: Difference) -> str:
+    return sentence(difference.reason)  # type: ignore[arg-type]
 
 
 def message_of_an_error(text: Untrusted) -> BenchviseError:

@@ -20,6 +20,7 @@ from typing import Any, TypeGuard
 from benchvise.documents import computed, in_json
 from benchvise.state.catalogue import items_by_id
 from benchvise.state.model import Family, Flip, Item, Missing, Snapshot, StateEntry
+from benchvise.text import NO_TEXT, Untrusted
 
 
 class DifferenceKind(StrEnum):
@@ -91,12 +92,12 @@ class Difference:
         return items_by_id().get(self.entry.item)
 
     @computed
-    def reason(self) -> str:
+    def reason(self) -> Untrusted:
         """Why one side has no value."""
         missing = [entry for entry in (self.a, self.b) if entry is None or entry.missing]
         if not missing:
-            return ""
-        return missing[0].reason if missing[0] else "not looked at"
+            return NO_TEXT
+        return missing[0].reason if missing[0] else Untrusted("not looked at")
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,7 +22,7 @@ from benchvise.state.model import Family, Item, Missing, Read, Snapshot, StateEn
 from benchvise.state.normalise import NORMALISERS
 from benchvise.state.normalise.values import pick
 from benchvise.state.roles import mount_of
-from benchvise.text import printable
+from benchvise.text import Untrusted, printable
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
@@ -165,7 +165,12 @@ class _Nothing:
 
     def __init__(self, missing: Missing, reason: str) -> None:
         self.missing = missing
-        self.reason = printable(reason)
+        self.reason = _reason_text(reason)
+
+
+def _reason_text(reason: str) -> Untrusted:
+    """Errors may quote what the board said: bounded, and as such."""
+    return Untrusted(_tidy(reason[:RAW_LIMIT]))
 
 
 _Found = Iterator[tuple[str, tuple[str, ...], Any]]
@@ -182,7 +187,7 @@ def _entry(item: str, key: str, path: str, read: Read, found: Any, answers: Answ
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         reason = f"not understood: {error}" if str(error) else "not understood"
         return StateEntry(
-            item, key, path=path, missing=Missing.UNREADABLE, reason=printable(reason)
+            item, key, path=path, missing=Missing.UNREADABLE, reason=_reason_text(reason)
         )
     raw = None
     if normaliser.keeps_raw and isinstance(given, str) and given.strip() != value:
