@@ -39,6 +39,7 @@ from benchvise.store.owner import Owner
 from benchvise.store.reading import ALL_RUNS, RunChoices, RunFilter, RunInfo
 from benchvise.store.snapshots import Moment
 from benchvise.store.tables import ATTACHMENT, PROCESS, RUN, SAMPLE, SERIES
+from benchvise.text import Untrusted
 
 if TYPE_CHECKING:
     from benchvise.store.watches import Watches
@@ -487,5 +488,5 @@ def _insert(connection: Connection, table: Table, row: Mapping[str, Any]) -> int
 def _as_seen(run: _Run, abandoned: set[str]) -> _Run:
     """The run as it is, even where the store could not be told that it was abandoned."""
     if run.status is RunStatus.RUNNING and run.id in abandoned:
-        return dataclasses.replace(run, status=RunStatus.INTERRUPTED, reason=ABANDONED)
+        return dataclasses.replace(run, status=RunStatus.INTERRUPTED, reason=Untrusted(ABANDONED))
     return run
