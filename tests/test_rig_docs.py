@@ -39,11 +39,11 @@ def blocks(language: str) -> list[str]:
 
 
 def test_every_fault_is_documented_and_nothing_else() -> None:
-    assert sorted(rows(section("What each fault means"))) == sorted(Fault)
+    assert sorted(rows(section("Faults"))) == sorted(Fault)
 
 
 def test_every_option_is_documented_with_its_default() -> None:
-    text = section("One after the other, where it must be")
+    text = section("Sharing a rig")
     assert sorted(rows(text)) == sorted(option.name for option in fields(RigOptions))
     for option in fields(RigOptions):
         (default,) = re.findall(rf"^\| `{option.name}` \| (\S*) *\|", text, re.MULTILINE)

@@ -14,11 +14,11 @@ import skips
 
 from benchvise.cli.main import run
 from benchvise.signal.decoders import Decoder, decode, decode_by_row
-from benchvise.signal.flow_control import control_lines, excess
 from benchvise.signal.infrared import infrared
+from benchvise.signal.readers.sigrok import write_session
 from benchvise.signal.reading import open_capture
+from benchvise.signal.serial_lines import control_lines, excess
 from benchvise.signal.uart import SerialFault, decode_line, find_rate
-from benchvise.signal.writing import write_session
 
 needs_decoders = skips.needs("sigrok-cli")
 

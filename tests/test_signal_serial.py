@@ -16,9 +16,8 @@ import serial_relay
 from benchvise.cli.main import run
 from benchvise.errors import UsageError
 from benchvise.signal.serial.classify import classify, tally
-from benchvise.signal.serial.far import plug, port_of_this_machine
 from benchvise.signal.serial.port import Flow, Port
-from benchvise.signal.serial.soak import soak
+from benchvise.signal.serial.soak import plug, port_of_this_machine, soak
 
 pytest_plugins = ["probe_fixtures"]
 

@@ -34,7 +34,7 @@ LIGHTEST = {
     ("show", "--help"): set[str](),
     ("compare", "--help"): set[str](),
     ("report", "--help"): set[str](),
-    ("why", "--help"): {"jinja2", "numpy", "sqlalchemy", "yaml"},
+    ("why", "--help"): set[str](),
     ("watch", "--help"): set[str](),
     ("snapshot", "--help"): set[str](),
     ("diff", "--help"): set[str](),

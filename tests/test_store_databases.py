@@ -31,6 +31,7 @@ from benchvise.measure.model import (
     SeriesRecord,
     SeriesStatus,
 )
+from benchvise.report.tables import list_rows
 from benchvise.state.model import Missing, Snapshot, StateEntry
 from benchvise.store import RunFilter, Store
 from benchvise.store.database import NEWEST, VERSION_TABLE
@@ -166,6 +167,16 @@ def test_runs_are_listed_newest_first_and_filtered(store: Store) -> None:
     assert [run.id for run in store.runs(1)] == ids[2:]
     assert [run.id for run in store.runs(matching=RunFilter(label="a"))] == [ids[2], ids[0]]
     assert store.runs(matching=RunFilter(board="elsewhere")) == []
+
+
+def test_a_board_is_found_by_its_name_as_it_is_shown(store: Store) -> None:
+    names = ("pi \x1b[31mred\x07", "pi", "tab\tbed")
+    ids = [store.begin_run("", name, "quick", 7, {}, {}, False, []) for name in names]
+    for name, run_id in zip(names, ids, strict=True):
+        shown = list_rows(store.runs(matching=RunFilter(id=run_id))).rows[0][2].text
+        for text in (name, str(shown)):
+            assert [run.id for run in store.runs(matching=RunFilter(board=text))] == [run_id]
+            assert store.count(RunFilter(board=text)) == 1
 
 
 def test_runs_are_found_by_text_tag_and_what_they_are(store: Store) -> None:

@@ -19,7 +19,7 @@ from why_bench import MemoryBench, diagnose, losses
 from why_documents import partly
 
 from benchvise.documents import encode
-from benchvise.signal.writing import write_session
+from benchvise.signal.readers.sigrok import write_session
 from benchvise.store import Store
 from benchvise.why.events import Event
 from benchvise.why.model import Diagnosis, DiagnosisVerdict

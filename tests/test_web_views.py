@@ -13,7 +13,7 @@ import skips
 from story_traces import story
 from web_client import Client
 
-from benchvise.trace.analysis import series
+from benchvise.trace.analysis import stats
 from benchvise.trace.query import QueryLimits
 from benchvise.web.file_index import key_of
 from benchvise.web.workspace import sql, views
@@ -113,7 +113,7 @@ def test_a_query_without_end_has_one(
 
 def test_nobody_waits_for_ever(client: Client, key: str, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(views, "SECONDS", 0.05)
-    monkeypatch.setattr(series, "load", lambda *_words, **_more: time.sleep(0.4))
+    monkeypatch.setattr(stats, "load", lambda *_words, **_more: time.sleep(0.4))
     answer = client.get(f"/api/traces/{key}/load")
     assert answer.status == 503
     assert answer.json["error"]["remedy"] == "choose a shorter range of time"

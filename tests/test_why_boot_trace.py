@@ -47,8 +47,8 @@ def test_a_traced_boot_names_the_script_that_wrote(tmp_path: Path) -> None:
         trace = guest.run(f"grep -e bv_ -e process_exec {TRACE[0]} | grep -e rc.local -e exec")
     for path, origin in zip((THP, "/proc/sys/vm/swappiness"), origins.values(), strict=True):
         (writer,) = written_in(trace, path)
-        assert writer.program == "/etc/rc.local"
+        assert writer.program.raw == "/etc/rc.local"
         assert writer.seconds > 0
         proven = with_proof(origin, [writer])
         assert proven.certain
-        assert "/etc/rc.local" in proven.note
+        assert "/etc/rc.local" in proven.note.raw

@@ -146,7 +146,7 @@ def test_the_library_with_the_slow_function_is_found(
     assert suspect.layer is Layer.USERLAND
     assert 0.8 < cause.share.value < 1.2
     assert {str(tmp_path / side / "lib/libwork.so.1") for side in Side} == {
-        origin.file for origin in cause.origins
+        origin.file.raw for origin in cause.origins
     }
     assert any(finding.rule == "userland in part" for finding in found.findings)
     assert not list(tmp_path.glob("benchvise-userland.*"))
@@ -206,7 +206,7 @@ def test_the_good_programs_may_come_from_a_root_file_system(
     (cause,) = found.causes
     assert [suspect.id for suspect in cause.suspects] == ["userland:libwork.so.1"]
     assert cause.breaking is not None and not cause.not_broken
-    origins = {(origin.side, origin.file) for origin in cause.origins}
+    origins = {(origin.side, origin.file.raw) for origin in cause.origins}
     assert (Side.GOOD, "/usr/local/lib/own/libwork.so.1") in origins
     assert not list(tmp_path.glob("benchvise-userland.*"))
 

@@ -165,7 +165,8 @@ class MemoryBench:
         return [suspect(name, layer=layer.id) for name in self.part_names.get(layer.id, ())]
 
     def origins(self, side: Side, suspect: Suspect) -> Sequence[Origin]:
-        return [Origin(side, "sysctl.d", "/etc/sysctl.d/9.conf", 1, Untrusted(suspect.id))]
+        file = Untrusted("/etc/sysctl.d/9.conf")
+        return [Origin(side, "sysctl.d", file, 1, Untrusted(suspect.id))]
 
     def findings(self) -> Sequence[Finding]:
         return ()

@@ -330,10 +330,12 @@ MECHANISM = Mechanism(
 RC_LOCAL = Origin(
     Side.BAD,
     "rc.local",
-    "/etc/rc.local",
+    Untrusted("/etc/rc.local"),
     12,
     Untrusted("echo always > /sys/kernel/mm/transparent_hugepage/enabled"),
 )
+
+LATER = Untrusted("a unit that runs later may set it again")
 
 REMEDIES = (
     Remedy("now", f"echo madvise > {THP}", "lasts until the next boot"),
@@ -445,7 +447,7 @@ def partly() -> dict[str, Any]:
             checks=(CounterCheck("dtlb_misses", "+", 0.98, False),),
             artefact="",
         ),
-        origins=(replace(RC_LOCAL, certain=False, note="a unit that runs later may set it again"),),
+        origins=(replace(RC_LOCAL, certain=False, note=LATER),),
         remedies=REMEDIES,
     )
     return story.document(

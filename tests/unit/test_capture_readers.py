@@ -13,8 +13,8 @@ import pytest
 from benchvise.errors import CaptureError
 from benchvise.signal.capture import Capture
 from benchvise.signal.readers.options import ReadOptions
+from benchvise.signal.readers.sigrok import session_step, write_session
 from benchvise.signal.reading import open_capture
-from benchvise.signal.writing import session_step, write_session
 
 
 def shape(capture: Capture) -> list[tuple[str, bool, list[int]]]:

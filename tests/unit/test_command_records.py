@@ -21,7 +21,7 @@ from benchvise.cli.main import run
 from benchvise.command import CommandArgument, CommandOption, CommandRecord
 from benchvise.quantities import ABSENT
 from benchvise.report.rendering import csv_text, described_columns, table_of
-from benchvise.signal.writing import write_session
+from benchvise.signal.readers.sigrok import write_session
 from benchvise.table import ColumnSpec, TableSpec, ValueUnit, named_values
 
 SIGNAL = next(entry for entry in PROGRAM.entries if entry.name == "signal")

@@ -15,9 +15,8 @@ from benchvise.errors import CaptureError, UsageError
 from benchvise.signal import fsk, psk, synth
 from benchvise.signal.aligning import ByteChange, discrepancies
 from benchvise.signal.capture import Capture, SignalLine, clock_of_rate, edges_of
-from benchvise.signal.clock import measure_clock
+from benchvise.signal.clock import compare_registers, data_rate, measure_clock
 from benchvise.signal.distribution import difference, distribution, effects, histogram
-from benchvise.signal.radio import compare_registers, data_rate
 from benchvise.signal.response import Edge, is_list, read_list, responses
 
 # -- response times --------------------------------------------------------------------------------

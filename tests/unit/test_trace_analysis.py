@@ -7,18 +7,16 @@ import pytest
 from trace_tables import Builder
 
 from benchvise.errors import UsageError
-from benchvise.trace.analysis import series
 from benchvise.trace.analysis.actors import actor_metrics, describe, instances_of
 from benchvise.trace.analysis.block import requests
 from benchvise.trace.analysis.compare import compare
 from benchvise.trace.analysis.idle import idle_states
 from benchvise.trace.analysis.model import Analysis, Loss, TraceSpan
 from benchvise.trace.analysis.names import find, find_all
-from benchvise.trace.analysis.scheduling import scheduling
-from benchvise.trace.analysis.stats import stats
+from benchvise.trace.analysis.scheduling import scheduling, wakeups
+from benchvise.trace.analysis.stats import load, stats, switches
 from benchvise.trace.analysis.syscalls import syscalls
 from benchvise.trace.analysis.timers import timers
-from benchvise.trace.analysis.wakeups import wakeups
 
 
 def network(**more: object) -> Analysis:
@@ -212,7 +210,7 @@ def test_losses_are_told_of_the_cpu_and_the_span_that_they_meet() -> None:
 
 def test_load_over_time() -> None:
     analysis = network()
-    found = series.load(analysis, analysis.actors, 10)
+    found = load(analysis, analysis.actors, 10)
     assert (found.begin, found.width) == (1000, 100)
     assert found.everything.values == (0, 0.6, 0, 0, 1, 1, 1, 0, 0, 0)
     assert found.everything.whole == pytest.approx(0.36)
@@ -226,14 +224,14 @@ def test_load_over_time() -> None:
 
 def test_bins_that_do_not_divide_the_span_end_with_it() -> None:
     analysis = network()
-    found = series.load(analysis, find(analysis.actors, "task:*"), 3, by_name=True)
+    found = load(analysis, find(analysis.actors, "task:*"), 3, by_name=True)
     assert found.width == 334
     assert found.actors[0].values == pytest.approx((0, 168 / 334, 32 / 332), abs=1e-6)
     assert found.actors[0].whole == pytest.approx(0.2)
 
 
 def test_switches_over_time() -> None:
-    found = series.switches(network(), network().actors, 10)
+    found = switches(network(), network().actors, 10)
     assert found.cpus[0].values == (0, 0, 0, 0, 1e7, 1e7, 1e7, 1e7, 0, 0)
     assert found.everything.whole == pytest.approx(4e6)
     assert [one.name for one in found.actors] == ["task:reader/71", "idle:0", "task:other/72"]
@@ -421,6 +419,6 @@ def test_a_trace_without_any_of_it_has_empty_answers() -> None:
     assert syscalls(empty, ()).calls == ()
     assert requests(empty) == []
     assert timers(empty).timers == ()
-    assert series.load(empty, (), 10).actors == ()
-    assert series.switches(empty, (), 10).actors == ()
+    assert load(empty, (), 10).actors == ()
+    assert switches(empty, (), 10).actors == ()
     assert compare(empty, empty, ((), ()), incomplete=False).changes == ()

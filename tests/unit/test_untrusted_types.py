@@ -25,6 +25,7 @@ from benchvise.state.model import StateEntry
 from benchvise.store import RunInfo
 from benchvise.text import Untrusted
 from benchvise.why.model import Origin
+from benchvise.why.provenance.boot_trace import Writer
 
 TEXT = Untrusted("eth0\x1b[2J\n\u202e")
 
@@ -92,6 +93,22 @@ def reason_of_an_entry_as_text(entry: StateEntry) -> str:
 
 def reason_of_a_difference_as_text(difference: Difference) -> str:
     return sentence(difference.reason)  # type: ignore[arg-type]
+
+
+def name_of_a_file_as_text(origin: Origin) -> str:
+    return sentence(origin.file)  # type: ignore[arg-type]
+
+
+def note_of_an_origin_as_text(origin: Origin) -> str:
+    return sentence(origin.note)  # type: ignore[arg-type]
+
+
+def process_of_a_boot_as_text(writer: Writer) -> str:
+    return sentence(writer.process)  # type: ignore[arg-type]
+
+
+def program_of_a_boot_as_text(writer: Writer) -> str:
+    return sentence(writer.program)  # type: ignore[arg-type]
 
 
 def message_of_an_error(text: Untrusted) -> BenchviseError:

@@ -15,7 +15,7 @@ from web_client import Client
 from benchvise.errors import CaptureError, UsageError
 from benchvise.signal.capture import Capture
 from benchvise.signal.levels import LineState
-from benchvise.signal.writing import write_session
+from benchvise.signal.readers.sigrok import write_session
 from benchvise.web.captures.served import CaptureView, ServedCaptures
 
 ATTACK = "<b onclick=alert(1)>\u202e"

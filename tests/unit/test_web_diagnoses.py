@@ -129,7 +129,7 @@ def test_one_that_has_come_to_its_end_leads_to_the_store(
     writer.close()
 
 
-def test_whoever_watches_is_told_when_more_was_told(
+def test_whoever_watches_learns_of_progress(
     store: str, tmp_path: Path, seen: tuple[Diagnosis, list[Event]]
 ) -> None:
     writer = tell(tmp_path / "state" / "why" / NAME, seen, 2)
@@ -137,7 +137,7 @@ def test_whoever_watches_is_told_when_more_was_told(
     enough = threading.Event()
 
     def publish(name: str, data: Any) -> None:
-        assert name == "told"
+        assert name == "progress"
         said.append(dict(data))
         if len(said) == 1:
             writer.observe(seen[1][2])

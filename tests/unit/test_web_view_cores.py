@@ -15,9 +15,8 @@ from story_traces import MS, S, record, story, write
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.report.sinks import json_text
-from benchvise.trace.analysis import series
 from benchvise.trace.analysis.model import TraceSpan
-from benchvise.trace.analysis.stats import stats
+from benchvise.trace.analysis.stats import load, stats, switches
 from benchvise.trace.loaded import LoadedTrace, load_trace
 from benchvise.web.workspace import activity, comparison, events, latency, sql
 from benchvise.web.workspace.query import TraceQuery
@@ -64,8 +63,8 @@ def test_a_part_is_answered_as_if_the_whole_had_been_gone_through(
     part = after.analysis.asked_about(span)
     actors = after.choose([])
     assert stats(part.sliced(), actors) == stats(part, actors)
-    assert series.load(part.sliced(), actors, 50) == series.load(part, actors, 50)
-    assert series.switches(part.sliced(), actors, 50) == series.switches(part, actors, 50)
+    assert load(part.sliced(), actors, 50) == load(part, actors, 50)
+    assert switches(part.sliced(), actors, 50) == switches(part, actors, 50)
     assert len(part.sliced().fragments) < len(part.fragments)
 
 

@@ -32,14 +32,18 @@ CPU:0 [LOST 12 EVENTS]
 
 
 def origin(file: str, kind: str = "rc.local") -> Origin:
-    return Origin(Side.BAD, kind, file, 2, Untrusted("echo"), certain=True)
+    return Origin(Side.BAD, kind, Untrusted(file), 2, Untrusted("echo"), certain=True)
+
+
+def writer(path: str, seconds: float, process: str, pid: int, program: str = "") -> Writer:
+    return Writer(Untrusted(path), seconds, Untrusted(process), pid, Untrusted(program))
 
 
 def test_writers_are_told_by_the_file_that_they_opened_last() -> None:
     assert written_in(TRACE) == (
-        Writer(THP, 4.090973, "rc.local", 106, "/etc/rc.local"),
-        Writer("/proc/sys/vm/swappiness", 4.1, "systemd-sysctl", 99),
-        Writer(THP, 5.2, "a - b-c (x)", 12),
+        writer(THP, 4.090973, "rc.local", 106, "/etc/rc.local"),
+        writer("/proc/sys/vm/swappiness", 4.1, "systemd-sysctl", 99),
+        writer(THP, 5.2, "a - b-c (x)", 12),
     )
     assert [w.pid for w in written_in(TRACE, "/proc/sys/vm/*")] == [99]
 
@@ -48,10 +52,10 @@ def test_an_origin_is_proven_or_put_in_doubt() -> None:
     first, sysctl, last = written_in(TRACE)
     proven = with_proof(origin("/etc/rc.local"), [first])
     assert proven.certain
-    assert "wrote it 4.091 s after the start" in proven.note
+    assert "wrote it 4.091 s after the start" in proven.note.raw
     doubted = with_proof(origin("/etc/rc.local"), [first, last])
     assert not doubted.certain
-    assert "a - b-c (x)" in doubted.note
+    assert "a - b-c (x)" in doubted.note.raw
     assert with_proof(origin("/etc/sysctl.d/9.conf", "sysctl.d"), [sysctl]).certain
     assert not with_proof(origin("/etc/rc.local"), []).certain
 

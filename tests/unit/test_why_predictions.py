@@ -90,36 +90,38 @@ CACHES = {
 
 def test_the_page_of_zeros_and_the_caches() -> None:
     found = predicted("zero_page", suspect("memory.thp", "madvise", "always"), bad=CACHES)
-    assert "with always the page of zeros has 2 MiB and fits no cache" in found.words
-    assert "with madvise the page of zeros has 4 KiB and fits the L1 of 32 KiB" in found.words
+    assert "with always the page of zeros has 2 MiB and fits no cache" in found.sentence
+    assert "with madvise the page of zeros has 4 KiB and fits the L1 of 32 KiB" in found.sentence
     assert found.ratio is None, "no direction is assumed"
 
 
 def test_the_small_page_of_zeros_where_the_huge_one_is_not_used() -> None:
     huge = suspect("memory.huge_zero_page", "0", "1")
     found = predicted("zero_page", huge, bad={**CACHES, "memory.thp/mode": "always"})
-    assert "with 1 the page of zeros has 2 MiB" in found.words
-    assert "with 0 the page of zeros has 4 KiB" in found.words
+    assert "with 1 the page of zeros has 2 MiB" in found.sentence
+    assert "with 0 the page of zeros has 4 KiB" in found.sentence
 
 
 def test_the_reach_of_a_tlb() -> None:
     cores = {"cpu.kinds/kinds": {"0-3": {"CPU part": "0xd03"}}}
     thp = suspect("memory.thp", "always", "never")
     beyond = predicted("tlb_reach", thp, bad=cores, size="64M")
-    assert "512 TLB entries reach 2 MiB with small pages, 1 GiB with huge ones" in beyond.words
-    assert "the working set has 64 MiB: beyond the reach" in beyond.words
+    assert "512 TLB entries reach 2 MiB with small pages, 1 GiB with huge ones" in beyond.sentence
+    assert "the working set has 64 MiB: beyond the reach" in beyond.sentence
     within = predicted("tlb_reach", thp, bad=cores, size="1M")
-    assert within.ratio == 1 and "do not explain it" in within.words
+    assert within.ratio == 1 and "do not explain it" in within.sentence
     amd = {"cpu.kinds/kinds": {"0-1": {"TLB size": "192 4K pages"}}}
-    assert "192 TLB entries" in predicted("tlb_reach", thp, bad=amd, size="64M").words
-    assert "does not tell" in predicted("tlb_reach", thp, bad={}).words
+    assert "192 TLB entries" in predicted("tlb_reach", thp, bad=amd, size="64M").sentence
+    assert "does not tell" in predicted("tlb_reach", thp, bad={}).sentence
 
 
 def test_a_quota_s_share_and_pause() -> None:
     quota = suspect("cgroup.cpu_max", "max 100000", "30000 100000")
     found = predicted("quota", quota, bad={"cpu.present/online": "0-3"})
     assert found.ratio == pytest.approx(1 / 0.3) and found.bound == ""
-    assert "0.3 CPUs here and 4 there" in found.words and "70 ms of each period" in found.words
+    assert (
+        "0.3 CPUs here and 4 there" in found.sentence and "70 ms of each period" in found.sentence
+    )
 
 
 @pytest.mark.parametrize(
@@ -144,9 +146,10 @@ def test_printk_counts_what_was_sent() -> None:
     sent = {"without": {"serial.sent": 96.0}, "repaired": {"serial.sent": 0.0}}
     found = predicted("printk", level, bad=line, **sent)  # type: ignore[arg-type]
     assert (
-        "38 characters at 9600 baud takes 39.6 ms" in found.words and "100 ms less" in found.words
+        "38 characters at 9600 baud takes 39.6 ms" in found.sentence
+        and "100 ms less" in found.sentence
     )
-    assert "could not be counted" in predicted("printk", level).words
+    assert "could not be counted" in predicted("printk", level).sentence
 
 
 def test_a_window_and_a_round_trip() -> None:
@@ -159,7 +162,7 @@ def test_a_window_and_a_round_trip() -> None:
     both = {**wmem, "net.tcp/tcp_rmem": [4096, 131072, 6291456]}
     limited = predicted("bandwidth_delay", unscaled, bad=both, without=trip, repaired=trip)
     assert limited.ratio == pytest.approx(125e6 / 65.535e6)
-    assert "could not be counted" in predicted("bandwidth_delay", rmem, bad=wmem).words
+    assert "could not be counted" in predicted("bandwidth_delay", rmem, bad=wmem).sentence
     asked = predicted(
         "bandwidth_delay",
         suspect("net.rmem_max", "4194304", "212992"),
@@ -167,7 +170,7 @@ def test_a_window_and_a_round_trip() -> None:
         without=trip,
         buffer="4M",
     )
-    assert "104 KiB may be under way here" in asked.words
+    assert "104 KiB may be under way here" in asked.sentence
 
 
 def test_read_ahead_gains_at_most_what_the_pieces_differ_by() -> None:
@@ -175,17 +178,19 @@ def test_read_ahead_gains_at_most_what_the_pieces_differ_by() -> None:
     counted = {"disk.read_ios": 100.0, "disk.busy_ms": 50.0}
     found = predicted("read_ahead", ahead, without=counted, block="16K")
     assert (found.ratio, found.bound) == (256, "at most")
-    assert "a read took 0.5 ms" in found.words and "32.8 MB/s" in found.words
+    assert "a read took 0.5 ms" in found.sentence and "32.8 MB/s" in found.sentence
 
 
 def test_what_is_written_against_the_limit() -> None:
     limit = suspect("vm.dirty_bytes", "268435456", "4194304")
     found = predicted("dirty_limit", limit, size="64M")
-    assert "above the limit here, below it there: memory against device" in found.words
+    assert "above the limit here, below it there: memory against device" in found.sentence
     assert predicted("dirty_limit", limit, size="1M").ratio == 1
     ratio = suspect("vm.dirty_ratio", "20", "1")
     memory = {"memory.size/use": {"MemAvailable": 1000 * MIB}}
-    assert "from 10 MiB on here, from 200 MiB" in predicted("dirty_limit", ratio, bad=memory).words
+    assert (
+        "from 10 MiB on here, from 200 MiB" in predicted("dirty_limit", ratio, bad=memory).sentence
+    )
 
 
 def test_pipes_fill() -> None:
@@ -206,26 +211,28 @@ def test_cards_on_their_buses() -> None:
 
 def test_waits_and_gaps_in_words() -> None:
     slack = predicted("timer_slack", named("timer.resolution:slack", "50000", "2000000"))
-    assert "2000 us late here and 50 us there" in slack.words and slack.ratio == 40
+    assert "2000 us late here and 50 us there" in slack.sentence and slack.ratio == 40
     gap = suspect("kernel.sched_rt_runtime_us", "-1", "950000")
     period = {"sched.limits/sched_rt_period_us": 1000000}
     assert (
         "50 ms of each period here and for 0 ms"
-        in predicted("rt_throttling", gap, bad=period).words
+        in predicted("rt_throttling", gap, bad=period).sentence
     )
     queue = suspect("net.tx_queue_len", "100", "1000")
     line = {"net.link/default_nic speed": 10, "net.link/default_nic mtu": 1500}
-    assert "1.2e+03 ms here and by 120 ms" in predicted("queue_delay", queue, bad=line).words
+    assert "1.2e+03 ms here and by 120 ms" in predicted("queue_delay", queue, bad=line).sentence
     timer = suspect("serial.usb_latency_timer", "1", "16")
-    assert "16 ms here and 1 ms there" in predicted("serial_batching", timer).words
+    assert "16 ms here and 1 ms there" in predicted("serial_batching", timer).sentence
     name = "net.offloads/default_nic coalescing"
     waits = ({name: {"rx_usecs": 250}}, {name: {"rx_usecs": 0}})
-    assert "by at most 250 us" in predicted("coalescing", bad=waits[0], good=waits[1]).words
+    assert "by at most 250 us" in predicted("coalescing", bad=waits[0], good=waits[1]).sentence
     ticks = [{"kernel.tick/tick_ns": {"tick_ns": ns}} for ns in (10000000, 1000000)]
-    assert "every 10 ms here and every 1 ms" in predicted("tick", bad=ticks[0], good=ticks[1]).words
+    assert (
+        "every 10 ms here and every 1 ms" in predicted("tick", bad=ticks[0], good=ticks[1]).sentence
+    )
     states = {"cpu.idle_states/cpu0 state0 latency": 1, "cpu.idle_states/cpu0 state1 latency": 400}
     off = {**states, "cpu.idle_states/cpu0 state1 disable": 1}
-    assert "at most 399 us" in predicted("idle_exit", bad=states, good=off).words
+    assert "at most 399 us" in predicted("idle_exit", bad=states, good=off).sentence
 
 
 def test_what_a_clock_costs() -> None:
@@ -247,13 +254,13 @@ def test_bursts_under_a_governor() -> None:
         "governor_ramp", suspect("cpu.governor", "performance", "ondemand"), bad=clocks
     )
     assert (found.ratio, found.bound) == (2.5, "at most")
-    assert "looks every 10 ms; a burst of 1 ms takes 2.50 times as long" in found.words
+    assert "looks every 10 ms; a burst of 1 ms takes 2.50 times as long" in found.sentence
 
 
 @pytest.mark.parametrize("name", PREDICTIONS)
 def test_nothing_known_is_no_prediction_and_no_error(name: str) -> None:
     nothing = difference("x", "x.y", "one", "two")
-    words = predicted(name, nothing).words
+    words = predicted(name, nothing).sentence
     assert words and "None" not in words
     odd = {
         "cpu.kinds/kinds": "?",
@@ -264,4 +271,4 @@ def test_nothing_known_is_no_prediction_and_no_error(name: str) -> None:
         "net.tcp/tcp_rmem": "x",
         "timer.resolution/of the probe": {"slack_ns": "?"},
     }
-    assert predicted(name, nothing, bad=odd).words
+    assert predicted(name, nothing, bad=odd).sentence

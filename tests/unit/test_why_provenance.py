@@ -62,7 +62,7 @@ def test_a_decoy_is_not_named(
     (origin,) = find_origins(sources[system], suspect_of(knob, value), Side.BAD)
     assert origin.kind == NOT_FOUND, what
     assert not origin.certain
-    assert "sysctl.d" in origin.note
+    assert "sysctl.d" in origin.note.raw
 
 
 def test_a_unit_that_is_not_started_is_no_certain_origin(
@@ -71,7 +71,7 @@ def test_a_unit_that_is_not_started_is_no_certain_origin(
     (origin,) = find_origins(sources["debian"], suspect_of("block.scheduler", "none"), Side.BAD)
     assert origin.where == "/etc/systemd/system/other.service:2"
     assert not origin.certain
-    assert "not started" in origin.note
+    assert "not started" in origin.note.raw
 
 
 def test_a_rule_that_asks_what_only_the_board_knows_is_uncertain(tmp_path: Path) -> None:
@@ -81,7 +81,7 @@ def test_a_rule_that_asks_what_only_the_board_knows_is_uncertain(tmp_path: Path)
     )
     assert origin.where == "/etc/udev/rules.d/60-io.rules:1"
     assert not origin.certain
-    assert "ATTR{queue/rotational}==0" in origin.note
+    assert "ATTR{queue/rotational}==0" in origin.note.raw
 
 
 def test_a_condition_that_cannot_be_known_makes_an_origin_uncertain(tmp_path: Path) -> None:
@@ -103,7 +103,7 @@ def test_the_last_of_several_lines_of_one_value_is_named_with_the_others(tmp_pat
     (origin,) = origins_in(files, tmp_path, "vm.swappiness", "5")
     assert origin.where == "/etc/sysctl.d/20-b.conf:1"
     assert origin.certain
-    assert "/etc/sysctl.d/10-a.conf:1 says the same" in origin.note
+    assert "/etc/sysctl.d/10-a.conf:1 says the same" in origin.note.raw
 
 
 def test_a_line_that_should_have_won_makes_an_origin_uncertain(tmp_path: Path) -> None:
@@ -115,7 +115,7 @@ def test_a_line_that_should_have_won_makes_an_origin_uncertain(tmp_path: Path) -
     (origin,) = origins_in(files, tmp_path, "vm.swappiness", "5")
     assert origin.where == "/etc/sysctl.d/10-a.conf:1"
     assert not origin.certain
-    assert "/etc/sysctl.d/20-b.conf:1 comes later and says 7" in origin.note
+    assert "/etc/sysctl.d/20-b.conf:1 comes later and says 7" in origin.note.raw
 
 
 def test_a_name_beats_a_pattern_and_an_exclusion_takes_one_out(tmp_path: Path) -> None:
@@ -133,7 +133,7 @@ def test_systemd_reads_sysctl_conf_only_by_a_link(tmp_path: Path) -> None:
     (origin,) = origins_in(files, tmp_path, "vm.swappiness", "5")
     assert origin.where == "/etc/sysctl.conf:1"
     assert not origin.certain
-    assert "does not read" in origin.note
+    assert "does not read" in origin.note.raw
 
 
 def test_a_directive_list_is_emptied_by_a_drop_in(tmp_path: Path) -> None:

@@ -273,12 +273,17 @@ def test_what_is_tried_for_a_process_alone_has_the_setting_s_remedies() -> None:
 # --- the line that sets it --------------------------------------------------------------------
 
 
+def origin(
+    side: Side, kind: str, file: str, line: int, text: str, *, certain: bool = True
+) -> Origin:
+    return Origin(side, kind, Untrusted(file), line, Untrusted(text), certain)
+
+
 def test_the_line_is_named_and_its_edit_touches_nothing_else(tmp_path: Path) -> None:
     file = tmp_path / "rc.local"
     before = ["#!/bin/sh", f"echo always > {THP_FILE}", "exit 0"]
     file.write_text("\n".join(before) + "\n")
-    origin = Origin(Side.BAD, "rc.local", str(file), 2, Untrusted(before[1]))
-    text = of(THP, origin)[0].text
+    text = of(THP, origin(Side.BAD, "rc.local", str(file), 2, before[1]))[0].text
     assert text.startswith(f"remove line 2 of {file}: echo always > {THP_FILE}\nsed -i ")
     subprocess.run(["sh", "-ec", text.splitlines()[1]], check=True)
     assert file.read_text().splitlines() == [before[0], f"# {before[1]}", before[2]]
@@ -289,19 +294,17 @@ def test_the_line_is_named_and_its_edit_touches_nothing_else(tmp_path: Path) -> 
 
 
 def test_an_uncertain_line_says_so_and_the_good_side_s_is_left_alone() -> None:
-    doubt = Origin(
-        Side.BAD, "sysctl.d", "/etc/sysctl.d/9.conf", 4, Untrusted("vm.swappiness=60"), False
+    doubt = origin(
+        Side.BAD, "sysctl.d", "/etc/sysctl.d/9.conf", 4, "vm.swappiness=60", certain=False
     )
-    good = Origin(Side.GOOD, "sysctl.d", "/etc/sysctl.d/1.conf", 1, Untrusted("vm.swappiness=10"))
+    good = origin(Side.GOOD, "sysctl.d", "/etc/sysctl.d/1.conf", 1, "vm.swappiness=10")
     texts = [r.text for r in of(suspect("vm.swappiness", "10", "60"), doubt, good)]
     assert "remove line 4 of /etc/sysctl.d/9.conf, if it is what sets it" in texts[0]
     assert not any("1.conf" in text for text in texts)
 
 
 def test_a_name_from_a_board_does_not_reach_a_shell() -> None:
-    evil = Origin(
-        Side.BAD, "rc.local", "/etc/a'; rm -rf /; '", 2, Untrusted("echo > enabled\x1b[31m")
-    )
+    evil = origin(Side.BAD, "rc.local", "/etc/a'; rm -rf /; '", 2, "echo > enabled\x1b[31m")
     text = of(THP, evil)[0].text
     words = shlex.split(text.splitlines()[1])
     assert words[:2] == ["sed", "-i"] and words[3] == "/etc/a'; rm -rf /; '"

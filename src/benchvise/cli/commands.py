@@ -219,13 +219,13 @@ PROGRAM = Group(
                     "load",
                     "Draw the CPU load over time: of all CPUs, of each, of each actor.",
                     "records.analysis_command",
-                    "trace.catalogue.series.LOAD",
+                    "trace.catalogue.stats.LOAD",
                 ),
                 Command(
                     "switches",
                     "Draw context switches a second over time: in all, by CPU, by actor.",
                     "records.analysis_command",
-                    "trace.catalogue.series.SWITCHES",
+                    "trace.catalogue.stats.SWITCHES",
                 ),
                 Command(
                     "latency",
@@ -329,20 +329,20 @@ PROGRAM = Group(
                     "Make BPSK symbols for an MSK transmitter; simulate phase, spectrum and "
                     "errors.",
                     "records.command_line",
-                    "signal.commands.psk.PSK",
+                    "signal.commands.radio.PSK",
                 ),
                 Command(
                     "synth",
                     "Make sound with a radio's four frequencies: two-bit symbols and their "
                     "spectrum.",
                     "records.command_line",
-                    "signal.commands.synth.SYNTH",
+                    "signal.commands.radio.SYNTH",
                 ),
                 Command(
                     "fsk",
                     "Find the frequencies of a keyed line and the symbol of each.",
                     "records.command_line",
-                    "signal.commands.fsk.FSK",
+                    "signal.commands.radio.FSK",
                 ),
                 Command(
                     "serial",

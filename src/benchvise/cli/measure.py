@@ -18,32 +18,18 @@ from benchvise.cli.output import (
     text_line,
 )
 from benchvise.cli.progress import RigProgress, RunProgress
+from benchvise.cli.user_command import BetterOption, MatchOption, UnitOption, user_command
 from benchvise.documents import in_json
 from benchvise.errors import UsageError
 from benchvise.flows import run as flow
 from benchvise.flows.settings import Combination, restores_due
-from benchvise.measure.model import Better, RunRecord
+from benchvise.measure.model import RunRecord
 from benchvise.measure.plan import PROCESSES, Plan
 from benchvise.measure.runner import Event
 from benchvise.trace.recording import RecordingPlan, check_events
 
 if TYPE_CHECKING:
     from benchvise.store import Store
-
-MatchOption = Annotated[
-    str | None,
-    typer.Option(
-        "--match",
-        metavar="REGEX",
-        help="Finds the number in the command's output: the first group of the last match.",
-    ),
-]
-BetterOption = Annotated[
-    Better | None, typer.Option("--better", help="Which way that number is better.")
-]
-UnitOption = Annotated[
-    str | None, typer.Option("--unit", metavar="TEXT", help="The unit of that number.")
-]
 
 
 def run(
@@ -256,17 +242,6 @@ def _recording_plan(wanted: bool, events: list[str] | None) -> RecordingPlan | N
     if events:
         raise UsageError("--trace-events are those of a trace", "add --trace")
     return None
-
-
-def user_command(
-    line: str | None, match: str | None, better: str | None, unit: str | None
-) -> flow.UserCommand | None:
-    """The command to be measured, by the options that describe it; None where there is none."""
-    if line is None:
-        if match or better or unit:
-            raise UsageError("--match, --better and --unit belong to a command", "add --command")
-        return None
-    return flow.UserCommand(line, match, better, unit)
 
 
 def _next_step(run_id: str) -> str:

@@ -14,7 +14,7 @@ from benchvise.cli.output import JsonOption, RigOption, print_json, stderr, stdo
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.quantities import format_size
-from benchvise.trace.catalogue.options import CACHE, FILE
+from benchvise.trace.catalogue.record import CACHE, FILE
 
 if TYPE_CHECKING:
     from benchvise.trace.recording import Recorded
@@ -69,7 +69,6 @@ def query(
 
     Example: benchvise trace query trace.dat "SELECT cpu, count(*) FROM sched_switch GROUP BY cpu"
     """
-    from benchvise.documents import encode
     from benchvise.report.rendering import query_csv, query_table, rendered
     from benchvise.trace.opening import open_trace
     from benchvise.trace.query import QueryLimits, ask, query_document
@@ -106,9 +105,8 @@ def export(
     Example: benchvise trace export trace.dat --to perfetto -o trace.perfetto-trace
     """
 
-    from benchvise.documents import encode
     from benchvise.quantities import format_value
-    from benchvise.trace.export.export import export_trace
+    from benchvise.trace.export import export_trace
 
     with stderr().status("writing"):
         exported = export_trace(file, target.value, output, use_cache=cache)
@@ -255,7 +253,7 @@ def record(
     with RigProgress(stderr()) as booting:
         recorded = flow.record(request, observe, booting.observe)
     if as_json:
-        print_json("recording", encode(recorded))
+        print_json("recording", recorded)
     else:
         for text in recording_lines(recorded):
             stdout().print(text)

@@ -6,7 +6,7 @@ import math
 import time
 from pathlib import Path
 from types import TracebackType
-from typing import Annotated
+from typing import TYPE_CHECKING, Annotated
 
 import typer
 from rich.console import Console
@@ -14,7 +14,6 @@ from rich.progress import BarColumn, Progress, TimeElapsedColumn
 from rich.table import Column
 from rich.text import Text
 
-from benchvise.cli.measure import BetterOption, MatchOption, UnitOption, user_command
 from benchvise.cli.output import (
     JsonOption,
     RigOption,
@@ -25,15 +24,10 @@ from benchvise.cli.output import (
     text_line,
 )
 from benchvise.cli.progress import LineColumn, RigProgress
+from benchvise.cli.user_command import BetterOption, MatchOption, UnitOption, user_command
 from benchvise.documents import encode
 from benchvise.errors import UsageError
-from benchvise.flows import why as flow
-from benchvise.flows.settings import restores_due
-from benchvise.flows.why_sides import Sides
-from benchvise.report.html import PAGE
-from benchvise.report.why_plan import plan_page
-from benchvise.report.why_terminal import tables
-from benchvise.why.benches.live_board import PATIENCE_S
+from benchvise.why.bench import PATIENCE_S
 from benchvise.why.events import (
     CauseConfirmed,
     Event,
@@ -49,7 +43,10 @@ from benchvise.why.events import (
 )
 from benchvise.why.model import Grade
 
-_WORDS = 300
+if TYPE_CHECKING:
+    from benchvise.flows import why as flow
+
+_LINE_LIMIT = 300
 _BESIDE_SEARCH = 4  # experiments besides those of the search: all at once, and the confirmation
 
 
@@ -285,6 +282,11 @@ def why(
 
     Example: benchvise why ssh://root@10.0.0.7 ssh://root@10.0.0.8 --bench memory.copy
     """
+    from benchvise.flows import why as flow
+    from benchvise.flows.settings import restores_due
+    from benchvise.flows.why_sides import Sides
+    from benchvise.report.why_terminal import tables
+
     if resume is not None:
         if boards or good or good_root or bench or command or output:
             raise UsageError(
@@ -295,12 +297,12 @@ def why(
     else:
         if board and good_root is not None:
             raise UsageError("two images have a root each", "leave --good-root out")
-        one, other = _sides(boards or [], good, good_root)
+        first, other = _sides(boards or [], good, good_root)
         if board:  # to be found again by --resume, wherever that is called
-            one, other = (str(Path(name).resolve()) for name in (one, other))
+            first, other = (str(Path(name).resolve()) for name in (first, other))
         wanted = user_command(command, match, better, unit)
         root = "" if good_root is None else str(good_root.resolve())
-        sides = Sides(one, other, bench, wanted, rig, patience, tuple(board or ()), root)
+        sides = Sides(first, other, bench, wanted, rig, patience, tuple(board or ()), root)
         sides.entry()
         request = flow.settled(flow.WhyRequest(sides, budget, layers, seed, risky), store)
     for due in restores_due():
@@ -351,6 +353,8 @@ def _diagnosed(
     request: flow.WhyRequest, store: str | None, directory: Path | None, *, resume: bool
 ) -> flow.DiagnosisAnswer:
     """Progress of boards of a rig first, then of the diagnosis."""
+    from benchvise.flows import why as flow
+
     booting = RigProgress(stderr())
     budget_s = math.inf if request.budget_min is None else 60 * request.budget_min
     trying = WhyProgress(stderr(), budget_s)
@@ -379,6 +383,9 @@ def _diagnosed(
 
 
 def _print_plan(request: flow.WhyRequest, store: str | None, *, as_json: bool) -> None:
+    from benchvise.flows import why as flow
+    from benchvise.report.why_plan import plan_page
+
     booting = RigProgress(stderr())
     with booting:
         plan = flow.plan(request, store, booting.observe)
@@ -389,6 +396,8 @@ def _print_plan(request: flow.WhyRequest, store: str | None, *, as_json: bool) -
 
 
 def _next_step(answer: flow.DiagnosisAnswer) -> str:
+    from benchvise.report.html import PAGE
+
     page = answer.directory / PAGE
     lines = [f"The evidence is in {answer.directory}; to be mailed: {page}"]
     if answer.diagnosis.stopped is not None:

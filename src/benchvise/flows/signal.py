@@ -26,8 +26,8 @@ from benchvise.signal.recording import analysers as find_analysers
 from benchvise.table import ColumnSpec, TableSpec, ValueUnit
 
 if TYPE_CHECKING:
+    from benchvise.signal.capture import CaptureSummary
     from benchvise.signal.configurations import Configuration, ResponseComparison
-    from benchvise.signal.summary import CaptureSummary
     from benchvise.store import Store
 
 
@@ -117,8 +117,8 @@ def record_capture(options: RecordingOptions) -> FinishedRecording:
     With a command of this machine until that ends. On Ctrl-C what was recorded is kept.
     CaptureError, OutputError, UsageError; RigError for a rig's.
     """
+    from benchvise.signal.capture import summarise
     from benchvise.signal.reading import open_capture
-    from benchvise.signal.summary import summarise
 
     _check_recording(options)
     recording = Recording(Length(options.seconds, options.samples), options.rate, options.triggers)
@@ -183,7 +183,7 @@ def _run_command(command: Sequence[str]) -> int:
 
 
 def _recorded_document(recording: FinishedRecording) -> object:
-    from benchvise.signal.summary import RecordedCapture
+    from benchvise.signal.capture import RecordedCapture
 
     capture = {
         item.name: getattr(recording.capture, item.name) for item in fields(recording.capture)

@@ -78,16 +78,16 @@ class WhyRequest:
 
     def command_line(self) -> str:
         """What makes the same diagnosis anew."""
-        words = ["benchvise", "why", *self.sides.as_arguments()]
+        arguments = ["benchvise", "why", *self.sides.as_arguments()]
         if self.budget_min is not None:
-            words += ["--budget", f"{self.budget_min:g}"]
+            arguments += ["--budget", f"{self.budget_min:g}"]
         if not self.layers:
-            words += ["--no-layers"]
+            arguments += ["--no-layers"]
         if self.risky:
-            words += ["--risky"]
+            arguments += ["--risky"]
         if self.seed is not None:
-            words += ["--seed", str(self.seed)]
-        return shlex.join(words)
+            arguments += ["--seed", str(self.seed)]
+        return shlex.join(arguments)
 
 
 @dataclass(frozen=True, slots=True)

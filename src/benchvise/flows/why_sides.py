@@ -16,9 +16,9 @@ from benchvise.flows.run import UserCommand
 from benchvise.measure.suite import SuiteEntry, parse_bench
 from benchvise.rig.environment import PREFIX, find_rig_file, is_rig, load_rig
 from benchvise.store import Store
-from benchvise.why.bench import Bench
+from benchvise.why.bench import PATIENCE_S, Bench
 from benchvise.why.benches.live import LiveBench
-from benchvise.why.benches.live_board import PATIENCE_S, LiveBoard
+from benchvise.why.benches.live_board import LiveBoard
 from benchvise.why.benches.record import Record
 from benchvise.why.benches.userland import opened_root
 from benchvise.why.model import Side
@@ -60,15 +60,15 @@ class Sides:
     def as_arguments(self) -> list[str]:
         """As on the command line."""
         two = bool(self.boards) or (bool(self.good) and _is_board(self.good))
-        words = [self.good, self.bad] if two else [self.bad]
-        words += ["--good", self.good] if self.good and not two else []
-        words += ["--good-root", self.good_root] if self.good_root else []
-        words += [word for name in self.boards for word in ("--board", name)]
+        arguments = [self.good, self.bad] if two else [self.bad]
+        arguments += ["--good", self.good] if self.good and not two else []
+        arguments += ["--good-root", self.good_root] if self.good_root else []
+        arguments += [word for name in self.boards for word in ("--board", name)]
         options = {"--bench": self.bench, "--rig": self.rig}
         if self.command is not None:
             options |= {"--command": self.command.line, "--match": self.command.match}
             options |= {"--better": self.command.better, "--unit": self.command.unit}
-        return words + [w for name, value in options.items() if value for w in (name, value)]
+        return arguments + [w for name, value in options.items() if value for w in (name, value)]
 
 
 def open_bench(

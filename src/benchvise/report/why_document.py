@@ -94,11 +94,6 @@ def duration(seconds: float) -> str:
     return f"{minutes} min {rest} s" if minutes else f"{rest} s"
 
 
-def counted(number: int, one: str, several: str = "") -> str:
-    """``1 experiment``, ``7 experiments``."""
-    return f"{number} {one if number == 1 else several or one + 's'}"
-
-
 def times(ratio: float) -> str:
     """``10.3x``."""
     return f"{format_number(ratio)}x"
@@ -210,8 +205,8 @@ def repeat_command(diagnosis: Diagnosis) -> str:
     else:
         params = ",".join(f"{name}={value}" for name, value in metric.params.items())
         what = ["--bench", metric.benchmark + (f":{params}" if params else "")]
-    words = ["benchvise", "why", diagnosis.good, diagnosis.bad, *what]
-    return shlex.join([*words, "--seed", str(diagnosis.seed)])
+    arguments = ["benchvise", "why", diagnosis.good, diagnosis.bad, *what]
+    return shlex.join([*arguments, "--seed", str(diagnosis.seed)])
 
 
 def named(names: Sequence[str], most: int = 4) -> str:

@@ -18,7 +18,7 @@ ArmKind = Literal["good", "bad", "repaired", "broken", "bad, other", "good, othe
 RANKED = 12
 """Suspects that the chart of the ranking shows; the table has all."""
 
-_DRAWN = 4000
+_MOST_POINTS = 4000
 """Trials that a chart shows; of more it shows every k-th."""
 
 _COVARIATES = {"temperature_c": ("temperature", "°C"), "clock_hz": ("CPU clock", "Hz")}
@@ -162,7 +162,7 @@ def _trials(diagnosis: Diagnosis) -> TrialsFigure | None:
     if not trials:
         return None
     kinds = _Arms(diagnosis)
-    every = 1 + (len(trials) - 1) // _DRAWN
+    every = 1 + (len(trials) - 1) // _MOST_POINTS
     gap = diagnosis.gap
     return TrialsFigure(
         "trials",

@@ -41,7 +41,6 @@ from benchvise.report.why_words import (
     confirmations,
     diagnosis_text,
     left_set,
-    place,
 )
 from benchvise.why.model import Bounds, Diagnosis, DiagnosisVerdict
 from benchvise.why.wording import apart
@@ -178,7 +177,7 @@ def content(diagnosis: Diagnosis) -> dict[str, Any]:
     return {
         "d": diagnosis,
         "figures": diagnosis_figures(diagnosis),
-        "told": diagnosis.verdict
+        "shown_gap": diagnosis.verdict
         not in (DiagnosisVerdict.NO_DIFFERENCE, DiagnosisVerdict.REVERSED),
         "left_set": left_set(diagnosis),
         "confirmations": confirmations,
@@ -234,7 +233,6 @@ FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "outcome": outcome,
         "gap_text": gap_text,
         "p_text": p_text,
-        "place": place,
         "remedies": remedies,
         "share": share_text,
         "share_bar": share_bar,

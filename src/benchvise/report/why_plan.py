@@ -4,11 +4,11 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchvise.report.why_document import counted, duration
+from benchvise.report.why_document import duration
 from benchvise.report.why_terminal import Page
 from benchvise.report.why_words import Block, BlockLine, DiagnosisText
 from benchvise.table import Tone
-from benchvise.text import SENTENCE_LIMIT, printable
+from benchvise.text import SENTENCE_LIMIT, counted, printable
 from benchvise.why.benches.userland_swap import USERLAND
 from benchvise.why.model import LayerMeans, Side, Suspect
 from benchvise.why.plan import DiagnosisPlan, Effort, PlannedFlip

@@ -17,7 +17,7 @@ from rich.text import Text
 from benchvise.quantities import format_time
 from benchvise.report.rendering import Cell, Column, Table
 from benchvise.report.rendering import line as styled
-from benchvise.report.why_document import Document, counted, readable
+from benchvise.report.why_document import Document, readable
 from benchvise.report.why_words import (
     TONES,
     Block,
@@ -26,7 +26,7 @@ from benchvise.report.why_words import (
     DiagnosisText,
     diagnosis_text,
 )
-from benchvise.text import printable
+from benchvise.text import counted, printable
 
 if TYPE_CHECKING:
     from benchvise.store.diagnoses import DiagnosisInfo

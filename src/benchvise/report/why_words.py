@@ -12,7 +12,6 @@ from dataclasses import dataclass, replace
 from benchvise.quantities import format_value
 from benchvise.report.why_document import (
     arms_text,
-    counted,
     duration,
     gap_text,
     named,
@@ -29,7 +28,7 @@ from benchvise.report.why_document import (
     untested,
 )
 from benchvise.table import Tone
-from benchvise.text import SENTENCE_LIMIT, printable
+from benchvise.text import SENTENCE_LIMIT, counted, printable
 from benchvise.why.model import (
     NOT_FOUND,
     Bounds,
@@ -42,7 +41,6 @@ from benchvise.why.model import (
     Gap,
     Grade,
     Mechanism,
-    Origin,
     Purpose,
     Remedy,
     Side,
@@ -52,7 +50,7 @@ from benchvise.why.model import (
 )
 from benchvise.why.wording import apart, percent, scatters
 
-_SHOWN = 6
+_MOST_LISTED = 6
 """Differences that a list names before it counts the rest."""
 
 _VALUE = 40
@@ -162,7 +160,7 @@ def left_set(diagnosis: Diagnosis) -> list[Write]:
     last: dict[tuple[str, str], Write] = {}
     for write in diagnosis.writes:
         last[write.side, write.path] = write
-    return [write for write in last.values() if not write.undone][:_SHOWN]
+    return [write for write in last.values() if not write.undone][:_MOST_LISTED]
 
 
 def _gap(diagnosis: Diagnosis) -> Block:
@@ -325,18 +323,13 @@ def _origins(diagnosis: Diagnosis, cause: Cause) -> Iterator[BlockLine]:
             yield BlockLine(f"{side}: by none of the files searched; perhaps a default.")
             continue
         doubt = "" if origin.certain else ", perhaps"
-        yield BlockLine(f"{place(origin)}  ({origin.kind} on {side}{doubt})", "strong")
+        yield BlockLine(f"{origin.where}  ({origin.kind} on {side}{doubt})", "strong")
         if origin.text:
             yield BlockLine(f"{origin.text:{SENTENCE_LIMIT}}", code=True)
         if origin.note:
-            yield BlockLine(_sentence(origin.note), "muted")
+            yield BlockLine(_sentence(f"{origin.note:{SENTENCE_LIMIT}}"), "muted")
     if not cause.origins:
         yield BlockLine("No file that sets it was found: it may be a default, or set by a program.")
-
-
-def place(origin: Origin) -> str:
-    """``/etc/rc.local:12``."""
-    return f"{origin.file}:{origin.line}" if origin.line else str(origin.file)
 
 
 def _remedies(cause: Cause) -> Iterator[BlockLine]:
@@ -407,21 +400,21 @@ def _ruled_out(diagnosis: Diagnosis) -> Iterator[BlockLine]:
 
 def _untested(diagnosis: Diagnosis) -> Iterator[BlockLine]:
     # The very file that sets the cause differs too, of course.
-    files = [o.file for cause in diagnosis.causes for o in cause.origins if o.line]
+    files = [o.file.raw for cause in diagnosis.causes for o in cause.origins if o.line]
     cannot = [s for s in untested(diagnosis) if not any(file in s.id for file in files)]
-    for suspect in cannot[:_SHOWN]:
+    for suspect in cannot[:_MOST_LISTED]:
         values = f"{printable(suspect.good, _VALUE)} / {printable(suspect.bad, _VALUE)}"
         yield BlockLine(f"{suspect.id} ({values}): {suspect.untestable}")
-    if len(cannot) > _SHOWN:
-        yield BlockLine(f"and {len(cannot) - _SHOWN} more, on the evidence page", "muted")
-    for experiment in unresolved(diagnosis)[:_SHOWN]:
+    if len(cannot) > _MOST_LISTED:
+        yield BlockLine(f"and {len(cannot) - _MOST_LISTED} more, on the evidence page", "muted")
+    for experiment in unresolved(diagnosis)[:_MOST_LISTED]:
         what = named(experiment.flipped)
         reason = experiment.reason
         yield BlockLine(reason if reason.startswith(what) else f"{what}: {reason}")
     if diagnosis.verdict == DiagnosisVerdict.INCOMPLETE:
         left = [suspect.id for suspect in still_open(diagnosis)]
         if left:
-            yield BlockLine(f"not reached: {named(left, _SHOWN)}")
+            yield BlockLine(f"not reached: {named(left, _MOST_LISTED)}")
 
 
 def _done(diagnosis: Diagnosis) -> Iterator[BlockLine]:

@@ -15,8 +15,7 @@ from pathlib import Path
 
 from benchvise.errors import CaptureError, UsageError
 from benchvise.signal.capture import Capture
-from benchvise.signal.readers import sigrok
-from benchvise.signal.writing import session_rate, session_step, write_session
+from benchvise.signal.readers.sigrok import FORM, session_rate, session_step, write_session
 from benchvise.text import printable
 
 SECONDS = 120.0
@@ -166,7 +165,7 @@ def _session(capture: Capture) -> Iterator[tuple[Path, int]]:
 
     One that is a session already is given as it is.
     """
-    if capture.form == sigrok.FORM:
+    if capture.form == FORM:
         yield capture.path, 1
         return
     with _written(capture) as written:

@@ -1,10 +1,18 @@
-"""All serial lines of a capture together: their bytes, flow control, and a host's log."""
+"""All serial lines of a capture together: their bytes, flow control, and a host's log.
+
+At the level of chips the control lines are low for *go* and high for *stop* (TIA-232's inverted
+levels), whatever their names. A byte whose start bit began before the line rose may be sent to its
+end; what begins after that is excess, and is lost where the receiver has no room for it.
+"""
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+import numpy as np
 
 from benchvise.errors import CaptureError, UsageError
 from benchvise.signal.aligning import (
@@ -14,7 +22,6 @@ from benchvise.signal.aligning import (
     discrepancy_document,
 )
 from benchvise.signal.capture import Capture
-from benchvise.signal.flow_control import Excess, control_lines, excess
 from benchvise.signal.uart import BaudRate, SerialFault, SerialLine, decode_line
 
 _PARITIES = {"n": "none", "e": "even", "o": "odd"}
@@ -149,4 +156,51 @@ def _line_document(capture: Capture, line: SerialLine) -> SerialLineDocument:
             FaultDocument(capture.time(mark.begin), capture.time(mark.end - mark.begin), mark.fault)
             for mark in line.marks
         ),
+    )
+
+
+# -- flow control: bytes that come after RTS or CTS said stop --------------------------------------
+
+_CONTROL = re.compile(r"(?:[/~!n]|not_?)?(?:rts|cts)[#n_bl]*\d*", re.IGNORECASE)
+
+
+@dataclass(frozen=True, slots=True)
+class Excess:
+    """Bytes of a serial line that began while a control line said stop.
+
+    ``stops`` is how often it did, ``overrun`` how often bytes came all the same, ``most`` how many
+    at one of them, ``total`` all of them.
+    """
+
+    control: str
+    line: str
+    stops: int
+    overrun: int
+    most: int
+    total: int
+
+
+def control_lines(capture: Capture) -> list[str]:
+    """The lines that are named as flow control: RTS, CTS#, nRTS."""
+    return [line.name for line in capture.lines if _CONTROL.fullmatch(line.name.strip())]
+
+
+def excess(capture: Capture, serial: SerialLine, control: str) -> Excess:
+    """Counts the bytes that began after ``control`` rose and before it fell again."""
+    line = capture.line(control)
+    stops = line.of("rising")
+    if line.starts_high:
+        stops = np.concatenate((np.zeros(1, dtype=np.int64), stops))
+    goes = np.append(line.of("falling"), capture.ticks)
+    bit = capture.clock.rate / serial.frame.baud
+    starts = np.array([byte.begin - bit for byte in serial.data])
+    until = goes[np.minimum(np.searchsorted(goes, stops, side="right"), goes.size - 1)]
+    counts = np.searchsorted(starts, until) - np.searchsorted(starts, stops, side="right")
+    return Excess(
+        line.name,
+        serial.line,
+        int(stops.size),
+        int((counts > 0).sum()),
+        int(counts.max()) if counts.size else 0,
+        int(counts.sum()),
     )

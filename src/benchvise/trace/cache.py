@@ -31,14 +31,16 @@ from typing import Any
 import pyarrow as pa
 
 from benchvise.trace.manifest import (
+    Stat,
     content_hash,
     places,
     read_manifest,
+    signature,
+    sizes,
     tables_size,
     version,
     write_manifest,
 )
-from benchvise.trace.signature import Stat, signature, sizes
 
 _STALE_S = 3600
 """After this long, a directory that was never put in place is a dead program's."""

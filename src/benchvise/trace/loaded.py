@@ -14,7 +14,7 @@ from benchvise.errors import UsageError
 from benchvise.quantities import format_clock
 from benchvise.trace.analysis.model import Actor, Analysis, Flag, Loss, TraceSpan
 from benchvise.trace.analysis.names import find_all
-from benchvise.trace.catalogue.options import NamedActors
+from benchvise.trace.catalogue.record import NamedActors
 from benchvise.trace.opening import OpenTrace, open_trace
 
 _NS = 1_000_000_000

@@ -1,6 +1,7 @@
 """The manifests of what is kept of traces: where they are, what they hold for, and their seal.
 
-Reading one needs neither the tables nor what maps them.
+A manifest holds for the files of a trace as the file system describes them: their change shows
+without reading them. Reading a manifest needs neither the tables nor what maps them.
 """
 
 from __future__ import annotations
@@ -15,10 +16,10 @@ from collections.abc import Iterator, Mapping
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeAlias
 
 from benchvise.trace.decoder import decoder
-from benchvise.trace.signature import CACHE_SUFFIX, Stat, files_of, signature
+from benchvise.user_directories import user_directory
 
 _LAYOUT = 5
 """Counted up when what stands in a manifest or its facts changes its meaning."""
@@ -57,11 +58,8 @@ def tables_size(manifest: Mapping[str, Any]) -> int:
 def places(trace: Path) -> Iterator[Path]:
     """Where parts of a trace may be, the first choice first."""
     yield trace.with_name(trace.name + CACHE_SUFFIX)
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if not base.is_absolute():  # the XDG specification: relative paths are to be ignored
-        base = Path.home() / ".cache"
     name = hashlib.sha256(os.fsencode(trace)).hexdigest()[:32]
-    yield base / "benchvise" / "traces" / name
+    yield user_directory("cache") / "traces" / name
 
 
 def version() -> str:
@@ -98,10 +96,7 @@ def _seal(body: bytes) -> bytes:
 
 def _key() -> bytes:
     """This user's own, made at first use; also when two programs want it at once."""
-    base = Path(os.environ.get("XDG_STATE_HOME", ""))
-    if not base.is_absolute():
-        base = Path.home() / ".local" / "state"
-    path = base / "benchvise" / "trace-cache.key"
+    path = user_directory("state") / "trace-cache.key"
     with suppress(FileNotFoundError):
         key = path.read_bytes()
         if len(key) == _KEY_BYTES:
@@ -114,3 +109,40 @@ def _key() -> bytes:
         os.link(unfinished, path)
     Path(unfinished).unlink()
     return path.read_bytes()
+
+
+# -- the files of a trace --------------------------------------------------------------------------
+CACHE_SUFFIX = ".benchvise-cache"
+
+Stat: TypeAlias = tuple[str, int, int, int]
+"""A file's name within the trace, its size, when it was changed (ns), and its inode."""
+
+
+def files_of(path: Path) -> list[Path]:
+    """The file itself, or all files of a directory, in a fixed order; caches are left out."""
+    if not path.is_dir():
+        return [path]
+    paths: list[Path] = []
+    for directory, names, files in os.walk(path):
+        names[:] = sorted(name for name in names if not name.endswith(CACHE_SUFFIX))
+        paths += [Path(directory, name) for name in sorted(files)]
+    return [file for file in paths if file.is_file()]
+
+
+def signature(path: Path) -> list[Stat]:
+    """What the file system says of each file.
+
+    Raises:
+        OSError: a file cannot be looked at.
+    """
+    stats: list[Stat] = []
+    for file in files_of(path):
+        stat = file.stat()
+        name = "" if file == path else str(file.relative_to(path))
+        stats.append((name, stat.st_size, stat.st_mtime_ns, stat.st_ino))
+    return stats
+
+
+def sizes(stats: list[Stat]) -> list[tuple[str, int]]:
+    """Names and sizes: when these differ, the contents do."""
+    return [(name, size) for name, size, _, _ in stats]

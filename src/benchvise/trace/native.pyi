@@ -9,7 +9,7 @@ from typing import Any, final
 
 import pyarrow as pa
 
-from benchvise.trace.description import DamagedPlace, LostEvents
+from benchvise.trace.decoder import DamagedPlace, LostEvents
 
 VERSION: str
 """A hash of the decoder's sources: what another version has cached is not this one's."""

@@ -1,8 +1,13 @@
-"""Opening a trace: from the cache when that holds, else decoded, and kept for the next time."""
+"""Opening a trace: from the cache when that holds, else decoded, and kept for the next time.
+
+The analysis tables are made part by part when they are first read: a timeline needs no system
+calls, which are most of the events of many traces.
+"""
 
 from __future__ import annotations
 
 import json
+import threading
 from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
@@ -13,19 +18,21 @@ import pyarrow as pa
 
 from benchvise.errors import TraceError
 from benchvise.trace import cache
-from benchvise.trace.analysis_tables import AnalysisTables
-from benchvise.trace.decoder import decoder, open_native, translated
-from benchvise.trace.description import (
+from benchvise.trace.decoder import (
     DamagedPlace,
     LostEvents,
     TraceDescription,
     TraceOutline,
+    decoder,
+    open_native,
+    translated,
 )
-from benchvise.trace.signature import Stat, signature
+from benchvise.trace.manifest import Stat, signature
 from benchvise.trace.summary import DECODED, TraceSummary, count
 
 if TYPE_CHECKING:
     from benchvise.trace import native
+
 
 _INDEX = "index"
 _DESCRIPTION = "description"
@@ -335,3 +342,56 @@ def _signature(path: Path) -> list[Stat]:
         return signature(path)
     except OSError as error:
         raise TraceError(f"{error.filename}: {error.strerror}") from error
+
+
+# -- analysis tables -------------------------------------------------------------------------------
+def analysis_table_names() -> list[str]:
+    """The names of all analysis tables."""
+    module = decoder()
+    return [*module.SCHEDULING, *module.SYSCALLS, *module.DEVICES]
+
+
+class AnalysisTables(Mapping[str, pa.Table]):
+    """Actors, their instances, fragments and waits, system calls, ...: by name.
+
+    May be asked by many threads at once; while one makes a part, the others wait.
+    """
+
+    def __init__(self, trace: OpenTrace) -> None:
+        module = decoder()
+        parts: tuple[tuple[list[str], str, Callable[[], Mapping[str, pa.Table]]], ...] = (
+            (module.SCHEDULING, "scheduling", self._scheduling),
+            (module.SYSCALLS, "syscalls", self._syscalls),
+            (module.DEVICES, "devices", self._devices),
+        )
+        self._trace = trace
+        self._parts = {name: (part, make) for names, part, make in parts for name in names}
+        self._made: dict[str, Mapping[str, pa.Table]] = {}
+        self._lock = threading.RLock()
+
+    def __getitem__(self, name: str) -> pa.Table:
+        part, make = self._parts[name]
+        if part not in self._made:
+            with self._lock:
+                if part not in self._made:
+                    self._made[part] = self._trace.derived(part, make)
+        return self._made[part][name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._parts)
+
+    def __len__(self) -> int:
+        return len(self._parts)
+
+    def _scheduling(self) -> Mapping[str, pa.Table]:
+        return self._events.scheduling()
+
+    def _syscalls(self) -> Mapping[str, pa.Table]:
+        return self._events.syscalls(self["actors"], self["fragments"])
+
+    def _devices(self) -> Mapping[str, pa.Table]:
+        return self._events.devices()
+
+    @cached_property
+    def _events(self) -> native.Decoded:
+        return self._trace.decoded(decoder().ANALYSED_COLUMNS)

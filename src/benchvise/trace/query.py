@@ -21,8 +21,7 @@ import duckdb
 import pyarrow as pa
 
 from benchvise.errors import UsageError
-from benchvise.trace import analysis_tables
-from benchvise.trace.opening import OpenTrace
+from benchvise.trace.opening import OpenTrace, analysis_table_names
 
 _UNKNOWN_CPU = 65535
 
@@ -147,7 +146,7 @@ class QueryTables:
     @cached_property
     def _events(self) -> dict[str, str]:
         """SQL's name of each event table: its own, unless that is taken already."""
-        taken = {*self._own, *analysis_tables.names(), "events", "tables"}
+        taken = {*self._own, *analysis_table_names(), "events", "tables"}
         names: dict[str, str] = {}
         for event in self._trace.tables:
             name, number = event, 2
@@ -215,7 +214,7 @@ class QueryTables:
         for name, table in self._own.items():
             if name in wanted:
                 yield name, table
-        for name in wanted & set(analysis_tables.names()):
+        for name in wanted & set(analysis_table_names()):
             yield name, self._trace.analysis[name]
         for name, event in self._events.items():
             if name.lower() in wanted:

@@ -13,7 +13,7 @@ from benchvise.trace.manifest import kept_facts
 if TYPE_CHECKING:
     import pyarrow as pa
 
-    from benchvise.trace.description import (
+    from benchvise.trace.decoder import (
         ClockDescription,
         DamagedPlace,
         LostEvents,

@@ -14,6 +14,9 @@ from benchvise.errors import BenchviseError
 from benchvise.state.model import Snapshot
 from benchvise.why.model import Arm, Bounds, Finding, Metric, Origin, Side, Suspect, Trial, Write
 
+PATIENCE_S = 90.0
+"""Seconds that a lost board is waited for: longer than most need to boot."""
+
 
 class ArmRefused(BenchviseError):  # noqa: N818
     """An arm could not be made: a write refused or clamped, a boot that failed, a setting not kept.

@@ -20,7 +20,7 @@ from typing import Literal
 from benchvise.documents import computed, in_json
 from benchvise.measure.model import Better, SeriesSpec
 from benchvise.state.knobs import Setting
-from benchvise.text import Untrusted
+from benchvise.text import NO_TEXT, SENTENCE_LIMIT, Untrusted
 
 
 class Side(StrEnum):
@@ -421,7 +421,7 @@ class Origin:
     """On which side."""
     kind: str
     """``sysctl.d``, ``udev``, ``rc.local``, ``kernel config``, ``not found``, and so on."""
-    file: str
+    file: Untrusted
     """The file."""
     line: int
     """Its line, counted from 1; 0 where it has none."""
@@ -429,13 +429,14 @@ class Origin:
     """What stands there."""
     certain: bool = True
     """Whether it is sure that this place wins."""
-    note: str = ""
+    note: Untrusted = NO_TEXT
     """What else is to be known of it."""
 
     @property
     def where(self) -> str:
         """``/etc/rc.local:12``."""
-        return f"{self.file}:{self.line}" if self.line else self.file
+        file = f"{self.file:{SENTENCE_LIMIT}}"
+        return f"{file}:{self.line}" if self.line else file
 
 
 class Support(StrEnum):

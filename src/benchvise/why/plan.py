@@ -20,34 +20,43 @@ from benchvise.why.rules import DiagnosisRules
 
 @dataclass(frozen=True, slots=True)
 class PlannedFlip:
-    """One thing that would be written, or given to the measured process: ``path`` is empty then."""
+    """One thing that would be written, or given to the measured process."""
 
     side: Side
+    """On which side."""
     suspect: str
+    """Id of the suspect that it flips."""
     what: str
+    """The knob, or the attribute of the process."""
     path: str
+    """The file; empty for the process."""
     value: str
+    """What it would be set to."""
 
 
 @dataclass(frozen=True, slots=True)
 class DiagnosisPlan:
-    """What would be done, and about what it takes where one of the suspects is the cause.
-
-    ``metric`` is its name, ``suspects`` are in the order in which they would be tested. ``layers``
-    are what would be swapped after that, in their order, ``effort_layers`` what it takes where one
-    of those is the cause; None where there is none.
-    """
+    """What would be done, and about what it takes where one of the suspects is the cause."""
 
     metric: str
+    """Name of what would be measured."""
     good: str
+    """Name of the good side."""
     bad: str
+    """Name of the bad side."""
     findings: tuple[Finding, ...]
+    """What must be known of the comparison itself."""
     suspects: tuple[Suspect, ...]
+    """What may be the cause, in the order in which it would be tested."""
     excluded: Mapping[str, str]
+    """Differences that cannot matter, by name."""
     flips: tuple[PlannedFlip, ...]
+    """What would be set, on which side."""
     effort: Effort = field(metadata=in_json(hidden=True))
     layers: tuple[Suspect, ...] = ()
+    """The layers that would be swapped after that, in their order."""
     effort_layers: Effort | None = None
+    """What it takes where one of these is the cause; null where there is none."""
 
     @computed.before("layers")
     def experiments(self) -> int:
@@ -135,12 +144,16 @@ Series = tuple[int, tuple[Arm, ...]]
 
 @dataclass(frozen=True, slots=True)
 class Effort:
-    """``seconds`` are as the bench knows them by then: by a trial, and by a boot or two."""
+    """About what a search takes."""
 
     experiments: int
+    """How many experiments."""
     trials: int
+    """How many trials."""
     boots: int
+    """How many boots."""
     seconds: float = field(metadata=in_json(digits=1))
+    """How long, by what the bench knows by then: by a trial, and by a boot or two."""
 
     def __add__(self, other: Effort) -> Effort:
         return Effort(

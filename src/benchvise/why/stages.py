@@ -134,8 +134,8 @@ def _gap_by_all_in(
     """All as recorded, as the gap itself."""
     if not suspects:
         return None
-    words = f"what changes with all {len(suspects)} settings as recorded?"
-    question = Question(Purpose.ALL_IN, words, Side.BAD, tuple(suspects), (), gap.RANKED, gap.MOST)
+    text = f"what changes with all {len(suspects)} settings as recorded?"
+    question = Question(Purpose.ALL_IN, text, Side.BAD, tuple(suspects), (), gap.RANKED, gap.MOST)
     arms = [Arm(Side.BAD), Arm(Side.BAD, question.flipped)]
     lab.require(lab.seconds(arms, question.least), "measuring the gap")
     try:

@@ -173,16 +173,17 @@ def _answer(
     if verdict is DiagnosisVerdict.NOT_ADMISSIBLE:
         return next(f.sentence for f in case.findings if f.grade is Grade.STOPS)
     if causes:
-        words = _causes(causes)
+        sentence = _causes(causes)
         if verdict is DiagnosisVerdict.INCOMPLETE:
-            return f"{words}; {reached}"
+            return f"{sentence}; {reached}"
         if verdict is DiagnosisVerdict.PARTLY and case.unexplained is not None:
             if case.unexplained.value < 0:
                 return (
-                    f"{words}: more than the whole gap, so something else has the opposite effect"
+                    f"{sentence}: more than the whole gap, so something else has the opposite "
+                    "effect"
                 )
-            return f"{words}; {_share_text(case.unexplained)} is unexplained"
-        return words
+            return f"{sentence}; {_share_text(case.unexplained)} is unexplained"
+        return sentence
     if verdict is DiagnosisVerdict.INCOMPLETE:
         return f"No cause is confirmed yet; {reached}"
     if case.measured is None:
@@ -372,15 +373,15 @@ def _layers(case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions) ->
             "else runs"
         )
         return
-    words = _ruled_out(case, lab)
+    ruled_out = _ruled_out(case, lab)
     if lab.bench.has_images() and not case.layers:
-        yield f"{words}, and the two images do not differ: {_hardware(case)}"
+        yield f"{ruled_out}, and the two images do not differ: {_hardware(case)}"
     elif not options.layers:
-        yield f"{words}; next: test the layers, without --no-layers"
+        yield f"{ruled_out}; next: test the layers, without --no-layers"
     else:
         yield (
-            f"{words}; next: swap userland and kernel, which needs images of both sides for one "
-            "board of a rig (rig compose)"
+            f"{ruled_out}; next: swap userland and kernel, which needs images of both sides for "
+            "one board of a rig (rig compose)"
         )
 
 

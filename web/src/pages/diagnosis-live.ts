@@ -1,11 +1,11 @@
-// A diagnosis that goes on: when more was told of it, the page is asked for again, and what it says
-// by then takes the place of what is shown. So there is one way only to show a diagnosis.
+// A running diagnosis: at each progress the page is fetched again, and what it says by then takes
+// the place of what is shown. So there is one way only to show a diagnosis.
 
 import { parseDocument } from "../base/document";
 import { addCopyButtons } from "../copying";
 import { fill } from "../filling";
 
-/** At least so many milliseconds between two looks, as a board may answer many times a second. */
+/** At least so many milliseconds between two requests, as a board may answer many times a second. */
 const PAUSE = 1000;
 const SHOWN = "so-far";
 const FIGURES = "so-far-figures";
@@ -18,7 +18,7 @@ export function start(element: HTMLElement, data: unknown): void {
   let stop = draw(page);
   const now = { busy: false, waiting: false };
 
-  const look = async (): Promise<void> => {
+  const reload = async (): Promise<void> => {
     const answer = await fetch(location.href, { headers: { Accept: "text/html" } });
     if (answer.redirected) {
       source.close();
@@ -33,22 +33,22 @@ export function start(element: HTMLElement, data: unknown): void {
     addCopyButtons(page);
   };
 
-  /** Looks now, or once more when what is under way has ended and a pause is over. */
-  const told = async (): Promise<void> => {
+  /** Reloads now, or once more when what is under way has ended and a pause is over. */
+  const renewSoon = async (): Promise<void> => {
     now.waiting = true;
     if (now.busy) return;
     now.busy = true;
     while (now.waiting) {
       now.waiting = false;
-      // What failed is asked for again when more is told.
-      await look().catch(() => undefined);
+      // What failed is fetched again at the next progress.
+      await reload().catch(() => undefined);
       await new Promise((resolve) => setTimeout(resolve, PAUSE));
     }
     now.busy = false;
   };
 
   const source = new EventSource(events);
-  source.addEventListener("told", () => { void told(); });
+  source.addEventListener("progress", () => { void renewSoon(); });
 }
 
 /** Puts what the fresh page says into the shown one; what a reader had opened stays open. */

@@ -1,3 +1,4 @@
+import { onMediaChange } from "../base/media";
 import { AxisView } from "./axis-view";
 import type { Changed, Choices, Chosen } from "./choices";
 import { buildFrame, type Elements, fit } from "./frame";
@@ -199,14 +200,11 @@ export class Timeline {
       this.resize();
     });
     observer.observe(root);
-    // As in the style sheet: paper is never dark, and no frame comes before it is printed.
-    const dark = matchMedia("screen and (prefers-color-scheme: dark)");
-    dark.addEventListener("change", () => {
+    onMediaChange(() => {
       this.theme = themeOf(root);
       this.paints = new Paints(this.theme, this.source.look);
-      this.stale = { names: true, map: true };
-      this.paint();
-    }, { signal });
+      this.resize();
+    }, signal);
     this.ends.push(() => {
       observer.disconnect();
     });

@@ -15,8 +15,7 @@ from benchvise.signal.commands.options import LineOptions, format_seconds
 from benchvise.table import ColumnSpec, NamedValue, TableSpec, ValueUnit, named_values
 
 if TYPE_CHECKING:
-    from benchvise.signal.clock import ClockReport
-    from benchvise.signal.radio import RegisterComparison
+    from benchvise.signal.clock import ClockReport, RegisterComparison
 
 _PAUSES_LISTED = 5
 
@@ -62,8 +61,13 @@ def run(options: ClockOptions) -> ClockReport:
 
     UsageError for a radio or registers that are none, CaptureError for a line without a clock.
     """
-    from benchvise.signal.clock import clock_report, measure_clock
-    from benchvise.signal.radio import CRYSTALS, compare_registers, data_rate
+    from benchvise.signal.clock import (
+        CRYSTALS,
+        clock_report,
+        compare_registers,
+        data_rate,
+        measure_clock,
+    )
 
     capture = options.open()
     clock = measure_clock(capture, options.line or capture.busiest.name)

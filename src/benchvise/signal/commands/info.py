@@ -11,7 +11,7 @@ from benchvise.signal.commands.options import CaptureOptions, format_seconds
 from benchvise.table import ColumnSpec, NamedValue, TableSpec, ValueUnit, named_values
 
 if TYPE_CHECKING:
-    from benchvise.signal.summary import CaptureSummary, LineSummary
+    from benchvise.signal.capture import CaptureSummary, LineSummary
 
 LINE_COLUMNS: tuple[ColumnSpec[LineSummary], ...] = (
     ColumnSpec(
@@ -30,7 +30,7 @@ LINE_COLUMNS: tuple[ColumnSpec[LineSummary], ...] = (
 
 def run(options: CaptureOptions) -> CaptureSummary:
     """Summary of a capture."""
-    from benchvise.signal.summary import summarise
+    from benchvise.signal.capture import summarise
 
     return summarise(options.open())
 

@@ -23,7 +23,7 @@ from benchvise.table import ColumnSpec, NamedValue, TableSpec, ValueUnit
 
 if TYPE_CHECKING:
     from benchvise.signal.serial.exchange import Exchange, Way
-    from benchvise.signal.serial.far import FarEnd
+    from benchvise.signal.serial.soak import FarEnd
 
 _FASTEST = 4_000_000_000
 _DISCREPANCIES_WRITTEN = 50
@@ -147,7 +147,7 @@ def _check(options: SerialTestOptions) -> None:
 
 def _far_end(options: SerialTestOptions, stack: ExitStack) -> FarEnd:
     from benchvise.board import open_board
-    from benchvise.signal.serial.far import plug, port_of_board, port_of_this_machine
+    from benchvise.signal.serial.soak import plug, port_of_board, port_of_this_machine
 
     if options.far is None:
         return plug

@@ -14,8 +14,7 @@ from benchvise.table import ColumnSpec, TableSpec, ValueUnit
 if TYPE_CHECKING:
     from benchvise.signal.aligning import Discrepancy
     from benchvise.signal.capture import Capture
-    from benchvise.signal.flow_control import Excess
-    from benchvise.signal.serial_lines import SerialLines
+    from benchvise.signal.serial_lines import Excess, SerialLines
     from benchvise.signal.uart import SerialLine
 
 _PLACES_LISTED = 40

@@ -1,1 +1,1 @@
-"""The formats of captures, one file each: each has ``read(path, options) -> Capture``."""
+"""The formats of captures, one file each, which has ``read(path, options) -> Capture``."""

@@ -21,8 +21,8 @@ from pyarrow import csv
 
 from benchvise.errors import CaptureError
 from benchvise.signal.capture import Capture, CaptureClock, SignalLine, clock_of_rate, edges_of
-from benchvise.signal.readers.analogue import Range, Slicer, Threshold
 from benchvise.signal.readers.options import ReadOptions
+from benchvise.signal.readers.samples import Range, Slicer, Threshold
 from benchvise.text import printable
 
 FORM = "table"

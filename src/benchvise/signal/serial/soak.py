@@ -2,16 +2,96 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Sequence
-from contextlib import ExitStack
+import contextlib
+import time
+from collections.abc import Callable, Iterator, Sequence
+from contextlib import AbstractContextManager, ExitStack, contextmanager
 from typing import TypeAlias
 
-from benchvise.errors import UsageError
+from benchvise.board import Board, messages, process
+from benchvise.board.deploy import deploy
+from benchvise.board.messages import EchoingMessage, ErrorMessage, Message, read_message
+from benchvise.errors import BoardUnusable, UsageError
 from benchvise.signal.serial.classify import TestedSetting
-from benchvise.signal.serial.exchange import Exchange, exchange
-from benchvise.signal.serial.far import FarEnd, plug
-from benchvise.signal.serial.patterns import patterns
+from benchvise.signal.serial.exchange import Exchange, exchange, patterns
 from benchvise.signal.serial.port import Flow, Port
+from benchvise.text import AnyText, last_line, printable
+
+# -- the other end: a plug, a port of this machine, the probe on a board ---------------------------
+
+READY_SECONDS = 10.0
+
+FarEnd: TypeAlias = Callable[[int, Flow], AbstractContextManager[Port | None]]
+"""Makes the other end ready for a rate and a flow control; the port to be read, or None where what
+is sent comes back to where it was sent from."""
+
+
+@contextmanager
+def plug(_baud: int, _flow: Flow) -> Iterator[None]:
+    """A loop-back plug: there is nothing to do."""
+    yield None
+
+
+def port_of_this_machine(path: str) -> FarEnd:
+    """A second port of this machine."""
+
+    def opened(baud: int, flow: Flow) -> Port:
+        return Port(path, baud, flow)
+
+    return opened
+
+
+def port_of_board(board: Board, path: str) -> FarEnd:
+    """A port of a board, where the probe sends back what comes.
+
+    Raises BoardUnreachable, or BoardUnusable with what the probe says of the port.
+    """
+
+    @contextmanager
+    def echoing(baud: int, flow: Flow) -> Iterator[None]:
+        argv = ["echo", "--port", path, "--baud", str(baud), "--flow", str(flow)]
+        child = board.spawn([deploy(board).path, *argv])
+        try:
+            _await(board, process.Pipes(child))
+            yield None
+        finally:
+            if child.stdin is not None:
+                with contextlib.suppress(OSError):
+                    child.stdin.close()  # it puts the port's settings back, and ends
+            with contextlib.suppress(Exception):
+                child.wait(2)
+            process.end(child)
+
+    return echoing
+
+
+def _await(board: Board, pipes: process.Pipes) -> None:
+    """Waits until the port is ready; BoardUnusable with its output when it is not."""
+    deadline = time.monotonic() + READY_SECONDS
+    while True:
+        *lines, rest = bytes(pipes.stdout).split(b"\n")
+        for raw in lines:
+            message: Message | None = None
+            with contextlib.suppress(ValueError):  # a talkative login shell
+                message = read_message(raw)
+            if isinstance(message, EchoingMessage):
+                return
+            if isinstance(message, ErrorMessage):
+                raise _refused(board, message.message)
+        if len(rest) > messages.LINE_LIMIT or pipes.at_end:
+            raise _refused(board, last_line(bytes(pipes.stderr)) or printable(rest))
+        if not pipes.pump(deadline - time.monotonic()):
+            raise _refused(board, f"it said nothing for {READY_SECONDS:g} s")
+
+
+def _refused(board: Board, reason: AnyText) -> BoardUnusable:
+    return BoardUnusable(
+        f"{board.name}: its end of the line cannot be used ({reason})",
+        "name a serial port of the board that nothing else has open, its console least of all",
+    )
+
+
+# -- every setting, pattern by pattern -------------------------------------------------------------
 
 Observer: TypeAlias = Callable[[Flow, int, int, Exchange], None]
 """Is told of flow control, rate, chunk, and the pattern that was just exchanged."""

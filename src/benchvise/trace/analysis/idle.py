@@ -7,8 +7,8 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchvise.trace.analysis.distributions import TimeDistribution, distribution
-from benchvise.trace.analysis.intervals import clipped
 from benchvise.trace.analysis.model import Analysis, Bools, Ints, Rows
+from benchvise.trace.analysis.occupancy import clipped
 
 EVENTS = ("cpu_idle", "power_cpu_idle")
 """The kernel's event, and LTTng's name of it."""

@@ -13,8 +13,8 @@ from benchvise.trace.analysis.distributions import (
     minus,
     numbered,
 )
-from benchvise.trace.analysis.intervals import clipped
 from benchvise.trace.analysis.model import NONE, Analysis, Bools, Ints, Rows
+from benchvise.trace.analysis.occupancy import clipped
 
 
 @dataclass(frozen=True, slots=True)

@@ -15,8 +15,7 @@ from benchvise.trace.catalogue.kernel import BLOCK, IDLE, SYSCALLS, TIMERS
 from benchvise.trace.catalogue.latency import LATENCY
 from benchvise.trace.catalogue.record import TraceAnalysis
 from benchvise.trace.catalogue.scheduling import SCHED, WAKEUPS
-from benchvise.trace.catalogue.series import LOAD, SWITCHES
-from benchvise.trace.catalogue.stats import STATS
+from benchvise.trace.catalogue.stats import LOAD, STATS, SWITCHES
 
 ANALYSES: tuple[TraceAnalysis[Any, Any], ...] = (
     INFO,

@@ -8,14 +8,12 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from benchvise.command import CommandOption
 from benchvise.table import ColumnSpec, TableSpec, Tone, ValueUnit
-from benchvise.trace.catalogue.options import (
+from benchvise.trace.catalogue.record import (
     TOP,
     GroupedActors,
     IncompleteInstances,
     ListedRows,
     PartOfTrace,
-)
-from benchvise.trace.catalogue.record import (
     TableShape,
     TraceAnalysis,
     durations,

@@ -9,14 +9,16 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from benchvise.command import CommandArgument, CommandOption
 from benchvise.table import ColumnSpec, TableSpec, Tone, ValueUnit
-from benchvise.trace.catalogue.options import (
+from benchvise.trace.catalogue.record import (
     TOP,
     IncompleteInstances,
     ListedRows,
     NamedActors,
+    TableShape,
+    TraceAnalysis,
     TraceRequest,
+    interval_ends,
 )
-from benchvise.trace.catalogue.record import TableShape, TraceAnalysis, interval_ends
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.compare import ActorRate, MetricChange, TraceComparison

@@ -11,11 +11,10 @@ from typing import TYPE_CHECKING, Annotated, Any
 from benchvise.command import CommandOption
 from benchvise.quantities import format_clock, format_count, format_size, format_value
 from benchvise.table import ColumnSpec, TableSpec, Tone, ValueUnit
-from benchvise.trace.catalogue.options import OneTrace
-from benchvise.trace.catalogue.record import TableShape, TraceAnalysis
+from benchvise.trace.catalogue.record import OneTrace, TableShape, TraceAnalysis
 
 if TYPE_CHECKING:
-    from benchvise.trace.description import ClockDescription
+    from benchvise.trace.decoder import ClockDescription
     from benchvise.trace.loaded import LoadedTrace
     from benchvise.trace.summary import EventCount, StreamCount, TraceSummary
 

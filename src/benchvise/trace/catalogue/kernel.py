@@ -7,8 +7,14 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Any
 
 from benchvise.table import ColumnSpec, TableSpec, ValueUnit
-from benchvise.trace.catalogue.options import GroupedActors, ListedRows, PartOfTrace
-from benchvise.trace.catalogue.record import TableShape, TraceAnalysis, durations
+from benchvise.trace.catalogue.record import (
+    GroupedActors,
+    ListedRows,
+    PartOfTrace,
+    TableShape,
+    TraceAnalysis,
+    durations,
+)
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.block import Requests

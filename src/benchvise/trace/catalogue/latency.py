@@ -4,13 +4,20 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
+from enum import StrEnum
 from typing import TYPE_CHECKING, Annotated, Any
 
 from benchvise.command import CommandOption
 from benchvise.quantities import format_value
 from benchvise.table import ColumnSpec, TableSpec, ValueUnit
-from benchvise.trace.catalogue.options import IncompleteInstances, Match, PartOfTrace
-from benchvise.trace.catalogue.record import Conclusion, TableShape, TraceAnalysis, durations
+from benchvise.trace.catalogue.record import (
+    Conclusion,
+    IncompleteInstances,
+    PartOfTrace,
+    TableShape,
+    TraceAnalysis,
+    durations,
+)
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.latency import (
@@ -26,6 +33,14 @@ _END_HELP = (
     "irq:NAME, softirq:NAME or task:NAME, with .end for its end and .ready for its wake-up; "
     "or event:NAME, with [field==value] for some of its events."
 )
+
+
+class Match(StrEnum):
+    """How a start finds its end."""
+
+    AUTO = "auto"
+    CAUSE = "cause"
+    NEXT = "next"
 
 
 @dataclass(frozen=True, kw_only=True)

@@ -7,14 +7,12 @@ from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated
 
 from benchvise.table import ColumnSpec, TableSpec, ValueUnit
-from benchvise.trace.catalogue.options import (
+from benchvise.trace.catalogue.record import (
     TOP,
     GroupedActors,
     IncompleteInstances,
     ListedRows,
     PartOfTrace,
-)
-from benchvise.trace.catalogue.record import (
     TableShape,
     TraceAnalysis,
     durations,
@@ -23,8 +21,7 @@ from benchvise.trace.catalogue.record import (
 )
 
 if TYPE_CHECKING:
-    from benchvise.trace.analysis.scheduling import TaskScheduling
-    from benchvise.trace.analysis.wakeups import Wakeups, Waking
+    from benchvise.trace.analysis.scheduling import TaskScheduling, Wakeups, Waking
     from benchvise.trace.loaded import LoadedTrace
 
 
@@ -120,7 +117,7 @@ _PAIRS = TableShape(
 
 
 def _wake(traces: Sequence[LoadedTrace], request: WakeupsRequest) -> Wakeups:
-    from benchvise.trace.analysis.wakeups import wakeups
+    from benchvise.trace.analysis.scheduling import wakeups
 
     [trace] = traces
     return wakeups(

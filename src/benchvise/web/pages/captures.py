@@ -15,6 +15,7 @@ from benchvise.errors import BenchviseError, CaptureError, UsageError
 from benchvise.report.figures import response_figures_document
 from benchvise.report.histograms import ConfigurationTimes, response_figure
 from benchvise.report.rendering import Table, table_of
+from benchvise.signal.capture import summarise
 from benchvise.signal.commands import decode, info, infrared, uart
 from benchvise.signal.commands import response as response_command
 from benchvise.signal.configurations import (
@@ -27,7 +28,6 @@ from benchvise.signal.configurations import (
 from benchvise.signal.decoders import available
 from benchvise.signal.distribution import distribution
 from benchvise.signal.response import is_list
-from benchvise.signal.summary import summarise
 from benchvise.table import TableSpec
 from benchvise.text import printable
 from benchvise.web.answers import Crumb, both, page

@@ -25,7 +25,7 @@ from benchvise.why import progress_log
 from benchvise.why.progress_log import Progress, ProgressSummary
 
 LISTED = 200
-_LOOK_SECONDS = 0.5
+_POLL_SECONDS = 0.5
 _CRUMBS = (Crumb("Diagnoses", "/diagnoses"),)
 
 templates().filters.update(FILTERS)
@@ -56,16 +56,16 @@ def diagnosis(request: Request) -> Response:
 
 
 async def live(request: Request) -> Response:
-    """Says whenever more was told of a diagnosis that goes on."""
+    """An event ``progress`` whenever the log of a running diagnosis has grown, or it has ended."""
     directory = _directory(request.path_params["id"])
 
     def source(publish: Publish, stopped: threading.Event) -> None:
-        known: tuple[int, bool] | None = None
-        while not stopped.wait(0.0 if known is None else _LOOK_SECONDS):
+        before: tuple[int, bool] | None = None
+        while not stopped.wait(0.0 if before is None else _POLL_SECONDS):
             now = (progress_log.size(directory), progress_log.is_running(directory))
-            if now != known:
-                known = now
-                publish("told", {"bytes": now[0], "running": now[1]})
+            if now != before:
+                before = now
+                publish("progress", {"bytes": now[0], "running": now[1]})
 
     return context(request).hub.stream(request, f"diagnosis {directory.name}", source)
 
@@ -73,16 +73,17 @@ async def live(request: Request) -> Response:
 def _page(
     request: Request, kind: str, document: Document, progress: Progress | None = None
 ) -> Response:
-    shown = readable(document)
-    texts = content(shown)
-    entries = evidence(shown)
+    diagnosis = readable(document)
+    texts = content(diagnosis)
+    entries = evidence(diagnosis)
     return page(
         request,
         kind,
-        _with_lines(encode(shown)) | ({} if progress is None else {"live": _standing(progress)}),
-        title=shown.headline,
+        _with_lines(encode(diagnosis))
+        | ({} if progress is None else {"live": _standing(progress)}),
+        title=diagnosis.headline,
         crumbs=_CRUMBS,
-        diagnosis=shown,
+        diagnosis=diagnosis,
         island=texts["figures"].document,
         name=request.path_params["id"],
         evidence=entries[-MOST:],

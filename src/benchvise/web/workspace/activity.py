@@ -12,12 +12,10 @@ from benchvise.documents import in_json
 from benchvise.trace.analysis.actors import ActorMetrics, instances_of, latency, response
 from benchvise.trace.analysis.distributions import TimeDistribution, minus
 from benchvise.trace.analysis.model import NONE, Analysis, Floats, Ints
-from benchvise.trace.analysis.series import OverTime, Series
-from benchvise.trace.analysis.stats import ActorStats, CpuStats
+from benchvise.trace.analysis.stats import ActorStats, CpuStats, OverTime, Series
 from benchvise.trace.catalogue.actors import ACTORS, ActorsRequest
 from benchvise.trace.catalogue.record import TraceAnalysis
-from benchvise.trace.catalogue.series import LOAD, SWITCHES, SeriesRequest
-from benchvise.trace.catalogue.stats import STATS, StatsRequest
+from benchvise.trace.catalogue.stats import LOAD, STATS, SWITCHES, SeriesRequest, StatsRequest
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.query import AnsweredPart, TraceQuery, answered_part
 

@@ -13,8 +13,7 @@ from benchvise.text import printable
 from benchvise.trace.analysis.distributions import TimeDistribution
 from benchvise.trace.analysis.latency import LatencyHop, LatencyWay, Occurrence
 from benchvise.trace.analysis.model import Ints
-from benchvise.trace.catalogue.latency import LATENCY, LatencyRequest
-from benchvise.trace.catalogue.options import Match
+from benchvise.trace.catalogue.latency import LATENCY, LatencyRequest, Match
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.query import AnsweredPart, TraceQuery, answered_part
 

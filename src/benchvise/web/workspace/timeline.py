@@ -18,7 +18,7 @@ from starlette.requests import Request
 from benchvise.documents import in_json
 from benchvise.trace.analysis.actors import Instance, describe
 from benchvise.trace.analysis.model import NONE, Analysis
-from benchvise.trace.description import ClockDescription
+from benchvise.trace.decoder import ClockDescription
 from benchvise.trace.levels import TimelineItem, TimelineRow, shift_of, states
 from benchvise.web.context import context
 from benchvise.web.timeline import TimelinePart, timeline_routes

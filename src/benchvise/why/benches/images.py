@@ -55,7 +55,7 @@ _TITLES = {
     "command-line": "the kernel's command line",
 }
 
-_SHOWN = 300  # characters of a value
+_VALUE_LIMIT = 300  # characters of a value
 
 _FEW_PARTS = 40
 """More of them, and whether it is the layer at all is asked first."""
@@ -147,7 +147,7 @@ class Images:
                 Origin(
                     side,
                     _KINDS[means.layer].value,
-                    part.file,
+                    Untrusted(part.file),
                     line,
                     Untrusted(text.splitlines()[0]),
                 )
@@ -165,8 +165,8 @@ class Images:
             _TITLES[name],
             _KINDS[name],
             name,
-            different.first.text[:_SHOWN] or "none",
-            different.second.text[:_SHOWN] or "none",
+            different.first.text[:_VALUE_LIMIT] or "none",
+            different.second.text[:_VALUE_LIMIT] or "none",
             means=LayerMeans(name),
             terms=layer_terms(name, self._reach),
         )
@@ -181,8 +181,8 @@ class Images:
             else f"{where}: {text.splitlines()[0]}",
             _KINDS[layer],
             layer,
-            part.first[:_SHOWN] or "not there",
-            part.second[:_SHOWN] or "not there",
+            part.first[:_VALUE_LIMIT] or "not there",
+            part.second[:_VALUE_LIMIT] or "not there",
             (f"{layer}:{part.name}",),
             means=LayerMeans(layer, part.name),
             terms=part_terms(layer, part, self._reach),
@@ -301,9 +301,9 @@ def _above(
     name: str, names: set[str], first: Mapping[str, str], other: Mapping[str, str]
 ) -> str | None:
     """The outermost option that takes this one with it."""
-    words = name.split("_")
-    for end in range(1, len(words)):
-        head = "_".join(words[:end])
+    parts = name.split("_")
+    for end in range(1, len(parts)):
+        head = "_".join(parts[:end])
         if head in names and any(head not in side and name not in side for side in (first, other)):
             return head
     return None

@@ -37,12 +37,9 @@ from benchvise.state import journal
 from benchvise.state.intervention import Intervention, intervening, read_boot_id
 from benchvise.state.restore import restore
 from benchvise.state.roles import find_roles
-from benchvise.why.bench import CrossCheck
+from benchvise.why.bench import PATIENCE_S, CrossCheck
 from benchvise.why.explain.counters import READS, between, work_of
 from benchvise.why.model import Bounds, Side
-
-PATIENCE_S = 90.0
-"""Seconds that a lost board is waited for: longer than most need to boot."""
 
 BATCHES = 5
 RUNS = 3
@@ -313,7 +310,7 @@ def cross_check(
 ) -> CrossCheck | None:
     """Measures it on both; None where a board cannot, or knows no such benchmark.
 
-    See ``compared``; neighbours in time are compared.
+    Neighbours in time are compared.
     """
     try:
         specs = {side: parse_bench(key).specs(board.registry)[0] for side, board in boards.items()}
@@ -344,8 +341,8 @@ def compared(key: str, better: Better, values: Mapping[Side, Sequence[float]]) -
     good, bad = ([sign * math.log(v) for v in values[side]] for side in (Side.GOOD, Side.BAD))
     gaps = sorted(g - b for g, b in zip(good, bad, strict=True))
     floor = max(
-        statistics.median(abs(a - b) for a, b in itertools.combinations(one, 2))
-        for one in (good, bad)
+        statistics.median(abs(a - b) for a, b in itertools.combinations(values_of_side, 2))
+        for values_of_side in (good, bad)
     )
     gap = Bounds(statistics.median(gaps), gaps[0], gaps[-1])
     apart = min(good) > max(bad) or min(bad) > max(good)

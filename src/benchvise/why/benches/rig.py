@@ -350,7 +350,7 @@ class RigBench:
         boot = self._booted.pop(seat, None)
         if boot is not None:
             self._writes += _rebased(boot)
-            noted = {(found.rule, found.sentence) for found in self._findings}
+            noted = {(finding.rule, finding.sentence) for finding in self._findings}
             for finding in boot.live.findings():
                 if (finding.rule, finding.sentence) not in noted:
                     self._findings.append(finding)

@@ -137,18 +137,18 @@ def rewritten(command: str, closure: Closure, directory: str) -> str:
     UserlandIncomplete when a program is not a word of its own in it.
     """
     for program in closure.programs:
-        words = [posixpath.join(directory, program.file)]
+        arguments = [posixpath.join(directory, program.file)]
         if program.loader:
             loader = posixpath.join(directory, program.loader)
-            words = [loader, "--library-path", directory, *words]
+            arguments = [loader, "--library-path", directory, *arguments]
         if program.script:
-            words += [program.argument] if program.argument else []
-            words.append(posixpath.join(directory, program.script))
+            arguments += [program.argument] if program.argument else []
+            arguments.append(posixpath.join(directory, program.script))
         pattern = rf"(?<![\w./=-]){re.escape(program.word)}(?![\w./=-])"
         match = re.search(pattern, command)
         if match is None:
             raise UserlandIncomplete(f"'{program.word}' is quoted in the command")
-        command = command[: match.start()] + shlex.join(words) + command[match.end() :]
+        command = command[: match.start()] + shlex.join(arguments) + command[match.end() :]
     return command
 
 
@@ -226,18 +226,18 @@ class OnBoard:
 
     def read(self, path: str) -> bytes:
         """All of a file; UserlandIncomplete when it cannot be had."""
-        return self._bytes(["cat", "--", path], f"{printable(path)} cannot be read")
+        return self._bytes(["cat", "--", path], f"{path} cannot be read")
 
     def libraries(self, path: str, loader: str) -> Mapping[str, str]:
         """The libraries that the loader finds for a program: path by the name asked for."""
-        said = self._run(["env", *self._environment, loader, "--list", path])
+        listing = self._run(["env", *self._environment, loader, "--list", path])
         return {
             posixpath.basename(match[1] or match[3]): match[2] or match[3]
-            for match in _LIST.finditer(said)
+            for match in _LIST.finditer(listing)
         }
 
     def _run(self, argv: list[str], *, may_fail: bool = False) -> str:
-        what = f"{printable(argv[-2] if len(argv) > 2 else argv[0])} fails"
+        what = f"{argv[-2] if len(argv) > 2 else argv[0]} fails"
         data = self._bytes(argv, what, may_fail=may_fail)
         return data.decode("utf-8", "replace")
 
@@ -294,11 +294,11 @@ class Copies:
         """Which programs, in the command's own words."""
         if not foreign:
             return self._own
-        words = [program.word for program in self._own.programs]
+        names = [program.word for program in self._own.programs]
         programs = {program.word: program for program in self._other.programs}
-        if any(word not in programs for word in words):
+        if any(word not in programs for word in names):
             raise UserlandIncomplete("the command runs other programs there")
-        return Closure(tuple(programs[word] for word in words), self._other.files, self._other.abi)
+        return Closure(tuple(programs[word] for word in names), self._other.files, self._other.abi)
 
     def _make(self, parts: frozenset[str]) -> str:
         if not self._top:
@@ -408,22 +408,22 @@ class InRoot:
 
     def libraries(self, path: str, loader: str) -> Mapping[str, str]:
         """The libraries that the loader finds for a program: path by the name asked for."""
-        found: dict[str, str] = {}
+        paths: dict[str, str] = {}
         program = elf.parse(self.read(path))
         waiting = [] if program is None else [(path, program, program.search)]
         while waiting:
             place, wants, inherited = waiting.pop(0)
             for name in wants.libraries:
                 soname = posixpath.basename(name)
-                if soname in found or soname == posixpath.basename(loader):
+                if soname in paths or soname == posixpath.basename(loader):
                     continue
                 library = self._library(name, place, wants, inherited)
                 if library is None:
                     raise UserlandIncomplete(f"{place} wants {name}, which is not there")
-                found[soname] = library[0]
-                if len(found) < _MOST_LIBRARIES:
+                paths[soname] = library[0]
+                if len(paths) < _MOST_LIBRARIES:
                     waiting.append((*library, inherited))
-        return found
+        return paths
 
     def _library(
         self, name: str, place: str, wants: elf.Elf, inherited: tuple[str, ...]
@@ -496,12 +496,12 @@ def find_programs(board: Board, command: str) -> tuple[dict[str, str], dict[str,
 
     What the board cannot tell is not there. BoardUnreachable when contact is lost.
     """
-    words = list(dict.fromkeys(named(command)))[:_PROGRAMS]
+    names = list(dict.fromkeys(named(command)))[:_PROGRAMS]
     programs: dict[str, str] = {}
     versions: dict[str, str] = {}
-    if not words:
+    if not names:
         return programs, versions
-    listing = board.run(["sh", "-c", _FIND, "sh", *words], timeout=_ASK_S).stdout
+    listing = board.run(["sh", "-c", _FIND, "sh", *names], timeout=_ASK_S).stdout
     for line in listing.decode("utf-8", "replace").splitlines()[:_PROGRAMS]:
         word, _, path = printable(line, 500).partition(" ")
         if not path.startswith("/"):  # built into the shell
@@ -522,11 +522,11 @@ def named(command: str) -> Iterator[str]:
     try:
         lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
         lexer.whitespace_split = True
-        words = list(lexer)
+        tokens = list(lexer)
     except ValueError:  # quotes that do not match: the shell will say so
         return
     expected = True
-    for word in words:
+    for word in tokens:
         if word in _SEPARATORS or set(word) <= set("|&;()"):
             expected = True
         elif expected and not _SHELL_VARIABLE.match(word) and not word.startswith("-"):

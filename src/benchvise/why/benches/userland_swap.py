@@ -39,7 +39,7 @@ from benchvise.why.model import (
 )
 
 USERLAND = "userland"
-_SHOWN = 12  # digits of a hash
+_HASH_DIGITS = 12  # digits of a hash
 _TRY_S = 600.0
 
 _TITLE = "the programs and libraries that the command runs"
@@ -158,7 +158,7 @@ class UserlandSwap:
         part = suspect.means.part if isinstance(suspect.means, LayerMeans) else ""
         closure = self._closure(side)
         return [
-            Origin(side, "file", file.path, 0, Untrusted(f"SHA-256 {file.digest}"))
+            Origin(side, "file", Untrusted(file.path), 0, Untrusted(f"SHA-256 {file.digest}"))
             for _, file in sorted(closure.files.items())
             if part in ("", file.part) and closure.parts[file.part]
             != self._closure(side.other).parts.get(file.part)
@@ -232,7 +232,7 @@ def _file(closure: Closure, part: str) -> str:
         (file for file in closure.files.values() if file.part == part),
         key=lambda file: len(file.data),
     )
-    return f"{file.path} {file.digest[:_SHOWN]}"
+    return f"{file.path} {file.digest[:_HASH_DIGITS]}"
 
 
 def _kind(part: str) -> str:

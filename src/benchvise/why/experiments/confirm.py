@@ -102,11 +102,7 @@ def confirm(
         MOST,
     )
     lab.require(lab.seconds(list(arms.values()), FEWEST), f"confirming {names}")
-    lab.observe(
-        ExperimentBegun(
-            question.purpose, question.words, question.side, question.least, question.most
-        )
-    )
+    lab.observe(question.begun())
     blocks, refused = _first(lab, arms, question)
     _more(lab, scale, blocks, question.least, expected)
     effects = blocks.gained(REPAIRED, BAD)
@@ -250,23 +246,8 @@ def _experiment(
     else:
         share = scale.yardstick.share(effects, blocks.goodness(worse))
     taken = [trial.number for name, trial in blocks.taken if name in (better, worse)]
-    return lab.experiment(
-        Experiment(
-            number=0,
-            purpose=question.purpose,
-            question=question.words,
-            side=question.side,
-            flipped=tuple(suspect.id for suspect in question.flipped),
-            context=tuple(suspect.id for suspect in question.context),
-            outcome=scale.outcome(effect.value, effect.error),
-            shift=estimate.shift(effects),
-            share=share,
-            p=estimate.p_value(effects),
-            blocks=blocks.count,
-            trials=tuple(taken),
-            seconds=blocks.seconds,
-        )
-    )
+    outcome = scale.outcome(effect.value, effect.error)
+    return lab.experiment(question.experiment(outcome, effects, blocks, share=share, trials=taken))
 
 
 def _broken(
@@ -280,8 +261,8 @@ def _broken(
 ) -> tuple[Experiment | None, str]:
     """The break, and why it is not one of the good side itself where it is not."""
     names = _names(suspects)
-    words = f"does the bad side's value of {names} open the gap on the good side?"
-    question = Question(Purpose.BREAK, words, Side.GOOD, suspects)
+    text = f"does the bad side's value of {names} open the gap on the good side?"
+    question = Question(Purpose.BREAK, text, Side.GOOD, suspects)
     if BROKEN in blocks.arms:
         return _experiment(lab, scale, question, blocks, GOOD, BROKEN), ""
     if lab.bench.is_live(Side.GOOD) and not not_broken:
@@ -294,8 +275,8 @@ def _broken(
             lab.leave_out(Side.GOOD, suspects, problem.reason)
     reason = not_broken or "the good side is a record"
     rest = tuple(suspect for suspect in others if suspect not in suspects)
-    words = f"with all good values set on the bad side, does undoing {names} open the gap?"
-    question = Question(Purpose.BREAK, words, Side.BAD, suspects, rest)
+    text = f"with all good values set on the bad side, does undoing {names} open the gap?"
+    question = Question(Purpose.BREAK, text, Side.BAD, suspects, rest)
     arms = {GOOD: Arm(Side.BAD, suspects + rest), BROKEN: Arm(Side.BAD, rest)}
     try:
         own = _own_blocks(lab, question, arms, GOOD, BROKEN, expected)
@@ -317,7 +298,7 @@ def _own_blocks(
 ) -> Blocks:
     planned = _planned(lab, expected)
     lab.require(lab.seconds(list(arms.values()), planned), f"breaking {_names(question.flipped)}")
-    lab.observe(ExperimentBegun(question.purpose, question.words, question.side, planned, MOST))
+    lab.observe(ExperimentBegun(question.purpose, question.text, question.side, planned, MOST))
     blocks = lab.blocks(arms)
     blocks.more(planned)
     while blocks.count < MOST and not _claims(blocks.gained(better, worse), expected):
@@ -408,17 +389,21 @@ def measure_together(
         arms[pair] = Arm(Side.BAD, both)
     if lab.switches_cheaply():
         arms[_GOOD] = Arm(Side.GOOD)
-    words = f"what do {' and '.join(cause.name for cause in by_share)} leave unexplained together?"
+    text = f"what do {' and '.join(cause.name for cause in by_share)} leave unexplained together?"
     lab.require(lab.seconds(list(arms.values()), FEWEST), "measuring the causes together")
-    lab.observe(ExperimentBegun(Purpose.TOGETHER, words, Side.BAD, FEWEST, FEWEST))
+    question = Question(Purpose.TOGETHER, text, Side.BAD, flipped, (), FEWEST, FEWEST)
+    lab.observe(question.begun())
     blocks = lab.blocks(arms)
     try:
         blocks.more(FEWEST)
     except Unmakeable:
         return None
-    whole = _joint_experiment(
-        lab, scale, words, flipped_ids=tuple(s.id for s in flipped), blocks=blocks
-    )
+    gained = blocks.gained(_ALL, _NONE)
+    lab.differences.append(gained)
+    effect = effect_of(lab, gained)
+    outcome = scale.outcome(effect.value, effect.error)
+    share = _joint_share(scale, blocks, gained)
+    lab.experiment(question.experiment(outcome, gained, blocks, share=share))
     excess = blocks.gained(pair, first.name) - blocks.gained(other.name, _NONE)
     excess_share = _joint_share(scale, blocks, excess)
     interaction = Interaction(
@@ -432,7 +417,6 @@ def measure_together(
         excess=excess_share,
         shown=not excess_share.contains(0.0),
     )
-    share = whole.share or Bounds(0.0, 0.0, 0.0)
     return Together(estimate.complement(share), interaction)
 
 
@@ -451,28 +435,3 @@ def _joint_share(scale: Scale, blocks: Blocks, effects: Floats) -> Bounds:
     if _GOOD in blocks.arms:
         return estimate.share(effects, blocks.gained(_GOOD, _NONE))
     return scale.yardstick.share(effects, blocks.goodness(_NONE))
-
-
-def _joint_experiment(
-    lab: Laboratory, scale: Scale, words: str, flipped_ids: tuple[str, ...], blocks: Blocks
-) -> Experiment:
-    effects = blocks.gained(_ALL, _NONE)
-    lab.differences.append(effects)
-    effect = effect_of(lab, effects)
-    return lab.experiment(
-        Experiment(
-            number=0,
-            purpose=Purpose.TOGETHER,
-            question=words,
-            side=Side.BAD,
-            flipped=flipped_ids,
-            context=(),
-            outcome=scale.outcome(effect.value, effect.error),
-            shift=estimate.shift(effects),
-            share=_joint_share(scale, blocks, effects),
-            p=estimate.p_value(effects),
-            blocks=blocks.count,
-            trials=blocks.numbers,
-            seconds=blocks.seconds,
-        )
-    )

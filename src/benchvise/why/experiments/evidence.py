@@ -158,8 +158,8 @@ def _parsed(path: Path, number: int, text: bytes) -> Mapping[str, Any]:
 
 
 def _line_label(line: Mapping[str, Any]) -> str:
-    words = ", ".join(line["key"])[:200]
-    return f"'{line['kind']}' of {words}" if words else f"'{line['kind']}'"
+    key = ", ".join(line["key"])[:200]
+    return f"'{line['kind']}' of {key}" if key else f"'{line['kind']}'"
 
 
 def _lock(descriptor: int, path: Path) -> None:

@@ -69,7 +69,7 @@ class PairedGap:
     leads: Floats
 
     def share(self, effects: Floats, bad: Floats) -> Bounds:  # noqa: ARG002
-        """See ``estimate.share_apart``."""
+        """The share, with gap and effects from blocks of their own."""
         return estimate.share_apart(effects, self.leads)
 
 
@@ -85,7 +85,7 @@ class RecordedGap:
     plain: Callable[[], Floats]
 
     def share(self, effects: Floats, bad: Floats) -> Bounds:
-        """See ``estimate.share_recorded``, with the drift that was seen."""
+        """The share of a gap to other times, its interval widened by the drift that was seen."""
         share = estimate.share_recorded(effects, bad, self.good)
         gap = abs(float(np.median(np.subtract.outer(self.good, bad))))
         return estimate.drifting(share, estimate.drift(self.plain()) / gap) if gap else share

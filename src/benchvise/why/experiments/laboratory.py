@@ -130,7 +130,7 @@ class Laboratory:
         return snapshot_of(answer)
 
     def cross_check(self, keys: Sequence[str]) -> tuple[CrossCheck, ...]:
-        """See ``Bench``; none where the probe cannot measure them."""
+        """These benchmarks of the probe on both sides; none where it cannot measure them."""
         if not keys:
             return ()
         answer = self._log.recall("cross-check", keys)
@@ -158,10 +158,10 @@ class Laboratory:
             self._log.record("during", key, answer, self.now())
         return {str(name): float(value) for name, value in answer["counters"].items()}
 
-    def decided(self, what: str, words: Sequence[str]) -> None:
+    def decided(self, what: str, names: Sequence[str]) -> None:
         """Logs a decision; on replay it must be the same again."""
-        if self._log.recall(what, words) is None:
-            self._log.record(what, words, {}, self.now())
+        if self._log.recall(what, names) is None:
+            self._log.record(what, names, {}, self.now())
 
     def measure(self, arm: Arm) -> Trial:
         """One trial of an arm; Unmakeable when there is none, also at a second try.

@@ -36,8 +36,8 @@ def find(
     ``before`` are the suspects after which the step was seen. Unresolved as ``question.ask``.
     """
     group: tuple[Suspect, ...] = (suspect,)
-    words = f"does {suspect.id} have an effect {_after_words(len(before))}?"
-    after_all = _ask(lab, scale, words, group, context + before, expected / 2.0, care=True)
+    text = f"does {suspect.id} have an effect {_after_words(len(before))}?"
+    after_all = _ask(lab, scale, text, group, context + before, expected / 2.0, care=True)
     if not _rises(scale, after_all, alone, expected):
         return None
     while before and len(group) < _MOST_TOGETHER:
@@ -80,9 +80,9 @@ def find_substitute(
     ``alone`` is what it gains by itself.
     """
     group = (suspect,)
-    words = f"does {suspect.id} still have an effect with all others at the good side's values?"
+    text = f"does {suspect.id} still have an effect with all others at the good side's values?"
     expected = alone.value
-    after_all = _ask(lab, scale, words, group, context + others, expected / 2.0)
+    after_all = _ask(lab, scale, text, group, context + others, expected / 2.0)
     if not others or abs(after_all.value) > abs(expected) / 2.0:
         return None
     return (suspect, others[_where(lab, scale, group, others, alone, after_all, context)])
@@ -153,9 +153,9 @@ def _after(
     care: bool,
 ) -> Effect:
     """What the group gains after the first of those before it."""
-    words = f"what is the effect of {_names(group)} {_after_words(len(first))}?"
+    text = f"what is the effect of {_names(group)} {_after_words(len(first))}?"
     middle = (bottom.value + top.value) / 2.0
-    return _ask(lab, scale, words, group, context + first, middle, care=care)
+    return _ask(lab, scale, text, group, context + first, middle, care=care)
 
 
 def _after_words(count: int) -> str:
@@ -187,8 +187,8 @@ def _minimal(
         rest = tuple(suspect for suspect in group if suspect != member)
         if not rest or rest == too_few:
             continue
-        words = f"is {member.id} needed beside {_names(rest)}?"
-        without = _ask(lab, scale, words, rest, context, whole.value / 2.0)
+        text = f"is {member.id} needed beside {_names(rest)}?"
+        without = _ask(lab, scale, text, rest, context, whole.value / 2.0)
         if abs(whole.value - without.value) < _slack(scale, whole.value, without):
             return _minimal(lab, scale, rest, without, context, too_few)
     return group
@@ -207,7 +207,7 @@ def _rises(scale: Scale, after_all: Effect, alone: Effect, expected: float) -> b
 def _ask(
     lab: Laboratory,
     scale: Scale,
-    words: str,
+    text: str,
     flipped: tuple[Suspect, ...],
     context: tuple[Suspect, ...],
     middle: float,
@@ -217,7 +217,7 @@ def _ask(
     """What is flipped gains, asked for until it is clear on which side of ``middle`` that is."""
     question = Question(
         Purpose.CONTEXT,
-        words,
+        text,
         Side.BAD,
         flipped,
         context,
@@ -225,7 +225,7 @@ def _ask(
         _MOST,
     )
     arms = [Arm(Side.BAD, context), Arm(Side.BAD, context + flipped)]
-    lab.require(lab.seconds(arms, question.least), f"the experiment '{words}'")
+    lab.require(lab.seconds(arms, question.least), f"the experiment '{text}'")
     reading = ask(
         lab, scale, question, lambda effect, _: abs(effect.value - middle) > 2.5 * effect.error
     )

@@ -168,12 +168,12 @@ class Search:
         """
         first, second = self._thirds(step)
         if first == second:
-            words = f"is a cause among the first {first} of {len(self.suspects)} suspects?"
-            self._measure(first, words, step)
+            text = f"is a cause among the first {first} of {len(self.suspects)} suspects?"
+            self._measure(first, text, step)
             return
         middle = tuple(self.suspects[first:second])
-        words = f"is a cause before, among or after suspects {first + 1} to {second}?"
-        question = self._question(words, middle, tuple(self.suspects[:first]), over=True)
+        text = f"is a cause before, among or after suspects {first + 1} to {second}?"
+        question = self._question(text, middle, tuple(self.suspects[:first]), over=True)
         begin, end = self._points[step.low], self._points[step.high]
 
         def decided(effect: Effect, before: Effect) -> bool:
@@ -187,7 +187,7 @@ class Search:
                 return least < largest / 4.0
             return largest - second_largest > 3.0 * effect.error
 
-        self.lab.require(self._cost(question), f"the experiment '{words}'")
+        self.lab.require(self._cost(question), f"the experiment '{text}'")
         try:
             reading = ask(self.lab, self.scale, question, decided)
         except Unresolved as problem:
@@ -203,11 +203,11 @@ class Search:
         self._points[first] = reading.before
         self._points[second - len(gone)] = sum_of_both
 
-    def _measure(self, prefix: int, words: str, step: SearchStep | None = None) -> None:
+    def _measure(self, prefix: int, text: str, step: SearchStep | None = None) -> None:
         """Tests one prefix; those of it that cannot be flipped go, and the others move up."""
         ends = (self._points[step.low], self._points[step.high]) if step else None
         try:
-            reading = self._ask(prefix, words, ends=ends)
+            reading = self._ask(prefix, text, ends=ends)
         except Unresolved as problem:
             self._drop_unmakeable(prefix, problem.experiment.reason)
             return
@@ -226,10 +226,10 @@ class Search:
             self._remove(suspect)
 
     def _ask(
-        self, prefix: int, words: str, ends: tuple[Effect, Effect] | None = None
+        self, prefix: int, text: str, ends: tuple[Effect, Effect] | None = None
     ) -> ExperimentReading:
-        question = self._question(words, tuple(self.suspects[:prefix]))
-        self.lab.require(self._cost(question), f"the experiment '{words}'")
+        question = self._question(text, tuple(self.suspects[:prefix]))
+        self.lab.require(self._cost(question), f"the experiment '{text}'")
 
         def decided(effect: Effect, _: Effect) -> bool:
             if ends is None:
@@ -242,7 +242,7 @@ class Search:
 
     def _question(
         self,
-        words: str,
+        text: str,
         flipped: tuple[Suspect, ...],
         before: tuple[Suspect, ...] = (),
         *,
@@ -251,7 +251,7 @@ class Search:
         whole = len(flipped) == len(self.suspects)
         return Question(
             self.purposes[0] if whole else self.purposes[1],
-            words,
+            text,
             Side.BAD,
             flipped,
             self.context + before,

@@ -104,7 +104,7 @@ class Prediction:
     as a ``bound``; None where none can be had.
     """
 
-    words: str
+    sentence: str
     ratio: float | None = None
     bound: Bound = ""
 
@@ -121,10 +121,10 @@ def number(value: object) -> float | None:
     return float(match[0]) if match else None
 
 
-def proportional(values: Mapping[Side, float | None], words: str, scale: float) -> Prediction:
+def proportional(values: Mapping[Side, float | None], template: str, scale: float) -> Prediction:
     """At most the ratio of what the sides have."""
     here, there = values[Side.BAD], values[Side.GOOD]
     if not here or not there:
         return Prediction("not available: one of the two sides does not tell its value")
-    text = words.format(f"{here * scale:g}", f"{there * scale:g}")
+    text = template.format(f"{here * scale:g}", f"{there * scale:g}")
     return Prediction(text, there / here, "at most")

@@ -172,7 +172,7 @@ def _count(during: During, suspects: tuple[Suspect, ...], side: Side) -> tuple[C
             for flipped in (False, True) if turn % 2 == 0 else (True, False):
                 rounds[flipped].append(dict(during(arms[flipped])))
     except (MeasurementError, ArmRefused) as error:
-        reason = printable(str(error))
+        reason = str(error)
     flipped_is_good = side is Side.BAD
     return rounds[not flipped_is_good], rounds[flipped_is_good], reason
 
@@ -310,10 +310,10 @@ def _artefact(card: Card, case: ConfirmedCause) -> str:
 def _beside_the_effect(prediction: Prediction, effect: Bounds) -> str:
     """The words, and the factor beside the one that was measured."""
     if prediction.ratio is None:
-        return prediction.words
+        return prediction.sentence
     low, value, high = (math.exp(goodness) for goodness in (effect.low, effect.value, effect.high))
     bound = f"{prediction.bound} " if prediction.bound else ""
     return (
-        f"{prediction.words}. Predicted: better by a factor of {bound}{prediction.ratio:.3g}; "
+        f"{prediction.sentence}. Predicted: better by a factor of {bound}{prediction.ratio:.3g}; "
         f"measured: {value:.3g} ({low:.3g} to {high:.3g})"
     )

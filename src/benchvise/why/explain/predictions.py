@@ -33,10 +33,10 @@ def zero_page(case: ConfirmedCause) -> Prediction:
         )
         where = where or ("fits no cache" if caches else "the caches are not known")
         sentences.append(f"with {mode} the page of zeros has {format_size(page)} and {where}")
-    words = "; ".join(sentences)
+    sentence = "; ".join(sentences)
     if sizes[Side.GOOD] == sizes[Side.BAD]:
-        words += "; both sides read the same page, as far as the settings tell"
-    return Prediction(words + ". Which side wins is not predicted: TLB misses weigh against it")
+        sentence += "; both sides read the same page, as far as the settings tell"
+    return Prediction(sentence + ". Which side wins is not predicted: TLB misses weigh against it")
 
 
 def _zero_page_bytes(case: ConfirmedCause, side: Side) -> int:
@@ -78,19 +78,23 @@ def tlb(case: ConfirmedCause) -> Prediction:
     used = case.size("size", "span", "rss") or counted or None
     entries = _tlb_entries(case)
     if entries is None:
-        words = f"a huge page needs one TLB entry instead of {huge // small}"
-        return Prediction(f"{words}; this CPU does not tell how many it has")
+        sentence = f"a huge page needs one TLB entry instead of {huge // small}"
+        return Prediction(f"{sentence}; this CPU does not tell how many it has")
     near, far = tlb_reach(entries, small), tlb_reach(entries, huge)
-    words = (
+    sentence = (
         f"{entries} TLB entries reach {format_size(near)} with small pages, "
         f"{format_size(far)} with huge ones"
     )
     if used is None:
-        return Prediction(f"{words}; the working set is not known")
-    words += f"; the working set has {format_size(used)}"
+        return Prediction(f"{sentence}; the working set is not known")
+    sentence += f"; the working set has {format_size(used)}"
     if used <= near:
-        return Prediction(f"{words}: within reach either way, so TLB misses do not explain it", 1.0)
-    return Prediction(f"{words}: beyond the reach of small pages, so they miss, huge ones do not")
+        return Prediction(
+            f"{sentence}: within reach either way, so TLB misses do not explain it", 1.0
+        )
+    return Prediction(
+        f"{sentence}: beyond the reach of small pages, so they miss, huge ones do not"
+    )
 
 
 def _tlb_entries(case: ConfirmedCause) -> int | None:
@@ -121,15 +125,15 @@ def governor_ramp(case: ConfirmedCause) -> Prediction:
     high = number(case.here("cpu.frequency_limits/policy* scaling_max_freq"))
     if not low or not high:
         return Prediction("the clocks are not known: this board shows no cpufreq")
-    words = f"the clock lies between {low / 1000:.0f} and {high / 1000:.0f} MHz"
+    sentence = f"the clock lies between {low / 1000:.0f} and {high / 1000:.0f} MHz"
     look = number(case.here("cpu.governor_tunables/*sampling_rate"))
     look = look or number(case.here("cpu.governor_tunables/*rate_limit_us"))
     if look is not None:
-        words += f", and the governor looks every {look / 1000:g} ms"
+        sentence += f", and the governor looks every {look / 1000:g} ms"
         for burst in (look * 1e-6 / 10, look * 1e-6 * 10):
             factor = ramp_factor(burst, look * 1e-6, low, high)
-            words += f"; a burst of {burst * 1000:g} ms takes {factor:.2f} times as long"
-    return Prediction(words, high / low, "at most")
+            sentence += f"; a burst of {burst * 1000:g} ms takes {factor:.2f} times as long"
+    return Prediction(sentence, high / low, "at most")
 
 
 def frequency_limit(case: ConfirmedCause) -> Prediction:
@@ -168,20 +172,22 @@ def quota(case: ConfirmedCause) -> Prediction:
         return Prediction("not available: the quotas are not known")
     shares = {side: quota_share(str(texts[side]), cpus[side]) for side in Side}
     here, there = shares[Side.BAD], shares[Side.GOOD]
-    words = f"the group may use {here:g} CPUs here and {there:g} there"
+    sentence = f"the group may use {here:g} CPUs here and {there:g} there"
     pause = _pause(str(texts[Side.BAD]))
     if pause is not None:
-        words += f"; a single thread that never sleeps stands still for {pause / 1000:g} ms of each"
-        words += " period"
-    return Prediction(words, min(there, 1.0) / min(here, 1.0))
+        sentence += (
+            f"; a single thread that never sleeps stands still for {pause / 1000:g} ms of each"
+        )
+        sentence += " period"
+    return Prediction(sentence, min(there, 1.0) / min(here, 1.0))
 
 
 def _pause(text: str) -> float | None:
     """Microseconds of each period in which one thread stands still."""
-    words = text.split()
-    if len(words) != 2 or words[0] == "max":
+    fields = text.split()
+    if len(fields) != 2 or fields[0] == "max":
         return None
-    return max(float(words[1]) - float(words[0]), 0.0)
+    return max(float(fields[1]) - float(fields[0]), 0.0)
 
 
 def idle_exit(case: ConfirmedCause) -> Prediction:
@@ -213,16 +219,16 @@ def printk(case: ConfirmedCause) -> Prediction:
     """What the characters that were sent take on the line."""
     baud = _baud(case)
     message_seconds = serial_seconds(SERIAL_CHARACTERS, baud)
-    words = (
+    sentence = (
         f"a message of {SERIAL_CHARACTERS} characters at {baud:.0f} baud takes "
         f"{message_seconds * 1e3:.1f} ms"
     )
     before, after = case.without.get("serial.sent"), case.repaired.get("serial.sent")
     if before is None or after is None:
-        return Prediction(f"{words}; how much was sent could not be counted")
+        return Prediction(f"{sentence}; how much was sent could not be counted")
     seconds = serial_seconds(before - after, baud)
     return Prediction(
-        f"{words}; {before:.3g} characters were sent for one unit of work, {after:.3g} when "
+        f"{sentence}; {before:.3g} characters were sent for one unit of work, {after:.3g} when "
         f"repaired: {seconds * 1e3:.3g} ms less"
     )
 
@@ -244,10 +250,10 @@ def timer_slack(case: ConfirmedCause) -> Prediction:
     here, there = known_slacks[Side.BAD], known_slacks[Side.GOOD]
     if here is None or there is None:
         return Prediction("not available: the slacks are not known")
-    words = f"a sleep may end {here / 1000:g} us late here and {there / 1000:g} us there"
+    sentence = f"a sleep may end {here / 1000:g} us late here and {there / 1000:g} us there"
     bad, good = known_slacks[Side.BAD], known_slacks[Side.GOOD]
     ratio = bad / good if good and bad else None
-    return Prediction(words, ratio, "at most" if ratio else "")
+    return Prediction(sentence, ratio, "at most" if ratio else "")
 
 
 def _slack(case: ConfirmedCause, side: Side, slack: float | None) -> float | None:
@@ -319,7 +325,7 @@ def read_ahead(case: ConfirmedCause) -> Prediction:
     here, there = ahead[Side.BAD], ahead[Side.GOOD]
     if here is None or there is None:
         return Prediction("not available: the read-aheads are not known")
-    words = f"{here:g} KiB are read ahead here, {there:g} KiB there"
+    sentence = f"{here:g} KiB are read ahead here, {there:g} KiB there"
     reads, busy = case.without.get("disk.read_ios"), case.without.get("disk.busy_ms")
     block = case.size("block") or 4096
     pieces = {side: max(kib * 1024, block) for side, kib in ahead.items() if kib is not None}
@@ -327,10 +333,10 @@ def read_ahead(case: ConfirmedCause) -> Prediction:
     if reads and busy:
         read_seconds = busy / reads * 1e-3
         most = pieces[Side.BAD] / read_seconds
-        words += f"; a read took {read_seconds * 1e3:.2g} ms, which bounds "
-        words += f"{format_size(pieces[Side.BAD])} pieces"
-        words += f" that are waited for to {most / 1e6:.3g} MB/s"
-    return Prediction(words, max(ratio, 1.0), "at most")
+        sentence += f"; a read took {read_seconds * 1e3:.2g} ms, which bounds "
+        sentence += f"{format_size(pieces[Side.BAD])} pieces"
+        sentence += f" that are waited for to {most / 1e6:.3g} MB/s"
+    return Prediction(sentence, max(ratio, 1.0), "at most")
 
 
 def dirty_limit(case: ConfirmedCause) -> Prediction:
@@ -340,11 +346,11 @@ def dirty_limit(case: ConfirmedCause) -> Prediction:
     here, there = limits[Side.BAD], limits[Side.GOOD]
     if here is None or there is None:
         return Prediction("not available: the limits are not known")
-    words = (
+    sentence = (
         f"writers are held up from {format_size(here)} on here, from {format_size(there)} on there"
     )
     if written is None:
-        return Prediction(f"{words}; how much is written at a time is not known")
+        return Prediction(f"{sentence}; how much is written at a time is not known")
     fits = [written <= limit for limit in (here, there)]
     tail = {
         (True, True): "below both: neither side should wait for the device",
@@ -353,7 +359,7 @@ def dirty_limit(case: ConfirmedCause) -> Prediction:
         (False, True): "above the limit here, below it there: memory against device",
     }[fits[0], fits[1]]
     return Prediction(
-        f"{words}; {format_size(written)} are written, {tail}", 1.0 if all(fits) else None
+        f"{sentence}; {format_size(written)} are written, {tail}", 1.0 if all(fits) else None
     )
 
 
@@ -371,8 +377,8 @@ def _dirty_bytes(case: ConfirmedCause, side: Side) -> float | None:
 def mmc_bus(case: ConfirmedCause) -> Prediction:
     """What the two buses carry."""
     rates = {side: _mmc_rate(case.entry(side, "mmc.bus/root_disk host ios")) for side in Side}
-    words = "the bus carries at most {} MB/s here and {} MB/s there"
-    return proportional(rates, words, 1e-6)
+    template = "the bus carries at most {} MB/s here and {} MB/s there"
+    return proportional(rates, template, 1e-6)
 
 
 def _mmc_rate(ios: object) -> float | None:
@@ -396,18 +402,18 @@ def bandwidth_delay(case: ConfirmedCause) -> Prediction:
     here, there = windows[Side.BAD], windows[Side.GOOD]
     if here is None or there is None:
         return Prediction("not available: the buffers are not known")
-    words = f"at most {format_size(here)} may be under way here, {format_size(there)} there"
+    sentence = f"at most {format_size(here)} may be under way here, {format_size(there)} there"
     trip = (case.repaired.get("rtt_ns") or case.without.get("rtt_ns") or 0) * 1e-9
     if not trip:
-        return Prediction(f"{words}; the round trip could not be counted")
+        return Prediction(f"{sentence}; the round trip could not be counted")
     line = (number(case.here("net.link/default_nic speed")) or -1) * 1e6 / 8
     limits = [window_limit(window, trip) for window in (here, there)]
-    words += f"; with a round trip of {trip * 1e3:.3g} ms that is {limits[0] / 1e6:.3g} and "
-    words += f"{limits[1] / 1e6:.3g} MB/s"
+    sentence += f"; with a round trip of {trip * 1e3:.3g} ms that is {limits[0] / 1e6:.3g} and "
+    sentence += f"{limits[1] / 1e6:.3g} MB/s"
     if line > 0:
-        words += f", on a line of {line / 1e6:.3g} MB/s"
+        sentence += f", on a line of {line / 1e6:.3g} MB/s"
         limits = [min(limit, line) for limit in limits]
-    return Prediction(words, limits[1] / limits[0], "" if line > 0 else "at most")
+    return Prediction(sentence, limits[1] / limits[0], "" if line > 0 else "at most")
 
 
 def _window(case: ConfirmedCause, side: Side) -> float | None:
@@ -419,8 +425,8 @@ def _window(case: ConfirmedCause, side: Side) -> float | None:
         vector = case.setting(side, f"net.tcp_{way}mem") or case.entry(
             side, f"net.tcp/tcp_{way}mem"
         )
-        words = vector.split() if isinstance(vector, str) else vector
-        most = number(words[-1]) if isinstance(words, list) and words else None
+        fields = vector.split() if isinstance(vector, str) else vector
+        most = number(fields[-1]) if isinstance(fields, list) and fields else None
         if buffer:
             most = case.number(side, f"net.{way}mem_max", f"net.tcp/{way}mem_max")
             most = None if most is None else min(most, buffer)
@@ -584,11 +590,11 @@ def window_limit(window: float, round_trip: float) -> float:
 
 def quota_share(quota: str, cpus: float) -> float:
     """CPUs that a ``cpu.max`` of ``"50000 100000"`` or ``"max 100000"`` leaves, of ``cpus``."""
-    words = quota.split()
-    if not words or words[0] == "max":
+    fields = quota.split()
+    if not fields or fields[0] == "max":
         return cpus
-    period = float(words[1]) if len(words) > 1 else 100_000.0
-    return min(float(words[0]) / period, cpus)
+    period = float(fields[1]) if len(fields) > 1 else 100_000.0
+    return min(float(fields[0]) / period, cpus)
 
 
 def pieces_limit(piece: float, latency: float, bandwidth: float) -> float:

@@ -111,7 +111,7 @@ def _edits(suspect: Suspect, origins: Sequence[Origin]) -> Iterator[Remedy]:
     for origin in origins:
         if origin.side is not Side.BAD or not origin.line or origin.kind == COMMAND_LINE:
             continue  # of a command line a word goes, and not the line
-        file = "/" + printable(origin.file, 200).lstrip("/")
+        file = "/" + f"{origin.file}".lstrip("/")
         doubt = "" if origin.certain else ", if it is what sets it"
         text = f"remove line {origin.line} of {file}{doubt}: {origin.text:120}"
         mark = _mark(suspect, origin)
@@ -197,8 +197,8 @@ def _of_unit(setting: str, now: str, roles: Mapping[str, str], cost: str) -> Ite
     section = "Slice" if unit.endswith(".slice") else "Service"
     name = f"/etc/systemd/system/{unit}.d/50-limits.conf"
     text = f"[{section}]\n{setting}"
-    words = " ".join(shlex.quote(line) for line in setting.splitlines())
-    property_ = f"systemctl set-property --runtime {shlex.quote(unit)} {words}"
+    properties = " ".join(shlex.quote(line) for line in setting.splitlines())
+    property_ = f"systemctl set-property --runtime {shlex.quote(unit)} {properties}"
     yield Remedy(NOW, f"{now}\n# under systemd instead: {property_}", cost)
     yield Remedy(DEBIAN, debian_file(name, text), cost)
     yield Remedy(YOCTO, yocto_file(name, text), cost)
@@ -388,11 +388,11 @@ def command_word(knob: str, path: str, value: str) -> str:
     """A word of the kernel command line; empty where there is none. Those for parameters of
     modules hold for modules and for what is built in; ``sysctl.`` words since Linux 5.8."""
     fix = fixes().get(knob, Fix(knob))
-    words = value.split() or [""]
+    fields = value.split() or [""]
     if value in fix.words:
         return fix.words[value]
     if fix.word:
-        return fix.word.format(value=value, first=words[0])
+        return fix.word.format(value=value, first=fields[0])
     match = _MODULE.fullmatch(path)
     if match is not None:
         return f"{match[1]}.{match[2]}={value}"

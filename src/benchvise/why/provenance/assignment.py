@@ -10,13 +10,10 @@ from __future__ import annotations
 
 import contextlib
 import re
-from dataclasses import dataclass, replace
+from dataclasses import dataclass
 from enum import IntEnum
 
 from benchvise.quantities import nanoseconds_or_none, parse_cpu_mask, parse_cpus, size_or_none
-from benchvise.text import printable
-
-_SHOWN = 300  # characters of a line
 
 
 @dataclass(frozen=True, slots=True)
@@ -69,15 +66,6 @@ class Assignment:
     note: str = ""
     but: tuple[str, ...] = ()
 
-    @property
-    def text(self) -> str:
-        """The line, fit to be printed."""
-        return printable(self.line.text, _SHOWN)
-
-    def later(self, *rank: int) -> Assignment:
-        """The same, ordered by these numbers before its own."""
-        return replace(self, when=(*rank, *self.when))
-
 
 # -- whether two spellings of a value mean the same to a file of the kernel ------------------------
 
@@ -88,9 +76,9 @@ _CPU_LIST = re.compile(r"\d{1,4}(?:-\d{1,4})?(?:,\d{1,4}(?:-\d{1,4})?)*")
 _MASK = re.compile(r"(?:0x)?[0-9a-f]{1,8}(?:,[0-9a-f]{8})*", re.IGNORECASE)
 
 
-def same(target: str, one: str, other: str) -> bool:
-    """Whether a line that says ``one`` can have made the target show ``other``."""
-    a, b = _tidy(one), _tidy(other)
+def same(target: str, text: str, other: str) -> bool:
+    """Whether a line that says ``text`` can have made the target show ``other``."""
+    a, b = _tidy(text), _tidy(other)
     if a == b:
         return True
     if target.endswith("kernel/printk"):
@@ -102,11 +90,11 @@ def same(target: str, one: str, other: str) -> bool:
         return _nanoseconds(a) == _nanoseconds(b) is not None
     if target.startswith("limit:") or "/memory." in target or target.endswith("_bytes"):
         return _bytes(a) == _bytes(b) is not None
-    words, others = a.split(" "), b.split(" ")
-    if len(words) > 1 and len(words) == len(others):
-        return all(_equal(x, y) for x, y in zip(words, others, strict=True))
+    parts, others = a.split(" "), b.split(" ")
+    if len(parts) > 1 and len(parts) == len(others):
+        return all(_equal(x, y) for x, y in zip(parts, others, strict=True))
     if target.startswith("qdisc:") and a and b:
-        return words[0] == others[0] or words[0] in b
+        return parts[0] == others[0] or parts[0] in b
     return _equal(a, b)
 
 
@@ -128,13 +116,13 @@ def _integer(text: str) -> int:
 
 def _meanings_of_cpus(text: str) -> set[frozenset[int]]:
     """The CPUs of a list, of a mask, or of a number that could be either."""
-    found: set[frozenset[int]] = set()
+    meanings: set[frozenset[int]] = set()
     if _CPU_LIST.fullmatch(text):
         with contextlib.suppress(ValueError):
-            found.add(frozenset(parse_cpus(text)))
+            meanings.add(frozenset(parse_cpus(text)))
     if _MASK.fullmatch(text):
-        found.add(frozenset(parse_cpu_mask(text)))
-    return found
+        meanings.add(frozenset(parse_cpu_mask(text)))
+    return meanings
 
 
 def _nanoseconds(text: str) -> float | None:

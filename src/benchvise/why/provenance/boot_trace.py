@@ -19,9 +19,10 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 
 from benchvise.errors import UsageError
-from benchvise.text import printable
+from benchvise.text import NO_TEXT, Untrusted
 from benchvise.why.model import Origin
 from benchvise.why.provenance.globs import overlap
+from benchvise.why.provenance.origins import also_noted
 from benchvise.why.provenance.targets import canonical
 
 TRACE = ("/sys/kernel/tracing/trace", "/sys/kernel/debug/tracing/trace")
@@ -62,11 +63,11 @@ class Writer:
     """A process that wrote a file: ``seconds`` since the kernel started, ``program`` what it
     last executed, empty where that was not seen."""
 
-    path: str
+    path: Untrusted
     seconds: float
-    process: str
+    process: Untrusted
     pid: int
-    program: str = ""
+    program: Untrusted = NO_TEXT
 
 
 def tracing_arguments(arch: str) -> str:
@@ -87,8 +88,8 @@ def written_in(trace: str, target: str = "") -> tuple[Writer, ...]:
     ``trace`` is the text of ``TRACE``; lines of anything else are passed over.
     """
     opened: dict[int, str] = {}
-    programs: dict[int, str] = {}
-    found: list[Writer] = []
+    programs: dict[int, Untrusted] = {}
+    writers: list[Writer] = []
     for line in trace.split("\n", _MOST_LINES)[:_MOST_LINES]:
         match = _EVENT.match(line[:_LINE])
         if match is None:
@@ -99,37 +100,35 @@ def written_in(trace: str, target: str = "") -> tuple[Writer, ...]:
             if name is not None and name[1].startswith(("/sys/", "/proc/")):
                 opened[pid] = posixpath.normpath(name[1])
         elif event == "sched_process_exec":
-            program = _PROGRAM.search(match["rest"])
-            if program is not None:
-                programs[pid] = printable(program[1], 300)
+            executed = _PROGRAM.search(match["rest"])
+            if executed is not None:
+                programs[pid] = Untrusted(executed[1])
         elif event in _WRITES and pid in opened:
-            process, seconds = printable(match["comm"].strip(), 20), float(match["time"])
-            path = printable(opened[pid], 300)
-            found.append(Writer(path, seconds, process, pid, programs.get(pid, "")))
-    return tuple(w for w in found if not target or overlap(canonical(w.path), canonical(target)))
+            if target and not overlap(canonical(opened[pid]), canonical(target)):
+                continue
+            path, process = Untrusted(opened[pid]), Untrusted(match["comm"].strip())
+            program = programs.get(pid, NO_TEXT)
+            writers.append(Writer(path, float(match["time"]), process, pid, program))
+    return tuple(writers)
 
 
 def with_proof(origin: Origin, writers: Sequence[Writer]) -> Origin:
     """The origin with what a traced boot showed: certain when the last one who wrote the file is
     who runs the origin's line, uncertain when it is somebody else or nobody."""
     if not writers:
-        return replace(origin, certain=False, note=_joined(origin, "nobody wrote it in a boot that "
-                                                           "was traced"))  # fmt: skip
+        note = also_noted(origin, "nobody wrote it in a boot that was traced")
+        return replace(origin, certain=False, note=note)
     last = writers[-1]
-    who = f"{last.process} ({last.program or 'program not seen'}, process {last.pid})"
+    who = f"{last.process:20} ({last.program or 'program not seen'}, process {last.pid})"
     seen = f"in a boot that was traced {who} wrote it {last.seconds:.3f} s after the start"
     if is_runner(origin, last):
-        return replace(origin, certain=True, note=_joined(origin, seen))
-    return replace(origin, certain=False, note=_joined(origin, f"{seen}, last of all"))
+        return replace(origin, certain=True, note=also_noted(origin, seen))
+    return replace(origin, certain=False, note=also_noted(origin, f"{seen}, last of all"))
 
 
 def is_runner(origin: Origin, writer: Writer) -> bool:
     """Whether a process is one that runs an origin's line."""
     if writer.program == origin.file:
         return True
-    script = posixpath.basename(origin.file)[:15]  # as much as the kernel keeps of a name
-    return writer.process in (script, *_READERS.get(origin.kind, ()))
-
-
-def _joined(origin: Origin, note: str) -> str:
-    return f"{origin.note}; {note}" if origin.note else note
+    script = posixpath.basename(origin.file.raw)[:15]  # as much as the kernel keeps of a name
+    return writer.process.raw in (script, *_READERS.get(origin.kind, ()))

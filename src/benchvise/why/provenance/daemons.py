@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from benchvise.why.provenance.assignment import Assignment, Line, Stage
 from benchvise.why.provenance.direct import path_of
 from benchvise.why.provenance.files import SettingFiles, Tree, split_words
-from benchvise.why.provenance.scripts import assignments
 from benchvise.why.provenance.shell import Run
 from benchvise.why.provenance.shell.commands import kilohertz
 
@@ -89,14 +88,14 @@ def _table(
     tree: Tree, path: str, table: str, kind: str, when: tuple[int, ...]
 ) -> Iterator[Assignment]:
     for line in tree.lines(path):
-        found = _setting(line)
-        if found is None:
+        setting = _setting(line)
+        if setting is None:
             continue
-        name, value = found
+        name, value = setting
         for target in _MEANINGS[table].get(name, ()):
-            given = _VALUES[name](value) if name in _VALUES else value
+            setting_value = _VALUES[name](value) if name in _VALUES else value
             battery = name.endswith("_ON_BAT")
-            yield Assignment(kind, line, target, given, (*when, line.number), not battery,
+            yield Assignment(kind, line, target, setting_value, (*when, line.number), not battery,
                              "only on battery" if battery else "")  # fmt: skip
 
 
@@ -112,9 +111,9 @@ def _variables(tree: Tree, path: str) -> Iterator[Assignment]:
             if text and not text.startswith("#"):
                 yield Assignment("ld.so.preload", line, "environment:LD_PRELOAD", text, when)
             continue
-        found = _setting(line)
-        if found is not None:
-            yield Assignment(kind, line, f"daemon:{name}/{found[0]}", found[1],
+        setting = _setting(line)
+        if setting is not None:
+            yield Assignment(kind, line, f"daemon:{name}/{setting[0]}", setting[1],
                              (*when, line.number))  # fmt: skip
 
 
@@ -152,7 +151,7 @@ def _tuned(tree: Tree) -> Iterator[Assignment]:
 
 
 def _profiles(tree: Tree, name: str) -> list[str]:
-    found: list[str] = []
+    paths: list[str] = []
     waiting = [name]
     seen: set[str] = set()
     while waiting and len(seen) < _MOST_INCLUDED:
@@ -175,12 +174,12 @@ def _profiles(tree: Tree, name: str) -> list[str]:
         )
         if not path:
             continue
-        found.insert(0, path)
+        paths.insert(0, path)
         for line in tree.lines(path):
             name_, equals, value = line.text.partition("=")
             if equals and name_.strip() == "include":
                 waiting += value.replace(",", " ").split()
-    return found
+    return paths
 
 
 def _profile(tree: Tree, path: str, rank: int) -> Iterator[Assignment]:
@@ -203,14 +202,14 @@ def _profile(tree: Tree, path: str, rank: int) -> Iterator[Assignment]:
             script = value.replace("${i:PROFILE_DIR}", path.rpartition("/")[0])
             run = Run(tree)
             run.command(line, [script, "start"])
-            yield from assignments(run.written, kind, when)
+            yield from run.assignments(kind, when)
         elif section == "bootloader" and name.startswith("cmdline"):
             for word in value.lstrip("+").split():
                 yield Assignment(kind, line, f"word:{word.partition('=')[0]}",
                                  word.partition("=")[2], when)  # fmt: skip
         elif (section, name) in _TUNED:
-            given = value.split("|")[0].lstrip(">")
-            yield Assignment(kind, line, _TUNED[section, name], given, when)
+            setting_value = value.split("|")[0].lstrip(">")
+            yield Assignment(kind, line, _TUNED[section, name], setting_value, when)
 
 
 # -- hdparm ----------------------------------------------------------------------------------------

@@ -44,23 +44,23 @@ def _find_sysctl(tree: Tree) -> Iterator[Assignment]:
     init = init_of(tree)
     order = tree.in_order(_SYSCTL_D, "*.conf")
     linked = {path for path in order if tree.link(path) == _SYSCTL_CONF}
-    found: list[Assignment] = []
+    assignments: list[Assignment] = []
     for rank, path in enumerate(order):
         file = _SYSCTL_CONF if path in linked else path
         note = f"read by way of {path}" if path in linked else ""
-        found += _sysctl_file(tree, file, rank, note)
+        assignments += _sysctl_file(tree, file, rank, note)
     if not linked and tree.has(_SYSCTL_CONF):
         is_read = init is not Init.SYSTEMD
         for assignment in _sysctl_file(
             tree, _SYSCTL_CONF, len(order), "" if is_read else _NOT_READ
         ):
             if is_read:
-                found.append(assignment)
+                assignments.append(assignment)
             else:
                 yield replace(assignment, when=(Stage.KERNEL_DEFAULT, 0), certain=False)
-    named = [a.target for a in found if not is_pattern(a.target)]
+    named = [a.target for a in assignments if not is_pattern(a.target)]
     excluded = list(dict.fromkeys([*named, *(t for path in order for t in _excluded(tree, path))]))
-    for assignment in found:
+    for assignment in assignments:
         if is_pattern(assignment.target):
             but = tuple(t for t in excluded if overlap(assignment.target, t))
             yield replace(assignment, but=but)
@@ -172,14 +172,14 @@ def _kernel_write(line: Line) -> tuple[str, str, bool] | None:
     text = line.text.strip()
     if text[:1] not in ("w", "f", "F"):
         return None
-    words = split_words(text, 7)
-    kind = words[0].rstrip("!-=~^$")
-    if kind not in ("w", "w+", "f", "f+", "F") or len(words) < 7:
+    fields = split_words(text, 7)
+    kind = fields[0].rstrip("!-=~^$")
+    if kind not in ("w", "w+", "f", "f+", "F") or len(fields) < 7:
         return None
-    path = words[1].replace("%%", "%")
+    path = fields[1].replace("%%", "%")
     if not path.startswith(_KERNEL):
         return None
-    return path, _unescaped(words[6]), kind == "w+"
+    return path, _unescaped(fields[6]), kind == "w+"
 
 
 def _unescaped(text: str) -> str:

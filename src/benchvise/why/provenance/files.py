@@ -176,7 +176,7 @@ class Tree:
     def in_order(self, directories: Sequence[str], pattern: str) -> list[str]:
         """The files of directories that stand for one: of equal names that of the first
         directory, sorted by name."""
-        found: dict[str, str] = {}
+        path_by_name: dict[str, str] = {}
         for directory in directories:
             here = {posixpath.basename(path): path for path in self.paths(f"{directory}/{pattern}")}
             here |= {
@@ -185,8 +185,8 @@ class Tree:
                 if self.is_masked(path)
             }
             for name, path in here.items():
-                found.setdefault(name, path)
-        return [path for _, path in sorted(found.items()) if not self.is_masked(path)]
+                path_by_name.setdefault(name, path)
+        return [path for _, path in sorted(path_by_name.items()) if not self.is_masked(path)]
 
 
 def lines_of(path: str, data: bytes) -> Iterator[Line]:
@@ -261,16 +261,16 @@ def split_words(text: str, most: int = 0) -> list[str]:
 
     Quotes that are not closed reach to the end.
     """
-    words: list[str] = []
+    fields: list[str] = []
     at, end = 0, len(text)
     while True:
         while at < end and text[at].isspace():
             at += 1
         if at >= end:
-            return words
-        if most and len(words) == most - 1:
-            words.append(text[at:].strip())
-            return words
+            return fields
+        if most and len(fields) == most - 1:
+            fields.append(text[at:].strip())
+            return fields
         word: list[str] = []
         while at < end and not text[at].isspace():
             c = text[at]
@@ -282,7 +282,7 @@ def split_words(text: str, most: int = 0) -> list[str]:
             else:
                 word.append(c)
                 at += 1
-        words.append("".join(word))
+        fields.append("".join(word))
 
 
 def _quoted(text: str, at: int, quote: str, word: list[str]) -> int:

@@ -29,17 +29,17 @@ def is_pattern(path: str) -> bool:
 
 
 @lru_cache(maxsize=65536)
-def overlap(one: str, other: str) -> bool:
+def overlap(pattern: str, other: str) -> bool:
     """Whether there can be a path that both patterns match. Takes the product of their lengths."""
-    if one == other:
+    if pattern == other:
         return True
-    if len(one) > _LONGEST or len(other) > _LONGEST:
+    if len(pattern) > _LONGEST or len(other) > _LONGEST:
         return False
-    if not is_pattern(one) and not is_pattern(other):
+    if not is_pattern(pattern) and not is_pattern(other):
         return False
-    if not one.startswith(_head(other)) and not other.startswith(_head(one)):
+    if not pattern.startswith(_head(other)) and not other.startswith(_head(pattern)):
         return False
-    a, b = _tokens(one), _tokens(other)
+    a, b = _tokens(pattern), _tokens(other)
     # row[j]: whether what is left of a from here and b[j:] can match the same text
     row = [False] * len(b) + [True]
     for j in range(len(b) - 1, -1, -1):
@@ -61,46 +61,46 @@ def _head(pattern: str) -> str:
     return pattern if wild is None else pattern[: wild.start()]
 
 
-def _step(one: str, other: str, skip_one: bool, skip_other: bool, both: bool) -> bool:
-    """``skip_one``: what follows when ``one`` is over and ``other`` is not, and so on."""
-    if one[0] == "*" or other[0] == "*":
-        found = (one[0] == "*" and skip_one) or (other[0] == "*" and skip_other)
-        if one[0] == "*" and (one == ANYTHING or other != "/") and other[0] != "*":
-            found = found or skip_other
-        if other[0] == "*" and (other == ANYTHING or one != "/") and one[0] != "*":
-            found = found or skip_one
-        return found
-    return both and _can_equal(one, other)
+def _step(left: str, right: str, skip_left: bool, skip_right: bool, both: bool) -> bool:
+    """``skip_left``: what follows when ``left`` is over and ``right`` is not, and so on."""
+    if left[0] == "*" or right[0] == "*":
+        can_match = (left[0] == "*" and skip_left) or (right[0] == "*" and skip_right)
+        if left[0] == "*" and (left == ANYTHING or right != "/") and right[0] != "*":
+            can_match = can_match or skip_right
+        if right[0] == "*" and (right == ANYTHING or left != "/") and left[0] != "*":
+            can_match = can_match or skip_left
+        return can_match
+    return both and _can_equal(left, right)
 
 
-def _can_equal(one: str, other: str) -> bool:
-    if one == other:
+def _can_equal(left: str, right: str) -> bool:
+    if left == right:
         return True
-    if "?" in (one, other):
-        return "/" not in (one, other)
-    if one[0] == "[" and other[0] == "[" and len(one) > 1 and len(other) > 1:
+    if "?" in (left, right):
+        return "/" not in (left, right)
+    if left[0] == "[" and right[0] == "[" and len(left) > 1 and len(right) > 1:
         return True
-    if len(one) > 1 and one[0] == "[":
-        return _in_set(one, other)
-    if len(other) > 1 and other[0] == "[":
-        return _in_set(other, one)
+    if len(left) > 1 and left[0] == "[":
+        return _in_set(left, right)
+    if len(right) > 1 and right[0] == "[":
+        return _in_set(right, left)
     return False
 
 
-def _in_set(given: str, character: str) -> bool:
-    inside = given[1:-1]
+def _in_set(characters: str, character: str) -> bool:
+    inside = characters[1:-1]
     negated = inside[:1] in "!^"
     inside = inside[1:] if negated else inside
-    found = False
+    is_listed = False
     index = 0
     while index < len(inside):
         if index + 2 < len(inside) and inside[index + 1] == "-":
-            found = found or inside[index] <= character <= inside[index + 2]
+            is_listed = is_listed or inside[index] <= character <= inside[index + 2]
             index += 3
         else:
-            found = found or inside[index] == character
+            is_listed = is_listed or inside[index] == character
             index += 1
-    return character != "/" and found != negated
+    return character != "/" and is_listed != negated
 
 
 def _tokens(pattern: str) -> list[str]:
@@ -127,18 +127,18 @@ def matches(files: Listed, glob: str) -> Iterator[str]:
         yield glob
         return
     head = glob.split("/")
-    found = ["/"]
+    paths = ["/"]
     for index, part in enumerate(head[1:], 1):
         if not is_pattern(part):
-            found = [posixpath.join(path, part) for path in found]
+            paths = [posixpath.join(path, part) for path in paths]
             continue
         rest = index < len(head) - 1
-        found = [
+        paths = [
             posixpath.join(path, name)
-            for path in found
+            for path in paths
             for name in sorted(files.names(path))
             if fnmatchcase(name, part) and (not name.startswith(".") or part.startswith("."))
         ][:MOST_MATCHES]
-        if rest and not found:
+        if rest and not paths:
             return
-    yield from found
+    yield from paths

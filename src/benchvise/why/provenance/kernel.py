@@ -92,10 +92,10 @@ def _find_options(tree: Tree) -> Iterator[Assignment]:
     if not path:
         return
     for line in lines_of(path, _config_text(tree, path)):
-        found = _SET.fullmatch(line.text.strip()) or _UNSET.fullmatch(line.text.strip())
-        if found is None:
+        match = _SET.fullmatch(line.text.strip()) or _UNSET.fullmatch(line.text.strip())
+        if match is None:
             continue
-        name, setting = found[1], found[2] if found.re is _SET else "n"
+        name, setting = match[1], match[2] if match.re is _SET else "n"
         when = (Stage.KERNEL_DEFAULT, 1, line.number)
         yield Assignment("kernel config", line, f"config:{name}", setting.strip('"'), when)
         for option in options():
@@ -220,18 +220,18 @@ def _set_by_word(word: str) -> Iterator[tuple[str, str]]:
     if name.startswith("sysctl."):
         yield path_of(name.removeprefix("sysctl.")), value
         return
-    known = boot_words().get(name.replace("-", "_"))
-    if known is not None:
-        yield from known.files(value)
+    boot_word = boot_words().get(name.replace("-", "_"))
+    if boot_word is not None:
+        yield from boot_word.files(value)
     module, dot, parameter = name.replace("-", "_").partition(".")
-    if known is None and dot and module.isidentifier() and parameter:
+    if boot_word is None and dot and module.isidentifier() and parameter:
         yield f"/sys/module/{module}/parameters/{parameter}", value if equals else "Y"
 
 
 def _kernel_words(text: str) -> list[str]:
     """The words for the kernel: what follows ``--`` is for init."""
-    words = split_words(text)
-    return words[: words.index("--")] if "--" in words else words
+    arguments = split_words(text)
+    return arguments[: arguments.index("--")] if "--" in arguments else arguments
 
 
 def _boot_lines(tree: Tree) -> Iterator[tuple[Line, str, bool]]:
@@ -332,36 +332,34 @@ def _find_modules(tree: Tree) -> Iterator[Assignment]:
             yield from _modprobe_line(tree, line, (Stage.MODULES, 0, rank, line.number))
     for rank, path in enumerate([*tree.in_order(_MODULES_LOAD, "*.conf"), "/etc/modules"]):
         for line in tree.lines(path):
-            words = line.text.split()
-            if not words or words[0][0] in "#;":
+            fields = line.text.split()
+            if not fields or fields[0][0] in "#;":
                 continue
             when = (Stage.MODULES, 1, rank, line.number)
-            module = words[0].replace("-", "_")
+            module = fields[0].replace("-", "_")
             yield Assignment("modules-load.d", line, f"module:{module}", "loaded", when)
-            for word in words[1:]:  # /etc/modules allows options
+            for word in fields[1:]:  # /etc/modules allows options
                 yield from _module_option(line, module, word, when, "modules-load.d")
 
 
 def _modprobe_line(tree: Tree, line: Line, when: tuple[int, ...]) -> Iterator[Assignment]:
-    words = split_words(line.text.strip())
-    if len(words) < 2 or words[0].startswith("#"):
+    fields = split_words(line.text.strip())
+    if len(fields) < 2 or fields[0].startswith("#"):
         return
-    module = words[1].replace("-", "_")
-    if words[0] == "options":
-        for word in words[2:]:
+    module = fields[1].replace("-", "_")
+    if fields[0] == "options":
+        for word in fields[2:]:
             yield from _module_option(line, module, word, when, "modprobe.d")
-    elif words[0] == "blacklist":
+    elif fields[0] == "blacklist":
         yield Assignment("modprobe.d", line, f"module:{module}", "not loaded", when, False,
                          "unless it is asked for by name")  # fmt: skip
-    elif words[0] == "install" and len(words) > 2:
-        if words[2] in ("/bin/true", "/bin/false", "/usr/bin/true", "/usr/bin/false"):
+    elif fields[0] == "install" and len(fields) > 2:
+        if fields[2] in ("/bin/true", "/bin/false", "/usr/bin/true", "/usr/bin/false"):
             yield Assignment("modprobe.d", line, f"module:{module}", "not loaded", when)
             return
         run = Run(tree)
         run.text(line, line.text.strip().split(None, 2)[2])
-        for index, found in enumerate(run.written):
-            yield Assignment("modprobe.d", found.line, found.target, found.value,
-                             (*when, index), False, f"only when {module} is loaded")  # fmt: skip
+        yield from run.assignments("modprobe.d", when, f"only when {module} is loaded")
 
 
 def _module_option(

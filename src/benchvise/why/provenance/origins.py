@@ -17,7 +17,7 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from benchvise.state.catalogue import items_by_id
-from benchvise.text import NO_TEXT, Untrusted, printable
+from benchvise.text import NO_TEXT, Untrusted
 from benchvise.why.model import NOT_FOUND, LayerMeans, Origin, Side, Suspect
 from benchvise.why.provenance import daemons, direct, kernel, scripts, session, udev, units
 from benchvise.why.provenance.assignment import Assignment, Line, Stage, same
@@ -44,8 +44,8 @@ def file_of(suspect: Suspect) -> str:
 def origin_of_part(survey: Survey, suspect: Suspect, side: Side) -> Origin | None:
     """The line of a part on a side, and of what kind it is; None when that side has it not."""
     path = file_of(suspect)
-    shown = suspect.good if side is Side.GOOD else suspect.bad
-    texts = [line.strip() for line in shown.split("\n")]
+    side_text = suspect.good if side is Side.GOOD else suspect.bad
+    texts = [line.strip() for line in side_text.split("\n")]
     wanted = [text for text in texts if text and text[0] not in _COMMENT]
     lines = survey.tree.lines(path) if path else ()
     if not lines or not wanted:
@@ -53,15 +53,19 @@ def origin_of_part(survey: Survey, suspect: Suspect, side: Side) -> Origin | Non
     line = next(
         (line for line in lines if line.text.strip() == wanted[0]), Line(path, 0, wanted[0])
     )
-    known = next((a for a in survey.assignments if a.line == line), None)
-    kind = known.kind if known is not None else PART_KIND
-    origin = Origin(side, kind, line.file, line.number, Untrusted(line.text.strip()[:300]))
-    return replace(origin, note=known.note, certain=known.certain) if known is not None else origin
+    assignment = next((a for a in survey.assignments if a.line == line), None)
+    kind = assignment.kind if assignment is not None else PART_KIND
+    origin = Origin(side, kind, Untrusted(line.file), line.number, _text_of(line))
+    return (
+        replace(origin, note=Untrusted(assignment.note), certain=assignment.certain)
+        if assignment is not None
+        else origin
+    )
 
 
 _MOST_ORIGINS = 8  # of one suspect
 
-_SHOWN = 500  # characters of a path or a note
+_TEXT_LIMIT = 300  # characters of a line
 
 
 def find_origins(files: FileSource, suspect: Suspect, side: Side) -> tuple[Origin, ...]:
@@ -71,17 +75,17 @@ def find_origins(files: FileSource, suspect: Suspect, side: Side) -> tuple[Origi
     and what decides then. Raises what the source raises.
     """
     survey = survey_of(files)
-    found: list[Origin] = []
+    origins: list[Origin] = []
     part = origin_of_part(survey, suspect, side)
     if part is not None:
         return (part,)
     for wanted in targets_of(suspect, side, files.roles):
         if not wanted.is_absent:
-            found += _of_target(survey, wanted, side)
-    if not found:
-        found = [_by_record(o) for w in places_of(suspect) for o in _of_target(survey, w, side)]
-    unique: dict[tuple[str, int], Origin] = {}
-    for origin in found:
+            origins += _of_target(survey, wanted, side)
+    if not origins:
+        origins = [_by_record(o) for w in places_of(suspect) for o in _of_target(survey, w, side)]
+    unique: dict[tuple[Untrusted, int], Origin] = {}
+    for origin in origins:
         unique.setdefault((origin.file, origin.line), origin)
     ordered = sorted(unique.values(), key=lambda origin: not origin.certain)
     if any(origin.certain for origin in ordered):
@@ -109,17 +113,17 @@ def _of_target(survey: Survey, wanted: Wanted, side: Side) -> list[Origin]:
     if not setting:
         return []
     matching = [a for a in setting if _agrees(a, wanted)]
-    known = [a for a in matching if a.value is not None] or matching
-    if not known:
+    candidates = [a for a in matching if a.value is not None] or matching
+    if not candidates:
         return []
-    best = max(known, key=lambda a: (a.certain, a.when))
+    best = max(candidates, key=lambda a: (a.certain, a.when))
     later = [a for a in setting if a.when > best.when and a.certain and a is not best]
-    return [_chosen(best, known, later, wanted, side)]
+    return [_chosen(best, candidates, later, wanted, side)]
 
 
 def _by_record(origin: Origin) -> Origin:
     note = "what decides such a value as far as its record says"
-    return replace(origin, certain=False, note=f"{origin.note}; {note}" if origin.note else note)
+    return replace(origin, certain=False, note=also_noted(origin, note))
 
 
 def _chosen(
@@ -129,8 +133,7 @@ def _chosen(
     wanted: Wanted,
     side: Side,
 ) -> Origin:
-    origin = _origin(best, side)
-    notes = [origin.note]
+    notes = [best.note]
     certain = best.certain and best.value is not None
     if not wanted.values:
         notes.append("its value now is not known")
@@ -138,17 +141,18 @@ def _chosen(
     elif later:
         other = later[-1]
         notes.append(
-            f"{printable(other.line.where)} comes later and says "
-            f"{printable(other.value or '?', 40)}, but that is not what it has"
+            f"{Untrusted(other.line.where)} comes later and says "
+            f"{Untrusted(other.value or '?'):40}, but that is not what it has"
         )
         certain = False
     also = [a for a in matching if a.line != best.line]
     if also:
-        notes.append(f"{printable(also[-1].line.where)} says the same")
+        notes.append(f"{Untrusted(also[-1].line.where)} says the same")
     if ANYTHING in best.target:
         notes.append("which file it is, is only known when it runs")
         certain = False
-    return replace(origin, certain=certain, note="; ".join(note for note in notes if note))
+    note = Untrusted("; ".join(note for note in notes if note))
+    return replace(_origin(best, side), certain=certain, note=note)
 
 
 def _is_absence(assignment: Assignment, wanted: Wanted) -> bool:
@@ -166,12 +170,21 @@ def _origin(assignment: Assignment, side: Side) -> Origin:
     return Origin(
         side,
         assignment.kind,
-        printable(assignment.line.file, _SHOWN),
+        Untrusted(assignment.line.file),
         assignment.line.number,
-        Untrusted(assignment.text),
+        _text_of(assignment.line),
         assignment.certain,
-        printable(assignment.note, _SHOWN),
+        Untrusted(assignment.note),
     )
+
+
+def _text_of(line: Line) -> Untrusted:
+    return Untrusted(line.text.strip()[:_TEXT_LIMIT])
+
+
+def also_noted(origin: Origin, note: str) -> Untrusted:
+    """The origin's note with another one."""
+    return Untrusted(f"{origin.note.raw}; {note}" if origin.note else note)
 
 
 def _nowhere(survey: Survey, suspect: Suspect, side: Side) -> Origin:
@@ -187,11 +200,11 @@ def _nowhere(survey: Survey, suspect: Suspect, side: Side) -> Origin:
     return Origin(
         side,
         NOT_FOUND,
-        printable(places, 300) or "the running system",
+        Untrusted(places or "the running system"),
         0,
         NO_TEXT,
         certain=False,
-        note=printable(note, 900),
+        note=Untrusted(note),
     )
 
 
@@ -221,10 +234,10 @@ class Survey:
     def of(self, target: str) -> list[Assignment]:
         """Those that set a target, which may be a pattern, in the order of a boot."""
         candidates = self.assignments if is_pattern(target) else self._patterns
-        found = [a for a in candidates if overlap(a.target, target)]
+        setting = [a for a in candidates if overlap(a.target, target)]
         if not is_pattern(target):
-            found = sorted([*found, *self._plain.get(target, ())], key=lambda a: a.when)
-        return [a for a in found if not any(overlap(canonical(but), target) for but in a.but)]
+            setting = sorted([*setting, *self._plain.get(target, ())], key=lambda a: a.when)
+        return [a for a in setting if not any(overlap(canonical(but), target) for but in a.but)]
 
     @cached_property
     def _patterns(self) -> tuple[Assignment, ...]:
@@ -232,11 +245,11 @@ class Survey:
 
     @cached_property
     def _plain(self) -> Mapping[str, Sequence[Assignment]]:
-        found: dict[str, list[Assignment]] = {}
+        by_target: dict[str, list[Assignment]] = {}
         for assignment in self.assignments:
             if not is_pattern(assignment.target):
-                found.setdefault(assignment.target, []).append(assignment)
-        return found
+                by_target.setdefault(assignment.target, []).append(assignment)
+        return by_target
 
 
 _surveys: WeakKeyDictionary[FileSource, Survey] = WeakKeyDictionary()
@@ -257,17 +270,17 @@ def _survey(source: FileSource) -> Survey:
     )
     for _ in range(_ROUNDS):
         tree.begin()
-        found = list(_all(tree))
+        assignments = list(_all(tree))
         if not tree.ask_wanted():
             break
-    found = [replace(a, target=canonical(a.target)) for a in found]
-    found.sort(key=lambda assignment: assignment.when)
+    assignments = [replace(a, target=canonical(a.target)) for a in assignments]
+    assignments.sort(key=lambda assignment: assignment.when)
     unread = [f"{path} ({why})" for path, why in source.unread.items()]
     if tree.left_out:
         unread.append(f"{tree.left_out} more files than are looked at")
     if not tree.spend():
         unread.append("the rest of scripts that are longer than is looked at")
-    return Survey(tuple(found), tree.count, tuple(unread), tree)
+    return Survey(tuple(assignments), tree.count, tuple(unread), tree)
 
 
 def _all(tree: Tree) -> Iterator[Assignment]:

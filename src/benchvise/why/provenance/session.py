@@ -20,7 +20,7 @@ LIMITS = ("/etc/security/limits.conf", "/etc/security/limits.d/*.conf")
 FSTAB = "/etc/fstab"
 
 
-_GIVEN = re.compile(r"\s*(?:export\s+|declare\s+-x\s+|readonly\s+)?([A-Za-z_]\w{0,60})=(.*)")
+_VARIABLE = re.compile(r"\s*(?:export\s+|declare\s+-x\s+|readonly\s+)?([A-Za-z_]\w{0,60})=(.*)")
 _ULIMIT = re.compile(r"\s*ulimit\s+(?:-[SH]\s+)?-([lnsreu])\s+(\S+)")
 _ULIMITS = {"l": "memlock", "n": "nofile", "s": "stack", "r": "rtprio", "e": "nice", "u": "nproc"}
 
@@ -35,17 +35,17 @@ def _find(tree: Tree) -> Iterator[Assignment]:
                 yield from _variables(tree, path, kind, (Stage.LOGIN, stage, rank))
     for rank, path in enumerate(path for glob in LIMITS for path in tree.paths(glob)):
         for line in tree.lines(path):
-            words = line.text.split("#")[0].split()
-            if len(words) == 4:
-                note = "" if words[0] in ("*", "root") else f"for {words[0]}"
-                yield Assignment("limits.conf", line, f"limit:{words[2]}", words[3],
+            fields = line.text.split("#")[0].split()
+            if len(fields) == 4:
+                note = "" if fields[0] in ("*", "root") else f"for {fields[0]}"
+                yield Assignment("limits.conf", line, f"limit:{fields[2]}", fields[3],
                                  (Stage.LOGIN, 0, rank, line.number), not note, note)  # fmt: skip
     yield from _mounts(tree)
 
 
 def _variables(tree: Tree, path: str, kind: str, when: tuple[int, ...]) -> Iterator[Assignment]:
     for line in tree.lines(path):
-        match = _GIVEN.match(line.text)
+        match = _VARIABLE.match(line.text)
         if match is not None and not line.text.lstrip().startswith("#"):
             indented = line.text[:1].isspace() and kind == "profile"
             value = match[2].split(" #")[0].split(";")[0]
@@ -62,14 +62,14 @@ def _variables(tree: Tree, path: str, kind: str, when: tuple[int, ...]) -> Itera
 
 def _mounts(tree: Tree) -> Iterator[Assignment]:
     for line in tree.lines(FSTAB):
-        words = line.text.split("#")[0].split()
-        if len(words) < 4:
+        fields = line.text.split("#")[0].split()
+        if len(fields) < 4:
             continue
         when = (Stage.INIT, 0, line.number)
-        if words[2] == "swap":
-            yield Assignment("fstab", line, f"swap:{words[0]}", "on", when)
+        if fields[2] == "swap":
+            yield Assignment("fstab", line, f"swap:{fields[0]}", "on", when)
         else:
-            yield Assignment("fstab", line, f"mount:{words[1]}", words[3], when)
+            yield Assignment("fstab", line, f"mount:{fields[1]}", fields[3], when)
 
 
 SESSION = SettingFiles(

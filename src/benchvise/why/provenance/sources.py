@@ -25,7 +25,6 @@ from benchvise.rig.images.ext import Ext, Inode
 from benchvise.rig.images.filesystems import Files
 from benchvise.rig.images.layout import OpenedImage
 from benchvise.rig.images.workplace import Workplace
-from benchvise.text import printable
 from benchvise.why.provenance.files import FILE_LIMIT
 from benchvise.why.provenance.globs import is_pattern, matches
 
@@ -56,7 +55,7 @@ class DirectoryFiles:
 
     def read(self, globs: Iterable[str]) -> dict[str, bytes]:
         """The first bytes of each file that matches."""
-        found: dict[str, bytes] = {}
+        contents: dict[str, bytes] = {}
         for path in dict.fromkeys(path for glob in globs for path in matches(self, glob)):
             place = self._resolve(path)
             if place is None:
@@ -65,21 +64,21 @@ class DirectoryFiles:
                 if not stat.S_ISREG(place.stat().st_mode):
                     continue
                 with place.open("rb") as stream:
-                    found[path] = stream.read(FILE_LIMIT)
+                    contents[path] = stream.read(FILE_LIMIT)
             except OSError as error:
                 self.unread[path] = error.strerror or "cannot be read"
-        return found
+        return contents
 
     def links(self, globs: Iterable[str]) -> dict[str, str]:
         """Where the symbolic links that match lead."""
-        found: dict[str, str] = {}
+        targets: dict[str, str] = {}
         for path in dict.fromkeys(path for glob in globs for path in matches(self, glob)):
             parent = self._resolve(posixpath.dirname(path))
             place = None if parent is None else parent / posixpath.basename(path)
             with contextlib.suppress(OSError):  # it is none, or may not be looked at
                 if place is not None and place.is_symlink():
-                    found[path] = str(place.readlink())
-        return found
+                    targets[path] = str(place.readlink())
+        return targets
 
     def located(self, path: str) -> str | None:
         """The true path of a file of the system; None where there is none."""
@@ -150,10 +149,10 @@ class Readable(Protocol):
     """What is needed of a probe's channel."""
 
     def read(self, globs: Iterable[str], *, limit: int = 0) -> dict[str, FileValue | FileError]:
-        """See ``ProbeChannel.read``."""
+        """By path, what the files that the globs mean begin with, or why they cannot be read."""
 
     def links(self, globs: Iterable[str]) -> dict[str, str | FileError]:
-        """See ``ProbeChannel.links``."""
+        """By path, where the symbolic links that the globs mean lead."""
 
 
 class ProbedFiles:
@@ -173,19 +172,19 @@ class ProbedFiles:
         """The contents of all files that match, in three requests at most."""
         wanted = self._without_programs(list(globs))
         large = [glob for glob in wanted if glob.startswith(_LARGE)]
-        found: dict[str, bytes] = {}
+        contents: dict[str, bytes] = {}
         for group, limit in (
             ([glob for glob in wanted if glob not in set(large)], _LIMIT),
             (large, _LARGE_LIMIT),
         ):
             if group:
-                self._take(self._channel.read(group, limit=limit), limit, found)
-        return found
+                self._take(self._channel.read(group, limit=limit), limit, contents)
+        return contents
 
     def links(self, globs: Iterable[str]) -> dict[str, str]:
         """Where the symbolic links that match lead."""
-        found = self._channel.links(globs)
-        return {path: target for path, target in found.items() if isinstance(target, str)}
+        targets = self._channel.links(globs)
+        return {path: target for path, target in targets.items() if isinstance(target, str)}
 
     def _without_programs(self, globs: list[str]) -> list[str]:
         """Without the files that are commands and no text: programs are large."""
@@ -201,15 +200,15 @@ class ProbedFiles:
         return [glob for glob in globs if glob not in programs]
 
     def _take(
-        self, answer: Mapping[str, FileValue | FileError], limit: int, found: dict[str, bytes]
+        self, answer: Mapping[str, FileValue | FileError], limit: int, contents: dict[str, bytes]
     ) -> None:
         for path, content in answer.items():
             if isinstance(content, FileError):
                 if content.name not in _NOTHING:
-                    self.unread[path] = printable(content.name, 40)
+                    self.unread[path] = content.name[:40]
                 continue
             value = content.value
-            found[path] = value if isinstance(value, bytes) else value.encode("utf-8", "replace")
+            contents[path] = value if isinstance(value, bytes) else value.encode("utf-8", "replace")
             if content.truncated:
                 self.unread[path] = f"only its first {limit >> 10} KiB were looked at"
 
@@ -248,8 +247,8 @@ class ImageFiles:
         self.name = name or opened.name
         self.unread: dict[str, str] = {}
         boot = opened.layout.boot
-        told = boot.command_line if boot is not None else None
-        self.roles: Mapping[str, str] = dict(roles) if roles is not None else _roles(told)
+        command_line = boot.command_line if boot is not None else None
+        self.roles: Mapping[str, str] = dict(roles) if roles is not None else _roles(command_line)
         if opened.boot_files is not None and not opened.boots_from_root:
             self._mounts.append((self._boot_mount(), opened.boot_files))
 
@@ -258,22 +257,22 @@ class ImageFiles:
         mounted = self._mounted(directory)
         if mounted is not None:
             return list(mounted[0].names(mounted[1]))
-        found = list(self._root.names(directory))
-        return found + [
+        names = list(self._root.names(directory))
+        return names + [
             posixpath.basename(point)
             for point, _ in self._mounts
-            if posixpath.dirname(point) == directory and posixpath.basename(point) not in found
+            if posixpath.dirname(point) == directory and posixpath.basename(point) not in names
         ]
 
     def read(self, globs: Iterable[str]) -> dict[str, bytes]:
         """The first bytes of each file that matches: those of the root in few runs of debugfs."""
-        found: dict[str, bytes] = {}
+        contents: dict[str, bytes] = {}
         nodes: dict[int, tuple[Inode, list[str]]] = {}
         for path in dict.fromkeys(path for glob in globs for path in matches(self, glob)):
             mounted = self._mounted(path)
             if mounted is not None:
                 if mounted[0].is_file(mounted[1]):
-                    found[path] = mounted[0].read(mounted[1], FILE_LIMIT)
+                    contents[path] = mounted[0].read(mounted[1], FILE_LIMIT)
                 continue
             node = self._root.find(path)
             if node is None or not node.is_file:
@@ -283,29 +282,29 @@ class ImageFiles:
             nodes.setdefault(node.inode, (node, []))[1].append(path)
         for node, data in self._root.contents(node for node, _ in nodes.values()):
             for path in nodes[node.inode][1]:
-                found[path] = data[:FILE_LIMIT]
-        return found
+                contents[path] = data[:FILE_LIMIT]
+        return contents
 
     def links(self, globs: Iterable[str]) -> dict[str, str]:
         """Where the symbolic links that match lead; a FAT file system has none."""
-        found: dict[str, Inode] = {}
+        targets: dict[str, Inode] = {}
         for path in dict.fromkeys(path for glob in globs for path in matches(self, glob)):
             if self._mounted(path) is None:
                 node = self._root.find(path, follow=False)
                 if node is not None and node.is_link:
-                    found[path] = node
-        details = self._root.details(found.values()) if found else {}
-        return {path: details[node.inode].target for path, node in found.items()}
+                    targets[path] = node
+        details = self._root.details(targets.values()) if targets else {}
+        return {path: details[node.inode].target for path, node in targets.items()}
 
     def located(self, path: str) -> str | None:
         """The true path of a file of the root file system; None where there is none."""
-        found = self._root.locate(path)
-        return found[0] if found is not None and found[1].is_file else None
+        entry = self._root.locate(path)
+        return entry[0] if entry is not None and entry[1].is_file else None
 
     def whole(self, path: str, limit: int) -> bytes | None:
         """All of a file by its true path; None where it cannot be read or is larger than that."""
-        found = self._root.find(path)
-        if found is None or found.size > limit:
+        node = self._root.find(path)
+        if node is None or node.size > limit:
             return None
         try:
             return self._root.read(path)
@@ -318,8 +317,8 @@ class ImageFiles:
             table = self._root.read("/etc/fstab", FILE_LIMIT).decode("utf-8", "replace")
         except ImageError:
             return "/boot"
-        said = _BOOT_MOUNT.search(table)
-        return said[1] if said else "/boot"
+        mount = _BOOT_MOUNT.search(table)
+        return mount[1] if mount else "/boot"
 
     def _mounted(self, path: str) -> tuple[Files, str] | None:
         for point, files in self._mounts:
@@ -330,9 +329,9 @@ class ImageFiles:
 
 def _roles(command_line: str | None) -> dict[str, str]:
     """The root's device as the command line calls it."""
-    said = _ROOT_WORD.search(command_line or "")
-    if said is None:
+    root = _ROOT_WORD.search(command_line or "")
+    if root is None:
         return {}
-    whole = _WHOLE.match(said[1])
-    disk = (whole[1] or whole[2]) if whole else said[1]
-    return {"root_part": said[1], "root_disk": disk}
+    whole = _WHOLE.match(root[1])
+    disk = (whole[1] or whole[2]) if whole else root[1]
+    return {"root_part": root[1], "root_disk": disk}

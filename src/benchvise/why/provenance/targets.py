@@ -13,7 +13,7 @@ from benchvise.why.model import LayerMeans, SettingMeans, Side, Suspect
 from benchvise.why.provenance.globs import overlap
 
 NOT_THERE = "not there"
-GIVEN = "given"
+PRESENT = "given"
 
 _ROLE = re.compile(r"\{(" + "|".join(ROLES) + r")\}")
 _KEY = re.compile(r"\{(name|path|(?:[a-z]+:)?\d(?::\d)*)\}")
@@ -72,20 +72,20 @@ class Wanted:
 
 def targets_of(suspect: Suspect, side: Side, roles: Mapping[str, str]) -> tuple[Wanted, ...]:
     """What to look for, each target once."""
-    found: dict[str, set[str]] = {}
-    shown = suspect.good if side is Side.GOOD else suspect.bad
+    values_by_target: dict[str, set[str]] = {}
+    side_text = suspect.good if side is Side.GOOD else suspect.bad
     for path, setting in _of_settings(suspect, side):
-        found.setdefault(canonical(_filled(path, roles)), set()).add(setting)
-    by_settings = set(found)
-    value = _plain(shown) if not by_settings and _is_one_value(suspect, shown) else None
+        values_by_target.setdefault(canonical(_filled(path, roles)), set()).add(setting)
+    by_settings = set(values_by_target)
+    value = _plain(side_text) if not by_settings and _is_one_value(suspect, side_text) else None
     for target in (*_of_part(suspect), *_of_members(suspect, roles), *_of_knob(suspect, roles)):
         target = canonical(target)
-        if target not in found and not _is_covered(target, by_settings):
-            found[target] = set() if value is None else {value}
-    absent = shown == NOT_THERE and not by_settings
+        if target not in values_by_target and not _is_covered(target, by_settings):
+            values_by_target[target] = set() if value is None else {value}
+    absent = side_text == NOT_THERE and not by_settings
     return tuple(
         Wanted(target, frozenset() if absent else frozenset(values), absent)
-        for target, values in found.items()
+        for target, values in values_by_target.items()
     )
 
 
@@ -111,9 +111,9 @@ def _of_settings(suspect: Suspect, side: Side) -> Iterator[tuple[str, str]]:
 
 def _of_knob(suspect: Suspect, roles: Mapping[str, str]) -> Iterator[str]:
     """A suspect may be called by its knob and have no means."""
-    known = knobs().get(suspect.id)
-    if known is not None:
-        yield _filled(known[1].path, roles)
+    record = knobs().get(suspect.id)
+    if record is not None:
+        yield _filled(record[1].path, roles)
 
 
 def places_of(suspect: Suspect) -> tuple[Wanted, ...]:
@@ -189,11 +189,11 @@ def _path_of(read: Read, key: str, roles: Mapping[str, str]) -> str:
         captured.append(match[1])
         at = match.end()
     pattern += re.escape(read.key[at:])
-    found = re.fullmatch(pattern, key)
-    if found is None:
+    match_of_key = re.fullmatch(pattern, key)
+    if match_of_key is None:
         return ""
     wild: dict[int, str] = {}
-    for what, value in zip(captured, found.groups(), strict=True):
+    for what, value in zip(captured, match_of_key.groups(), strict=True):
         if what == "path":
             return value if _path_matches(read.path, value) else ""
         if what == "name":
@@ -210,7 +210,7 @@ def _path_of(read: Read, key: str, roles: Mapping[str, str]) -> str:
 
     path = _WILD.sub(filled, read.path)
     if "name" in captured:
-        path = f"{path.rpartition('/')[0]}/{found.groups()[captured.index('name')]}"
+        path = f"{path.rpartition('/')[0]}/{match_of_key.groups()[captured.index('name')]}"
     return _filled(path, roles)
 
 
@@ -232,15 +232,15 @@ def _is_covered(target: str, by_settings: set[str]) -> bool:
     return any(overlap(target, other) for other in by_settings)
 
 
-def _is_one_value(suspect: Suspect, shown: str) -> bool:
+def _is_one_value(suspect: Suspect, side_text: str) -> bool:
     """Whether what is shown is one value, that of all its entries."""
-    return len(suspect.members) <= 1 or not any(sign in shown for sign in ("=", "; ", " ("))
+    return len(suspect.members) <= 1 or not any(sign in side_text for sign in ("=", "; ", " ("))
 
 
-def _plain(shown: str) -> str | None:
+def _plain(side_text: str) -> str | None:
     """A value as shown, where it is one that a file can hold."""
-    if shown == GIVEN:
+    if side_text == PRESENT:
         return ""
-    if shown == NOT_THERE or not shown or shown[:1] in "[{" or shown.endswith("…"):
+    if side_text == NOT_THERE or not side_text or side_text[:1] in "[{" or side_text.endswith("…"):
         return None
-    return None if len(shown) > 80 else shown
+    return None if len(side_text) > 80 else side_text

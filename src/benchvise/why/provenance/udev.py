@@ -50,7 +50,7 @@ _SUBSYSTEM_HOMES = {
 }
 _ACTIONS = re.compile(r"(?:^|\|)(?:add|change|bind|\*|move|online)(?:$|\|)")
 # What a device of the system has by itself, so that asking for it says little.
-_GIVEN = frozenset({"ACTION", "SUBSYSTEM", "KERNEL", "DEVTYPE", "TEST", "SUBSYSTEMS"})
+_NOT_ASKED = frozenset({"ACTION", "SUBSYSTEM", "KERNEL", "DEVTYPE", "TEST", "SUBSYSTEMS"})
 _SUBSTITUTIONS = (
     (re.compile(r"\$devpath|%p"), "devpath"),
     (re.compile(r"\$kernel|%k|\$name|%D"), "kernel"),
@@ -211,11 +211,7 @@ def _run(
 ) -> Iterator[Assignment]:  # fmt: skip
     run = Run(tree)
     run.command(line, split_words(_substituted(command, home, kernel)))
-    doubt = _unmet(tree, device, home)
-    for index, found in enumerate(run.written):
-        notes = "; ".join(note for note in (found.note, doubt) if note)
-        yield Assignment("udev", found.line, found.target, found.value, (*when, index),
-                         found.certain and not doubt, notes)  # fmt: skip
+    yield from run.assignments("udev", when, _unmet(tree, device, home))
 
 
 def _device(keys: Sequence[Key]) -> _Device | None:
@@ -234,7 +230,7 @@ def _device(keys: Sequence[Key]) -> _Device | None:
             device.kernels = wanted
         elif key.name == "ATTR":
             device.attributes.append((key.attribute, key.operator, key.value))
-        elif key.name not in _GIVEN:
+        elif key.name not in _NOT_ASKED:
             name = f"{key.name}{{{key.attribute}}}" if key.attribute else key.name
             device.doubts.append(f"only where {name}{key.operator}{key.value}")
     return device
@@ -262,7 +258,7 @@ def _matches(value: str, wanted: str) -> bool:
 
 def _substituted(text: str, home: str, kernel: str) -> str:
     """A value with the device's name filled in; what else udev would fill in matches anything."""
-    known = {
+    substitutes = {
         "devpath": home.removeprefix("/sys"),
         "kernel": kernel,
         "number": "*",
@@ -271,7 +267,7 @@ def _substituted(text: str, home: str, kernel: str) -> str:
         "other": "*",
     }
     for pattern, name in _SUBSTITUTIONS:
-        text = known[name].join(pattern.split(text))
+        text = substitutes[name].join(pattern.split(text))
     return text.replace("%%", "%").replace("$$", "$")
 
 

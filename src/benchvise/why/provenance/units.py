@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 from benchvise.why.provenance.assignment import Assignment, Line, Stage
 from benchvise.why.provenance.files import Init, SettingFiles, Tree, init_of, split_words
-from benchvise.why.provenance.scripts import assignments
 from benchvise.why.provenance.shell import Run
 from benchvise.why.provenance.shell.state import Text
 
@@ -87,11 +86,11 @@ class SystemdUnit:
 
     def values(self, name: str) -> list[tuple[str, Line]]:
         """The values of a list directive; an empty one drops those before it."""
-        found: list[tuple[str, Line]] = []
+        values: list[tuple[str, Line]] = []
         for _, key, value, line in self.directives:
             if key == name:
-                found = [*found, (value, line)] if value else []
-        return found
+                values = [*values, (value, line)] if value else []
+        return values
 
     def last(self, name: str) -> tuple[str, Line] | None:
         """The last value of a directive."""
@@ -122,20 +121,20 @@ def _unit(
         for command, line in unit.values(name):
             run.command(line, _exec_words(command, instance))
             when = (stage, 500 + rank, at)
-            yield from assignments(run.written, "systemd unit", when, doubt)
+            yield from run.assignments("systemd unit", when, doubt)
             run.written.clear()
             at += 1
     for _, name, value, line in unit.directives:
-        for target, given in _set_by(name, value, unit, instance):
+        for target, setting_value in _set_by(name, value, unit, instance):
             certain = not doubt and (target.startswith("/") or _gives_to_logins(unit.name))
             when = (stage, 400, line.number)
             note = doubt or f"for {unit.name}"
-            yield Assignment("systemd unit", line, target, given, when, certain, note)
+            yield Assignment("systemd unit", line, target, setting_value, when, certain, note)
     for value, line in unit.values("Environment"):
         for word in split_words(value):
-            name, equals, given = word.partition("=")
+            name, equals, setting_value = word.partition("=")
             if equals:
-                yield Assignment("systemd unit", line, f"environment:{name}", given,
+                yield Assignment("systemd unit", line, f"environment:{name}", setting_value,
                                  (stage, 400, line.number), False,
                                  doubt or f"for {unit.name}")  # fmt: skip
 
@@ -177,13 +176,13 @@ def _units(tree: Tree) -> dict[str, SystemdUnit]:
 
 def _drop_ins(tree: Tree) -> Iterator[tuple[str, Sequence[Line]]]:
     """``NAME.d/*.conf``, by name of the unit; of equal file names the first directory's."""
-    found: dict[tuple[str, str], str] = {}
+    path_by_name: dict[tuple[str, str], str] = {}
     directories = ("/etc/systemd/system.control", "/run/systemd/system.control", *_DIRECTORIES)
     for directory in directories:
         for path in tree.paths(f"{directory}/*.d/*.conf"):
             unit = posixpath.basename(posixpath.dirname(path)).removesuffix(".d")
-            found.setdefault((unit, posixpath.basename(path)), path)
-    ordered = sorted(found.items(), key=lambda item: (len(item[0][0]), item[0]))
+            path_by_name.setdefault((unit, posixpath.basename(path)), path)
+    ordered = sorted(path_by_name.items(), key=lambda item: (len(item[0][0]), item[0]))
     for (unit, _), path in ordered:
         if not tree.is_masked(path):
             yield unit, tree.lines(path)
@@ -246,15 +245,15 @@ def _started(tree: Tree, units: Mapping[str, SystemdUnit]) -> dict[str, str]:
             for path, target in tree.links(f"{directory}/*.{kind}"):
                 aliases.setdefault(posixpath.basename(path), posixpath.basename(target))
     waiting = list(_ROOTS)
-    found: dict[str, str] = {}
-    while waiting and len(found) < _MOST_UNITS:
+    started: dict[str, str] = {}
+    while waiting and len(started) < _MOST_UNITS:
         instance = waiting.pop()
         name = aliases.get(instance, instance)
         template = f"{name.partition('@')[0]}@.{name.rpartition('.')[2]}" if "@" in name else name
         name = name if name in units else template
-        if name in found:
+        if name in started:
             continue
-        found[name] = instance
+        started[name] = instance
         waiting += pulled.get(instance, []) + (pulled.get(name, []) if name != instance else [])
         unit = units.get(name)
         if unit is None:
@@ -267,8 +266,8 @@ def _started(tree: Tree, units: Mapping[str, SystemdUnit]) -> dict[str, str]:
             waiting.append(named[0] if named else f"{name.rpartition('.')[0]}.service")
     for name in units:
         if name.endswith((".slice", ".scope")):  # come into being with what is in them
-            found.setdefault(name, name)
-    return found
+            started.setdefault(name, name)
+    return started
 
 
 def _in_order(units: Mapping[str, SystemdUnit], started: Mapping[str, str]) -> list[str]:
@@ -307,20 +306,20 @@ def _in_order(units: Mapping[str, SystemdUnit], started: Mapping[str, str]) -> l
 
 def _environment(tree: Tree, unit: SystemdUnit) -> dict[str, Text]:
     """What the unit's files and its own lines give to its commands."""
-    given: dict[str, Text] = {}
+    variables: dict[str, Text] = {}
     for value, line in unit.values("Environment"):
         for word in split_words(value):
             name, equals, text = word.partition("=")
             if equals:
-                given[name] = Text(text, line)
+                variables[name] = Text(text, line)
     for value, _ in unit.values("EnvironmentFile"):
         path = value.removeprefix("-")
         if tree.need(path):
             for line in tree.lines(path):
                 name, equals, text = line.text.strip().partition("=")
                 if equals and name.isidentifier():
-                    given[name] = Text(" ".join(split_words(text)), line)
-    return given
+                    variables[name] = Text(" ".join(split_words(text)), line)
+    return variables
 
 
 def _exec_words(command: str, instance: str) -> list[str]:
@@ -332,8 +331,8 @@ def _exec_words(command: str, instance: str) -> list[str]:
         ("%N", instance.rpartition(".")[0]), ("%p", instance.partition("@")[0]),
     ):  # fmt: skip
         text = text.replace(specifier, word)
-    words = split_words(text.replace("\0", "%").replace("$$", "$"))
-    return [word for word in words if word != ";"]
+    arguments = split_words(text.replace("\0", "%").replace("$$", "$"))
+    return [word for word in arguments if word != ";"]
 
 
 def _set_by(name: str, value: str, unit: SystemdUnit, instance: str) -> Iterator[tuple[str, str]]:
@@ -358,9 +357,9 @@ def cgroup_of(name: str, unit: SystemdUnit, instance: str) -> str:
         if parts[-1] == "":  # user-.slice: a drop-in for all of them
             parts[-1] = "*"
         return "".join(f"/{'-'.join(parts[: index + 1])}.slice" for index in range(len(parts)))
-    said = unit.last("Slice")
-    if said is not None:
-        name_of_slice = re.sub(r"%[iIjJn]", "*", said[0])
+    slice_name = unit.last("Slice")
+    if slice_name is not None:
+        name_of_slice = re.sub(r"%[iIjJn]", "*", slice_name[0])
         above = cgroup_of(name_of_slice, SystemdUnit(name_of_slice), name_of_slice)
     elif "@" in name:
         base = name.partition("@")[0]
@@ -379,9 +378,13 @@ def _cgroup_value(name: str, value: str, unit: SystemdUnit) -> str:
     """As the kernel's file shows it."""
     if name == "CPUQuota" and value.endswith("%"):
         period = 100_000
-        said = unit.last("CPUQuotaPeriodSec")
-        if said is not None and said[0].removesuffix("ms").isdecimal() and len(said[0]) < 9:
-            period = int(said[0].removesuffix("ms")) * 1000
+        period_setting = unit.last("CPUQuotaPeriodSec")
+        if (
+            period_setting is not None
+            and period_setting[0].removesuffix("ms").isdecimal()
+            and len(period_setting[0]) < 9
+        ):
+            period = int(period_setting[0].removesuffix("ms")) * 1000
         try:
             return f"{round(float(value[:-1][:12]) / 100 * period)} {period}"
         except (ValueError, OverflowError):
@@ -398,11 +401,11 @@ def _manager(tree: Tree) -> Iterator[Assignment]:
     for glob in _MANAGER:
         for path in tree.paths(glob):
             for _, name, value, line in _directives(tree.lines(path)):
-                for target, given in _set_by(
+                for target, setting_value in _set_by(
                     name.removeprefix("Default"), value, SystemdUnit(""), ""
                 ):
                     if not target.startswith("/sys/fs"):
-                        yield Assignment("systemd manager", line, target, given,
+                        yield Assignment("systemd manager", line, target, setting_value,
                                          (Stage.INIT, 0, line.number))  # fmt: skip
 
 

@@ -21,7 +21,7 @@ from benchvise.text import printable
 from benchvise.why.model import Layer, SettingMeans, Suspect
 from benchvise.why.suspects.reduction import Tie, ties
 
-_SHOWN = 80
+_VALUE_LIMIT = 80
 
 
 @dataclass(frozen=True, slots=True)
@@ -113,10 +113,10 @@ def _values_text(values: Mapping[str, str]) -> str:
     for name, value in values.items():
         by_value[value].append(name.partition("/")[2])
     if len(by_value) == 1:
-        return printable(next(iter(by_value)), _SHOWN) or "(empty)"
+        return printable(next(iter(by_value)), _VALUE_LIMIT) or "(empty)"
     return printable(
         "; ".join(f"{value or '(empty)'} ({', '.join(of)})" for value, of in by_value.items()),
-        2 * _SHOWN,
+        2 * _VALUE_LIMIT,
     )
 
 

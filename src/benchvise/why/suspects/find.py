@@ -110,7 +110,7 @@ def _without_means(differences: Sequence[Difference]) -> Iterator[Suspect]:
 # -- what no setting covers ------------------------------------------------------------------------
 
 
-_SHOWN = 120
+_VALUE_LIMIT = 120
 _NAMED = 3
 
 # Items whose places are independent of each other: each is a suspect of its own.
@@ -204,7 +204,7 @@ def _shown_values(values: Sequence[tuple[str, Any]]) -> str:
         f"{label}={value_text(value)}" if label else value_text(value) for label, value in values
     ]
     more = f" and {len(texts) - _NAMED} more" if len(texts) > _NAMED else ""
-    return printable(", ".join(texts[:_NAMED]), 2 * _SHOWN) + more
+    return printable(", ".join(texts[:_NAMED]), 2 * _VALUE_LIMIT) + more
 
 
 def value_text(value: Any) -> str:
@@ -214,7 +214,7 @@ def value_text(value: Any) -> str:
     if value is True:
         return "given"
     text = value if isinstance(value, str) else json.dumps(value, ensure_ascii=False)
-    return printable(text, _SHOWN) or "(empty)"
+    return printable(text, _VALUE_LIMIT) or "(empty)"
 
 
 # -- what one process can be given -----------------------------------------------------------------

@@ -186,8 +186,8 @@ def _doublings(suspect: Suspect) -> float | None:
 
 def _magnitude(value: str) -> float | None:
     """The last of the numbers that a value consists of: of buffers it is the largest."""
-    words = value.split()
-    return numbers_in(value, len(words) - 1) if words and numbers_in(value) is not None else None
+    fields = value.split()
+    return numbers_in(value, len(fields) - 1) if fields and numbers_in(value) is not None else None
 
 
 class _Population:
@@ -437,7 +437,7 @@ class PreferredValue:
     zero_is_most: bool = False
 
     def prefers(self, first: str, other: str) -> int:
-        """1 when ``one`` is the better value, -1 when ``other`` is, 0 when that is not known."""
+        """1 when ``first`` is the better value, -1 when ``other`` is, 0 when that is not known."""
         if self.order:
             worst = len(self.order)
             ranks = [self.order.index(v) if v in self.order else worst for v in (first, other)]
@@ -575,9 +575,9 @@ def likeness(metric: Metric) -> str:
 
 def numbers_in(value: str, field: int = 0) -> float | None:
     """One of the numbers that a value consists of; None when it has no such one."""
-    words = value.split()
+    fields = value.split()
     try:
-        return float(words[field])
+        return float(fields[field])
     except (IndexError, ValueError):
         return None
 
@@ -591,8 +591,8 @@ def _cpus(value: str, kind: str) -> float | None:
 
 def _quota(value: str) -> float | None:
     """``max 100000``: the share of one CPU that is granted."""
-    words = value.split()
-    if words and words[0] == "max":
+    fields = value.split()
+    if fields and fields[0] == "max":
         return float("inf")
     period = numbers_in(value, 1) or 100_000.0
     granted = numbers_in(value)

@@ -1,4 +1,5 @@
 import type { Columns } from "../../base/arrow";
+import { onMediaChange } from "../../base/media";
 import type { Panel, Workspace } from "../panel";
 import { actorField, reveal } from "./actors";
 import { address, Answer, columns, nothing } from "./asking";
@@ -79,6 +80,10 @@ export const instances: Panel = {
       view.draw();
     });
     resized.observe(stage);
+    const mounted = new AbortController();
+    onMediaChange(() => {
+      view.draw();
+    }, mounted.signal);
     const unsubscribe = workspace.selection.subscribe((_, changed) => {
       if (changed.actor) updateField();
       if (changed.range || changed.actor) answer.again();
@@ -87,6 +92,7 @@ export const instances: Panel = {
     return () => {
       unsubscribe();
       resized.disconnect();
+      mounted.abort();
       answer.stop();
       view.stop();
     };

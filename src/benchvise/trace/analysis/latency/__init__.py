@@ -1,10 +1,11 @@
 """Latency from any point of a trace to any other, stage by stage.
 
-``ends`` finds the points, ``links`` which of them belong together, ``stages`` what lies between
-them, ``answer`` puts it together, ``assertions`` holds it against limits.
+``ends`` finds the points, ``links`` which of them belong together and the stages between them,
+``answer`` puts it together and holds it against limits.
 """
 
 from benchvise.trace.analysis.latency.answer import (
+    Assertion,
     CheckedAssertion,
     Latency,
     LatencyHop,
@@ -12,8 +13,8 @@ from benchvise.trace.analysis.latency.answer import (
     LatencyWay,
     Occurrence,
     latency,
+    parse_assertion,
 )
-from benchvise.trace.analysis.latency.assertions import Assertion, parse_assertion
 from benchvise.trace.analysis.latency.ends import parse_end
 from benchvise.trace.analysis.latency.links import Method
 

@@ -36,49 +36,49 @@ class BuiltinCall:
     """A command as it is run: its words behind the name, its input, the line it stands in."""
 
     line: Line
-    words: Sequence[Text]
+    arguments: Sequence[Text]
     stdin: Text | None
 
     @property
     def texts(self) -> list[str]:
         """The words as texts."""
-        return [word.text for word in self.words]
+        return [word.text for word in self.arguments]
 
 
 def _echo(_run: Run, call: BuiltinCall) -> Result:
-    words = list(call.words)
-    while words and words[0].text in ("-n", "-e", "-E", "-ne", "-en"):
-        words.pop(0)
-    return Result(True, spaced(words))
+    arguments = list(call.arguments)
+    while arguments and arguments[0].text in ("-n", "-e", "-E", "-ne", "-en"):
+        arguments.pop(0)
+    return Result(True, spaced(arguments))
 
 
 def _printf(_run: Run, call: BuiltinCall) -> Result:
-    if not call.words:
+    if not call.arguments:
         return Result()
-    form = call.words[0].text.replace("\\n", "\n").replace("\\t", "\t")
-    arguments = call.words[1:]
+    form = call.arguments[0].text.replace("\\n", "\n").replace("\\t", "\t")
+    arguments = call.arguments[1:]
     if arguments and re.fullmatch(r"%[sdiu]\n?", form):
         return Result(True, spaced(arguments[:1]))
     parts = re.split(r"%[sdiux]", form)
     values = [word.text for word in arguments[: len(parts) - 1]]
     values += [""] * (len(parts) - 1 - len(values))
     out = "".join(part + value for part, value in zip(parts, [*values, ""], strict=True))
-    return Result(True, Text(out.strip("\n"), spaced(call.words).source))
+    return Result(True, Text(out.strip("\n"), spaced(call.arguments).source))
 
 
 def _tee(run: Run, call: BuiltinCall) -> Result:
     value = Text(UNKNOWN) if call.stdin is None else call.stdin
-    for word in call.words:
+    for word in call.arguments:
         if not word.text.startswith("-"):
             run.note(call.line, word, Text(value.text.strip("\n"), value.source, value.also))
     return Result(True, call.stdin)
 
 
 def _cat(run: Run, call: BuiltinCall) -> Result:
-    if not call.words:
+    if not call.arguments:
         return Result(True, call.stdin)
-    path = call.words[0].text
-    if len(call.words) > 1 or not path.startswith("/") or path.startswith(_VIRTUAL):
+    path = call.arguments[0].text
+    if len(call.arguments) > 1 or not path.startswith("/") or path.startswith(_VIRTUAL):
         return UNKNOWABLE
     lines = run.state.tree.lines(path) if run.state.tree.need(path) else ()
     first = next((line for line in lines if line.text), None)
@@ -86,20 +86,20 @@ def _cat(run: Run, call: BuiltinCall) -> Result:
 
 
 def _test(_run: Run, call: BuiltinCall) -> Result:
-    words = call.texts
-    return Result(holds(words[:-1] if words[-1:] in (["]"], ["]]"]) else words))
+    arguments = call.texts
+    return Result(holds(arguments[:-1] if arguments[-1:] in (["]"], ["]]"]) else arguments))
 
 
 def _set(run: Run, call: BuiltinCall) -> Result:
-    if call.words and call.words[0].text == "--":
-        run.state.arguments = call.words[1:]
-    elif call.words and not call.words[0].text.startswith(("-", "+")):
-        run.state.arguments = call.words
+    if call.arguments and call.arguments[0].text == "--":
+        run.state.arguments = call.arguments[1:]
+    elif call.arguments and not call.arguments[0].text.startswith(("-", "+")):
+        run.state.arguments = call.arguments
     return Result()
 
 
 def _declare(run: Run, call: BuiltinCall) -> Result:
-    for word in call.words:
+    for word in call.arguments:
         name, equals, value = word.text.partition("=")
         if equals and name.isidentifier():
             run.state.variables[name] = Text(value, word.source or call.line)
@@ -107,7 +107,7 @@ def _declare(run: Run, call: BuiltinCall) -> Result:
 
 
 def _shift(run: Run, call: BuiltinCall) -> Result:
-    count = call.words[0].text if call.words else "1"
+    count = call.arguments[0].text if call.arguments else "1"
     run.state.arguments = run.state.arguments[int(count[:4]) if count.isdecimal() else 1 :]
     return Result()
 
@@ -125,39 +125,39 @@ def _next(_run: Run, _call: BuiltinCall) -> Result:
 
 
 def _cd(run: Run, call: BuiltinCall) -> Result:
-    if call.words:
-        run.state.directory = posixpath.join(run.state.directory, call.words[0].text)
+    if call.arguments:
+        run.state.directory = posixpath.join(run.state.directory, call.arguments[0].text)
     return Result()
 
 
 def _eval(run: Run, call: BuiltinCall) -> Result:
-    return run.nested_text(call.line, spaced(call.words), [])
+    return run.nested_text(call.line, spaced(call.arguments), [])
 
 
 def _shell(run: Run, call: BuiltinCall) -> Result:
-    words = list(call.words)
-    while words and words[0].text.startswith(("-", "+")):
-        option = words.pop(0).text
-        if "c" in option and not option.startswith("--") and words:
-            return run.nested_text(call.line, words[0], words[2:])
-        if option == "-o" and words:
-            words.pop(0)
-    if words:
-        run.nested_script(call.line, words[0].text, words[1:])
+    arguments = list(call.arguments)
+    while arguments and arguments[0].text.startswith(("-", "+")):
+        option = arguments.pop(0).text
+        if "c" in option and not option.startswith("--") and arguments:
+            return run.nested_text(call.line, arguments[0], arguments[2:])
+        if option == "-o" and arguments:
+            arguments.pop(0)
+    if arguments:
+        run.nested_script(call.line, arguments[0].text, arguments[1:])
     return UNKNOWABLE
 
 
 def _source(run: Run, call: BuiltinCall) -> Result:
-    if call.words and UNKNOWN not in call.words[0].text:
-        run.sourced(posixpath.join("/", call.words[0].text), call.words[1:])
+    if call.arguments and UNKNOWN not in call.arguments[0].text:
+        run.sourced(posixpath.join("/", call.arguments[0].text), call.arguments[1:])
     return Result()
 
 
 def _seq(_run: Run, call: BuiltinCall) -> Result:
-    given = [text for text in call.texts if text.lstrip("-").isdecimal() and len(text) < 9]
-    if len(given) != len(call.words) or not 1 <= len(given) <= 3:
+    numbers = [text for text in call.texts if text.lstrip("-").isdecimal() and len(text) < 9]
+    if len(numbers) != len(call.arguments) or not 1 <= len(numbers) <= 3:
         return UNKNOWABLE
-    values = [int(text) for text in given]
+    values = [int(text) for text in numbers]
     first, step = (values[0] if len(values) > 1 else 1), (values[1] if len(values) == 3 else 1)
     if step <= 0 or (values[-1] - first) // step > MOST_ROUNDS:
         return UNKNOWABLE
@@ -165,17 +165,17 @@ def _seq(_run: Run, call: BuiltinCall) -> Result:
 
 
 def _ls(_run: Run, call: BuiltinCall) -> Result:
-    paths = [word for word in call.words if not word.text.startswith("-")]
+    paths = [word for word in call.arguments if not word.text.startswith("-")]
     are_patterns = all(p.text.startswith("/") and is_pattern(p.text) for p in paths)
     return Result(True, spaced(paths)) if paths and are_patterns else UNKNOWABLE
 
 
 def _find(_run: Run, call: BuiltinCall) -> Result:
     """``find DIRECTORY -name NAME``: any file of that name below it."""
-    given = call.texts
-    if len(given) > 2 and given[0].startswith("/") and "-name" in given[1:-1]:
-        name = given[given.index("-name") + 1]
-        return Result(True, Text(f"{given[0].rstrip('/')}/{UNKNOWN}/{name}"))
+    arguments = call.texts
+    if len(arguments) > 2 and arguments[0].startswith("/") and "-name" in arguments[1:-1]:
+        name = arguments[arguments.index("-name") + 1]
+        return Result(True, Text(f"{arguments[0].rstrip('/')}/{UNKNOWN}/{name}"))
     return UNKNOWABLE
 
 
@@ -190,10 +190,10 @@ def _run_parts(run: Run, call: BuiltinCall) -> Result:
 
 def _sysctl(run: Run, call: BuiltinCall) -> Result:
     """``sysctl -w name=value``; the words may hold variables of a configuration file."""
-    source = spaced(call.words).source
+    source = spaced(call.arguments).source
     for target, value, own in commands.sysctl(call.texts, run.state.tree):
-        given = None if own else source
-        run.note(own or call.line, Text(target, given), Text(value, given))
+        value_source = None if own else source
+        run.note(own or call.line, Text(target, value_source), Text(value, value_source))
     return Result()
 
 
@@ -222,48 +222,54 @@ _NUMBERS: Mapping[str, Callable[[int, int], bool]] = {
 _DEEPEST = 20
 
 
-def holds(words: Sequence[str], deepest: int = _DEEPEST) -> bool | None:
+def holds(arguments: Sequence[str], deepest: int = _DEEPEST) -> bool | None:
     """Whether a test holds; None where that is not known. Files of the kernel are there."""
-    words = list(words)
+    arguments = list(arguments)
     if deepest == 0:
         return None
     for sign in ("-o", "||"):
-        if sign in words[1:-1]:
-            at = words.index(sign, 1)
-            one, other = holds(words[:at], deepest - 1), holds(words[at + 1 :], deepest - 1)
-            return True if one or other else None if None in (one, other) else False
+        if sign in arguments[1:-1]:
+            at = arguments.index(sign, 1)
+            first, second = (
+                holds(arguments[:at], deepest - 1),
+                holds(arguments[at + 1 :], deepest - 1),
+            )
+            return True if first or second else None if None in (first, second) else False
     for sign in ("-a", "&&"):
-        if sign in words[1:-1]:
-            at = words.index(sign, 1)
-            one, other = holds(words[:at], deepest - 1), holds(words[at + 1 :], deepest - 1)
-            return False if False in (one, other) else None if None in (one, other) else True
-    if words[:1] == ["!"]:
-        inner = holds(words[1:], deepest - 1)
+        if sign in arguments[1:-1]:
+            at = arguments.index(sign, 1)
+            first, second = (
+                holds(arguments[:at], deepest - 1),
+                holds(arguments[at + 1 :], deepest - 1),
+            )
+            return False if False in (first, second) else None if None in (first, second) else True
+    if arguments[:1] == ["!"]:
+        inner = holds(arguments[1:], deepest - 1)
         return None if inner is None else not inner
-    return _single_test(words)
+    return _single_test(arguments)
 
 
-def _single_test(words: list[str]) -> bool | None:
-    if len(words) == 2 and words[0] in _FILE_TESTS:
-        if words[1].startswith(_CHANGING) or UNKNOWN in words[1].partition("/")[0]:
+def _single_test(arguments: list[str]) -> bool | None:
+    if len(arguments) == 2 and arguments[0] in _FILE_TESTS:
+        if arguments[1].startswith(_CHANGING) or UNKNOWN in arguments[1].partition("/")[0]:
             return None
-        return bool(words[1])
-    if words == ["-n"] or words == ["-z"]:  # an unquoted variable without a value
-        return words == ["-z"]
-    if any(UNKNOWN in word for word in words):
+        return bool(arguments[1])
+    if arguments == ["-n"] or arguments == ["-z"]:  # an unquoted variable without a value
+        return arguments == ["-z"]
+    if any(UNKNOWN in word for word in arguments):
         return None
-    if len(words) == 2 and words[0] in ("-n", "-z"):
-        return bool(words[1]) == (words[0] == "-n")
-    if len(words) == 1:
-        return bool(words[0])
-    if len(words) == 3:
-        one, sign, other = words
+    if len(arguments) == 2 and arguments[0] in ("-n", "-z"):
+        return bool(arguments[1]) == (arguments[0] == "-n")
+    if len(arguments) == 1:
+        return bool(arguments[0])
+    if len(arguments) == 3:
+        first, sign, second = arguments
         if sign in ("=", "=="):
-            return matches(one, other)
+            return matches(first, second)
         if sign == "!=":
-            return not matches(one, other)
-        if sign in _NUMBERS and _is_number(one) and _is_number(other):
-            return _NUMBERS[sign](int(one), int(other))
+            return not matches(first, second)
+        if sign in _NUMBERS and _is_number(first) and _is_number(second):
+            return _NUMBERS[sign](int(first), int(second))
     return None
 
 

@@ -22,15 +22,15 @@ from benchvise.why.provenance.shell.state import UNKNOWN
 class ProgramCall:
     """The words behind a program's name, and the system that it is called in."""
 
-    words: Sequence[str]
+    arguments: Sequence[str]
     tree: Tree
 
     def option(self, *names: str) -> str | None:
         """What follows an option: ``-g performance``, ``-gperformance``, ``--governor=…``."""
-        for index, word in enumerate(self.words):
+        for index, word in enumerate(self.arguments):
             for name in names:
-                if word == name and index + 1 < len(self.words):
-                    return self.words[index + 1]
+                if word == name and index + 1 < len(self.arguments):
+                    return self.arguments[index + 1]
                 if name.startswith("--") and word.startswith(f"{name}="):
                     return word[len(name) + 1 :]
                 if not name.startswith("--") and word.startswith(name) and len(word) > len(name):
@@ -39,9 +39,9 @@ class ProgramCall:
 
     def after(self, word: str) -> str | None:
         """The word that follows one."""
-        words = list(self.words)
-        index = words.index(word) + 1 if word in words else len(words)
-        return words[index] if index < len(words) else None
+        arguments = list(self.arguments)
+        index = arguments.index(word) + 1 if word in arguments else len(arguments)
+        return arguments[index] if index < len(arguments) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -56,10 +56,10 @@ class ProgramSetting:
 Sets = Iterator[ProgramSetting]
 
 
-def sysctl(words: Sequence[str], tree: Tree) -> Iterator[tuple[str, str, Line | None]]:
+def sysctl(arguments: Sequence[str], tree: Tree) -> Iterator[tuple[str, str, Line | None]]:
     """``sysctl [-w] name=value …``, ``sysctl -p FILE``."""
     loads = False
-    for word in words:
+    for word in arguments:
         if word.startswith("--load="):
             loads, word = True, word[7:]
         elif word in ("-p", "--load", "-f"):
@@ -70,19 +70,19 @@ def sysctl(words: Sequence[str], tree: Tree) -> Iterator[tuple[str, str, Line | 
         if loads and word.startswith("/"):
             if tree.need(word):
                 for line in tree.lines(word):
-                    found = setting_of(line)
-                    if found is not None:
-                        yield *found, line
+                    setting = setting_of(line)
+                    if setting is not None:
+                        yield *setting, line
         elif "=" in word:
             name, _, value = word.partition("=")
             yield path_of(name), value, None
 
 
 def _ip(call: ProgramCall) -> Sets:
-    words = list(call.words)
-    if ("link" not in words and "l" not in words) or "set" not in words:
+    arguments = list(call.arguments)
+    if ("link" not in arguments and "l" not in arguments) or "set" not in arguments:
         return
-    rest = words[words.index("set") + 1 :]
+    rest = arguments[arguments.index("set") + 1 :]
     device = call.after("dev") or (rest[0] if rest else "")
     for word, file in (("txqueuelen", "tx_queue_len"), ("qlen", "tx_queue_len"), ("mtu", "mtu")):
         value = call.after(word)
@@ -91,29 +91,31 @@ def _ip(call: ProgramCall) -> Sets:
 
 
 def _ifconfig(call: ProgramCall) -> Sets:
-    if not call.words:
+    if not call.arguments:
         return
     for word, file in (("txqueuelen", "tx_queue_len"), ("mtu", "mtu")):
         value = call.after(word)
         if value is not None:
-            yield ProgramSetting(f"/sys/class/net/{call.words[0]}/{file}", value)
+            yield ProgramSetting(f"/sys/class/net/{call.arguments[0]}/{file}", value)
 
 
 def _tc(call: ProgramCall) -> Sets:
-    words = [word for word in call.words if not word.startswith("-")]
-    if len(words) < 4 or words[0] not in ("qdisc", "class", "filter"):
+    arguments = [word for word in call.arguments if not word.startswith("-")]
+    if len(arguments) < 4 or arguments[0] not in ("qdisc", "class", "filter"):
         return
-    if words[1] not in ("add", "replace", "change", "link"):
+    if arguments[1] not in ("add", "replace", "change", "link"):
         return
     device = call.after("dev")
     if device is None:
         return
-    at = words.index(device) + 1
-    rest = words[at:]
+    at = arguments.index(device) + 1
+    rest = arguments[at:]
     for word in ("parent", "handle"):
         if word in rest:
             del rest[rest.index(word) : rest.index(word) + 2]
-    yield ProgramSetting(f"{words[0]}:{device}", " ".join(word for word in rest if word != "root"))
+    yield ProgramSetting(
+        f"{arguments[0]}:{device}", " ".join(word for word in rest if word != "root")
+    )
 
 
 _ETHTOOL = {
@@ -125,10 +127,10 @@ _ETHTOOL = {
 
 
 def _ethtool(call: ProgramCall) -> Sets:
-    if len(call.words) < 2 or call.words[0] not in _ETHTOOL:
+    if len(call.arguments) < 2 or call.arguments[0] not in _ETHTOOL:
         return
-    group, device = _ETHTOOL[call.words[0]], call.words[1]
-    rest = call.words[2:]
+    group, device = _ETHTOOL[call.arguments[0]], call.arguments[1]
+    rest = call.arguments[2:]
     for name, value in zip(rest[::2], rest[1::2], strict=False):
         yield ProgramSetting(f"ethtool:{device}/{group}/{name}", value)
 
@@ -146,13 +148,13 @@ def _halved(sectors: str) -> str | None:
 def _blockdev(call: ProgramCall) -> Sets:
     value = call.option("--setra", "--setfra")
     if value is not None:
-        for device in call.words:
+        for device in call.arguments:
             if device.startswith("/dev/") or UNKNOWN in device:
                 yield ProgramSetting(f"{_disk(device)}/queue/read_ahead_kb", _halved(value))
 
 
 def _hdparm(call: ProgramCall) -> Sets:
-    for device in call.words:
+    for device in call.arguments:
         if not device.startswith("/dev/"):
             continue
         ahead = call.option("-a")
@@ -200,14 +202,14 @@ def _frequency_set(call: ProgramCall) -> Sets:
 
 
 def _cpupower(call: ProgramCall) -> Sets:
-    words = list(call.words)
+    arguments = list(call.arguments)
     cpus: list[str] = []
-    if words[:1] in (["-c"], ["--cpu"]):
-        cpus, words = [words[0], *words[1:2]], words[2:]
-    if words[:1] == ["frequency-set"]:
-        yield from _frequency_set(ProgramCall([*cpus, *words[1:]], call.tree))
-    elif words[:1] == ["idle-set"]:
-        inner = ProgramCall(words[1:], call.tree)
+    if arguments[:1] in (["-c"], ["--cpu"]):
+        cpus, arguments = [arguments[0], *arguments[1:2]], arguments[2:]
+    if arguments[:1] == ["frequency-set"]:
+        yield from _frequency_set(ProgramCall([*cpus, *arguments[1:]], call.tree))
+    elif arguments[:1] == ["idle-set"]:
+        inner = ProgramCall(arguments[1:], call.tree)
         for option, value in (("-d", "1"), ("--disable", "1"), ("-e", "0"), ("--enable", "0")):
             state = inner.option(option)
             if state is not None and state.isdecimal():
@@ -220,14 +222,14 @@ def _cpupower(call: ProgramCall) -> Sets:
 
 def _modprobe(call: ProgramCall) -> Sets:
     """``modprobe NAME option=value …``, ``modprobe -a NAME …``."""
-    words = [word for word in call.words if not word.startswith("-")]
-    options = {"-r", "--remove"} & set(call.words)
-    if not words or options:
+    arguments = [word for word in call.arguments if not word.startswith("-")]
+    options = {"-r", "--remove"} & set(call.arguments)
+    if not arguments or options:
         return
-    modules = [posixpath.basename(word).split(".ko")[0].replace("-", "_") for word in words]
-    for module in modules if "-a" in call.words or "--all" in call.words else modules[:1]:
+    modules = [posixpath.basename(word).split(".ko")[0].replace("-", "_") for word in arguments]
+    for module in modules if "-a" in call.arguments or "--all" in call.arguments else modules[:1]:
         yield ProgramSetting(f"module:{module}", "loaded")
-    for word in words[1:]:
+    for word in arguments[1:]:
         name, equals, value = word.partition("=")
         if equals:
             yield ProgramSetting(f"/sys/module/{modules[0]}/parameters/{name}", value)
@@ -235,18 +237,18 @@ def _modprobe(call: ProgramCall) -> Sets:
 
 def _mount(call: ProgramCall) -> Sets:
     options = call.option("-o", "--options")
-    if options is not None and call.words:
-        yield ProgramSetting(f"mount:{call.words[-1]}", options.removeprefix("remount,"))
+    if options is not None and call.arguments:
+        yield ProgramSetting(f"mount:{call.arguments[-1]}", options.removeprefix("remount,"))
 
 
 def _swapon(call: ProgramCall) -> Sets:
-    for word in call.words:
+    for word in call.arguments:
         if word.startswith("/"):
             yield ProgramSetting(f"swap:{word}", "on")
 
 
 def _swapoff(call: ProgramCall) -> Sets:
-    for word in call.words:
+    for word in call.arguments:
         if word.startswith("/") or word == "-a":
             yield ProgramSetting("swap:*" if word == "-a" else f"swap:{word}", "off")
 
@@ -264,22 +266,22 @@ def _klogd(call: ProgramCall) -> Sets:
 
 
 def _iw(call: ProgramCall) -> Sets:
-    words = list(call.words)
-    if "power_save" in words and "set" in words:
-        device = call.after("dev") or words[0]
+    arguments = list(call.arguments)
+    if "power_save" in arguments and "set" in arguments:
+        device = call.after("dev") or arguments[0]
         yield ProgramSetting(f"iw:{device}/power_save", call.after("power_save"))
-    if words[:2] == ["reg", "set"] and len(words) > 2:
-        yield ProgramSetting("iw:regulatory domain", words[2])
+    if arguments[:2] == ["reg", "set"] and len(arguments) > 2:
+        yield ProgramSetting("iw:regulatory domain", arguments[2])
 
 
 def _iwconfig(call: ProgramCall) -> Sets:
     power = call.after("power")
     if power is not None:
-        yield ProgramSetting(f"iw:{call.words[0]}/power_save", power)
+        yield ProgramSetting(f"iw:{call.arguments[0]}/power_save", power)
 
 
 def _powertop(call: ProgramCall) -> Sets:
-    if "--auto-tune" in call.words:
+    if "--auto-tune" in call.arguments:
         yield ProgramSetting("/sys/bus/*/devices/*/power/control", "auto")
         yield ProgramSetting(
             "/sys/class/scsi_host/host*/link_power_management_policy", "med_power_with_dipm"
@@ -291,25 +293,25 @@ def _powertop(call: ProgramCall) -> Sets:
 def _ulimit(call: ProgramCall) -> Sets:
     letters = {"l": "memlock", "n": "nofile", "s": "stack", "r": "rtprio", "e": "nice",
                "u": "nproc", "v": "as"}  # fmt: skip
-    words = [word for word in call.words if word not in ("-S", "-H")]
-    if len(words) == 2 and words[0].lstrip("-") in letters:
-        yield ProgramSetting(f"limit:{letters[words[0].lstrip('-')]}", words[1])
+    arguments = [word for word in call.arguments if word not in ("-S", "-H")]
+    if len(arguments) == 2 and arguments[0].lstrip("-") in letters:
+        yield ProgramSetting(f"limit:{letters[arguments[0].lstrip('-')]}", arguments[1])
 
 
 def _chrt(call: ProgramCall) -> Sets:
     policies = {"-f": "FIFO", "--fifo": "FIFO", "-r": "RR", "--rr": "RR", "-b": "BATCH",
                 "--batch": "BATCH", "-i": "IDLE", "--idle": "IDLE", "-o": "OTHER",
                 "-d": "DEADLINE"}  # fmt: skip
-    policy = next((policies[word] for word in call.words if word in policies), "")
-    priority = next((word for word in call.words if word.isdecimal()), "")
+    policy = next((policies[word] for word in call.arguments if word in policies), "")
+    priority = next((word for word in call.arguments if word.isdecimal()), "")
     if policy and priority:
         yield ProgramSetting("process:policy", f"{policy} {priority}")
 
 
 def _taskset(call: ProgramCall) -> Sets:
-    words = [word for word in call.words if not word.startswith("-")]
-    if words:
-        yield ProgramSetting("process:affinity", words[0])
+    arguments = [word for word in call.arguments if not word.startswith("-")]
+    if arguments:
+        yield ProgramSetting("process:affinity", arguments[0])
 
 
 def _tuned(call: ProgramCall) -> Sets:
@@ -319,24 +321,24 @@ def _tuned(call: ProgramCall) -> Sets:
 
 
 def _systemctl(call: ProgramCall) -> Sets:
-    if "set-property" in call.words:
-        words = [word for word in call.words if not word.startswith("-")]
-        for word in words[2:]:
+    if "set-property" in call.arguments:
+        arguments = [word for word in call.arguments if not word.startswith("-")]
+        for word in arguments[2:]:
             name, _, value = word.partition("=")
-            yield ProgramSetting(f"unit:{words[1]}/{name}", value)
+            yield ProgramSetting(f"unit:{arguments[1]}/{name}", value)
 
 
 def _cgset(call: ProgramCall) -> Sets:
-    given = call.option("-r")
-    if given is not None and call.words:
-        name, _, value = given.partition("=")
-        yield ProgramSetting(f"/sys/fs/cgroup/{call.words[-1].strip('/')}/{name}", value)
+    assignment = call.option("-r")
+    if assignment is not None and call.arguments:
+        name, _, value = assignment.partition("=")
+        yield ProgramSetting(f"/sys/fs/cgroup/{call.arguments[-1].strip('/')}/{name}", value)
 
 
 def _stty(call: ProgramCall) -> Sets:
     device = call.option("-F", "--file")
     if device is not None:
-        rest = [word for word in call.words if word not in ("-F", device)]
+        rest = [word for word in call.arguments if word not in ("-F", device)]
         yield ProgramSetting(f"stty:{posixpath.basename(device)}", " ".join(rest))
 
 
@@ -352,11 +354,11 @@ COMMANDS: Mapping[str, Callable[[ProgramCall], Sets]] = {
 _BEFORE_COMMAND = {"chrt": 1, "taskset": 1}
 
 
-def run_by(program: str, words: Sequence[str]) -> list[str]:
+def run_by(program: str, arguments: Sequence[str]) -> list[str]:
     """The command that ``chrt`` and ``taskset`` run, behind their own words."""
-    if program not in _BEFORE_COMMAND or "-p" in words or "--pid" in words:
+    if program not in _BEFORE_COMMAND or "-p" in arguments or "--pid" in arguments:
         return []
-    rest = list(words[1:])
+    rest = list(arguments[1:])
     while rest and rest[0].startswith("-"):
         rest.pop(0)
     return rest[_BEFORE_COMMAND[program] :]

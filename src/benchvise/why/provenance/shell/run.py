@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 
-from benchvise.why.provenance.assignment import Line
+from benchvise.why.provenance.assignment import Assignment, Line
 from benchvise.why.provenance.files import Tree
 from benchvise.why.provenance.globs import ANYTHING, is_pattern
 from benchvise.why.provenance.shell import commands
@@ -60,18 +60,18 @@ _WRAPPERS: Mapping[str, tuple[int, tuple[str, ...]]] = {
 }  # fmt: skip
 
 
-def unwrapped(words: Sequence[Text]) -> Sequence[Text]:
+def unwrapped(command: Sequence[Text]) -> Sequence[Text]:
     """The command behind words that leave it what it is: sudo, env, nice, busybox and the like.
 
     Nothing where there is none.
     """
-    while words and (name := posixpath.basename(words[0].text)) in _WRAPPERS:
+    while command and (name := posixpath.basename(command[0].text)) in _WRAPPERS:
         skip, options = _WRAPPERS[name]
         at = 1
-        while at < len(words) and (words[at].text.startswith("-") or "=" in words[at].text):
-            at += 2 if words[at].text in options else 1
-        words = words[at + skip :]
-    return words
+        while at < len(command) and (command[at].text.startswith("-") or "=" in command[at].text):
+            at += 2 if command[at].text in options else 1
+        command = command[at + skip :]
+    return command
 
 
 _SHELL = re.compile(r"#!\s*\S*?(?:sh|busybox|openrc-run|runscript|rc\.common|env\s+\w*sh)\b")
@@ -110,15 +110,25 @@ class Run:
         with self.state.inside(line.file, [line], [Text(word) for word in arguments]):
             self._quietly(lambda: self._do(body, None))
 
-    def command(self, line: Line, words: Sequence[str]) -> None:
+    def command(self, line: Line, command: Sequence[str]) -> None:
         """One command of a line, its words already taken apart: variables in them are filled."""
         with self.state.inside(line.file, [line], []):
-            filled = [self._filled(word) for word in words]
+            filled = [self._filled(word) for word in command]
             self._quietly(lambda: self._command(line, filled, None))
 
     def source(self, path: str) -> None:
         """Takes over the variables of a file."""
         self._quietly(lambda: self.sourced(path, ()))
+
+    def assignments(
+        self, kind: str, when: tuple[int, ...], doubt: str = ""
+    ) -> Iterator[Assignment]:
+        """What was set, as assignments of a kind; ``doubt`` says why it may not be run at all."""
+        for index, setting in enumerate(self.written):
+            yield Assignment(
+                kind, setting.line, setting.target, setting.value, (*when, index),
+                setting.certain and not doubt, "; ".join(filter(None, (setting.note, doubt))),
+            )  # fmt: skip
 
     def note(self, line: Line, target: Text, value: Text) -> None:
         """A line sets a target, if that is one of the kernel's."""
@@ -129,8 +139,8 @@ class Run:
         if value.source is not None and value.source.file != line.file:
             where, note = value.source, f"written by {line.where}"
         else:  # a function that is told path or value: where it is called stands what is set
-            told = [s for s in (value.source, target.source) if s in self.state.calls]
-            where = next((s for s in told if s is not None), line)
+            callers = [s for s in (value.source, target.source) if s in self.state.calls]
+            where = next((s for s in callers if s is not None), line)
         doubt = self.state.doubts[-1] if self.state.doubts else ""
         if UNKNOWN in place and not doubt:
             doubt = _AT_RUN_TIME
@@ -138,9 +148,9 @@ class Run:
             doubt = _ONE_OF_SEVERAL
         notes = "; ".join(part for part in (note, doubt) if part)
         for text in (value.text, *value.also):
-            known = None if UNKNOWN in text else text.strip("\n")
+            known_value = None if UNKNOWN in text else text.strip("\n")
             self.written.append(
-                Written(where, place.replace(UNKNOWN, ANYTHING), known, not doubt, notes)
+                Written(where, place.replace(UNKNOWN, ANYTHING), known_value, not doubt, notes)
             )
 
     # Other texts and files that a command runs
@@ -164,9 +174,11 @@ class Run:
         inner.state.followed = self.state.followed + 1
         inner.state.doubts = list(self.state.doubts)
         inner.script(path, [word.text for word in arguments])
-        for found in inner.written:
-            note = "; ".join(part for part in (found.note, f"run by {line.where}") if part)
-            self.written.append(Written(found.line, found.target, found.value, found.certain, note))
+        for setting in inner.written:
+            note = "; ".join(part for part in (setting.note, f"run by {line.where}") if part)
+            self.written.append(
+                Written(setting.line, setting.target, setting.value, setting.certain, note)
+            )
         return True
 
     def sourced(self, path: str, arguments: Sequence[Text]) -> None:
@@ -215,11 +227,11 @@ class Run:
             self._do(node, stdin)
 
     def _group(self, node: CompoundCommand, stdin: Text | None) -> Result:
-        given = self._input(node.redirects, stdin)
+        group_input = self._input(node.redirects, stdin)
         status: bool | None = True
         out: Text | None = Text("")
         for part in node.body:
-            result = self._do(part, given)
+            result = self._do(part, group_input)
             status, out = result.status, result.out if result.out is not None else out
         if node.redirects:
             self._output(self.state.line(0), node.redirects, out)
@@ -257,10 +269,10 @@ class Run:
         return Result(None)
 
     def _for(self, node: For, stdin: Text | None) -> Result:
-        words = self.state.arguments if node.words is None else self._expansion.expand(node.words)
-        for word in words[:MOST_ROUNDS]:
-            for found in self._files(word):
-                self.state.variables[node.variable] = found
+        values = self.state.arguments if node.words is None else self._expansion.expand(node.words)
+        for word in values[:MOST_ROUNDS]:
+            for value in self._files(word):
+                self.state.variables[node.variable] = value
                 with suppress(Next):
                     self._do(node.body, stdin)
         return Result(None)
@@ -273,7 +285,7 @@ class Run:
         if path.startswith(_VIRTUAL):
             return [word]
         self.state.tree.need(path)
-        return [Text(found) for found in self.state.tree.paths(path)[:MOST_ROUNDS]]
+        return [Text(file) for file in self.state.tree.paths(path)[:MOST_ROUNDS]]
 
     def _while(self, node: While, stdin: Text | None) -> Result:
         if self._do(node.condition, stdin).status is False:
@@ -285,10 +297,10 @@ class Run:
     def _case(self, node: Case, stdin: Text | None) -> Result:
         subject = self._expansion.joined(node.word).text
         for patterns, body in node.branches:
-            known = [self._expansion.joined(pattern).text for pattern in patterns]
-            if UNKNOWN in subject or any(UNKNOWN in pattern for pattern in known):
+            pattern_texts = [self._expansion.joined(pattern).text for pattern in patterns]
+            if UNKNOWN in subject or any(UNKNOWN in pattern for pattern in pattern_texts):
                 self._perhaps(body, stdin, _IN_ONE_CASE)
-            elif any(matches(subject, pattern) for pattern in known):
+            elif any(matches(subject, pattern) for pattern in pattern_texts):
                 return self._do(body, stdin)
         return Result(None)
 
@@ -296,49 +308,49 @@ class Run:
 
     def _simple(self, node: Simple, stdin: Text | None) -> Result:
         line = self.state.line(node.line)
-        words = self._expansion.expand(node.words)
-        if not words:
-            for name, word in node.given:
+        command = self._expansion.expand(node.words)
+        if not command:
+            for name, word in node.assignments:
                 value = self._expansion.joined(word)
                 value = Text(value.text[:LONGEST], value.source or line, value.also)
                 if self.state.doubts:
                     value = value.instead_of(self.state.variables.get(name))
                 self.state.variables[name] = value
             return Result()
-        result = self._command(line, words, self._input(node.redirects, stdin))
+        result = self._command(line, command, self._input(node.redirects, stdin))
         if node.redirects:
             self._output(line, node.redirects, result.out)
             if any(redirect.sign[0] in ">&" for redirect in node.redirects):
                 return Result(result.status, Text(""))
         return result
 
-    def _command(self, line: Line, words: Sequence[Text], stdin: Text | None) -> Result:
-        words = unwrapped(words)
-        if not words:
+    def _command(self, line: Line, command: Sequence[Text], stdin: Text | None) -> Result:
+        command = unwrapped(command)
+        if not command:
             return Result()
-        name = words[0].text
+        name = command[0].text
         base = posixpath.basename(name)
         if name in self.state.functions:
-            return self._call(line, self.state.functions[name], words[1:], stdin)
+            return self._call(line, self.state.functions[name], command[1:], stdin)
         if base in BUILTINS:
-            return BUILTINS[base](self, BuiltinCall(line, words[1:], stdin))
+            return BUILTINS[base](self, BuiltinCall(line, command[1:], stdin))
         if base in commands.COMMANDS:
-            return self._known_program(line, base, words, stdin)
+            return self._known_program(line, base, command, stdin)
         if base in commands.UNKNOWN_OUTPUT:
             return Result(None, Text(UNKNOWN))
-        self._follow(line, name, words[1:])
+        self._follow(line, name, command[1:])
         return Result(None if base in commands.UNKNOWN_STATUS else True, Text(UNKNOWN))
 
     def _known_program(
-        self, line: Line, base: str, words: Sequence[Text], stdin: Text | None
+        self, line: Line, base: str, command: Sequence[Text], stdin: Text | None
     ) -> Result:
         """A program whose words say what it sets."""
-        call = commands.ProgramCall([word.text for word in words[1:]], self.state.tree)
-        for found in commands.COMMANDS[base](call):
-            target = Text(found.target, next((w.source for w in words if w.source), None))
-            source = _source_of(found.value, words[1:])
-            self.note(found.line or line, target, Text(found.value or UNKNOWN, source))
-        rest = commands.run_by(base, [word.text for word in words])
+        call = commands.ProgramCall([word.text for word in command[1:]], self.state.tree)
+        for setting in commands.COMMANDS[base](call):
+            target = Text(setting.target, next((w.source for w in command if w.source), None))
+            source = _source_of(setting.value, command[1:])
+            self.note(setting.line or line, target, Text(setting.value or UNKNOWN, source))
+        rest = commands.run_by(base, [word.text for word in command])
         return self._command(line, [Text(word) for word in rest], stdin) if rest else Result()
 
     def _call(
@@ -348,10 +360,10 @@ class Run:
         state = self.state
         if state.depth >= DEEPEST:
             return Result(None)
-        told = [Text(word.text, word.source or line) for word in arguments]
+        sourced = [Text(word.text, word.source or line) for word in arguments]
         state.calls.append(line)
         try:
-            with state.inside(state.file, state.lines, told), suppress(Return):
+            with state.inside(state.file, state.lines, sourced), suppress(Return):
                 return self._do(body, stdin)
         finally:
             state.calls.pop()
@@ -432,12 +444,12 @@ def _is_common(name: str) -> bool:
     return name in commands.WITHOUT_EFFECT or UNKNOWN in name or not name.isprintable()
 
 
-def _source_of(value: str | None, words: Sequence[Text]) -> Line | None:
+def _source_of(value: str | None, arguments: Sequence[Text]) -> Line | None:
     """Where a value came from that a program was told: by the word that is the value, else, as
     the program has it in another unit, by the last number that a variable gave."""
-    given = [word for word in words if word.source is not None]
-    same = [word.source for word in given if word.text == value]
-    numbers = [word.source for word in given if word.text[:1].isdigit()]
+    from_variables = [word for word in arguments if word.source is not None]
+    same = [word.source for word in from_variables if word.text == value]
+    numbers = [word.source for word in from_variables if word.text[:1].isdigit()]
     return (same or numbers[-1:] or [None])[0]
 
 

@@ -51,10 +51,10 @@ class Text:
 
     def split(self) -> list[Text]:
         """The words that it is split into at white space."""
-        words = self.text.split()
-        if len(words) == 1:
-            return [Text(words[0], self.source, self.also)]
-        return [Text(word, self.source) for word in words]
+        parts = self.text.split()
+        if len(parts) == 1:
+            return [Text(parts[0], self.source, self.also)]
+        return [Text(word, self.source) for word in parts]
 
     def instead_of(self, other: Text | None) -> Text:
         """The text where it is given under a condition: it may be the other one all the same."""
@@ -63,12 +63,12 @@ class Text:
         return Text(self.text, self.source, tuple(also[:_MOST_ALSO]))
 
 
-def spaced(words: Sequence[Text]) -> Text:
+def spaced(texts: Sequence[Text]) -> Text:
     """The words with spaces between them, from where the first came that came from somewhere."""
-    if len(words) == 1:
-        return words[0]
-    source = next((word.source for word in words if word.source is not None), None)
-    return Text(" ".join(word.text for word in words)[:LONGEST], source)
+    if len(texts) == 1:
+        return texts[0]
+    source = next((word.source for word in texts if word.source is not None), None)
+    return Text(" ".join(word.text for word in texts)[:LONGEST], source)
 
 
 def matches(text: str, pattern: str) -> bool:
@@ -91,20 +91,20 @@ def without(value: str, operator: str, pattern: str) -> str:
 
 def expand_braces(text: str, deepest: int = 4) -> list[str]:
     """``{a,b}`` and ``{0..3}`` as bash has them; at most 64 words."""
-    found = _BRACES.search(text)
-    if found is None or deepest == 0 or text[found.start() - 1 : found.start()] == "$":
+    braces = _BRACES.search(text)
+    if braces is None or deepest == 0 or text[braces.start() - 1 : braces.start()] == "$":
         return [text]
-    span = _RANGE.fullmatch(found[1])
+    span = _RANGE.fullmatch(braces[1])
     if span is not None:
         parts = [str(number) for number in range(int(span[1]), int(span[2]) + 1)[:_MOST]]
-    elif "," in found[1]:
-        parts = found[1].split(",")[:_MOST]
+    elif "," in braces[1]:
+        parts = braces[1].split(",")[:_MOST]
     else:
         return [text]
     return [
         word
         for part in parts
-        for word in expand_braces(text[: found.start()] + part + text[found.end() :], deepest - 1)
+        for word in expand_braces(text[: braces.start()] + part + text[braces.end() :], deepest - 1)
     ][:_MOST]
 
 
@@ -277,12 +277,12 @@ class Expansion:
 
     def expand(self, words: Iterable[Word]) -> list[Text]:
         """All words that these become, as many as a command may have."""
-        found: list[Text] = []
+        expanded: list[Text] = []
         for word in words:
-            found += self.fields(word)
-            if len(found) > MOST_WORDS:
+            expanded += self.fields(word)
+            if len(expanded) > MOST_WORDS:
                 break
-        return found[:MOST_WORDS]
+        return expanded[:MOST_WORDS]
 
     def fields(self, word: Word) -> list[Text]:
         """The words that one becomes: expansions without quotes are split at white space."""
@@ -348,6 +348,6 @@ class Expansion:
         if "$" not in text and "`" not in text:
             return Text(text.strip("\"'"))
         first = next(iter(parse([f"x={text}"[:LONGEST]]).body), None)
-        if isinstance(first, Simple) and first.given:
-            return self.joined(first.given[0][1])
+        if isinstance(first, Simple) and first.assignments:
+            return self.joined(first.assignments[0][1])
         return Text(UNKNOWN)

@@ -28,7 +28,7 @@ class Simple:
     """A command: variables given, words, redirections, and the number of its line."""
 
     line: int
-    given: tuple[tuple[str, Word], ...]
+    assignments: tuple[tuple[str, Word], ...]
     words: tuple[Word, ...]
     redirects: tuple[Redirect, ...] = ()
 
@@ -137,20 +137,20 @@ class _Parser:
     # A list ends before one of these reserved words, or before ")" or ";;".
 
     def _list(self, ends: Sequence[str]) -> list[Node]:
-        found: list[Node] = []
+        nodes: list[Node] = []
         while True:
             while self._sign() in ("\n", ";", "&"):
                 self._at += 1
             token = self._peek()
             if token is None or token.sign in (")", ";;") or token.plain in ends:
-                return found
+                return nodes
             if token.plain in _ENDS:
                 if not ends:  # at the top: left over from what was not understood
                     self._at += 1
                     continue
                 raise _Wrong
             try:
-                found.append(self._chain())
+                nodes.append(self._chain())
             except _Wrong:
                 if ends:
                     raise
@@ -200,7 +200,7 @@ class _Parser:
             self._depth -= 1
 
     def _simple(self) -> Simple:
-        given: list[tuple[str, Word]] = []
+        assignments: list[tuple[str, Word]] = []
         words: list[Word] = []
         redirects: list[Redirect] = []
         first = self._peek()
@@ -217,14 +217,14 @@ class _Parser:
                 if assigned is None:
                     words.append(token.word)
                 else:
-                    given.append(assigned)
+                    assignments.append(assigned)
                 self._at += 1
-        if not given and not words and not redirects:
+        if not assignments and not words and not redirects:
             raise _Wrong
-        return Simple(line, tuple(given), tuple(words), tuple(redirects))
+        return Simple(line, tuple(assignments), tuple(words), tuple(redirects))
 
     def _redirects(self) -> tuple[Redirect, ...]:
-        found: list[Redirect] = []
+        redirects: list[Redirect] = []
         while True:
             sign = self._sign()
             number = ""
@@ -233,14 +233,14 @@ class _Parser:
                 self._at += 1
                 sign = self._sign()
             if sign not in REDIRECTS:
-                return tuple(found)
+                return tuple(redirects)
             self._at += 1
             token = self._peek()
             if token is None or token.sign:
                 raise _Wrong
             self._at += 1
             if number in ("", "0", "1"):
-                found.append(Redirect(str(sign), token.word))
+                redirects.append(Redirect(str(sign), token.word))
 
     def _redirected(self, node: Node) -> Node:
         redirects = self._redirects()

@@ -163,10 +163,10 @@ class _Reader:
             if c == "\\":
                 at += 1
             elif c == "'" and closing == ")":
-                found = text.find("'", at + 1)
-                if found < 0:
+                closing_quote = text.find("'", at + 1)
+                if closing_quote < 0:
                     raise _Unfinished
-                at = found
+                at = closing_quote
             elif c == opening:
                 depth += 1
             elif c == closing:

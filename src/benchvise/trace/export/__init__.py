@@ -1,1 +1,0 @@
-"""Traces for other programs: Perfetto's protobuf, Chrome's JSON, Parquet tables."""
