@@ -68,7 +68,7 @@ def digest(*parts: object) -> str:
 
 
 def sources(*packages: str) -> list[bytes]:
-    """The files of these packages: what is built by them is another thing when they change."""
+    """These packages' files, for the cache key of what they build: a change rebuilds it."""
     files = [
         file
         for package in packages

@@ -54,8 +54,8 @@ class Process:
     """One fresh process as it was measured: the probe's lines, and what the board counted from
     before it was started until after it had ended, for one unit of work (see ``counters``)."""
 
-    host: Mapping[str, Any]
-    begin: Mapping[str, Any]
+    host: JsonObject
+    begin: JsonObject
     samples: tuple[Mapping[str, Any], ...]
     counted: Mapping[str, float]
 
