@@ -36,7 +36,7 @@ from benchvise.state.catalogue import items_by_id
 from benchvise.state.diff import diff_snapshots
 from benchvise.state.model import Snapshot
 from benchvise.store import RunFilter, Store
-from benchvise.text import printable
+from benchvise.text import Untrusted, printable
 from benchvise.web.answers import Crumb, PageTab, both, chart_context, page, wants_json
 from benchvise.web.context import Context, context
 from benchvise.web.http import NotFound, address, choice, link, number, posted_form
@@ -334,7 +334,7 @@ class StateRow:
     key: str
     value: str | None
     missing: str | None
-    reason: str
+    reason: Untrusted
     path: str
     title: str
 
