@@ -78,7 +78,9 @@ def snapshot(value: object) -> Snapshot:
         "ssh://a", "2024-01-01T00:00:00Z", "boot", "root",
         (
             StateEntry("cpu.governor", "policy0", value, "raw", path="/sys/x"),
-            StateEntry("memory.thp", "mode", missing=Missing.UNREADABLE, reason="EACCES"),
+            StateEntry(
+                "memory.thp", "mode", missing=Missing.UNREADABLE, reason=Untrusted("EACCES")
+            ),
             StateEntry("no.such", "key", None),
         ),
         (StateEntry("system.load", "processes", 3),),
