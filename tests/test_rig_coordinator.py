@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 from rig_places import Lab, lab, wait_until
 
+from benchvise.documents import encode
 from benchvise.rig import locks
 from benchvise.rig.environment import Rig, load_rig
 from benchvise.rig.faults import Fault, RigError
@@ -48,7 +49,8 @@ def command(running: Lab, *words: str) -> list[str]:
 
 def status(rig: Rig, board: str = "one") -> dict[str, Any]:
     (outcome,) = actions.status(rig, [board])
-    return actions.outcome_document(outcome)
+    document: dict[str, Any] = encode(actions.outcome_document(outcome))
+    return document
 
 
 def test_the_command_line_takes_a_place_and_gives_it_back(running: Lab, rig: Rig) -> None:

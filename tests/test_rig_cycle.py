@@ -13,6 +13,7 @@ import pytest
 import skips
 from rig_bench import Ran, TestBench, running
 
+from benchvise.documents import encode
 from benchvise.errors import BenchviseError
 from benchvise.rig.boot.timeline import replay
 from benchvise.rig.hold import actions
@@ -111,7 +112,7 @@ def failed(rig: TestBench, measured: Ran) -> dict[str, actions.BoardOutcome[Any]
 def test_a_board_that_fails_is_named_for_how_and_switched_off(
     rig: TestBench, failed: dict[str, actions.BoardOutcome[Any]], board: str, fault: str, words: str
 ) -> None:
-    document: dict[str, Any] = {**actions.outcome_document(failed[board])}
+    document: dict[str, Any] = encode(actions.outcome_document(failed[board]))
     assert document["error"]["fault"] == fault, document
     log = Path(document["report"]["console"])
     assert words.encode() in log.read_bytes()

@@ -22,6 +22,7 @@ import pytest
 import skips
 from rig_bench import Ran, TestBench, running
 
+from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold import actions
@@ -218,7 +219,7 @@ def test_one_that_fails_neither_fails_nor_delays_the_others(flashed: Batch, boot
     assert up.error is None and up.result is not None
     assert up.result.report.phases["network"] > 0
     assert booted.rig.told()[GOOD]["running"]
-    slow: Any = actions.outcome_document(booted.outcomes["crawls"])["report"]
+    slow = encode(actions.outcome_document(booted.outcomes["crawls"]))["report"]
     first, phase = next(
         (seen.at, seen.event.phase)
         for seen in booted.events

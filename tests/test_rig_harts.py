@@ -11,6 +11,7 @@ import pytest
 import skips
 from elftools.elf.elffile import ELFFile
 
+from benchvise.documents import encode
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig.soak.soak import soak_document
 from benchvise.rig.virtual.harts import program as harts_program
@@ -204,7 +205,7 @@ def test_a_soak_counts_the_hangs_and_keeps_their_consoles(tmp_path: Path) -> Non
         assert boot_.cores and boot_.fault == "hang"
     assert result.simulated and result.about["harts came late"] == "in 0 of 12"
     assert {group.where.split(", ")[0] for group in result.groups} == {"hart 0 in start_hart"}
-    data = json.loads(json.dumps(soak_document(result)))
+    data = json.loads(json.dumps(encode(soak_document(result))))
     assert data["board"] == "harts:faulty" and data["failed"] == len(failed)
 
 

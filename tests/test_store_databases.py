@@ -31,12 +31,14 @@ from benchvise.measure.model import (
     SeriesRecord,
     SeriesStatus,
 )
+from benchvise.report.tables import list_rows
 from benchvise.state.model import Missing, Snapshot, StateEntry
 from benchvise.store import RunFilter, Store
 from benchvise.store.database import NEWEST, VERSION_TABLE
 from benchvise.store.location import locate
 from benchvise.store.tables import METADATA
 from benchvise.store.watches import Watched
+from benchvise.text import NO_TEXT, Untrusted
 
 pytest_plugins = ["store_fixtures"]
 
@@ -65,7 +67,7 @@ def test_a_run_comes_back_as_it_was_measured(store: Store) -> None:
         board="ssh://pi",
         suite="full",
         status=RunStatus.COMPLETE,
-        reason="",
+        reason=NO_TEXT,
         started=loaded.started,
         finished=loaded.finished,
         seed=2**63 - 1,
@@ -167,6 +169,16 @@ def test_runs_are_listed_newest_first_and_filtered(store: Store) -> None:
     assert store.runs(matching=RunFilter(board="elsewhere")) == []
 
 
+def test_a_board_is_found_by_its_name_as_it_is_shown(store: Store) -> None:
+    names = ("pi \x1b[31mred\x07", "pi", "tab\tbed")
+    ids = [store.begin_run("", name, "quick", 7, {}, {}, False, []) for name in names]
+    for name, run_id in zip(names, ids, strict=True):
+        shown = list_rows(store.runs(matching=RunFilter(id=run_id))).rows[0][2].text
+        for text in (name, str(shown)):
+            assert [run.id for run in store.runs(matching=RunFilter(board=text))] == [run_id]
+            assert store.count(RunFilter(board=text)) == 1
+
+
 def test_runs_are_found_by_text_tag_and_what_they_are(store: Store) -> None:
     first, second = begin(store, "Alpha 50%"), begin(store, "beta")
     store.end_run(first, RunStatus.COMPLETE)
@@ -200,9 +212,9 @@ def test_tags_and_notes_are_given_and_taken(store: Store) -> None:
     store.annotate(run, " first\r\nsecond\0 ")
     info, record = store.info(run), store.load(run)
     assert info.tags == record.tags == ("a", "c")
-    assert info.note == record.note == "first\nsecond\ufffd"
+    assert info.note.raw == record.note.raw == "first\nsecond\ufffd"
     store.annotate(run, "")
-    assert store.info(run).note == ""
+    assert not store.info(run).note
     for names in (["a b"], [""], ["x" * 41], ["-x"], ["a,b"], ["\x1b[31m"]):
         with pytest.raises(UsageError, match="cannot be a tag"):
             store.tag(run, names)
@@ -312,7 +324,7 @@ def snapshot(value: str, count: int) -> Snapshot:
         privilege="root",
         settings=(
             StateEntry("memory.thp", "mode", value, path="/sys/x"),
-            StateEntry("cpu.governor", "0", missing=Missing.ABSENT, reason="ENOENT"),
+            StateEntry("cpu.governor", "0", missing=Missing.ABSENT, reason=Untrusted("ENOENT")),
         ),
         observations=(StateEntry("system.load", "processes", count),),
         board_time_ns=1,

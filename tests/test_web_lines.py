@@ -43,6 +43,7 @@ def test_keys_alone_lead_to_an_instance_and_filter_to_it(used: Any) -> None:
 
 def test_on_paper_it_is_light(used: Any) -> None:
     assert used["paper"] > 200
+    assert used["paperInk"] < 128
 
 
 def test_two_traces_move_as_one_or_apart(used: Any) -> None:

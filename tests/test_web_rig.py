@@ -216,12 +216,12 @@ def test_who_types_no_more_releases_it(
 ) -> None:
     monkeypatch.setattr(control, "IDLE_S", 0.3)
     consoles = control.ConsoleSessions()
-    assert consoles.begin(load_rig(bench.rig_file), "two")["typing"]
+    assert consoles.begin(load_rig(bench.rig_file), "two").typing
     until = time.monotonic() + 30
-    while consoles.state("two")["typing"]:
+    while consoles.state("two").typing:
         assert time.monotonic() < until
         time.sleep(0.05)
-    assert "released after" in consoles.state("two")["message"]
+    assert "released after" in consoles.state("two").message
     assert bench.command("rig", "power", "two", "off").code == 0
 
 

@@ -1,15 +1,14 @@
 import { defineConfig } from "vitest/config";
 
 import { licences } from "./scripts/licences.js";
+import { replace } from "./scripts/replace.js";
 
 // One script and one style sheet with fixed names: the page takes both in whole, so nothing may be
 // split off, hashed by name or fetched later.
 export default defineConfig({
-  plugins: [licences()],
+  plugins: [licences(), replace("../src/benchvise/report/assets", "report.js")],
   build: {
     target: "es2020",
-    outDir: "../src/benchvise/report/assets",
-    emptyOutDir: true,
     copyPublicDir: false,
     lib: {
       entry: "src/main.ts",

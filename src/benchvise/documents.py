@@ -186,16 +186,16 @@ def schema(kind: Any) -> dict[str, Any]:
 
     Raises TypeError for a type that has no JSON form, and where two dataclasses have one name.
     """
-    definitions: dict[type, dict[str, Any]] = {}
+    definitions: dict[Any, dict[str, Any]] = {}
     root = _schema_of(kind, definitions)
-    names = [cls.__name__ for cls in definitions]
+    names = [_title(described) for described in definitions]
     if len(set(names)) < len(names):
         twice = ", ".join(sorted({name for name in names if names.count(name) > 1}))
         raise TypeError(f"several classes are called {twice}")
     return {
         "$schema": "https://json-schema.org/draft/2020-12/schema",
         **root,
-        "$defs": {cls.__name__: definition for cls, definition in definitions.items()},
+        "$defs": dict(zip(names, definitions.values(), strict=True)),
     }
 
 
@@ -349,7 +349,7 @@ _PLAIN: Mapping[object, Mapping[str, Any]] = {
 }
 
 
-def _schema_of(kind: Any, definitions: dict[type, dict[str, Any]]) -> dict[str, Any]:
+def _schema_of(kind: Any, definitions: dict[Any, dict[str, Any]]) -> dict[str, Any]:
     """The schema of a type; dataclasses that it refers to are added to the definitions."""
     if kind in _PLAIN:
         return dict(_PLAIN[kind])
@@ -362,10 +362,10 @@ def _schema_of(kind: Any, definitions: dict[type, dict[str, Any]]) -> dict[str, 
     if not isinstance(cls, type):
         raise TypeError(f"{kind} has no JSON form")
     if is_dataclass(cls):
-        if cls not in definitions:
-            definitions[cls] = {}  # before its fields, which may be of the same class
-            definitions[cls] = _object_schema(cls, definitions)
-        return {"$ref": f"#/$defs/{cls.__name__}"}
+        if kind not in definitions:
+            definitions[kind] = {}  # before its fields, which may be of the same class
+            definitions[kind] = _object_schema(kind, definitions)
+        return {"$ref": f"#/$defs/{_title(kind)}"}
     if issubclass(cls, Enum):
         return {"enum": [encode(member) for member in cls]}
     if issubclass(cls, PurePath):
@@ -381,34 +381,43 @@ def _schema_of(kind: Any, definitions: dict[type, dict[str, Any]]) -> dict[str, 
     raise TypeError(f"{cls.__name__} has no JSON form")
 
 
-def _object_schema(cls: type, definitions: dict[type, dict[str, Any]]) -> dict[str, Any]:
-    """The definition of a dataclass."""
+def _title(kind: Any) -> str:
+    """The name of a dataclass; of a generic one, ``Result[Power]``, with what it is of."""
+    cls = get_origin(kind) or kind
+    return "Of".join([cls.__name__, *(argument.__name__ for argument in get_args(kind))])
+
+
+def _object_schema(kind: Any, definitions: dict[Any, dict[str, Any]]) -> dict[str, Any]:
+    """The definition of a dataclass, which may be a generic one with its arguments."""
+    cls = get_origin(kind) or kind
+    arguments = dict(zip(getattr(cls, "__parameters__", ()), get_args(kind), strict=True))
     texts = _field_texts(cls)
     hints = {**get_type_hints(cls), **_computed_types(cls)}
     properties: dict[str, Any] = {}
     required: list[str] = []
     for member in _members(cls):
         writing = member.writing
-        kind = hints[member.attribute]
+        hint = hints[member.attribute]
+        hint = arguments.get(hint, hint)
         if writing.inline:
-            inner = _object_schema(kind, definitions)
+            inner = _object_schema(hint, definitions)
             properties |= inner["properties"]
             required += inner["required"]
             continue
         if writing.through is not None:
-            kind = get_type_hints(writing.through)["return"]
-        properties[member.key] = _schema_of(kind, definitions)
+            hint = get_type_hints(writing.through)["return"]
+        properties[member.key] = _schema_of(hint, definitions)
         if texts.get(member.attribute):
             properties[member.key]["description"] = texts[member.attribute]
         if not writing.omit_default and writing.omit_if is None:
             required.append(member.key)
     text = inspect.getdoc(cls)
     return {
-        "title": cls.__name__,
+        "title": _title(kind),
         "type": "object",
         **({"description": text} if text and not text.startswith(f"{cls.__name__}(") else {}),
         "properties": properties,
-        "required": required,
+        "required": list(dict.fromkeys(required)),  # a field may replace one of an inline document
     }
 
 

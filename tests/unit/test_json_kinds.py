@@ -6,36 +6,66 @@ import json
 import re
 import sqlite3
 from contextlib import closing
+from dataclasses import replace
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 import jsonschema
 import pytest
 
 from benchvise.cli.json_kinds import document_schema, json_kinds
 from benchvise.cli.main import run
+from benchvise.cli.rig import RecordedConsole
+from benchvise.cli.rig_virtual import CardImagePath, InjectedFault, StoppedBench
+from benchvise.cli.serve import ServedAddress
 from benchvise.documents import encode
 from benchvise.errors import BoardUnreachable
 from benchvise.flows.health import WatchOutcome
 from benchvise.health.judging import judge
-from benchvise.health.model import BoardCounter, Disk, HealthReading, LogMark, LogReading, Sensor
+from benchvise.health.model import (
+    BoardCounter,
+    Disk,
+    HealthReading,
+    LogMark,
+    LogReading,
+    Sensor,
+    WatchedKind,
+    WatchEvent,
+)
+from benchvise.health.watch.history import History, WatchedMetric, WatchSpan
+from benchvise.health.watch.tracker import SensorRange, WatchedChange
 from benchvise.kernel_log import LogEvents
+from benchvise.report.health_tables import watch_history_data
+from benchvise.rig.boot.verdict import BootError, BootReport
+from benchvise.rig.card.image import ImageOrigin
+from benchvise.rig.faults import Fault
+from benchvise.rig.hold.actions import BoardOutcome, BoardResult, FailedBoard, outcome_document
+from benchvise.rig.hold.messages import (
+    BoardHolder,
+    BoardStatus,
+    BootedBoard,
+    CardSide,
+    FlashedCard,
+    NotReadable,
+    PowerState,
+)
+from benchvise.rig.soak.soak import RigFault, SoakBoot, SoakResult, soak_document
+from benchvise.rig.virtual.standard_bench import RunningBench, bench_document
 from benchvise.state.diff import diff_snapshots
 from benchvise.state.model import Missing, Snapshot, StateEntry
 from benchvise.state.restore import RestoredSession, RestoredSetting, RestoreVerdict
 from benchvise.state.restore import RestoreOutcome as RestoreOutcome
+from benchvise.text import Untrusted
+from benchvise.trace.recording import Recorded
 from benchvise.why.model import Finding, Grade, Layer, Side, Suspect
 from benchvise.why.plan import DiagnosisPlan, Effort, PlannedFlip
 
+T = TypeVar("T")
 KINDS = json_kinds()
 SOURCE = Path(__file__).parents[2] / "src" / "benchvise" / "cli"
 
 # Kinds whose documents are not typed as a whole yet.
-UNTYPED = {
-    "why",
-    *("recording", "serve", "watch-history", "soak", "rig-status", "rig-boot", "rig-console"),
-    *("rig-image", "rig-compose", "rig-virtual", "rig-virtual-fault", "rig-virtual-image"),
-}
+UNTYPED = {"why"}
 
 
 def check(kind: str, data: object) -> None:
@@ -48,7 +78,9 @@ def snapshot(value: object) -> Snapshot:
         "ssh://a", "2024-01-01T00:00:00Z", "boot", "root",
         (
             StateEntry("cpu.governor", "policy0", value, "raw", path="/sys/x"),
-            StateEntry("memory.thp", "mode", missing=Missing.UNREADABLE, reason="EACCES"),
+            StateEntry(
+                "memory.thp", "mode", missing=Missing.UNREADABLE, reason=Untrusted("EACCES")
+            ),
             StateEntry("no.such", "key", None),
         ),
         (StateEntry("system.load", "processes", 3),),
@@ -69,7 +101,10 @@ def test_every_kind_is_described_or_known_not_to_be() -> None:
 
 @pytest.mark.parametrize("kind", KINDS)
 def test_every_schema_is_one(kind: str) -> None:
-    jsonschema.Draft202012Validator.check_schema(document_schema(kind, KINDS[kind]))
+    schema = document_schema(kind, KINDS[kind])
+    jsonschema.Draft202012Validator.check_schema(schema)
+    with pytest.raises(jsonschema.ValidationError):
+        jsonschema.validate({}, schema)
 
 
 def test_states() -> None:
@@ -103,6 +138,68 @@ def test_watches_and_what_is_restored() -> None:
     setting = RestoredSetting("k", "/p", "1", None, None, next(iter(RestoreVerdict)), "")
     session = RestoredSession("b", "t", "/j", next(iter(RestoreOutcome)), "", "", (setting,))
     check("restore", [session])
+
+
+def test_boards_of_a_rig() -> None:
+    status = BoardStatus("a", BoardHolder(7, "benchvise run"), "on", NotReadable("no answer"))
+    report = BootReport(None, "it reached 'shell'", Untrusted(""), {"power-on": 0.0}, "/log")
+    origin = ImageOrigin("x.wic", "00", "none", None, None, {})
+    check("rig-status", documents(BoardOutcome("a", status)))
+    check("rig-power", documents(BoardOutcome("a", PowerState("on"))))
+    check("rig-mux", documents(BoardOutcome("a", CardSide(None))))
+    check(
+        "rig-flash",
+        documents(BoardOutcome("a", FlashedCard(1, 1, 1, "00", 1.0, 1.0, True, origin))),
+    )
+    failed = BootError(Fault.HANG, "it hangs", report=replace(report, fault=Fault.HANG))
+    booted = documents(BoardOutcome("a", BootedBoard(report)), BoardOutcome("b", error=failed))
+    check("rig-boot", booted)
+    assert list(encode(booted[0]))[:2] == ["board", "report"]
+    assert encode(booted[1])["error"]["fault"] == "hang"
+    check("rig-console", RecordedConsole("a", Path("/log")))
+
+
+def documents(*outcomes: BoardOutcome[T]) -> list[BoardResult[T] | FailedBoard]:
+    return [outcome_document(outcome) for outcome in outcomes]
+
+
+def test_soaks_and_simulated_boards() -> None:
+    good, bad = SoakBoot(1, phases={"shell": 2.0}), SoakBoot(2, "hang", "it hangs")
+    result = SoakResult(
+        "a", 3, (good, bad), (RigFault(3, "power", "no relay"),), about={"seed": "1"}
+    )
+    check("soak", soak_document(result))
+    check("soak", soak_document(SoakResult("a", 1, ())))
+    for stopped in (
+        StoppedBench(),
+        bench_document(RunningBench(Path("/b"), Path("/b/rig.yaml"), ())),
+    ):
+        check("rig-virtual", stopped)
+    check("rig-virtual-fault", InjectedFault("a", "relay-stuck", "1"))
+    check("rig-virtual-image", CardImagePath("arm64-1", "a", Path("/x.wic")))
+
+
+def test_recordings_and_the_workbench() -> None:
+    check("recording", Recorded(Path("f.dat"), {"absent": ["napi"]}, {"events": 10, "lost": 2}))
+    check("serve", ServedAddress("http://127.0.0.1:8765"))
+
+
+def test_a_history() -> None:
+    span = WatchSpan(0.0, 60.0, 2, 60.0, "boot", "stopped", 0.1)
+    changes = (
+        WatchedChange("crc", 0.0, 60.0, 3.0, None),
+        WatchedChange("crc", 60.0, 90.0, 5.0, 2.0),
+    )
+    crc = WatchedMetric("crc", WatchedKind.COUNTER, "", changes)
+    heat = WatchedMetric(
+        "SoC", WatchedKind.SENSOR, "°C", ranges=(SensorRange(0, 60, 2, 40, 50, 90),)
+    )
+    event = WatchEvent("file system", "remounted", 10.0, 10.0, 1, "failing")
+    history = History("a", False, 0.0, 1e9, (span,), (crc, heat), (event,), (("hot", "SoC", 5.0),))
+    check("watch-history", [watch_history_data(history, by) for by in ("day", "week")])
+    assert encode(watch_history_data(history, "day"))["events"][0]["first"].startswith(
+        "1970-01-01T"
+    )
 
 
 def test_what_a_diagnosis_would_do() -> None:

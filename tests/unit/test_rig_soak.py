@@ -12,6 +12,7 @@ import pytest
 from rich.console import Console
 from scipy.stats import binomtest
 
+from benchvise.documents import encode
 from benchvise.errors import Interrupted, UsageError
 from benchvise.report.boot_tables import boot_line, soak_table
 from benchvise.report.sinks import Terminal
@@ -155,7 +156,7 @@ def test_failures_are_counted_and_grouped_by_fault_and_place() -> None:
         "after kernel: Kernel panic - B",
     ]
     assert result.failure_rate == exact_rate(4, 6)
-    assert json.loads(json.dumps(soak_document(result)))["failure_rate"]["count"] == 4
+    assert json.loads(json.dumps(encode(soak_document(result))))["failure_rate"]["count"] == 4
 
 
 def test_a_boot_error_is_a_failed_boot_with_or_without_its_report() -> None:
@@ -199,7 +200,7 @@ def test_an_interrupted_soak_keeps_what_was_seen(stop: BaseException) -> None:
 def test_a_soak_without_a_boot_that_counts_has_no_rate() -> None:
     result = soaked([RigError(Fault.BUSY, "b1 is taken")])
     assert result.failure_rate is None
-    assert soak_document(result)["failure_rate"] == {"na": "no boot counts"}
+    assert encode(soak_document(result))["failure_rate"] == {"na": "no boot counts"}
 
 
 def test_a_soak_of_no_boots_is_refused() -> None:

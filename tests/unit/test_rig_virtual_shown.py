@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benchvise.documents import encode
 from benchvise.rig.virtual import bench as bench
 from benchvise.rig.virtual import standard_bench
 from benchvise.rig.virtual.messages import BenchStatus, VirtualBoardStatus
@@ -51,8 +52,9 @@ def test_every_column_has_something_to_show(
     now = BenchStatus(True, 1, str(tmp_path), (replace(BOARD, **changes),))
     monkeypatch.setattr(bench, "status", lambda directory: now)
     (board,) = standard_bench.status(tmp_path).boards
-    shown = standard_bench.board_document(board)
-    assert [shown[column] for column in standard_bench.COLUMNS] == [
+    shown = encode(standard_bench.board_document(board))
+    columns = ("name", "kind", "power", "mux", "console", "ssh", "faults")
+    assert [shown[column] for column in columns] == [
         "arm64-1",
         "arm64-uboot",
         power,

@@ -10,9 +10,10 @@ import pytest
 from rich.console import Console
 from watch_boards import DAY, HOUR, MONDAY, WEEK, PlayedBoard, PlayedClock, play
 
+from benchvise.documents import encode
 from benchvise.errors import StoreError
 from benchvise.health.watch.history import History, tabulate
-from benchvise.report.health_tables import history_data, history_tables
+from benchvise.report.health_tables import history_tables, watch_history_data
 from benchvise.report.rendering import rendered
 from benchvise.store import Store
 
@@ -82,7 +83,7 @@ def test_a_crc_count_that_rises_week_by_week(store: Store) -> None:
         text.split()
     ).replace("UDMA_CRC_Error_Count rises", "UDMA_CRC_Error_Count: rises")
     assert "Remounting filesystem read-only" in text
-    data = history_data(seen(store), "week")
+    data = encode(watch_history_data(seen(store), "week"))
     assert data["simulated"] is True
 
 

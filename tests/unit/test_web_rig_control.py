@@ -8,6 +8,7 @@ from typing import Any
 
 import pytest
 
+from benchvise.documents import encode
 from benchvise.rig.console.recorder import POWER_ON, ConsoleRecorder
 from benchvise.rig.locks import Holder
 from benchvise.web.http import NotFound
@@ -42,7 +43,7 @@ BOOT = b"U-Boot 2023.01\r\nStarting kernel ...\r\n[    0.000000] Linux version 6
 def test_a_boot_is_listed_with_its_phases(state: Path) -> None:
     record(state, "one", "20261122T080000", BOOT)
     record(state, "one", "20261122T090000", b"# ls\r\nfile\r\n", booted=False)
-    newest, boot = (console.summary(log) for log in console.logs("one"))
+    newest, boot = (encode(console.summary(log)) for log in console.logs("one"))
     assert newest["kind"] == "console"
     assert boot["kind"] == "boot" and boot["started"] == "2026-11-22T08:00:00+00:00"
     assert boot["phases"]["kernel"] == 2.0 and boot["seconds"] == 4.0
@@ -52,7 +53,7 @@ def test_a_boot_is_listed_with_its_phases(state: Path) -> None:
 def test_a_long_log_is_listed_without(state: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     record(state, "one", "20261122T080000", BOOT)
     monkeypatch.setattr(console, "REPLAY_BYTES", 10)
-    (found,) = (console.summary(log) for log in console.logs("one"))
+    (found,) = (encode(console.summary(log)) for log in console.logs("one"))
     assert found["phases"] is None and found["na"] == "the log is long"
 
 
@@ -127,7 +128,7 @@ def test_of_a_board_that_talks_without_end_the_end_is_told(
     path = record(state, "one", "20261122T080000", b"line of text\r\n" * 1000)
     followed = console._Followed(path)
     first = followed.more()
-    assert first is not None and first["skipped"] == 14_000 - 100
+    assert first is not None and first.skipped == 14_000 - 100
     assert followed.more() is None
 
 
@@ -138,7 +139,7 @@ def test_a_note_of_somebody_else_says_figures_and_known_words_only() -> None:
         "flash": {"phase": ATTACK, "done": float("inf"), "total": -1, "rate": True, "x": ATTACK},
         "phases": {"kernel": 3.5, ATTACK: 1.0, "login": "soon", "init": float("nan")},
     }
-    found = holding(Holder(1, ATTACK * 1000, 0.0, doing=doing))
+    found = encode(holding(Holder(1, ATTACK * 1000, 0.0, doing=doing)))
     assert found is not None
     assert found["doing"] is None and found["doing_since"] is None
     assert found["flash"] == {

@@ -16,6 +16,13 @@ const { values, positionals } = parseArgs({
 const base = positionals[0];
 const COMPLETE = '.tl[data-state="complete"]';
 
+/** What `measure` says of the page as it is printed: before it is a screen again. */
+const printed = async (page, measure) => {
+  await page.evaluate(`addEventListener("afterprint", () => { globalThis.onPaper = (${measure})(); }, { once: true })`);
+  await page.pdf();
+  return page.evaluate(() => globalThis.onPaper);
+};
+
 const browser = await launch();
 try {
   const page = await browser.newPage({
@@ -111,22 +118,23 @@ try {
   await look("down");
   const kept = words();
   // How light the least light of a stage's corners is, on paper: 255 is white.
-  await page.emulateMedia({ media: "print" });
-  const corner = () => {
+  const paper = await printed(page, () => {
     const canvas = document.querySelector(".tl-stage canvas");
     const { data } = canvas.getContext("2d").getImageData(canvas.width - 2, canvas.height - 2, 1, 1);
     return Math.min(data[0], data[1], data[2]);
-  };
-  // An emulated medium reaches the page a little after the command that sets it.
-  let paper = await page.evaluate(corner);
-  for (const limit = Date.now() + 10_000; paper <= 200 && Date.now() < limit; ) {
-    await page.waitForTimeout(100);
-    paper = await page.evaluate(corner);
-  }
-  await page.emulateMedia({ media: "screen" });
+  });
   await page.reload({ waitUntil: "load" });
   await page.waitForSelector('.tl[data-orientation="vertical"][data-state="complete"]');
   const again = words();
+  // How light the labels of the chart of instances are, on paper: 0 is black.
+  await page.goto(`${base}${new URL(page.url()).pathname}?tab=instances`, { waitUntil: "load" });
+  await look("instances");
+  const paperInk = await printed(page, () => {
+    const canvas = document.querySelector(".view-stage.instances canvas");
+    const { data } = canvas.getContext("2d").getImageData(0, 0, 60, canvas.height);
+    const solid = [...data.keys()].filter((at) => at % 4 === 0 && data[at + 3] > 200);
+    return solid.reduce((sum, at) => sum + data[at], 0) / solid.length;
+  });
 
   // -- two traces ----------------------------------------------------------------------------------
   await page.goto(`${base}/traces`, { waitUntil: "load" });
@@ -163,6 +171,7 @@ try {
       close: length(close),
       marked: length(marked),
       paper,
+      paperInk,
       same: JSON.stringify(kept) === JSON.stringify(again),
       together: together.view === together.view2,
       apart: apart.view === together.view && apart.view2 !== apart.view,

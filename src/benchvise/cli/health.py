@@ -24,7 +24,7 @@ from benchvise.flows.health import CHEAP, WatchNotice, WatchOutcome, WatchReques
 from benchvise.health.judging import HealthVerdict
 from benchvise.health.watch.alerts import spell
 from benchvise.quantities import seconds_or_none
-from benchvise.report.health_tables import health_report, history_data, history_tables
+from benchvise.report.health_tables import health_report, history_tables, watch_history_data
 from benchvise.report.rendering import rendered
 
 _WIDTH = 80
@@ -199,7 +199,7 @@ def _show(
     histories = [flow.history(store, board, begin, now) for board in boards]
     if as_json:
         print_json(
-            "watch-history", [history_data(board_history, by) for board_history in histories]
+            "watch-history", [watch_history_data(board_history, by) for board_history in histories]
         )
         return
     for board_history in histories:

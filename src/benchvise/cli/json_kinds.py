@@ -16,11 +16,27 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.cli.measure import BoardPlan
     from benchvise.cli.output import ErrorDocument
     from benchvise.cli.results import RunAnnotations, RunConsole, WrittenReport
+    from benchvise.cli.rig import RecordedConsole
+    from benchvise.cli.rig_virtual import CardImagePath, InjectedFault, StoppedBench
+    from benchvise.cli.serve import ServedAddress
     from benchvise.flows.doctor import Check
     from benchvise.flows.health import WatchOutcome
     from benchvise.health.judging import Judgement
     from benchvise.measure.model import Benchmark
     from benchvise.report.data import ComparisonDocument, RunData
+    from benchvise.report.health_tables import WatchHistoryData
+    from benchvise.rig.compose.compose import Manifest
+    from benchvise.rig.hold.actions import BoardResult, FailedBoard
+    from benchvise.rig.hold.messages import (
+        BoardStatus,
+        BootedBoard,
+        CardSide,
+        FlashedCard,
+        PowerState,
+    )
+    from benchvise.rig.images.layout import LayoutDocument
+    from benchvise.rig.soak.soak import SoakDocument
+    from benchvise.rig.virtual.standard_bench import VirtualBenchDocument
     from benchvise.signal.capture import CaptureSummary, RecordedCapture
     from benchvise.signal.clock import ClockReport
     from benchvise.signal.commands.decode import AnnotationsDocument
@@ -35,6 +51,7 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.state.model import Snapshot
     from benchvise.state.restore import RestoredSession
     from benchvise.store import DiagnosisInfo, RunInfo
+    from benchvise.trace.recording import Recorded
     from benchvise.why.model import Diagnosis
     from benchvise.why.plan import DiagnosisPlan
 
@@ -49,12 +66,25 @@ def json_kinds() -> dict[str, Any]:
         "error": ErrorDocument,
         "health": Judgement,
         "plan": list[BoardPlan],
+        "recording": Recorded,
         "report": WrittenReport,
         "restore": list[RestoredSession],
+        "rig-boot": list[BoardResult[BootedBoard] | FailedBoard],
+        "rig-compose": Manifest,
+        "rig-console": RecordedConsole,
+        "rig-flash": list[BoardResult[FlashedCard] | FailedBoard],
+        "rig-image": LayoutDocument,
+        "rig-mux": list[BoardResult[CardSide] | FailedBoard],
+        "rig-power": list[BoardResult[PowerState] | FailedBoard],
+        "rig-status": list[BoardResult[BoardStatus] | FailedBoard],
+        "rig-virtual": VirtualBenchDocument | StoppedBench,
+        "rig-virtual-fault": InjectedFault,
+        "rig-virtual-image": CardImagePath,
         "run": RunData,
         "run-list": list[RunInfo],
         "run-said": RunAnnotations,
         "runs": list[RunData],
+        "serve": ServedAddress,
         "signal-analysers": list[str],
         "signal-capture": RecordedCapture,
         "signal-clock": ClockReport,
@@ -68,8 +98,10 @@ def json_kinds() -> dict[str, Any]:
         "signal-synth": SynthTransmission,
         "signal-uart": SerialLinesDocument,
         "snapshot": Snapshot,
+        "soak": SoakDocument,
         "state-diff": StateDiff,
         "watch": list[WatchOutcome],
+        "watch-history": list[WatchHistoryData],
         "why-plan": DiagnosisPlan,
     }
 

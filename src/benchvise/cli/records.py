@@ -40,7 +40,7 @@ MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the tabl
 
 
 @dataclass(frozen=True, slots=True)
-class CommandAnswer:
+class PrintedResult:
     """What a command worked out; each format is made of it when it is asked for.
 
     ``csv`` gives the columns and rows, ``messages`` are lines about what was done, ``conclusions``
@@ -63,10 +63,10 @@ OptionValues: TypeAlias = dict[str, Any]
 def command_line(record: CommandRecord[OptionsT, ResultT]) -> Callable[..., None]:
     """The function that typer makes a command of."""
 
-    def answer(values: OptionValues, *, all_rows: bool) -> CommandAnswer:  # noqa: ARG001 - it has
+    def answer(values: OptionValues, *, all_rows: bool) -> PrintedResult:  # noqa: ARG001 - it has
         options = _filled_options(record.options, values)
         result = record.run(options)
-        return CommandAnswer(
+        return PrintedResult(
             record.kind,
             lambda: record.document(result),
             lambda: (record.columns, record.rows(result)),
@@ -82,7 +82,7 @@ def analysis_command(analysis: TraceAnalysis[Any, Any]) -> Callable[..., None]:
     """The same of an analysis of traces, which are opened first; ``--table`` chooses a table."""
     names = [shape.name for shape in analysis.shapes]
 
-    def answer(values: OptionValues, *, all_rows: bool) -> CommandAnswer:
+    def answer(values: OptionValues, *, all_rows: bool) -> PrintedResult:
         from benchvise.trace.catalogue.record import with_cautions
 
         wanted = values.pop("table", None)
@@ -110,7 +110,7 @@ def analysis_command(analysis: TraceAnalysis[Any, Any]) -> Callable[..., None]:
             columns = specs[0].columns
             return columns, [row for s in specs if s.columns is columns for row in s.rows]
 
-        return CommandAnswer(
+        return PrintedResult(
             record.kind,
             lambda: record.document(result, traces),
             csv,
@@ -141,7 +141,7 @@ def _opened_traces(analysis: TraceAnalysis[Any, Any], request: TraceRequest) -> 
 
 
 class _Answering(Protocol):
-    def __call__(self, values: OptionValues, *, all_rows: bool) -> CommandAnswer:
+    def __call__(self, values: OptionValues, *, all_rows: bool) -> PrintedResult:
         """Runs the command; ``all_rows``: for a program, which leaves out by itself."""
 
 
@@ -179,7 +179,7 @@ def _command(
     return run
 
 
-def _print_tables(result: CommandAnswer, *, as_markdown: bool) -> None:
+def _print_tables(result: PrintedResult, *, as_markdown: bool) -> None:
     """Prints tables for people, an empty line between them, then what follows from them."""
     from benchvise.report.rendering import Cell, line, rendered, table_markdown, table_of
 

@@ -11,6 +11,7 @@ import typer
 
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout, text_line
 from benchvise.errors import UsageError
+from benchvise.text import Untrusted
 
 if TYPE_CHECKING:
     from benchvise.store import RunInfo
@@ -132,7 +133,9 @@ def note(
     from benchvise.flows import results as flow
 
     info = flow.note_run(store, run, text)
-    _print_annotations(info, f"note: {info.note or 'none'}", as_json=as_json)
+    _print_annotations(
+        info, f"note: {info.note:{LINE_LIMIT}}" if info.note else "note: none", as_json=as_json
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +144,7 @@ class RunAnnotations:
 
     run: str
     tags: tuple[str, ...]
-    note: str
+    note: Untrusted
 
 
 def _print_annotations(info: RunInfo, line: str, *, as_json: bool) -> None:

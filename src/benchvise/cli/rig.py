@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sys
 from collections.abc import Callable, Sequence
+from dataclasses import dataclass
 from enum import StrEnum
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, TypeVar
@@ -15,7 +16,6 @@ from rich.text import Text
 
 from benchvise.cli.output import JsonOption, RigOption, print_json, stderr, stdout, text_line
 from benchvise.cli.progress import RigProgress
-from benchvise.documents import encode
 from benchvise.errors import Interrupted, UsageError
 from benchvise.rig.boot.verdict import BootReport
 from benchvise.rig.card.mux import MuxSide
@@ -167,6 +167,14 @@ def boot(
     _fail(outcomes, quiet=as_json)
 
 
+@dataclass(frozen=True, slots=True)
+class RecordedConsole:
+    """A console that was open: of which board, and the file that it was recorded in."""
+
+    board: str
+    console: Path
+
+
 def console(name: Name, rig: RigOption = None, as_json: JsonOption = False) -> None:
     """Open a board's serial console (Ctrl-] quits). The session is recorded.
 
@@ -178,7 +186,7 @@ def console(name: Name, rig: RigOption = None, as_json: JsonOption = False) -> N
     (board,) = loaded.select([name])[:1]
     log = open_terminal(loaded, board, sys.stderr.buffer if as_json else None)
     if as_json:
-        print_json("rig-console", {"board": board, "console": str(log)})
+        print_json("rig-console", RecordedConsole(board, log))
     else:
         stderr().print(Text(f"\nconsole recorded in {log}", style="dim"))
 
@@ -365,7 +373,7 @@ def compose(
     if not layer:
         layout = describe(base)
         if as_json:
-            print_json("rig-image", encode(layout.document()))
+            print_json("rig-image", layout.document())
         else:
             _show_layout(layout)
         return
@@ -373,7 +381,7 @@ def compose(
         raise UsageError("the result has no name", "name it with -o")
     composition = compose_layers(base, parse_layers(layer), output, show_step)
     if as_json:
-        print_json("rig-compose", encode(composition.manifest()))
+        print_json("rig-compose", composition.manifest())
     else:
         _show_composition(composition)
 

@@ -2,8 +2,9 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from pathlib import Path
-from typing import Annotated
+from typing import Annotated, Literal
 
 import typer
 from rich import box
@@ -23,6 +24,32 @@ DirectoryOption = Annotated[
         show_default="below the XDG state directory",
     ),
 ]
+
+
+@dataclass(frozen=True, slots=True)
+class StoppedBench:
+    """A virtual bench that was ended."""
+
+    running: Literal[False] = False
+
+
+@dataclass(frozen=True, slots=True)
+class InjectedFault:
+    """A fault that a simulated board has from now on, or no more."""
+
+    board: str
+    fault: str
+    value: str
+
+
+@dataclass(frozen=True, slots=True)
+class CardImagePath:
+    """The card image of a simulated board, or of a kind of them."""
+
+    kind: str
+    """The board or kind, as it was named."""
+    variant: str
+    path: Path
 
 
 def up(
@@ -76,7 +103,7 @@ def down(directory: DirectoryOption = None, as_json: JsonOption = False) -> None
     """
     standard_bench.down(directory)
     if as_json:
-        print_json("rig-virtual", {"running": False})
+        print_json("rig-virtual", StoppedBench())
     else:
         stdout().print("The virtual bench is down.")
 
@@ -94,7 +121,7 @@ def fault(
     """
     inject(board, name, value, directory)
     if as_json:
-        print_json("rig-virtual-fault", {"board": board, "fault": name, "value": value})
+        print_json("rig-virtual-fault", InjectedFault(board, name, value))
     else:
         stdout().print(text_line(f"{board}: {name} = {value}"))
 
@@ -110,7 +137,7 @@ def image(
     """
     path = standard_bench.image(kind, variant)
     if as_json:
-        print_json("rig-virtual-image", {"kind": kind, "variant": variant, "path": str(path)})
+        print_json("rig-virtual-image", CardImagePath(kind, variant, path))
     else:
         print(path)
 
@@ -120,7 +147,16 @@ def _table(bench: standard_bench.RunningBench) -> None:
     for column in ("Board", "Kind", "Power", "Card", "Console", "SSH", "Faults"):
         table.add_column(column)
     for board in bench.boards:
-        document = standard_bench.board_document(board)
-        table.add_row(*(text_line(str(document[key])) for key in standard_bench.COLUMNS))
+        shown = standard_bench.board_document(board)
+        cells = (
+            board.name,
+            board.kind,
+            shown.power,
+            board.mux,
+            f"{shown.console}",
+            f"{shown.ssh}",
+            shown.faults,
+        )
+        table.add_row(*map(text_line, cells))
     stdout().print(text_line(f"Virtual bench {bench.directory} [simulated]", style="bold"))
     stdout().print(table)

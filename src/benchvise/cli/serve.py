@@ -4,12 +4,20 @@ from __future__ import annotations
 
 import sys
 import webbrowser
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Annotated
 
 import typer
 
 from benchvise.cli.output import JsonOption, RigOption, StoreOption, print_json, stdout
+
+
+@dataclass(frozen=True, slots=True)
+class ServedAddress:
+    """Where the workbench is, printed once it answers."""
+
+    address: str
 
 
 def serve(
@@ -82,7 +90,7 @@ def serve(
 
     def listening(address: str) -> None:
         if as_json:
-            print_json("serve", {"address": address})
+            print_json("serve", ServedAddress(address))
             sys.stdout.flush()  # it is waited for, and nothing follows
         else:
             stdout().print(f"The workbench is at {address}", soft_wrap=True, markup=False)

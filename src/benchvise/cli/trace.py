@@ -69,7 +69,6 @@ def query(
 
     Example: benchvise trace query trace.dat "SELECT cpu, count(*) FROM sched_switch GROUP BY cpu"
     """
-    from benchvise.documents import encode
     from benchvise.report.rendering import query_csv, query_table, rendered
     from benchvise.trace.opening import open_trace
     from benchvise.trace.query import QueryLimits, ask, query_document
@@ -106,7 +105,6 @@ def export(
     Example: benchvise trace export trace.dat --to perfetto -o trace.perfetto-trace
     """
 
-    from benchvise.documents import encode
     from benchvise.quantities import format_value
     from benchvise.trace.export import export_trace
 
@@ -255,7 +253,7 @@ def record(
     with RigProgress(stderr()) as booting:
         recorded = flow.record(request, observe, booting.observe)
     if as_json:
-        print_json("recording", encode(recorded))
+        print_json("recording", recorded)
     else:
         for text in recording_lines(recorded):
             stdout().print(text)

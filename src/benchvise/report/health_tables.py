@@ -1,12 +1,13 @@
 """A board's health as tables: read once (``health_report``), and watched for weeks.
 
 The report is for a terminal of 80 columns: what is failing first, then the sensors.
-``history_tables`` are those of a watch.
+``history_tables`` are those of a watch, ``watch_history_data`` is the same as JSON.
 """
 
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
+from dataclasses import dataclass, field
 from datetime import UTC, datetime
 
 from rich import box
@@ -14,8 +15,9 @@ from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
+from benchvise.documents import in_json
 from benchvise.health.judging import HealthRemark, HealthSection, HealthVerdict, Judgement, clock
-from benchvise.health.model import Disk, Sensor
+from benchvise.health.model import Disk, Sensor, WatchedKind
 from benchvise.health.watch.history import (
     By,
     Counted,
@@ -337,71 +339,198 @@ def moment(seconds: float) -> str:
     return f"{datetime.fromtimestamp(seconds, UTC):%Y-%m-%d %H:%M} UTC"
 
 
-def history_data(history: History, by: By) -> dict[str, object]:
-    """A history as plain JSON objects; times are ISO 8601 in UTC."""
-    table = tabulate(history, by)
-    return {
-        "board": history.board,
-        "simulated": history.simulated,
-        "by": by,
-        "periods": [
-            {"label": period.label, "began": iso(period.began), "ended": iso(period.ended),
-             "watched": share}
-            for period, share in zip(table.periods, table.watched, strict=True)
-        ],
-        "counters": [
-            {
-                "name": item.metric.name,
-                "kind": item.metric.kind,
-                "unit": item.metric.unit,
-                "rises": list(item.rises),
-                "over_gap": list(item.over_gap),
-                "rising": item.rising,
-                "now": item.now,
-                "changes": [
-                    {"since": iso(c.since), "at": iso(c.at), "value": c.value, "rise": c.delta,
-                     "anew": c.anew}
-                    for c in item.metric.changes
-                ],
-            }
-            for item in table.counters
-        ],
-        "events": [
-            {"what": e.what, "text": e.text, "severity": e.severity, "count": e.count,
-             "first": iso(e.at), "last": iso(e.last)}
-            for e in history.events
-        ],
-        "sensors": [
-            {
-                "name": item.metric.name,
-                "unit": item.metric.unit,
-                "periods": [
-                    None if f is None else {"low": f[0], "mean": f[1], "high": f[2]}
-                    for f in item.ranges
-                ],
-                "ranges": [
-                    {"began": iso(r.began), "until": iso(r.until), "readings": r.readings,
-                     "low": r.low, "high": r.high, "mean": r.total / r.readings}
-                    for r in item.metric.ranges
-                ],
-            }
-            for item in table.sensors
-        ],
-        "spans": [
-            {"began": iso(s.began), "until": iso(s.until), "looks": s.polls,
-             "interval_s": s.interval, "ending": s.ending, "cost": s.cost}
-            for s in history.spans
-        ],
-        "gaps": [
-            {"began": iso(g.began), "ended": iso(g.ended), "why": g.why} for g in table.gaps
-        ],
-        "alerts": [
-            {"rule": rule, "subject": subject, "since": iso(since)}
-            for rule, subject, since in history.open_alerts
-        ],
-    }  # fmt: skip
+# -- a watch as JSON -------------------------------------------------------------------------------
 
 
 def iso(seconds: float) -> str:
     """ISO 8601 in UTC."""
     return datetime.fromtimestamp(seconds, UTC).isoformat(timespec="milliseconds")
+
+
+_IN_WORDS = in_json(through=iso)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedPeriodData:
+    """A day or a week; ``watched`` is the share of it that was watched, 0 to 1."""
+
+    label: str
+    began: float = field(metadata=_IN_WORDS)
+    ended: float = field(metadata=_IN_WORDS)
+    watched: float
+
+
+@dataclass(frozen=True, slots=True)
+class CounterChangeData:
+    """A counter rose by ``rise`` after ``since``, at ``at`` at the latest; null for the first."""
+
+    since: float = field(metadata=_IN_WORDS)
+    at: float = field(metadata=_IN_WORDS)
+    value: float
+    rise: float | None
+    anew: bool
+    """Whether it began at 0 in between."""
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedCounterData:
+    """A counter: how much it rose in each period, null where it was not watched."""
+
+    name: str
+    kind: WatchedKind
+    unit: str
+    rises: tuple[float | None, ...]
+    over_gap: tuple[bool, ...]
+    """For each period, whether it may have risen in one before, while nobody looked."""
+    rising: int
+    """For how many periods up to the last watched one it has risen in each."""
+    now: float
+    changes: tuple[CounterChangeData, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchEventData:
+    """Something that happened ``count`` times between ``first`` and ``last``."""
+
+    what: str
+    text: str
+    severity: str
+    count: int
+    first: float = field(metadata=_IN_WORDS)
+    last: float = field(metadata=_IN_WORDS)
+
+
+@dataclass(frozen=True, slots=True)
+class SensorPeriodData:
+    """What a sensor read in a period."""
+
+    low: float
+    mean: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class SensorRangeData:
+    """What a sensor read from ``began`` to ``until``."""
+
+    began: float = field(metadata=_IN_WORDS)
+    until: float = field(metadata=_IN_WORDS)
+    readings: int
+    low: float
+    high: float
+    mean: float
+
+
+@dataclass(frozen=True, slots=True)
+class WatchedSensorData:
+    """A sensor: by periods, null where it was not read, and as it was kept."""
+
+    name: str
+    unit: str
+    periods: tuple[SensorPeriodData | None, ...]
+    ranges: tuple[SensorRangeData, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class WatchSpanData:
+    """A time in which the board was polled without a gap; ``cost`` as a share of one CPU."""
+
+    began: float = field(metadata=_IN_WORDS)
+    until: float = field(metadata=_IN_WORDS)
+    looks: int
+    interval_s: float
+    ending: str
+    """Why it ended; empty while it lasts, or where nobody could say."""
+    cost: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class WatchGapData:
+    """A time that was not watched, and why as far as it is known."""
+
+    began: float = field(metadata=_IN_WORDS)
+    ended: float = field(metadata=_IN_WORDS)
+    why: str
+
+
+@dataclass(frozen=True, slots=True)
+class OpenAlertData:
+    """An alert that is raised now."""
+
+    rule: str
+    subject: str
+    since: float = field(metadata=_IN_WORDS)
+
+
+@dataclass(frozen=True, slots=True)
+class WatchHistoryData:
+    """What is kept of a board's watch, as ``--json`` and the pages' twins show it.
+
+    Times are ISO 8601 in UTC.
+    """
+
+    board: str
+    simulated: bool
+    by: By
+    periods: tuple[WatchedPeriodData, ...]
+    counters: tuple[WatchedCounterData, ...]
+    events: tuple[WatchEventData, ...]
+    sensors: tuple[WatchedSensorData, ...]
+    spans: tuple[WatchSpanData, ...]
+    gaps: tuple[WatchGapData, ...]
+    alerts: tuple[OpenAlertData, ...]
+
+
+def watch_history_data(history: History, by: By) -> WatchHistoryData:
+    """A history by days or weeks."""
+    table = tabulate(history, by)
+    return WatchHistoryData(
+        history.board,
+        history.simulated,
+        by,
+        tuple(
+            WatchedPeriodData(period.label, period.began, period.ended, share)
+            for period, share in zip(table.periods, table.watched, strict=True)
+        ),
+        tuple(map(_counter_data, table.counters)),
+        tuple(
+            WatchEventData(e.what, e.text, e.severity, e.count, e.at, e.last)
+            for e in history.events
+        ),
+        tuple(map(_sensor_data, table.sensors)),
+        tuple(
+            WatchSpanData(s.began, s.until, s.polls, s.interval, s.ending, s.cost)
+            for s in history.spans
+        ),
+        tuple(WatchGapData(gap.began, gap.ended, gap.why) for gap in table.gaps),
+        tuple(OpenAlertData(*alert) for alert in history.open_alerts),
+    )
+
+
+def _counter_data(counted: Counted) -> WatchedCounterData:
+    metric = counted.metric
+    return WatchedCounterData(
+        metric.name,
+        metric.kind,
+        metric.unit,
+        counted.rises,
+        counted.over_gap,
+        counted.rising,
+        counted.now,
+        tuple(
+            CounterChangeData(change.since, change.at, change.value, change.delta, change.anew)
+            for change in metric.changes
+        ),
+    )
+
+
+def _sensor_data(sensor: SensorReadings) -> WatchedSensorData:
+    return WatchedSensorData(
+        sensor.metric.name,
+        sensor.metric.unit,
+        tuple(values and SensorPeriodData(*values) for values in sensor.ranges),
+        tuple(
+            SensorRangeData(r.began, r.until, r.readings, r.low, r.high, r.total / r.readings)
+            for r in sensor.metric.ranges
+        ),
+    )

@@ -13,6 +13,7 @@ from benchvise.store.notes import tags_of
 from benchvise.store.reading import RunFilter, load_series
 from benchvise.store.tables import PROCESS, RUN, SAMPLE, SERIES, columns_of, record_of
 from benchvise.store.values import clean_text
+from benchvise.text import Untrusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class PastRun:
     kernel: str
     settings: Mapping[str, str]
     tags: tuple[str, ...]
-    note: str
+    note: Untrusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -62,7 +63,7 @@ def list_series(connection: Connection, matching: RunFilter, limit: int | None) 
     statement = (
         select(SERIES.c.key, SERIES.c.benchmark, count)
         .join(RUN, RUN.c.number == SERIES.c.run_number)
-        .where(measured, *matching.conditions())
+        .where(measured, *matching.conditions(connection))
         .group_by(SERIES.c.key, SERIES.c.benchmark)
         .order_by(count.desc(), SERIES.c.key)
         .limit(limit)
@@ -91,7 +92,7 @@ def load_history(
     having = (
         select(RUN.c.number)
         .join(SERIES, SERIES.c.run_number == RUN.c.number)
-        .where(SERIES.c.key == clean_text(key), *matching.conditions())
+        .where(SERIES.c.key == clean_text(key), *matching.conditions(connection))
         .distinct()
     )
     numbers = list(connection.execute(having.order_by(RUN.c.number.desc())).scalars())

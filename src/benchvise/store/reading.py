@@ -33,6 +33,7 @@ from benchvise.store.tables import (
     record_of,
 )
 from benchvise.store.values import clean_text
+from benchvise.text import NO_TEXT, Untrusted, aligned, printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -44,21 +45,23 @@ class RunInfo:
     board: str
     suite: str
     status: RunStatus
-    reason: str
+    reason: Untrusted
     started: str
     finished: str | None
     simulated: bool
     series: int
     samples: int
     tags: tuple[str, ...] = ()
-    note: str = ""
+    note: Untrusted = NO_TEXT
 
 
 @dataclass(frozen=True, slots=True)
 class RunFilter:
     """Which runs are meant: those that are like all that is given here.
 
-    ``text`` stands anywhere in the label, the board, the suite or the note, or begins the id.
+    Board, label and suite are meant as they are, or as they are shown: a name that has control
+    characters is read without them. ``text`` stands anywhere in the label, the board, the suite or
+    the note, or begins the id.
     """
 
     board: str | None = None
@@ -69,16 +72,16 @@ class RunFilter:
     text: str | None = None
     id: str | None = None
 
-    def conditions(self) -> list[ColumnElement[bool]]:
+    def conditions(self, connection: Connection) -> list[ColumnElement[bool]]:
         """As conditions on the table of runs."""
-        columns = (
-            (RUN.c.board, self.board),
-            (RUN.c.label, self.label),
-            (RUN.c.suite, self.suite),
-            (RUN.c.status, self.status),
-            (RUN.c.id, self.id),
-        )
-        conditions = [column == clean_text(value) for column, value in columns if value is not None]
+        names = ((RUN.c.board, self.board), (RUN.c.label, self.label), (RUN.c.suite, self.suite))
+        exact = ((RUN.c.status, self.status), (RUN.c.id, self.id))
+        conditions = [column == clean_text(value) for column, value in exact if value is not None]
+        conditions += [
+            column.in_(_names_shown_as(connection, column, name))
+            for column, name in names
+            if name is not None
+        ]
         if self.tag is not None:
             tagged = select(RUN_TAG.c.run_number).where(RUN_TAG.c.name == clean_text(self.tag))
             conditions.append(RUN.c.number.in_(tagged))
@@ -88,6 +91,13 @@ class RunFilter:
             anywhere = [column.icontains(text, autoescape=True) for column in places]
             conditions.append(or_(RUN.c.id.startswith(text.lower(), autoescape=True), *anywhere))
         return conditions
+
+
+def _names_shown_as(connection: Connection, column: ColumnElement[str], name: str) -> list[str]:
+    """The values of a column that a user means by a name: itself, and what is shown like it."""
+    stored = connection.execute(select(column).distinct()).scalars()
+    alike = [value for value in stored if name in (printable(value), aligned(value))]
+    return [clean_text(name), *alike]
 
 
 ALL_RUNS = RunFilter()
@@ -131,7 +141,7 @@ def list_runs(
         _SERIES_COUNT.label("series"),
         _SAMPLE_COUNT.label("samples"),
     )
-    chosen = statement.where(*matching.conditions()).order_by(RUN.c.number.desc())
+    chosen = statement.where(*matching.conditions(connection)).order_by(RUN.c.number.desc())
     rows = connection.execute(chosen.limit(limit).offset(skip)).all()
     tags = tags_of(connection, [row.number for row in rows])
     return [record_of(RunInfo, row, tags=tags[row.number]) for row in rows]
@@ -139,7 +149,7 @@ def list_runs(
 
 def count_runs(connection: Connection, matching: RunFilter) -> int:
     """How many runs match."""
-    statement = select(func.count()).select_from(RUN).where(*matching.conditions())
+    statement = select(func.count()).select_from(RUN).where(*matching.conditions(connection))
     return connection.execute(statement).scalar_one()
 
 

@@ -1,8 +1,8 @@
 """Pages with their tabs, their twins in JSON, and errors in their one shape.
 
-A page is made of a *document*, plain JSON with the numbers as they are. Its twin, the same address
-with ``.json``, is ``{"benchvise": VERSION, "kind": KIND, "data": DOCUMENT}``, as ``--json`` prints
-it. The template gets the document as ``d``.
+A page is made of a *document*: JSON with the numbers as they are, or what ``documents`` encodes.
+Its twin, the same address with ``.json``, is ``{"benchvise": VERSION, "kind": KIND, "data":
+DOCUMENT}``, as ``--json`` prints it. The template gets the encoded document as ``d``.
 """
 
 from __future__ import annotations
@@ -22,6 +22,7 @@ from starlette.responses import HTMLResponse, Response
 from starlette.routing import Route
 
 import benchvise
+from benchvise.documents import encode
 from benchvise.errors import BenchviseError
 from benchvise.quantities import format_ago, format_duration, format_size, format_stamp
 from benchvise.report.figures import Figures
@@ -57,7 +58,7 @@ def both(path: str, handler: Page, twin: str = "") -> list[Route]:
 def page(
     request: Request,
     kind: str,
-    document: Mapping[str, Any],
+    document: Mapping[str, object],
     *,
     title: str,
     crumbs: Sequence[Crumb] = (),
@@ -72,7 +73,7 @@ def page(
         return shaped(kind, document, status)
     template = templates().get_template(f"pages/{kind}.html.j2")
     text = template.render(
-        d=document,
+        d=encode(document),
         title=title,
         crumbs=crumbs,
         section=f"/{request.url.path.split('/')[1]}",
@@ -145,7 +146,7 @@ def _twin_url(request: Request) -> str:
 class PageTab:
     """A tab's part of the page's document, and what its template needs besides."""
 
-    document: Mapping[str, Any]
+    document: Mapping[str, object]
     more: Mapping[str, Any] = field(default_factory=dict)
 
 

@@ -20,18 +20,19 @@ import asyncio
 import contextlib
 import threading
 from collections import deque
-from collections.abc import AsyncIterator, Callable, Mapping
+from collections.abc import AsyncIterator, Callable
 from dataclasses import dataclass, field
-from typing import Any, TypeAlias
+from typing import TypeAlias
 
 from starlette.requests import Request
 from starlette.responses import StreamingResponse
 
+from benchvise.documents import encode
 from benchvise.errors import BenchviseError
 from benchvise.report.sinks import json_text
 from benchvise.web.http import Busy
 
-Publish: TypeAlias = Callable[[str, Mapping[str, Any]], None]
+Publish: TypeAlias = Callable[[str, object], None]
 Source: TypeAlias = Callable[[Publish, threading.Event], None]
 
 HEARTBEAT_SECONDS = 15.0
@@ -96,9 +97,9 @@ class Hub:
                 del self._topics[name]
 
 
-def message(name: str, data: Mapping[str, Any]) -> bytes:
-    """One event as it goes over the line; JSON has no line breaks."""
-    return f"event: {name}\ndata: {json_text(data)}\n\n".encode()
+def message(name: str, data: object) -> bytes:
+    """One event as it goes over the line: a document or typed result; JSON has no line breaks."""
+    return f"event: {name}\ndata: {json_text(encode(data))}\n\n".encode()
 
 
 @dataclass(eq=False)
@@ -187,7 +188,7 @@ class _Topic:
         finally:
             self.end()
 
-    def _publish(self, name: str, data: Mapping[str, Any]) -> None:
+    def _publish(self, name: str, data: object) -> None:
         text = message(name, data)
         with self._lock:
             if name not in self._transient and (

@@ -121,8 +121,8 @@ class Guard:
         if token is None or request.url.path.startswith("/assets/"):
             return None  # what is no secret, and what the page that asks for the token looks like
         cookie = f"benchvise-{self._settings.port}"  # cookies do not know ports
-        given = request.query_params.get("token")
-        if given is not None and _same(given, token):
+        presented = request.query_params.get("token")
+        if presented is not None and _same(presented, token):
             answer = RedirectResponse(_without(request.url.path, request.url.query), 303)
             answer.set_cookie(cookie, token, httponly=True, samesite="lax", path="/")
             answer.headers["Cache-Control"] = "no-store"
@@ -197,16 +197,16 @@ def _bounded(receive: Receive) -> Receive:
     return bounded
 
 
-def _same(given: str, token: str) -> bool:
-    return hmac.compare_digest(given.encode("utf-8", "surrogateescape"), token.encode())
+def _same(presented: str, token: str) -> bool:
+    return hmac.compare_digest(presented.encode("utf-8", "surrogateescape"), token.encode())
 
 
 def _cookie(request: Request, name: str) -> str:
     try:
-        found = SimpleCookie(request.headers.get("cookie", "")).get(name)
+        cookie = SimpleCookie(request.headers.get("cookie", "")).get(name)
     except CookieError:
         return ""
-    return found.value if found is not None else ""
+    return cookie.value if cookie is not None else ""
 
 
 def _without(path: str, query: str) -> str:

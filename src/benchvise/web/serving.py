@@ -123,10 +123,10 @@ def address(settings: Settings) -> str:
 
 def _listen(settings: Settings) -> socket.socket:
     try:
-        found = socket.getaddrinfo(
+        addresses = socket.getaddrinfo(
             settings.host, settings.port, type=socket.SOCK_STREAM, flags=socket.AI_PASSIVE
         )
-        family, kind, protocol, _, where = found[0]
+        family, kind, protocol, _, where = addresses[0]
         listener = socket.socket(family, kind, protocol)
     except OSError as error:
         raise BenchviseError(

@@ -1,3 +1,4 @@
+import { onMediaChange } from "../base/media";
 import { AxisView } from "./axis-view";
 import type { Changed, Choices, Chosen } from "./choices";
 import { buildFrame, type Elements, fit } from "./frame";
@@ -199,14 +200,11 @@ export class Timeline {
       this.resize();
     });
     observer.observe(root);
-    // As in the style sheet: paper is never dark, and no frame comes before it is printed.
-    const dark = matchMedia("screen and (prefers-color-scheme: dark)");
-    dark.addEventListener("change", () => {
+    onMediaChange(() => {
       this.theme = themeOf(root);
       this.paints = new Paints(this.theme, this.source.look);
-      this.stale = { names: true, map: true };
-      this.paint();
-    }, { signal });
+      this.resize();
+    }, signal);
     this.ends.push(() => {
       observer.disconnect();
     });
@@ -265,11 +263,11 @@ export class Timeline {
     const inside = item === null || item.count > 1 ? time : centreOf(item);
     this.choices.choose({ row: row.id, time: inside }, actor);
     const { look } = this.source;
-    const said = item === null ? "nothing" : (look.states[item.state]?.name ?? "");
+    const state = item === null ? "nothing" : (look.states[item.state]?.name ?? "");
     const who = item === null || item.actor < 0 ? "" : ` ${look.actorName(item.actor)}`;
     const long = item === null ? "" : ` for ${formatLength(item.end - item.begin)}`;
     const from = formatTime(item?.begin ?? time, 1);
-    this.elements.status.textContent = `${row.name}:${who} ${said}${long}, at ${from}`;
+    this.elements.status.textContent = `${row.name}:${who} ${state}${long}, at ${from}`;
   }
 
   private key(act: KeyAct): void {

@@ -14,12 +14,13 @@ import termios
 import tty
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
-from benchvise.documents import encode
+from benchvise.documents import in_json
 from benchvise.errors import BenchviseError
+from benchvise.rig.boot.verdict import BootReport
 from benchvise.rig.card.mux import MuxSide
 from benchvise.rig.console.recorder import logs_directory
 from benchvise.rig.environment import Rig, find_rig_file, load_rig
@@ -46,18 +47,44 @@ class BoardOutcome(Generic[T_co]):
     error: BenchviseError | None = None
 
 
-def outcome_document(outcome: BoardOutcome[object]) -> dict[str, object]:
+@dataclass(frozen=True, slots=True)
+class BoardResult(Generic[T]):
+    """What ``--json`` shows of a board with which it went well: its name, and the result."""
+
+    board: str
+    result: T = field(metadata=in_json(inline=True))
+
+
+@dataclass(frozen=True, slots=True)
+class BoardFailure:
+    """Why it did not go well with a board; ``fault`` is the kind of it, empty for no known one."""
+
+    message: str
+    remedy: str
+    fault: str
+
+
+@dataclass(frozen=True, slots=True)
+class FailedBoard:
+    """What ``--json`` shows of a board with which it did not go well.
+
+    ``report`` is that of a boot that failed.
+    """
+
+    board: str
+    error: BoardFailure
+    report: BootReport | None = field(default=None, metadata=in_json(omit_default=True))
+
+
+def outcome_document(outcome: BoardOutcome[T]) -> BoardResult[T] | FailedBoard:
     """As the commands' ``--json`` shows it."""
-    if outcome.error is None:
-        return {"board": outcome.board, **encode(outcome.result)}
+    if outcome.result is not None:
+        return BoardResult(outcome.board, outcome.result)
     error = outcome.error
-    fault = str(getattr(error, "fault", ""))
-    report = getattr(error, "report", None)
-    return {
-        "board": outcome.board,
-        "error": {"message": error.message, "remedy": error.remedy, "fault": fault},
-        **({"report": encode(report)} if report is not None else {}),
-    }
+    if error is None:
+        raise ValueError(f"{outcome.board}: neither a result nor an error")
+    failure = BoardFailure(error.message, error.remedy, str(getattr(error, "fault", "")))
+    return FailedBoard(outcome.board, failure, getattr(error, "report", None))
 
 
 def load(rig_file: str | None) -> Rig:

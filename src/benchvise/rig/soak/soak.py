@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchvise.documents import computed, encode, in_json
+from benchvise.documents import computed, in_json
 from benchvise.errors import Interrupted, UsageError
 from benchvise.rig.boot.verdict import BootError
 from benchvise.rig.faults import FlashError, RigError
@@ -156,24 +156,52 @@ class SoakResult:
         raise KeyError(number)
 
 
-def soak_document(result: SoakResult) -> dict[str, object]:
+@dataclass(frozen=True, slots=True)
+class UnknownRate:
+    """Why there is no failure rate."""
+
+    na: str
+
+
+@dataclass(frozen=True, slots=True)
+class SoakDocument:
+    """What ``--json`` shows of a soak."""
+
+    board: str
+    simulated: bool
+    about: Mapping[str, str]
+    wanted: int
+    """Boots that were asked for."""
+    counted: int
+    """Boots that were made, but for those that the rig prevented."""
+    failed: int
+    failure_rate: FailureRate | UnknownRate
+    phases: tuple[PhaseTimes, ...]
+    failures: tuple[FailureGroup, ...]
+    outliers: tuple[Outlier, ...]
+    rig_faults: tuple[RigFault, ...]
+    ended: str
+    """Why there are fewer boots than were asked for; empty where there are not."""
+    boots: tuple[SoakBoot, ...]
+
+
+def soak_document(result: SoakResult) -> SoakDocument:
     """A soak as ``--json`` shows it."""
-    rate = result.failure_rate
-    return {
-        "board": result.board,
-        "simulated": result.simulated,
-        "about": result.about,
-        "wanted": result.wanted,
-        "counted": len(result.boots),
-        "failed": len(result.failed),
-        "failure_rate": encode(rate) if rate is not None else {"na": "no boot counts"},
-        "phases": encode(result.phases),
-        "failures": encode(result.groups),
-        "outliers": encode(result.outliers),
-        "rig_faults": encode(result.rig_faults),
-        "ended": result.ended,
-        "boots": encode(result.boots),
-    }
+    return SoakDocument(
+        board=result.board,
+        simulated=result.simulated,
+        about=result.about,
+        wanted=result.wanted,
+        counted=len(result.boots),
+        failed=len(result.failed),
+        failure_rate=result.failure_rate or UnknownRate("no boot counts"),
+        phases=result.phases,
+        failures=result.groups,
+        outliers=result.outliers,
+        rig_faults=result.rig_faults,
+        ended=result.ended,
+        boots=result.boots,
+    )
 
 
 def soak(

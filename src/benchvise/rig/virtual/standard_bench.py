@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchvise.documents import encode
+from benchvise.documents import in_json
 from benchvise.errors import UsageError
 from benchvise.rig.virtual import bench
 from benchvise.rig.virtual.bench import RIG_FILE
@@ -13,9 +13,6 @@ from benchvise.rig.virtual.kinds import BENCH, KINDS, missing
 from benchvise.rig.virtual.kinds import image as card_image
 from benchvise.rig.virtual.messages import VirtualBoardStatus
 from benchvise.text import Untrusted
-
-COLUMNS = ("name", "kind", "power", "mux", "console", "ssh", "faults")
-"""What is shown of each board, in this order: keys of ``board_document``."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,7 +33,7 @@ def up(boards: str, directory: Path | None) -> RunningBench:
     lacking = sorted({package for _, kind in chosen for package in missing(KINDS[kind])})
     if lacking:
         raise UsageError(
-            f"the virtual bench needs what is not installed: {', '.join(lacking)}",
+            f"the virtual bench requires packages that are not installed: {', '.join(lacking)}",
             f"apt-get install -y --no-install-recommends {' '.join(lacking)}",
         )
     images = {kind: card_image(KINDS[kind]) for _, kind in chosen}
@@ -71,24 +68,43 @@ def image(name: str, variant: str = "a") -> Path:
     return card_image(kind, variant=variant)
 
 
-def bench_document(running: RunningBench) -> dict[str, object]:
+@dataclass(frozen=True, slots=True)
+class VirtualBoardDocument:
+    """What ``--json`` shows of a simulated board: what the bench says of it, and that in words."""
+
+    status: VirtualBoardStatus = field(metadata=in_json(inline=True))
+    power: str
+    console: int
+    """The TCP port of its console."""
+    ssh: int
+    """The TCP port of its SSH server."""
+    faults: str
+    """``name=value, …``, or ``-``."""
+
+
+@dataclass(frozen=True, slots=True)
+class VirtualBenchDocument:
+    """What ``--json`` shows of a virtual bench that runs."""
+
+    directory: Path
+    rig_file: Path
+    simulated: bool
+    boards: tuple[VirtualBoardDocument, ...]
+
+
+def bench_document(running: RunningBench) -> VirtualBenchDocument:
     """A bench as the commands' ``--json`` shows it."""
-    return {
-        "directory": str(running.directory),
-        "rig_file": str(running.rig_file),
-        "simulated": True,
-        "boards": [board_document(board) for board in running.boards],
-    }
+    boards = tuple(map(board_document, running.boards))
+    return VirtualBenchDocument(running.directory, running.rig_file, True, boards)
 
 
-def board_document(board: VirtualBoardStatus) -> dict[str, object]:
-    """A board as it is shown: what the bench says of it, with power and faults in words."""
+def board_document(board: VirtualBoardStatus) -> VirtualBoardDocument:
+    """A board as it is shown: with power and faults in words."""
     power = "on" if board.relay else "off"
     if board.relay and not board.running:
         power = f"on, but its machine has ended ({Untrusted(board.ended):60})"
     faults = ", ".join(f"{name}={value}" for name, value in board.faults.items())
-    ports = {"console": board.console_port, "ssh": board.ssh_port}
-    return {**encode(board), "power": power, **ports, "faults": faults or "-"}
+    return VirtualBoardDocument(board, power, board.console_port, board.ssh_port, faults or "-")
 
 
 def _chosen(boards: str) -> tuple[tuple[str, str], ...]:

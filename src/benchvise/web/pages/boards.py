@@ -2,15 +2,15 @@
 
 from __future__ import annotations
 
-from dataclasses import asdict
+from dataclasses import asdict, dataclass
 from itertools import count
-from typing import Any
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
+from benchvise.documents import encode
 from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.environment import PREFIX, SIMULATED, Rig
 from benchvise.store import RunFilter
@@ -58,18 +58,18 @@ def board(request: Request) -> Response:
     if own is None and not runs and name not in shared.store.watches.boards():
         raise NotFound(f"there is no board '{name}'", "see the list of boards")
     key = request.query_params.get("boot")
-    listed = console.logs(own["name"]) if own else []
-    chosen = console.find(own["name"], key) if own and key else None
+    listed = console.logs(own.name) if own else []
+    chosen = console.find(own.name, key) if own and key else None
     lines, cut = console.text(chosen) if chosen else ([], False)
     document = {
         "name": name,
         "rig": own,
         "control": shared.settings.control,
-        "attended": shared.console_sessions.state(own["name"]) if own else None,
-        "last": shared.control.last.get(own["name"]) if own else None,
+        "attended": shared.console_sessions.state(own.name) if own else None,
+        "last": shared.control.last.get(own.name) if own else None,
         "boots": [console.summary(log) for log in listed[: console.LISTED]],
         "boots_more": max(len(listed) - console.LISTED, 0),
-        "boot": {**console.summary(chosen), "lines": lines, "cut": cut} if chosen else None,
+        "boot": {**encode(console.summary(chosen)), "lines": lines, "cut": cut} if chosen else None,
         "runs": [asdict(run) for run in runs],
     }
     return page(
@@ -116,9 +116,9 @@ def act(request: Request) -> Response:
     if rig is None:
         raise NotFound("there is no rig", "name one: benchvise serve --rig FILE")
     name, what, to = (request.path_params[part] for part in ("name", "what", "to"))
-    said = shared.control.act(rig, name, what, to)
+    state = shared.control.act(rig, name, what, to)
     if wants_json(request):
-        return JsonAnswer(said)
+        return JsonAnswer(state)
     return RedirectResponse(f"/boards/{PREFIX}{name}", 303)
 
 
@@ -150,17 +150,24 @@ async def attend(request: Request) -> Response:
     return JsonAnswer(outcome, headers={"Cache-Control": "no-store"})
 
 
-def _in_rig(rig: Rig | None, name: str) -> dict[str, Any] | None:
+@dataclass(frozen=True, slots=True)
+class RigMember:
+    """A board of the rig, by the name that the rig has for it."""
+
+    name: str
+    features: list[str]
+    simulated: bool
+    place: str | None
+
+
+def _in_rig(rig: Rig | None, name: str) -> RigMember | None:
     own = name.removeprefix(PREFIX)
     if rig is None or not name.startswith(PREFIX) or own not in rig.names:
         return None
     features = rig.features[own]
-    return {
-        "name": own,
-        "features": sorted(features - {SIMULATED}),
-        "simulated": SIMULATED in features,
-        "place": rig.places.get(own),
-    }
+    return RigMember(
+        own, sorted(features - {SIMULATED}), SIMULATED in features, rig.places.get(own)
+    )
 
 
 routes = [

@@ -17,7 +17,7 @@ from benchvise.errors import UsageError
 from benchvise.health.watch.history import By, History, tabulate
 from benchvise.quantities import in_utc, seconds_or_none
 from benchvise.report.health_figures import health_figures
-from benchvise.report.health_tables import history_data, history_tables, iso
+from benchvise.report.health_tables import history_tables, iso, watch_history_data
 from benchvise.rig.environment import PREFIX, is_rig
 from benchvise.store import RunFilter, RunInfo
 from benchvise.web.answers import Crumb, both, page
@@ -42,7 +42,7 @@ Standing = Literal["failing", "warning", "good", "not watched"]
 def overview(request: Request) -> Response:
     """Every board that is known, those with a raised alert first."""
     shared = context(request)
-    document = {"boards": sorted(_boards(shared), key=lambda one: _ORDER[one["standing"]])}
+    document = {"boards": sorted(_boards(shared), key=lambda board: _ORDER[board["standing"]])}
     return page(request, "health", document, title="Health")
 
 
@@ -60,7 +60,7 @@ def board(request: Request) -> Response:
     runs = shared.store.runs(_RUNS, RunFilter(board=name))
     document: dict[str, Any] = {
         "board": name,
-        "history": None if history is None else history_data(history, by),
+        "history": None if history is None else encode(watch_history_data(history, by)),
         "now": None if judged is None else encode(judged),
         "runs": [asdict(run) for run in runs if _in(run, since)],
     }
@@ -144,7 +144,7 @@ def _listed(history: History, now: float) -> dict[str, Any]:
             for rule, subject, since in history.open_alerts
         ],
         "events": counts,
-        "rising": [one.metric.name for one in table.counters if one.rising >= _RISING],
+        "rising": [row.metric.name for row in table.counters if row.rising >= _RISING],
     }
 
 

@@ -40,7 +40,7 @@ def history(request: Request) -> Response:
         raise NotFound(f"no run{where}{with_tag} has a series {key!r}", "choose one at /history")
     data = history_data(key, past)
     by = cast(By, choice(request, "by", ("order", "time")))
-    urls = {one.run.id: address(f"/runs/{one.run.id}", [("series", key)]) for one in past}
+    urls = {entry.run.id: address(f"/runs/{entry.run.id}", [("series", key)]) for entry in past}
     figure = history_figure(data, by, urls)
     figures = Figures(FORMAT, (), (), (), ())
     most = min(total, MOST_RUNS)
@@ -59,7 +59,7 @@ def history(request: Request) -> Response:
         title=key,
         crumbs=[Crumb("History", "/history")],
         data=data,
-        simulated=any(one.simulated for one in data.boards),
+        simulated=any(board.simulated for board in data.boards),
         most_boards=MOST_BOARDS,
         newest_first=_newest_first(data),
         tags=list(shared.store.choices().tags),
@@ -77,11 +77,13 @@ def _newest_first(data: HistoryData) -> list[Any]:
 def _choose(request: Request, shared: Context, matching: RunFilter) -> Response:
     """The series that there are, those first that most runs have."""
     text = request.query_params.get("text", "").strip()
-    listed = [one for one in shared.store.series(matching) if text.lower() in one.key.lower()]
+    listed = [
+        series for series in shared.store.series(matching) if text.lower() in series.key.lower()
+    ]
     document = {
         "filter": {"board": matching.board, "tag": matching.tag, "text": text},
         "total": len(listed),
-        "series": [encode(one) for one in listed[:SERIES]],
+        "series": encode(listed[:SERIES]),
         "choices": encode(shared.store.choices()),
     }
 

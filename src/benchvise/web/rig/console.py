@@ -8,12 +8,13 @@ from __future__ import annotations
 
 import re
 import threading
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
-from typing import Any
+from typing import Literal
 
+from benchvise.documents import in_json
 from benchvise.rig.boot.timeline import replay
 from benchvise.rig.console.lines import LineSplitter, LineWriter
 from benchvise.rig.console.recorder import POWER_ON, boots_directory, read_log, times_path
@@ -45,15 +46,24 @@ def following(board: str) -> Source:
                 elif newest is not None and (log is None or newest.key != log.key):
                     log, followed = newest, _Followed(newest.path)
                     publish("log", {"key": log.key, "started": log.started})
-            message = followed.more() if followed is not None else None
-            if message is None:
+            piece = followed.more() if followed is not None else None
+            if piece is None:
                 silent += 1
             else:
-                publish("lines", message)
-                silent = 0 if message["lines"] else silent + 1
+                publish("lines", piece)
+                silent = 0 if piece.lines else silent + 1
             stopped.wait(POLL_SECONDS)
 
     return source
+
+
+@dataclass(frozen=True, slots=True)
+class ConsolePiece:
+    """New output: complete lines, the open one, and how many bytes were left out before."""
+
+    lines: list[str]
+    open: str
+    skipped: int
 
 
 class _Followed:
@@ -65,7 +75,7 @@ class _Followed:
         self._at = -1
         self._open = ""
 
-    def more(self) -> dict[str, object] | None:
+    def more(self) -> ConsolePiece | None:
         """New output since the last call; None when there is none, or the log is gone."""
         try:
             size = self._path.stat().st_size
@@ -81,7 +91,7 @@ class _Followed:
             return None
         self._at = at + skipped + len(data)
         lines = self._console.feed(data)
-        return {"lines": lines, "open": self._console.open, "skipped": skipped}
+        return ConsolePiece(lines, self._console.open, skipped)
 
 
 # -- the boots that were recorded ------------------------------------------------------------------
@@ -132,17 +142,37 @@ def find(board: str, key: str) -> ConsoleLog:
     raise NotFound("there is no such boot of this board", "see the list of its boots")
 
 
-def summary(log: ConsoleLog) -> dict[str, Any]:
-    """What is known of a boot: ``phases`` in seconds since power on, ``restarts``, ``reached``.
+@dataclass(frozen=True, slots=True)
+class BootPhases:
+    """What the log tells of a boot: ``phases`` in seconds since power on, and why there are none.
 
     ``kind`` is ``console`` where power was not switched on: the console was only open.
     """
+
+    kind: Literal["boot", "console"]
+    phases: Mapping[str, float] | None
+    na: str | None
+    restarts: int | None
+    seconds: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class BootSummary:
+    """A boot in a list."""
+
+    key: str
+    started: str
+    size: int
+    phases: BootPhases = field(metadata=in_json(inline=True))
+
+
+def summary(log: ConsoleLog) -> BootSummary:
+    """What is known of a boot."""
     try:
         changed = log.path.stat().st_mtime_ns
     except OSError:
         changed = 0
-    phases = _phases(log.path, log.size, changed)
-    return {"key": log.key, "started": log.started, "size": log.size, **phases}
+    return BootSummary(log.key, log.started, log.size, _phases(log.path, log.size, changed))
 
 
 def text(log: ConsoleLog) -> tuple[list[str], bool]:
@@ -185,12 +215,12 @@ def _there(directory: Path, names: list[str]) -> Iterator[ConsoleLog]:
 
 
 @lru_cache(maxsize=256)
-def _phases(path: Path, size: int, _changed: int) -> dict[str, Any]:
+def _phases(path: Path, size: int, _changed: int) -> BootPhases:
     """The same as long as the file is the same."""
     if size > REPLAY_BYTES or not times_path(path).is_file():
         why = "the log is long" if size > REPLAY_BYTES else "the log has no times"
-        return {"kind": "boot", "phases": None, "na": why, "restarts": None, "seconds": None}
-    kind = "console"
+        return BootPhases("boot", None, why, None, None)
+    kind: Literal["boot", "console"] = "console"
     first = last = 0
     for piece in read_log(path):
         first = first or piece.at_ns
@@ -198,10 +228,6 @@ def _phases(path: Path, size: int, _changed: int) -> dict[str, Any]:
         if piece.mark == POWER_ON:
             kind, first = "boot", piece.at_ns
     timeline = replay(path)
-    return {
-        "kind": kind,
-        "phases": dict(timeline.phases),
-        "na": None,
-        "restarts": timeline.restarts,
-        "seconds": round((last - first) / 1e9, 3),
-    }
+    return BootPhases(
+        kind, timeline.phases, None, timeline.restarts, round((last - first) / 1e9, 3)
+    )

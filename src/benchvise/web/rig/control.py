@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from functools import partial
-from typing import Any
+from typing import Literal
 
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig.card.mux import MuxSide
@@ -52,18 +52,29 @@ ACTIONS = {
 _WAIT_SECONDS = 8.0
 
 
+@dataclass(frozen=True, slots=True)
+class ActionState:
+    """How an action stands, since ``at`` (seconds since 1970); what went wrong, and the remedy."""
+
+    action: str
+    state: Literal["running", "done", "failed"]
+    at: float = field(default_factory=time.time, kw_only=True)
+    message: str = ""
+    remedy: str = ""
+
+
 @dataclass
 class Control:
     """The actions that are under way, and what became of the last one on each board."""
 
-    last: dict[str, dict[str, Any]] = field(default_factory=dict)
+    last: dict[str, ActionState] = field(default_factory=dict)
     _busy: set[str] = field(default_factory=set)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def act(self, rig: Rig, name: str, what: str, to: str) -> dict[str, Any]:
+    def act(self, rig: Rig, name: str, what: str, to: str) -> ActionState:
         """Does it, waits some seconds for its end, and returns its state.
 
-        ``state`` is ``running``, ``done`` or ``failed``. NotFound for what cannot be done.
+        Raises NotFound for what cannot be done.
         """
         action = ACTIONS.get((what, to))
         if action is None or name not in rig.names:
@@ -72,33 +83,27 @@ class Control:
             if name in self._busy:
                 return self.last[name]
             self._busy.add(name)
-            self.last[name] = _state(action, "running")
+            self.last[name] = ActionState(action.name, "running")
         thread = threading.Thread(target=self._do, args=(action, rig, name), daemon=True)
         thread.start()
         thread.join(_WAIT_SECONDS)
         return self.last[name]
 
     def _do(self, action: BoardAction, rig: Rig, name: str) -> None:
-        state = _state(action, "failed", "it broke: see the terminal of `benchvise serve`")
+        state = ActionState(
+            action.name, "failed", "it broke: see the terminal of `benchvise serve`"
+        )
         try:
             (outcome,) = action.act(rig, [name])
-            state = _state(action, "done")
+            state = ActionState(action.name, "done")
             if outcome.error is not None:
-                state = _state(action, "failed", outcome.error.message, outcome.error.remedy)
+                state = ActionState(
+                    action.name, "failed", outcome.error.message, outcome.error.remedy
+                )
         finally:
             with self._lock:
                 self.last[name] = state
                 self._busy.discard(name)
-
-
-def _state(action: BoardAction, state: str, message: str = "", remedy: str = "") -> dict[str, Any]:
-    return {
-        "action": action.name,
-        "state": state,
-        "at": time.time(),
-        "message": message,
-        "remedy": remedy,
-    }
 
 
 # -- typing on consoles ----------------------------------------------------------------------------
@@ -123,21 +128,31 @@ class _ConsoleSession:
     thread: threading.Thread | None = None
 
 
+@dataclass(frozen=True, slots=True)
+class ConsoleState:
+    """Whether a page types on a board's console; if that ended by itself why, and the remedy."""
+
+    typing: bool
+    message: str = ""
+    remedy: str = ""
+
+
 class ConsoleSessions:
     """The boards on whose consoles pages type. May be used by any thread."""
 
     def __init__(self) -> None:
         self._boards: dict[str, _ConsoleSession] = {}
-        self._ended: dict[str, dict[str, str]] = {}
+        self._ended: dict[str, ConsoleState] = {}
         self._lock = threading.Lock()
 
-    def state(self, name: str) -> dict[str, Any]:
-        """``typing``, and why that ended by itself: ``message`` and ``remedy``."""
+    def state(self, name: str) -> ConsoleState:
+        """How typing on this board stands."""
         with self._lock:
-            ended = self._ended.get(name, {"message": "", "remedy": ""})
-            return {"typing": name in self._boards, **ended}
+            if name in self._boards:
+                return ConsoleState(typing=True)
+            return self._ended.get(name, ConsoleState(typing=False))
 
-    def begin(self, rig: Rig, name: str) -> dict[str, Any]:
+    def begin(self, rig: Rig, name: str) -> ConsoleState:
         """Takes the board and its console.
 
         Raises NotFound, and RigError when somebody holds it or its console cannot be used.
@@ -163,7 +178,7 @@ class ConsoleSessions:
             session.thread.start()
         return self.state(name)
 
-    def type(self, name: str, text: str) -> dict[str, Any]:
+    def type(self, name: str, text: str) -> ConsoleState:
         """Sends text as it is; lines end in CR, as from a terminal's keyboard.
 
         Raises Refused when this console is not held (any more), UsageError for too much at once,
@@ -177,14 +192,14 @@ class ConsoleSessions:
         session.held.write_console(data)
         return self.state(name)
 
-    def cycle(self, name: str) -> dict[str, Any]:
+    def cycle(self, name: str) -> ConsoleState:
         """Switches the board off and on again, with the console in hand from its first byte on."""
         session = self._there(name)
         session.typed = time.monotonic()
         session.held.switch_power(PowerChange.CYCLE)
         return self.state(name)
 
-    def end(self, name: str) -> dict[str, Any]:
+    def end(self, name: str) -> ConsoleState:
         """Releases the board as it is; it may have been released before."""
         with self._lock:
             session = self._boards.get(name)
@@ -207,24 +222,20 @@ class ConsoleSessions:
 
     def _record(self, name: str, session: _ConsoleSession) -> None:
         """Reads, so that it is recorded, until the end."""
-        ended: dict[str, str] = {}
+        ended: ConsoleState | None = None
         try:
             while not session.ending.is_set():
                 session.held.read_console(_READ_S)
                 if time.monotonic() - session.typed > IDLE_S:
-                    minutes = IDLE_S / 60
-                    message = f"released after {minutes:g} idle minutes"
-                    ended = {"message": message, "remedy": "open it again to go on"}
+                    message = f"released after {IDLE_S / 60:g} idle minutes"
+                    ended = ConsoleState(False, message, "open it again to go on")
                     break
             session.held.close(off=False)
         except BenchviseError as error:
-            ended = {
-                "message": str(error),
-                "remedy": error.remedy,
-            }
+            ended = ConsoleState(False, str(error), error.remedy)
         finally:
             session.held.abort()  # nothing is left to do where it was closed
             with self._lock:
                 self._boards.pop(name, None)
-                if ended:
+                if ended is not None:
                     self._ended[name] = ended

@@ -11,9 +11,9 @@ import threading
 import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
-from typing import Any
+from dataclasses import dataclass
+from typing import Literal
 
-from benchvise.documents import encode
 from benchvise.rig import locks
 from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.environment import Rig
@@ -23,6 +23,7 @@ from benchvise.rig.hold.messages import BoardStatus
 from benchvise.rig.locks import Holder
 from benchvise.text import printable
 from benchvise.web.live import Publish, Source
+from benchvise.web.rig.control import ActionState
 
 STATUS_SECONDS = 5.0
 """Between two readings of power and cards."""
@@ -32,17 +33,17 @@ POLL_SECONDS = 0.4
 _OPERATIONS = {"flash": "flashing", "boot": "booting"}
 
 
-def watching(rig: Rig, acted: Mapping[str, Any]) -> Source:
+def watching(rig: Rig, acted: Mapping[str, ActionState]) -> Source:
     """A source of ``boards`` (power, card, errors), ``holders`` (who does what, how far) and
     ``acted`` (what became of what pages did, by board).
     """
 
     def source(publish: Publish, stopped: threading.Event) -> None:
         keys: dict[str, str] = {}
-        before: dict[str, Any] | None = None
-        published: dict[str, Any] = {}
+        before: dict[str, HoldState | None] | None = None
+        published: dict[str, ActionState] = {}
         next_reading = 0.0
-        reading: Future[dict[str, dict[str, Any]]] | None = None
+        reading: Future[dict[str, BoardState]] | None = None
         # A reading may take seconds, in which the notes are still polled.
         with ThreadPoolExecutor(1, thread_name_prefix="rig status") as pool:
             while not stopped.is_set():
@@ -51,7 +52,7 @@ def watching(rig: Rig, acted: Mapping[str, Any]) -> Source:
                 if reading is not None and reading.done():
                     states = reading.result()
                     reading, next_reading = None, time.monotonic() + STATUS_SECONDS
-                    keys = {name: s["lock"] for name, s in states.items() if s["lock"]}
+                    keys = {name: state.lock for name, state in states.items() if state.lock}
                     publish("boards", {"boards": states, "at": time.time()})
                 now = {name: holding(locks.holder(key)) for name, key in keys.items()}
                 if keys and now != before:
@@ -67,54 +68,101 @@ def watching(rig: Rig, acted: Mapping[str, Any]) -> Source:
     return source
 
 
-def board_states(rig: Rig) -> dict[str, dict[str, Any]]:
-    """What the hardware says of each board.
+@dataclass(frozen=True, slots=True)
+class ReadingError:
+    """Why the state of a board could not be read."""
+
+    message: str
+    remedy: str
+
+
+@dataclass(frozen=True, slots=True)
+class BoardState:
+    """What the hardware says of a board.
 
     ``power`` and ``card`` are a word, None where the board has none, or ``{"na": REASON}``;
     ``lock`` is its lock's key, ``elsewhere`` who has its place where no lock of this machine says
-    so, and ``error`` why its state could not be read.
+    so.
     """
+
+    power: object
+    card: object
+    lock: str
+    elsewhere: str | None
+    error: ReadingError | None
+
+
+def board_states(rig: Rig) -> dict[str, BoardState]:
+    """The state of each board, by name."""
     return {outcome.board: _board_state(outcome) for outcome in actions.status(rig, [])}
 
 
-def _board_state(outcome: BoardOutcome[BoardStatus]) -> dict[str, Any]:
+def _board_state(outcome: BoardOutcome[BoardStatus]) -> BoardState:
     status, error = outcome.result, outcome.error
-    elsewhere = status.holder if status is not None and not status.lock else None
-    return {
-        "power": encode(status.power) if status is not None else None,
-        "card": encode(status.mux) if status is not None else None,
-        "lock": status.lock if status is not None else "",
-        "elsewhere": elsewhere.what if elsewhere is not None else None,
-        "error": None if error is None else {"message": error.message, "remedy": error.remedy},
-    }
+    failure = None if error is None else ReadingError(error.message, error.remedy)
+    if status is None:
+        return BoardState(None, None, "", None, failure)
+    elsewhere = status.holder if not status.lock else None
+    return BoardState(
+        power=status.power,
+        card=status.mux,
+        lock=status.lock,
+        elsewhere=elsewhere.what if elsewhere is not None else None,
+        error=failure,
+    )
 
 
-def holding(holder: Holder | None) -> dict[str, Any] | None:
-    """Who holds a board: ``what``, ``pid``, ``since``, and how far it is with what takes long.
+@dataclass(frozen=True, slots=True)
+class NotedFlash:
+    """How far the writing of a card is: bytes, bytes a second, seconds."""
+
+    phase: Literal["write", "verify"]
+    done: float | None
+    total: float | None
+    rate: float | None
+    remaining_s: float | None
+
+
+@dataclass(frozen=True, slots=True)
+class HoldState:
+    """Who holds a board, and how far it is with what takes long: seconds since 1970 and of a boot.
 
     Any user can write a note: of its activity only numbers and known words are taken, each for
     itself.
     """
+
+    what: str
+    pid: int
+    since: float
+    leaving: bool
+    doing: str | None
+    doing_since: float | None
+    flash: NotedFlash | None
+    phases: Mapping[str, float]
+
+
+def holding(holder: Holder | None) -> HoldState | None:
+    """What a holder notes; None where nobody holds the board."""
     if holder is None:
         return None
     operation = holder.doing.get("op")
-    return {
-        "what": printable(holder.what, 120),
-        "pid": holder.pid,
-        "since": holder.since,
-        "leaving": holder.leaving,
-        "doing": _OPERATIONS.get(operation) if isinstance(operation, str) else None,
-        "doing_since": _number(holder.doing.get("since")),
-        "flash": _flash(holder.doing.get("flash")),
-        "phases": _phases(holder.doing.get("phases")),
-    }
+    return HoldState(
+        what=printable(holder.what, 120),
+        pid=holder.pid,
+        since=holder.since,
+        leaving=holder.leaving,
+        doing=_OPERATIONS.get(operation) if isinstance(operation, str) else None,
+        doing_since=_number(holder.doing.get("since")),
+        flash=_flash(holder.doing.get("flash")),
+        phases=_phases(holder.doing.get("phases")),
+    )
 
 
-def _flash(noted: object) -> dict[str, float | str | None] | None:
+def _flash(noted: object) -> NotedFlash | None:
     if not isinstance(noted, Mapping):
         return None
-    numbers = {name: _number(noted.get(name)) for name in ("done", "total", "rate", "remaining_s")}
-    return {"phase": "verify" if noted.get("phase") == "verify" else "write", **numbers}
+    numbers = (_number(noted.get(name)) for name in ("done", "total", "rate", "remaining_s"))
+    return NotedFlash("verify" if noted.get("phase") == "verify" else "write", *numbers)
 
 
 def _phases(noted: object) -> dict[str, float]:

@@ -50,7 +50,7 @@ class ServedTrace:
     """Changes whenever an answer about the trace may: with what it holds, and with us."""
     since: float = field(default_factory=time.monotonic)
     """When it was there, decoded."""
-    asked: float = field(default_factory=time.monotonic)
+    last_request: float = field(default_factory=time.monotonic)
     """When it was asked for last."""
     _loaded: LoadedTrace | None = field(default=None, init=False)
     _levels: Levels | None = field(default=None, init=False)
@@ -129,7 +129,7 @@ class ServedTraces:
             place = self._places.get(path)
         served = place.served if place else None
         if served is not None and served.stats == stats:
-            served.asked = time.monotonic()
+            served.last_request = time.monotonic()
             return served
         with self._waiting(path) as place, place.lock:
             served = place.served
@@ -185,7 +185,7 @@ class ServedTraces:
         try:
             _ = served.levels, served.loaded
             late = time.monotonic() + PATIENCE_S
-            while time.monotonic() < min(late, served.asked + QUIET_S):
+            while time.monotonic() < min(late, served.last_request + QUIET_S):
                 if self._closing.wait(QUIET_S / 4):
                     break
             else:
