@@ -2,16 +2,20 @@
 
 from __future__ import annotations
 
+import json
 import math
 import os
 import platform
 import re
 import shutil
+import statistics
 import subprocess
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
+
+from benchvise.statistics import Interval
 
 HERE = Path(__file__).parent
 BUILD = HERE.parent / "build" / "benchmarks"
@@ -24,8 +28,12 @@ FEW = ("--batches", "12")  # so that ours takes no longer than the reference too
 
 @dataclass(frozen=True)
 class Pair:
-    """``ours`` are words for ``bvprobe run``, or gives our figure itself; ``read`` takes our unit
-    out of the reference tool's output.
+    """A benchmark of ours, or a whole command of ours, beside a reference tool.
+
+    ``ours`` are words for ``bvprobe run``, or gives our value itself; ``read`` takes our unit out
+    of the reference tool's output. With ``work``, both sides are whole commands that do that much
+    of it, and the value of either is work a second of its process, start-up included: ``ours`` is
+    the command then, and ``read`` is not asked.
 
     ``agreement`` is how far apart the medians may be, where the conventions are aligned. Where it
     is not agreement that is claimed, ``bounds`` are the least and the largest ratio.
@@ -36,11 +44,12 @@ class Pair:
     name: str
     ours: tuple[str, ...] | Callable[[], float]
     reference: tuple[str, ...]
-    read: Callable[[str], float]
-    agreement: float
+    read: Callable[[str], float] = float
+    agreement: float = 0.0
     prefix: tuple[str, ...] = ()
     scene: Callable[[], AbstractContextManager[object]] = nullcontext
     bounds: tuple[float, float] | None = None
+    work: float | None = None
 
     @property
     def claim(self) -> str:
@@ -50,15 +59,38 @@ class Pair:
         least, most = self.bounds
         return f"≥ {least:g}" if math.isinf(most) else f"{least:.2g} … {most:.2g}"
 
-    def holds(self, ratio: float) -> bool:
-        """Whether a ratio is as claimed."""
+    def holds(self, interval: Interval) -> bool | None:
+        """Whether the ratio is as claimed: its whole interval decides. None where it is too wide
+        to say."""
         least, most = self.bounds or (1 - self.agreement, 1 + self.agreement)
-        return least <= ratio <= most
+        if least <= interval.low and interval.high <= most:
+            return True
+        return False if interval.high < least or interval.low > most else None
 
 
 def measured_cpu() -> int:
     """The CPU that the probe takes by default on a machine of equal CPUs."""
     return max(os.sched_getaffinity(0))
+
+
+def probe_median(words: tuple[str, ...], prefix: tuple[str, ...] = ()) -> float:
+    """The median of one process of the probe."""
+    command = [*prefix, str(PROBE), "run", *words]
+    result = subprocess.run(command, capture_output=True, text=True, check=False)
+    lines = [json.loads(line) for line in result.stdout.splitlines()]
+    if result.returncode:
+        message = lines[-1].get("message") if lines else None
+        raise RuntimeError(message or f"{command} ended with {result.returncode}")
+    return float(statistics.median(x["value"] for x in lines if x["type"] == "sample"))
+
+
+def reference_tool(name: str) -> str | None:
+    """A tool that Debian does not have, as ``references/tools`` builds it, or as it is in PATH."""
+    built = BUILD / "tools" / name
+    return str(built) if built.exists() else shutil.which(name)
+
+
+NO_TOOL = "{} is not there (benchmarks/references/tools builds it): its pairs are left out"
 
 
 def _perf_gib(text: str) -> float:

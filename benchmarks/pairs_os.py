@@ -1,7 +1,8 @@
 """Pairs of the operating system's benchmarks.
 
 lmbench, which these follow, is not in Debian's main archive; ``references/os.c`` has its loops,
-written anew on the system's own C library. ``perf bench sched messaging`` and hackbench count
+written anew on the system's own C library. ``pairs_cpu`` has lmbench's own programs for those
+of which its text claims agreement. ``perf bench sched messaging`` and hackbench count
 messages of many processes at once, stress-ng counts rounds of mixed work: neither has an equal
 here.
 """
@@ -80,6 +81,7 @@ def loops(cpu: str, program: Path) -> list[Pair]:
         return Pair(name, words, (*pin, *reference.split()), float, agreement)
 
     return [
+        pair("timer.clock : loop of clock_gettime", "timer.clock", "clock 42000000", 0.10),
         pair("fstat : loop", "os.syscall --call fstat", "fstat 1000000", 0.10),
         pair("sigaction : loop", "os.signal --call install", "install 1000000", 0.10),
         pair("signal : loop of kill", "os.signal --call catch", "catch 200000", 0.10),
@@ -130,10 +132,11 @@ def pairs() -> tuple[list[Pair], list[str]]:
     musl = ("-target", f"{PROBE.parent.name}-linux-musl")
     program, reason = build_loops((*zig, *musl), "os-musl")
     if program:
-        for name, iterations in (("thread", "8400"), ("semaphore", "84000")):
-            words = (f"os.{name}", "--batches", "63")
-            reference = ("taskset", "-c", cpu, str(program), name, iterations)
-            pairs.append(Pair(f"{name} : loop, musl", words, reference, float, 0.10))
+        for name, iterations in (("os.thread", "8400"), ("os.semaphore", "84000")):
+            words = (name, "--batches", "63")
+            loop = name.removeprefix("os.")
+            reference = ("taskset", "-c", cpu, str(program), loop, iterations)
+            pairs.append(Pair(f"{loop} : loop, musl", words, reference, float, 0.10))
     else:
         missing.append(f"the loops of threads and semaphores are left out: {reason}")
     if shutil.which("sockperf"):

@@ -12,7 +12,7 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "benchvise"
 
 # The ground floor: what every package may import, and what imports nothing of ours but that.
-GROUND = {"command", "documents", "quantities", "table", "text"}
+GROUND = {"command", "documents", "quantities", "table", "text", "user_directories"}
 
 # What each package may import of the others; top-level modules stand under their own name.
 ALLOWED = {
@@ -22,6 +22,7 @@ ALLOWED = {
     "quantities": set[str](),
     "table": set[str](),
     "text": set[str](),
+    "user_directories": set[str](),
     "errors": set[str](),
     "output_files": {"errors"},
     "statistics": set[str](),

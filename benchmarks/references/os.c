@@ -467,6 +467,14 @@ static void passes_alone(long n)
 
 /* ---------------------------------------------------------------------------------------------- */
 
+static void readings(long iterations)
+{
+	struct timespec time;
+
+	for (long i = 0; i < iterations; i++)
+		clock_gettime(CLOCK_MONOTONIC, &time);
+}
+
 static const struct {
 	const char *name;
 	void (*setup)(void);
@@ -489,6 +497,7 @@ static const struct {
 	{"semaphore", setup_semaphore, trips_semaphore, no_setup},
 	{"futex", setup_futex, trips_futex, no_setup},
 	{"ring", setup_ring, rounds, no_setup},
+	{"clock", no_setup, readings, no_setup},
 };
 
 static int ascending(const void *a, const void *b)

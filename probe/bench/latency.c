@@ -114,7 +114,7 @@ const struct benchmark memory_latency = {
 		    "levels",
 	.not_measured = "loads that overlap, which real programs have; latency while others use "
 			"the memory; bandwidth (memory.read)",
-	.reference = "multichase: within 5 % (order=local or pages=huge); lat_mem_rd -t: within 30 %; "
+	.reference = "multichase -a: within 5 % (order=local or pages=huge); lat_mem_rd -t: within 30 %; "
 		"tinymembench prints what is added to the first-level cache, so less than this",
 	.params = params,
 	.setup = setup,

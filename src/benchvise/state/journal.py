@@ -34,6 +34,7 @@ from typing import Any
 
 from benchvise.errors import SettingError
 from benchvise.text import printable
+from benchvise.user_directories import user_directory
 
 DIRECTORY_VARIABLE = "BENCHVISE_STATE"
 
@@ -98,10 +99,7 @@ def state_directory(environment: Mapping[str, str] = os.environ) -> Path:
     given = environment.get(DIRECTORY_VARIABLE, "")
     if given:
         return Path(os.path.abspath(Path(given).expanduser()))  # noqa: PTH100 - keeps links
-    state = Path(environment.get("XDG_STATE_HOME", ""))
-    if not state.is_absolute():  # the XDG specification: relative paths are to be ignored
-        state = Path.home() / ".local" / "state"
-    return state / "benchvise"
+    return user_directory("state", environment)
 
 
 class Journal:

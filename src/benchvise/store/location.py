@@ -14,6 +14,7 @@ from sqlalchemy import URL, make_url
 from sqlalchemy.exc import ArgumentError
 
 from benchvise.errors import UsageError
+from benchvise.user_directories import user_directory
 
 _EXAMPLE = "postgresql://user:password@host:5432/database"
 _SHOWN_QUERY = ("host", "port")  # a socket's directory; anything else may be a secret
@@ -30,10 +31,7 @@ class Location:
 
 def default_file(environment: Mapping[str, str] = os.environ) -> Path:
     """The user's own store, under the XDG data directory."""
-    data = Path(environment.get("XDG_DATA_HOME", ""))
-    if not data.is_absolute():  # the XDG specification: relative paths are to be ignored
-        data = Path.home() / ".local" / "share"
-    return data / "benchvise" / "benchvise.db"
+    return user_directory("data", environment) / "benchvise.db"
 
 
 def locate(text: str | None) -> Location:

@@ -19,6 +19,7 @@ from pathlib import Path
 from typing import Any, TypeAlias
 
 from benchvise.trace.decoder import decoder
+from benchvise.user_directories import user_directory
 
 _LAYOUT = 5
 """Counted up when what stands in a manifest or its facts changes its meaning."""
@@ -57,11 +58,8 @@ def tables_size(manifest: Mapping[str, Any]) -> int:
 def places(trace: Path) -> Iterator[Path]:
     """Where parts of a trace may be, the first choice first."""
     yield trace.with_name(trace.name + CACHE_SUFFIX)
-    base = Path(os.environ.get("XDG_CACHE_HOME", ""))
-    if not base.is_absolute():  # the XDG specification: relative paths are to be ignored
-        base = Path.home() / ".cache"
     name = hashlib.sha256(os.fsencode(trace)).hexdigest()[:32]
-    yield base / "benchvise" / "traces" / name
+    yield user_directory("cache") / "traces" / name
 
 
 def version() -> str:
@@ -98,10 +96,7 @@ def _seal(body: bytes) -> bytes:
 
 def _key() -> bytes:
     """This user's own, made at first use; also when two programs want it at once."""
-    base = Path(os.environ.get("XDG_STATE_HOME", ""))
-    if not base.is_absolute():
-        base = Path.home() / ".local" / "state"
-    path = base / "benchvise" / "trace-cache.key"
+    path = user_directory("state") / "trace-cache.key"
     with suppress(FileNotFoundError):
         key = path.read_bytes()
         if len(key) == _KEY_BYTES:

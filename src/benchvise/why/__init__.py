@@ -11,6 +11,7 @@
                 layers       the same search over layers of images, then inside one
                 together     two causes in a 2x2; the unexplained rest
                 explain      explain: mechanism (cards, counters), remedies · provenance (file:line)
+                conclude     verdict: the answer, its headline, what would be needed to know more
                 │
                 ├ evidence.jsonl: every answer of a board, flushed; --resume replays it
                 └ progress.jsonl: what is known so far (progress_log), read while it is written

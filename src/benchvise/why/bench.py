@@ -8,8 +8,9 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Protocol
+from typing import Protocol
 
+from benchvise.documents import JsonObject
 from benchvise.errors import BenchviseError
 from benchvise.state.model import Snapshot
 from benchvise.why.model import Arm, Bounds, Finding, Metric, Origin, Side, Suspect, Trial, Write
@@ -38,7 +39,7 @@ class SideFacts:
     metric's command runs, by path, ``versions`` what these say of themselves.
     """
 
-    host: Mapping[str, Any] = field(default_factory=dict)
+    host: JsonObject = field(default_factory=dict)
     programs: Mapping[str, str] = field(default_factory=dict)
     versions: Mapping[str, str] = field(default_factory=dict)
     simulated: bool = False

@@ -225,7 +225,7 @@ class ComposedImages:
         return path
 
     def _tidy(self, newest: Path) -> None:
-        """Removes what is beyond the room that they may take."""
+        """Removes the least lately used images beyond ``KEPT_BYTES``."""
         kept = [(path.stat(), path) for path in self.directory.glob("*.img")]
         taken = 0
         for stat, path in sorted(kept, key=lambda pair: pair[0].st_mtime, reverse=True):

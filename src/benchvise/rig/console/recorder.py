@@ -20,6 +20,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, Protocol
 
+from benchvise.user_directories import user_directory
+
 LOG_LIMIT = 64 << 20
 """Bytes of a log after which no more is kept: a board may talk without end."""
 
@@ -172,8 +174,7 @@ def times_path(path: Path) -> Path:
 
 def boots_directory(name: str) -> Path:
     """Where the logs of a board's boots lie, under the user's state directory."""
-    base = os.environ.get("XDG_STATE_HOME", "") or Path.home() / ".local" / "state"
-    return Path(base) / "benchvise" / "boots" / name
+    return user_directory("state") / "boots" / name
 
 
 def logs_directory(name: str) -> Path:

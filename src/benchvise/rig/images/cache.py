@@ -8,13 +8,14 @@ from __future__ import annotations
 import contextlib
 import fcntl
 import hashlib
-import os
 import shutil
 import tempfile
 from collections.abc import Iterator
 from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
+
+from benchvise.user_directories import user_directory
 
 
 @dataclass(frozen=True, slots=True)
@@ -26,9 +27,7 @@ class CacheDirectory:
     @property
     def directory(self) -> Path:
         """The directory itself, made if need be."""
-        base = os.environ.get("XDG_CACHE_HOME", "")
-        root = Path(base) if base.startswith("/") else Path.home() / ".cache"
-        path = root / "benchvise" / self.name
+        path = user_directory("cache") / self.name
         path.mkdir(parents=True, exist_ok=True)
         return path
 
@@ -69,7 +68,7 @@ def digest(*parts: object) -> str:
 
 
 def sources(*packages: str) -> list[bytes]:
-    """The files of these packages: what is built by them is another thing when they change."""
+    """These packages' files, for the cache key of what they build: a change rebuilds it."""
     files = [
         file
         for package in packages

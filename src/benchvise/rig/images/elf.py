@@ -137,7 +137,7 @@ class _Reader:
             yield tag, value
 
     def _at(self, address: int) -> int:
-        """Where in the file lies what is loaded at this address."""
+        """The offset in the file of the data loaded at this address."""
         for kind, offset, begin, size in self._segments:
             if kind == _LOAD and begin <= address < begin + size:
                 return offset + address - begin

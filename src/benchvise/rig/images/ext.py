@@ -160,7 +160,7 @@ class Ext:
         return self._targets[node.inode]
 
     def walk(self, top: str) -> dict[str, Inode]:
-        """Everything below a directory, by path: what is above comes before what is below."""
+        """Everything below a directory, by path; parents come before their children."""
         located = self.locate(top)
         if located is None or not located[1].is_directory:
             return {}

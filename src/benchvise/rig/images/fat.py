@@ -178,5 +178,5 @@ def free_clusters(image: Path, start: int, size: int) -> list[tuple[int, int]]:
 
 
 def _literal(path: str) -> str:
-    """A path of what is there as mtools take it: they read these characters as a pattern."""
+    """The path of an existing file for mtools, which read these characters as a pattern."""
     return "::" + re.sub(r"([\[\]*?\\])", r"\\\1", path)

@@ -90,7 +90,7 @@ class Layout:
         )
 
     def lines(self) -> list[str]:
-        """The same as lines for people; what is unknown is ``none found``."""
+        """The same as lines of text; unknown values are ``none found``."""
         document = self.document()
         systems = ", ".join(
             f"{partition.number}: {system.kind or 'raw'} {system.label}".rstrip()

@@ -46,7 +46,7 @@ def copy_sparse(source: int, out: BinaryIO) -> None:
 
 
 def write_sparse(out: BinaryIO, data: bytes) -> None:
-    """Writes what is not zero; the position moves on over all of it."""
+    """Writes the blocks that are not zero; the position advances over all of them."""
     if is_zero(data):
         out.seek(len(data), os.SEEK_CUR)
         return

@@ -1,6 +1,6 @@
 """A directory to open images in, and to compose one: the result appears at once when it is done.
 
-Images are copied sparsely: what is zero takes no room. The directory goes away whatever happens.
+Images are copied sparsely, so zeros take no room. The directory is removed in any case.
 """
 
 from __future__ import annotations

@@ -33,6 +33,7 @@ from benchvise.rig.virtual import daemon, usbsdmux
 from benchvise.rig.virtual.boards import GDB_SOCKET
 from benchvise.rig.virtual.messages import BenchFile, BenchStatus, BoardPorts
 from benchvise.text import last_line
+from benchvise.user_directories import user_directory
 
 _START_SECONDS = 30.0
 _STOP_SECONDS = 10.0
@@ -69,10 +70,7 @@ class VirtualBench:
 
 def default_directory(environment: Mapping[str, str] = os.environ) -> Path:
     """``benchvise/virtual`` under the XDG state directory."""
-    state = Path(environment.get("XDG_STATE_HOME", ""))
-    if not state.is_absolute():  # the XDG specification: relative paths are to be ignored
-        state = Path.home() / ".local" / "state"
-    return state / "benchvise" / "virtual"
+    return user_directory("state", environment) / "virtual"
 
 
 def up(

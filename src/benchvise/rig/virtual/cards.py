@@ -220,7 +220,7 @@ class BadBlock:
                 os.close(descriptor)
 
     def close(self) -> None:
-        """The block keeps what is written from now on."""
+        """Stops: from now on the block keeps the data written to it."""
         asyncio.get_running_loop().remove_reader(self._inotify)
         os.close(self._inotify)
 

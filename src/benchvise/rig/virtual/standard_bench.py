@@ -33,7 +33,7 @@ def up(boards: str, directory: Path | None) -> RunningBench:
     lacking = sorted({package for _, kind in chosen for package in missing(KINDS[kind])})
     if lacking:
         raise UsageError(
-            f"the virtual bench needs what is not installed: {', '.join(lacking)}",
+            f"the virtual bench requires packages that are not installed: {', '.join(lacking)}",
             f"apt-get install -y --no-install-recommends {' '.join(lacking)}",
         )
     images = {kind: card_image(KINDS[kind]) for _, kind in chosen}

@@ -54,8 +54,8 @@ class Process:
     """One fresh process as it was measured: the probe's lines, and what the board counted from
     before it was started until after it had ended, for one unit of work (see ``counters``)."""
 
-    host: Mapping[str, Any]
-    begin: Mapping[str, Any]
+    host: JsonObject
+    begin: JsonObject
     samples: tuple[Mapping[str, Any], ...]
     counted: Mapping[str, float]
 
@@ -310,7 +310,7 @@ def cross_check(
 ) -> CrossCheck | None:
     """Measures it on both; None where a board cannot, or knows no such benchmark.
 
-    See ``compared``; neighbours in time are compared.
+    Neighbours in time are compared.
     """
     try:
         specs = {side: parse_bench(key).specs(board.registry)[0] for side, board in boards.items()}

@@ -3,11 +3,10 @@
 from __future__ import annotations
 
 import statistics
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
-from typing import Any
 
-from benchvise.documents import whole_at
+from benchvise.documents import JsonObject, number_at, whole_at
 from benchvise.errors import UsageError
 from benchvise.measure.model import (
     MetricKind,
@@ -85,14 +84,14 @@ def _trial(number: int, side: Side, process: ProcessRecord) -> Trial:
     )
 
 
-def covariates(samples: Sequence[Mapping[str, Any]]) -> dict[str, float]:
+def covariates(samples: Sequence[JsonObject]) -> dict[str, float]:
     """What else is known of the moment: ``clock_hz``, ``temperature_c``."""
     values_by_name: dict[str, float] = {}
     for name, key, unit in (
         ("clock_hz", "clock_before_hz", 1.0),
         ("temperature_c", "temperature_mc", 1e-3),
     ):
-        values = [s[key] * unit for s in samples if isinstance(s.get(key), int | float)]
+        values = [value * unit for s in samples if (value := number_at(s, key)) is not None]
         if values:
             values_by_name[name] = statistics.median(values)
     return values_by_name

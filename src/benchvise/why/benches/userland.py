@@ -226,7 +226,7 @@ class OnBoard:
 
     def read(self, path: str) -> bytes:
         """All of a file; UserlandIncomplete when it cannot be had."""
-        return self._bytes(["cat", "--", path], f"{printable(path)} cannot be read")
+        return self._bytes(["cat", "--", path], f"{path} cannot be read")
 
     def libraries(self, path: str, loader: str) -> Mapping[str, str]:
         """The libraries that the loader finds for a program: path by the name asked for."""
@@ -237,7 +237,7 @@ class OnBoard:
         }
 
     def _run(self, argv: list[str], *, may_fail: bool = False) -> str:
-        what = f"{printable(argv[-2] if len(argv) > 2 else argv[0])} fails"
+        what = f"{argv[-2] if len(argv) > 2 else argv[0]} fails"
         data = self._bytes(argv, what, may_fail=may_fail)
         return data.decode("utf-8", "replace")
 

@@ -102,11 +102,7 @@ def confirm(
         MOST,
     )
     lab.require(lab.seconds(list(arms.values()), FEWEST), f"confirming {names}")
-    lab.observe(
-        ExperimentBegun(
-            question.purpose, question.text, question.side, question.least, question.most
-        )
-    )
+    lab.observe(question.begun())
     blocks, refused = _first(lab, arms, question)
     _more(lab, scale, blocks, question.least, expected)
     effects = blocks.gained(REPAIRED, BAD)
@@ -250,23 +246,8 @@ def _experiment(
     else:
         share = scale.yardstick.share(effects, blocks.goodness(worse))
     taken = [trial.number for name, trial in blocks.taken if name in (better, worse)]
-    return lab.experiment(
-        Experiment(
-            number=0,
-            purpose=question.purpose,
-            question=question.text,
-            side=question.side,
-            flipped=tuple(suspect.id for suspect in question.flipped),
-            context=tuple(suspect.id for suspect in question.context),
-            outcome=scale.outcome(effect.value, effect.error),
-            shift=estimate.shift(effects),
-            share=share,
-            p=estimate.p_value(effects),
-            blocks=blocks.count,
-            trials=tuple(taken),
-            seconds=blocks.seconds,
-        )
-    )
+    outcome = scale.outcome(effect.value, effect.error)
+    return lab.experiment(question.experiment(outcome, effects, blocks, share=share, trials=taken))
 
 
 def _broken(
@@ -410,15 +391,19 @@ def measure_together(
         arms[_GOOD] = Arm(Side.GOOD)
     text = f"what do {' and '.join(cause.name for cause in by_share)} leave unexplained together?"
     lab.require(lab.seconds(list(arms.values()), FEWEST), "measuring the causes together")
-    lab.observe(ExperimentBegun(Purpose.TOGETHER, text, Side.BAD, FEWEST, FEWEST))
+    question = Question(Purpose.TOGETHER, text, Side.BAD, flipped, (), FEWEST, FEWEST)
+    lab.observe(question.begun())
     blocks = lab.blocks(arms)
     try:
         blocks.more(FEWEST)
     except Unmakeable:
         return None
-    whole = _joint_experiment(
-        lab, scale, text, flipped_ids=tuple(s.id for s in flipped), blocks=blocks
-    )
+    gained = blocks.gained(_ALL, _NONE)
+    lab.differences.append(gained)
+    effect = effect_of(lab, gained)
+    outcome = scale.outcome(effect.value, effect.error)
+    share = _joint_share(scale, blocks, gained)
+    lab.experiment(question.experiment(outcome, gained, blocks, share=share))
     excess = blocks.gained(pair, first.name) - blocks.gained(other.name, _NONE)
     excess_share = _joint_share(scale, blocks, excess)
     interaction = Interaction(
@@ -432,7 +417,6 @@ def measure_together(
         excess=excess_share,
         shown=not excess_share.contains(0.0),
     )
-    share = whole.share or Bounds(0.0, 0.0, 0.0)
     return Together(estimate.complement(share), interaction)
 
 
@@ -451,28 +435,3 @@ def _joint_share(scale: Scale, blocks: Blocks, effects: Floats) -> Bounds:
     if _GOOD in blocks.arms:
         return estimate.share(effects, blocks.gained(_GOOD, _NONE))
     return scale.yardstick.share(effects, blocks.goodness(_NONE))
-
-
-def _joint_experiment(
-    lab: Laboratory, scale: Scale, text: str, flipped_ids: tuple[str, ...], blocks: Blocks
-) -> Experiment:
-    effects = blocks.gained(_ALL, _NONE)
-    lab.differences.append(effects)
-    effect = effect_of(lab, effects)
-    return lab.experiment(
-        Experiment(
-            number=0,
-            purpose=Purpose.TOGETHER,
-            question=text,
-            side=Side.BAD,
-            flipped=flipped_ids,
-            context=(),
-            outcome=scale.outcome(effect.value, effect.error),
-            shift=estimate.shift(effects),
-            share=_joint_share(scale, blocks, effects),
-            p=estimate.p_value(effects),
-            blocks=blocks.count,
-            trials=blocks.numbers,
-            seconds=blocks.seconds,
-        )
-    )

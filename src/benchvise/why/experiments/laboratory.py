@@ -189,7 +189,7 @@ class Laboratory:
             answer = self._try(arm, before)
             self._log.record("trial", _key(arm), answer, self.now())
         if "trial" not in answer:
-            reason = " ".join(part for part in (answer["message"], answer["remedy"]) if part)
+            reason = " ".join(str(part) for part in (answer["message"], answer["remedy"]) if part)
             self.observe(TrialFailed(arm.side, arm.ids, reason, replayed))
             raise _failure(answer)
         trial = replace(decode(Trial, answer["trial"]), number=len(self.trials) + 1)
@@ -197,7 +197,7 @@ class Laboratory:
         self.observe(TrialTaken(trial, replayed))
         return trial
 
-    def _try(self, arm: Arm, begun: float) -> dict[str, Any]:
+    def _try(self, arm: Arm, begun: float) -> dict[str, object]:
         try:
             trial = self.bench.measure(arm)
         except ArmRefused as error:
@@ -303,7 +303,7 @@ def _key(arm: Arm) -> tuple[str, ...]:
     return (str(arm.side), *arm.ids)
 
 
-def _error_record(error: ArmRefused | MeasurementError | NotAvailable) -> dict[str, Any]:
+def _error_record(error: ArmRefused | MeasurementError | NotAvailable) -> dict[str, object]:
     return {"message": error.message, "remedy": error.remedy}
 
 

@@ -17,7 +17,7 @@ from benchvise.why.experiments import estimate
 from benchvise.why.experiments.estimate import Floats
 from benchvise.why.experiments.gap import Scale
 from benchvise.why.experiments.laboratory import Blocks, Laboratory, Unmakeable
-from benchvise.why.model import Arm, Experiment, ExperimentOutcome, Purpose, Side, Suspect
+from benchvise.why.model import Arm, Bounds, Experiment, ExperimentOutcome, Purpose, Side, Suspect
 
 # How often a question is put again without what could not be flipped, at most.
 _TRIES = 20
@@ -49,6 +49,46 @@ class Question:
     least: int = 3
     most: int = 8
     over: tuple[Suspect, ...] | None = None
+
+    def begun(self) -> ExperimentBegun:
+        """The event that it is put."""
+        return ExperimentBegun(self.purpose, self.text, self.side, self.least, self.most)
+
+    def experiment(
+        self,
+        outcome: ExperimentOutcome,
+        differences: Floats,
+        blocks: Blocks,
+        *,
+        share: Bounds | None,
+        trials: Sequence[int] | None = None,
+        flipped: Sequence[Suspect] | None = None,
+        reason: str = "",
+    ) -> Experiment:
+        """The experiment that answers it, by the differences of its blocks; not numbered yet.
+
+        ``trials`` are all of the blocks, and ``flipped`` all that was to be, unless given.
+        """
+        return Experiment(
+            number=0,
+            purpose=self.purpose,
+            question=self.text,
+            side=self.side,
+            flipped=_ids(self.flipped if flipped is None else flipped),
+            context=_ids(self.context),
+            outcome=outcome,
+            shift=estimate.shift(differences),
+            share=share,
+            p=estimate.p_value(differences),
+            blocks=blocks.count,
+            trials=blocks.numbers if trials is None else tuple(trials),
+            seconds=blocks.seconds,
+            reason=reason,
+        )
+
+
+def _ids(suspects: Sequence[Suspect]) -> tuple[str, ...]:
+    return tuple(suspect.id for suspect in suspects)
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,11 +141,7 @@ def ask(
 
     Without a scale, where this very question is to show the gap, the experiment has no share.
     """
-    lab.observe(
-        ExperimentBegun(
-            question.purpose, question.text, question.side, question.least, question.most
-        )
-    )
+    lab.observe(question.begun())
     flipped = question.flipped
     reasons: list[str] = []
     for _ in range(_TRIES):
@@ -140,8 +176,8 @@ def unresolved(lab: Laboratory, question: Question, reason: str) -> Experiment:
             purpose=question.purpose,
             question=question.text,
             side=question.side,
-            flipped=tuple(suspect.id for suspect in question.flipped),
-            context=tuple(suspect.id for suspect in question.context),
+            flipped=_ids(question.flipped),
+            context=_ids(question.context),
             outcome=ExperimentOutcome.UNRESOLVED,
             shift=None,
             share=None,
@@ -184,26 +220,14 @@ def _reading(
     lab.differences.append(differences)
     if OVER in blocks.arms:
         lab.differences.append(blocks.gained(WITHOUT, OVER))
-    shift = estimate.shift(differences)
-    outcome = (
-        ExperimentOutcome.CLOSES if scale is None else scale.outcome(effect.value, effect.error)
-    )
+    if scale is None:
+        outcome, share = ExperimentOutcome.CLOSES, None
+    else:
+        outcome = scale.outcome(effect.value, effect.error)
+        share = scale.share(estimate.shift(differences))
     experiment = lab.experiment(
-        Experiment(
-            number=0,
-            purpose=question.purpose,
-            question=question.text,
-            side=question.side,
-            flipped=tuple(suspect.id for suspect in flipped),
-            context=tuple(suspect.id for suspect in question.context),
-            outcome=outcome,
-            shift=shift,
-            share=None if scale is None else scale.share(shift),
-            p=estimate.p_value(differences),
-            blocks=blocks.count,
-            trials=blocks.numbers,
-            seconds=blocks.seconds,
-            reason=reason,
+        question.experiment(
+            outcome, differences, blocks, share=share, flipped=flipped, reason=reason
         )
     )
     return ExperimentReading(experiment, flipped, effect, before, blocks)

@@ -13,10 +13,10 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping
 from dataclasses import dataclass
-from typing import Any
 
 import numpy as np
 
+from benchvise.documents import JsonObject, number_at
 from benchvise.quantities import is_number
 
 
@@ -186,7 +186,7 @@ def between(
     return changes
 
 
-def of_samples(samples: Iterable[Mapping[str, Any]]) -> dict[str, float]:
+def of_samples(samples: Iterable[JsonObject]) -> dict[str, float]:
     """The counters of a process' ``sample`` lines, for one unit of work: the median over batches
     of counts, the largest of the sizes of memory."""
     seen: defaultdict[str, list[float]] = defaultdict(list)
@@ -206,7 +206,7 @@ def of_samples(samples: Iterable[Mapping[str, Any]]) -> dict[str, float]:
     return medians
 
 
-def work_of(sample: Mapping[str, Any]) -> float:
+def work_of(sample: JsonObject) -> float:
     """How much work a batch did; 0 where it does not say.
 
     The iterations, or runs of a command. An iteration of what sends for a given time is a window
@@ -224,20 +224,22 @@ def _none_below(name: str, count: float) -> float:
     return count if count >= COUNTERS[name].least else 0.0
 
 
-def _of_sample(sample: Mapping[str, Any]) -> Iterator[tuple[str, float]]:
+def _of_sample(sample: JsonObject) -> Iterator[tuple[str, float]]:
     for part in ("counters", "detail"):
         values = sample.get(part)
         for name, value in values.items() if isinstance(values, Mapping) else ():
             if name in COUNTERS and is_number(value):
                 yield name, float(value)
     # what is measured happens in other processes then: that ours waited says nothing
-    is_command = isinstance(sample.get("detail"), Mapping) and "wall_ns" in sample["detail"]
+    detail = sample.get("detail")
+    is_command = isinstance(detail, Mapping) and "wall_ns" in detail
     for name, key in (
         ("clock_hz", "clock_after_hz"),
         *((name, name) for name in ("wait_ns", "steal_ticks", "temperature_mc")),
     ):
-        if is_number(sample.get(key)) and not (is_command and name == "wait_ns"):
-            yield name, float(sample[key])
+        count = number_at(sample, key)
+        if count is not None and not (is_command and name == "wait_ns"):
+            yield name, float(count)
 
 
 def _totals(texts: Mapping[str, str]) -> Iterator[tuple[str, float]]:

@@ -172,7 +172,7 @@ def _count(during: During, suspects: tuple[Suspect, ...], side: Side) -> tuple[C
             for flipped in (False, True) if turn % 2 == 0 else (True, False):
                 rounds[flipped].append(dict(during(arms[flipped])))
     except (MeasurementError, ArmRefused) as error:
-        reason = printable(str(error))
+        reason = str(error)
     flipped_is_good = side is Side.BAD
     return rounds[not flipped_is_good], rounds[flipped_is_good], reason
 

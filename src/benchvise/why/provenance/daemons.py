@@ -10,7 +10,6 @@ from collections.abc import Callable, Iterator, Mapping
 from benchvise.why.provenance.assignment import Assignment, Line, Stage
 from benchvise.why.provenance.direct import path_of
 from benchvise.why.provenance.files import SettingFiles, Tree, split_words
-from benchvise.why.provenance.scripts import assignments
 from benchvise.why.provenance.shell import Run
 from benchvise.why.provenance.shell.commands import kilohertz
 
@@ -203,7 +202,7 @@ def _profile(tree: Tree, path: str, rank: int) -> Iterator[Assignment]:
             script = value.replace("${i:PROFILE_DIR}", path.rpartition("/")[0])
             run = Run(tree)
             run.command(line, [script, "start"])
-            yield from assignments(run.written, kind, when)
+            yield from run.assignments(kind, when)
         elif section == "bootloader" and name.startswith("cmdline"):
             for word in value.lstrip("+").split():
                 yield Assignment(kind, line, f"word:{word.partition('=')[0]}",

@@ -359,9 +359,7 @@ def _modprobe_line(tree: Tree, line: Line, when: tuple[int, ...]) -> Iterator[As
             return
         run = Run(tree)
         run.text(line, line.text.strip().split(None, 2)[2])
-        for index, setting in enumerate(run.written):
-            yield Assignment("modprobe.d", setting.line, setting.target, setting.value,
-                             (*when, index), False, f"only when {module} is loaded")  # fmt: skip
+        yield from run.assignments("modprobe.d", when, f"only when {module} is loaded")
 
 
 def _module_option(

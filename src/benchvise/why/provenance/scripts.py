@@ -13,7 +13,7 @@ from collections.abc import Iterator, Sequence
 
 from benchvise.why.provenance.assignment import Assignment, Stage
 from benchvise.why.provenance.files import Init, SettingFiles, Tree, init_of
-from benchvise.why.provenance.shell import Run, Written
+from benchvise.why.provenance.shell import Run
 
 _RC_LOCAL = ("/etc/rc.local", "/etc/rc.d/rc.local", "/etc/init.d/rc.local", "/etc/boot.local",
             "/etc/init.d/boot.local")  # fmt: skip
@@ -89,19 +89,7 @@ def _script(
     for source in sources:
         run.source(source)
     run.script(path, arguments, function)
-    yield from assignments(run.written, kind, when, doubt)
-
-
-def assignments(
-    written: Sequence[Written], kind: str, when: tuple[int, ...], doubt: str = ""
-) -> Iterator[Assignment]:
-    """What a script sets, as assignments of a kind; ``doubt`` says why it may not be run."""
-    for index, setting in enumerate(written):
-        notes = [note for note in (setting.note, doubt) if note]
-        yield Assignment(
-            kind, setting.line, setting.target, setting.value, (*when, index),
-            setting.certain and not doubt, "; ".join(notes),
-        )  # fmt: skip
+    yield from run.assignments(kind, when, doubt)
 
 
 # -- sysvinit and busybox --------------------------------------------------------------------------
@@ -134,7 +122,7 @@ def _inittab(tree: Tree, init: Init) -> Iterator[Assignment]:
             continue
         run = Run(tree)
         run.text(line, fields[3])
-        yield from assignments(run.written, "inittab", (Stage.INIT, line.number))
+        yield from run.assignments("inittab", (Stage.INIT, line.number))
     if not started:
         yield from _directories(tree, level)
 
@@ -145,12 +133,12 @@ def _directories(tree: Tree, level: str) -> Iterator[Assignment]:
     else:  # Buildroot: rcS runs every S* beside itself
         for rank, path in enumerate(tree.paths("/etc/init.d/S*")):
             yield from _script(tree, path, "init.d", (Stage.INIT, 1000 + rank))
-    for path in ("/etc/init.d/rcS",):
+    path = "/etc/init.d/rcS"
+    if tree.has(path):
         run = Run(tree)
-        if tree.has(path):
-            run.script(path, ("S",))
-            own = [setting for setting in run.written if setting.line.file == path]
-            yield from assignments(own, "init.d", (Stage.INIT, 2000))
+        run.script(path, ("S",))
+        settings = run.assignments("init.d", (Stage.INIT, 2000))
+        yield from (setting for setting in settings if setting.line.file == path)
 
 
 def _links(tree: Tree, levels: Sequence[str], *, generated: bool) -> Iterator[Assignment]:
@@ -224,7 +212,7 @@ def _cron(tree: Tree) -> Iterator[Assignment]:
                     command = command.partition(" ")[2].strip()
                 run = Run(tree)
                 run.text(line, command.split("\\%")[0])
-                yield from assignments(run.written, "cron", (Stage.LATE, 1, line.number))
+                yield from run.assignments("cron", (Stage.LATE, 1, line.number))
 
 
 def _interfaces(tree: Tree) -> Iterator[Assignment]:
@@ -242,7 +230,7 @@ def _interfaces(tree: Tree) -> Iterator[Assignment]:
                     run = Run(tree)
                     run.text(line, command[1].replace("$IFACE", interface or "*")
                              .replace("${IFACE}", interface or "*"))  # fmt: skip
-                    yield from assignments(run.written, "network interfaces", when)
+                    yield from run.assignments("network interfaces", when)
                 fields = line.text.split()
                 if len(fields) == 2 and fields[0] == "mtu" and interface:
                     target = f"/sys/class/net/{interface}/mtu"

@@ -211,11 +211,7 @@ def _run(
 ) -> Iterator[Assignment]:  # fmt: skip
     run = Run(tree)
     run.command(line, split_words(_substituted(command, home, kernel)))
-    doubt = _unmet(tree, device, home)
-    for index, setting in enumerate(run.written):
-        notes = "; ".join(note for note in (setting.note, doubt) if note)
-        yield Assignment("udev", setting.line, setting.target, setting.value, (*when, index),
-                         setting.certain and not doubt, notes)  # fmt: skip
+    yield from run.assignments("udev", when, _unmet(tree, device, home))
 
 
 def _device(keys: Sequence[Key]) -> _Device | None:

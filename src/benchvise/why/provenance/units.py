@@ -15,7 +15,6 @@ from dataclasses import dataclass, field
 
 from benchvise.why.provenance.assignment import Assignment, Line, Stage
 from benchvise.why.provenance.files import Init, SettingFiles, Tree, init_of, split_words
-from benchvise.why.provenance.scripts import assignments
 from benchvise.why.provenance.shell import Run
 from benchvise.why.provenance.shell.state import Text
 
@@ -122,7 +121,7 @@ def _unit(
         for command, line in unit.values(name):
             run.command(line, _exec_words(command, instance))
             when = (stage, 500 + rank, at)
-            yield from assignments(run.written, "systemd unit", when, doubt)
+            yield from run.assignments("systemd unit", when, doubt)
             run.written.clear()
             at += 1
     for _, name, value, line in unit.directives:

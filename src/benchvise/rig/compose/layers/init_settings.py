@@ -159,7 +159,7 @@ def _key(line: str) -> str:
 
 
 def _is_whole(lines: list[str]) -> bool:
-    """Whether what is opened in these lines is closed in them too."""
+    """Whether these lines close every construct that they open."""
     text = "\n".join(filter(is_active, lines))
     return len(_OPENING.findall(text)) == len(_CLOSING.findall(text))
 

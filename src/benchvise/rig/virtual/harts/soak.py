@@ -89,7 +89,7 @@ def soak_harts(
 ) -> SoakResult:
     """Boots a form of the program ``boots`` times.
 
-    ``ram_fill`` is what ``parse_fill`` reads; ``seed`` decides what is random in it.
+    ``ram_fill`` is what ``parse_fill`` reads; ``seed`` decides its random contents.
     ``boot_hart`` is the hart that readies memory and calls the others, of ``harts``.
     ``interleaving`` is ``turns`` or ``parallel``. The console of each failed boot is kept in
     ``directory``. A boot that ends without all of its harts counts as a hang too: of those harts.

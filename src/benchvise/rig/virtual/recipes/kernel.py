@@ -31,7 +31,7 @@ from benchvise.rig.virtual.recipes.packages import Package
 
 _GZIP = b"\x1f\x8b"
 _CONTENTS = "kernel.json"
-_LAYOUT = 2  # of what is kept: raised when that becomes something else
+_LAYOUT = 2  # of the kept files: raise it when it changes
 
 # Thousands of modules that no simulated board has a use for.
 _OF_NO_USE = (
@@ -181,7 +181,7 @@ def module_name(path: str) -> str:
 
 
 def unpacked_module(path: str, data: bytes) -> bytes:
-    """A module's file without the compression that its name tells of."""
+    """A module's file without the compression in its name's suffix."""
     match PurePosixPath(path).suffix:
         case ".xz":
             return lzma.decompress(data)
@@ -205,7 +205,7 @@ def _needs(module: bytes) -> list[str]:
 
 
 def closure(wanted: Iterable[str], read: Callable[[str], bytes | None]) -> dict[str, list[str]]:
-    """Those of the wanted modules that exist, and what they need, what is needed first.
+    """The wanted modules that exist, each after the modules that it needs.
 
     Names may be written with ``-``. ``read`` gives the file of a module; None for one that is
     built into the kernel or not there at all, which is left out. Each name comes with the names of

@@ -8,6 +8,5 @@ words of ``sysctl``, ``tc``, ``blockdev`` and others set.
 from __future__ import annotations
 
 from benchvise.why.provenance.shell.run import Run
-from benchvise.why.provenance.shell.state import Written
 
-__all__ = ["Run", "Written"]
+__all__ = ["Run"]

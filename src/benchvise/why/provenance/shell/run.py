@@ -10,11 +10,11 @@ from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import lru_cache
 
-from benchvise.why.provenance.assignment import Line
+from benchvise.why.provenance.assignment import Assignment, Line
 from benchvise.why.provenance.files import Tree
 from benchvise.why.provenance.globs import ANYTHING, is_pattern
 from benchvise.why.provenance.shell import commands
@@ -119,6 +119,16 @@ class Run:
     def source(self, path: str) -> None:
         """Takes over the variables of a file."""
         self._quietly(lambda: self.sourced(path, ()))
+
+    def assignments(
+        self, kind: str, when: tuple[int, ...], doubt: str = ""
+    ) -> Iterator[Assignment]:
+        """What was set, as assignments of a kind; ``doubt`` says why it may not be run at all."""
+        for index, setting in enumerate(self.written):
+            yield Assignment(
+                kind, setting.line, setting.target, setting.value, (*when, index),
+                setting.certain and not doubt, "; ".join(filter(None, (setting.note, doubt))),
+            )  # fmt: skip
 
     def note(self, line: Line, target: Text, value: Text) -> None:
         """A line sets a target, if that is one of the kernel's."""
