@@ -22,6 +22,7 @@ from benchvise.measure.model import (
     SeriesSpec,
     SeriesStatus,
 )
+from benchvise.text import NO_TEXT
 
 KIB, MIB = 1 << 10, 1 << 20
 SIZES = [4 * KIB * 4**n for n in range(10)]
@@ -228,7 +229,7 @@ def demonstration_run(**changes: Any) -> RunRecord:
         board="ssh://root@bench-07",
         suite="standard",
         status=RunStatus.COMPLETE,
-        reason="",
+        reason=NO_TEXT,
         started="2026-03-14T09:26:53+00:00",
         finished="2026-03-14T09:33:05+00:00",
         seed=20260314,

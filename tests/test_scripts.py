@@ -107,3 +107,42 @@ def test_a_guest_kernel_that_cannot_be_fetched(place: Path, strict: str, code: i
     assert "no kernel for the tests in a virtual machine, which are left out" in text
     assert "E: Could not resolve the mirror" in text
     assert list((place / "build" / "guest-kernel").iterdir()) == [], "nothing is left behind"
+
+
+CARGO = """#!/bin/sh
+printf '%s' "$LACKS" >> "$BENCHVISE_LEFT_OUT"
+exit "${ENDS:-0}"
+"""
+
+
+@pytest.mark.parametrize(
+    ("lacks", "shared", "code"),
+    [
+        ("", True, 0),
+        ("machine: perf cannot record tracepoints\n", True, 0),
+        ("package: babeltrace2\n", True, 1),
+        ("data: f1m.dat\ndata: f1m.dat\n", True, 1),
+        ("data: f1m.dat\n", False, 0),
+    ],
+)
+def test_what_the_tests_of_the_crates_leave_out_is_told(
+    place: Path, lacks: str, shared: bool, code: int
+) -> None:
+    """With a cargo that only says what it was told to."""
+    clone = place / "clone"
+    for directory in ("scripts", "tests", ".venv/bin"):
+        (clone / directory).mkdir(parents=True)
+    (clone / "scripts" / "test-crates").write_text((ROOT / "scripts/test-crates").read_text())
+    (clone / ".venv/bin/python").write_text("#!/bin/sh\n")
+    (place / "bin" / "cargo").write_text(CARGO)
+    for program in (clone / "scripts/test-crates", clone / ".venv/bin/python", place / "bin/cargo"):
+        program.chmod(0o755)
+    if shared:
+        (place / "shared").mkdir()
+    script_path = str(clone / "scripts" / "test-crates")
+    ended, text = script(place, script_path, LACKS=lacks, STRICT="")
+    assert ended == 0 and ("left out of the tests of the crates" in text) == bool(lacks)
+    for line in set(lacks.splitlines()):
+        assert f"{lacks.count(line)} {line}" in text
+    assert script(place, script_path, LACKS=lacks, STRICT="1")[0] == code
+    assert script(place, script_path, LACKS=lacks, ENDS="101")[0] == 101

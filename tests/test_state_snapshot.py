@@ -65,7 +65,7 @@ class TestThisMachine:
         }
         for entry in taken.entries():
             assert (entry.missing is None) != bool(entry.reason), entry
-            assert "not understood" not in entry.reason, entry
+            assert "not understood" not in entry.reason.raw, entry
 
     def test_two_snapshots_are_equal(self, local: tuple[Board, ProbeChannel]) -> None:
         """Tried again, as other programs of this machine may set something meanwhile."""
@@ -193,7 +193,7 @@ class TestPlainUser:
         assert taken.privilege == "user"
         assert len(values(taken)) > 200
         for entry in taken.entries():
-            assert "not understood" not in entry.reason, entry
+            assert "not understood" not in entry.reason.raw, entry
 
     def test_what_root_sees_more_is_no_difference(
         self, nobody: tuple[Board, ProbeChannel], local: tuple[Board, ProbeChannel]

@@ -38,6 +38,7 @@ from benchvise.store.database import NEWEST, VERSION_TABLE
 from benchvise.store.location import locate
 from benchvise.store.tables import METADATA
 from benchvise.store.watches import Watched
+from benchvise.text import NO_TEXT, Untrusted
 
 pytest_plugins = ["store_fixtures"]
 
@@ -66,7 +67,7 @@ def test_a_run_comes_back_as_it_was_measured(store: Store) -> None:
         board="ssh://pi",
         suite="full",
         status=RunStatus.COMPLETE,
-        reason="",
+        reason=NO_TEXT,
         started=loaded.started,
         finished=loaded.finished,
         seed=2**63 - 1,
@@ -211,9 +212,9 @@ def test_tags_and_notes_are_given_and_taken(store: Store) -> None:
     store.annotate(run, " first\r\nsecond\0 ")
     info, record = store.info(run), store.load(run)
     assert info.tags == record.tags == ("a", "c")
-    assert info.note == record.note == "first\nsecond\ufffd"
+    assert info.note.raw == record.note.raw == "first\nsecond\ufffd"
     store.annotate(run, "")
-    assert store.info(run).note == ""
+    assert not store.info(run).note
     for names in (["a b"], [""], ["x" * 41], ["-x"], ["a,b"], ["\x1b[31m"]):
         with pytest.raises(UsageError, match="cannot be a tag"):
             store.tag(run, names)
@@ -323,7 +324,7 @@ def snapshot(value: str, count: int) -> Snapshot:
         privilege="root",
         settings=(
             StateEntry("memory.thp", "mode", value, path="/sys/x"),
-            StateEntry("cpu.governor", "0", missing=Missing.ABSENT, reason="ENOENT"),
+            StateEntry("cpu.governor", "0", missing=Missing.ABSENT, reason=Untrusted("ENOENT")),
         ),
         observations=(StateEntry("system.load", "processes", count),),
         board_time_ns=1,

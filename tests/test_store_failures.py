@@ -94,9 +94,9 @@ def test_what_a_killed_process_had_added_is_there_and_the_run_is_interrupted(pla
         reported = 50 + len(child.stdout.readlines())
     with Store.open(place.url) as store:
         [info] = store.runs()
-        assert (info.status, info.reason) == (RunStatus.INTERRUPTED, ABANDONED)
+        assert (info.status, info.reason.raw) == (RunStatus.INTERRUPTED, ABANDONED)
         loaded = store.load(run)
-    assert (loaded.status, loaded.reason) == (RunStatus.INTERRUPTED, ABANDONED)
+    assert (loaded.status, loaded.reason.raw) == (RunStatus.INTERRUPTED, ABANDONED)
     assert loaded.finished is None
     values = [sample.value for sample in loaded.series[0].processes[0].samples]
     assert len(values) in (reported, reported + 1)  # killed between its commit and its report

@@ -3,7 +3,7 @@
 They are not part of the repository: a clone without them leaves out what needs them, and says
 which.
 
-    python tests/trace_data.py [TRACE]...    prints the directory, or nothing when there are none
+    python tests/trace_data.py [TRACE|all]...    prints the directory, or nothing without them
 """
 
 from __future__ import annotations
@@ -42,7 +42,7 @@ LARGE = {
     "f10m": ("f10m.dat.zst", "f10m.dat"),
     "vm-huge": ("lttng-vm-huge.tar.zst", "huge/kernel"),
 }
-"""For benchmarks only: 650 MB unpacked."""
+"""For benchmarks and the tests of the crates: 650 MB unpacked."""
 
 
 def trace(name: str) -> Path:
@@ -97,7 +97,8 @@ def _extract(archive: Path, directory: Path) -> None:
 
 def main(names: list[str]) -> None:
     """Unpacks the traces named, or all but the large ones."""
-    wanted = {(TRACES | LARGE)[name][0] for name in names or TRACES}
+    every = TRACES | LARGE
+    wanted = {every[name][0] for name in (every if names == ["all"] else names or TRACES)}
     if all((ARCHIVES / archive).exists() for archive in wanted):
         for archive in sorted(wanted):
             unpack(archive)

@@ -15,6 +15,7 @@ from web_store import keep_run, scaled
 from benchvise.measure.model import RunRecord
 from benchvise.state.model import Snapshot, StateEntry
 from benchvise.store import Store
+from benchvise.text import Untrusted
 
 HOSTILE = '<img src=x onerror="document.body.remove()">\x1b[31m\u202e'
 KEY = "memory.copy:size=64M"
@@ -30,7 +31,7 @@ class Kept:
         hostile = demonstration_run(
             label=HOSTILE,
             suite=HOSTILE,
-            reason=HOSTILE,
+            reason=Untrusted(HOSTILE),
             host={"kernel": HOSTILE, "caches": HOSTILE},
         )
         first = hostile.series[0]

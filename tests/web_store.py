@@ -28,7 +28,7 @@ def keep_run(store: str, record: RunRecord, *, board: str = "", label: str = "")
                 opened.end_process(handle, process.complete)
             opened.end_series(run, position, one.status, one.reason)
         opened.set_remarks(run, record.remarks)
-        opened.end_run(run, record.status, record.reason)
+        opened.end_run(run, record.status, record.reason.raw)
     return run
 
 

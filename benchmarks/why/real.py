@@ -1,16 +1,24 @@
-"""Real plants: the good state recorded, the bad one made, ``benchvise why`` asked, its answer
-scored."""
+"""Real plants: both states measured, ``benchvise why`` asked about them, its answer scored.
+
+What a plant does is measured here and not by ``why``, before it is asked: processes of
+``benchvise run`` in the good and in the bad state, in turn. That decides beforehand whether the
+plant counts. One that counts and is not named is a miss, whatever the answer says instead.
+"""
 
 from __future__ import annotations
 
 import json
+import math
 import os
+import statistics
 import subprocess
 import sys
 import tempfile
 import time
+from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
+from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
 
@@ -22,8 +30,13 @@ from benchvise.errors import UsageError
 from benchvise.why.model import DiagnosisVerdict
 
 _PROCESSES = 12
+"""Of the recorded good state, which ``why`` is given."""
+_TURNS = 3
+_PROCESSES_A_TURN = 4
+"""Of each state, for what the plant does."""
 _TIMEOUT_S = 3 * 3600  # fifty boots on a busy machine
 _FLOORS = 3.0
+"""A plant counts when its effect is beyond so many of its floors."""
 
 Document = Mapping[str, Any]
 
@@ -44,6 +57,7 @@ def run(plant: Plant, keep: Path | None = None) -> Result:
     begin = time.monotonic()
     try:
         with _workplace() as place:
+            effect = _measured(plant, place)
             document, changed = _ask(plant, place, keep)
     except NotHere as error:
         return Result("real", plant.name, left_out=str(error))
@@ -53,7 +67,28 @@ def run(plant: Plant, keep: Path | None = None) -> Result:
         )
     if plant.turned is not None and document["verdict"] == DiagnosisVerdict.REVERSED:
         return run(plant.turned, None if keep is None else keep.with_name(f"{keep.name}-turned"))
-    return judge(plant, document, changed, time.monotonic() - begin)
+    return judge(plant, document, changed, time.monotonic() - begin, effect)
+
+
+@dataclass(frozen=True, slots=True)
+class PlantedEffect:
+    """What a plant does: the logarithm of bad over good, and half its 95 % interval."""
+
+    size: float
+    floor: float
+
+    @property
+    def counts(self) -> bool:
+        """Whether it has to be named."""
+        return abs(self.size) > _FLOORS * self.floor
+
+
+def effect_of(good: Sequence[float], bad: Sequence[float]) -> PlantedEffect:
+    """The effect by the medians of processes, and its floor by their scatter (Welch's error)."""
+    logs = [[math.log(value) for value in side] for side in (good, bad)]
+    error = math.sqrt(sum(statistics.variance(side) / len(side) for side in logs))
+    size = statistics.median(logs[1]) - statistics.median(logs[0])
+    return PlantedEffect(size, 1.96 * error)
 
 
 class _Fell(Exception):  # noqa: N818
@@ -66,15 +101,51 @@ def _workplace() -> Iterator[Path]:
         yield Path(name)
 
 
+def _environment(scene: Scene, place: Path) -> dict[str, str]:
+    return {
+        **os.environ,
+        **scene.environment,
+        "BENCHVISE_STATE": str(place / "state"),
+        "BENCHVISE_STORE": str(place / "results.db"),
+    }
+
+
+def _measured(plant: Plant, place: Path) -> PlantedEffect:
+    """What the plant does, both states in turn; of two boards both are measured while it is
+    made."""
+    good: list[float] = []
+    bad: list[float] = []
+    with plant.scene() as scene:
+        environment = _environment(scene, place)
+        for _ in range(_TURNS):
+            if not scene.good:
+                good += _medians(scene, scene.bad, (), environment)
+            with plant.make(scene) as words:
+                if scene.good:
+                    good += _medians(scene, scene.good, words, environment)
+                bad += _medians(scene, scene.bad, words, environment)
+    return effect_of(good, bad)
+
+
+def _medians(
+    scene: Scene, board: str, words: Sequence[str], environment: Mapping[str, str]
+) -> list[float]:
+    """The median of each of some processes of the metric on a board."""
+    run = ["run", board, *scene.metric, "--processes", str(_PROCESSES_A_TURN), "--json"]
+    done = _run([*words, *_benchvise(scene), *run], environment)
+    if done.returncode:
+        raise _Fell(f"the plant's effect cannot be measured: {_last(done)}")
+    (record,) = json.loads(done.stdout)["data"]
+    samples: defaultdict[int, list[float]] = defaultdict(list)
+    for sample in record["series"][0]["samples"]:
+        samples[sample["process"]].append(sample["value"])
+    return [statistics.median(values) for values in samples.values()]
+
+
 def _ask(plant: Plant, place: Path, keep: Path | None) -> tuple[Document, list[str]]:
     """The answer as a document, and the files that it wrote which are not as before."""
     with plant.scene() as scene:
-        environment = {
-            **os.environ,
-            **scene.environment,
-            "BENCHVISE_STATE": str(place / "state"),
-            "BENCHVISE_STORE": str(place / "results.db"),
-        }
+        environment = _environment(scene, place)
         sides = [scene.good, scene.bad]
         if not scene.good:
             sides = ["--good", _recorded(scene, environment), scene.bad]
@@ -179,19 +250,22 @@ def _places(cause: Mapping[str, Any]) -> list[str]:
 # -- the score -------------------------------------------------------------------------------------
 
 
-def judge(plant: Plant, document: Document, changed: Sequence[str], seconds: float) -> Result:
+def judge(
+    plant: Plant,
+    document: Document,
+    changed: Sequence[str],
+    seconds: float,
+    effect: PlantedEffect,
+) -> Result:
     """The score of an answer, as that of a simulated one.
 
-    A plant whose effect is not beyond three noise floors here is left out, but for false
-    attributions and for what was not put back.
+    A plant that does not do enough here (``effect``) is left out, but for false attributions and
+    for what was not put back. Whether it does is never taken from the answer.
     """
     found = [{str(suspect["id"]) for suspect in cause["suspects"]} for cause in document["causes"]]
     false = [ids for ids in found if not ids <= set(plant.expected)]
     problems = [f"not restored: {line}" for line in changed]
     problems += [f"false attribution: {' with '.join(sorted(ids))}" for ids in false]
-    gap = document["gap"]
-    size = abs(gap["goodness"]["value"]) if gap else 0.0
-    floor = gap["floor"] if gap else 0.0
     is_right = document["verdict"] in plant.verdicts
     if not is_right:
         problems.append(f"verdict {document['verdict']} instead of {' or '.join(plant.verdicts)}")
@@ -206,7 +280,7 @@ def judge(plant: Plant, document: Document, changed: Sequence[str], seconds: flo
             hit = plant.where in places
             if not hit:
                 problems.append(f"set by {', '.join(places) or 'nobody'}, not {plant.where}")
-    small = bool(plant.expected) and size <= _FLOORS * floor
+    small = bool(plant.expected) and not effect.counts
     return Result(
         "no difference" if plant.verdicts == ("no difference shown",) else "real",
         plant.name,
@@ -221,7 +295,7 @@ def judge(plant: Plant, document: Document, changed: Sequence[str], seconds: flo
         trials=len(document["trials"]),
         minutes=document["seconds"] / 60,
         seconds=seconds,
-        left_out=f"its effect is {size:.3f}, not beyond three floors of {floor:.3f}"
+        left_out=f"its effect is {effect.size:.3f}, not beyond three floors of {effect.floor:.3f}"
         if small and not false and not changed
         else "",
     )

@@ -77,9 +77,7 @@ def wilson(hits: int, number: int, z: float = 1.96) -> tuple[float, float]:
 
 
 def show(results: Sequence[Result], console: Console, hits: float = 0.97) -> bool:
-    """Prints everything; whether all bars are held."""
-    if not results:
-        return True
+    """Prints everything; whether all bars are held. A score of nothing holds none of them."""
     console.print(_by_class(results))
     console.print(_coverage_table(results))
     for result in results:
@@ -93,7 +91,10 @@ def show(results: Sequence[Result], console: Console, hits: float = 0.97) -> boo
         word = "—" if bar.held is None else "yes" if bar.held else "NO"
         table.add_row(bar.name, bar.wanted, bar.seen or "not seen", word)
     console.print(table)
-    return all(bar.held is not False for bar in judged)
+    counted = [result for result in results if not result.left_out]
+    if not counted:
+        console.print("Nothing was scored: no bar is held.")
+    return bool(counted) and all(bar.held is not False for bar in judged)
 
 
 def _by_class(results: Sequence[Result]) -> Table:

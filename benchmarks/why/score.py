@@ -210,7 +210,7 @@ def _intervals(
     rest = 1.0
     seen: list[Planted] = []
     for cause, planted in matched:
-        if planted is None or abs(planted.share - planted.broken) > 1e-9:
+        if planted is None:
             return
         if any(planted is one for one in seen):
             continue

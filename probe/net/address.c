@@ -186,13 +186,13 @@ static const char *remedy(int error)
 }
 
 /* A connection to the first address that takes one, or the negative errno of the last. */
-static int connect_any(const struct addrinfo *found)
+static int connect_any(const struct addrinfo *addresses)
 {
 	int fd = -EADDRNOTAVAIL;
 
-	for (; found && fd < 0; found = found->ai_next) {
-		struct address a = {.length = found->ai_addrlen};
-		memcpy(&a.socket, found->ai_addr, found->ai_addrlen);
+	for (; addresses && fd < 0; addresses = addresses->ai_next) {
+		struct address a = {.length = addresses->ai_addrlen};
+		memcpy(&a.socket, addresses->ai_addr, addresses->ai_addrlen);
 		fd = address_connect(&a, SOCK_STREAM, 0);
 	}
 	return fd;
@@ -200,18 +200,18 @@ static int connect_any(const struct addrinfo *found)
 
 int endpoint_connect(const struct endpoint *e, const char *who, unsigned patience_ms, int *fd)
 {
-	struct addrinfo wanted = {.ai_socktype = SOCK_STREAM}, *found;
+	struct addrinfo wanted = {.ai_socktype = SOCK_STREAM}, *addresses;
 	uint64_t until = clock_ns() + patience_ms * 1000000ull;
-	int failure = getaddrinfo(e->host, e->port, &wanted, &found);
+	int failure = getaddrinfo(e->host, e->port, &wanted, &addresses);
 
 	if (failure)
 		return json_error(1, failure == EAI_SYSTEM ? errno : 0,
 				  "%s: no address of the remote host '%s' is known (%s): give a numeric "
 				  "address, or check /etc/resolv.conf and /etc/hosts",
 				  who, e->host, gai_strerror(failure));
-	while ((*fd = connect_any(found)) == -ECONNREFUSED && clock_ns() < until)
+	while ((*fd = connect_any(addresses)) == -ECONNREFUSED && clock_ns() < until)
 		usleep(20000);
-	freeaddrinfo(found);
+	freeaddrinfo(addresses);
 	if (*fd >= 0)
 		return 0;
 	return json_error(*fd == -EAFNOSUPPORT ? 77 : 1, -*fd,
@@ -221,21 +221,21 @@ int endpoint_connect(const struct endpoint *e, const char *who, unsigned patienc
 
 size_t endpoint_payload(const struct endpoint *e)
 {
-	struct addrinfo wanted = {.ai_socktype = SOCK_DGRAM}, *found;
+	struct addrinfo wanted = {.ai_socktype = SOCK_DGRAM}, *addresses;
 	enum { HEADER_V4 = 28, HEADER_V6 = 48, ETHERNET = 1500 };
 	int mtu = ETHERNET, fd;
 	socklen_t length = sizeof(mtu);
 
-	if (getaddrinfo(e->host, e->port, &wanted, &found))
+	if (getaddrinfo(e->host, e->port, &wanted, &addresses))
 		return ETHERNET - HEADER_V6; /* connecting will tell what is wrong */
-	bool v6 = found->ai_family == AF_INET6;
-	fd = socket(found->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
-	if (fd >= 0 && connect(fd, found->ai_addr, found->ai_addrlen) == 0)
+	bool v6 = addresses->ai_family == AF_INET6;
+	fd = socket(addresses->ai_family, SOCK_DGRAM | SOCK_CLOEXEC, 0);
+	if (fd >= 0 && connect(fd, addresses->ai_addr, addresses->ai_addrlen) == 0)
 		getsockopt(fd, v6 ? IPPROTO_IPV6 : IPPROTO_IP, v6 ? IPV6_MTU : IP_MTU, &mtu,
 			   &length);
 	if (fd >= 0)
 		close(fd);
-	freeaddrinfo(found);
+	freeaddrinfo(addresses);
 	mtu -= v6 ? HEADER_V6 : HEADER_V4;
 	return mtu > DATAGRAM_MAX ? DATAGRAM_MAX : (size_t)mtu;
 }

@@ -256,12 +256,12 @@ static int send_results(const struct client *c)
 /* The number of that name, from *at on, which moves behind it; -1 when there is none more. */
 static double number_of(const char **at, const char *name)
 {
-	const char *found = strstr(*at, name);
+	const char *match = strstr(*at, name);
 	char *end;
 
-	if (!found)
+	if (!match)
 		return -1;
-	double number = strtod(found + strlen(name), &end);
+	double number = strtod(match + strlen(name), &end);
 	*at = end;
 	return number;
 }

@@ -81,13 +81,13 @@ static void take_connection(struct sink *s)
 }
 
 /* Takes as long for a wrong key as for the right one. */
-static bool same_key(const char *key, const char *given)
+static bool same_key(const char *key, const char *presented)
 {
-	size_t length = strlen(given);
+	size_t length = strlen(presented);
 	unsigned different = strlen(key) != length;
 
 	for (size_t i = 0; i < length; i++)
-		different |= (unsigned char)given[i] ^ (unsigned char)key[i % (strlen(key) + 1)];
+		different |= (unsigned char)presented[i] ^ (unsigned char)key[i % (strlen(key) + 1)];
 	return different == 0;
 }
 
@@ -220,10 +220,10 @@ static void hear(struct sink *s, struct pending *p)
 static void reap(struct sink *s)
 {
 	for (int i = 0; i < SESSIONS_MAX; i++) {
-		struct served *one = &s->served[i];
-		if (one->pid > 0 && waitpid(one->pid, NULL, WNOHANG) == one->pid) {
-			close(one->handover);
-			one->pid = 0;
+		struct served *session = &s->served[i];
+		if (session->pid > 0 && waitpid(session->pid, NULL, WNOHANG) == session->pid) {
+			close(session->handover);
+			session->pid = 0;
 		}
 	}
 }
@@ -270,19 +270,19 @@ static void serve_all(struct sink *s)
 
 static int listen_at(const char *host, const char *port)
 {
-	struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *found;
-	int one = 1, zero = 0, fd = -1, error = 0;
+	struct addrinfo wanted = {.ai_socktype = SOCK_STREAM, .ai_flags = AI_PASSIVE}, *addresses;
+	int on = 1, off = 0, fd = -1, error = 0;
 
-	if (getaddrinfo(host, port, &wanted, &found))
+	if (getaddrinfo(host, port, &wanted, &addresses))
 		return -EADDRNOTAVAIL;
-	fd = socket(found->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
-	if (fd >= 0 && found->ai_family == AF_INET6) /* "::" shall mean IPv4 too */
-		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &zero, sizeof(zero));
+	fd = socket(addresses->ai_family, SOCK_STREAM | SOCK_CLOEXEC | SOCK_NONBLOCK, 0);
+	if (fd >= 0 && addresses->ai_family == AF_INET6) /* "::" shall mean IPv4 too */
+		setsockopt(fd, IPPROTO_IPV6, IPV6_V6ONLY, &off, sizeof(off));
 	if (fd >= 0)
-		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &one, sizeof(one));
-	if (fd < 0 || bind(fd, found->ai_addr, found->ai_addrlen) < 0 || listen(fd, 64) < 0)
+		setsockopt(fd, SOL_SOCKET, SO_REUSEADDR, &on, sizeof(on));
+	if (fd < 0 || bind(fd, addresses->ai_addr, addresses->ai_addrlen) < 0 || listen(fd, 64) < 0)
 		error = -errno;
-	freeaddrinfo(found);
+	freeaddrinfo(addresses);
 	if (error && fd >= 0)
 		close(fd);
 	return error ? error : fd;

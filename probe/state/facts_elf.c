@@ -192,12 +192,12 @@ static int fact_elf(struct json *j, const char *subject, const char *path, char 
 static void describe_glibc(const struct elf *e, struct json *j)
 {
 	static const char banner[] = "GNU C Library (";
-	const char *found = memmem(e->data, (size_t)e->size, banner, sizeof(banner) - 1);
+	const char *text_begin = memmem(e->data, (size_t)e->size, banner, sizeof(banner) - 1);
 	char text[120];
 
-	if (!found)
+	if (!text_begin)
 		return;
-	text_at(e, (uint64_t)(found - (const char *)e->data), text, sizeof(text));
+	text_at(e, (uint64_t)(text_begin - (const char *)e->data), text, sizeof(text));
 	text[strcspn(text, "\n")] = '\0';
 	json_string(j, "banner", text);
 }

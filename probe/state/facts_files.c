@@ -49,16 +49,16 @@ void facts_file_systems(struct json *j)
 	enum { MOST = 32 };
 	FILE *mounts = setmntent("/proc/self/mounts", "r");
 	struct mntent *m;
-	int told = 0;
+	int described = 0;
 
 	if (!mounts) {
 		fact_na(j, "filesystem", NULL, errno, "/proc/self/mounts");
 		return;
 	}
-	while (told < MOST && (m = getmntent(mounts)))
+	while (described < MOST && (m = getmntent(mounts)))
 		if (is_here(m)) {
 			fact_file_system(j, m->mnt_dir);
-			told++;
+			described++;
 		}
 	endmntent(mounts);
 }

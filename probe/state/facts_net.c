@@ -268,19 +268,19 @@ static void describe_nics(struct json *j)
 {
 	enum { MOST = 12, TOTAL_NS = 250000000 }; /* some drivers ask a slow bus */
 	uint64_t begin_ns = clock_ns();
-	int told = 0;
+	int described = 0;
 
 	for (int hardware = 1; hardware >= 0; hardware--) {
 		DIR *dir = opendir("/sys/class/net");
 		struct dirent *entry;
-		while (dir && told < MOST && clock_ns() - begin_ns < TOTAL_NS &&
+		while (dir && described < MOST && clock_ns() - begin_ns < TOTAL_NS &&
 		       (entry = readdir(dir))) {
 			char path[320];
 			snprintf(path, sizeof(path), "/sys/class/net/%s/device", entry->d_name);
 			if (entry->d_name[0] == '.' || (access(path, F_OK) == 0) != hardware)
 				continue;
 			describe_nic(j, entry->d_name);
-			told++;
+			described++;
 		}
 		if (dir)
 			closedir(dir);

@@ -105,15 +105,15 @@ static bool named_before(int index)
 static void fact_names(struct json *j)
 {
 	enum { NAMES = 400 };
-	int told = 0;
+	int names = 0;
 
 	fact_begin(j, "processes", NULL);
 	json_open(j, "value", '[');
-	for (int i = 0; i < process_count && told < NAMES; i++) {
+	for (int i = 0; i < process_count && names < NAMES; i++) {
 		if (strncmp(processes[i].name, "kworker/", 8) == 0 || named_before(i))
 			continue;
 		json_string(j, NULL, processes[i].name);
-		told++;
+		names++;
 	}
 	json_close(j, ']');
 	fact_send(j);

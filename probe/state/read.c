@@ -139,13 +139,13 @@ static int for_each_match(const char *pattern, size_t limit,
 			  int (*report)(struct json *j, const char *path, size_t limit))
 {
 	struct json j = {0};
-	glob_t found;
+	glob_t matches;
 	int lost = 0;
 
-	if (glob(pattern, GLOB_NOSORT, NULL, &found) == 0) {
-		for (size_t i = 0; i < found.gl_pathc && !lost; i++)
-			lost = report(&j, found.gl_pathv[i], limit);
-		globfree(&found);
+	if (glob(pattern, GLOB_NOSORT, NULL, &matches) == 0) {
+		for (size_t i = 0; i < matches.gl_pathc && !lost; i++)
+			lost = report(&j, matches.gl_pathv[i], limit);
+		globfree(&matches);
 	} else {
 		lost = report(&j, pattern, limit); /* says ENOENT, or that a directory refuses */
 	}

@@ -10,12 +10,12 @@
 
 enum { TRIES = 30 }; /* of two seconds each, while somebody holds what is to go */
 
-/* In a session of its own, as who ends the recorder often ends its whole process group; and with
- * nothing open, so that it keeps no connection from closing. */
+/* The guard has a session of its own, as a signal that ends the recorder often goes to its whole
+ * process group; and it has nothing open, so that it keeps no connection from closing. */
 static void watch(const struct tracefs *of, int end)
 {
 	static const int ignored[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGPIPE};
-	char told;
+	char dismissal;
 	ssize_t n;
 
 	setsid();
@@ -26,7 +26,7 @@ static void watch(const struct tracefs *of, int end)
 		if (fd != end)
 			close(fd);
 	do
-		n = read(end, &told, 1);
+		n = read(end, &dismissal, 1);
 	while (n < 0 && errno == EINTR);
 	for (int i = 0; n == 0 && i < TRIES; i++) {
 		struct tracefs fs = *of; /* which remembers what is yet to be done */

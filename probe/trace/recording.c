@@ -59,19 +59,19 @@ static int64_t offset_to_wall(const char *clock)
 	static const struct {
 		const char *name;
 		clockid_t id;
-	} known[] = {{"mono", CLOCK_MONOTONIC},
-		     {"mono_raw", CLOCK_MONOTONIC_RAW},
-		     {"boot", CLOCK_BOOTTIME},
-		     {"tai", CLOCK_TAI}};
+	} clocks[] = {{"mono", CLOCK_MONOTONIC},
+		      {"mono_raw", CLOCK_MONOTONIC_RAW},
+		      {"boot", CLOCK_BOOTTIME},
+		      {"tai", CLOCK_TAI}};
 	int64_t best = INT64_MAX, offset = 0;
 
-	for (size_t i = 0; i < sizeof(known) / sizeof(known[0]); i++) {
-		if (strcmp(known[i].name, clock) != 0)
+	for (size_t i = 0; i < sizeof(clocks) / sizeof(clocks[0]); i++) {
+		if (strcmp(clocks[i].name, clock) != 0)
 			continue;
 		for (int tries = 0; tries < 16; tries++) {
-			int64_t before = clock_id_ns(known[i].id);
+			int64_t before = clock_id_ns(clocks[i].id);
 			int64_t wall = clock_id_ns(CLOCK_REALTIME);
-			int64_t after = clock_id_ns(known[i].id);
+			int64_t after = clock_id_ns(clocks[i].id);
 			if (after - before >= best)
 				continue;
 			best = after - before;

@@ -242,10 +242,10 @@ static int remove_instance(const struct tracefs *fs)
 	return -errno;
 }
 
-static void keep_error(int *error, int found)
+static void keep_error(int *error, int status)
 {
 	if (*error == 0)
-		*error = found;
+		*error = status;
 }
 
 int tracefs_release(struct tracefs *fs)

@@ -32,6 +32,7 @@ from benchvise.measure.model import (
     SeriesSpec,
     SeriesStatus,
 )
+from benchvise.text import NO_TEXT
 
 
 def make_series(
@@ -58,7 +59,7 @@ def make_run(identity: str, *series: SeriesRecord, label: str = "") -> RunRecord
         board="local",
         suite="quick",
         status=RunStatus.COMPLETE,
-        reason="",
+        reason=NO_TEXT,
         started="2025-01-01T00:00:00Z",
         finished=None,
         seed=1,

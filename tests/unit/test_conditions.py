@@ -9,6 +9,7 @@ import pytest
 
 from benchvise.state.conditions import Condition, conditions
 from benchvise.state.model import Family, Missing, Snapshot, StateEntry
+from benchvise.text import Untrusted
 
 SECOND = 10**9
 
@@ -175,7 +176,9 @@ def test_a_reboot_is_told_and_explains_its_clock() -> None:
 
 def test_settings_that_changed_are_named() -> None:
     def governor(value: str) -> list[StateEntry]:
-        lost = StateEntry("cpu.boost", "boost", missing=Missing.UNREADABLE, reason="EACCES")
+        lost = StateEntry(
+            "cpu.boost", "boost", missing=Missing.UNREADABLE, reason=Untrusted("EACCES")
+        )
         return [StateEntry("cpu.governor", "policy0", value), lost]
 
     before, after = (

@@ -19,6 +19,7 @@ from benchvise.measure.metrics import (
     pooled_figures,
 )
 from benchvise.measure.model import RunRecord, RunRemark, RunStatus, Sample, SeriesRecord
+from benchvise.text import NO_TEXT
 
 P99 = {"key": "p99", "unit": "ns", "better": "lower", "pool": "median", "summary": "99th"}
 WORST = {"key": "max", "unit": "ns", "better": "lower", "pool": "max", "summary": "the worst"}
@@ -66,7 +67,7 @@ def run_of(*measured: SeriesRecord, identity: str = "a") -> RunRecord:
         board="local",
         suite="",
         status=RunStatus.COMPLETE,
-        reason="",
+        reason=NO_TEXT,
         started="2026-01-02T03:04:05+00:00",
         finished=None,
         seed=1,

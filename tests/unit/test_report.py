@@ -44,6 +44,7 @@ from benchvise.report.html import (
     write_report,
 )
 from benchvise.report.sinks import embedded
+from benchvise.text import Untrusted
 
 ASSETS = Assets(script="/* script */", style="/* style */")
 HOSTILE = "<script>alert(1)</script>&\"'\u202e\x1b[2J" + "x" * 10_000
@@ -249,7 +250,9 @@ def test_simulated_numbers_say_so_wherever_they_stand() -> None:
 
 
 def test_an_interrupted_run_says_so() -> None:
-    text = page(demonstration_run(status=RunStatus.INTERRUPTED, reason="Ctrl-C", series=()))
+    text = page(
+        demonstration_run(status=RunStatus.INTERRUPTED, reason=Untrusted("Ctrl-C"), series=())
+    )
     assert re.search(r"This run is\s+interrupted: Ctrl-C", text)
 
 

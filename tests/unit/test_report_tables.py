@@ -14,6 +14,7 @@ from benchvise.measure.validity import Summary, summarise
 from benchvise.report.rendering import rendered, table_markdown
 from benchvise.report.tables import compare_rows, list_rows, run_rows, run_table
 from benchvise.store.reading import RunInfo
+from benchvise.text import Untrusted
 
 HOSTILE = "[red]x[/] | <b>`*_\x1b]0;owned\x07\u202e" + "y" * 5000
 
@@ -103,7 +104,7 @@ def test_simulated_runs_say_so() -> None:
 
 
 def test_an_interrupted_run_says_so() -> None:
-    run = demonstration_run(series=(), status=RunStatus.INTERRUPTED, reason="Ctrl-C")
+    run = demonstration_run(series=(), status=RunStatus.INTERRUPTED, reason=Untrusted("Ctrl-C"))
     (line,) = [x for x in shown(run_table(run, [])).splitlines() if "this run is" in x]
     assert line.split() == ["this", "run", "is", "interrupted", "Ctrl-C"]
 

@@ -108,9 +108,9 @@ def hostile_run(text: str) -> RunRecord:
         label=text,
         board=text,
         suite=text,
-        reason=text,
+        reason=Untrusted(text),
         tags=(text,),
-        note=text,
+        note=Untrusted(text),
         host={"kernel": text, "cpu_model": {"na": text}, "hostname": text},
         plan={"settings": {text: text}},
         series=(

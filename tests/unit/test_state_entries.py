@@ -54,19 +54,19 @@ def test_the_raw_text_is_kept_where_it_says_more() -> None:
 )
 def test_absent_and_unreadable_are_two_things(name: str, missing: Missing, reason: str) -> None:
     entry = entries(answers({THP: FileError(1, name)}))["memory.thp/mode"]
-    assert (entry.missing, entry.reason, entry.value) == (missing, reason, None)
+    assert (entry.missing, entry.reason.raw, entry.value) == (missing, reason, None)
 
 
 def test_root_is_not_told_to_become_root() -> None:
     given = answers({THP: EACCES}, facts={"process": {"": {"uid": 0}}})
-    assert entries(given)["memory.thp/mode"].reason == "EACCES: refused even to root"
+    assert entries(given)["memory.thp/mode"].reason.raw == "EACCES: refused even to root"
 
 
 def test_debugfs_that_is_not_mounted_is_unreadable_and_not_absent() -> None:
     path = "/sys/kernel/debug/sched/features"
     mounts = {"/proc/self/mountinfo": "23 1 0:22 / /sys rw - sysfs sysfs rw\n"}
     entry = entries(answers({**mounts, path: ENOENT}))["sched.features/features"]
-    assert (entry.missing, entry.reason) == (Missing.UNREADABLE, "debugfs is not mounted")
+    assert (entry.missing, entry.reason.raw) == (Missing.UNREADABLE, "debugfs is not mounted")
     debug = "24 23 0:7 / /sys/kernel/debug rw - debugfs debugfs rw\n"
     mounted = {"/proc/self/mountinfo": mounts["/proc/self/mountinfo"] + debug}
     assert entries(answers({**mounted, path: ENOENT}))["sched.features/features"].missing is (
@@ -77,7 +77,7 @@ def test_debugfs_that_is_not_mounted_is_unreadable_and_not_absent() -> None:
 def test_what_reading_would_mount_is_not_read() -> None:
     given = answers({"/proc/self/mountinfo": "9 1 0:9 / /boot rw - autofs systemd-1 rw,fd=1\n"})
     entry = entries(given)["firmware.raspberry_pi/config.txt"]
-    assert (entry.missing, entry.reason) == (Missing.UNREADABLE, "looking at it would mount it")
+    assert (entry.missing, entry.reason.raw) == (Missing.UNREADABLE, "looking at it would mount it")
     assert given.names.is_automount("/boot/config-6.1") and not given.names.is_automount("/etc/x")
 
 
@@ -125,7 +125,7 @@ def test_facts() -> None:
     assert found["log.classes/classes"].missing is Missing.UNREADABLE
     assert found["system.load/hypervisor"].missing is Missing.ABSENT
     assert found["kernel.word_size//bin/sh"].value["class"] == 32
-    assert found["process.environment/variables"].reason == "the probe does not tell"
+    assert found["process.environment/variables"].reason.raw == "the probe does not tell"
 
 
 def test_commands() -> None:
@@ -136,7 +136,7 @@ def test_commands() -> None:
     assert entry.path == line
     late = CommandAnswer(missing=Missing.UNREADABLE, reason="no answer within 1.5 s")
     entry = entries(answers(PI, PI_LINKS, commands={line: late}))["power.throttling/flags"]
-    assert (entry.missing, entry.reason) == (Missing.UNREADABLE, "no answer within 1.5 s")
+    assert (entry.missing, entry.reason.raw) == (Missing.UNREADABLE, "no answer within 1.5 s")
     assert entries(answers({}))["storage.file_systems/root_part header"].missing is Missing.ABSENT
 
 
@@ -229,7 +229,10 @@ def longest(value: Any) -> int:
 def test_a_flood_is_refused_and_not_stored() -> None:
     many = "".join(f"m{n} 1 0 - Live 0x0\n" for n in range(40_000))
     entry = entries(answers({"/proc/modules": many}))["kernel.modules/modules"]
-    assert (entry.missing, entry.reason) == (Missing.UNREADABLE, "not understood: too much of it")
+    assert (entry.missing, entry.reason.raw) == (
+        Missing.UNREADABLE,
+        "not understood: too much of it",
+    )
 
 
 def test_globs() -> None:

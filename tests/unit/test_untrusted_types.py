@@ -13,12 +13,16 @@ import pytest
 from benchvise.board.messages import ErrorMessage, FactMessage
 from benchvise.errors import BenchviseError
 from benchvise.kernel_log import LogEvent
+from benchvise.measure.model import RunRecord
 from benchvise.report.rendering import Cell
 from benchvise.report.sinks import json_text
 from benchvise.rig.boot.timeline import BootOutcome
 from benchvise.rig.boot.verdict import BootReport, BootVerdict
 from benchvise.rig.console.quality import Quality
 from benchvise.rig.soak.soak import SoakBoot
+from benchvise.state.diff import Difference
+from benchvise.state.model import StateEntry
+from benchvise.store import RunInfo
 from benchvise.text import Untrusted
 from benchvise.why.model import Origin
 from benchvise.why.provenance.boot_trace import Writer
@@ -69,6 +73,26 @@ def damaged_line_as_text(quality: Quality) -> str:
 
 def line_of_a_file_as_text(origin: Origin) -> str:
     return sentence(origin.text)  # type: ignore[arg-type]
+
+
+def reason_of_a_run_as_text(run: RunRecord) -> str:
+    return sentence(run.reason)  # type: ignore[arg-type]
+
+
+def note_of_a_run_as_text(run: RunRecord) -> str:
+    return sentence(run.note)  # type: ignore[arg-type]
+
+
+def note_of_a_listed_run_as_text(run: RunInfo) -> str:
+    return sentence(run.note)  # type: ignore[arg-type]
+
+
+def reason_of_an_entry_as_text(entry: StateEntry) -> str:
+    return sentence(entry.reason)  # type: ignore[arg-type]
+
+
+def reason_of_a_difference_as_text(difference: Difference) -> str:
+    return sentence(difference.reason)  # type: ignore[arg-type]
 
 
 def name_of_a_file_as_text(origin: Origin) -> str:

@@ -80,7 +80,8 @@ def test_paths_to_read_have_every_file_of_the_test() -> None:
 
 @given(st.dictionaries(st.sampled_from(sorted(BEFORE)), st.text()))
 def test_any_text_of_a_board_is_survived(texts: dict[str, str]) -> None:
-    between(texts, texts)
+    found = between(texts, texts)
+    assert all(value == 0 for value in found.values()), "nothing happened between the two"
 
 
 def test_counters_of_samples() -> None:

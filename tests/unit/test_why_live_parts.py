@@ -21,6 +21,7 @@ from benchvise.measure.model import (
 )
 from benchvise.state.knobs import Setting, find_knob
 from benchvise.state.model import Snapshot
+from benchvise.text import NO_TEXT
 from benchvise.why.bench import ArmRefused
 from benchvise.why.benches.live import means_of, refusing
 from benchvise.why.benches.record import Record
@@ -151,7 +152,7 @@ def record(*values: tuple[float, ...], unit: str = "B/s") -> Record:
     )
     series = SeriesRecord(SPEC, unit, "higher", "copied", SeriesStatus.MEASURED, "", processes)
     run = RunRecord(
-        id="1234", label="", board="ssh://a", suite="", status=RunStatus.COMPLETE, reason="",
+        id="1234", label="", board="ssh://a", suite="", status=RunStatus.COMPLETE, reason=NO_TEXT,
         started="", finished="", seed=0, host={}, tool_version="", simulated=False,
         series=(series,), remarks=(RunRemark("throttled", "the CPU was throttled 3 times"),),
     )  # fmt: skip

@@ -2,17 +2,22 @@
 
 from __future__ import annotations
 
+import io
+import math
 from collections.abc import Mapping
 from pathlib import Path
 from typing import Any
 
 import pytest
+from rich.console import Console
 
-from benchmarks.why import places, real
+from benchmarks.why import places, real, report
 from benchmarks.why.plants import PLANTS, Plant, Scene, bench, prefix
 from benchmarks.why.virtual_plants import VIRTUAL
 from benchvise.errors import UsageError
 
+LARGE = real.PlantedEffect(0.5, 0.02)
+SMALL = real.PlantedEffect(0.05, 0.02)
 PLANT = Plant("p", bench("os.syscall"), prefix(), ("memory.thp",))
 
 
@@ -32,36 +37,61 @@ def document(*causes: str, verdict: str = "explained", **changes: Any) -> Mappin
 
 
 def test_a_hit_a_miss_and_a_false_attribution() -> None:
-    right = real.judge(PLANT, document("memory.thp"), [], 70.0)
+    right = real.judge(PLANT, document("memory.thp"), [], 70.0, LARGE)
     assert (right.hit, right.false, right.is_right, right.problems) == (True, 0, True, ())
     assert (right.suspects, right.experiments, right.trials, right.minutes) == (1, 5, 40, 1.0)
-    wrong = real.judge(PLANT, document("vm.swappiness"), [], 70.0)
+    wrong = real.judge(PLANT, document("vm.swappiness"), [], 70.0, LARGE)
     assert (wrong.hit, wrong.false) == (False, 1)
     assert "named vm.swappiness instead of memory.thp" in wrong.problems
-    nothing = real.judge(PLANT, document(verdict="unexplained"), [], 70.0)
+    nothing = real.judge(PLANT, document(verdict="unexplained"), [], 70.0, LARGE)
     assert (nothing.hit, nothing.false, nothing.is_right) == (False, 0, False)
 
 
 def test_what_is_not_beyond_three_floors_does_not_count() -> None:
-    small = {"goodness": {"value": 0.05}, "floor": 0.02}
-    result = real.judge(PLANT, document(verdict="no difference shown", gap=small), [], 1.0)
+    none = document(verdict="no difference shown", gap=None)
+    result = real.judge(PLANT, none, [], 1.0, SMALL)
     assert "its effect is 0.050" in result.left_out
-    false = real.judge(PLANT, document("vm.swappiness", gap=small), [], 1.0)
+    false = real.judge(PLANT, document("vm.swappiness"), [], 1.0, SMALL)
     assert not false.left_out
     assert false.false == 1
 
 
+@pytest.mark.parametrize("verdict", ["not admissible", "incomplete", "no difference shown"])
+def test_an_answer_without_a_gap_is_a_miss_where_the_plant_counts(verdict: str) -> None:
+    """Whether a plant counts is measured beforehand: no answer can talk it away."""
+    result = real.judge(PLANT, document(verdict=verdict, gap=None), [], 1.0, LARGE)
+    assert (result.hit, result.left_out, result.is_right) == (False, "", False)
+    held = {bar.name: bar.held for bar in report.bars([result])}
+    assert held["top-1 hits beyond three floors"] is False
+
+
+def test_the_effect_of_a_plant_is_that_of_its_processes() -> None:
+    good, bad = [10.0, 10.1, 9.9, 10.0], [20.0, 20.3, 19.8, 20.1]
+    effect = real.effect_of(good, bad)
+    assert effect.size == pytest.approx(math.log(2.005), abs=0.01)
+    assert effect.counts
+    assert not real.effect_of(good, [10.0, 10.2, 9.8, 10.1]).counts
+    assert not real.effect_of([5.0, 20.0, 9.0], [9.0, 31.0, 12.0]).counts
+
+
+def test_a_score_of_nothing_holds_no_bar() -> None:
+    console = Console(file=io.StringIO())
+    assert not report.show([], console)
+    left = real.judge(PLANT, document(verdict="unexplained"), [], 1.0, SMALL)
+    assert not report.show([left], console)
+
+
 def test_what_is_not_put_back_is_seen() -> None:
-    left = real.judge(PLANT, document("memory.thp"), ["/proc/sys/x: 1 instead of 0"], 1.0)
+    left = real.judge(PLANT, document("memory.thp"), ["/proc/sys/x: 1 instead of 0"], 1.0, LARGE)
     assert not left.is_restored
-    admitted = real.judge(PLANT, document("memory.thp", restored=False), [], 1.0)
+    admitted = real.judge(PLANT, document("memory.thp", restored=False), [], 1.0, LARGE)
     assert not admitted.is_restored
 
 
 def test_the_control_is_right_with_no_difference_and_no_cause() -> None:
     control = Plant("nothing", bench("os.syscall"), prefix(), (), ("no difference shown",))
     none = document(verdict="no difference shown", gap=None)
-    result = real.judge(control, none, [], 1.0)
+    result = real.judge(control, none, [], 1.0, real.PlantedEffect(0.0, 0.02))
     assert (result.kind, result.hit, result.is_right) == ("no difference", None, True)
 
 

@@ -78,15 +78,15 @@ pub fn scheduling(input: &Input) -> SchedulingTables {
     let (span, cpus) = walk::extent(&input.index);
     let span = match (input.span, span) {
         (Some((first, last)), Some((begin, end))) => (first.min(begin), last.max(end)),
-        (told, seen) => told.or(seen).unwrap_or_default(),
+        (recorded, seen) => recorded.or(seen).unwrap_or_default(),
     };
     let bindings = bindings::Bindings::new(input);
-    let found = pass::run(input, &bindings, cpus, span);
+    let tables = pass::run(input, &bindings, cpus, span);
     SchedulingTables {
-        actors: found.actors.into_batch(&input.tasks),
-        instances: found.instances.into_batch(),
-        fragments: found.fragments.into_batch(),
-        waits: found.waits.into_batch(),
+        actors: tables.actors.into_batch(&input.tasks),
+        instances: tables.instances.into_batch(),
+        fragments: tables.fragments.into_batch(),
+        waits: tables.waits.into_batch(),
     }
 }
 

@@ -51,34 +51,34 @@ impl<'a> Witnesses<'a> {
         std::mem::replace(&mut self.passed[usize::from(cpu)], NEVER)
     }
 
-    /// Takes note of an event that is not passed over. `told` is given CPUs of which more is asked
-    /// than this event tells, with the time of what was passed over there.
+    /// Takes note of an event that is not passed over. Calls `on_passed` with each CPU of which more
+    /// is asked than this event tells, and with the time of what was passed over there.
     #[inline]
     pub(crate) fn see(
         &mut self,
         cpu: u16,
         thread: Option<i32>,
         event: &Event<'_>,
-        mut told: impl FnMut(u16, i64),
+        mut on_passed: impl FnMut(u16, i64),
     ) {
         if let Some(tid) = thread
             && self.running[usize::from(cpu)] != tid
         {
-            self.meet(tid, &mut told);
+            self.meet(tid, &mut on_passed);
             self.running[usize::from(cpu)] = tid;
         }
         match event {
             Event::Switch { prev, next, .. } => {
                 if self.running[usize::from(cpu)] != prev.tid {
-                    self.meet(prev.tid, &mut told);
+                    self.meet(prev.tid, &mut on_passed);
                 }
-                self.meet(next.tid, &mut told);
+                self.meet(next.tid, &mut on_passed);
                 self.running[usize::from(cpu)] = next.tid;
             }
-            Event::Fork { child, .. } => self.meet(child.tid, &mut told),
+            Event::Fork { child, .. } => self.meet(child.tid, &mut on_passed),
             Event::Exec { tid, old, .. } => {
-                self.meet(*tid, &mut told);
-                self.meet(*old, &mut told);
+                self.meet(*tid, &mut on_passed);
+                self.meet(*old, &mut on_passed);
             }
             _ => {}
         }
@@ -86,7 +86,7 @@ impl<'a> Witnesses<'a> {
 
     /// A thread is named: where it was or may have been believed to run, it does not run any more.
     #[inline]
-    fn meet(&mut self, tid: i32, told: &mut impl FnMut(u16, i64)) {
+    fn meet(&mut self, tid: i32, on_passed: &mut impl FnMut(u16, i64)) {
         let may_be = |running: i32| running == tid || running == UNKNOWN;
         if tid == 0 || !self.running.iter().any(|&running| may_be(running)) {
             return;
@@ -96,7 +96,7 @@ impl<'a> Witnesses<'a> {
                 self.running[cpu] = UNKNOWN;
                 let passed = self.take(cpu as u16);
                 if passed != NEVER {
-                    told(cpu as u16, passed);
+                    on_passed(cpu as u16, passed);
                 }
             }
         }

@@ -2,12 +2,15 @@
 //! babeltrace2 print. Needs the traces (BENCHVISE_TRACES) and these programs.
 
 mod common;
+#[path = "../../tracefile/tests/common/left_out.rs"]
+mod left_out;
 
 use std::collections::{BTreeMap, BTreeSet, HashMap};
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
 use common::Row;
+use left_out::left_out;
 use traceanalysis::{Input, analyse, flags, wait};
 
 /// A line of text: an event.
@@ -30,7 +33,7 @@ fn trace(name: &str) -> Option<PathBuf> {
     let path = std::env::var_os("BENCHVISE_TRACES").map(|traces| Path::new(&traces).join(name));
     let path = path.filter(|path| path.exists());
     if path.is_none() {
-        println!("left out: {name} is not there (BENCHVISE_TRACES names the directory)");
+        left_out("data", &format!("{name} is not in BENCHVISE_TRACES"));
     }
     path
 }
@@ -38,8 +41,8 @@ fn trace(name: &str) -> Option<PathBuf> {
 fn printed(program: &str, arguments: &[&str], path: &Path) -> Option<String> {
     match Command::new(program).args(arguments).arg(path).output() {
         Ok(output) => Some(String::from_utf8_lossy(&output.stdout).into_owned()),
-        Err(error) => {
-            println!("left out: {program}: {error}");
+        Err(_) => {
+            left_out("package", program);
             None
         }
     }

@@ -93,9 +93,10 @@ impl<'a> Encoder<'a> {
     pub(crate) fn pid(&self, batch: usize, row: u32, current: &mut Option<i64>) -> Option<i64> {
         let at = (row - self.starts[batch]) as usize;
         let batch = &self.batches[batch];
-        let said = |values: &Option<Values>| values.as_ref().and_then(|values| values.integer(at));
-        let pid = said(&batch.pid).or_else(|| said(&batch.previous)).or(*current);
-        if let Some(next) = said(&batch.next) {
+        let number =
+            |values: &Option<Values>| values.as_ref().and_then(|values| values.integer(at));
+        let pid = number(&batch.pid).or_else(|| number(&batch.previous)).or(*current);
+        if let Some(next) = number(&batch.next) {
             *current = Some(next);
         }
         pid

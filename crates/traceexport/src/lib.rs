@@ -193,8 +193,8 @@ fn clock_snapshot(first: i64, epoch_offset: Option<i64>) -> Vec<u8> {
 
 fn system_info(input: &Input) -> Vec<u8> {
     let find = |names: &[&str]| {
-        let found = input.environment.iter().find(|(name, _)| names.contains(&name.as_str()));
-        found.map(|(_, value)| value.as_str())
+        let entry = input.environment.iter().find(|(name, _)| names.contains(&name.as_str()));
+        entry.map(|(_, value)| value.as_str())
     };
     let mut uname = Vec::new();
     for (field, names) in [

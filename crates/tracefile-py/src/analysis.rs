@@ -23,9 +23,9 @@ pub(crate) fn syscalls<'py>(
     fragments: &Bound<'py, PyAny>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let (actors, fragments) = (batches(actors)?, batches(fragments)?);
-    let found = py.detach(|| traceanalysis::syscalls(&input(), &actors, &fragments));
+    let calls = py.detach(|| traceanalysis::syscalls(&input(), &actors, &fragments));
     let refused = || PyValueError::new_err("no actors or fragments are in these");
-    named(py, [(SYSCALLS, found.ok_or_else(refused)?)])
+    named(py, [(SYSCALLS, calls.ok_or_else(refused)?)])
 }
 
 /// Of an input that knows the names of functions.

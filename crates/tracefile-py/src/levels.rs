@@ -37,7 +37,7 @@ impl Levels {
             let table = tables.get(name).ok_or_else(|| {
                 PyValueError::new_err(format!("there is no table {name} among those of levels"))
             })?;
-            one(table)
+            single_batch(table)
         };
         let kept: Vec<RecordBatch> =
             Forest::TABLES.into_iter().map(named).collect::<PyResult<_>>()?;
@@ -116,7 +116,7 @@ impl LevelEvents {
 }
 
 /// A table as one batch: that of its only chunk, without a copy.
-fn one(table: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
+fn single_batch(table: &Bound<'_, PyAny>) -> PyResult<RecordBatch> {
     let combined = table.call_method0("combine_chunks")?;
     let mut all = combined.call_method0("to_batches")?.try_iter()?;
     match (all.next(), all.next()) {

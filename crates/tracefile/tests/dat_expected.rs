@@ -1,29 +1,13 @@
 //! The answers of an independent decoder (trace-cmd) for the real traces.
-//!
-//! `BENCHVISE_TRACES` is the directory with the unpacked traces; `expected.json` lies beside their
-//! archives, in `shared/data/traces` beside the checkout, or in that directory.
+
+mod common;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
 use arrow_array::types::Int32Type;
 use serde_json::Value;
 use tracefile::{Decoded, Options, Selection, Trace};
-
-fn traces() -> Option<(PathBuf, Value)> {
-    let Some(directory) = std::env::var_os("BENCHVISE_TRACES").map(PathBuf::from) else {
-        println!("left out: BENCHVISE_TRACES is not set");
-        return None;
-    };
-    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces");
-    let found = [directory.clone(), beside].into_iter().map(|at| at.join("expected.json"));
-    let Some(text) = found.into_iter().find_map(|path| std::fs::read_to_string(path).ok()) else {
-        println!("left out: no expected.json");
-        return None;
-    };
-    Some((directory, serde_json::from_str(&text).expect("expected.json is JSON")))
-}
 
 fn nanoseconds(seconds: &Value) -> i64 {
     let (whole, part) = seconds.as_str().unwrap().split_once('.').unwrap();
@@ -62,12 +46,7 @@ fn check(trace: &Trace, decoded: &Decoded, expected: &Value) {
 }
 
 fn agrees(file: &str, name: &str) {
-    let Some((directory, expected)) = traces() else { return };
-    let path = directory.join(file);
-    if !path.exists() {
-        println!("left out: there is no {}", path.display());
-        return;
-    }
+    let (Some(path), Some(expected)) = (common::real(file), common::expected()) else { return };
     let trace = tracefile::open(&path).unwrap();
     let decoded = trace.decode(&Selection::everything(), &Options::default()).unwrap();
     check(&trace, &decoded, &expected[name]);
@@ -103,8 +82,10 @@ fn ten_million_events() {
 
 #[test]
 fn streaming_gives_the_same_rows() {
-    let Some((directory, expected)) = traces() else { return };
-    let trace = tracefile::open(&directory.join("f1m.dat")).unwrap();
+    let (Some(path), Some(expected)) = (common::real("f1m.dat"), common::expected()) else {
+        return;
+    };
+    let trace = tracefile::open(&path).unwrap();
     let mut rows = 0;
     let mut batches = 0;
     let selection = Selection::everything();
@@ -122,8 +103,8 @@ fn streaming_gives_the_same_rows() {
 
 #[test]
 fn symbols_are_found_by_address() {
-    let Some((directory, _)) = traces() else { return };
-    let trace = tracefile::open(&directory.join("f100k.dat")).unwrap();
+    let Some(path) = common::real("f100k.dat") else { return };
+    let trace = tracefile::open(&path).unwrap();
     let wakeup = Selection::nothing().event("hrtimer_expire_entry", Some(&["function"]));
     let decoded = trace.decode(&wakeup, &Options::default()).unwrap();
     let column = &decoded.tables[0].batches[0]["function"];

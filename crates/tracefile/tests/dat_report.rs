@@ -1,7 +1,8 @@
 //! Every field of samples of every event type, against the raw fields of `trace-cmd report -R`.
 
+mod common;
+
 use std::collections::HashMap;
-use std::path::PathBuf;
 use std::process::Command;
 
 use arrow_array::cast::AsArray;
@@ -106,14 +107,10 @@ fn compare(trace: &Trace, batch: &RecordBatch, row: usize, line: &Line<'_>) {
 }
 
 fn agrees(file: &str, least: usize) {
-    let Some(directory) = std::env::var_os("BENCHVISE_TRACES").map(PathBuf::from) else {
-        println!("left out: BENCHVISE_TRACES is not set");
-        return;
-    };
-    let path = directory.join(file);
+    let Some(path) = common::real(file) else { return };
     let report = Command::new("trace-cmd").args(["report", "-R", "-t"]).arg(&path).output();
     let Some(report) = report.ok().filter(|output| output.status.success()) else {
-        println!("left out: no trace-cmd that can read {}", path.display());
+        common::left_out("package", &format!("trace-cmd that can read {file}"));
         return;
     };
     let report = String::from_utf8_lossy(&report.stdout).into_owned();

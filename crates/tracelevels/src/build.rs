@@ -41,20 +41,20 @@ impl Forest {
         let mut overview = overview?;
         let lanes: Vec<Lane> = cpus.into_iter().chain(others).collect();
         // Some lanes are as long as all others together: each is dealt out by itself.
-        let mut made: Vec<(Row, Content)> =
+        let mut filled: Vec<(Row, Content)> =
             lanes.into_par_iter().with_max_len(1).map(finished).collect();
         // Handlers of an actor stay together, in order of CPUs.
         let mut of_actor: HashMap<(Kind, Option<u32>), i64> = HashMap::new();
-        for (row, _) in &made {
+        for (row, _) in &filled {
             *of_actor.entry((row.kind, row.actor)).or_default() += row.ran;
         }
-        made.sort_by_key(|(row, _)| {
+        filled.sort_by_key(|(row, _)| {
             let ran = if row.kind == Kind::Cpu { 0 } else { of_actor[&(row.kind, row.actor)] };
             (row.kind, -ran, row.actor, row.cpu)
         });
-        let of_cpus = made.iter().filter(|(row, _)| row.kind == Kind::Cpu);
+        let of_cpus = filled.iter().filter(|(row, _)| row.kind == Kind::Cpu);
         overview.take(of_cpus.filter_map(|(row, content)| Some((row.cpu?, &content.spans))));
-        let (rows, contents) = made.into_iter().unzip();
+        let (rows, contents) = filled.into_iter().unzip();
         Ok(Self { rows, contents, overview })
     }
 }
@@ -72,18 +72,18 @@ fn finished((kind, actor, cpu, spans): Lane) -> (Row, Content) {
 
 /// The state that each actor is in when it has a CPU.
 fn kinds(actors: &[RecordBatch]) -> Result<Vec<u8>, Missing> {
-    let mut found = Vec::new();
+    let mut states = Vec::new();
     for batch in actors {
         let kinds = batch.column_by_name("kind").and_then(|column| column.as_string_opt::<i32>());
         let kinds = kinds.ok_or_else(|| Missing("there is no column kind of text".into()))?;
-        found.extend(kinds.iter().map(|kind| match kind {
+        states.extend(kinds.iter().map(|kind| match kind {
             Some("idle") => state::IDLE,
             Some("irq") => state::IRQ,
             Some("softirq") => state::SOFTIRQ,
             _ => state::RUNNING,
         }));
     }
-    Ok(found)
+    Ok(states)
 }
 
 #[inline]

@@ -50,25 +50,25 @@ fn merged(
 
 /// `spans`: some `count` in [`order`].
 fn flat(spans: impl Iterator<Item = Span>, count: usize) -> Growing {
-    let mut found = Growing::with_capacity(count + count / 4);
+    let mut flattened = Growing::with_capacity(count + count / 4);
     let mut open: Vec<Span> = Vec::new();
     for span in spans {
-        close(&mut open, span.begin, &mut found);
+        close(&mut open, span.begin, &mut flattened);
         if let Some(&covered) = open.last()
             && covered.begin < span.begin
         {
-            found.push(Span { end: span.begin, ..covered });
+            flattened.push(Span { end: span.begin, ..covered });
         }
         open.push(span);
     }
-    close(&mut open, i64::MAX, &mut found);
-    found
+    close(&mut open, i64::MAX, &mut flattened);
+    flattened
 }
 
 /// Ends those on top that end until `time`.
-fn close(open: &mut Vec<Span>, time: i64, found: &mut Growing) {
+fn close(open: &mut Vec<Span>, time: i64, flattened: &mut Growing) {
     while let Some(top) = open.pop_if(|top| top.end <= time) {
-        found.push(top);
+        flattened.push(top);
         while open.pop_if(|below| below.end <= top.end).is_some() {}
         if let Some(below) = open.last_mut() {
             below.begin = top.end;
@@ -119,8 +119,8 @@ mod tests {
     #[test]
     fn many_that_are_nested_take_no_time() {
         let deep: Vec<_> = (0..200_000).rev().map(|at| (at, 1_000_000, at as u32)).collect();
-        let found = disjoint(spans(&deep));
-        assert_eq!(found.len(), deep.len());
-        assert!(found.windows(2).all(|pair| pair[0].end == pair[1].begin));
+        let flattened = disjoint(spans(&deep));
+        assert_eq!(flattened.len(), deep.len());
+        assert!(flattened.windows(2).all(|pair| pair[0].end == pair[1].begin));
     }
 }

@@ -82,8 +82,8 @@ impl Entries {
     }
 
     fn iter(&self) -> impl Iterator<Item = Entry> {
-        let told = self.count.iter().zip(&self.ran);
-        self.spans.iter().zip(told).map(|(span, (&count, &ran))| Entry { span, count, ran })
+        let counts = self.count.iter().zip(&self.ran);
+        self.spans.iter().zip(counts).map(|(span, (&count, &ran))| Entry { span, count, ran })
     }
 
     /// Some of them, without a copy.
@@ -121,21 +121,21 @@ const LEAST: usize = 1024;
 /// The levels of a row from the finest to the coarsest, each with at most half as many entries as
 /// the one before.
 pub(crate) fn levels(spans: &Spans) -> Vec<Level> {
-    let mut found: Vec<Level> = Vec::new();
+    let mut levels: Vec<Level> = Vec::new();
     let mut last = spans.len();
     for (shift, &size) in sizes(&spans.begin).iter().enumerate() {
         if last < LEAST || size > last / 2 {
             continue;
         }
         let (shift, room) = (shift as u32, size + size / 8);
-        let entries = match found.last() {
+        let entries = match levels.last() {
             Some(finer) => Entries::of(finer.entries.iter(), shift, room),
             None => Entries::of(spans.iter().map(Entry::of), shift, room),
         };
         last = entries.len();
-        found.push(Level { shift, entries });
+        levels.push(Level { shift, entries });
     }
-    found
+    levels
 }
 
 /// In how many buckets of each shift spans begin.

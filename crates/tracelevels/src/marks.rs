@@ -263,17 +263,17 @@ impl<'a> Gathering<'a> {
     }
 
     fn marks(self) -> Marks {
-        let mut found = Marks::default();
+        let mut table = Marks::default();
         for Lane { row, marks } in self.lanes {
             for mark in marks {
-                found.row.push(row);
-                found.time.push(mark.time as f64);
-                found.event.push(mark.event);
-                found.count.push(mark.count);
-                found.index.push(mark.index);
+                table.row.push(row);
+                table.time.push(mark.time as f64);
+                table.event.push(mark.event);
+                table.count.push(mark.count);
+                table.index.push(mark.index);
             }
         }
-        found
+        table
     }
 }
 

@@ -130,8 +130,8 @@ impl From<Growing> for Spans {
 impl FromIterator<Span> for Growing {
     fn from_iter<I: IntoIterator<Item = Span>>(spans: I) -> Self {
         let spans = spans.into_iter();
-        let mut found = Self::with_capacity(spans.size_hint().0);
-        spans.for_each(|span| found.push(span));
-        found
+        let mut collected = Self::with_capacity(spans.size_hint().0);
+        spans.for_each(|span| collected.push(span));
+        collected
     }
 }

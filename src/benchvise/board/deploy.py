@@ -133,16 +133,16 @@ def _use(
     board: Board, probe: Probe, identity: Identity, chosen: Candidate, refused: list[Candidate]
 ) -> Deployed | None:
     """Uploads if need be and proves; None, with the candidate refused, if it takes no programs."""
-    sent = 0
+    uploaded = 0
     if chosen.verdict is PlaceVerdict.USABLE:
         failed = store_probe(board, chosen, probe, _UPLOAD_SECONDS)
         if failed is not None:
             refused.append(failed)
             return None
-        sent = probe.size
+        uploaded = probe.size
     path = f"{chosen.directory}/{probe.digest}/{PROBE}"
     if _prove(board, path, identity):
-        return Deployed(path, identity, chosen.directory, sent)
+        return Deployed(path, identity, chosen.directory, uploaded)
     refused.append(Candidate(chosen.index, PlaceVerdict.NOEXEC, chosen.parent, chosen.directory))
     return None
 
@@ -275,10 +275,10 @@ def _ask(board: Board, script: str, words: Sequence[str]) -> list[Candidate]:
 
 def _candidate(line: str) -> Candidate | None:
     """A line of ``tell``, or None when it is something else."""
-    words = line.split("\t", 4)
-    if len(words) != 5 or not words[0].isdecimal() or words[1] not in list(PlaceVerdict):
+    columns = line.split("\t", 4)
+    if len(columns) != 5 or not columns[0].isdecimal() or columns[1] not in list(PlaceVerdict):
         return None
-    index, verdict, parent, directory, detail = words
+    index, verdict, parent, directory, detail = columns
     if not directory.startswith("/") or not directory.isprintable():
         return None
     kind = PlaceVerdict(verdict)
@@ -289,14 +289,14 @@ def _candidate(line: str) -> Candidate | None:
 
 def _verdict(message: str) -> PlaceVerdict:
     """What an error message of a POSIX tool, in the C locale, stands for."""
-    for words, verdict in (
+    for phrase, verdict in (
         ("No space left", PlaceVerdict.FULL),
         ("quota exceeded", PlaceVerdict.FULL),
         ("Read-only file system", PlaceVerdict.READ_ONLY),
         ("Permission denied", PlaceVerdict.DENIED),
         ("Operation not permitted", PlaceVerdict.DENIED),
     ):
-        if words in message:
+        if phrase in message:
             return verdict
     return PlaceVerdict.FAILED
 

@@ -78,8 +78,8 @@ class Pipes:
     def _write(self) -> None:
         assert self._stdin is not None  # noqa: S101 - pump looked
         try:
-            sent = os.write(self._stdin.fileno(), self._unsent[:_CHUNK])
-            del self._unsent[:sent]
+            written = os.write(self._stdin.fileno(), self._unsent[:_CHUNK])
+            del self._unsent[:written]
         except BlockingIOError:
             return
         except BrokenPipeError:

@@ -11,7 +11,7 @@ import typer
 
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout, text_line
 from benchvise.errors import UsageError
-from benchvise.text import counted
+from benchvise.text import Untrusted, counted
 
 if TYPE_CHECKING:
     from benchvise.store import RunInfo
@@ -129,7 +129,9 @@ def note(
     from benchvise.flows import results as flow
 
     info = flow.note_run(store, run, text)
-    _print_annotations(info, f"note: {info.note or 'none'}", as_json=as_json)
+    _print_annotations(
+        info, f"note: {info.note:{LINE_LIMIT}}" if info.note else "note: none", as_json=as_json
+    )
 
 
 @dataclass(frozen=True, slots=True)
@@ -138,7 +140,7 @@ class RunAnnotations:
 
     run: str
     tags: tuple[str, ...]
-    note: str
+    note: Untrusted
 
 
 def _print_annotations(info: RunInfo, line: str, *, as_json: bool) -> None:

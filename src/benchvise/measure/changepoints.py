@@ -56,13 +56,13 @@ def change_points(values: Sequence[float]) -> list[ChangePoint]:
     if any(not math.isfinite(value) or value <= 0.0 for value in values):
         raise ValueError("values of runs have to be positive and finite")
     logs = np.log(np.array(values, dtype=np.float64))
-    found: dict[int, float] = {}
-    _search(logs, 0, len(logs), np.random.default_rng(_SEED), found)
-    return _without_small(logs, found)
+    points: dict[int, float] = {}
+    _search(logs, 0, len(logs), np.random.default_rng(_SEED), points)
+    return _without_small(logs, points)
 
 
 def _search(
-    logs: Floats, start: int, stop: int, chance: np.random.Generator, found: dict[int, float]
+    logs: Floats, start: int, stop: int, chance: np.random.Generator, points: dict[int, float]
 ) -> None:
     """Adds the changes from ``start`` to ``stop``, each with its p."""
     if stop - start < 2 * LEAST_RUNS:
@@ -79,9 +79,9 @@ def _search(
         p = (1 + as_good) / (1 + PERMUTATIONS)
         if p > SIGNIFICANCE:
             return
-    found[start + at] = p
-    _search(logs, start, start + at, chance, found)
-    _search(logs, start + at, stop, chance, found)
+    points[start + at] = p
+    _search(logs, start, start + at, chance, points)
+    _search(logs, start + at, stop, chance, points)
 
 
 def _best_split(apart: Floats) -> tuple[int, float]:
@@ -100,9 +100,9 @@ def _best_split(apart: Floats) -> tuple[int, float]:
     return int(m[best]), float(weighted[best])
 
 
-def _without_small(logs: Floats, found: dict[int, float]) -> list[ChangePoint]:
+def _without_small(logs: Floats, points: dict[int, float]) -> list[ChangePoint]:
     """The changes beyond the noise floor; the least of the others goes first, as its sides join."""
-    kept = dict(found)
+    kept = dict(points)
     while True:
         changes = _measured(logs, kept)
         small = [c for c in changes if abs(math.log(c.ratio)) <= math.log1p(LEAST_NOISE_FLOOR)]

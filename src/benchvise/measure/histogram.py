@@ -139,8 +139,8 @@ class Histogram:
         high = None if last > self.count else min(self._at(last)[1], self.maximum)
         # a whole number of latencies, whatever a float makes of 1 - 0.9999
         if self.count * above < 1.0 - 1e-9:
-            needed = math.ceil(1.0 / above - 1e-9)
-            reason = f"p{percent:g} needs {needed:,} latencies or more, not {self.count:,}"
+            least = math.ceil(1.0 / above - 1e-9)
+            reason = f"p{percent:g} needs {least:,} latencies or more, not {self.count:,}"
             return Quantile(percent, None, low, high, reason)
         return Quantile(percent, self.percentile(percent), low, high)
 

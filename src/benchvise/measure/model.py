@@ -12,6 +12,7 @@ from enum import StrEnum
 from typing import Literal
 
 from benchvise.documents import JsonObject, text_at, texts_at
+from benchvise.text import NO_TEXT, Untrusted
 
 Better = Literal["higher", "lower"]
 
@@ -218,7 +219,7 @@ class RunRecord:
     board: str
     suite: str
     status: RunStatus
-    reason: str
+    reason: Untrusted
     started: str
     finished: str | None
     seed: int
@@ -229,7 +230,7 @@ class RunRecord:
     plan: JsonObject = field(default_factory=dict)
     remarks: tuple[RunRemark, ...] = ()
     tags: tuple[str, ...] = ()
-    note: str = ""
+    note: Untrusted = NO_TEXT
 
     def interleaved_with(self, other: RunRecord) -> bool:
         """Whether the two were measured process by process in turn, so that they pair up."""

@@ -108,8 +108,8 @@ class Registry:
     def spec(self, benchmark_id: str, params: Mapping[str, str]) -> SeriesSpec:
         """A checked series with all its parameters; UsageError names what does not fit."""
         benchmark = self.get(benchmark_id)
-        known = self._parameters(benchmark)
-        names = {parameter.name: parameter for parameter in known}
+        parameters = self._parameters(benchmark)
+        names = {parameter.name: parameter for parameter in parameters}
         for name in params:
             if name not in names:
                 raise UsageError(
@@ -120,11 +120,11 @@ class Registry:
             p.name: canonical_value(
                 benchmark_id, p, params.get(p.name, benchmark.defaults.get(p.name, p.default))
             )
-            for p in known
+            for p in parameters
         }
         if benchmark_id in self._others:
             self._others[benchmark_id].check(values)
-        special = ",".join(f"{p.name}={values[p.name]}" for p in known if p.name in params)
+        special = ",".join(f"{p.name}={values[p.name]}" for p in parameters if p.name in params)
         return SeriesSpec(
             benchmark=benchmark_id,
             params=tuple(values.items()),
@@ -147,7 +147,7 @@ def canonical_value(benchmark_id: str, parameter: Parameter, text: str) -> str:
         return _canonical_text(benchmark_id, parameter, text)
     low, high = parameter.minimum or 0, parameter.maximum or 0
     is_size = parameter.type == "size"
-    shown = spell_size if is_size else str
+    spell = spell_size if is_size else str
     try:
         number = parse_size(text) if is_size else int(text)
     except (ValueError, IndexError):
@@ -155,10 +155,10 @@ def canonical_value(benchmark_id: str, parameter: Parameter, text: str) -> str:
     if not low <= number <= high:
         raise UsageError(
             f"{benchmark_id}: {parameter.name}={text} is out of range",
-            f"it takes {'a size' if is_size else 'a number'} from {shown(low)} to {shown(high)}"
+            f"it takes {'a size' if is_size else 'a number'} from {spell(low)} to {spell(high)}"
             + (", or auto" if parameter.default == "auto" else ""),
         )
-    return shown(number)
+    return spell(number)
 
 
 def _canonical_text(benchmark_id: str, parameter: Parameter, text: str) -> str:

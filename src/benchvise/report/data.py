@@ -25,6 +25,7 @@ from benchvise.measure.validity import Summary, summarise
 from benchvise.quantities import finite, format_elapsed, format_size, format_time
 from benchvise.report.sinks import json_text
 from benchvise.state.diff import StateDiff
+from benchvise.text import Untrusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +140,7 @@ class RunData:
     board: str
     suite: str
     status: str
-    reason: str
+    reason: Untrusted
     started: str
     finished: str | None
     seed: int
@@ -152,7 +153,7 @@ class RunData:
     series: tuple[SeriesData, ...]
     insights: tuple[Insight, ...]
     tags: tuple[str, ...]
-    note: str
+    note: Untrusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -502,7 +503,7 @@ def _facts(run: RunRecord) -> Iterator[Fact]:
     if run.tags:
         yield Fact("Tags", ", ".join(run.tags))
     if run.note:
-        yield Fact("Note", run.note)
+        yield Fact("Note", run.note.raw)
     yield Fact("Measured by", f"Benchvise {run.tool_version}")
 
 

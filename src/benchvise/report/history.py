@@ -21,6 +21,7 @@ from benchvise.measure.model import Better, SeriesRecord
 from benchvise.measure.validity import Summary
 from benchvise.report.data import summary_or_reason
 from benchvise.store import Past
+from benchvise.text import Untrusted
 
 By = Literal["order", "time"]
 
@@ -41,7 +42,7 @@ class HistoryEntry:
     kernel: str
     settings: Mapping[str, str]
     tags: tuple[str, ...]
-    note: str
+    note: Untrusted
     simulated: bool
     summary: Summary | None
     ratio: float | None

@@ -13,7 +13,7 @@ from benchvise.report.rendering import Cell, Column, Table
 from benchvise.state.catalogue import items_by_id
 from benchvise.state.diff import Difference, DifferenceKind, DifferencePart, StateDiff
 from benchvise.state.model import Family, Item, Missing, Snapshot, StateEntry
-from benchvise.text import enumerated, printable
+from benchvise.text import Untrusted, enumerated, printable
 
 VALUE_LIMIT = 120
 """Characters of a value in a table."""
@@ -107,7 +107,7 @@ def _family_row(name: str, entries: Sequence[_Labelled]) -> tuple[Cell, ...]:
 
 def _unreadable(entries: Iterable[StateEntry]) -> Iterator[str]:
     """Each reason once, with the items that it is about."""
-    by_reason: defaultdict[str, dict[str, None]] = defaultdict(dict)
+    by_reason: defaultdict[Untrusted, dict[str, None]] = defaultdict(dict)
     for entry in entries:
         if entry.missing is Missing.UNREADABLE:
             by_reason[entry.reason][entry.item] = None

@@ -19,7 +19,7 @@ from benchvise.quantities import (
     format_value,
 )
 from benchvise.report.rendering import SIMULATED, Cell, Column, Table, rendered
-from benchvise.report.sinks import cell, sentence
+from benchvise.report.sinks import LINE_LIMIT, cell, sentence
 from benchvise.table import Tone
 from benchvise.text import enumerated, printable
 
@@ -93,7 +93,7 @@ def run_rows(run: RunRecord, summaries: Sequence[Summary], *, notes: bool = True
     if noted and not notes:
         remarks.append(f"{noted} stable series with notes: benchvise show {run.id} --notes")
     if run.status is not RunStatus.COMPLETE:
-        remarks.append(f"this run is {run.status}: {run.reason}")
+        remarks.append(f"this run is {run.status}: {run.reason:{LINE_LIMIT}}")
     title = f"{(run.label or run.id)} on {run.board}, {format_time(run.started)}"
     changes = settings(run)
     if changes:
@@ -173,7 +173,7 @@ def _annotations(run: RunRecord) -> Iterator[str]:
     if run.tags:
         yield f"tags: {', '.join(run.tags)}"
     if run.note:
-        yield f"note: {run.note}"
+        yield f"note: {run.note:{LINE_LIMIT}}"
 
 
 def _series_remarks(series: SeriesRecord, summary: Summary | None, *, notes: bool) -> Iterator[str]:

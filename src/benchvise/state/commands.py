@@ -82,18 +82,18 @@ def _collect(board: Board, mark: str, lines: Sequence[str], seconds: float) -> s
     return pipes.stdout.decode("utf-8", "replace")
 
 
-def _parse(said: str, mark: str) -> list[CommandAnswer]:
+def _parse(output: str, mark: str) -> list[CommandAnswer]:
     """The answers that are complete, in their order."""
-    found: list[CommandAnswer] = []
-    for part in said.split(f"{mark} ")[1:]:
+    answers: list[CommandAnswer] = []
+    for part in output.split(f"{mark} ")[1:]:
         word, _, text = part.partition("\n")
         if word == "none":
-            found.append(CommandAnswer(missing=Missing.ABSENT, reason="the program is not there"))
+            answers.append(CommandAnswer(missing=Missing.ABSENT, reason="the program is not there"))
         elif word == "begin":
             unfinished = text
         elif word.isdecimal():
-            found.append(_output(int(word), unfinished))
-    return found
+            answers.append(_output(int(word), unfinished))
+    return answers
 
 
 def _output(status: int, text: str) -> CommandAnswer:
@@ -102,9 +102,9 @@ def _output(status: int, text: str) -> CommandAnswer:
         return CommandAnswer(kept)
     if status in (124, 143):
         return CommandAnswer(missing=Missing.UNREADABLE, reason="no answer within 1 s")
-    said = next((line.strip() for line in reversed(kept.splitlines()) if line.strip()), "")
-    refused = any(word in said.lower() for word in ("permission", "not permitted", "root"))
+    last = next((line.strip() for line in reversed(kept.splitlines()) if line.strip()), "")
+    refused = any(word in last.lower() for word in ("permission", "not permitted", "root"))
     return CommandAnswer(
         missing=Missing.UNREADABLE if refused else Missing.ABSENT,
-        reason=f"exit {status}: {said[:120]}" if said else f"exit {status}",
+        reason=f"exit {status}: {last[:120]}" if last else f"exit {status}",
     )

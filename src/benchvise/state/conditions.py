@@ -69,14 +69,14 @@ def _growth(before: Snapshot, after: Snapshot, item: str, name: str) -> float:
 
 
 def _numbers(snapshot: Snapshot, item: str, name: str) -> dict[tuple[str, str], float]:
-    found = {}
+    numbers = {}
     for key, value in _values(snapshot, item).items():
         fields = value if isinstance(value, Mapping) else {key: value}
         for field, content in fields.items():
             number = number_or_none(content)
             if number is not None and fnmatchcase(str(field), name):
-                found[key, str(field)] = number
-    return found
+                numbers[key, str(field)] = number
+    return numbers
 
 
 # -- the rules -------------------------------------------------------------------------------------
@@ -138,8 +138,8 @@ def _quota(before: Snapshot, after: Snapshot) -> Iterator[Condition]:
 
 def _fewer_cpus(before: Snapshot, after: Snapshot) -> Iterator[Condition]:
     for snapshot in (after, before):
-        found = _values(snapshot, "cpu.present")
-        present, online = _cpus(found.get("present")), _cpus(found.get("online"))
+        cpus_by_key = _values(snapshot, "cpu.present")
+        present, online = _cpus(cpus_by_key.get("present")), _cpus(cpus_by_key.get("online"))
         if present and online and online < present:
             missing = ", ".join(str(cpu) for cpu in sorted(present - online)[:16])
             yield Condition(
@@ -162,7 +162,7 @@ def _cpus(value: object) -> set[int]:
 
 def _slow_clock(_before: Snapshot, after: Snapshot) -> Iterator[Condition]:
     """The true clock below what the kernel says it is."""
-    said = [
+    advertised = [
         number * 1000
         for value in _values(after, "cpu.measured_clock", "policy* scaling_cur_freq").values()
         if (number := number_or_none(value)) is not None
@@ -172,26 +172,26 @@ def _slow_clock(_before: Snapshot, after: Snapshot) -> Iterator[Condition]:
         for cpu, table in _values(after, "cpu.measured_clock").items()
         if isinstance(table, Mapping) and (best := number_or_none(table.get("best_hz"))) is not None
     }
-    if not said or not measured:
+    if not advertised or not measured:
         return
     fastest = max(measured.values())
-    if fastest < max(said) * (1 - _SLOW_CLOCK):
+    if fastest < max(advertised) * (1 - _SLOW_CLOCK):
         yield Condition(
             "clock",
             f"the fastest CPU runs at {fastest / 1e6:.0f} MHz, while the kernel says "
-            f"{max(said) / 1e6:.0f} MHz",
+            f"{max(advertised) / 1e6:.0f} MHz",
         )
 
 
 def _background(before: Snapshot, after: Snapshot) -> Iterator[Condition]:
     """Who used the CPU while snapshots were taken: nothing of ours was measured then."""
-    found: dict[str, float] = {}
+    programs: dict[str, float] = {}
     for snapshot in (before, after):
         for table in _values(snapshot, "system.processes", "busy*").values():
             for name, cpus in _busy(table):
-                found[name] = max(found.get(name, 0.0), cpus)
-    busy = sorted(found.items(), key=lambda one: -one[1])
-    if sum(found.values()) > _BUSY_CPUS:
+                programs[name] = max(programs.get(name, 0.0), cpus)
+    busy = sorted(programs.items(), key=lambda one: -one[1])
+    if sum(programs.values()) > _BUSY_CPUS:
         names = enumerated([f"{name} ({cpus:.1f} CPU)" for name, cpus in busy])
         yield Condition("background load", f"other processes were busy: {names}")
 
@@ -232,10 +232,10 @@ def _log(before: Snapshot, after: Snapshot) -> Iterator[Condition]:
     for key, table in _values(after, "log.classes").items():
         earlier = _values(before, "log.classes").get(key)
         since = number_or_none(earlier.get("until")) if isinstance(earlier, Mapping) else None
-        found = table.get("classes") if isinstance(table, Mapping) else None
-        if since is None or not isinstance(found, Mapping):
+        classes = table.get("classes") if isinstance(table, Mapping) else None
+        if since is None or not isinstance(classes, Mapping):
             continue
-        for name, entry in found.items():
+        for name, entry in classes.items():
             times = entry.get("times") if isinstance(entry, Mapping) else None
             new = [t for t in times or () if (number_or_none(t) or 0.0) > since]
             if new:

@@ -20,6 +20,7 @@ from typing import Any, TypeGuard
 from benchvise.documents import computed, in_json
 from benchvise.state.catalogue import items_by_id
 from benchvise.state.model import Family, Flip, Item, Missing, Snapshot, StateEntry
+from benchvise.text import NO_TEXT, Untrusted
 
 
 class DifferenceKind(StrEnum):
@@ -91,12 +92,12 @@ class Difference:
         return items_by_id().get(self.entry.item)
 
     @computed
-    def reason(self) -> str:
+    def reason(self) -> Untrusted:
         """Why one side has no value."""
         missing = [entry for entry in (self.a, self.b) if entry is None or entry.missing]
         if not missing:
-            return ""
-        return missing[0].reason if missing[0] else "not looked at"
+            return NO_TEXT
+        return missing[0].reason if missing[0] else Untrusted("not looked at")
 
 
 @dataclass(frozen=True, slots=True)
@@ -178,7 +179,7 @@ def _compare(
     a: Iterable[StateEntry], b: Iterable[StateEntry]
 ) -> tuple[list[Difference], list[Difference], int]:
     left, right = _Side.of(a), _Side.of(b)
-    found: list[Difference] = []
+    differing: list[Difference] = []
     same = 0
     for entry in left.entries.values():
         if entry.missing is not None:
@@ -189,23 +190,27 @@ def _compare(
                 same += 1
             else:
                 parts = tuple(parts_of(entry.value, other.value))
-                found.append(Difference(DifferenceKind.CHANGED, entry, other, parts))
+                differing.append(Difference(DifferenceKind.CHANGED, entry, other, parts))
         else:
             kind = _one_sided(
                 entry, other, right, DifferenceKind.ONLY_A, DifferenceKind.UNREADABLE_B
             )
-            found.append(Difference(kind, entry, other, (DifferencePart("", entry.value, None),)))
+            differing.append(
+                Difference(kind, entry, other, (DifferencePart("", entry.value, None),))
+            )
     for entry in right.entries.values():
         other = left.at(entry)
         if entry.missing is None and (other is None or other.missing is not None):
             kind = _one_sided(
                 entry, other, left, DifferenceKind.ONLY_B, DifferenceKind.UNREADABLE_A
             )
-            found.append(Difference(kind, other, entry, (DifferencePart("", None, entry.value),)))
-    found.sort(key=_order)
+            differing.append(
+                Difference(kind, other, entry, (DifferencePart("", None, entry.value),))
+            )
+    differing.sort(key=_order)
     return (
-        [difference for difference in found if difference.kind.is_difference],
-        [difference for difference in found if not difference.kind.is_difference],
+        [difference for difference in differing if difference.kind.is_difference],
+        [difference for difference in differing if not difference.kind.is_difference],
         same,
     )
 
@@ -329,8 +334,8 @@ class Delta:
 
     def change(self, item: str, key: str) -> Any:
         """The difference of an observation; None when there is none."""
-        found = self.changes.get(f"{item}/{key}")
-        return None if found is None else found.change
+        observation = self.changes.get(f"{item}/{key}")
+        return None if observation is None else observation.change
 
 
 def delta(before: Snapshot, after: Snapshot) -> Delta:
@@ -360,8 +365,8 @@ def _seconds(before: int | None, after: int | None) -> float | None:
 
 def _change(before: StateEntry | None, after: StateEntry, rebooted: bool) -> ObservationChange:
     old = before.value if before is not None else None
-    known = not rebooted and before is not None and before.missing is after.missing is None
-    change = _difference(old, after.value) if known and after.item != LOG_ITEM else None
+    is_comparable = not rebooted and before is not None and before.missing is after.missing is None
+    change = _difference(old, after.value) if is_comparable and after.item != LOG_ITEM else None
     return ObservationChange(after.item, after.key, old, after.value, change)
 
 
@@ -370,8 +375,10 @@ def _difference(before: Any, after: Any) -> Any:
     if _is_number(before) and _is_number(after):
         return after - before
     if isinstance(before, Mapping) and isinstance(after, Mapping):
-        found = {name: _difference(before[name], after[name]) for name in after if name in before}
-        return {name: value for name, value in found.items() if not _is_nothing(value)}
+        differences = {
+            name: _difference(before[name], after[name]) for name in after if name in before
+        }
+        return {name: value for name, value in differences.items() if not _is_nothing(value)}
     if isinstance(before, list) and isinstance(after, list) and len(before) == len(after):
         members = [_difference(old, new) for old, new in zip(before, after, strict=True)]
         return None if None in members else members
@@ -392,7 +399,7 @@ def new_in_log(before: Any, after: Any) -> dict[str, NewLogLines]:
     By the times of the lines, so that a log that overflowed meanwhile does not hide any; by
     their number where lines have no times.
     """
-    found = {}
+    fresh_by_class = {}
     until = before.get("until") if isinstance(before, Mapping) else None
     for name, entry in _classes(after).items():
         old = _classes(before).get(name, {})
@@ -403,8 +410,8 @@ def new_in_log(before: Any, after: Any) -> dict[str, NewLogLines]:
         if count > 0:
             lines = [*_list(entry.get("first")), *_list(entry.get("last"))]
             fresh = [line for line in dict.fromkeys(lines) if _time_of(line) > (until or -1)]
-            found[name] = NewLogLines(count, tuple(fresh))
-    return found
+            fresh_by_class[name] = NewLogLines(count, tuple(fresh))
+    return fresh_by_class
 
 
 def _classes(log: Any) -> Mapping[str, Any]:

@@ -16,8 +16,8 @@ _WILD = re.compile(r"\*|\?|\[[^\]]*\]")
 class ByPath(Generic[Found]):
     """What was found at paths of a board, to be looked up by path or by glob."""
 
-    def __init__(self, found: Mapping[str, Found] | None = None) -> None:
-        self._found = dict(found or {})
+    def __init__(self, contents: Mapping[str, Found] | None = None) -> None:
+        self._found = dict(contents or {})
         self._sorted = sorted(self._found)
 
     def get(self, path: str) -> Found | None:

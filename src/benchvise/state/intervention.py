@@ -134,12 +134,12 @@ class Intervention:
 
     def check_held(self) -> None:
         """NotHeld when something else has changed a setting since it was made."""
-        found = present(self._files, self._targets)
+        places_now = present(self._files, self._targets)
         for goal in self._targets:
-            if not is_reached(goal, found[goal.path]):
+            if not is_reached(goal, places_now[goal.path]):
                 raise NotHeld(
                     f"{self._board}: {goal.knob.name} did not stay {goal.value} while it was "
-                    f"measured: {goal.path} {found[goal.path].value_text}",
+                    f"measured: {goal.path} {places_now[goal.path].value_text}",
                     "find what else sets it there: a daemon, or another person",
                     [Setting(goal.knob, goal.value, (goal.path,))],
                 )
@@ -207,19 +207,19 @@ class Intervention:
         """The goals of a setting: all its files, or those it names, that can be put back."""
         knob = setting.knob
         glob = places.expand(knob, self._roles)
-        found = [place for place in before.values() if place.knob == knob]
-        if not found:
+        places_of_knob = [place for place in before.values() if place.knob == knob]
+        if not places_of_knob:
             raise SettingError(
                 f"{self._board}: {knob.name} cannot be set: another setting has its files",
                 "set the one or the other",
             )
         if setting.paths:
-            there = {place.path: place for place in found}
-            found = [
+            there = {place.path: place for place in places_of_knob}
+            places_of_knob = [
                 there.get(path) or SettingPlace(knob, path, None, "ENOENT")
                 for path in setting.paths
             ]
-        for place in found:
+        for place in places_of_knob:
             if place.value is None:
                 raise SettingError(
                     f"{self._board}: {knob.name} cannot be set: {place.path} {place.value_text}",
@@ -235,7 +235,7 @@ class Intervention:
                     f"{place.path} {place.value_text}",
                     "set it by hand if it must be",
                 )
-        return [Goal(knob, place.path, setting.value) for place in found]
+        return [Goal(knob, place.path, setting.value) for place in places_of_knob]
 
     def _remember_all(self, tied: Set[str], before: Mapping[str, SettingPlace]) -> None:
         """What may change: the targets, and what the kernel ties to them."""

@@ -96,9 +96,9 @@ class JournalSession:
 
 def state_directory(environment: Mapping[str, str] = os.environ) -> Path:
     """Where journals are: BENCHVISE_STATE, or ``benchvise`` under the XDG state directory."""
-    given = environment.get(DIRECTORY_VARIABLE, "")
-    if given:
-        return Path(os.path.abspath(Path(given).expanduser()))  # noqa: PTH100 - keeps links
+    variable = environment.get(DIRECTORY_VARIABLE, "")
+    if variable:
+        return Path(os.path.abspath(Path(variable).expanduser()))  # noqa: PTH100 - keeps links
     return user_directory("state", environment)
 
 

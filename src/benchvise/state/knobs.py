@@ -83,26 +83,26 @@ def parse_setting_request(text: str) -> SettingRequest:
 
 def find_knob(name: str) -> Knob:
     """The knob of that name; UsageError names the nearest ones."""
-    known = knobs()
-    if name in known:
-        return known[name][1]
-    near = difflib.get_close_matches(name, known, n=3)
-    area = [other for other in known if other.partition(".")[0] == name.partition(".")[0]]
+    catalogue = knobs()
+    if name in catalogue:
+        return catalogue[name][1]
+    near = difflib.get_close_matches(name, catalogue, n=3)
+    area = [other for other in catalogue if other.partition(".")[0] == name.partition(".")[0]]
     raise UsageError(
         f"there is no setting '{name}' that may be made",
         f"did you mean {' or '.join(near)}?"
         if near
-        else f"there are {', '.join(sorted(area or known))}",
+        else f"there are {', '.join(sorted(area or catalogue))}",
     )
 
 
 def companions(knob: Knob) -> tuple[Knob, ...]:
     """The knobs that the kernel may set anew along with this one."""
-    known = knobs()
-    item = known[knob.name][0] if knob.name in known else None
+    catalogue = knobs()
+    item = catalogue[knob.name][0] if knob.name in catalogue else None
     return tuple(
         other
-        for name, (its_item, other) in known.items()
+        for name, (its_item, other) in catalogue.items()
         if name != knob.name
         and (its_item is item or any(fnmatchcase(name, pattern) for pattern in knob.resets))
     )

@@ -13,6 +13,7 @@ from enum import StrEnum
 from typing import Any, Literal
 
 from benchvise.documents import JsonObject, computed, decode, encode, in_json
+from benchvise.text import NO_TEXT, Untrusted
 
 FORMAT = 1
 """Raised when the meaning of a snapshot's fields changes."""
@@ -151,7 +152,7 @@ class StateEntry:
     value: Any = field(default=None, metadata=in_json(omit_if=_has_no_value))
     raw: str | None = field(default=None, metadata=in_json(omit_default=True))
     missing: Missing | None = field(default=None, metadata=in_json(omit_default=True))
-    reason: str = field(default="", metadata=in_json(omit_if=_has_a_value))
+    reason: Untrusted = field(default=NO_TEXT, metadata=in_json(omit_if=_has_a_value))
 
     @property
     def name(self) -> str:

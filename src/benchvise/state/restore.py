@@ -152,7 +152,7 @@ def _restore(session: JournalSession, *, force: bool, keep: bool, reach: Opener)
             return SessionResult(session, RestoreOutcome.DONE)
         with reach(session.board) as files:
             restored = _on_board(session, held, files, force=force, keep=keep)
-        if all(one.verdict in SETTLED for one in restored):
+        if all(change.verdict in SETTLED for change in restored):
             held.finish()
             return SessionResult(session, RestoreOutcome.DONE, changes=restored)
         return SessionResult(session, RestoreOutcome.LEFT, changes=restored)
@@ -171,92 +171,92 @@ def _on_board(
     rebooted = bool(boot_id and session.boot_id and boot_id != session.boot_id)
     if session.probe and not rebooted:
         files.end_other(*session.probe)  # it might still write what was asked of it last
-    found = _find(session.pending, files)
+    pending = _find(session.pending, files)
     if rebooted and not force:
         # Nothing that is set at run time outlives a boot: what is there now, the boot has made.
-        for one in found:
-            one.verdict = (
-                one.verdict if one.verdict is RestoreVerdict.ALREADY else RestoreVerdict.REBOOTED
+        for item in pending:
+            item.verdict = (
+                item.verdict if item.verdict is RestoreVerdict.ALREADY else RestoreVerdict.REBOOTED
             )
     elif not force:
-        _judge(session, found, RestoreVerdict.KEPT if keep else RestoreVerdict.FOREIGN)
-    _put_back(found, held, files)
-    held.undone(one.change.number for one in found if one.verdict in SETTLED)
+        _judge(session, pending, RestoreVerdict.KEPT if keep else RestoreVerdict.FOREIGN)
+    _put_back(pending, held, files)
+    held.undone(item.change.number for item in pending if item.verdict in SETTLED)
     return tuple(
         Restored(
-            one.change,
-            None if one.place is None else one.place.value,
-            one.verdict or RestoreVerdict.FAILED,
-            one.reason,
+            item.change,
+            None if item.place is None else item.place.value,
+            item.verdict or RestoreVerdict.FAILED,
+            item.reason,
         )
-        for one in found
+        for item in pending
     )
 
 
 def _find(changes: Sequence[JournalChange], files: BoardFiles) -> list[_PendingChange]:
     """What the files hold now; a path that this version would not write is not touched."""
-    known = knobs()
-    found: list[_PendingChange] = []
+    catalogue = knobs()
+    pending: list[_PendingChange] = []
     for change in changes:
-        _, knob = known.get(change.knob, (None, None))
+        _, knob = catalogue.get(change.knob, (None, None))
         if knob is not None and may_be_written(knob.path, change.path):
-            found.append(_PendingChange(change, Goal(knob, change.path, change.old)))
+            pending.append(_PendingChange(change, Goal(knob, change.path, change.old)))
         else:
-            found.append(_PendingChange(change, None, verdict=RestoreVerdict.UNKNOWN))
-    places = present(files, [one.goal for one in found if one.goal is not None])
-    for one in found:
-        one.place = places.get(one.change.path)
-        if one.holds(one.change.old):
-            one.verdict = RestoreVerdict.ALREADY
-    return found
+            pending.append(_PendingChange(change, None, verdict=RestoreVerdict.UNKNOWN))
+    places = present(files, [item.goal for item in pending if item.goal is not None])
+    for item in pending:
+        item.place = places.get(item.change.path)
+        if item.holds(item.change.old):
+            item.verdict = RestoreVerdict.ALREADY
+    return pending
 
 
 def _judge(
-    session: JournalSession, found: Sequence[_PendingChange], foreign: RestoreVerdict
+    session: JournalSession, pending: Sequence[_PendingChange], foreign: RestoreVerdict
 ) -> None:
     """Tells what is still as the session set it from what somebody else has set since."""
-    for one in found:
-        change = one.change
+    for item in pending:
+        change = item.change
         # Killed in the middle: what became of it was not written down, so it is taken for ours.
         outcome_unknown = (
             change.undoing
             or (not change.written and not session.applied)
             or (change.written and change.now is None)
         )
-        ours = one.holds(change.new) or one.holds(change.now)
-        is_there = one.place is not None and one.place.value is not None
-        if one.verdict is None and is_there and not (ours or outcome_unknown):
-            one.verdict = foreign
+        ours = item.holds(change.new) or item.holds(change.now)
+        is_there = item.place is not None and item.place.value is not None
+        if item.verdict is None and is_there and not (ours or outcome_unknown):
+            item.verdict = foreign
     left = {
         companion.name
-        for one in found
-        if one.verdict is foreign and one.goal is not None
-        for companion in values.companions(one.goal.knob)
+        for item in pending
+        if item.verdict is foreign and item.goal is not None
+        for companion in values.companions(item.goal.knob)
     }
-    for one in found:
+    for item in pending:
         # To write what is tied to it would change it again.
-        if one.verdict is None and one.change.knob in left:
-            one.verdict = foreign
+        if item.verdict is None and item.change.knob in left:
+            item.verdict = foreign
 
 
-def _put_back(found: Sequence[_PendingChange], held: Journal, files: BoardFiles) -> None:
+def _put_back(pending: Sequence[_PendingChange], held: Journal, files: BoardFiles) -> None:
     """Writes what is due; what is right already may not suffer from that."""
-    due = [one for one in found if one.verdict is None]
+    due = [item for item in pending if item.verdict is None]
     if not due:
         return
-    held.undoing(one.change.number for one in due)
-    touched = [one for one in found if one.verdict in (None, RestoreVerdict.ALREADY)]
-    goals = [one.goal for one in reversed(touched) if one.goal is not None]
+    held.undoing(item.change.number for item in due)
+    touched = [item for item in pending if item.verdict in (None, RestoreVerdict.ALREADY)]
+    goals = [item.goal for item in reversed(touched) if item.goal is not None]
     missed = {miss.goal.path: miss for miss in drive(files, goals)}
-    for one in touched:
-        miss = missed.get(one.change.path)
+    for item in touched:
+        miss = missed.get(item.change.path)
         if miss is None:
-            one.verdict = one.verdict or RestoreVerdict.RESTORED
+            item.verdict = item.verdict or RestoreVerdict.RESTORED
         elif miss.is_gone:
-            one.verdict = RestoreVerdict.GONE
+            item.verdict = RestoreVerdict.GONE
         else:
-            one.verdict = RestoreVerdict.FAILED
-            one.reason = f"{miss.error}, " * bool(miss.error) + miss.place.value_text
+            item.verdict = RestoreVerdict.FAILED
+            item.reason = f"{miss.error}, " * bool(miss.error) + miss.place.value_text
 
 
 @contextmanager

@@ -225,14 +225,14 @@ def _default_nic(files: Mapping[str, str], names: DeviceNames) -> str | None:
     """Of IPv4's default routes the one with the smallest metric, else of IPv6's."""
     routes = []
     for line in files.get("/proc/net/route", "").splitlines()[1:]:
-        words = line.split()
-        if len(words) >= 8 and words[1] == words[7] == "00000000":
-            routes.append((int(words[6]), words[0], int(words[3], 16)))
+        columns = line.split()
+        if len(columns) >= 8 and columns[1] == columns[7] == "00000000":
+            routes.append((int(columns[6]), columns[0], int(columns[3], 16)))
     if not routes:
         for line in files.get("/proc/net/ipv6_route", "").splitlines():
-            words = line.split()
-            if len(words) == 10 and words[0] == "0" * 32 and words[1] == "00":
-                routes.append((int(words[5], 16), words[9], int(words[8], 16)))
+            columns = line.split()
+            if len(columns) == 10 and columns[0] == "0" * 32 and columns[1] == "00":
+                routes.append((int(columns[5], 16), columns[9], int(columns[8], 16)))
     usable = [(metric, nic) for metric, nic, flags in routes if flags & _ROUTE_UP]
     return min((r for r in usable if r[1] in names.nics and r[1] != "lo"), default=(0, None))[1]
 
@@ -290,9 +290,9 @@ def parse_interrupts(table: str) -> Iterator[tuple[str, str]]:
     cpus = len(head.split())
     for line in rest:
         number, _, columns = line.partition(":")
-        words = columns.split()[cpus:]
-        if number.strip().isdecimal() and words:
-            yield number.strip(), _BEFORE_HANDLER.sub("", " ".join(words), count=1).strip()
+        columns_after = columns.split()[cpus:]
+        if number.strip().isdecimal() and columns_after:
+            yield number.strip(), _BEFORE_HANDLER.sub("", " ".join(columns_after), count=1).strip()
 
 
 # -- mounts ----------------------------------------------------------------------------------------

@@ -22,7 +22,7 @@ from benchvise.state.model import Family, Item, Missing, Read, Snapshot, StateEn
 from benchvise.state.normalise import NORMALISERS
 from benchvise.state.normalise.values import pick
 from benchvise.state.roles import mount_of
-from benchvise.text import printable
+from benchvise.text import Untrusted, printable
 
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
@@ -96,8 +96,8 @@ def _notes(answers: Answers) -> list[str]:
     """What a reader of the whole snapshot should know."""
     notes = [
         f"{path}: only its first part is in the snapshot, it is too long"
-        for path, found in answers.files.items()
-        if isinstance(found, FileValue) and found.truncated
+        for path, content in answers.files.items()
+        if isinstance(content, FileValue) and content.truncated
     ]
     if isinstance(answers.files.get("/proc/self/mountinfo"), FileError):
         notes.append("/proc cannot be read: hardly anything is known of this board")
@@ -132,13 +132,13 @@ def entries_of(item: Item, answers: Answers) -> Iterator[tuple[StateEntry, bool]
 
     Reads of the same key are alternatives: the first one with a value counts.
     """
-    found: dict[str, tuple[StateEntry, bool]] = {}
+    chosen: dict[str, tuple[StateEntry, bool]] = {}
     for read in item.reads:
         for entry in _read_entries(item.id, read, answers):
-            before = found.get(entry.key)
+            before = chosen.get(entry.key)
             if before is None or _is_better(entry, before[0]):
-                found[entry.key] = entry, item.volatile or read.volatile
-    yield from found.values()
+                chosen[entry.key] = entry, item.volatile or read.volatile
+    yield from chosen.values()
 
 
 def _is_better(entry: StateEntry, than: StateEntry) -> bool:
@@ -150,14 +150,14 @@ def _is_better(entry: StateEntry, than: StateEntry) -> bool:
 
 
 def _read_entries(item: str, read: Read, answers: Answers) -> Iterator[StateEntry]:
-    for path, matched, found in _SOURCES[read.source](read, answers):
+    for path, matched, content in _SOURCES[read.source](read, answers):
         key = _key(read, path, matched, answers)
         if key is None:
             continue
-        if isinstance(found, _Nothing):
-            yield StateEntry(item, key, path=path, missing=found.missing, reason=found.reason)
+        if isinstance(content, _Nothing):
+            yield StateEntry(item, key, path=path, missing=content.missing, reason=content.reason)
         else:
-            yield _entry(item, key, path, read, found, answers)
+            yield _entry(item, key, path, read, content, answers)
 
 
 class _Nothing:
@@ -165,42 +165,49 @@ class _Nothing:
 
     def __init__(self, missing: Missing, reason: str) -> None:
         self.missing = missing
-        self.reason = printable(reason)
+        self.reason = _reason_text(reason)
+
+
+def _reason_text(reason: str) -> Untrusted:
+    """Errors may quote what the board said: bounded, and as such."""
+    return Untrusted(_tidy(reason[:RAW_LIMIT]))
 
 
 _Found = Iterator[tuple[str, tuple[str, ...], Any]]
 
 
-def _entry(item: str, key: str, path: str, read: Read, found: Any, answers: Answers) -> StateEntry:
+def _entry(
+    item: str, key: str, path: str, read: Read, content: Any, answers: Answers
+) -> StateEntry:
     normaliser = NORMALISERS[read.normaliser]
     try:
-        given = _as_taken(found, normaliser.takes)
-        value = found if _is_data(given, read) else normaliser.apply(given, answers.names)
+        taken = _as_taken(content, normaliser.takes)
+        value = content if _is_data(taken, read) else normaliser.apply(taken, answers.names)
         if isinstance(value, dict) and (read.only or read.drop):
             value = pick(value, read.only, read.drop)
         value = _tidy(value)
     except (ValueError, LookupError, TypeError, AttributeError, ArithmeticError) as error:
         reason = f"not understood: {error}" if str(error) else "not understood"
         return StateEntry(
-            item, key, path=path, missing=Missing.UNREADABLE, reason=printable(reason)
+            item, key, path=path, missing=Missing.UNREADABLE, reason=_reason_text(reason)
         )
     raw = None
-    if normaliser.keeps_raw and isinstance(given, str) and given.strip() != value:
-        raw = _tidy(given.strip()[:RAW_LIMIT])
+    if normaliser.keeps_raw and isinstance(taken, str) and taken.strip() != value:
+        raw = _tidy(taken.strip()[:RAW_LIMIT])
     return StateEntry(item, key, value=value, raw=raw, path=path)
 
 
-def _is_data(given: Any, read: Read) -> bool:
+def _is_data(content: Any, read: Read) -> bool:
     """Whether there is nothing to normalise: a fact is JSON already."""
-    return not isinstance(given, str | bytes) and read.normaliser == "text"
+    return not isinstance(content, str | bytes) and read.normaliser == "text"
 
 
-def _as_taken(found: Any, takes: str) -> Any:
+def _as_taken(content: Any, takes: str) -> Any:
     if takes == "bytes":
-        return found.encode("utf-8", "surrogateescape") if isinstance(found, str) else found
-    if takes == "text" and isinstance(found, bytes):
-        return found.decode("utf-8", "replace")
-    return found
+        return content.encode("utf-8", "surrogateescape") if isinstance(content, str) else content
+    if takes == "text" and isinstance(content, bytes):
+        return content.decode("utf-8", "replace")
+    return content
 
 
 def _tidy(value: Any, depth: int = 0) -> Any:
@@ -231,10 +238,10 @@ def _key(read: Read, path: str, matched: tuple[str, ...], answers: Answers) -> s
         groups = [int(number) - 1 for number in numbers.split(":")]
         if not matched or groups[-1] >= len(matched):
             return "*"
-        found = [matched[group] for group in groups]
+        parts = [matched[group] for group in groups]
         if kind is None:
-            return "".join(found)
-        name = answers.names.called(kind, *found)
+            return "".join(parts)
+        name = answers.names.called(kind, *parts)
         left_out = left_out or name is None
         return name or ""
 
@@ -275,13 +282,13 @@ def _from_paths(
             yield path, matched, content(found)
 
 
-def _file(found: FileValue) -> str | bytes:
-    if not found.truncated:
-        return found.value
+def _file(content: FileValue) -> str | bytes:
+    if not content.truncated:
+        return content.value
     # The last line may be half of one.
-    if isinstance(found.value, bytes):
-        return found.value
-    return found.value[: found.value.rfind("\n") + 1] or found.value
+    if isinstance(content.value, bytes):
+        return content.value
+    return content.value[: content.value.rfind("\n") + 1] or content.value
 
 
 def _link(target: str) -> str:

@@ -1,6 +1,15 @@
 """The store of results: every sample of every run, on disk before the next batch begins.
 
 SQLite in the user's data directory by default, PostgreSQL by URL; same tables, same migrations.
+
+    store                          what flows write while a board is measured, and read afterwards
+      ├ reading, history           runs; what all of them together tell
+      ├ snapshots, diagnoses       documents that are kept whole
+      ├ watches                    what was seen of a board over weeks
+      ├ notes, references          what users say of their runs, and how they name them
+      └ owner                      which process is measuring, and whether it is still there
+    tables, values                 columns, records of rows, and what a column can hold
+    database, location, faults     connections, tables brought up to date, errors in plain words
 """
 
 from benchvise.store.diagnoses import DiagnosisInfo

@@ -122,14 +122,14 @@ def _no_space_beside(file: Path) -> bool:
 
 
 def _postgres(error: Exception, cause: BaseException, name: str) -> StoreError:
-    said = _message(cause)
+    message = _message(cause)
     state = getattr(cause, "sqlstate", None)
     if state is None and isinstance(error, OperationalError):
-        state = _state_of_login(said)
+        state = _state_of_login(message)
     match state:
         case "28P01" | "28000":
             return StoreError(
-                f"the store {name} refused the login ({said})",
+                f"the store {name} refused the login ({message})",
                 "check user and password in the URL, PGPASSWORD or ~/.pgpass",
             )
         case "3D000":
@@ -150,31 +150,31 @@ def _postgres(error: Exception, cause: BaseException, name: str) -> StoreError:
             )
         case "42501":
             return StoreError(
-                f"the user of the store {name} may not do that ({said})",
+                f"the user of the store {name} may not do that ({message})",
                 "as the owner: GRANT CREATE, USAGE ON SCHEMA public TO that user",
             )
         case "42P01" | "42703":
-            return _incomplete(name, said)
+            return _incomplete(name, message)
         case "08006" | "57P01" | "57P02" | "57P03" | "53300":
             return StoreError(
-                f"cannot reach the store {name} ({said})",
+                f"cannot reach the store {name} ({message})",
                 "check that the server runs and accepts connections (`pg_isready`)",
             )
     return _unexpected(cause, name)
 
 
-def _state_of_login(said: str) -> str:
+def _state_of_login(message: str) -> str:
     """The SQLSTATE that the client library keeps to itself when there is no connection."""
-    if "password authentication failed" in said or "no password supplied" in said:
+    if "password authentication failed" in message or "no password supplied" in message:
         return "28P01"
-    if 'database "' in said and "does not exist" in said:
+    if 'database "' in message and "does not exist" in message:
         return "3D000"
     return "08006"
 
 
-def _incomplete(name: str, said: str) -> StoreError:
+def _incomplete(name: str, message: str) -> StoreError:
     return StoreError(
-        f"the store {name} lacks a part of its tables ({said})",
+        f"the store {name} lacks a part of its tables ({message})",
         f"another program changed it: restore a backup, or {_ELSEWHERE}",
     )
 

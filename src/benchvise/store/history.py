@@ -13,6 +13,7 @@ from benchvise.store.notes import tags_of
 from benchvise.store.reading import RunFilter, load_series
 from benchvise.store.tables import PROCESS, RUN, SAMPLE, SERIES, columns_of, record_of
 from benchvise.store.values import clean_text
+from benchvise.text import Untrusted
 
 
 @dataclass(frozen=True, slots=True)
@@ -39,7 +40,7 @@ class PastRun:
     kernel: str
     settings: Mapping[str, str]
     tags: tuple[str, ...]
-    note: str
+    note: Untrusted
 
 
 @dataclass(frozen=True, slots=True)

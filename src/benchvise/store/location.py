@@ -72,11 +72,11 @@ def _file(path: Path) -> Location:
 
 
 def _name(url: URL) -> str:
-    shown = url.set(
+    public = url.set(
         drivername="postgresql",
         query={key: url.query[key] for key in _SHOWN_QUERY if key in url.query},
     )
-    return shown.render_as_string(hide_password=True)
+    return public.render_as_string(hide_password=True)
 
 
 def _unreadable() -> UsageError:

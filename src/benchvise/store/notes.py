@@ -27,8 +27,8 @@ _CHUNK = 500  # runs asked about at once: a statement may not have any number of
 
 def checked_tags(names: Iterable[str]) -> tuple[str, ...]:
     """The tags, each once, in their order. UsageError for one that could not be typed again."""
-    found = dict.fromkeys(names)
-    for name in found:
+    tags = dict.fromkeys(names)
+    for name in tags:
         if not 0 < len(name) <= TAG_LIMIT or _SEPARATORS.search(name) or not name.isprintable():
             raise UsageError(
                 f"{name[:TAG_LIMIT]!r} cannot be a tag",
@@ -36,7 +36,7 @@ def checked_tags(names: Iterable[str]) -> tuple[str, ...]:
             )
         if name.startswith("-"):
             raise UsageError(f"{name!r} cannot be a tag", "an option begins so: leave the - out")
-    return tuple(found)
+    return tuple(tags)
 
 
 def checked_note(text: str) -> str:
@@ -83,13 +83,13 @@ def set_note(connection: Connection, run_id: str, text: str) -> None:
 
 def tags_of(connection: Connection, numbers: Sequence[int]) -> defaultdict[int, tuple[str, ...]]:
     """The tags of runs by their numbers, in alphabetical order."""
-    found: defaultdict[int, tuple[str, ...]] = defaultdict(tuple)
+    tags: defaultdict[int, tuple[str, ...]] = defaultdict(tuple)
     for at in range(0, len(numbers), _CHUNK):
         chosen = RUN_TAG.c.run_number.in_(numbers[at : at + _CHUNK])
         statement = select(RUN_TAG.c.run_number, RUN_TAG.c.name).where(chosen)
         for number, name in connection.execute(statement.order_by(RUN_TAG.c.name)):
-            found[number] += (name,)
-    return found
+            tags[number] += (name,)
+    return tags
 
 
 def known_tags(connection: Connection) -> dict[str, int]:

@@ -33,7 +33,7 @@ from benchvise.store.tables import (
     record_of,
 )
 from benchvise.store.values import clean_text
-from benchvise.text import aligned, printable
+from benchvise.text import NO_TEXT, Untrusted, aligned, printable
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,14 +45,14 @@ class RunInfo:
     board: str
     suite: str
     status: RunStatus
-    reason: str
+    reason: Untrusted
     started: str
     finished: str | None
     simulated: bool
     series: int
     samples: int
     tags: tuple[str, ...] = ()
-    note: str = ""
+    note: Untrusted = NO_TEXT
 
 
 @dataclass(frozen=True, slots=True)

@@ -48,17 +48,17 @@ def resolve(connection: Connection, reference: str, store: str) -> str:
     if back:
         return _back(connection, int(back[1] or 0), store)
     for condition in (RUN.c.id == wanted.lower(), RUN.c.label == wanted):
-        found = _find(connection, condition, 1) if wanted else []
-        if found:
-            return found[0][0]
+        runs = _find(connection, condition, 1) if wanted else []
+        if runs:
+            return runs[0][0]
     if _PREFIX.fullmatch(wanted.lower()):
-        found = _find(connection, RUN.c.id.startswith(wanted.lower()), None)
-        if len(found) == 1:
-            return found[0][0]
-        if found:
+        runs = _find(connection, RUN.c.id.startswith(wanted.lower()), None)
+        if len(runs) == 1:
+            return runs[0][0]
+        if runs:
             raise UsageError(
-                f"{len(found)} runs in {store} have an id that begins with '{wanted}'",
-                f"say which one: {_listed(found)}",
+                f"{len(runs)} runs in {store} have an id that begins with '{wanted}'",
+                f"say which one: {_listed(runs)}",
             )
     raise _unknown(connection, wanted, store)
 
@@ -75,15 +75,16 @@ def find_diagnosis(connection: Connection, reference: str, store: str) -> str | 
     if not _ID.fullmatch(wanted):
         return None
     begins = select(DIAGNOSIS.c.id).where(DIAGNOSIS.c.id.startswith(wanted))
-    found = list(connection.execute(begins.order_by(DIAGNOSIS.c.number.desc())).scalars())
-    runs = _find(connection, RUN.c.id.startswith(wanted), None) if found else []
-    if len(found) + len(runs) > 1:
+    diagnoses = list(connection.execute(begins.order_by(DIAGNOSIS.c.number.desc())).scalars())
+    runs = _find(connection, RUN.c.id.startswith(wanted), None) if diagnoses else []
+    count = len(diagnoses) + len(runs)
+    if count > 1:
+        candidates = [*((identity, "a diagnosis") for identity in diagnoses), *runs]
         raise UsageError(
-            f"{len(runs) + len(found)} runs and diagnoses in {store} have an id that begins with "
-            f"'{wanted}'",
-            f"say which one: {_listed([*((one, 'a diagnosis') for one in found), *runs])}",
+            f"{count} runs and diagnoses in {store} have an id that begins with '{wanted}'",
+            f"say which one: {_listed(candidates)}",
         )
-    return found[0] if found else None
+    return diagnoses[0] if diagnoses else None
 
 
 def _find(
@@ -128,5 +129,5 @@ def _empty(store: str) -> UsageError:
 
 def _listed(runs: Iterable[_Named]) -> str:
     """The first few runs by id and label, on one line whatever the labels hold."""
-    shown = [f"{run_id} {label!r}" if label else run_id for run_id, label in runs]
-    return enumerated(shown, _SHOWN)
+    names = [f"{run_id} {label!r}" if label else run_id for run_id, label in runs]
+    return enumerated(names, _SHOWN)

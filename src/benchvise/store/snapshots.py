@@ -21,8 +21,8 @@ def add_snapshot(
     about = encode(snapshot)
     settings, observations = about.pop("settings"), about.pop("observations")
     digest = about.pop("digest")
-    known = select(STATE.c.digest).where(STATE.c.digest == digest)
-    if connection.execute(known).first() is None:
+    same_state = select(STATE.c.digest).where(STATE.c.digest == digest)
+    if connection.execute(same_state).first() is None:
         # Two runs may find the same state at the same moment.
         new = insert_or_update(connection, STATE).values(digest=digest, settings=settings)
         connection.execute(new.on_conflict_do_nothing())

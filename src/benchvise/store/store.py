@@ -39,6 +39,7 @@ from benchvise.store.owner import Owner
 from benchvise.store.reading import ALL_RUNS, RunChoices, RunFilter, RunInfo
 from benchvise.store.snapshots import Moment
 from benchvise.store.tables import ATTACHMENT, PROCESS, RUN, SAMPLE, SERIES
+from benchvise.text import Untrusted
 
 if TYPE_CHECKING:
     from benchvise.store.watches import Watches
@@ -328,10 +329,10 @@ class Store:
 
     def info(self, run_id: str) -> RunInfo:
         """The run with this id, as it is listed. ``StoreError`` when there is none."""
-        found = self.runs(1, RunFilter(id=run_id))
-        if not found:
+        runs = self.runs(1, RunFilter(id=run_id))
+        if not runs:
             raise self._missing(f"run {run_id}")
-        return found[0]
+        return runs[0]
 
     def count(self, matching: RunFilter = ALL_RUNS) -> int:
         """How many runs match."""
@@ -404,12 +405,12 @@ class Store:
     def host_of(self, run_id: str) -> Mapping[str, Any]:
         """What is known of the system of a run's board. ``StoreError`` when there is no run."""
         with self._database.reading() as connection:
-            found: Mapping[str, Any] | None = connection.execute(
+            host: Mapping[str, Any] | None = connection.execute(
                 select(RUN.c.host).where(RUN.c.id == run_id)
             ).scalar()
-        if found is None:
+        if host is None:
             raise self._missing(f"run {run_id}")
-        return found
+        return host
 
     def neighbours(self, run_id: str) -> tuple[str | None, str | None]:
         """The ids of the runs before and after this one on its board with its suite."""
@@ -487,5 +488,5 @@ def _insert(connection: Connection, table: Table, row: Mapping[str, Any]) -> int
 def _as_seen(run: _Run, abandoned: set[str]) -> _Run:
     """The run as it is, even where the store could not be told that it was abandoned."""
     if run.status is RunStatus.RUNNING and run.id in abandoned:
-        return dataclasses.replace(run, status=RunStatus.INTERRUPTED, reason=ABANDONED)
+        return dataclasses.replace(run, status=RunStatus.INTERRUPTED, reason=Untrusted(ABANDONED))
     return run

@@ -41,6 +41,7 @@ from benchvise.store.values import (
     PackedBytes,
     PackedJson,
 )
+from benchvise.text import Untrusted
 
 METADATA = MetaData(
     naming_convention={
@@ -322,6 +323,7 @@ _CONVERSIONS: Mapping[Any, Callable[[Any], object]] = {
     str | None: _text,
     RunStatus: RunStatus,
     SeriesStatus: SeriesStatus,
+    Untrusted: Untrusted,
 }
 
 

@@ -127,12 +127,12 @@ class Watches:
 
 def find_watched(connection: Connection, board: str, owner: Owner | None = None) -> int | None:
     """The number of a watched board, as named by ``owner`` or here; None when it never was."""
-    found: int | None = connection.execute(
+    number: int | None = connection.execute(
         select(WATCHED.c.number).where(
             WATCHED.c.board == board, WATCHED.c.machine == _machine(board, owner)
         )
     ).scalar()
-    return found
+    return number
 
 
 def _machine(board: str, owner: Owner | None = None) -> str:
@@ -161,19 +161,19 @@ def _keep(connection: Connection, number: int, step: WatchStep) -> None:
                 "anew": change.anew,
             },
         )
-    for name, one in step.ranges:
+    for name, sensor in step.ranges:
         _put(
             connection,
             WATCH_RANGE,
             ("metric_id", "began"),
             {
                 "metric_id": ids[name],
-                "began": _moment(one.began),
-                "until": _moment(one.until),
-                "looks": one.readings,
-                "low": one.low,
-                "high": one.high,
-                "total": one.total,
+                "began": _moment(sensor.began),
+                "until": _moment(sensor.until),
+                "looks": sensor.readings,
+                "low": sensor.low,
+                "high": sensor.high,
+                "total": sensor.total,
             },
         )
     alerts = [event_of(alert) for alert in step.alerts]
@@ -491,12 +491,12 @@ def remarks_on(
         )
         .order_by(WATCH_EVENT.c.at)
     )
-    found: dict[str, list[WatchEvent]] = {}
+    seen: dict[str, list[WatchEvent]] = {}
     for event in map(_event, rows):
         if event.severity != "note" and event.text not in noted:
-            found.setdefault(event.what, []).append(event)
+            seen.setdefault(event.what, []).append(event)
     remarks = []
-    for what, events in found.items():
+    for what, events in seen.items():
         count = sum(event.count for event in events)
         times = "once" if count == 1 else f"{count} times"
         last = max(events, key=lambda event: event.last)

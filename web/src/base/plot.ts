@@ -6,18 +6,18 @@ export type Chart = SVGSVGElement;
 
 /** A chart with what all of them share: name for screen readers, type size, no inline style. */
 export function chart(label: string, options: Plot.PlotOptions): Chart {
-  const drawn = Plot.plot({ className: "chart", ...options });
-  if (!(drawn instanceof SVGSVGElement)) throw new Error(`no plain chart: ${label}`);
+  const svg = Plot.plot({ className: "chart", ...options });
+  if (!(svg instanceof SVGSVGElement)) throw new Error(`no plain chart: ${label}`);
   // The page's content policy allows only the style sheet whose hash it names, and that has
   // these rules too.
-  drawn.querySelector("style")?.remove();
+  svg.querySelector("style")?.remove();
   // One picture with one name: names of its parts are for charts that are not labelled as a whole.
-  for (const part of drawn.querySelectorAll("[aria-label]")) part.removeAttribute("aria-label");
-  drawn.setAttribute("role", "img");
-  drawn.setAttribute("aria-label", label);
-  drawn.removeAttribute("font-size");
-  drawn.removeAttribute("font-family");
-  return drawn;
+  for (const part of svg.querySelectorAll("[aria-label]")) part.removeAttribute("aria-label");
+  svg.setAttribute("role", "img");
+  svg.setAttribute("aria-label", label);
+  svg.removeAttribute("font-size");
+  svg.removeAttribute("font-family");
+  return svg;
 }
 
 /** What the pointer shows over the nearest of `points`. */

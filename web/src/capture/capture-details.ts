@@ -103,18 +103,18 @@ export class CaptureDetails {
 /** Names and values of what is at a place. */
 export function factsOf(item: CaptureItem): Fact[] {
   const { begin, end, number, of } = item;
-  const known: Fact[] = begin === undefined || end === undefined ? [] : [
+  const lines: Fact[] = begin === undefined || end === undefined ? [] : [
     ["From", formatTime(begin, 1)],
     ["To", formatTime(end, 1)],
     ["Length", formatLength(end - begin)],
   ];
   if (item.kind === "annotation") {
-    if (number !== undefined && of !== undefined) known.push(["Number", `${number + 1} of ${of}`]);
-    return known;
+    if (number !== undefined && of !== undefined) lines.push(["Number", `${number + 1} of ${of}`]);
+    return lines;
   }
   const { period, duty } = item;
   return [
-    ...known,
+    ...lines,
     ["Began with", item.number === 0 ? "the capture" : `edge ${item.number} of ${item.of}`],
     ["Period", period === null ? null : formatLength(period)],
     ["Frequency", period === null ? null : formatValue(1e9 / period, "Hz")],
@@ -147,7 +147,7 @@ function hints(tick: number): HTMLElement[] {
 
 /** Names and values, one below the other; what is null is left out. */
 function facts(pairs: readonly Fact[]): HTMLElement {
-  const known = pairs.flatMap(([name, value]) =>
+  const rows = pairs.flatMap(([name, value]) =>
     value === null ? [] : [make("dt", {}, name), make("dd", {}, value)]);
-  return make("dl", {}, ...known);
+  return make("dl", {}, ...rows);
 }

@@ -41,7 +41,7 @@ export function history(figure: HistoryFigure, width: number): Chart {
   const domain = valueDomain(values, middle(placed.map(({ point }) => point.median)));
   const [factor, unit] = handyUnit(domain[1], figure.unit);
   const turns = figure.lines.flatMap((line) => turnsOf(line, at));
-  const drawn = chart(describe(figure), {
+  const svg = chart(describe(figure), {
     width,
     height: Math.round(Math.min(420, Math.max(280, width * 0.36))),
     marginTop: TOP,
@@ -88,12 +88,12 @@ export function history(figure: HistoryFigure, width: number): Chart {
       ),
     ],
   });
-  drawn.addEventListener("click", () => {
+  svg.addEventListener("click", () => {
     // Plot keeps the datum under the pointer here.
-    const under = (drawn as unknown as { value?: Placed | null }).value;
+    const under = (svg as unknown as { value?: Placed | null }).value;
     if (under?.point !== undefined) location.assign(under.point.url);
   });
-  return drawn;
+  return svg;
 }
 
 function lineMarks(line: HistoryLine, at: (point: HistoryPoint) => number): Plot.Markish[] {

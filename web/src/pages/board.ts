@@ -16,12 +16,12 @@ export function start(element: HTMLElement): void {
 
 /** The list of boots as the server makes it now: one has come to its end, as like as not. */
 async function showBoots(page: Document): Promise<void> {
-  const shown = page.getElementById("boots");
+  const current = page.getElementById("boots");
   const answer = await fetch(page.location.href, { headers: { Accept: "text/html" } });
-  if (shown === null || !answer.ok) return;
+  if (current === null || !answer.ok) return;
   const fresh = new DOMParser().parseFromString(await answer.text(), "text/html");
   const list = fresh.getElementById("boots");
-  if (list !== null) shown.replaceWith(page.importNode(list, true));
+  if (list !== null) current.replaceWith(page.importNode(list, true));
 }
 
 async function act(
@@ -29,7 +29,7 @@ async function act(
   all: readonly HTMLFormElement[],
   element: HTMLElement,
 ): Promise<void> {
-  const buttons = all.flatMap((one) => [...one.querySelectorAll("button")]);
+  const buttons = all.flatMap((each) => [...each.querySelectorAll("button")]);
   for (const button of buttons) button.disabled = true;
   tell(element, "…");
   try {
@@ -37,8 +37,8 @@ async function act(
       method: "POST",
       headers: { Accept: "application/json" },
     });
-    const said = (await answer.json()) as Acted | { readonly error: Omit<Acted, "action"> };
-    tell(element, "error" in said ? `${said.error.message}: ${said.error.remedy}` : actedText(said));
+    const outcome = (await answer.json()) as Acted | { readonly error: Omit<Acted, "action"> };
+    tell(element, "error" in outcome ? `${outcome.error.message}: ${outcome.error.remedy}` : actedText(outcome));
   } catch {
     tell(element, "the workbench does not answer: is `benchvise serve` still running?");
   } finally {

@@ -29,7 +29,7 @@ export class Screen {
   /** Takes new output. */
   add({ lines, open, skipped }: Lines): void {
     if (skipped > 0 && this.lines.length > 0) {
-      this.lines.push(`… ${skipped} bytes were said faster than can be shown …`);
+      this.lines.push(`… ${skipped} bytes were said faster than can be log …`);
     }
     this.lines.push(...lines);
     this.lines.splice(0, this.lines.length - KEPT);
@@ -53,19 +53,19 @@ export function start(element: HTMLElement, data: unknown): void {
   const note = page.createElement("div");
   const title = page.createElement("p");
   title.className = "note";
-  const shown = page.createElement("pre");
-  shown.className = "console";
-  shown.tabIndex = 0;
-  shown.setAttribute("role", "log");
-  shown.setAttribute("aria-label", "Console");
+  const log = page.createElement("pre");
+  log.className = "console";
+  log.tabIndex = 0;
+  log.setAttribute("role", "log");
+  log.setAttribute("aria-label", "Console");
   const below = attended === null ? [] : [typing(page, board, attended)];
   let pending = false;
 
   const show = (): void => {
     pending = false;
-    const atEnd = shown.scrollHeight - shown.scrollTop - shown.clientHeight < 24;
-    shown.textContent = screen.text;
-    if (atEnd) shown.scrollTop = shown.scrollHeight;
+    const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 24;
+    log.textContent = screen.text;
+    if (atEnd) log.scrollTop = log.scrollHeight;
   };
   const soon = (): void => {
     if (pending) return;
@@ -73,7 +73,7 @@ export function start(element: HTMLElement, data: unknown): void {
     requestAnimationFrame(show);
   };
   const begin = (): void => {
-    if (!shown.isConnected) element.replaceChildren(note, title, shown, ...below);
+    if (!log.isConnected) element.replaceChildren(note, title, log, ...below);
   };
 
   listen(

@@ -97,14 +97,14 @@ export function followRig(
       },
       acted: ({ boards }: { boards: Readonly<Record<string, Acted>> }) => {
         for (const [name, place] of places) {
-          const said = boards[name];
-          if (said !== undefined) tell(place, actedText(said));
+          const outcome = boards[name];
+          if (outcome !== undefined) tell(place, actedText(outcome));
         }
       },
     },
     (error) => {
-      const shown = error === null ? [] : [failureNote(element.ownerDocument, error.message, error.remedy)];
-      note.replaceChildren(...shown);
+      const notes = error === null ? [] : [failureNote(element.ownerDocument, error.message, error.remedy)];
+      note.replaceChildren(...notes);
     },
   );
 }
@@ -125,9 +125,9 @@ export function showHolding(place: HTMLElement, holding: Holding | null): void {
     fill(place, "work");
     return;
   }
-  const said = status(page, "held", holding.what);
-  said.title = `process ${holding.pid}`;
-  fill(place, "use", said);
+  const badge = status(page, "held", holding.what);
+  badge.title = `process ${holding.pid}`;
+  fill(place, "use", badge);
   fill(place, "work", ...work(page, holding));
 }
 
@@ -234,6 +234,6 @@ function unavailable(place: HTMLElement, why: string): Node {
 }
 
 function fill(place: HTMLElement, field: string, ...content: Node[]): void {
-  const found = place.querySelector<HTMLElement>(`[data-field="${field}"]`);
-  found?.replaceChildren(...content);
+  const target = place.querySelector<HTMLElement>(`[data-field="${field}"]`);
+  target?.replaceChildren(...content);
 }

@@ -33,9 +33,9 @@ export function sentBy(
 export function typing(page: Document, board: string, at: Attended): HTMLElement {
   const root = page.createElement("div");
   root.className = "typing";
-  const said = page.createElement("p");
-  said.className = "note";
-  said.setAttribute("role", "status");
+  const notice = page.createElement("p");
+  notice.className = "note";
+  notice.setAttribute("role", "status");
   const begin = button(page, "Type on the console", "Holds the board: nobody else can use it meanwhile");
   const form = page.createElement("form");
   form.className = "typing-line";
@@ -54,46 +54,46 @@ export function typing(page: Document, board: string, at: Attended): HTMLElement
   const leave = button(page, "Leave", "Lets the board go as it is");
   const enter = button(page, "Send", "The line, and Enter");
   form.append(line, enter, ...keys, cycle, leave);
-  root.append(begin, form, said);
+  root.append(begin, form, notice);
   const all = [begin, enter, cycle, leave, ...keys];
 
   const show = ({ typing: goesOn, message, remedy }: Attended): void => {
     form.hidden = !goesOn;
     begin.hidden = goesOn;
-    said.textContent = message === "" ? "" : `${message}: ${remedy}`;
+    notice.textContent = message === "" ? "" : `${message}: ${remedy}`;
   };
 
   const post = async (to: string, body?: object): Promise<boolean> => {
-    for (const one of all) one.disabled = true;
+    for (const control of all) control.disabled = true;
     try {
       const answer = await fetch(`/rig/${encodeURIComponent(board)}/console/${to}`, {
         method: "POST",
         headers: { Accept: "application/json", "Content-Type": "application/json" },
         body: JSON.stringify(body ?? {}),
       });
-      const told = (await answer.json()) as Attended | { readonly error: Omit<Attended, "typing"> };
-      if ("error" in told) {
+      const reply = (await answer.json()) as Attended | { readonly error: Omit<Attended, "typing"> };
+      if ("error" in reply) {
         // Taken by somebody else, or released meanwhile.
-        show({ ...told.error, typing: to !== "begin" && answer.status !== 403 && answer.status !== 409 });
+        show({ ...reply.error, typing: to !== "begin" && answer.status !== 403 && answer.status !== 409 });
         return false;
       }
-      show(told);
+      show(reply);
       return true;
     } catch {
-      said.textContent = "the workbench does not answer: is `benchvise serve` still running?";
+      notice.textContent = "the workbench does not answer: is `benchvise serve` still running?";
       return false;
     } finally {
-      for (const one of all) one.disabled = false;
+      for (const control of all) control.disabled = false;
     }
   };
 
   /** One message after the other: keys arrive in the order in which they were typed. */
   let last: Promise<unknown> = Promise.resolve();
   const send = (text: string): Promise<boolean> => {
-    const sent = last.then(() => post("type", { text }));
-    last = sent;
+    const delivered = last.then(() => post("type", { text }));
+    last = delivered;
     line.focus();
-    return sent;
+    return delivered;
   };
 
   begin.addEventListener("click", () => {
@@ -125,9 +125,9 @@ export function typing(page: Document, board: string, at: Attended): HTMLElement
 }
 
 function button(page: Document, name: string, title: string): HTMLButtonElement {
-  const made = page.createElement("button");
-  made.type = "button";
-  made.textContent = name;
-  made.title = title;
-  return made;
+  const element = page.createElement("button");
+  element.type = "button";
+  element.textContent = name;
+  element.title = title;
+  return element;
 }

@@ -38,18 +38,18 @@ export class ArraySource implements Source {
   }
 
   marks(span: Span, buckets: number, rows: readonly number[]): Promise<Marks> {
-    const found = rows.flatMap((row) => {
+    const marks = rows.flatMap((row) => {
       const held = this.events.get(row);
       return held === undefined ? [] : thinnedMarks(held, span, buckets, row);
     });
-    if (found.length === 0) return Promise.resolve(NO_MARKS);
+    if (marks.length === 0) return Promise.resolve(NO_MARKS);
     return Promise.resolve({
-      length: found.length,
-      row: Uint32Array.from(found, ({ row }) => row),
-      time: Float64Array.from(found, ({ time }) => time),
-      event: Uint16Array.from(found, ({ event }) => event),
-      count: Uint32Array.from(found, ({ count }) => count),
-      index: Float64Array.from(found, ({ index }) => index),
+      length: marks.length,
+      row: Uint32Array.from(marks, ({ row }) => row),
+      time: Float64Array.from(marks, ({ time }) => time),
+      event: Uint16Array.from(marks, ({ event }) => event),
+      count: Uint32Array.from(marks, ({ count }) => count),
+      index: Float64Array.from(marks, ({ index }) => index),
     });
   }
 
@@ -77,9 +77,9 @@ interface Thinned extends Span {
 export function thinned(held: RowItems, span: Span, buckets: number, row: number): Thinned[] {
   const { begin, end } = held;
   const step = (span.end - span.begin) / buckets;
-  const found: Thinned[] = [];
+  const items: Thinned[] = [];
   const take = (at: number, count: number): void => {
-    found.push({
+    items.push({
       row,
       begin: begin[at] ?? 0,
       end: end[at] ?? 0,
@@ -96,7 +96,7 @@ export function thinned(held: RowItems, span: Span, buckets: number, row: number
     take(longest(begin, end, at, next), next - at);
     at = next;
   }
-  return found;
+  return items;
 }
 
 /** More than this in one bucket are not all looked at: the picture is the same. */
@@ -126,15 +126,15 @@ interface ThinnedMark {
 function thinnedMarks(held: RowMarks, span: Span, buckets: number, row: number): ThinnedMark[] {
   const { time, event } = held;
   const step = (span.end - span.begin) / buckets;
-  const found: ThinnedMark[] = [];
+  const marks: ThinnedMark[] = [];
   let at = firstFrom(time, span.begin);
   while (at < time.length && (time[at] ?? 0) < span.end) {
     const bucket = Math.floor(((time[at] ?? 0) - span.begin) / step);
     const next = firstFrom(time, span.begin + (bucket + 1) * step, at + 1);
-    found.push({ row, time: time[at] ?? 0, event: event[at] ?? 0, count: next - at, index: at });
+    marks.push({ row, time: time[at] ?? 0, event: event[at] ?? 0, count: next - at, index: at });
     at = next;
   }
-  return found;
+  return marks;
 }
 
 function columnsOf(items: readonly Thinned[]): Items {

@@ -17,10 +17,10 @@ export interface Elements {
   readonly status: HTMLElement;
 }
 
-let made = 0;
+let frames = 0;
 
 export function buildFrame(host: HTMLElement, name: string): Elements {
-  made += 1;
+  frames += 1;
   const add = (parent: HTMLElement, className: string): HTMLElement => {
     const element = parent.appendChild(document.createElement("div"));
     element.className = className;
@@ -43,13 +43,13 @@ export function buildFrame(host: HTMLElement, name: string): Elements {
   stage.tabIndex = 0;
   stage.setAttribute("role", "application");
   stage.setAttribute("aria-label", `Timeline of ${name}`);
-  stage.setAttribute("aria-describedby", `tl-help-${made}`);
+  stage.setAttribute("aria-describedby", `tl-help-${frames}`);
   const bars = paper(stage);
   const thumb = add(stage, "tl-thumb");
   const note = add(stage, "tl-note");
   note.hidden = true;
   const help = add(root, "tl-unseen");
-  help.id = `tl-help-${made}`;
+  help.id = `tl-help-${frames}`;
   help.textContent =
     "Arrow left and right move in time, up and down choose a row, W and S zoom, comma and full stop " +
     "choose the item before and behind, Enter shows it, M filters to it, Escape chooses nothing.";

@@ -71,8 +71,8 @@ const hatches = new Map<string, HTMLCanvasElement>();
 /** One tile of slanted lines. */
 function hatch(colour: string, size: number, ratio: number): HTMLCanvasElement {
   const key = `${colour} ${size}`;
-  const known = hatches.get(key);
-  if (known !== undefined) return known;
+  const cached = hatches.get(key);
+  if (cached !== undefined) return cached;
   const tile = document.createElement("canvas");
   tile.width = tile.height = Math.round(size);
   const context = tile.getContext("2d");

@@ -65,10 +65,10 @@ function inLane(
   let free = 0;
   for (const { at, text } of placed) {
     if (at < free) continue;
-    const shown = texts.cut(text, Math.min(WIDEST_PX, end - at));
-    if (shown === "") continue;
-    context.fillText(shown, at, top + TICK_PX + LINE_PX / 2);
-    free = at + texts.width(shown) + 8;
+    const fitting = texts.cut(text, Math.min(WIDEST_PX, end - at));
+    if (fitting === "") continue;
+    context.fillText(fitting, at, top + TICK_PX + LINE_PX / 2);
+    free = at + texts.width(fitting) + 8;
   }
 }
 

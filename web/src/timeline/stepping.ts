@@ -24,7 +24,7 @@ export function neighbour(
   const begin = Math.max(0, Math.min(here.begin, view.begin) - length);
   const end = Math.min(duration, Math.max(here.end, view.end) + length);
   const pieces = items.cover(levelOf(perPixel), { begin, end }, Math.floor(box.order / BLOCK));
-  let found: Span | null = null;
+  let previous: Span | null = null;
   for (const { tile, clip } of pieces) {
     const { data } = tile;
     const [from, to] = tile.rows.get(box.row.id) ?? [0, 0];
@@ -36,8 +36,8 @@ export function neighbour(
       if (looked === undefined || !(looked.bands === ALL || looked.paint === "line")) continue;
       const item = { begin: starts, end: data.end[at] ?? starts };
       if (by > 0 && starts > here.begin && starts >= here.end) return item;
-      if (by < 0 && starts < here.begin) found = item;
+      if (by < 0 && starts < here.begin) previous = item;
     }
   }
-  return found;
+  return previous;
 }

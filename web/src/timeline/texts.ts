@@ -9,15 +9,15 @@ export class Texts {
 
   /** Draws with the font that is set; false when there is no room for two letters. */
   draw(text: string, x: number, y: number, room: number): boolean {
-    const shown = this.cut(text, room);
-    if (shown === "") return false;
-    this.context.fillText(shown, x, y);
+    const fitting = this.cut(text, room);
+    if (fitting === "") return false;
+    this.context.fillText(fitting, x, y);
     return true;
   }
 
   width(text: string): number {
-    const known = this.widths.get(text);
-    if (known !== undefined) return known;
+    const cached = this.widths.get(text);
+    if (cached !== undefined) return cached;
     if (this.widths.size >= MOST) this.widths.clear();
     const { font } = this.context;
     this.context.font = this.font;

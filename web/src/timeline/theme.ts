@@ -77,13 +77,13 @@ export class Paints {
   }
 
   private ofActor(actor: number): Paint {
-    const known = this.actors.get(actor);
-    if (known !== undefined) return known;
+    const cached = this.actors.get(actor);
+    if (cached !== undefined) return cached;
     const name = actorColour(this.look.actorKind(actor), this.look.actorName(actor));
-    const found = this.byProperty.get(name) ?? this.paint(this.theme.property(name), 0.38);
-    this.byProperty.set(name, found);
-    this.actors.set(actor, found);
-    return found;
+    const paint = this.byProperty.get(name) ?? this.paint(this.theme.property(name), 0.38);
+    this.byProperty.set(name, paint);
+    this.actors.set(actor, paint);
+    return paint;
   }
 
   private paint(colour: string, faint: number): Paint {

@@ -98,11 +98,11 @@ export class TileStore<T extends Columnar> {
   /** All pieces that show a span in a block of rows, in order of time. */
   cover(level: number, span: Span, block: number): Piece<T>[] {
     const [first, last] = tileRange(level, span, this.duration);
-    const found: Piece<T>[] = [];
+    const pieces: Piece<T>[] = [];
     for (let index = first; index <= last; index += 1) {
-      found.push(...this.pieces({ level, index, block }));
+      pieces.push(...this.pieces({ level, index, block }));
     }
-    return found;
+    return pieces;
   }
 
   close(): void {
@@ -183,13 +183,13 @@ const keyOf = ({ level, index, block }: TileRequest): string => `${level}/${inde
 
 /** Where each row begins and ends in a column that is sorted by rows. */
 export function rowsOf(row: Uint32Array): Map<number, readonly [number, number]> {
-  const found = new Map<number, readonly [number, number]>();
+  const rows = new Map<number, readonly [number, number]>();
   for (let from = 0; from < row.length; ) {
     const id = row[from] ?? 0;
     let to = from + 1;
     while (to < row.length && row[to] === id) to += 1;
-    found.set(id, [from, to]);
+    rows.set(id, [from, to]);
     from = to;
   }
-  return found;
+  return rows;
 }

@@ -263,11 +263,11 @@ export class Timeline {
     const inside = item === null || item.count > 1 ? time : centreOf(item);
     this.choices.choose({ row: row.id, time: inside }, actor);
     const { look } = this.source;
-    const said = item === null ? "nothing" : (look.states[item.state]?.name ?? "");
+    const state = item === null ? "nothing" : (look.states[item.state]?.name ?? "");
     const who = item === null || item.actor < 0 ? "" : ` ${look.actorName(item.actor)}`;
     const long = item === null ? "" : ` for ${formatLength(item.end - item.begin)}`;
     const from = formatTime(item?.begin ?? time, 1);
-    this.elements.status.textContent = `${row.name}:${who} ${said}${long}, at ${from}`;
+    this.elements.status.textContent = `${row.name}:${who} ${state}${long}, at ${from}`;
   }
 
   private key(act: KeyAct): void {

@@ -93,6 +93,6 @@ const rounded = (value: number): string => String(Math.round(value * 1000) / 100
 
 function numbers(text: string | null, between: string): number[] {
   if (text === null || text === "") return [];
-  const found = text.split(between).map(Number);
-  return found.every(Number.isFinite) ? found : [];
+  const values = text.split(between).map(Number);
+  return values.every(Number.isFinite) ? values : [];
 }

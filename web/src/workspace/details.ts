@@ -155,7 +155,7 @@ function zoomTo({ selection }: Workspace, begin: number, end: number): void {
 
 /** Names and values, one below the other; what is null is left out. */
 function facts(pairs: readonly (readonly [string, Node | string | null])[]): HTMLElement {
-  const known = pairs.flatMap(([name, value]) =>
+  const rows = pairs.flatMap(([name, value]) =>
     value === null ? [] : [make("dt", {}, name), make("dd", {}, value)]);
-  return make("dl", {}, ...known);
+  return make("dl", {}, ...rows);
 }

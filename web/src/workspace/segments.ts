@@ -17,15 +17,15 @@ export function segments<T extends string>(
   const group = make("span", { class: "ws-group", role: "group", "aria-label": label });
   const buttons = new Map<T, HTMLButtonElement>();
   const press = (value: T): void => {
-    for (const [each, one] of buttons) one.setAttribute("aria-pressed", String(each === value));
+    for (const [each, item] of buttons) item.setAttribute("aria-pressed", String(each === value));
   };
   for (const [value, text, title] of options) {
-    const one = button(text, () => {
+    const item = button(text, () => {
       press(value);
       choose(value);
     }, { title });
-    buttons.set(value, one);
-    group.append(one);
+    buttons.set(value, item);
+    group.append(item);
   }
   press(chosen);
   return { group, press };

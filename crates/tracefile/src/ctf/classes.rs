@@ -165,7 +165,7 @@ impl Roles {
         self.0 == 0
     }
 
-    pub(super) fn one(role: Role) -> Self {
+    pub(super) fn only(role: Role) -> Self {
         Self(1 << role as u16)
     }
 }

@@ -167,7 +167,7 @@ fn plain(class: &FieldClass, role: Role) -> Option<&Integer> {
             if !integer.variable
                 && !integer.signed
                 && integer.order == ByteOrder::Little
-                && integer.roles == super::classes::Roles::one(role) =>
+                && integer.roles == super::classes::Roles::only(role) =>
         {
             Some(integer)
         }

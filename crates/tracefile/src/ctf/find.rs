@@ -16,17 +16,17 @@ pub(super) fn directories(path: &Path) -> Result<Vec<PathBuf>> {
     if path.join("metadata").is_file() {
         return Ok(vec![path.to_owned()]);
     }
-    let mut found = Vec::new();
-    search(path, MOST_DEPTH, &mut found)?;
-    found.sort();
-    if found.is_empty() {
+    let mut directories = Vec::new();
+    search(path, MOST_DEPTH, &mut directories)?;
+    directories.sort();
+    if directories.is_empty() {
         let reason = "no file named metadata in it or below it".into();
         return Err(Error::NotATrace { path: path.to_owned(), reason });
     }
-    Ok(found)
+    Ok(directories)
 }
 
-fn search(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<()> {
+fn search(directory: &Path, depth: usize, directories: &mut Vec<PathBuf>) -> Result<()> {
     let entries = std::fs::read_dir(directory).map_err(|error| Error::io(directory, error))?;
     for entry in entries {
         let path = entry.map_err(|error| Error::io(directory, error))?.path();
@@ -34,9 +34,9 @@ fn search(directory: &Path, depth: usize, found: &mut Vec<PathBuf>) -> Result<()
             continue;
         }
         if path.join("metadata").is_file() {
-            found.push(path);
+            directories.push(path);
         } else if depth > 0 {
-            search(&path, depth - 1, found)?;
+            search(&path, depth - 1, directories)?;
         }
     }
     Ok(())
@@ -61,22 +61,22 @@ pub(super) fn stream_files(directory: &Path) -> Result<Vec<PathBuf>> {
 /// one UUID.
 pub(super) fn only<T>(
     path: &Path,
-    found: Vec<(PathBuf, Option<[u8; 16]>, T)>,
+    parts: Vec<(PathBuf, Option<[u8; 16]>, T)>,
 ) -> Result<Vec<(PathBuf, T)>> {
     let mut traces: BTreeMap<Option<[u8; 16]>, usize> = BTreeMap::new();
-    for (_, uuid, _) in &found {
+    for (_, uuid, _) in &parts {
         *traces.entry(*uuid).or_default() += 1;
     }
-    let one = found.len() == 1 || (traces.len() == 1 && found[0].1.is_some());
-    if !one {
-        let names: Vec<String> = found
+    let is_one_trace = parts.len() == 1 || (traces.len() == 1 && parts[0].1.is_some());
+    if !is_one_trace {
+        let names: Vec<String> = parts
             .iter()
             .map(|(directory, ..)| directory.strip_prefix(path).unwrap_or(directory))
             .map(|directory| directory.display().to_string())
             .collect();
         let reason =
-            format!("it holds {} traces; open one of them: {}", found.len(), names.join(", "));
+            format!("it holds {} traces; open one of them: {}", parts.len(), names.join(", "));
         return Err(Error::NotATrace { path: path.to_owned(), reason });
     }
-    Ok(found.into_iter().map(|(directory, _, rest)| (directory, rest)).collect())
+    Ok(parts.into_iter().map(|(directory, _, rest)| (directory, rest)).collect())
 }

@@ -45,14 +45,14 @@ struct Fault {
 /// Opens the trace in a directory, or in the only directory below it that has one, or beside a
 /// metadata file.
 pub(crate) fn open(path: &Path) -> Result<Trace> {
-    let mut found = Vec::new();
+    let mut parts = Vec::new();
     for directory in find::directories(path)? {
         let (class, size) = read_metadata(&directory.join("metadata"))?;
-        found.push((directory, class.uuid, (class, size)));
+        parts.push((directory, class.uuid, (class, size)));
     }
     let mut files = Vec::new();
     let mut best: Option<(PathBuf, TraceClass, u64)> = None;
-    for (directory, (class, size)) in find::only(path, found)? {
+    for (directory, (class, size)) in find::only(path, parts)? {
         for file in find::stream_files(&directory)? {
             let mapped = Mapped::open(&file)?;
             if !mapped.is_empty() {

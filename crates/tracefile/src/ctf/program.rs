@@ -80,14 +80,14 @@ fn fixed(
             let value = integer(bytes, shift + read.at, count, order, signed);
             state.keep(read.column, value, signed);
         } else {
-            one(read, bytes, shift, &mut columns[usize::from(read.column)]);
+            read_value(read, bytes, shift, &mut columns[usize::from(read.column)]);
         }
     }
     Ok(())
 }
 
 #[inline]
-fn one(read: &Read, bytes: &[u8], shift: u32, column: &mut Column) {
+fn read_value(read: &Read, bytes: &[u8], shift: u32, column: &mut Column) {
     let at = (read.at / 8) as usize;
     match read.kind {
         ReadKind::U8 => column.word8(bytes[at]),

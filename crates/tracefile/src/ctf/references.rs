@@ -16,7 +16,7 @@ type Roots<'a> = [(Scope, Option<&'a FieldClass>)];
 pub(super) fn resolve(trace: &mut TraceClass) -> Result<(), String> {
     // Scopes of the packet first: those of events refer to them, but never the other way round.
     let mut slots = 0;
-    one(
+    resolve_scope(
         &mut slots,
         &mut [(Scope::PacketHeader, trace.packet_header.as_mut())],
         Scope::PacketHeader,
@@ -31,7 +31,8 @@ pub(super) fn resolve(trace: &mut TraceClass) -> Result<(), String> {
                 (Scope::EventHeader, stream.event_header.as_mut()),
                 (Scope::CommonContext, stream.common_context.as_mut()),
             ];
-            one(&mut slots, &mut roots, scope).map_err(|what| format!("stream {id}: {what}"))?;
+            resolve_scope(&mut slots, &mut roots, scope)
+                .map_err(|what| format!("stream {id}: {what}"))?;
         }
     }
     for event in &mut trace.events {
@@ -45,7 +46,7 @@ pub(super) fn resolve(trace: &mut TraceClass) -> Result<(), String> {
                 (Scope::SpecificContext, event.context.as_mut()),
                 (Scope::Payload, event.payload.as_mut()),
             ];
-            one(&mut slots, &mut roots, scope)
+            resolve_scope(&mut slots, &mut roots, scope)
                 .map_err(|what| format!("event {}: {what}", event.name))?;
         }
     }
@@ -54,22 +55,22 @@ pub(super) fn resolve(trace: &mut TraceClass) -> Result<(), String> {
 }
 
 /// Resolves what `scope` refers to.
-fn one(
+fn resolve_scope(
     slots: &mut usize,
     roots: &mut [(Scope, Option<&mut FieldClass>)],
     scope: Scope,
 ) -> Result<(), String> {
-    let mut found = Vec::new();
+    let mut targets = Vec::new();
     {
         let roots: Vec<_> = roots.iter().map(|(scope, root)| (*scope, root.as_deref())).collect();
         let Some(root) = roots.iter().find(|(of, _)| *of == scope).and_then(|(_, root)| *root)
         else {
             return Ok(());
         };
-        let mut finder = Finder { roots: &roots, scope, chain: vec![], found: &mut found };
+        let mut finder = Finder { roots: &roots, scope, chain: vec![], targets: &mut targets };
         finder.visit(root)?;
     }
-    for target in &mut found {
+    for target in &mut targets {
         let root = roots.iter_mut().find(|(of, _)| *of == target.scope);
         let root = root.and_then(|(_, root)| root.as_deref_mut()).expect("was found in it");
         let integer = integer_at(root, &target.path).expect("was found there");
@@ -86,7 +87,7 @@ fn one(
     }
     let root = roots.iter_mut().find(|(of, _)| *of == scope);
     let root = root.and_then(|(_, root)| root.as_deref_mut()).expect("is there");
-    assign(root, &mut found.into_iter());
+    assign(root, &mut targets.into_iter());
     Ok(())
 }
 
@@ -104,7 +105,7 @@ struct Finder<'a, 'b> {
     scope: Scope,
     /// From the root to the field that is visited: each class with the place of the next within.
     chain: Vec<(&'a FieldClass, usize)>,
-    found: &'b mut Vec<Target>,
+    targets: &'b mut Vec<Target>,
 }
 
 impl<'a> Finder<'a, '_> {
@@ -161,7 +162,7 @@ impl<'a> Finder<'a, '_> {
         match root.and_then(|root| class_at(root, &path)).map(|class| &class.kind) {
             Some(Kind::Integer(integer)) => {
                 let labels = integer.labels.clone();
-                self.found.push(Target { scope, path, slot: 0, labels });
+                self.targets.push(Target { scope, path, slot: 0, labels });
                 Ok(())
             }
             _ => Err(format!("the field {}, referred to, is no integer", name())),
@@ -192,23 +193,23 @@ impl<'a> Finder<'a, '_> {
     fn search(&self, path: &[String]) -> Option<(Scope, Path)> {
         for (depth, (class, _)) in self.chain.iter().enumerate().rev() {
             if matches!(class.kind, Kind::Struct(_))
-                && let Some(found) = self.below(depth, class, path)
+                && let Some(target) = self.below(depth, class, path)
             {
-                return Some(found);
+                return Some(target);
             }
         }
         let outer = self.roots.iter().rev().filter(|(scope, _)| *scope < self.scope);
         outer.filter_map(|(scope, root)| Some((*scope, (*root)?))).find_map(|(scope, root)| {
-            let mut found = Path::new();
-            descend(root, path, &mut found).map(|()| (scope, found))
+            let mut target = Path::new();
+            descend(root, path, &mut target).map(|()| (scope, target))
         })
     }
 
     /// Looks in a structure that the visited field is within, among what is read before.
     fn below(&self, depth: usize, class: &FieldClass, path: &[String]) -> Option<(Scope, Path)> {
-        let mut found: Path = self.chain[..depth].iter().map(|(_, at)| *at).collect();
-        descend(class, path, &mut found)?;
-        (found < self.path()).then_some((self.scope, found))
+        let mut target: Path = self.chain[..depth].iter().map(|(_, at)| *at).collect();
+        descend(class, path, &mut target)?;
+        (target < self.path()).then_some((self.scope, target))
     }
 
     fn path(&self) -> Path {

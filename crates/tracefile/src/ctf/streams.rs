@@ -127,7 +127,7 @@ fn packets(trace: &TraceClass, at: usize, file: &Mapped, damage: &mut Vec<Damage
     let mut hints: Option<Vec<u64>> = None;
     let length = file.len() as u64;
     while offset < length {
-        match one(trace, at, file, offset, damage) {
+        match read_packet(trace, at, file, offset, damage) {
             Ok((packet, bytes)) => {
                 packets.extend(packet);
                 offset += bytes;
@@ -149,7 +149,7 @@ fn packets(trace: &TraceClass, at: usize, file: &Mapped, damage: &mut Vec<Damage
 }
 
 /// The packet at an offset, unless it is to be left out, and its size in bytes.
-fn one(
+fn read_packet(
     trace: &TraceClass,
     at: usize,
     file: &Mapped,

@@ -100,10 +100,10 @@ pub(crate) struct Chunks {
 /// of each.
 pub(crate) fn chunks(file: &[u8], at: usize, order: ByteOrder) -> Chunks {
     let mut reader = Reader::new(file, order).at(at);
-    let mut found = Chunks { end: at, ..Chunks::default() };
+    let mut table = Chunks { end: at, ..Chunks::default() };
     let Some(count) = reader.u32() else {
-        found.cut = Some((at, "no count of compressed chunks".into()));
-        return found;
+        table.cut = Some((at, "no count of compressed chunks".into()));
+        return table;
     };
     for number in 0..count {
         let begin = reader.position();
@@ -114,18 +114,18 @@ pub(crate) fn chunks(file: &[u8], at: usize, order: ByteOrder) -> Chunks {
             Some(Chunk { packed: data..data + packed, size })
         })();
         let Some(chunk) = next else {
-            found.cut =
+            table.cut =
                 Some((begin, format!("the data end before chunk {number} of {count} does")));
             break;
         };
         let most = chunk.packed.len().saturating_mul(MOST_GROWTH).min(MOST_CHUNK);
         if chunk.size > most {
             let what = format!("chunk {number} of {count} would be {} bytes", chunk.size);
-            found.cut = Some((begin, what));
+            table.cut = Some((begin, what));
             break;
         }
-        found.end = reader.position();
-        found.chunks.push(chunk);
+        table.end = reader.position();
+        table.chunks.push(chunk);
     }
-    found
+    table
 }

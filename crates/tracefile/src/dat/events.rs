@@ -7,7 +7,7 @@ use std::sync::Arc;
 use rayon::prelude::*;
 
 use crate::dat::format::{self, Format};
-use crate::dat::labels::Shown;
+use crate::dat::labels::PrintFormat;
 use crate::dat::layout::{self, Layout};
 use crate::{ColumnType, EventType, Field, Scope};
 
@@ -29,7 +29,7 @@ impl Events {
         notes: &mut Vec<String>,
     ) -> (Self, Vec<EventType>) {
         let read: Vec<Result<_, String>> =
-            formats.par_iter().map(|(system, text)| one(system, text, long)).collect();
+            formats.par_iter().map(|(system, text)| read_format(system, text, long)).collect();
         let mut types: Vec<EventType> = Vec::with_capacity(read.len() + 1);
         let mut events =
             Self { layouts: Vec::with_capacity(read.len() + 1), by_id: Vec::new(), type_at: 0 };
@@ -83,7 +83,11 @@ impl Events {
 }
 
 /// ID, place of common_type, type and layout of one text.
-fn one(system: &str, text: &[u8], long: u8) -> Result<(u16, usize, EventType, Layout), String> {
+fn read_format(
+    system: &str,
+    text: &[u8],
+    long: u8,
+) -> Result<(u16, usize, EventType, Layout), String> {
     let text = format::readable(text);
     let format = format::parse(&text, long).map_err(|what| {
         let begin: String = text.lines().next().unwrap_or_default().chars().take(60).collect();
@@ -100,16 +104,16 @@ fn one(system: &str, text: &[u8], long: u8) -> Result<(u16, usize, EventType, La
 
 /// How an event is described to the outside: its fields but `common_type`, which is the table.
 pub(crate) fn event_type(system: &str, format: &Format) -> EventType {
-    let shown = Shown::read(format.print);
-    let fields = format.shown().enumerate().map(|(at, field)| {
-        let labels = shown.labels(field.name);
-        let same = format.shown().take(at).filter(|before| before.name == field.name).count();
+    let print = PrintFormat::read(format.print);
+    let fields = format.columns().enumerate().map(|(at, field)| {
+        let labels = print.labels(field.name);
+        let same = format.columns().take(at).filter(|before| before.name == field.name).count();
         Field {
             name: column_name(field.name, same),
             column: layout::column_type(field),
             scope: if field.common() { Scope::Common } else { Scope::Payload },
             nullable: matches!(field.kind, format::Kind::Located { .. }),
-            base: shown.base(field.name).unwrap_or(if field.pointer { 16 } else { 10 }),
+            base: print.base(field.name).unwrap_or(if field.pointer { 16 } else { 10 }),
             // Without labels, as nearly all fields are, nothing is allocated.
             labels: if labels.is_empty() { Arc::default() } else { labels.into() },
         }

@@ -68,7 +68,7 @@ pub(crate) struct Format<'a> {
 
 impl Format<'_> {
     /// The fields that become columns: all but the type's number, which the table stands for.
-    pub(crate) fn shown(&self) -> impl Iterator<Item = &FormatField<'_>> {
+    pub(crate) fn columns(&self) -> impl Iterator<Item = &FormatField<'_>> {
         self.fields.iter().filter(|field| field.name != "common_type")
     }
 }

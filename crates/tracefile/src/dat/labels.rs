@@ -9,36 +9,36 @@ use crate::Label;
 
 /// What the text says of its fields, by name.
 #[derive(Debug, Default, PartialEq)]
-pub(crate) struct Shown<'a> {
+pub(crate) struct PrintFormat<'a> {
     labels: Vec<(&'a str, Vec<Label>)>,
     bases: Vec<(&'a str, u8)>,
 }
 
-impl<'a> Shown<'a> {
+impl<'a> PrintFormat<'a> {
     /// Reads a text; what is not understood is passed over.
     pub(crate) fn read(print: &'a str) -> Self {
-        let mut shown = Self::default();
+        let mut parsed = Self::default();
         let arguments = split(print);
         if let Some((format, values)) = arguments.split_first() {
-            shown.bases = bases(format, values);
+            parsed.bases = bases(format, values);
         }
         for at in memchr::memmem::find_iter(print.as_bytes(), "__print_") {
             let rest = &print[at..];
             let flags = rest.starts_with("__print_flags");
             if (flags || rest.starts_with("__print_symbolic"))
                 && let Some((field, labels)) = table(print, at, flags)
-                && !shown.labels.iter().any(|(known, _)| *known == field)
+                && !parsed.labels.iter().any(|(known, _)| *known == field)
             {
-                shown.labels.push((field, labels));
+                parsed.labels.push((field, labels));
             }
         }
-        shown
+        parsed
     }
 
     /// The names of a field's values, in the order of the text.
     pub(crate) fn labels(&self, field: &str) -> Vec<Label> {
-        let found = self.labels.iter().find(|(name, _)| *name == field);
-        found.map(|(_, labels)| labels.clone()).unwrap_or_default()
+        let entry = self.labels.iter().find(|(name, _)| *name == field);
+        entry.map(|(_, labels)| labels.clone()).unwrap_or_default()
     }
 
     /// The base of a field, when the text writes it with a conversion of its own.
@@ -280,7 +280,7 @@ mod tests {
     use super::*;
 
     fn names(print: &str, field: &str) -> Vec<(i128, String)> {
-        let labels = Shown::read(print).labels(field);
+        let labels = PrintFormat::read(print).labels(field);
         labels.into_iter().map(|label| (label.first, label.name)).collect()
     }
 
@@ -289,7 +289,7 @@ mod tests {
         let print = r#""%s%s ==> %d", (REC->prev_state & ((((0x00000000 | 0x00000001) + 1) << 1) - 1)) ? __print_flags(REC->prev_state & ((((0x0 | 0x1) + 1) << 1) - 1), "|", { 0x00000001, "S" }, { 0x00000002, "D" }) : "R", REC->prev_state & 0x100 ? "+" : "", REC->next_pid"#;
         let expected = [(1, "S"), (2, "D"), (0, "R")].map(|(v, n)| (v, n.to_owned()));
         assert_eq!(names(print, "prev_state"), expected);
-        assert_eq!(Shown::read(print).base("next_pid"), Some(10));
+        assert_eq!(PrintFormat::read(print).base("next_pid"), Some(10));
     }
 
     #[test]
@@ -308,8 +308,8 @@ mod tests {
     #[test]
     fn bases_follow_the_conversions() {
         let print = r#""100%% %-8s ip=0x%08lx fn=%ps %*d mode=%o", REC->name, ((unsigned long)(REC->ip)), (void *)REC->function, 3, REC->count, REC->mode"#;
-        let shown = Shown::read(print);
-        let bases = ["name", "ip", "function", "count", "mode"].map(|field| shown.base(field));
+        let parsed = PrintFormat::read(print);
+        let bases = ["name", "ip", "function", "count", "mode"].map(|field| parsed.base(field));
         assert_eq!(bases, [Some(10), Some(16), Some(16), Some(10), Some(8)]);
     }
 

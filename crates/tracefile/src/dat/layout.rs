@@ -36,7 +36,7 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) fn new(format: &Format) -> Self {
-        let places: Vec<Place> = format.shown().map(place).collect();
+        let places: Vec<Place> = format.columns().map(place).collect();
         let furthest = format.fields.iter().map(|field| field.offset + field.size).max();
         let least = format.fields.iter().map(|field| match field.kind {
             // The kernel writes stacks as long as they are, in spite of what the format says.
@@ -113,9 +113,9 @@ fn gather<const BIG: bool>(place: Place, column: &mut Column, block: &[u8], reco
         Place::Located { at, item, base } => {
             for record in records {
                 let data = data(block, record);
-                let told = u32::from_be_bytes(bytes::<4, BIG>(data, at));
-                let begin = (told & 0xffff).saturating_add(base) as usize;
-                match data.get(begin..begin + (told >> 16) as usize) {
+                let location = u32::from_be_bytes(bytes::<4, BIG>(data, at));
+                let begin = (location & 0xffff).saturating_add(base) as usize;
+                match data.get(begin..begin + (location >> 16) as usize) {
                     Some(array) => push::<BIG>(column, array, item),
                     None => column.null(),
                 }

@@ -110,25 +110,25 @@ pub(crate) fn cut(
             }
             let begin = usize::try_from(data.offset).unwrap_or(usize::MAX).min(file.len());
             let have = file.len() - begin;
-            let told = usize::try_from(bytes).unwrap_or(usize::MAX);
-            if told > have && head.codec == Codec::None {
-                let what = format!("the file ends {} bytes before its data do", told - have);
+            let claimed = usize::try_from(bytes).unwrap_or(usize::MAX);
+            if claimed > have && head.codec == Codec::None {
+                let what = format!("the file ends {} bytes before its data do", claimed - have);
                 damage(file.len() as u64, what);
             }
             let mut units = Vec::new();
-            if told.min(have) > left {
+            if claimed.min(have) > left {
                 damage(data.offset, "its data lie over those of other CPUs: left out".into());
             } else if head.codec == Codec::None {
-                left -= told.min(have);
-                units = runs(begin..begin + told.min(have), page);
-            } else if told > 0 {
+                left -= claimed.min(have);
+                units = runs(begin..begin + claimed.min(have), page);
+            } else if claimed > 0 {
                 // The size that the file tells does not count the count of chunks.
-                let found = compress::chunks(&file[..begin + left.min(have)], begin, head.order);
-                left -= found.end - begin;
-                if let Some((at, what)) = found.cut {
+                let table = compress::chunks(&file[..begin + left.min(have)], begin, head.order);
+                left -= table.end - begin;
+                if let Some((at, what)) = table.cut {
                     damage(at as u64, what);
                 }
-                units = groups(found.chunks);
+                units = groups(table.chunks);
             }
             parts.streams.push(Stream { name, cpu, files: vec![file.path().to_owned()], bytes });
             for (data, bytes) in units {

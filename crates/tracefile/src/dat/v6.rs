@@ -132,8 +132,8 @@ fn instance(
     path: &Path,
 ) -> Result<()> {
     let mut reader = Reader::new(place, head.order);
-    let told = (|| Some((reader.u64()?, reader.text()?)))();
-    let (Some((offset, name)), id::BUFFER) = (told, option) else {
+    let fields = (|| Some((reader.u64()?, reader.text()?)))();
+    let (Some((offset, name)), id::BUFFER) = (fields, option) else {
         return Ok(());
     };
     let name = String::from_utf8_lossy(name).into_owned();

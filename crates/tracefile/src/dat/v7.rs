@@ -30,8 +30,8 @@ pub(crate) fn read<'a>(
     path: &Path,
 ) -> Result<()> {
     let at = reader.position() as u64;
-    let told = (|| Some((reader.text()?, reader.text()?, reader.u64()?)))();
-    let Some((codec, _version, first)) = told else {
+    let fields = (|| Some((reader.text()?, reader.text()?, reader.u64()?)))();
+    let Some((codec, _version, first)) = fields else {
         return Err(Error::damaged(path, at, "the file ends in its head"));
     };
     head.codec = Codec::named(codec).ok_or_else(|| {
@@ -115,9 +115,9 @@ fn section(head: &Head<'_>, file: &[u8], offset: u64) -> std::result::Result<Sec
     let (id, flags, _name, size) = header.ok_or_else(beyond)?;
     let begin = at + HEADER;
     let have = file.len() - begin;
-    let told = usize::try_from(size).unwrap_or(usize::MAX);
-    let cut = told > have;
-    let range = begin..begin + told.min(have);
+    let claimed = usize::try_from(size).unwrap_or(usize::MAX);
+    let cut = claimed > have;
+    let range = begin..begin + claimed.min(have);
     let blob = match flags & COMPRESSED {
         0 => Blob { range, unpacked: None, prefixed: false },
         _ => {
@@ -226,13 +226,13 @@ fn texts<'b>(option: u16, mut reader: Reader<'b>, each: impl FnMut(String, &'b [
 /// CPUs, each u32 CPU, u64 offset, u64 size.
 fn buffer(head: &mut Head<'_>, data: &[u8]) {
     let mut reader = Reader::new(data, head.order);
-    let told = (|| {
+    let fields = (|| {
         let section = reader.u64()?;
         let name = String::from_utf8_lossy(reader.text()?).into_owned();
         let clock = String::from_utf8_lossy(reader.text()?).into_owned();
         Some((section, name, clock, reader.u32()?, reader.u32()?))
     })();
-    let Some((section, name, clock, page, count)) = told else {
+    let Some((section, name, clock, page, count)) = fields else {
         head.damage.push((0, "a BUFFER option that is cut short: its instance is left out".into()));
         return;
     };

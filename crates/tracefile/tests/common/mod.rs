@@ -2,39 +2,44 @@
 
 #![allow(dead_code)] // Each test uses some of it.
 
-use std::path::PathBuf;
+mod left_out;
+
+use std::path::{Path, PathBuf};
 
 use arrow_array::cast::AsArray;
 use arrow_array::{Array, ArrayRef, RecordBatch, types};
 use tracefile::{Decoded, Trace};
 
+pub use left_out::left_out;
+
 /// An unpacked real trace; `None`, with a word about it, when there is none.
 pub fn real(name: &str) -> Option<PathBuf> {
     let Some(directory) = std::env::var_os("BENCHVISE_TRACES") else {
-        println!("left out: {name}: BENCHVISE_TRACES names no directory with unpacked traces");
+        left_out("data", &format!("{name}: BENCHVISE_TRACES is not set"));
         return None;
     };
     let path = PathBuf::from(directory).join(name);
     if !path.exists() {
-        println!("left out: {} is not there", path.display());
+        left_out("data", &format!("{name} is not in BENCHVISE_TRACES"));
         return None;
     }
     Some(path)
 }
 
-/// The answers of an independent decoder for the real traces.
+/// The answers of an independent decoder for the real traces: in their directory, or beside their
+/// archives, in `shared/data/traces` beside the checkout.
 pub fn expected() -> Option<serde_json::Value> {
-    let path = match std::env::var_os("BENCHVISE_TRACES_EXPECTED") {
-        Some(path) => PathBuf::from(path),
-        None => PathBuf::from(std::env::var_os("BENCHVISE_TRACES")?).join("expected.json"),
+    let Some(directory) = std::env::var_os("BENCHVISE_TRACES").map(PathBuf::from) else {
+        left_out("data", "expected.json: BENCHVISE_TRACES is not set");
+        return None;
     };
-    match std::fs::read(&path) {
-        Ok(text) => Some(serde_json::from_slice(&text).expect("expected.json is JSON")),
-        Err(error) => {
-            println!("left out: {}: {error}", path.display());
-            None
-        }
-    }
+    let beside = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../../shared/data/traces");
+    let places = [directory, beside].map(|place| place.join("expected.json"));
+    let Some(text) = places.iter().find_map(|path| std::fs::read(path).ok()) else {
+        left_out("data", "expected.json");
+        return None;
+    };
+    Some(serde_json::from_slice(&text).expect("expected.json is JSON"))
 }
 
 /// The rows of an event type in one batch; `None` when it has none.

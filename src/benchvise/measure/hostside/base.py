@@ -149,9 +149,9 @@ def _numbers(words: Iterable[str]) -> list[int]:
 def _ticks(stat: str) -> tuple[int | None, int | None]:
     """Busy and stolen ticks: proc(5), user nice system idle iowait irq softirq steal."""
     for line in stat.splitlines():
-        words = line.split()
-        if words and words[0] == "cpu":
-            counts = _numbers(words[1:])
+        columns = line.split()
+        if columns and columns[0] == "cpu":
+            counts = _numbers(columns[1:])
             if len(counts) >= 8:
                 return sum(counts[:3]) + counts[5] + counts[6], counts[7]
     return None, None

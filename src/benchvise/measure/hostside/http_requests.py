@@ -283,29 +283,29 @@ class FirstAnswer:
 
 def split_url(url: str) -> SplitResult:
     """The parts of a URL that can be asked for; UsageError names what is wrong with it."""
-    shown = printable(url)
+    quoted = printable(url)
     if not _LETTERS.fullmatch(url.replace(BOARD, "board", 1)):
         raise UsageError(
-            f"{ID}: '{shown}' has characters that a URL cannot have",
+            f"{ID}: '{quoted}' has characters that a URL cannot have",
             f"write them as %xx; braces only as {BOARD}, in the place of the host",
         )
     try:
         parts = urlsplit(url)
         port = parts.port
     except ValueError as error:
-        raise UsageError(f"{ID}: '{shown}' is no URL ({error})", "such as http://host/") from None
+        raise UsageError(f"{ID}: '{quoted}' is no URL ({error})", "such as http://host/") from None
     if parts.scheme not in ("http", "https") or not parts.hostname or port == 0:
         raise UsageError(
-            f"{ID}: '{shown}' is not a URL of a web server", f"such as {DEFAULT_URL}index.html"
+            f"{ID}: '{quoted}' is not a URL of a web server", f"such as {DEFAULT_URL}index.html"
         )
     if parts.username is not None or parts.fragment or BOARD in url.replace(BOARD, "", 1):
         raise UsageError(
-            f"{ID}: '{shown}' has a user, a fragment or two boards, which cannot be asked for",
+            f"{ID}: '{quoted}' has a user, a fragment or two boards, which cannot be asked for",
             "leave them out",
         )
     if BOARD in url and BOARD not in parts.netloc:
         raise UsageError(
-            f"{ID}: '{shown}': {BOARD} stands for an address", f"such as {DEFAULT_URL}index.html"
+            f"{ID}: '{quoted}': {BOARD} stands for an address", f"such as {DEFAULT_URL}index.html"
         )
     return parts
 
@@ -379,5 +379,5 @@ def _connection(parts: SplitResult) -> http.client.HTTPConnection:
 
 
 def _reason(error: Exception) -> str:
-    said = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
-    return printable(said) or type(error).__name__
+    message = error.strerror if isinstance(error, OSError) and error.strerror else str(error)
+    return printable(message) or type(error).__name__

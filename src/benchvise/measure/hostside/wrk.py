@@ -90,13 +90,13 @@ def find_generator() -> Generator:
     if path is None:
         raise NotAvailable("this machine has no load generator", "install wrk: apt-get install wrk")
     try:
-        _, said, _ = process.finish(process.spawn([path, "-v"]), b"", _ENDING_SECONDS)
+        _, version, _ = process.finish(process.spawn([path, "-v"]), b"", _ENDING_SECONDS)
     except (OSError, process.OutputTooLong) as error:
         raise NotAvailable(
             f"the load generator {path} does not run ({error or 'it says too much'})",
             "install your distribution's: apt-get install wrk",
         ) from error
-    return Generator(path, printable(said.split(b"Copyright")[0], 60) or "wrk")
+    return Generator(path, printable(version.split(b"Copyright")[0], 60) or "wrk")
 
 
 def threads_for(connections: int) -> int:
@@ -123,8 +123,8 @@ def run_generator(generator: Generator, traffic: Traffic) -> Counts:
         raise MeasurementError(f"wrk failed: {reason}", "see whether it runs by hand") from error
     used = _children_cpu_s() - used
     if status != 0:
-        said = last_line(stderr) or last_line(stdout) or f"exit {status}"
-        raise MeasurementError(f"wrk failed: {said}", "see whether the server still answers")
+        message = last_line(stderr) or last_line(stdout) or f"exit {status}"
+        raise MeasurementError(f"wrk failed: {message}", "see whether the server still answers")
     return _counts(stdout, used)
 
 

@@ -106,8 +106,8 @@ def _rung(writer: str, reader: str, measured: Sequence[SeriesPoint]) -> _Rung | 
 def _sentence(words: str, rungs: Sequence[_Rung]) -> str:
     """What the fastest form that copies is worth, and what passing pages is."""
     base = rungs[0]
-    told = [rung for rung in rungs[1:] if rung.multiple(base)]
-    copying = [rung for rung in told if rung.copies]
+    comparable = [rung for rung in rungs[1:] if rung.multiple(base)]
+    copying = [rung for rung in comparable if rung.copies]
     sentences = [f"With {words}, the simplest form measured is {base.name}: {base.rate}."]
     if copying:
         fastest = max(copying, key=lambda rung: (rung.best.stable, rung.best.median))
@@ -118,9 +118,9 @@ def _sentence(words: str, rungs: Sequence[_Rung]) -> str:
     sentences += [
         f"Passing references to pages, of which no byte is copied ({rung.name}), gives "
         f"{rung.rate}, {rung.multiple(base)} times the simplest."
-        for rung in told
+        for rung in comparable
         if not rung.copies
     ]
-    if not told:
+    if not comparable:
         sentences.append("No other form can be told apart from it.")
     return " ".join(sentences)

@@ -91,12 +91,12 @@ def _item(record: Mapping[str, Any], file: str) -> Item:
             summary=record["summary"],
             families=tuple(Family(name) for name in record["families"]),
             flips=tuple(Flip(name) for name in record["flips"]),
-            reads=tuple(read for given in record["read"] for read in _reads(given)),
+            reads=tuple(read for entry in record["read"] for read in _reads(entry)),
             knobs=tuple(Knob(**_tuples(knob)) for knob in record.get("knob", ())),
             volatile=record.get("volatile", False),
             restore=record.get("restore", ""),
             places=tuple(
-                place for given in record.get("places", ()) for place in PLACES.get(given, (given,))
+                place for entry in record.get("places", ()) for place in PLACES.get(entry, (entry,))
             ),
         )
     except (KeyError, StopIteration, TypeError, ValueError) as error:
@@ -106,8 +106,8 @@ def _item(record: Mapping[str, Any], file: str) -> Item:
 def _reads(record: Mapping[str, Any]) -> Iterator[Read]:
     source = next(name for name in _SOURCES if name in record)
     rest = _tuples({name: value for name, value in record.items() if name != source})
-    given = record[source]
-    for path in PATHS.get(given, (given,)) if isinstance(given, str) else given:
+    paths = record[source]
+    for path in PATHS.get(paths, (paths,)) if isinstance(paths, str) else paths:
         for expanded in expand(path) if source != "command" else (path,):
             yield Read(source=source, path=expanded, **rest)
 
@@ -118,9 +118,9 @@ def _tuples(record: Mapping[str, Any]) -> dict[str, Any]:
 
 def expand(path: str) -> Iterator[str]:
     """The paths that a path with ``{a,b}`` stands for, as a shell has them."""
-    found = _ALTERNATIVES.search(path)
-    if found is None:
+    alternatives = _ALTERNATIVES.search(path)
+    if alternatives is None:
         yield path
         return
-    for word in found[1].split(","):
-        yield from expand(path[: found.start()] + word + path[found.end() :])
+    for word in alternatives[1].split(","):
+        yield from expand(path[: alternatives.start()] + word + path[alternatives.end() :])

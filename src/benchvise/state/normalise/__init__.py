@@ -27,9 +27,9 @@ class Normaliser:
     with_names: bool = False
     keeps_raw: bool = False
 
-    def apply(self, given: Any, names: DeviceNames) -> Any:
+    def apply(self, content: Any, names: DeviceNames) -> Any:
         """The value; ValueError when there is none in it."""
-        return self.function(given, names) if self.with_names else self.function(given)
+        return self.function(content, names) if self.with_names else self.function(content)
 
 
 NORMALISERS: dict[str, Normaliser] = {

@@ -72,23 +72,23 @@ class Node:
     children: dict[str, Node] = field(default_factory=dict)
 
 
-def device_tree(given: bytes) -> dict[str, Value]:
+def device_tree(data: bytes) -> dict[str, Value]:
     """Path of each property to its value; ValueError when it is no device tree."""
-    return flatten(parse(given))
+    return flatten(parse(data))
 
 
-def parse(given: bytes) -> Node:
+def parse(data: bytes) -> Node:
     """The root of a flattened device tree."""
     try:
-        magic, total, structure, strings = struct.unpack_from(">4I", given)
+        magic, total, structure, strings = struct.unpack_from(">4I", data)
     except struct.error:
         raise ValueError("no device tree: it is too short") from None
     if magic != MAGIC:
         raise ValueError("no device tree: another magic number")
-    if total > len(given):
+    if total > len(data):
         raise ValueError("the device tree is cut")
     try:
-        return _Reader(given, structure, strings).read()
+        return _Reader(data, structure, strings).read()
     except (struct.error, IndexError):
         raise ValueError("the device tree leads beyond its end") from None
 
@@ -209,23 +209,23 @@ def _references(
     """Paths, each with the numbers that follow it; None when that is not how the value reads."""
     if not value or len(value) % 4:
         return None
-    words = [number for (number,) in struct.iter_unpack(">I", value)]
-    found: list[int | str] = []
+    numbers = [number for (number,) in struct.iter_unpack(">I", value)]
+    references: list[int | str] = []
     at = 0
-    while at < len(words):
-        if words[at] == 0:  # a place left empty
-            found.append(0)
+    while at < len(numbers):
+        if numbers[at] == 0:  # a place left empty
+            references.append(0)
             at += 1
             continue
-        if words[at] not in phandles:
+        if numbers[at] not in phandles:
             return None
-        path, node = phandles[words[at]]
+        path, node = phandles[numbers[at]]
         count = int.from_bytes(node.properties.get(cells, b"\0\0\0\0")[:4], "big") if cells else 0
-        if count > len(words) - at - 1:
+        if count > len(numbers) - at - 1:
             return None
-        found += [path, *words[at + 1 : at + 1 + count]]
+        references += [path, *numbers[at + 1 : at + 1 + count]]
         at += 1 + count
-    return found
+    return references
 
 
 def _texts(value: bytes) -> list[str] | None:

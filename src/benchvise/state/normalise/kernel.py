@@ -22,24 +22,24 @@ _SESSION = re.compile(r"\b(session-|user-|user@|run-[a-z]?)\d[\w-]*")
 _GZIP = b"\x1f\x8b"
 
 
-def command_line(given: str, names: DeviceNames) -> dict[str, str | bool | list[str]]:
+def command_line(text: str, names: DeviceNames) -> dict[str, str | bool | list[str]]:
     """Option to value, True for a word alone, a list for what is given more than once.
 
     The root device stands by its role; identifiers that differ from card to card are masked.
     """
-    found: dict[str, str | bool | list[str]] = {}
-    options, there, for_init = given.replace("\0", " ").partition(" -- ")
+    values: dict[str, str | bool | list[str]] = {}
+    options, there, for_init = text.replace("\0", " ").partition(" -- ")
     for word in _WORD.findall(options):
         key, equals, value = word.partition("=")
         content: str | bool = _masked(key, value.strip('"'), names) if equals else True
-        before = found.get(key)
+        before = values.get(key)
         if isinstance(before, list):
             before.append(str(content))
         else:
-            found[key] = content if before is None else [str(before), str(content)]
+            values[key] = content if before is None else [str(before), str(content)]
     if there:
-        found["--"] = for_init.strip()
-    return found
+        values["--"] = for_init.strip()
+    return values
 
 
 def _masked(key: str, value: str, names: DeviceNames) -> str:
@@ -48,23 +48,23 @@ def _masked(key: str, value: str, names: DeviceNames) -> str:
     return _MAC.sub("<mac>", _UUID.sub("<uuid>", names.text(value)))
 
 
-def kernel_config(given: bytes) -> dict[str, str]:
+def kernel_config(data: bytes) -> dict[str, str]:
     """Options that are set, without CONFIG_; what is not set is not there. Gzip or text."""
-    text = _unpacked(given) if given.startswith(_GZIP) else given
-    found = {}
+    text = _unpacked(data) if data.startswith(_GZIP) else data
+    options = {}
     for line in text.decode("utf-8", "replace").splitlines():
         match = _OPTION.fullmatch(line.strip())
         if match is not None and match[2] != "n":
-            found[match[1]] = match[2].strip('"')
-    if not found:
+            options[match[1]] = match[2].strip('"')
+    if not options:
         raise ValueError("no kernel configuration")
-    return found
+    return options
 
 
-def _unpacked(given: bytes) -> bytes:
+def _unpacked(data: bytes) -> bytes:
     unpack = zlib.decompressobj(wbits=31)
     try:
-        text = unpack.decompress(given, CONFIG_LIMIT)
+        text = unpack.decompress(data, CONFIG_LIMIT)
     except zlib.error as error:
         raise ValueError(f"not a gzip file: {error}") from error
     if not unpack.eof:
@@ -72,53 +72,53 @@ def _unpacked(given: bytes) -> bytes:
     return text
 
 
-def modules(given: str) -> dict[str, str]:
+def modules(text: str) -> dict[str, str]:
     """Module to its state (``Live``); sizes and counts of users are left out."""
-    found = {}
-    for line in given.splitlines():
-        words = line.split()
-        if len(words) >= 5:
-            found[words[0]] = words[4]
-    return found
+    states = {}
+    for line in text.splitlines():
+        columns = line.split()
+        if len(columns) >= 5:
+            states[columns[0]] = columns[4]
+    return states
 
 
-def features(given: str) -> dict[str, bool]:
+def features(text: str) -> dict[str, bool]:
     """Features of the scheduler: name to whether it is on (off stands as ``NO_NAME``)."""
-    return {word.removeprefix("NO_"): not word.startswith("NO_") for word in given.split()}
+    return {word.removeprefix("NO_"): not word.startswith("NO_") for word in text.split()}
 
 
-def preemption(given: str) -> str:
+def preemption(text: str) -> str:
     """The preemption model that a kernel was built with, from its version string."""
     for word in ("PREEMPT_RT", "PREEMPT_DYNAMIC", "PREEMPT_LAZY", "PREEMPT"):
-        if re.search(rf"\b{word}\b", given):
+        if re.search(rf"\b{word}\b", text):
             return word
     return "none or voluntary"
 
 
-def consoles(given: str) -> dict[str, str]:
+def consoles(text: str) -> dict[str, str]:
     """Console to its flags: E enabled, C preferred, B boot console, p for messages."""
-    found = {}
-    for line in given.splitlines():
+    flags = {}
+    for line in text.splitlines():
         match = re.match(r"(\w+)\s+\S+\s+\((.*?)\)", line)
         if match is not None:
-            found[match[1]] = " ".join(match[2].split())
-    return found
+            flags[match[1]] = " ".join(match[2].split())
+    return flags
 
 
-def cgroups(given: str) -> dict[str, str]:
+def cgroups(text: str) -> dict[str, str]:
     """Controllers to the path of the group; numbers of sessions are masked."""
-    found = {}
-    for line in given.splitlines():
+    controllers = {}
+    for line in text.splitlines():
         parts = line.strip().split(":", 2)
         if len(parts) == 3:
-            found[parts[1] or "v2"] = _SESSION.sub(r"\1*", parts[2])
-    return found
+            controllers[parts[1] or "v2"] = _SESSION.sub(r"\1*", parts[2])
+    return controllers
 
 
-def crypto(given: str) -> dict[str, str]:
+def crypto(text: str) -> dict[str, str]:
     """Algorithm to the driver that wins: that of the highest priority."""
     best: dict[str, tuple[int, str]] = {}
-    for block in given.split("\n\n"):
+    for block in text.split("\n\n"):
         entry = dict(_entry(line) for line in block.splitlines() if ":" in line)
         if {"name", "driver", "priority"} <= entry.keys():
             offer = (int(entry["priority"]), entry["driver"])
@@ -149,7 +149,7 @@ _FIRMWARE = re.compile(
 )
 
 
-def kernel_log(given: object) -> dict[str, Any]:
+def kernel_log(fact: object) -> dict[str, Any]:
     """What the log says, by class.
 
     ``until`` is the time of the newest line, in seconds since boot (None where lines have no
@@ -158,7 +158,7 @@ def kernel_log(given: object) -> dict[str, Any]:
     """
     classes: dict[str, dict[str, Any]] = {}
     until, count = None, 0
-    for time, text in _log_lines(given):
+    for time, text in _log_lines(fact):
         count += 1
         until = time if time is not None else until
         finding = classify(text)
@@ -169,23 +169,23 @@ def kernel_log(given: object) -> dict[str, Any]:
 
 
 def _add_line(entry: dict[str, Any], time: float | None, text: str) -> None:
-    shown = text[:_LINE_LENGTH] if time is None else f"[{time:.6f}] {text[:_LINE_LENGTH]}"
+    line = text[:_LINE_LENGTH] if time is None else f"[{time:.6f}] {text[:_LINE_LENGTH]}"
     entry["count"] += 1
     if time is not None:
         entry["times"] = [*entry["times"][-TIMES + 1 :], time]
     if len(entry["first"]) < LINES:
-        entry["first"].append(shown)
-    entry["last"] = [*entry["last"][-LINES + 1 :], shown]
+        entry["first"].append(line)
+    entry["last"] = [*entry["last"][-LINES + 1 :], line]
 
 
-def firmware_lines(given: object) -> list[str]:
+def firmware_lines(fact: object) -> list[str]:
     """Lines of the log that name a version of firmware, without their times, each once."""
-    found = {text[:_LINE_LENGTH] for _, text in _log_lines(given) if _FIRMWARE.search(text)}
-    return sorted(found)[:50]
+    versions = {text[:_LINE_LENGTH] for _, text in _log_lines(fact) if _FIRMWARE.search(text)}
+    return sorted(versions)[:50]
 
 
-def _log_lines(given: object) -> Iterator[tuple[float | None, str]]:
-    if not isinstance(given, str):
+def _log_lines(fact: object) -> Iterator[tuple[float | None, str]]:
+    if not isinstance(fact, str):
         raise ValueError("not a text")
-    for line in log_lines(given):
+    for line in log_lines(fact):
         yield line.time, line.text

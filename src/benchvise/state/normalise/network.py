@@ -9,53 +9,53 @@ from collections.abc import Mapping, Sequence
 from benchvise.state.normalise.values import Cell, colon_table
 
 
-def softnet(given: str) -> list[dict[str, int]]:
+def softnet(text: str) -> list[dict[str, int]]:
     """Of each CPU: packets worked on, dropped because the backlog was full, and how often the
     time for them ran out (/proc/net/softnet_stat).
     """
     return [
         {
-            "processed": int(words[0], 16),
-            "dropped": int(words[1], 16),
-            "squeezed": int(words[2], 16),
+            "processed": int(columns[0], 16),
+            "dropped": int(columns[1], 16),
+            "squeezed": int(columns[2], 16),
         }
-        for words in map(str.split, given.splitlines())
-        if len(words) >= 3
+        for columns in map(str.split, text.splitlines())
+        if len(columns) >= 3
     ]
 
 
-def snmp(given: str) -> dict[str, int]:
+def snmp(text: str) -> dict[str, int]:
     """``Tcp.RetransSegs`` and so on to counts, of /proc/net/snmp and /proc/net/netstat."""
-    found = {}
-    rows = [line.split() for line in given.splitlines()]
+    counters = {}
+    rows = [line.split() for line in text.splitlines()]
     for heads, values in zip(rows[::2], rows[1::2], strict=False):
         if heads[:1] != values[:1]:
             raise ValueError("heads and values do not match")
         for head, value in zip(heads[1:], values[1:], strict=True):
-            found[f"{heads[0].rstrip(':')}.{head}"] = int(value)
-    return found
+            counters[f"{heads[0].rstrip(':')}.{head}"] = int(value)
+    return counters
 
 
 _ROOT = 0xFFFFFFFF
 
 
-def qdiscs(given: object) -> list[str]:
+def qdiscs(fact: object) -> list[str]:
     """The queueing disciplines of an interface, in the words of ``tc``.
 
     Numbers that the kernel chose itself are left out; of options only a token bucket's limit is
     spelled out, others stand as digits.
     """
-    if not isinstance(given, Sequence) or isinstance(given, str):
+    if not isinstance(fact, Sequence) or isinstance(fact, str):
         raise ValueError("not a list of queueing disciplines")
-    return [_qdisc(entry) for entry in given if isinstance(entry, Mapping)]
+    return [_qdisc(entry) for entry in fact if isinstance(entry, Mapping)]
 
 
 def _qdisc(entry: Mapping[str, object]) -> str:
     kind, parent = str(entry.get("kind", "?")), entry.get("parent")
     where = "root" if parent == _ROOT else f"parent {_handle(parent)}"
     options = str(entry.get("options", ""))
-    told = _token_bucket(options) if kind == "tbf" else options
-    return f"{kind} {where} {told}".strip()
+    settings = _token_bucket(options) if kind == "tbf" else options
+    return f"{kind} {where} {settings}".strip()
 
 
 def _handle(number: object) -> str:
@@ -88,27 +88,27 @@ def _word(data: bytes, offset: int) -> int:
 
 
 def _attributes(data: bytes) -> dict[int, bytes]:
-    found, at = {}, 0
+    attributes, at = {}, 0
     while at + 4 <= len(data):
         length, kind = struct.unpack_from("<HH", data, at)
         if length < 4:
             break
-        found[kind] = data[at + 4 : at + length]
+        attributes[kind] = data[at + 4 : at + length]
         at += (length + 3) & ~3
-    return found
+    return attributes
 
 
 _IDENTITY = re.compile(r"\s*(addr|ssid|wdev|BSSID|SSID|Connected to)\b")
 
 
-def wifi_devices(given: str) -> list[str]:
+def wifi_devices(text: str) -> list[str]:
     """What ``iw dev`` says, without addresses and names of networks."""
-    return [line.strip() for line in given.splitlines() if line.strip() and not _is_private(line)]
+    return [line.strip() for line in text.splitlines() if line.strip() and not _is_private(line)]
 
 
-def wifi_link(given: str) -> dict[str, Cell]:
+def wifi_link(text: str) -> dict[str, Cell]:
     """What ``iw dev … link`` says, without addresses and names of networks."""
-    return colon_table("\n".join(line for line in given.splitlines() if not _is_private(line)))
+    return colon_table("\n".join(line for line in text.splitlines() if not _is_private(line)))
 
 
 def _is_private(line: str) -> bool:

@@ -11,56 +11,56 @@ from benchvise.state.roles import DeviceNames
 _POLICIES = ("other", "FIFO", "RR", "batch", "iso", "idle", "deadline", "ext")
 
 
-def processes(given: object) -> dict[str, str]:
+def processes(fact: object) -> dict[str, str]:
     """Names of processes that run."""
-    return dict.fromkeys(_texts(given), "runs")
+    return dict.fromkeys(_texts(fact), "runs")
 
 
-def irq_threads(given: object, names: DeviceNames) -> dict[str, str]:
+def irq_threads(fact: object, names: DeviceNames) -> dict[str, str]:
     """Interrupt thread to policy and priority; the number of the interrupt is left out."""
-    found = {}
-    for entry in given if isinstance(given, Sequence) and not isinstance(given, str) else ():
+    threads = {}
+    for entry in fact if isinstance(fact, Sequence) and not isinstance(fact, str) else ():
         if isinstance(entry, Mapping):
             _, _, name = str(entry.get("name", "")).partition("-")
             policy = entry.get("policy")
-            known = isinstance(policy, int) and policy < len(_POLICIES)
-            word = _POLICIES[policy] if known else f"policy {policy}"  # type: ignore[index]
-            found[names.text(name)] = f"{word} {entry.get('priority')}"
-    return found
+            has_name = isinstance(policy, int) and policy < len(_POLICIES)
+            word = _POLICIES[policy] if has_name else f"policy {policy}"  # type: ignore[index]
+            threads[names.text(name)] = f"{word} {entry.get('priority')}"
+    return threads
 
 
-def libc_banner(given: str) -> str:
+def libc_banner(text: str) -> str:
     """The C library as ``ldd --version`` calls it."""
-    version = re.search(r"^Version (\S+)", given, re.MULTILINE)
-    line = first_line(given)
+    version = re.search(r"^Version (\S+)", text, re.MULTILINE)
+    line = first_line(text)
     return f"{line} {version[1]}" if version is not None else line
 
 
 _DIRECTORY = re.compile(r"^\s+(\S+)(?: \((.*)\))?$", re.MULTILINE)
 
 
-def glibc_hwcaps(given: str) -> dict[str, str]:
+def glibc_hwcaps(text: str) -> dict[str, str]:
     """Directories of libraries for better CPUs to whether this one has what they need."""
-    _, there, rest = given.partition("glibc-hwcaps directories")
+    _, there, rest = text.partition("glibc-hwcaps directories")
     if not there:
         raise ValueError("this loader does not list its directories")
     block = rest.partition("\n")[2].partition("\n\n")[0]
     return {name: note or "not supported" for name, note in _DIRECTORY.findall(block)}
 
 
-def systemd_timers(given: str) -> list[str]:
+def systemd_timers(text: str) -> list[str]:
     """The timers that wait."""
-    return sorted({word for word in given.split() if word.endswith(".timer")})
+    return sorted({word for word in text.split() if word.endswith(".timer")})
 
 
 _BLAME = re.compile(r"^\s*((?:[\d.]+(?:min|ms|s)\s+)+)(\S+)$", re.MULTILINE)
 _SECONDS = {"min": 60.0, "s": 1.0, "ms": 0.001}
 
 
-def systemd_blame(given: str) -> dict[str, float]:
+def systemd_blame(text: str) -> dict[str, float]:
     """Unit to the seconds that it took to start."""
     return {
-        unit: round(sum(map(_seconds, times.split())), 3) for times, unit in _BLAME.findall(given)
+        unit: round(sum(map(_seconds, times.split())), 3) for times, unit in _BLAME.findall(text)
     }
 
 
@@ -69,7 +69,7 @@ def _seconds(text: str) -> float:
     return float(number) * _SECONDS[unit]
 
 
-def _texts(given: object) -> list[str]:
-    if not isinstance(given, Sequence) or isinstance(given, str):
+def _texts(fact: object) -> list[str]:
+    if not isinstance(fact, Sequence) or isinstance(fact, str):
         raise ValueError("not a list")
-    return [entry for entry in given if isinstance(entry, str)]
+    return [entry for entry in fact if isinstance(entry, str)]

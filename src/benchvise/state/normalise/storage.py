@@ -33,32 +33,32 @@ _PRIVATE = (
 )
 
 
-def mounts(given: str, names: DeviceNames) -> dict[str, str]:
+def mounts(text: str, names: DeviceNames) -> dict[str, str]:
     """Mount point to ``source kind options``, of file systems that hold files; sources by role."""
-    return {mount.point: _described(mount, names) for mount in _real(given)}
+    return {mount.point: _described(mount, names) for mount in _real(text)}
 
 
-def file_systems(given: str) -> dict[str, str]:
+def file_systems(text: str) -> dict[str, str]:
     """Mount point to the kind of file system."""
-    return {mount.point: mount.kind for mount in _real(given)}
+    return {mount.point: mount.kind for mount in _real(text)}
 
 
-def network_mounts(given: str) -> dict[str, str]:
+def network_mounts(text: str) -> dict[str, str]:
     """Mount point to kind and options of file systems that lie on other machines."""
     return {
         mount.point: f"{mount.kind} {','.join(sorted(mount.options))}"
-        for mount in parse_mounts(given)
+        for mount in parse_mounts(text)
         if _NETWORK.fullmatch(mount.kind)
     }
 
 
-def _real(given: str) -> Iterator[Mount]:
-    shown = 0
-    for mount in parse_mounts(given):
+def _real(text: str) -> Iterator[Mount]:
+    count = 0
+    for mount in parse_mounts(text):
         temporary = mount.kind == "tmpfs" and not mount.point.startswith(_TEMPORARY)
         hidden = temporary or mount.kind in _PSEUDO or is_made_up(mount.point)
-        if not hidden and shown < MOUNTS:
-            shown += 1
+        if not hidden and count < MOUNTS:
+            count += 1
             yield mount
 
 
@@ -69,15 +69,15 @@ def _described(mount: Mount, names: DeviceNames) -> str:
     return f"{source} {mount.kind} {','.join(options)}"
 
 
-def swaps(given: str, names: DeviceNames) -> list[str]:
+def swaps(text: str, names: DeviceNames) -> list[str]:
     """Kind, device and priority of each swap; how much of it is used is left out."""
-    found = []
-    for line in given.splitlines()[1:]:
-        words = line.split()
-        if len(words) >= 5:
-            device = names.text(words[0]).removeprefix("/dev/")
-            found.append(f"{device} {words[1]} {int(words[2])} kB, priority {int(words[4])}")
-    return found
+    rows = []
+    for line in text.splitlines()[1:]:
+        columns = line.split()
+        if len(columns) >= 5:
+            device = names.text(columns[0]).removeprefix("/dev/")
+            rows.append(f"{device} {columns[1]} {int(columns[2])} kB, priority {int(columns[4])}")
+    return rows
 
 
 _DISK_FIELDS = (
@@ -88,9 +88,9 @@ _DISK_FIELDS = (
 )
 
 
-def disk_stat(given: str) -> dict[str, int]:
+def disk_stat(text: str) -> dict[str, int]:
     """What a disk has done: requests, sectors of 512 bytes, milliseconds."""
-    numbers = [int(word) for word in given.split()]
+    numbers = [int(word) for word in text.split()]
     if len(numbers) < 11:
         raise ValueError("not the statistics of a disk")
     return dict(zip(_DISK_FIELDS, numbers, strict=False))
@@ -104,9 +104,9 @@ _EXT4 = (
 )
 
 
-def ext4_header(given: str) -> dict[str, Cell]:
+def ext4_header(text: str) -> dict[str, Cell]:
     """What ``dumpe2fs -h`` says of how a file system was made."""
-    table = colon_table(given)
+    table = colon_table(text)
     return {name: table[name] for name in _EXT4 if name in table}
 
 
@@ -118,12 +118,12 @@ _HDPARM = re.compile(
 _ENABLED = re.compile(r"^\s*\*\s+(.+?)\s*$", re.MULTILINE)
 
 
-def hdparm(given: str) -> dict[str, str | bool]:
+def hdparm(text: str) -> dict[str, str | bool]:
     """What ``hdparm -I`` says of a disk: its model and transfer modes, and what is switched on."""
-    found: dict[str, str | bool] = dict(_HDPARM.findall(given))
-    if not found:
+    identity: dict[str, str | bool] = dict(_HDPARM.findall(text))
+    if not identity:
         raise ValueError("no identity of a disk")
-    return found | dict.fromkeys(_ENABLED.findall(given), True)
+    return identity | dict.fromkeys(_ENABLED.findall(text), True)
 
 
 _ATTRIBUTE = re.compile(
@@ -136,18 +136,18 @@ _NVME = (
 )
 
 
-def smart(given: str) -> dict[str, Cell]:
+def smart(text: str) -> dict[str, Cell]:
     """What a disk counts itself: attribute to raw value, or the health log of NVMe."""
-    found: dict[str, Cell] = {
-        f"{number} {name}": int(raw) for number, name, raw in _ATTRIBUTE.findall(given)
+    attributes: dict[str, Cell] = {
+        f"{number} {name}": int(raw) for number, name, raw in _ATTRIBUTE.findall(text)
     }
-    for line in given.splitlines():
+    for line in text.splitlines():
         key, _, value = line.partition(":")
         if key in _NVME or "overall-health" in key:
-            found[key] = _number(value.strip())
-    if not found:
+            attributes[key] = _number(value.strip())
+    if not attributes:
         raise ValueError("no attributes")
-    return found
+    return attributes
 
 
 def _number(text: str) -> Cell:

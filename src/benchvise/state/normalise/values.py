@@ -16,69 +16,69 @@ _ACTIVE = re.compile(r"\[([^\[\]]+)\]|\(([^()]+)\)")
 _SIZE = re.compile(r"(\d+)\s*([KMGT]?)(?:i?B)?", re.IGNORECASE)  # ``8192 kB``, ``32KiB``
 
 
-def text(given: str) -> str:
+def text(text: str) -> str:
     """The text without white space around it."""
-    return given.strip()
+    return text.strip()
 
 
-def first_line(given: str) -> str:
+def first_line(text: str) -> str:
     """The first line that is not empty; none is empty text."""
-    return next((line.strip() for line in given.splitlines() if line.strip()), "")
+    return next((line.strip() for line in text.splitlines() if line.strip()), "")
 
 
-def lines(given: str) -> list[str]:
+def lines(text: str) -> list[str]:
     """The lines that are not empty, at most 400 of at most 500 characters."""
-    kept = [line.rstrip()[:LINE_LENGTH] for line in given.splitlines() if line.strip()]
+    kept = [line.rstrip()[:LINE_LENGTH] for line in text.splitlines() if line.strip()]
     return kept[:LINES]
 
 
-def config_lines(given: str) -> list[str]:
+def config_lines(text: str) -> list[str]:
     """The lines of a configuration file or script that do something: no comments, no blanks."""
-    return [line.strip() for line in lines(given) if not line.lstrip().startswith(("#", ";"))]
+    return [line.strip() for line in lines(text) if not line.lstrip().startswith(("#", ";"))]
 
 
-def integer(given: str) -> int:
+def integer(text: str) -> int:
     """A whole number, decimal or with 0x; ValueError when it is none."""
-    word = given.strip()
+    word = text.strip()
     return int(word, 16) if word.lower().startswith(("0x", "-0x")) else int(word, 10)
 
 
-def vector(given: str) -> list[int]:
+def vector(text: str) -> list[int]:
     """Numbers with white space or commas between them (``4096 131072 6291456``)."""
-    return [int(word) for word in re.split(r"[\s,]+", given.strip()) if word]
+    return [int(word) for word in re.split(r"[\s,]+", text.strip()) if word]
 
 
-def frequencies(given: str) -> list[int]:
+def frequencies(text: str) -> list[int]:
     """A table of clocks in its unit, sorted: drivers list them up or down."""
-    return sorted(set(vector(given)))
+    return sorted(set(vector(text)))
 
 
-def size(given: str) -> int:
+def size(text: str) -> int:
     """Bytes of a size such as ``32K`` or ``1024 kB`` (powers of 1024)."""
-    match = _SIZE.fullmatch(given.strip())
+    match = _SIZE.fullmatch(text.strip())
     if match is None:
         raise ValueError("not a size")
     return parse_size(match[1] + match[2])
 
 
-def bracket(given: str) -> str:
+def bracket(text: str) -> str:
     """The active one of several choices: ``always [madvise] never``, ``none (full)``."""
-    found = _ACTIVE.search(given)
-    if found is not None:
-        return (found[1] or found[2]).strip()
-    if len(given.split()) != 1:
+    active = _ACTIVE.search(text)
+    if active is not None:
+        return (active[1] or active[2]).strip()
+    if len(text.split()) != 1:
         raise ValueError("no choice is marked as active")
-    return given.strip()
+    return text.strip()
 
 
-def word_set(given: str) -> list[str]:
+def word_set(text: str) -> list[str]:
     """Words whose order means nothing, sorted."""
-    return sorted(set(given.split()))
+    return sorted(set(text.split()))
 
 
-def comma_list(given: str) -> list[str]:
+def comma_list(text: str) -> list[str]:
     """Words between commas, whose order means something."""
-    return [word.strip() for word in given.split(",") if word.strip()]
+    return [word.strip() for word in text.split(",") if word.strip()]
 
 
 def presence(_given: str) -> bool:
@@ -86,14 +86,14 @@ def presence(_given: str) -> bool:
     return True
 
 
-def cpu_list(given: str) -> str:
+def cpu_list(text: str) -> str:
     """A list of CPUs in its shortest form: ``0-1,2,3`` is ``0-3``."""
-    return format_cpus(parse_cpus(given))
+    return format_cpus(parse_cpus(text))
 
 
-def cpu_mask(given: str) -> str:
+def cpu_mask(text: str) -> str:
     """A hexadecimal mask of CPUs as a list: ``f`` or ``00000000,0000000f`` is ``0-3``."""
-    return format_cpus(parse_cpu_mask(given))
+    return format_cpus(parse_cpu_mask(text))
 
 
 # -- tables of keys and values ---------------------------------------------------------------------
@@ -106,72 +106,72 @@ Cell = int | str
 
 def cell(word: str) -> Cell:
     """A number where it is one, bytes where it is given in kB, else the text."""
-    found = _KILOBYTES.fullmatch(word)
-    if found is not None:
-        return int(found[1]) * 1024
+    kilobytes = _KILOBYTES.fullmatch(word)
+    if kilobytes is not None:
+        return int(kilobytes[1]) * 1024
     return int(word) if _INTEGER.fullmatch(word) else word
 
 
-def colon_table(given: str) -> dict[str, Cell]:
+def colon_table(text: str) -> dict[str, Cell]:
     """``key: value`` lines, as in /proc/meminfo. Sizes are in bytes."""
-    return _table(given, ":")
+    return _table(text, ":")
 
 
-def equals_table(given: str) -> dict[str, Cell]:
+def equals_table(text: str) -> dict[str, Cell]:
     """``key=value`` lines, quotes taken away."""
-    return _table(given, "=")
+    return _table(text, "=")
 
 
-def space_table(given: str) -> dict[str, int]:
+def space_table(text: str) -> dict[str, int]:
     """``key 123`` lines, as in /proc/vmstat."""
-    found = {}
-    for line in given.splitlines():
-        words = line.split()
-        if len(words) == 2 and _INTEGER.fullmatch(words[1]):
-            found[words[0]] = int(words[1])
-    if not found and given.strip():
+    table = {}
+    for line in text.splitlines():
+        columns = line.split()
+        if len(columns) == 2 and _INTEGER.fullmatch(columns[1]):
+            table[columns[0]] = int(columns[1])
+    if not table and text.strip():
         raise ValueError("no line holds a key and a number")
-    return found
+    return table
 
 
-def _table(given: str, separator: str) -> dict[str, Cell]:
-    found: dict[str, Cell] = {}
-    for line in given.splitlines():
+def _table(text: str, separator: str) -> dict[str, Cell]:
+    table: dict[str, Cell] = {}
+    for line in text.splitlines():
         key, there, value = line.partition(separator)
         if there and key.strip() and not key.lstrip().startswith("#"):
-            found[key.strip()] = cell(" ".join(value.strip().strip("\"'").split()))
-    if not found and given.strip():
+            table[key.strip()] = cell(" ".join(value.strip().strip("\"'").split()))
+    if not table and text.strip():
         raise ValueError(f"no line holds a key and a value with '{separator}' between them")
-    return found
+    return table
 
 
-def pressure(given: str) -> dict[str, float]:
+def pressure(text: str) -> dict[str, float]:
     """/proc/pressure: average shares in percent, and ``total`` in microseconds."""
-    found = {}
-    for line in given.splitlines():
+    shares = {}
+    for line in text.splitlines():
         kind, _, rest = line.partition(" ")
         for word in rest.split():
             name, _, value = word.partition("=")
-            found[f"{kind} {name}"] = int(value) if name == "total" else float(value)
-    return found
+            shares[f"{kind} {name}"] = int(value) if name == "total" else float(value)
+    return shares
 
 
-def loadavg(given: str) -> dict[str, float]:
+def loadavg(text: str) -> dict[str, float]:
     """/proc/loadavg: runnable and waiting tasks over 1, 5, 15 minutes; and now."""
-    words = given.split()
-    running, _, threads = words[3].partition("/")
+    columns = text.split()
+    running, _, threads = columns[3].partition("/")
     return {
-        "1 min": float(words[0]),
-        "5 min": float(words[1]),
-        "15 min": float(words[2]),
+        "1 min": float(columns[0]),
+        "5 min": float(columns[1]),
+        "15 min": float(columns[2]),
         "running": int(running),
         "threads": int(threads),
     }
 
 
-def uptime(given: str) -> float:
+def uptime(text: str) -> float:
     """Seconds since boot."""
-    return float(given.split()[0])
+    return float(text.split()[0])
 
 
 _CPU_FIELDS = (
@@ -180,34 +180,34 @@ _CPU_FIELDS = (
 )
 
 
-def stat_cpu(given: str) -> dict[str, int]:
+def stat_cpu(text: str) -> dict[str, int]:
     """What all CPUs did, in ticks of USER_HZ, from the first line of /proc/stat."""
-    for line in given.splitlines():
-        words = line.split()
-        if words[:1] == ["cpu"]:
-            return dict(zip(_CPU_FIELDS, map(int, words[1:]), strict=False))
+    for line in text.splitlines():
+        columns = line.split()
+        if columns[:1] == ["cpu"]:
+            return dict(zip(_CPU_FIELDS, map(int, columns[1:]), strict=False))
     raise ValueError("no line 'cpu'")
 
 
-def stat_totals(given: str) -> dict[str, int]:
+def stat_totals(text: str) -> dict[str, int]:
     """Interrupts, context switches, forks and soft interrupts since boot, from /proc/stat."""
-    found = {}
-    for line in given.splitlines():
-        words = line.split()
-        if words and words[0] in ("intr", "ctxt", "processes", "softirq"):
-            found[words[0]] = int(words[1])
-    return found
+    totals = {}
+    for line in text.splitlines():
+        columns = line.split()
+        if columns and columns[0] in ("intr", "ctxt", "processes", "softirq"):
+            totals[columns[0]] = int(columns[1])
+    return totals
 
 
-def buddyinfo(given: str) -> dict[str, list[int]]:
+def buddyinfo(text: str) -> dict[str, list[int]]:
     """Free pieces of 1, 2, 4 … pages by node and zone."""
-    found = {}
-    for line in given.splitlines():
+    free = {}
+    for line in text.splitlines():
         head, there, rest = line.partition("zone")
         if there:
             zone, *counts = rest.split()
-            found[f"{head.strip().rstrip(',')} {zone}"] = [int(count) for count in counts]
-    return found
+            free[f"{head.strip().rstrip(',')} {zone}"] = [int(count) for count in counts]
+    return free
 
 
 def pick(

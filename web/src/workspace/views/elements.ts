@@ -21,9 +21,9 @@ export function make<K extends keyof HTMLElementTagNameMap>(
 
 /** A button that does something on this page. */
 export function button(text: string, act: () => void, attributes: Attributes = {}): HTMLButtonElement {
-  const made = make("button", { type: "button", ...attributes }, text);
-  made.addEventListener("click", act);
-  return made;
+  const element = make("button", { type: "button", ...attributes }, text);
+  element.addEventListener("click", act);
+  return element;
 }
 
 /** A field with its name before it. */
@@ -37,14 +37,14 @@ export function choice(
   value: string,
   changed: (value: string) => void,
 ): HTMLSelectElement {
-  const made = make("select");
-  for (const [one, text] of options) {
-    made.append(make("option", { value: one, selected: one === value }, text));
+  const element = make("select");
+  for (const [option, text] of options) {
+    element.append(make("option", { value: option, selected: option === value }, text));
   }
-  made.addEventListener("change", () => {
-    changed(made.value);
+  element.addEventListener("change", () => {
+    changed(element.value);
   });
-  return made;
+  return element;
 }
 
 /** A box to tick. */

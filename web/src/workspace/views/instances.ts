@@ -2,7 +2,7 @@ import type { Columns } from "../../base/arrow";
 import { onMediaChange } from "../../base/media";
 import type { Panel, Workspace } from "../panel";
 import { actorField, reveal } from "./actors";
-import { address, Answer, columns, nothing } from "./asking";
+import { address, Answer, columns, nothing } from "./answer";
 import { choice, labelled, make, tick } from "./elements";
 import { pointing } from "./pointing";
 import { type Axes, type Cloud, nearest, paint, plan, type Plan } from "./scatter";
@@ -103,8 +103,8 @@ const isLog = (workspace: Workspace): boolean => workspace.parameter("instances-
 
 function figureOf(workspace: Workspace, axis: "x" | "y"): Figure | "begin" {
   const wanted = workspace.parameter(`instances-${axis}`);
-  const known = axis === "x" ? (["begin", ...FIGURES] as const) : FIGURES;
-  return known.find((name) => name === wanted) ?? (axis === "x" ? "begin" : "execution");
+  const choices = axis === "x" ? (["begin", ...FIGURES] as const) : FIGURES;
+  return choices.find((name) => name === wanted) ?? (axis === "x" ? "begin" : "execution");
 }
 
 function figureField(
@@ -150,9 +150,9 @@ function summary(found: Found): string {
   if (found.length === 0) return "No instance begins in this span, or none has both figures.";
   const all = found.stands.reduce((sum, each) => sum + each, 0);
   const incomplete = found.flags.reduce((sum, flags) => sum + Number(flags !== 0), 0);
-  const shown = all > found.length ? `, of which ${count(found.length)} can be told apart here` : "";
+  const merged = all > found.length ? `, of which ${count(found.length)} can be told apart here` : "";
   const doubt = incomplete > 0 ? ` ${plural(incomplete, "hollow square")}: cut by an end of the trace, or events are missing.` : "";
-  return `${plural(all, "instance")}${shown}. A click moves the timeline, a drag over time chooses a range.${doubt}`;
+  return `${plural(all, "instance")}${merged}. A click moves the timeline, a drag over time chooses a range.${doubt}`;
 }
 
 class View {

@@ -2,7 +2,7 @@ import { histogram } from "../../charts/histogram";
 import type { Panel, Workspace } from "../panel";
 import { link, reveal } from "./actors";
 import type { Distribution, Hop, Latency, Names } from "./answers";
-import { address, Answer, askDocument, failure, nothing } from "./asking";
+import { address, Answer, askDocument, failure, nothing } from "./answer";
 import { choice, labelled, make } from "./elements";
 import { count, duration, moment, plural, share } from "./words";
 
@@ -14,9 +14,9 @@ export const latency: Panel = {
   title: "Latency",
   mount(host, workspace) {
     const result = make("div", { class: "view-result" });
-    const known = make("datalist", { id: "latency-ends" });
-    const from = endField(workspace, "from", known.id, "irq:eth0");
-    const to = endField(workspace, "to", known.id, "task:iperf3");
+    const names = make("datalist", { id: "latency-ends" });
+    const from = endField(workspace, "from", names.id, "irq:eth0");
+    const to = endField(workspace, "to", names.id, "task:iperf3");
     const match = labelled(
       "Matched",
       choice(
@@ -39,7 +39,7 @@ export const latency: Panel = {
       labelled("To", to),
       match,
       make("button", { type: "submit" }, "Measure"),
-      known,
+      names,
     );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
@@ -56,8 +56,8 @@ export const latency: Panel = {
           result.replaceChildren(nothing(HELP));
           return null;
         }
-        const words = { from: start, to: end, match: workspace.parameter("latency-match") };
-        return askDocument(address(workspace, "latency", words), signal);
+        const query = { from: start, to: end, match: workspace.parameter("latency-match") };
+        return askDocument(address(workspace, "latency", query), signal);
       },
       (found) => {
         result.replaceChildren(...drawing(workspace, found, Math.min(WIDEST, result.clientWidth)));
@@ -65,7 +65,7 @@ export const latency: Panel = {
     );
     answer.again();
     const naming = new AbortController();
-    void suggest(workspace, known, naming.signal);
+    void suggest(workspace, names, naming.signal);
     const unsubscribe = workspace.selection.subscribe((_, changed) => {
       if (changed.range) answer.again();
     });
@@ -109,13 +109,13 @@ async function suggest(workspace: Workspace, list: HTMLElement, signal: AbortSig
 }
 
 function drawing(workspace: Workspace, found: Latency, width: number): Node[] {
-  const told: HTMLElement[] = found.hops.map((hop) => make("p", { class: "view-note" }, hopText(hop)));
+  const notes: HTMLElement[] = found.hops.map((hop) => make("p", { class: "view-note" }, hopText(hop)));
   if (found.unsure > 0) {
     const kept = found.unsure_kept ? "kept" : "left out";
-    told.push(nothing(`${plural(found.unsure, "occurrence")} with events missing on the way: ${kept}.`));
+    notes.push(nothing(`${plural(found.unsure, "occurrence")} with events missing on the way: ${kept}.`));
   }
   const { total } = found;
-  if (total === null) return [nothing("Nothing matched: no start led to an end."), ...told];
+  if (total === null) return [nothing("Nothing matched: no start led to an end."), ...notes];
   const picture = histogram(
     {
       id: "latency",
@@ -138,7 +138,7 @@ function drawing(workspace: Workspace, found: Latency, width: number): Node[] {
   return [
     quantiles(total, found.occurrences),
     make("div", { class: "view-stage" }, picture),
-    ...told,
+    ...notes,
     ...found.ways.map((way) => stages(way, found.ways.length > 1)),
     ...(found.more_ways > 0 ? [nothing(`${plural(found.more_ways, "rarer way")} not shown.`)] : []),
     worst(workspace, found),
@@ -198,20 +198,20 @@ function stages(way: Latency["ways"][number], several: boolean): HTMLElement {
 
 function worst(workspace: Workspace, found: Latency): HTMLElement {
   const body = make("tbody");
-  for (const one of found.worst) {
-    const lead = link(duration(one.latency), () => {
-      reveal(workspace, one.actor, one.begin, one.end);
+  for (const occurrence of found.worst) {
+    const lead = link(duration(occurrence.latency), () => {
+      reveal(workspace, occurrence.actor, occurrence.begin, occurrence.end);
     }, "Move the timeline to this occurrence");
     body.append(
       make(
         "tr",
         {},
         make("td", { class: "num" }, lead),
-        make("td", { class: "num" }, moment(one.begin)),
-        make("td", { class: "num" }, String(one.begin_cpu)),
-        make("td", { class: "num" }, String(one.end_cpu)),
-        make("th", { scope: "row" }, one.end_actor),
-        make("td", {}, one.stages.map(({ time }) => duration(time)).join(" + ")),
+        make("td", { class: "num" }, moment(occurrence.begin)),
+        make("td", { class: "num" }, String(occurrence.begin_cpu)),
+        make("td", { class: "num" }, String(occurrence.end_cpu)),
+        make("th", { scope: "row" }, occurrence.end_actor),
+        make("td", {}, occurrence.stages.map(({ time }) => duration(time)).join(" + ")),
       ),
     );
   }

@@ -1,7 +1,7 @@
 import type { Panel, Workspace } from "../panel";
 import { actorField, link, reveal } from "./actors";
 import type { Log, LogEvent } from "./answers";
-import { address, Answer, askDocument, nothing } from "./asking";
+import { address, Answer, askDocument, nothing } from "./answer";
 import { button, labelled, make, tick } from "./elements";
 import { count, moment } from "./words";
 
@@ -49,7 +49,7 @@ export const log: Panel = {
       (signal) => {
         const { place, actor, range } = workspace.selection.value;
         const at = offset === null ? (place?.time ?? range?.begin ?? 0) : null;
-        const words = {
+        const query = {
           event: workspace.parameter("log-event"),
           field: workspace.parameter("log-field"),
           cpu: workspace.parameter("log-cpu"),
@@ -58,7 +58,7 @@ export const log: Panel = {
           at,
           limit: PAGE,
         };
-        return askDocument(address(workspace, "log", words), signal);
+        return askDocument(address(workspace, "log", query), signal);
       },
       (found) => {
         offset = found.offset;

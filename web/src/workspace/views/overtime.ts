@@ -4,7 +4,7 @@ import { FAINT, lineColour, MUTED } from "../../base/palette";
 import { chart, type Chart } from "../../base/plot";
 import type { Panel, Workspace } from "../panel";
 import type { OverTime, Series } from "./answers";
-import { address, Answer, askDocument, nothing } from "./asking";
+import { address, Answer, askDocument, nothing } from "./answer";
 import { choice, labelled, make } from "./elements";
 import { link, reveal } from "./actors";
 import { pointing } from "./pointing";
@@ -215,9 +215,9 @@ function drawing(
 }
 
 function multiples(step: number, top: number): number[] {
-  const found: number[] = [];
-  for (let at = 0; at * step <= top * 1.0001; at += 1) found.push(at * step);
-  return found;
+  const ticks: number[] = [];
+  for (let at = 0; at * step <= top * 1.0001; at += 1) ticks.push(at * step);
+  return ticks;
 }
 
 /** The top of the axis: of what adds up the sum, of all else the largest. */

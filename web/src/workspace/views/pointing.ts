@@ -27,8 +27,8 @@ export function pointing(stage: HTMLElement, label: string, points: () => Points
   const dot = make("div", { class: "point-mark", hidden: true });
   const tip = make("div", { class: "point-tip", hidden: true });
   const band = make("div", { class: "point-band", hidden: true });
-  const said = make("output", { class: "sr-only", "aria-live": "polite" });
-  stage.append(band, dot, tip, said);
+  const announcement = make("output", { class: "sr-only", "aria-live": "polite" });
+  stage.append(band, dot, tip, announcement);
   stage.tabIndex = 0;
   stage.setAttribute("role", "group");
   stage.setAttribute("aria-label", `${label}: arrow keys go through its points, Enter moves the timeline there`);
@@ -38,13 +38,13 @@ export function pointing(stage: HTMLElement, label: string, points: () => Points
 
   const show = (point: number): void => {
     at = point;
-    const known = points();
-    const there = known !== null && point >= 0 && point < known.length;
+    const current = points();
+    const there = current !== null && point >= 0 && point < current.length;
     dot.hidden = tip.hidden = !there;
     if (!there) return;
-    const { x, y } = known.place(point);
+    const { x, y } = current.place(point);
     move(dot, x, y);
-    tip.textContent = known.text(point);
+    tip.textContent = current.text(point);
     const right = x > stage.clientWidth / 2;
     move(tip, right ? x - TIP_GAP - tip.offsetWidth : x + TIP_GAP, Math.max(0, y - tip.offsetHeight / 2));
   };
@@ -54,9 +54,9 @@ export function pointing(stage: HTMLElement, label: string, points: () => Points
   };
   const onMove = (event: PointerEvent): void => {
     const { x, y } = local(event);
-    const known = points();
-    if (known === null) return;
-    if (from !== null && known.span !== null && (dragging || Math.abs(x - from) > DRAG)) {
+    const current = points();
+    if (current === null) return;
+    if (from !== null && current.span !== null && (dragging || Math.abs(x - from) > DRAG)) {
       dragging = true;
       show(-1);
       band.hidden = false;
@@ -64,7 +64,7 @@ export function pointing(stage: HTMLElement, label: string, points: () => Points
       band.style.width = `${Math.abs(x - from)}px`;
       return;
     }
-    show(known.nearest(x, y));
+    show(current.nearest(x, y));
   };
   const onDown = (event: PointerEvent): void => {
     if (event.button !== 0) return;
@@ -76,15 +76,15 @@ export function pointing(stage: HTMLElement, label: string, points: () => Points
     const began = from;
     from = null;
     band.hidden = true;
-    const known = points();
-    if (began === null || known === null) return;
+    const current = points();
+    if (began === null || current === null) return;
     const { x, y } = local(event);
-    if (dragging && known.span !== null) {
-      const { begin, end } = known.span(began, x);
-      known.chooseSpan(spanOf(Math.round(begin), Math.round(end)));
+    if (dragging && current.span !== null) {
+      const { begin, end } = current.span(began, x);
+      current.chooseSpan(spanOf(Math.round(begin), Math.round(end)));
     } else {
-      const point = known.nearest(x, y);
-      if (point >= 0) known.choose(point);
+      const point = current.nearest(x, y);
+      if (point >= 0) current.choose(point);
     }
     dragging = false;
   };
@@ -92,13 +92,13 @@ export function pointing(stage: HTMLElement, label: string, points: () => Points
     if (from === null) show(-1);
   };
   const onKey = (event: KeyboardEvent): void => {
-    const known = points();
-    if (known === null || known.length === 0 || event.altKey || event.ctrlKey || event.metaKey) return;
-    const to = keyTarget(event.key, at, known.length);
+    const current = points();
+    if (current === null || current.length === 0 || event.altKey || event.ctrlKey || event.metaKey) return;
+    const to = keyTarget(event.key, at, current.length);
     if (to !== null) {
       show(to);
-      said.textContent = known.text(to);
-    } else if (event.key === "Enter" && at >= 0) known.choose(at);
+      announcement.textContent = current.text(to);
+    } else if (event.key === "Enter" && at >= 0) current.choose(at);
     else if (event.key === "Escape" && at >= 0) show(-1);
     else return;
     event.preventDefault();
@@ -115,7 +115,7 @@ export function pointing(stage: HTMLElement, label: string, points: () => Points
     stage.removeEventListener("pointerup", onUp);
     stage.removeEventListener("pointerleave", onLeave);
     stage.removeEventListener("keydown", onKey);
-    for (const part of [dot, tip, band, said]) part.remove();
+    for (const part of [dot, tip, band, announcement]) part.remove();
   };
 }
 

@@ -67,9 +67,9 @@ export function decades(low: number, high: number, most: number): Tick[] {
 }
 
 function multiples(low: number, high: number, step: number): number[] {
-  const found: number[] = [];
-  for (let at = Math.ceil(low / step); at * step <= high; at += 1) found.push(at * step);
-  return found;
+  const ticks: number[] = [];
+  for (let at = Math.ceil(low / step); at * step <= high; at += 1) ticks.push(at * step);
+  return ticks;
 }
 
 /** The domain of a logarithmic axis that shows all values with a little room. */

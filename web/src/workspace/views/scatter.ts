@@ -69,7 +69,7 @@ export function extent(values: Float64Array): [number, number] {
 
 /** The point nearest to a place, no farther than a fingertip; -1 for none. */
 export function nearest(cloud: Cloud, { x, y }: Plan, atX: number, atY: number): number {
-  let found = -1;
+  let closest = -1;
   let best = REACH * REACH;
   for (let point = 0; point < cloud.length; point += 1) {
     const dx = x.at(cloud.x[point] ?? 0) - atX;
@@ -78,10 +78,10 @@ export function nearest(cloud: Cloud, { x, y }: Plan, atX: number, atY: number):
     const distance = dx * dx + dy * dy;
     if (distance < best) {
       best = distance;
-      found = point;
+      closest = point;
     }
   }
-  return found;
+  return closest;
 }
 
 /** Draws axes and points; `mark` is a moment that a line stands at. */

@@ -1,7 +1,7 @@
 import type { Panel, Workspace } from "../panel";
 import { link, reveal } from "./actors";
 import type { Found } from "./answers";
-import { address, Answer, askDocument, nothing } from "./asking";
+import { address, Answer, askDocument, nothing } from "./answer";
 import { labelled, make } from "./elements";
 import { count, duration, moment, plural } from "./words";
 

@@ -3,7 +3,7 @@ import { failed, okay, type Result } from "../../base/result";
 import type { Panel, Workspace } from "../panel";
 import { link, reveal } from "./actors";
 import type { QueryAnswer, TableList } from "./answers";
-import { address, Answer, askDocument, failure, nothing } from "./asking";
+import { address, Answer, askDocument, failure, nothing } from "./answer";
 import { button, make } from "./elements";
 import { count, plural } from "./words";
 
@@ -114,14 +114,14 @@ async function post(where: string, query: string, signal: AbortSignal): Promise<
 }
 
 async function listTables(workspace: Workspace, host: HTMLElement, signal: AbortSignal): Promise<void> {
-  const found = await askDocument<TableList>(`${workspace.api}/tables`, signal);
+  const answer = await askDocument<TableList>(`${workspace.api}/tables`, signal);
   if (signal.aborted) return;
-  if (!found.ok) {
-    host.append(failure(found.error));
+  if (!answer.ok) {
+    host.append(failure(answer.error));
     return;
   }
   const list = make("dl", { class: "view-columns", tabindex: "0", "aria-label": "Tables and their columns" });
-  for (const { name, rows, columns } of found.value.tables) {
+  for (const { name, rows, columns } of answer.value.tables) {
     const size = rows === null ? "" : ` ${count(rows)}`;
     list.append(make("div", {}, make("dt", {}, name, make("span", {}, size)), make("dd", {}, columns)));
   }

@@ -1,7 +1,7 @@
 import type { Panel, Workspace } from "../panel";
 import { link, reveal } from "./actors";
 import type { ActorRow, Distribution, Statistics } from "./answers";
-import { address, Answer, askDocument, nothing } from "./asking";
+import { address, Answer, askDocument, nothing } from "./answer";
 import { button, make, tick } from "./elements";
 import { appendInTurn } from "./in-turn";
 import { count, duration, share } from "./words";
@@ -77,15 +77,15 @@ export const statistics: Panel = {
       answer.again();
     });
     host.append(make("div", { class: "view-bar" }, byName), table);
-    let shown: Statistics | null = null;
+    let latest: Statistics | null = null;
     const draw = (): void => {
-      if (shown !== null) table.replaceChildren(drawTable(workspace, shown, draw));
+      if (latest !== null) table.replaceChildren(drawTable(workspace, latest, draw));
     };
     const answer = new Answer<Statistics>(
       table,
       (signal) => askDocument(address(workspace, "actors", { by_name: byNames(workspace) }), signal),
       (found) => {
-        shown = found;
+        latest = found;
         draw();
       },
     );
@@ -134,24 +134,24 @@ function drawTable(workspace: Workspace, found: Statistics, again: () => void): 
 }
 
 function drawRow(workspace: Workspace, row: ActorRow): HTMLElement {
-  const made = make("tr", { "data-actors": row.ids.join(" ") });
+  const element = make("tr", { "data-actors": row.ids.join(" ") });
   for (const column of COLUMNS) {
     if (column.id === "actor") {
       const choose = link(column.text(row), () => {
         workspace.selection.setActor(row.ids[0] ?? null);
       }, "Bring it out in all views");
-      made.append(make("th", { scope: "row" }, choose));
+      element.append(make("th", { scope: "row" }, choose));
     } else if (column.id === "response-max" && row.worst !== null) {
       const { actor, begin, end, response } = row.worst;
       const lead = link(duration(response), () => {
         reveal(workspace, actor, begin, end);
       }, "Move the timeline to this instance");
-      made.append(make("td", { class: "num" }, lead));
+      element.append(make("td", { class: "num" }, lead));
     } else {
-      made.append(make("td", { class: "num" }, column.text(row)));
+      element.append(make("td", { class: "num" }, column.text(row)));
     }
   }
-  return made;
+  return element;
 }
 
 /** Which rows are of the chosen actor. */

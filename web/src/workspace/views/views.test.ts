@@ -4,7 +4,7 @@ import { Selection } from "../selection";
 import type { Workspace } from "../panel";
 import { around, reveal } from "./actors";
 import type { ActorRow, OverTime } from "./answers";
-import { address } from "./asking";
+import { address } from "./answer";
 import { make } from "./elements";
 import { hopText } from "./latency";
 import { nearestTime } from "./log";

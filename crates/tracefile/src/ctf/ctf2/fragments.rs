@@ -224,9 +224,9 @@ fn packet_roles(class: &mut FieldClass) {
         match &mut class.kind {
             Kind::Integer(Integer { roles, .. }) => {
                 if roles.has(Role::Time) {
-                    *roles = Roles::one(Role::Begin);
+                    *roles = Roles::only(Role::Begin);
                 } else if name == "cpu_id" && roles.is_empty() {
-                    *roles = Roles::one(Role::Cpu);
+                    *roles = Roles::only(Role::Cpu);
                 }
             }
             _ => packet_roles(class),

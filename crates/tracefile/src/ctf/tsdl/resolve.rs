@@ -316,7 +316,7 @@ fn set_role(class: &mut FieldClass, scope: Scope, name: &str) {
         (Kind::Array { length: Length::Fixed(16), of }, Some(Role::Uuid))
             if of.fixed_bits() == Some(8) && of.align == 8 =>
         {
-            let roles = Roles::one(Role::Uuid);
+            let roles = Roles::only(Role::Uuid);
             class.kind = Kind::Bytes(Bytes { length: Length::Fixed(16), text: None, roles });
         }
         _ => set_roles(class, scope),

@@ -49,10 +49,10 @@ impl Types {
     }
 
     fn look_up(&mut self, offset: usize, name: &str) -> Result<Typed, Fault> {
-        let found = self.scopes.iter().rev().find_map(|scope| scope.get(name)).cloned();
-        let Some(found) = found else { return fault(offset, format!("the unknown type {name}")) };
-        self.spend(offset, found.classes)?;
-        Ok(found)
+        let typed = self.scopes.iter().rev().find_map(|scope| scope.get(name)).cloned();
+        let Some(typed) = typed else { return fault(offset, format!("the unknown type {name}")) };
+        self.spend(offset, typed.classes)?;
+        Ok(typed)
     }
 
     fn spend(&mut self, offset: usize, classes: usize) -> Result<(), Fault> {
@@ -307,7 +307,7 @@ impl Types {
             boolean: false,
             base,
             labels: Arc::new([]),
-            roles: clock.as_ref().map_or_else(Roles::default, |_| Roles::one(Role::Time)),
+            roles: clock.as_ref().map_or_else(Roles::default, |_| Roles::only(Role::Time)),
             clock,
             slot: None,
         });

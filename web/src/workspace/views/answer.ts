@@ -76,9 +76,9 @@ export class Answer<T> {
     this.controller?.abort();
     const controller = new AbortController();
     this.controller = controller;
-    const asked = this.ask(controller.signal);
-    if (asked !== null) {
-      const answer = await asked;
+    const request = this.ask(controller.signal);
+    if (request !== null) {
+      const answer = await request;
       if (this.controller !== controller) return;
       if (answer.ok) this.show(answer.value);
       else this.host.replaceChildren(failure(answer.error));
