@@ -16,6 +16,9 @@ from benchvise.text import Untrusted, counted
 if TYPE_CHECKING:
     from benchvise.store import RunInfo
 
+LINE_LIMIT = 1000
+"""Characters of a note that are shown."""
+
 RunOrDiagnosis = Annotated[
     str,
     typer.Argument(
