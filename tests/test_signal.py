@@ -311,4 +311,4 @@ def test_decoders_say_in_which_row_they_say_it() -> None:
     assert sorted((one.begin, one.end, one.text) for one in by_row) == sorted(
         (one.begin, one.end, one.text) for one in decode(capture, stack)
     )
-    assert {one.row for one in by_row} >= {"MOSI data", "MISO data", "MOSI bits"}
+    assert {one.row.raw for one in by_row} >= {"MOSI data", "MISO data", "MOSI bits"}
