@@ -20,10 +20,12 @@ from benchvise.rig.boot.timeline import BootOutcome
 from benchvise.rig.boot.verdict import BootReport, BootVerdict
 from benchvise.rig.console.quality import Quality
 from benchvise.rig.soak.soak import SoakBoot
+from benchvise.signal.decoders import Annotation
 from benchvise.state.diff import Difference
 from benchvise.state.model import StateEntry
 from benchvise.store import RunInfo
 from benchvise.text import Untrusted
+from benchvise.trace.recording import Recorded
 from benchvise.why.model import Origin
 from benchvise.why.provenance.boot_trace import Writer
 
@@ -109,6 +111,18 @@ def process_of_a_boot_as_text(writer: Writer) -> str:
 
 def program_of_a_boot_as_text(writer: Writer) -> str:
     return sentence(writer.program)  # type: ignore[arg-type]
+
+
+def decoded_text_as_text(annotation: Annotation) -> str:
+    return sentence(annotation.text)  # type: ignore[arg-type]
+
+
+def row_of_a_decoder_as_text(annotation: Annotation) -> str:
+    return sentence(annotation.row)  # type: ignore[arg-type]
+
+
+def caveat_of_a_recording_as_text(recorded: Recorded) -> str:
+    return sentence(recorded.caveats[0])  # type: ignore[arg-type]
 
 
 def message_of_an_error(text: Untrusted) -> BenchviseError:

@@ -85,10 +85,10 @@ def analysis_command(analysis: TraceAnalysis[Any, Any]) -> Callable[..., None]:
     def answer(values: OptionValues, *, all_rows: bool) -> PrintedResult:
         from benchvise.trace.catalogue.record import with_cautions
 
-        wanted = values.pop("table", None)
-        if wanted is not None and wanted not in names:
+        chosen = values.pop("table", None)
+        if chosen is not None and chosen not in names:
             raise UsageError(
-                f"trace {analysis.name} has no table {wanted}", f"say {', '.join(names)}"
+                f"trace {analysis.name} has no table {chosen}", f"say {', '.join(names)}"
             )
         request = _filled_options(analysis.request, values)
         record = analysis.instead(request) or analysis
@@ -100,9 +100,9 @@ def analysis_command(analysis: TraceAnalysis[Any, Any]) -> Callable[..., None]:
             result = record.analyse(traces, request)
 
         def tables() -> list[TableSpec[Any]]:
-            specs = [s for s in record.tables(result, request) if wanted in (None, s.name)]
+            specs = [s for s in record.tables(result, request) if chosen in (None, s.name)]
             if not specs:
-                raise UsageError(f"this answer has no table {wanted}", "name the actors")
+                raise UsageError(f"this answer has no table {chosen}", "name the actors")
             return specs
 
         def csv() -> tuple[Sequence[ColumnSpec[Any]], Sequence[Any]]:

@@ -11,13 +11,13 @@ import typer
 
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout, text_line
 from benchvise.errors import UsageError
-from benchvise.text import Untrusted
+from benchvise.text import Untrusted, counted
 
 if TYPE_CHECKING:
     from benchvise.store import RunInfo
 
 LINE_LIMIT = 1000
-"""Characters of a line of a console that are shown."""
+"""Characters of a note that are shown."""
 
 RunOrDiagnosis = Annotated[
     str,
@@ -81,10 +81,9 @@ def runs(
         stdout().print("No such run.")
     else:
         stdout().print("No run yet. Measure this machine: benchvise run")
-    made = len(flow.list_diagnoses(store, None))
-    if made:
-        noun = "diagnosis" if made == 1 else "diagnoses"
-        stdout().print(f"{made} {noun}: benchvise runs --diagnoses")
+    if diagnosed := len(flow.list_diagnoses(store, None)):
+        noun = counted(diagnosed, "diagnosis", "diagnoses")
+        stdout().print(f"{noun}: benchvise runs --diagnoses")
 
 
 def _list_diagnoses(store: str | None, limit: int, *, as_json: bool) -> None:
@@ -241,7 +240,7 @@ def _show_trace(store: str | None, run: str, output: Path | None, *, as_json: bo
     if as_json:
         print_json("recording", trace)
         return
-    place = output or trace["file"]
+    place = output or trace.get("file")
     line = f"{trace.get('events')} events, {trace.get('lost')} lost, in {place}"
     stdout().print(text_line(line), soft_wrap=True)
 
@@ -295,9 +294,9 @@ def compare(
         )
         stdout().print(rendered(table))
         if counters:
-            for key, counted in compared.counters.items():
+            for key, changes in compared.counters.items():
                 stdout().print("")
-                stdout().print(rendered(counter_rows(key, (result.a, result.b), counted)))
+                stdout().print(rendered(counter_rows(key, (result.a, result.b), changes)))
     if threshold is not None and result.worst_regression > threshold:
         raise typer.Exit(1)
 

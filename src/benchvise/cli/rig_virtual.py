@@ -147,15 +147,15 @@ def _table(bench: standard_bench.RunningBench) -> None:
     for column in ("Board", "Kind", "Power", "Card", "Console", "SSH", "Faults"):
         table.add_column(column)
     for board in bench.boards:
-        shown = standard_bench.board_document(board)
+        document = standard_bench.board_document(board)
         cells = (
             board.name,
             board.kind,
-            shown.power,
+            document.power,
             board.mux,
-            f"{shown.console}",
-            f"{shown.ssh}",
-            shown.faults,
+            f"{document.console}",
+            f"{document.ssh}",
+            document.faults,
         )
         table.add_row(*map(text_line, cells))
     stdout().print(text_line(f"Virtual bench {bench.directory} [simulated]", style="bold"))

@@ -144,8 +144,9 @@ def _print(result: SessionResult) -> None:
 
 def _row(restored: Restored) -> tuple[str, str, str]:
     change = restored.change
-    found = "nothing" if restored.found is None else printable(restored.found, 60)
-    value = f"{found} → {change.old}" if restored.verdict is RestoreVerdict.RESTORED else found
+    value = "nothing" if restored.found is None else printable(restored.found, 60)
+    if restored.verdict is RestoreVerdict.RESTORED:
+        value += f" → {change.old}"
     if restored.verdict not in SETTLED:
         value += f", was {change.old}"
     reason = f": {restored.reason}" if restored.reason else ""

@@ -272,12 +272,12 @@ def recording_lines(recorded: Recorded) -> Iterator[Text]:
     if recorded.reason in _EARLY:
         yield Text(f"ended early: {_EARLY[recorded.reason]}", style="yellow")
     for sentence in recorded.caveats:
-        yield Text(sentence, style="yellow")
+        yield Text(f"{sentence:600}", style="yellow")
     status = recorded.ended.get("command")
     if isinstance(status, int) and status:
         yield Text(f"the command ended with exit {status}", style="yellow")
     if recorded.absent:
-        yield Text(f"not in this kernel: {', '.join(recorded.absent)}", style="dim")
+        yield Text(f"not in this kernel: {', '.join(map(str, recorded.absent))}", style="dim")
     yield Text(
         f"\nKept in {recorded.path} ({format_size(recorded.file_bytes)}). Next: "
         f"benchvise trace info {recorded.path}",

@@ -7,10 +7,10 @@ from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchvise.board import Board, open_board, register_kind
-from benchvise.documents import encode
+from benchvise.documents import JsonObject, encode
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig.environment import PREFIX, Rig, find_rig_file, is_rig, load_rig
 
@@ -27,7 +27,7 @@ class Prepared:
     ``about`` is kept with the run's plan (image, boot), ``files`` are kept with the run by name.
     """
 
-    about: Mapping[str, Any] = field(default_factory=dict)
+    about: JsonObject = field(default_factory=dict)
     files: Mapping[str, Path] = field(default_factory=dict)
     simulated: bool = False
 

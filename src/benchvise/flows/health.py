@@ -196,8 +196,10 @@ def watch(request: WatchRequest, store: Store, tell: Tell) -> list[WatchOutcome]
         ended: SimpleQueue[BoardWatch] = SimpleQueue()
         running = 0
         try:
-            for one in watches:
-                threading.Thread(target=_run, args=(one, ended), name=one.board).start()
+            for board_watch in watches:
+                threading.Thread(
+                    target=_run, args=(board_watch, ended), name=board_watch.board
+                ).start()
                 running += 1
             with let_through():
                 while running:
@@ -210,17 +212,17 @@ def watch(request: WatchRequest, store: Store, tell: Tell) -> list[WatchOutcome]
             with contextlib.suppress(Empty):
                 for _ in range(running):
                     ended.get(timeout=_END_SECONDS)
-        failed = next((one.failed for one in watches if one.failed is not None), None)
+        failed = next((w.failed for w in watches if w.failed is not None), None)
         if failed is not None:
             raise failed
-        return [one.outcome for one in watches]
+        return [w.outcome for w in watches]
 
 
-def _run(one: BoardWatch, ended: SimpleQueue[BoardWatch]) -> None:
+def _run(board_watch: BoardWatch, ended: SimpleQueue[BoardWatch]) -> None:
     try:
-        one.run()
+        board_watch.run()
     finally:
-        ended.put(one)
+        ended.put(board_watch)
 
 
 def history(store_url: str | None, board: str, since: float, until: float) -> History:
@@ -228,12 +230,14 @@ def history(store_url: str | None, board: str, since: float, until: float) -> Hi
     from benchvise.store import Store  # late: it takes longer than most of what is asked here
 
     with Store.open(store_url) as store:
-        found = store.watches.history(board, since, until)
-        if found is None:
-            known = store.watches.boards()
-            hint = f"watched were: {', '.join(known[:5])}" if known else f"benchvise watch {board}"
+        kept = store.watches.history(board, since, until)
+        if kept is None:
+            boards = store.watches.boards()
+            hint = (
+                f"watched were: {', '.join(boards[:5])}" if boards else f"benchvise watch {board}"
+            )
             raise UsageError(f"{board} was never watched, as far as {store.name} knows", hint)
-        return found
+        return kept
 
 
 def _opener(name: str, rig: str | None) -> Callable[[], BoardPoller]:
@@ -249,9 +253,9 @@ def _opener(name: str, rig: str | None) -> Callable[[], BoardPoller]:
 
 def _open_first(watches: Sequence[BoardWatch]) -> None:
     """Reaches all boards. What cannot be a board is an error; one out of reach may come back."""
-    for one in watches:
-        one.open_first()
-    errors = [one.outcome.error for one in watches if one.outcome.error is not None]
+    for board_watch in watches:
+        board_watch.open_first()
+    errors = [w.outcome.error for w in watches if w.outcome.error is not None]
     if errors and len(errors) == len(watches):
         raise errors[0]
 

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
+from benchvise.documents import JsonObject, text_at
 from benchvise.errors import TraceError, UsageError
 from benchvise.output_files import check_output_directory, check_output_file, open_output
 from benchvise.store import DiagnosisInfo, RunFilter, RunInfo, Store
@@ -68,21 +69,21 @@ def console_of(store_url: str | None, reference: str) -> str:
     UsageError when the run has none. What is no UTF-8 is replaced.
     """
     with Store.open(store_url) as store:
-        said = store.attachment(reference, "console")
-    if said is None:
+        text = store.attachment(reference, "console")
+    if text is None:
         raise UsageError(
             f"the run {reference} has no console", "boards of a rig have one: rig:NAME"
         )
-    return said.decode("utf-8", "replace")
+    return text.decode("utf-8", "replace")
 
 
-def trace_of(store_url: str | None, reference: str, output: Path | None) -> dict[str, Any]:
+def trace_of(store_url: str | None, reference: str, output: Path | None) -> JsonObject:
     """What is known of the trace of a run; with ``output``, its file is copied there.
 
     UsageError when the run has none, TraceError when its file is gone, OutputError when it cannot
     be copied.
     """
-    from benchvise.flows.tracing import ATTACHMENT, described
+    from benchvise.flows.tracing import ATTACHMENT, recorded_trace
 
     if output is not None:
         check_output_file(output, "the trace")
@@ -90,8 +91,8 @@ def trace_of(store_url: str | None, reference: str, output: Path | None) -> dict
         kept = store.attachment(reference, ATTACHMENT)
     if kept is None:
         raise UsageError(f"the run {reference} has no trace", "measure again with --trace")
-    found = described(kept)
-    file = Path(str(found.get("file", "")))
+    recorded = recorded_trace(kept)
+    file = Path(text_at(recorded, "file"))
     if not file.is_file():
         raise TraceError(
             f"the trace of run {reference} is not at {file}",
@@ -100,7 +101,7 @@ def trace_of(store_url: str | None, reference: str, output: Path | None) -> dict
     if output is not None:
         with open_output(output, "the trace") as copy, file.open("rb") as trace:
             shutil.copyfileobj(trace, copy, 1 << 20)
-    return found
+    return recorded
 
 
 def summaries(record: RunRecord) -> list[Summary]:
@@ -143,12 +144,12 @@ def compare(
         states = store.snapshot(a.id), store.snapshot(b.id)
     state = diff_snapshots(states[0], states[1]) if states[0] and states[1] else None
     result = compare_runs(a, b, figures=figures)
-    wanted = {c.spec.canonical for c in result.comparisons if every or c.changed}
+    listed = {c.spec.canonical for c in result.comparisons if every or c.changed}
     of_b = {series.spec.canonical: series for series in b.series}
     counters = {
         series.spec.key: compare_counters(series, of_b[series.spec.canonical])
         for series in a.series
-        if series.spec.canonical in wanted and series.spec.canonical in of_b
+        if series.spec.canonical in listed and series.spec.canonical in of_b
     }
     return Compared(a, b, result, counters, state)
 

@@ -111,9 +111,9 @@ class RunRequest:
         """The same with ``params`` set where they belong; UsageError for one that no series has."""
         params = parse_params(self.params)
         entries = self.entries()
-        known = {name for entry in entries for name in registry.parameter_names(entry.benchmark)}
+        names = {name for entry in entries for name in registry.parameter_names(entry.benchmark)}
         for name in params:
-            if name not in known:
+            if name not in names:
                 raise UsageError(
                     f"--param {name}: nothing that is to be measured has that parameter",
                     "see `benchvise bench show` of what the suite measures",
@@ -190,8 +190,8 @@ def run(
             with let_through():
                 combinations = settings.combinations(requests, boards)
             for combination in combinations:
-                with settings.applied_to_all(combination, boards) as made, let_through():
-                    for session, intervention in itertools.zip_longest(sessions, made):
+                with settings.applied_to_all(combination, boards) as interventions, let_through():
+                    for session, intervention in itertools.zip_longest(sessions, interventions):
                         session.intervention = intervention
                     _measure_in_turn(sessions, request, combination, store, observe)
                 ended += [RunResult(s.run_id, s.name, tuple(s.failures), s.lost) for s in sessions]
@@ -235,12 +235,12 @@ def _interrupted(
     ended: Sequence[RunResult], sessions: Sequence[Session], *, put_back: bool
 ) -> Interrupted:
     runs = dict.fromkeys([r.run_id for r in ended] + [s.run_id for s in sessions if s.run_id])
-    shown = ", ".join(runs)
+    listed = ", ".join(runs)
     restored = "; the settings are as they were before" if put_back else ""
     if not runs:
         return Interrupted(f"interrupted before anything was measured{restored}")
     return Interrupted(
-        f"interrupted; what was measured is kept in run {shown}{restored}",
+        f"interrupted; what was measured is kept in run {listed}{restored}",
         f"benchvise show {next(reversed(runs))}",
     )
 

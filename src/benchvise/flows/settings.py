@@ -41,9 +41,9 @@ class Combination:
         """Values by knob, for the run's plan."""
         return {setting.knob.name: setting.value for setting in self.settings}
 
-    def label(self, given: str) -> str:
+    def label(self, label: str) -> str:
         """The run's label: what the user gave, and what tells it from the other runs."""
-        return " ".join(filter(None, (given, self.name)))
+        return " ".join(filter(None, (label, self.name)))
 
 
 def combinations(
@@ -99,17 +99,17 @@ def restores_due() -> list[str]:
 
 
 def _values(request: SettingRequest, boards: Sequence[Reached]) -> tuple[str, ...]:
-    """The values of a wish, which every board has to take."""
+    """The values of a request, which every board has to take."""
     chosen: tuple[str, ...] | None = None
     for reached in boards:
         name, knob = reached.board.name, request.knob
-        found = places.survey(reached.channel, [knob], reached.roles)
-        there = [place for place in found.values() if place.value is not None]
+        readings = places.survey(reached.channel, [knob], reached.roles)
+        there = [place for place in readings.values() if place.value is not None]
         if not there:
             places.expand(knob, reached.roles)  # says so if a role is what it lacks
             raise SettingError(
                 f"{name}: {knob.name} cannot be set: "
-                + "; ".join(f"{place.path} {place.value_text}" for place in found.values()),
+                + "; ".join(f"{place.path} {place.value_text}" for place in readings.values()),
                 "this board's kernel or hardware has no such setting, or root is needed",
             )
         offered = places.offered(reached.channel, there)

@@ -4,12 +4,11 @@ from __future__ import annotations
 
 import json
 from pathlib import Path
-from typing import Any
 
 from benchvise import __version__
 from benchvise.board import open_board
 from benchvise.board.channel import open_channel
-from benchvise.documents import encode
+from benchvise.documents import JsonObject, encode
 from benchvise.errors import UsageError
 from benchvise.output_files import write_output
 from benchvise.state.diff import StateDiff, diff_snapshots
@@ -30,7 +29,7 @@ def snapshot(board: str) -> Snapshot:
         return take_snapshot(reached, channel)
 
 
-def document(taken: Snapshot) -> dict[str, Any]:
+def document(taken: Snapshot) -> JsonObject:
     """A snapshot as a file holds it: the shape of every ``--json``."""
     return {"benchvise": __version__, "kind": "snapshot", "data": encode(taken)}
 
@@ -59,18 +58,18 @@ def resolve(reference: str, store_url: str | None) -> Snapshot:
         from benchvise.store import Store  # late: it takes longer than a snapshot's own words
 
         with Store.open(store_url) as store:
-            found = store.snapshot(reference)
+            taken = store.snapshot(reference)
     except UsageError as error:
         raise UsageError(
             f"'{reference}' is no file, no board and no run ({error.message})",
             "name a file of `benchvise snapshot BOARD -o FILE`, `local`, ssh://user@host, or a run",
         ) from error
-    if found is None:
+    if taken is None:
         raise UsageError(
             f"the run {reference} was measured without recording the board's state",
             "measure again without --no-snapshot",
         )
-    return found
+    return taken
 
 
 def read(path: Path) -> Snapshot:

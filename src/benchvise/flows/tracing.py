@@ -13,12 +13,12 @@ import json
 from contextlib import ExitStack
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchvise.board import Board
 from benchvise.board.channel import ProbeChannel
 from benchvise.board.deploy import deploy
-from benchvise.documents import encode
+from benchvise.documents import JsonObject, encode
 from benchvise.errors import BenchviseError, Interrupted, UsageError
 from benchvise.flows.boards import open_boards
 from benchvise.measure.model import RunRemark
@@ -117,7 +117,7 @@ def _sentence(recorded: Recorded) -> str:
     )
 
 
-def described(content: bytes) -> dict[str, Any]:
+def recorded_trace(content: bytes) -> JsonObject:
     """What a run keeps of its trace; as ``Recorded`` is written."""
     data = json.loads(content)
     return data if isinstance(data, dict) else {}

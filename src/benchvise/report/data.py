@@ -13,9 +13,9 @@ import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
-from typing import Any, TypeGuard
+from typing import TypeGuard
 
-from benchvise.documents import encode
+from benchvise.documents import JsonObject, encode
 from benchvise.measure.compare import Comparison, RunComparison, compare_runs
 from benchvise.measure.histogram import PERCENTILES, Quantile, merged_histogram
 from benchvise.measure.insights import Insight, insights
@@ -534,7 +534,7 @@ def settings(run: RunRecord) -> dict[str, str]:
 
 
 def _host(
-    host: Mapping[str, Any], keys: tuple[str, ...], name: str, *, always: bool = False
+    host: JsonObject, keys: tuple[str, ...], name: str, *, always: bool = False
 ) -> Iterator[Fact]:
     """The first of ``keys`` that the board could read; its reason, if asked for, when none is."""
     reason = "the probe did not say"
@@ -567,7 +567,7 @@ def _count(counts: set[int], singular: str, plural: str) -> str:
     return f"{low} to {high} {plural}"
 
 
-def caches(host: Mapping[str, Any]) -> tuple[Cache, ...]:
+def caches(host: JsonObject) -> tuple[Cache, ...]:
     """The caches that hold data, as the probe reported them, the nearest first."""
     reported = host.get("caches")
     if not isinstance(reported, list | tuple):

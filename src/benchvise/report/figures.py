@@ -263,10 +263,10 @@ def bar_figures(runs: Sequence[RunData], drawn: Collection[str] = ()) -> tuple[B
             row.append(_bar(style, run, series))
     figures: list[BarFigure] = []
     for group, named in rows.items():
-        shown = {n: bars for n, bars in named.items() if len(runs) == 1 or len(bars) > 1}
-        if len(shown) + (len(runs) > 1) < 2:
+        several = {n: bars for n, bars in named.items() if len(runs) == 1 or len(bars) > 1}
+        if len(several) + (len(runs) > 1) < 2:
             continue
-        figures.append(_bar_figure(f"bars{len(figures)}", first[group], shown, runs))
+        figures.append(_bar_figure(f"bars{len(figures)}", first[group], several, runs))
     return tuple(figures)
 
 

@@ -173,7 +173,7 @@ _EMPTY = Cell(ABSENT, "muted")
 def history_tables(history: History, by: By, periods: int = SHOWN) -> list[Table]:
     """What is kept of a board: counters, events and sensors, and the newest events in words.
 
-    ``shown`` are the newest periods that the tables have.
+    ``periods`` is how many of the newest the tables have.
     """
     table = tabulate(history, by)
     tables = [_counters(history, table, by, periods), _events(history, table, by, periods)]

@@ -16,7 +16,7 @@ from pathlib import Path
 from benchvise.errors import CaptureError, UsageError
 from benchvise.signal.capture import Capture
 from benchvise.signal.readers.sigrok import FORM, session_rate, session_step, write_session
-from benchvise.text import printable
+from benchvise.text import NO_TEXT, Untrusted, last_line
 
 SECONDS = 120.0
 MOST_ANNOTATIONS = 2_000_000
@@ -33,9 +33,9 @@ class Annotation:
 
     begin: int
     end: int
-    decoder: str
-    text: str
-    row: str = ""
+    decoder: Untrusted
+    text: Untrusted
+    row: Untrusted = NO_TEXT
 
 
 @dataclass(frozen=True, slots=True)
@@ -127,7 +127,7 @@ def _of_trace(text: str, rate: int, step: int) -> Iterator[Annotation]:
         if event["ph"] == "B":
             begun, begin = what, tick
         elif begun == what:
-            decoder, row, name = (printable(str(word), 200) for word in what)
+            decoder, row, name = (Untrusted(f"{part}") for part in what)
             yield Annotation(begin, tick, decoder, name, row)
 
 
@@ -135,7 +135,7 @@ def _annotations(text: str, step: int) -> Iterator[Annotation]:
     for line in islice(text.splitlines(), MOST_ANNOTATIONS):
         if match := _ANNOTATION.fullmatch(line):
             begin, end = int(match[1]) * step, int(match[2]) * step
-            yield Annotation(begin, end, match[3], printable(match[4], 200))
+            yield Annotation(begin, end, Untrusted(match[3]), Untrusted(match[4]))
 
 
 def _run(argv: Sequence[str], capture: Capture) -> str:
@@ -150,9 +150,9 @@ def _run(argv: Sequence[str], capture: Capture) -> str:
         raise CaptureError(
             f"{capture.path}: decoding took longer than {SECONDS:.0f} s", "cut the capture"
         ) from error
-    complaints = done.stderr.decode("utf-8", "replace").strip().splitlines()
-    if done.returncode or (complaints and not done.stdout):
-        reason = printable(complaints[-1] if complaints else f"exit {done.returncode}", 200)
+    complaint = last_line(done.stderr)
+    if done.returncode or (complaint and not done.stdout):
+        reason = complaint or f"exit {done.returncode}"
         raise CaptureError(
             f"{capture.path}: sigrok-cli refused: {reason}", "see sigrok-cli -P NAME --show"
         )

@@ -188,7 +188,7 @@ class Recorder:
     def _take(self) -> None:
         """Sees that there is a file, and brings it here."""
         self._said.seek(0)
-        said = last_line(self._said.read()[-4096:])
+        complaint = last_line(self._said.read())
         code = self._process.returncode
         if code == 0 and self._prefix:
             with self._path.open("wb") as file:
@@ -198,7 +198,7 @@ class Recorder:
                 ).returncode
         if code or not self._path.exists():
             raise CaptureError(
-                f"sigrok-cli recorded nothing: {said or f'exit {code}'}",
+                f"sigrok-cli recorded nothing: {complaint or f'exit {code}'}",
                 "`benchvise signal analysers` lists what is there",
             )
 
@@ -218,10 +218,10 @@ class Recorder:
 
 
 def _program() -> str:
-    found = shutil.which(PROGRAM)
-    if found is None:
+    program = shutil.which(PROGRAM)
+    if program is None:
         raise CaptureError(
             "nothing can be recorded: there is no sigrok-cli here",
             "install it: apt install sigrok-cli",
         )
-    return found
+    return program

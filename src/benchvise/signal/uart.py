@@ -261,7 +261,7 @@ def _decoded(
     data: list[SerialByte] = []
     marks: list[SerialMark] = []
     for annotation in annotations:
-        text = annotation.text.lower()
+        text = annotation.text.raw.strip().lower()
         if text.startswith("frame"):
             marks.append(SerialMark(annotation.begin, annotation.end, SerialFault.FRAME))
         elif text.startswith("parity"):

@@ -76,11 +76,11 @@ def load(trace: Path, part: str) -> CachedPart | None:
     """The part, when it is there, whole, and holds for the trace as it is now."""
     for place in places(trace):
         try:
-            found = _load(trace, place / part)
+            cached = _load(trace, place / part)
         except (OSError, ValueError, KeyError, pa.ArrowException):
             continue
-        if found is not None:
-            return found
+        if cached is not None:
+            return cached
     return None
 
 
@@ -187,10 +187,10 @@ def _store(
     stats: list[Stat],
     content: str,
 ) -> None:
-    needed = sum(table.nbytes for table in tables.values())
+    size = sum(table.nbytes for table in tables.values())
     free = shutil.disk_usage(place).free
-    if needed > free:
-        raise OSError(0, f"{needed / 1e6:.0f} MB are needed, {free / 1e6:.0f} MB are free")
+    if size > free:
+        raise OSError(0, f"{size / 1e6:.0f} MB are needed, {free / 1e6:.0f} MB are free")
     _sweep(place)
     unfinished = Path(tempfile.mkdtemp(dir=place, prefix=".new-"))
     try:

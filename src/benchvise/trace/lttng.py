@@ -102,7 +102,7 @@ class LttngSession:
         finally:
             child.kill()
             child.communicate()
-        lost = [printable(line) for line in report.splitlines() if "discarded" in line.lower()]
+        lost = [line for line in report.splitlines() if "discarded" in line.lower()]
         ended = {
             "ended": "command" if self._plan.command else "time",
             "recorded_ns": round(self.seconds * 1e9),

@@ -31,7 +31,7 @@ from benchvise.documents import (
 )
 from benchvise.errors import BenchviseError, ProbeError, UsageError
 from benchvise.output_files import open_output
-from benchvise.text import last_line, printable
+from benchvise.text import Untrusted, last_line, printable
 
 DEFAULT_EVENTS = ("sched", "irq", "timer")
 SETS = ("sched", "irq", "timer", "power", "ipi", "workqueue", "block", "syscalls", "net")
@@ -131,17 +131,17 @@ class Recorded:
     @property
     def reason(self) -> str:
         """Why it ended: ``time``, ``command``, ``stopped``, ``size``, ``memory`` or ``signal``."""
-        return printable(str(self.ended.get("ended", "")), 20)
+        return text_at(self.ended, "ended")
 
     @property
-    def caveats(self) -> tuple[str, ...]:
+    def caveats(self) -> tuple[Untrusted, ...]:
         """What must be known with it."""
-        return tuple(printable(text, _MESSAGE) for text in texts_at(self.ended, "caveats"))
+        return tuple(map(Untrusted, texts_at(self.ended, "caveats")))
 
     @property
-    def absent(self) -> tuple[str, ...]:
+    def absent(self) -> tuple[Untrusted, ...]:
         """Systems of the sets asked for that the board's kernel does not have."""
-        return tuple(printable(text, 100) for text in texts_at(self.begun, "absent"))
+        return tuple(map(Untrusted, texts_at(self.begun, "absent")))
 
 
 class _Source(Protocol):
@@ -291,13 +291,13 @@ class TraceRecorder:
     def _ended(self) -> BenchviseError:
         process.end(self._process)
         status = self._process.returncode
-        said = bytes(self._said)
-        lost = self._board.contact_lost(status, said)
+        output = bytes(self._said)
+        lost = self._board.contact_lost(status, output)
         if lost is not None:
             return lost
         return ProbeError(
             f"the recorder on {self._board.name} ended by itself (exit {status})"
-            + (f": {last_line(said)}" if said.strip() else ""),
+            + (f": {last_line(output)}" if output.strip() else ""),
             "look at the board's kernel log: it may be out of memory",
         )
 

@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated
 from benchvise.command import CommandOption, CommandRecord
 from benchvise.signal.commands.options import CaptureOptions
 from benchvise.table import ColumnSpec, TableSpec, ValueUnit
+from benchvise.text import Untrusted
 
 if TYPE_CHECKING:
     from benchvise.signal.capture import Capture
@@ -43,8 +44,8 @@ class AnnotationDocument:
 
     at: float
     seconds: float
-    decoder: str
-    text: str
+    decoder: Untrusted
+    text: Untrusted
 
 
 @dataclass(frozen=True, slots=True)

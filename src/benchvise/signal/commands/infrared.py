@@ -9,6 +9,7 @@ from benchvise.command import CommandOption, CommandRecord
 from benchvise.quantities import format_value
 from benchvise.signal.commands.options import LineOptions, format_seconds
 from benchvise.table import ColumnSpec, TableSpec, ValueUnit
+from benchvise.text import Untrusted
 
 if TYPE_CHECKING:
     from benchvise.signal.decoders import Annotation
@@ -41,7 +42,8 @@ def run(options: InfraredOptions) -> Infrared:
 
 
 def _codes(remote: Infrared) -> list[Annotation]:
-    return [code for code in remote.decoded if ":" in code.text and not code.text.startswith("Bit")]
+    texts = ((code, code.text.raw) for code in remote.decoded)
+    return [code for code, text in texts if ":" in text and not text.startswith("Bit")]
 
 
 _CODE_COLUMNS: tuple[ColumnSpec[Annotation], ...] = (
@@ -113,7 +115,7 @@ class InfraredDocument:
     carrier_hz: float | None
     protocol: str | None
     frames: list[InfraredFrameDocument]
-    decoded: list[str]
+    decoded: list[Untrusted]
     notes: tuple[str, ...]
 
 

@@ -73,10 +73,10 @@ class Slicer:
         if high is None:
             clear = values[np.abs(values - middle) >= hysteresis / 2]
             high = bool(clear[0] >= middle) if clear.size else False
-        found = levels_of(values, middle, hysteresis, high=high)
-        if found.size:
-            self._high = bool(found[-1])
-        return found
+        levels = levels_of(values, middle, hysteresis, high=high)
+        if levels.size:
+            self._high = bool(levels[-1])
+        return levels
 
 
 # -- edges of many lines from blocks of words, a bit a line ----------------------------------------
@@ -141,13 +141,13 @@ class Collector:
         before = np.concatenate(([block.first], block.words[:-1])).astype(block.words.dtype)
         changed = block.words ^ before if block.words.size else block.words
         for bit, _ in self.names:
-            found = self._edges.setdefault(bit, [])
+            edges = self._edges.setdefault(bit, [])
             if (previous ^ block.first) >> bit & 1:
-                found.append(np.array([self.ticks], dtype=np.int64))
+                edges.append(np.array([self.ticks], dtype=np.int64))
                 self._count += 1
             mine = block.places[(changed >> changed.dtype.type(bit)) & changed.dtype.type(1) == 1]
             if mine.size:
-                found.append(mine + self.ticks)
+                edges.append(mine + self.ticks)
                 self._count += int(mine.size)
         if self._count > MOST_EDGES:
             raise too_many_edges(self.path)

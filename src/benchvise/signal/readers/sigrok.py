@@ -240,8 +240,8 @@ def _analogue(
         edges.append(inside + length)
         previous = bool(levels[-1])
         length += int(levels.size)
-    found = np.concatenate(edges) if edges else np.empty(0, dtype=np.int64)
-    return SignalLine(name, starts_high, found), length, threshold.note(name)
+    ticks = np.concatenate(edges) if edges else np.empty(0, dtype=np.int64)
+    return SignalLine(name, starts_high, ticks), length, threshold.note(name)
 
 
 def _volts(archive: zipfile.ZipFile, members: list[str]) -> Iterator[Volts]:

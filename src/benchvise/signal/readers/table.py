@@ -84,10 +84,10 @@ def _head(path: Path) -> _Head:
     with path.open("rb") as file:
         for number, raw in enumerate(islice(iter(lambda: file.readline(_LINE_BYTES), b""), 100)):
             line = raw.decode("utf-8-sig" if number == 0 else "utf-8", "replace").strip()
-            if (found := _RATE.search(line)) and rate is None:
-                rate = Fraction(found[1]) * _UNITS[found[2]]
-            if (found := _CHANNELS.search(line)) and not channels:
-                channels = [name.strip() for name in found[1].split(",")]
+            if (match := _RATE.search(line)) and rate is None:
+                rate = Fraction(match[1]) * _UNITS[match[2]]
+            if (match := _CHANNELS.search(line)) and not channels:
+                channels = [name.strip() for name in match[1].split(",")]
             if not line or _REMARK.match(line):
                 continue
             separator = next((s for s in (",", ";", "\t") if s in line), ",")
@@ -121,8 +121,8 @@ def _names(words: Sequence[str], channels: Sequence[str]) -> tuple[str, ...]:
     seen: set[str] = set()
     unique = []
     for place, name in enumerate(names):
-        shown = printable(name, 60) or f"column {place}"
-        unique.append(shown if shown not in seen else f"{shown} ({place})")
+        label = printable(name, 60) or f"column {place}"
+        unique.append(label if label not in seen else f"{label} ({place})")
         seen.add(unique[-1])
     return tuple(unique)
 

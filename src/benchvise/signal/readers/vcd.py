@@ -38,6 +38,8 @@ _TIMESCALE = re.compile(rb"\s*(1|10|100)\s*(s|ms|us|ns|ps|fs)\s*")
 _VARIABLE = re.compile(rb"\s*\w+\s+(\d{1,5})\s+(\S+)\s+(.+?)\s*(\[\s*\d+\s*(?::\s*\d+\s*)?\])?\s*")
 _SECONDS = {b"s": 0, b"ms": 3, b"us": 6, b"ns": 9, b"ps": 12, b"fs": 15}
 _LATEST = 1 << 62
+_SHOWN = 60
+"""Characters of a name, or of what is wrong."""
 
 
 class _Damaged(Exception):  # noqa: N818
@@ -122,17 +124,17 @@ def _header(
         if word == b"timescale":
             scale = _TIMESCALE.fullmatch(body)
             if scale is None:
-                raise _Damaged(f"a time scale of '{_message_text(body)}'")
+                raise _Damaged(f"a time scale of '{printable(body, _SHOWN)}'")
             tick = Fraction(int(scale[1]), 10 ** _SECONDS[scale[2]])
         elif word == b"var":
-            found = _VARIABLE.fullmatch(body)
-            if found is None:
-                raise _Damaged(f"a variable '{_message_text(body)}'")
-            size = int(found[1])
+            variable = _VARIABLE.fullmatch(body)
+            if variable is None:
+                raise _Damaged(f"a variable '{printable(body, _SHOWN)}'")
+            size = int(variable[1])
             if number + size > _MOST_LINES:
                 raise _Damaged(f"more than {_MOST_LINES} lines")
-            bits = _bits(_message_text(found[3]), size, number, options)
-            variables.setdefault(found[2], []).extend(bits)
+            bits = _bits(printable(variable[3], _SHOWN), size, number, options)
+            variables.setdefault(variable[2], []).extend(bits)
             number += size
     if tick is None:
         raise _Damaged("it has no $timescale")
@@ -195,7 +197,7 @@ def _changes(
         elif word == b"$comment":
             comment = True
         elif sign != b"$":  # $dumpvars, $dumpoff, $end: around values
-            raise _Damaged(f"'{_message_text(word)}' is no change of a value")
+            raise _Damaged(f"'{printable(word, _SHOWN)}' is no change of a value")
         if edges > MOST_EDGES:
             raise too_many_edges(path)
     return start or 0, time
@@ -203,7 +205,7 @@ def _changes(
 
 def _time(word: bytes) -> int:
     if not word[1:].isdigit() or len(word) > 20 or (time := int(word[1:])) > _LATEST:
-        raise _Damaged(f"'{_message_text(word)}' is no time")
+        raise _Damaged(f"'{printable(word, _SHOWN)}' is no time")
     return time
 
 
@@ -212,7 +214,3 @@ def _bit_of(value: str, place: int) -> str:
     if place < len(value):
         return value[-1 - place]
     return "0" if value[:1] in ("0", "1", "") else value[0]
-
-
-def _message_text(text: bytes) -> str:
-    return printable(text.decode("utf-8", "replace").strip(), 60)

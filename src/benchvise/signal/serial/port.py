@@ -75,10 +75,10 @@ class Port:
         fcntl.ioctl(self._fd, _TCGETS2, settings)
         old = _SETTINGS2.unpack(bytes(settings))
         control = bytearray(old[5])
-        made = _SETTINGS2.pack(
+        packed = _SETTINGS2.pack(
             iflag, 0, cflag & ~_CBAUD | _BOTHER, 0, old[4], bytes(control), baud, baud
         )
-        fcntl.ioctl(self._fd, _TCSETS2, made)
+        fcntl.ioctl(self._fd, _TCSETS2, packed)
         termios.tcflush(self._fd, termios.TCIOFLUSH)
 
     def write(self, data: bytes) -> int:

@@ -205,7 +205,7 @@ def _rows(annotations: Iterable[Annotation], texts: _Texts) -> Iterator[DecodedR
     by_name: dict[str, list[tuple[int, int, int]]] = {}
     for annotation in annotations:
         spans = by_name.setdefault(f"{annotation.decoder} {annotation.row}".strip(), [])
-        spans.append((annotation.begin, annotation.end, texts.number(annotation.text)))
+        spans.append((annotation.begin, annotation.end, texts.number(f"{annotation.text}")))
     lanes = ((name, lane) for name, spans in by_name.items() for lane in _lanes(spans))
     for name, lane in islice(lanes, MOST_ROWS):
         yield DecodedRow(name, _spans(lane))

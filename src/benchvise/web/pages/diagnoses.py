@@ -3,8 +3,8 @@
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterator
-from dataclasses import asdict
+from collections.abc import Iterator, Sequence
+from dataclasses import asdict, dataclass, field
 from pathlib import Path
 from typing import Any
 
@@ -12,7 +12,7 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from benchvise.documents import encode
+from benchvise.documents import encode, in_json
 from benchvise.errors import UsageError
 from benchvise.flows.why import directories
 from benchvise.report.why_document import MOST, Document, evidence, readable
@@ -22,7 +22,7 @@ from benchvise.web.context import context
 from benchvise.web.http import NotFound
 from benchvise.web.live import Publish
 from benchvise.why import progress_log
-from benchvise.why.progress_log import Progress, ProgressSummary
+from benchvise.why.progress_log import CurrentQuestion, Progress, ProgressSummary
 
 LISTED = 200
 _POLL_SECONDS = 0.5
@@ -79,8 +79,7 @@ def _page(
     return page(
         request,
         kind,
-        _with_lines(encode(diagnosis))
-        | ({} if progress is None else {"live": _standing(progress)}),
+        _with_lines(encode(diagnosis)) | ({} if progress is None else {"live": _live(progress)}),
         title=diagnosis.headline,
         crumbs=_CRUMBS,
         diagnosis=diagnosis,
@@ -101,18 +100,31 @@ def _with_lines(document: dict[str, Any]) -> dict[str, Any]:
     return document
 
 
-def _standing(progress: Progress) -> dict[str, Any]:
-    """How a diagnosis that has no answer yet stands."""
-    return {
-        "running": progress.running,
-        "ended": progress.ended,
-        "stage": progress.stage,
-        "asked": None if progress.question is None else asdict(progress.question),
-        "seconds": progress.at,
-        "left_out": list(progress.left_out),
-        "failed": list(progress.failed),
-        "resume": f"benchvise why --resume {progress.directory}",
-    }
+@dataclass(frozen=True, slots=True)
+class LiveDiagnosis:
+    """How a diagnosis that has no answer yet stands; ``resume`` is the command to go on with."""
+
+    running: bool
+    ended: bool
+    stage: str
+    question: CurrentQuestion | None = field(metadata=in_json(name="asked"))
+    seconds: float
+    left_out: Sequence[str]
+    failed: Sequence[str]
+    resume: str
+
+
+def _live(progress: Progress) -> LiveDiagnosis:
+    return LiveDiagnosis(
+        progress.running,
+        progress.ended,
+        progress.stage,
+        progress.question,
+        progress.at,
+        progress.left_out,
+        progress.failed,
+        f"benchvise why --resume {progress.directory}",
+    )
 
 
 def _directory(name: str) -> Path:
@@ -133,18 +145,32 @@ def _unfinished() -> Iterator[ProgressSummary]:
             yield summary
 
 
-def _listed(summary: ProgressSummary) -> dict[str, Any]:
+@dataclass(frozen=True, slots=True)
+class UnfinishedDiagnosis:
+    """A diagnosis in a list; ``id`` is the name of its directory."""
+
+    id: str
+    running: bool
+    seconds: float
+    started: str
+    good: str
+    bad: str
+    metric: str
+    simulated: bool
+
+
+def _listed(summary: ProgressSummary) -> UnfinishedDiagnosis:
     diagnosis = summary.diagnosis
-    return {
-        "id": summary.directory.name,
-        "running": summary.running,
-        "seconds": summary.at,
-        "started": diagnosis.started,
-        "good": diagnosis.good,
-        "bad": diagnosis.bad,
-        "metric": diagnosis.metric.name,
-        "simulated": diagnosis.simulated,
-    }
+    return UnfinishedDiagnosis(
+        id=summary.directory.name,
+        running=summary.running,
+        seconds=summary.at,
+        started=diagnosis.started,
+        good=diagnosis.good,
+        bad=diagnosis.bad,
+        metric=diagnosis.metric.name,
+        simulated=diagnosis.simulated,
+    )
 
 
 routes = [

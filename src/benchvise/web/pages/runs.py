@@ -4,7 +4,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import asdict, replace
+from dataclasses import asdict, dataclass, replace
 from functools import partial
 from typing import Any, TypeAlias
 
@@ -34,9 +34,9 @@ from benchvise.report.html import SPREAD_REACH, SPREAD_WIDTH, sample_groups
 from benchvise.report.state_tables import diff_rows, snapshot_rows, value_text
 from benchvise.state.catalogue import items_by_id
 from benchvise.state.diff import diff_snapshots
-from benchvise.state.model import Snapshot, StateEntry
+from benchvise.state.model import Snapshot
 from benchvise.store import RunFilter, Store
-from benchvise.text import printable
+from benchvise.text import Untrusted, printable
 from benchvise.web.answers import Crumb, PageTab, both, chart_context, page, wants_json
 from benchvise.web.context import Context, context
 from benchvise.web.http import NotFound, address, choice, link, number, posted_form
@@ -303,7 +303,7 @@ def _state_tab(request: Request, shared: Context, data: ReportData) -> PageTab:
     if before is None:
         return PageTab({"state": None})
     wanted = request.query_params.get("find", "").strip().lower()
-    entries = [entry for entry in _entries(before) if wanted in _searched(entry)]
+    entries = [row for row in _state_rows(before) if row.holds(wanted)]
     skip = number(request, "skip", 0, max(0, len(entries) - 1))
     meanwhile = diff_snapshots(before, after) if after is not None else None
     document = {
@@ -325,29 +325,39 @@ def _state_tab(request: Request, shared: Context, data: ReportData) -> PageTab:
     return PageTab({"state": document}, more)
 
 
-def _entries(snapshot: Snapshot) -> Iterator[dict[str, Any]]:
+@dataclass(frozen=True, slots=True)
+class StateRow:
+    """A setting or an observation as the page lists it; ``missing`` says why it has no value."""
+
+    kind: str
+    item: str
+    key: str
+    value: str | None
+    missing: str | None
+    reason: Untrusted
+    path: str
+    title: str
+
+    def holds(self, text: str) -> bool:
+        """Whether a text in lower case is anywhere in it."""
+        fields = (self.item, self.key, self.value or "", self.path, self.title)
+        return text in " ".join(fields).lower()
+
+
+def _state_rows(snapshot: Snapshot) -> Iterator[StateRow]:
     for kind, entries in (("setting", snapshot.settings), ("observation", snapshot.observations)):
         for entry in entries:
-            yield _entry(kind, entry)
-
-
-def _entry(kind: str, entry: StateEntry) -> dict[str, Any]:
-    item = items_by_id().get(entry.item)
-    return {
-        "kind": kind,
-        "item": entry.item,
-        "key": entry.key,
-        "value": None if entry.missing else value_text(entry.value),
-        "missing": str(entry.missing) if entry.missing else None,
-        "reason": entry.reason,
-        "path": entry.path,
-        "title": item.title if item else "",
-    }
-
-
-def _searched(entry: dict[str, Any]) -> str:
-    fields = (entry["item"], entry["key"], entry["value"] or "", entry["path"], entry["title"])
-    return " ".join(fields).lower()
+            item = items_by_id().get(entry.item)
+            yield StateRow(
+                kind=kind,
+                item=entry.item,
+                key=entry.key,
+                value=None if entry.missing else value_text(entry.value),
+                missing=str(entry.missing) if entry.missing else None,
+                reason=entry.reason,
+                path=entry.path,
+                title=item.title if item else "",
+            )
 
 
 # -- the console -----------------------------------------------------------------------------------

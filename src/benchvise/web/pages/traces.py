@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from dataclasses import dataclass
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -38,7 +39,11 @@ def traces(request: Request) -> Response:
         "of": len(index.files()),
         "cut": index.cut,
         "traces": [
-            {**listed(file), **_known_facts(file.path, file.size, file.changed)}
+            {
+                **listed(file),
+                "format": _kind(file.path, file.size, file.changed),
+                **encode(_facts(file.path, file.size, file.changed)),
+            }
             for file in files[:SHOWN]
         ],
     }
@@ -66,28 +71,36 @@ def _kind(path: Path, _size: int, _changed: float) -> str:
     return trace_kind(path)
 
 
-def _known_facts(path: Path, size: int, changed: float) -> dict[str, Any]:
-    """What is known without decoding: ``events`` and ``seconds`` where it was opened before."""
+@dataclass(frozen=True, slots=True)
+class TraceFacts:
+    """What is known of a trace that was opened before; else None."""
+
+    events: int | None = None
+    seconds: float | None = None
+    losses: int | None = None
+
+
+def _facts(path: Path, size: int, changed: float) -> TraceFacts:
+    """What is known without decoding."""
     try:
-        facts = _opened(path, size, changed)
+        return _opened(path, size, changed)
     except LookupError:
-        facts = {"events": None, "seconds": None, "losses": None}
-    return {"format": _kind(path, size, changed), **facts}
+        return TraceFacts()
 
 
 @lru_cache(maxsize=4 * SHOWN)
-def _opened(path: Path, _size: int, _changed: float) -> dict[str, Any]:
+def _opened(path: Path, _size: int, _changed: float) -> TraceFacts:
     """What an opened trace has. LookupError, which is not remembered, for one that is not open."""
     kept = kept_facts(path, "decoded")
     if kept is None:
         raise LookupError
     facts = kept.facts
     span = facts["span"]
-    return {
-        "events": facts["events"],
-        "seconds": (span[1] - span[0]) / 1e9 if span else None,
-        "losses": len(facts["losses"]),
-    }
+    return TraceFacts(
+        events=facts["events"],
+        seconds=(span[1] - span[0]) / 1e9 if span else None,
+        losses=len(facts["losses"]),
+    )
 
 
 # -- the workspace: a frame that scripts fill ------------------------------------------------------

@@ -6,7 +6,6 @@ import posixpath
 import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
 
 from benchvise.why.provenance.assignment import Line
 from benchvise.why.provenance.globs import is_pattern
@@ -15,6 +14,7 @@ from benchvise.why.provenance.shell.state import (
     MOST_ROUNDS,
     UNKNOWABLE,
     UNKNOWN,
+    Interpreter,
     Next,
     Result,
     Return,
@@ -23,10 +23,6 @@ from benchvise.why.provenance.shell.state import (
     matches,
     spaced,
 )
-
-if TYPE_CHECKING:
-    from benchvise.why.provenance.shell.run import Run
-
 
 _VIRTUAL = ("/sys/", "/proc/", "/dev/")
 
@@ -45,14 +41,14 @@ class BuiltinCall:
         return [word.text for word in self.arguments]
 
 
-def _echo(_run: Run, call: BuiltinCall) -> Result:
+def _echo(_run: Interpreter, call: BuiltinCall) -> Result:
     arguments = list(call.arguments)
     while arguments and arguments[0].text in ("-n", "-e", "-E", "-ne", "-en"):
         arguments.pop(0)
     return Result(True, spaced(arguments))
 
 
-def _printf(_run: Run, call: BuiltinCall) -> Result:
+def _printf(_run: Interpreter, call: BuiltinCall) -> Result:
     if not call.arguments:
         return Result()
     form = call.arguments[0].text.replace("\\n", "\n").replace("\\t", "\t")
@@ -66,7 +62,7 @@ def _printf(_run: Run, call: BuiltinCall) -> Result:
     return Result(True, Text(out.strip("\n"), spaced(call.arguments).source))
 
 
-def _tee(run: Run, call: BuiltinCall) -> Result:
+def _tee(run: Interpreter, call: BuiltinCall) -> Result:
     value = Text(UNKNOWN) if call.stdin is None else call.stdin
     for word in call.arguments:
         if not word.text.startswith("-"):
@@ -74,7 +70,7 @@ def _tee(run: Run, call: BuiltinCall) -> Result:
     return Result(True, call.stdin)
 
 
-def _cat(run: Run, call: BuiltinCall) -> Result:
+def _cat(run: Interpreter, call: BuiltinCall) -> Result:
     if not call.arguments:
         return Result(True, call.stdin)
     path = call.arguments[0].text
@@ -85,12 +81,12 @@ def _cat(run: Run, call: BuiltinCall) -> Result:
     return Result(True, Text(first.text, first)) if first and len(lines) <= 2 else UNKNOWABLE
 
 
-def _test(_run: Run, call: BuiltinCall) -> Result:
+def _test(_run: Interpreter, call: BuiltinCall) -> Result:
     arguments = call.texts
     return Result(holds(arguments[:-1] if arguments[-1:] in (["]"], ["]]"]) else arguments))
 
 
-def _set(run: Run, call: BuiltinCall) -> Result:
+def _set(run: Interpreter, call: BuiltinCall) -> Result:
     if call.arguments and call.arguments[0].text == "--":
         run.state.arguments = call.arguments[1:]
     elif call.arguments and not call.arguments[0].text.startswith(("-", "+")):
@@ -98,7 +94,7 @@ def _set(run: Run, call: BuiltinCall) -> Result:
     return Result()
 
 
-def _declare(run: Run, call: BuiltinCall) -> Result:
+def _declare(run: Interpreter, call: BuiltinCall) -> Result:
     for word in call.arguments:
         name, equals, value = word.text.partition("=")
         if equals and name.isidentifier():
@@ -106,35 +102,35 @@ def _declare(run: Run, call: BuiltinCall) -> Result:
     return Result()
 
 
-def _shift(run: Run, call: BuiltinCall) -> Result:
+def _shift(run: Interpreter, call: BuiltinCall) -> Result:
     count = call.arguments[0].text if call.arguments else "1"
     run.state.arguments = run.state.arguments[int(count[:4]) if count.isdecimal() else 1 :]
     return Result()
 
 
-def _exit(_run: Run, _call: BuiltinCall) -> Result:
+def _exit(_run: Interpreter, _call: BuiltinCall) -> Result:
     raise ScriptStop
 
 
-def _return(_run: Run, _call: BuiltinCall) -> Result:
+def _return(_run: Interpreter, _call: BuiltinCall) -> Result:
     raise Return
 
 
-def _next(_run: Run, _call: BuiltinCall) -> Result:
+def _next(_run: Interpreter, _call: BuiltinCall) -> Result:
     raise Next
 
 
-def _cd(run: Run, call: BuiltinCall) -> Result:
+def _cd(run: Interpreter, call: BuiltinCall) -> Result:
     if call.arguments:
         run.state.directory = posixpath.join(run.state.directory, call.arguments[0].text)
     return Result()
 
 
-def _eval(run: Run, call: BuiltinCall) -> Result:
+def _eval(run: Interpreter, call: BuiltinCall) -> Result:
     return run.nested_text(call.line, spaced(call.arguments), [])
 
 
-def _shell(run: Run, call: BuiltinCall) -> Result:
+def _shell(run: Interpreter, call: BuiltinCall) -> Result:
     arguments = list(call.arguments)
     while arguments and arguments[0].text.startswith(("-", "+")):
         option = arguments.pop(0).text
@@ -147,13 +143,13 @@ def _shell(run: Run, call: BuiltinCall) -> Result:
     return UNKNOWABLE
 
 
-def _source(run: Run, call: BuiltinCall) -> Result:
+def _source(run: Interpreter, call: BuiltinCall) -> Result:
     if call.arguments and UNKNOWN not in call.arguments[0].text:
         run.sourced(posixpath.join("/", call.arguments[0].text), call.arguments[1:])
     return Result()
 
 
-def _seq(_run: Run, call: BuiltinCall) -> Result:
+def _seq(_run: Interpreter, call: BuiltinCall) -> Result:
     numbers = [text for text in call.texts if text.lstrip("-").isdecimal() and len(text) < 9]
     if len(numbers) != len(call.arguments) or not 1 <= len(numbers) <= 3:
         return UNKNOWABLE
@@ -164,13 +160,13 @@ def _seq(_run: Run, call: BuiltinCall) -> Result:
     return Result(True, Text(" ".join(map(str, range(first, values[-1] + 1, step)))))
 
 
-def _ls(_run: Run, call: BuiltinCall) -> Result:
+def _ls(_run: Interpreter, call: BuiltinCall) -> Result:
     paths = [word for word in call.arguments if not word.text.startswith("-")]
     are_patterns = all(p.text.startswith("/") and is_pattern(p.text) for p in paths)
     return Result(True, spaced(paths)) if paths and are_patterns else UNKNOWABLE
 
 
-def _find(_run: Run, call: BuiltinCall) -> Result:
+def _find(_run: Interpreter, call: BuiltinCall) -> Result:
     """``find DIRECTORY -name NAME``: any file of that name below it."""
     arguments = call.texts
     if len(arguments) > 2 and arguments[0].startswith("/") and "-name" in arguments[1:-1]:
@@ -179,7 +175,7 @@ def _find(_run: Run, call: BuiltinCall) -> Result:
     return UNKNOWABLE
 
 
-def _run_parts(run: Run, call: BuiltinCall) -> Result:
+def _run_parts(run: Interpreter, call: BuiltinCall) -> Result:
     arguments = [Text(text[6:]) for text in call.texts if text.startswith("--arg=")]
     for directory in [text for text in call.texts if text.startswith("/")][:4]:
         run.state.tree.need(f"{directory}/*")
@@ -188,7 +184,7 @@ def _run_parts(run: Run, call: BuiltinCall) -> Result:
     return Result()
 
 
-def _sysctl(run: Run, call: BuiltinCall) -> Result:
+def _sysctl(run: Interpreter, call: BuiltinCall) -> Result:
     """``sysctl -w name=value``; the words may hold variables of a configuration file."""
     source = spaced(call.arguments).source
     for target, value, own in commands.sysctl(call.texts, run.state.tree):
@@ -197,7 +193,7 @@ def _sysctl(run: Run, call: BuiltinCall) -> Result:
     return Result()
 
 
-BUILTINS: Mapping[str, Callable[[Run, BuiltinCall], Result]] = {
+BUILTINS: Mapping[str, Callable[[Interpreter, BuiltinCall], Result]] = {
     "echo": _echo, "printf": _printf, "tee": _tee, "cat": _cat, "[": _test, "[[": _test,
     "test": _test, "set": _set, "local": _declare, "export": _declare, "readonly": _declare,
     "declare": _declare, "typeset": _declare, "shift": _shift, "exit": _exit,

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fnmatch import fnmatchcase
+from typing import Protocol
 
 from benchvise.why.provenance.assignment import Line
 from benchvise.why.provenance.files import Tree
@@ -266,6 +267,26 @@ class State:
 # -- from the words of a script to those of a command ----------------------------------------------
 
 _PARAMETER = re.compile(r"([A-Za-z_]\w*|[0-9@*#?!$-])(?:(:?[-=+?]|##?|%%?)(.*))?", re.DOTALL)
+
+
+class Interpreter(Protocol):
+    """What a built-in command may ask of the shell that runs it."""
+
+    @property
+    def state(self) -> State:
+        """Variables, arguments, directory and files."""
+
+    def note(self, line: Line, target: Text, value: Text) -> None:
+        """A file was written."""
+
+    def nested_text(self, line: Line, text: Text, arguments: Sequence[Text]) -> Result:
+        """Runs a text, as ``sh -c`` and ``eval`` do."""
+
+    def nested_script(self, line: Line, name: str, arguments: Sequence[Text]) -> bool:
+        """Runs a script; whether it is one."""
+
+    def sourced(self, path: str, arguments: Sequence[Text]) -> None:
+        """Runs a file in this shell."""
 
 
 class Expansion:
