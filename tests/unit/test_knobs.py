@@ -6,6 +6,7 @@ import re
 from fnmatch import fnmatchcase
 
 import pytest
+from families import every
 
 from benchvise.errors import UsageError
 from benchvise.state import knobs, places
@@ -40,7 +41,7 @@ TIED = (
 )
 
 
-@pytest.mark.parametrize("knob", KNOBS.values(), ids=KNOBS)
+@every("knob", KNOBS.values(), name_of=lambda knob: knob.name)
 def test_a_knob_is_a_file_of_proc_sys_or_sys(knob: Knob) -> None:
     assert knob.path.startswith(places.ROOTS) and ".." not in knob.path
     assert set(re.findall(r"\{(\w+)\}", knob.path)) <= set(ROLES)
@@ -55,8 +56,8 @@ def test_only_of_some_choices_the_board_alone_knows_the_values() -> None:
         assert knobs.canonical(KNOBS[name], "no such value") == "no such value"
 
 
-@pytest.mark.parametrize("name", [name for name in KNOBS if name not in OF_BOARDS])
 @pytest.mark.parametrize("value", ["\x1b[31m", "no such value", "-12345678901234567890"])
+@every("name", [name for name in KNOBS if name not in OF_BOARDS])
 def test_a_knob_takes_no_other_values(name: str, value: str) -> None:
     knob = KNOBS[name]
     if knob.kind == "text" and re.fullmatch(knob.pattern, value):
@@ -67,7 +68,7 @@ def test_a_knob_takes_no_other_values(name: str, value: str) -> None:
     assert caught.value.remedy
 
 
-@pytest.mark.parametrize("knob", KNOBS.values(), ids=KNOBS)
+@every("knob", KNOBS.values(), name_of=lambda knob: knob.name)
 def test_a_knob_says_which_values_it_takes(knob: Knob) -> None:
     for choice in knob.choices:
         assert knobs.canonical(knob, choice) == choice

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from importlib.resources import files
 
-import pytest
+from families import every
 
 from benchvise.state import catalogue
 from benchvise.state.catalogue import expand, items_by_id, knobs, load_catalogue
@@ -37,7 +37,7 @@ def test_files_are_short() -> None:
             assert len(file.read_text(encoding="utf-8").splitlines()) < 500, file.name
 
 
-@pytest.mark.parametrize("item", ITEMS, ids=by_id)
+@every("item", ITEMS, name_of=by_id)
 def test_an_item_says_what_it_is(item: Item) -> None:
     assert re.fullmatch(r"[a-z]+(\.[a-z0-9_]+)?", item.id)
     assert item.title and item.summary and not item.summary.endswith(".")
@@ -46,7 +46,7 @@ def test_an_item_says_what_it_is(item: Item) -> None:
     assert item.restore or set(item.flips) == {Flip.OBSERVE}
 
 
-@pytest.mark.parametrize("item", ITEMS, ids=by_id)
+@every("item", ITEMS, name_of=by_id)
 def test_reads_can_be_done(item: Item) -> None:
     for read in item.reads:
         assert read.normaliser in NORMALISERS, read
@@ -88,7 +88,7 @@ def test_items_of_the_reference_that_are_evidence_are_volatile() -> None:
     assert {26, 27, 35, 36, 37, 55, 64, 82, 99, 102} <= numbers
 
 
-@pytest.mark.parametrize("knob", KNOBS, ids=lambda knob: knob.name)
+@every("knob", KNOBS, name_of=lambda knob: knob.name)
 def test_a_knob_is_bounded(knob: Knob) -> None:
     assert re.fullmatch(r"[a-z]+\.[a-z0-9_]+", knob.name)
     assert knob.summary and not knob.summary.endswith(".")
@@ -109,7 +109,7 @@ def test_a_knob_is_bounded(knob: Knob) -> None:
             assert len(set(knob.choices)) == len(knob.choices) != 1
 
 
-@pytest.mark.parametrize("item", ITEMS, ids=by_id)
+@every("item", ITEMS, name_of=by_id)
 def test_knobs_match_the_flips(item: Item) -> None:
     for knob in item.knobs:
         assert {Flip.RUN_TIME, Flip.RISKY} & set(item.flips), f"{knob.name} cannot be flipped"
@@ -117,7 +117,7 @@ def test_knobs_match_the_flips(item: Item) -> None:
             assert knob.risky, f"{knob.name}: what is R! only is risky"
 
 
-@pytest.mark.parametrize("item", ITEMS, ids=by_id)
+@every("item", ITEMS, name_of=by_id)
 def test_what_can_be_set_is_read_too(item: Item) -> None:
     """Else a snapshot would not show what an intervention did."""
     read = {read.path for read in item.reads if read.source == "file"}

@@ -13,6 +13,7 @@ from pathlib import Path
 
 import pytest
 import skips
+from families import every
 from why_suspects import difference, line, suspect
 
 from benchvise.state.catalogue import knobs
@@ -75,7 +76,7 @@ def value_for(name: str) -> str:
     return texts.get(name, knob.choices[0] if knob.choices else found)
 
 
-each_knob = pytest.mark.parametrize("name", knobs())
+each_knob = every("name", knobs())
 
 
 # --- each setting -----------------------------------------------------------------------------
