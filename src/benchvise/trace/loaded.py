@@ -14,7 +14,6 @@ from benchvise.errors import UsageError
 from benchvise.quantities import format_clock
 from benchvise.trace.analysis.model import Actor, Analysis, Flag, Loss, TraceSpan
 from benchvise.trace.analysis.names import find_all
-from benchvise.trace.catalogue.record import NamedActors
 from benchvise.trace.opening import OpenTrace, open_trace
 
 _NS = 1_000_000_000
@@ -38,18 +37,12 @@ class LoadedTrace:
         actors = find_all(self.analysis.actors, names)
         return actors if names or idle else [actor for actor in actors if actor.kind != "idle"]
 
-    def chosen(self, request: NamedActors, *, idle: bool = False) -> Sequence[Actor]:
-        """The actors that a request means."""
-        if request.ids is not None:
-            return [self.analysis.actors[identity] for identity in request.ids]
-        return self.choose(request.names, idle=idle)
-
-    def known_actors(self, request: NamedActors) -> list[Actor]:
-        """The actors that a request means; a name that the trace does not know means none."""
-        if not request.names:
+    def known_actors(self, names: Sequence[str]) -> list[Actor]:
+        """The actors of the names; a name that the trace does not know means none."""
+        if not names:
             return self.choose(())
         actors: dict[int, Actor] = {}
-        for name in request.names:
+        for name in names:
             with suppress(UsageError):
                 actors |= {actor.id: actor for actor in self.choose([name])}
         return list(actors.values())

@@ -121,7 +121,7 @@ def _analyse(traces: Sequence[LoadedTrace], request: ActorsRequest) -> list[Acto
     [trace] = traces
     return actor_metrics(
         trace.analysis,
-        trace.chosen(request),
+        request.actors_of(trace),
         by_name=request.by_name,
         incomplete=request.incomplete,
         worst=_WORST if request.names else 1,

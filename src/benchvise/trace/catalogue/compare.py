@@ -107,7 +107,7 @@ def _analyse(traces: Sequence[LoadedTrace], request: CompareRequest) -> TraceCom
     from benchvise.trace.analysis.compare import compare
 
     a, b = traces
-    chosen = a.known_actors(request), b.known_actors(request)
+    chosen = a.known_actors(request.names), b.known_actors(request.names)
     if request.names and not any(chosen):
         a.choose(request.names)  # says which there are
     return compare(a.analysis, b.analysis, chosen, incomplete=request.incomplete)

@@ -66,7 +66,7 @@ def _syscalls(traces: Sequence[LoadedTrace], request: SyscallsRequest) -> System
     from benchvise.trace.analysis.syscalls import syscalls
 
     [trace] = traces
-    chosen = trace.chosen(request)
+    chosen = request.actors_of(trace)
     return syscalls(trace.analysis, chosen, by_name=request.by_name, most=request.top)
 
 

@@ -30,6 +30,7 @@ from benchvise.table import ColumnSpec, TableSpec, Tone, ValueUnit
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.distributions import QuantileBounds, TimeDistribution
+    from benchvise.trace.analysis.model import Actor
     from benchvise.trace.loaded import LoadedTrace
 
 
@@ -114,6 +115,12 @@ class NamedActors:
     ] = ()
     ids: tuple[int, ...] | None = None
     """The same actors, where somebody has looked them up already."""
+
+    def actors_of(self, trace: LoadedTrace, *, idle: bool = False) -> Sequence[Actor]:
+        """The actors of a trace that are meant; UsageError for a name that means none."""
+        if self.ids is not None:
+            return [trace.analysis.actors[identity] for identity in self.ids]
+        return trace.choose(self.names, idle=idle)
 
 
 @dataclass(frozen=True, kw_only=True)

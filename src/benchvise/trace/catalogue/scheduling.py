@@ -60,7 +60,7 @@ def _schedule(traces: Sequence[LoadedTrace], request: SchedulingRequest) -> list
     from benchvise.trace.analysis.scheduling import scheduling
 
     [trace] = traces
-    return scheduling(trace.analysis, trace.chosen(request), by_name=request.by_name)
+    return scheduling(trace.analysis, request.actors_of(trace), by_name=request.by_name)
 
 
 def _task_tables(
@@ -122,7 +122,7 @@ def _wake(traces: Sequence[LoadedTrace], request: WakeupsRequest) -> Wakeups:
     [trace] = traces
     return wakeups(
         trace.analysis,
-        trace.chosen(request),
+        request.actors_of(trace),
         by_name=request.by_name,
         incomplete=request.incomplete,
     )

@@ -104,7 +104,7 @@ def _analyse(traces: Sequence[LoadedTrace], request: StatsRequest) -> Stats:
     from benchvise.trace.analysis.stats import stats
 
     [trace] = traces
-    return stats(trace.analysis.sliced(), trace.chosen(request), by_name=request.by_name)
+    return stats(trace.analysis.sliced(), request.actors_of(trace), by_name=request.by_name)
 
 
 def _tables(answer: Stats, request: StatsRequest) -> Iterator[TableSpec[Any]]:
@@ -201,7 +201,7 @@ def _load(traces: Sequence[LoadedTrace], request: SeriesRequest) -> OverTime:
     from benchvise.trace.analysis.stats import load
 
     [trace] = traces
-    chosen = trace.chosen(request)
+    chosen = request.actors_of(trace)
     return load(trace.analysis.sliced(), chosen, request.bins, by_name=request.by_name)
 
 
@@ -209,7 +209,7 @@ def _switches(traces: Sequence[LoadedTrace], request: SeriesRequest) -> OverTime
     from benchvise.trace.analysis.stats import switches
 
     [trace] = traces
-    chosen = trace.chosen(request, idle=True)
+    chosen = request.actors_of(trace, idle=True)
     return switches(trace.analysis.sliced(), chosen, request.bins, by_name=request.by_name)
 
 
