@@ -228,26 +228,22 @@ def python_name(path: Path) -> str:
     return ".".join(parts[:-1] if parts[-1] == "__init__" else parts)
 
 
-def runtime_imports(node: ast.AST) -> Iterator[str]:
-    """What is imported at load time and inside functions, but for types alone."""
-    if isinstance(node, ast.If) and "TYPE_CHECKING" in ast.unparse(node.test):
-        for other in node.orelse:
-            yield from runtime_imports(other)
-        return
+def all_imports(node: ast.AST) -> Iterator[str]:
+    """What is imported at load time, inside functions, and for types alone."""
     if isinstance(node, ast.Import):
         yield from (alias.name for alias in node.names)
     elif isinstance(node, ast.ImportFrom):
         # Of a package, what is imported is the module of that name if there is one.
         yield from (f"{node.module}.{alias.name}" for alias in node.names)
     for child in ast.iter_child_nodes(node):
-        yield from runtime_imports(child)
+        yield from all_imports(child)
 
 
 def test_no_circle_of_python_files() -> None:
     names = {python_name(path) for path in modules()}
     uses: dict[str, set[str]] = {}
     for path in modules():
-        imported = set(runtime_imports(ast.parse(path.read_text())))
+        imported = set(all_imports(ast.parse(path.read_text())))
         found = {name if name in names else name.rpartition(".")[0] for name in imported}
         uses[python_name(path)] = found & names - {python_name(path)}
     assert circles(uses) == set()
