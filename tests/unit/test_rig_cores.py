@@ -11,12 +11,11 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
-from labgrid.util.helper import processwrapper
 
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.soak.cores import Core, Symbol, Symbols
-from benchvise.rig.soak.debuggers import GdbStub, cores_by_driver, cores_by_gdb, cores_by_telnet
+from benchvise.rig.soak.debuggers import GdbStub, cores_at, cores_by_gdb, cores_by_telnet
 
 SYMBOLS = Symbols(
     [
@@ -243,7 +242,8 @@ class FakeOpenOcd:
 def test_openocd_says_where_the_cores_of_a_real_board_stand() -> None:
     server = FakeOpenOcd()
     with served(server.serve) as address:
-        assert cores_by_telnet(address, "riscv64", SYMBOLS) == EXPECTED
+        where = f"telnet://{address[0]}:{address[1]}"
+        assert cores_at(where, "riscv64", SYMBOLS) == EXPECTED
     assert "halt" in server.told and "resume" in server.told and server.told.count("\n") == 1
     assert server.told.count("{") == server.told.count("}")
     assert server.told.count("[") == server.told.count("]")
@@ -273,30 +273,11 @@ def test_no_openocd_is_named() -> None:
         cores_by_telnet(("127.0.0.1", 1), "riscv64")
 
 
-class FakeDriver:
-    """Runs its commands as labgrid's OpenOCDDriver does, with a shell in OpenOCD's place."""
-
-    def __init__(self, shell: str) -> None:
-        self.shell = shell
-        self.commands: list[str] = []
-
-    def execute(self, commands: list[str]) -> None:
-        self.commands = commands
-        processwrapper.check_output(["sh", "-c", self.shell])
-
-
-def test_labgrids_driver_serves_as_well() -> None:
-    before = list(processwrapper.callbacks)
-    text = ANSWER.replace("\r\n", "\\n")
-    driver = FakeDriver(f"printf 'Info : JTAG tap\\n{text}' >&2")
-    assert cores_by_driver(driver, "riscv64", SYMBOLS) == EXPECTED
-    assert driver.commands[0] == "init" and driver.commands[-1] == "shutdown"
-    assert processwrapper.callbacks == before
-
-
-def test_what_openocd_says_when_it_fails_is_kept() -> None:
-    driver = FakeDriver("echo 'Error: no device found' >&2; exit 1")
-    with pytest.raises(RigError, match="Error: no device found"):
-        cores_by_driver(driver, "riscv64")
-    with pytest.raises(RigError, match="could read no core"):
-        cores_by_driver(FakeDriver("true"), "riscv64")
+def test_the_address_in_a_rig_file_says_which_debugger_it_is() -> None:
+    with pytest.raises(RigError, match=r"OpenOCD at 127\.0\.0\.1:1 .*cannot be reached"):
+        cores_at("telnet://127.0.0.1:1", "riscv64")
+    for stub in ("127.0.0.1:1", "/nowhere/gdb"):
+        with pytest.raises(RigError, match=f"{stub} cannot be reached"):
+            cores_at(stub, "riscv64")
+    with pytest.raises(UsageError, match="telnet://board is no address of OpenOCD"):
+        cores_at("telnet://board", "riscv64")

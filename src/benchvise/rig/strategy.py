@@ -73,8 +73,8 @@ class CardStrategy(Strategy):
     Args:
         image (str): key in the environment's ``images`` for ``transition("written")``
         watts (float): what the board takes at most, for the rig's power budget
-        debugger (str): where a GDB stub for its cores answers, QEMU's or OpenOCD's: HOST:PORT, or
-            the path of a socket
+        debugger (str): what tells where its cores stand: a GDB stub, QEMU's or OpenOCD's
+            (HOST:PORT, or the path of a socket), or OpenOCD's command port (telnet://HOST:PORT)
     """
 
     bindings: ClassVar[dict[str, object]] = {

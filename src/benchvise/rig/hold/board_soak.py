@@ -12,7 +12,7 @@ from benchvise.rig.environment import SIMULATED, Rig
 from benchvise.rig.hold.client import HeldBoard
 from benchvise.rig.hold.messages import PowerChange
 from benchvise.rig.soak.cores import REGISTERS, Core, Symbols
-from benchvise.rig.soak.debuggers import cores_by_gdb
+from benchvise.rig.soak.debuggers import cores_at
 from benchvise.rig.soak.soak import RigFault, SoakBoot, SoakResult, soak
 from benchvise.rig.virtual.harts.soak import HART_IDS, soak_harts
 
@@ -53,9 +53,7 @@ def _cores(held: HeldBoard, symbols: Symbols | None) -> Callable[[int], Sequence
     architecture = next((name for name in sorted(held.features) if name in REGISTERS), None)
     if not where or architecture is None:
         return None
-    host, colon, port = where.rpartition(":")
-    address = (host, int(port)) if colon and port.isdecimal() else Path(where)
-    return lambda _number: cores_by_gdb(address, architecture, symbols)
+    return lambda _number: cores_at(where, architecture, symbols)
 
 
 def soak_program(

@@ -1,9 +1,8 @@
 """Reading where the cores of a board stand, through a debugger.
 
 Of a simulated board through QEMU's GDB stub (``cores_by_gdb``). Of a real one through OpenOCD and a
-debug adapter: its GDB port, the command port of an OpenOCD that runs already (``cores_by_telnet``),
-or labgrid's OpenOCDDriver, which starts one (``cores_by_driver``), on the exporter too. The latter
-two are given the same few lines of Tcl and read the same answer.
+debug adapter: its GDB port, or the command port of an OpenOCD that runs already
+(``cores_by_telnet``). ``cores_at`` takes the address that a rig file names.
 
 Protocol of GDB: *Debugging with GDB*, appendix "GDB Remote Serial Protocol". To QEMU and to
 OpenOCD, a core is a thread of it. Connecting stops all cores.
@@ -13,14 +12,37 @@ from __future__ import annotations
 
 import re
 import socket
-import subprocess
 import time
 from pathlib import Path
-from typing import Protocol, Self
+from typing import Self
 
+from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.soak.cores import Core, Symbols, core_at, registers_of
 from benchvise.text import last_line
+
+TELNET = "telnet://"
+"""Before the address of OpenOCD's command port: ``telnet://HOST:4444``."""
+
+
+def cores_at(debugger: str, architecture: str, symbols: Symbols | None = None) -> tuple[Core, ...]:
+    """All cores that a debugger knows: ``HOST:PORT`` or the path of a socket of a GDB stub, or
+    ``telnet://HOST:PORT`` of OpenOCD.
+
+    Raises RigError when there is no answer, UsageError for an unknown architecture or address.
+    """
+    host, colon, port = debugger.removeprefix(TELNET).rpartition(":")
+    is_network = bool(host) and bool(colon) and port.isdecimal()
+    if not debugger.startswith(TELNET):
+        stub = (host, int(port)) if is_network else Path(debugger)
+        return cores_by_gdb(stub, architecture, symbols)
+    if not is_network:
+        raise UsageError(
+            f"{debugger} is no address of OpenOCD",
+            f"say {TELNET}HOST:4444 in `debugger` of the rig file",
+        )
+    return cores_by_telnet((host, int(port)), architecture, symbols)
+
 
 # -- GDB stubs -------------------------------------------------------------------------------------
 
@@ -229,13 +251,6 @@ _REGISTER = re.compile(
 _END_OF_CORES = "benchvise-end"
 
 
-class OpenOCD(Protocol):
-    """What is used of labgrid's ``OpenOCDDriver``."""
-
-    def execute(self, commands: list[str]) -> None:
-        """Starts OpenOCD, and ends it when it has done the commands."""
-
-
 def _script(architecture: str, *, resume: bool) -> str:
     """The Tcl line that halts each core, says its registers, and lets it go on.
 
@@ -319,42 +334,6 @@ def _until_end(connection: socket.socket, deadline: float) -> bytes:
             break
         answer += data
     return bytes(answer)
-
-
-def cores_by_driver(
-    driver: OpenOCD,
-    architecture: str,
-    symbols: Symbols | None = None,
-    *,
-    resume: bool = True,
-) -> tuple[Core, ...]:
-    """All cores of a board whose target has an active labgrid ``OpenOCDDriver``.
-
-    OpenOCD is started where the adapter is plugged in, and ends again. Raises RigError when it
-    fails or names no core, UsageError for an unknown architecture.
-    """
-    from labgrid.util.helper import processwrapper  # only here: the rest does without labgrid
-
-    output: list[bytes] = []
-
-    def keep(line: bytes, _process: object) -> None:
-        if sum(map(len, output)) < _ANSWER_LIMIT:
-            output.append(line)
-
-    commands = ["init", _script(architecture, resume=resume), "shutdown"]
-    # The driver keeps what OpenOCD says to itself, but all that labgrid runs can be listened to.
-    processwrapper.register(keep)
-    try:
-        driver.execute(commands)
-    except (OSError, subprocess.CalledProcessError) as error:
-        reason = last_line(b"\n".join(output)) or str(error)
-        raise RigError(Fault.RIG_BROKEN, f"OpenOCD failed: {reason}", _REMEDY) from error
-    finally:
-        processwrapper.unregister(keep)
-    cores = _parse_cores(b"\n".join(output).decode("utf-8", "replace"), architecture, symbols)
-    if not cores:
-        raise RigError(Fault.RIG_BROKEN, "OpenOCD could read no core of the board", _REMEDY)
-    return cores
 
 
 _REMEDY = "see that the adapter is plugged in and the board has power, and try `openocd` by hand"
