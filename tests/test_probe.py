@@ -154,8 +154,8 @@ def check_sample(line: Line, begin: Line) -> None:
     # a difference of two, which noise may turn around
     assert low < line["value"] < high or begin["benchmark"] == HUGE
     assert line["iterations"] == begin["iterations"] > 0
-    # Of the 1 ms asked for, should the CPU speed up; one run of a command takes what it takes.
-    assert line["elapsed_ns"] > 200_000 or begin["benchmark"] == "command.time"
+    # How long a batch lasts is proved by probe/tests/calibration.c, where no neighbour changes it.
+    assert line["elapsed_ns"] > 0
     assert line["window_ns"] >= line["elapsed_ns"] * 0.99
     assert line["ticks_per_second"] > 0
     for key in set(line) - {"type", "flags", "counters", "detail"}:
