@@ -17,6 +17,9 @@ from typing import Any
 
 import pytest
 
+PATIENCE = 300
+"""Seconds that a busy machine may take for what is certain to come: no more than a limit."""
+
 ROOT = Path(__file__).parents[1]
 RUNNER = ROOT / "probe" / "tests" / "run"
 PROGRAMS = sorted(path.stem for path in RUNNER.parent.glob("*.c"))
@@ -131,7 +134,7 @@ def run(
         [str(word) for word in command],
         input=given,
         capture_output=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
         **options,
     )
@@ -208,7 +211,7 @@ class Running:
     def silent(self, seconds: float) -> bool:
         return not self._rest and not select.select([self.output], [], [], seconds)[0]
 
-    def line(self, timeout: float = 20) -> Line | None:
+    def line(self, timeout: float = PATIENCE) -> Line | None:
         """The next line, or None at the end."""
         limit = time.monotonic() + timeout
         while b"\n" not in self._rest:
