@@ -12,7 +12,7 @@ from benchvise.board.messages import FileError, FileValue
 from benchvise.health import reading as health_reading
 from benchvise.health import sensors, sensors_config, smart
 from benchvise.health.judging import sensor_remarks
-from benchvise.health.model import LogMark, Sensor
+from benchvise.health.model import LogMark, LogReading, Sensor
 from benchvise.health.watch.alerts import AlertEvent, AlertRule, default_rules, evaluate
 from benchvise.kernel_log import LogEvents, classify
 from benchvise.kernel_log.rules import Severity
@@ -213,7 +213,7 @@ class Refusing:
 
 def read_as_user(
     monkeypatch: pytest.MonkeyPatch, answers: Mapping[str, str], mark: LogMark | None
-) -> tuple[health_reading.LogReading, list[str]]:
+) -> tuple[LogReading, list[str]]:
     """What a poll without programs reads of the log, and the commands that it ran all the same."""
     asked: list[str] = []
 
