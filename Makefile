@@ -29,7 +29,7 @@ unexport PYTHONDONTWRITEBYTECODE
 IN_TURN := $(MAKE) --no-print-directory --output-sync=target
 
 .PHONY: demo test test-beside checks lint lint-python lint-web lint-crates test-web test-crates \
-	guest-kernel bench fuzz docs dist clean install probe probes web
+	guest-kernel bench score fuzz docs dist clean install probe probes web
 
 demo: install web
 	@$(BIN)/python probe/build.py --arch native --arch aarch64 --arch riscv64
@@ -77,6 +77,11 @@ bench: install probe
 	@scripts/system-packages --optional $(BENCH_PACKAGES)
 	@benchmarks/references/tools || echo "not available: mhz, multichase, lmbench (see above)"
 	$(BIN)/python -m benchmarks
+
+# The table of the documentation, from simulated boards. The others keep their last figures:
+# ARGS='--real --publish' and ARGS='--held-out' run these.
+score: install
+	$(BIN)/python -m benchmarks.why $(or $(ARGS),--publish)
 
 # SECONDS for each target: make fuzz SECONDS=600
 fuzz:
