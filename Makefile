@@ -78,7 +78,7 @@ bench: install probe
 	@benchmarks/references/tools || echo "not available: mhz, multichase, lmbench (see above)"
 	$(BIN)/python -m benchmarks
 
-# The table of the documentation, from simulated boards. The others keep their last figures:
+# The table of the documentation, from simulated boards. The others keep their last results:
 # ARGS='--real --publish' and ARGS='--held-out' run these.
 score: install
 	$(BIN)/python -m benchmarks.why $(or $(ARGS),--publish)

@@ -2,7 +2,7 @@
 
 Simulated boards by the hundred, each drawn from its class and seed and always the same; with
 ``--real`` causes planted on this machine, with ``--virtual`` those planted in images and on boards
-that QEMU simulates. Ends with 1 where a bar is missed. With ``--publish`` the figures are kept and
+that QEMU simulates. Ends with 1 where a bar is missed. With ``--publish`` the results are kept and
 the page of the documentation is made of them (``make score``).
 """
 
@@ -47,7 +47,7 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--evidence", type=Path, help="keep the logs of all diagnoses there")
     parser.add_argument("--jobs", type=int, default=1, help="scenarios at the same time (1)")
-    parser.add_argument("--publish", action="store_true", help="keep the figures, write the page")
+    parser.add_argument("--publish", action="store_true", help="keep the results, write the page")
     parser.add_argument(
         "--held-out", action="store_true", help="run the next held-out block, and publish it"
     )
@@ -57,7 +57,7 @@ def main(words: Sequence[str] | None = None) -> int:
         action="append",
         default=[],
         metavar=("GROUP", "REASON"),
-        help="publish why there are no figures",
+        help="publish why there are no results",
     )
     arguments = parser.parse_args(words)
     console = Console(width=150)

@@ -1,7 +1,7 @@
 """The published score: what each run of the bench gave, as JSON, and the page made of that.
 
 ``docs/reference/diagnosis-score.md`` is written here and nowhere else. A run is kept with its date,
-commit, seeds and machine, so that a figure can be made again; what was not run says why.
+commit, seeds and machine, so that it can be made again; what was not run says why.
 """
 
 from __future__ import annotations
@@ -35,7 +35,7 @@ GROUPS = {
         "Simulated boards, held out",
         "Seeds from 900000 on, which no run, test or change has seen before, and classes of causes "
         "that were written when the diagnosis was finished, after public reports of slow boards. "
-        "Run once; the figures are those of that run, whatever they are.",
+        "Run once; these are the results of that run, whatever they are.",
     ),
     "real": (
         "Causes planted on a real system",
@@ -71,7 +71,7 @@ class Coverage:
 
 @dataclass(frozen=True, slots=True)
 class ClassScore:
-    """The figures of one class; ``counted`` had something that must be found."""
+    """The score of one class; ``counted`` had something that must be found."""
 
     name: str
     plants: int
@@ -97,7 +97,7 @@ class BarScore:
 
 @dataclass(frozen=True, slots=True)
 class PublishedRun:
-    """One run of a group. ``not_run`` says why there are no figures, where there are none."""
+    """One run of a group. ``not_run`` says why there are no results, where there are none."""
 
     date: str
     not_run: str = ""
@@ -110,13 +110,13 @@ class PublishedRun:
     bars: tuple[BarScore, ...] = ()
 
 
-# -- from results to figures -----------------------------------------------------------------------
+# -- from results to scores -----------------------------------------------------------------------
 
 
 def summarised(
     results: Sequence[Result], seeds: range | None = None, *, commit: str = ""
 ) -> PublishedRun:
-    """The figures of results, with what they were made by; simulated boards have ``seeds``."""
+    """The score of results, with what they were made by; simulated boards have ``seeds``."""
     kinds = dict.fromkeys(result.kind for result in results)
     bars = report.bars(results, report.HITS if seeds else report.REAL_HITS)
     return PublishedRun(
