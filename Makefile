@@ -30,7 +30,7 @@ unexport PYTHONDONTWRITEBYTECODE
 IN_TURN := $(MAKE) --no-print-directory --output-sync=target
 
 .PHONY: demo test test-beside test-alone test-nightly checks lint lint-python lint-web \
-	lint-crates test-web test-crates guest-kernel bench fuzz docs dist clean install \
+	lint-crates test-web test-crates guest-kernel bench score fuzz docs dist clean install \
 	pins probe probes web
 
 demo: install web
@@ -93,6 +93,11 @@ bench: install probe
 	@scripts/system-packages --optional $(BENCH_PACKAGES)
 	@benchmarks/references/tools || echo "not available: mhz, multichase, lmbench (see above)"
 	$(BIN)/python -m benchmarks $(if $(CHECK),--check)
+
+# The table of the documentation, from simulated boards. The others keep their last results:
+# ARGS='--real --publish' and ARGS='--held-out' run these.
+score: install
+	$(BIN)/python -m benchmarks.why $(or $(ARGS),--publish)
 
 # SECONDS for each target: make fuzz SECONDS=600
 fuzz:
