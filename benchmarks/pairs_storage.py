@@ -291,17 +291,17 @@ def pairs() -> tuple[list[Pair], list[str]]:
     if fio:
         found += _fio_pairs(pin, fio)
     else:
-        missing.append("fio is not installed: its pairs are left out")
+        missing.append("fio: not installed")
     found += _dd_pairs(pin)
     if hdparm is None:
-        missing.append("hdparm is not installed: its pairs are left out")
+        missing.append("hdparm: not installed")
     elif reason := why_no_loop():
-        missing.append(f"no loop device for hdparm ({reason}): its pairs are left out")
+        missing.append(f"hdparm: no loop device ({reason})")
     else:
         rows = _hdparm_pairs(pin, hdparm)
         if _gives_memory_back():
             missing.append(
-                "hdparm -t is left out: this virtual machine gives free memory back to its host, "
+                "hdparm -t: this virtual machine gives free memory back to its host, "
                 "and getting it again is what hdparm would measure after its pause"
             )
             rows = rows[1:]
