@@ -88,16 +88,16 @@ class Report:
         counts = {v: [n for n, seen in self.verdicts.items() if seen is v] for v in VERDICTS}
         mark = "- " if self.markdown else "  "
         print("\n### Summary\n" if self.markdown else "\nSummary")
+        for reason in self.missing:
+            print(f"{mark}not available: {reason}")
+        for verdict, word in ((None, "undecided"), (False, "does not hold")):
+            for name in counts[verdict]:
+                print(f"{mark}{word}: {name}")
         print(
             f"{mark}{len(counts[True])} of {len(self.verdicts)} claims and goals hold, "
             f"{len(counts[False])} do not, {len(counts[None])} are undecided, "
             f"{len(self.missing)} are not available here"
         )
-        for verdict, word in ((False, "does not hold"), (None, "undecided")):
-            for name in counts[verdict]:
-                print(f"{mark}{word}: {name}")
-        for reason in self.missing:
-            print(f"{mark}not available: {reason}")
         if counts[False]:
             return 1
         return 3 if counts[None] or not self.verdicts else 0
