@@ -148,7 +148,7 @@ def _iperf3_pairs() -> list[Pair]:
                 _pair(
                     f"tcp {direction}{server} : iperf3{reverse}",
                     f"{ours} --peer {FREE}{protocol}",
-                    f"{command} -O 1 -c {FREE}{reverse}",
+                    f"{command} -c {FREE}{reverse}",
                     _tcp_bytes,
                 )
             )
@@ -156,7 +156,7 @@ def _iperf3_pairs() -> list[Pair]:
             _pair(
                 f"tcp {direction} 4, 200 Mbit/s : iperf3 -P 4{reverse}",
                 f"{ours} --streams 4 --peer {LIMITED}",
-                f"{command} -O 1 -P 4 -c {LIMITED}{reverse}",
+                f"{command} -P 4 -c {LIMITED}{reverse}",
                 _tcp_bytes,
             )
         )

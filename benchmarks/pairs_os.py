@@ -76,7 +76,7 @@ def loops(cpu: str, program: Path) -> list[Pair]:
     pin = ("taskset", "-c", cpu, str(program))
 
     def pair(name: str, ours: str, reference: str, agreement: float) -> Pair:
-        words = (*ours.split(), "--batches", "63")
+        words = (*ours.split(), "--batches", "30")
         return Pair(name, words, (*pin, *reference.split()), float, agreement)
 
     return [
@@ -132,7 +132,7 @@ def pairs() -> tuple[list[Pair], list[str]]:
     program, reason = build_loops((*zig, *musl), "os-musl")
     if program:
         for name, iterations in (("os.thread", "8400"), ("os.semaphore", "84000")):
-            words = (name, "--batches", "63")
+            words = (name, "--batches", "30")
             loop = name.removeprefix("os.")
             reference = ("taskset", "-c", cpu, str(program), loop, iterations)
             pairs.append(Pair(f"{loop} : loop, musl", words, reference, float, 0.10))

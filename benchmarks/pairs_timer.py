@@ -16,7 +16,7 @@ from pathlib import Path
 
 from benchmarks.pairs import Pair, measured_cpu
 
-WAKEUPS = 3000
+WAKEUPS = 1000
 PRIORITY = "80"
 LONGEST_NS = 300_000  # of its histogram, of which it prints every line
 

@@ -14,8 +14,11 @@ _TIMES = ((1e9, "s"), (1e6, "ms"), (1e3, "µs"), (1.0, "ns"))
 
 
 def quantity(value: float, unit: str) -> str:
-    """Four digits with a prefix: ``13.93 GB/s``, ``178.7 ns``, ``13.85 µs``."""
-    scales = _TIMES if unit == "ns" else tuple((by, f"{p}{unit}") for by, p in _PREFIXES)
+    """Four digits with a prefix: ``13.93 GB/s``, ``178.7 ns``, ``9.1 M events/s``, ``21.5 k/s``."""
+    name = unit.removeprefix("1")
+    space = " " if len(name.partition("/")[0]) > 2 else ""
+    prefixed = tuple((by, f"{p}{space if p else ''}{name}") for by, p in _PREFIXES)
+    scales = _TIMES if unit == "ns" else prefixed
     by, name = next((s for s in scales if abs(value) >= s[0]), scales[-1])
     return f"{value / by:.4g} {name}".rstrip()
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import os
+import platform
 import re
 import shutil
 from pathlib import Path
@@ -97,7 +98,7 @@ def every_pair(monkeypatch: pytest.MonkeyPatch) -> list[Pair]:
     for module in (pairs_storage, pairs_flash):
         monkeypatch.setattr(module, "why_no_loop", lambda: "")
     monkeypatch.setattr(pairs_storage, "_gives_memory_back", lambda: False)
-    monkeypatch.setattr(pairs_perf.platform, "machine", lambda: "x86_64")
+    monkeypatch.setattr(platform, "machine", lambda: "x86_64")
     sources = (
         pairs_perf.pairs,
         pairs_cpu.pairs,
@@ -134,7 +135,7 @@ PRINTED = {
     "bw_pipe": ("Pipe bandwidth: 4354.84 MB/sec\n", 4354.84e6),
     "bw_mem fwr": ("268.44 27070.94\n", 27070.94e6),
     "memory.line : line": ("64\n", 64),
-    "lat_mem_rd": ('"stride=64\n0.00049 4.685\n64.00000 189.347\n\n', 189.347),
+    "lat_mem_rd": ('"stride=64\n0.00049 4.685\n8.00000 26.347\n\n', 26.347),
     "h2load": ("finished in 1.00s, 37770.00 req/s, 80.1MB/s\n", 37770),
     "keep-alive no : ab": ("Requests per second:    9634.11 [#/sec] (mean)\n", 9634.11),
     "hyperfine": ('{"results": [{"median": 0.2, "user": 0.19, "system": 0.01}]}', 0.2e9),
@@ -227,9 +228,13 @@ def _measured(pair: Pair, ratio: float, rounds: int = 6) -> Measured:
 
 def test_a_round_begins_with_either_side_in_turn(monkeypatch: pytest.MonkeyPatch) -> None:
     order: list[str] = []
-    pair = Pair("ours : theirs", lambda: order.append("ours") or 2.0, ("echo", "4"))  # type: ignore[func-returns-value]
-    monkeypatch.setattr("benchmarks.rounds.read_reference", lambda _: order.append("theirs") or 4.0)
-    one = Measured(pair)
+
+    def reading(side: str, value: float) -> float:
+        order.append(side)
+        return value
+
+    monkeypatch.setattr("benchmarks.rounds.read_reference", lambda _: reading("theirs", 4.0))
+    one = Measured(Pair("ours : theirs", lambda: reading("ours", 2.0), ()))
     one.take_round(0)
     one.take_round(1)
     assert order == ["ours", "theirs", "theirs", "ours"]
@@ -286,3 +291,5 @@ def test_quantities_are_read_at_a_glance() -> None:
     assert quantity(178.67, "ns") == "178.7 ns"
     assert quantity(13407.0, "ns") == "13.41 µs"
     assert quantity(64.0, "B") == "64 B"
+    assert quantity(21530.0, "1/s") == "21.53 k/s"
+    assert quantity(9.1e6, "events/s") == "9.1 M events/s"
