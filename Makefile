@@ -28,8 +28,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # Of several targets at once, the lines of each come together.
 IN_TURN := $(MAKE) --no-print-directory --output-sync=target
 
-.PHONY: demo test test-beside checks lint lint-python lint-web lint-crates test-web test-crates \
-	guest-kernel bench fuzz docs dist clean install probe probes web
+.PHONY: demo test test-beside test-alone test-nightly checks lint lint-python lint-web \
+	lint-crates test-web test-crates guest-kernel bench fuzz docs dist clean install \
+	pins probe probes web
 
 demo: install web
 	@$(BIN)/python probe/build.py --arch native --arch aarch64 --arch riscv64
@@ -40,12 +41,21 @@ test:
 	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES)
 	+@$(IN_TURN) -j2 install probes web guest-kernel
 	+@$(MAKE) --no-print-directory -j2 test-beside checks
-	SUITE_PART=last $(BIN)/pytest -m alone $$(grep -l 'mark\.alone' tests/test_*.py)
+	+@$(MAKE) --no-print-directory test-alone
 
 # Most of these tests wait for something most of the time, so they leave the CPUs room for others,
 # and for the checks.
 test-beside:
 	SUITE_PART=first $(BIN)/pytest -m "not alone" -n 5 --dist loadfile --no-loadscope-reorder
+
+test-alone:
+	SUITE_PART=last $(BIN)/pytest -m alone $$(grep -l 'mark\.alone' tests/test_*.py)
+
+# What takes too long for every change. PART="long fuzz": only these.
+test-nightly:
+	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES) $(BENCH_PACKAGES)
+	+@$(IN_TURN) -j2 install probes web guest-kernel
+	$(BIN)/python scripts/nightly.py $(PART)
 
 checks:
 	+@$(IN_TURN) lint test-crates test-web
@@ -70,13 +80,18 @@ test-crates: .venv/.installed
 test-web: web
 	npm --prefix web run --silent test
 
-guest-kernel:
-	@scripts/guest-kernel
+guest-kernel: .venv/.installed
+	@$(BIN)/python scripts/guest_kernel.py
 
+# What simulated boards are made of, as Debian has it now.
+pins: .venv/.installed
+	$(BIN)/python scripts/pin_packages.py
+
+# CHECK=1: fails where a claim does not hold.
 bench: install probe
 	@scripts/system-packages --optional $(BENCH_PACKAGES)
 	@benchmarks/references/tools || echo "not available: mhz, multichase, lmbench (see above)"
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(if $(CHECK),--check)
 
 # SECONDS for each target: make fuzz SECONDS=600
 fuzz:

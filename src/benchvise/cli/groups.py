@@ -84,7 +84,18 @@ def _imported(entry: Command) -> TyperCommand:
         function = function(_object(entry.record))
     app = typer.Typer(rich_markup_mode="rich", add_completion=False)
     app.command(entry.name, cls=ProgramCommand)(function)
-    return cast(TyperCommand, typer.main.get_command(app))
+    command = cast(TyperCommand, typer.main.get_command(app))
+    command.help = _flowing(command.help or "")
+    return command
+
+
+def _flowing(text: str) -> str:
+    """Each paragraph as one line, which the terminal breaks where its own width ends.
+
+    A paragraph with indented lines stays as it is.
+    """
+    paragraphs = text.split("\n\n")
+    return "\n\n".join(p if "\n " in p else p.replace("\n", " ") for p in paragraphs)
 
 
 def _object(path: str) -> Any:

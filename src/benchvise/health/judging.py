@@ -9,6 +9,8 @@ from enum import Enum
 from benchvise.documents import computed, in_json
 from benchvise.health.counters import kind_of
 from benchvise.health.model import BoardCounter, Disk, HealthReading, Sensor
+from benchvise.health.sensors import watched_sensor
+from benchvise.health.watch.alerts import default_rules
 from benchvise.kernel_log.rules import Severity
 from benchvise.text import enumerated
 
@@ -340,6 +342,21 @@ def sensor_remarks(sensor: Sensor) -> Iterator[HealthRemark]:
         yield HealthRemark(
             Severity.WARNING, sensor.chip, f"{value}, the chip raises its alarm", remedy
         )
+    else:
+        yield from _alert_remarks(sensor, value)
+
+
+def _alert_remarks(sensor: Sensor, value: str) -> Iterator[HealthRemark]:
+    """What ``watch`` would raise an alert for, if it stayed so."""
+    watched = watched_sensor(sensor)
+    for rule in default_rules():
+        if rule.covers(watched):
+            bound, _ = rule.bounds(watched.limit)
+            if watched.value <= bound if rule.low else watched.value >= bound:
+                sentence = f"{value}, {rule.name} from {bound:.4g}"
+                if watched.limit is not None:
+                    sentence += f", critical from {watched.limit:.4g}"
+                yield HealthRemark(Severity.WARNING, sensor.chip, sentence, rule.remedy, rule.why)
 
 
 def _clocks(reading: HealthReading) -> HealthSection:

@@ -159,6 +159,7 @@ class WatchEvent:
     """Something that happened ``count`` times between ``at`` and ``last``, seconds since 1970.
 
     ``what`` is its class; ``severity`` is ``failing``, ``warning``, ``note``, or ``alert``.
+    ``times`` are those of the newest, as far as they are known.
     """
 
     what: str
@@ -167,6 +168,7 @@ class WatchEvent:
     last: float
     count: int = 1
     severity: str = ""
+    times: tuple[float, ...] = ()
 
     @property
     def pattern(self) -> str:

@@ -5,14 +5,13 @@ logs by the same rules.
 """
 
 from benchvise.kernel_log.events import LogEvent, LogEvents
+from benchvise.kernel_log.lines import LogLine, log_lines, newest_boot
 from benchvise.kernel_log.rules import (
     LogClass,
-    LogLine,
     LogMatch,
     LogRule,
     classify,
     log_classes,
-    log_lines,
     log_rules,
 )
 
@@ -27,4 +26,5 @@ __all__ = [
     "log_classes",
     "log_lines",
     "log_rules",
+    "newest_boot",
 ]
