@@ -19,8 +19,8 @@ def first_failure(tree: Path, test: str) -> str | None:
     """What fails of ``test`` in ``tree``, None when nothing does.
 
     ``test`` is a file or an identity of pytest (``tests/...``), a file of vitest (``web/src/...``),
-    or tests of a crate: ``crates/tracefile --test ctf_made``. RuntimeError where nothing was run,
-    as that finds nothing.
+    or tests of a crate: ``crates/tracefile --test ctf_made``. RuntimeError where there is no
+    such test, or where it cannot be built.
     """
     command, failed = _command(test)
     # Colours would stand between the words that are looked for.
@@ -34,8 +34,6 @@ def first_failure(tree: Path, test: str) -> str | None:
         return f"{test} (does not end)"
     said = result.stdout + result.stderr
     if result.returncode == 0:
-        if not re.search(r"\b[1-9]\d* passed", said):
-            raise RuntimeError(f"{test}: no test of it was run\n{said[-2000:]}")
         return None
     if match := failed.search(said):
         return match[1]
