@@ -118,7 +118,7 @@ def test_a_text_that_does_not_stand_there_once_is_refused(tmp_path: Path, source
 def test_tests_that_are_not_run_find_nothing(monkeypatch: pytest.MonkeyPatch) -> None:
     def said(code: int, text: str) -> None:
         result = subprocess.CompletedProcess([], code, text, "")
-        monkeypatch.setattr(suite.subprocess, "run", lambda *_, **__: result)
+        monkeypatch.setattr(subprocess, "run", lambda *_, **__: result)
 
     said(0, "3 passed in 1 s")
     assert suite.first_failure(Path(), "tests/test_a.py") is None
