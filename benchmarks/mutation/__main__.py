@@ -7,7 +7,7 @@ import sys
 from pathlib import Path
 
 from benchmarks.mutation.draw import ROOT, draw
-from benchmarks.mutation.faults import Fault, WorkTree, faults
+from benchmarks.mutation.faults import Mutant, WorkTree, faults
 from benchmarks.mutation.suite import first_failure
 
 
@@ -36,7 +36,7 @@ def main() -> int:
     return 0 if found == len(chosen) else 1
 
 
-def _try(tree: WorkTree, fault: Fault) -> bool:
+def _try(tree: WorkTree, fault: Mutant) -> bool:
     """Says which test finds the fault. One that fails without it finds nothing."""
     with tree.fault(fault):
         failed = next(filter(None, (first_failure(tree.path, test) for test in fault.tests)), None)
@@ -47,7 +47,7 @@ def _try(tree: WorkTree, fault: Fault) -> bool:
     return failed is not None
 
 
-def _fails_anyway(tree: WorkTree, fault: Fault, failed: str) -> bool:
+def _fails_anyway(tree: WorkTree, fault: Mutant, failed: str) -> bool:
     again = failed if failed.startswith("tests/") and "::" in failed else None
     tests = [again] if again else [test for test in fault.tests if failed.startswith(test)]
     return any(first_failure(tree.path, test) for test in tests or fault.tests)

@@ -80,7 +80,7 @@ FEWEST = 5
 
 
 @dataclass(frozen=True)
-class Drawn:
+class DrawnFault:
     """A fault that was drawn: where (relative to the repository) and what."""
 
     area: str
@@ -88,7 +88,7 @@ class Drawn:
     site: Site
 
 
-def draw(seed: int, areas: int = len(AREAS)) -> Iterator[list[Drawn]]:
+def draw(seed: int, areas: int = len(AREAS)) -> Iterator[list[DrawnFault]]:
     """For each of ``areas`` areas, in order: its faults, the first to be taken.
 
     They are of one kind, but where all of those are turned down the next kind follows.
@@ -100,7 +100,7 @@ def draw(seed: int, areas: int = len(AREAS)) -> Iterator[list[Drawn]]:
     for area in AREAS:
         if area not in chosen:
             continue
-        of_kind: defaultdict[str, list[Drawn]] = defaultdict(list)
+        of_kind: defaultdict[str, list[DrawnFault]] = defaultdict(list)
         for candidate in _candidates(area):
             of_kind[candidate.site.kind].append(candidate)
         kinds = [kind for kind in dict.fromkeys(deck) if len(of_kind[kind]) >= FEWEST]
@@ -111,10 +111,10 @@ def draw(seed: int, areas: int = len(AREAS)) -> Iterator[list[Drawn]]:
         yield [candidate for kind in kinds for candidate in of_kind[kind]]
 
 
-def _candidates(area: str) -> list[Drawn]:
+def _candidates(area: str) -> list[DrawnFault]:
     paths = {path for pattern in AREAS[area] for path in ROOT.glob(pattern)}
     return [
-        Drawn(area, str(path.relative_to(ROOT)), site)
+        DrawnFault(area, str(path.relative_to(ROOT)), site)
         for path in sorted(paths)
         if not path.name.endswith((".test.ts", "fixtures.ts"))
         for site in sites(path.read_text(), path.suffix[1:])

@@ -15,7 +15,7 @@ TABLE = Path(__file__).with_name("faults.toml")
 
 
 @dataclass(frozen=True)
-class Fault:
+class Mutant:
     """One fault. ``tests`` are those that should see it, as ``suite`` runs them, in that order.
 
     ``old`` stands exactly once in ``file`` (relative to the repository). ``shows`` says what a user
@@ -42,12 +42,12 @@ class Fault:
         return source.replace(self.old, self.new)
 
 
-def faults() -> list[Fault]:
+def faults() -> list[Mutant]:
     """All of the table, in its order."""
     records = tomllib.loads(TABLE.read_text())["fault"]
     lists = ("tests", "turned_down", "survived")
     return [
-        Fault(**{**record, **{key: tuple(record.get(key, ())) for key in lists}})
+        Mutant(**{**record, **{key: tuple(record.get(key, ())) for key in lists}})
         for record in records
     ]
 
@@ -80,7 +80,7 @@ class WorkTree:
         _run(self.path, "make", "--silent", *targets)
 
     @contextmanager
-    def fault(self, fault: Fault) -> Iterator[None]:
+    def fault(self, fault: Mutant) -> Iterator[None]:
         """The fault stands in the tree meanwhile, in the source and in what is built of it."""
         file = self.path / fault.file
         sound = file.read_text()
@@ -92,7 +92,7 @@ class WorkTree:
             file.write_text(sound)
             self._rebuild(fault)
 
-    def _rebuild(self, fault: Fault) -> None:
+    def _rebuild(self, fault: Mutant) -> None:
         by_pytest = any(test.startswith("tests/") for test in fault.tests)
         if fault.file.startswith("probe/"):
             self.build("probe")

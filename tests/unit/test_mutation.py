@@ -10,7 +10,7 @@ import pytest
 
 from benchmarks.mutation import suite
 from benchmarks.mutation.draw import AREAS, ROOT, draw
-from benchmarks.mutation.faults import Fault, WorkTree, faults
+from benchmarks.mutation.faults import Mutant, WorkTree, faults
 from benchmarks.mutation.operators import KINDS, sites
 
 
@@ -78,7 +78,7 @@ def test_texts_and_comments_hold_no_faults(suffix: str, line: str) -> None:
     assert list(sites(line + "\n", suffix)) == []
 
 
-FAULT = Fault("f", 1, "web", "sign", "a.py", "a + b", "a - b", "all", ("tests/test_a.py",))
+FAULT = Mutant("f", 1, "web", "sign", "a.py", "a + b", "a - b", "all", ("tests/test_a.py",))
 
 
 def test_a_fault_stands_in_its_tree_until_the_tests_end(tmp_path: Path) -> None:
