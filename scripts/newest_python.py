@@ -75,7 +75,7 @@ def releases_newer_than(version: str) -> list[str]:
 def install(release: str, environment: Path) -> None:
     """Makes the environment. NotAvailableError where the release or a wheel for it is missing."""
     try:
-        uv("python", "install", "--quiet", release)
+        uv("python", "install", release)
     except NotAvailableError as error:
         print(f"Python {release} cannot be downloaded ({error}); is one installed?", flush=True)
     uv("venv", "--quiet", "--allow-existing", "--python", release, str(environment))
@@ -98,7 +98,7 @@ def uv(*words: str) -> str:
     )
     if done.returncode:
         lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        raise NotAvailableError(lines[-1] if lines else f"uv {words[0]} fails")
+        raise NotAvailableError(lines[-1].removeprefix("cause: ") if lines else f"uv {words} fails")
     return done.stdout
 
 
