@@ -23,7 +23,7 @@ from rich.table import Table
 
 from benchmarks.signals.made_clocks import KINDS, MadeClock, made
 from benchvise.signal.capture import Capture, SignalLine, clock_of_rate
-from benchvise.signal.clock import Bounds, ClockMetrics, measure_clock
+from benchvise.signal.clock import ClockInterval, ClockMetrics, measure_clock
 
 HELD_OUT = 10_000
 
@@ -47,7 +47,7 @@ def capture_of(clock: MadeClock) -> Capture:
     return Capture(Path("made.sr"), "made", clock_of_rate(clock.rate), end, (line,))
 
 
-def _holds(bounds: Bounds | None, truth: float | None) -> bool | None:
+def _holds(bounds: ClockInterval | None, truth: float | None) -> bool | None:
     return None if bounds is None or truth is None else bounds.low <= truth <= bounds.high
 
 

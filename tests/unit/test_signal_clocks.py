@@ -1,4 +1,4 @@
-"""Clocks and PWM: intervals that hold, figures of the whole capture, gaps that are said.
+"""Clocks and PWM: intervals that hold, results of the whole capture, gaps that are said.
 
 The clocks come from ``benchmarks.signals.made_clocks``, which shares no code with the analysis;
 ``benchmarks.signals.clock_coverage`` counts coverage over hundreds of each kind.
@@ -49,7 +49,7 @@ def test_jitter_of_edges_averages_out_and_jitter_of_periods_does_not() -> None:
     assert apart.half_width < 0.005 < 0.04 < adding_up.half_width < 0.2
 
 
-def test_a_clock_that_wanders_or_has_two_rates_has_no_interval_but_the_reason() -> None:
+def test_a_clock_with_flicker_or_two_rates_has_no_interval_but_the_reason() -> None:
     reasons = [measure_clock(capture_of(made("two rates", seed)), "CLK") for seed in range(10)]
     assert sum("two rates" in (clock.no_interval or "") for clock in reasons) >= 8
     assert all(clock.interval is None for clock in reasons)
@@ -58,12 +58,12 @@ def test_a_clock_that_wanders_or_has_two_rates_has_no_interval_but_the_reason() 
     rises = np.cumsum(periods)
     clock = measure_clock(pulses(rises, rises + 40), "CLK")
     assert clock.no_interval is not None
-    assert "wanders" in clock.no_interval
+    assert "flicker noise" in clock.no_interval
     assert clock.error is clock.interval is clock.drift_ppm is None
 
 
 def test_pwm_is_measured_over_the_whole_capture() -> None:
-    """The figures came from the longest stretch without a pause, unsaid."""
+    """The results came from the longest stretch without a pause, unsaid."""
     random = np.random.default_rng(3)
     count = 1800
     duty = np.where(np.arange(count) < 450, 0.12, 0.155) + random.uniform(-0.01, 0.01, count)

@@ -46,7 +46,7 @@ _Z = 1.959964
 
 
 @dataclass(frozen=True, slots=True)
-class Bounds:
+class ClockInterval:
     """The 95 % interval of a result, in its unit."""
 
     low: float
@@ -54,7 +54,7 @@ class Bounds:
 
 
 @dataclass(frozen=True, slots=True)
-class Spread:
+class PeriodSpread:
     """The median of the periods' values and the range of them."""
 
     low: float
@@ -70,8 +70,8 @@ class ClockSlice:
     at: float
     periods: int
     frequency: float | None
-    duty: Spread | None
-    high: Spread | None
+    duty: PeriodSpread | None
+    high: PeriodSpread | None
     paused: float
 
 
@@ -102,14 +102,14 @@ class ClockMetrics:
     drift_ppm: float | None
     pauses: tuple[tuple[float, float], ...]
     """When each began and how long it was."""
-    interval: Bounds | None
-    drift_interval: Bounds | None
+    interval: ClockInterval | None
+    drift_interval: ClockInterval | None
     no_interval: str | None
     edge: Polarity
     missing: int
-    period: Spread
-    high: Spread
-    period_duty: Spread
+    period: PeriodSpread
+    high: PeriodSpread
+    period_duty: PeriodSpread
     over_time: tuple[ClockSlice, ...]
 
     @property
@@ -199,14 +199,14 @@ def measure_clock(capture: Capture, line: str) -> ClockMetrics:
     )
 
 
-def _inverse(period: Interval, tick: float) -> Bounds:
+def _inverse(period: Interval, tick: float) -> ClockInterval:
     """The frequency of a period in ticks."""
-    return Bounds(1 / (period.high * tick), 1 / (period.low * tick))
+    return ClockInterval(1 / (period.high * tick), 1 / (period.low * tick))
 
 
-def _as_drift(change: Interval) -> Bounds:
+def _as_drift(change: Interval) -> ClockInterval:
     """The drift in ppm of a relative change of the period."""
-    return Bounds(-change.high * 1e6, -change.low * 1e6)
+    return ClockInterval(-change.high * 1e6, -change.low * 1e6)
 
 
 def _regular_edges(line: SignalLine) -> tuple[Polarity, Ticks]:
@@ -286,7 +286,7 @@ def _rate(
     rate = mean_period(periods, times)
     if not rate.averages_out:
         return None, (
-            "the frequency wanders at every time scale, or the capture is too short to tell: "
+            "the frequency has flicker noise (it varies at every time scale), or the capture is too short to tell: "
             "the frequency is the mean of this capture, another one may be elsewhere"
         )
     # Without jitter what is lost to sampling repeats itself in a pattern: it is no noise.
@@ -327,8 +327,8 @@ def _two_rates(periods: Floats) -> tuple[float, float] | None:
     return None
 
 
-def _spread(values: Floats) -> Spread:
-    return Spread(float(values.min()), float(np.median(values)), float(values.max()))
+def _spread(values: Floats) -> PeriodSpread:
+    return PeriodSpread(float(values.min()), float(np.median(values)), float(values.max()))
 
 
 def _slices(

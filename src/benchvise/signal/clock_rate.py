@@ -1,7 +1,7 @@
 """The mean period of a clock and its drift, with intervals that hold whatever its noise adds up to.
 
 Noise of single edges (white phase) averages out with the number of periods, noise of periods
-(white frequency, a random walk of phase) with its root, and a frequency that wanders at every
+(white frequency, a random walk of phase) with its root, and a frequency that varies at every
 time scale (flicker) not at all: an interval that takes one for the other is wrong by orders of
 magnitude. So the periods, less a parabola in time, are seen by their lowest frequencies only: the
 discrete sine transform makes white phase and white frequency uncorrelated exactly, with a spectrum
@@ -44,7 +44,7 @@ _SLOW_IS_MOST = 2.0
 _UNSEEN = 1.0
 """What flicker below the capture's lowest frequency adds: hardly half a decade is assumed, as more
 of it is no interval at all."""
-_WANDERS = 0.4
+_IS_FLICKER = 0.4
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,7 +52,7 @@ class MeanPeriod:
     """The mean of periods in their unit, and the relative change of the period along a straight
     line from start to end.
 
-    ``wanders`` is how likely it is (0..1) that the slowest noise outweighs what averages out:
+    ``flicker`` is how likely it is (0..1) that the slowest noise outweighs what averages out:
     then the interval is that of no clock, only of these periods.
     """
 
@@ -60,12 +60,12 @@ class MeanPeriod:
     interval: Interval
     change: float
     change_interval: Interval
-    wanders: float
+    flicker: float
 
     @property
     def averages_out(self) -> bool:
         """Whether a longer capture would bring the mean nearer to one value."""
-        return self.wanders < _WANDERS
+        return self.flicker < _IS_FLICKER
 
     @property
     def half_width(self) -> float:
@@ -103,7 +103,7 @@ def mean_period(periods: Floats, times: Floats) -> MeanPeriod:
     weights, means, errors, freedom = _average(values, trends, periods.size)
     slow = _WHITE_SHARES[:, None] * _SLOW_SHARES
     most = slow > _SLOW_IS_MOST * (1.0 + _WHITE_SHARES[:, None])
-    wanders = float(weights[most].sum())
+    flicker = float(weights[most].sum())
     low, high = _mixture(weights, means[..., 0], errors[..., 0], freedom)
     # The second column runs from -1 to 1 in time: twice its factor is the change.
     first, last = _mixture(weights, means[..., 1], errors[..., 1], freedom)
@@ -112,7 +112,7 @@ def mean_period(periods: Floats, times: Floats) -> MeanPeriod:
         Interval(centre + low, centre + high, _CONFIDENCE),
         2 * float((weights * means[..., 1]).sum()) / centre,
         Interval(2 * first / centre, 2 * last / centre, _CONFIDENCE),
-        wanders,
+        flicker,
     )
 
 

@@ -15,7 +15,7 @@ from benchvise.signal.commands.options import LineOptions, format_seconds
 from benchvise.table import ColumnSpec, NamedValue, TableSpec, ValueUnit, named_values
 
 if TYPE_CHECKING:
-    from benchvise.signal.clock import ClockReport, ClockSlice, RegisterComparison, Spread
+    from benchvise.signal.clock import ClockReport, ClockSlice, RegisterComparison, PeriodSpread
 
 _PAUSES_LISTED = 5
 
@@ -149,7 +149,7 @@ def _share(share: float) -> str:
     return f"{100 * share:.2f} %"
 
 
-def _spread(spread: Spread, write: Callable[[float], str]) -> str:
+def _spread(spread: PeriodSpread, write: Callable[[float], str]) -> str:
     return f"{write(spread.median)} (median), {write(spread.low)} to {write(spread.high)}"
 
 
@@ -179,7 +179,7 @@ def _remarks(clock: ClockReport) -> list[str]:
 
 def _slice_spread(
     heading: str,
-    read: Callable[[ClockSlice], Spread | None],
+    read: Callable[[ClockSlice], PeriodSpread | None],
     write: Callable[[float], str],
     unit: ValueUnit,
     key: str,
