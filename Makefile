@@ -11,7 +11,8 @@ NATIVE := src/benchvise/trace/native.abi3.so
 SUITE_PACKAGES := openssh-client openssh-server busybox-static strace zsh fish mksh tcsh \
 	qemu-user-static gcc libc6-dev device-tree-compiler \
 	libc6-arm64-cross libc6-armhf-cross libc6-riscv64-cross postgresql chromium \
-	wrk qemu-system-x86 iperf3 iproute2 trace-cmd babeltrace2 sigrok-cli linux-perf dmsetup
+	wrk qemu-system-x86 iperf3 iproute2 trace-cmd babeltrace2 sigrok-cli linux-perf dmsetup \
+	bzip2 procps systemd
 RIG_PACKAGES := openssh-client qemu-system-arm qemu-system-misc qemu-system-x86 mtools dosfstools \
 	fdisk e2fsprogs debian-archive-keyring bmap-tools lbzip2 pigz pbzip2 zstd xz-utils
 BENCH_PACKAGES := sigrok-cli linux-perf gcc libc6-dev pv \
@@ -28,8 +29,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # Of several targets at once, the lines of each come together.
 IN_TURN := $(MAKE) --no-print-directory --output-sync=target
 
-.PHONY: demo test test-beside checks lint lint-python lint-web lint-crates test-web test-crates \
-	guest-kernel bench fuzz docs dist clean install probe probes web
+.PHONY: demo test test-beside test-alone test-nightly checks lint lint-python lint-web \
+	lint-crates test-web test-crates guest-kernel bench score fuzz docs dist clean install \
+	pins probe probes web
 
 demo: install web
 	@$(BIN)/python probe/build.py --arch native --arch aarch64 --arch riscv64
@@ -40,12 +42,21 @@ test:
 	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES)
 	+@$(IN_TURN) -j2 install probes web guest-kernel
 	+@$(MAKE) --no-print-directory -j2 test-beside checks
-	SUITE_PART=last $(BIN)/pytest -m alone $$(grep -l 'mark\.alone' tests/test_*.py)
+	+@$(MAKE) --no-print-directory test-alone
 
 # Most of these tests wait for something most of the time, so they leave the CPUs room for others,
 # and for the checks.
 test-beside:
 	SUITE_PART=first $(BIN)/pytest -m "not alone" -n 5 --dist loadfile --no-loadscope-reorder
+
+test-alone:
+	SUITE_PART=last $(BIN)/pytest -m alone $$(grep -l 'mark\.alone' tests/test_*.py)
+
+# What takes too long for every change. PART="long fuzz": only these.
+test-nightly:
+	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES) $(BENCH_PACKAGES)
+	+@$(IN_TURN) -j2 install probes web guest-kernel
+	$(BIN)/python scripts/nightly.py $(PART)
 
 checks:
 	+@$(IN_TURN) lint test-crates test-web
@@ -70,13 +81,23 @@ test-crates: .venv/.installed
 test-web: web
 	npm --prefix web run --silent test
 
-guest-kernel:
-	@scripts/guest-kernel
+guest-kernel: .venv/.installed
+	@$(BIN)/python scripts/guest_kernel.py
 
+# What simulated boards are made of, as Debian has it now.
+pins: .venv/.installed
+	$(BIN)/python scripts/pin_packages.py
+
+# CHECK=1: fails where a claim does not hold.
 bench: install probe
 	@scripts/system-packages --optional $(BENCH_PACKAGES)
 	@benchmarks/references/tools || echo "not available: mhz, multichase, lmbench (see above)"
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks $(if $(CHECK),--check)
+
+# The table of the documentation, from simulated boards. The others keep their last results:
+# ARGS='--real --publish' and ARGS='--held-out' run these.
+score: install
+	$(BIN)/python -m benchmarks.why $(or $(ARGS),--publish)
 
 # SECONDS for each target: make fuzz SECONDS=600
 fuzz:

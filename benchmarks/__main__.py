@@ -4,8 +4,8 @@ The ratio is the median of the rounds' own ratios, as the two of a round are nei
 and a machine's bandwidth may halve from one minute to the next. Its interval is that of order
 statistics, and it decides whether the ratio is as claimed: an interval that reaches over a bound
 decides nothing. Where both sides do the same work, their CPU seconds are compared as well, as a
-ratio of wall times flatters who uses more CPUs. Nothing here passes or fails: the table says what
-was seen.
+ratio of wall times flatters who uses more CPUs. The table says what was seen; with ``--check`` it
+fails where a claim does not hold.
 """
 
 from __future__ import annotations
@@ -205,10 +205,11 @@ def overstatement(rounds: int) -> Table:
     return table
 
 
-def main() -> None:
+def main() -> int:
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--rounds", type=int, default=15)
     parser.add_argument("--minutes", type=float, default=30, help="begin no round after these")
+    parser.add_argument("--check", action="store_true", help="end with 1 where a claim fails")
     parser.add_argument("only", nargs="*", help="parts of the names of pairs")
     arguments = parser.parse_args()
     # Servers and namespaces of the scenes are taken down also when this process is told to end.
@@ -239,8 +240,11 @@ def main() -> None:
         "s reference",
     ):
         table.add_column(heading, justify="left" if heading == "pair" else "right")
+    broken: list[str] = []
     for pair, ours, reference in measured:
         times, interval = ratio(ours.values, reference.values)
+        if pair.holds(interval) is False:
+            broken.append(pair.name)
         table.add_row(
             pair.name,
             f"{ours.median:.4g}",
@@ -272,7 +276,10 @@ def main() -> None:
         console.print(overstatement(9))
     for line in missing:
         console.print(line)
+    if broken:
+        console.print(f"{len(broken)} of {len(measured)} claims do not hold: {', '.join(broken)}")
+    return int(arguments.check and bool(broken))
 
 
 if __name__ == "__main__":
-    main()
+    sys.exit(main())

@@ -111,12 +111,13 @@ def test_what_is_counted_is_what_the_receiver_got(static: Path, sink: Sink) -> N
 
 
 def test_a_rate_is_kept(static: Path, sink: Sink) -> None:
-    """Slower is possible on a busy machine; faster is not, but for what was being made up for."""
+    """Slower is possible on a busy machine. Faster may be a part of a batch, which makes up for
+    what a busy machine has missed, but never the whole batch."""
     words = ("--rate_mbit", "16", "--message", "1000", "--batch_ms", "300")
     for direction in ("send", "receive"):
         result = measure(static, "net.udp", sink, *words, "--direction", direction)
         for sample in result.all("sample"):
-            assert sample["detail"]["sent_rate"] < 2e6 * 1.5
+            assert sample["detail"]["moved_bytes"] <= 1000 + 2e6 * sample["window_ns"] / 1e9
 
 
 def test_both_directions_are_added_up(static: Path, sink: Sink) -> None:

@@ -367,7 +367,11 @@ def wait_until(true: Callable[[], Any], what: str) -> None:
         time.sleep(0.05)
 
 
-def test_kill_9_at_any_moment_leaves_a_rig_that_the_next_command_can_use(calm: TestBench) -> None:
+@pytest.mark.long
+@pytest.mark.parametrize("round_", range(5 if skips.LONG else 1))
+def test_kill_9_at_any_moment_leaves_a_rig_that_the_next_command_can_use(
+    calm: TestBench, round_: int
+) -> None:
     """Ten clients are killed, each somewhere in its cycle; then all boards can be used at once."""
     boards = [GOOD, OTHER, *BOOTS][:10]
     for board in boards:

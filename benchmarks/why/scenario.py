@@ -31,6 +31,17 @@ class SimLayer:
 
 
 @dataclass(frozen=True, slots=True)
+class Flips:
+    """What is made as on the other side: files, and layers with the part, or "" for all of it."""
+
+    files: frozenset[str] = frozenset()
+    layers: frozenset[tuple[str, str]] = frozenset()
+
+    def __or__(self, other: Flips) -> Flips:
+        return Flips(self.files | other.files, self.layers | other.layers)
+
+
+@dataclass(frozen=True, slots=True)
 class Fault:
     """What happens to the session: ``kind`` is ``lost``, ``gone`` (lost for good), ``reboot``,
     ``kill`` or ``interrupt``.
@@ -59,6 +70,12 @@ class Planted:
     layer: str = ""
     part: str = ""
 
+    @property
+    def flips(self) -> Flips:
+        """What repairing it takes."""
+        layers = frozenset({(self.layer, self.part)} if self.layer else ())
+        return Flips(frozenset[str]().union(*self.suspects), layers)
+
 
 @dataclass(frozen=True, slots=True)
 class Truth:
@@ -82,7 +99,8 @@ class Truth:
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """See the module. ``kind`` is its class; ``recorded`` is the number of trials of a good side
-    that is only a record, None where it is live."""
+    that is only a record, None where it is live. With ``one_board`` there is a single board, on
+    which the images of both sides are booted in turn."""
 
     seed: int
     kind: str
@@ -97,20 +115,35 @@ class Scenario:
     facts: Mapping[Side, SideFacts] = field(default_factory=dict)
     is_root: bool = True
     recorded: int | None = None
+    one_board: bool = False
 
     @property
     def is_killed(self) -> bool:
         """Whether the diagnosis is ended in the middle, so that it takes a process of its own."""
         return any(fault.kind in ("kill", "interrupt") for fault in self.faults)
 
-    def goodness(self, side: Side, changed: Mapping[str, str] | None = None) -> float:
-        """Without noise, with some files' texts changed."""
-        board = SimBoard(str(side), {**self.files[side], **(changed or {})})
-        return self.response.goodness(side, board.value)
+    def goodness(self, side: Side, flips: Flips | None = None) -> float:
+        """Without noise and in no particular boot, with this flipped to the other side's."""
+        flips = flips or Flips()
+        board = SimBoard(str(side), {**self.files[side], **self.other_texts(side, flips.files)})
+
+        def layer_of(layer: str, part: str) -> Side:
+            taken = {(layer, ""), (layer, part)} & flips.layers
+            return side.other if taken else side
+
+        return self.response.goodness(side, board.value, layer_of)
+
+    def share(self, flips: Flips, beside: Flips | None = None) -> float:
+        """What flipping this on the bad side closes of the gap, with something else flipped before
+        and after: by the response itself, whether losses add up or not."""
+        beside = beside or Flips()
+        gained = self.goodness(Side.BAD, beside | flips) - self.goodness(Side.BAD, beside)
+        return gained / (self.goodness(Side.GOOD) - self.goodness(Side.BAD))
 
     def other_texts(self, side: Side, files: frozenset[str]) -> dict[str, str]:
-        """What these files hold on the other side."""
-        return {path: self.files[side.other][path] for path in files}
+        """What these files hold on the other side, where that has them."""
+        there = self.files[side.other]
+        return {path: there[path] for path in files if path in there}
 
 
 def differing(scenario: Scenario) -> tuple[str, ...]:

@@ -12,7 +12,8 @@ import pytest
 
 from benchvise.documents import encode
 from benchvise.kernel_log import LogEvents, classify, log_classes, log_lines, log_rules
-from benchvise.kernel_log.rules import LENGTH, LogRule, Severity, parse_line
+from benchvise.kernel_log.lines import LENGTH, parse_line
+from benchvise.kernel_log.rules import LogRule, Severity
 from benchvise.state.model import Family
 
 DATA = Path(__file__).parents[1] / "data" / "kernel_logs"
