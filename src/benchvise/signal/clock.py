@@ -286,7 +286,8 @@ def _rate(
     rate = mean_period(periods, times)
     if not rate.averages_out:
         return None, (
-            "the frequency has flicker noise (it varies at every time scale), or the capture is too short to tell: "
+            "the frequency varies at every time scale (flicker noise), or the capture is too short "
+            "to tell: "
             "the frequency is the mean of this capture, another one may be elsewhere"
         )
     # Without jitter what is lost to sampling repeats itself in a pattern: it is no noise.

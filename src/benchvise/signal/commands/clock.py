@@ -15,7 +15,7 @@ from benchvise.signal.commands.options import LineOptions, format_seconds
 from benchvise.table import ColumnSpec, NamedValue, TableSpec, ValueUnit, named_values
 
 if TYPE_CHECKING:
-    from benchvise.signal.clock import ClockReport, ClockSlice, RegisterComparison, PeriodSpread
+    from benchvise.signal.clock import ClockReport, ClockSlice, PeriodSpread, RegisterComparison
 
 _PAUSES_LISTED = 5
 
