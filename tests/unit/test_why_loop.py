@@ -348,6 +348,21 @@ def test_refused_suspects_are_left_out_and_named(anonymous: bool) -> None:
         assert any(name in s and "could not be set" in s for s in found.needed)
 
 
+@pytest.mark.parametrize("after", range(6, 40, 3))
+def test_what_cannot_be_flipped_any_more_is_left_out_wherever_the_search_is(after: int) -> None:
+    """A setting may become read-only while the search is on: those behind it move up."""
+    gone = frozenset({"knob03", "knob09", "knob29"})
+
+    class Wearing(MemoryBench):
+        def measure(self, arm: Arm) -> Trial:
+            if self.done >= after:
+                self.refused = gone
+            return super().measure(arm)
+
+    found = diagnose(Wearing(FORTY, losses(knob12=0.5, knob31=0.4)))
+    assert sorted(cause.name for cause in found.causes) == ["knob12", "knob31"]
+
+
 def test_a_refused_culprit_is_named() -> None:
     found = diagnose(MemoryBench(FORTY, losses(knob17=0.5), refused=frozenset({"knob17"})))
     assert found.verdict is DiagnosisVerdict.UNEXPLAINED
