@@ -10,7 +10,7 @@ NATIVE := src/benchvise/trace/native.abi3.so
 
 SUITE_PACKAGES := openssh-client openssh-server busybox-static strace zsh fish mksh tcsh \
 	qemu-user-static gcc libc6-dev device-tree-compiler \
-	libc6-arm64-cross libc6-armhf-cross libc6-riscv64-cross postgresql chromium \
+	libc6-arm64-cross libc6-armhf-cross libc6-riscv64-cross postgresql chromium-headless-shell \
 	wrk qemu-system-x86 iperf3 iproute2 trace-cmd babeltrace2 sigrok-cli linux-perf dmsetup \
 	bzip2 procps systemd
 RIG_PACKAGES := openssh-client qemu-system-arm qemu-system-misc qemu-system-x86 mtools dosfstools \
@@ -18,7 +18,7 @@ RIG_PACKAGES := openssh-client qemu-system-arm qemu-system-misc qemu-system-x86 
 BENCH_PACKAGES := sigrok-cli linux-perf gcc libc6-dev pv \
 	fio hdparm iperf3 iproute2 sockperf qperf hyperfine wrk apache2-utils nginx-light \
 	rt-tests bmap-tools trace-cmd babeltrace2 libbabeltrace2-dev pkg-config \
-	nghttp2-client libtirpc-dev
+	nghttp2-client libtirpc-dev chromium
 
 # make test STRICT=1: no test may be left out for what can be installed, built or fetched here.
 export STRICT
