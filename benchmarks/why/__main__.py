@@ -97,7 +97,8 @@ def _runs(arguments: argparse.Namespace) -> Iterator[tuple[str, list[Result], ra
                 (kind, block.start + len(scenarios) + index)
                 for index, kind in enumerate(held_out_classes.KINDS * _HELD_OUT_EACH)
             ]
-            yield "held-out", run_simulated(scenarios, arguments.evidence, arguments.jobs), block
+            found = run_simulated(scenarios, arguments.evidence, arguments.jobs)
+            yield "held-out", found, block[: len(scenarios)]
         return
     for group, here, virtual in (("real", True, False), ("virtual", False, True)):
         if getattr(arguments, group):

@@ -11,11 +11,11 @@ import math
 import random
 from dataclasses import replace
 
-from benchmarks.why.classes import LAYERS, Kind, SimLayer, draw_layer
+from benchmarks.why.classes import LAYERS, Kind, draw_layer
 from benchmarks.why.draft import Draft
 from benchmarks.why.metrics import METRICS
 from benchmarks.why.response import LayerOf, Value
-from benchmarks.why.scenario import Scenario
+from benchmarks.why.scenario import Scenario, SimLayer
 from benchvise.state.model import Family
 from benchvise.why.model import DiagnosisVerdict, Layer, Side
 

@@ -271,7 +271,7 @@ def _run(run: PublishedRun) -> Iterator[str]:
     kind = "a virtual machine" if machine.virtualised else "not virtualised"
     yield (
         f"{run.date}, commit {run.commit}, {run.seeds}. {machine.cpu}, {machine.cpus} CPUs, kernel "
-        f"{machine.kernel}, {kind}; {run.minutes:g} minutes."
+        f"{machine.kernel}, {kind}; {run.minutes:g} minutes, those of all diagnoses added up."
     )
     yield ""
     yield from _table(tuple(COLUMNS), [_row(score) for score in (*run.classes, _all(run.classes))])
