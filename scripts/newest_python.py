@@ -45,7 +45,7 @@ def main() -> int:
             f"BIN={environment.relative_to(ROOT) / 'bin'}",
         )
         return subprocess.run(
-            [*make, "test-beside", "test-alone"], cwd=ROOT, check=False
+            [*make, "test-beside", "test-settings", "test-alone"], cwd=ROOT, check=False
         ).returncode
     print("not available: " + ("; ".join(reasons) or f"no release is newer than {ours}"))
     return NOT_AVAILABLE
@@ -75,7 +75,7 @@ def releases_newer_than(version: str) -> list[str]:
 def install(release: str, environment: Path) -> None:
     """Makes the environment. NotAvailableError where the release or a wheel for it is missing."""
     try:
-        uv("python", "install", "--quiet", release)
+        uv("python", "install", release)
     except NotAvailableError as error:
         print(f"Python {release} cannot be downloaded ({error}); is one installed?", flush=True)
     uv("venv", "--quiet", "--allow-existing", "--python", release, str(environment))
@@ -98,7 +98,7 @@ def uv(*words: str) -> str:
     )
     if done.returncode:
         lines = [line.strip() for line in done.stderr.splitlines() if line.strip()]
-        raise NotAvailableError(lines[-1] if lines else f"uv {words[0]} fails")
+        raise NotAvailableError(lines[-1].removeprefix("cause: ") if lines else f"uv {words} fails")
     return done.stdout
 
 

@@ -31,7 +31,7 @@ from benchvise.state.restore import RestoreOutcome, restore_sessions
 
 pytest_plugins = ["board_fixtures"]
 pytestmark = [
-    pytest.mark.alone,
+    pytest.mark.settings,
     skips.needs_root,
 ]
 
