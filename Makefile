@@ -17,7 +17,7 @@ RIG_PACKAGES := openssh-client qemu-system-arm qemu-system-misc qemu-system-x86 
 	fdisk e2fsprogs debian-archive-keyring bmap-tools lbzip2 pigz pbzip2 zstd xz-utils
 BENCH_PACKAGES := sigrok-cli linux-perf gcc libc6-dev pv \
 	fio hdparm iperf3 iproute2 sockperf qperf hyperfine wrk apache2-utils nginx-light \
-	rt-tests bmap-tools trace-cmd babeltrace2 python3-bt2 libbabeltrace2-dev pkg-config \
+	rt-tests bmap-tools trace-cmd babeltrace2 libbabeltrace2-dev pkg-config \
 	nghttp2-client libtirpc-dev
 
 # make test STRICT=1: no test may be left out for what can be installed, built or fetched here.

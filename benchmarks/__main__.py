@@ -35,22 +35,22 @@ from benchmarks.pairs import PROBE, Pair, pairs, probe_median
 from benchmarks.rounds import LEAST_ROUNDS, measure, ratio, value_sheet, work_sheet
 from benchmarks.sheets import Report, Sheet
 
-SOURCES = (
-    pairs,
-    pairs_cpu.pairs,
-    pairs_lmbench.pairs,
-    pairs_memory.pairs,
-    pairs_pipe.pairs,
-    pairs_host.pairs,
-    pairs_net.pairs,
-    pairs_timer.pairs,
-    pairs_os.pairs,
-    pairs_storage.pairs,
-    pairs_flash.pairs,
-    pairs_record.pairs,
-    pairs_trace.pairs,
-    pairs_signal.pairs,
-)
+FAMILIES = {
+    "perf": pairs,
+    "cpu": pairs_cpu.pairs,
+    "lmbench": pairs_lmbench.pairs,
+    "triad": pairs_memory.pairs,
+    "pipe": pairs_pipe.pairs,
+    "host": pairs_host.pairs,
+    "net": pairs_net.pairs,
+    "timer": pairs_timer.pairs,
+    "os": pairs_os.pairs,
+    "storage": pairs_storage.pairs,
+    "flash": pairs_flash.pairs,
+    "record": pairs_record.pairs,
+    "trace": pairs_trace.pairs,
+    "signal": pairs_signal.pairs,
+}
 """Where pairs come from: one module a family, each with a function `pairs`."""
 
 
@@ -102,7 +102,13 @@ def arguments() -> argparse.Namespace:
     )
     parser.add_argument("--markdown", action="store_true", help="print Markdown for a page")
     parser.add_argument("--list", action="store_true", help="list the pairs, measure nothing")
-    parser.add_argument("--without", action="append", default=[], help="a part of names to omit")
+    parser.add_argument(
+        "--family",
+        action="append",
+        default=[],
+        choices=(*FAMILIES, "timeline"),
+        help="only this family; may be given several times",
+    )
     parser.add_argument("only", nargs="*", help="parts of the names of pairs: these alone")
     return parser.parse_args()
 
@@ -110,14 +116,19 @@ def arguments() -> argparse.Namespace:
 def chosen_pairs(options: argparse.Namespace, report: Report) -> list[Pair]:
     """The pairs that can be run here and are asked for; the report gets what cannot."""
     chosen: list[Pair] = []
-    for source in SOURCES:
+    for family, source in FAMILIES.items():
+        if options.family and family not in options.family:
+            continue
         found, left_out = source()
-        chosen += found
+        chosen += [pair for pair in found if is_wanted(pair, options)]
         for reason in left_out:
             report.leave_out(reason)
-    if options.only:
-        chosen = [p for p in chosen if any(part in p.name for part in options.only)]
-    return [p for p in chosen if not any(part in p.name for part in options.without)]
+    return chosen
+
+
+def is_wanted(pair: Pair, options: argparse.Namespace) -> bool:
+    """Whether its name has one of the parts that were asked for."""
+    return not options.only or any(part in pair.name for part in options.only)
 
 
 def further_sheets(options: argparse.Namespace, chosen: list[Pair], report: Report) -> None:
@@ -130,13 +141,14 @@ def further_sheets(options: argparse.Namespace, chosen: list[Pair], report: Repo
         report.show(levels.costs(rounds))
     if any(pair.name.startswith("signal") for pair in chosen):
         report.show(pairs_signal.table(rounds))
-    if "timeline" in options.only or not (options.only or "timeline" in options.without):
+    whole = not (options.only or options.family)
+    if whole or "timeline" in (*options.only, *options.family):
         reason = timeline.missing()
         if reason:
             report.leave_out(reason)
         else:
             report.show(timeline.table(rounds))
-    if not options.only:
+    if whole:
         report.show(overstatement(5))
 
 

@@ -118,7 +118,7 @@ print(json.dumps(found))
 
 def costs(rounds: int) -> Sheet:
     """What the timeline of each large trace takes here, medians of the rounds."""
-    sheet = Sheet(f"Timelines, {rounds} rounds, medians")
+    sheet = Sheet(f"Timelines, {rounds} rounds, medians", name="timelines")
     for name in ("f10m", "vm-huge"):
         path = trace(name)
         if path is not None:

@@ -94,7 +94,7 @@ def _memory_megabytes(text: str) -> float:
 
 def _last_load(text: str) -> float:
     # a line for each size: MiB and nanoseconds
-    return float(re.findall(r"^8\.00000 ([\d.]+)$", text, re.MULTILINE)[-1])
+    return float(re.findall(r"^64\.00000 ([\d.]+)$", text, re.MULTILINE)[-1])
 
 
 def _latencies(paths: dict[str, str]) -> Iterator[Pair]:
@@ -190,11 +190,12 @@ def _memory(paths: dict[str, str]) -> Iterator[Pair]:
     yield _line_pair("memory.line : line", line)
     yield Pair(
         "memory.latency : lat_mem_rd -t",
-        ("memory.latency", "--size", "8M"),
-        # It goes through all sizes up to this one and sets up each anew: 64 MiB take 20 s.
-        _command(paths["lat_mem_rd"], "-t", "-W", "0", "-N", "1", "8", "64"),
+        ("memory.latency", "--size", "64M"),
+        # It goes through all sizes up to this one and sets up each anew, which takes 20 s.
+        _command(paths["lat_mem_rd"], "-t", "-W", "0", "-N", "1", "64", "64"),
         _last_load,
         0.30,
+        rounds=6,
     )
 
 

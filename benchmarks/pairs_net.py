@@ -28,7 +28,7 @@ LIMIT = ("tbf", "rate", "200mbit", "burst", "32k", "latency", "20ms")
 IN_BOARD = ("ip", "netns", "exec", BOARD)
 IN_REMOTE = ("ip", "netns", "exec", REMOTE)
 SECONDS = "1"
-BATCHES = "4"  # so that ours takes no longer
+BATCHES = "2"  # so that ours takes no longer
 
 
 def server_cpu() -> str:

@@ -123,7 +123,7 @@ def table(rounds: int = 3) -> Sheet:
     """Seconds for opening, for all response times, and for what one screen of a timeline asks (99
     of 100 questions take less), beside the goals."""
     runs = [_times(_PROGRAM + _ZOOMED) for _ in range(rounds)]
-    sheet = Sheet(f"A capture of 500 million samples, {rounds} rounds, medians")
+    sheet = Sheet(f"A capture of 500 million samples, {rounds} rounds, medians", name="capture")
     goals = (*_GOALS, _GOALS[-1])
     whats = ("open", "response times", "a screen of its lines, p99", "of 100 M edges, p99")
     for place, (what, most) in enumerate(zip(whats, goals, strict=True)):

@@ -44,13 +44,17 @@ class Measured:
     reference: list[Reading] = field(default_factory=list)
     warm: list[float] = field(default_factory=list)
 
-    def take_round(self, number: int) -> None:
+    def take_round(self, number: int, before: Reading | None = None) -> None:
         """A round. Every other one begins with the reference tool, so that a machine that gets
-        slower or faster meanwhile does as much to either side."""
-        sides = [(self.ours, read_ours), (self.reference, read_reference)]
-        readings = [timed(self.pair, read) for _, read in sides[:: -1 if number % 2 else 1]]
-        for (side, _), reading in zip(sides, readings[:: -1 if number % 2 else 1], strict=True):
-            side.append(reading)
+        slower or faster meanwhile does as much to either side. ``before`` is the reference tool's
+        reading of this round, where another pair has taken it."""
+        sides = [(self.ours, read_ours)]
+        if before is None:
+            sides.append((self.reference, read_reference))
+        else:
+            self.reference.append(before)
+        for side, read in reversed(sides) if number % 2 else sides:
+            side.append(timed(self.pair, read))
         if self.pair.warm and number < LEAST_ROUNDS:
             self.warm.append(self.pair.warm())
 
@@ -129,11 +133,14 @@ def measure(pairs: list[Pair], rounds: int, minutes: float) -> list[Measured]:
                 if done >= LEAST_ROUNDS and spent * (done + 1) / done > minutes * 60:
                     break
                 _say(f"round {done + 1} of {rounds}, {spent:.0f} s so far")
+                works: dict[tuple[str, ...], Reading] = {}
                 for number, one in enumerate(measured, 1):
                     if not one.takes_part(done):
                         continue
                     at = time.monotonic()
-                    one.take_round(done)
+                    one.take_round(done, works.get(one.pair.reference))
+                    if one.pair.work is not None:
+                        works[one.pair.reference] = one.reference[-1]
                     if done == 0:
                         took = time.monotonic() - at
                         _say(f"  {number} of {len(measured)}: {one.pair.name}, {took:.1f} s")

@@ -26,13 +26,15 @@ def quantity(value: float, unit: str) -> str:
 @dataclass
 class Sheet:
     """A table: the first column is text, and of a row with a goal the last one says whether it is
-    reached. ``verdicts`` are those of the claims and goals in it, by name."""
+    reached. ``verdicts`` are those of the claims and goals in it, by name; ``name`` goes before
+    these in the summary."""
 
     title: str
     headings: tuple[str, ...] = ("what", "median", "goal", "holds")
     rows: list[tuple[str, ...]] = field(default_factory=list)
     verdicts: dict[str, bool | None] = field(default_factory=dict)
     notes: tuple[str, ...] = ()
+    name: str = ""
 
     def add_goal(self, what: str, seen: str, goal: str, holds: bool | None) -> None:
         """A row of the usual headings; without a goal, nothing is claimed of it."""
@@ -73,7 +75,8 @@ class Report:
         """Prints a sheet that has rows."""
         if not sheet.rows:
             return
-        self.verdicts |= {f"{sheet.title}: {name}": v for name, v in sheet.verdicts.items()}
+        prefix = f"{sheet.name}: " if sheet.name else ""
+        self.verdicts |= {f"{prefix}{name}": v for name, v in sheet.verdicts.items()}
         if self.markdown:
             print(sheet.markdown(), flush=True)
         else:

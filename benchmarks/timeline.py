@@ -75,7 +75,7 @@ def table(rounds: int) -> Sheet:
     # longer than the decoding: what the first one of all takes stands in a row of its own.
     coldest = _first(path, False)
     firsts = {known: [_first(path, known) for _ in range(rounds)] for known in (False, True)}
-    sheet = Sheet(f"Timeline of f10m, pan and zoom for 10 s, {rounds} rounds")
+    sheet = Sheet(f"Timeline of f10m, pan and zoom for 10 s, {rounds} rounds", name="timeline")
     figures = [
         (what, unit, [run[field] / by for run in runs], most)
         for what, unit, field, by, most in _ROWS
