@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import pytest
 import skips
 from rig_bench import Ran, TestBench, running
+from waiting import PATIENCE, wait_until
 
 from benchvise.documents import encode
 from benchvise.errors import UsageError
@@ -354,17 +355,10 @@ def test_ctrl_c_in_the_middle_of_a_boot_switches_off_and_ends_at_once(calm: Test
     wait_until(lambda: calm.told()[GOOD]["running"], "power")
     time.sleep(1.0)
     os.killpg(client.pid, signal.SIGINT)
-    _, said = client.communicate(timeout=60)
+    _, said = client.communicate(timeout=PATIENCE)
     assert (client.returncode, said) == (4, "benchvise: interrupted\n")
     assert not calm.told()[GOOD]["running"]
     assert calm.status(GOOD)[GOOD]["holder"] is None
-
-
-def wait_until(true: Callable[[], Any], what: str) -> None:
-    deadline = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < deadline, f"no {what}"
-        time.sleep(0.05)
 
 
 def test_kill_9_at_any_moment_leaves_a_rig_that_the_next_command_can_use(calm: TestBench) -> None:
