@@ -122,11 +122,13 @@ def flashed(rig: TestBench) -> Batch:
             except UsageError as refused:
                 batch.skipped[board] = str(refused)
     boards = [GOOD, *(board for board in CARDS if board not in batch.skipped)]
-    # Large enough for the bad block to be bad again before it is read back.
+    # Large enough for the bad block to be bad again before it is read back, as a rule.
     image = str(rig.image("boot", LARGE))
     loaded = actions.load(str(rig.rig_file))
     found = actions.flash(loaded, boards, image, batch.observe)
     batch.outcomes = {outcome.board: outcome for outcome in found}
+    # The simulated block takes a moment to go bad again, which a busy machine may not give it: then
+    # this card was good once, as failing cards are, and is written again.
     for _ in range(4):
         if batch.outcomes["bad-block"].error is not None:
             break
