@@ -2,10 +2,11 @@
 
 What was left out, tried again or slow is told at the end (``suite_report``).
 
-Most tests run beside others. Those that judge figures which a neighbour would change, or change
-settings of the machine that others look at, are marked ``alone``; what two tests cannot have at
-once they lock. Only those marked ``timing`` are tried again when they fail, once: a neighbour may
-keep from them the CPU that they wait for or count on.
+Most tests run beside others. Those that judge figures which a neighbour would change are marked
+``alone``; those that change settings of the machine, which other tests look at, ``settings``: they
+run one after another, beside the linters. What two tests cannot have at once they lock. Only those
+marked ``timing`` are tried again when they fail, once: a neighbour may keep from them the CPU that
+they wait for or count on.
 
 A job in the background ignores SIGINT, one under nohup SIGHUP, and so would every program that a
 test interrupts.

@@ -363,7 +363,11 @@ def test_ctrl_c_in_the_middle_of_a_boot_switches_off_and_ends_at_once(calm: Test
     assert calm.status(GOOD)[GOOD]["holder"] is None
 
 
-def test_kill_9_at_any_moment_leaves_a_rig_that_the_next_command_can_use(calm: TestBench) -> None:
+@pytest.mark.long
+@pytest.mark.parametrize("round_", range(5 if skips.LONG else 1))
+def test_kill_9_at_any_moment_leaves_a_rig_that_the_next_command_can_use(
+    calm: TestBench, round_: int
+) -> None:
     """Ten clients are killed, each somewhere in its cycle; then all boards can be used at once."""
     boards = [GOOD, OTHER, *BOOTS][:10]
     for board in boards:

@@ -32,7 +32,7 @@ from benchvise.state.restore import RestoreOutcome, restore_sessions
 
 pytest_plugins = ["board_fixtures"]
 pytestmark = [
-    pytest.mark.alone,
+    pytest.mark.settings,
     skips.needs_root,
 ]
 
@@ -256,11 +256,13 @@ class TestRun:
         assert data(cli("show", "disturbed", "--json"))["status"] == "failed"
 
 
+@pytest.mark.long
 class TestKilled:
     def test_at_random_moments(
         self, cli: Cli, environment: dict[str, str], before: dict[Path, str]
     ) -> None:
-        """Six of a run's whole life and six of the part in which something is set."""
+        """As many of a run's whole life as of the part in which something is set."""
+        moments = 20 if skips.LONG else 6
         words = ["run", "local", *SET, *SHORT]
         begin = time.monotonic()
         child = start(environment, *words)
@@ -270,12 +272,12 @@ class TestKilled:
         end = time.monotonic()
         assert child.returncode == 0
         chance = random.Random(4)
-        for number in range(12):
+        for number in range(2 * moments):
             child = start(environment, *words)
             if number % 2:
                 wait_for("session", child)
             life = end - (begin_setting if number % 2 else begin)
-            time.sleep(life * (number // 2 + chance.random()) / 6)
+            time.sleep(life * (number // 2 + chance.random()) / moments)
             child.kill()
             child.communicate()
             for result in restore_sessions(None, force=False, keep=False):
@@ -287,14 +289,15 @@ class TestKilled:
     def test_at_every_record_of_the_journal(
         self, environment: dict[str, str], before: dict[Path, str]
     ) -> None:
-        """The process is killed as it is about to put its n-th record on the disk; every third
-        one, as every one is killed at in test_intervention.
+        """The process is killed as it is about to put its n-th record on the disk: every third
+        one where time is short, as every one is killed at in test_intervention.
         """
         skips.need("strace")
         strace = str(shutil.which("strace"))
-        due, number = 0, -2
+        step = 1 if skips.LONG else 3
+        due, number = 0, 1 - step
         while True:
-            number += 3
+            number += step
             inject = ["-e", "trace=fsync", "-e", f"inject=fsync:signal=KILL:when={number}"]
             child = subprocess.run(
                 [strace, "-qq", "-o", os.devnull, *inject, *BENCHVISE, "run", *SET, *SHORT],

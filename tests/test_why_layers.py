@@ -27,9 +27,8 @@ KIND = "arm64-direct"
 BOARD = "rig:one"
 OPTIONS = {"stagger_s": 0.1, "settle_s": 0.1, "off_s": 0.1, "silence_s": 40.0}
 
-long = skips.needs_that(
-    "BENCHVISE_LONG" in os.environ, "long", "boots a board up to 54 times, 1 to 10 minutes"
-)
+pytestmark = pytest.mark.long
+when_long = skips.needs_that(skips.LONG, "long", "boots a board up to 54 times, 1 to 10 minutes")
 
 
 @pytest.fixture(scope="module")
@@ -75,7 +74,7 @@ def is_released(rig: TestBench) -> bool:
     return not told["relay"] and not told["running"] and rig.status()["one"]["holder"] is None
 
 
-@long
+@when_long
 def test_a_line_of_a_start_script_is_found_by_flips_and_named_in_the_image(
     rig: TestBench, images: dict[str, Path]
 ) -> None:
@@ -120,7 +119,7 @@ def test_a_dry_run_has_the_layers_with_boots(rig: TestBench, images: dict[str, P
     assert is_released(rig)
 
 
-@long
+@when_long
 def test_a_word_of_the_command_line_is_found_by_swapping_layers(
     rig: TestBench, images: dict[str, Path]
 ) -> None:
@@ -148,7 +147,7 @@ def test_a_word_of_the_command_line_is_found_by_swapping_layers(
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(signal.SIGINT, id="Ctrl-C", marks=long),
+        pytest.param(signal.SIGINT, id="Ctrl-C", marks=when_long),
         pytest.param(signal.SIGKILL, id="kill -9"),
     ],
 )

@@ -39,7 +39,7 @@ from benchvise.why.experiments.evidence import FILE
 from benchvise.why.model import Arm, Layer, ProcessMeans, SettingMeans, Side, Suspect
 
 pytestmark = [
-    pytest.mark.alone,
+    pytest.mark.settings,
     skips.needs_root,
 ]
 
@@ -278,6 +278,7 @@ class TestRecordedGoodSide:
         finally:
             subprocess.run(["umount", str(small)], check=True)
 
+    @pytest.mark.alone  # its metric is a speed
     def test_huge_pages_and_a_source_that_is_never_written(self, cli: Cli) -> None:
         """Story 2 on this machine: the faster setting is the good side, whichever that is here."""
         metric = ["--bench", "memory.read:source=untouched"]

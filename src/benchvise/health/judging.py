@@ -74,6 +74,11 @@ def judge(reading: HealthReading) -> Judgement:
     return Judgement(tuple(section(reading) for section in _SECTIONS), reading)
 
 
+def judge_log(reading: HealthReading) -> Judgement:
+    """Says of a reading that has nothing but a kernel log how the board was that wrote it."""
+    return Judgement((_log(reading),), reading)
+
+
 def _section(
     name: str,
     remarks: Iterator[HealthRemark],
@@ -101,7 +106,14 @@ def _log(reading: HealthReading) -> HealthSection:
     return _section(
         "kernel log",
         _log_remarks(reading),
-        f"{lines} read" + (", older ones were overwritten" if log.gap else ""),
+        "; ".join(
+            [
+                f"{lines} read"
+                + (", older ones were overwritten" if log.gap else "")
+                + (f", of {log.boots} boots" if log.boots > 1 else ""),
+                *log.notes,
+            ]
+        ),
         log.missing,
         seen=not log.missing,
     )
@@ -110,7 +122,7 @@ def _log(reading: HealthReading) -> HealthSection:
 def _log_remarks(reading: HealthReading) -> Iterator[HealthRemark]:
     for event in reading.log.events:
         times = "once" if event.count == 1 else f"{event.count} times"
-        when = _when(event.first, event.last)
+        when = _when(event.first, event.last) if reading.log.boots == 1 else ""
         yield HealthRemark(
             event.rule.severity,
             event.device,

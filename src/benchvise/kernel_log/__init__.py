@@ -1,7 +1,10 @@
 """What lines of the kernel's log mean: rules kept as data, and what reads logs by them.
 
-Pure: nothing here speaks to a board. Snapshots, the notes of a run and ``benchvise health`` read
-logs by the same rules.
+Nothing here speaks to a board. Snapshots, the notes of a run and ``benchvise health`` read logs by
+the same rules.
+
+    saved: a file ─┐
+    a board's log ─┴→ lines: LogLine ─→ rules: LogMatch (devices: about what) ─→ events: LogEvents
 """
 
 from benchvise.kernel_log.events import LogEvent, LogEvents

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections import deque
-from collections.abc import Mapping
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from benchvise.documents import computed, in_json
@@ -100,9 +100,16 @@ class LogEvents:
 
         ``seen`` of the lines with that very time are known already.
         """
+        return cls.of_lines(log_lines(log), since=since, seen=seen)
+
+    @classmethod
+    def of_lines(
+        cls, lines: Iterable[LogLine], *, since: float | None = None, seen: int = 0
+    ) -> LogEvents:
+        """The same of lines that were read already."""
         by_device: dict[tuple[str, str], LogEvent] = {}
         count, until, at_until, skipped = 0, since, seen, 0
-        for line in log_lines(log):
+        for line in lines:
             if since is not None:
                 if line.time is None or line.time < since:
                     continue

@@ -63,7 +63,7 @@ def _head(judgement: Judgement) -> Text:
     up = "" if reading.uptime is None else f", up {clock(reading.uptime)}"
     head = Text()
     head.append(reading.board, style="bold")
-    head.append(f" as {reading.privilege}{up}: ")
+    head.append((f" as {reading.privilege}" if reading.privilege else "") + f"{up}: ")
     head.append(judgement.verdict.value, style=_STYLES[judgement.verdict])
     return head
 
