@@ -110,7 +110,10 @@ def arguments() -> argparse.Namespace:
         help="only this family; may be given several times",
     )
     parser.add_argument("only", nargs="*", help="parts of the names of pairs: these alone")
-    return parser.parse_args()
+    options = parser.parse_args()
+    if options.rounds < 2:
+        parser.error("--rounds: at least 2, as a spread takes two readings")
+    return options
 
 
 def chosen_pairs(options: argparse.Namespace, report: Report) -> list[Pair]:

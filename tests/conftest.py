@@ -48,11 +48,11 @@ BOOTS = "an emulated board has to answer in time"
 BROWSES = "a browser has to come to rest in time"
 WAITS = "programs have to answer each other in time"
 TIMING = {
-    **dict.fromkeys(("test_cli", "test_command", "test_planted", "test_state_snapshot"), MEASURES),
-    **dict.fromkeys(("test_probe", "test_probe_facts", "test_probe_foreign"), MEASURES),
+    **dict.fromkeys(("test_cli", "test_command", "test_planted"), MEASURES),
+    **dict.fromkeys(("test_probe", "test_probe_foreign", "test_probe_timers"), MEASURES),
     **dict.fromkeys(("test_probe_ladder", "test_probe_net", "test_probe_net_link"), MEASURES),
-    **dict.fromkeys(("test_probe_os", "test_probe_serve", "test_probe_storage"), MEASURES),
-    **dict.fromkeys(("test_probe_timers", "test_probe_trace", "test_trace_record"), MEASURES),
+    **dict.fromkeys(("test_probe_os", "test_probe_storage", "test_probe_trace"), MEASURES),
+    **dict.fromkeys(("test_trace_record",), MEASURES),
     **dict.fromkeys(("test_why_counted", "test_why_live", "test_why_userland"), MEASURES),
     **dict.fromkeys(("test_why_real_suspects", "test_startup"), MEASURES),
     **dict.fromkeys(("test_probe_guest", "test_probe_trace_guest", "test_why_layers"), BOOTS),

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import pytest
 import skips
 from sshd import SshServer, children, ssh_server, wait_until_listening
+from waiting import PATIENCE
 
 from benchvise.board import open_board, ssh
 from benchvise.cli import main
@@ -162,7 +163,7 @@ def start(environment: dict[str, str], *words: str) -> subprocess.Popen[str]:
 
 
 def wait_for(condition: Callable[[], bool], child: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert child.poll() is None, child.communicate()
         assert time.monotonic() < deadline
@@ -225,7 +226,7 @@ class TestRecordedGoodSide:
         child = start(environment, "local", "--good", good, *FIGURE, "-o", str(where), "--json")
         wait_for(is_set, child)
         child.send_signal(signal.SIGINT)
-        said, errors = child.communicate(timeout=60)
+        said, errors = child.communicate(timeout=PATIENCE)
         assert child.returncode == 4, (said, errors)
         partial = json.loads(said)["data"]
         assert partial["verdict"] == "incomplete" and partial["stopped"] == "interrupted"
@@ -348,7 +349,7 @@ class TestLostConnection:
             wait_for(lambda had=had: trials(where) > had, child)  # type: ignore[misc]
         wait_for(is_set, child)
         switch_off(server)
-        said, errors = child.communicate(timeout=60)
+        said, errors = child.communicate(timeout=PATIENCE)
         assert child.returncode == 3, (said, errors)
         partial = json.loads(said)["data"]
         assert partial["stopped"] == "contact lost" and not partial["restored"]
