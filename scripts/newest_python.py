@@ -45,7 +45,7 @@ def main() -> int:
             f"BIN={environment.relative_to(ROOT) / 'bin'}",
         )
         return subprocess.run(
-            [*make, "test-beside", "test-alone"], cwd=ROOT, check=False
+            [*make, "test-beside", "test-settings", "test-alone"], cwd=ROOT, check=False
         ).returncode
     print("not available: " + ("; ".join(reasons) or f"no release is newer than {ours}"))
     return NOT_AVAILABLE

@@ -51,8 +51,9 @@ PARTS = (
     Part(
         "bench",
         "each benchmark beside its reference tool; a claim that does not hold fails",
-        "make --no-print-directory bench CHECK=1",
+        "make --no-print-directory bench",
     ),
+    Part("mutation", "faults put into the product", ".venv/bin/python -m benchmarks.mutation"),
     Part("fuzz", "decoders on damaged input", "scripts/fuzz {seconds}"),
     Part("newest-python", "the suite on the newest Python", "scripts/newest_python.py"),
 )

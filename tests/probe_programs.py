@@ -16,9 +16,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-
-PATIENCE = 300
-"""Seconds that a busy machine may take for what is certain to come: no more than a limit."""
+from waiting import PATIENCE
 
 ROOT = Path(__file__).parents[1]
 RUNNER = ROOT / "probe" / "tests" / "run"

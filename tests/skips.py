@@ -49,7 +49,7 @@ PACKAGES: Mapping[str, str] = {
     "busybox": "busybox-static",
     "bzip2": "bzip2",
     "cc": "gcc",
-    "chromium": "chromium",
+    "chromium-headless-shell": "chromium-headless-shell",
     "dash": "dash",
     "debugfs": "e2fsprogs",
     "dmsetup": "dmsetup",

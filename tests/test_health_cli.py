@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 
 SECTIONS = [
     *("kernel log", "disks", "file systems", "flash", "network", "memory", "buses", "sensors"),
@@ -19,7 +20,7 @@ SECTIONS = [
 def health(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "benchvise", "health", *words],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
         env={**os.environ, **environment},
     )  # fmt: skip
 

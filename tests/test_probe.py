@@ -35,6 +35,7 @@ from probe_programs import (
     least_costs,
     run,
 )
+from waiting import PATIENCE
 
 pytest_plugins = ["probe_fixtures"]
 
@@ -47,7 +48,7 @@ PROTOCOL = (ROOT / "docs" / "probe-protocol.md").read_text()
 @pytest.mark.parametrize("name", PROGRAMS)
 def test_program(sanitized: Path, name: str) -> None:
     done = subprocess.run(
-        [sanitized.with_name(name)], capture_output=True, text=True, timeout=60, check=False
+        [sanitized.with_name(name)], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     if done.returncode == 77:
         skips.skip("benchmark", done.stdout)

@@ -27,6 +27,7 @@ from probe_programs import (
     is_evidence,
     parse,
 )
+from waiting import PATIENCE
 
 pytest_plugins = ["probe_fixtures"]
 
@@ -81,7 +82,7 @@ def measure(command: list[str | Path], **options: Any) -> Result:
         [str(word) for word in command],
         capture_output=True,
         stdin=subprocess.DEVNULL,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
         **options,
     )

@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import skips
 from probe_programs import HUGE, QUICK, Line, Result, is_evidence, least_costs, parse, run
+from waiting import PATIENCE
 
 pytest_plugins = ["probe_fixtures"]
 
@@ -106,7 +107,7 @@ def injected(static: Path, fault: str, *words: str) -> Result:
     """The probe, of whose system calls strace makes one fail, or pretends that it was made."""
     traced = ["strace", "-o", "/dev/null", "-e", f"inject={fault}", static, *THROUGHPUT, *words]
     command = [*map(str, traced), *QUICK]
-    done = subprocess.run(command, capture_output=True, timeout=60, check=False)
+    done = subprocess.run(command, capture_output=True, timeout=PATIENCE, check=False)
     if not done.stdout:
         skips.skip("ptrace")
     return Result(done.returncode, parse(done.stdout))

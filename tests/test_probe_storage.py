@@ -27,6 +27,7 @@ import pytest
 import skips
 from probe_programs import ON_STORAGE, QUICK, Line, Result, Running, run
 from storage_places import MIB, Disk, directory_on_storage, file_system, loop_disk, mounted, tool
+from waiting import PATIENCE
 
 pytest_plugins = ["probe_fixtures"]
 
@@ -468,7 +469,7 @@ def test_a_file_that_shrinks(probe: Path, place: Path, name: str, engine: tuple[
         error = running.until("error")
         assert f"{file} became shorter" in error["message"]
         assert error["exit"] == 1
-        assert running.process.wait(10) == 1
+        assert running.process.wait(PATIENCE) == 1
     assert file.stat().st_size == 100 << 10
 
 

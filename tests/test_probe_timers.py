@@ -15,6 +15,7 @@ from typing import Any
 import pytest
 import skips
 from probe_programs import QUICK, Line, Running, least_costs, run
+from waiting import wait_until
 
 from benchvise.measure.histogram import Histogram
 
@@ -29,15 +30,6 @@ def histogram(sample: Line) -> Histogram:
     found = Histogram.from_detail(sample["detail"]["histogram"])
     assert found
     return found
-
-
-def wait_until(true: Any, seconds: float = 20) -> bool:
-    limit = time.monotonic() + seconds
-    while not true():
-        if time.monotonic() > limit:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 def children(pid: int) -> list[int]:
@@ -74,7 +66,7 @@ def test_periods_that_were_missed_count_with_their_true_lateness(static: Path) -
         before = wakeups(running.process.pid)
         running.say("\n")
         # in the middle of the second batch, whenever that begins
-        assert wait_until(lambda: wakeups(running.process.pid) > before + 100)
+        wait_until(lambda: wakeups(running.process.pid) > before + 100, "the second batch")
         running.process.send_signal(signal.SIGSTOP)
         time.sleep(0.3)
         running.process.send_signal(signal.SIGCONT)
@@ -98,7 +90,9 @@ def test_load_is_on_each_cpu_and_ends_with_the_probe(static: Path) -> None:
         assert sample["other_busy_ticks"] == {"na": "the benchmark loads other CPUs itself"}
         running.process.kill()
         running.process.wait()
-        assert wait_until(lambda: not any(Path(f"/proc/{pid}").exists() for pid in loads))
+        wait_until(
+            lambda: not any(Path(f"/proc/{pid}").exists() for pid in loads), "the load's end"
+        )
 
 
 def test_load_on_memory_writes_its_own(static: Path) -> None:
@@ -135,7 +129,7 @@ def test_idle_states_are_held_off_while_measuring_and_not_after(static: Path) ->
         begin = running.until("begin")
         running.until("sample")
         assert limit() == 0
-    assert wait_until(lambda: limit() == before)
+    wait_until(lambda: limit() == before, "idle states as before")
     told = begin["dma_latency_us"]
     assert told == before or "nobody" in told["na"]
 

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import pytest
 import skips
 from sshd import SshServer, children, ssh_server, wait_until_listening
+from waiting import PATIENCE
 
 from benchvise.board import ssh
 from benchvise.cli import main
@@ -31,7 +32,7 @@ from benchvise.state.restore import RestoreOutcome, restore_sessions
 
 pytest_plugins = ["board_fixtures"]
 pytestmark = [
-    pytest.mark.alone,
+    pytest.mark.settings,
     skips.needs_root,
 ]
 
@@ -139,7 +140,7 @@ def journal_text() -> str:
 
 def wait_for(text: str, child: subprocess.Popen[str]) -> None:
     """Until the journal says so."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while text not in journal_text():
         assert child.poll() is None, child.communicate()
         assert time.monotonic() < deadline
@@ -214,7 +215,7 @@ class TestRun:
         wait_for("applied", child)
         (probe,) = (pid for pid in children(child.pid))
         os.kill(probe, signal.SIGKILL)
-        _, errors = child.communicate(timeout=30)
+        _, errors = child.communicate(timeout=PATIENCE)
         assert child.returncode == 1 and "SIGKILL" in errors
         assert not changed(before) and no_journals()
 
@@ -231,12 +232,12 @@ class TestRun:
         wait_for(moment, child)
         child.send_signal(signum)
         if signum is signal.SIGINT:  # and again and again by an impatient user
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + PATIENCE
             while is_due() or not no_journals():
                 child.send_signal(signum)
                 assert time.monotonic() < deadline
                 time.sleep(0.005)
-        _, errors = child.communicate(timeout=30)
+        _, errors = child.communicate(timeout=PATIENCE)
         assert child.returncode == 4, errors
         assert "the settings are as they were before" in errors.replace("\n", " ")
         assert not changed(before) and no_journals()
@@ -248,7 +249,7 @@ class TestRun:
         child = start(environment, "run", "--set", "vm.overcommit_ratio=41", *words)
         wait_for("applied", child)
         (VM / "overcommit_ratio").write_text("42")
-        _, errors = child.communicate(timeout=30)
+        _, errors = child.communicate(timeout=PATIENCE)
         assert child.returncode == 1
         assert "did not stay 41 while it was measured" in errors.replace("\n", " ")
         assert not changed(before) and no_journals()
@@ -267,7 +268,7 @@ class TestKilled:
         child = start(environment, *words)
         wait_for("session", child)
         begin_setting = time.monotonic()
-        child.communicate(timeout=60)
+        child.communicate(timeout=PATIENCE)
         end = time.monotonic()
         assert child.returncode == 0
         chance = random.Random(4)
@@ -399,7 +400,7 @@ class TestOverSsh:
         child = start(environment, "run", server.name, *SET, *LONG)
         wait_for("applied", child)
         server.kill_sessions()
-        _, errors = child.communicate(timeout=60)
+        _, errors = child.communicate(timeout=PATIENCE)
         assert child.returncode == 3 and "connection was lost" in errors.replace("\n", " ")
         assert not changed(before) and no_journals()
 
@@ -416,7 +417,7 @@ class TestOverSsh:
             child = start(environment, "run", board.name, *SET, *LONG)
             wait_for("applied", child)
             switch_off(board)
-            _, errors = child.communicate(timeout=60)
+            _, errors = child.communicate(timeout=PATIENCE)
             assert child.returncode == 3
             said = errors.replace("\n", " ")
             assert "not put back: " in said and f"benchvise restore {board.name}" in said

@@ -13,6 +13,7 @@ from pathlib import Path
 import pytest
 import serial_relay
 import skips
+from waiting import PATIENCE
 
 from benchvise.cli.main import run
 from benchvise.errors import UsageError
@@ -186,7 +187,7 @@ def test_the_far_end_says_how_much_it_was_and_ends_well(sanitized: Path) -> None
             got = b""
             while len(got) < 7:
                 got += os.read(master, 16)
-            out, err = child.communicate(timeout=20)
+            out, err = child.communicate(timeout=PATIENCE)
         assert got == b"hello\x11\x13"
         assert (child.returncode, err) == (0, "")
         said = json.loads(out)

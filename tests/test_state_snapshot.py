@@ -92,10 +92,13 @@ class TestThisMachine:
     ) -> None:
         before = take_snapshot(*local, items=["timer.clocksource", "irq.rates"])
         time.sleep(0.5)
-        found = delta(before, take_snapshot(*local, items=["timer.clocksource", "irq.rates"]))
+        after = take_snapshot(*local, items=["timer.clocksource", "irq.rates"])
+        found = delta(before, after)
         assert not found.rebooted
-        assert found.board_seconds is not None and 0.5 < found.board_seconds < 60
-        assert found.clock_error is not None and abs(found.clock_error) < 0.5
+        assert found.board_seconds is not None and found.board_seconds > 0.5
+        # The board's clock was read while each was taken: by so much the host may be mistaken.
+        assert found.clock_error is not None and found.host_seconds
+        assert abs(found.clock_error) < (before.seconds + after.seconds) / found.host_seconds
         totals = found.change("irq.rates", "totals")
         assert totals["ctxt"] > 0
 
@@ -275,11 +278,10 @@ class TestCommands:
         assert found == [("first", None), ("", Missing.UNREADABLE), ("last", None)]
 
     def test_what_came_in_time_counts(self) -> None:
-        begin = time.monotonic()
-        found = self.run("echo first", "sleep 0.9", "sleep 0.9", "echo last", seconds=0.6)
+        sleeps = [f"sleep 0.9{number}" for number in range(5)]
+        found = self.run("echo first", *sleeps, "echo last", seconds=3)
         assert found[0] == ("first", None)
-        assert found[3] == ("", Missing.UNREADABLE)
-        assert time.monotonic() - begin < 5
+        assert found[-1] == ("", Missing.UNREADABLE)
 
     def test_a_flood_is_cut(self) -> None:
         found = run_commands(LocalBoard(), ["yes", "echo after"], seconds=3)

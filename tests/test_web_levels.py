@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import skips
 from trace_data import trace
+from waiting import PATIENCE
 from web_client import Answer, Client
 
 from benchvise.trace.loaded import LoadedTrace, load_trace
@@ -186,7 +187,7 @@ def test_it_is_kept_when_nobody_asks_any_more(
     assert answer.headers["server-timing"].startswith("since-decoded;dur=")
     traces = client.app.state.context.served_traces
     assert not traces.get(path.resolve()).trace.content
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE
     while not traces._places[path.resolve()].served.trace.content:
         assert time.monotonic() < until
         time.sleep(0.05)
@@ -210,7 +211,7 @@ def test_a_page_opens_what_it_will_ask_for(tmp_path: Path) -> None:
     # One that cannot be read is told of when it is asked for.
     assert client.get(f"/traces/{key_of(tmp_path / 'broken.dat')}").status == 200
     assert client.get(f"/traces/{key_of(path)}").status == 200
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE
     while (place := traces._places.get(path.resolve())) is None or place.served is None:
         assert time.monotonic() < until
         time.sleep(0.05)

@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import skips
 from rig_bench import TestBench, running
+from waiting import PATIENCE
 
 from benchvise.errors import BenchviseError
 from benchvise.rig.virtual import kinds
@@ -165,7 +166,7 @@ def test_stopped_in_the_middle_the_board_is_off_and_free(
         evidence = tmp_path / "out" / "evidence.jsonl"
         until(lambda: evidence.exists() and evidence.read_text().count('"trial"') >= 2, 120)
         process.send_signal(number)
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=PATIENCE)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

@@ -18,7 +18,15 @@ from pathlib import Path
 
 from rich.console import Console
 
-from benchmarks.why import classes, held_out, publish, real, report, simulated
+from benchmarks.why import (
+    classes,
+    held_out,
+    held_out_classes,
+    publish,
+    real,
+    report,
+    simulated,
+)
 from benchmarks.why.diagnoser import diagnose
 from benchmarks.why.plants import Plant
 from benchmarks.why.score import Result
@@ -26,8 +34,10 @@ from benchvise.errors import BenchviseError, UsageError
 
 _SEED = 1
 _NUMBER = 300
-_HELD_OUT = 120
+_HELD_OUT = 60
 """Scenarios of the usual classes in a block of held-out seeds."""
+_HELD_OUT_EACH = 8
+"""Scenarios of each held-out class."""
 
 
 def main(words: Sequence[str] | None = None) -> int:
@@ -83,7 +93,12 @@ def _runs(arguments: argparse.Namespace) -> Iterator[tuple[str, list[Result], ra
         block = held_out.next_block()
         with held_out.opening(block):
             scenarios = classes.scenarios(_HELD_OUT, block.start)
-            yield "held-out", run_simulated(scenarios, arguments.evidence, arguments.jobs), block
+            scenarios += [
+                (kind, block.start + len(scenarios) + index)
+                for index, kind in enumerate(held_out_classes.KINDS * _HELD_OUT_EACH)
+            ]
+            found = run_simulated(scenarios, arguments.evidence, arguments.jobs)
+            yield "held-out", found, block[: len(scenarios)]
         return
     for group, here, virtual in (("real", True, False), ("virtual", False, True)):
         if getattr(arguments, group):
@@ -98,8 +113,9 @@ def _runs(arguments: argparse.Namespace) -> Iterator[tuple[str, list[Result], ra
 
 
 def _kind(name: str) -> classes.Kind:
+    held_out_kinds = {kind.name: kind for kind in held_out_classes.KINDS}
     try:
-        return classes.kind_of(name)
+        return held_out_kinds.get(name) or classes.kind_of(name)
     except KeyError:
         known = ", ".join(kind.name for kind in classes.KINDS)
         raise UsageError(f"there is no class {name}", f"there are {known}") from None

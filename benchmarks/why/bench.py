@@ -307,6 +307,8 @@ class SimBench:
 
         goodness = scenario.response.goodness(arm.side, value, layer_of)
         goodness += scenario.noise.of_process(rng, started)
+        if scenario.momentary is not None:
+            goodness -= scenario.momentary(arm.side, value, layer_of, started, rng)
         boot = board.boot_number if boot is None else boot
         goodness += scenario.noise.of_boot(f"{scenario.kind}/{scenario.seed}/{arm.side}/{boot}")
         metric = self.metric

@@ -162,7 +162,7 @@ def refused(draft: Draft) -> Scenario:
 
 
 def layer(draft: Draft) -> Scenario:
-    layers = tuple(_layer(draft, name) for name in draft.rng.sample(list(_LAYERS), 3))
+    layers = tuple(draw_layer(draft, name) for name in draft.rng.sample(list(LAYERS), 3))
     guilty = layers[0]
     part = draft.rng.choice(guilty.parts or ("",))
     layers = tuple(draft.rng.sample(layers, len(layers)))
@@ -293,7 +293,7 @@ def boot_luck_recorded(draft: Draft) -> Scenario:
 def boot_luck_layer(draft: Draft) -> Scenario:
     """Each swap is a boot, on one board for both images or on one for each."""
     one_board = _give_luck(draft, rig=True)
-    layers = tuple(_layer(draft, name) for name in draft.rng.sample(list(_LAYERS), 3))
+    layers = tuple(draw_layer(draft, name) for name in draft.rng.sample(list(LAYERS), 3))
     guilty = layers[0]
     part = draft.rng.choice(guilty.parts or ("",))
     layers = tuple(draft.rng.sample(layers, len(layers)))
@@ -307,7 +307,7 @@ def boot_luck_no_layer(draft: Draft) -> Scenario:
     """Layers differ, and swapping them changes no more than another boot does."""
     one_board = _give_luck(draft, rig=True)
     draft.rest[Side.BAD] = draft.size_beyond_floors()
-    layers = tuple(_layer(draft, name) for name in draft.rng.sample(list(_LAYERS), 3))
+    layers = tuple(draw_layer(draft, name) for name in draft.rng.sample(list(LAYERS), 3))
     draft.fill(draft.rng.randint(8, 30))
     return draft.finish(DiagnosisVerdict.UNEXPLAINED, layers=layers, one_board=one_board)
 
@@ -363,7 +363,7 @@ _PER_PROCESS = (
     ("kernel.randomize_va_space", "0", "2"),
 )
 
-_LAYERS: Mapping[str, tuple[Layer, str, tuple[str, ...]]] = {
+LAYERS: Mapping[str, tuple[Layer, str, tuple[str, ...]]] = {
     "kernel": (Layer.KERNEL, "kernel", ("HZ", "DEBUG_PAGEALLOC", "KASAN", "SLUB_DEBUG_ON")),
     "command-line": (Layer.COMMAND_LINE, "command line", ("isolcpus", "mem", "nohz_full")),
     "device-tree": (Layer.DEVICE_TREE, "device tree", ("opp-table", "cache-size", "max-frequency")),
@@ -383,8 +383,9 @@ def _give_luck(draft: Draft, *, rig: bool = False) -> bool:
     return one_board
 
 
-def _layer(draft: Draft, name: str) -> SimLayer:
-    kind, title, parts = _LAYERS[name]
+def draw_layer(draft: Draft, name: str) -> SimLayer:
+    """A layer that differs, with its parts in any order."""
+    kind, title, parts = LAYERS[name]
     chosen = tuple(draft.rng.sample(parts, len(parts)))
     buildable = frozenset(chosen) if name not in _WHOLE else frozenset[str]()
     return SimLayer(name, kind, title, f"good {title}", f"bad {title}", chosen, buildable)

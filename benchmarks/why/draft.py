@@ -143,6 +143,11 @@ class Draft:
         self.effects.append(self._effect(name, loss, worse))
         return frozenset(values.paths_of(name))
 
+    def plant_given(self, name: str, condition: Condition, loss: float) -> frozenset[str]:
+        """Makes a knob that differs already lose that much where a condition holds."""
+        self.effects.append(Effect((condition,), loss))
+        return frozenset(values.paths_of(name))
+
     def plant_cost(self, name: str, nanoseconds: float) -> frozenset[str]:
         """Makes a knob differ and cost so much time an operation on the bad side."""
         self.costs.append(self._effect(name, nanoseconds, Side.BAD))

@@ -15,6 +15,8 @@ from benchvise.why.model import Side
 
 Value = Callable[[str], str]
 """What a file of the board is set to, by its path."""
+LayerOf = Callable[[str, str], Side]
+"""Of which side a part of a layer is, by layer and part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,9 +91,7 @@ class Response:
     rest_ns: Mapping[Side, float] = field(default_factory=dict)
     operation_ns: float = 1.0
 
-    def goodness(
-        self, side: Side, value: Value, layer_of: Callable[[str, str], Side] | None = None
-    ) -> float:
+    def goodness(self, side: Side, value: Value, layer_of: LayerOf | None = None) -> float:
         """Without noise. ``layer_of`` tells of which side a part of a layer is."""
         lost = self.rest.get(side, 0.0) + sum(effect.of(value) for effect in self.effects)
         for (layer, part), loss in self.layers.items():

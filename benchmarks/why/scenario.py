@@ -5,14 +5,15 @@ The truth is for the scoring alone: the diagnosis sees files, answers and values
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from benchmarks.why import values
 from benchmarks.why.board import Quirk, SimBoard
 from benchmarks.why.metrics import SimMetric
 from benchmarks.why.noise import Noise
-from benchmarks.why.response import Response
+from benchmarks.why.response import LayerOf, Response, Value
 from benchvise.why.bench import SideFacts
 from benchvise.why.model import DiagnosisVerdict, Layer, Side
 
@@ -96,11 +97,18 @@ class Truth:
     rules: frozenset[str] = frozenset()
 
 
+MomentaryLoss = Callable[[Side, Value, LayerOf, float, random.Random], float]
+"""What a process loses besides, on that side with these settings and layers: it depends on the
+seconds since the diagnosis began, or on chance."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """See the module. ``kind`` is its class; ``recorded`` is the number of trials of a good side
     that is only a record, None where it is live. With ``one_board`` there is a single board, on
-    which the images of both sides are booted in turn."""
+    which the images of both sides are booted in turn. What is lost is not the same at each moment
+    where there is a ``momentary`` loss; then no interval is held against the truth.
+    """
 
     seed: int
     kind: str
@@ -116,6 +124,7 @@ class Scenario:
     is_root: bool = True
     recorded: int | None = None
     one_board: bool = False
+    momentary: MomentaryLoss | None = None
 
     @property
     def is_killed(self) -> bool:

@@ -215,6 +215,8 @@ def _intervals(
 ) -> Iterable[Covered]:
     """The truth of each is what the simulated boards do when that is flipped, with what the answer
     says was flipped beside it; the rest is what they leave with all causes repaired."""
+    if scenario.momentary is not None:
+        return
     if diagnosis.gap is not None and scenario.recorded != 0:
         yield Covered("gap", diagnosis.gap.goodness, scenario.truth.gap)
     suspects = {suspect.id: suspect for suspect in diagnosis.suspects}

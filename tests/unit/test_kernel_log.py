@@ -99,6 +99,13 @@ def test_ordinary_boots_raise_no_alarm() -> None:
     assert alarms / count <= 0.02
 
 
+def test_a_device_called_2_2_is_not_taken_for_error_2() -> None:
+    """-2 is a file that is not there, which is no fault; ``usb 2-2`` is a device."""
+    for line in ("r8152 2-2:1.0 eth6: skb_to_sgvec fail -90", "ftdi 1-2:1.0: read failed: -5"):
+        match = classify(line)
+        assert match is not None and match.rule.severity is Severity.WARNING, line
+
+
 @pytest.mark.parametrize(
     ("raw", "time_", "text"),
     [

@@ -74,6 +74,8 @@ FORMS: dict[str, str] = {
     "dmesg --raw": form("<{level}>{stamp} {text}"),
     "dmesg with callers": form("{stamp}[    T1] {text}"),
     "dmesg -d": "\n".join(f"[{t:12.6f} <    0.000012>] {text}" for t, _, text in LINES),
+    "dmesg of an Amlogic board": "\n".join(f"[{t:12.6f}@1] {text}" for t, _, text in LINES),
+    "journal of a Portuguese board": form("fev 07 {clock}.299850 pi kernel: {text}"),
     "dmesg -x": form("kern  :{name:6}: {stamp} {text}"),
     "dmesg -T": form("[Wed Feb  7 {clock} 2024] {text}"),
     "dmesg -T -x": form("kern  :{name:6}: [Wed Feb  7 {clock} 2024] {text}"),

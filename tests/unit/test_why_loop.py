@@ -20,7 +20,8 @@ from benchvise.why.case import DiagnosisOptions
 from benchvise.why.experiments import partners
 from benchvise.why.experiments.evidence import EvidenceLog
 from benchvise.why.experiments.gap import LEAST_BOOT_FLOOR, PairedGap, Scale
-from benchvise.why.experiments.question import Effect
+from benchvise.why.experiments.question import NOTHING, Effect, ExperimentReading
+from benchvise.why.experiments.search import Search
 from benchvise.why.model import (
     Arm,
     Bounds,
@@ -346,6 +347,45 @@ def test_refused_suspects_are_left_out_and_named(anonymous: bool) -> None:
     assert "left out" in found.experiments[0].reason
     for name in ("knob03", "knob29"):
         assert any(name in s and "could not be set" in s for s in found.needed)
+
+
+@pytest.mark.parametrize("after", range(6, 40, 3))
+@pytest.mark.parametrize("other", [0.4, -0.5])
+def test_what_cannot_be_flipped_any_more_is_left_out(after: int, other: float) -> None:
+    """A setting may become read-only while the search is on."""
+    gone = frozenset({"knob03", "knob09", "knob29"})
+
+    class Wearing(MemoryBench):
+        def measure(self, arm: Arm) -> Trial:
+            if self.done >= after:
+                self.refused = gone
+            return super().measure(arm)
+
+    found = diagnose(Wearing(FORTY, losses(knob12=0.5, knob31=other), rest=0.02))
+    assert sorted(cause.name for cause in found.causes) == ["knob12", "knob31"]
+
+
+def test_suspects_behind_those_that_are_left_out_move_up() -> None:
+    """Whoever stays is searched on, and its prefix is taken for another's."""
+    forty = [suspect(name) for name in FORTY]
+    effects = {count: Effect(count / 100, 0.01) for count in (0, 10, 20, 30, 40)}
+    search = Search(
+        None,  # type: ignore[arg-type]
+        Scale(0.6, 0.01, PairedGap(np.full(8, 0.6))),
+        list(forty),
+        0.6,
+        _points={count: effects[count] for count in (0, 10, 30, 40)},
+    )
+    stay = [one for one in forty if one.id not in ("knob03", "knob09", "knob15")]
+    flipped = tuple(one for one in stay if one in forty[:20])
+    reading = ExperimentReading(None, flipped, effects[20], NOTHING, None)  # type: ignore[arg-type]
+    with patch.object(Search, "_ask", lambda *_, **__: reading):
+        search._measure(20, "the first half")
+    assert search.suspects == stay
+    assert search._points == {
+        count - left_out: effects[count]
+        for count, left_out in ((0, 0), (10, 2), (20, 3), (30, 3), (40, 3))
+    }
 
 
 def test_a_refused_culprit_is_named() -> None:

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 
-from benchmarks.why import classes, held_out, publish, report
+from benchmarks.why import classes, held_out, held_out_classes, publish, report
 from benchmarks.why.__main__ import main
 from benchmarks.why.score import Result
 from benchvise.documents import encode
@@ -30,6 +30,8 @@ def test_a_run_of_simulated_boards_has_every_class_and_bar(group: str) -> None:
         return
     known = [kind.name for kind in classes.KINDS]
     assert [score.name for score in run.classes][: len(known)] == known
+    own = [kind.name for kind in held_out_classes.KINDS] if group == "held-out" else []
+    assert [score.name for score in run.classes][len(known) :] == own
     assert [bar.name for bar in run.bars] == [bar.name for bar in report.bars([])]
     assert run.machine is not None
     assert run.commit
@@ -76,6 +78,12 @@ def test_a_held_out_seed_is_drawn_in_its_one_run_only(
     assert held_out.next_block().start == 901_000
     with pytest.raises(UsageError, match="held out"):
         held_out.check(901_000)
+
+
+def test_no_scenario_of_the_bench_is_of_a_held_out_class() -> None:
+    names = {kind.name for kind in held_out_classes.KINDS}
+    assert not names & {kind.name for kind in classes.KINDS}
+    assert not names & {kind.name for kind, _ in classes.scenarios(300, 1)}
 
 
 def test_a_part_of_the_bench_is_not_published(capsys: pytest.CaptureFixture[str]) -> None:

@@ -33,10 +33,11 @@ _CONTROLS = {
     for number in (*range(32), *range(127, 160), *range(0x2400, 0x2427))
 }
 
-# <4>[   12.345678][    T1] text, with or without the level and the caller; dmesg -d adds a step
+# <4>[   12.345678][    T1] text, with or without the level and the caller; dmesg -d adds a step,
+# kernels of Amlogic boards the CPU (12.345678@1)
 _STAMP = re.compile(
     r"(?:<(?P<level>\d{1,3})>)?"
-    r"\[ {0,12}(?P<time>\d{1,9}\.\d{1,9})(?: ?< {0,9}\+?[\d.]{1,16} ?>)?\]"
+    r"\[ {0,12}(?P<time>\d{1,9}\.\d{1,9})(?:@\d{1,3})?(?: ?< {0,9}\+?[\d.]{1,16} ?>)?\]"
     r"(?:\[ {0,8}[CT]\d{1,10}\])?"
 )
 _LEVEL = re.compile(r"<(?P<level>\d{1,3})>")
@@ -47,7 +48,7 @@ _DECODED = re.compile(
 )
 # /dev/kmsg: 4,1234,12345678,-;text
 _RECORD = re.compile(r"(?P<level>\d{1,4}),\d{1,12},(?P<microseconds>\d{1,15}),[-c+][^;]{0,80};")
-_MONTH = r"(?:Jan|Feb|Mar|Apr|May|Jun|Jul|Aug|Sep|Oct|Nov|Dec)"
+_MONTH = r"[^\W\d_]{3,5}\.?"  # in whatever language the board writes its dates
 _CLOCK = r"\d\d:\d\d:\d\d(?:[.,]\d{1,9})?"
 _DATE = re.compile(
     rf"\[?(?:(?:[A-Z][a-z]{{2}},? )?(?:{_MONTH} {{1,2}}\d{{1,2}} {_CLOCK}(?: \d{{4}})?"
