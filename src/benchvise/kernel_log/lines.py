@@ -68,7 +68,7 @@ KERNEL_TAGS = frozenset({"kernel", "smartd", "mdadm", "mcelog", "rasdaemon"})
 _QUOTES = re.compile(r"(?:[>|] ?){1,9}")
 
 
-class Origin(IntEnum):
+class LineOrigin(IntEnum):
     """How certain it is that the kernel wrote a line."""
 
     UNKNOWN = 0
@@ -89,10 +89,10 @@ class LogLine:
     time: float | None
     level: int | None
     text: str
-    origin: Origin = Origin.UNKNOWN
+    origin: LineOrigin = LineOrigin.UNKNOWN
 
 
-_FOREIGN = LogLine(None, None, "", Origin.OTHER)
+_FOREIGN = LogLine(None, None, "", LineOrigin.OTHER)
 
 
 def log_lines(log: str) -> Iterator[LogLine]:
@@ -140,7 +140,10 @@ def parse_line(raw: str) -> LogLine:
                 return _FOREIGN
             text = text.lstrip(" ")[journal.end() :]
         return _line(
-            text, float(stamp["time"]), _number(stamp["level"]) or _decoded(before), Origin.KERNEL
+            text,
+            float(stamp["time"]),
+            _number(stamp["level"]) or _decoded(before),
+            LineOrigin.KERNEL,
         )
     raw = raw.lstrip(" \t")
     quote = _QUOTES.match(raw)
@@ -149,12 +152,12 @@ def parse_line(raw: str) -> LogLine:
     record = _RECORD.match(raw)
     if record is not None:
         seconds = int(record["microseconds"]) / 1e6
-        return _line(raw[record.end() :], seconds, int(record["level"]) & 7, Origin.KERNEL)
+        return _line(raw[record.end() :], seconds, int(record["level"]) & 7, LineOrigin.KERNEL)
     structured = _RFC5424.match(raw)
     if structured is not None:
         if structured["tag"] not in KERNEL_TAGS:
             return _FOREIGN
-        return _line(raw[structured.end() :], None, None, Origin.KERNEL)
+        return _line(raw[structured.end() :], None, None, LineOrigin.KERNEL)
     level = _LEVEL.match(raw)
     number = None if level is None else _number(level["level"])
     if level is not None:
@@ -163,15 +166,15 @@ def parse_line(raw: str) -> LogLine:
     if decoded is not None:
         raw, number = raw[decoded.end() :], _LEVELS.index(decoded["level"])
     known = level is not None or decoded is not None
-    return _after_date(raw, number, Origin.KERNEL if known else Origin.UNKNOWN)
+    return _after_date(raw, number, LineOrigin.KERNEL if known else LineOrigin.UNKNOWN)
 
 
-def _after_date(raw: str, level: int | None, origin: Origin) -> LogLine:
+def _after_date(raw: str, level: int | None, origin: LineOrigin) -> LogLine:
     """A line without the kernel's stamp: maybe with a date, a host and a name before its text."""
     date = _DATE.match(raw)
     if date is None:
         if raw.startswith("kernel: "):
-            return _line(raw[8:], None, level, Origin.KERNEL)
+            return _line(raw[8:], None, level, LineOrigin.KERNEL)
         return _line(raw, None, level, origin)
     rest = raw[date.end() :]
     decoded = _DECODED.match(rest)
@@ -180,10 +183,10 @@ def _after_date(raw: str, level: int | None, origin: Origin) -> LogLine:
     bracketed = raw.startswith("[")
     tag = _TAG.match(rest)
     if tag is not None and (tag["tag"] in KERNEL_TAGS):
-        return _line(rest[tag.end() :], None, level, Origin.KERNEL)
+        return _line(rest[tag.end() :], None, level, LineOrigin.KERNEL)
     if not bracketed and _is_host_and_tag(rest):
         return _FOREIGN
-    return _line(rest, None, level, max(origin, Origin.DATED))
+    return _line(rest, None, level, max(origin, LineOrigin.DATED))
 
 
 def _is_host_and_tag(text: str) -> bool:
@@ -209,10 +212,10 @@ def _decoded(before: str) -> int | None:
     return None if decoded is None else _LEVELS.index(decoded["level"])
 
 
-def _line(text: str, time: float | None, level: int | None, origin: Origin) -> LogLine:
+def _line(text: str, time: float | None, level: int | None, origin: LineOrigin) -> LogLine:
     return LogLine(time, level, text.translate(_CONTROLS).strip()[:LENGTH], origin)
 
 
 def kernel_line(text: str, time: float | None, level: int | None) -> LogLine:
     """A line of which it is known that the kernel wrote it."""
-    return _line(text, time, level, Origin.KERNEL)
+    return _line(text, time, level, LineOrigin.KERNEL)

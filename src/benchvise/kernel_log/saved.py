@@ -19,8 +19,8 @@ from benchvise.kernel_log.events import LogEvents
 from benchvise.kernel_log.lines import (
     KERNEL_TAGS,
     LENGTH,
+    LineOrigin,
     LogLine,
-    Origin,
     begins_anew,
     kernel_line,
     parse_line,
@@ -110,18 +110,20 @@ class _Reader:
         least = next(
             (
                 origin
-                for origin in (Origin.KERNEL, Origin.DATED)
+                for origin in (LineOrigin.KERNEL, LineOrigin.DATED)
                 if sum(line.origin is origin for line in head) >= _ENOUGH
             ),
-            Origin.UNKNOWN,
+            LineOrigin.UNKNOWN,
         )
         for line in chain(head, parsed):
             self.kept += 1
-            if not line.text or line.origin is Origin.OTHER or line.origin < least:
+            if not line.text or line.origin is LineOrigin.OTHER or line.origin < least:
                 self.passed_over += 1
                 continue
-            named = line.origin is not Origin.UNKNOWN or bool(device_of(line.text))
-            self.likely += line.origin is Origin.KERNEL or named or bool(_LIKELY.search(line.text))
+            named = line.origin is not LineOrigin.UNKNOWN or bool(device_of(line.text))
+            self.likely += (
+                line.origin is LineOrigin.KERNEL or named or bool(_LIKELY.search(line.text))
+            )
             if not named and _is_guess(line.text):
                 continue  # a sentence of somebody's mail may speak of errors, too
             if line.time is not None:
@@ -277,7 +279,7 @@ def _record(fields: JsonObject | Mapping[str, object], note_boot: _NoteBoot) -> 
         message = bytes(byte & 0xFF for byte in numbers).decode("utf-8", "replace")
     transport = fields.get("_TRANSPORT", "kernel")
     if transport != "kernel" and fields.get("SYSLOG_IDENTIFIER") not in KERNEL_TAGS:
-        return LogLine(None, None, "", Origin.OTHER)
+        return LogLine(None, None, "", LineOrigin.OTHER)
     microseconds = _number(
         fields.get("_SOURCE_MONOTONIC_TIMESTAMP", fields.get("__MONOTONIC_TIMESTAMP"))
     )
