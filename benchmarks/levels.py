@@ -27,6 +27,7 @@ from pathlib import Path
 import numpy as np
 from starlette.responses import JSONResponse
 import uvicorn
+from benchvise.documents import encode
 from benchvise.trace.levels import shift_of
 from benchvise.trace.opening import open_trace
 from benchvise.web.http import Query, arrow
@@ -51,7 +52,7 @@ def watch():
     while not done.wait(0.005):
         peak = max(peak, anonymous())
 
-watcher = threading.Thread(target=watch)
+watcher = threading.Thread(target=watch, daemon=True)  # an error must end the process
 watcher.start()
 begin = time.monotonic()
 traces = ServedTraces()
@@ -59,7 +60,7 @@ opened = traces.get(path)
 table = opened.levels.items(list(range(ROWS)), 0, opened.loaded.analysis.whole.end - opened.origin,
     shift_of(0, opened.loaded.analysis.whole.end - opened.origin, WIDTH))
 arrow(table)
-JSONResponse(TraceTimeline(opened).rows())
+JSONResponse(encode(TraceTimeline(opened).rows()))
 first = time.monotonic() - begin
 traces.close()
 done.set()
@@ -94,7 +95,7 @@ for name in ("levels", "events"):
 
 app = create_app(Settings(traces=(root,), store=str(root / "store.db")))
 server = uvicorn.Server(uvicorn.Config(app, port=0, log_level="error", ws="none"))
-thread = threading.Thread(target=server.run)
+thread = threading.Thread(target=server.run, daemon=True)
 thread.start()
 while not server.started:
     time.sleep(0.01)
