@@ -17,6 +17,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
+from benchvise.errors import CaptureError
 from benchvise.signal.response import is_list
 from benchvise.store import Store
 from benchvise.text import printable
@@ -197,4 +198,7 @@ def is_capture(path: Path) -> bool:
     suffix = path.suffix.lower()
     if suffix in _CAPTURE_SUFFIXES:
         return path.is_file()
-    return suffix in _LIST_SUFFIXES and path.is_file() and is_list(path)
+    try:
+        return suffix in _LIST_SUFFIXES and path.is_file() and is_list(path)
+    except CaptureError:
+        return False  # empty, or not ours to read
