@@ -208,7 +208,7 @@ test("the latency view shows every hop, way, stage and occurrence of its answer"
   await vi.waitFor(() => {
     expect(host.querySelectorAll("table").length).toBeGreaterThan(0);
   });
-  const texts = (query: string): string[] => [...host.querySelectorAll(query)].map((each) => each.textContent ?? "");
+  const texts = (query: string): string[] => [...host.querySelectorAll(query)].map((each) => each.textContent);
   const rows = texts("tbody tr");
   for (const name of ["first", "second", "third", "fourth", "fifth", "ends 40", "ends 30", "ends 20"]) {
     expect(rows.filter((row) => row.includes(name))).toHaveLength(1);
