@@ -16,7 +16,9 @@ from benchvise.signal import fsk, psk, synth
 from benchvise.signal.aligning import ByteChange, discrepancies
 from benchvise.signal.capture import Capture, SignalLine, clock_of_rate, edges_of
 from benchvise.signal.clock import compare_registers, data_rate, measure_clock
+from benchvise.signal.configurations import compare_configurations
 from benchvise.signal.distribution import difference, distribution, effects, histogram
+from benchvise.signal.readers.options import ReadOptions
 from benchvise.signal.response import Edge, is_list, read_list, responses
 
 # -- response times --------------------------------------------------------------------------------
@@ -172,8 +174,7 @@ def test_a_list_that_is_none_is_refused(tmp_path: Path, content: str | None, sai
     if content is not None:
         path.write_text(content)
     with pytest.raises(CaptureError, match=said):
-        assert is_list(path)
-        read_list(path)
+        compare_configurations([("one", path)], ReadOptions(), None, None, ())
 
 
 def test_nan_in_a_list_is_a_missed_shot(tmp_path: Path) -> None:

@@ -21,6 +21,7 @@ from benchvise.signal.capture import Capture, Polarity, Ticks
 
 Seconds = npt.NDArray[np.float64]
 
+_HEAD_BYTES = 4096
 _LIST_BYTES = 64 << 20
 _POLARITIES = ("rising", "falling", "any")
 
@@ -160,25 +161,31 @@ def _match(starts: Ticks, answers: Ticks, window: int | None, end: int) -> _Matc
 
 
 def is_list(path: Path) -> bool:
-    """Whether a file is a list of response times: a number, or a count and a number, a line.
-
-    CaptureError for a file that cannot be read, or holds nothing.
-    """
+    """Whether a file is a list of response times: a number, or a count and a number, a line."""
     try:
-        with path.open("rb") as file:
-            head = file.read(4096)
-    except OSError as error:
-        raise CaptureError(f"{path}: {error.strerror}", "name a file that is there") from error
-    if not head.strip():
-        raise CaptureError(f"{path}: the file is empty", "record it again")
+        head = list_head(path)
+    except CaptureError:
+        return False
     lines = head.splitlines()
-    if len(head) == 4096:
+    if len(head) == _HEAD_BYTES:
         lines = lines[:-1]
     lines = [line for line in lines if line.strip()][:20]
     return bool(lines) and all(
         re.fullmatch(rb"\s*(\d+[\t ;,]+)?([-+0-9.eE]+|[+-]?(nan|inf))?\s*", line, re.IGNORECASE)
         for line in lines
     )
+
+
+def list_head(path: Path) -> bytes:
+    """The begin of a file; CaptureError for one that cannot be read, or holds nothing."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError as error:
+        raise CaptureError(f"{path}: {error.strerror}", "name a file that is there") from error
+    if not head.strip():
+        raise CaptureError(f"{path}: the file is empty", "record it again")
+    return head
 
 
 def read_list(path: Path) -> Responses:

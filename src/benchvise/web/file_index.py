@@ -17,7 +17,6 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeAlias
 
-from benchvise.errors import CaptureError
 from benchvise.signal.response import is_list
 from benchvise.store import Store
 from benchvise.text import printable
@@ -198,7 +197,4 @@ def is_capture(path: Path) -> bool:
     suffix = path.suffix.lower()
     if suffix in _CAPTURE_SUFFIXES:
         return path.is_file()
-    try:
-        return suffix in _LIST_SUFFIXES and path.is_file() and is_list(path)
-    except CaptureError:
-        return False  # empty, or not ours to read
+    return suffix in _LIST_SUFFIXES and path.is_file() and is_list(path)
