@@ -1,7 +1,7 @@
 """Decoding traces beside the tools that read them: events a second, the same file, in turn.
 
 Both sides are whole processes, start-up included (*cold*), with the files in the page cache; what
-ours takes in a process that has started (*warm*) stands beside and is compared with nothing. Ours
+ours takes in a process that has started (*warm*) is printed too, and compared with nothing. Ours
 goes from the file to Arrow tables that can be used, of every field of every event (*all*), or of
 the events and fields by which scheduling and interrupts are analysed (*selected*). A rate is that
 of the events that are decoded, the same on both sides: trace-cmd is given a filter of names

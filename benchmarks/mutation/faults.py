@@ -36,7 +36,7 @@ class Mutant:
     survived: tuple[str, ...] = ()
 
     def applied(self, source: str) -> str:
-        """``source`` with the fault; ValueError where the old text does not stand there once."""
+        """``source`` with the fault; ValueError unless the file has the old text exactly once."""
         if (count := source.count(self.old)) != 1:
             raise ValueError(f"{self.name}: the old text stands {count} times in {self.file}")
         return source.replace(self.old, self.new)

@@ -18,7 +18,7 @@ Rewrite = Callable[[re.Match[str]], str]
 
 @dataclass(frozen=True)
 class Operator:
-    """One way to make a line wrong: where it applies, and what stands there instead."""
+    """One way to make a line wrong: where it applies, and what replaces the text."""
 
     kind: str
     languages: str

@@ -52,7 +52,7 @@ def _holds(bounds: ClockInterval | None, truth: float | None) -> bool | None:
 
 
 def judge(clock: MadeClock, seen: ClockMetrics) -> Seen:
-    """One measurement beside its truth; the median duty may be off by a hundredth."""
+    """One measurement and its true values; the median duty may be off by a hundredth."""
     interval = seen.interval
     return Seen(
         _holds(interval, clock.frequency),

@@ -1,8 +1,8 @@
 """What a simulated board makes of its settings: the true effects, which only the examiner knows.
 
 What slows an operation down by a factor is a loss of goodness (see ``benchvise.why.model``): 0.1 is
-about ten per cent worse, and such losses add up, in logarithms. What takes a fixed time beside it
-is a cost, in nanoseconds an operation: costs add up in time, whatever the operation takes itself.
+about ten per cent worse, and such losses add up, in logarithms. A fixed time
+for each operation is a cost, in nanoseconds: costs add up in time, however long the operation is.
 """
 
 from __future__ import annotations

@@ -213,8 +213,8 @@ def _names(diagnosis: Diagnosis, files: frozenset[str]) -> bool:
 def _intervals(
     scenario: Scenario, diagnosis: Diagnosis, matched: Iterable[tuple[Cause, Planted | None]]
 ) -> Iterable[Covered]:
-    """The truth of each is what the simulated boards do when that is flipped, with what the answer
-    says was flipped beside it; the rest is what they leave with all causes repaired."""
+    """The truth of each is what the simulated boards do when that is flipped, together with what
+    the answer says was flipped with it; the rest is what they leave with all causes repaired."""
     if scenario.momentary is not None:
         return
     if diagnosis.gap is not None and scenario.recorded != 0:
