@@ -67,7 +67,7 @@ WIRED = ("gpio.response",)  # measures only between lines that somebody has join
 # these cannot be measured without another end; see test_probe_net
 WITH_REMOTE = ("net.tcp", "net.udp", "net.latency")
 MEASURABLE = tuple(name for name in BENCHMARKS if name not in WIRED + WITH_REMOTE)
-HUGE = "memory.tlb"  # not possible without huge pages
+HUGE = "memory.tlb"  # not possible without huge pages; the difference of two costs
 IN_MEMORY = tuple(name for name in BENCHMARKS if name.startswith("memory.") and name != HUGE)
 TWO_ENDS = (
     "os.context_switch",
@@ -87,6 +87,13 @@ BRIEF = ("--batches", "10", "--batch_ms", "1")
 SMALL = dict.fromkeys(ON_STORAGE, ("--size", "4M"))  # what is large or slow by default
 
 Line = dict[str, Any]
+
+
+def is_figure(name: str, value: float) -> bool:
+    """Whether a benchmark may say that. A difference that is next to nothing falls on either side
+    of zero when the batches are short; nothing else does.
+    """
+    return math.isfinite(value) if name == HUGE else 0 < value < math.inf
 
 
 @dataclass(frozen=True)
