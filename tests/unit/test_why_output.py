@@ -300,6 +300,30 @@ def test_a_remedy_keeps_its_lines() -> None:
     assert text.startswith(" line 0\n") and text.endswith("# 440 more lines")
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (0, None),
+        (1, "1 other way is on the evidence page"),
+        (2, "2 other ways are on the evidence page"),
+    ],
+)
+def test_ways_that_are_not_shown_are_counted(more: int, said: str | None) -> None:
+    document = explained()
+    cause = document["causes"][0]
+    cause["mechanism"]["remedies"] = []
+    [first, *_] = cause["remedies"]
+    cause["remedies"] = [
+        {**first, "system": "systemd", "text": "first"},
+        {**first, "system": "sysctl", "text": "second"},
+        *({**first, "system": "sysctl", "text": f"further {n}"} for n in range(more)),
+    ]
+    text = " ".join(on_terminal(document).split())
+    assert "first" in text and "second" in text
+    assert "further" not in text
+    assert (said in text) if said else "on the evidence page" not in text
+
+
 # -- the page --------------------------------------------------------------------------------------
 
 
