@@ -22,7 +22,7 @@ from rig_consoles import FakeTime
 from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import Completed
 from benchvise.errors import BoardUnreachable
-from benchvise.rig.boot import boot
+from benchvise.rig.boot import address, boot
 from benchvise.rig.boot.address import (
     BoardAddress,
     SshService,
@@ -164,6 +164,17 @@ class TestReachable:
             reachable_address(SayingBoard(IP_O), timeout=0, connects=lambda *_: False)
         with pytest.raises(BoardUnreachable, match=r"it has no address after 0 s: .*DHCP"):
             reachable_address(SayingBoard(""), timeout=0)
+
+    @pytest.mark.parametrize("after_s", [0.0, 3.4, 28.0])
+    def test_is_known_soon_after_dhcp(
+        self, monkeypatch: pytest.MonkeyPatch, after_s: float
+    ) -> None:
+        clock = FakeTime()
+        began = clock.now
+        played = SimpleNamespace(monotonic=lambda: clock.now / 1e9, sleep=clock.sleep)
+        monkeypatch.setattr(address, "time", played)
+        reachable_address(SayingBoard(IP_O), connects=lambda *_: clock.now >= began + after_s * 1e9)
+        assert after_s <= (clock.now - began) / 1e9 <= after_s + 2
 
     def test_means_a_connection(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
