@@ -8,7 +8,7 @@ import stat
 from collections.abc import Iterable, Mapping
 from dataclasses import replace
 from pathlib import Path
-from typing import get_type_hints
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -219,7 +219,9 @@ class TestCommand:
     def test_nothing_in_the_environment_acts(self) -> None:
         """Whichever text of an alert it comes in: rules are a user's, the rest is the board's."""
         evil = "\0x\n\x1b[31m\x9b2J\u202e\ud800" + "y" * 9000
-        texts = {name: evil for name, kind in get_type_hints(Alert).items() if kind is str}
+        texts: dict[str, Any] = {
+            name: evil for name, kind in get_type_hints(Alert).items() if kind is str
+        }
         values = environment(evil, replace(self.EVIL, **texts))
         assert sum("x" in value for value in values.values()) == 1 + len(texts)
         for name, value in values.items():
