@@ -648,8 +648,9 @@ def bytes_written(disk: Disk) -> int:
 
 def test_data_is_random_and_no_sector_like_another(static: Path, disk: Disk) -> None:
     for name, words in (
-        ("storage.write", ("--sync", "fdatasync")),
-        ("storage.write", ("--sync", "direct")),
+        # long enough for the whole area on a disk that is busy
+        ("storage.write", ("--sync", "fdatasync", "--batch_ms", "10000")),
+        ("storage.write", ("--sync", "direct", "--batch_ms", "10000")),
         ("storage.random_write", ("--depth", "4", "--mode", "direct")),
         ("storage.random_write", ("--depth", "1", "--mode", "buffered")),
         ("storage.fsync", ()),
