@@ -118,7 +118,7 @@ def _distances(durations: Durations, protocol: _PulseDistance) -> tuple[list[int
     scale = _scale(durations, protocol.header)
     if scale is None:
         return None
-    bits = []
+    bits: list[int] = []
     for mark, space in zip(durations[2::2], durations[3::2], strict=False):
         distance = (mark + space) / scale
         fits = 0.7 * protocol.zero < distance < 1.3 * protocol.one
