@@ -13,6 +13,7 @@ import numpy as np
 import pytest
 
 from benchvise.signal import infrared as module
+from benchvise.signal.capture import Capture, SignalLine
 from benchvise.signal.infrared import Infrared, infrared
 
 WAYS: dict[str, dict[str, Any]] = {
@@ -120,3 +121,28 @@ def test_pulses_of_no_protocol_have_no_code() -> None:
         frame = made.Sent(0.0, pulses, "", None, None, repeat=False)
         for one in infrared(made.capture([frame], random), "IR").frames:
             assert one.code is None or not one.code.complete
+
+
+def test_what_only_begins_like_a_known_protocol_is_unknown() -> None:
+    """More bits than the protocol has, or the same few again and again: neither was cut short."""
+    nec = made.REMOTES[0].hold(1)[0].pulses
+    few, many = nec[:19], [*nec, *nec[-16:]]
+    for pulses in (few, many):
+        frames = [made.Sent(n * 110_000.0, pulses, "", None, None, repeat=False) for n in range(3)]
+        found = infrared(made.capture(frames, rng(len(pulses))), "IR")
+        assert [frame.code for frame in found.frames] == [None] * 3
+        assert found.notes
+
+
+def test_a_capture_that_ends_within_a_space_is_read() -> None:
+    """Of a line that is active low and has its frames cut at both ends."""
+    whole = made.capture(made.REMOTES[10].hold(3), rng(1))
+    line = whole.lines[0]
+    for first in range(12):
+        for last in range(1, 12):
+            edges = line.edges[first : line.edges.size - last]
+            begin = int(edges[0]) - 400
+            part = SignalLine("IR", bool(first % 2), edges - begin)
+            ticks = int(edges[-1]) - begin + 400
+            cut = Capture(whole.path, "cut", whole.clock, ticks, (part,))
+            assert ("Sony SIRC", 0x11, 0x7F, False) in read(infrared(cut, "IR"))[1:2] or first == 0

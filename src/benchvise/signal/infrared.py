@@ -6,6 +6,7 @@ where it has a decoder of that protocol.
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
@@ -238,6 +239,8 @@ def _frames(
     for span in (*spans, InfraredSpan(0.0, 1.0, pulse=False)):
         after_header = bool(current) and current[-1].seconds > _HEADER_S
         if not span.pulse and span.seconds > (_HEADER_GAP_S if after_header else _GAP_S):
+            if current and not current[-1].pulse:  # the capture ends within a space
+                current.pop()
             if current:
                 begin, end = current[0].at, current[-1].at + current[-1].seconds
                 code = read_frame([one.seconds for one in current], only)
@@ -270,7 +273,24 @@ def _shortened(frames: Sequence[InfraredFrame]) -> list[InfraredFrame]:
                 beside[0].protocol, code.bits, code.value, complete=False, faults=(fault,)
             )
         out.append(replace(frame, code=code))
-    return out
+    return _without_strangers(out)
+
+
+def _without_strangers(frames: Sequence[InfraredFrame]) -> list[InfraredFrame]:
+    """Frames without the code of those that end early at the same place with the same bits: they
+    are whole, and of a protocol that only begins like a known one."""
+    cut = Counter(_cut_as(frame) for frame in frames)
+    return [
+        replace(frame, code=None) if _cut_as(frame) and cut[_cut_as(frame)] > 1 else frame
+        for frame in frames
+    ]
+
+
+def _cut_as(frame: InfraredFrame) -> tuple[str, int, int] | None:
+    code = frame.code
+    if code is None or code.complete or code.bits == 0:
+        return None
+    return code.protocol, code.bits, code.value
 
 
 def _first_bits(code: RemoteCode, bits: int) -> int:

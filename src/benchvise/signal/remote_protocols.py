@@ -124,6 +124,8 @@ def _distances(durations: Durations, protocol: _PulseDistance) -> tuple[list[int
         fits = 0.7 * protocol.zero < distance < 1.3 * protocol.one
         if not fits or not 0.4 * protocol.mark < mark / scale < 1.8 * protocol.mark:
             return bits, False
+        if len(bits) == max(protocol.bits):
+            return None  # more than it has: another protocol
         bits.append(int(distance > (protocol.zero + protocol.one) / 2))
     return bits, True
 
@@ -179,7 +181,7 @@ def _read_samsung(durations: Durations) -> RemoteCode | None:
         return None
     bits, whole = found
     if not whole or len(bits) not in _SAMSUNG.bits:
-        return _cut("Samsung", bits, "32")
+        return _cut("Samsung", bits, "32", ("Samsung36",) if len(bits) == 16 else ())
     value = _number(bits)
     octets = value.to_bytes(4, "little")
     same = octets[0] == octets[1]
@@ -342,7 +344,7 @@ def _read_rc5(durations: Durations) -> RemoteCode | None:
     """Two start bits, of which the second is the inverse of the command's seventh bit."""
     if max(durations) > 3.2e-3:
         return None
-    levels = _halves(durations, _RC5_HALF, np.linspace(0.8, 1.25, 46).tolist())
+    levels = _halves(durations, _RC5_HALF, np.linspace(0.84, 1.18, 35).tolist())
     if levels is None:
         return None
     bits, whole = _manchester([0, *levels], (0, 1))
