@@ -1,8 +1,8 @@
 """Two sets of response times by their rare late ones: "6 of 1000 beyond 9.2 us, none when masked".
 
 Medians and even p99 may be equal where a few answers come late. Two thresholds are used, both
-fixed before anything is counted beyond them: the lower of both maxima, and the 99 % quantile of both
-sets together. Both tests are exact, by the hypergeometric distribution:
+fixed before anything is counted beyond them: the lower of both maxima, and the 99 % quantile of
+both sets together. Both tests are exact, by the hypergeometric distribution:
 
 - that the k largest of all n + m values belong to one set has the probability
   C(n, k) / C(n + m, k) where both come from one distribution (L. Nelson, Technometrics 5 (1963)
