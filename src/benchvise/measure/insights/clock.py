@@ -111,9 +111,9 @@ def _sustained(point: SeriesPoint, processes: Sequence[ProcessRecord]) -> Insigh
     who = f"With {threads:.0f} CPUs under load the clock" if threads else "Under load the clock"
     start, end = quantity(course.first, "Hz"), quantity(course.last, "Hz")
     if not course.settled:
-        low, high = quantity(course.low, "Hz"), quantity(course.high, "Hz")
+        least, most = quantity(course.low, "Hz"), quantity(course.high, "Hz")
         sentence = (
-            f"{who} varies between {low} and {high} from one batch to the next: how it changes "
+            f"{who} varies between {least} and {most} from one batch to the next: how it changes "
             f"over the {course.seconds:.0f} s cannot be told"
         )
     elif abs(ratio - 1) <= _CLEARLY:
