@@ -231,6 +231,27 @@ def test_other_decoders_say_what_sigrok_cli_prints(name: str, stack: list[str]) 
 
 
 @needs_decoders
+def test_a_log_without_flow_bytes_has_software_flow_control_named(tmp_path: Path) -> None:
+    """Findings of October, signals: XON/XOFF as the cause, from a capture beside the log."""
+    data = bytes(range(256)) * 4
+    levels = capture_data.sent_serially(data, 1_000_000, 57600)
+    write_session(capture_data.sampled(1_000_000, TX=levels), tmp_path / "x.sr")
+    log = tmp_path / "x.log"
+    by_loss = {
+        b"\x11\x13": "software flow control in the host's port",
+        b"\0": "zeros lost",
+    }
+    for gone, word in by_loss.items():
+        log.write_bytes(bytes(byte for byte in data if byte not in gone))
+        found = document("signal", "uart", tmp_path / "x.sr", "--log", log)
+        causes = found["causes"]
+        assert isinstance(causes, list)
+        assert [cause["word"] for cause in causes] == [word]
+    log.write_bytes(data)
+    assert document("signal", "uart", tmp_path / "x.sr", "--log", log)["causes"] == []
+
+
+@needs_decoders
 def test_a_dump_is_decoded_as_the_session_is(tmp_path: Path) -> None:
     levels = capture_data.sent_serially(TEXT, 1_000_000, 57600)
     write_session(capture_data.sampled(1_000_000, TX=levels), tmp_path / "x.sr")
