@@ -8,6 +8,7 @@ import pty
 import subprocess
 import tty
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -143,8 +144,12 @@ def test_no_false_alarm_over_many_bytes() -> None:
 
 
 def words_of(fault: serial_relay.Fault, *, looped: bool = False, seconds: float = 0.0) -> list[str]:
-    with serial_relay.loop(fault) if looped else serial_relay.line(fault) as ports:
-        near, far = (ports, plug) if looped else (ports[0], port_of_this_machine(ports[1]))
+    with ExitStack() as stack:
+        if looped:
+            near, far = stack.enter_context(serial_relay.loop(fault)), plug
+        else:
+            near, end = stack.enter_context(serial_relay.line(fault))
+            far = port_of_this_machine(end)
         found = soak(
             near,
             far,
