@@ -20,7 +20,7 @@ from benchvise.cli.main import run
 from benchvise.errors import UsageError
 from benchvise.signal.serial.classify import classify, tally
 from benchvise.signal.serial.port import Flow, Port
-from benchvise.signal.serial.soak import plug, port_of_this_machine, soak
+from benchvise.signal.serial.soak import FarEnd, plug, port_of_this_machine, soak
 
 pytest_plugins = ["probe_fixtures"]
 
@@ -144,9 +144,10 @@ def test_no_false_alarm_over_many_bytes() -> None:
 
 
 def words_of(fault: serial_relay.Fault, *, looped: bool = False, seconds: float = 0.0) -> list[str]:
+    far: FarEnd = plug
     with ExitStack() as stack:
         if looped:
-            near, far = stack.enter_context(serial_relay.loop(fault)), plug
+            near = stack.enter_context(serial_relay.loop(fault))
         else:
             near, end = stack.enter_context(serial_relay.line(fault))
             far = port_of_this_machine(end)
