@@ -55,7 +55,7 @@ class Decoder:
                 if not _WORD.fullmatch(word):
                     raise UsageError(
                         f"'{word}' cannot be given to a decoder",
-                        "rename the line in the capture: letters, digits, spaces and _+.#- can be given",
+                        "rename the line in the capture: letters, digits and _+.#- pass",
                     )
             parts.append(f"{key}={value}")
         return ":".join(parts)
