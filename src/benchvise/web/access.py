@@ -28,7 +28,7 @@ from starlette.responses import Response
 from starlette.types import Scope
 
 from benchvise.errors import BenchviseError
-from benchvise.local_peers import is_trusted, tcp_peer
+from benchvise.local_users import is_trusted, tcp_user
 from benchvise.user_directories import token_file
 
 CODE_SECONDS = 120.0
@@ -42,7 +42,7 @@ Means: TypeAlias = Literal["token", "cookie", "none"]
 
 
 @dataclass(frozen=True, slots=True)
-class Peer:
+class Sender:
     """The other end of a connection. ``user`` is its user id where it is on this machine;
     ``is_told`` that the kernel says so."""
 
@@ -61,7 +61,7 @@ class Visitor:
     """Whose request may be answered, and what proved it. ``csrf_token`` is that of its pages,
     ``token_id`` the first digits of the SHA-256 of the access token."""
 
-    peer: Peer
+    sender: Sender
     by: Means
     csrf_token: str
     token_id: str
@@ -81,11 +81,11 @@ class Access:
         self._secret = (token or secrets.token_urlsafe(_TOKEN_BYTES)).encode()
         self._codes: dict[str, float] = {}
 
-    def admits(self, peer: Peer) -> bool:
+    def admits(self, sender: Sender) -> bool:
         """Whether this user of this machine may try at all."""
-        return not self._own_user_only or not peer.is_told or is_trusted(peer.user)
+        return not self._own_user_only or not sender.is_told or is_trusted(sender.user)
 
-    def visitor(self, request: Request, peer: Peer) -> Visitor | None:
+    def visitor(self, request: Request, sender: Sender) -> Visitor | None:
         """Who sent the request; None when it proves nothing."""
         bearer = request.headers.get("authorization", "").removeprefix("Bearer ")
         by: Means
@@ -93,11 +93,11 @@ class Access:
             by = "none"
         elif self.is_token(bearer):
             by = "token"
-        elif _same(_cookie(request, self.cookie), self._made_for(peer, "cookie")):
+        elif _same(_cookie(request, self.cookie), self._made_for(sender, "cookie")):
             by = "cookie"
         else:
             return None
-        return Visitor(peer, by, self._made_for(peer, "csrf"), self._token_id)
+        return Visitor(sender, by, self._made_for(sender, "csrf"), self._token_id)
 
     def is_token(self, presented: str) -> bool:
         """Whether this is the token."""
@@ -116,31 +116,31 @@ class Access:
         self._codes = {code: time.monotonic() + CODE_SECONDS}
         return code
 
-    def use_code(self, presented: str, peer: Peer) -> bool:
+    def use_code(self, presented: str, sender: Sender) -> bool:
         """Whether this is the code, and from this user; it is not taken a second time."""
-        if not is_trusted(peer.user):
+        if not is_trusted(sender.user):
             return False
         code = next((code for code in self._codes if _same(presented, code)), None)
         return code is not None and self._codes.pop(code) > time.monotonic()
 
-    def let_in(self, answer: Response, peer: Peer) -> None:
+    def let_in(self, answer: Response, sender: Sender) -> None:
         """Gives the browser the cookie that it needs from now on."""
-        value = self._made_for(peer, "cookie")
+        value = self._made_for(sender, "cookie")
         answer.set_cookie(self.cookie, value, httponly=True, samesite="lax", path="/")
         answer.headers["Cache-Control"] = "no-store"
 
-    def _made_for(self, peer: Peer, purpose: Literal["cookie", "csrf"]) -> str:
-        text = f"{purpose} {peer.identity}".encode()
+    def _made_for(self, sender: Sender, purpose: Literal["cookie", "csrf"]) -> str:
+        text = f"{purpose} {sender.identity}".encode()
         return hmac.new(self._secret, text, hashlib.sha256).hexdigest()
 
 
-def peer_of(scope: Scope) -> Peer:
+def sender_of(scope: Scope) -> Sender:
     """Who is at the other end of a request's connection."""
     address, port = scope.get("client") or ("", 0)
     try:
-        return Peer(address, tcp_peer((address, port), tuple(scope["server"])))
+        return Sender(address, tcp_user((address, port), tuple(scope["server"])))
     except (OSError, ValueError, TypeError):
-        return Peer(address, None, is_told=False)
+        return Sender(address, None, is_told=False)
 
 
 def kept_token() -> str:

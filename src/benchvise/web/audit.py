@@ -16,10 +16,10 @@ from starlette.requests import Request
 from benchvise.bounded_log import BoundedLog
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
-from benchvise.local_peers import user_name
+from benchvise.local_users import user_name
 from benchvise.report.sinks import json_text
 from benchvise.text import printable
-from benchvise.web.access import Means, Peer, Visitor
+from benchvise.web.access import Means, Sender, Visitor
 
 _TEXT_LIMIT = 400
 
@@ -73,12 +73,12 @@ class AuditLog:
 
 
 def entry_of(
-    peer: Peer, visitor: Visitor | None, action: str, status: int | None, outcome: str
+    sender: Sender, visitor: Visitor | None, action: str, status: int | None, outcome: str
 ) -> AuditEntry:
     """An entry with its texts bounded; ``visitor`` is None for who proved nothing."""
     return AuditEntry(
-        None if peer.user is None else user_name(peer.user),
-        peer.address,
+        None if sender.user is None else user_name(sender.user),
+        sender.address,
         "none" if visitor is None else visitor.by,
         "" if visitor is None else visitor.token_id,
         printable(action, _TEXT_LIMIT),
@@ -97,7 +97,7 @@ def log_end(request: Request, outcome: str) -> None:
     log: AuditLog = request.app.state.audit
     visitor: Visitor = request.state.visitor
     action = f"end of {action_of(request)}"
-    log.write("control", entry_of(visitor.peer, visitor, action, None, outcome))
+    log.write("control", entry_of(visitor.sender, visitor, action, None, outcome))
 
 
 def _unwritable(directory: Path) -> BenchviseError:

@@ -23,7 +23,7 @@ from starlette.responses import Response
 from starlette.types import ASGIApp, Message, Receive, Scope, Send
 
 from benchvise.errors import BenchviseError
-from benchvise.web.access import Access, Peer, Visitor, peer_of
+from benchvise.web.access import Access, Sender, Visitor, sender_of
 from benchvise.web.answers import failure
 from benchvise.web.audit import AuditLog, action_of, entry_of
 from benchvise.web.context import Settings, is_loopback
@@ -77,7 +77,7 @@ class Guard:
         if scope["type"] != "http":  # a WebSocket: there are none here
             await send({"type": "websocket.close", "code": 1008})
             return
-        request, peer = Request(scope), peer_of(scope)
+        request, sender = Request(scope), sender_of(scope)
         statuses: list[int] = []
 
         async def guarded(message: Message) -> None:
@@ -90,28 +90,28 @@ class Guard:
                     headers["Cache-Control"] = "public, max-age=31536000, immutable"
             await send(message)
 
-        refusal = self._refusal(request, peer)
-        visitor = self._access.visitor(request, peer)
+        refusal = self._refusal(request, sender)
+        visitor = self._access.visitor(request, sender)
         if refusal is None and visitor is None and not _is_open(request):
             presented = request.query_params.get("token", "")
             if request.method in _SAFE and self._access.is_token(presented):
                 await login.with_token(request, self._access)(scope, receive, guarded)
                 return
-            refusal = login.needed(request)
+            refusal = login.ask_for_token(request)
         scope.setdefault("state", {})["visitor"] = visitor
         if refusal is None and request.method not in _SAFE:
-            refusal = await self._changing(request, visitor, peer, receive, guarded, statuses)
+            refusal = await self._changing(request, visitor, sender, receive, guarded, statuses)
         elif refusal is None:
             await self._app(scope, receive, guarded)
         if refusal is not None:
             await _answer_whole(refusal, request, receive, guarded)
-            self._log_refusal(request, visitor, peer, refusal)
+            self._log_refusal(request, visitor, sender, refusal)
 
     async def _changing(
         self,
         request: Request,
         visitor: Visitor | None,
-        peer: Peer,
+        sender: Sender,
         receive: Receive,
         send: Send,
         statuses: list[int],
@@ -138,7 +138,7 @@ class Guard:
         finally:
             status = statuses[0] if statuses else None
             outcome = request.scope["state"].get("outcome", "")
-            entry = entry_of(peer, visitor, action_of(request), status, outcome)
+            entry = entry_of(sender, visitor, action_of(request), status, outcome)
             self._audit.write("control", entry)
         return None
 
@@ -155,13 +155,13 @@ class Guard:
         return self._access.is_own(visitor, presented)
 
     def _log_refusal(
-        self, request: Request, visitor: Visitor | None, peer: Peer, refusal: Response
+        self, request: Request, visitor: Visitor | None, sender: Sender, refusal: Response
     ) -> None:
-        entry = entry_of(peer, visitor, action_of(request), refusal.status_code, "refused")
+        entry = entry_of(sender, visitor, action_of(request), refusal.status_code, "refused")
         with contextlib.suppress(BenchviseError):  # nothing was done
             self._audit.write("refused", entry)
 
-    def _refusal(self, request: Request, peer: Peer) -> Response | None:
+    def _refusal(self, request: Request, sender: Sender) -> Response | None:
         """The answer to what may not be asked by anybody, or not by this user; None otherwise."""
         scope, headers = request.scope, request.headers
         if len(scope["raw_path"]) + len(scope["query_string"]) > URL_LIMIT:
@@ -172,7 +172,7 @@ class Guard:
                 "open it by its address, as `benchvise serve` printed it",
             )
             return failure(request, error, 421)
-        if not self._access.admits(peer):
+        if not self._access.admits(sender):
             error = Refused(
                 "this workbench belongs to another user of this machine",
                 "start one of your own: benchvise serve --port 0 --open",

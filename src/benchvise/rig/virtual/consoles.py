@@ -16,7 +16,7 @@ from collections.abc import Callable
 from pathlib import Path
 
 from benchvise.bounded_log import BoundedLog
-from benchvise.local_peers import is_own_connection
+from benchvise.local_users import is_own_connection
 
 READER_BUFFER = 1 << 20
 """Bytes that are kept for a reader that does not read; what comes then is lost to it."""

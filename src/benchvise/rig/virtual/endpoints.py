@@ -17,7 +17,7 @@ from http import HTTPStatus
 from urllib.parse import unquote, urlsplit
 
 from benchvise.documents import encode
-from benchvise.local_peers import is_own_connection
+from benchvise.local_users import is_own_connection
 
 _REQUEST_BYTES = 8 << 10
 _REQUEST_SECONDS = 5.0

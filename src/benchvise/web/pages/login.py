@@ -8,14 +8,14 @@ from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
 from starlette.routing import Route
 
-from benchvise.web.access import Access, peer_of
+from benchvise.web.access import Access, sender_of
 from benchvise.web.answers import failure, page
 from benchvise.web.http import Refused, posted_form
 
 PATH = "/login"
 
 
-def needed(request: Request) -> Response:
+def ask_for_token(request: Request) -> Response:
     """The answer to a request that proves nothing: a form for the token."""
     error = Refused("a token is needed here", "open the address that `benchvise serve` printed")
     return failure(request, error, 401)
@@ -25,7 +25,7 @@ def with_token(request: Request, access: Access) -> Response:
     """The answer to an address that has the token: the same address without it."""
     path = request.scope["raw_path"].decode("ascii", "replace")
     answer = RedirectResponse(_here(path, request.url.query), 303)
-    access.let_in(answer, peer_of(request.scope))
+    access.let_in(answer, sender_of(request.scope))
     return answer
 
 
@@ -33,10 +33,10 @@ async def show(request: Request) -> Response:
     """The form; an address with a good code leads on."""
     access: Access = request.app.state.access
     code = request.query_params.get("code", "")
-    peer = peer_of(request.scope)
-    if code and access.use_code(code, peer):
+    sender = sender_of(request.scope)
+    if code and access.use_code(code, sender):
         answer = RedirectResponse("/", 303)
-        access.let_in(answer, peer)
+        access.let_in(answer, sender)
         return answer
     if code:
         refused = Refused("this code was used, or is too old", "type the access token instead")
@@ -52,7 +52,7 @@ async def take(request: Request) -> Response:
         return failure(request, Refused("this is not the token", "try once more"), 401)
     parts = urlsplit(form.get("next", "/"))
     answer = RedirectResponse(_here(parts.path, parts.query), 303)
-    access.let_in(answer, peer_of(request.scope))
+    access.let_in(answer, sender_of(request.scope))
     return answer
 
 

@@ -32,21 +32,21 @@ _ESTABLISHED = 1
 Address = tuple[str, int]
 
 
-def unix_peer(connection: socket.socket) -> int:
+def unix_user(connection: socket.socket) -> int:
     """The user id of the process that connected, or that listens where this end connected."""
     credentials = connection.getsockopt(socket.SOL_SOCKET, socket.SO_PEERCRED, 12)
     return int(struct.unpack("=iII", credentials)[1])
 
 
-def tcp_peer(peer: Address, own: Address) -> int | None:
+def tcp_user(remote: Address, own: Address) -> int | None:
     """The user id whose socket is the other end of a TCP connection between these addresses.
 
     None when it is not on this machine, or nobody has it open any more: of a closed socket the
     kernel would say that it is root's. OSError where the kernel does not tell at all.
     """
-    family, (source, destination) = _packed(peer[0], own[0])
+    family, (source, destination) = _packed(remote[0], own[0])
     identity = (
-        _PORTS.pack(peer[1], own[1])
+        _PORTS.pack(remote[1], own[1])
         + source.ljust(16, b"\0")
         + destination.ljust(16, b"\0")
         + _ANY_COOKIE
@@ -72,9 +72,9 @@ def tcp_peer(peer: Address, own: Address) -> int | None:
 def is_own_connection(connection: socket.socket) -> bool:
     """Whether this process's own user or root is at the other end; also where nobody can tell."""
     if connection.family == socket.AF_UNIX:
-        return is_trusted(unix_peer(connection))
+        return is_trusted(unix_user(connection))
     try:
-        return is_trusted(tcp_peer(connection.getpeername()[:2], connection.getsockname()[:2]))
+        return is_trusted(tcp_user(connection.getpeername()[:2], connection.getsockname()[:2]))
     except OSError:
         return True
 
@@ -92,9 +92,9 @@ def user_name(user: int) -> str:
         return str(user)
 
 
-def _packed(peer: str, own: str) -> tuple[int, tuple[bytes, bytes]]:
+def _packed(remote: str, own: str) -> tuple[int, tuple[bytes, bytes]]:
     """The address family of a connection, and both its addresses as bytes."""
-    ends = [ipaddress.ip_address(address.partition("%")[0]) for address in (peer, own)]
+    ends = [ipaddress.ip_address(address.partition("%")[0]) for address in (remote, own)]
     mapped = [getattr(end, "ipv4_mapped", None) or end for end in ends]
     family = socket.AF_INET if mapped[0].version == 4 else socket.AF_INET6
     return family, (mapped[0].packed, mapped[1].packed)
