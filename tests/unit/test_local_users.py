@@ -6,12 +6,12 @@ import asyncio
 import os
 import socket
 import subprocess
+from collections.abc import Sequence
 from pathlib import Path
 
 import pytest
 import skips
 
-from benchvise import local_users
 from benchvise.local_users import is_own_connection, is_trusted, tcp_user, unix_user
 from benchvise.rig.virtual import endpoints
 from benchvise.rig.virtual.consoles import SimulatedConsole
@@ -74,7 +74,7 @@ def test_a_socket_that_only_listens_is_nobodys_connection() -> None:
 
 
 def test_only_the_own_user_and_root_are_trusted(monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setattr(local_users.os, "geteuid", lambda: 1000)
+    monkeypatch.setattr("benchvise.local_users.os.geteuid", lambda: 1000)
     assert [is_trusted(user) for user in (1000, 0, 1001, None)] == [True, True, False, False]
 
 
@@ -89,15 +89,19 @@ def test_d7_another_user_gets_nothing_of_a_virtual_bench(tmp_path: Path) -> None
         process = await asyncio.create_subprocess_exec(*command, stdout=subprocess.PIPE, cwd="/")
         return (await process.communicate())[0].decode()
 
-    async def answer(path: object) -> str:
-        switched.append(list(path))  # type: ignore[call-overload]
+    async def answer(path: Sequence[str]) -> str:
+        switched.append(list(path))
         return "heard"
 
+    typed: list[bytes] = []
+
+    class Board(SimulatedConsole):
+        def type(self, data: bytes) -> None:
+            typed.append(data)
+
     async def scene() -> dict[str, str]:
-        console = SimulatedConsole(tmp_path / "console.log")
+        console = Board(tmp_path / "console.log")
         await console.open(str(tmp_path / "console.sock"), 0)
-        typed: list[bytes] = []
-        console.type = typed.append  # type: ignore[method-assign]
         server, port = await endpoints.listen(answer, 0)
         request = "GET /relay/0/0 HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n"
         said = {
