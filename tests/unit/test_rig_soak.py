@@ -11,8 +11,8 @@ from types import SimpleNamespace
 from typing import cast
 
 import pytest
+import scipy  # loads its parts when they are first used, not in each worker that collects this
 from rich.console import Console
-from scipy.stats import binomtest
 
 from benchvise.documents import encode
 from benchvise.errors import Interrupted, UsageError
@@ -76,7 +76,7 @@ def test_the_interval_is_that_of_clopper_and_pearson(total: int, confidence: flo
         if count > total:
             continue
         rate = exact_rate(count, total, confidence)
-        reference = binomtest(count, total).proportion_ci(confidence, method="exact")
+        reference = scipy.stats.binomtest(count, total).proportion_ci(confidence, method="exact")
         assert rate.low == pytest.approx(reference.low, rel=1e-9, abs=1e-12)
         assert rate.high == pytest.approx(reference.high, rel=1e-9, abs=1e-12)
 
