@@ -12,12 +12,13 @@ import pytest
 PACKAGE = Path(__file__).parents[1] / "src" / "benchvise"
 
 # The ground floor: what every package may import, and what imports nothing of ours but that.
-GROUND = {"command", "documents", "quantities", "table", "text", "user_directories"}
+GROUND = {"command", "confinement", "documents", "quantities", "table", "text", "user_directories"}
 
 # What each package may import of the others; top-level modules stand under their own name.
 ALLOWED = {
     "__init__": set[str](),
     "command": set[str](),
+    "confinement": set[str](),
     "documents": set[str](),
     "quantities": set[str](),
     "table": set[str](),

@@ -54,6 +54,21 @@ class QueryLimits:
     rows: int = 1000
     seconds: float = 60
     memory_mb: int = 1024
+    to_have_longer: str = "say --time S to allow more"
+    to_have_more: str = "say --memory MB, or let it group and filter more"
+    """What whoever asks can do about the limits."""
+
+    @property
+    def too_long(self) -> UsageError:
+        """The error for a query that was not done in time."""
+        return UsageError(f"the query takes longer than {self.seconds:g} s", self.to_have_longer)
+
+    @property
+    def too_much(self) -> UsageError:
+        """The error for a query that needed more memory."""
+        return UsageError(
+            f"the query needs more than {self.memory_mb} MB of memory", self.to_have_more
+        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,10 +280,7 @@ def ask(
         except duckdb.CatalogException as error:
             raise _unknown(error, wanted, tables) from error
         except duckdb.OutOfMemoryException as error:
-            raise UsageError(
-                f"the query needs more than {limits.memory_mb} MB of memory",
-                "say --memory MB, or let it group and filter more",
-            ) from error
+            raise limits.too_much from error
         except duckdb.Error as error:
             raise UsageError(_first_lines(error), "") from error
 
@@ -291,9 +303,7 @@ def _run(
         columns = tuple((name, str(kind)) for name, kind, *_ in result.description or ())
     except duckdb.InterruptException as error:
         if late.is_set():
-            raise UsageError(
-                f"the query takes longer than {limits.seconds:g} s", "say --time S to allow more"
-            ) from error
+            raise limits.too_long from error
         raise
     finally:
         timer.cancel()

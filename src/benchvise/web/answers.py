@@ -27,9 +27,9 @@ from benchvise.errors import BenchviseError
 from benchvise.quantities import format_ago, format_duration, format_size, format_stamp
 from benchvise.report.figures import Figures
 from benchvise.report.html import environment
-from benchvise.report.sinks import LINE_LIMIT, PAGE_LIMIT, embedded
+from benchvise.report.sinks import PAGE_LIMIT, embedded
 from benchvise.text import printable
-from benchvise.web.http import JsonAnswer, status_of
+from benchvise.web.http import JsonAnswer, error_document, status_of
 
 NAME_LIMIT = 120
 """Characters of a name in a list (``| short``)."""
@@ -94,14 +94,11 @@ def shaped(kind: str, document: object, status: int = 200) -> Response:
 
 def failure(request: Request, error: BenchviseError, status: int | None = None) -> Response:
     """``{"error": {"message", "remedy"}}``, or a page that says it to people."""
-    document = {
-        "message": printable(error.message, LINE_LIMIT),
-        "remedy": printable(error.remedy, LINE_LIMIT),
-    }
+    document = error_document(error)
     code = status or status_of(error)
     if wants_json(request):
-        return JsonAnswer({"error": document}, code, {"Cache-Control": "no-store"})
-    return page(request, "failure", {"error": document, "status": code}, title="Error", status=code)
+        return JsonAnswer(document, code, {"Cache-Control": "no-store"})
+    return page(request, "failure", {**document, "status": code}, title="Error", status=code)
 
 
 def wants_json(request: Request) -> bool:

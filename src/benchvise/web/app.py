@@ -21,18 +21,17 @@ from benchvise.web.http import NotFound, Refused
 from benchvise.web.live import Hub
 from benchvise.web.pages import (
     boards,
-    captures,
     compare,
     diagnoses,
     doctor,
+    files,
     health,
     history,
     home,
     runs,
-    traces,
 )
+from benchvise.web.readers import forwarding
 from benchvise.web.security import Guard
-from benchvise.web.workspace import timeline, views
 
 
 def create_app(settings: Settings) -> Starlette:
@@ -41,16 +40,14 @@ def create_app(settings: Settings) -> Starlette:
         routes=[
             *home.routes,
             *boards.routes,
-            *captures.routes,
             *diagnoses.routes,
             *doctor.routes,
             *health.routes,
             *runs.routes,
             *compare.routes,
             *history.routes,
-            *traces.routes,
-            *timeline.routes,
-            *views.routes,
+            *forwarding.routes,
+            *files.routes,
             Mount("/assets", StaticFiles(directory=ASSETS, check_dir=False)),
         ],
         middleware=[Middleware(Guard, settings=settings)],
