@@ -10,14 +10,15 @@ NATIVE := src/benchvise/trace/native.abi3.so
 
 SUITE_PACKAGES := openssh-client openssh-server busybox-static strace zsh fish mksh tcsh \
 	qemu-user-static gcc libc6-dev device-tree-compiler \
-	libc6-arm64-cross libc6-armhf-cross libc6-riscv64-cross postgresql chromium \
-	wrk qemu-system-x86 iperf3 iproute2 trace-cmd babeltrace2 sigrok-cli linux-perf dmsetup
+	libc6-arm64-cross libc6-armhf-cross libc6-riscv64-cross postgresql chromium-headless-shell \
+	wrk qemu-system-x86 iperf3 iproute2 trace-cmd babeltrace2 sigrok-cli linux-perf dmsetup \
+	bzip2 procps systemd
 RIG_PACKAGES := openssh-client qemu-system-arm qemu-system-misc qemu-system-x86 mtools dosfstools \
 	fdisk e2fsprogs debian-archive-keyring bmap-tools lbzip2 pigz pbzip2 zstd xz-utils
 BENCH_PACKAGES := sigrok-cli linux-perf gcc libc6-dev pv \
 	fio hdparm iperf3 iproute2 sockperf qperf hyperfine wrk apache2-utils nginx-light \
-	rt-tests bmap-tools trace-cmd babeltrace2 python3-bt2 libbabeltrace2-dev pkg-config \
-	nghttp2-client libtirpc-dev
+	rt-tests bmap-tools trace-cmd babeltrace2 libbabeltrace2-dev pkg-config \
+	nghttp2-client libtirpc-dev chromium
 
 # make test STRICT=1: no test may be left out for what can be installed, built or fetched here.
 export STRICT
@@ -28,8 +29,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # Of several targets at once, the lines of each come together.
 IN_TURN := $(MAKE) --no-print-directory --output-sync=target
 
-.PHONY: demo test test-beside checks lint lint-python lint-web lint-crates test-web test-crates \
-	guest-kernel bench fuzz docs dist clean install probe probes web
+.PHONY: demo test test-beside test-settings test-alone test-nightly checks lint lint-python \
+	lint-web lint-crates test-web test-crates guest-kernel bench score fuzz docs dist clean \
+	install pins probe probes web
 
 demo: install web
 	@$(BIN)/python probe/build.py --arch native --arch aarch64 --arch riscv64
@@ -39,13 +41,27 @@ demo: install web
 test:
 	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES)
 	+@$(IN_TURN) -j2 install probes web guest-kernel
-	+@$(MAKE) --no-print-directory -j2 test-beside checks
+	+@$(MAKE) --no-print-directory test-beside
+	+@$(MAKE) --no-print-directory -j2 test-settings checks
+	+@$(MAKE) --no-print-directory test-alone
+
+# Most of these tests wait for something most of the time, so they leave the CPUs room for others.
+test-beside:
+	SUITE_PART=first $(BIN)/pytest -m "not alone and not settings" -n 5 --dist loadfile \
+		--no-loadscope-reorder
+
+# What they change, no check looks at.
+test-settings:
+	SUITE_PART=next $(BIN)/pytest -m "settings and not alone" $$(grep -l 'mark\.settings' tests/test_*.py)
+
+test-alone:
 	SUITE_PART=last $(BIN)/pytest -m alone $$(grep -l 'mark\.alone' tests/test_*.py)
 
-# Most of these tests wait for something most of the time, so they leave the CPUs room for others,
-# and for the checks.
-test-beside:
-	SUITE_PART=first $(BIN)/pytest -m "not alone" -n 5 --dist loadfile --no-loadscope-reorder
+# What takes too long for every change. PART="long fuzz": only these.
+test-nightly:
+	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES) $(BENCH_PACKAGES)
+	+@$(IN_TURN) -j2 install probes web guest-kernel
+	$(BIN)/python scripts/nightly.py $(PART)
 
 checks:
 	+@$(IN_TURN) lint test-crates test-web
@@ -70,13 +86,23 @@ test-crates: .venv/.installed
 test-web: web
 	npm --prefix web run --silent test
 
-guest-kernel:
-	@scripts/guest-kernel
+guest-kernel: .venv/.installed
+	@$(BIN)/python scripts/guest_kernel.py
 
+# What simulated boards are made of, as Debian has it now.
+pins: .venv/.installed
+	$(BIN)/python scripts/pin_packages.py
+
+# Fails where a claim does not hold; one that is undecided (exit status 3) is only named.
 bench: install probe
 	@scripts/system-packages --optional $(BENCH_PACKAGES)
 	@benchmarks/references/tools || echo "not available: mhz, multichase, lmbench (see above)"
-	$(BIN)/python -m benchmarks
+	$(BIN)/python -m benchmarks || [ $$? = 3 ]
+
+# The table of the documentation, from simulated boards. The others keep their last results:
+# ARGS='--real --publish' and ARGS='--held-out' run these.
+score: install
+	$(BIN)/python -m benchmarks.why $(or $(ARGS),--publish)
 
 # SECONDS for each target: make fuzz SECONDS=600
 fuzz:

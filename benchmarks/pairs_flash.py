@@ -24,10 +24,9 @@ from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
 
-from rich.table import Table
-
 from benchmarks.pairs import BUILD, Pair
 from benchmarks.pairs_storage import MIB, Shared, why_no_loop
+from benchmarks.sheets import Sheet
 from benchvise.rig.card.flash import FlashResult, Medium, write_card
 from benchvise.rig.card.image import open_image
 
@@ -129,18 +128,19 @@ def _pair(
         0.1,
         scene=images(suffix),
         bounds=LEAST,
+        unit="B/s",
     )
 
 
 def pairs() -> tuple[list[Pair], list[str]]:
     """What can be run here, and a line for each tool that cannot."""
     if shutil.which("bmaptool") is None:
-        return [], ["bmaptool is not installed (Debian: bmap-tools): flashing is left out"]
+        return [], ["bmaptool: not installed (Debian: bmap-tools)"]
     found: list[Pair] = []
     missing: list[str] = []
     media = [("file", FILE)]
     if reason := why_no_loop():
-        missing.append(f"no loop device to flash ({reason}): its pairs are left out")
+        missing.append(f"flashing a device: no loop device ({reason})")
     else:
         media.append(("device", DEVICE))
     for medium, card in media:
@@ -163,17 +163,20 @@ def pairs() -> tuple[list[Pair], list[str]]:
     return found, missing
 
 
-def verification() -> Table:
+def verification() -> Sheet:
     """What our verification took, beside the writing."""
-    table = Table(title="Reading back and comparing, after the writing", title_justify="left")
-    for heading in ("pair", "MB", "written MB/s", "verified MB/s", "verification : writing"):
-        table.add_column(heading, justify="left" if heading == "pair" else "right")
+    sheet = Sheet(
+        "Reading back and comparing, after the writing",
+        ("pair", "MB", "written MB/s", "verified MB/s", "verification : writing"),
+    )
     for name, runs in verifications.items():
-        table.add_row(
-            name,
-            f"{runs[0].written / 1e6:.0f}",
-            f"{statistics.median(run.written / run.write_s for run in runs) / 1e6:.0f}",
-            f"{statistics.median(run.written / run.verify_s for run in runs) / 1e6:.0f}",
-            f"{statistics.median(run.verify_s / run.write_s for run in runs):.2f}",
+        sheet.rows.append(
+            (
+                name,
+                f"{runs[0].written / 1e6:.0f}",
+                f"{statistics.median(run.written / run.write_s for run in runs) / 1e6:.0f}",
+                f"{statistics.median(run.written / run.verify_s for run in runs) / 1e6:.0f}",
+                f"{statistics.median(run.verify_s / run.write_s for run in runs):.2f}",
+            )
         )
-    return table
+    return sheet

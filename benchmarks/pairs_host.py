@@ -56,13 +56,13 @@ def pairs() -> tuple[list[Pair], list[str]]:
     if hyperfine:
         found += list(_command_pairs(hyperfine))
     else:
-        missing.append("hyperfine is not installed: the pairs of command.time are left out")
+        missing.append("hyperfine: not installed")
     tools = {name: shutil.which(name, path=_PATH) for name in ("nginx", "wrk", "ab", "h2load")}
     lacking = [name for name, path in tools.items() if path is None]
     if lacking:
         missing.append(
-            f"{' and '.join(lacking)} not installed (Debian: nginx-light wrk apache2-utils "
-            "nghttp2-client): the pairs of http.requests are left out"
+            f"the pairs of http.requests: {' and '.join(lacking)} not installed (Debian: "
+            "nginx-light wrk apache2-utils nghttp2-client)"
         )
     else:
         found += list(_web_pairs(str(tools["nginx"]), str(tools["h2load"]), str(tools["ab"])))
@@ -95,32 +95,32 @@ def _ns(keys: tuple[str, ...], text: str) -> float:
 
 
 def _web_pairs(nginx: str, h2load: str, ab: str) -> Iterator[Pair]:
-    scene = partial(web_server, nginx)
     load = ("-c", str(CONNECTIONS))
-    yield Pair(
-        "http.requests : ab -k",
-        _requests(keepalive="yes"),
-        (ab, "-q", "-r", "-k", *load, "-t", str(SECONDS), "-n", "1000000", URL),
-        _ab_rate,
-        0.10,
-        scene=scene,
-    )
-    yield Pair(
-        "http.requests, no keep-alive : ab",
-        _requests(keepalive="no"),
-        (ab, "-q", "-r", *load, "-t", str(SECONDS), "-n", "1000000", URL),
-        _ab_rate,
-        0.10,
-        scene=scene,
-    )
-    yield Pair(
-        "http.requests : h2load --h1",
-        _requests(keepalive="yes"),
-        (h2load, "--h1", *load, "-t", "2", "-D", str(SECONDS), URL),
-        lambda text: float(re.findall(r"finished in [\d.]+s, ([\d.]+) req/s", text)[-1]),
-        0.10,
-        scene=scene,
-    )
+    timed = ("-t", str(SECONDS), "-n", "1000000", URL)
+    for name, keepalive, reference, read in (
+        ("ab -k", "yes", (ab, "-q", "-r", "-k", *load, *timed), _ab_rate),
+        ("ab", "no", (ab, "-q", "-r", *load, *timed), _ab_rate),
+        (
+            "h2load --h1",
+            "yes",
+            (h2load, "--h1", *load, "-t", "2", "-D", str(SECONDS), URL),
+            _h2load_rate,
+        ),
+    ):
+        yield Pair(
+            f"http.requests, keep-alive {keepalive} : {name}",
+            _requests(keepalive=keepalive),
+            reference,
+            read,
+            0.10,
+            scene=partial(web_server, nginx),
+            benchmark="http.requests",
+            unit="requests/s",
+        )
+
+
+def _h2load_rate(text: str) -> float:
+    return float(re.findall(r"finished in [\d.]+m?s, ([\d.]+) req/s", text)[-1])
 
 
 def _ab_rate(text: str) -> float:

@@ -12,7 +12,7 @@ def pairs() -> tuple[list[Pair], list[str]]:
     """What can be run here, and a line for each pair that cannot."""
     stream = build_stream()
     if stream is None:
-        return [], ["gcc is not installed: the STREAM triad is left out"]
+        return [], ["STREAM triad: gcc is not installed"]
     found = []
     cpus = len(os.sched_getaffinity(0))
     for threads in dict.fromkeys((1, cpus)):

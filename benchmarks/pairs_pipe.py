@@ -76,7 +76,7 @@ def pairs() -> tuple[list[Pair], list[str]]:
             ),
         ]
     else:
-        missing.append("gcc is not installed: GNU yes into our own reader is left out")
+        missing.append("GNU yes into our own reader: gcc is not installed")
     found.append(
         Pair(
             "pipe write 8K to read : GNU yes to dd",
@@ -103,5 +103,5 @@ def pairs() -> tuple[list[Pair], list[str]]:
             )
         )
     else:
-        missing.append("pv is not installed (Debian: pv): its pair is left out")
+        missing.append("pv: not installed (Debian: pv)")
     return found, missing

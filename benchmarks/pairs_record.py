@@ -39,7 +39,7 @@ def pairs() -> tuple[list[Pair], list[str]]:
         words = ("trace", "--for_ms", "1", "--kallsyms", "off", "--output", f"{directory}/t")
         tried = subprocess.run([PROBE, *words], capture_output=True, text=True, check=False)
     if tried.returncode or os.geteuid():
-        return [], [f"the cost of recording is left out: {tried.stdout.strip()[-200:]}"]
+        return [], [f"the cost of recording: {tried.stdout.strip()[-200:]}"]
     return [
         Pair(
             f"2 processes, recording {name} : not recording",
@@ -48,6 +48,7 @@ def pairs() -> tuple[list[Pair], list[str]]:
             median_ns,
             0.0,
             bounds=COST,
+            benchmark="os.context_switch",
         )
         for name, events in (
             ("sched, irq, timer", "sched,irq,timer"),

@@ -13,19 +13,21 @@ import shutil
 import statistics
 import subprocess
 import sys
-import time
 import zipfile
+from collections.abc import Iterator
+from contextlib import contextmanager
 from pathlib import Path
 
 import numpy as np
-from rich.table import Table
 
 from benchmarks.pairs import BUILD, Pair
+from benchmarks.sheets import Sheet
 
 SAMPLES = 500_000_000
+_NAME = "half-a-thousand-million.sr"
 _RATE = 24_000_000
 _BLOCK = 4_000_000
-_ASKED = (3.0, 2.0, 0.008)
+_GOALS = (3.0, 2.0, 0.008)
 _WIDTH = 2000
 _QUESTIONS = 400
 
@@ -66,7 +68,7 @@ for lines in (capture.lines[:2], (dense,)):
 
 def capture() -> Path:
     """The capture, made once."""
-    path = BUILD / "half-a-thousand-million.sr"
+    path = BUILD / _NAME
     if path.exists():
         return path
     BUILD.mkdir(parents=True, exist_ok=True)
@@ -92,46 +94,39 @@ def _times(program: str) -> tuple[float, ...]:
     return tuple(map(float, said))
 
 
-def _ours() -> float:
-    begin = time.monotonic()
-    _times(_PROGRAM)
-    return SAMPLES / (time.monotonic() - begin)
-
-
-def _theirs(_text: str) -> float:
-    begin = time.monotonic()
-    words = ["sigrok-cli", "-i", str(capture()), "-O", "binary", "-o", "/dev/null"]
-    subprocess.run(words, capture_output=True, check=True)
-    return SAMPLES / (time.monotonic() - begin)
-
-
 def pairs() -> tuple[list[Pair], list[str]]:
     """One pair, where sigrok-cli is; and what is left out."""
     if shutil.which("sigrok-cli") is None:
-        return [], ["captures: sigrok-cli is not installed"]
-    one = [
-        Pair(
-            name="signal open 500 M samples : sigrok-cli",
-            ours=_ours,
-            reference=("true",),
-            read=_theirs,
-            agreement=0.0,
-            bounds=(0.5, math.inf),
-        )
-    ]
-    return one, []
+        return [], ["sigrok-cli: not installed"]
+    path = str(BUILD / _NAME)
+    one = Pair(
+        "signal open 500 M samples : sigrok-cli",
+        (sys.executable, "-c", _PROGRAM, path),
+        ("sigrok-cli", "-i", path, "-O", "binary", "-o", "/dev/null"),
+        bounds=(0.5, math.inf),
+        work=SAMPLES,
+        warm=lambda: SAMPLES / _times(_PROGRAM)[0],
+        unit="samples/s",
+        rounds=6,
+        scene=_captured,
+    )
+    return [one], []
 
 
-def table(rounds: int = 3) -> Table:
+@contextmanager
+def _captured() -> Iterator[None]:
+    capture()
+    yield
+
+
+def table(rounds: int = 3) -> Sheet:
     """Seconds for opening, for all response times, and for what one screen of a timeline asks (99
-    of 100 questions take less), beside what is asked."""
-    found = [_times(_PROGRAM + _ZOOMED) for _ in range(rounds)]
-    shown = Table(title="A capture of 500 million samples")
-    for column in ("what", "seconds", "asked"):
-        shown.add_column(column, justify="left" if column == "what" else "right")
-    asked = (*_ASKED, _ASKED[-1])
+    of 100 questions take less), beside the goals."""
+    runs = [_times(_PROGRAM + _ZOOMED) for _ in range(rounds)]
+    sheet = Sheet(f"A capture of 500 million samples, {rounds} rounds, medians", name="capture")
+    goals = (*_GOALS, _GOALS[-1])
     whats = ("open", "response times", "a screen of its lines, p99", "of 100 M edges, p99")
-    for place, (what, most) in enumerate(zip(whats, asked, strict=True)):
-        seconds = statistics.median(times[place] for times in found)
-        shown.add_row(what, f"{seconds:.4f}", f"≤ {most:g}")
-    return shown
+    for place, (what, most) in enumerate(zip(whats, goals, strict=True)):
+        seconds = statistics.median(times[place] for times in runs)
+        sheet.add_goal(what, f"{seconds:.4f} s", f"≤ {most:g} s", seconds <= most)
+    return sheet

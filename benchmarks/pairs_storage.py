@@ -99,14 +99,14 @@ def _dd(text: str) -> float:
 def _fio_pairs(pin: tuple[str, ...], fio: str) -> list[Pair]:
     def job(file: Path, size: int, *words: str) -> tuple[str, ...]:
         common = ("--name=job", f"--filename={file}", f"--size={size}M", "--time_based")
-        return (*pin, fio, *common, "--runtime=2", "--output-format=json", *words)
+        return (*pin, fio, *common, "--runtime=1", "--output-format=json", *words)
 
     def reads(rw: str, bs: str, depth: int, direct: int = 1) -> tuple[str, ...]:
         engine = "psync" if depth == 1 else "io_uring"
         words = (f"--rw={rw}", f"--bs={bs}", f"--ioengine={engine}", f"--iodepth={depth}")
         return job(FILE, AREA, "--readonly", f"--direct={direct}", *words)
 
-    over = ("--file", str(FILE), "--size", f"{AREA}M", "--batches", "8")
+    over = ("--file", str(FILE), "--size", f"{AREA}M", "--batches", "3")
     in_order = ("storage.read", *over, "--mode", "direct")
     found = [
         Pair(
@@ -138,7 +138,7 @@ def _fio_pairs(pin: tuple[str, ...], fio: str) -> list[Pair]:
         for depth in (1, 8, 32)
     ]
     # ours may write as long as fio does
-    writing = ("--file", str(HERE), "--size", "64M", "--cap", "4G", "--batches", "8")
+    writing = ("--file", str(HERE), "--size", "64M", "--cap", "4G", "--batches", "3")
     found += [
         Pair(
             f"storage random write, depth {depth} : fio randwrite",
@@ -163,7 +163,7 @@ def _fio_pairs(pin: tuple[str, ...], fio: str) -> list[Pair]:
     found.append(
         Pair(
             "storage commits : fio write fdatasync=1",
-            ("storage.fsync", "--file", str(HERE), "--cap", "1G", "--batches", "8"),
+            ("storage.fsync", "--file", str(HERE), "--cap", "1G", "--batches", "3"),
             job(
                 SCRATCH,
                 4,
@@ -186,12 +186,12 @@ def _dd_pairs(pin: tuple[str, ...]) -> list[Pair]:
         line = f"LC_ALL=C; export LC_ALL; for i in $(seq {times}); do {words} || exit; done 2>&1"
         return (*pin, "sh", "-c", line)
 
-    over = ("--file", str(FILE), "--size", f"{AREA}M", "--batches", "8")
+    over = ("--file", str(FILE), "--size", f"{AREA}M", "--batches", "3")
     return [
         Pair(
             "storage read direct : dd iflag=direct",
             ("storage.read", *over, "--mode", "direct"),
-            dd(5, f"dd if={FILE} of=/dev/null bs=1M iflag=direct"),
+            dd(3, f"dd if={FILE} of=/dev/null bs=1M iflag=direct"),
             _dd,
             0.05,
             scene=shared_file,
@@ -212,14 +212,14 @@ def _dd_pairs(pin: tuple[str, ...]) -> list[Pair]:
         Pair(
             "storage read cached : dd",
             ("storage.read", *over, "--mode", "cached"),
-            dd(9, f"dd if={FILE} of=/dev/null bs=1M"),
+            dd(5, f"dd if={FILE} of=/dev/null bs=1M"),
             _dd,
             0.10,
             scene=shared_file,
         ),
         Pair(
             "storage write : dd conv=fdatasync",
-            ("storage.write", "--file", str(HERE), "--size", f"{WRITTEN}M", "--batches", "8"),
+            ("storage.write", "--file", str(HERE), "--size", f"{WRITTEN}M", "--batches", "3"),
             dd(
                 8,
                 f"dd if={FILE} of={SCRATCH} bs=1M count={WRITTEN} conv=fdatasync",
@@ -291,17 +291,17 @@ def pairs() -> tuple[list[Pair], list[str]]:
     if fio:
         found += _fio_pairs(pin, fio)
     else:
-        missing.append("fio is not installed: its pairs are left out")
+        missing.append("fio: not installed")
     found += _dd_pairs(pin)
     if hdparm is None:
-        missing.append("hdparm is not installed: its pairs are left out")
+        missing.append("hdparm: not installed")
     elif reason := why_no_loop():
-        missing.append(f"no loop device for hdparm ({reason}): its pairs are left out")
+        missing.append(f"hdparm: no loop device ({reason})")
     else:
         rows = _hdparm_pairs(pin, hdparm)
         if _gives_memory_back():
             missing.append(
-                "hdparm -t is left out: this virtual machine gives free memory back to its host, "
+                "hdparm -t: this virtual machine gives free memory back to its host, "
                 "and getting it again is what hdparm would measure after its pause"
             )
             rows = rows[1:]

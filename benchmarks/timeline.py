@@ -22,17 +22,16 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from rich.table import Table
-
 from benchmarks.pairs import HERE
 from benchmarks.pairs_trace import trace
+from benchmarks.sheets import Sheet
 from benchvise.trace.opening import open_trace
 
 _WEB = HERE.parent / "web"
 _CHROMIUM = Path(os.environ.get("BENCHVISE_CHROMIUM", "/usr/bin/chromium"))
 
 _ROWS = (
-    # What, unit, field, divisor, asked
+    # What, unit, field, divisor, goal
     ("median frame", "ms", "median_ms", 1.0, 16.7),
     ("99 % of frames", "ms", "p99_ms", 1.0, None),
     ("longest frame", "ms", "longest_ms", 1.0, 100.0),
@@ -43,7 +42,7 @@ _ROWS = (
 )
 
 _FIRST = (
-    # What, whether it is decoded before, field, asked
+    # What, whether it is decoded before, field, goal
     ("never opened: page to picture", False, "page_ms", None),
     ("never opened: decoded to picture", False, "decoded_ms", 1000.0),
     ("decoded: page to picture", True, "page_ms", None),
@@ -54,15 +53,15 @@ _FIRST = (
 def missing() -> str:
     """Why it cannot be measured here; empty when it can."""
     if trace("f10m") is None:
-        return "there is no ../shared/data/traces: the timeline is left out"
+        return "the timeline: there is no ../shared/data/traces"
     if not _CHROMIUM.exists():
-        return f"no browser at {_CHROMIUM}: the timeline is left out"
+        return f"the timeline: no browser at {_CHROMIUM}"
     if not shutil.which("node") or not (_WEB / "node_modules" / "playwright-core").exists():
-        return "no node with web/node_modules: the timeline is left out"
+        return "the timeline: no node with web/node_modules"
     return ""
 
 
-def table(rounds: int) -> Table:
+def table(rounds: int) -> Sheet:
     """The values of several rounds: medians, and the worst of them."""
     path = trace("f10m")
     assert path is not None, "missing() was asked"
@@ -76,33 +75,25 @@ def table(rounds: int) -> Table:
     # longer than the decoding: what the first one of all takes stands in a row of its own.
     coldest = _first(path, False)
     firsts = {known: [_first(path, known) for _ in range(rounds)] for known in (False, True)}
-    shown = Table(
-        title=f"Timeline of f10m, pan and zoom for 10 s, {rounds} rounds", title_justify="left"
-    )
-    for heading in ("what", "median", "worst", "asked", "within"):
-        shown.add_column(heading, justify="left" if heading == "what" else "right")
+    sheet = Sheet(f"Timeline of f10m, pan and zoom for 10 s, {rounds} rounds", name="timeline")
     figures = [
-        (what, unit, [run[field] / by for run in runs], asked)
-        for what, unit, field, by, asked in _ROWS
+        (what, unit, [run[field] / by for run in runs], most)
+        for what, unit, field, by, most in _ROWS
     ]
     figures += [
-        (what, "ms", [run[field] for run in firsts[known]], asked)
-        for what, known, field, asked in _FIRST
+        (what, "ms", [run[field] for run in firsts[known]], most)
+        for what, known, field, most in _FIRST
     ]
     figures.append(
         ("never opened, the first one of all: page to picture", "ms", [coldest["page_ms"]], None)
     )
-    for what, unit, values, asked in figures:
-        shown.add_row(
-            what,
-            f"{statistics.median(values):.1f} {unit}",
-            f"{max(values):.1f} {unit}",
-            "" if asked is None else f"≤ {asked:g}",
-            "" if asked is None else ("yes" if max(values) <= asked + 0.05 else "no"),
-        )
+    for what, unit, values, most in figures:
+        seen = f"{statistics.median(values):.1f} {unit}, worst {max(values):.1f} {unit}"
+        goal = "" if most is None else f"worst ≤ {most:g} {unit}"
+        sheet.add_goal(what, seen, goal, None if most is None else max(values) <= most + 0.05)
     frames = statistics.median(run["frames"] for run in runs)
-    shown.add_row("frames", f"{frames:.0f}", f"{min(run['frames'] for run in runs)}", "", "")
-    return shown
+    sheet.add_goal("frames", f"{frames:.0f}, least {min(r['frames'] for r in runs)}", "", None)
+    return sheet
 
 
 def _first(path: Path, decoded: bool) -> dict[str, Any]:

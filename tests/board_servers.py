@@ -4,13 +4,13 @@ from __future__ import annotations
 
 import contextlib
 import os
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 import skips
 from sshd import SshServer, children, processes_with
+from waiting import wait_until
 
 from benchvise.board import Board, open_board, ssh
 from benchvise.board.probes import packaged_architectures
@@ -35,15 +35,8 @@ def opened(server: SshServer, monkeypatch: pytest.MonkeyPatch, name: str = "") -
     monkeypatch.setenv(ssh.CONFIG_VARIABLE, str(server.config))
     with open_board(name or server.name) as board:
         yield board
-    eventually(lambda: not processes_with(str(server.config)), "ssh goes on on the host")
-    eventually(lambda: not children(server.process.pid), "a session goes on on the board")
-
-
-def eventually(condition: Callable[[], bool], otherwise: str) -> None:
-    deadline = time.monotonic() + 20
-    while not condition():
-        assert time.monotonic() < deadline, otherwise
-        time.sleep(0.02)
+    wait_until(lambda: not processes_with(str(server.config)), "ssh goes on on the host")
+    wait_until(lambda: not children(server.process.pid), "a session goes on on the board")
 
 
 def private(home: Path) -> Path:

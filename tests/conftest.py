@@ -2,10 +2,11 @@
 
 What was left out, tried again or slow is told at the end (``suite_report``).
 
-Most tests run beside others. Those that judge figures which a neighbour would change, or change
-settings of the machine that others look at, are marked ``alone``; what two tests cannot have at
-once they lock. Only those marked ``timing`` are tried again when they fail, once: a neighbour may
-keep from them the CPU that they wait for or count on.
+Most tests run beside others. Those that judge figures which a neighbour would change are marked
+``alone``; those that change settings of the machine, which other tests look at, ``settings``: they
+run one after another, beside the linters. What two tests cannot have at once they lock. Only those
+marked ``timing`` are tried again when they fail, once: a neighbour may keep from them the CPU that
+they wait for or count on.
 
 A job in the background ignores SIGINT, one under nohup SIGHUP, and so would every program that a
 test interrupts.
@@ -47,11 +48,11 @@ BOOTS = "an emulated board has to answer in time"
 BROWSES = "a browser has to come to rest in time"
 WAITS = "programs have to answer each other in time"
 TIMING = {
-    **dict.fromkeys(("test_cli", "test_command", "test_planted", "test_state_snapshot"), MEASURES),
-    **dict.fromkeys(("test_probe", "test_probe_facts", "test_probe_foreign"), MEASURES),
+    **dict.fromkeys(("test_cli", "test_command", "test_planted"), MEASURES),
+    **dict.fromkeys(("test_probe", "test_probe_foreign", "test_probe_timers"), MEASURES),
     **dict.fromkeys(("test_probe_ladder", "test_probe_net", "test_probe_net_link"), MEASURES),
-    **dict.fromkeys(("test_probe_os", "test_probe_serve", "test_probe_storage"), MEASURES),
-    **dict.fromkeys(("test_probe_timers", "test_probe_trace", "test_trace_record"), MEASURES),
+    **dict.fromkeys(("test_probe_os", "test_probe_storage", "test_probe_trace"), MEASURES),
+    **dict.fromkeys(("test_trace_record",), MEASURES),
     **dict.fromkeys(("test_why_counted", "test_why_live", "test_why_userland"), MEASURES),
     **dict.fromkeys(("test_why_real_suspects", "test_startup"), MEASURES),
     **dict.fromkeys(("test_probe_guest", "test_probe_trace_guest", "test_why_layers"), BOOTS),

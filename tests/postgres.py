@@ -22,12 +22,12 @@ from pathlib import Path
 import psycopg
 import skips
 from psycopg import sql
+from waiting import PATIENCE
 
 INSTALLED = Path("/usr/lib/postgresql")
 """Where Debian's package puts its versions; what lies in PATH may be another program."""
 
 SUPERUSER = "bench"
-STARTUP_SECONDS = 30.0
 
 
 @dataclass(frozen=True)
@@ -74,7 +74,7 @@ def _account() -> str | None:
 
 
 def _wait_until_ready(server: subprocess.Popen[bytes], running: PostgresServer, log: Path) -> None:
-    deadline = time.monotonic() + STARTUP_SECONDS
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
             running.connect().close()
@@ -133,6 +133,6 @@ def postgres_server() -> Iterator[PostgresServer]:
             yield running
         finally:
             server.send_signal(signal.SIGINT)  # "fast": closes connections that tests left open
-            server.wait(timeout=STARTUP_SECONDS)
+            server.wait(timeout=PATIENCE)
     finally:
         shutil.rmtree(home)

@@ -5,7 +5,6 @@ from __future__ import annotations
 import os
 import socket
 import subprocess
-import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
@@ -69,15 +68,6 @@ def check_details(result: Result, registry: dict[str, Line]) -> None:
             assert isinstance(item, int | float) or item["na"], key
             assert isinstance(item, dict) or item >= 0, key
         assert sample["value"] > 0
-
-
-def eventually(condition: object, seconds: float = 10) -> None:
-    """Waits until the condition, a function, is true."""
-    assert callable(condition)
-    limit = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < limit, "it does not become true"
-        time.sleep(0.02)
 
 
 @contextmanager

@@ -7,8 +7,7 @@ import socket
 import subprocess
 import sys
 import threading
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
@@ -17,17 +16,9 @@ from typing import Any
 
 import yaml
 from labgrid.resource.remote import RemotePlaceManager
+from waiting import PATIENCE, wait_until
 
 from benchvise.rig.hold.places import taker
-
-WAIT_SECONDS = 30.0
-
-
-def wait_until(true: Callable[[], Any], what: str) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not true():
-        assert time.monotonic() < deadline, f"{what} did not happen"
-        time.sleep(0.05)
 
 
 class Relays(ThreadingHTTPServer):
@@ -80,7 +71,7 @@ class Lab:
         if user:
             environment["LG_USERNAME"] = user
         return subprocess.run(
-            command, capture_output=True, text=True, env=environment, check=False, timeout=60
+            command, capture_output=True, text=True, env=environment, check=False, timeout=PATIENCE
         )
 
 

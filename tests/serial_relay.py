@@ -16,6 +16,8 @@ from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 
+from waiting import PATIENCE
+
 XON, XOFF = 0x11, 0x13
 
 
@@ -133,7 +135,7 @@ def line(fault: Fault = honest, seed: int = 1, block: int = 1024) -> Iterator[tu
     finally:
         stop.set()
         for thread in threads:
-            thread.join(5)
+            thread.join(PATIENCE)
         for master, port in ends:
             os.close(master)
             os.close(port)
@@ -154,7 +156,7 @@ def loop(fault: Fault = honest, seed: int = 1) -> Iterator[str]:
         yield os.ttyname(port)
     finally:
         stop.set()
-        thread.join(5)
+        thread.join(PATIENCE)
         os.close(master)
         os.close(port)
 

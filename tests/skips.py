@@ -23,6 +23,10 @@ import pytest
 ROOT = Path(__file__).parents[1]
 SHARED = ROOT.parent / "shared"
 
+LONG = os.environ.get("BENCHVISE_LONG", "") not in ("", "0")
+"""Whether there is time for everything. Tests that do more then are marked ``long``, so that
+``make test-nightly`` finds them."""
+
 
 class SkipKind(Enum):
     """What is missing. Where strict, only the last two are always allowed."""
@@ -45,7 +49,7 @@ PACKAGES: Mapping[str, str] = {
     "busybox": "busybox-static",
     "bzip2": "bzip2",
     "cc": "gcc",
-    "chromium": "chromium",
+    "chromium-headless-shell": "chromium-headless-shell",
     "dash": "dash",
     "debugfs": "e2fsprogs",
     "dmsetup": "dmsetup",

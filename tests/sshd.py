@@ -18,8 +18,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 import skips
+from waiting import PATIENCE
 
-STARTUP_SECONDS = 10.0
 BUSYBOX = Path("/bin/busybox")
 
 # Everything that the scripts of benchvise.board need on a board.
@@ -168,12 +168,12 @@ def ssh_server(directory: Path, login: str = "") -> Iterator[SshServer]:
         yield running
     finally:
         server.terminate()
-        server.wait(timeout=STARTUP_SECONDS)
+        server.wait(timeout=PATIENCE)
 
 
 def wait_until_listening(server: SshServer, log: Path) -> None:
     """Until the server can be connected to; RuntimeError when it does not start."""
-    deadline = time.monotonic() + STARTUP_SECONDS
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
             socket.create_connection(("127.0.0.1", server.port), timeout=1).close()

@@ -3,8 +3,8 @@ longest; and whether that will do.
 
 With ``STRICT=1`` in the environment a run fails that left tests out for a reason that ``skips``
 does not allow, or tried more than ``MOST_RETRIES`` a second time. ``SUITE_PART``: of a suite in
-several runs the ``first`` only keeps its account in ``build/suite-record.json``, and the ``last``
-reports for all.
+several runs the ``first`` only keeps its account in ``build/suite-record.json``, a ``next`` adds
+its own to it, and the ``last`` reports for all.
 """
 
 from __future__ import annotations
@@ -20,6 +20,7 @@ import pytest
 from skips import parse
 
 RECORD = Path(__file__).parents[1] / "build" / "suite-record.json"
+KEPT = ("first", "next")
 MOST_RETRIES = 3
 SLOWEST = 10
 _MOST_DETAILS = 3
@@ -120,14 +121,14 @@ class SuiteReport:
             self._record.add(report)
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        if self._part == "first":
-            self._path.parent.mkdir(exist_ok=True)
-            self._path.write_text(json.dumps(asdict(self._record)))
-            return
-        if self._part == "last" and self._path.exists():
+        if self._part in ("next", "last") and self._path.exists():
             earlier = SuiteRecord(**json.loads(self._path.read_text()))
             earlier.update(self._record)
             self._record = earlier
+        if self._part in KEPT:
+            self._path.parent.mkdir(exist_ok=True)
+            self._path.write_text(json.dumps(asdict(self._record)))
+            return
         self._faults = self._record.faults()
         green = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
         if self._faults and is_strict() and green:
@@ -136,7 +137,7 @@ class SuiteReport:
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, exitstatus: int
     ) -> None:
-        if self._part == "first" and exitstatus == pytest.ExitCode.OK:
+        if self._part in KEPT and exitstatus == pytest.ExitCode.OK:
             return
         if lines := list(self._record.lines()):
             terminalreporter.section("about this run")

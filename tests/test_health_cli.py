@@ -9,6 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 
 SECTIONS = [
     *("kernel log", "disks", "file systems", "flash", "network", "memory", "buses", "sensors"),
@@ -19,7 +20,7 @@ SECTIONS = [
 def health(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
     return subprocess.run(
         [sys.executable, "-m", "benchvise", "health", *words],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
         env={**os.environ, **environment},
     )  # fmt: skip
 
@@ -66,3 +67,67 @@ def test_a_sensors_file_that_is_not_there() -> None:
     done = health("local", "--sensors", "/nowhere.conf")
     assert done.returncode == 2
     assert "/nowhere.conf: cannot be read" in done.stderr
+
+
+SAVED = "[   12.500000] mmc0: error -84 whilst initialising SD card\n" * 3
+
+
+def test_a_saved_log_is_judged_as_that_of_a_board(tmp_path: Path) -> None:
+    (tmp_path / "log.txt").write_text(SAVED)
+    done = health("--log", str(tmp_path / "log.txt"), "--json")
+    assert done.returncode == 0, done.stderr
+    document = json.loads(done.stdout)
+    assert document["kind"] == "health"
+    data = document["data"]
+    assert (data["verdict"], data["privilege"], data["uptime"]) == ("warning", "", None)
+    [section] = data["sections"]
+    [remark] = section["remarks"]
+    assert (remark["device"], remark["severity"]) == ("mmc0", "warning")
+    assert "3 times, 12.5 s after boot" in remark["sentence"]
+    [event] = data["log"]["events"]
+    assert (event["rule"], event["count"], event["first"]) == ("mmc-crc", 3, 12.5)
+
+
+def test_a_saved_log_comes_from_standard_input_and_fails_the_command() -> None:
+    done = subprocess.run(
+        [sys.executable, "-m", "benchvise", "health", "--log", "-"],
+        input="[   61.500000] EXT4-fs (sda1): Remounting filesystem read-only\n",
+        capture_output=True, text=True, timeout=120, check=False,
+        env={**os.environ, "COLUMNS": "80", "NO_COLOR": "1"},
+    )  # fmt: skip
+    assert done.returncode == 1
+    assert done.stdout.startswith("standard input: failing\n")
+    assert "sda1" in done.stdout
+    assert all(len(line.rstrip()) <= 80 for line in done.stdout.splitlines())
+
+
+def test_a_saved_log_of_a_gigabyte_is_read_from_its_end(tmp_path: Path) -> None:
+    path = tmp_path / "large.txt"
+    with path.open("wb") as file:
+        file.write(b"[    0.000000] Linux version 6.1.0\n" * 2000)
+        file.truncate((1 << 30) - len(SAVED))  # a hole: it takes no room on the disk
+        file.seek(0, os.SEEK_END)
+        file.write(SAVED.encode())
+    done = health("--log", str(path), COLUMNS="80", NO_COLOR="1")
+    assert done.returncode == 0, done.stderr
+    assert "only the newest 32 of 1024 MiB were read" in " ".join(done.stdout.split())
+    assert "mmc0" in done.stdout
+
+
+@pytest.mark.parametrize(
+    ("words", "says"),
+    [
+        ((), "no board is named"),
+        (("local", "--log", "x"), "--log reads a file, no board"),
+        (("--sensors", "x", "--log", "x"), "--log reads a file, no board"),
+        (("--log", "/nowhere.log"), "/nowhere.log: cannot be read (No such file or directory)"),
+        (("--log", "/"), "/: cannot be read (Is a directory)"),
+        (("--log", "/bin/sh"), "/bin/sh: it is no text"),
+        (("--log", "/dev/null"), "/dev/null: it is empty"),
+    ],
+)
+def test_what_cannot_be_judged_is_one_sentence(words: tuple[str, ...], says: str) -> None:
+    done = health(*words)
+    assert done.returncode == 2
+    assert len(done.stderr.splitlines()) == 1
+    assert says in done.stderr

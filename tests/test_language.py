@@ -11,7 +11,7 @@ import re
 import subprocess
 import tokenize
 import tomllib
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from dataclasses import dataclass
 from functools import cache
 from pathlib import Path
@@ -131,18 +131,45 @@ def parts(name: str) -> Iterator[tuple[int, str, str]]:
         yield from ((number, "text", line) for number, line in enumerate(text.splitlines(), 1))
 
 
+@cache  # names recur
+def words_in_name(identifier: str) -> tuple[tuple[str, str], ...]:
+    """The replaced words in an identifier, each with the term to use."""
+    return tuple(matches(words_of(identifier), lambda term: term.identifiers))
+
+
+@cache
+def any_text() -> re.Pattern[str]:
+    """Where this finds nothing, no pattern of a text does: hardly a line has to try them all."""
+    return re.compile("|".join(f"(?:{p.pattern})" for term in terms() for p in term.texts))
+
+
+def words_in_text(text: str) -> Iterator[tuple[str, str]]:
+    if any_text().search(lower := text.lower()):
+        yield from matches(lower, lambda term: term.texts)
+
+
+def matches(
+    text: str, patterns: Callable[[Term], tuple[re.Pattern[str], ...]]
+) -> Iterator[tuple[str, str]]:
+    for term in terms():
+        for pattern in patterns(term):
+            if match := pattern.search(text):
+                yield match.group().strip(), term.use
+
+
 def uses(name: str) -> Iterator[Use]:
     for line, kind, content in parts(name):
-        shown = words_of(content) if kind == "name" else content.lower()
-        for term in terms():
-            for pattern in term.identifiers if kind == "name" else term.texts:
-                if match := pattern.search(shown):
-                    yield Use(name, line, match.group().strip(), term.use)
-    for word in Path(name).parts:
-        for term in terms():
-            for pattern in term.identifiers:
-                if match := pattern.search(words_of(Path(word).stem)):
-                    yield Use(name, 0, match.group().strip(), term.use)
+        for word, term in words_in_name(content) if kind == "name" else words_in_text(content):
+            yield Use(name, line, word, term)
+    for part in Path(name).parts:
+        for word, term in words_in_name(Path(part).stem):
+            yield Use(name, 0, word, term)
+
+
+@cache
+def all_uses() -> tuple[Use, ...]:
+    """Those of all files, which are read once for all tests."""
+    return tuple(use for name in files() for use in uses(name))
 
 
 def excepted(use: Use) -> bool:
@@ -153,12 +180,12 @@ def excepted(use: Use) -> bool:
 
 
 def test_names_and_texts_use_the_words_of_the_glossary() -> None:
-    wrong = [str(use) for name in files() for use in uses(name) if not excepted(use)]
+    wrong = [str(use) for use in all_uses() if not excepted(use)]
     assert not wrong, f"{len(wrong)} words that the glossary replaces:\n" + "\n".join(wrong[:60])
 
 
 def test_every_exception_is_still_needed() -> None:
-    met = {(use.path, use.word) for name in files() for use in uses(name)}
+    met = {(use.path, use.word) for use in all_uses()}
     for where, words in exceptions():
         for word in words:
             assert any(
@@ -190,9 +217,12 @@ def test_a_word_of_the_right_hand_column_is_seen(
 # -- names, one thing each -------------------------------------------------------------------------
 
 
-def trees() -> Iterator[tuple[Path, ast.Module]]:
-    for path in sorted(PACKAGE.rglob("*.py")):
-        yield path.relative_to(PACKAGE), ast.parse(path.read_text())
+@cache
+def trees() -> tuple[tuple[Path, ast.Module], ...]:
+    return tuple(
+        (path.relative_to(PACKAGE), ast.parse(path.read_text()))
+        for path in sorted(PACKAGE.rglob("*.py"))
+    )
 
 
 # Public classes with one name where one takes the other's place.

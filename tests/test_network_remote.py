@@ -11,9 +11,9 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from board_servers import eventually
 from probe_programs import Line
 from sshd import SshServer, processes_with
+from waiting import PATIENCE, wait_until
 
 pytest_plugins = ["probe_fixtures", "board_fixtures"]
 
@@ -93,10 +93,10 @@ def test_it_ends_with_benchvise(
         start_new_session=True,
     )
     try:
-        eventually(lambda: bool(sinks().keys() - before.keys()), "no sink is started")
+        wait_until(lambda: bool(sinks().keys() - before.keys()), "no sink is started")
         child.send_signal(signum)
-        child.wait(20)
-        eventually(lambda: sinks().keys() <= before.keys(), "the sink goes on")
+        child.wait(PATIENCE)
+        wait_until(lambda: sinks().keys() <= before.keys(), "the sink goes on")
     finally:
         child.kill()
         child.wait()

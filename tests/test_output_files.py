@@ -23,6 +23,7 @@ import skips
 from report_runs import demonstration_run
 from state_boards import PI, PI_LINKS, answers, snapshot
 from trace_data import trace
+from waiting import PATIENCE
 from web_store import keep_run
 
 from benchvise import output_files
@@ -63,7 +64,7 @@ def read_from(fifo: Path) -> Iterator[list[bytes]]:
     finally:
         # Where nobody wrote, this lets the reader go.
         os.close(os.open(fifo, os.O_RDWR | os.O_NONBLOCK))
-        reader.join(30)
+        reader.join(PATIENCE)
 
 
 # -- the commands that write a file ----------------------------------------------------------------

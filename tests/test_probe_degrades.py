@@ -25,8 +25,10 @@ from probe_programs import (
     Line,
     Result,
     is_evidence,
+    is_figure,
     parse,
 )
+from waiting import PATIENCE
 
 pytest_plugins = ["probe_fixtures"]
 
@@ -81,7 +83,7 @@ def measure(command: list[str | Path], **options: Any) -> Result:
         [str(word) for word in command],
         capture_output=True,
         stdin=subprocess.DEVNULL,
-        timeout=120,
+        timeout=PATIENCE,
         check=False,
         **options,
     )
@@ -116,7 +118,7 @@ def check(
         return
     assert [line["type"] for line in result.lines] == ["host", "begin", "sample", "end"]
     sample = result.one("sample")
-    assert sample["value"] > 0
+    assert is_figure(name, sample["value"])
     for key in set(sample) - {"type", "flags", "counters", "detail"}:
         assert is_evidence(sample[key]), key
     assert all(is_evidence(value) for value in sample["counters"].values())

@@ -2,17 +2,20 @@
 
 from __future__ import annotations
 
+import contextlib
 import gzip
 import os
 import re
+import resource
 import subprocess
 import time
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
 import pytest
 import skips
-from probe_programs import Line, Running, run
+from probe_programs import Line, Running, parse, run
 
 pytest_plugins = ["probe_fixtures"]
 
@@ -63,21 +66,49 @@ def test_facts_are_all_there_and_true(probe: Path) -> None:
 
 
 def test_facts_end_soon(static: Path) -> None:
-    """By the probe's own account, which this machine's load can only make longer."""
-    shortest = min(facts(static)["duration_ns"][""] for _ in range(5))
-    assert 200_000_000 <= shortest < 1_200_000_000
+    """It watches for 200 ms what is busy. The rest is work, which other load does not add to."""
+    before = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert facts(static)["duration_ns"][""] >= 200_000_000
+    after = resource.getrusage(resource.RUSAGE_CHILDREN)
+    assert after.ru_utime + after.ru_stime - before.ru_utime - before.ru_stime < 0.5
 
 
-def test_facts_name_the_busy(static: Path) -> None:
-    hog = subprocess.Popen(["sh", "-c", "while :; do :; done"])
+def go_before_others() -> None:
+    """So that it is among the busiest, whatever else this machine does; as root. See sched(7)."""
+    with contextlib.suppress(OSError):
+        os.setsid()
+        Path("/proc/self/autogroup").write_text("-20")
+    with contextlib.suppress(OSError):
+        os.nice(-20)
+
+
+@contextlib.contextmanager
+def busy_process() -> Iterator[int]:
+    hog = subprocess.Popen(["sh", "-c", "while :; do :; done"], preexec_fn=go_before_others)
     try:
-        seen = [facts(static)["busy"][""]["processes"] for _ in range(3)]
+        yield hog.pid
     finally:
         hog.kill()
         hog.wait()
-    busy = {entry["pid"]: entry for window in seen for entry in window}
-    assert busy[hog.pid]["name"] == "sh"
-    assert busy[hog.pid]["ticks"] > 0
+
+
+def test_facts_name_the_busy(static: Path) -> None:
+    with busy_process() as pid:
+        busy = {entry["pid"]: entry for entry in facts(static)["busy"][""]["processes"]}
+    assert busy[pid]["name"] == "sh"
+    assert busy[pid]["ticks"] > 0
+
+
+@skips.needs("strace")
+def test_facts_name_the_busy_where_every_look_takes_long(static: Path) -> None:
+    """As on a board that is so busy that the probe itself has to wait for its turn."""
+    slow = ["strace", "-o", "/dev/null", "-e", "trace=%file", "-e", "inject=%file:delay_exit=5000"]
+    with busy_process() as pid:
+        done = subprocess.run([*slow, static, "facts"], capture_output=True, check=False)
+    if not done.stdout:
+        skips.skip("ptrace")
+    (busy,) = [line["value"] for line in parse(done.stdout) if line.get("name") == "busy"]
+    assert pid in [entry["pid"] for entry in busy["processes"]]
 
 
 def test_facts_tell_no_secrets(static: Path) -> None:

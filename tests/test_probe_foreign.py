@@ -30,6 +30,7 @@ from probe_programs import (
     run,
 )
 from remote_hosts import measure, sink
+from waiting import PATIENCE
 
 pytest_plugins = ["probe_fixtures"]
 
@@ -193,7 +194,7 @@ def test_program(machine: Machine, name: str) -> None:
         machine.command(programs(machine) / name),
         capture_output=True,
         text=True,
-        timeout=60,
+        timeout=PATIENCE,
         check=False,
         env={**os.environ, "EMULATED": "1"},
     )
@@ -225,7 +226,7 @@ def test_serve(machine: Machine) -> None:
         assert served.until("value")["value"] == "Linux\n"
         assert served.until("done")["exit"] == 0
         served.input.close()
-        assert served.process.wait(10) == 0
+        assert served.process.wait(PATIENCE) == 0
 
 
 @every_architecture

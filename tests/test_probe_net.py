@@ -16,9 +16,10 @@ from typing import Any
 import pytest
 import skips
 from probe_programs import ROOT, WITH_REMOTE, Line, Result, Running, run
-from remote_hosts import KEY, SHORT, Sink, check_details, eventually, iperf3_server
+from remote_hosts import KEY, SHORT, Sink, check_details, iperf3_server
 from remote_hosts import measure as measure_net
 from remote_hosts import sink as start_sink
+from waiting import PATIENCE, wait_until
 
 pytest_plugins = ["probe_fixtures"]
 
@@ -111,12 +112,13 @@ def test_what_is_counted_is_what_the_receiver_got(static: Path, sink: Sink) -> N
 
 
 def test_a_rate_is_kept(static: Path, sink: Sink) -> None:
-    """Slower is possible on a busy machine; faster is not, but for what was being made up for."""
+    """Slower is possible on a busy machine. Faster may be a part of a batch, which makes up for
+    what a busy machine has missed, but never the whole batch."""
     words = ("--rate_mbit", "16", "--message", "1000", "--batch_ms", "300")
     for direction in ("send", "receive"):
         result = measure(static, "net.udp", sink, *words, "--direction", direction)
         for sample in result.all("sample"):
-            assert sample["detail"]["sent_rate"] < 2e6 * 1.5
+            assert sample["detail"]["moved_bytes"] <= 1000 + 2e6 * sample["window_ns"] / 1e9
 
 
 def test_both_directions_are_added_up(static: Path, sink: Sink) -> None:
@@ -275,12 +277,12 @@ def test_more_sessions_than_it_serves(static: Path, sink: Sink) -> None:
         assert held[-1].recv(100).split()[2] == str(number).encode()
     assert "already serves 4 sessions" in measure(static, "net.tcp", sink, code=1).failure(1)
     held.pop().close()
-    eventually(lambda: len(sink.sessions) == 3)
+    wait_until(lambda: len(sink.sessions) == 3, "three sessions")
     begin = measure(static, "net.tcp", sink).one("begin")
     assert any("other sessions at the same time" in caveat for caveat in begin["caveats"])
     for one in held:
         one.close()
-    eventually(lambda: sink.sessions == [])
+    wait_until(lambda: sink.sessions == [], "the sessions' end")
 
 
 def test_a_cpu_that_the_remote_has_not(static: Path, sink: Sink) -> None:
@@ -410,7 +412,7 @@ def test_the_remote_is_killed(probe: Path, sink: Sink, words: tuple[str, ...]) -
         error = running.until("error")
         assert error["exit"] == 1
         assert f"{LOOPBACK} port {sink.port}" in error["message"]
-        assert running.process.wait(10) == 1
+        assert running.process.wait(PATIENCE) == 1
 
 
 def test_the_remote_falls_silent(static: Path) -> None:
@@ -435,7 +437,7 @@ def test_the_client_is_killed(probe: Path, sink: Sink, words: tuple[str, ...]) -
         running.until("sample")
         assert len(sink.sessions) == 1
         running.process.kill()
-    eventually(lambda: sink.sessions == [])
+    wait_until(lambda: sink.sessions == [], "the sessions' end")
     measure(probe, words[0], sink)
 
 
@@ -449,9 +451,9 @@ def test_the_sink_ends_with_its_input(probe: Path) -> None:
         own.running.say("this is read and forgotten\n")
         assert own.running.silent(0.1)
         own.running.input.close()
-        assert own.running.process.wait(10) == 0
+        assert own.running.process.wait(PATIENCE) == 0
         assert client.until("error")["exit"] == 1
-    eventually(lambda: not Path(f"/proc/{session}").exists())
+    wait_until(lambda: not Path(f"/proc/{session}").exists(), "the session's end")
 
 
 # --- garbage ----------------------------------------------------------------------------------
@@ -488,7 +490,7 @@ def test_garbage(probe: Path, sink: Sink) -> None:
     with sink.connect() as one, suppress(OSError):  # more than a line may have
         for _ in range(100):
             one.sendall(chance.randbytes(65536).replace(b"\n", b"x"))
-    eventually(lambda: sink.sessions == [], 15)
+    wait_until(lambda: sink.sessions == [], "the sessions' end")
     measure(probe, "net.tcp", sink)
     if "asan" not in str(probe):
         assert memory_kb(sink.running.process.pid) < before + 512
@@ -523,7 +525,7 @@ def test_a_test_that_makes_no_sense(sink: Sink, text: str) -> None:
         one.sendall(f"{text}\n".encode())
         assert one.recv(100) == b"error\n"
         assert one.recv(100) == b""
-    eventually(lambda: sink.sessions == [])
+    wait_until(lambda: sink.sessions == [], "the sessions' end")
 
 
 @pytest.mark.parametrize(
@@ -555,18 +557,29 @@ def test_a_session_that_makes_no_sense(probe: Path, sink: Sink, text: str) -> No
                 time.sleep(0.005)
                 with suppress(OSError):
                     stream.sendall(b"payload")
-            eventually(lambda: sink.sessions == [])
+            wait_until(lambda: sink.sessions == [], "the sessions' end")
     measure(probe, "net.tcp", sink)
 
 
 def test_half_open_connections(static: Path, sink: Sink) -> None:
-    """More than there are places, each with half a line: nobody is kept out."""
+    """More than there are places, each with half a line: nobody is kept out, and those that lost
+    their place are closed, as a host has only so many descriptors."""
     held = [sink.connect() for _ in range(60)]
     for one in held:
         one.sendall(b"benchvise-net 1 ses")
     measure(static, "net.tcp", sink, "--streams", "4")
+    assert [is_closed(one) for one in held[:44]] == [True] * 44  # there are 16 places
     for one in held:
         one.close()
+
+
+def is_closed(one: socket.socket) -> bool:
+    try:
+        return one.recv(1) == b""
+    except ConnectionResetError:  # closed before what it had sent was read
+        return True
+    except TimeoutError:
+        return False
 
 
 # --- iperf3 -----------------------------------------------------------------------------------

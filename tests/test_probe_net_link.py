@@ -6,6 +6,7 @@ import json
 import statistics
 import subprocess
 from collections.abc import Iterator
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,12 +19,12 @@ from remote_hosts import (
     REMOTE_V6,
     Link,
     Sink,
-    eventually,
     iperf3_server,
     measure,
     namespaces,
     sink,
 )
+from waiting import wait_until
 
 pytest_plugins = ["probe_fixtures"]
 
@@ -83,10 +84,14 @@ def link_local(namespace: str) -> dict[str, Any]:
     return address
 
 
+def has_address(namespace: str) -> bool:
+    return not link_local(namespace).get("tentative")
+
+
 def test_link_local(static: Path, link: Link) -> None:
     """An address that means something only with an interface."""
     for name in (link.board, link.remote):  # until nobody else can have it
-        eventually(lambda name=name: not link_local(name).get("tentative"))
+        wait_until(partial(has_address, name), "an address")
     address = link_local(link.remote)["local"]
     with sink(static, prefix=link.in_remote) as everywhere:
         remote = f"[{address}%{DEVICE}]:{everywhere.port}"

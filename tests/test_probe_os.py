@@ -18,6 +18,7 @@ import pytest
 import skips
 from probe_programs import BENCHMARKS, QUICK, TWO_ENDS, Result, Running, is_evidence, parse, run
 from test_probe_serve import block_child_signal, children, ignore_child_signal, wait_until_gone
+from waiting import PATIENCE
 
 pytest_plugins = ["probe_fixtures"]
 
@@ -73,7 +74,7 @@ def strace(tmp_path: Path) -> Callable[..., tuple[Result, list[str]]]:
         done = subprocess.run(
             ["strace", *options, *command, "--batches", "1", "--batch_ms", "1", "--warm_ms", "0"],
             capture_output=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
         if b"ptrace" in done.stderr:
@@ -390,7 +391,7 @@ def test_a_process_of_it_is_killed(
         os.kill(below[len(below) // 2], signal.SIGKILL)
         message = running.until("error")["message"]
         assert "went away" in message or "was killed" in message
-        assert running.process.wait(5) == 1
+        assert running.process.wait(PATIENCE) == 1
         wait_until_gone(below)
 
 
@@ -414,7 +415,7 @@ def test_nobody_reads(static: Path, words: tuple[str, ...]) -> None:
         running.until("sample")
         below = children(running.process.pid)
         running.output.close()
-        assert running.process.wait(5) == 1
+        assert running.process.wait(PATIENCE) == 1
         wait_until_gone(below)
 
 

@@ -14,6 +14,7 @@ from pathlib import Path
 import pytest
 import skips
 from probe_programs import QUICK, TWO_ENDS, Running, parse, run
+from waiting import PATIENCE
 
 pytest_plugins = ["probe_fixtures"]
 
@@ -33,7 +34,7 @@ def children(pid: int) -> list[int]:
 def wait_until_gone(pids: Iterable[int]) -> None:
     """Nobody waits for orphans here, so a zombie counts as gone."""
     left = set(pids)
-    limit = time.monotonic() + 5
+    limit = time.monotonic() + PATIENCE
     while left:
         for pid in tuple(left):
             try:
@@ -59,7 +60,7 @@ def test_paced_waits_for_each_sample_to_be_stored(probe: Path) -> None:
             running.say("\n")
         assert running.until("end")["batches"] == 3
         assert running.line() is None
-        assert running.process.wait(5) == 0
+        assert running.process.wait(PATIENCE) == 0
 
 
 def test_paced_ends_when_the_host_goes_away(probe: Path) -> None:
@@ -71,7 +72,7 @@ def test_paced_ends_when_the_host_goes_away(probe: Path) -> None:
         error = running.until("error")
         assert "acknowledged" in error["message"]
         assert running.line() is None
-        assert running.process.wait(5) == 1
+        assert running.process.wait(PATIENCE) == 1
         wait_until_gone(partner)
 
 
@@ -94,7 +95,7 @@ def test_the_partner_is_killed(probe: Path) -> None:
         (partner,) = children(running.process.pid)
         os.kill(partner, signal.SIGKILL)
         assert "the other process went away" in running.until("error")["message"]
-        assert running.process.wait(5) == 1
+        assert running.process.wait(PATIENCE) == 1
 
 
 def test_nobody_reads(probe: Path) -> None:
@@ -102,7 +103,7 @@ def test_nobody_reads(probe: Path) -> None:
         running.until("sample")
         below = children(running.process.pid)
         running.output.close()
-        assert running.process.wait(5) == 1
+        assert running.process.wait(PATIENCE) == 1
         wait_until_gone(below)
     for command in ("list", "version"):
         with Path("/dev/full").open("w") as full:
@@ -117,7 +118,10 @@ def test_closed_standard_files_are_not_reused(probe: Path) -> None:
     script = 'exec "$0" run pipe.latency --batches 1 --batch_ms 1 --warm_ms 0'
     for closing, code in ((" <&-", 0), (" >&-", 1), (" <&- >&- 2>&-", 1)):
         done = subprocess.run(
-            ["sh", "-c", script + closing, probe], capture_output=True, timeout=20, check=False
+            ["sh", "-c", script + closing, probe],
+            capture_output=True,
+            timeout=PATIENCE,
+            check=False,
         )
         assert done.returncode == code, closing
         kinds = [line["type"] for line in parse(done.stdout)]
@@ -139,7 +143,7 @@ def test_serve_answers_one_request_after_another(served: Running) -> None:
     assert served.line() == {"type": "done", "request": 8, "exit": 0}
     served.input.close()
     assert served.line() is None
-    assert served.process.wait(5) == 0
+    assert served.process.wait(PATIENCE) == 0
 
 
 def test_serve_passes_on_exit_codes(served: Running) -> None:
@@ -186,7 +190,7 @@ def test_serve_ends_at_the_end_of_input_in_the_middle_of_a_line(served: Running)
     served.say('{"request":1,"args":["li')
     served.input.close()
     assert served.line() is None
-    assert served.process.wait(5) == 0
+    assert served.process.wait(PATIENCE) == 0
 
 
 def test_serve_survives_a_benchmark_that_is_killed(served: Running) -> None:
@@ -235,7 +239,7 @@ def test_serve_ends_when_nobody_reads(served: Running, busy: bool) -> None:
         below = children(served.process.pid)
         assert len(below) == 2
     served.output.close()
-    assert served.process.wait(5) in (0, 1)
+    assert served.process.wait(PATIENCE) in (0, 1)
     wait_until_gone(below)
 
 

@@ -27,6 +27,7 @@ import pytest
 import skips
 from probe_programs import ON_STORAGE, QUICK, Line, Result, Running, run
 from storage_places import MIB, Disk, directory_on_storage, file_system, loop_disk, mounted, tool
+from waiting import PATIENCE
 
 pytest_plugins = ["probe_fixtures"]
 
@@ -468,7 +469,7 @@ def test_a_file_that_shrinks(probe: Path, place: Path, name: str, engine: tuple[
         error = running.until("error")
         assert f"{file} became shorter" in error["message"]
         assert error["exit"] == 1
-        assert running.process.wait(10) == 1
+        assert running.process.wait(PATIENCE) == 1
     assert file.stat().st_size == 100 << 10
 
 
@@ -481,11 +482,12 @@ def test_no_file_remains(probe: Path, place: Path, name: str) -> None:
     assert list(place.iterdir()) == []
 
 
+@pytest.mark.long
 def test_killed_at_any_moment_leaves_nothing(static: Path, small_ext4: Path) -> None:
     """After the next run at the latest; and the room is free again."""
     free = os.statvfs(small_ext4).f_bfree
     moments = random.Random(2)
-    for name in ON_STORAGE * 3:
+    for name in ON_STORAGE * (20 if skips.LONG else 3):
         words = ("run", name, "--file", str(small_ext4), "--size", "8M", "--batches", "100")
         with Running(static, *words, "--warm_ms", "0", *cap(name)) as running:
             time.sleep(moments.uniform(0, 0.15))

@@ -24,6 +24,7 @@ from trace_boards import (
     stand_in,
     tracing_state,
 )
+from waiting import PATIENCE
 
 pytest_plugins = ["probe_fixtures"]
 
@@ -207,7 +208,7 @@ class TestReal:
             name = running.until("recording")["instance"]
             running.input.close()
             assert running.until("error")["exit"] == 1
-            running.process.wait(20)
+            running.process.wait(PATIENCE)
             assert name not in instances()
 
     @pytest.mark.parametrize("number", [signal.SIGTERM, signal.SIGINT, signal.SIGHUP])

@@ -11,7 +11,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
-from rig_places import Lab, lab, wait_until
+from rig_places import Lab, lab
+from waiting import PATIENCE, wait_until
 
 from benchvise.documents import encode
 from benchvise.rig import locks
@@ -161,7 +162,7 @@ def end_worker(running: Lab, rig: Rig, number: signal.Signals) -> None:
         worker = locks.holder(f"place one at {running.address}")
         assert worker is not None
         os.kill(worker.pid, number)
-        assert client.wait(30) == 3
+        assert client.wait(PATIENCE) == 3
     finally:
         client.kill()
         client.wait()

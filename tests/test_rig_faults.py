@@ -13,7 +13,7 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Any, NamedTuple
@@ -21,6 +21,7 @@ from typing import Any, NamedTuple
 import pytest
 import skips
 from rig_bench import Ran, TestBench, running
+from waiting import PATIENCE, wait_until
 
 from benchvise.documents import encode
 from benchvise.errors import UsageError
@@ -121,11 +122,13 @@ def flashed(rig: TestBench) -> Batch:
             except UsageError as refused:
                 batch.skipped[board] = str(refused)
     boards = [GOOD, *(board for board in CARDS if board not in batch.skipped)]
-    # Large enough for the bad block to be bad again before it is read back.
+    # Large enough for the bad block to be bad again before it is read back, as a rule.
     image = str(rig.image("boot", LARGE))
     loaded = actions.load(str(rig.rig_file))
     found = actions.flash(loaded, boards, image, batch.observe)
     batch.outcomes = {outcome.board: outcome for outcome in found}
+    # The simulated block takes a moment to go bad again, which a busy machine may not give it: then
+    # this card was good once, as failing cards are, and is written again.
     for _ in range(4):
         if batch.outcomes["bad-block"].error is not None:
             break
@@ -354,20 +357,17 @@ def test_ctrl_c_in_the_middle_of_a_boot_switches_off_and_ends_at_once(calm: Test
     wait_until(lambda: calm.told()[GOOD]["running"], "power")
     time.sleep(1.0)
     os.killpg(client.pid, signal.SIGINT)
-    _, said = client.communicate(timeout=60)
+    _, said = client.communicate(timeout=PATIENCE)
     assert (client.returncode, said) == (4, "benchvise: interrupted\n")
     assert not calm.told()[GOOD]["running"]
     assert calm.status(GOOD)[GOOD]["holder"] is None
 
 
-def wait_until(true: Callable[[], Any], what: str) -> None:
-    deadline = time.monotonic() + 60
-    while not true():
-        assert time.monotonic() < deadline, f"no {what}"
-        time.sleep(0.05)
-
-
-def test_kill_9_at_any_moment_leaves_a_rig_that_the_next_command_can_use(calm: TestBench) -> None:
+@pytest.mark.long
+@pytest.mark.parametrize("round_", range(5 if skips.LONG else 1))
+def test_kill_9_at_any_moment_leaves_a_rig_that_the_next_command_can_use(
+    calm: TestBench, round_: int
+) -> None:
     """Ten clients are killed, each somewhere in its cycle; then all boards can be used at once."""
     boards = [GOOD, OTHER, *BOOTS][:10]
     for board in boards:

@@ -24,6 +24,7 @@ import skips
 from flash_images import BLOCK, COMPRESS, random_bytes, sparse_image
 from sshd import ssh_server
 from storage_places import MIB, Disk, directory_on_storage, loop_disk, mounted, tool
+from waiting import PATIENCE
 
 from benchvise.rig.card import decompress, flash, writer
 from benchvise.rig.card.flash import FlashProgress, FlashResult, Medium, write_card
@@ -372,7 +373,7 @@ def test_kill_9_of_the_client_leaves_nobody_at_the_card(place: Path, phase: str)
     )
     done = subprocess.run([sys.executable, "-c", program, image.path, card], check=False)
     assert done.returncode == -signal.SIGKILL
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while holders(card) and time.monotonic() < deadline:
         time.sleep(0.02)
     assert not holders(card)

@@ -8,6 +8,7 @@ from pathlib import Path
 
 import pytest
 import skips
+from waiting import PATIENCE
 
 from benchvise.rig.faults import RigError
 from benchvise.rig.soak.cores import Core
@@ -57,7 +58,7 @@ def test_each_core_stands_where_it_begins(
 
 def _cores(gdb: Path, architecture: str, process: subprocess.Popen[bytes]) -> tuple[Core, ...]:
     """Asks until the emulator listens."""
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while True:
         try:
             return cores_by_gdb(gdb, architecture, resume=False)

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import skips
 from rig_guest import LOGIN, Guest
+from waiting import PATIENCE
 
 from benchvise.rig.faults import RigError
 from benchvise.rig.virtual import kinds
@@ -167,7 +168,7 @@ def _ssh(guest: Guest, name: str, directory: Path, command: str) -> str:
         ["ssh", "-F", "/dev/null", "-i", key, "-p", str(guest.ssh_port), "-o", "BatchMode=yes",
          "-o", f"UserKnownHostsFile={known}", "-o", "StrictHostKeyChecking=yes",
          "-o", "IdentitiesOnly=yes", "root@127.0.0.1", command],
-        capture_output=True, text=True, timeout=120, check=False,
+        capture_output=True, text=True, timeout=PATIENCE, check=False,
     )  # fmt: skip
     assert done.returncode == 0, done.stderr
     return done.stdout

@@ -8,9 +8,9 @@ import os
 import signal
 import socket
 import subprocess
-import time
-from collections.abc import Callable, Iterator
+from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 from typing import Any
 
@@ -18,28 +18,21 @@ import labgrid
 import pytest
 import skips
 import yaml
+from waiting import PATIENCE, wait_until
 
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.rig.virtual import bench as bench_control
 from benchvise.rig.virtual.bench import VirtualBench, down, inject, up
 
-WAIT_SECONDS = 20.0
 HERE = Path(__file__).parent
-
-
-def wait_until(true: Callable[[], Any], what: str) -> None:
-    deadline = time.monotonic() + WAIT_SECONDS
-    while not true():
-        assert time.monotonic() < deadline, f"{what} did not happen"
-        time.sleep(0.01)
 
 
 class Reader:
     """One who is connected to a console."""
 
     def __init__(self, port: int) -> None:
-        self.socket = socket.create_connection(("127.0.0.1", port), timeout=WAIT_SECONDS)
+        self.socket = socket.create_connection(("127.0.0.1", port), timeout=PATIENCE)
         self.text = b""
 
     def expect(self, text: bytes) -> bytes:
@@ -55,7 +48,7 @@ class Reader:
         self.socket.settimeout(seconds)
         with contextlib.suppress(TimeoutError):
             self.text += self.socket.recv(65536)
-        self.socket.settimeout(WAIT_SECONDS)
+        self.socket.settimeout(PATIENCE)
         return not self.text
 
     def __enter__(self) -> Reader:
@@ -77,7 +70,7 @@ class Driven:
 
     def request(self, path: str, **headers: str) -> tuple[int, str]:
         connection = http.client.HTTPConnection(
-            "127.0.0.1", int(self.bench.url.rpartition(":")[2]), timeout=WAIT_SECONDS
+            "127.0.0.1", int(self.bench.url.rpartition(":")[2]), timeout=PATIENCE
         )
         connection.request("GET", path, headers=headers)
         response = connection.getresponse()
@@ -456,7 +449,7 @@ def test_labgrid_drives_the_boards_with_stock_power_and_console(
         assert storage.get_size() == 0
         power.on()
         assert power.get() is True
-        console.expect("booted by labgrid", timeout=WAIT_SECONDS)
+        console.expect("booted by labgrid", timeout=PATIENCE)
         power.off()
     finally:
         target.cleanup()
@@ -484,6 +477,43 @@ def test_a_killed_daemon_takes_its_machines_along_and_the_next_start_is_clean(
     with driven.console() as reader:
         driven.get("/relay/one/1")
         reader.expect(b"booted again")
+
+
+def test_a_bench_whose_directory_is_moved_ends_and_leaves_no_mount(tmp_path: Path) -> None:
+    """As when somebody clears up behind a program that was killed before it ended its bench."""
+    before = tmp_path / "before"
+    with pytest.MonkeyPatch.context() as patch:
+        patch.setenv("PYTHONPATH", os.pathsep.join([str(HERE), os.environ.get("PYTHONPATH", "")]))
+        driven = Driven(start(before / "b"))
+    try:
+        inject("one", "write-error", "70000", driven.place)
+        driven.mux("host")
+        assert mounts_below(tmp_path)
+    except UsageError:
+        pass  # no FUSE here, so there is nothing to leave
+    driven.get("/relay/two/1")
+    machine = driven.status("two")["pid"]
+    try:
+        before.rename(tmp_path / "after")
+        for pid in (driven.bench.pid, machine):
+            wait_until(partial(has_ended, pid), f"the end of {pid}")
+        assert mounts_below(tmp_path) == []
+    finally:
+        with contextlib.suppress(ProcessLookupError):
+            os.kill(driven.bench.pid, signal.SIGTERM)
+
+
+def mounts_below(directory: Path) -> list[str]:
+    points = (line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines())
+    return [point for point in points if point.startswith(f"{directory}/")]
+
+
+def has_ended(pid: int) -> bool:
+    """Or waits for a parent that never looks, as orphans do in a container."""
+    try:
+        return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text()
+    except OSError:
+        return True
 
 
 def test_a_port_that_was_taken_meanwhile_is_replaced(driven: Driven) -> None:

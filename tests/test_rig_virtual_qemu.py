@@ -14,6 +14,7 @@ import labgrid
 import pytest
 import skips
 import yaml
+from waiting import PATIENCE
 
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
@@ -71,7 +72,9 @@ def ssh(bench: VirtualBench, command: str) -> str:
     for option in options:
         words += ["-o", option]
     words += ["-p", str(board(bench)["ssh_port"]), "root@127.0.0.1", command]
-    return subprocess.run(words, capture_output=True, text=True, check=True, timeout=60).stdout
+    return subprocess.run(
+        words, capture_output=True, text=True, check=True, timeout=PATIENCE
+    ).stdout
 
 
 def test_a_board_is_written_booted_logged_in_to_and_cut_off(
@@ -83,7 +86,7 @@ def test_a_board_is_written_booted_logged_in_to_and_cut_off(
     card = target.get_driver("VirtualStorageDriver").storage.path
     # The card is blank, so that zeros need not be written.
     copy = ["dd", f"if={image}", f"of={card}", "bs=1M", "conv=notrunc,sparse", "status=none"]
-    subprocess.run(copy, check=True, timeout=60)
+    subprocess.run(copy, check=True, timeout=PATIENCE)
     mux.set_mode("dut")
     target.get_driver("SerialDriver")
     power.on()
@@ -102,7 +105,7 @@ def test_a_machine_that_dies_is_noticed(bench: VirtualBench, target: Any) -> Non
     power = target.get_driver("NetworkPowerDriver")
     power.on()
     os.kill(board(bench)["pid"], signal.SIGKILL)
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while not board(bench)["ended"]:
         assert time.monotonic() < deadline
         time.sleep(0.05)

@@ -17,7 +17,6 @@ if grep -qx "$package" "$PLACE/installed"; then printf installed; else exit 1; f
 APT_CACHE = """#!/bin/sh
 case $1 in
 policy) grep -qx "$2" "$PLACE/known" && printf '%s:\\n  Candidate: 1.0\\n' "$2" ;;
-depends) echo "  Depends: linux-image-6.1.0-1-amd64" ;;
 esac
 exit 0
 """
@@ -99,14 +98,53 @@ def test_a_plain_user_is_given_the_command(place: Path) -> None:
     assert script(place, *OPTIONAL, "strace", USER_ID="1000", STRICT="1")[0] == 1
 
 
-@pytest.mark.parametrize(("strict", "code"), [("", 0), ("0", 0), ("1", 1)])
-def test_a_guest_kernel_that_cannot_be_fetched(place: Path, strict: str, code: int) -> None:
-    (place / "offline").touch()
-    ended, text = script(place, "guest-kernel", STRICT=strict)
-    assert ended == code
-    assert "no kernel for the tests in a virtual machine, which are left out" in text
-    assert "E: Could not resolve the mirror" in text
-    assert list((place / "build" / "guest-kernel").iterdir()) == [], "nothing is left behind"
+DEBOOTSTRAP = """#!/bin/sh
+echo "$@" > "$PLACE/made"
+echo "E: the root is full"
+exit 1
+"""
+
+
+@pytest.mark.parametrize(
+    ("archives", "mirror"),
+    [
+        (
+            "http://m/security bookworm-security main\nhttp://m/debian bookworm main",
+            "http://m/debian",
+        ),
+        ("http://m/debian trixie main", "http://m/debian"),
+        ("http://m/ubuntu noble main", ""),
+        ("http://m/debian bookworm contrib", ""),
+    ],
+)
+def test_a_bare_debian_comes_from_the_archive_that_apt_names(
+    place: Path, archives: str, mirror: str
+) -> None:
+    """Up to where the root is made."""
+    for name, text in (
+        ("apt-get", f"#!/bin/sh\necho '{archives}'\n"),
+        ("debootstrap", DEBOOTSTRAP),
+        ("rustc", "#!/bin/sh\necho /opt/rust\n"),
+    ):
+        program = place / "bin" / name
+        program.write_text(text)
+        program.chmod(0o755)
+    (place / "installed").write_text("debootstrap\n")
+    code, text = script(place, "bare-debian", "--directory", str(place / "bare"))
+    assert code == 1
+    if mirror:
+        assert "no bare Debian: debootstrap fails\nE: the root is full" in text
+        assert (place / "made").read_text().split()[-1] == mirror
+        assert not (place / "bare" / "base").exists()
+    else:
+        assert "no bare Debian: this machine's apt names no Debian archive" in text
+
+
+def test_who_cannot_make_a_bare_debian_is_told_how(place: Path) -> None:
+    code, text = script(place, "bare-debian", USER_ID="1000")
+    assert code == 1 and "to do so: sudo" in text
+    code, text = script(place, "bare-debian", "--agian")
+    assert code == 2 and "bare-debian [--again] [--directory DIRECTORY] run COMMAND" in text
 
 
 CARGO = """#!/bin/sh

@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import pytest
 import skips
 from sshd import SshServer, children, ssh_server, wait_until_listening
+from waiting import PATIENCE
 
 from benchvise.board import ssh
 from benchvise.cli import main
@@ -31,7 +32,7 @@ from benchvise.state.restore import RestoreOutcome, restore_sessions
 
 pytest_plugins = ["board_fixtures"]
 pytestmark = [
-    pytest.mark.alone,
+    pytest.mark.settings,
     skips.needs_root,
 ]
 
@@ -139,7 +140,7 @@ def journal_text() -> str:
 
 def wait_for(text: str, child: subprocess.Popen[str]) -> None:
     """Until the journal says so."""
-    deadline = time.monotonic() + 30
+    deadline = time.monotonic() + PATIENCE
     while text not in journal_text():
         assert child.poll() is None, child.communicate()
         assert time.monotonic() < deadline
@@ -214,7 +215,7 @@ class TestRun:
         wait_for("applied", child)
         (probe,) = (pid for pid in children(child.pid))
         os.kill(probe, signal.SIGKILL)
-        _, errors = child.communicate(timeout=30)
+        _, errors = child.communicate(timeout=PATIENCE)
         assert child.returncode == 1 and "SIGKILL" in errors
         assert not changed(before) and no_journals()
 
@@ -231,12 +232,12 @@ class TestRun:
         wait_for(moment, child)
         child.send_signal(signum)
         if signum is signal.SIGINT:  # and again and again by an impatient user
-            deadline = time.monotonic() + 30
+            deadline = time.monotonic() + PATIENCE
             while is_due() or not no_journals():
                 child.send_signal(signum)
                 assert time.monotonic() < deadline
                 time.sleep(0.005)
-        _, errors = child.communicate(timeout=30)
+        _, errors = child.communicate(timeout=PATIENCE)
         assert child.returncode == 4, errors
         assert "the settings are as they were before" in errors.replace("\n", " ")
         assert not changed(before) and no_journals()
@@ -248,33 +249,35 @@ class TestRun:
         child = start(environment, "run", "--set", "vm.overcommit_ratio=41", *words)
         wait_for("applied", child)
         (VM / "overcommit_ratio").write_text("42")
-        _, errors = child.communicate(timeout=30)
+        _, errors = child.communicate(timeout=PATIENCE)
         assert child.returncode == 1
         assert "did not stay 41 while it was measured" in errors.replace("\n", " ")
         assert not changed(before) and no_journals()
         assert data(cli("show", "disturbed", "--json"))["status"] == "failed"
 
 
+@pytest.mark.long
 class TestKilled:
     def test_at_random_moments(
         self, cli: Cli, environment: dict[str, str], before: dict[Path, str]
     ) -> None:
-        """Six of a run's whole life and six of the part in which something is set."""
+        """As many of a run's whole life as of the part in which something is set."""
+        moments = 20 if skips.LONG else 6
         words = ["run", "local", *SET, *SHORT]
         begin = time.monotonic()
         child = start(environment, *words)
         wait_for("session", child)
         begin_setting = time.monotonic()
-        child.communicate(timeout=60)
+        child.communicate(timeout=PATIENCE)
         end = time.monotonic()
         assert child.returncode == 0
         chance = random.Random(4)
-        for number in range(12):
+        for number in range(2 * moments):
             child = start(environment, *words)
             if number % 2:
                 wait_for("session", child)
             life = end - (begin_setting if number % 2 else begin)
-            time.sleep(life * (number // 2 + chance.random()) / 6)
+            time.sleep(life * (number // 2 + chance.random()) / moments)
             child.kill()
             child.communicate()
             for result in restore_sessions(None, force=False, keep=False):
@@ -286,14 +289,15 @@ class TestKilled:
     def test_at_every_record_of_the_journal(
         self, environment: dict[str, str], before: dict[Path, str]
     ) -> None:
-        """The process is killed as it is about to put its n-th record on the disk; every third
-        one, as every one is killed at in test_intervention.
+        """The process is killed as it is about to put its n-th record on the disk: every third
+        one where time is short, as every one is killed at in test_intervention.
         """
         skips.need("strace")
         strace = str(shutil.which("strace"))
-        due, number = 0, -2
+        step = 1 if skips.LONG else 3
+        due, number = 0, 1 - step
         while True:
-            number += 3
+            number += step
             inject = ["-e", "trace=fsync", "-e", f"inject=fsync:signal=KILL:when={number}"]
             child = subprocess.run(
                 [strace, "-qq", "-o", os.devnull, *inject, *BENCHVISE, "run", *SET, *SHORT],
@@ -396,7 +400,7 @@ class TestOverSsh:
         child = start(environment, "run", server.name, *SET, *LONG)
         wait_for("applied", child)
         server.kill_sessions()
-        _, errors = child.communicate(timeout=60)
+        _, errors = child.communicate(timeout=PATIENCE)
         assert child.returncode == 3 and "connection was lost" in errors.replace("\n", " ")
         assert not changed(before) and no_journals()
 
@@ -413,7 +417,7 @@ class TestOverSsh:
             child = start(environment, "run", board.name, *SET, *LONG)
             wait_for("applied", child)
             switch_off(board)
-            _, errors = child.communicate(timeout=60)
+            _, errors = child.communicate(timeout=PATIENCE)
             assert child.returncode == 3
             said = errors.replace("\n", " ")
             assert "not put back: " in said and f"benchvise restore {board.name}" in said

@@ -13,12 +13,15 @@ import pytest
 import skips
 
 from benchvise.cli.main import run
+from benchvise.report.data import one_run
+from benchvise.report.histograms import responses_of_runs
 from benchvise.signal.decoders import Decoder, decode, decode_by_row
 from benchvise.signal.infrared import infrared
 from benchvise.signal.readers.sigrok import write_session
 from benchvise.signal.reading import open_capture
 from benchvise.signal.serial_lines import control_lines, excess
 from benchvise.signal.uart import SerialFault, decode_line, find_rate
+from benchvise.store import Store
 
 needs_decoders = skips.needs("sigrok-cli")
 
@@ -256,7 +259,9 @@ def test_responses_are_shown_compared_and_kept(
     shots: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setenv("BENCHVISE_STORE", str(tmp_path / "results.db"))
-    (tmp_path / "list.out").write_text("".join(f"{n}\t{(30 + n % 7) * 1e-6}\n" for n in range(99)))
+    (tmp_path / "list.out").write_text(
+        "".join(f"{n}\t{(30 + n % 7) * 1e-6}\n" for n in range(99)) + "99\tnan\n"
+    )
     words = [f"idle={shots}", f"busy={tmp_path / 'list.out'}", "--from", "IN", "--to", "OUT"]
     data = document("signal", "response", *words, "--save", "board A")
     configurations = data["configurations"]
@@ -268,6 +273,9 @@ def test_responses_are_shown_compared_and_kept(
     done = benchvise("compare", "board A idle", "board A busy")
     assert "signal.response" in done.stdout
     assert "slower" in done.stdout
+    with Store.open(str(tmp_path / "results.db")) as store:
+        (figure,) = responses_of_runs([one_run(store.load("board A busy"))])
+    assert [line.missed for row in figure.rows for line in row.lines] == [1]
     shown = benchvise("signal", "response", *words, "--histogram").stdout
     assert "Response times" in shown
     assert "█" in shown

@@ -12,6 +12,7 @@ from typing import Any
 
 import pytest
 import skips
+from waiting import PATIENCE
 
 pytestmark = skips.needs("sigrok-cli")
 
@@ -46,7 +47,7 @@ def words(*more: str) -> list[str]:
 
 def record(output: Path, *more: str, code: int = 0) -> Any:
     argv = words("capture", "-o", str(output), "--json", *more)
-    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=120)
+    done = subprocess.run(argv, capture_output=True, text=True, check=False, timeout=PATIENCE)
     assert done.returncode == code, done.stdout + done.stderr
     return json.loads(done.stdout)["data"]
 
@@ -80,11 +81,11 @@ def test_ctrl_c_keeps_what_there_is(tmp_path: Path) -> None:
     argv = words("capture", "-o", str(output), *DEMO, "--for", "600")
     process = subprocess.Popen(argv, stdout=subprocess.DEVNULL)
     try:
-        deadline = time.monotonic() + 60
+        deadline = time.monotonic() + PATIENCE
         while not list(tmp_path.glob(".a.sr.*.part")) and time.monotonic() < deadline:
             time.sleep(0.05)
         process.send_signal(signal.SIGINT)
-        assert process.wait(60) == 4
+        assert process.wait(PATIENCE) == 4
     finally:
         process.kill()
         process.wait()

@@ -12,6 +12,8 @@ from pathlib import Path
 
 import pytest
 import serial_relay
+import skips
+from waiting import PATIENCE
 
 from benchvise.cli.main import run
 from benchvise.errors import UsageError
@@ -21,8 +23,10 @@ from benchvise.signal.serial.soak import plug, port_of_this_machine, soak
 
 pytest_plugins = ["probe_fixtures"]
 
-RUNS = int(os.environ.get("BENCHVISE_SERIAL_RUNS", "2"))
-"""Of each fault; by hand ten."""
+RUNS = 10 if skips.LONG else 2
+"""Of each fault."""
+BYTES = 100_000_000 if skips.LONG else 10_000_000
+"""That a clean line carries before it is believed."""
 
 FAULTS: dict[str, tuple[serial_relay.Fault, str, tuple[Flow, ...]]] = {
     "takes XON and XOFF out": (
@@ -70,6 +74,7 @@ def causes(fault: serial_relay.Fault, flows: tuple[Flow, ...], seed: int) -> lis
     return [cause.word for cause in classify(found)]
 
 
+@pytest.mark.long
 @pytest.mark.parametrize("name", FAULTS)
 def test_each_fault_is_named_every_time(name: str) -> None:
     fault, word, flows = FAULTS[name]
@@ -115,9 +120,8 @@ def test_a_loop_back_shows_faults_too() -> None:
     assert classify(found)[0].word == "software flow control in the path"
 
 
+@pytest.mark.long
 def test_no_false_alarm_over_many_bytes() -> None:
-    """Ten megabytes here; BENCHVISE_SERIAL_BYTES=100000000 takes more."""
-    size = int(os.environ.get("BENCHVISE_SERIAL_BYTES", "10000000"))
     with serial_relay.line(block=65536) as (near, far):
         found = soak(
             near,
@@ -125,12 +129,12 @@ def test_no_false_alarm_over_many_bytes() -> None:
             flows=[Flow.NONE],
             bauds=[4000000],
             chunks=[4096],
-            size=size // 6,
+            size=BYTES // 6,
             seed=2,
         )
     ways = [way for exchange in found[0].exchanges for way in exchange.ways]
     counts = tally(ways)
-    assert counts.sent > 0.7 * size
+    assert counts.sent > 0.7 * BYTES
     assert counts.wrong == counts.stalls == 0
     assert classify(found) == ()
 
@@ -183,7 +187,7 @@ def test_the_far_end_says_how_much_it_was_and_ends_well(sanitized: Path) -> None
             got = b""
             while len(got) < 7:
                 got += os.read(master, 16)
-            out, err = child.communicate(timeout=20)
+            out, err = child.communicate(timeout=PATIENCE)
         assert got == b"hello\x11\x13"
         assert (child.returncode, err) == (0, "")
         said = json.loads(out)

@@ -10,6 +10,7 @@ import tempfile
 import time
 from collections.abc import Iterator, Sequence
 from pathlib import Path
+from typing import Any
 
 import pytest
 import skips
@@ -49,6 +50,19 @@ def differences(a: Snapshot, b: Snapshot) -> dict[str, tuple[object, object]]:
     }
 
 
+def counted(thing: object, method: str) -> list[object]:
+    """A list that gets a member whenever that method of this object is called."""
+    calls: list[object] = []
+    original = getattr(thing, method)
+
+    def call(*arguments: Any, **options: Any) -> Any:
+        calls.append(arguments)
+        return original(*arguments, **options)
+
+    setattr(thing, method, call)
+    return calls
+
+
 class TestThisMachine:
     def test_it_is_what_the_machine_says(self, local: tuple[Board, ProbeChannel]) -> None:
         taken = take_snapshot(*local)
@@ -67,20 +81,24 @@ class TestThisMachine:
             assert (entry.missing is None) != bool(entry.reason), entry
             assert "not understood" not in entry.reason.raw, entry
 
+    @pytest.mark.alone
     def test_two_snapshots_are_equal(self, local: tuple[Board, ProbeChannel]) -> None:
-        """Tried again, as other programs of this machine may set something meanwhile."""
-        pairs = ((take_snapshot(*local), take_snapshot(*local)) for _ in range(4))
-        assert any(a.digest == b.digest and not differences(a, b) for a, b in pairs)
+        first, second = take_snapshot(*local), take_snapshot(*local)
+        assert differences(first, second) == {}
+        assert first.digest == second.digest
 
     def test_the_time_in_between_runs_alike_on_board_and_host(
         self, local: tuple[Board, ProbeChannel]
     ) -> None:
         before = take_snapshot(*local, items=["timer.clocksource", "irq.rates"])
         time.sleep(0.5)
-        found = delta(before, take_snapshot(*local, items=["timer.clocksource", "irq.rates"]))
+        after = take_snapshot(*local, items=["timer.clocksource", "irq.rates"])
+        found = delta(before, after)
         assert not found.rebooted
-        assert found.board_seconds is not None and 0.5 < found.board_seconds < 60
-        assert found.clock_error is not None and abs(found.clock_error) < 0.5
+        assert found.board_seconds is not None and found.board_seconds > 0.5
+        # The board's clock was read while each was taken: by so much the host may be mistaken.
+        assert found.clock_error is not None and found.host_seconds
+        assert abs(found.clock_error) < (before.seconds + after.seconds) / found.host_seconds
         totals = found.change("irq.rates", "totals")
         assert totals["ctxt"] > 0
 
@@ -93,14 +111,15 @@ class TestThisMachine:
         thp = take_snapshot(*local, items=["memory.thp"])
         assert {entry.item for entry in thp.entries()} == {"memory.thp"}
 
-    def test_what_is_measured_again_costs_seconds_at_most(
-        self, local: tuple[Board, ProbeChannel]
-    ) -> None:
-        """The promise is 3 s; of several the best, as others may keep this machine busy."""
-        assert min(take_snapshot(*local).seconds for _ in range(3)) < 3
+    def test_it_costs_a_second_of_cpu_at_most(self, local: tuple[Board, ProbeChannel]) -> None:
+        """The promise is 3 s, with what the probe waits for: see ``test_facts_end_soon``."""
+        before = time.process_time()
+        take_snapshot(*local)
+        assert time.process_time() - before < 1
 
 
 @needs_root
+@pytest.mark.alone
 class TestPlantedChanges:
     """One thing is set, and the difference is that one thing."""
 
@@ -120,17 +139,13 @@ class TestPlantedChanges:
     def seen(
         self, local: tuple[Board, ProbeChannel], path: Path, value: str
     ) -> dict[str, tuple[object, object]]:
-        """What differs while it is set. Tried again where something else changed meanwhile."""
-        found: dict[str, tuple[object, object]] = {}
-        for _ in range(5):
-            before = take_snapshot(*local)
-            with self.set(path, value):
-                during = take_snapshot(*local)
-            after = take_snapshot(*local)
-            found = differences(before, during)
-            if not differences(before, after) and len(found) == 1:
-                break
-        return found
+        """What differs while it is set, but for what did not go back with it: others set that."""
+        before = take_snapshot(*local)
+        with self.set(path, value):
+            during = take_snapshot(*local)
+        others = differences(before, take_snapshot(*local))
+        found = differences(before, during)
+        return {name: values for name, values in found.items() if name not in others}
 
     def test_transparent_huge_pages(self, local: tuple[Board, ProbeChannel]) -> None:
         if not THP.exists():
@@ -216,15 +231,18 @@ class TestSsh:
     ) -> None:
         server: SshServer = request.getfixturevalue(kind)
         with opened(server, monkeypatch) as board, open_channel(board) as channel:
-            best = min((take_snapshot(board, channel) for _ in range(3)), key=lambda s: s.seconds)
-        assert best.seconds < 6
-        assert best.board == server.name
-        found = values(best)
+            requests, commands = counted(channel, "request"), counted(board, "spawn")
+            taken = take_snapshot(board, channel)
+        # Far away, what costs time are round trips.
+        assert 0 < len(requests) <= 12
+        assert len(commands) <= 1
+        assert taken.board == server.name
+        found = values(taken)
         assert found["kernel.version/osrelease"] == os.uname().release
         assert found["cpu.measured_clock/cpu0"]
         if kind == "applets_only":
-            commands = [e for e in best.entries() if e.path.startswith("vcgencmd ")]
-            assert commands and all(e.missing is Missing.ABSENT for e in commands)
+            answers = [e for e in taken.entries() if e.path.startswith("vcgencmd ")]
+            assert answers and all(e.missing is Missing.ABSENT for e in answers)
 
     def test_it_is_the_same_as_without_ssh(
         self, board: Board, local: tuple[Board, ProbeChannel]
@@ -233,7 +251,9 @@ class TestSsh:
         with open_channel(board) as channel:
             result = diff_snapshots(take_snapshot(board, channel), take_snapshot(*local))
         handed_down = {"process.environment", "process.inherited", "system.cgroup"}
+        # Other tests change these, and start and end programs that are known to disturb.
         disturbed = {"memory.thp", "storage.dirty_limits", "memory.overcommit", "memory.swap"}
+        disturbed |= {"system.processes"}
         assert {d.entry.item for d in result.differences} <= handed_down | disturbed
 
 
@@ -260,11 +280,10 @@ class TestCommands:
         assert found == [("first", None), ("", Missing.UNREADABLE), ("last", None)]
 
     def test_what_came_in_time_counts(self) -> None:
-        begin = time.monotonic()
-        found = self.run("echo first", "sleep 0.9", "sleep 0.9", "echo last", seconds=0.6)
+        sleeps = [f"sleep 0.9{number}" for number in range(5)]
+        found = self.run("echo first", *sleeps, "echo last", seconds=3)
         assert found[0] == ("first", None)
-        assert found[3] == ("", Missing.UNREADABLE)
-        assert time.monotonic() - begin < 5
+        assert found[-1] == ("", Missing.UNREADABLE)
 
     def test_a_flood_is_cut(self) -> None:
         found = run_commands(LocalBoard(), ["yes", "echo after"], seconds=3)

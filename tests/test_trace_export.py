@@ -172,6 +172,27 @@ def test_events_that_perfetto_does_not_know_keep_their_names_and_fields(perfetto
     assert kept["sched_stat_runtime"] == {"comm", "pid", "runtime"}
 
 
+def test_system_calls_are_perfettos_own(tmp_path: Path) -> None:
+    """Each by its number, whatever the name of its event; what they return is with their ends."""
+    message = exported(trace("f1m"), tmp_path / "f1m.perfetto-trace")
+    kinds: Counter[str] = Counter()
+    failed = 0
+    for packet in message.packet:
+        for event in packet.ftrace_events.event:
+            if event.HasField("sys_enter"):
+                kinds["sys_enter"] += 1
+            elif event.HasField("sys_exit"):
+                kinds["sys_exit"] += 1
+                failed += event.sys_exit.ret < 0
+            elif event.HasField("generic"):
+                assert not event.generic.event_name.startswith(("sys_enter", "sys_exit"))
+    counts = expected("f1m")["counts"]
+    for name in ("sys_enter", "sys_exit"):
+        calls = sum(count for event, count in counts.items() if event.startswith(name))
+        assert kinds[name] == calls > 1000, name
+    assert 0 < failed < kinds["sys_exit"]
+
+
 def test_an_lttng_trace_has_the_same_messages_under_its_own_names(tmp_path: Path) -> None:
     message = exported(trace("vm-small"), tmp_path / "lttng.perfetto-trace")
     kinds: Counter[str] = Counter()

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from sshd import SshServer
 from trace_boards import instances, recording, reported, tracing_state
+from waiting import PATIENCE
 
 from benchvise.board import open_board
 from benchvise.errors import BoardUnreachable
@@ -108,7 +109,7 @@ class TestHere:
             self.wait_for_instance()
             time.sleep(0.3)
             process.send_signal(signal.SIGINT)
-            said = process.communicate(timeout=60)
+            said = process.communicate(timeout=PATIENCE)
         assert process.returncode == expected, said
         assert reported(tmp_path / "t.dat") > 0
         assert not instances()
@@ -194,7 +195,7 @@ class TestHere:
             self.wait_for_instance()
             time.sleep(1)
             process.send_signal(signal.SIGINT)
-            assert process.wait(60) == 4
+            assert process.wait(PATIENCE) == 4
         assert "tracing was on" in " ".join(cli("show", "@", "--notes").stdout.split())
         cli("show", "@", "--trace", "-o", "copy.dat")
         assert reported(tmp_path / "copy.dat") > 0

@@ -13,6 +13,7 @@ from typing import Any
 
 import pytest
 from sshd import SshServer
+from waiting import PATIENCE
 
 from benchvise.store import Store
 
@@ -41,7 +42,7 @@ def arguments(store: Path, *words: str) -> list[str]:
 
 def watch(store: Path, *words: str, code: int = 0) -> Any:
     done = subprocess.run(
-        [*arguments(store, *words), "--json"], capture_output=True, text=True, timeout=120
+        [*arguments(store, *words), "--json"], capture_output=True, text=True, timeout=PATIENCE
     )
     assert done.returncode == code, done.stderr + done.stdout
     return json.loads(done.stdout)["data"]
@@ -120,7 +121,7 @@ def test_ctrl_c_is_the_usual_end(tmp_path: Path) -> None:
     )
     wait_for_looks(store, "local", 2)
     child.send_signal(signal.SIGINT)
-    output, errors = child.communicate(timeout=30)
+    output, errors = child.communicate(timeout=PATIENCE)
     assert child.returncode == 0, errors
     assert json.loads(output)["data"][0]["looks"] >= 2
     assert history(store, "local")["spans"][0]["ending"] == "stopped"
@@ -140,7 +141,7 @@ def test_two_boards_at_once_of_which_one_is_lost_and_found(
     wait_for_looks(store, lost.name, 2)
     wait_for_looks(store, other.name, 2)
     lost.kill_sessions()
-    output, errors = child.communicate(timeout=120)
+    output, errors = child.communicate(timeout=PATIENCE)
     assert child.returncode == 0, errors
     one, two = json.loads(output)["data"]
     assert one["contact_lost"] == 1 and one["error"] is None
@@ -191,13 +192,15 @@ def test_what_cannot_be_watched_is_said(tmp_path: Path, monkeypatch: pytest.Monk
         (("ssh://nobody@127.0.0.1:9", "--for", "2"), 3, "127.0.0.1"),
         (("--show", "local", "--since", "tuesday"), 2, "is no time"),
     ):
-        done = subprocess.run(arguments(store, *words), capture_output=True, text=True, timeout=60)
+        done = subprocess.run(
+            arguments(store, *words), capture_output=True, text=True, timeout=PATIENCE
+        )
         assert done.returncode == code, words
         assert said in " ".join(done.stderr.split()), done.stderr
 
 
 def wait_for_looks(store: Path, board: str, looks: int) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while time.monotonic() < deadline:
         if store.exists():
             with Store.open(str(store)) as opened:

@@ -17,8 +17,9 @@ from typing import Any, ClassVar
 
 import pytest
 import skips
-from board_servers import eventually, opened
+from board_servers import opened
 from sshd import SshServer, processes_with
+from waiting import PATIENCE, wait_until
 
 pytest_plugins = ["probe_fixtures", "board_fixtures"]
 
@@ -215,7 +216,7 @@ def measuring(environment: dict[str, str], url: str) -> Iterator[subprocess.Pope
         start_new_session=True,
     )
     try:
-        eventually(
+        wait_until(
             lambda: bool(processes_with(f"lua -- {url}")) or child.poll() is not None, "no wrk"
         )
         yield child
@@ -234,11 +235,11 @@ def test_a_server_that_dies_in_the_middle_is_named(environment: dict[str, str]) 
         [sys.executable, *serve], stdout=subprocess.DEVNULL, stderr=subprocess.DEVNULL
     )
     try:
-        eventually(lambda: _listens(port), "the server does not listen")
+        wait_until(lambda: _listens(port), "the server does not listen")
         with measuring(environment, f"http://127.0.0.1:{port}/") as child:
             web.kill()
             web.wait()
-            output, _ = child.communicate(timeout=60)
+            output, _ = child.communicate(timeout=PATIENCE)
     finally:
         web.kill()
         web.wait()
@@ -264,9 +265,9 @@ def test_no_load_goes_on_without_benchvise(
             os.killpg(child.pid, 2)
         else:
             getattr(child, way)()
-        child.communicate(timeout=20)
+        child.communicate(timeout=PATIENCE)
         # A batch of one second is the longest that wrk can go on alone.
-        eventually(lambda: not processes_with(f"lua -- {server}/"), "wrk goes on")
+        wait_until(lambda: not processes_with(f"lua -- {server}/"), "wrk goes on")
 
 
 def test_without_wrk_it_is_not_available_and_the_rest_is_measured(

@@ -11,7 +11,7 @@ from typing import Any
 import numpy as np
 import pytest
 import skips
-from browser import SCRIPTS, missing
+from browser import SCRIPTS, environment, missing
 from capture_data import sampled
 from watch_boards import DAY, HOUR, WEEK, PlayedBoard, PlayedClock, play
 from web_server import serving
@@ -106,6 +106,7 @@ def test_a_reader_goes_through_the_pages(
         serving(store, "--captures", tmp_path / "captures") as server,
         subprocess.Popen(
             ["node", SCRIPTS / "bench-pages.js", server.url(""), NAME, *words],
+            env=environment(),
             stdout=subprocess.PIPE,
             stderr=subprocess.PIPE,
             text=True,

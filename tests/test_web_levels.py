@@ -12,6 +12,7 @@ import numpy as np
 import pytest
 import skips
 from trace_data import trace
+from waiting import PATIENCE
 from web_client import Answer, Client
 
 from benchvise.trace.loaded import LoadedTrace, load_trace
@@ -194,7 +195,7 @@ def test_it_is_kept_when_nobody_asks_any_more(
     assert answer.headers["server-timing"].startswith("since-decoded;dur=")
     traces = client.app.state.open_files.served_traces
     assert not traces.get(path).trace.content
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE
     while not traces._places[path].served.trace.content:
         assert time.monotonic() < until
         time.sleep(0.05)
@@ -217,7 +218,7 @@ def test_a_page_opens_what_it_will_ask_for(tmp_path: Path) -> None:
     # One that cannot be read is told of when it is asked for.
     assert client.get(f"/traces/{key_of(tmp_path / 'broken.dat')}").status == 200
     assert client.get(f"/traces/{key_of(path)}").status == 200
-    until = time.monotonic() + 60
+    until = time.monotonic() + PATIENCE
     while not (tmp_path / "t.dat.benchvise-cache" / "levels").exists():
         assert time.monotonic() < until
         time.sleep(0.05)

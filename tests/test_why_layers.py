@@ -17,6 +17,7 @@ from typing import Any
 import pytest
 import skips
 from rig_bench import TestBench, running
+from waiting import PATIENCE
 
 from benchvise.errors import BenchviseError
 from benchvise.rig.virtual import kinds
@@ -26,9 +27,8 @@ KIND = "arm64-direct"
 BOARD = "rig:one"
 OPTIONS = {"stagger_s": 0.1, "settle_s": 0.1, "off_s": 0.1, "silence_s": 40.0}
 
-long = skips.needs_that(
-    "BENCHVISE_LONG" in os.environ, "long", "boots a board up to 54 times, 1 to 10 minutes"
-)
+pytestmark = pytest.mark.long
+when_long = skips.needs_that(skips.LONG, "long", "boots a board up to 54 times, 1 to 10 minutes")
 
 
 @pytest.fixture(scope="module")
@@ -74,7 +74,7 @@ def is_released(rig: TestBench) -> bool:
     return not told["relay"] and not told["running"] and rig.status()["one"]["holder"] is None
 
 
-@long
+@when_long
 def test_a_line_of_a_start_script_is_found_by_flips_and_named_in_the_image(
     rig: TestBench, images: dict[str, Path]
 ) -> None:
@@ -119,7 +119,7 @@ def test_a_dry_run_has_the_layers_with_boots(rig: TestBench, images: dict[str, P
     assert is_released(rig)
 
 
-@long
+@when_long
 def test_a_word_of_the_command_line_is_found_by_swapping_layers(
     rig: TestBench, images: dict[str, Path]
 ) -> None:
@@ -147,7 +147,7 @@ def test_a_word_of_the_command_line_is_found_by_swapping_layers(
 @pytest.mark.parametrize(
     "number",
     [
-        pytest.param(signal.SIGINT, id="Ctrl-C", marks=long),
+        pytest.param(signal.SIGINT, id="Ctrl-C", marks=when_long),
         pytest.param(signal.SIGKILL, id="kill -9"),
     ],
 )
@@ -166,7 +166,7 @@ def test_stopped_in_the_middle_the_board_is_off_and_free(
         evidence = tmp_path / "out" / "evidence.jsonl"
         until(lambda: evidence.exists() and evidence.read_text().count('"trial"') >= 2, 120)
         process.send_signal(number)
-        said, _ = process.communicate(timeout=60)
+        said, _ = process.communicate(timeout=PATIENCE)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)

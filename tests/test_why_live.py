@@ -23,6 +23,7 @@ from typing import Any, NamedTuple
 import pytest
 import skips
 from sshd import SshServer, children, ssh_server, wait_until_listening
+from waiting import PATIENCE
 
 from benchvise.board import open_board, ssh
 from benchvise.cli import main
@@ -38,7 +39,7 @@ from benchvise.why.experiments.evidence import FILE
 from benchvise.why.model import Arm, Layer, ProcessMeans, SettingMeans, Side, Suspect
 
 pytestmark = [
-    pytest.mark.alone,
+    pytest.mark.settings,
     skips.needs_root,
 ]
 
@@ -162,7 +163,7 @@ def start(environment: dict[str, str], *words: str) -> subprocess.Popen[str]:
 
 
 def wait_for(condition: Callable[[], bool], child: subprocess.Popen[str]) -> None:
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while not condition():
         assert child.poll() is None, child.communicate()
         assert time.monotonic() < deadline
@@ -225,7 +226,7 @@ class TestRecordedGoodSide:
         child = start(environment, "local", "--good", good, *FIGURE, "-o", str(where), "--json")
         wait_for(is_set, child)
         child.send_signal(signal.SIGINT)
-        said, errors = child.communicate(timeout=60)
+        said, errors = child.communicate(timeout=PATIENCE)
         assert child.returncode == 4, (said, errors)
         partial = json.loads(said)["data"]
         assert partial["verdict"] == "incomplete" and partial["stopped"] == "interrupted"
@@ -277,6 +278,7 @@ class TestRecordedGoodSide:
         finally:
             subprocess.run(["umount", str(small)], check=True)
 
+    @pytest.mark.alone  # its metric is a speed
     def test_huge_pages_and_a_source_that_is_never_written(self, cli: Cli) -> None:
         """Story 2 on this machine: the faster setting is the good side, whichever that is here."""
         metric = ["--bench", "memory.read:source=untouched"]
@@ -347,7 +349,7 @@ class TestLostConnection:
             wait_for(lambda had=had: trials(where) > had, child)  # type: ignore[misc]
         wait_for(is_set, child)
         switch_off(server)
-        said, errors = child.communicate(timeout=60)
+        said, errors = child.communicate(timeout=PATIENCE)
         assert child.returncode == 3, (said, errors)
         partial = json.loads(said)["data"]
         assert partial["stopped"] == "contact lost" and not partial["restored"]

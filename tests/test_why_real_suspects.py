@@ -55,7 +55,7 @@ def other_mode() -> str:
 
 
 @needs_root
-@pytest.mark.alone
+@pytest.mark.settings
 def test_a_planted_setting_is_found_and_its_means_undo_it(
     local: tuple[Board, ProbeChannel],
 ) -> None:
@@ -76,7 +76,7 @@ def test_a_planted_setting_is_found_and_its_means_undo_it(
 
 
 @needs_root
-@pytest.mark.alone
+@pytest.mark.settings
 def test_a_ratio_that_bytes_took_the_place_of_is_put_back_as_one(
     local: tuple[Board, ProbeChannel],
 ) -> None:

@@ -13,6 +13,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from urllib.parse import urlsplit
 
+from waiting import PATIENCE
+
 PROGRAM = "from benchvise.cli.main import entry; entry()"
 """Not ``-m benchvise``: what runs so is ended after each test, and a server may serve several."""
 
@@ -33,7 +35,7 @@ class Serving:
     def interrupt(self) -> int:
         """Ctrl-C; returns the exit code."""
         self.process.send_signal(signal.SIGINT)
-        return self.process.wait(20)
+        return self.process.wait(PATIENCE)
 
 
 @contextlib.contextmanager
@@ -61,7 +63,7 @@ def serving(store: Path | str, *words: str | Path) -> Iterator[Serving]:
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)
                 try:
-                    process.wait(20)
+                    process.wait(PATIENCE)
                 except subprocess.TimeoutExpired:
                     process.kill()
                     raise

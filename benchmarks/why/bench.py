@@ -11,7 +11,7 @@ import random
 import signal
 import statistics
 from collections.abc import Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchmarks.why import snapshots, values
@@ -55,6 +55,23 @@ ATTRIBUTES: Mapping[tuple[str, str], tuple[str, str]] = {
 _CHECK_PROCESSES = 4
 
 
+_OF_RECORD = 0  # the boot in which a record was taken: none of those that are counted
+
+
+@dataclass(frozen=True, slots=True)
+class _Image:
+    """What is booted: the image of a side, with layers swapped."""
+
+    side: Side
+    swapped: frozenset[tuple[str, str]] = frozenset()
+
+
+def _image(arm: Arm) -> _Image:
+    means = (suspect.means for suspect in arm.flipped)
+    swapped = frozenset((m.layer, m.part) for m in means if isinstance(m, LayerMeans))
+    return _Image(arm.side, swapped)
+
+
 class SimBench:
     """Two boards of a scenario. ``life`` counts the processes that have diagnosed it."""
 
@@ -74,7 +91,9 @@ class SimBench:
         self._writes: list[Write] = []
         self._findings: dict[str, Finding] = {}
         self._files = {side: self._connection(side) for side in Side}
-        self._flashed: dict[Side, frozenset[tuple[str, str]]] = dict.fromkeys(Side, frozenset())
+        own = {self._seat(side): _Image(side) for side in Side}  # of one board the bad side's
+        self._booted: dict[str, _Image] = own
+        self._before: dict[str, list[tuple[_Image, tuple[str, ...]]]] = {seat: [] for seat in own}
 
     @property
     def metric(self) -> Metric:
@@ -87,8 +106,9 @@ class SimBench:
         return side is Side.BAD or self.scenario.recorded is None
 
     def is_one_boot_each(self) -> bool:
-        """See Bench: what a boot decides by chance is not simulated."""
-        return False
+        """See Bench. Where boots do not differ by chance, what they decide is no matter."""
+        is_chance = self.scenario.noise.boot > 0.0
+        return is_chance and not self.scenario.one_board and all(map(self.is_live, Side))
 
     def recorded(self, side: Side) -> Sequence[Trial]:
         """Of a record: one process after the other, taken some time before."""
@@ -97,7 +117,7 @@ class SimBench:
         rng = random.Random(f"{self.scenario.seed}/record")  # noqa: S311
         seconds = self.scenario.metric.seconds
         return [
-            self._trial(rng, Arm(side), number, number * seconds, seconds)
+            self._trial(rng, Arm(side), number, number * seconds, seconds, boot=_OF_RECORD)
             for number in range(self.scenario.recorded or 0)
         ]
 
@@ -118,7 +138,7 @@ class SimBench:
         begin = self._clock
         for attempt in range(_TRIES):
             self._connect(arm.side)
-            self._flash(arm)
+            self._boot_for(arm)
             try:
                 value = self._measure_once(arm)
             except BoardUnreachable:
@@ -128,19 +148,20 @@ class SimBench:
             return value if value.started == begin else _since(value, begin, self._clock)
         raise AssertionError("unreachable")
 
-    def seconds(self, arm: Arm, after: Arm | None) -> float:  # noqa: ARG002
-        """``after`` makes no difference here: the bench remembers which image is on which board."""
-        flash = self._swapped(arm) != self._flashed[arm.side]
+    def seconds(self, arm: Arm, after: Arm | None) -> float:
         settings = len(_settings(arm))
         return (
             self.scenario.metric.seconds
-            + flash * (_FLASH_SECONDS + _BOOT_SECONDS)
+            + self.boots(arm, after) * (_FLASH_SECONDS + _BOOT_SECONDS)
             + _REQUEST_SECONDS * (20 + 6 * settings) * bool(settings)
         )
 
     def boots(self, arm: Arm, after: Arm | None) -> bool:
-        flashed = self._flashed[arm.side] if after is None else self._swapped(after)
-        return self._swapped(arm) != flashed
+        """As the bench of a rig: what another board did leaves this one booted."""
+        seat = self._seat(arm.side)
+        if after is not None and self._seat(after.side) == seat:
+            return _image(arm) != _image(after)
+        return _image(arm) != self._booted[seat]
 
     def now(self) -> float:
         return self._clock
@@ -193,9 +214,10 @@ class SimBench:
 
     def close(self) -> None:
         """The own images are back on the boards."""
+        for image in list(self._booted.values()):
+            if image.swapped and not self._gone:
+                self._boot(_Image(image.side))
         for side in Side:
-            if self._flashed[side] and not self._gone:
-                self._flash(Arm(side))
             self._files[side].close()
 
     # -- a trial -----------------------------------------------------------------------------------
@@ -262,9 +284,16 @@ class SimBench:
         return self._trial(self._rng, arm, self._trials, begin, self._clock - begin)
 
     def _trial(
-        self, rng: random.Random, arm: Arm, number: int, started: float, seconds: float
+        self,
+        rng: random.Random,
+        arm: Arm,
+        number: int,
+        started: float,
+        seconds: float,
+        boot: int | None = None,
     ) -> Trial:
-        swapped = self._swapped(arm)
+        """A trial in the boot that the board is in, or in that one of its boots."""
+        swapped = _image(arm).swapped
         scenario = self.scenario
 
         def layer_of(layer: str, part: str) -> Side:
@@ -278,6 +307,10 @@ class SimBench:
 
         goodness = scenario.response.goodness(arm.side, value, layer_of)
         goodness += scenario.noise.of_process(rng, started)
+        if scenario.momentary is not None:
+            goodness -= scenario.momentary(arm.side, value, layer_of, started, rng)
+        boot = board.boot_number if boot is None else boot
+        goodness += scenario.noise.of_boot(f"{scenario.kind}/{scenario.seed}/{arm.side}/{boot}")
         metric = self.metric
         batches = tuple(
             metric.value(goodness + offset) for offset in scenario.noise.of_batches(rng)
@@ -304,19 +337,30 @@ class SimBench:
 
     # -- images ------------------------------------------------------------------------------------
 
-    def _swapped(self, arm: Arm) -> frozenset[tuple[str, str]]:
-        means = (suspect.means for suspect in arm.flipped)
-        return frozenset((m.layer, m.part) for m in means if isinstance(m, LayerMeans))
+    def _seat(self, side: Side) -> str:
+        """The place of the board that a side is measured on."""
+        return "both" if self.scenario.one_board else str(side)
 
-    def _flash(self, arm: Arm) -> None:
-        """Puts the image of an arm on the board and boots it, where another one is there."""
-        wanted = self._swapped(arm)
-        if wanted == self._flashed[arm.side]:
-            return
-        self._flashed[arm.side] = wanted
+    def _boot_for(self, arm: Arm) -> None:
+        """Boots the image of an arm where another one runs, and, as the bench of a rig does, where
+        an arm comes twice in a row between arms of other images: each value has its own boot."""
+        seat, wanted = self._seat(arm.side), _image(arm)
+        this = (wanted, arm.ids)
+        match self._before[seat]:
+            case [(image, _), last] if last == this and image != wanted:
+                is_used = True
+            case _:
+                is_used = False
+        if is_used or wanted != self._booted[seat]:
+            self._boot(wanted)
+        self._before[seat] = [*self._before[seat], this][-2:]
+
+    def _boot(self, image: _Image) -> None:
+        """Puts an image on the board and boots it."""
+        self._booted[self._seat(image.side)] = image
         self._clock += _FLASH_SECONDS + _BOOT_SECONDS
-        self.boards[arm.side].reboot()
-        self._files[arm.side] = self._connection(arm.side)
+        self.boards[image.side].reboot()
+        self._files[image.side] = self._connection(image.side)
 
     # -- what goes wrong ---------------------------------------------------------------------------
 

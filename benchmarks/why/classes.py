@@ -3,10 +3,11 @@
 from __future__ import annotations
 
 import hashlib
+import math
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, replace
 
-from benchmarks.why import values
+from benchmarks.why import held_out, values
 from benchmarks.why.board import Quirk
 from benchmarks.why.draft import Draft
 from benchmarks.why.metrics import METRICS, PERF_COPY, SYSBENCH, SimMetric
@@ -161,7 +162,7 @@ def refused(draft: Draft) -> Scenario:
 
 
 def layer(draft: Draft) -> Scenario:
-    layers = tuple(_layer(draft, name) for name in draft.rng.sample(list(_LAYERS), 3))
+    layers = tuple(draw_layer(draft, name) for name in draft.rng.sample(list(LAYERS), 3))
     guilty = layers[0]
     part = draft.rng.choice(guilty.parts or ("",))
     layers = tuple(draft.rng.sample(layers, len(layers)))
@@ -263,6 +264,86 @@ def interrupted(draft: Draft) -> Scenario:
     )
 
 
+# -- what a boot decides by chance -----------------------------------------------------------------
+
+
+def boot_luck(draft: Draft) -> Scenario:
+    """Two boards, each in a boot of its own, and in some cases one boots again in between."""
+    _give_luck(draft)
+    files = draft.plant(draft.culprit(), draft.size_beyond_floors())
+    draft.fill(draft.rng.randint(25, 44))
+    faults = (_fault(draft, "reboot", 60),) if draft.rng.random() < 0.3 else ()
+    return draft.finish(*_FOUND, causes=[(files,)], faults=faults)
+
+
+def boot_luck_alone(draft: Draft) -> Scenario:
+    _give_luck(draft)
+    draft.fill(draft.rng.randint(20, 44))
+    return draft.finish(DiagnosisVerdict.NO_DIFFERENCE)
+
+
+def boot_luck_recorded(draft: Draft) -> Scenario:
+    """The record was made in another boot than any that is seen."""
+    _give_luck(draft)
+    files = draft.plant(draft.culprit(), draft.size_beyond_floors())
+    draft.fill(draft.rng.randint(25, 44))
+    return draft.finish(*_FOUND, causes=[(files,)], recorded=draft.rng.choice((8, 12, 20)))
+
+
+def boot_luck_layer(draft: Draft) -> Scenario:
+    """Each swap is a boot, on one board for both images or on one for each."""
+    one_board = _give_luck(draft, rig=True)
+    layers = tuple(draw_layer(draft, name) for name in draft.rng.sample(list(LAYERS), 3))
+    guilty = layers[0]
+    part = draft.rng.choice(guilty.parts or ("",))
+    layers = tuple(draft.rng.sample(layers, len(layers)))
+    draft.layer_losses[guilty.name, part] = draft.size_beyond_floors()
+    draft.fill(draft.rng.randint(8, 30))
+    cause = (guilty.name, part)
+    return draft.finish(*_FOUND, layer_cause=cause, layers=layers, one_board=one_board)
+
+
+def boot_luck_no_layer(draft: Draft) -> Scenario:
+    """Layers differ, and swapping them changes no more than another boot does."""
+    one_board = _give_luck(draft, rig=True)
+    draft.rest[Side.BAD] = draft.size_beyond_floors()
+    layers = tuple(draw_layer(draft, name) for name in draft.rng.sample(list(LAYERS), 3))
+    draft.fill(draft.rng.randint(8, 30))
+    return draft.finish(DiagnosisVerdict.UNEXPLAINED, layers=layers, one_board=one_board)
+
+
+# -- costs that add up in time ---------------------------------------------------------------------
+
+
+def fixed_cost(draft: Draft) -> Scenario:
+    cost = draft.cost()
+    files = draft.plant_cost(draft.culprit(), cost)
+    draft.fill(draft.rng.randint(25, 44))
+    return draft.finish(*_FOUND, causes=[(files,)])
+
+
+def two_costs(draft: Draft) -> Scenario:
+    """60 and 30 % of the time that is lost, and 10 % that nothing explains."""
+    cost = draft.cost(least=14)
+    first = draft.plant_cost(draft.culprit(), 0.6 * cost)
+    second = draft.plant_cost(draft.culprit(), 0.3 * cost)
+    draft.rest_ns[Side.BAD] = 0.1 * cost
+    draft.fill(draft.rng.randint(25, 44))
+    return draft.finish(*_FOUND, causes=[(first,), (second,)])
+
+
+def cost_and_factor(draft: Draft) -> Scenario:
+    """One cause makes the operation slower, the other adds a time that this does not touch."""
+    cost = draft.cost(least=8)
+    share = cost / draft.metric.operation_ns
+    first = draft.plant_cost(draft.culprit(), cost)
+    # Of about the same size, larger or smaller.
+    loss = math.log1p(share) * 2.0 ** draft.rng.uniform(-1, 1)
+    second = draft.plant(draft.culprit(), loss)
+    draft.fill(draft.rng.randint(25, 44))
+    return draft.finish(*_FOUND, causes=[(first,), (second,)])
+
+
 # -- parts of scenarios ----------------------------------------------------------------------------
 
 _FIXED = (
@@ -282,7 +363,7 @@ _PER_PROCESS = (
     ("kernel.randomize_va_space", "0", "2"),
 )
 
-_LAYERS: Mapping[str, tuple[Layer, str, tuple[str, ...]]] = {
+LAYERS: Mapping[str, tuple[Layer, str, tuple[str, ...]]] = {
     "kernel": (Layer.KERNEL, "kernel", ("HZ", "DEBUG_PAGEALLOC", "KASAN", "SLUB_DEBUG_ON")),
     "command-line": (Layer.COMMAND_LINE, "command line", ("isolcpus", "mem", "nohz_full")),
     "device-tree": (Layer.DEVICE_TREE, "device tree", ("opp-table", "cache-size", "max-frequency")),
@@ -293,8 +374,18 @@ _LAYERS: Mapping[str, tuple[Layer, str, tuple[str, ...]]] = {
 _WHOLE = frozenset({"kernel", "device-tree"})  # their parts take a new build
 
 
-def _layer(draft: Draft, name: str) -> SimLayer:
-    kind, title, parts = _LAYERS[name]
+def _give_luck(draft: Draft, *, rig: bool = False) -> bool:
+    """Boots that differ by chance, by a standard deviation of 0.5 to 3 %; of a rig whether one
+    board boots the images of both sides, so that each process is measured in its own boot."""
+    one_board = rig and draft.rng.random() < 0.5
+    boot = 0.005 * 6.0 ** draft.rng.random()
+    draft.noise = replace(draft.noise, boot=boot, boots_repeated=one_board)
+    return one_board
+
+
+def draw_layer(draft: Draft, name: str) -> SimLayer:
+    """A layer that differs, with its parts in any order."""
+    kind, title, parts = LAYERS[name]
     chosen = tuple(draft.rng.sample(parts, len(parts)))
     buildable = frozenset(chosen) if name not in _WHOLE else frozenset[str]()
     return SimLayer(name, kind, title, f"good {title}", f"bad {title}", chosen, buildable)
@@ -364,6 +455,14 @@ KINDS: tuple[Kind, ...] = (
     Kind("lost", 6, lost, "contact is lost, or the board boots again"),
     Kind("killed", 4, killed, "the process is killed, and begun again"),
     Kind("interrupted", 3, interrupted, "Ctrl-C"),
+    Kind("boot luck", 8, boot_luck, "two boards, each at the level of its boot"),
+    Kind("boot luck alone", 6, boot_luck_alone, "only the boots differ"),
+    Kind("boot luck, record", 4, boot_luck_recorded, "the good side is a record of another boot"),
+    Kind("boot luck, layer", 6, boot_luck_layer, "the cause is in a layer, each swap is a boot"),
+    Kind("boot luck, no layer", 5, boot_luck_no_layer, "layers differ that do nothing"),
+    Kind("fixed cost", 6, fixed_cost, "one cause adds a fixed time"),
+    Kind("two costs", 6, two_costs, "two causes add times, 60 and 30 % of what is lost"),
+    Kind("cost and factor", 5, cost_and_factor, "one adds a time, one slows down"),
 )
 
 
@@ -385,5 +484,6 @@ def scenarios(number: int, seed: int) -> list[tuple[Kind, int]]:
 
 
 def draw(kind: Kind, seed: int) -> Scenario:
-    """The scenario of a class and a seed: always the same."""
+    """The scenario of a class and a seed: always the same. UsageError for one that is held out."""
+    held_out.check(seed)
     return kind.draw(Draft.begin(seed, kind.name))

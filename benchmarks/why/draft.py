@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import random
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
@@ -11,7 +12,7 @@ from benchmarks.why.board import Quirk
 from benchmarks.why.metrics import METRICS, SimMetric
 from benchmarks.why.noise import Noise
 from benchmarks.why.response import Condition, Effect, Graded, Response
-from benchmarks.why.scenario import Fault, Planted, Scenario, SimLayer, Truth
+from benchmarks.why.scenario import Fault, Flips, Planted, Scenario, SimLayer, Truth
 from benchvise.state.model import Family
 from benchvise.why.bench import SideFacts
 from benchvise.why.model import DiagnosisVerdict, Side
@@ -31,6 +32,8 @@ _TIED = (
 )
 _NEVER = frozenset({"cpu.secondary_online"})  # another number of CPUs is an artefact
 _LARGEST = 1.2  # a factor of 3.3
+_CHEAPEST_NS, _DEAREST_NS = 20.0, 1e9  # a load from memory, a time-out
+_MOST_COST = 8.0  # of what the operation takes itself
 
 
 @dataclass
@@ -45,7 +48,9 @@ class Draft:
     good: dict[str, str] = field(default_factory=values.default_files)
     bad: dict[str, str] = field(default_factory=values.default_files)
     effects: list[Effect | Graded] = field(default_factory=list)
+    costs: list[Effect | Graded] = field(default_factory=list)
     rest: dict[Side, float] = field(default_factory=dict)
+    rest_ns: dict[Side, float] = field(default_factory=dict)
     names: set[str] = field(default_factory=set)
     quirks: dict[Side, dict[str, Quirk]] = field(default_factory=lambda: {s: {} for s in Side})
     layer_losses: dict[tuple[str, str], float] = field(default_factory=dict)
@@ -102,7 +107,8 @@ class Draft:
 
     def bystanders(self, number: int) -> list[str]:
         """Knobs that differ and are no culprits."""
-        planted = {path for effect in self.effects for path in paths_of_effect(effect)}
+        effects = (*self.effects, *self.costs)
+        planted = {path for effect in effects for path in paths_of_effect(effect)}
         names = [
             name for name in sorted(self.names) if not planted.intersection(values.paths_of(name))
         ]
@@ -132,17 +138,29 @@ class Draft:
     # -- effects -----------------------------------------------------------------------------------
 
     def plant(self, name: str, loss: float, *, worse: Side = Side.BAD) -> frozenset[str]:
-        """Makes a knob differ and cost that much on one side: at once, from a threshold on, or by
+        """Makes a knob differ and lose that much on one side: at once, from a threshold on, or by
         degrees. Returns its files."""
+        self.effects.append(self._effect(name, loss, worse))
+        return frozenset(values.paths_of(name))
+
+    def plant_given(self, name: str, condition: Condition, loss: float) -> frozenset[str]:
+        """Makes a knob that differs already lose that much where a condition holds."""
+        self.effects.append(Effect((condition,), loss))
+        return frozenset(values.paths_of(name))
+
+    def plant_cost(self, name: str, nanoseconds: float) -> frozenset[str]:
+        """Makes a knob differ and cost so much time an operation on the bad side."""
+        self.costs.append(self._effect(name, nanoseconds, Side.BAD))
+        return frozenset(values.paths_of(name))
+
+    def _effect(self, name: str, loss: float, worse: Side) -> Effect | Graded:
         good, bad = self.differ(name)
         full, none = (bad, good) if worse is Side.BAD else (good, bad)
         path = values.paths_of(name)[0]
         numbers = [int(v) for v in (none, full) if v.lstrip("-").isdigit()]
         if len(numbers) == 2 and min(numbers) >= 0 and self.rng.random() < 0.3:
-            self.effects.append(Graded(path, numbers[0], numbers[1], loss))
-        else:
-            self.effects.append(Effect((self.condition(name, none, full),), loss))
-        return frozenset(values.paths_of(name))
+            return Graded(path, numbers[0], numbers[1], loss)
+        return Effect((self.condition(name, none, full),), loss)
 
     def condition(self, name: str, none: str, full: str) -> Condition:
         """What holds with the value ``full`` and not with ``none``."""
@@ -160,6 +178,23 @@ class Draft:
         high = max(most, 1.5 * low)
         return float(low * (high / low) ** self.rng.random())
 
+    def size_beyond_floors(self) -> float:
+        """A loss that has to be found whatever the boots do: from three floors up."""
+        low = max(3.05 * self.noise.floor, 0.02)
+        return float(low * (max(_LARGEST, 1.5 * low) / low) ** self.rng.random())
+
+    def cost(self, least: float = 6.0) -> float:
+        """Nanoseconds an operation, drawn without regard to a metric, and then one that shows it:
+        by at least so many standard deviations. The same cost is nothing beside a long operation.
+        """
+        low = max(math.expm1(least * self.noise.deviation), 0.02)
+        while True:
+            nanoseconds = _CHEAPEST_NS * (_DEAREST_NS / _CHEAPEST_NS) ** self.rng.random()
+            shown = [m for m in METRICS if low <= nanoseconds / m.operation_ns <= _MOST_COST]
+            if shown:
+                self.metric = self.rng.choice(shown)
+                return float(nanoseconds)
+
     # -- the whole ---------------------------------------------------------------------------------
 
     def finish(
@@ -175,6 +210,7 @@ class Draft:
         facts: Mapping[Side, SideFacts] | None = None,
         is_root: bool = True,
         recorded: int | None = None,
+        one_board: bool = False,
     ) -> Scenario:
         """The scenario, with the truth computed from the effects."""
         self._settle()
@@ -183,6 +219,9 @@ class Draft:
             effects=tuple(self.effects),
             rest=dict(self.rest),
             layers=dict(self.layer_losses),
+            costs=tuple(self.costs),
+            rest_ns=dict(self.rest_ns),
+            operation_ns=self.metric.operation_ns,
         )
         scenario = Scenario(
             seed=self.seed,
@@ -198,11 +237,12 @@ class Draft:
             facts=facts or {},
             is_root=is_root,
             recorded=recorded,
+            one_board=one_board,
         )
         gap = scenario.goodness(Side.GOOD) - scenario.goodness(Side.BAD)
         planted = [_planted(scenario, gap, files) for files in causes]
         if layer_cause is not None:
-            share = self.layer_losses[layer_cause] / gap
+            share = scenario.share(Flips(layers=frozenset({layer_cause})))
             planted.append(Planted((), share, share, *layer_cause))
         planted.sort(key=lambda one: -one.share)
         largest = max((abs(one.share * gap) for one in planted), default=0.0)
@@ -248,8 +288,6 @@ def draw_noise(rng: random.Random) -> Noise:
 
 def _planted(scenario: Scenario, gap: float, suspects: tuple[frozenset[str], ...]) -> Planted:
     """What flipping these files does on either side, as shares of the gap."""
-    files = frozenset().union(*suspects)
-    repaired = scenario.goodness(Side.BAD, scenario.other_texts(Side.BAD, files))
-    broken = scenario.goodness(Side.GOOD, scenario.other_texts(Side.GOOD, files))
-    share = (repaired - scenario.goodness(Side.BAD)) / gap
-    return Planted(suspects, share, (scenario.goodness(Side.GOOD) - broken) / gap)
+    flips = Flips(frozenset().union(*suspects))
+    broken = scenario.goodness(Side.GOOD) - scenario.goodness(Side.GOOD, flips)
+    return Planted(suspects, scenario.share(flips), broken / gap)

@@ -19,6 +19,7 @@ class SimMetric:
     """A metric with its typical value, what a process takes, and its likely culprits.
 
     ``families`` are those of state that it measures, ``reach`` others that may touch it too.
+    ``units`` are those of a rate (bytes, cycles) in one operation.
     """
 
     metric: Metric
@@ -27,6 +28,14 @@ class SimMetric:
     families: frozenset[Family]
     reach: frozenset[Family]
     likely: Mapping[str, float]
+    units: float = 1.0
+
+    @property
+    def operation_ns(self) -> float:
+        """What one operation takes: a pass over the buffer, a request, a call, a whole command."""
+        if self.metric.better == "lower":
+            return self.value
+        return self.units / self.value * 1e9
 
 
 def _metric(
@@ -135,13 +144,27 @@ def _command(line: str, value: float, seconds: float) -> SimMetric:
 
 METRICS: tuple[SimMetric, ...] = (
     SimMetric(
-        _metric("memory.copy", "B/s", "higher", "copied", size="64M"), 2.9e9, 4, _MEM, _CPU, _MEMORY
+        _metric("memory.copy", "B/s", "higher", "copied", size="64M"),
+        2.9e9,
+        4,
+        _MEM,
+        _CPU,
+        _MEMORY,
+        units=64 << 20,
     ),
     SimMetric(
-        _metric("memory.read", "B/s", "higher", "read", size="256M"), 4.1e9, 4, _MEM, _CPU, _MEMORY
+        _metric("memory.read", "B/s", "higher", "read", size="256M"),
+        4.1e9,
+        4,
+        _MEM,
+        _CPU,
+        _MEMORY,
+        units=256 << 20,
     ),
     SimMetric(_metric("memory.latency", "ns", "lower", "a load"), 140, 3, _MEM, _CPU, _MEMORY),
-    SimMetric(_metric("cpu.clock", "Hz", "higher", "cycles"), 1.8e9, 2, _CPU, _LAT, _CLOCKS),
+    SimMetric(
+        _metric("cpu.clock", "Hz", "higher", "cycles"), 1.8e9, 2, _CPU, _LAT, _CLOCKS, units=1e6
+    ),
     SimMetric(_metric("timer.wakeup", "ns", "lower", "a wake-up"), 52_000, 5, _LAT, _CPU, _LATENCY),
     SimMetric(_metric("os.syscall", "ns", "lower", "a call"), 210, 2, _LAT, _CPU, _LATENCY),
     SimMetric(_metric("pipe.latency", "ns", "lower", "a message"), 9_000, 3, _LAT, _CPU, _LATENCY),
@@ -152,6 +175,7 @@ METRICS: tuple[SimMetric, ...] = (
         _STO,
         _LAT | _CPU,
         _STORAGE,
+        units=128 << 10,
     ),
     SimMetric(
         _metric("storage.write", "B/s", "higher", "written", file="/data/x"),
@@ -160,9 +184,16 @@ METRICS: tuple[SimMetric, ...] = (
         _STO,
         _LAT | _CPU,
         _STORAGE,
+        units=128 << 10,
     ),
     SimMetric(
-        _metric("net.tcp", "B/s", "higher", "payload"), 117e6, 5, _NET, _LAT | _CPU, _NETWORK
+        _metric("net.tcp", "B/s", "higher", "payload"),
+        117e6,
+        5,
+        _NET,
+        _LAT | _CPU,
+        _NETWORK,
+        units=64 << 10,
     ),
     SimMetric(
         _metric("net.latency", "ns", "lower", "a round trip"),

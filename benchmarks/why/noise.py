@@ -17,6 +17,10 @@ class Noise:
     worse by ``outlier_size``. ``modes`` is how many processes are in the second of two modes, which
     is worse by ``mode_size``. ``trend`` is the drift of an hour, ``wave`` the size of one that
     comes and goes with ``period`` seconds; both boards share a room, but drift by themselves.
+
+    ``boot`` is the standard deviation of a boot's level: where a boot puts things in memory moves
+    all that is measured in it alike (page placement, cache colours). ``boots_repeated`` says that
+    each process has a boot of its own, so that this is noise like any other.
     """
 
     cv: float
@@ -27,16 +31,26 @@ class Noise:
     trend: float = 0.0
     wave: float = 0.0
     period: float = 1200.0
+    boot: float = 0.0
+    boots_repeated: bool = False
 
     @property
     def deviation(self) -> float:
-        """Standard deviation of a process, modes included, outliers and drift not."""
-        return math.hypot(self.cv, self.mode_size * math.sqrt(self.modes * (1 - self.modes)))
+        """Standard deviation of a process, modes included, outliers and drift not; boots where
+        each process has its own."""
+        within = math.hypot(self.cv, self.mode_size * math.sqrt(self.modes * (1 - self.modes)))
+        return math.hypot(within, self.boot) if self.boots_repeated else within
 
     @property
     def floor(self) -> float:
-        """What 95 % of two measurements of the same side, eight processes each, differ by less."""
-        return 1.96 * self.deviation * math.sqrt(2 / 8)
+        """What 95 % of two measurements of the same side, eight processes each, differ by less;
+        each measurement in one boot, unless boots are repeated."""
+        between = 0.0 if self.boots_repeated else self.boot
+        return 1.96 * math.sqrt(2.0) * math.hypot(self.deviation / math.sqrt(8.0), between)
+
+    def of_boot(self, name: str) -> float:
+        """The level of one boot, by a name that no other boot has: always the same."""
+        return random.Random(name).gauss(0, self.boot) if self.boot else 0.0  # noqa: S311
 
     def of_process(self, rng: random.Random, seconds: float) -> float:
         """One process's share of it, at a time of the simulated clock."""

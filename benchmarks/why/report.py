@@ -12,6 +12,10 @@ from rich.table import Table
 
 from benchmarks.why.score import Result
 
+HITS = 0.97
+"""The share of simulated causes that have to be found."""
+REAL_HITS = 0.95
+"""The same of causes planted on a real system."""
 _FORTY = range(35, 46)
 """So many suspects are about 40."""
 
@@ -26,7 +30,7 @@ class Bar:
     held: bool | None
 
 
-def bars(results: Sequence[Result], hits: float = 0.97) -> list[Bar]:
+def bars(results: Sequence[Result], hits: float = HITS) -> list[Bar]:
     """The bars of the planted-cause bench; ``hits`` is another one for real plants."""
     results = [result for result in results if not result.left_out]
     found = [r.hit for r in results if r.hit is not None]
@@ -76,7 +80,7 @@ def wilson(hits: int, number: int, z: float = 1.96) -> tuple[float, float]:
     return middle - half, middle + half
 
 
-def show(results: Sequence[Result], console: Console, hits: float = 0.97) -> bool:
+def show(results: Sequence[Result], console: Console, hits: float = HITS) -> bool:
     """Prints everything; whether all bars are held. A score of nothing holds none of them."""
     console.print(_by_class(results))
     console.print(_coverage_table(results))

@@ -1,7 +1,8 @@
 """What a simulated board makes of its settings: the true effects, which only the examiner knows.
 
-Everything is a loss of goodness (see ``benchvise.why.model``): 0.1 is about ten per cent worse.
-Losses of different effects add up, in logarithms.
+What slows an operation down by a factor is a loss of goodness (see ``benchvise.why.model``): 0.1 is
+about ten per cent worse, and such losses add up, in logarithms. A fixed time
+for each operation is a cost, in nanoseconds: costs add up in time, however long the operation is.
 """
 
 from __future__ import annotations
@@ -14,6 +15,8 @@ from benchvise.why.model import Side
 
 Value = Callable[[str], str]
 """What a file of the board is set to, by its path."""
+LayerOf = Callable[[str, str], Side]
+"""Of which side a part of a layer is, by layer and part."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,7 +40,10 @@ class Condition:
 
 @dataclass(frozen=True, slots=True)
 class Effect:
-    """A loss where all conditions hold together; with ``any_of`` where one of them does."""
+    """A loss where all conditions hold together; with ``any_of`` where one of them does.
+
+    It is of goodness, or in nanoseconds among the costs of a response.
+    """
 
     conditions: tuple[Condition, ...]
     loss: float
@@ -71,21 +77,27 @@ class Graded:
 class Response:
     """The goodness of a metric by all that matters to it.
 
-    ``rest`` is what each side loses for reasons that no file tells. ``layers`` is what each layer
-    of the bad side costs: by layer and part, of which the whole is the sum.
+    ``rest`` is what each side loses for reasons that no file tells, ``rest_ns`` the same as a cost.
+    ``layers`` is what each layer of the bad side costs: by layer and part, of which the whole is
+    the sum. ``operation_ns`` is what an operation takes where nothing is lost, in nanoseconds: one
+    with ``lost`` and ``costs`` takes ``operation_ns * exp(lost) + costs``.
     """
 
     base: float
     effects: Sequence[Effect | Graded]
     rest: Mapping[Side, float] = field(default_factory=dict)
     layers: Mapping[tuple[str, str], float] = field(default_factory=dict)
+    costs: Sequence[Effect | Graded] = ()
+    rest_ns: Mapping[Side, float] = field(default_factory=dict)
+    operation_ns: float = 1.0
 
-    def goodness(
-        self, side: Side, value: Value, layer_of: Callable[[str, str], Side] | None = None
-    ) -> float:
+    def goodness(self, side: Side, value: Value, layer_of: LayerOf | None = None) -> float:
         """Without noise. ``layer_of`` tells of which side a part of a layer is."""
         lost = self.rest.get(side, 0.0) + sum(effect.of(value) for effect in self.effects)
         for (layer, part), loss in self.layers.items():
             owner = side if layer_of is None else layer_of(layer, part)
             lost += loss if owner is Side.BAD else 0.0
+        spent = self.rest_ns.get(side, 0.0) + sum(cost.of(value) for cost in self.costs)
+        if spent:
+            lost = math.log(math.exp(lost) + spent / self.operation_ns)
         return self.base - lost

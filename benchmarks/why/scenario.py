@@ -5,14 +5,15 @@ The truth is for the scoring alone: the diagnosis sees files, answers and values
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+import random
+from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 
 from benchmarks.why import values
 from benchmarks.why.board import Quirk, SimBoard
 from benchmarks.why.metrics import SimMetric
 from benchmarks.why.noise import Noise
-from benchmarks.why.response import Response
+from benchmarks.why.response import LayerOf, Response, Value
 from benchvise.why.bench import SideFacts
 from benchvise.why.model import DiagnosisVerdict, Layer, Side
 
@@ -28,6 +29,17 @@ class SimLayer:
     bad: str
     parts: tuple[str, ...]
     buildable: frozenset[str]
+
+
+@dataclass(frozen=True, slots=True)
+class Flips:
+    """What is made as on the other side: files, and layers with the part, or "" for all of it."""
+
+    files: frozenset[str] = frozenset()
+    layers: frozenset[tuple[str, str]] = frozenset()
+
+    def __or__(self, other: Flips) -> Flips:
+        return Flips(self.files | other.files, self.layers | other.layers)
 
 
 @dataclass(frozen=True, slots=True)
@@ -59,6 +71,12 @@ class Planted:
     layer: str = ""
     part: str = ""
 
+    @property
+    def flips(self) -> Flips:
+        """What repairing it takes."""
+        layers = frozenset({(self.layer, self.part)} if self.layer else ())
+        return Flips(frozenset[str]().union(*self.suspects), layers)
+
 
 @dataclass(frozen=True, slots=True)
 class Truth:
@@ -79,10 +97,18 @@ class Truth:
     rules: frozenset[str] = frozenset()
 
 
+MomentaryLoss = Callable[[Side, Value, LayerOf, float, random.Random], float]
+"""What a process loses besides, on that side with these settings and layers: it depends on the
+seconds since the diagnosis began, or on chance."""
+
+
 @dataclass(frozen=True, slots=True)
 class Scenario:
     """See the module. ``kind`` is its class; ``recorded`` is the number of trials of a good side
-    that is only a record, None where it is live."""
+    that is only a record, None where it is live. With ``one_board`` there is a single board, on
+    which the images of both sides are booted in turn. What is lost is not the same at each moment
+    where there is a ``momentary`` loss; then no interval is held against the truth.
+    """
 
     seed: int
     kind: str
@@ -97,20 +123,36 @@ class Scenario:
     facts: Mapping[Side, SideFacts] = field(default_factory=dict)
     is_root: bool = True
     recorded: int | None = None
+    one_board: bool = False
+    momentary: MomentaryLoss | None = None
 
     @property
     def is_killed(self) -> bool:
         """Whether the diagnosis is ended in the middle, so that it takes a process of its own."""
         return any(fault.kind in ("kill", "interrupt") for fault in self.faults)
 
-    def goodness(self, side: Side, changed: Mapping[str, str] | None = None) -> float:
-        """Without noise, with some files' texts changed."""
-        board = SimBoard(str(side), {**self.files[side], **(changed or {})})
-        return self.response.goodness(side, board.value)
+    def goodness(self, side: Side, flips: Flips | None = None) -> float:
+        """Without noise and in no particular boot, with this flipped to the other side's."""
+        flips = flips or Flips()
+        board = SimBoard(str(side), {**self.files[side], **self.other_texts(side, flips.files)})
+
+        def layer_of(layer: str, part: str) -> Side:
+            taken = {(layer, ""), (layer, part)} & flips.layers
+            return side.other if taken else side
+
+        return self.response.goodness(side, board.value, layer_of)
+
+    def share(self, flips: Flips, beside: Flips | None = None) -> float:
+        """What flipping this on the bad side closes of the gap, with something else flipped before
+        and after: by the response itself, whether losses add up or not."""
+        beside = beside or Flips()
+        gained = self.goodness(Side.BAD, beside | flips) - self.goodness(Side.BAD, beside)
+        return gained / (self.goodness(Side.GOOD) - self.goodness(Side.BAD))
 
     def other_texts(self, side: Side, files: frozenset[str]) -> dict[str, str]:
-        """What these files hold on the other side."""
-        return {path: self.files[side.other][path] for path in files}
+        """What these files hold on the other side, where that has them."""
+        there = self.files[side.other]
+        return {path: there[path] for path in files if path in there}
 
 
 def differing(scenario: Scenario) -> tuple[str, ...]:

@@ -7,7 +7,7 @@ from dataclasses import dataclass, replace
 
 from benchmarks.why import values
 from benchmarks.why.bench import ATTRIBUTES
-from benchmarks.why.scenario import Planted, Scenario
+from benchmarks.why.scenario import Flips, Planted, Scenario
 from benchvise.why.model import (
     Bounds,
     Cause,
@@ -166,6 +166,14 @@ def files_of(suspect: SuspectRecord) -> frozenset[str]:
     return frozenset()
 
 
+def flips_of(suspect: SuspectRecord) -> Flips:
+    """What flipping a suspect changes."""
+    means = suspect.means if isinstance(suspect, Suspect) else None
+    if isinstance(means, LayerMeans):
+        return Flips(layers=frozenset({(means.layer, means.part)}))
+    return Flips(files_of(suspect))
+
+
 def planted_name(planted: Planted) -> str:
     """What a person would call it."""
     if planted.layer:
@@ -205,9 +213,14 @@ def _names(diagnosis: Diagnosis, files: frozenset[str]) -> bool:
 def _intervals(
     scenario: Scenario, diagnosis: Diagnosis, matched: Iterable[tuple[Cause, Planted | None]]
 ) -> Iterable[Covered]:
+    """The truth of each is what the simulated boards do when that is flipped, together with what
+    the answer says was flipped with it; the rest is what they leave with all causes repaired."""
+    if scenario.momentary is not None:
+        return
     if diagnosis.gap is not None and scenario.recorded != 0:
         yield Covered("gap", diagnosis.gap.goodness, scenario.truth.gap)
-    rest = 1.0
+    suspects = {suspect.id: suspect for suspect in diagnosis.suspects}
+    repaired = Flips()
     seen: list[Planted] = []
     for cause, planted in matched:
         if planted is None:
@@ -215,7 +228,10 @@ def _intervals(
         if any(planted is one for one in seen):
             continue
         seen.append(planted)
-        yield Covered("share", cause.share, planted.share)
-        rest -= planted.share
+        beside = Flips()
+        for name in cause.repair.context:
+            beside |= flips_of(suspects[name])
+        yield Covered("share", cause.share, scenario.share(planted.flips, beside))
+        repaired |= planted.flips
     if diagnosis.unexplained is not None and diagnosis.causes:
-        yield Covered("rest", diagnosis.unexplained, rest)
+        yield Covered("rest", diagnosis.unexplained, 1.0 - scenario.share(repaired))

@@ -414,7 +414,7 @@ const struct benchmark command_time = {
 		    "percent",
 	.not_measured = "programs at a terminal; the time until a service that it starts is ready; "
 			"CPU time of services that work for it (a database, a compile server)",
-	.reference = "hyperfine -N with the same `sh -c`, GNU time: within 2 %",
+	.reference = "hyperfine -N with the same `sh -c`: within 2 %; GNU time says hundredths of a second",
 	.params = params,
 	.initials = initials,
 	.figures = figures,

@@ -124,7 +124,7 @@ const struct benchmark cpu_clock = {
 	.not_measured = "how much work a cycle does; the clocks of memory, bus or other CPUs; what "
 			"is lost to interrupts and to a hypervisor; the clock that is left when all "
 			"CPUs work (cpu.sustained)",
-	.reference = "mhz (W. Tarreau): within 1 %; mhz of lmbench",
+	.reference = "mhz (W. Tarreau): within 1 %",
 	.setup = setup_clock,
 	.batch = batch_clock,
 	.value = value_clock,
@@ -389,7 +389,7 @@ const struct benchmark cpu_sustained = {
 		    "a closed case it is another figure",
 	.not_measured = "the hottest load there is: of vectors, only those that the architecture "
 			"always has; work done in a cycle; throttling of memory or GPU",
-	.reference = "mhz (W. Tarreau) on all CPUs at once: within 2 %; sbc-bench -t",
+	.reference = "mhz (W. Tarreau) on all CPUs at once: within 2 %",
 	.params = sustained_params,
 	.initials = sustained_initials,
 	.figures = sustained_figures,

@@ -74,8 +74,8 @@ const struct benchmark storage_fsync = {
 		    "much as the device; in a virtual machine the host decides what a flush means",
 	.not_measured = "commits of several programs at a time, which are flushed together; whether "
 			"data outlives a power cut",
-	.reference = "within 30 %: fio rw=write bs=4k overwrite=1 fdatasync=1; pg_test_fsync, which "
-		"overwrites 8 KiB blocks",
+	.reference = "fio rw=write bs=4k overwrite=1 fdatasync=1: within 30 %; pg_test_fsync overwrites "
+		"blocks of 8 KiB",
 	.params = params,
 	.initials = initials,
 	.figures = write_latency_figures,

@@ -213,8 +213,7 @@ const struct benchmark storage_write = {
 		    "(begin.storage.most_bytes_written)",
 	.not_measured = "overwriting (storage.random_write); sustained writing beyond a drive's cache, "
 			"unless size asks for it; what the kernel's own threads cost in CPU time",
-	.reference = "within 30 %: dd bs=1M conv=fdatasync from a file of random bytes in the page cache; "
-		"fio rw=write end_fsync=1",
+	.reference = "within 30 %: dd bs=1M conv=fdatasync from a file of random bytes in the page cache",
 	.params = write_params,
 	.initials = write_initials,
 	.figures = write_figures,

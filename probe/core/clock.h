@@ -7,6 +7,9 @@
 /* CLOCK_MONOTONIC in nanoseconds. */
 uint64_t clock_ns(void);
 
+/* CPU time of this process in nanoseconds: what limits its own work, however busy the board is. */
+uint64_t clock_work_ns(void);
+
 /* Smallest non-zero step and mean cost of clock_ns(), in nanoseconds, measured once. */
 struct timer {
 	uint64_t resolution_ns;

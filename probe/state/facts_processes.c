@@ -79,11 +79,12 @@ static int look_at_all(struct process *found, int most)
 {
 	enum { TOTAL_NS = 150000000 };
 	DIR *dir = opendir("/proc");
-	uint64_t begin = clock_ns();
+	uint64_t begin = clock_work_ns();
 	struct dirent *entry;
 	int count = 0;
 
-	while (dir && count < most && clock_ns() - begin < TOTAL_NS && (entry = readdir(dir))) {
+	while (dir && count < most && clock_work_ns() - begin < TOTAL_NS &&
+	       (entry = readdir(dir))) {
 		int pid = atoi(entry->d_name);
 		if (pid > 0 && pid != getpid() && look_at(pid, &found[count]))
 			count++;

@@ -321,7 +321,7 @@ static void fact_one_clock(struct json *j, int cpu, uint64_t window_ns)
 void facts_cpu_clock(struct json *j)
 {
 	enum { TOTAL_NS = 300000000, EACH_NS = 20000000 };
-	uint64_t begin = clock_ns();
+	uint64_t begin = clock_work_ns();
 	cpu_set_t allowed, one;
 	uint64_t window;
 
@@ -331,7 +331,7 @@ void facts_cpu_clock(struct json *j)
 	}
 	window = TOTAL_NS / (uint64_t)CPU_COUNT(&allowed);
 	window = window > EACH_NS ? EACH_NS : window;
-	for (int cpu = 0; cpu < CPU_SETSIZE && clock_ns() - begin < TOTAL_NS; cpu++) {
+	for (int cpu = 0; cpu < CPU_SETSIZE && clock_work_ns() - begin < TOTAL_NS; cpu++) {
 		if (!CPU_ISSET(cpu, &allowed))
 			continue;
 		CPU_ZERO(&one);

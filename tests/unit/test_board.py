@@ -12,6 +12,7 @@ import pytest
 import skips
 from hypothesis import given, settings
 from hypothesis import strategies as st
+from waiting import PATIENCE
 
 import benchvise.board
 from benchvise.board import Board, open_board, probes, process
@@ -267,7 +268,7 @@ class TestLocalBoard:
         with pytest.raises(BoardUnusable, match=r"'sh' did not finish within 0.5 s"):
             LocalBoard().run(["sh", "-c", script], timeout=0.5)
         started = Path(f"/proc/{mark.read_text().strip()}/cmdline")
-        deadline = time.monotonic() + 5
+        deadline = time.monotonic() + PATIENCE
         while started.exists() and started.read_bytes():  # nobody may have reaped it yet
             assert time.monotonic() < deadline
             time.sleep(0.02)

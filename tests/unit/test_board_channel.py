@@ -14,6 +14,7 @@ import pytest
 import skips
 from hypothesis import given
 from hypothesis import strategies as st
+from waiting import PATIENCE
 
 from benchvise.board import messages, probes
 from benchvise.board.channel import NotAvailable, ProbeChannel
@@ -35,7 +36,7 @@ FAKE = str(Path(__file__).parents[1] / "fakeprobe.py")
 
 
 def is_gone(pid: int) -> bool:
-    deadline = time.monotonic() + 5
+    deadline = time.monotonic() + PATIENCE
     while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
         if time.monotonic() > deadline:
             return False

@@ -12,9 +12,9 @@ from pathlib import Path
 from typing import cast
 
 import pytest
-from board_servers import eventually
 from sshd import processes_with
 from test_hostside import FakeBoard, Recorder
+from waiting import wait_until
 
 from benchvise.board import Board
 from benchvise.board.channel import NotAvailable, ProbeChannel
@@ -73,14 +73,14 @@ def test_one_that_talks_never_waits_for_a_reader(sink: Sink) -> None:
         for _ in range(20):
             assert here.remote_host() == remote_host
             time.sleep(0.01)
-    eventually(lambda: not processes_with(name), "it goes on")
+    wait_until(lambda: not processes_with(name), "it goes on")
 
 
 def test_one_that_died_is_started_again(sink: Sink) -> None:
     name = sink("dies")
     with of(FakeBoard()) as here:
         first = here.remote_host()
-        eventually(lambda: not processes_with(name), "it does not die")
+        wait_until(lambda: not processes_with(name), "it does not die")
         time.sleep(0.05)
         assert here.remote_host().key != first.key
 
@@ -179,4 +179,4 @@ time.sleep(60)
     child.kill()
     child.wait()
     child.stdout.close()
-    eventually(lambda: not processes_with(name), "the sink outlives who started it")
+    wait_until(lambda: not processes_with(name), "the sink outlives who started it")

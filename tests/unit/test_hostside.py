@@ -19,6 +19,7 @@ from hypothesis import given
 from hypothesis import strategies as st
 from sshd import processes_with
 from test_registry import LINE, listing
+from waiting import PATIENCE
 
 from benchvise.board import Board
 from benchvise.board.channel import NotAvailable, ProbeChannel
@@ -223,7 +224,7 @@ def test_a_matcher_whose_parent_was_killed_ends_by_itself() -> None:
     assert child.stdin
     child.stdin.write(b'{"pattern": "(a+)+$", "text": "' + b"a" * 5000 + b'b"}')
     child.stdin.close()
-    assert child.wait(60) == -signal.SIGXCPU or child.returncode == -signal.SIGKILL
+    assert child.wait(PATIENCE) == -signal.SIGXCPU or child.returncode == -signal.SIGKILL
 
 
 def test_a_run_is_a_process_of_the_probe_and_warms_up_once() -> None:
@@ -352,7 +353,7 @@ def test_an_answer_that_never_ends_is_given_up(monkeypatch: pytest.MonkeyPatch) 
         where = f"http://127.0.0.1:{listener.getsockname()[1]}/"
         with pytest.raises(MeasurementError, match="takes longer than"):
             first_answer(where, is_asked_for=True)
-        thread.join(10)
+        thread.join(PATIENCE)
         assert not thread.is_alive()
 
 
@@ -591,7 +592,7 @@ def test_a_wrk_that_does_not_end_is_ended(tmp_path: Path, monkeypatch: pytest.Mo
     mark = f"85{os.getpid()}"
     with pytest.raises(MeasurementError, match="did not come to its end"):
         wrk.run_generator(script(tmp_path / "wrk", f"sleep {mark}"), TRAFFIC)
-    limit = time.monotonic() + 10
+    limit = time.monotonic() + PATIENCE
     while processes_with(f"sleep {mark}"):  # killed, and gone once its new parent has looked
         assert time.monotonic() < limit
         time.sleep(0.01)

@@ -12,7 +12,8 @@ import pytest
 
 from benchvise.documents import encode
 from benchvise.kernel_log import LogEvents, classify, log_classes, log_lines, log_rules
-from benchvise.kernel_log.rules import LENGTH, LogRule, Severity, parse_line
+from benchvise.kernel_log.lines import LENGTH, parse_line
+from benchvise.kernel_log.rules import LogRule, Severity
 from benchvise.state.model import Family
 
 DATA = Path(__file__).parents[1] / "data" / "kernel_logs"
@@ -96,6 +97,13 @@ def test_ordinary_boots_raise_no_alarm() -> None:
     print(f"{alarms} of {count} lines, {len(with_alarm)} of {len(BOOTS)} logs: {with_alarm}")
     assert count > 1000
     assert alarms / count <= 0.02
+
+
+def test_a_device_called_2_2_is_not_taken_for_error_2() -> None:
+    """-2 is a file that is not there, which is no fault; ``usb 2-2`` is a device."""
+    for line in ("r8152 2-2:1.0 eth6: skb_to_sgvec fail -90", "ftdi 1-2:1.0: read failed: -5"):
+        match = classify(line)
+        assert match is not None and match.rule.severity is Severity.WARNING, line
 
 
 @pytest.mark.parametrize(

@@ -12,6 +12,7 @@ from pathlib import Path
 import pytest
 import skips
 from rig_shells import Wire
+from waiting import PATIENCE
 
 from benchvise.board import process
 from benchvise.board.channel import ProbeChannel
@@ -190,7 +191,7 @@ class TestSpawn:
 
     def test_takes_the_console_back_from_a_probe_that_is_at_work(self, quiet: ConsoleBoard) -> None:
         child = quiet.spawn(["sh", "-c", "exec sleep 986"])
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         while not _runs("sleep 986") and time.monotonic() < deadline:
             time.sleep(0.1)
         assert _runs("sleep 986")

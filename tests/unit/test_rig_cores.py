@@ -11,6 +11,7 @@ from contextlib import contextmanager
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
@@ -70,7 +71,7 @@ def served(serve: Callable[[socket.socket], None]) -> Iterator[tuple[str, int]]:
         yield listener.getsockname()
     finally:
         listener.close()
-        thread.join(5)
+        thread.join(PATIENCE)
 
 
 # -- GDB -------------------------------------------------------------------------------------------

@@ -8,8 +8,10 @@ import lzma
 import shutil
 import struct
 import subprocess
+import tempfile
 import time
 from pathlib import Path
+from xml.etree import ElementTree
 
 import pytest
 import rig_images as images
@@ -26,7 +28,7 @@ from benchvise.rig.images import raw_loader as raw
 from benchvise.rig.images.fat import Fat, free_clusters
 from benchvise.rig.images.filesystems import FileSystem, file_system
 from benchvise.rig.images.kernel import KernelImage, identify
-from benchvise.rig.images.sparse import BLOCK, used_ranges
+from benchvise.rig.images.sparse import BLOCK, block_map, used_ranges
 from benchvise.rig.images.table import read_table
 from benchvise.rig.images.tools import Tools
 
@@ -297,6 +299,29 @@ def test_nothing_that_is_used_is_left_out(size: int, free: list[tuple[int, int]]
         if 0 <= point < size and not any(begin <= point < end for begin, end in ranges):
             assert any(begin <= point < end for begin, end in found)
     assert all(begin % BLOCK == 0 and begin < end <= size for begin, end in found)
+
+
+RANGE = st.tuples(st.integers(0, 12 * BLOCK - 1), st.integers(1, 3 * BLOCK))
+
+
+@given(st.lists(RANGE, min_size=1, max_size=6))
+def test_a_block_map_has_each_block_that_is_used_in_part(used: list[tuple[int, int]]) -> None:
+    """A boot loader of i.MX stands at 33 KiB, in the middle of a block."""
+    size = 12 * BLOCK
+    ranges = sorted((begin, min(begin + length, size)) for begin, length in used)
+    with tempfile.TemporaryDirectory() as directory:
+        image = Path(directory, "image")
+        image.write_bytes(bytes(size))
+        document = ElementTree.fromstring(block_map(image, ranges))  # noqa: S314 - our own
+    mapped: list[int] = []
+    for written in document.iterfind("BlockMap/Range"):
+        first, _, last = (written.text or "").strip().partition("-")
+        mapped += range(int(first), int(last or first) + 1)
+    touched = {
+        byte // BLOCK for begin, end in ranges for byte in (*range(begin, end, 512), end - 1)
+    }
+    assert mapped == sorted(touched)
+    assert int(document.findtext("MappedBlocksCount") or 0) == len(mapped)
 
 
 @images.needs_all

@@ -12,6 +12,7 @@ from multiprocessing.connection import Connection
 from pathlib import Path
 
 import pytest
+from waiting import PATIENCE
 
 from benchvise.rig import locks, power
 from benchvise.rig.environment import RigOptions
@@ -101,7 +102,7 @@ def in_processes(*outlets: Outlet) -> None:
     for child in children:
         child.start()
     for child in children:
-        child.join(20)
+        child.join(PATIENCE)
         assert child.exitcode == 0
 
 
@@ -201,7 +202,7 @@ def test_room_in_the_budget_is_waited_for(tmp_path: Path) -> None:
     time.sleep(0.3)
     assert second.state() is False
     first.off()
-    child.join(20)
+    child.join(PATIENCE)
     assert second.state() is True
 
 
@@ -213,7 +214,7 @@ def test_a_board_that_wants_more_than_all_runs_alone(tmp_path: Path) -> None:
 def test_a_holder_that_is_killed_leaves_nothing_locked(tmp_path: Path) -> None:
     child = spawned.Process(target=outlet(tmp_path, "one", slow_s=60).on)
     child.start()
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while not entries(tmp_path / "relays"):
         assert time.monotonic() < deadline
         time.sleep(0.01)
@@ -246,7 +247,7 @@ def test_one_who_only_asks_refuses_nobody(tmp_path: Path) -> None:
                 pass
     finally:
         stop.set()
-        child.join(10)
+        child.join(PATIENCE)
 
 
 def test_one_who_is_leaving_is_waited_for(tmp_path: Path) -> None:
@@ -317,7 +318,7 @@ def test_a_note_is_read_whole_while_it_changes() -> None:
         assert all(locks.holder("a board") is not None for _ in range(2000))
     finally:
         stop.set()
-        child.join(10)
+        child.join(PATIENCE)
 
 
 def test_one_who_is_not_leaving_is_named(tmp_path: Path) -> None:

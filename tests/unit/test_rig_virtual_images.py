@@ -20,6 +20,7 @@ from types import MappingProxyType
 import pytest
 import skips
 import zstandard
+from waiting import PATIENCE
 
 from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
@@ -121,7 +122,9 @@ def test_archive_unpacks_elsewhere(tmp_path: Path) -> None:
         [initrd.cpio_file("bin/busybox", b"abc", 0o755), initrd.cpio_link("bin/sh", "busybox"),
          initrd.cpio_directory("dev"), initrd.cpio_file("bin/odd", b"12345")]
     )  # fmt: skip
-    subprocess.run(["busybox", "cpio", "-id"], input=data, cwd=tmp_path, check=True, timeout=60)
+    subprocess.run(
+        ["busybox", "cpio", "-id"], input=data, cwd=tmp_path, check=True, timeout=PATIENCE
+    )
     program = tmp_path / "bin" / "busybox"
     assert program.read_bytes() == b"abc"
     assert stat.S_IMODE(program.stat().st_mode) == 0o755

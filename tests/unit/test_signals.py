@@ -16,7 +16,9 @@ from benchvise.signal import fsk, psk, synth
 from benchvise.signal.aligning import ByteChange, discrepancies
 from benchvise.signal.capture import Capture, SignalLine, clock_of_rate, edges_of
 from benchvise.signal.clock import compare_registers, data_rate, measure_clock
+from benchvise.signal.configurations import compare_configurations
 from benchvise.signal.distribution import difference, distribution, effects, histogram
+from benchvise.signal.readers.options import ReadOptions
 from benchvise.signal.response import Edge, is_list, read_list, responses
 
 # -- response times --------------------------------------------------------------------------------
@@ -162,6 +164,28 @@ def test_a_difference_needs_more_than_chance() -> None:
     assert not difference(random.normal(10, 1, 40), random.normal(10, 1, 40)).significant
 
 
+@pytest.mark.parametrize(
+    ("content", "said"),
+    [(None, "No such file"), ("", "empty"), ("1\t\n2\t9e-6\n", "is no response time")],
+)
+def test_a_list_that_is_none_is_refused(tmp_path: Path, content: str | None, said: str) -> None:
+    """A missing or empty file was called a capture, a running number alone was read as 1.00 s."""
+    path = tmp_path / "list.out"
+    if content is not None:
+        path.write_text(content)
+    with pytest.raises(CaptureError, match=said):
+        compare_configurations([("one", path)], ReadOptions(), None, None, ())
+
+
+def test_nan_in_a_list_is_a_missed_shot(tmp_path: Path) -> None:
+    path = tmp_path / "list.out"
+    path.write_text("1\tnan\n2\t9e-6\n3\tNaN\n")
+    assert is_list(path)
+    found = read_list(path)
+    assert found.seconds == pytest.approx([9e-6])
+    assert found.missed_at.size == 2
+
+
 # -- clocks ----------------------------------------------------------------------------------------
 
 
@@ -172,6 +196,7 @@ def square(rate: int, hertz: float, seconds: float, duty: float = 0.5) -> Captur
 
 def test_a_frequency_is_known_better_than_one_period() -> None:
     found = measure_clock(square(1_000_000, 12_345.6, 0.5, duty=0.3), "CLK")
+    assert found.error is not None
     assert abs(found.frequency - 12_345.6) < 4 * found.error
     assert found.error < 0.05
     assert found.duty == pytest.approx(0.3, abs=0.005)
@@ -260,6 +285,14 @@ def test_a_turn_is_half_a_circle_and_nothing_else_moves() -> None:
     symbols = psk.msk_symbols(np.array([0, 1, 0, 1, 1], dtype=np.uint8))
     phases = psk.phases(psk.waveform(symbols))
     assert np.cos(np.radians(phases)) == pytest.approx([1, -1, -1, 1, -1])
+
+
+def test_differential_and_coherent_bits_differ_in_their_errors() -> None:
+    """Both modes gave the same bit errors; a differential bit takes two phases."""
+    (coherent,) = psk.error_rates([3], bits=20_000)
+    (differential,) = psk.error_rates([3], bits=20_000, differential=True)
+    assert 1.5 < differential.rate / coherent.rate < 2.2
+    assert differential.ideal == pytest.approx(2 * coherent.ideal * (1 - coherent.ideal))
 
 
 def test_errors_in_noise_are_those_of_bpsk_with_a_tenth_of_the_energy_unused() -> None:

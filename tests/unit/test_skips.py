@@ -15,7 +15,7 @@ TESTS = Path(__file__).parents[1]
 MAKEFILE = (TESTS.parent / "Makefile").read_text()
 BESIDES = {"skip", "skipif", "importorskip", "xfail"}
 IN_EVERY_DEBIAN = {
-    *("bzip2", "coreutils", "dash", "gzip", "mount", "procps", "systemd", "util-linux"),
+    *("coreutils", "dash", "gzip", "mount", "util-linux"),
     *("nodejs", "binutils"),  # web/ needs the one, gcc brings the other
 }
 

@@ -9,6 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import TIMING
+from suite_report import SuiteRecord
 
 TESTS = Path(__file__).parents[1]
 CONFTEST = """
@@ -114,9 +115,11 @@ def test_more_than_three_second_tries(tmp_path: Path, tests: int, fails: bool) -
 def test_the_last_of_several_runs_reports_for_all(tmp_path: Path) -> None:
     code, text = suite(tmp_path, LEFT_OUT + KERNEL, part="first", strict=True)
     assert code == 0 and "left out" not in text
+    code, text = suite(tmp_path, LEFT_OUT, part="next", strict=True, name="test_n.py")
+    assert code == 0 and "left out" not in text
     code, text = suite(tmp_path, "def test_b(): pass\n", part="last", strict=True, name="test_b.py")
     assert code == 1
-    assert "left out: 2 tests or modules" in text and "machine: root" in text
+    assert "left out: 3 tests or modules" in text and "2  machine: root" in text
     code, text = suite(tmp_path, "def test_c(): assert 0\n", part="first", name="test_c.py")
     assert code == 1
 
@@ -126,9 +129,10 @@ def test_the_files_that_may_be_tried_again_are_there() -> None:
 
 
 def test_the_slowest_are_named(tmp_path: Path) -> None:
-    source = "import time\ndef test_slow(): time.sleep(0.3)\n"
-    source += "".join(f"def test_{n}(): pass\n" for n in range(12))
-    text = suite(tmp_path, source)[1]
-    section = text[text.index("slowest: 10 of 13") :].splitlines()
-    assert section[1].endswith("test_it.py::test_slow") and "0.3 s" in section[1]
-    assert len([line for line in section if "::test_" in line]) == 10
+    record = SuiteRecord(seconds={f"test_{n}": float(n) for n in range(13)})
+    section = [line for line in record.lines() if "test_" in line]
+    assert [line.split() for line in section] == [
+        [f"{n}.0", "s", f"test_{n}"] for n in range(12, 2, -1)
+    ]
+    source = "".join(f"def test_{n}(): pass\n" for n in range(13))
+    assert "slowest: 10 of 13" in suite(tmp_path, source)[1]

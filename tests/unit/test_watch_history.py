@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import sqlite3
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -67,6 +68,9 @@ def test_a_crc_count_that_rises_week_by_week(store: Store) -> None:
     assert crc.rises == RISES
     assert crc.now == 14 + sum(RISES)
     assert crc.rising == 5
+    # On the Monday after, the new week does not end the row before it is over.
+    for rises, is_over, rising in (((2.0, 3.0, 0.0), False, 2), ((2.0, 3.0, 0.0), True, 0)):
+        assert replace(crc, rises=rises, is_last_over=is_over).rising == rising
     assert [round(share, 1) for share in table.watched] == [1, 1, 1, 0.7, 1, 1]
     [gap] = table.gaps
     assert gap.why == "played: no answer"

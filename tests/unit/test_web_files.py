@@ -92,6 +92,8 @@ def test_captures_are_told_by_their_names(tmp_path: Path) -> None:
         (tmp_path / name).write_bytes(b"")
     found = capture_index((tmp_path,)).files()
     assert {file.name for file in found} == {"a.sr", "b.VCD", "c.csv"}
+    client = Client.of(store=str(tmp_path / "store.db"), captures=(tmp_path,))
+    assert len(client.get("/captures.json").data["captures"]) == 3
 
 
 def test_the_list_says_nothing_of_where_the_roots_are(root: Path, tmp_path: Path) -> None:

@@ -11,6 +11,7 @@ from typing import Any
 
 import pytest
 from starlette.requests import Request
+from waiting import PATIENCE
 
 from benchvise.errors import TraceError
 from benchvise.web import live
@@ -53,11 +54,11 @@ class Page:
 
 
 def quiet(_publish: Publish, stopped: threading.Event) -> None:
-    stopped.wait(10)
+    stopped.wait(PATIENCE)
 
 
 async def until(true: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 10
+    deadline = time.monotonic() + PATIENCE
     while not true():
         assert time.monotonic() < deadline
         await asyncio.sleep(0.01)
@@ -70,9 +71,9 @@ def test_two_pages_share_a_source_and_the_last_one_ends_it() -> None:
     def source(publish: Publish, stopped: threading.Event) -> None:
         begun.append(1)
         publish("state", {"n": 1})
-        tell.wait(10)
+        tell.wait(PATIENCE)
         publish("state", {"n": 2})
-        stopped.wait(10)
+        stopped.wait(PATIENCE)
         ended.append(1)
 
     async def scene() -> None:
@@ -98,10 +99,10 @@ def test_a_page_that_reads_too_slowly_is_told_what_it_lost(monkeypatch: pytest.M
 
     def source(publish: Publish, stopped: threading.Event) -> None:
         publish("first", {})
-        said.wait(10)
+        said.wait(PATIENCE)
         for n in range(100):
             publish("line", {"n": n})
-        stopped.wait(10)
+        stopped.wait(PATIENCE)
 
     async def scene() -> None:
         page = Page(Hub(), "console", source)
@@ -161,7 +162,7 @@ def test_a_source_that_fails_before_the_page_listens_still_says_why() -> None:
         others = set(threading.enumerate())
         await anext(page.pieces)
         for thread in set(threading.enumerate()) - others:
-            thread.join(10)
+            thread.join(PATIENCE)
         assert b"the disk is gone" in await anext(page.pieces)
         with pytest.raises(StopAsyncIteration):
             await anext(page.pieces)
@@ -188,7 +189,7 @@ def test_the_end_of_the_server_ends_all() -> None:
     ended = threading.Event()
 
     def source(_publish: Publish, stopped: threading.Event) -> None:
-        stopped.wait(10)
+        stopped.wait(PATIENCE)
         ended.set()
 
     async def scene() -> None:
@@ -198,6 +199,6 @@ def test_the_end_of_the_server_ends_all() -> None:
         hub.close()
         with pytest.raises(StopAsyncIteration):
             await page.next()
-        assert ended.wait(5)
+        assert ended.wait(PATIENCE)
 
     asyncio.run(scene())

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import PATIENCE
 
 from benchvise.documents import encode
 from benchvise.rig.console.recorder import POWER_ON, ConsoleRecorder
@@ -118,7 +119,7 @@ def test_a_console_is_followed_from_log_to_log(
         until("lines", "second")
     finally:
         stopped.set()
-        thread.join(10)
+        thread.join(PATIENCE)
 
 
 def test_of_a_board_that_talks_without_end_the_end_is_told(

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import math
 import os
 import random
 import signal
@@ -16,9 +17,10 @@ from benchmarks.why import classes, report, simulated, values
 from benchmarks.why.bench import SimBench, open_boards
 from benchmarks.why.board import Quirk, SimBoard, SimFiles
 from benchmarks.why.draft import Draft
+from benchmarks.why.metrics import METRICS
 from benchmarks.why.noise import Noise
-from benchmarks.why.response import Condition, Effect, Graded
-from benchmarks.why.scenario import Fault, Scenario, differing
+from benchmarks.why.response import Condition, Effect, Graded, Response
+from benchmarks.why.scenario import Fault, Flips, Scenario, differing
 from benchmarks.why.score import score
 from benchvise.errors import BoardUnreachable
 from benchvise.state import journal
@@ -215,8 +217,45 @@ def test_the_shares_of_two_causes_and_of_an_interaction() -> None:
         (pair,) = both.truth.causes
         assert (round(pair.share, 3), len(pair.suspects)) == (1.0, 2)
         for files in pair.suspects:
-            repaired = both.goodness(Side.BAD, both.other_texts(Side.BAD, files))
+            repaired = both.goodness(Side.BAD, Flips(files))
             assert repaired == pytest.approx(both.goodness(Side.BAD))
+
+
+def test_costs_add_up_in_time_and_their_shares_do_not() -> None:
+    draft = Draft.begin(1, "two costs")
+    draft.noise = QUIET
+    cost = draft.cost(least=14)
+    operation = draft.metric.operation_ns
+    files = [draft.plant_cost(draft.culprit(), part * cost) for part in (0.6, 0.3)]
+    draft.rest_ns[Side.BAD] = 0.1 * cost
+    scenario = draft.finish(DiagnosisVerdict.PARTLY, causes=[(each,) for each in files])
+
+    def seconds(lost: float) -> float:
+        return operation + lost * cost
+
+    gap = math.log(seconds(1.0) / seconds(0.0))
+    assert scenario.truth.gap == pytest.approx(gap)
+    by_files = {cause.suspects[0]: cause for cause in scenario.truth.causes}
+    for each, part in zip(files, (0.6, 0.3), strict=True):
+        repaired = math.log(seconds(1.0) / seconds(1.0 - part)) / gap
+        assert by_files[each].share == pytest.approx(repaired)
+        assert by_files[each].broken == pytest.approx(math.log(seconds(part) / operation) / gap)
+    # What one closes once the other is repaired, and both: more than their shares.
+    first, second = (Flips(each) for each in files)
+    beside = math.log(seconds(0.4) / seconds(0.1)) / gap
+    assert scenario.share(second, first) == pytest.approx(beside)
+    both = math.log(seconds(1.0) / seconds(0.1)) / gap
+    assert scenario.share(first | second) == pytest.approx(both)
+    assert both > sum(cause.share for cause in scenario.truth.causes)
+
+
+def test_the_same_cost_is_more_where_an_operation_takes_less() -> None:
+    shares = set()
+    for metric in METRICS:
+        response = Response(0.0, (), rest_ns={Side.BAD: 300.0}, operation_ns=metric.operation_ns)
+        shares.add(round(-response.goodness(Side.BAD, str), 6))
+    assert max(shares) > 0.8  # a system call, or a load from memory
+    assert min(shares) < 0.001  # a command that takes a second
 
 
 def test_every_class_has_its_share_of_the_scenarios() -> None:
@@ -319,6 +358,42 @@ def test_a_layer_is_swapped_by_a_boot_and_carries_its_loss() -> None:
     assert ids == set(layer.buildable)
 
 
+def _levels(bench: SimBench, arm: Arm, count: int) -> list[float]:
+    return [bench.metric.goodness(bench.measure(arm).value) for _ in range(count)]
+
+
+def test_a_boot_has_a_level_that_lasts_until_the_next_one() -> None:
+    noise = Noise(0.0, boot=0.03)
+    scenario = replace(classes.draw(classes.kind_of("boot luck alone"), 1), noise=noise)
+    bench = SimBench(scenario, open_boards(scenario))
+    first = _levels(bench, Arm(Side.BAD), 3)
+    assert len({round(level, 12) for level in first}) == 1
+    assert bench.is_one_boot_each()
+    bench.boards[Side.BAD].reboot()
+    again = _levels(bench, Arm(Side.BAD), 2)[1]
+    assert again != first[0]
+    drawn = [noise.of_boot(f"board/{number}") for number in range(2000)]
+    assert statistics.stdev(drawn) == pytest.approx(0.03, rel=0.05)
+    assert noise.of_boot("board/1") == drawn[1]
+
+
+@pytest.mark.parametrize("one_board", [True, False])
+def test_where_layers_are_swapped_each_value_has_a_boot_of_its_own(one_board: bool) -> None:
+    noise = Noise(0.0, boot=0.03, boots_repeated=one_board)
+    scenario = classes.draw(classes.kind_of("boot luck, layer"), 2)
+    scenario = replace(scenario, noise=noise, one_board=one_board)
+    bench = SimBench(scenario, open_boards(scenario))
+    assert bench.is_one_boot_each() is not one_board
+    plain, swapped = Arm(Side.BAD), Arm(Side.BAD, (bench.layers()[0],))
+    assert not bench.boots(plain, None)
+    assert bench.boots(swapped, plain)
+    assert bench.boots(Arm(Side.GOOD), plain) is one_board
+    levels = [_levels(bench, arm, 1)[0] for arm in (plain, swapped, plain, plain, swapped)]
+    assert len(set(levels)) == 5  # also of the two that follow each other
+    bench.close()
+    assert all(image.swapped == frozenset() for image in bench._booted.values())
+
+
 def test_snapshots_differ_where_the_boards_do_and_nowhere_else() -> None:
     scenario = bare("no difference", 5)
     bench = SimBench(scenario, open_boards(scenario))
@@ -370,6 +445,21 @@ def _answer(scenario: Scenario, names: Sequence[str], **changes: object) -> Diag
         suspects=found,
     )
     return replace(answer, **changes)  # type: ignore[arg-type]
+
+
+def test_a_share_is_held_against_what_was_repaired_beside_it() -> None:
+    scenario = classes.draw(classes.kind_of("two costs"), 1)
+    first, second = scenario.truth.causes
+    names = [owner.name for c in (first, second) if (owner := values.owner(min(c.suspects[0])))]
+    answer = _answer(scenario, names[1:])
+    (cause,) = answer.causes
+    beside = replace(cause.repair, context=(names[0],))
+    suspects = tuple(suspect(scenario, name) for name in names)
+    changed = replace(answer, causes=(replace(cause, repair=beside),), suspects=suspects)
+    alone, conditional = (score(scenario, one).intervals[0].truth for one in (answer, changed))
+    assert alone == pytest.approx(second.share)
+    assert conditional == pytest.approx(scenario.share(second.flips, first.flips))
+    assert conditional > alone
 
 
 def test_the_score_of_hits_and_of_false_attributions() -> None:

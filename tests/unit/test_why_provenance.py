@@ -153,6 +153,31 @@ def test_a_directive_list_is_emptied_by_a_drop_in(tmp_path: Path) -> None:
     assert nowhere.kind == NOT_FOUND
 
 
+@pytest.mark.parametrize(
+    ("lines", "knob", "value"),
+    [
+        ("CPUQuota=50%", "cgroup.cpu_max", "50000 100000"),
+        ("CPUQuota=150%", "cgroup.cpu_max", "150000 100000"),
+        ("CPUQuota=50%\nCPUQuotaPeriodSec=20ms", "cgroup.cpu_max", "10000 20000"),
+        ("CPUQuota=12.5%\nCPUQuotaPeriodSec=1000ms", "cgroup.cpu_max", "125000 1000000"),
+        ("CPUWeight=250", "cgroup.cpu_weight", "250"),
+        ("MemoryHigh=33554432", "cgroup.memory_high", "33554432"),
+        ("MemoryHigh=20000K", "cgroup.memory_high", "20480000"),
+        ("MemoryHigh=64M", "cgroup.memory_high", "67108864"),
+        ("MemoryHigh=3G", "cgroup.memory_high", "3221225472"),
+        ("MemoryHigh=1T", "cgroup.memory_high", "1099511627776"),
+        ("IOWeight=50", "cgroup.io_weight", "50"),
+    ],
+)
+def test_a_limit_of_a_unit_is_what_the_kernel_shows(
+    lines: str, knob: str, value: str, tmp_path: Path
+) -> None:
+    """systemd.resource-control(5): K, M, G and T are powers of 1024; cpu.max is in microseconds."""
+    files = {"/etc/systemd/system/user-.slice.d/limit.conf": f"[Slice]\n{lines}\n"}
+    (origin,) = origins_in(files, tmp_path, knob, value)
+    assert origin.where == "/etc/systemd/system/user-.slice.d/limit.conf:2"
+
+
 def test_a_masked_unit_sets_nothing(tmp_path: Path) -> None:
     unit = "/usr/lib/systemd/system/a.service"
     files = {

@@ -42,10 +42,19 @@ try {
     }
   };
   const words = () => Object.fromEntries(new URL(page.url()).searchParams);
-  // The address follows a little later than the picture: where one looks is no step of history.
+  // The address follows a little later than the picture: where one looks is no step of history. On
+  // a busy machine it follows parts of a movement, so it has to have come to rest.
   const until = async (name, old) => {
     await page.waitForFunction(
-      ([word, before]) => (new URLSearchParams(location.search).get(word) ?? "") !== before,
+      ([word, before]) => {
+        const now = new URLSearchParams(location.search).get(word) ?? "";
+        const last = globalThis.lastSeen;
+        if (last?.word !== word || last.now !== now) {
+          globalThis.lastSeen = { word, now, since: performance.now() };
+          return false;
+        }
+        return now !== before && performance.now() - last.since > 500;
+      },
       [name, old ?? ""],
     );
     return words()[name] ?? "";

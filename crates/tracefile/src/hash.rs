@@ -35,6 +35,18 @@ pub fn content_hash(paths: &[impl AsRef<Path>]) -> Result<String> {
 mod tests {
     use super::*;
 
+    /// A pipe would be waited for, and a device has no end.
+    #[test]
+    fn what_is_no_file_is_refused() {
+        for path in [std::env::temp_dir(), "/dev/null".into(), "/no/such/file".into()] {
+            let refused = content_hash(&[&path]);
+            assert!(
+                matches!(&refused, Err(Error::NotATrace { path: named, .. }) if *named == path),
+                "{refused:?}"
+            );
+        }
+    }
+
     #[test]
     fn contents_and_their_division_into_files_decide() {
         let directory = std::env::temp_dir().join(format!("content-hash-{}", std::process::id()));

@@ -202,6 +202,8 @@ fn every_kind_of_field() {
             json!({"type": "dynamic-length-array", "element-field-class": unsigned(8),
             "length-field-location": {"origin": "packet-context", "path": ["count"]}}),
         ),
+        // Takes no bits, and has a value all the same.
+        ("nothing", json!({"type": "static-length-string", "length": 0})),
     ]);
     let file = packet((10, 5000, 0, 0), |bits| {
         bits.put(70, 16).put(1000, 32).put(42, 32).align(32);
@@ -230,8 +232,8 @@ fn every_kind_of_field() {
     // `count` stands in the packet's context without a role: a column like any other.
     let expected = [
         "1000000 3 42 129 1 85 -3 2.5 1.5 133 -5 \"héllo\" \"Aé\" \"ab\" 2 \"xy\" [de, ad] [8 9] [1 256] 777 \
-         \"in\" [5 6] 2",
-        "2000000 3 43 0 0 0 7 0 0 0 0 \"\" \"\" \"\" 0 \"\" [] [] [1 2] - - [3 4] 2",
+         \"in\" [5 6] \"\" 2",
+        "2000000 3 43 0 0 0 7 0 0 0 0 \"\" \"\" \"\" 0 \"\" [] [] [1 2] - - [3 4] \"\" 2",
     ];
     assert_eq!(rows(&trace, &decoded, "e"), expected);
     let field = |name: &str| info.events[0].fields.iter().find(|field| field.name == name).unwrap();

@@ -181,6 +181,29 @@ fn an_unknown_event_ends_its_packet() {
 }
 
 #[test]
+fn damage_within_a_byte_is_told_at_that_byte() {
+    // Headers that stand at any bit: 32 bits each, and 3 of the event.
+    let text =
+        metadata(Order::Le, NS, "compact", &event(0, "e", "integer { size = 3; align = 1; } a;"))
+            .replace("} align(8);", "} align(1);");
+    for whole in 0..9 {
+        let mut broken_at = 0;
+        let stream = packet(Order::Le, Context::default(), |bits| {
+            for at in 0..whole {
+                bits.put(0, 5).put(101 + at, 27).put(at % 8, 3);
+            }
+            broken_at = bits.at as u64;
+            bits.put(9, 5).put(200, 27).put(0, 3);
+        });
+        let made = Made::new(&format!("damage-{whole}"), text.as_bytes());
+        let (trace, decoded) = made.file("s", &stream).decode();
+        assert_eq!(rows(&trace, &decoded, "e").len() as u64, whole);
+        assert!(decoded.damage[0].what.contains("unknown class 9"), "{:?}", decoded.damage);
+        assert_eq!(decoded.damage[0].offset, broken_at / 8, "behind {whole} events");
+    }
+}
+
+#[test]
 fn behind_a_damaged_head_the_index_shows_where_to_go_on() {
     let second = Context { begin: 2_000_000, end: 3_000_000, sequence: 1, ..Context::default() };
     let mut packets = [three(Context::default()), three(second)];

@@ -21,7 +21,8 @@ from benchvise.cli.output import (
 from benchvise.errors import UsageError
 from benchvise.flows import health as flow
 from benchvise.flows.health import CHEAP, WatchNotice, WatchOutcome, WatchRequest
-from benchvise.health.judging import HealthVerdict
+from benchvise.health.judging import HealthVerdict, judge_log
+from benchvise.health.saved_log import read_saved_log
 from benchvise.health.watch.alerts import spell
 from benchvise.quantities import seconds_or_none
 from benchvise.report.health_tables import health_report, history_tables, watch_history_data
@@ -32,8 +33,9 @@ _WIDTH = 80
 
 def health(
     board: Annotated[
-        str, typer.Argument(metavar="BOARD", help="local, ssh://user@host[:port], or rig:NAME.")
-    ],
+        str | None,
+        typer.Argument(metavar="[BOARD]", help="local, ssh://user@host[:port], or rig:NAME."),
+    ] = None,
     sensors: Annotated[
         Path | None,
         typer.Option(
@@ -42,15 +44,35 @@ def health(
             help="A sensors3.conf with labels and scaling, in place of the board's own.",
         ),
     ] = None,
+    log: Annotated[
+        Path | None,
+        typer.Option(
+            "--log",
+            metavar="FILE",
+            help="A saved kernel log in place of a board (dmesg, journal, syslog, console; "
+            "- for standard input).",
+        ),
+    ] = None,
     as_json: JsonOption = False,
 ) -> None:
     """Say how well a board is: kernel log, disks, network, memory, sensors, clocks.
 
     Example: benchvise health ssh://root@10.0.0.7
 
+    With --log, classify a saved kernel log by the same rules: dmesg | benchvise health --log -
+
     Only reads. Ends with exit code 1 when something is failing.
     """
-    judgement = flow.health(board, sensors)
+    if log is not None:
+        if board is not None or sensors is not None:
+            raise UsageError(
+                "--log reads a file, no board", "leave out BOARD and --sensors, or --log"
+            )
+        judgement = judge_log(read_saved_log(log))
+    elif board is not None:
+        judgement = flow.health(board, sensors)
+    else:
+        raise UsageError("no board is named", "benchvise health BOARD, or health --log FILE")
     if as_json:
         print_json("health", judgement)
     else:

@@ -338,7 +338,8 @@ def _save(store: Store, configuration: Configuration, options: KeptResponseOptio
         series=[(spec, "ns", "lower", "from an edge of the stimulus to the edge of the answer")],
     )
     step = -(-times.seconds.size // MOST_SAVED)
-    process = store.begin_process(run, 0, 0, {"caveats": list(times.notes)})
+    begin = {"caveats": list(times.notes), "missed": int(times.missed_at.size)}
+    process = store.begin_process(run, 0, 0, begin)
     values = times.seconds[::step]
     store.add_samples(process, [Sample(i, float(value) * 1e9) for i, value in enumerate(values)])
     store.end_process(process, complete=True)

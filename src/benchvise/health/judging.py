@@ -9,6 +9,8 @@ from enum import Enum
 from benchvise.documents import computed, in_json
 from benchvise.health.counters import kind_of
 from benchvise.health.model import BoardCounter, Disk, HealthReading, Sensor
+from benchvise.health.sensors import watched_sensor
+from benchvise.health.watch.alerts import default_rules
 from benchvise.kernel_log.rules import Severity
 from benchvise.text import enumerated
 
@@ -72,6 +74,11 @@ def judge(reading: HealthReading) -> Judgement:
     return Judgement(tuple(section(reading) for section in _SECTIONS), reading)
 
 
+def judge_log(reading: HealthReading) -> Judgement:
+    """Says of a reading that has nothing but a kernel log how the board was that wrote it."""
+    return Judgement((_log(reading),), reading)
+
+
 def _section(
     name: str,
     remarks: Iterator[HealthRemark],
@@ -99,7 +106,14 @@ def _log(reading: HealthReading) -> HealthSection:
     return _section(
         "kernel log",
         _log_remarks(reading),
-        f"{lines} read" + (", older ones were overwritten" if log.gap else ""),
+        "; ".join(
+            [
+                f"{lines} read"
+                + (", older ones were overwritten" if log.gap else "")
+                + (f", of {log.boots} boots" if log.boots > 1 else ""),
+                *log.notes,
+            ]
+        ),
         log.missing,
         seen=not log.missing,
     )
@@ -108,7 +122,7 @@ def _log(reading: HealthReading) -> HealthSection:
 def _log_remarks(reading: HealthReading) -> Iterator[HealthRemark]:
     for event in reading.log.events:
         times = "once" if event.count == 1 else f"{event.count} times"
-        when = _when(event.first, event.last)
+        when = _when(event.first, event.last) if reading.log.boots == 1 else ""
         yield HealthRemark(
             event.rule.severity,
             event.device,
@@ -340,6 +354,21 @@ def sensor_remarks(sensor: Sensor) -> Iterator[HealthRemark]:
         yield HealthRemark(
             Severity.WARNING, sensor.chip, f"{value}, the chip raises its alarm", remedy
         )
+    else:
+        yield from _alert_remarks(sensor, value)
+
+
+def _alert_remarks(sensor: Sensor, value: str) -> Iterator[HealthRemark]:
+    """What ``watch`` would raise an alert for, if it stayed so."""
+    watched = watched_sensor(sensor)
+    for rule in default_rules():
+        if rule.covers(watched):
+            bound, _ = rule.bounds(watched.limit)
+            if watched.value <= bound if rule.low else watched.value >= bound:
+                sentence = f"{value}, {rule.name} from {bound:.4g}"
+                if watched.limit is not None:
+                    sentence += f", critical from {watched.limit:.4g}"
+                yield HealthRemark(Severity.WARNING, sensor.chip, sentence, rule.remedy, rule.why)
 
 
 def _clocks(reading: HealthReading) -> HealthSection:

@@ -7,7 +7,7 @@ from collections.abc import Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
 
-from benchvise.documents import computed
+from benchvise.documents import computed, in_json
 from benchvise.kernel_log import LogEvent
 
 
@@ -29,7 +29,8 @@ class LogReading:
 
     ``source`` is how it was read; ``missing`` why it could not be. ``mark`` is where the next
     reading goes on; None where lines have no times. ``gap`` is set when lines since the mark were
-    lost, as the kernel's buffer is a ring.
+    lost, as the kernel's buffer is a ring. ``boots`` is how many boots the lines are of, ``notes``
+    what else is to be known of a log that somebody saved.
     """
 
     events: tuple[LogEvent, ...] = ()
@@ -38,6 +39,8 @@ class LogReading:
     missing: str = ""
     gap: bool = False
     mark: LogMark | None = None
+    boots: int = field(default=1, metadata=in_json(omit_default=True))
+    notes: tuple[str, ...] = field(default=(), metadata=in_json(omit_default=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -159,6 +162,7 @@ class WatchEvent:
     """Something that happened ``count`` times between ``at`` and ``last``, seconds since 1970.
 
     ``what`` is its class; ``severity`` is ``failing``, ``warning``, ``note``, or ``alert``.
+    ``times`` are those of the newest, as far as they are known.
     """
 
     what: str
@@ -167,6 +171,7 @@ class WatchEvent:
     last: float
     count: int = 1
     severity: str = ""
+    times: tuple[float, ...] = ()
 
     @property
     def pattern(self) -> str:

@@ -18,7 +18,7 @@ from benchvise.health import counters, sensors, sensors_config
 from benchvise.health.model import Disk, HealthReading, LogMark, LogReading
 from benchvise.health.sensors_config import SensorsConfig
 from benchvise.health.smart import MISSING, ask_disks, smart_disks
-from benchvise.kernel_log import LogEvents
+from benchvise.kernel_log import LogEvents, newest_boot
 from benchvise.state.commands import run_commands
 from benchvise.state.globs import ByPath
 from benchvise.text import NO_TEXT, Untrusted, printable
@@ -63,7 +63,7 @@ def read(
     files = ByPath(channel.read(wanted))
     links = ByPath(channel.links([*sensors.LINKS, _DISKS]))
     boot_id = _line(files.get(BOOT_ID))
-    log = read_log(board, channel, boot_id, mark, commands=commands)
+    log = read_log(board, channel, boot_id, mark, _uptime(files), commands=commands)
     config = config if config is not None else board_config(files)
     disks, throttled = _run_programs(board, links) if commands else ((), "")
     sensor_values = sensors.read_sensors(files, links, config)
@@ -150,12 +150,15 @@ def _missing(
     return reasons
 
 
-# -- the kernel log: through the probe, else from the journal --------------------------------------
+# -- the kernel log: through the probe, else from the journal or a file of syslog -----------------
 
-JOURNAL = "journalctl -k -b -o short-monotonic --no-pager -q -n 4000"
+JOURNAL = "journalctl -k -b -o short-monotonic --no-pager -q -n 2000"
+SYSLOGS = ("tail -c 250000 /var/log/kern.log", "tail -c 250000 /var/log/messages")
 REMEDY = (
     "read it as root, set kernel.dmesg_restrict=0, or put the user into the group systemd-journal"
 )
+_OVERLAP_SECONDS = 3
+"""How much of the journal before a mark is read again, so that the line of the mark is in it."""
 
 
 def read_log(
@@ -163,20 +166,43 @@ def read_log(
     channel: ProbeChannel,
     boot_id: str,
     mark: LogMark | None,
+    uptime: float | None = None,
     *,
     commands: bool = True,
 ) -> LogReading:
-    """What the log says since the mark; all of it without one, or after another boot."""
+    """What the log says since the mark; all of it without one, or after another boot.
+
+    Where the kernel refuses its log, programs of the board read the journal or a file of syslog:
+    with ``commands``, and where that went well before, which the mark tells. ``uptime`` allows to
+    ask the journal for what is new only.
+    """
     if mark is not None and mark.boot_id != boot_id:
         mark = None
     text, source, reason = _probe_log(channel)
-    if not text and commands:
-        journal = run_commands(board, [JOURNAL])[JOURNAL]
-        if journal.text.strip() and "No entries" not in journal.text:
-            text, source = journal.text, "journal"
+    if not text and (commands or mark is not None):
+        text, source = _logged_elsewhere(board, mark, uptime)
     if not text:
         return LogReading(missing=f"{reason or 'it is empty'}: {REMEDY}", mark=mark)
     return sum_up_log(text, source, boot_id, mark)
+
+
+def _logged_elsewhere(board: Board, mark: LogMark | None, uptime: float | None) -> tuple[str, str]:
+    """The kernel log as the journal or syslog keeps it, and which; "" where neither may be read."""
+    if mark is not None and uptime is not None and uptime >= mark.until:
+        # The clock may have been set since the mark; then the newest part has not its line.
+        since = f"{JOURNAL} --since=-{int(uptime - mark.until) + _OVERLAP_SECONDS}s"
+        newest = run_commands(board, [since])[since].text
+        if LogEvents.reaches_back(newest, mark.until) and newest.strip():
+            return newest, "journal"
+    journal = run_commands(board, [JOURNAL])[JOURNAL].text
+    if journal.strip() and "No entries" not in journal:
+        return journal, "journal"
+    for command in SYSLOGS:
+        answer = run_commands(board, [command])[command]
+        text = newest_boot(answer.text) if not answer.reason else ""
+        if text:
+            return text, command.rpartition("/")[2]
+    return "", ""
 
 
 def sum_up_log(text: str, source: str, boot_id: str, mark: LogMark | None) -> LogReading:

@@ -7,7 +7,7 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping
 
 from benchvise.board.messages import FileError, FileValue, content_text
-from benchvise.health.model import Sensor
+from benchvise.health.model import Sensor, WatchedKind, WatchedValue
 from benchvise.health.sensors_config import ChipSection, SensorsConfig, evaluate
 from benchvise.state.globs import ByPath
 from benchvise.text import printable
@@ -78,6 +78,21 @@ def read_sensors(
 def _integer(text: str | None) -> float | None:
     match = re.fullmatch(r"\s*-?\d{1,18}\s*", text or "")
     return float(match[0]) if match is not None else None
+
+
+# What a chip may say of its limit: others have it at 0, or at what they can show at most.
+_CRITICAL = (40.0, 126.0)
+
+
+def watched_sensor(sensor: Sensor) -> WatchedValue:
+    """A sensor as rules of alerts see it: a temperature with the limit where it is critical."""
+    limit = None
+    if sensor.kind == "temperature":
+        critical = sensor.limits.get("crit", sensor.limits.get("emergency"))
+        if critical is not None and _CRITICAL[0] <= critical <= _CRITICAL[1]:
+            limit = critical
+    name = f"{sensor.chip}/{sensor.label or sensor.feature}"
+    return WatchedValue(name, WatchedKind.SENSOR, sensor.value, sensor.unit, limit)
 
 
 # -- hwmon -----------------------------------------------------------------------------------------
@@ -169,17 +184,27 @@ def _sensor(
             if (number := _integer(own.get(limit))) is not None
             and _means_something(kind, number / scale)
         }
-        # What the configuration wants, where the chip itself has no such limit.
-        for limit in _LIMITS:
-            wanted = section.settings.get(f"{feature}_{limit}")
-            if wanted is not None and limit not in limits:
-                limits[limit] = evaluate(wanted, None, lookup)
+        # What the user's configuration sets stands above what the chip had at power-on.
+        wanted = {
+            limit: section.settings[f"{feature}_{limit}"]
+            for limit in _LIMITS
+            if f"{feature}_{limit}" in section.settings
+        }
+        limits |= {limit: evaluate(wanted[limit], None, lookup) for limit in wanted}
         value = computed(raw / scale)
     except ValueError:
         return None  # it depends on a sensor that is not there
     label = section.labels.get(feature) or printable(own.get("label", ""), _NAME) or feature
-    alarm = any(own.get(name) == "1" for name in own if name.endswith("alarm"))
+    alarm = any(own.get(name) == "1" for name in _alarms(own, wanted))
     return Sensor(chip, feature, label, kind, value, unit, limits, alarm=alarm, fault=fault)
+
+
+def _alarms(own: Mapping[str, str], wanted: Mapping[str, str]) -> Iterator[str]:
+    """The chip's alarms that count: one for a limit that the user set is for the chip's own."""
+    for name in own:
+        limit = name.removesuffix("alarm").removesuffix("_")
+        if name.endswith("alarm") and limit not in wanted and (limit or not wanted):
+            yield name
 
 
 def _means_something(kind: str, limit: float) -> bool:

@@ -128,13 +128,28 @@ def _ata(document: JsonObject) -> Iterator[tuple[str, float]]:
         if not isinstance(number, int) or raw is None:
             continue
         if number in ATTRIBUTES:
-            # Some disks keep several counts in one raw value: the low 32 bits are the newest.
-            yield ATTRIBUTES[number], float(int(raw) & 0xFFFFFFFF)
+            yield ATTRIBUTES[number], _raw_count(number, int(raw), _at(row, "raw", "string"))
         left = _number(_at(row, "value"))
         if number in _WEAR and left is not None and 0 <= left <= 100:
             yield "life used, %", 100 - left
         if str(_at(row, "when_failed") or "") not in ("", "-"):
             yield f"failed: {printable(str(_at(row, 'name')), 30)}", 1.0
+
+
+_COMMAND_TIMEOUT = 188
+
+
+def _raw_count(number: int, raw: int, string: object) -> float:
+    """The count in an attribute's raw value of 48 bits, which may hold several of 16 bits each.
+
+    smartctl writes them as ``2 2 4`` (the last is the count) or ``4 (0 2)`` (the first is). Seagate
+    keeps three in Command_Timeout: all, those over 5 s, those over 7.5 s; a smartctl that does not
+    know the model writes them as one large number.
+    """
+    words = re.fullmatch(r"\d+ \d+ (\d{1,5})|(\d{1,5}) \(\d+ \d+\)", str(string or ""))
+    if words is not None:
+        return float(words[1] or words[2])
+    return float(raw & (0xFFFF if number == _COMMAND_TIMEOUT else 0xFFFFFFFF))
 
 
 def _nvme(document: JsonObject) -> Iterator[tuple[str, float]]:

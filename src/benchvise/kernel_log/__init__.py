@@ -1,18 +1,20 @@
 """What lines of the kernel's log mean: rules kept as data, and what reads logs by them.
 
-Pure: nothing here speaks to a board. Snapshots, the notes of a run and ``benchvise health`` read
-logs by the same rules.
+Nothing here speaks to a board. Snapshots, the notes of a run and ``benchvise health`` read logs by
+the same rules.
+
+    saved: a file ─┐
+    a board's log ─┴→ lines: LogLine ─→ rules: LogMatch (devices: about what) ─→ events: LogEvents
 """
 
 from benchvise.kernel_log.events import LogEvent, LogEvents
+from benchvise.kernel_log.lines import LogLine, log_lines, newest_boot
 from benchvise.kernel_log.rules import (
     LogClass,
-    LogLine,
     LogMatch,
     LogRule,
     classify,
     log_classes,
-    log_lines,
     log_rules,
 )
 
@@ -27,4 +29,5 @@ __all__ = [
     "log_classes",
     "log_lines",
     "log_rules",
+    "newest_boot",
 ]

@@ -2,15 +2,20 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections import deque
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass, field
 
 from benchvise.documents import computed, in_json
-from benchvise.kernel_log.rules import LogLine, LogMatch, LogRule, Severity, classify, log_lines
+from benchvise.kernel_log.lines import LogLine, log_lines
+from benchvise.kernel_log.rules import LogMatch, LogRule, Severity, classify
 from benchvise.text import NO_TEXT, Untrusted
 
 EXAMPLE_LENGTH = 300
 """Characters of a line that are kept as an example."""
+
+TIMES = 100
+"""Times of the newest lines of an event that are kept."""
 
 KINDS = 2000
 """Events (rule and device) of one log that are kept apart; what is more is counted to no device."""
@@ -26,6 +31,7 @@ class LogEvent:
 
     ``first`` and ``last`` are in seconds since boot (None where the log has no times); ``example``
     is the first line, ``newest`` the last; ``values`` is what was taken out of the newest.
+    ``times`` are those of the newest lines.
     """
 
     rule: LogRule = field(metadata=in_json(through=_rule_id))
@@ -36,6 +42,9 @@ class LogEvent:
     example: Untrusted = NO_TEXT
     newest: Untrusted = NO_TEXT
     values: Mapping[str, str] = field(default_factory=dict)
+    times: deque[float] = field(
+        default_factory=lambda: deque(maxlen=TIMES), metadata=in_json(hidden=True)
+    )
 
     def add(self, line: LogLine, match: LogMatch) -> None:
         """Counts a line in."""
@@ -43,6 +52,7 @@ class LogEvent:
         if line.time is not None:
             self.first = line.time if self.first is None else self.first
             self.last = line.time
+            self.times.append(line.time)
         self.newest = Untrusted(line.text[:EXAMPLE_LENGTH])
         self.example = self.example or self.newest
         self.values = match.values
@@ -90,9 +100,16 @@ class LogEvents:
 
         ``seen`` of the lines with that very time are known already.
         """
+        return cls.of_lines(log_lines(log), since=since, seen=seen)
+
+    @classmethod
+    def of_lines(
+        cls, lines: Iterable[LogLine], *, since: float | None = None, seen: int = 0
+    ) -> LogEvents:
+        """The same of lines that were read already."""
         by_device: dict[tuple[str, str], LogEvent] = {}
         count, until, at_until, skipped = 0, since, seen, 0
-        for line in log_lines(log):
+        for line in lines:
             if since is not None:
                 if line.time is None or line.time < since:
                     continue

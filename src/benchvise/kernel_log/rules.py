@@ -1,7 +1,5 @@
 """Lines of a kernel log and what they mean, by the rules of the TOML files in ``rules``.
 
-A line is read whatever wrote it down: the kernel, ``dmesg``, a journal or syslog.
-
 A file of rules holds classes, a class its rules. A line belongs to the first rule that it matches:
 files in the order of their names, rules in their order there. So what is special stands before what
 is general. A rule is only tried on a line that has one of its ``words``, so that a log of thousands
@@ -13,82 +11,15 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Iterator, Mapping
+from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache
 from importlib.resources import files
 
 from benchvise.documents import JsonObject, array_at, text_at, texts_at
-
-# -- lines -----------------------------------------------------------------------------------------
-
-LENGTH = 1000
-"""Characters of a line that are looked at; the kernel's own limit is about that."""
-
-LINES = 50_000
-"""Lines of a log that are looked at, the newest; a kernel's buffer holds fewer."""
-
-# <4>[   12.345678][    T1] text, with or without each of the parts in front
-_KERNEL = re.compile(
-    r"(?:<(?P<level>\d{1,3})>)?"
-    r"(?:\[ {0,12}(?P<time>\d{1,9}\.\d{1,9})\])?(?:\[ {0,8}[CT]\d{1,10}\])?"
-    r" ?(?P<text>.*)"
-)
-# Feb  7 01:13:17 host kernel: …, 2024-02-07T01:13:17+0000 host kernel: …, [Wed Feb  7 01:13:17
-# 2024] … (dmesg -T), [   12.345678] host kernel: … (journalctl -o short-monotonic)
-_PREFIXED = re.compile(
-    r"(?:[A-Z][a-z]{2} {1,2}\d{1,2} [\d:]{8}|\d{4}-\d\d-\d\d[T ][\d:.,]{8,15}(?:Z|[+-][\d:]{4,6})?)"
-    r" (?:\S{1,64} )?kernel: ?(?P<syslog>.*)"
-    r"|\[[A-Z][a-z]{2} [A-Z][a-z]{2} {1,2}\d{1,2} [\d:]{8} \d{4}\] ?(?P<dated>.*)"
-    r"|\[ {0,12}(?P<time>\d{1,9}\.\d{1,9})\] \S{1,64} kernel: ?(?P<journal>.*)"
-)
-
-
-# Rules match the text without the controls that a board may have written between its letters.
-_CONTROLS = {
-    number: " " if number == ord("\t") else None for number in (*range(32), *range(127, 160))
-}
-
-
-@dataclass(frozen=True, slots=True)
-class LogLine:
-    """A line: seconds since boot (None where it does not say), level (0 to 7; None where it does
-    not say), and its text, cut at ``LENGTH`` characters."""
-
-    time: float | None
-    level: int | None
-    text: str
-
-
-def log_lines(log: str) -> Iterator[LogLine]:
-    """The lines of a log that say something, oldest first."""
-    for raw in log.split("\n")[-LINES:]:
-        line = parse_line(raw[: LENGTH + 200])
-        if line.text:
-            yield line
-
-
-def parse_line(raw: str) -> LogLine:
-    """One line, without what was written in front of it."""
-    raw = raw.rstrip("\r\n")
-    time: str | None = None
-    prefixed = _PREFIXED.match(raw)
-    if prefixed is not None:
-        time = prefixed["time"]
-        texts = prefixed.group("syslog", "dated", "journal")
-        raw = next(text for text in texts if text is not None)
-    kernel = _KERNEL.match(raw)
-    if kernel is None:  # `.` leaves out line ends of other kinds only
-        return LogLine(None, None, "")
-    level = kernel["level"]
-    stamp = kernel["time"] or time
-    return LogLine(
-        time=None if stamp is None else float(stamp),
-        level=None if level is None else int(level) & 7,
-        text=kernel["text"].translate(_CONTROLS).strip()[:LENGTH],
-    )
-
+from benchvise.kernel_log.devices import device_of, plain_device
+from benchvise.kernel_log.lines import LENGTH
 
 # -- rules -----------------------------------------------------------------------------------------
 
@@ -170,16 +101,27 @@ def log_rules() -> tuple[LogRule, ...]:
     return tuple(rule for log_class in log_classes() for rule in log_class.rules)
 
 
+@cache
+def _all_words() -> frozenset[str]:
+    """Those of all rules, each once: a line is looked through for them once, not once a rule."""
+    return frozenset(word for rule in log_rules() for word in rule.words)
+
+
 def classify(text: str) -> LogMatch | None:
     """What a line (without what stands in front of its text) says; None where no rule matches."""
     text = text[:LENGTH]
     low = text.lower()
+    present = {word for word in _all_words() if word in low}
+    if not present:
+        return None
     for rule in log_rules():
-        if any(word in low for word in rule.words):
+        if not present.isdisjoint(rule.words):
             match = rule.pattern.search(text)
             if match is not None:
                 values = {name: value for name, value in match.groupdict().items() if value}
-                return LogMatch(rule, values.pop("device", ""), values)
+                # A pattern with alternatives names the second one "other".
+                named = values.pop("device", "") or values.pop("other", "")
+                return LogMatch(rule, plain_device(named) or device_of(text), values)
     return None
 
 

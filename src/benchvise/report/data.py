@@ -12,10 +12,10 @@ import math
 import re
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from typing import TypeGuard
 
-from benchvise.documents import JsonObject, encode
+from benchvise.documents import JsonObject, encode, in_json
 from benchvise.measure.compare import Comparison, RunComparison, compare_runs
 from benchvise.measure.histogram import PERCENTILES, Quantile, merged_histogram
 from benchvise.measure.insights import Insight, insights
@@ -119,6 +119,8 @@ class SeriesData:
     samples: tuple[SampleData, ...]
     figures: tuple[FigureData, ...]
     latencies: LatencyData | None
+    missed: int = field(metadata=in_json(hidden=True))
+    """Stimuli without a response, of response times of signals."""
 
     @property
     def chosen(self) -> list[tuple[str, str]]:
@@ -335,6 +337,7 @@ def _series(series: SeriesRecord, identity: str) -> SeriesData:
         samples=() if summary is None else _samples(series),
         figures=_figures(series),
         latencies=latency_data(series),
+        missed=sum(_missed(process.begin) for process in series.processes),
     )
 
 
@@ -391,6 +394,11 @@ def _samples(series: SeriesRecord) -> tuple[SampleData, ...]:
         )
         for process, sample in batches
     )
+
+
+def _missed(begin: JsonObject) -> int:
+    missed = begin.get("missed")
+    return missed if isinstance(missed, int) else 0
 
 
 def _start(sample: Sample) -> float:

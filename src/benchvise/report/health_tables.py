@@ -63,7 +63,7 @@ def _head(judgement: Judgement) -> Text:
     up = "" if reading.uptime is None else f", up {clock(reading.uptime)}"
     head = Text()
     head.append(reading.board, style="bold")
-    head.append(f" as {reading.privilege}{up}: ")
+    head.append((f" as {reading.privilege}" if reading.privilege else "") + f"{up}: ")
     head.append(judgement.verdict.value, style=_STYLES[judgement.verdict])
     return head
 
@@ -235,8 +235,7 @@ def _counter_row(counted: Counted, periods: int) -> tuple[Cell, ...]:
 
 
 def _trend(counted: Counted, by: By) -> str:
-    rises = [rise for rise in counted.rises if rise is not None][-counted.rising :]
-    steps = ", ".join(f"+{_number(rise)}" for rise in rises[-SHOWN:])
+    steps = ", ".join(f"+{_number(rise)}" for rise in counted.rises_in_a_row[-SHOWN:])
     return f"{counted.metric.name}: rises {by} by {by}, {counted.rising} in a row: {steps}"
 
 

@@ -256,7 +256,9 @@ def responses_of_runs(runs: Sequence[RunData]) -> tuple[ResponseFigure, ...]:
     common = _common([name for name, _ in measured])
     samples = [
         ConfigurationTimes(
-            name[common:], np.array([sample.value for sample in series.samples]) * 1e-9
+            name[common:],
+            np.array([sample.value for sample in series.samples]) * 1e-9,
+            series.missed,
         )
         for name, series in measured
     ]

@@ -1,9 +1,10 @@
 """What a clock line does: frequency, duty cycle, jitter, drift, pauses; and a radio's registers.
 
-The frequency is the slope of a straight line through the edges against their numbers, so that it
-is known far better than a single period; period jitter and cycle-to-cycle jitter are those of
-JESD65B. A pause is a period more than half as long again as the median one: the slope is fitted
-within the longest stretch without one.
+All results are of the whole capture. The frequency is that of the periods while the line runs; its
+interval and that of the drift are those of ``clock_rate``. A gap is a period more than half as long
+again as the median one: a *pause*, or, where all gaps are whole numbers of periods, *missing*
+edges. Of PWM one edge is regular and the other carries the signal: periods are those of the edge
+with less jitter. Period jitter and cycle-to-cycle jitter are those of JESD65B.
 
 Data rates of the CC1100, CC1101 and CC2500: R = (256 + DRATE_M) * 2^DRATE_E / 2^28 * f_XOSC, with
 DRATE_E in the low four bits of MDMCFG4 (register 0x10) and DRATE_M in MDMCFG3 (0x11): CC1101 data
@@ -12,37 +13,87 @@ sheet (SWRS061), section 12.
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from dataclasses import dataclass, field, fields
+from itertools import pairwise
 
 import numpy as np
 import numpy.typing as npt
 
 from benchvise.documents import computed, in_json
 from benchvise.errors import CaptureError, UsageError
-from benchvise.signal.capture import Capture, Ticks
+from benchvise.quantities import format_value
+from benchvise.signal.capture import Capture, Polarity, SignalLine, Ticks
+from benchvise.signal.clock_rate import LEAST_PERIODS, MeanPeriod, mean_period, sampled_line
+from benchvise.statistics import Interval
+
+Floats = npt.NDArray[np.float64]
 
 _LEAST_PERIODS = 4
-_PAUSE = 1.5
-_BLOCKS = 20
-_DRIFT_PERIODS = 200
+_GAP = 1.5
+_MOST_MISSING = 50
+_MISSING_TOLERANCE = 0.2
+_SLICES = 12
+_REGULAR = 0.8
+_DITHER = 0.75
+"""Jitter in ticks below which sampling does not average out."""
+_BLOCKS = 32
+_ONE_TICK = 1.2
+_TWO_LEVELS = 0.12
+_LEAST_AT_LEVEL = 8
+_WHOLE_GAPS = 0.9
+_Z = 1.959964
+
+
+@dataclass(frozen=True, slots=True)
+class ClockInterval:
+    """The 95 % interval of a result, in its unit."""
+
+    low: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class PeriodSpread:
+    """The median of the periods' values and the range of them."""
+
+    low: float
+    median: float
+    high: float
+
+
+@dataclass(frozen=True, slots=True)
+class ClockSlice:
+    """A twelfth of the time from the first edge to the last: ``at`` in seconds, how many periods
+    begin in it, and what is in them; None where there are none. ``paused`` is in seconds."""
+
+    at: float
+    periods: int
+    frequency: float | None
+    duty: PeriodSpread | None
+    high: PeriodSpread | None
+    paused: float
 
 
 @dataclass(frozen=True, slots=True)
 class ClockMetrics:
     """A clock line; frequencies in Hz, times in seconds.
 
-    ``frequency`` has ``error``, the standard error of the fit and of the two ends' resolution;
-    what the sampling clock adds to it nobody knows. ``duty`` is the share of time that it is high.
-    ``jitter_rms`` and ``jitter_peak`` are those of the period (peak to peak), ``cycle_jitter`` the
-    greatest change from one period to the next; below ``resolution`` nothing can be said of
-    jitter. ``drift_ppm`` is the change of the frequency from start to end; None where the capture
-    is too short to tell.
+    ``frequency`` is the mean while the line runs, ``interval`` its 95 % interval and ``error``
+    that as a standard error; both None where ``no_interval`` says why there is none. What the
+    sampling clock adds nobody knows. ``edge`` is the one whose periods are taken. ``duty`` is the
+    share of time that the line is high from the first edge to the last, pauses included;
+    ``period``, ``high`` and ``period_duty`` are of single periods, without gaps. ``jitter_rms`` and
+    ``jitter_peak`` are those of the period (peak to peak), ``cycle_jitter`` the greatest change
+    from one period to the next; below ``resolution`` nothing can be said of jitter. ``drift_ppm``
+    is the change of the frequency from start to end by a straight line; None where there is no
+    interval.
     """
 
     line: str
     periods: int
     frequency: float
-    error: float
+    error: float | None
     duty: float
     jitter_rms: float
     jitter_peak: float
@@ -51,6 +102,27 @@ class ClockMetrics:
     drift_ppm: float | None
     pauses: tuple[tuple[float, float], ...]
     """When each began and how long it was."""
+    interval: ClockInterval | None
+    drift_interval: ClockInterval | None
+    no_interval: str | None
+    edge: Polarity
+    missing: int
+    period: PeriodSpread
+    high: PeriodSpread
+    period_duty: PeriodSpread
+    over_time: tuple[ClockSlice, ...]
+
+    @property
+    def is_pwm(self) -> bool:
+        """Whether the high time varies more than the period does, and than sampling explains."""
+        spread = self.high.high - self.high.low
+        return spread > 3 * self.resolution and spread > 2 * (self.period.high - self.period.low)
+
+    @property
+    def spread_of_frequency(self) -> float:
+        """Half the range of the frequency over the capture, relative."""
+        means = [part.frequency for part in self.over_time if part.frequency is not None]
+        return (max(means) - min(means)) / 2 / self.frequency
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,66 +164,193 @@ def measure_clock(capture: Capture, line: str) -> ClockMetrics:
             "record longer, or name another line with --line",
         )
     tick = capture.clock.tick_s
-    periods = np.diff(rising) * tick
-    middle = float(np.median(periods))
-    breaks = np.flatnonzero(periods > _PAUSE * middle)
-    stretch = _longest(rising, breaks)
-    slope, error = _fit(stretch, capture)
-    running = np.delete(periods, breaks)
-    own = np.diff(stretch) * tick
+    edge, edges = _regular_edges(clock_line)
+    periods, high = np.diff(edges), _high_times(clock_line, edge)
+    steps = _steps(periods)
+    running, paused = steps == 1, steps == 0
+    single = periods[running]
+    neighbours = np.diff(periods)[running[1:] & running[:-1]]
+    whole, times = _filled(edges, steps)
+    rate, no_interval = _rate(whole, times, 1 + int(paused.sum()), tick)
+    mean = float(whole.mean()) if rate is None else rate.period
     return ClockMetrics(
         line=clock_line.name,
         periods=int(periods.size),
-        frequency=1.0 / slope,
-        error=error / slope**2,
-        duty=_duty(clock_line.of("falling"), stretch),
-        jitter_rms=float(running.std()),
-        jitter_peak=float(np.ptp(running)),
-        cycle_jitter=float(np.abs(np.diff(own)).max()) if own.size > 1 else 0.0,
+        duty=float(high.sum() / (edges[-1] - edges[0])),
+        jitter_rms=float(single.std()) * tick,
+        jitter_peak=float(np.ptp(single)) * tick,
+        cycle_jitter=float(np.abs(neighbours).max()) * tick if neighbours.size else 0.0,
         resolution=capture.clock.resolution_s,
-        drift_ppm=_drift_ppm(own),
-        pauses=tuple((float(rising[at] * tick), float(periods[at])) for at in breaks),
+        pauses=tuple(
+            (float(edges[at]) * tick, float(periods[at]) * tick) for at in np.flatnonzero(paused)
+        ),
+        frequency=1 / (mean * tick),
+        error=None if rate is None else rate.half_width / (_Z * mean**2 * tick),
+        drift_ppm=None if rate is None else -rate.change * 1e6,
+        interval=None if rate is None else _inverse(rate.interval, tick),
+        drift_interval=None if rate is None else _as_drift(rate.change_interval),
+        no_interval=no_interval,
+        edge=edge,
+        missing=int((steps - 1)[steps > 1].sum()),
+        period=_spread(single * tick),
+        high=_spread(high[running] * tick),
+        period_duty=_spread(high[running] / single),
+        over_time=tuple(_slices(edges, steps, high, tick)),
     )
 
 
-def _longest(edges: Ticks, breaks: npt.NDArray[np.intp]) -> Ticks:
-    """The longest stretch of edges without a pause in it."""
-    parts = np.split(edges, breaks + 1)
-    return max(parts, key=len)
+def _inverse(period: Interval, tick: float) -> ClockInterval:
+    """The frequency of a period in ticks."""
+    return ClockInterval(1 / (period.high * tick), 1 / (period.low * tick))
 
 
-def _fit(edges: Ticks, capture: Capture) -> tuple[float, float]:
-    """The period and its standard error, in seconds."""
-    tick = capture.clock.tick_s
-    numbers = np.arange(edges.size, dtype=np.float64)
-    times = (edges - edges[0]) * tick
-    if edges.size < 3:
-        return float(times[-1] / max(1, edges.size - 1)), tick
-    centred = numbers - numbers.mean()
-    square = float((centred**2).sum())
-    slope = float((centred * times).sum() / square)
-    rest = times - times.mean() - slope * centred
-    scatter = float(np.sqrt((rest**2).sum() / (edges.size - 2)))
-    # What is lost to sampling repeats itself in a pattern and does not average out as noise does:
-    # half a tick between the two ends is what remains.
-    return slope, max(scatter / float(np.sqrt(square)), 0.5 * tick / (edges.size - 1))
+def _as_drift(change: Interval) -> ClockInterval:
+    """The drift in ppm of a relative change of the period."""
+    return ClockInterval(-change.high * 1e6, -change.low * 1e6)
 
 
-def _duty(falling: Ticks, rising: Ticks) -> float:
-    """The share of time that the line is high, over whole periods."""
-    ends = np.searchsorted(falling, rising[:-1], side="right")
-    ends = ends[ends < falling.size]
-    high = (falling[ends] - rising[: ends.size]).sum()
-    return float(high / (rising[-1] - rising[0]))
+def _regular_edges(line: SignalLine) -> tuple[Polarity, Ticks]:
+    """Of PWM one edge comes regularly and the other carries the signal: the one with less
+    jitter; rising ones where both are alike."""
+    rising, falling = line.of("rising"), line.of("falling")
+    if falling.size > _LEAST_PERIODS and _jitter(falling) < _REGULAR * _jitter(rising):
+        return "falling", falling
+    return "rising", rising
 
 
-def _drift_ppm(periods: npt.NDArray[np.float64]) -> float | None:
-    """The change of the frequency from start to end, by a line through block means."""
-    if periods.size < _DRIFT_PERIODS:
-        return None
-    means = np.array([float(block.mean()) for block in np.array_split(periods, _BLOCKS)])
-    slope = float(np.polyfit(np.arange(_BLOCKS), means, 1)[0])
-    return -slope * (_BLOCKS - 1) / float(means.mean()) * 1e6
+def _jitter(edges: Ticks) -> float:
+    """The middle half of the periods: pauses have no part in it, and a tick is nothing."""
+    low, high = np.percentile(np.diff(edges), (10, 90))
+    return max(2.0, float(high - low))
+
+
+def _high_times(line: SignalLine, edge: Polarity) -> Ticks:
+    """How long the line is high in each period that begins with such an edge."""
+    edges, first = line.edges, line.first_rising
+    if edge == "falling":
+        first = 1 - first
+    begins, middles = edges[first::2], edges[first + 1 :: 2]
+    count = begins.size - 1
+    if edge == "rising":
+        return middles[:count] - begins[:count]
+    return begins[1:] - middles[:count]
+
+
+def _steps(periods: Ticks) -> npt.NDArray[np.int64]:
+    """How many periods each lasts: 1 as a rule, more where edges are missing, 0 for a pause.
+
+    Long ones that follow each other are a slower clock, and no gaps.
+    """
+    middle = float(np.median(periods))
+    gaps = periods > _GAP * middle
+    steps = np.ones(periods.size, dtype=np.int64)
+    beside = gaps & (np.append(gaps[1:], False) | np.append(False, gaps[:-1]))
+    if 2 * beside.sum() > gaps.sum() or not gaps.any():
+        return steps
+    single = periods[~gaps]
+    mean, scatter = float(single.mean()), float(single.std())
+    counts = np.rint(periods[gaps] / mean)
+    allowed = np.maximum(4 * scatter * np.sqrt(counts), 2.5)
+    off = np.abs(periods[gaps] - counts * mean)
+    whole = (off <= allowed) & (allowed <= _MISSING_TOLERANCE * mean) & (counts <= _MOST_MISSING)
+    # A few of the pauses of a clock that is switched on and off look whole by chance.
+    steps[gaps] = np.where(whole, counts, 0) if whole.mean() > _WHOLE_GAPS else 0
+    return steps
+
+
+def _filled(edges: Ticks, steps: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:
+    """The periods without pauses, missing edges filled in, and the middle of each."""
+    lengths = np.repeat(np.diff(edges) / np.maximum(steps, 1), steps)
+    first = np.repeat(np.cumsum(steps) - steps, steps)
+    begins = np.repeat(edges[:-1], steps) + (np.arange(lengths.size) - first) * lengths
+    return lengths, begins + lengths / 2
+
+
+def _rate(
+    periods: Floats, times: Floats, stretches: int, tick: float
+) -> tuple[MeanPeriod | None, str | None]:
+    """The mean period in ticks with its interval, or why there is none."""
+    if periods.size < LEAST_PERIODS:
+        return None, f"fewer than {LEAST_PERIODS} periods"
+    # Both ends of a stretch are known to a tick, whatever happens in between.
+    ends = stretches / periods.size
+    bend = 8.0 / float(periods.sum())
+    if _is_sampled_line(periods, stretches):
+        return sampled_line(periods, ends, bend), None
+    if (rates := _two_rates(periods)) is not None:
+        low, high = sorted(1 / (period * tick) for period in rates)
+        return None, (
+            f"the clock runs at two rates, {format_value(low, 'Hz')} and "
+            f"{format_value(high, 'Hz')}: the frequency is the mean of this capture"
+        )
+    rate = mean_period(periods, times)
+    if not rate.averages_out:
+        return None, (
+            "the frequency varies at every time scale (flicker noise), or the capture is too short "
+            "to tell: "
+            "the frequency is the mean of this capture, another one may be elsewhere"
+        )
+    # Without jitter what is lost to sampling repeats itself in a pattern: it is no noise.
+    return rate.at_least(ends, bend) if float(periods.std()) < _DITHER else rate, None
+
+
+def _is_sampled_line(periods: Floats, stretches: int) -> bool:
+    """Whether an ideal clock explains all edges, each seen up to a tick late."""
+    if stretches > 1:
+        return bool(np.ptp(periods) == 0)
+    off = np.concatenate(([0.0], np.cumsum(periods - periods.mean())))
+    numbers = np.linspace(-1.0, 1.0, off.size)
+    return float(np.ptp(off - np.polyval(np.polyfit(numbers, off, 1), numbers))) <= _ONE_TICK
+
+
+def _two_rates(periods: Floats) -> tuple[float, float] | None:
+    """The periods of a clock that is switched between two, each for a while."""
+    for size in sorted({1, 4, 16, max(1, periods.size // _BLOCKS)}):
+        if periods.size < 8 * size:
+            continue
+        blocks = periods[: periods.size // size * size].reshape(-1, size).mean(axis=1)
+        ordered = np.sort(blocks)
+        counts = np.arange(1, ordered.size)
+        sums = np.cumsum(ordered)[:-1]
+        means = sums / counts, (ordered.sum() - sums) / (ordered.size - counts)
+        between = counts * (ordered.size - counts) / ordered.size**2 * (means[1] - means[0]) ** 2
+        at = int(np.argmax(between))
+        upper = blocks > (ordered[at] + ordered[at + 1]) / 2
+        share = float(upper.mean())
+        switches = float((upper[1:] != upper[:-1]).mean())
+        if (
+            between[at] > (1 - _TWO_LEVELS) * float(blocks.var())
+            and means[1][at] - means[0][at] > 2.5 / size
+            and min(share, 1 - share) * periods.size >= _LEAST_AT_LEVEL
+            and switches < share * (1 - share)
+        ):
+            return float(means[0][at]), float(means[1][at])
+    return None
+
+
+def _spread(values: Floats) -> PeriodSpread:
+    return PeriodSpread(float(values.min()), float(np.median(values)), float(values.max()))
+
+
+def _slices(
+    edges: Ticks, steps: npt.NDArray[np.int64], high: Ticks, tick: float
+) -> Iterator[ClockSlice]:
+    """Twelve equal parts of the time from the first edge to the last."""
+    bounds = np.linspace(edges[0], edges[-1], _SLICES + 1)
+    places = np.searchsorted(edges[:-1], bounds)
+    periods = np.diff(edges)
+    for number, (first, last) in enumerate(pairwise(places.tolist())):
+        running = steps[first:last] == 1
+        some = bool(running.any())
+        single, up = periods[first:last][running], high[first:last][running]
+        yield ClockSlice(
+            float(bounds[number]) * tick,
+            int(last - first),
+            float(1 / (single.mean() * tick)) if some else None,
+            _spread(up / single) if some else None,
+            _spread(up * tick) if some else None,
+            float(periods[first:last][steps[first:last] == 0].sum()) * tick,
+        )
 
 
 # -- data rates of radios, and which register value explains one -----------------------------------

@@ -21,7 +21,7 @@ from benchvise.signal.distribution import (
 )
 from benchvise.signal.readers.options import ReadOptions
 from benchvise.signal.reading import open_capture
-from benchvise.signal.response import Edge, Responses, is_list, read_list, responses
+from benchvise.signal.response import Edge, Responses, is_list, list_head, read_list, responses
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _SPARKS = 16
@@ -88,6 +88,7 @@ def _read_responses(
     if is_list(path):
         times = read_list(path)
     elif edges is None:
+        list_head(path)  # what cannot be read at all is no capture either
         raise UsageError(
             f"{path} is a capture: which edges are meant?",
             "say --from LINE:rising --to LINE:rising; `benchvise signal info` lists the lines",

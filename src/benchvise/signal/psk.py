@@ -151,25 +151,29 @@ def error_rates(
     *,
     bits: int = 20_000,
     per_symbol: int = PER_SYMBOL,
+    differential: bool = False,
     seed: int = 1,
 ) -> list[ErrorRate]:
-    """Bit errors of random bits in white noise, by simulation; phases, not differences, are
-    compared, so that ``ideal`` is what is known of BPSK."""
+    """Bit errors of random bits in white noise, by simulation. ``ideal`` is that of BPSK with p,
+    and of differential bits, of which each takes two phases, 2 p (1 - p): J. G. Proakis, *Digital
+    Communications*, 4th ed., section 5.2.
+    """
     if not 100 <= bits <= _MOST_BITS:
         raise UsageError(f"{bits} bits", f"simulate 100 to {_MOST_BITS}")
     random = np.random.default_rng(seed)
     data = random.integers(0, 2, bits, dtype=np.uint8)
-    signal = waveform(msk_symbols(data, per_symbol=per_symbol, differential=False))
+    signal = waveform(msk_symbols(data, per_symbol=per_symbol, differential=differential))
     energy = per_symbol * _OVERSAMPLED  # a bit's, as each sample has magnitude 1
     rates = []
     for level in levels_db:
         deviation = math.sqrt(energy / 10 ** (level / 10) / 2)
         noise = random.normal(0, deviation, (2, signal.size))
         heard = signal + noise[0] + 1j * noise[1]
-        got = demodulated(heard, per_symbol=per_symbol, differential=False)
+        got = demodulated(heard, per_symbol=per_symbol, differential=differential)
         errors = int((got != data).sum())
         low, high = _wilson(errors, bits)
         ideal = 0.5 * math.erfc(math.sqrt(10 ** (level / 10)))
+        ideal = 2 * ideal * (1 - ideal) if differential else ideal
         rates.append(ErrorRate(level, bits, errors, low, high, ideal))
     return rates
 

@@ -21,6 +21,7 @@ from benchvise.signal.capture import Capture, Polarity, Ticks
 
 Seconds = npt.NDArray[np.float64]
 
+_HEAD_BYTES = 4096
 _LIST_BYTES = 64 << 20
 _POLARITIES = ("rising", "falling", "any")
 
@@ -162,33 +163,46 @@ def _match(starts: Ticks, answers: Ticks, window: int | None, end: int) -> _Matc
 def is_list(path: Path) -> bool:
     """Whether a file is a list of response times: a number, or a count and a number, a line."""
     try:
-        with path.open("rb") as file:
-            head = file.read(4096)
-    except OSError:
+        head = list_head(path)
+    except CaptureError:
         return False
     lines = head.splitlines()
-    if len(head) == 4096:
+    if len(head) == _HEAD_BYTES:
         lines = lines[:-1]
     lines = [line for line in lines if line.strip()][:20]
     return bool(lines) and all(
-        re.fullmatch(rb"\s*(\d+[\t ;,]+)?[-+0-9.eE]+\s*", line) for line in lines
+        re.fullmatch(rb"\s*(\d+[\t ;,]+)?([-+0-9.eE]+|[+-]?(nan|inf))?\s*", line, re.IGNORECASE)
+        for line in lines
     )
+
+
+def list_head(path: Path) -> bytes:
+    """The begin of a file; CaptureError for one that cannot be read, or holds nothing."""
+    try:
+        with path.open("rb") as file:
+            head = file.read(_HEAD_BYTES)
+    except OSError as error:
+        raise CaptureError(f"{path}: {error.strerror}", "name a file that is there") from error
+    if not head.strip():
+        raise CaptureError(f"{path}: the file is empty", "record it again")
+    return head
 
 
 def read_list(path: Path) -> Responses:
     """Reads response times in seconds, as an oscilloscope's statistics are saved: one a line, with
     or without a running number. CaptureError says what is wrong with it.
 
-    A time that is not above zero is a missed shot.
+    A time that is not above zero, or is no number (nan), is a missed shot; a running number without
+    a time is an error, as nobody knows which of both it is.
     """
     try:
         if path.stat().st_size > _LIST_BYTES:
             raise CaptureError(f"{path}: the list is over 64 MiB", "split it")
         values = []
         for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
-            fields = re.split(r"[\t ;,]+", line.strip())
-            if fields == [""]:
+            if not line.strip():
                 continue
+            fields = re.split(r"[\t ;,]+", line.strip(" \r"))
             try:
                 values.append(float(fields[-1]))
             except ValueError:

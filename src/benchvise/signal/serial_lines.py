@@ -56,7 +56,7 @@ def serial_lines(
 
     ``frame`` is written ``8n1``. UsageError, and CaptureError for a named line that is none.
     """
-    bits, parity = parse_frame(frame)
+    bits, parity, stop_bits = parse_frame(frame)
     lines, skipped = [], []
     controls = control_lines(capture)
     changing = [o.name for o in capture.lines if o.edges.size > 0 and o.name not in controls]
@@ -64,7 +64,13 @@ def serial_lines(
         try:
             lines.append(
                 decode_line(
-                    capture, name, baud=baud, data_bits=bits, parity=parity, inverted=inverted
+                    capture,
+                    name,
+                    baud=baud,
+                    data_bits=bits,
+                    parity=parity,
+                    inverted=inverted,
+                    stop_bits=stop_bits,
                 )
             )
         except CaptureError as error:
@@ -85,19 +91,14 @@ def serial_lines(
     )
 
 
-def parse_frame(text: str | None) -> tuple[int | None, str | None]:
-    """``8n1`` as data bits and parity; UsageError for what is none."""
+def parse_frame(text: str | None) -> tuple[int | None, str | None, float | None]:
+    """``8n1`` as data bits, parity and stop bits; UsageError for what is none."""
     if text is None:
-        return None, None
-    frame = text.lower()
-    if (
-        len(frame) != 3
-        or frame[0] not in "56789"
-        or frame[1] not in _PARITIES
-        or frame[2] not in "12"
-    ):
-        raise UsageError(f"'{text}' is no frame", "write 8n1, 7e1, 8e2")
-    return int(frame[0]), _PARITIES[frame[1]]
+        return None, None, None
+    match = re.fullmatch(r"([5-9])([neo])(1|1\.5|2)", text.lower())
+    if match is None:
+        raise UsageError(f"'{text}' is no frame", "write 8n1, 7e1, 8e2, 5n1.5")
+    return int(match[1]), _PARITIES[match[2]], float(match[3])
 
 
 @dataclass(frozen=True, slots=True)
@@ -120,6 +121,7 @@ class SerialLineDocument:
     at: list[float]
     faults: dict[SerialFault, int]
     marks: tuple[FaultDocument, ...]
+    also_fits: tuple[str, ...]
 
 
 @dataclass(frozen=True, slots=True)
@@ -156,6 +158,7 @@ def _line_document(capture: Capture, line: SerialLine) -> SerialLineDocument:
             FaultDocument(capture.time(mark.begin), capture.time(mark.end - mark.begin), mark.fault)
             for mark in line.marks
         ),
+        tuple(frame.name for frame in line.also_fits),
     )
 
 

@@ -17,6 +17,7 @@ from benchvise.documents import computed
 from benchvise.errors import CaptureError
 from benchvise.signal.capture import Capture, SignalLine
 from benchvise.signal.decoders import Decoder, decode
+from benchvise.signal.uart_frames import FoundFrame, SerialFrame, find_frame
 
 STANDARD_RATES = (
     110, 300, 600, 1200, 2400, 4800, 9600, 14400, 19200, 28800, 31250, 38400, 57600, 74880,
@@ -30,10 +31,7 @@ _LEAST_EDGES = 6
 _NEAR_BITS = 0.15
 _LONGEST_RUN = 10  # bits of one level within a frame with its start and stop bit
 _MOST_LENGTHS = 20_000
-_PART_EDGES = 3_000
-_LEAST_CHECKED = 12
-_INVERTED_DOUBT = 0.3  # few bytes with errors may look better upside down
-_FRAMES = ((8, "none"), (7, "even"), (7, "odd"), (8, "even"), (8, "odd"))
+_WRONG_RATE = 0.02
 
 
 class SerialFault(StrEnum):
@@ -43,23 +41,6 @@ class SerialFault(StrEnum):
     PARITY = "parity error"
     BREAK = "break"
     GLITCH = "glitch"
-
-
-@dataclass(frozen=True, slots=True)
-class SerialFrame:
-    """How bytes are sent: ``8n1`` at a rate in baud."""
-
-    baud: float
-    data_bits: int = 8
-    parity: str = "none"
-    inverted: bool = False
-
-    @property
-    def name(self) -> str:
-        """``9600 8n1``."""
-        return f"{self.baud:.6g} {self.data_bits}{self.parity[0]}1" + (
-            " inverted" if self.inverted else ""
-        )
 
 
 @dataclass(frozen=True, slots=True)
@@ -101,13 +82,14 @@ class BaudRate:
 
 @dataclass(frozen=True, slots=True)
 class SerialLine:
-    """All that one line says."""
+    """All that one line says; ``also_fits`` are other frames with as few errors."""
 
     line: str
     rate: BaudRate
     frame: SerialFrame
     data: tuple[SerialByte, ...]
     marks: tuple[SerialMark, ...]
+    also_fits: tuple[SerialFrame, ...]
 
     @property
     def content(self) -> bytes:
@@ -150,9 +132,13 @@ def find_rate(capture: Capture, line: SignalLine) -> BaudRate:
         )
     _, bit, residue, used = best
     rate = capture.clock.rate / bit
-    near = min(STANDARD_RATES, key=lambda standard: abs(rate / standard - 1.0))
     error = residue / np.sqrt(max(1, used.size)) + 0.3 / (bit * max(1.0, float(used.max() / bit)))
-    return BaudRate(rate, near if abs(rate / near - 1.0) <= _NEAR else None, float(error), residue)
+    return _near_standard(rate, float(error), residue)
+
+
+def _near_standard(rate: float, error: float, residue: float) -> BaudRate:
+    near = min(STANDARD_RATES, key=lambda standard: abs(rate / standard - 1.0))
+    return BaudRate(rate, near if abs(rate / near - 1.0) <= _NEAR else None, error, residue)
 
 
 def _guesses(lengths: npt.NDArray[np.float64]) -> list[float]:
@@ -195,53 +181,38 @@ def decode_line(
     data_bits: int | None = None,
     parity: str | None = None,
     inverted: bool | None = None,
+    stop_bits: float | None = None,
 ) -> SerialLine:
-    """Decodes a line; what is not given is found: the rate, whether it idles high, and which of
-    8n1, 7e1, 7o1, 8e1, 8o1 gives the fewest errors (8n1 where several do).
+    """Decodes a line; what is not given is found: the rate, whether it idles high, and the frame.
 
     CaptureError when there is nothing to decode.
     """
     line = capture.line(name)
     rate = find_rate(capture, line) if baud is None else BaudRate(baud, None, 0.0, 0.0)
-    frame = _frame(capture, line, rate.measured, data_bits, parity, inverted)
-    data, marks = _decoded(capture, line, frame)
+
+    def frame_at(rate: BaudRate) -> FoundFrame:
+        return find_frame(
+            capture,
+            line,
+            rate.measured,
+            data_bits=data_bits,
+            parity=parity,
+            inverted=inverted,
+            stop_bits=stop_bits,
+        )
+
+    frame = frame_at(rate)
+    if baud is None and frame.errors > _WRONG_RATE:
+        # Half bits, as those of one and a half stop bits, may have been taken for bits.
+        half = _near_standard(rate.measured / 2, rate.error, rate.residue / 2)
+        slower = frame_at(half)
+        if slower.errors < frame.errors / 2:
+            rate, frame = half, slower
+    data, marks = _decoded(capture, line, frame.frame)
     glitches = _glitches(capture, line, rate.measured)
-    return SerialLine(line.name, rate, frame, tuple(data), (*marks, *glitches))
-
-
-def _frame(
-    capture: Capture,
-    line: SignalLine,
-    baud: float,
-    data_bits: int | None,
-    parity: str | None,
-    inverted: bool | None,
-) -> SerialFrame:
-    """The frame with the fewest errors on the first part of the line."""
-    frames = [
-        SerialFrame(baud, bits, kind, upside_down)
-        for upside_down in ((False, True) if inverted is None else (inverted,))
-        for bits, kind in _FRAMES
-        if data_bits in (None, bits) and parity in (None, kind)
-    ] or [SerialFrame(baud, data_bits or 8, parity or "none", bool(inverted))]
-    if len(frames) == 1:
-        return frames[0]
-    part = capture.cut(*_first_part(line, capture))
-    tried = []
-    for place, frame in enumerate(frames):
-        data, marks = _decoded(part, line, frame)
-        wrong = sum(mark.fault is not SerialFault.BREAK for mark in marks)
-        # That so many parities are right by chance is not to be believed: then there is one.
-        checked = frame.parity != "none" and len(data) >= _LEAST_CHECKED
-        doubt = wrong / max(1, len(data)) + (_INVERTED_DOUBT if frame.inverted else 0.0)
-        tried.append((doubt, not checked, place, frame))
-    return min(tried)[-1]
-
-
-def _first_part(line: SignalLine, capture: Capture) -> tuple[int, int]:
-    """From the start to after so many edges."""
-    end = int(line.edges[_PART_EDGES]) if line.edges.size > _PART_EDGES else capture.ticks
-    return 0, end
+    return SerialLine(
+        line.name, rate, frame.frame, tuple(data), (*marks, *glitches), frame.also_fits
+    )
 
 
 def _decoded(

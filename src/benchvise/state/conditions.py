@@ -14,7 +14,7 @@ from functools import cache
 from typing import Any
 
 from benchvise.kernel_log import classify, log_classes
-from benchvise.kernel_log.rules import parse_line
+from benchvise.kernel_log.lines import parse_line
 from benchvise.quantities import number_or_none
 from benchvise.state.model import Family, Snapshot
 from benchvise.text import enumerated

@@ -33,6 +33,10 @@ class ByPath(Generic[Found]):
 
         A glob that nothing matches is itself a path where the answer says why.
         """
+        if not _WILD.search(glob):  # most are plain paths
+            if glob in self._found:
+                yield glob, (), self._found[glob]
+            return
         nothing = True
         pattern, prefix = _compiled(glob)
         for index in range(bisect_left(self._sorted, prefix), len(self._sorted)):
@@ -40,7 +44,7 @@ class ByPath(Generic[Found]):
             if not path.startswith(prefix):
                 break
             match = pattern.fullmatch(path)
-            if match is not None and (path != glob or not match.groups()):
+            if match is not None and path != glob:
                 nothing = False
                 yield path, match.groups(), self._found[path]
         if nothing and glob in self._found:
@@ -59,4 +63,4 @@ def _compiled(glob: str) -> tuple[re.Pattern[str], str]:
         at = wild.end()
     pattern = "".join(parts) + re.escape(glob[at:])
     first = _WILD.search(glob)
-    return re.compile(pattern, re.DOTALL), glob if first is None else glob[: first.start()]
+    return re.compile(pattern, re.DOTALL), glob[: first.start()] if first else glob

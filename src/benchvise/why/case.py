@@ -31,6 +31,8 @@ class DiagnosisState:
     excluded: Mapping[str, str] = field(default_factory=dict)
     proven: list[Confirmation] = field(default_factory=list)
     refuted: list[Confirmation] = field(default_factory=list)
+    excess: float = 0.0
+    """By how much more the proven causes gain together than their effects add up to."""
     causes: tuple[Cause, ...] = ()
     unexplained: Bounds | None = None
     interaction: Interaction | None = None
@@ -49,9 +51,14 @@ class DiagnosisState:
         return Scale.of(self.measured)
 
     @property
+    def gained(self) -> float:
+        """What the proven causes gain together, in goodness."""
+        return sum(proof.effect.value for proof in self.proven) + self.excess
+
+    @property
     def left(self) -> float:
         """What of the gap the proven causes leave, in goodness."""
-        return self.scale.gap - sum(proof.effect.value for proof in self.proven)
+        return self.scale.gap - self.gained
 
     @property
     def unfinished(self) -> bool:

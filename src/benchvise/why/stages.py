@@ -120,6 +120,7 @@ def _search(
             # Also of a search that was stopped, what it has proven stands.
             case.proven.extend(search.proven)
             case.refuted.extend(search.refuted)
+            case.excess += search.excess
             case.reached = also(stage, search.narrowed)
         rest = [s for s in search.suspects if s not in case.flipped]
         if not search.proven or not rest or not case.unfinished:
@@ -213,14 +214,20 @@ def measure_together(case: DiagnosisState, lab: Laboratory) -> None:
 
 
 def explain(case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules) -> None:
-    """Mechanism, origins and remedies of each cause, the largest first."""
+    """Mechanism, origins and remedies of each cause, in their order."""
     causes = []
-    for proof in sorted(case.proven, key=lambda proof: -abs(proof.share.value)):
+    for proof in sorted(case.proven, key=in_order):
         case.reached = f"explaining {proof.name}"
         cause = _explained(case, lab, rules, proof)
         causes.append(cause)
         lab.observe(CauseConfirmed(cause))
         case.causes = tuple(causes)
+
+
+def in_order(cause: Confirmation | Cause) -> tuple[bool, float]:
+    """Sorts causes: the largest first, but what was shown with others repaired after these, as its
+    share is nothing that repairing it alone would close."""
+    return bool(cause.repair.context), -abs(cause.share.value)
 
 
 def as_cause(proof: Confirmation) -> Cause:

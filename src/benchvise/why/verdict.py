@@ -13,7 +13,7 @@ from benchvise.why.bench import Bench
 from benchvise.why.case import DiagnosisOptions, DiagnosisState
 from benchvise.why.experiments import estimate
 from benchvise.why.experiments.confirm import by_sum
-from benchvise.why.experiments.gap import LEAST_BOOT_FLOOR
+from benchvise.why.experiments.gap import CLAIM, LEAST_BOOT_FLOOR
 from benchvise.why.experiments.laboratory import Laboratory
 from benchvise.why.model import (
     Bounds,
@@ -31,7 +31,7 @@ from benchvise.why.model import (
     Suspect,
     Write,
 )
-from benchvise.why.stages import as_cause
+from benchvise.why.stages import as_cause, in_order
 from benchvise.why.suspects.find import NEEDS_CONSENT
 from benchvise.why.wording import apart, percent, reach, scatters, share
 
@@ -58,7 +58,7 @@ def conclude(
     bench = lab.bench
     explained = {cause.name for cause in case.causes}
     rest = tuple(as_cause(f) for f in case.proven if f.name not in explained)
-    causes = tuple(sorted(case.causes + rest, key=lambda cause: -abs(cause.share.value)))
+    causes = tuple(sorted(case.causes + rest, key=in_order))
     if case.proven and case.unexplained is None:
         case.unexplained = by_sum(case.proven)
     verdict = _verdict(case, stopped)
@@ -200,15 +200,22 @@ def _answer(
 
 def _causes(causes: Sequence[Cause]) -> str:
     """``memory.thp, set by /etc/rc.local:12, accounts for 97 % (93 to 101) of the difference``."""
-    first, *others = (_cause(cause) for cause in causes)
-    rest = "".join(f", and {name} for {share}" for name, share in others)
-    name, share = first
+    name, share = _cause(causes[0])
+    rest = "".join(f", and {_beside(cause)}" for cause in causes[1:])
     return f"{name} accounts for {share} of the difference{rest}"
 
 
 def _cause(cause: Cause) -> tuple[str, str]:
     where = next((o.where for o in cause.origins if o.side is Side.BAD and o.certain), "")
     return f"{cause.name}, set by {where}," if where else cause.name, _share_text(cause.share)
+
+
+def _beside(cause: Cause) -> str:
+    """``cpu.max_freq, once that is repaired, for 25 % (24 to 26)``."""
+    name, share = _cause(cause)
+    if cause.repair.context:
+        name = f"{name.removesuffix(',')}, once that is repaired,"
+    return f"{name} for {share}"
 
 
 def _no_gap(gap: Gap) -> str:
@@ -269,7 +276,7 @@ def _to_see_a_gap(case: DiagnosisState, lab: Laboratory) -> Iterator[str]:
         return
     gap = case.measured.gap
     bounds = gap.goodness
-    is_apart = not bounds.low <= 0.0 <= bounds.high
+    is_apart = gap.p < CLAIM  # by the trials; the interval has what boots may do as well
     if is_apart and lab.bench.is_one_boot_each() and gap.floor <= LEAST_BOOT_FLOOR:
         yield (
             f"two boots of one board can be {apart(LEAST_BOOT_FLOOR)} apart: to see a smaller gap, "
@@ -326,7 +333,7 @@ def _hidden(case: DiagnosisState, lab: Laboratory) -> float | None:
     """
     for experiment in lab.experiments:
         if experiment.purpose is Purpose.ALL_IN and experiment.shift is not None:
-            hidden = experiment.shift.value - sum(proof.effect.value for proof in case.proven)
+            hidden = experiment.shift.value - case.gained
             errors = [estimate.error_of_median(lab.noise(), experiment.blocks)]
             errors += [proof.effect.error for proof in case.proven]
             closes = experiment.outcome in (ExperimentOutcome.CLOSES, ExperimentOutcome.PARTLY)

@@ -10,6 +10,16 @@ describe("ticks of sizes", () => {
     expect(sizeTicks(KIB, 8 * KIB, 9)).toEqual([KIB, 2 * KIB, 4 * KIB, 8 * KIB]);
   });
 
+  it("has none outside of what is shown, wherever it ends", () => {
+    expect(sizeTicks(3 * KIB, 9 * KIB, 9)).toEqual([4 * KIB, 8 * KIB]);
+    expect(sizeTicks(KIB + 1, 8 * KIB - 1, 9)).toEqual([2 * KIB, 4 * KIB]);
+    for (const high of [5, 100, 1000, 5000].map((n) => n * KIB)) {
+      const ticks = sizeTicks(1500, high, 5);
+      expect(Math.min(...ticks)).toBeGreaterThanOrEqual(1500);
+      expect(Math.max(...ticks)).toBeLessThanOrEqual(high);
+    }
+  });
+
   it("thins out evenly where there is not", () => {
     const ticks = sizeTicks(4 * KIB, 1024 * MIB, 7);
     expect(ticks.length).toBeLessThanOrEqual(7);

@@ -155,7 +155,7 @@ impl<'a> Builder<'a> {
 
     fn close(&mut self) {
         if let Some(run) = self.run.take()
-            && run.bits > 0
+            && (run.bits > 0 || !run.reads.is_empty())
         {
             self.steps.push(Step::Run(run));
         }

@@ -300,6 +300,30 @@ mod tests {
     }
 
     #[test]
+    fn operators_bind_and_group_as_in_c() {
+        for (text, value) in [
+            ("10 - 3 - 2", 5),
+            ("10 - 3 + 2", 9),
+            ("64 / 4 / 2", 8),
+            ("64 / 4 * 2", 32),
+            ("1 << 2 << 3", 32),
+            ("256 >> 2 << 1", 128),
+            ("2 + 3 * 4", 14),
+            ("20 - 2 * 3 - 4", 10),
+            ("1 << 2 + 1", 8),
+            ("(1 << 2) + 1", 5),
+            ("1 | 6 ^ 2 & 3", 5),
+            ("6 & 3 << 1", 6),
+            ("8 - (4 - 2)", 6),
+        ] {
+            assert_eq!(evaluate(text), Some(value), "{text}");
+        }
+        for text in ["1 +", "1 / 0", "1 2", "1 << 64", "NAME - 1"] {
+            assert_eq!(evaluate(text), None, "{text}");
+        }
+    }
+
+    #[test]
     fn what_is_done_to_a_field_has_no_names() {
         assert!(names(r#""%s", __print_symbolic(REC->a >> 4, { 1, "x" })"#, "a").is_empty());
         assert!(names(r#""%s", __print_symbolic(REC->a + REC->b, { 1, "x" })"#, "a").is_empty());

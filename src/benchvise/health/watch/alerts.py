@@ -85,12 +85,20 @@ class AlertRule:
 
 @dataclass(frozen=True, slots=True)
 class AlertEvent:
-    """An event as rules see it."""
+    """An event as rules see it: ``count`` times, the last at ``at``, the newest at ``times``."""
 
     what: str
     text: str
     count: int
     at: float
+    times: tuple[float, ...] = ()
+
+    def amounts(self) -> list[tuple[float, float]]:
+        """When it happened how often; what is older than ``times`` counts at the oldest of them."""
+        if not self.times:
+            return [(self.at, self.count)]
+        older = self.count - len(self.times)
+        return [(self.times[0], 1.0 + older), *((at, 1.0) for at in self.times[1:])]
 
 
 class AlertState(NamedTuple):
@@ -181,21 +189,21 @@ def _levels(
             for value in values
             if rule.covers(value)
         ]
-    added: dict[str, float] = {}
+    added: dict[str, list[tuple[float, float]]] = {}
     units = {}
     for value in values:
         if rule.covers(value) and value.name in rises:
-            added[value.name] = rises[value.name]
+            added[value.name] = [(now, rises[value.name])]
             units[value.name] = value.unit
     for event in events:
         if rule.covers_event(event):
-            added[event.what] = added.get(event.what, 0.0) + event.count
+            added.setdefault(event.what, []).extend(event.amounts())
     prefix = f"{rule.name}\n"
     subjects = dict.fromkeys([*added, *(k[len(prefix) :] for k in states if k.startswith(prefix))])
     levels = []
     for subject in subjects:
         before = states.get(prefix + subject, AlertState()).recent
-        recent = _remembered(before, now, added.get(subject, 0.0), rule.within)
+        recent = _remembered(before, now, added.get(subject, []), rule.within)
         level = sum(amount for _, amount in recent)
         bounds = (rule.raise_at, rule.rearm)
         levels.append((subject, level, bounds, units.get(subject, ""), recent))
@@ -203,16 +211,25 @@ def _levels(
 
 
 def _remembered(
-    recent: Sequence[tuple[float, float]], now: float, added: float, within: float
+    recent: Sequence[tuple[float, float]],
+    now: float,
+    added: Sequence[tuple[float, float]],
+    within: float,
 ) -> tuple[tuple[float, float], ...]:
-    """What rose within the time that counts, with what is new."""
-    kept = [(at, amount) for at, amount in recent if now - at < within]
-    if added:
-        if kept and now - kept[-1][0] < within / _SLICES:
-            kept[-1] = (kept[-1][0], kept[-1][1] + added)
+    """What rose within the time that counts, with what is new, each at its own time.
+
+    The first reading of a log has lines of hours ago: they are not of now.
+    """
+    slices: list[tuple[float, float]] = []
+    known = [*recent, *((min(at, now), amount) for at, amount in added if amount)]
+    for at, amount in sorted(known):
+        if now - at >= within:
+            continue
+        if slices and at - slices[-1][0] < within / _SLICES:
+            slices[-1] = (slices[-1][0], slices[-1][1] + amount)
         else:
-            kept.append((now, added))
-    return tuple(kept[-2 * _SLICES :])
+            slices.append((at, amount))
+    return tuple(slices[-2 * _SLICES :])
 
 
 def _judge(

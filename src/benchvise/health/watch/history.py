@@ -9,6 +9,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
+from itertools import takewhile
 from typing import Literal
 
 from benchvise.health.model import WatchedKind, WatchEvent
@@ -94,12 +95,14 @@ class Counted:
     """How much a metric rose in each period, None where it was not watched.
 
     ``over_gap`` says for each whether it may have risen in a period before, while nobody watched.
+    ``is_last_over`` says whether the last one was watched to its end.
     """
 
     metric: WatchedMetric
     rises: tuple[float | None, ...]
     over_gap: tuple[bool, ...]
     now: float
+    is_last_over: bool = True
 
     @property
     def total(self) -> float:
@@ -107,14 +110,22 @@ class Counted:
         return sum(rise for rise in self.rises if rise is not None)
 
     @property
+    def rises_in_a_row(self) -> tuple[float, ...]:
+        """The rises of the last watched periods as far back as it rose in each.
+
+        One that is not over, and had no rise so far, does not end the row: on a Monday morning a
+        counter still rises week by week.
+        """
+        rises = [rise for rise in self.rises if rise is not None]
+        if rises and not self.is_last_over and rises[-1] <= 0:
+            rises.pop()
+        row = list(takewhile(lambda rise: rise > 0, reversed(rises)))
+        return tuple(reversed(row))
+
+    @property
     def rising(self) -> int:
-        """For how many periods up to the last watched one it has risen in each."""
-        count = 0
-        for rise in reversed([rise for rise in self.rises if rise is not None]):
-            if rise <= 0:
-                break
-            count += 1
-        return count
+        """For how many periods in a row it has risen."""
+        return len(self.rises_in_a_row)
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,8 +152,9 @@ def tabulate(history: History, by: By) -> HistoryTable:
     """The history by days or weeks, from the first that was watched to the last."""
     periods = tuple(_periods(history, by))
     watched = tuple(_watched(history, period) for period in periods)
+    last_poll = max((span.until + span.interval for span in history.spans), default=0.0)
     counters = [
-        _counted(metric, periods, watched)
+        _counted(metric, periods, watched, last_poll)
         for metric in history.metrics
         if metric.kind is not WatchedKind.SENSOR and metric.changes
     ]
@@ -199,14 +211,17 @@ def _watched(history: History, period: Period) -> float:
     return min(1.0, covered / (period.ended - period.began))
 
 
-def _counted(metric: WatchedMetric, periods: Sequence[Period], watched: Sequence[float]) -> Counted:
+def _counted(
+    metric: WatchedMetric, periods: Sequence[Period], watched: Sequence[float], last_poll: float
+) -> Counted:
     rises: list[float | None] = []
     over_gap = []
     for period, share in zip(periods, watched, strict=True):
         mine = [c for c in metric.changes if period.began <= c.at < period.ended]
         rises.append(sum(c.delta or 0.0 for c in mine) if share or mine else None)
         over_gap.append(any(c.delta and c.since < period.began for c in mine))
-    return Counted(metric, tuple(rises), tuple(over_gap), metric.changes[-1].value)
+    is_last_over = bool(periods) and periods[-1].ended <= last_poll
+    return Counted(metric, tuple(rises), tuple(over_gap), metric.changes[-1].value, is_last_over)
 
 
 def _events(

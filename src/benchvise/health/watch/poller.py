@@ -12,7 +12,7 @@ import contextlib
 import os
 import time
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from datetime import datetime
 
 from benchvise.board import Board
@@ -24,13 +24,12 @@ from benchvise.health.model import (
     HealthReading,
     LogMark,
     Observation,
-    Sensor,
     WatchedKind,
     WatchedValue,
     WatchEvent,
 )
 from benchvise.health.reading import board_config, read
-from benchvise.health.sensors import CONFIG
+from benchvise.health.sensors import CONFIG, watched_sensor
 from benchvise.state.globs import ByPath
 
 SLOW_SECONDS = 1800.0
@@ -44,10 +43,6 @@ _DISK_LEVELS = ("pending", "offline uncorrectable", "life ", "spare", "critical 
 # They rise on a disk that is well, all the time.
 _UNINTERESTING = ("hours on", "spare threshold, %")
 _TEMPERATURE = "temperature, °C"
-# What a chip may say of its limit: others have it at 0, or at what they can show at most.
-_LIMITS = (40.0, 126.0)
-
-
 _SERVERS = ("sshd", "dropbear")
 _TICK = 0.01  # USER_HZ is 100 on all that Linux runs on but Alpha and ia64
 
@@ -106,13 +101,12 @@ def observed(
 
 
 def _values(reading: HealthReading, *, programs: bool) -> Iterator[WatchedValue]:
-    names = [_name(sensor) for sensor in reading.sensors]
-    for sensor, name in zip(reading.sensors, names, strict=True):
+    values = [watched_sensor(sensor) for sensor in reading.sensors]
+    names = [value.name for value in values]
+    for sensor, value in zip(reading.sensors, values, strict=True):
         if not sensor.fault and sensor.unit != "J":  # joules only ever rise
-            unique = name if names.count(name) == 1 else f"{name} {sensor.feature}"
-            yield WatchedValue(
-                unique, WatchedKind.SENSOR, sensor.value, sensor.unit, _limit(sensor)
-            )
+            once = names.count(value.name) == 1
+            yield value if once else replace(value, name=f"{value.name} {sensor.feature}")
     for counter in reading.counters:
         yield WatchedValue(counter.key, _kind(counter), counter.value)
     for disk in reading.disks:
@@ -122,17 +116,6 @@ def _values(reading: HealthReading, *, programs: bool) -> Iterator[WatchedValue]
     if programs or reading.flags:  # without programs, no flags may just be flags not asked for
         now = sum(on for on in reading.flags.values())
         yield WatchedValue("firmware flags (supply, heat)", WatchedKind.LEVEL, now)
-
-
-def _name(sensor: Sensor) -> str:
-    return f"{sensor.chip}/{sensor.label or sensor.feature}"
-
-
-def _limit(sensor: Sensor) -> float | None:
-    if sensor.kind != "temperature":
-        return None
-    limit = sensor.limits.get("crit", sensor.limits.get("emergency"))
-    return limit if limit is not None and _LIMITS[0] <= limit <= _LIMITS[1] else None
 
 
 def _kind(counter: BoardCounter) -> WatchedKind:
@@ -170,6 +153,7 @@ def _events(reading: HealthReading, at: float) -> Iterator[WatchEvent]:
             last,
             event.count,
             event.rule.severity.value,
+            () if booted is None else tuple(booted + seconds for seconds in event.times),
         )
     if reading.log.gap:
         text = "lines were lost before they could be read: poll more often"

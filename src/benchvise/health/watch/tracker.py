@@ -134,7 +134,10 @@ def advance(
         observation.at,
         readings,
         {change.name: change.delta for change in changes if change.delta},
-        [AlertEvent(event.what, event.text, event.count, event.last) for event in events],
+        [
+            AlertEvent(event.what, event.text, event.count, event.last, event.times)
+            for event in events
+        ],
     )
     now = WatchMemory(
         at=observation.at,

@@ -50,7 +50,7 @@ class VirtualBoard:
         self._key = KeyPress()
         self.console = SimulatedConsole(directory / "console.log", self._noise, self._key)
         self.machine = Machine()
-        self.slot = CardSlot(directory.resolve(), kind.card_bytes)
+        self.slot = CardSlot(directory, kind.card_bytes)
         self._pulled = False
         self._on_since = 0.0
         self._lock = asyncio.Lock()

@@ -48,7 +48,11 @@ _POLL_SECONDS = 0.02
 
 
 class CardSlot:
-    """The mux and its card. ``mode`` is where the mux is turned to."""
+    """The mux and its card. ``mode`` is where the mux is turned to.
+
+    ``directory`` is best relative to the current one: then a file system that is mounted in it is
+    taken away at the end even where the bench's directory was moved meanwhile.
+    """
 
     def __init__(self, directory: Path, size: int) -> None:
         self.card = directory / "card.img"
@@ -72,7 +76,7 @@ class CardSlot:
     @property
     def for_board(self) -> Path | None:
         """The card as the board has it; None while it is elsewhere."""
-        return self.card if self.mode == "dut" else None
+        return self.card.resolve() if self.mode == "dut" else None
 
     async def turn(self, mode: str) -> None:
         """Turns the mux. OSError when the card cannot be given to the host as was ordered."""

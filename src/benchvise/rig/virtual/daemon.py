@@ -12,8 +12,8 @@ I is a board's number or its name. Everything listens on loopback only; the port
 those of the last time where possible, and are in DIR/bench.json, which is there when everything
 is ready. DIR and what is in it is the user's alone, but other users of the same machine can connect
 to loopback ports too. DIR/lock is held, with a process id in it, for as long as a daemon serves
-DIR. DIR/BOARD holds card.img, host/sd while the mux is turned to
-the host, console.log, and the sockets console.sock and monitor.sock (QMP).
+DIR. A daemon whose DIR was moved or removed ends. DIR/BOARD holds card.img, host/sd while the mux
+is turned to the host, console.log, and the sockets console.sock and monitor.sock (QMP).
 """
 
 from __future__ import annotations
@@ -55,6 +55,7 @@ READY = b"ready"
 _LOG_BYTES = 1 << 20
 _LOCK_TRIES = 20  # looking whether it is held takes a shared lock for a moment
 _LOCK_SECONDS = 0.05
+_LOOK_SECONDS = 1.0  # whether the directory is still there
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
 
@@ -150,13 +151,15 @@ def main(arguments: Sequence[str] | None = None) -> int:
         ready.failed(f"a virtual bench runs already in {directory}")
         return 1
     try:
-        return asyncio.run(_serve(boards, ready))
+        return asyncio.run(_serve(boards, ready, directory / LOCK_FILE, lock))
     except OSError as error:
         ready.failed(f"the virtual bench in {directory} cannot be opened: {error}")
         return 1
 
 
-async def _serve(boards: Sequence[tuple[str, BoardKind]], ready: _Ready) -> int:
+async def _serve(
+    boards: Sequence[tuple[str, BoardKind]], ready: _Ready, lock_file: Path, lock: int
+) -> int:
     ignore_lease_breaks()
     loop = asyncio.get_running_loop()
     stop = asyncio.Event()
@@ -167,10 +170,24 @@ async def _serve(boards: Sequence[tuple[str, BoardKind]], ready: _Ready) -> int:
     try:
         await daemon.open()
         ready.ready()
-        await stop.wait()
+        while not stop.is_set() and _is_at(lock_file, lock):
+            with contextlib.suppress(TimeoutError):
+                await asyncio.wait_for(stop.wait(), _LOOK_SECONDS)
     finally:
         await daemon.close()
     return 0
+
+
+def _is_at(file: Path, descriptor: int) -> bool:
+    """Whether that path still leads to the open file.
+
+    It does not when the bench's directory was moved or removed. Then no command finds the bench,
+    not even the one that ends it.
+    """
+    try:
+        return os.path.samestat(file.stat(), os.fstat(descriptor))
+    except OSError:
+        return False
 
 
 class _Ready:

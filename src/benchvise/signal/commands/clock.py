@@ -4,7 +4,7 @@ its registers should give."""
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from typing import TYPE_CHECKING, Annotated, Any
 
@@ -15,7 +15,7 @@ from benchvise.signal.commands.options import LineOptions, format_seconds
 from benchvise.table import ColumnSpec, NamedValue, TableSpec, ValueUnit, named_values
 
 if TYPE_CHECKING:
-    from benchvise.signal.clock import ClockReport, RegisterComparison
+    from benchvise.signal.clock import ClockReport, ClockSlice, PeriodSpread, RegisterComparison
 
 _PAUSES_LISTED = 5
 
@@ -71,7 +71,10 @@ def run(options: ClockOptions) -> ClockReport:
 
     capture = options.open()
     clock = measure_clock(capture, options.line or capture.busiest.name)
-    tolerance = options.ppm * 1e-6 + 3 * clock.error / clock.frequency
+    unknown = (
+        clock.spread_of_frequency if clock.error is None else 3 * clock.error / clock.frequency
+    )
+    tolerance = options.ppm * 1e-6 + unknown
     if options.radio is None:
         return clock_report(clock, options.nominal, None, tolerance)
     if options.radio.lower() not in CRYSTALS:
@@ -95,34 +98,67 @@ def _parse_registers(text: str) -> tuple[int, int]:
 
 
 def tables(clock: ClockReport) -> list[TableSpec[Any]]:
-    """Frequency, jitter, duty cycle, drift; which registers would explain the rate."""
-    digits = max(0, 1 - math.floor(math.log10(max(clock.error, 1e-9))))
+    """Frequency, jitter, duty cycle, drift; which registers would explain the rate; how these
+    change over time where they do."""
     jitter = f"{format_seconds(clock.jitter_rms)} rms, {format_seconds(clock.jitter_peak)} peak"
-    drift = (
-        "too short to tell"
-        if clock.drift_ppm is None
-        else f"{clock.drift_ppm:+.0f} ppm from start to end"
-    )
     rows = [
-        NamedValue(
-            "frequency", f"{clock.frequency:.{digits}f} Hz ± {format_number(clock.error)} Hz"
-        ),
-        NamedValue("period", format_seconds(1 / clock.frequency)),
+        NamedValue("frequency", _frequency(clock)),
+        NamedValue("period", _spread(clock.period, format_seconds)),
         NamedValue("periods", str(clock.periods)),
-        NamedValue("duty cycle", f"{100 * clock.duty:.2f} % high"),
+        NamedValue("duty cycle", f"{_share(clock.duty)} high over the whole capture"),
+        NamedValue("duty cycle of a period", _spread(clock.period_duty, _share)),
+        NamedValue("high time", _spread(clock.high, format_seconds)),
         NamedValue("period jitter", jitter),
         NamedValue("cycle to cycle", f"{format_seconds(clock.cycle_jitter)} at most"),
-        NamedValue("drift", drift),
+        NamedValue("drift", _drift(clock)),
     ]
+    if clock.pauses:
+        paused = sum(length for _, length in clock.pauses)
+        rows.append(NamedValue("pauses", f"{len(clock.pauses)}, {format_seconds(paused)} in all"))
+    if clock.missing:
+        rows.append(NamedValue("missing edges", str(clock.missing)))
     if clock.nominal is not None:
         text = f"{clock.nominal:.6g} Hz: it is {clock.off_ppm:+.1f} ppm off"
         rows.append(NamedValue("nominal", text))
-    title, headings = f"Clock on {clock.line}", ("Metric", "Value")
-    return [named_values(title, rows, _remarks(clock), headings)]
+    kind = "PWM" if clock.is_pwm else "Clock"
+    title, headings = f"{kind} on {clock.line}", ("Metric", "Value")
+    specs: list[TableSpec[Any]] = [named_values(title, rows, _remarks(clock), headings)]
+    if clock.is_pwm or clock.pauses or clock.no_interval:
+        specs.append(TableSpec("Over time", _SLICE_COLUMNS, clock.over_time))
+    return specs
+
+
+def _frequency(clock: ClockReport) -> str:
+    running = " while it runs" if clock.pauses else ""
+    if clock.interval is None or clock.error is None:
+        return f"{clock.frequency:.6g} Hz{running}, no interval"
+    half = (clock.interval.high - clock.interval.low) / 2
+    digits = max(0, 1 - math.floor(math.log10(max(half, 1e-9))))
+    return f"{clock.frequency:.{digits}f} Hz ± {format_number(half)} Hz{running} (95 %)"
+
+
+def _drift(clock: ClockReport) -> str:
+    bounds = clock.drift_interval
+    if clock.drift_ppm is None or bounds is None:
+        return "no interval"
+    text = f"{clock.drift_ppm:+.3g} ppm from start to end, {bounds.low:+.3g} to {bounds.high:+.3g}"
+    return text + (": not shown" if bounds.low <= 0 <= bounds.high else "")
+
+
+def _share(share: float) -> str:
+    return f"{100 * share:.2f} %"
+
+
+def _spread(spread: PeriodSpread, write: Callable[[float], str]) -> str:
+    return f"{write(spread.median)} (median), {write(spread.low)} to {write(spread.high)}"
 
 
 def _remarks(clock: ClockReport) -> list[str]:
     remarks = []
+    if clock.no_interval is not None:
+        remarks.append(f"no interval: {clock.no_interval}")
+    if clock.edge == "falling":
+        remarks.append("periods are those of the falling edges: the rising ones are less regular")
     if clock.jitter_rms < clock.resolution:
         remarks.append(
             f"jitter is below the resolution of the capture, {format_seconds(clock.resolution)}: "
@@ -139,6 +175,41 @@ def _remarks(clock: ClockReport) -> list[str]:
     if clock.explained is not None:
         remarks += _register_remarks(clock.explained, clock.tolerance)
     return remarks
+
+
+def _slice_spread(
+    heading: str,
+    read: Callable[[ClockSlice], PeriodSpread | None],
+    write: Callable[[float], str],
+    unit: ValueUnit,
+    key: str,
+) -> list[ColumnSpec[ClockSlice]]:
+    """The median of a slice, and the range beside it."""
+
+    def text(part: ClockSlice) -> str:
+        spread = read(part)
+        return "" if spread is None else f"{write(spread.low)} to {write(spread.high)}"
+
+    def median(part: ClockSlice) -> float | None:
+        spread = read(part)
+        return None if spread is None else spread.median
+
+    return [
+        ColumnSpec(heading, unit, median, key=key),
+        ColumnSpec("range", ValueUnit.TEXT, text, "muted", key=f"{key}_range"),
+    ]
+
+
+_SLICE_COLUMNS: tuple[ColumnSpec[ClockSlice], ...] = (
+    ColumnSpec("From", ValueUnit.SECONDS, lambda part: part.at),
+    ColumnSpec("Periods", ValueUnit.COUNT, lambda part: part.periods),
+    ColumnSpec("Frequency", ValueUnit.HERTZ, lambda part: part.frequency),
+    *_slice_spread("Duty cycle", lambda part: part.duty, _share, ValueUnit.COARSE_SHARE, "duty"),
+    *_slice_spread(
+        "High time", lambda part: part.high, format_seconds, ValueUnit.SECONDS, "high_s"
+    ),
+    ColumnSpec("Pauses", ValueUnit.SECONDS, lambda part: part.paused or None),
+)
 
 
 def _register_remarks(comparison: RegisterComparison, tolerance: float) -> Sequence[str]:
@@ -172,6 +243,12 @@ COLUMNS: tuple[ColumnSpec[ClockReport], ...] = (
     ColumnSpec("Line", ValueUnit.TEXT, lambda clock: clock.line),
     ColumnSpec("Frequency", ValueUnit.HERTZ, lambda clock: clock.frequency),
     ColumnSpec("Standard error", ValueUnit.HERTZ, lambda clock: clock.error, key="error_Hz"),
+    ColumnSpec(
+        "95 % interval",
+        ValueUnit.NUMBER_RANGE,
+        lambda clock: clock.interval and (clock.interval.low, clock.interval.high),
+        key="frequency_Hz",
+    ),
     ColumnSpec("Periods", ValueUnit.COUNT, lambda clock: clock.periods),
     ColumnSpec("Duty cycle", ValueUnit.COARSE_SHARE, lambda clock: clock.duty, key="duty_share"),
     ColumnSpec(
@@ -187,6 +264,14 @@ COLUMNS: tuple[ColumnSpec[ClockReport], ...] = (
         "Cycle to cycle", ValueUnit.SECONDS, lambda clock: clock.cycle_jitter, key="cycle_jitter_s"
     ),
     ColumnSpec("Drift", ValueUnit.PPM, lambda clock: clock.drift_ppm),
+    ColumnSpec(
+        "95 % interval",
+        ValueUnit.NUMBER_RANGE,
+        lambda clock: (
+            clock.drift_interval and (clock.drift_interval.low, clock.drift_interval.high)
+        ),
+        key="drift_ppm",
+    ),
     ColumnSpec("Nominal frequency", ValueUnit.HERTZ, lambda clock: clock.nominal, key="nominal_Hz"),
     ColumnSpec("Off the nominal", ValueUnit.PPM, lambda clock: clock.off_ppm, key="off_ppm"),
 )

@@ -267,7 +267,11 @@ def _modulate(options: PskOptions) -> PskTransmission:
         psk.packed(bits)[: len(data)] == data,
         psk.phases(waveform, per_symbol).tolist(),
         psk.SpectrumDocument(spectrum.hertz.tolist(), spectrum.decibel.tolist(), spectrum.occupied),
-        tuple(psk.error_rates(levels, bits=options.bits, per_symbol=per_symbol)),
+        tuple(
+            psk.error_rates(
+                levels, bits=options.bits, per_symbol=per_symbol, differential=differential
+            )
+        ),
     )
 
 

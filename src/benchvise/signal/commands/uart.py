@@ -104,13 +104,26 @@ COLUMNS: tuple[ColumnSpec[SerialLine], ...] = (
 
 def tables(serial: SerialLines, byte_rows: int = UartOptions.rows) -> list[TableSpec[Any]]:
     """The lines, their first bytes, and what the host's log has otherwise."""
-    remarks = (*serial.skipped, *map(_excess_remark, serial.excesses))
+    remarks = (
+        *serial.skipped,
+        *(_frames_remark(line) for line in serial.lines if line.also_fits),
+        *map(_excess_remark, serial.excesses),
+    )
     specs: list[TableSpec[Any]] = [TableSpec("Serial lines", COLUMNS, serial.lines, remarks)]
     if byte_rows:
         specs += [byte_table(serial.capture, line, byte_rows) for line in serial.lines]
     if serial.beside is not None:
         specs.append(_log_table(serial))
     return specs
+
+
+def _frames_remark(line: SerialLine) -> str:
+    from benchvise.signal.uart_frames import names
+
+    return (
+        f"{line.line}: other frames fit as well: {names(line.also_fits)}; "
+        "--frame sets the one that was sent"
+    )
 
 
 def _excess_remark(excess: Excess) -> str:

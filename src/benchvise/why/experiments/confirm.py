@@ -242,7 +242,7 @@ def _experiment(
     lab.differences.append(effects)
     effect = effect_of(lab, effects)
     if GOOD in blocks.arms and BAD in blocks.arms:
-        share = estimate.share(effects, blocks.gained(GOOD, BAD))
+        share = scale.share_in_blocks(effects, blocks.gained(GOOD, BAD))
     else:
         share = scale.yardstick.share(effects, blocks.goodness(worse))
     taken = [trial.number for name, trial in blocks.taken if name in (better, worse)]
@@ -433,5 +433,5 @@ def by_sum(causes: Sequence[Confirmation]) -> Bounds:
 
 def _joint_share(scale: Scale, blocks: Blocks, effects: Floats) -> Bounds:
     if _GOOD in blocks.arms:
-        return estimate.share(effects, blocks.gained(_GOOD, _NONE))
+        return scale.share_in_blocks(effects, blocks.gained(_GOOD, _NONE))
     return scale.yardstick.share(effects, blocks.goodness(_NONE))

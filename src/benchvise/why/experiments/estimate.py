@@ -138,15 +138,20 @@ def drift_of_level(values: Floats) -> float:
     return drift(values) if values.size >= _TELLING * _LEVEL else 0.0
 
 
-def drifting(share: Bounds, relative: float) -> Bounds:
-    """A share of a gap that may be off by that part of itself for another reason than noise.
+def widened(bounds: Bounds, by: float) -> Bounds:
+    """An estimate that may be off by so much more, either way, for another reason than noise.
 
     Source of adding the two: Zou & Donner, Statistics in Medicine 27 (2008) 1693.
     """
-    by = abs(share.value) * relative
-    low = share.value - math.hypot(share.value - share.low, by)
-    high = share.value + math.hypot(share.high - share.value, by)
-    return Bounds(share.value, _clipped(low), _clipped(high))
+    low = bounds.value - math.hypot(bounds.value - bounds.low, by)
+    high = bounds.value + math.hypot(bounds.high - bounds.value, by)
+    return Bounds(bounds.value, low, high)
+
+
+def drifting(share: Bounds, relative: float) -> Bounds:
+    """A share of a gap that may be off by that part of itself for another reason than noise."""
+    wider = widened(share, abs(share.value) * relative)
+    return Bounds(share.value, _clipped(wider.low), _clipped(wider.high))
 
 
 def _inverted(above: Floats, below: Floats, rank: int) -> Bounds:

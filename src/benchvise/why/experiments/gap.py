@@ -64,40 +64,46 @@ class Yardstick(Protocol):
 
 @dataclass(frozen=True, slots=True)
 class PairedGap:
-    """A gap measured in blocks of its own: the good side's lead in each of them."""
+    """A gap measured in blocks of its own: the good side's lead in each of them. ``boots`` is by
+    how much of it the boots of the two sides may be apart alone."""
 
     leads: Floats
+    boots: float = 0.0
 
     def share(self, effects: Floats, bad: Floats) -> Bounds:  # noqa: ARG002
         """The share, with gap and effects from blocks of their own."""
-        return estimate.share_apart(effects, self.leads)
+        return estimate.drifting(estimate.share_apart(effects, self.leads), self.boots)
 
 
 @dataclass(frozen=True, slots=True)
 class RecordedGap:
     """A gap to recorded trials of the good side, in goodness.
 
-    They were taken at another time than those that a share starts from. What that may mean is
-    told by how far the bad side drifts while it is diagnosed: ``plain`` gives all its trials.
+    They were taken at another time than those that a share starts from, in another session. What
+    that may mean is told by how far the bad side drifts while it is diagnosed, ``plain`` gives all
+    its trials, and by how far two sessions are apart that do not drift.
     """
 
     good: Floats
     plain: Callable[[], Floats]
 
     def share(self, effects: Floats, bad: Floats) -> Bounds:
-        """The share of a gap to other times, its interval widened by the drift that was seen."""
+        """The share of a gap to other times, its interval widened by what that may mean."""
         share = estimate.share_recorded(effects, bad, self.good)
         gap = abs(float(np.median(np.subtract.outer(self.good, bad))))
-        return estimate.drifting(share, estimate.drift(self.plain()) / gap) if gap else share
+        by = math.hypot(estimate.drift(self.plain()), _LEAST_RECORD_FLOOR)
+        return estimate.drifting(share, by / gap) if gap else share
 
 
 @dataclass(frozen=True, slots=True)
 class MeasuredGap:
-    """The gap, what shares are taken of, and whether it is shown in either direction."""
+    """The gap, what shares are taken of, and whether it is shown in either direction. ``boots`` is
+    how far the two sides may be apart by their boots alone, in goodness."""
 
     gap: Gap
     yardstick: Yardstick
     shown: bool
+    boots: float = 0.0
 
     @property
     def reversed(self) -> bool:
@@ -155,13 +161,17 @@ def _live(lab: Laboratory) -> MeasuredGap:
         blocks.more(_STEP)
     lab.differences.append(blocks.gained("good", "bad"))
     floor = _floor_between(lab, [blocks.goodness("good"), blocks.goodness("bad")])
-    return _paired(lab, blocks, "good", "bad", floor)
+    boots = LEAST_BOOT_FLOOR if lab.bench.is_one_boot_each() else 0.0
+    return _paired(lab, blocks, "good", "bad", floor, boots)
 
 
-def _paired(lab: Laboratory, blocks: Blocks, good: str, bad: str, floor: float) -> MeasuredGap:
+def _paired(
+    lab: Laboratory, blocks: Blocks, good: str, bad: str, floor: float, boots: float = 0.0
+) -> MeasuredGap:
     leads = blocks.gained(good, bad)
+    lead = estimate.widened(estimate.shift(leads), boots)
     gap = Gap(
-        goodness=estimate.shift(leads),
+        goodness=lead,
         floor=floor,
         good=_median(lab, blocks.goodness(good)),
         bad=_median(lab, blocks.goodness(bad)),
@@ -169,7 +179,8 @@ def _paired(lab: Laboratory, blocks: Blocks, good: str, bad: str, floor: float) 
         p=estimate.p_value(leads),
         trials=blocks.numbers,
     )
-    return MeasuredGap(gap, PairedGap(leads), shows_gap(leads, floor))
+    relative = boots / abs(lead.value) if lead.value else 0.0
+    return MeasuredGap(gap, PairedGap(leads, relative), shows_gap(leads, floor), boots)
 
 
 def _recorded(lab: Laboratory, good: Floats) -> MeasuredGap:
@@ -195,7 +206,9 @@ def _recorded(lab: Laboratory, good: Floats) -> MeasuredGap:
     # Neighbours in time stand for the blocks that a recorded side does not have.
     lab.differences.append(np.diff(bad))
     gap = Gap(
-        goodness=Bounds(lead.value, lead.interval.low, lead.interval.high),
+        goodness=estimate.widened(
+            Bounds(lead.value, lead.interval.low, lead.interval.high), _LEAST_RECORD_FLOOR
+        ),
         floor=floor,
         good=_median(lab, good),
         bad=_median(lab, bad),
@@ -245,21 +258,28 @@ _NEGLIGIBLE = 0.1
 
 @dataclass(frozen=True, slots=True)
 class Scale:
-    """The gap in goodness, its noise floor, and what shares are taken of."""
+    """The gap in goodness, its noise floor, and what shares are taken of. ``boots`` is how far the
+    two sides may be apart by their boots alone."""
 
     gap: float
     floor: float
     yardstick: Yardstick
+    boots: float = 0.0
 
     @classmethod
     def of(cls, measured: MeasuredGap) -> Scale:
         """The scale of a gap that is shown."""
-        return cls(measured.gap.goodness.value, measured.gap.floor, measured.yardstick)
+        gap = measured.gap
+        return cls(gap.goodness.value, gap.floor, measured.yardstick, measured.boots)
 
     @property
     def least(self) -> float:
         """The smallest effect that counts, in goodness."""
         return max(self.floor, _NEGLIGIBLE * self.gap)
+
+    def share_in_blocks(self, effects: Floats, gaps: Floats) -> Bounds:
+        """The share that effects have of the gap that the same blocks show."""
+        return estimate.drifting(estimate.share(effects, gaps), self.boots / abs(self.gap))
 
     def share(self, shift: Bounds) -> Bounds:
         """The share of the gap as if that were known exactly: enough to decide what is next."""

@@ -7,6 +7,9 @@ something. What is returned is 1-minimal: none of it can be left out.
 
 from __future__ import annotations
 
+from collections.abc import Mapping
+from dataclasses import dataclass
+
 from benchvise.why.experiments.gap import Scale
 from benchvise.why.experiments.laboratory import Laboratory
 from benchvise.why.experiments.question import Effect, Question, ask
@@ -22,6 +25,14 @@ _MOST = 12
 _NEGLIGIBLE = 0.25
 
 
+@dataclass(frozen=True, slots=True)
+class PartnerGroup:
+    """Suspects that have an effect together; ``alone`` is what was measured of single ones."""
+
+    suspects: tuple[Suspect, ...]
+    alone: Mapping[Suspect, Effect]
+
+
 def find(
     lab: Laboratory,
     scale: Scale,
@@ -30,7 +41,7 @@ def find(
     alone: Effect,
     expected: float,
     context: tuple[Suspect, ...],
-) -> tuple[Suspect, ...] | None:
+) -> PartnerGroup | None:
     """The smallest set with the suspect that has the expected effect; None if there is no step.
 
     ``before`` are the suspects after which the step was seen. Unresolved as ``question.ask``.
@@ -53,7 +64,9 @@ def find(
         if abs(expected) - abs(alone.value) < _slack(scale, expected, alone):
             break
         before = before[:place]
-    return _minimal(lab, scale, group, alone, context, too_few=(suspect,))
+    effects: dict[Suspect, Effect] = {}
+    group = _minimal(lab, scale, group, alone, context, effects, too_few=(suspect,))
+    return PartnerGroup(group, effects)
 
 
 def _together(
@@ -180,17 +193,21 @@ def _minimal(
     group: tuple[Suspect, ...],
     whole: Effect,
     context: tuple[Suspect, ...],
+    effects: dict[Suspect, Effect],
     too_few: tuple[Suspect, ...],
 ) -> tuple[Suspect, ...]:
-    """The group without what it does not need; ``too_few`` is known not to be enough."""
+    """The group without what it does not need; ``too_few`` is known not to be enough. The effects
+    of those that are tried alone are noted."""
     for member in group:
         rest = tuple(suspect for suspect in group if suspect != member)
         if not rest or rest == too_few:
             continue
         text = f"is {member.id} needed beside {_names(rest)}?"
         without = _ask(lab, scale, text, rest, context, whole.value / 2.0)
+        if len(rest) == 1:
+            effects[rest[0]] = without
         if abs(whole.value - without.value) < _slack(scale, whole.value, without):
-            return _minimal(lab, scale, rest, without, context, too_few)
+            return _minimal(lab, scale, rest, without, context, effects, too_few)
     return group
 
 

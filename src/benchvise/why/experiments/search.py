@@ -5,15 +5,18 @@ e(P(n)) the all-in experiment. Where e rises between two prefixes that were test
 between them: the largest step is cut in three by the weights of the suspects in it, until it lies
 at one, or until the heaviest in it is likely enough. That one is then tried alone on fresh data,
 which is the proof of its repair at once. What a proven cause gains is taken off, and
-the next step is looked for, until nothing that counts is left of the gap.
+the next step is looked for, until nothing that counts is left of the gap. What several gain is
+measured together, for it need not be the sum: of two causes that each add a time, either gains more
+in logarithms once the other is repaired.
 
-A suspect that is nothing alone and still makes a step needs others beside it (``partners``).
+A suspect that is nothing alone and still makes a step needs others beside it: a proven cause, which
+hid it, or partners without which it is none (``partners``).
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from itertools import pairwise
 
@@ -78,6 +81,8 @@ class Search:
     _closed: set[str] = field(default_factory=set)
     _inferred: set[int] = field(default_factory=set)
     """The prefixes that were not tested: what is known of them adds up what was tried alone."""
+    _joint: dict[frozenset[str], Effect] = field(default_factory=dict)
+    """What several causes gain together, by their names."""
     _least: int = 3
 
     # -- the flow ----------------------------------------------------------------------------------
@@ -101,9 +106,11 @@ class Search:
         self.narrowed = ()
 
     @property
-    def left(self) -> float:
-        """What of the gap is not explained yet, in goodness."""
-        return self.gap_left - sum(proof.effect.value for proof in self.proven)
+    def excess(self) -> float:
+        """By how much more the causes gain together than their effects add up to, as far as that
+        was measured."""
+        together = self._joint.get(_key(self.proven))
+        return 0.0 if together is None else together.value - _sum(self.proven).value
 
     def _begin(self, first: ExperimentReading | None) -> bool:
         """All at once; where that does nothing the likelier half, for two effects may cancel."""
@@ -128,26 +135,29 @@ class Search:
 
         A step counts when it is larger than the least that does and than its error by ``sure``.
         """
-        if abs(self.left) < self.scale.least:
+        left = self._left()
+        if abs(left) < self.scale.least:
             return None
         steps = []
         for low, high in pairwise(sorted(self._points)):
             if high - low == 1 and self.suspects[low].id in self._closed:
                 continue
             begin, end = self._points[low], self._points[high]
-            # A cause shows where its first suspect is: the one by which the step was found.
-            inside = [c for c in self.proven if low <= self.suspects.index(c.suspects[0]) < high]
-            size = end.value - begin.value - sum(c.effect.value for c in inside)
-            error = math.hypot(begin.error, end.error, *(c.effect.error for c in inside))
-            if size * self.left > 0.0 and abs(size) > max(self.scale.least, sure * error):
-                steps.append(SearchStep(low, high, size, error))
+            size, errors = end.value - begin.value, [begin.error, end.error]
+            before, within = self._proven_before(low), self._proven_before(high)
+            if len(within) > len(before):
+                known = self._gained(within), self._gained(before)
+                size -= known[0].value - known[1].value
+                errors += [effect.error for effect in known]
+            if size * left > 0.0 and abs(size) > max(self.scale.least, sure * math.hypot(*errors)):
+                steps.append(SearchStep(low, high, size, math.hypot(*errors)))
         return max(steps, key=lambda step: abs(step.size), default=None)
 
     def _second_look(self) -> SearchStep | None:
         """The step as a whole, once, where it is there and was lost among parts that do not count:
         everything inside it is tested again, with more care. After that the largest part will do
         if the whole is sure, for it must be somewhere."""
-        if abs(self.left) < self.scale.least:
+        if abs(self._left()) < self.scale.least:
             return None
         begin, end = self._points[0], self._points[len(self.suspects)]
         if self._least < _CAREFUL and len(self._points) > 2:
@@ -155,9 +165,60 @@ class Search:
             self._points = {0: begin, len(self.suspects): end}
             self._inferred.clear()
             return self._next_step()
-        size = end.value - sum(proof.effect.value for proof in self.proven)
-        error = math.hypot(end.error, *(proof.effect.error for proof in self.proven))
+        known = self._gained(self.proven)
+        size, error = end.value - known.value, math.hypot(end.error, known.error)
         return self._next_step(_WITHIN_ERROR) if self._counts(size, error) else None
+
+    # -- what is explained -------------------------------------------------------------------------
+
+    def _left(self) -> float:
+        """What of the gap is not explained yet, in goodness. Measured only where by the sum of the
+        effects something is left at all."""
+        left = self.gap_left - _sum(self.proven).value
+        if abs(left) < self.scale.least:
+            return left
+        return self.gap_left - self._gained(self.proven).value
+
+    def _proven_before(self, place: int) -> list[Confirmation]:
+        """The causes among the first suspects. Each shows where its first one is: that by which the
+        step was found."""
+        return [c for c in self.proven if self.suspects.index(c.suspects[0]) < place]
+
+    def _gained(self, causes: Sequence[Confirmation]) -> Effect:
+        """What causes gain together beside the context."""
+        beside = tuple(suspect.id for suspect in self.context)
+        if not causes or (len(causes) == 1 and causes[0].repair.context == beside):
+            return _sum(causes)
+        key = _key(causes)
+        if key not in self._joint:
+            self._joint[key] = self._measure_together(causes) or _sum(causes)
+        return self._joint[key]
+
+    def _measure_together(self, causes: Sequence[Confirmation]) -> Effect | None:
+        """None where there is no time for it or they cannot be set together."""
+        flipped = tuple(dict.fromkeys(s for cause in causes for s in cause.suspects))
+        names = " and ".join(cause.name for cause in causes)
+        question = Question(
+            Purpose.TOGETHER,
+            f"what do {names} gain {'together' if len(causes) > 1 else 'beside what is proven'}?",
+            Side.BAD,
+            flipped,
+            self.context,
+            self._least,
+            _MOST,
+        )
+        if not self.lab.affords(self._cost(question)):
+            return None
+
+        def decided(effect: Effect, _: Effect) -> bool:
+            left = abs(self.gap_left - effect.value)
+            return abs(left - self.scale.least) > 2.5 * effect.error
+
+        try:
+            reading = ask(self.lab, self.scale, question, decided)
+        except Unresolved:
+            return None
+        return reading.effect if reading.flipped == flipped else None
 
     # -- the experiments ---------------------------------------------------------------------------
 
@@ -314,22 +375,60 @@ class Search:
         self._closed.add(suspect.id)
         alone = self._alone[suspect.id]
         before = tuple(self.suspects[: step.low])
-        together = alone.value + step.size if self._is_proven(suspect) else step.size
+        is_proven = self._is_proven(suspect)
+        causes = tuple(s for cause in self._proven_before(step.low) for s in cause.suspects)
+        together = alone.value + step.size if is_proven else step.size
         try:
-            group = partners.find(
+            if not is_proven and causes and self._prove_beside((suspect,), causes, step.size):
+                return
+            found = partners.find(
                 self.lab, self.scale, suspect, before, alone, together, self.context
             )
-            if group is None:
+            if found is None:
                 self._start_over(suspect)
                 return
-            proof = self._confirm(group, together)
+            others = tuple(s for s in found.suspects if s is not suspect)
+            if is_proven and self._prove_beside(others, (suspect,), step.size):
+                return
+            if not is_proven and self._prove_alone(found.alone):
+                self._closed.discard(suspect.id)  # a proven cause may be what it needs
+                return
+            proof = self._confirm(found.suspects, together)
         except Unresolved:
             return
         if proof.proven:
-            self.proven = [c for c in self.proven if not set(c.suspects) < set(group)]
+            group = set(found.suspects)
+            self.proven = [c for c in self.proven if not set(c.suspects) < group]
             self.proven.append(proof)
         else:
             self.refuted.append(proof)
+
+    def _prove_beside(
+        self, suspects: tuple[Suspect, ...], causes: tuple[Suspect, ...], expected: float
+    ) -> bool:
+        """Whether they are a cause once others are repaired, behind which they were hidden."""
+        proof = confirm(
+            self.lab,
+            self.scale,
+            suspects,
+            expected=expected,
+            others=tuple(self.suspects),
+            context=self.context + causes,
+        )
+        if proof.proven:
+            self.proven.append(proof)
+        return proof.proven
+
+    def _prove_alone(self, effects: Mapping[Suspect, Effect]) -> bool:
+        """Whether one of those that seem to do something alone is a cause by itself."""
+        for suspect, effect in effects.items():
+            if suspect.id not in self._alone and self._counts(effect.value, effect.error):
+                proof = self._confirm((suspect,), effect.value)
+                self._alone[suspect.id] = proof.effect
+                (self.proven if proof.proven else self.refuted).append(proof)
+                if proof.proven:
+                    return True
+        return False
 
     def _look_for_substitute(self, proof: Confirmation) -> None:
         """A repair works and breaking it opens nothing: another one may do in its place."""
@@ -414,6 +513,18 @@ class Search:
         self.suspects.remove(suspect)
         self._points = {i - (i > place): effect for i, effect in sorted(self._points.items())}
         self._inferred = {i - (i > place) for i in self._inferred}
+
+
+def _sum(causes: Sequence[Confirmation]) -> Effect:
+    """The effects of causes, as if each was what it is alone."""
+    return Effect(
+        sum(cause.effect.value for cause in causes),
+        math.hypot(*(cause.effect.error for cause in causes)),
+    )
+
+
+def _key(causes: Sequence[Confirmation]) -> frozenset[str]:
+    return frozenset(cause.name for cause in causes)
 
 
 def testable(suspects: Sequence[Suspect]) -> list[Suspect]:

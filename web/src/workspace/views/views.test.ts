@@ -3,10 +3,10 @@ import { expect, test, vi } from "vitest";
 import { Selection } from "../selection";
 import type { Workspace } from "../panel";
 import { around, reveal } from "./actors";
-import type { ActorRow, OverTime } from "./answers";
+import type { ActorRow, Distribution, Latency, OverTime } from "./answers";
 import { address } from "./answer";
 import { make } from "./elements";
-import { hopText } from "./latency";
+import { hopText, latency } from "./latency";
 import { nearestTime } from "./log";
 import { corners, topOf } from "./overtime";
 import { keyTarget, pointing, type Points } from "./pointing";
@@ -177,4 +177,44 @@ test("a hop that was not matched by cause says so loudly", () => {
 test("numbers of SQL stand right", () => {
   expect(["BIGINT", "UINTEGER", "DOUBLE", "NUMBER", "DECIMAL(18,3)"].map(isNumber)).toEqual(Array(5).fill(true));
   expect(isNumber("VARCHAR")).toBe(false);
+});
+
+test("the latency view shows every hop, way, stage and occurrence of its answer", async () => {
+  const time: Distribution = {
+    count: 9, mean: 5, minimum: 1, median: 5, interval: null, p95: 8, p99: 9, maximum: 9,
+  };
+  const stage = (name: string) => ({ name, time, share: 0.5 });
+  const hop = { start: "irq:a", end: "task:b", method: "cause", starts: 9, starts_matched: 9, ends: 9, ends_matched: 9 };
+  const answer = {
+    hops: [hop, { ...hop, start: "task:b", end: "task:c" }],
+    occurrences: 9, unsure: 0, unsure_kept: false, total: time, more_ways: 0,
+    ways: [
+      { count: 6, stages: [stage("first"), stage("second")] },
+      { count: 3, stages: [stage("third"), stage("fourth"), stage("fifth")] },
+    ],
+    steps: [{ low: 1, high: 9, share: 1 }],
+    worst: [40, 30, 20].map((begin) => ({
+      begin, end: begin + 9, latency: 9, begin_cpu: 0, end_cpu: 1, end_actor: `ends ${String(begin)}`, actor: 3,
+      stages: [{ name: "first", time: 4 }, { name: "second", time: 5 }],
+    })),
+  } as unknown as Latency;
+  const given: Record<string, unknown> = { latency: answer, names: { actors: ["irq:a", "task:b"], events: [{ name: "tick" }] } };
+  vi.stubGlobal("fetch", (where: string) =>
+    Promise.resolve(new Response(JSON.stringify(given[where.split("?")[0]?.split("/").at(-1) ?? ""]))),
+  );
+  const host = document.createElement("div");
+  const set = { ...workspace(), parameter: () => "irq:a" } as unknown as Workspace;
+  const leave = latency.mount(host, set);
+  await vi.waitFor(() => {
+    expect(host.querySelectorAll("table").length).toBeGreaterThan(0);
+  });
+  const texts = (query: string): string[] => [...host.querySelectorAll(query)].map((each) => each.textContent);
+  const rows = texts("tbody tr");
+  for (const name of ["first", "second", "third", "fourth", "fifth", "ends 40", "ends 30", "ends 20"]) {
+    expect(rows.filter((row) => row.includes(name))).toHaveLength(1);
+  }
+  expect(texts("p").filter((text) => text.includes("task:b"))).toHaveLength(2);
+  expect([...host.querySelectorAll("option")].map(({ value }) => value)).toEqual(expect.arrayContaining(["irq:a", "task:b", "event:tick"]));
+  leave();
+  vi.unstubAllGlobals();
 });

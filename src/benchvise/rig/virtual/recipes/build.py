@@ -14,7 +14,7 @@ import re
 import shutil
 import struct
 import zlib
-from collections.abc import Iterable, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from pathlib import Path
 from typing import BinaryIO
 
@@ -64,8 +64,9 @@ def monitor(recipe: Recipe) -> Path | None:
 def image(name: str, recipe: Recipe, size: int, variant: Variant) -> Path:
     """The image of a board called ``name``, ``size`` bytes long.
 
-    It is built if this very one has not been, with its map (``.bmap``) and the list of its packages
-    (``.manifest``) beside it. ImageError when it cannot be built.
+    It is built if this very one has not been, with its map (``.bmap``), the list of its packages
+    (``.manifest``) and their checksums (``.buildinfo``) beside it. ImageError when it cannot be
+    built.
     """
     programs = recipe.archive.download(PROGRAMS, LINKED)
     other = variant.other_kernel and recipe.other_kernel
@@ -93,8 +94,28 @@ def image(name: str, recipe: Recipe, size: int, variant: Variant) -> Path:
                 )  # fmt: skip
                 manifest = "".join(f"{p.name} {p.architecture} {p.version}\n" for p in packages)
                 (unfinished / f"{target.stem}.manifest").write_text(manifest)
+                (unfinished / f"{target.stem}.buildinfo").write_text(sources_of(packages))
             _remove_old(directory.parent, f"{name}-{variant.name}-")
     return target
+
+
+def package_sets(recipe: Recipe) -> Iterator[tuple[Archive, tuple[str, ...], tuple[str, ...]]]:
+    """All that images and boards of a recipe are made of: archive, packages alone, and whole."""
+    yield recipe.archive, PROGRAMS, LINKED
+    yield recipe.archive, (recipe.kernel,), ()
+    if recipe.other_kernel:
+        yield recipe.other_archive or recipe.archive, (recipe.other_kernel,), ()
+    for package, _ in filter(None, (recipe.firmware, recipe.monitor)):
+        yield recipe.archive, (package,), ()
+
+
+def sources_of(packages: Iterable[Package]) -> str:
+    """Which files of Debian an image is made of, a line each."""
+    return "".join(
+        f"{p.name} {p.version} {p.architecture} sha256:{p.sha256}"
+        f"{'' if p.is_pinned else ' (not the pinned version)'}\n"
+        for p in packages
+    )
 
 
 def _build(

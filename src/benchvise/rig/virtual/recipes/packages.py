@@ -5,20 +5,24 @@ apt runs with a configuration of its own: its lists, its cache and its idea of w
 this system changes and no privileges are needed. What apt downloads it checks against the
 signature of the Debian archive, whose keys must be installed here.
 
+Versions are those that ``pins`` lists, with their checksums. Where neither the mirror nor Debian's
+archive of the past has one of a set, the set comes as the mirror has it now, and a warning says so.
+
 Once downloaded, the same files are used for good: images stay the same, and are built without a
-network, until the cache directory is removed.
+network, until the list or the cache directory changes.
 """
 
 from __future__ import annotations
 
 import hashlib
 import json
+import logging
 import os
 import re
 import subprocess
 import tarfile
 from collections.abc import Callable, Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
 
 from benchvise.documents import decode
@@ -26,9 +30,14 @@ from benchvise.rig.images import ImageError
 from benchvise.rig.images.cache import digest
 from benchvise.rig.images.tools import Tools, find_program
 from benchvise.rig.virtual.recipes import CACHE
+from benchvise.rig.virtual.recipes.pins import Pin, pin_list
 
 MIRROR_VARIABLE = "BENCHVISE_DEBIAN_MIRROR"
+SNAPSHOT = "http://snapshot.debian.org/archive/debian"
+"""Debian's archive of the past; a time follows."""
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+
+_log = logging.getLogger(__name__)
 
 _SUITES = re.compile(r"(old)*stable|testing|unstable|sid|bullseye|bookworm|trixie|forky|duke")
 _NOT_OURS = ("IndexTargets", "Languages", "Changelogs", "CompressionTypes", "GzipIndexes")
@@ -50,18 +59,23 @@ APT::Install-Recommends "false";
 Acquire::Languages "none";
 {acquire}
 Acquire::AllowInsecureRepositories "false";
+APT::Update::Error-Mode "any";
 """
 
 
 @dataclass(frozen=True, slots=True)
 class Package:
-    """A downloaded package. ``sha256`` is that of its file."""
+    """A downloaded package. ``sha256`` is that of its file.
+
+    ``is_pinned`` tells whether the version is the one that ``pins`` lists.
+    """
 
     name: str
     version: str
     architecture: str
     path: Path
     sha256: str
+    is_pinned: bool = False
 
     def members(self, wanted: Callable[[str], bool]) -> Iterator[tuple[tarfile.TarInfo, bytes]]:
         """Its files and links whose path (such as ``usr/bin/ls``) is wanted, in its own order.
@@ -98,74 +112,133 @@ class Archive:
     suite: str
     architecture: str
 
+    @property
+    def name(self) -> str:
+        """Such as ``bookworm-arm64``."""
+        return f"{self.suite}-{self.architecture}"
+
     def download(self, alone: Sequence[str], whole: Sequence[str] = ()) -> list[Package]:
         """The packages ``alone``, and those of ``whole`` with all that they depend on.
 
         For the metapackage of a kernel its kernel comes. ImageError when they cannot be had.
         """
-        directory = CACHE.directory / "packages" / f"{self.suite}-{self.architecture}"
-        stamp = directory / "sets" / f"{digest(tuple(alone), tuple(whole))}.json"
-        with CACHE.locked(f"apt-{self.suite}-{self.architecture}"):
+        pins = pin_list().of(self.name, alone, whole)
+        stamp = self._directory / "sets" / f"{digest(tuple(alone), tuple(whole), pins)}.json"
+        with CACHE.locked(f"apt-{self.name}"):
             kept = _kept(stamp)
             if kept is None:
-                apt = self._configured(directory)
-                if not any((directory / "state" / "lists").glob("*_Packages*")):
-                    apt.update()
-                try:
-                    kept = apt.fetch(alone, whole)
-                except ImageError:  # lists that are out of date name files that are gone
-                    apt.update()
-                    kept = apt.fetch(alone, whole)
+                kept = self._pinned(pins) if pins else None
+                if kept is None:
+                    kept = self._of_mirror().latest(alone, whole)
                 _keep(stamp, kept)
         return kept
 
-    def _configured(self, directory: Path) -> _Apt:
-        for name in ("state/lists/partial", "cache/archives/partial", "debs", "empty", "sets"):
-            (directory / name).mkdir(parents=True, exist_ok=True)
-        (directory / "status").touch()
+    def newest(self, alone: Sequence[str], whole: Sequence[str] = ()) -> list[Package]:
+        """As ``download``, but the versions that the mirror has now, whatever is pinned."""
+        with CACHE.locked(f"apt-{self.name}"):
+            apt = self._of_mirror()
+            apt.update()
+            return apt.fetch(alone, whole)
+
+    @property
+    def _directory(self) -> Path:
+        return CACHE.directory / "packages" / self.name
+
+    def _pinned(self, pins: Sequence[Pin]) -> list[Package] | None:
+        """The very files that are listed. None, with a warning, where not all can be had.
+
+        ImageError when one has another checksum.
+        """
+        reasons = []
+        for lists, address in (("", mirror()), ("snapshot", f"{SNAPSHOT}/{pin_list().time}")):
+            try:
+                packages = self._configured(lists, address).exactly(pins)
+            except ImageError as error:
+                reasons.append(f"{address}: {error.message}")
+                continue
+            return [_checked(package, pins) for package in packages]
+        _log.warning(
+            "%s: the pinned packages (%s) cannot be had, so boards are made of the mirror's present"
+            " ones and differ from those of others: %s",
+            *(self.name, ", ".join(f"{pin.name} {pin.version}" for pin in pins)),
+            "; ".join(reasons),
+        )
+        return None
+
+    def _of_mirror(self) -> _Apt:
+        return self._configured("", mirror())
+
+    def _configured(self, lists: str, address: str) -> _Apt:
+        """An apt whose lists, of the archive at that address, are apart from those of others."""
+        own = self._directory / lists
+        for name in ("state/lists/partial", "cache/archives/partial", "empty"):
+            (own / name).mkdir(parents=True, exist_ok=True)
+        for name in ("debs", "sets"):
+            (self._directory / name).mkdir(parents=True, exist_ok=True)
+        (own / "status").touch()
         if not KEYRING.exists():
             raise ImageError(
                 f"the keys of the Debian archive are not installed ({KEYRING})",
                 "apt-get install debian-archive-keyring",
             )
-        source = f"deb [signed-by={KEYRING}] {mirror()} {self.suite} main\n"
-        (directory / "sources.list").write_text(source)
-        configuration = directory / "apt.conf"
+        source = f"deb [signed-by={KEYRING}] {address} {self.suite} main\n"
+        (own / "sources.list").write_text(source)
+        configuration = own / "apt.conf"
         configuration.write_text(
             _CONFIGURATION.format(
-                directory=directory, architecture=self.architecture, acquire=_how_to_reach_it()
+                directory=own, architecture=self.architecture, acquire=_how_to_reach_it()
             )
         )
-        return _Apt(directory, configuration)
+        return _Apt(own, self._directory / "debs", configuration)
 
 
 @dataclass(frozen=True, slots=True)
 class _Apt:
-    """apt with a configuration of its own."""
+    """apt with a configuration of its own; ``debs`` is where downloaded packages are kept."""
 
     directory: Path
+    debs: Path
     configuration: Path
 
-    def _run(self, name: str, *arguments: str, below: str = "debs") -> str:
+    def _run(self, name: str, *arguments: str, below: Path | None = None) -> str:
         own = {"APT_CONFIG": str(self.configuration)}
-        return run_apt([name, *arguments], self.directory / below, own)
+        return run_apt([name, *arguments], below or self.debs, own)
 
     def update(self) -> None:
         self._run("apt-get", "-qq", "update")
+
+    def latest(self, alone: Sequence[str], whole: Sequence[str]) -> list[Package]:
+        """The packages, after an update of the lists where those at hand do not do."""
+        return self._updated_if_need_be(lambda: self.fetch(alone, whole))
+
+    def exactly(self, pins: Sequence[Pin]) -> list[Package]:
+        """These versions; likewise."""
+        names = [f"{pin.name}={pin.version}" for pin in pins]
+        return self._updated_if_need_be(lambda: self._download(names))
+
+    def _updated_if_need_be(self, fetch: Callable[[], list[Package]]) -> list[Package]:
+        if not any((self.directory / "state" / "lists").glob("*_Packages*")):
+            self.update()
+        try:
+            return fetch()
+        except ImageError:  # lists that are out of date name files that are gone
+            self.update()
+            return fetch()
 
     def fetch(self, alone: Sequence[str], whole: Sequence[str]) -> list[Package]:
         names = [self._kernel(name) for name in alone]
         if whole:
             plan = self._run("apt-get", "-qq", "--yes", "--print-uris", "install", *whole)
             names += [file.partition("_")[0] for file in _files(plan)]
+        return self._download(names)
+
+    def _download(self, names: Sequence[str]) -> list[Package]:
         # It does not name files that are there, so it is asked where there are none.
-        files = _files(
-            self._run("apt-get", "-qq", "--print-uris", "download", *names, below="empty")
-        )
+        empty = self.directory / "empty"
+        plan = self._run("apt-get", "-qq", "--print-uris", "download", *names, below=empty)
         self._run("apt-get", "-qq", "download", *names)
         return sorted(
-            (_package(self.directory / "debs" / file) for file in files),
-            key=lambda package: package.name,
+            (_package(self.debs / file) for file in _files(plan)), key=lambda package: package.name
         )
 
     def _kernel(self, name: str) -> str:
@@ -175,6 +248,19 @@ class _Apt:
         dependencies = self._run("apt-cache", "depends", name)
         kernel = re.search(r"Depends: (linux-image-\d\S+)", dependencies)
         return kernel[1] if kernel else name
+
+
+def _checked(package: Package, pins: Sequence[Pin]) -> Package:
+    """The package as pinned. ImageError when it is another file."""
+    (pin,) = (pin for pin in pins if pin.name == package.name)
+    if (package.version, package.sha256) != (pin.version, pin.sha256):
+        package.path.unlink()
+        raise ImageError(
+            f"{package.path.name} has the checksum {package.sha256[:16]}…, and {pin.name} "
+            f"{pin.version} is pinned with {pin.sha256[:16]}…",
+            f"set {MIRROR_VARIABLE} to the address of another mirror",
+        )
+    return replace(package, is_pinned=True)
 
 
 def run_apt(
@@ -230,18 +316,21 @@ def _package(path: Path) -> Package:
 def _kept(stamp: Path) -> list[Package] | None:
     """What was downloaded before; None when it was not, or is not there any more."""
     try:
-        rows = decode(list[tuple[str, str, str, str, str]], json.loads(stamp.read_text()))
+        rows = decode(list[tuple[str, str, str, str, str, bool]], json.loads(stamp.read_text()))
     except (OSError, ValueError):
         return None
     packages = [
-        Package(name, version, architecture, stamp.parent.parent / path, sha256)
-        for name, version, architecture, path, sha256 in rows
+        Package(name, version, architecture, stamp.parent.parent / path, sha256, is_pinned)
+        for name, version, architecture, path, sha256, is_pinned in rows
     ]
     return packages if all(package.path.exists() for package in packages) else None
 
 
 def _keep(stamp: Path, packages: Sequence[Package]) -> None:
-    rows = [(p.name, p.version, p.architecture, f"debs/{p.path.name}", p.sha256) for p in packages]
+    rows = [
+        (p.name, p.version, p.architecture, f"debs/{p.path.name}", p.sha256, p.is_pinned)
+        for p in packages
+    ]
     part = stamp.with_suffix(".part")
     part.write_text(json.dumps(rows, indent=1))
     part.rename(stamp)
