@@ -12,7 +12,7 @@ import skips
 from story_traces import story
 from web_client import Client
 
-from benchvise.trace.query import QueryLimits
+from benchvise.trace.query_limits import QueryLimits
 from benchvise.web.file_index import key_of
 from benchvise.web.readers import pool
 from benchvise.web.workspace import sql

@@ -20,9 +20,13 @@ import platform
 import resource
 import signal
 import struct
+import subprocess
+import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
+
+from benchvise.text import last_line
 
 _libc = ctypes.CDLL(None, use_errno=True)
 
@@ -47,13 +51,51 @@ def confine(confinement: Confinement) -> list[str]:
     """
     missing = []
     if confinement.memory is not None:
-        _limit_memory(confinement.memory)
+        limit_memory(confinement.memory)
     _prctl(_PR_SET_NO_NEW_PRIVS, 1)
     if reason := _restrict_files(confinement):
         missing.append(f"files beyond those named can be opened: {reason}")
     if reason := _filter_calls(programs=confinement.programs):
         missing.append(f"the network can be used: {reason}")
     return missing
+
+
+def dies_before_others() -> None:
+    """Where the machine's memory ends all the same, the kernel takes this process first.
+
+    See proc_pid_oom_score_adj(5). Before ``confine``: it is a file.
+    """
+    Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+
+
+def share_of_memory(share: float) -> int:
+    """A part of the machine's memory, bytes."""
+    return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * share)
+
+
+def python_places() -> list[Path]:
+    """What a Python program has to read: the system's libraries, the interpreter's, ours."""
+    imported = [Path(entry) for entry in sys.path if entry]
+    return [*_SYSTEM, Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[1], *imported]
+
+
+DEVICES = tuple(map(Path, ("/dev/null", "/dev/urandom", "/dev/shm")))  # noqa: S108 - none is made
+"""What libraries write to, or read random numbers of."""
+
+_SYSTEM = tuple(
+    map(Path, ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/etc", "/proc", "/sys", "/opt"))
+)
+
+
+def what_is_missing() -> list[str]:
+    """What this kernel does not enforce, tried in a process of its own."""
+    program = "from benchvise.confinement import *; print(*confine(Confinement()), sep=chr(10))"
+    done = subprocess.run(
+        [sys.executable, "-c", program], capture_output=True, text=True, check=False
+    )
+    if done.returncode:
+        return [f"a process cannot be confined: {last_line(done.stderr.encode())}"]
+    return done.stdout.splitlines()
 
 
 def dies_with_us(signal_number: signal.Signals = signal.SIGKILL) -> Callable[[], None]:
@@ -76,7 +118,8 @@ _PR_SET_PDEATHSIG = 1
 # -- memory ----------------------------------------------------------------------------------------
 
 
-def _limit_memory(more: int) -> None:
+def limit_memory(more: int) -> None:
+    """Takes away all memory but what the process has now and ``more`` bytes."""
     limit = _data_size() + more
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if hard != resource.RLIM_INFINITY:

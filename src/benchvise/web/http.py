@@ -253,11 +253,6 @@ class Busy(BenchviseError):  # noqa: N818
     """The server has too much to do already."""
 
 
-def became_shorter(name: str) -> TraceError:
-    """What a reader dies of when somebody truncates a file that it has mapped."""
-    return TraceError(f"{name} became shorter while it was read", "open it again")
-
-
 _STATUS: tuple[tuple[type[BenchviseError], int], ...] = (
     (NotFound, 404),
     (Refused, 403),

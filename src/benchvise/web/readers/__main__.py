@@ -1,4 +1,4 @@
-"""``python -m benchvise.web.readers PROGRAM SETUP``: a reader, which confines itself first.
+"""``python -m benchvise.web.readers PROGRAM PLACE…``: a reader, which confines itself first.
 
 Before anything else is imported: libraries start threads of their own, which would stay free.
 """
@@ -9,46 +9,38 @@ import importlib
 import os
 import socket
 import sys
-from collections.abc import Iterable
 from pathlib import Path
 
-from benchvise.confinement import Confinement, confine
-from benchvise.user_directories import user_directory
+from benchvise.confinement import (
+    DEVICES,
+    Confinement,
+    confine,
+    dies_before_others,
+    python_places,
+    share_of_memory,
+)
+from benchvise.trace.manifest import confined_files
 
-_SYSTEM = ("/usr", "/lib", "/lib32", "/lib64", "/bin", "/etc", "/proc", "/sys", "/opt")
-_DEVICES = ("/dev/null", "/dev/urandom", "/dev/shm")  # noqa: S108 - to be opened, not to be put there
-_SHARE = 0.75
-"""Of the machine's memory: what one program may take."""
+_SHARES = {"process": 0.35, "queries": 0.2}
+"""Of the machine's memory: what each program may take. All of it is never theirs: a reader, another
+one that is asked alone, and the query process leave a tenth."""
 
 
 def main() -> None:
     """Standard input is the server's socket; the arguments are the program and its places."""
     program, places = sys.argv[1], [Path(place) for place in sys.argv[2:]]
     control = socket.socket(fileno=os.dup(0))
-    (user_directory("cache") / "traces").mkdir(parents=True, exist_ok=True)
-    user_directory("state").mkdir(parents=True, exist_ok=True)
-    machine = os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE")
+    key, kept = confined_files()
+    dies_before_others()
     confine(
         Confinement(
-            readable=[*map(Path, _SYSTEM), *_of_python()],
-            writable=[
-                *places,
-                *map(Path, _DEVICES),
-                user_directory("cache") / "traces",
-                user_directory("state"),
-                Path(os.environ["TMPDIR"]),
-            ],
-            programs=True,
-            memory=int(machine * _SHARE),
+            readable=[*python_places(), key],
+            writable=[*places, *DEVICES, kept, Path(os.environ["TMPDIR"])],
+            programs=program == "process",  # sigrok-cli
+            memory=share_of_memory(_SHARES[program]),
         )
     )
     importlib.import_module(f"benchvise.web.readers.{program}").serve(control)
-
-
-def _of_python() -> Iterable[Path]:
-    """Where this interpreter and its libraries lie."""
-    yield from (Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[2])
-    yield from (Path(entry) for entry in sys.path if entry)
 
 
 if __name__ == "__main__":

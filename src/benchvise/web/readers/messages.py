@@ -18,7 +18,7 @@ from pathlib import Path
 from typing import TypeVar
 
 from benchvise.documents import decode, encode
-from benchvise.trace.query import QueryLimits
+from benchvise.trace.query_limits import QueryLimits
 from benchvise.web.file_index import IndexedFile
 
 _LENGTHS = struct.Struct(">IQ")

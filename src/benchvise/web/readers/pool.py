@@ -25,9 +25,9 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from benchvise.errors import BenchviseError, TraceError, UsageError
-from benchvise.trace.query import QueryLimits
+from benchvise.trace.query_limits import QueryLimits, became_shorter
 from benchvise.web.file_index import IndexedFile
-from benchvise.web.http import Busy, became_shorter
+from benchvise.web.http import Busy
 from benchvise.web.readers.messages import (
     HEADERS,
     ForwardedRequest,
@@ -86,6 +86,10 @@ class ReaderProcess:
                 self._forget()
         ours.close()
         raise BenchviseError(f"the {self._program} does not start", "its error stands above")
+
+    def another(self) -> ReaderProcess:
+        """One more of the program."""
+        return ReaderProcess(self._program, self._places)
 
     def start(self) -> None:
         """Starts it ahead of the first request."""
@@ -148,9 +152,9 @@ class Readers:
     """All readers of a server. ``places`` are the directories where files may be opened."""
 
     def __init__(self, places: Callable[[], Sequence[Path]]) -> None:
-        self._places = places
         self._reader = ReaderProcess("process", places)
         self._queries = ReaderProcess("queries", places)
+        self._alone = asyncio.Semaphore()
 
     def start(self) -> None:
         """Starts them ahead of the first request."""
@@ -181,16 +185,7 @@ class Readers:
             captures,
             knows_all,
         )
-        try:
-            return await _asked(self._reader, message, SECONDS)
-        except ReaderDied:
-            alone = ReaderProcess("process", self._places)
-            try:
-                return await _asked(alone, message, SECONDS)
-            except ReaderDied as died:
-                raise _cause(died, _names(traces, captures)) from None
-            finally:
-                await run_in_threadpool(alone.close)
+        return await self._answer(self._reader, message, SECONDS, _names(traces, captures))
 
     async def query(
         self, file: IndexedFile, sql: str, query: Mapping[str, str], limits: QueryLimits
@@ -202,10 +197,22 @@ class Readers:
             TraceError: reading the trace ended the query process.
         """
         message = QueryRequest(file.path, sql, query, limits)
-        try:
-            return await _asked(self._queries, message, _OPENING_SECONDS)
-        except ReaderDied as died:
-            raise _cause(died, file.name) from None
+        return await self._answer(self._queries, message, _OPENING_SECONDS, file.name)
+
+    async def _answer(
+        self, program: ReaderProcess, message: object, seconds: float, name: str
+    ) -> Response:
+        """What the program says; where it died meanwhile, what one says that has only this."""
+        with contextlib.suppress(ReaderDied):
+            return await _asked(program, message, seconds)
+        async with self._alone:
+            alone = program.another()
+            try:
+                return await _asked(alone, message, seconds)
+            except ReaderDied as died:
+                raise _cause(died, name) from None
+            finally:
+                await run_in_threadpool(alone.close)
 
     def prepare(self, file: IndexedFile) -> None:
         """Begins to open a trace that will be asked for."""

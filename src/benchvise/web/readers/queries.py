@@ -21,10 +21,11 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchvise.confinement import Confinement, confine, dies_with_us
-from benchvise.errors import BenchviseError, TraceError, UsageError
+from benchvise.errors import BenchviseError, TraceError
 from benchvise.trace.loaded import LoadedTrace, load_opened
 from benchvise.trace.manifest import Stat, signature
 from benchvise.trace.opening import open_trace
+from benchvise.trace.query_limits import cause_of_death, nested_too_deeply
 from benchvise.web.http import Busy, JsonAnswer, error_document, status_of
 from benchvise.web.readers.messages import QueryRequest, ReaderAnswer, packed, receive_message
 from benchvise.web.workspace.query import TraceQuery
@@ -36,9 +37,6 @@ _AT_ONCE = 4
 """Queries; more are told to try again."""
 _GRACE_SECONDS = 2.0
 """After its time a query has so long to say so itself."""
-_BESIDE_BYTES = 192 << 20
-"""What a query may take besides the memory that DuckDB counts: threads, its answer as Python has
-it, and what functions allocate."""
 _READ_SECONDS = 5.0
 _OF_DUCKDB = tuple(
     map(Path, ("/proc/self/cgroup", "/sys/fs/cgroup", "/sys/devices/system/cpu/online"))
@@ -161,7 +159,7 @@ class QueryProcess:
 
 
 def _answer(connection: socket.socket, request: QueryRequest, loaded: LoadedTrace) -> None:
-    confine(Confinement(_OF_DUCKDB, memory=(request.limits.memory_mb << 20) + _BESIDE_BYTES))
+    confine(Confinement(_OF_DUCKDB, memory=request.limits.bytes_for_process))
     try:
         answer = JsonAnswer(
             query_answer(loaded, TraceQuery(request.query), request.sql, request.limits)
@@ -172,20 +170,14 @@ def _answer(connection: socket.socket, request: QueryRequest, loaded: LoadedTrac
     except MemoryError:
         _send(connection, request.limits.too_much)
     except RecursionError:
-        _send(connection, UsageError("the query is nested too deeply", "write it in fewer levels"))
+        _send(connection, nested_too_deeply())
 
 
 def _cause_of(child: _Child, signal_number: int) -> BenchviseError:
     """What a query died of."""
     if child.is_late:
         return child.request.limits.too_long
-    if signal_number == signal.SIGBUS:
-        return TraceError(
-            f"{child.request.path.name} became shorter while it was read", "open it again"
-        )
-    if signal_number == signal.SIGSEGV:
-        return UsageError("the query is nested too deeply", "write it in fewer levels")
-    return child.request.limits.too_much
+    return cause_of_death(signal_number, child.request.path.name, child.request.limits)
 
 
 def _send(connection: socket.socket, error: BenchviseError) -> None:

@@ -13,11 +13,11 @@ from benchvise.trace.loaded import LoadedTrace
 from benchvise.trace.query import (
     ListedTable,
     QueryAnswer,
-    QueryColumn,
-    QueryLimits,
     QueryTables,
     ask,
 )
+from benchvise.trace.query_document import QueryColumn
+from benchvise.trace.query_limits import QueryLimits
 from benchvise.web.workspace.query import AnsweredPart, TraceQuery, answered_part
 
 LIMITS = QueryLimits(
