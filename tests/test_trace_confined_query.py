@@ -72,23 +72,25 @@ def test_a_query_that_does_not_end_is_ended(file: Path) -> None:
 def test_what_a_query_dies_of_is_its_answer(
     file: Path, number: signal.Signals, kind: type[Exception], says: str
 ) -> None:
-    """The process is found by its parent, which is us, and ended while it runs a query."""
+    """Ended while it runs a query: when its limit of memory has been lowered for that."""
 
     def end() -> None:
         until = time.monotonic() + PATIENCE
         while time.monotonic() < until:
             for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
-                words = Path(f"/proc/{child}/cmdline").read_bytes()
-                threads = Path(f"/proc/{child}/task")
-                if b"confined_query" in words and len(list(threads.iterdir())) > 2:
+                if b"confined_query" not in Path(f"/proc/{child}/cmdline").read_bytes():
+                    continue
+                lines = Path(f"/proc/{child}/limits").read_text().splitlines()
+                limit = next(line.split()[3] for line in lines if line.startswith("Max data"))
+                if limit != "unlimited" and int(limit) < confinement.share_of_memory(0.5):
                     os.kill(int(child), number)
                     return
-            time.sleep(0.05)
+            time.sleep(0.01)
 
     killer = threading.Thread(target=end)
     killer.start()
     with pytest.raises(kind) as raised:
-        ask_confined(file, ENDLESS, QueryLimits(memory_mb=512))
+        ask_confined(file, ENDLESS, QueryLimits(memory_mb=512, seconds=60))
     killer.join()
     assert says in str(raised.value)
 

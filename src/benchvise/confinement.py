@@ -35,7 +35,8 @@ _libc = ctypes.CDLL(None, use_errno=True)
 class Confinement:
     """What a process may still do. ``readable`` and ``writable`` are files, or directories with
     all below them; a writable one may be read. With ``programs`` it may start what it can read,
-    and use UNIX sockets. ``memory`` is in bytes, beyond what the process has when it is confined.
+    use UNIX sockets, and hear of devices. ``memory`` is in bytes, beyond what the process has when
+    it is confined.
     """
 
     readable: Sequence[Path] = ()
@@ -89,13 +90,13 @@ _SYSTEM = tuple(
 
 def what_is_missing() -> list[str]:
     """What this kernel does not enforce, tried in a process of its own."""
-    program = "from benchvise.confinement import *; print(*confine(Confinement()), sep=chr(10))"
+    program = "from benchvise.confinement import *; print(chr(10).join(confine(Confinement())))"
     done = subprocess.run(
         [sys.executable, "-c", program], capture_output=True, text=True, check=False
     )
     if done.returncode:
         return [f"a process cannot be confined: {last_line(done.stderr.encode())}"]
-    return done.stdout.splitlines()
+    return [line for line in done.stdout.splitlines() if line]
 
 
 def dies_with_us(signal_number: signal.Signals = signal.SIGKILL) -> Callable[[], None]:
@@ -191,7 +192,10 @@ _PR_SET_NO_NEW_PRIVS = 38
 _LOAD, _EQUAL, _AT_LEAST, _RETURN = 0x20, 0x15, 0x35, 0x06
 _ALLOW, _REFUSE = 0x7FFF0000, 0x00050000 | 1
 """What a filter answers: go on; or fail with EPERM."""
-_AF_UNIX = 1
+_AF_UNIX, _AF_NETLINK = 1, 16
+_UEVENTS = 15
+"""NETLINK_KOBJECT_UEVENT: the kernel tells of devices that come and go, and nothing can be said to
+it. libusb opens it, and with it all of libsigrok, or does not start."""
 _X32 = 0x40000000
 """Calls of another table by the same entry, on x86-64."""
 
@@ -244,9 +248,15 @@ def _filter_calls(*, programs: bool) -> str:
     for number in refused:
         steps += [_step(_EQUAL, number, 0, 1), _step(_RETURN, _REFUSE)]
     (socket,) = calls[_SOCKET]
-    steps += [_step(_EQUAL, socket, 0, 3 if programs else 1)]
-    if programs:  # of sockets those of this machine only
-        steps += [_step(_LOAD, 16), _step(_EQUAL, _AF_UNIX, 1, 0)]
+    steps += [_step(_EQUAL, socket, 0, 6 if programs else 1)]
+    if programs:  # of sockets those of this machine only: family, then protocol
+        steps += [
+            _step(_LOAD, 16),
+            _step(_EQUAL, _AF_UNIX, 4, 0),
+            _step(_EQUAL, _AF_NETLINK, 0, 2),
+            _step(_LOAD, 32),
+            _step(_EQUAL, _UEVENTS, 1, 0),
+        ]
     steps += [_step(_RETURN, _REFUSE), _step(_RETURN, _ALLOW)]
     code = ctypes.create_string_buffer(b"".join(steps))
     program = struct.pack("HxxxxxxP", len(steps), ctypes.addressof(code))

@@ -111,7 +111,8 @@ def _cause(
         return became_shorter(file)
     if signal_number in (signal.SIGKILL, signal.SIGABRT):
         return _needs_more_than_there_is(file)
-    return TraceError(f"reading {file} failed: {complaint}", "is it damaged? Please report it")
+    why = complaint or signal.strsignal(signal_number) or "it ended"
+    return TraceError(f"reading {file} failed: {why}", "is it damaged? Please report it")
 
 
 def _needs_more_than_there_is(file: str) -> TraceError:

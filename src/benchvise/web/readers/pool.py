@@ -43,6 +43,9 @@ SECONDS = 30.0
 _OPENING_SECONDS = 120.0
 """A query may wait so long, its own time included, for its trace to be opened."""
 
+_STARTING_SECONDS = 60.0
+"""A reader may take so long to start, on a machine that is busy."""
+
 _END_SECONDS = 10.0
 """What is still to be kept beside traces may take so long at the end."""
 
@@ -72,6 +75,7 @@ class ReaderProcess:
         self._lock = threading.Lock()
         self._process: subprocess.Popen[bytes] | None = None
         self._control: socket.socket | None = None
+        self._is_ready = False
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
     def connect(self) -> tuple[socket.socket, subprocess.Popen[bytes]]:
@@ -81,11 +85,16 @@ class ReaderProcess:
             for _ in range(2):
                 process, control = self._running()
                 with contextlib.suppress(OSError):  # it died just now
-                    socket.send_fds(control, [b"+"], [theirs.fileno()])
-                    return ours, process
+                    if not self._is_ready:
+                        self._is_ready = bool(control.recv(1))
+                    if self._is_ready:
+                        socket.send_fds(control, [b"+"], [theirs.fileno()])
+                        return ours, process
                 self._forget()
         ours.close()
-        raise BenchviseError(f"the {self._program} does not start", "its error stands above")
+        raise BenchviseError(
+            "the reader of traces and captures does not start", "its error stands above"
+        )
 
     def another(self) -> ReaderProcess:
         """One more of the program."""
@@ -123,6 +132,8 @@ class ReaderProcess:
             self._forget()
         if self._process is None or self._control is None:
             self._control, theirs = socket.socketpair()
+            self._control.settimeout(_STARTING_SECONDS)
+            self._is_ready = False
             self._scratch = tempfile.TemporaryDirectory(prefix="benchvise-reader-")
             with theirs:
                 self._process = subprocess.Popen(
