@@ -20,7 +20,9 @@ BENCH_PACKAGES := sigrok-cli linux-perf gcc libc6-dev pv \
 	rt-tests bmap-tools trace-cmd babeltrace2 libbabeltrace2-dev pkg-config \
 	nghttp2-client libtirpc-dev chromium
 
-# make test STRICT=1: no test may be left out for what can be installed, built or fetched here.
+# make test STRICT=1: no test may be left out for what can be installed, built or fetched here. CI is
+# strict by itself, or a green run would hide what its machine lacked; STRICT=0 is for such a machine.
+STRICT ?= $(if $(filter-out 0 false,$(CI)),1)
 export STRICT
 
 # Where this is set, every `benchvise` that a test starts would compile all its modules anew.

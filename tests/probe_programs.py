@@ -12,6 +12,7 @@ import sys
 import time
 from collections.abc import Iterable
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -163,8 +164,9 @@ def least_costs(*commands: Iterable[str | Path], rounds: int = 4) -> list[float]
     return least
 
 
+@cache
 def build(*command: str | Path) -> None:
-    """Builds what is to be tested; fails the tests with what the compiler said.
+    """Builds what is to be tested, once; fails the tests with what the compiler said.
 
     Tests may run in several processes: one builds, the others wait for it.
     """

@@ -219,6 +219,41 @@ def test_reading_a_device_leaves_it_as_it_was(probe: Path, disk: Disk) -> None:
     assert hashlib.sha256(disk.image.read_bytes()).hexdigest() == before
 
 
+LOOP_CAVEAT = "lies on a loop device without direct I/O"
+
+
+@pytest.mark.parametrize("mode", ["buffered", "direct"])
+def test_signals_health_18_a_loop_device_says_that_its_backing_file_is_cached(
+    static: Path, mode: str
+) -> None:
+    """It read 5 GB/s from the page cache of that file, and nothing said so."""
+    for direct_io, warned in (("off", True), ("on", False)):
+        with loop_disk(16 * MIB, f"--direct-io={direct_io}") as disk:
+            dio = Path("/sys/block", disk.device.name, "loop/dio").read_text().strip()
+            if (dio == "1") != (direct_io == "on"):
+                skips.skip("storage tool", "losetup: direct I/O cannot be turned on here")
+            tool("mkfs.ext4", "-q", disk.device)
+            result = measure(static, "storage.read", "--device", disk.device, "--mode", mode,
+                             "--size", "8M")  # fmt: skip
+            assert loop_caveats(result) == [True] * warned
+            with mounted(disk.device) as point:
+                words = ("--file", point, "--size", "1M")
+                for name in ("storage.read", "storage.write"):
+                    assert loop_caveats(measure(static, name, *words)) == [True] * warned
+
+
+def test_what_lies_on_no_loop_device_has_no_caveat_of_one(static: Path, place: Path) -> None:
+    result = measure(static, "storage.read", "--file", place, "--size", "1M")
+    if storage(result).get("kind") == "loop":
+        skips.skip("storage tool", "the repository itself lies on a loop device")
+    assert loop_caveats(result) == []
+
+
+def loop_caveats(result: Result) -> list[bool]:
+    caveats = result.one("begin")["caveats"]
+    return [True for caveat in caveats if caveat.startswith(LOOP_CAVEAT)]
+
+
 def test_the_device_beneath_a_directory(static: Path, disk: Disk) -> None:
     tool("mkfs.ext4", "-q", disk.device)
     with mounted(disk.device) as point:
@@ -648,8 +683,9 @@ def bytes_written(disk: Disk) -> int:
 
 def test_data_is_random_and_no_sector_like_another(static: Path, disk: Disk) -> None:
     for name, words in (
-        ("storage.write", ("--sync", "fdatasync")),
-        ("storage.write", ("--sync", "direct")),
+        # long enough for the whole area on a disk that is busy
+        ("storage.write", ("--sync", "fdatasync", "--batch_ms", "10000")),
+        ("storage.write", ("--sync", "direct", "--batch_ms", "10000")),
         ("storage.random_write", ("--depth", "4", "--mode", "direct")),
         ("storage.random_write", ("--depth", "1", "--mode", "buffered")),
         ("storage.fsync", ()),

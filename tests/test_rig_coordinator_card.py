@@ -19,10 +19,12 @@ from rig_places import Lab, lab
 from sshd import SshServer, ssh_server
 from storage_places import Disk, loop_disk
 
+from benchvise.rig.card.flash import FlashProgress
 from benchvise.rig.environment import load_rig
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold import actions
 from benchvise.rig.hold.client import EventObserver
+from benchvise.rig.hold.messages import BoardEvent
 from benchvise.rig.hold.places import taker
 
 MIB = 1 << 20
@@ -108,8 +110,16 @@ def image(tmp_path: Path) -> Path:
 
 def test_the_card_is_written_where_it_is(shelf: Shelf, image: Path) -> None:
     shelf.lab.relays.on[0] = True
-    outcome = flash(shelf, image)
+    told: list[FlashProgress] = []
+
+    def observe(_board: str, event: BoardEvent) -> None:
+        assert isinstance(event, FlashProgress)
+        told.append(event)
+
+    outcome = flash(shelf, image, observe)
     assert outcome.error is None
+    assert {said.phase for said in told} == {"write", "verify"}
+    assert (told[-1].phase, told[-1].done, told[-1].total) == ("verify", len(IMAGE), len(IMAGE))
     assert shelf.card.device.read_bytes()[: len(IMAGE)] == IMAGE
     assert shelf.side.read_text() == "dut\n"
     assert shelf.lab.relays.on[0] is False  # a card is written while the board is off

@@ -17,11 +17,14 @@ import subprocess
 import sys
 import time
 from collections.abc import Callable, Iterator
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import skips
 from flash_images import BLOCK, COMPRESS, random_bytes, sparse_image
+from rig_consoles import FakeTime
 from sshd import ssh_server
 from storage_places import MIB, Disk, directory_on_storage, loop_disk, mounted, tool
 from waiting import PATIENCE
@@ -97,6 +100,51 @@ def writer_with(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Callable[[st
 
 
 # ---- what a card holds -------------------------------------------------------------------------
+
+
+class TestProgress:
+    """By a clock that only the card moves: it takes a piece each twentieth of a second."""
+
+    @pytest.fixture
+    def clock(self, monkeypatch: pytest.MonkeyPatch) -> FakeTime:
+        clock = FakeTime()
+        played = SimpleNamespace(monotonic=lambda: clock.now / 1e9)
+        monkeypatch.setattr(flash, "time", played)
+        return clock
+
+    @pytest.mark.parametrize("total", [800 * MIB, None])
+    def test_is_told_at_least_once_a_second_up_to_the_end(
+        self, clock: FakeTime, total: int | None
+    ) -> None:
+        told: list[tuple[float, FlashProgress]] = []
+        began = clock.now
+        meter = flash._Meter(lambda said: told.append(((clock.now - began) / 1e9, said)))
+        meter.begin("write", total)
+        pieces = 800
+        for piece in range(1, pieces + 1):
+            clock.sleep(0.05)
+            meter.at(piece * MIB, piece / pieces)
+        times = [0.0, *(at for at, _ in told), 40.0]
+        assert max(later - earlier for earlier, later in pairwise(times)) <= 1.0
+        assert len(told) <= 10 * 40  # a terminal and a page can follow
+        for at, said in told:
+            assert (said.phase, said.total) == ("write", total)
+            assert said.rate == pytest.approx(20 * MIB, rel=0.01)
+            assert said.remaining_s == pytest.approx(40 - at, abs=0.5)
+        if total is not None:
+            assert (told[-1][1].done, told[-1][1].remaining_s) == (total, 0.0)
+
+    def test_says_the_rate_of_the_last_seconds(self, clock: FakeTime) -> None:
+        told: list[FlashProgress] = []
+        meter = flash._Meter(told.append)
+        meter.begin("verify", 400 * MIB)
+        for seconds, rate in ((10, 20), (10, 5)):  # a card whose fast memory is full
+            for _ in range(seconds):
+                clock.sleep(1.0)
+                meter.at((told[-1].done if told else 0) + rate * MIB, 0.0)
+        assert told[9].rate == pytest.approx(20 * MIB)
+        assert told[-1].rate == pytest.approx(5 * MIB)
+        assert told[-1].remaining_s == pytest.approx(150 / 5)
 
 
 @pytest.mark.parametrize("kind", ["", *COMPRESS])

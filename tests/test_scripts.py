@@ -98,6 +98,32 @@ def test_a_plain_user_is_given_the_command(place: Path) -> None:
     assert script(place, *OPTIONAL, "strace", USER_ID="1000", STRICT="1")[0] == 1
 
 
+@pytest.mark.parametrize(
+    ("environment", "strict"),
+    [
+        ({}, ""),
+        ({"STRICT": "1"}, "1"),
+        ({"CI": "true"}, "1"),
+        ({"CI": "false"}, ""),
+        ({"CI": "true", "STRICT": "0"}, "0"),
+    ],
+    ids=str,
+)
+def test_ci_is_strict_unless_it_says_that_it_is_not(
+    environment: dict[str, str], strict: str
+) -> None:
+    others = {k: v for k, v in os.environ.items() if k not in ("CI", "STRICT", "MAKEFLAGS")}
+    told = subprocess.run(
+        ["make", "--silent", "--eval=told:; @echo [$$STRICT]", "told"],
+        cwd=ROOT,
+        env=others | environment,
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    assert told.stdout.strip() == f"[{strict}]"
+
+
 DEBOOTSTRAP = """#!/bin/sh
 echo "$@" > "$PLACE/made"
 echo "E: the root is full"

@@ -6,6 +6,7 @@ import json
 import subprocess
 import sys
 from pathlib import Path
+from typing import Any
 
 import capture_data
 import numpy as np
@@ -308,6 +309,25 @@ def test_radio_commands_write_symbols(tmp_path: Path) -> None:
     made = document("signal", "synth", "sweep:300,3000,0.2", "--for", "0.4", "-o", tmp_path / "s")
     assert (tmp_path / "s").stat().st_size == 0.4 * 100e3 / 4
     assert made["signal_to_noise_db"] > 20  # type: ignore[operator]
+
+
+def test_signals_health_16_the_two_modes_of_psk_differ_as_they_must() -> None:
+    """Both had the same bit errors. A differential bit takes two phases, so it has nearly twice."""
+    words = ("signal", "psk", "Hi", "--noise", "3,5", "--bits", "40000")
+    modes: dict[str, Any] = {
+        mode: document(*words, f"--{mode}") for mode in ("coherent", "differential")
+    }
+    one, other = modes["coherent"], modes["differential"]
+    assert one["received"] is other["received"] is True
+    assert one["symbols"] != other["symbols"]
+    assert document(*words) == other  # as --help says
+    for coherent, differential in zip(one["errors"], other["errors"], strict=True):
+        p = coherent["ideal"]
+        assert differential["ideal"] == pytest.approx(2 * p * (1 - p))
+        q = coherent["rate"]
+        # Both count hundreds of errors, of random bits that are the same each time.
+        assert differential["rate"] == pytest.approx(2 * q * (1 - q), rel=0.25)
+        assert differential["low"] > coherent["high"]
 
 
 @needs_decoders

@@ -156,6 +156,23 @@ class TestRuns:
             RunRemark("watch", "counted meanwhile: sda CRC errors by 5"),
         )
 
+    def test_the_last_event_of_a_kind_is_told_whatever_began_first(self, store: Store) -> None:
+        run = begin_on(store, "ssh://pi")
+        now = time.time()
+        store.end_run(run, RunStatus.COMPLETE)
+        watched = store.watches.begin("ssh://pi", simulated=False)
+        # All of them go on during the run, which is in no state for long.
+        seen = [
+            WatchEvent("ATA error", "ata1: it ended last", now - 50, now + 9, 1, "failing"),
+            WatchEvent("ATA error", "ata1: it ended first", now - 40, now + 1, 2, "failing"),
+            WatchEvent("EXT4 error", "sda1: it began last", now - 20, now + 2, 1, "failing"),
+        ]
+        look(store, watched, now + 10, 0, *seen)
+        assert store.load(run).remarks == (
+            RunRemark("watch", "ATA error, 3 times meanwhile, the last one: ata1: it ended last"),
+            RunRemark("watch", "EXT4 error, once meanwhile, the last one: sda1: it began last"),
+        )
+
     def test_what_the_run_has_noted_itself_is_not_said_twice(self, store: Store) -> None:
         run = begin_on(store, "ssh://pi")
         now = time.time()

@@ -110,6 +110,28 @@ def test_an_item_of_a_handler_is_its_instance(workspace: Workspace, loaded: Load
         assert told["events"]["count"] >= len(names)
 
 
+def test_a_click_just_before_an_end_shows_what_ends_there(
+    workspace: Workspace, loaded: LoadedTrace
+) -> None:
+    """Pixels lie between nanoseconds: what shows is what lies under the pointer, not beside it."""
+    row = next(row for row in workspace.json("rows") if row["kind"] == "cpu")
+    spans, origin = loaded.analysis.fragments, loaded.analysis.whole.begin
+    mine = np.flatnonzero(spans["cpu"] == row["cpu"])
+    ends, begins = spans["end"][mine] - origin, spans["begin"][mine] - origin
+    # Where a thread ends just when another begins: the idle task between them is one, too.
+    places = np.intersect1d(ends, begins)[:20]
+    assert places.size == 20
+
+    def shown(at: float) -> Any:
+        return workspace.json(f"item?row={row['id']}&t={at}")["item"]
+
+    for place in map(int, places):
+        before, after = shown(place - 0.5), shown(place)
+        assert (before["end"], after["begin"]) == (place, place)
+        assert shown(place - 1) == before
+        assert shown(place + 0.5) == after
+
+
 def test_marks_losses_and_the_mini_map(workspace: Workspace, loaded: LoadedTrace) -> None:
     duration = workspace.json("info")["duration"]
     marks = workspace.ask(f"events?begin=0&end={duration}&width=1000&rows=0-1").table
@@ -225,7 +247,12 @@ def test_a_page_opens_what_it_will_ask_for(tmp_path: Path) -> None:
     client.app.state.context.close()
 
 
-def test_what_was_made_is_kept_after_the_answer(tmp_path: Path) -> None:
+def test_what_was_made_is_kept_after_the_answer(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    # However slow this machine is: what nobody asked for is made only after a while of quiet.
+    monkeypatch.setattr(served, "QUIET_S", 3600.0)
+    monkeypatch.setattr(served, "PATIENCE_S", 3600.0)
     path = tmp_path / "t.dat"
     shutil.copy(trace("f100k"), path)
     client = Client.of(traces=(tmp_path,), store=str(tmp_path / "store.db"))

@@ -36,6 +36,10 @@ int storage_open(struct run *run, const struct target_use *use)
 		return json_error(2, EINVAL, "%s: size is no multiple of block", run->benchmark->id);
 	signal(SIGXFSZ, SIG_IGN); /* a limit on file sizes is an error to tell */
 	status = target_open(run, &s->target, use);
+	if (medium_backing_is_cached(&s->target.medium))
+		run_caveat(run, "lies on a loop device without direct I/O: the page cache of its backing "
+				"file serves what is read and takes what is not flushed, so this may be the "
+				"speed of memory (losetup --direct-io=on)");
 	s->io.fd = s->target.fd;
 	s->io.write = use->write;
 	s->io.block = use->block;

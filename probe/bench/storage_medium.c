@@ -425,6 +425,16 @@ void medium_describe(const struct medium *m, struct json *j)
 	describe_scheduler(m, j);
 }
 
+bool medium_backing_is_cached(const struct medium *m)
+{
+	char dio[8];
+
+	if (!m->disk[0] || !begins(disk_name(m), "loop"))
+		return false;
+	/* Kernels before 4.4 have no such file, and always go through the cache. */
+	return disk_attribute(m, "loop/dio", dio, sizeof(dio)) <= 0 || dio[0] != '1';
+}
+
 int64_t medium_traffic(const struct medium *m)
 {
 	unsigned long long read_sectors, written_sectors;

@@ -27,6 +27,10 @@ void medium_of(int fd, struct medium *m);
 /* Adds file system and device to an open object, each item a value or why there is none. */
 void medium_describe(const struct medium *m, struct json *j);
 
+/* Whether it is a loop device whose backing file has a page cache of its own (`losetup` without
+ * --direct-io): that is not emptied with the device's. */
+bool medium_backing_is_cached(const struct medium *m);
+
 /* Bytes that the whole device has read and written so far, by its own account; a negative errno
  * when it keeps none. */
 int64_t medium_traffic(const struct medium *m);

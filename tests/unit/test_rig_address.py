@@ -7,19 +7,25 @@ import ipaddress
 import socket
 import struct
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
+from itertools import pairwise
 from pathlib import Path
+from types import SimpleNamespace
+from typing import Any
 
 import pytest
 import skips
 from hypothesis import given
 from hypothesis import strategies as st
+from rig_consoles import FakeTime
 
 from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import Completed
 from benchvise.errors import BoardUnreachable
+from benchvise.rig.boot import address, boot
 from benchvise.rig.boot.address import (
     BoardAddress,
+    SshService,
     addresses,
     by_preference,
     can_connect,
@@ -29,6 +35,7 @@ from benchvise.rig.boot.address import (
     parse_keys,
     reachable_address,
 )
+from benchvise.rig.boot.patterns import own_patterns
 
 IP_O = """\
 1: lo    inet 127.0.0.1/8 scope host lo\\       valid_lft forever preferred_lft forever
@@ -158,11 +165,83 @@ class TestReachable:
         with pytest.raises(BoardUnreachable, match=r"it has no address after 0 s: .*DHCP"):
             reachable_address(SayingBoard(""), timeout=0)
 
+    @pytest.mark.parametrize("after_s", [0.0, 3.4, 28.0])
+    def test_is_known_soon_after_dhcp(
+        self, monkeypatch: pytest.MonkeyPatch, after_s: float
+    ) -> None:
+        clock = FakeTime()
+        began = clock.now
+        played = SimpleNamespace(monotonic=lambda: clock.now / 1e9, sleep=clock.sleep)
+        monkeypatch.setattr(address, "time", played)
+        reachable_address(SayingBoard(IP_O), connects=lambda *_: clock.now >= began + after_s * 1e9)
+        assert after_s <= (clock.now - began) / 1e9 <= after_s + 2
+
     def test_means_a_connection(self) -> None:
         with socket.create_server(("127.0.0.1", 0)) as server:
             port = server.getsockname()[1]
             assert can_connect(ipaddress.ip_address("127.0.0.1"), port)
         assert not can_connect(ipaddress.ip_address("127.0.0.1"), port)
+
+
+class TestServiceOfABoot:
+    """Its clock moves only while it waits, so how busy this machine is changes nothing."""
+
+    @pytest.fixture
+    def clock(self, monkeypatch: pytest.MonkeyPatch) -> FakeTime:
+        clock = FakeTime()
+        played = SimpleNamespace(
+            monotonic=lambda: clock.now / 1e9, monotonic_ns=clock, sleep=clock.sleep
+        )
+        monkeypatch.setattr(boot, "time", played)
+        return clock
+
+    @pytest.fixture
+    def booted(self, clock: FakeTime, tmp_path: Path) -> Iterator[boot.BoardBoot]:
+        console: Any = SimpleNamespace(read=lambda **_: b"")
+        boards = boot.BoardBoot("pi", own_patterns(), tmp_path)
+        boards.attach(console)
+        boards.power_on(lambda: None)
+        with boards.recorder:
+            yield boards
+
+    # What the board says on its console of addresses; of keys it says nothing.
+    shell: Any = SimpleNamespace(username="root", run=lambda *_, **__: (IP_O.splitlines(), [], 0))
+
+    @pytest.mark.parametrize("service", [SshService("192.168.7.23", 22, "root"), None])
+    @pytest.mark.parametrize("up_after_s", [0.0, 0.7, 4.2, 28.5])
+    def test_is_known_within_a_second_or_so(
+        self,
+        clock: FakeTime,
+        booted: boot.BoardBoot,
+        monkeypatch: pytest.MonkeyPatch,
+        service: SshService | None,
+        up_after_s: float,
+    ) -> None:
+        up_at = clock.now + up_after_s * 1e9
+        monkeypatch.setattr(
+            boot, "_answers", lambda at: at.address == "192.168.7.23" and clock.now >= up_at
+        )
+        found = booted.find_service(self.shell, service)
+        assert found == SshService("192.168.7.23", 22, "root")
+        assert booted.report is not None
+        assert up_after_s <= booted.report.phases["network"] <= up_after_s + 1.1
+
+    @pytest.mark.parametrize("service", [SshService("192.168.7.23", 22, "root"), None])
+    def test_that_never_answers_is_given_up_and_may_be_left_meanwhile(
+        self,
+        clock: FakeTime,
+        booted: boot.BoardBoot,
+        monkeypatch: pytest.MonkeyPatch,
+        service: SshService | None,
+    ) -> None:
+        began = clock.now
+        monkeypatch.setattr(boot, "_answers", lambda _: False)
+        looks: list[float] = []
+        monkeypatch.setattr(booted, "_check", lambda: looks.append((clock.now - began) / 1e9))
+        assert booted.find_service(self.shell, service) is None
+        assert 30 <= (clock.now - began) / 1e9 <= 32
+        # Whoever wants to stop the boot waits no longer than this.
+        assert max(later - earlier for earlier, later in pairwise(looks)) <= 1.1
 
 
 def key(kind: str = "ssh-ed25519", size: int = 32) -> str:

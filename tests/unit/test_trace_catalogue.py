@@ -7,6 +7,7 @@ import io
 import subprocess
 import sys
 from dataclasses import fields
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -16,6 +17,7 @@ from benchvise.report.rendering import csv_text, described_columns, table_of
 from benchvise.table import ColumnSpec, ValueUnit
 from benchvise.trace.analysis.distributions import QuantileBounds, TimeDistribution
 from benchvise.trace.catalogue import ANALYSES
+from benchvise.trace.catalogue.info import _troubles
 from benchvise.trace.catalogue.record import (
     TableShape,
     TraceAnalysis,
@@ -42,6 +44,30 @@ def test_columns_have_names_of_their_own_in_csv(shape: TableShape[Any]) -> None:
     names = [name for _, _, csv_names in described_columns(shape.columns) for name in csv_names]
     assert names and len(set(names)) == len(names)
     assert all(name and name == name.lower() and " " not in name for name in names)
+
+
+@pytest.mark.parametrize(
+    ("number", "said"),
+    [
+        (8, []),
+        (9, ["and 1 more loss: --json lists all", "and 1 more place of damage: --json lists all"]),
+        (19, ["and 11 more losses: --json lists all",
+              "and 11 more places of damage: --json lists all"]),
+    ],
+)  # fmt: skip
+def test_losses_that_are_not_listed_are_counted(number: int, said: list[str]) -> None:
+    losses = [
+        {"stream": 0, "begin": at, "end": at + 5, "count": at or None, "kind": "events"}
+        for at in range(number)
+    ]
+    damage = [{"file": "a/b.dat", "offset": at, "what": "cut"} for at in range(number)]
+    summary: Any = SimpleNamespace(streams=[], losses=losses, damage=damage, notes=["last"])
+    lines = list(_troubles(summary))
+    assert [line for line in lines if line.startswith("and ")] == said
+    assert sum(line.startswith("lost in") for line in lines) == 8
+    assert sum(line.startswith("damage in b.dat at byte") for line in lines) == 8
+    assert "an unknown number of events" in lines[0]
+    assert lines[-1] == "note: last"
 
 
 def test_the_catalogue_is_cheap_to_import() -> None:

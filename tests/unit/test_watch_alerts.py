@@ -6,7 +6,9 @@ import json
 import os
 import stat
 from collections.abc import Iterable, Mapping
+from dataclasses import replace
 from pathlib import Path
+from typing import Any, get_type_hints
 
 import pytest
 
@@ -215,6 +217,14 @@ class TestCommand:
             Alarms(text)
 
     def test_nothing_in_the_environment_acts(self) -> None:
-        for value in environment("b\0\n", self.EVIL).values():
-            assert "\0" not in value and "\n" not in value and "\x1b" not in value
+        """Whichever text of an alert it comes in: rules are a user's, the rest is the board's."""
+        evil = "\0x\n\x1b[31m\x9b2J\u202e\ud800" + "y" * 9000
+        texts: dict[str, Any] = {
+            name: evil for name, kind in get_type_hints(Alert).items() if kind is str
+        }
+        values = environment(evil, replace(self.EVIL, **texts))
+        assert sum("x" in value for value in values.values()) == 1 + len(texts)
+        for name, value in values.items():
+            assert value.isprintable(), name
+            assert len(value) <= 500, name
             os.fsencode(value)

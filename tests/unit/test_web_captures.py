@@ -104,6 +104,8 @@ def test_a_capture_is_rows_levels_and_details(client: Client) -> None:
     level = client.get(f"{api}/item?row=0&t=550000").json
     assert (level["level"], level["begin"], level["end"]) == ("high", 500 * US, 600 * US)
     assert (level["period"], level["duty"]) == (900 * US, pytest.approx(1 / 9))
+    for at, shown in ((599_999.5, "high"), (600_000, "low"), (600_000.5, "low")):
+        assert client.get(f"{api}/item?row=0&t={at}").json["level"] == shown
     [measured, _] = client.get(f"{api}/measure?begin=0&end=9500000").json["lines"]
     assert (measured["edges"], round(measured["frequency"])) == (20, 1111)
     assert sum(one["events"] for one in table(client, f"{api}/overview?width=64")) == 80
@@ -137,6 +139,10 @@ def test_a_serial_line_is_decoded_beneath_its_levels(client: Client) -> None:
     first = said[0]
     item = client.get(f"{api}/item?row=1&t={first['begin']}").json
     assert (item["text"], item["number"], item["of"]) == ("H", 0, 39)
+    last = said[-1]
+    item = client.get(f"{api}/item?row=1&t={last['end'] - 0.5}").json
+    assert (item["number"], item["begin"], item["end"]) == (38, last["begin"], last["end"])
+    assert "text" not in client.get(f"{api}/item?row=1&t={last['end']}").json
     page = client.get(f"/captures/{key(client, 'serial.sr')}?decode=serial").text
     assert "Serial lines" in page
 

@@ -300,6 +300,57 @@ def test_a_remedy_keeps_its_lines() -> None:
     assert text.startswith(" line 0\n") and text.endswith("# 440 more lines")
 
 
+@pytest.mark.parametrize(
+    ("more", "said"),
+    [
+        (0, None),
+        (1, "1 other way is on the evidence page"),
+        (2, "2 other ways are on the evidence page"),
+    ],
+)
+def test_ways_that_are_not_shown_are_counted(more: int, said: str | None) -> None:
+    document = explained()
+    cause = document["causes"][0]
+    cause["mechanism"]["remedies"] = []
+    [first, *_] = cause["remedies"]
+    cause["remedies"] = [
+        {**first, "system": "systemd", "text": "first"},
+        {**first, "system": "sysctl", "text": "second"},
+        *({**first, "system": "sysctl", "text": f"further {n}"} for n in range(more)),
+    ]
+    text = " ".join(on_terminal(document).split())
+    assert "first" in text and "second" in text
+    assert "further" not in text
+    assert (said in text) if said else "on the evidence page" not in text
+
+
+@pytest.mark.parametrize("beyond", [0, 1, 2])
+def test_differences_that_are_not_listed_are_counted(beyond: int) -> None:
+    document = explained()
+    [kind, *_] = [s for s in as_json(document)["suspects"] if s["untestable"]]
+    document["suspects"] = [{**kind, "id": f"kernel.part{n}"} for n in range(6 + beyond)]
+    text = " ".join(on_terminal(document).split())
+    assert [n for n in range(9) if f"kernel.part{n} (" in text] == list(range(6))
+    assert ("more, on the evidence page" in text) == (beyond > 0)
+    assert f"and {beyond} more, on the evidence page" in text or not beyond
+
+
+@pytest.mark.parametrize(("flipped", "named"), [(1, True), (3, True), (4, False)])
+def test_few_differences_at_once_are_named_and_many_counted(flipped: int, named: bool) -> None:
+    document = as_json(partly())
+    experiment = next(e for e in document["experiments"] if e["purpose"] == "all at once")
+    experiment["flipped"] = [f"part{n}" for n in range(flipped)]
+    text = " ".join(on_terminal(document).split())
+    assert ("part0" in text) is named
+    assert (f"All {flipped} differences at once close" in text) is not named
+    assert (f"part{flipped - 1} close {percent_of(experiment)}" in text) is (named and flipped > 1)
+    assert (f"part0 closes {percent_of(experiment)}" in text) is (flipped == 1)
+
+
+def percent_of(experiment: dict[str, Any]) -> str:
+    return f"{percent(experiment['share']['value'])} %"
+
+
 # -- the page --------------------------------------------------------------------------------------
 
 

@@ -14,7 +14,7 @@ from collections import Counter
 from collections.abc import Mapping
 from dataclasses import dataclass
 from enum import Enum
-from functools import cache
+from functools import cache, lru_cache
 from importlib.resources import files
 
 from benchvise.documents import JsonObject, array_at, text_at, texts_at
@@ -37,7 +37,7 @@ class Severity(Enum):
 
 @dataclass(frozen=True, slots=True)
 class LogRule:
-    """A kind of line. ``pattern`` names what it takes out of it: ``device``, ``port``, numbers.
+    """A kind of line. ``expression`` names what it takes out of it: ``device``, ``port``, numbers.
 
     ``lines`` are real ones that it matches, ``near`` such that look alike and must not.
     """
@@ -47,11 +47,19 @@ class LogRule:
     title: str
     severity: Severity
     words: tuple[str, ...]
-    pattern: re.Pattern[str]
+    expression: str
     explanation: str
     remedy: str
     lines: tuple[str, ...]
     near: tuple[str, ...]
+
+    @property
+    def pattern(self) -> re.Pattern[str]:
+        """The expression, compiled when a line first has one of the words: few logs meet many."""
+        try:
+            return _compiled(self.expression)
+        except re.error as error:
+            raise RuleError(f"rule {self.id}: {error}") from error
 
 
 @dataclass(frozen=True, slots=True)
@@ -77,6 +85,11 @@ class LogMatch:
 
 class RuleError(Exception):
     """A rule is wrong: a mistake in Benchvise, found by its tests."""
+
+
+@cache
+def _compiled(expression: str) -> re.Pattern[str]:
+    return re.compile(expression, re.IGNORECASE)
 
 
 @cache
@@ -107,8 +120,12 @@ def _all_words() -> frozenset[str]:
     return frozenset(word for rule in log_rules() for word in rule.words)
 
 
+@lru_cache(maxsize=4096)
 def classify(text: str) -> LogMatch | None:
-    """What a line (without what stands in front of its text) says; None where no rule matches."""
+    """What a line (without what stands in front of its text) says; None where no rule matches.
+
+    A log is read more than once, before and after a run: most of its lines are the same.
+    """
     text = text[:LENGTH]
     low = text.lower()
     present = {word for word in _all_words() if word in low}
@@ -156,9 +173,8 @@ def _rule(record: JsonObject, log_class: str, where: str) -> LogRule:
     if set(record) != _RULE_FIELDS:
         raise RuleError(f"{where}: its fields are {', '.join(sorted(_RULE_FIELDS))}")
     try:
-        pattern = re.compile(text_at(record, "pattern"), re.IGNORECASE)
         severity = Severity(text_at(record, "severity"))
-    except (re.error, ValueError) as error:
+    except ValueError as error:
         raise RuleError(f"{where}: {error}") from error
     words = texts_at(record, "words")
     if not words or any(word != word.lower() for word in words):
@@ -169,7 +185,7 @@ def _rule(record: JsonObject, log_class: str, where: str) -> LogRule:
         title=text_at(record, "title"),
         severity=severity,
         words=words,
-        pattern=pattern,
+        expression=text_at(record, "pattern"),
         explanation=text_at(record, "explanation"),
         remedy=text_at(record, "remedy"),
         lines=texts_at(record, "lines"),

@@ -20,6 +20,7 @@ import io
 import json
 import re
 from collections.abc import Iterable
+from functools import lru_cache
 from typing import Any
 
 from markupsafe import Markup
@@ -203,10 +204,12 @@ def _is_number(text: str) -> bool:
 # Two halves of a character beyond the first plane; a joiner between letters; one character; one of
 # the short escapes.
 _ESCAPED = re.compile(
-    r"\\u(d[89ab][0-9a-f]{2})\\u(d[c-f][0-9a-f]{2})"
+    r"\\ud[89ab][0-9a-f]{2}\\ud[c-f][0-9a-f]{2}"
     r"|(?<=\\u[0-9a-f]{4})(\\u200[cd])(?=\\u[0-9a-f])"
-    r"|\\u([0-9a-f]{4})|\\(.)"
+    r"|\\u[0-9a-f]{4}|\\."
 )
+_JOINER = 1
+"""Its group: what it is without letters around it, the next alternative says."""
 _BLANKS = "\u00a0\u2009\u2028\u2029\u202f\u3000"
 
 
@@ -229,11 +232,12 @@ def _untrusted(value: object) -> str:
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    high, low, joiner, single, short = match.groups()
-    if high:
-        character = bytes.fromhex(high + low).decode("utf-16-be")
-    elif single:
-        character = chr(int(single, 16))
-    else:
-        return match[0] if joiner or short not in "bf" else "\\ufffd"
-    return match[0] if character.isprintable() or character in _BLANKS else "\\ufffd"
+    return match[0] if match.lastindex == _JOINER else _shown(match[0])
+
+
+@lru_cache(maxsize=4096)  # megabytes of them are mostly the same few
+def _shown(escape: str) -> str:
+    if escape[1] != "u":
+        return escape if escape[1] not in "bf" else "\\ufffd"
+    character = bytes.fromhex(escape.replace("\\u", "")).decode("utf-16-be", "surrogatepass")
+    return escape if character.isprintable() or character in _BLANKS else "\\ufffd"

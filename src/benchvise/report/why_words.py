@@ -345,9 +345,9 @@ def _remedies(cause: Cause) -> Iterator[BlockLine]:
         costs.add(cost)
         yield from (BlockLine(line, code=True) for line in remedy.text.split("\n"))
     if len(by_system) < len(every):
-        yield BlockLine(
-            f"{len(every) - len(by_system)} other ways are on the evidence page", "muted"
-        )
+        others = len(every) - len(by_system)
+        verb = "is" if others == 1 else "are"
+        yield BlockLine(f"{counted(others, 'other way')} {verb} on the evidence page", "muted")
 
 
 def _interaction(diagnosis: Diagnosis) -> Block:

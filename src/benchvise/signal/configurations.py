@@ -22,6 +22,7 @@ from benchvise.signal.distribution import (
 from benchvise.signal.readers.options import ReadOptions
 from benchvise.signal.reading import open_capture
 from benchvise.signal.response import Edge, Responses, is_list, list_head, read_list, responses
+from benchvise.signal.tails import TailDifference, tail_differences
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _SPARKS = 16
@@ -30,13 +31,14 @@ _SPARKS = 16
 @dataclass(frozen=True, slots=True)
 class Configuration:
     """One file of response times: its name, the levels of its factors, its times and their
-    distribution; ``relative`` is to the first configuration."""
+    distribution; ``relative`` and ``tails`` are to the first configuration."""
 
     name: str
     levels: tuple[str, ...]
     responses: Responses
     distribution: Distribution
     relative: TimesDifference | None
+    tails: tuple[TailDifference, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,6 +76,9 @@ def compare_configurations(
                 times,
                 distribution(times.seconds),
                 None if reference is None else difference(times.seconds, reference),
+                ()
+                if reference is None
+                else tail_differences(times.seconds, reference, len(files) - 1),
             )
         )
     by_levels = {item.levels: item.responses.seconds for item in configurations}
@@ -136,6 +141,7 @@ class ResponsesDocument:
     notes: tuple[str, ...]
     figures: Distribution
     relative: TimesDifference | None
+    tails: tuple[TailDifference, ...]
     histogram: HistogramDocument
     responses: list[float]
     at: list[float]
@@ -153,7 +159,11 @@ class ResponseComparisonDocument:
 
 
 def responses_document(
-    name: str, times: Responses, shape: Distribution, relative: TimesDifference | None = None
+    name: str,
+    times: Responses,
+    shape: Distribution,
+    relative: TimesDifference | None = None,
+    tails: tuple[TailDifference, ...] = (),
 ) -> ResponsesDocument:
     """One configuration as JSON."""
     edges, counts = histogram(times.seconds)
@@ -167,6 +177,7 @@ def responses_document(
         times.notes,
         shape,
         relative,
+        tails,
         HistogramDocument(edges.tolist(), counts.tolist()),
         times.seconds.tolist(),
         times.at.tolist(),
@@ -181,7 +192,9 @@ def comparison_document(
     """All configurations as JSON."""
     return ResponseComparisonDocument(
         tuple(
-            responses_document(item.name, item.responses, item.distribution, item.relative)
+            responses_document(
+                item.name, item.responses, item.distribution, item.relative, item.tails
+            )
             for item in comparison.configurations
         ),
         comparison.effects,

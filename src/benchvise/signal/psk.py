@@ -36,7 +36,7 @@ Waveform = npt.NDArray[np.complex128]
 @dataclass(frozen=True, slots=True)
 class ErrorRate:
     """Bit errors at a signal-to-noise ratio: Eb/N0 in dB, errors of bits, with Wilson's 95 %
-    interval, and what ideal BPSK with coherent detection would have."""
+    interval, and what ideal BPSK would have in that mode (``error_rates``)."""
 
     ebn0_db: float
     bits: int

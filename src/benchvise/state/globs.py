@@ -33,18 +33,21 @@ class ByPath(Generic[Found]):
 
         A glob that nothing matches is itself a path where the answer says why.
         """
-        if not _WILD.search(glob):  # most are plain paths
+        wildcards = list(_WILD.finditer(glob))
+        if not wildcards:  # most are plain paths
             if glob in self._found:
                 yield glob, (), self._found[glob]
             return
         nothing = True
-        pattern, prefix = _compiled(glob)
+        prefix, suffix = glob[: wildcards[0].start()], glob[wildcards[-1].end() :]
         for index in range(bisect_left(self._sorted, prefix), len(self._sorted)):
             path = self._sorted[index]
             if not path.startswith(prefix):
                 break
-            match = pattern.fullmatch(path)
-            if match is not None and path != glob:
+            if not path.endswith(suffix) or path == glob:
+                continue
+            match = _compiled(glob).fullmatch(path)  # late: few boards have all that is looked for
+            if match is not None:
                 nothing = False
                 yield path, match.groups(), self._found[path]
         if nothing and glob in self._found:
@@ -52,8 +55,8 @@ class ByPath(Generic[Found]):
 
 
 @cache
-def _compiled(glob: str) -> tuple[re.Pattern[str], str]:
-    """The glob as a pattern with a group for each wildcard, and what stands before the first."""
+def _compiled(glob: str) -> re.Pattern[str]:
+    """The glob as a pattern with a group for each wildcard."""
     parts, at = [], 0
     for wild in _WILD.finditer(glob):
         parts.append(re.escape(glob[at : wild.start()]))
@@ -61,6 +64,4 @@ def _compiled(glob: str) -> tuple[re.Pattern[str], str]:
         inside = "[^/]*" if word == "*" else "[^/]" if word == "?" else word.replace("[!", "[^")
         parts.append(f"({inside})")
         at = wild.end()
-    pattern = "".join(parts) + re.escape(glob[at:])
-    first = _WILD.search(glob)
-    return re.compile(pattern, re.DOTALL), glob[: first.start()] if first else glob
+    return re.compile("".join(parts) + re.escape(glob[at:]), re.DOTALL)

@@ -4,6 +4,10 @@ Sizes are inferred from latencies and from the grid of context switches. Unstabl
 there, with their smallest sample: a cache is where a whole curve steps, which a burst of noise at
 one size cannot make, and the least disturbed batch is nearest to the truth. The size of a line
 shows in what a second load costs the further it lies away.
+
+How certain a step is says nothing of its cause: pages and tables of them make steps too, and a
+cache that others use gives less than its size. So it counts as that of a cache only where sysfs
+describes one of that size, and is none at all where the series beside it are unstable.
 """
 
 from __future__ import annotations
@@ -13,7 +17,14 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchvise.documents import JsonObject, array_at, whole_at
-from benchvise.measure.insights.insight import Insight, SeriesPoint, differing, named, points
+from benchvise.measure.insights.insight import (
+    UNSTABLE,
+    Insight,
+    SeriesPoint,
+    differing,
+    named,
+    points,
+)
 from benchvise.measure.knees import GridCell, GridKnee, Knee, grid_knees, infer_caches
 from benchvise.measure.model import RunRecord
 from benchvise.measure.validity import quantity
@@ -22,6 +33,8 @@ from benchvise.quantities import spell_size
 _LEAST_SIZES = 8
 _LEAST_COUNTS = 4
 _DATA = ("Data", "Unified")
+_MOST_PERCENT = 99
+"""No curve makes anything more certain than that."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -41,10 +54,32 @@ def cache_sizes(run: RunRecord) -> list[Insight]:
             continue
         by_size = {point.size("size"): point.low for point in curve}
         apart = named(curve[0], differing(measured, "size"))
-        insights.append(
-            _latency_insight(apart, infer_caches(by_size.items()), _described(run.host))
-        )
+        steps = [
+            _Step(knee, stable=_is_stable(curve, knee)) for knee in infer_caches(by_size.items())
+        ]
+        insights.append(_latency_insight(apart, steps, _described(run.host)))
     return insights
+
+
+@dataclass(frozen=True, slots=True)
+class _Step:
+    """A step of a latency curve, and whether the series that it lies between are stable."""
+
+    knee: Knee
+    stable: bool
+
+    def certainty(self, caches: Sequence[_Cache]) -> str:
+        """``> 99 %`` of a cache that sysfs knows, ``step 97 %`` of any other step."""
+        if not self.stable:
+            return UNSTABLE
+        percent = round(self.knee.confidence * 100)
+        text = f"{percent} %" if percent <= _MOST_PERCENT else f"> {_MOST_PERCENT} %"
+        return text if any(self.knee.covers(cache.size) for cache in caches) else f"step {text}"
+
+
+def _is_stable(curve: Sequence[SeriesPoint], knee: Knee) -> bool:
+    """Whether all are that the step lies between, its own bounds among them."""
+    return all(p.stable for p in curve if knee.low <= p.size("size") <= knee.high)
 
 
 def switching_knees(run: RunRecord) -> list[Insight]:
@@ -74,8 +109,9 @@ def _curves(measured: Sequence[SeriesPoint], *over: str) -> list[list[SeriesPoin
     return list(curves.values())
 
 
-def _latency_insight(apart: str, knees: Sequence[Knee], caches: Sequence[_Cache]) -> Insight:
+def _latency_insight(apart: str, found: Sequence[_Step], caches: Sequence[_Cache]) -> Insight:
     title = "Cache sizes from the latency of loads" + (f", {apart}" if apart else "")
+    knees = [step.knee for step in found]
     if not knees:
         sentence = "The latency shows no step: no cache can be told from it."
         return Insight(title, sentence + _unseen(caches))
@@ -88,7 +124,7 @@ def _latency_insight(apart: str, knees: Sequence[Knee], caches: Sequence[_Cache]
     sentence = f"The latency of a load steps up at {steps}."
     return Insight(
         title,
-        sentence + _agreement(caches, seen),
+        sentence + _agreement(caches, seen) + _doubts(found, caches),
         ("fits up to", "lies between", "before", "after", "sysfs says", "certainty"),
         tuple(
             (
@@ -97,11 +133,31 @@ def _latency_insight(apart: str, knees: Sequence[Knee], caches: Sequence[_Cache]
                 quantity(knee.before, "ns"),
                 quantity(knee.after, "ns"),
                 _names([c for c in caches if knee.covers(c.size)]),
-                f"{knee.confidence * 100:.0f} %",
+                step.certainty(caches),
             )
-            for knee in knees
+            for step in found
+            for knee in (step.knee,)
         ),
     )
+
+
+def _doubts(found: Sequence[_Step], caches: Sequence[_Cache]) -> str:
+    """What steps that no cache of sysfs explains may be, and which rest on unstable series."""
+    text = ""
+    others = [
+        _span(step.knee.low, step.knee.high)
+        for step in found
+        if not any(step.knee.covers(cache.size) for cache in caches)
+    ]
+    if caches and others:
+        text += (
+            f" sysfs knows no cache that ends at {', '.join(others)}: page tables (a TLB), or a "
+            "cache that other programs or machines share, make such a step too."
+        )
+    unstable = [_span(step.knee.low, step.knee.high) for step in found if not step.stable]
+    if unstable:
+        text += f" The series at {', '.join(unstable)} are unstable: measure again in quiet."
+    return text
 
 
 def _grid_insight(apart: str, knees: Sequence[GridKnee], caches: Sequence[_Cache]) -> Insight:

@@ -8,7 +8,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchvise.documents import number_at, object_at
-from benchvise.measure.insights.insight import Insight, SeriesPoint, change, points
+from benchvise.measure.insights.insight import UNSTABLE, Insight, SeriesPoint, change, points
 from benchvise.measure.model import ProcessRecord, RunRecord
 from benchvise.measure.validity import quantity
 
@@ -105,12 +105,18 @@ def sustained_clocks(run: RunRecord) -> list[Insight]:
 def _sustained(point: SeriesPoint, processes: Sequence[ProcessRecord]) -> Insight:
     """By the process that changed the most: a board that was warm already changes no more."""
     rows = [_course(process) for process in processes]
-    course = max(rows, key=lambda row: abs(row.last / row.first - 1))
-    ratio = course.last / course.first
+    course = max(rows, key=lambda row: (row.settled, abs(row.ratio - 1)))
+    ratio = course.ratio
     threads = number_at(processes[0].begin, "threads")
     who = f"With {threads:.0f} CPUs under load the clock" if threads else "Under load the clock"
     start, end = quantity(course.first, "Hz"), quantity(course.last, "Hz")
-    if abs(ratio - 1) <= _CLEARLY:
+    if not course.settled:
+        least, most = quantity(course.low, "Hz"), quantity(course.high, "Hz")
+        sentence = (
+            f"{who} varies between {least} and {most} from one batch to the next: how it changes "
+            f"over the {course.seconds:.0f} s cannot be told"
+        )
+    elif abs(ratio - 1) <= _CLEARLY:
         sentence = f"{who} stays at {end} for the {course.seconds:.0f} s that were measured"
     else:
         word = "falls" if ratio < 1 else "rises"
@@ -130,7 +136,7 @@ def _sustained(point: SeriesPoint, processes: Sequence[ProcessRecord]) -> Insigh
                 str(process.index + 1),
                 quantity(row.first, "Hz"),
                 quantity(row.last, "Hz"),
-                change(row.last / row.first),
+                change(row.ratio) if row.settled else UNSTABLE,
                 quantity(row.lowest, "Hz") if row.lowest else "",
             )
             for process, row in zip(processes, rows, strict=True)
@@ -140,14 +146,26 @@ def _sustained(point: SeriesPoint, processes: Sequence[ProcessRecord]) -> Insigh
 
 @dataclass(frozen=True, slots=True)
 class _Course:
-    """A process under load: its clock (Hz) at both ends, and what came along."""
+    """A process under load: its clock (Hz) at both ends, and what came along.
+
+    ``low`` and ``high`` are those of all batches; ``lowest`` is that of the slowest CPU.
+    ``settled``: at each end batches differ less than the ends do, or hardly at all.
+    """
 
     first: float
     last: float
+    low: float
+    high: float
+    settled: bool
     lowest: float
     seconds: float
     temperatures: tuple[float, float] | None
     throttled: float
+
+    @property
+    def ratio(self) -> float:
+        """The clock at the end relative to that at the beginning."""
+        return self.last / self.first
 
 
 def _course(process: ProcessRecord) -> _Course:
@@ -158,9 +176,16 @@ def _course(process: ProcessRecord) -> _Course:
     lows = [hz for detail in details if (hz := number_at(detail, "lowest_hz"))]
     begin = number_at(first, "start_ns") or 0
     end = (number_at(last, "start_ns") or 0) + (number_at(last, "elapsed_ns") or 0)
+    values = [sample.value for sample in samples]
+    ends = (values[:_ENDS], values[-_ENDS:])
+    first_clock, last_clock = map(statistics.median, ends)
+    spread = max(max(batches) - min(batches) for batches in ends)
     return _Course(
-        first=statistics.median(s.value for s in samples[:_ENDS]),
-        last=statistics.median(s.value for s in samples[-_ENDS:]),
+        first=first_clock,
+        last=last_clock,
+        low=min(values),
+        high=max(values),
+        settled=spread <= max(_CLEARLY * first_clock, abs(last_clock - first_clock)),
         lowest=min(lows, default=0.0),
         seconds=max(end - begin, 0.0) / 1e9,
         temperatures=(heat[0], heat[-1]) if len(heat) > 1 else None,

@@ -1,7 +1,7 @@
 """The pipe ladder: what each way of filling and of emptying a pipe is worth.
 
-The rungs are orders of magnitude apart, so even a rung whose figure is unstable can be told to be
-*at least* so many times another: its smallest sample against the other's largest.
+Rungs are compared where both are stable. One that is not has no multiple, however far away it
+lies: its smallest sample may itself be a disturbance, as may the largest of the simplest form.
 """
 
 from __future__ import annotations
@@ -55,11 +55,10 @@ class _Rung:
         return f"{quantity(self.best.low, unit)} to {quantity(self.best.high, unit)} (unstable)"
 
     def multiple(self, base: _Rung) -> str:
-        """``1700`` or ``at least 900`` times the base; empty when not even that can be said."""
-        if (self.best.stable and base.best.stable) or self is base:
-            return times(self.best.median / base.best.median)
-        least = self.best.low / base.best.high if base.best.high > 0 else 0.0
-        return f"at least {times(least)}" if least > 1 else ""
+        """``1700`` times the base; empty when one of both is unstable."""
+        if not (self.best.stable and base.best.stable):
+            return ""
+        return times(self.best.median / base.best.median)
 
 
 def pipe_ladders(run: RunRecord) -> list[Insight]:
@@ -122,5 +121,6 @@ def _sentence(words: str, rungs: Sequence[_Rung]) -> str:
         if not rung.copies
     ]
     if not comparable:
-        sentences.append("No other form can be told apart from it.")
+        unstable = "it is" if not base.best.stable else "they are"
+        sentences.append(f"No other form can be compared with it, as {unstable} unstable.")
     return " ".join(sentences)

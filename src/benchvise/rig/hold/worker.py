@@ -67,7 +67,6 @@ OWN_IMAGE = "own"
 _LONG: Mapping[type, str] = {messages.WriteCard: "flash", messages.BootBoard: "boot"}
 """What takes so long that others may want to know how far it is, and what they see of it."""
 
-_PROGRESS_SECONDS = 0.2
 _DRAIN_SECONDS = 0.1
 
 T = TypeVar("T")
@@ -252,15 +251,10 @@ class Worker:
 
     def _write_card(self, image: str) -> FlashedCard:
         """Writes the card, with the board off."""
-        reported = 0.0
 
         def report(progress: FlashProgress) -> None:
-            nonlocal reported
             self._check()
-            now = time.monotonic()
-            if now - reported >= _PROGRESS_SECONDS:
-                reported = now
-                self._report_progress(progress)
+            self._report_progress(progress)
 
         opened = open_image(self._strategy.own_image() if image == OWN_IMAGE else image)
         written = self._strategy.write(opened, report)

@@ -8,11 +8,11 @@ from typing import TYPE_CHECKING, Annotated, Any
 from benchvise.command import CommandOption, CommandRecord
 from benchvise.quantities import format_value
 from benchvise.signal.commands.options import LineOptions, format_seconds
+from benchvise.signal.remote_protocols import RemoteCode
 from benchvise.table import ColumnSpec, TableSpec, ValueUnit
 from benchvise.text import Untrusted
 
 if TYPE_CHECKING:
-    from benchvise.signal.decoders import Annotation
     from benchvise.signal.infrared import Infrared, InfraredFrame, InfraredSpan
 
 _CODES_LISTED = 40
@@ -41,14 +41,60 @@ def run(options: InfraredOptions) -> Infrared:
     return infrared(capture, options.line or capture.busiest.name, options.protocol)
 
 
-def _codes(remote: Infrared) -> list[Annotation]:
-    texts = ((code, code.text.raw) for code in remote.decoded)
-    return [code for code, text in texts if ":" in text and not text.startswith("Bit")]
+def _hex(value: int | None) -> str:
+    return "-" if value is None else f"0x{value:02x}"
 
 
-_CODE_COLUMNS: tuple[ColumnSpec[Annotation], ...] = (
-    ColumnSpec("Decoded", ValueUnit.TEXT, lambda code: code.text),
+def _what(frame: InfraredFrame) -> str:
+    """What stands beside address and command."""
+    code = frame.code
+    if code is None:
+        return f"{(len(frame.spans) + 1) // 2} pulses"
+    words = [code.detail] if code.detail else []
+    if code.toggle is not None:
+        words.append(f"toggle {int(code.toggle)}")
+    words += code.faults
+    if code.also_fits:
+        words.append(f"also fits {', '.join(code.also_fits)}")
+    if frame.glitches:
+        words.append(f"{frame.glitches} glitches" if frame.glitches > 1 else "1 glitch")
+    return "; ".join(words)
+
+
+_CODE_COLUMNS: tuple[ColumnSpec[tuple[int, InfraredFrame]], ...] = (
+    ColumnSpec("Frame", ValueUnit.COUNT, lambda row: row[0], "muted"),
+    ColumnSpec(
+        "At", ValueUnit.SECONDS, lambda row: row[1].at, text=lambda row: format_seconds(row[1].at)
+    ),
+    ColumnSpec(
+        "Protocol",
+        ValueUnit.TEXT,
+        lambda row: row[1].code.protocol if row[1].code else "unknown",
+        lambda row: "strong" if row[1].code and row[1].code.complete else "muted",
+    ),
+    ColumnSpec(
+        "Address", ValueUnit.TEXT, lambda row: _hex(row[1].code.address if row[1].code else None)
+    ),
+    ColumnSpec(
+        "Command", ValueUnit.TEXT, lambda row: _hex(row[1].code.command if row[1].code else None)
+    ),
+    ColumnSpec(
+        "Key",
+        ValueUnit.TEXT,
+        lambda row: "" if not _whole(row[1]) else "held" if _repeated(row[1]) else "pressed",
+    ),
+    ColumnSpec("", ValueUnit.TEXT, lambda row: _what(row[1]), "muted", key="detail"),
 )
+
+
+def _whole(frame: InfraredFrame) -> bool:
+    return frame.code is not None and frame.code.complete
+
+
+def _repeated(frame: InfraredFrame) -> bool:
+    return frame.code is not None and frame.code.repeat
+
+
 _SPAN_COLUMNS: tuple[ColumnSpec[InfraredSpan], ...] = (
     ColumnSpec(
         "", ValueUnit.TEXT, lambda span: span.kind, lambda s: "strong" if s.pulse else "muted"
@@ -85,25 +131,35 @@ def tables(remote: Infrared, frames: int) -> list[TableSpec[Any]]:
         if remote.carrier_hz
         else "no carrier: a receiver's output"
     )
-    protocol = remote.protocol.name if remote.protocol else "unknown protocol"
-    title = f"{remote.line}: {protocol}, {len(remote.frames)} frames, {carrier}"
-    codes = TableSpec(title, _CODE_COLUMNS, _codes(remote), remote.notes).first(_CODES_LISTED)
-    return [codes, *(_frame_table(n, f) for n, f in enumerate(remote.frames[:frames], 1))]
+    names = dict.fromkeys(
+        frame.code.protocol for frame in remote.frames if frame.code and frame.code.complete
+    )
+    protocol = " and ".join(names) or "unknown protocol"
+    pressed = sum(_whole(frame) and not _repeated(frame) for frame in remote.frames)
+    title = f"{remote.line}: {protocol}, {len(remote.frames)} frames, {pressed} pressed, {carrier}"
+    rows = list(enumerate(remote.frames, 1))
+    codes = TableSpec(title, _CODE_COLUMNS, rows, remote.notes)
+    return [
+        codes.first(_CODES_LISTED, "more (--json)"),
+        *(_frame_table(n, f) for n, f in enumerate(remote.frames[:frames], 1)),
+    ]
 
 
 def _frame_table(number: int, frame: InfraredFrame) -> TableSpec[InfraredSpan]:
-    protocol = frame.protocol.name if frame.protocol else "unknown"
+    protocol = frame.code.protocol if frame.code else "unknown"
     title = f"Frame {number} at {format_seconds(frame.at)}: {protocol}"
     return TableSpec(title, _SPAN_COLUMNS, frame.spans)
 
 
 @dataclass(frozen=True, slots=True)
 class InfraredFrameDocument:
-    """A frame as JSON: pulses and spaces with their seconds."""
+    """A frame as JSON: pulses and spaces with their seconds, and the code it carries."""
 
     at: float
     protocol: str | None
     spans: list[tuple[str, float]]
+    code: RemoteCode | None
+    glitches: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -131,6 +187,8 @@ def document(remote: Infrared) -> InfraredDocument:
                 frame.at,
                 frame.protocol.name if frame.protocol else None,
                 [(span.kind, span.seconds) for span in frame.spans],
+                frame.code,
+                frame.glitches,
             )
             for frame in remote.frames
         ],

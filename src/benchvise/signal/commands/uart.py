@@ -10,6 +10,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from benchvise.command import CommandOption, CommandRecord
 from benchvise.signal.commands.options import CaptureOptions
 from benchvise.table import ColumnSpec, TableSpec, ValueUnit
+from benchvise.text import counted
 
 if TYPE_CHECKING:
     from benchvise.signal.aligning import Discrepancy
@@ -166,7 +167,7 @@ def byte_table(
         f"{line.line}: {line.frame.name}",
         _BYTE_COLUMNS,
         tuple(_byte_rows(capture, line, rows)),
-        (f"{more} more bytes (--bytes N, --json)",) if more > 0 else (),
+        (f"{counted(more, 'more byte')} (--bytes N, --json)",) if more > 0 else (),
     )
 
 

@@ -13,6 +13,7 @@ from fnmatch import fnmatchcase
 import numpy as np
 
 from benchvise.errors import UsageError
+from benchvise.text import enumerated
 from benchvise.trace.analysis.model import Actor, Bools
 
 KINDS = ("task", "irq", "softirq", "idle")
@@ -82,9 +83,7 @@ def _nearest(actors: Sequence[Actor], pattern: str, kind: str) -> str:
         kinds = sorted({actor.kind for actor in actors})
         return f"it has no {kind} at all, only {', '.join(kinds) or 'nothing'}"
     same = [group for group in groups if not kind or group.startswith(f"{kind}:")]
-    return f"there are {', '.join(same[:_CANDIDATES])}" + (
-        f" and {len(same) - _CANDIDATES} more" if len(same) > _CANDIDATES else ""
-    )
+    return f"there are {enumerated(same, _CANDIDATES)}"
 
 
 class Grouping:

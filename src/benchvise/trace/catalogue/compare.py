@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 from benchvise.command import CommandArgument, CommandOption
 from benchvise.table import ColumnSpec, TableSpec, Tone, ValueUnit
+from benchvise.text import enumerated
 from benchvise.trace.catalogue.record import (
     TOP,
     IncompleteInstances,
@@ -122,8 +123,7 @@ def _tables(answer: TraceComparison, request: CompareRequest) -> Iterator[TableS
         remarks.append(f"no change shown: {unchanged} metrics (--all lists them)")
     for side, only in (("A", answer.only_in_a), ("B", answer.only_in_b)):
         if only:
-            more = f" and {len(only) - _NAMED} more" if len(only) > _NAMED else ""
-            remarks.append(f"only in {side}: {', '.join(only[:_NAMED])}{more}")
+            remarks.append(f"only in {side}: {enumerated(only, _NAMED)}")
     if any(answer.incomplete):
         of_a, of_b = answer.incomplete
         remarks.append(f"incomplete instances left out: {of_a} in A, {of_b} in B")

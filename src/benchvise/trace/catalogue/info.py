@@ -11,6 +11,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from benchvise.command import CommandOption
 from benchvise.quantities import format_clock, format_count, format_size, format_value
 from benchvise.table import ColumnSpec, TableSpec, Tone, ValueUnit
+from benchvise.text import counted
 from benchvise.trace.catalogue.record import OneTrace, TableShape, TraceAnalysis
 
 if TYPE_CHECKING:
@@ -198,11 +199,9 @@ def _lost(summary: TraceSummary, stream: int) -> str:
     for kind in ("events", "packets"):
         counts = [loss["count"] for loss in own if loss["kind"] == kind]
         if counts:
-            counted = sum(count for count in counts if count is not None)
-            more = "at least " if None in counts and counted else ""
-            number = (
-                f"{more}{format_count(counted)}" if counted or None not in counts else "uncounted"
-            )
+            known = sum(count for count in counts if count is not None)
+            more = "at least " if None in counts and known else ""
+            number = f"{more}{format_count(known)}" if known or None not in counts else "uncounted"
             parts.append(number if kind == "events" else f"{number} packets")
     return ", ".join(parts) or "0"
 
@@ -215,12 +214,14 @@ def _troubles(summary: TraceSummary) -> Iterator[str]:
         end = "the end" if loss["end"] is None else format_clock(loss["end"])
         yield f"lost in {stream}: {count} {loss['kind']} between {begin} and {end}"
     if len(summary.losses) > _MOST_PLACES:
-        yield f"and {len(summary.losses) - _MOST_PLACES} more losses: --json lists all"
+        more = counted(len(summary.losses) - _MOST_PLACES, "more loss", "more losses")
+        yield f"and {more}: --json lists all"
     for place in summary.damage[:_MOST_PLACES]:
         file = place["file"].rpartition("/")[2]
         yield f"damage in {file} at byte {place['offset']}: {place['what']}"
     if len(summary.damage) > _MOST_PLACES:
-        yield f"and {len(summary.damage) - _MOST_PLACES} more places of damage: --json lists all"
+        more = counted(len(summary.damage) - _MOST_PLACES, "more place", "more places")
+        yield f"and {more} of damage: --json lists all"
     for note in summary.notes:
         yield f"note: {note}"
 

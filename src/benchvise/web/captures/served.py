@@ -168,7 +168,7 @@ def decode_rows(capture: Capture, how: str) -> DecodedCapture:
         )
     if how == INFRARED:
         remote = infrared(capture, capture.busiest.name)
-        rows = list(_rows(remote.decoded, texts))
+        rows = [_remote_row(capture, remote, texts), *_rows(remote.decoded, texts)]
         return DecodedCapture(
             tuple(rows), tuple(texts.numbers), infrared=remote, notes=remote.notes
         )
@@ -193,6 +193,22 @@ def _serial_rows(line: SerialLine, texts: _Texts) -> Iterator[DecodedRow]:
     if line.marks:
         for lane in _lanes([(m.begin, m.end, texts.number(str(m.fault))) for m in line.marks]):
             yield DecodedRow(f"{line.line} faults", _spans(lane), faulty=True)
+
+
+def _remote_row(capture: Capture, remote: Infrared, texts: _Texts) -> DecodedRow:
+    """A span for each frame, with its code."""
+    tick = capture.clock.tick_s
+    return DecodedRow(
+        f"{remote.line} frames",
+        _spans(
+            (
+                round(frame.at / tick),
+                round(frame.end / tick),
+                texts.number(frame.code.text if frame.code else "unknown"),
+            )
+            for frame in remote.frames
+        ),
+    )
 
 
 def byte_text(value: int) -> str:
