@@ -255,9 +255,9 @@ def test_what_was_made_is_kept_after_the_answer(
     monkeypatch.setattr(served, "PATIENCE_S", 3600.0)
     path = tmp_path / "t.dat"
     shutil.copy(trace("f100k"), path)
-    client = Client.of(traces=(tmp_path,), store=str(tmp_path / "store.db"))
+    client = reader(path)
     first = Workspace(client, path).json("rows")
-    client.app.state.context.close()
+    client.app.state.open_files.close()
     parts = {part.name for part in (tmp_path / "t.dat.benchvise-cache").iterdir()}
     assert parts == {"decoded", "scheduling", "levels"}
     again = reader(path)
