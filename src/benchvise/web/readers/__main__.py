@@ -21,9 +21,6 @@ from benchvise.confinement import (
 )
 from benchvise.trace.manifest import confined_files
 
-_READY = b"+"
-"""Sent when it has started: how long that takes is no request's time."""
-
 _SHARES = {"process": 0.35, "queries": 0.2}
 """Of the machine's memory: what each program may take. All of it is never theirs: a reader, another
 one that is asked alone, and the query process leave a tenth."""
@@ -43,9 +40,7 @@ def main() -> None:
             memory=share_of_memory(_SHARES[program]),
         )
     )
-    module = importlib.import_module(f"benchvise.web.readers.{program}")
-    control.send(_READY)
-    module.serve(control)
+    importlib.import_module(f"benchvise.web.readers.{program}").serve(control)
 
 
 if __name__ == "__main__":

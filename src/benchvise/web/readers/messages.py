@@ -13,6 +13,7 @@ import json
 import socket
 import struct
 from collections.abc import Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -65,6 +66,21 @@ class ReaderAnswer:
 
 
 T = TypeVar("T")
+
+
+def say_ready(control: socket.socket) -> None:
+    """Tells the server that the reader has started."""
+    with suppress(OSError):  # it has ended meanwhile, which the reader sees next
+        control.send(b"+")
+
+
+def next_connection(control: socket.socket) -> socket.socket | None:
+    """The next one that the server passes, with a request; None when it has ended."""
+    try:
+        _, descriptors, _, _ = socket.recv_fds(control, 1, 1)
+    except ConnectionResetError:  # without having read that we are ready
+        return None
+    return socket.socket(fileno=descriptors[0]) if descriptors else None
 
 
 def packed(head: object, body: bytes = b"") -> bytes:

@@ -28,8 +28,10 @@ from benchvise.web.readers.messages import (
     HEADERS,
     ForwardedRequest,
     ReaderAnswer,
+    next_connection,
     packed,
     read_message,
+    say_ready,
 )
 from benchvise.web.readers.open_files import OpenFiles, open_files
 from benchvise.web.workspace import timeline, views
@@ -102,18 +104,19 @@ async def _serve(control: socket.socket) -> None:
 
     def take() -> None:
         try:
-            _, descriptors, _, _ = socket.recv_fds(control, 1, 1)
+            connection = next_connection(control)
         except BlockingIOError:
             return
-        if not descriptors:
+        if connection is None:
             loop.remove_reader(control)
             ended.set_result(None)
             return
-        task = loop.create_task(_answer(app, socket.socket(fileno=descriptors[0])))
+        task = loop.create_task(_answer(app, connection))
         running.add(task)
         task.add_done_callback(running.discard)
 
     loop.add_reader(control, take)
+    say_ready(control)
     await ended
     app.state.open_files.close()
     os._exit(0)  # whatever still computes for pages that are gone

@@ -27,7 +27,14 @@ from benchvise.trace.manifest import Stat, signature
 from benchvise.trace.opening import open_trace
 from benchvise.trace.query_limits import cause_of_death, nested_too_deeply
 from benchvise.web.http import Busy, JsonAnswer, error_document, status_of
-from benchvise.web.readers.messages import QueryRequest, ReaderAnswer, packed, receive_message
+from benchvise.web.readers.messages import (
+    QueryRequest,
+    ReaderAnswer,
+    next_connection,
+    packed,
+    receive_message,
+    say_ready,
+)
 from benchvise.web.workspace.query import TraceQuery
 from benchvise.web.workspace.sql import query_answer
 
@@ -68,6 +75,7 @@ class QueryProcess:
 
     def serve(self) -> None:
         """Until the server ends."""
+        say_ready(self._control)
         self._watch(self._control, self._take)
         while True:
             for key, _ in self._selector.select(self._patience()):
@@ -85,10 +93,9 @@ class QueryProcess:
         self._selector.register(what, selectors.EVENT_READ, call)
 
     def _take(self) -> None:
-        _, descriptors, _, _ = socket.recv_fds(self._control, 1, 1)
-        if not descriptors:
-            sys.exit(0)  # the server has ended, and the children do with us
-        connection = socket.socket(fileno=descriptors[0])
+        connection = next_connection(self._control)
+        if connection is None:
+            sys.exit(0)  # and the children do with us
         connection.settimeout(_READ_SECONDS)
         try:
             request, _ = receive_message(connection, QueryRequest)
