@@ -126,7 +126,8 @@ def _serving(traces: Path) -> Iterator[str]:
     """A workbench that shows the traces of a directory, with a store of its own."""
     with tempfile.TemporaryDirectory() as own:
         store = str(Path(own, "store.db"))
-        words = ["serve", "--port", "0", "--json", "--store", store, "--traces", str(traces)]
+        words = ["serve", "--port", "0", "--json", "--no-token"]
+        words += ["--store", store, "--traces", str(traces)]
         with subprocess.Popen(
             [sys.executable, "-m", "benchvise", *words], stdout=subprocess.PIPE, text=True
         ) as server:

@@ -114,6 +114,50 @@ def swaps_blocks(data: bytes, way: int, state: State) -> bytes:
     return data
 
 
+def dead(_data: bytes, _way: int, _state: State) -> bytes:
+    return b""
+
+
+def dead_there(data: bytes, way: int, _state: State) -> bytes:
+    return data if way else b""
+
+
+def dead_back(data: bytes, way: int, _state: State) -> bytes:
+    return b"" if way else data
+
+
+def loses_zeros(data: bytes, _way: int, _state: State) -> bytes:
+    return data.replace(b"\0", b"")
+
+
+def flips_a_bit(data: bytes, _way: int, state: State) -> bytes:
+    return bytes(byte ^ 0x10 if state.chance.random() < 0.003 else byte for byte in data)
+
+
+def swaps_neighbours(data: bytes, _way: int, state: State) -> bytes:
+    out = bytearray(data)
+    for place in range(0, len(out) - 1, 2):
+        if state.chance.random() < 0.003:
+            out[place], out[place + 1] = out[place + 1], out[place]
+    return bytes(out)
+
+
+def replies(data: bytes, _way: int, _state: State) -> bytes:
+    """A module that says OK to each line."""
+    return b"OK\r\n" * data.count(b"\r")
+
+
+def replies_cut_short(data: bytes, _way: int, state: State) -> bytes:
+    """As above; each third reply loses its last byte or all but its first, in turn."""
+    out = b""
+    for _ in range(data.count(b"\r")):
+        state.filled += 1
+        whole = b"OK\r\n"
+        cut = {1: whole[:3], 4: whole[:1]}.get(state.filled % 6, whole)
+        out += cut
+    return out
+
+
 @contextmanager
 def line(fault: Fault = honest, seed: int = 1, block: int = 1024) -> Iterator[tuple[str, str]]:
     """The paths of two ports whose line has this fault."""

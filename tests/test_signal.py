@@ -14,6 +14,7 @@ import pytest
 import skips
 
 from benchvise.cli.main import run
+from benchvise.errors import CaptureError
 from benchvise.report.data import one_run
 from benchvise.report.histograms import responses_of_runs
 from benchvise.signal.decoders import Decoder, decode, decode_by_row
@@ -229,6 +230,39 @@ def test_other_decoders_say_what_sigrok_cli_prints(name: str, stack: list[str]) 
     assert len(found) == len(said.splitlines()) > 20
     texts = [line.partition(": ")[2] for line in said.splitlines()]
     assert [one["text"] for one in found] == texts
+
+
+@needs_decoders
+def test_a_decoder_gets_the_line_that_is_named_or_none(tmp_path: Path) -> None:
+    """Findings of October, signals, 18: -P uart:rx=NOPE decoded another line."""
+    levels = capture_data.sent_serially(b"Hello", 1_000_000, 9600)
+    write_session(capture_data.sampled(1_000_000, TX=levels), tmp_path / "x.sr")
+    capture = open_capture(tmp_path / "x.sr")
+    for name in ("NOPE", "7"):
+        with pytest.raises(CaptureError, match=f"no line '{name}'"):
+            decode(capture, [Decoder("uart", {"rx": name}, {"baudrate": "9600"})])
+    assert decode(capture, [Decoder("uart", {"rx": "TX"}, {"baudrate": "9600"})])
+
+
+@needs_decoders
+def test_a_log_without_flow_bytes_has_software_flow_control_named(tmp_path: Path) -> None:
+    """Findings of October, signals: XON/XOFF as the cause, from a capture beside the log."""
+    data = bytes(range(256)) * 4
+    levels = capture_data.sent_serially(data, 1_000_000, 57600)
+    write_session(capture_data.sampled(1_000_000, TX=levels), tmp_path / "x.sr")
+    log = tmp_path / "x.log"
+    by_loss = {
+        b"\x11\x13": "software flow control in the host's port",
+        b"\0": "zeros lost",
+    }
+    for gone, word in by_loss.items():
+        log.write_bytes(bytes(byte for byte in data if byte not in gone))
+        found = document("signal", "uart", tmp_path / "x.sr", "--log", log)
+        causes = found["causes"]
+        assert isinstance(causes, list)
+        assert [cause["word"] for cause in causes] == [word]
+    log.write_bytes(data)
+    assert document("signal", "uart", tmp_path / "x.sr", "--log", log)["causes"] == []
 
 
 @needs_decoders

@@ -8,6 +8,7 @@ import pty
 import subprocess
 import tty
 from collections.abc import Callable
+from contextlib import ExitStack
 from pathlib import Path
 
 import pytest
@@ -19,7 +20,7 @@ from benchvise.cli.main import run
 from benchvise.errors import UsageError
 from benchvise.signal.serial.classify import classify, tally
 from benchvise.signal.serial.port import Flow, Port
-from benchvise.signal.serial.soak import plug, port_of_this_machine, soak
+from benchvise.signal.serial.soak import FarEnd, plug, port_of_this_machine, soak
 
 pytest_plugins = ["probe_fixtures"]
 
@@ -137,6 +138,92 @@ def test_no_false_alarm_over_many_bytes() -> None:
     assert counts.sent > 0.7 * BYTES
     assert counts.wrong == counts.stalls == 0
     assert classify(found) == ()
+
+
+# -- findings of October, signals: no plug (14), and faults without a name -------------------------
+
+
+def words_of(fault: serial_relay.Fault, *, looped: bool = False, seconds: float = 0.0) -> list[str]:
+    far: FarEnd = plug
+    with ExitStack() as stack:
+        if looped:
+            near = stack.enter_context(serial_relay.loop(fault))
+        else:
+            near, end = stack.enter_context(serial_relay.line(fault))
+            far = port_of_this_machine(end)
+        found = soak(
+            near,
+            far,
+            flows=[Flow.NONE],
+            bauds=[115200],
+            chunks=[256],
+            size=4096,
+            seed=5,
+            seconds=seconds,
+        )
+    return [cause.word for cause in classify(found)]
+
+
+def test_without_a_plug_nothing_comes_back() -> None:
+    assert words_of(serial_relay.dead, looped=True) == ["nothing came back"]
+
+
+def test_dead_lines_are_named_by_their_direction() -> None:
+    assert words_of(serial_relay.dead) == ["nothing came through"]
+    assert words_of(serial_relay.dead_there) == ["one direction dead"]
+    assert words_of(serial_relay.dead_back) == ["one direction dead"]
+
+
+@pytest.mark.parametrize(
+    ("fault", "word"),
+    [
+        (serial_relay.loses_zeros, "zeros lost"),
+        (serial_relay.flips_a_bit, "bit flipped"),
+        (serial_relay.swaps_neighbours, "neighbours swapped"),
+        (serial_relay.duplicates, "bytes doubled"),
+    ],
+)
+def test_what_happens_to_single_bytes_has_a_name(fault: serial_relay.Fault, word: str) -> None:
+    assert words_of(fault) == [word]
+
+
+def test_a_soak_goes_on_until_its_time_is_over() -> None:
+    with serial_relay.loop() as port:
+        found = soak(
+            port,
+            plug,
+            flows=[Flow.NONE],
+            bauds=[115200],
+            chunks=[256],
+            size=256,
+            seed=1,
+            seconds=4.0,
+        )
+    names = [exchange.pattern.name for exchange in found[0].exchanges]
+    assert names.count("random") == names.count("XOFF alone") >= 2
+    randoms = {one.pattern.data for one in found[0].exchanges if one.pattern.name == "random"}
+    assert len(randoms) == names.count("random")
+    assert classify(found) == ()
+
+
+def test_replies_of_a_module_that_lose_their_ends(capsys: pytest.CaptureFixture[str]) -> None:
+    """The ZigBee module of the stories: OK arrives without its line end, or as O."""
+    words = ["--request", "AT\\r", "--reply", "OK\\r\\n", "--flow", "none", "--size", "400"]
+    with serial_relay.loop(serial_relay.replies) as port:
+        assert run(["signal", "serial", port, *words]) == 0
+        capsys.readouterr()
+    with serial_relay.loop(serial_relay.replies_cut_short) as port:
+        assert run(["signal", "serial", port, *words, "--timeout", "0.1", "--json"]) == 1
+        data = json.loads(capsys.readouterr().out)["data"]
+    (cause,) = data["causes"]
+    assert cause["word"] == "replies lose bytes"
+    assert "38 of 57 replies came whole; 19 cut short" in cause["evidence"][0]
+    (exchange,) = data["exchanges"]
+    assert exchange["ways"][0]["lost"] == 10 * 1 + 9 * 3
+    with serial_relay.loop(serial_relay.dead) as port:
+        assert run(["signal", "serial", port, *words, "--timeout", "0.05"]) == 1
+    assert "NOTHING CAME BACK" in capsys.readouterr().out
+    assert run(["signal", "serial", "/dev/null", "--request", "AT"]) == 2
 
 
 # -- the command -----------------------------------------------------------------------------------

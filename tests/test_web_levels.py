@@ -18,6 +18,7 @@ from web_client import Answer, Client
 from benchvise.trace.loaded import LoadedTrace, load_trace
 from benchvise.web.file_index import indexed_file, key_of
 from benchvise.web.readers.process import create_reader
+from benchvise.web.timeline import TimelinePart
 from benchvise.web.workspace import served
 
 skips.need_decoder()
@@ -130,6 +131,16 @@ def test_a_click_just_before_an_end_shows_what_ends_there(
         assert (before["end"], after["begin"]) == (place, place)
         assert shown(place - 1) == before
         assert shown(place + 0.5) == after
+
+
+@pytest.mark.parametrize(
+    ("begin", "end", "whole"),
+    [(10.0, 20.0, (10, 20)), (10.7, 20.0, (10, 20)), (10.2, 10.4, (10, 11)), (-0.5, 0.5, (-1, 0))],
+)
+def test_a_part_holds_the_nanosecond_in_which_it_begins(
+    begin: float, end: float, whole: tuple[int, int]
+) -> None:
+    assert TimelinePart([0], begin, end, 100).nanoseconds == whole
 
 
 def test_marks_losses_and_the_mini_map(workspace: Workspace, loaded: LoadedTrace) -> None:

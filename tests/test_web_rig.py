@@ -44,7 +44,7 @@ def ask(server: Serving, method: str, path: str, **headers: str) -> tuple[int, A
     parts = urlsplit(server.address)
     connection = http.client.HTTPConnection(parts.netloc, timeout=PATIENCE)
     try:
-        connection.request(method, path, headers={**JSON, **headers})
+        connection.request(method, path, headers={**JSON, **server.bearer, **headers})
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read())
     finally:
@@ -61,7 +61,7 @@ class Watching:
         self._connection = http.client.HTTPConnection(
             urlsplit(server.address).netloc, timeout=PATIENCE
         )
-        self._connection.request("GET", path)
+        self._connection.request("GET", path, headers=server.bearer)
         self._answer = self._connection.getresponse()
         assert self._answer.status == 200
         assert self._answer.headers["Content-Type"].startswith("text/event-stream")
@@ -185,7 +185,9 @@ def typed(server: Serving, board: str, to: str, **said: str) -> tuple[int, Any]:
     """Asks for something on a board's console."""
     connection = http.client.HTTPConnection(urlsplit(server.address).netloc, timeout=PATIENCE)
     try:
-        connection.request("POST", f"/rig/{board}/console/{to}", json.dumps(said), JSON)
+        connection.request(
+            "POST", f"/rig/{board}/console/{to}", json.dumps(said), {**JSON, **server.bearer}
+        )
         answer = connection.getresponse()
         return answer.status, json.loads(answer.read())
     finally:

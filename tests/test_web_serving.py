@@ -27,13 +27,17 @@ targets:
 """
 
 
+def head(server: Serving, path: str, *more: str) -> bytes:
+    """A request with the token."""
+    bearer = (f"{name}: {text}" for name, text in server.bearer.items())
+    return "\r\n".join([f"GET {path} HTTP/1.1", "Host: 127.0.0.1", *bearer, *more, "", ""]).encode()
+
+
 async def ask(server: Serving, path: str) -> tuple[int, bytes]:
     """A request on a connection of its own; the status, and all that was answered."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     try:
-        writer.write(
-            f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n".encode()
-        )
+        writer.write(head(server, path, "Connection: close"))
         answer = await asyncio.wait_for(reader.read(), 60)
     finally:
         writer.close()
@@ -43,7 +47,7 @@ async def ask(server: Serving, path: str) -> tuple[int, bytes]:
 async def watch(server: Serving, path: str) -> tuple[int, asyncio.StreamWriter]:
     """Begins to watch; the connection stays open."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
-    writer.write(f"GET {path} HTTP/1.1\r\nHost: 127.0.0.1\r\n\r\n".encode())
+    writer.write(head(server, path))
     status = await asyncio.wait_for(reader.readline(), 60)
     return int(status.split(b" ", 2)[1]), writer
 
@@ -87,7 +91,8 @@ def test_half_requests_keep_nobody_out(tmp_path: Path) -> None:
             half = socket.create_connection(("127.0.0.1", server.port))
             half.sendall(b"GET / HTTP/1.1\r\nHost: 127")
             halves.append(half)
-        with urllib.request.urlopen(server.url("/index.json"), timeout=PATIENCE) as answer:  # noqa: S310
+        request = urllib.request.Request(server.url("/index.json"), headers=server.bearer)  # noqa: S310
+        with urllib.request.urlopen(request, timeout=PATIENCE) as answer:  # noqa: S310
             assert answer.status == 200
         for half in halves:
             half.close()

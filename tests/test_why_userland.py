@@ -129,7 +129,6 @@ def diagnose(bench: LiveBench, place: Path) -> Diagnosis:
         log.close()
 
 
-@pytest.mark.alone
 def test_the_library_with_the_slow_function_is_found(
     boards: dict[Side, Other], tmp_path: Path
 ) -> None:

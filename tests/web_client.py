@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import asyncio
 import json
+import re
 from collections.abc import Mapping
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Any
 from urllib.parse import unquote
 
@@ -13,6 +15,7 @@ import pyarrow as pa
 from starlette.applications import Starlette
 
 from benchvise.web.app import create_app
+from benchvise.web.audit import AuditLog
 from benchvise.web.context import Settings
 
 HOST = "127.0.0.1:8765"
@@ -49,7 +52,16 @@ class Client:
 
     @classmethod
     def of(cls, **settings: Any) -> Client:
-        return cls(create_app(Settings(**settings)))
+        """With the audit log beside the store."""
+        audit = AuditLog(Path(settings["store"]).parent / "audit")
+        return cls(create_app(Settings(**settings), audit))
+
+    @property
+    def csrf_token(self) -> str:
+        """What pages of this visitor post besides, whoever that is where no token is asked for."""
+        shown = self.get("/login").text
+        found = re.search(r'name="csrf-token" content="(\w+)"', shown)
+        return found[1] if found else ""
 
     def get(self, target: str, **headers: str) -> Answer:
         return self.ask("GET", target, headers)
@@ -62,6 +74,8 @@ class Client:
     ) -> Answer:
         """One request; `_` in the names of headers stands for `-`. ``host`` is ours by default."""
         named = {"host": HOST, **{name.replace("_", "-"): text for name, text in headers.items()}}
+        if method == "POST":
+            named.setdefault("x-csrf-token", self.csrf_token)
         if body:
             named.setdefault("content-length", str(len(body)))
         return asyncio.run(self._ask(method, target, named, body))

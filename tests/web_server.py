@@ -8,11 +8,13 @@ import os
 import signal
 import subprocess
 import sys
-from collections.abc import Iterator
+import tempfile
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from pathlib import Path
-from urllib.parse import urlsplit
+from urllib.parse import parse_qs, urlsplit
 
+import pytest
 from waiting import PATIENCE
 
 PROGRAM = "from benchvise.cli.main import entry; entry()"
@@ -28,6 +30,16 @@ class Serving:
     def port(self) -> int:
         return urlsplit(self.address).port or 0
 
+    @property
+    def token(self) -> str:
+        """Empty where none is asked for."""
+        return parse_qs(urlsplit(self.address).query).get("token", [""])[0]
+
+    @property
+    def bearer(self) -> dict[str, str]:
+        """The header by which programs show the token."""
+        return {"Authorization": f"Bearer {self.token}"} if self.token else {}
+
     def url(self, path: str) -> str:
         """``path`` begins with a slash; a token of the address is left out."""
         return f"http://{urlsplit(self.address).netloc}{path}"
@@ -39,26 +51,40 @@ class Serving:
 
 
 @contextlib.contextmanager
-def serving(store: Path | str, *words: str | Path) -> Iterator[Serving]:
-    """``benchvise serve`` on a free port, with these options besides."""
-    command = [sys.executable, "-c", PROGRAM, "serve", "--port", "0", "--json"]
+def serving(store: Path | str, *words: str | Path, prefix: Sequence[str] = ()) -> Iterator[Serving]:
+    """``benchvise serve`` on a free port, with these options besides; ``prefix`` is a command that
+    runs it.
+
+    Pages that the scripts of ``browser`` open meanwhile are logged in.
+    """
+    command = [*prefix, sys.executable, "-c", PROGRAM, "serve", "--port", "0", "--json"]
     options = ["--store", str(store), *map(str, words)]
-    environment = {k: v for k, v in os.environ.items() if k != "BENCHVISE_RIG"}
+    not_meant = ("BENCHVISE_RIG", "BENCHVISE_TOKEN")
+    environment = {k: v for k, v in os.environ.items() if k not in not_meant}
     source = str(Path(__file__).parents[1] / "src")
     paths = [source, environment.get("PYTHONPATH", "")]
     environment["PYTHONPATH"] = os.pathsep.join(filter(None, paths))
-    with subprocess.Popen(
-        [*command, *options],
-        stdout=subprocess.PIPE,
-        stderr=subprocess.PIPE,
-        text=True,
-        env=environment,
-    ) as process:
+    with contextlib.ExitStack() as stack:
+        private = stack.enter_context(tempfile.TemporaryDirectory())
+        environment["XDG_RUNTIME_DIR"] = private  # no token of the user's own
+        environment.setdefault("XDG_STATE_HOME", f"{private}/state")
+        process = stack.enter_context(
+            subprocess.Popen(
+                [*command, *options],
+                stdout=subprocess.PIPE,
+                stderr=subprocess.PIPE,
+                text=True,
+                env=environment,
+            )
+        )
         try:
             assert process.stdout is not None and process.stderr is not None
             line = process.stdout.readline()
             assert line, process.stderr.read()
-            yield Serving(process, json.loads(line)["data"]["address"])
+            server = Serving(process, json.loads(line)["data"]["address"])
+            with pytest.MonkeyPatch.context() as patch:
+                patch.setenv("BENCHVISE_LOGIN", server.address)
+                yield server
         finally:
             if process.poll() is None:
                 process.send_signal(signal.SIGINT)

@@ -19,8 +19,9 @@ export default tseslint.config(
       // Of node, and of the page in which parts of the scripts run.
       globals: Object.fromEntries(
         [
-          "URL", "URLSearchParams", "clearInterval", "console", "document", "getComputedStyle",
-          "location", "performance", "process", "requestAnimationFrame", "setInterval", "setTimeout",
+          "EventSource", "URL", "URLSearchParams", "WebSocket", "clearInterval", "console", "document",
+          "fetch", "getComputedStyle", "location", "navigator", "open", "performance", "process",
+          "requestAnimationFrame", "setInterval", "setTimeout",
         ].map((name) => [name, "readonly"]),
       ),
     },

@@ -1,4 +1,4 @@
-"""Does the suite find faults? Thirty are put into the product, one at a time.
+"""Does the suite find faults? Those of a table are put into the product, one at a time.
 
 ``python -m benchmarks.mutation`` applies each fault of ``faults.toml`` to a work tree of its own,
 builds what it touches, runs the tests that should see it, and says which of them did.

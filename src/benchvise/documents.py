@@ -126,14 +126,17 @@ class computed(Generic[T]):  # noqa: N801 - a decorator, like property
         return self if instance is None else self.getter(instance)
 
 
+_AS_THEY_ARE = frozenset({str, int, bool, type(None)})
+
+
 def encode(value: object) -> Any:
     """The value as JSON builtins: what ``json.dumps`` takes.
 
     Raises TypeError for a value that has no JSON form.
     """
+    if type(value) in _AS_THEY_ARE:  # nearly all: asked first
+        return value
     match value:
-        case None | bool():
-            return value
         case Enum():
             return encode(value.value)
         case str():

@@ -6,9 +6,9 @@ from itertools import pairwise
 
 import numpy as np
 import pytest
+import scipy  # loads its parts when they are first used, not in each worker that collects this
 from latency_runs import described, index_of, latencies
 from report_runs import spec
-from scipy import stats
 
 from benchvise.measure.histogram import BUCKETS, Histogram, bucket_range, merged_histogram
 from benchvise.measure.model import ProcessRecord, Sample, SeriesRecord, SeriesStatus
@@ -59,7 +59,7 @@ def test_bounds_hold_with_the_confidence_that_they_claim(n: int, percent: float)
     made = Histogram(tuple((index, 1) for index in range(n)), n, 0, 1 << 50)
     found = made.quantile(percent)
     first = index_of(int(found.low)) + 1 if found.low or n < 20 else 0
-    below = stats.binom(n, percent / 100)  # how many lie below the quantile
+    below = scipy.stats.binom(n, percent / 100)  # how many lie below the quantile
     if first > 1:
         # the first-th lies above the quantile when fewer than that many lie below
         assert below.cdf(first - 1) <= 0.0255
@@ -73,7 +73,7 @@ def test_bounds_hold_with_the_confidence_that_they_claim(n: int, percent: float)
 
 
 def test_bounds_cover_the_truth_about_as_often_as_they_say() -> None:
-    truth = float(stats.expon.ppf(0.99)) * 1e5
+    truth = float(scipy.stats.expon.ppf(0.99)) * 1e5
     source = np.random.default_rng(7)
     hits = 0
     for _ in range(300):

@@ -6,18 +6,23 @@ import io
 import json
 import random
 from collections.abc import Callable, Sequence
+from pathlib import Path
+from types import SimpleNamespace
 from typing import cast
 
 import pytest
+import scipy  # loads its parts when they are first used, not in each worker that collects this
 from rich.console import Console
-from scipy.stats import binomtest
 
 from benchvise.documents import encode
 from benchvise.errors import Interrupted, UsageError
 from benchvise.report.boot_tables import boot_line, soak_table
 from benchvise.report.sinks import Terminal
 from benchvise.rig.boot.verdict import BootError, BootReport, BootVerdict
+from benchvise.rig.environment import Rig
 from benchvise.rig.faults import Fault, FlashError, RigError
+from benchvise.rig.hold import board_soak
+from benchvise.rig.hold.messages import PowerChange
 from benchvise.rig.soak.cores import Core
 from benchvise.rig.soak.soak import (
     RigFault,
@@ -71,7 +76,7 @@ def test_the_interval_is_that_of_clopper_and_pearson(total: int, confidence: flo
         if count > total:
             continue
         rate = exact_rate(count, total, confidence)
-        reference = binomtest(count, total).proportion_ci(confidence, method="exact")
+        reference = scipy.stats.binomtest(count, total).proportion_ci(confidence, method="exact")
         assert rate.low == pytest.approx(reference.low, rel=1e-9, abs=1e-12)
         assert rate.high == pytest.approx(reference.high, rel=1e-9, abs=1e-12)
 
@@ -206,6 +211,54 @@ def test_a_soak_without_a_boot_that_counts_has_no_rate() -> None:
 def test_a_soak_of_no_boots_is_refused() -> None:
     with pytest.raises(UsageError, match="0 boots"):
         soaked([])
+
+
+class HeldOnPaper:
+    """A held board that notes what it is asked, and fails where it is told to."""
+
+    features: frozenset[str] = frozenset()
+
+    def __init__(self, fails: str = "") -> None:
+        self.asked: list[str] = []
+        self._fails = fails
+
+    def __enter__(self) -> HeldOnPaper:
+        return self
+
+    def __exit__(self, *_: object) -> None:
+        self.asked.append("released")
+
+    def _note(self, what: str) -> None:
+        self.asked.append(what)
+        if what == self._fails:
+            raise RigError(Fault.BUSY, f"{what} fails")
+
+    def find_debugger(self) -> str:
+        return ""
+
+    def switch_off_at_end(self, off: bool) -> None:
+        self._note("off whoever ends it" if off else "on at the end")
+
+    def boot(self, _directory: Path) -> SimpleNamespace:
+        self._note("boot")
+        return SimpleNamespace(report=report())
+
+    def switch_power(self, to: PowerChange) -> None:
+        self._note(f"power {to}")
+
+
+@pytest.mark.parametrize("fails", ["", "boot", "power off"])
+def test_a_board_is_off_after_its_soak_even_if_that_is_killed(
+    fails: str, monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    """Its worker switches it off where nobody else can any more, so it has to know beforehand."""
+    held = HeldOnPaper(fails)
+    monkeypatch.setattr(board_soak, "HeldBoard", lambda *_: held)
+    monkeypatch.setattr(board_soak, "logs_directory", lambda _: tmp_path)
+    rig = cast("Rig", None)
+    result = board_soak.soak_board(rig, "b1", 2, lambda _: None)
+    assert len(result.boots) == (0 if fails == "boot" else 2)
+    assert held.asked == ["off whoever ends it", "boot", "boot", "power off", "released"]
 
 
 def test_cores_are_looked_at_after_failures_only_and_decide_where_it_hung() -> None:

@@ -7,8 +7,8 @@ from pathlib import Path
 import pytest
 import yaml
 
+from benchvise.bounded_log import BoundedLog
 from benchvise.rig.virtual import bench
-from benchvise.rig.virtual.consoles import BoundedLog
 from benchvise.rig.virtual.daemon import hold_lock, private_directory
 from benchvise.rig.virtual.endpoints import RequestRefused, _path
 from benchvise.rig.virtual.injectable import INJECTABLE, KeyPress, LineNoise, parse

@@ -114,3 +114,21 @@ def test_a_warming_clock_shows_its_drift() -> None:
     assert judge(clock, seen).drift
     assert seen.drift_interval is not None
     assert seen.drift_interval.low > 50
+
+
+def test_few_periods_that_may_be_flicker_have_no_interval() -> None:
+    """Of captures of flicker noise 37 of 200 had an interval, which held in 8: a short capture
+    hardly tells flicker from what averages out, so it takes less of a likelihood to give none."""
+    short = [made("flicker", seed) for seed in range(300, 420)]
+    clocks = [measure_clock(capture_of(one), "CLK") for one in short if one.edges.size < 1000]
+    given = sum(clock.interval is not None for clock in clocks)
+    assert len(clocks) > 20
+    assert given <= 0.25 * len(clocks)
+    assert all(clock.no_interval for clock in clocks if clock.interval is None)
+
+
+@pytest.mark.parametrize("kind", ["missing edges", "PWM, modulated duty"])
+def test_the_interval_of_the_drift_holds(kind: str) -> None:
+    """It held in 91 to 93 % of made clocks: fewer than 90 of 100 are one in a hundred at 95 %."""
+    seen = [row.drift for row in (measure(kind, seed) for seed in range(500, 600)) if row.interval]
+    assert sum(bool(one) for one in seen) >= 0.89 * len(seen)

@@ -16,6 +16,7 @@ from benchvise.signal import fsk, psk, synth
 from benchvise.signal.aligning import ByteChange, discrepancies
 from benchvise.signal.capture import Capture, SignalLine, clock_of_rate, edges_of
 from benchvise.signal.clock import compare_registers, data_rate, measure_clock
+from benchvise.signal.commands.radio import FSK, FskOptions
 from benchvise.signal.configurations import compare_configurations
 from benchvise.signal.distribution import difference, distribution, effects, histogram
 from benchvise.signal.readers.options import ReadOptions
@@ -390,3 +391,20 @@ def test_two_frequencies_are_not_taken_for_four() -> None:
     found = fsk.keying(capture, "IF", 2500.0)
     assert len(found.tones) == 2
     assert "--sent" in found.notes[0]
+
+
+@pytest.mark.parametrize("sent", ["0012abc", "0124", "x"])
+def test_symbols_that_no_frequency_can_stand_for_are_refused(sent: str, tmp_path: Path) -> None:
+    """Findings of October, signals, 18: --sent 0012abc printed a RuntimeWarning."""
+    with pytest.raises(UsageError, match="no symbols"):
+        FSK.run(FskOptions(capture=(tmp_path / "none.sr"), baud=2400.0, sent=sent))
+
+
+@pytest.mark.filterwarnings("error")
+def test_a_carrier_slower_than_its_symbols_is_said_without_a_warning() -> None:
+    edges = np.arange(400, dtype=np.int64) * 9_000
+    capture = Capture(
+        Path("x"), "x", clock_of_rate(1_000_000), 4_000_000, (SignalLine("IF", False, edges),)
+    )
+    with pytest.raises(CaptureError, match="no symbol of IF has two edges"):
+        fsk.keying(capture, "IF", 2400.0)

@@ -8,8 +8,7 @@ from collections.abc import Callable
 
 import numpy as np
 import pytest
-import scipy.special
-import scipy.stats
+import scipy  # loads its parts when they are first used, not in each worker that collects this
 from hypothesis import given, settings
 from hypothesis import strategies as st
 

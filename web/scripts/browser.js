@@ -5,9 +5,12 @@ import { createRequire } from "node:module";
 
 import { chromium } from "playwright-core";
 
-/** Debian's chromium or what BENCHVISE_CHROMIUM names; none is downloaded. */
-export function launch() {
-  return chromium.launch({
+/**
+ * Debian's chromium or what BENCHVISE_CHROMIUM names; none is downloaded. Its pages are logged in at
+ * the workbench whose address, with its token, BENCHVISE_LOGIN has.
+ */
+export async function launch() {
+  const browser = await chromium.launch({
     executablePath: process.env.BENCHVISE_CHROMIUM ?? "/usr/bin/chromium",
     args: [
       "--no-sandbox",
@@ -18,6 +21,16 @@ export function launch() {
       "--disable-sync",
     ],
   });
+  const login = process.env.BENCHVISE_LOGIN;
+  if (login) {
+    const newPage = browser.newPage.bind(browser);
+    browser.newPage = async (options) => {
+      const page = await newPage(options);
+      await page.request.get(login, { maxRedirects: 0 });
+      return page;
+    };
+  }
+  return browser;
 }
 
 /** Collects errors and warnings of the console, and what was asked for that `own` does not know. */

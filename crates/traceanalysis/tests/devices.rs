@@ -3,6 +3,7 @@
 mod common;
 
 use common::{Names, RUNNABLE, SLEEPS, Sequence};
+use traceanalysis::schemas;
 
 const IDLE: (i64, &str) = (0, "swapper/0");
 const A: (i64, &str) = (10, "a");
@@ -165,4 +166,23 @@ fn a_tickless_span_ends_when_the_cpu_leaves_idle() {
 fn without_events_there_is_nothing() {
     let result = Sequence::ftrace().analyse();
     assert!(result.actors.is_empty() && result.timers.is_empty() && result.instances.is_empty());
+}
+
+#[test]
+fn each_table_stands_under_its_own_name() {
+    let mut trace = Sequence::ftrace();
+    trace.switch(100, 0, A, SLEEPS, B);
+    let named = traceanalysis::analyse(&trace.input()).into_named();
+    let schemas = [
+        ("actors", schemas::actors()),
+        ("instances", schemas::instances()),
+        ("fragments", schemas::fragments()),
+        ("waits", schemas::waits()),
+        ("syscalls", schemas::syscalls()),
+        ("block", schemas::block()),
+        ("timers", schemas::timers()),
+        ("ticks", schemas::ticks()),
+    ];
+    let named: Vec<_> = named.map(|(name, table)| (name, table.schema())).collect();
+    assert_eq!(named, schemas);
 }

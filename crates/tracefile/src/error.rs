@@ -59,6 +59,12 @@ impl Error {
         Self::Io { path: path.to_owned(), source }
     }
 
+    /// A file of a trace that is a link to another.
+    pub(crate) fn linked(path: &Path) -> Self {
+        let reason = "a link inside a trace is not followed: put the file itself there".into();
+        Self::NotATrace { path: path.to_owned(), reason }
+    }
+
     pub(crate) fn damaged(path: &Path, offset: u64, what: impl Into<String>) -> Self {
         Self::Damaged { path: path.to_owned(), offset, what: what.into() }
     }

@@ -1,7 +1,8 @@
 //! Files as byte slices.
 
-use std::fs::File;
+use std::fs::{File, symlink_metadata};
 use std::ops::Deref;
+use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
 use crate::{Error, Result};
@@ -14,7 +15,22 @@ pub(crate) struct Mapped {
 
 impl Mapped {
     pub(crate) fn open(path: &Path) -> Result<Self> {
-        let file = File::open(path).map_err(|error| Error::io(path, error))?;
+        Self::of_file(path, &File::open(path).map_err(|error| Error::io(path, error))?)
+    }
+
+    /// The same for a path that must not be a link, whatever it was when it was listed.
+    pub(crate) fn open_unlinked(path: &Path) -> Result<Self> {
+        let failed = |error| Error::io(path, error);
+        let file = File::open(path).map_err(failed)?;
+        let (opened, named) =
+            (file.metadata().map_err(failed)?, symlink_metadata(path).map_err(failed)?);
+        if (opened.dev(), opened.ino()) != (named.dev(), named.ino()) {
+            return Err(Error::linked(path));
+        }
+        Self::of_file(path, &file)
+    }
+
+    fn of_file(path: &Path, file: &File) -> Result<Self> {
         let length = file.metadata().map_err(|error| Error::io(path, error))?.len();
         let map = match length {
             0 => None,
@@ -22,7 +38,7 @@ impl Mapped {
                 // SAFETY: the map is private and read-only. A file that another process cuts short
                 // while it is mapped raises SIGBUS, as in every tool that maps traces; its contents
                 // are only ever read as plain bytes, so a change to them cannot break an invariant.
-                let map = unsafe { memmap2::Mmap::map(&file) };
+                let map = unsafe { memmap2::Mmap::map(file) };
                 Some(map.map_err(|error| Error::io(path, error))?)
             }
         };

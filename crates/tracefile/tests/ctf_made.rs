@@ -458,6 +458,38 @@ fn directories_around_a_trace() {
     assert!(matches!(tracefile::open(empty.path()), Err(Error::NotATrace { .. })));
 }
 
+/// D8 of the security review: a trace that somebody sent named files of whoever opens it.
+#[test]
+fn d8_links_inside_a_trace_are_not_followed() {
+    use std::os::unix::fs::symlink;
+
+    let secret = simple("links/elsewhere/kernel", &[three(Context::default())]);
+    let sent = simple("links/sent/kernel", &[three(Context::default())]);
+    assert!(tracefile::open(sent.path()).is_ok());
+    symlink(secret.path(), sent.path().join("a-directory")).unwrap();
+    assert_eq!(tracefile::open(sent.path()).unwrap().info().streams[0].files.len(), 1);
+
+    let stream = sent.path().join("linked");
+    for target in [secret.path().join("metadata"), "/dev/zero".into(), "/nowhere".into()] {
+        symlink(target, &stream).unwrap();
+        match tracefile::open(sent.path()) {
+            Err(error @ Error::NotATrace { .. }) => {
+                assert!(error.to_string().contains("linked is not a trace: a link"), "{error}");
+            }
+            other => panic!("{:?}", other.map(|trace| trace.info().clone())),
+        }
+        std::fs::remove_file(&stream).unwrap();
+    }
+    // Its metadata, and a whole trace below a session.
+    std::fs::remove_file(sent.path().join("metadata")).unwrap();
+    symlink(secret.path().join("metadata"), sent.path().join("metadata")).unwrap();
+    assert!(matches!(tracefile::open(sent.path()), Err(Error::NotATrace { .. })));
+    let session = sent.path().parent().unwrap();
+    let _ = std::fs::remove_file(session.join("other"));
+    symlink(secret.path(), session.join("other")).unwrap();
+    assert!(matches!(tracefile::open(session), Err(Error::NotATrace { .. })));
+}
+
 #[test]
 fn faults_of_metadata_say_where() {
     let cases: [(&str, &str); 8] = [

@@ -10,7 +10,7 @@ from typing import Annotated
 
 import typer
 
-from benchvise.cli.output import JsonOption, RigOption, StoreOption, print_json, stdout
+from benchvise.cli.output import JsonOption, RigOption, StoreOption, print_json, stderr, stdout
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +30,7 @@ def serve(
         typer.Option(
             "--host",
             metavar="ADDRESS",
-            help="Where to listen. Others than this machine's own programs need a token.",
+            help="Where to listen. Without it, only this user's programs can connect.",
         ),
     ] = "127.0.0.1",
     token: Annotated[
@@ -40,9 +40,13 @@ def serve(
             envvar="BENCHVISE_TOKEN",
             metavar="TEXT",
             help="Access token that clients must present.",
-            show_default="none on this machine, else one that is made up",
+            show_default="the user's own on this machine, else one that is made up",
         ),
     ] = None,
+    no_token: Annotated[
+        bool,
+        typer.Option("--no-token", help="Ask for no token: all users of this machine can connect."),
+    ] = False,
     show: Annotated[bool, typer.Option("--open", help="Open the browser.")] = False,
     traces: Annotated[
         list[Path] | None,
@@ -69,18 +73,20 @@ def serve(
 ) -> None:
     """The workbench in the browser: boards, runs, diagnoses, traces; until Ctrl-C.
 
-    Only programs of this machine can reach it, unless --host says otherwise.
+    Only this user's programs on this machine can use it, unless --host says otherwise.
 
     Example: benchvise serve --open --traces ~/traces
     """
     # Only here: no other command needs a web server to be loaded.
     from benchvise.web.context import Settings
+    from benchvise.web.serving import Listening
     from benchvise.web.serving import serve as until_ended
 
     settings = Settings(
         host=host,
         port=port,
         token=token,
+        no_token=no_token,
         store=store,
         rig=rig,
         traces=tuple(traces or ()),
@@ -88,14 +94,17 @@ def serve(
         control=control,
     )
 
-    def listening(address: str) -> None:
+    def listening(at: Listening) -> None:
+        if no_token:
+            may = "use its boards and read everything" if control else "read everything"
+            stderr().print(f"No access token: all users of this machine can {may}.")
         if as_json:
-            print_json("serve", ServedAddress(address))
+            print_json("serve", ServedAddress(at.address))
             sys.stdout.flush()  # it is waited for, and nothing follows
         else:
-            stdout().print(f"The workbench is at {address}", soft_wrap=True, markup=False)
+            stdout().print(f"The workbench is at {at.address}", soft_wrap=True, markup=False)
             stdout().print("Ctrl-C ends it.")
         if show:
-            webbrowser.open(address)
+            webbrowser.open(at.login)
 
     until_ended(settings, listening)

@@ -21,6 +21,7 @@ from benchvise.flows.settings import restores_due
 from benchvise.measure.hostside.wrk import find_generator
 from benchvise.quantities import format_value
 from benchvise.trace.decoder import decoder
+from benchvise.user_directories import audit_directory, token_file
 
 ARCHITECTURES = ("x86_64", "aarch64", "armv7hf", "armv6hf", "riscv64")
 
@@ -61,6 +62,7 @@ def examine(store_url: str | None) -> list[Check]:
         _store(store_url),
         _settings(),
         _report(),
+        _workbench(),
         _traces(),
         _confinement(),
     ]
@@ -185,6 +187,18 @@ def _report() -> Check:
     except BenchviseError as error:
         return Check("report", CheckState.MISSING, error.message, error.remedy)
     return Check("report", CheckState.OK, "charts are built in")
+
+
+def _workbench() -> Check:
+    try:
+        token = token_file()
+    except OSError as error:
+        remedy = "set XDG_RUNTIME_DIR to a directory of your own"
+        return Check(
+            "workbench", CheckState.LIMITED, f"no place for an access token: {error}", remedy
+        )
+    detail = f"access token in {token}, audit log in {audit_directory()}"
+    return Check("workbench", CheckState.OK, detail)
 
 
 def _traces() -> Check:

@@ -232,11 +232,11 @@ def _untrusted(value: object) -> str:
 
 
 def _unescaped(match: re.Match[str]) -> str:
-    return match[0] if match.lastindex == _JOINER else _shown(match[0])
+    return match[0] if match.lastindex == _JOINER else _harmless_escape(match[0])
 
 
 @lru_cache(maxsize=4096)  # megabytes of them are mostly the same few
-def _shown(escape: str) -> str:
+def _harmless_escape(escape: str) -> str:
     if escape[1] != "u":
         return escape if escape[1] not in "bf" else "\\ufffd"
     character = bytes.fromhex(escape.replace("\\u", "")).decode("utf-16-be", "surrogatepass")

@@ -44,7 +44,13 @@ _SLOW_IS_MOST = 2.0
 _UNSEEN = 1.0
 """What flicker below the capture's lowest frequency adds: hardly half a decade is assumed, as more
 of it is no interval at all."""
+_SLOPE_CALIBRATION = 1.1
+"""A slope is told by the very lowest frequencies, where real noise lies above the spectra averaged
+over: without this, intervals of the drift held in 92 to 93 % of made clocks in place of 95 %."""
 _IS_FLICKER = 0.4
+_MAY_BE_FLICKER = 0.2
+_FEW_PERIODS = 500
+"""So few hardly speak against flicker: then a lower likelihood of it is enough for no interval."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,7 +59,7 @@ class MeanPeriod:
     line from start to end.
 
     ``flicker`` is how likely it is (0..1) that the slowest noise outweighs what averages out:
-    then the interval is that of no clock, only of these periods.
+    then the interval is that of no clock, only of these periods. ``count`` is how many they are.
     """
 
     period: float
@@ -61,11 +67,13 @@ class MeanPeriod:
     change: float
     change_interval: Interval
     flicker: float
+    count: int
 
     @property
     def averages_out(self) -> bool:
-        """Whether a longer capture would bring the mean nearer to one value."""
-        return self.flicker < _IS_FLICKER
+        """Whether a longer capture would bring the mean nearer to one value, for all that these
+        periods tell."""
+        return self.flicker < (_IS_FLICKER if self.count >= _FEW_PERIODS else _MAY_BE_FLICKER)
 
     @property
     def half_width(self) -> float:
@@ -94,6 +102,7 @@ def mean_period(periods: Floats, times: Floats) -> MeanPeriod:
     """
     if periods.size < LEAST_PERIODS:
         raise ValueError(f"{periods.size} periods are too few for an interval")
+    number = int(periods.size)
     periods, times = _thinned(periods), _thinned(times)
     centre = float(periods.mean())
     columns = _trends(times)
@@ -113,6 +122,7 @@ def mean_period(periods: Floats, times: Floats) -> MeanPeriod:
         2 * float((weights * means[..., 1]).sum()) / centre,
         Interval(2 * first / centre, 2 * last / centre, _CONFIDENCE),
         flicker,
+        number,
     )
 
 
@@ -125,6 +135,7 @@ def sampled_line(periods: Floats, reach: float, change_reach: float) -> MeanPeri
         0.0,
         Interval(-change_reach, change_reach, 1.0),
         0.0,
+        int(periods.size),
     )
 
 
@@ -181,6 +192,7 @@ def _average(values: Floats, trends: Floats, periods: int) -> tuple[Floats, Floa
     unseen = _WHITE_SHARES[:, None] * _SLOW_SHARES * rest / freedom
     variances[..., 0] += _UNSEEN * unseen / periods
     errors = np.sqrt(variances)
+    errors[..., 1] *= _SLOPE_CALIBRATION
     return weights / weights.sum(), means, errors, freedom
 
 

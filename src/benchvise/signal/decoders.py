@@ -16,13 +16,14 @@ from pathlib import Path
 from benchvise.errors import CaptureError, UsageError
 from benchvise.signal.capture import Capture
 from benchvise.signal.readers.sigrok import FORM, session_rate, session_step, write_session
-from benchvise.text import NO_TEXT, Untrusted, last_line
+from benchvise.text import NO_TEXT, Untrusted, last_line, printable
 
 SECONDS = 120.0
 MOST_ANNOTATIONS = 2_000_000
 
 _PROGRAM = "sigrok-cli"
 _ANNOTATION = re.compile(r"(\d{1,18})-(\d{1,18}) ([^:]{1,100}): (.*)")
+_NO_LINE = re.compile(r'No channel with name "([^"]{0,100})" found')
 _WORD = re.compile(r"[A-Za-z0-9_+.#\- ]{1,60}")
 
 
@@ -54,7 +55,7 @@ class Decoder:
                 if not _WORD.fullmatch(word):
                     raise UsageError(
                         f"'{word}' cannot be given to a decoder",
-                        "use a line's number in place of its name",
+                        "rename the line in the capture: letters, digits and _+.#- pass",
                     )
             parts.append(f"{key}={value}")
         return ":".join(parts)
@@ -150,6 +151,12 @@ def _run(argv: Sequence[str], capture: Capture) -> str:
         raise CaptureError(
             f"{capture.path}: decoding took longer than {SECONDS:.0f} s", "cut the capture"
         ) from error
+    if match := _NO_LINE.search(done.stderr.decode("utf-8", "replace")):
+        # It would decode a line that it picks itself.
+        raise CaptureError(
+            f"{capture.path}: there is no line '{printable(match[1])}'",
+            f"its lines are {', '.join(line.name for line in capture.lines)}",
+        )
     complaint = last_line(done.stderr)
     if done.returncode or (complaint and not done.stdout):
         reason = complaint or f"exit {done.returncode}"

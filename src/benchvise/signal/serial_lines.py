@@ -8,6 +8,7 @@ end; what begins after that is excess, and is lost where the receiver has no roo
 from __future__ import annotations
 
 import re
+from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +23,7 @@ from benchvise.signal.aligning import (
     discrepancy_document,
 )
 from benchvise.signal.capture import Capture
+from benchvise.signal.serial.byte_faults import SerialCause, log_causes
 from benchvise.signal.uart import BaudRate, SerialFault, SerialLine, decode_line
 
 _PARITIES = {"n": "none", "e": "even", "o": "odd"}
@@ -31,7 +33,8 @@ _PARITIES = {"n": "none", "e": "even", "o": "odd"}
 class SerialLines:
     """The serial lines of a capture; of one of them (``beside``) what a host's log has otherwise.
 
-    ``skipped`` says of other lines why they are none, ``logged`` is the size of the log in bytes.
+    ``skipped`` says of other lines why they are none, ``logged`` is the size of the log in bytes,
+    ``causes`` why it differs from the line, where that shows.
     """
 
     capture: Capture
@@ -41,6 +44,7 @@ class SerialLines:
     beside: str | None
     differences: tuple[Discrepancy, ...]
     logged: int
+    causes: tuple[SerialCause, ...] = ()
 
 
 def serial_lines(
@@ -78,6 +82,7 @@ def serial_lines(
                 raise
             skipped.append(f"{name}: {error.message}")
     beside, differences, logged = None, list[Discrepancy](), 0
+    causes: tuple[SerialCause, ...] = ()
     if log is not None and lines:
         try:
             received = log.read_bytes()
@@ -85,9 +90,10 @@ def serial_lines(
             raise UsageError(f"{log}: {error.strerror}", "name the host's log") from error
         beside, logged = lines[0].line, len(received)
         differences = discrepancies(lines[0].content, received)
+        causes = tuple(log_causes(differences, Counter(lines[0].content)))
     excesses = tuple(excess(capture, line, control) for control in controls for line in lines)
     return SerialLines(
-        capture, tuple(lines), tuple(skipped), excesses, beside, tuple(differences), logged
+        capture, tuple(lines), tuple(skipped), excesses, beside, tuple(differences), logged, causes
     )
 
 
@@ -133,6 +139,7 @@ class SerialLinesDocument:
     excess: tuple[Excess, ...]
     beside: str | None
     differences: tuple[DiscrepancyDocument, ...]
+    causes: tuple[SerialCause, ...]
 
 
 def serial_document(serial: SerialLines) -> SerialLinesDocument:
@@ -143,6 +150,7 @@ def serial_document(serial: SerialLines) -> SerialLinesDocument:
         serial.excesses,
         serial.beside,
         tuple(map(discrepancy_document, serial.differences)),
+        serial.causes,
     )
 
 

@@ -19,6 +19,7 @@ class ByPath(Generic[Found]):
     def __init__(self, contents: Mapping[str, Found] | None = None) -> None:
         self._found = dict(contents or {})
         self._sorted = sorted(self._found)
+        self._matches: dict[str, tuple[tuple[str, tuple[str, ...], Found], ...]] = {}
 
     def get(self, path: str) -> Found | None:
         """What was found at a path."""
@@ -28,11 +29,16 @@ class ByPath(Generic[Found]):
         """Every path with what was found there."""
         yield from self._found.items()
 
-    def matching(self, glob: str) -> Iterator[tuple[str, tuple[str, ...], Found]]:
+    def matching(self, glob: str) -> tuple[tuple[str, tuple[str, ...], Found], ...]:
         """Each path that a glob means, what its wildcards matched, and what was found there.
 
         A glob that nothing matches is itself a path where the answer says why.
         """
+        if glob not in self._matches:  # many entries are read from the same files
+            self._matches[glob] = tuple(self._match(glob))
+        return self._matches[glob]
+
+    def _match(self, glob: str) -> Iterator[tuple[str, tuple[str, ...], Found]]:
         wildcards = list(_WILD.finditer(glob))
         if not wildcards:  # most are plain paths
             if glob in self._found:

@@ -1,6 +1,6 @@
 """The workbench: ``benchvise serve``.
 
-    browser ─→ security (Host, Origin, token, sizes) ─→ app: the table of addresses
+    browser ─→ security (user, Host, Origin, token, CSRF, sizes) ─→ app: the table of addresses
         ├ pages: a query → a document ─→ template: the page, or the same as .json
         ├ readers: /api/traces/KEY/…, /api/captures/KEY/…, JSON and Arrow ─→ a confined process
         │       ├ workspace: what is asked of traces
@@ -12,6 +12,7 @@ What a page shows is in its address, and it is made on the server: filters are f
 links. A trace or a capture is named by a key of an index (``file_index``), never by a path.
 
 - ``serving`` listens; ``app`` has the table of addresses; ``security`` sees each request first.
+- ``access``: who a request comes from, and what proves it; ``audit``: the log of what was done.
 - ``context``: the settings and what all requests share; ``cache``: what is kept between them.
 - ``http`` reads queries with bounds, answers in JSON and Arrow, and has the errors.
 - ``answers`` makes pages of documents; ``pages`` has a module for each group of pages.

@@ -81,6 +81,7 @@ def page(
         query=request.query_params,
         built=Built(),
         version=benchvise.__version__,
+        csrf=csrf_token(request),
         **more,
     )
     return HTMLResponse(text, status, {"Cache-Control": "no-store"})
@@ -98,7 +99,16 @@ def failure(request: Request, error: BenchviseError, status: int | None = None) 
     code = status or status_of(error)
     if wants_json(request):
         return JsonAnswer(document, code, {"Cache-Control": "no-store"})
-    return page(request, "failure", {**document, "status": code}, title="Error", status=code)
+    where = request.scope["raw_path"].decode("ascii", "replace")
+    where += f"?{request.url.query}" if request.url.query else ""
+    document_of_page = {**document, "status": code}
+    return page(request, "failure", document_of_page, title="Error", status=code, here=where)
+
+
+def csrf_token(request: Request) -> str:
+    """What forms of this visitor's pages post besides; empty for who is not let in."""
+    visitor = getattr(request.state, "visitor", None)
+    return "" if visitor is None else str(visitor.csrf_token)
 
 
 def wants_json(request: Request) -> bool:

@@ -14,7 +14,10 @@ from starlette.routing import Mount
 from starlette.staticfiles import StaticFiles
 
 from benchvise.errors import BenchviseError
+from benchvise.user_directories import audit_directory
+from benchvise.web.access import Access
 from benchvise.web.answers import ASSETS, failure
+from benchvise.web.audit import AuditLog
 from benchvise.web.context import Context, Settings
 from benchvise.web.file_index import capture_index, trace_index
 from benchvise.web.http import NotFound, Refused
@@ -28,17 +31,21 @@ from benchvise.web.pages import (
     health,
     history,
     home,
+    login,
     runs,
 )
 from benchvise.web.readers import forwarding
 from benchvise.web.security import Guard
 
 
-def create_app(settings: Settings) -> Starlette:
-    """The workbench for these settings."""
+def create_app(settings: Settings, audit: AuditLog | None = None) -> Starlette:
+    """The workbench for these settings; ``audit`` is the user's own log by default."""
+    access = Access(settings.token, settings.port, own_user_only=settings.is_local)
+    audit = audit or AuditLog(audit_directory())
     app = Starlette(
         routes=[
             *home.routes,
+            *login.routes,
             *boards.routes,
             *diagnoses.routes,
             *doctor.routes,
@@ -50,7 +57,7 @@ def create_app(settings: Settings) -> Starlette:
             *files.routes,
             Mount("/assets", StaticFiles(directory=ASSETS, check_dir=False)),
         ],
-        middleware=[Middleware(Guard, settings=settings)],
+        middleware=[Middleware(Guard, settings=settings, access=access, audit=audit)],
         exception_handlers={
             BenchviseError: _failed,
             HTTPException: _refused,
@@ -65,6 +72,8 @@ def create_app(settings: Settings) -> Starlette:
         capture_index(settings.captures),
     )
     app.state.context = context
+    app.state.access = access
+    app.state.audit = audit
     return app
 
 
@@ -78,6 +87,7 @@ async def _lifespan(app: Starlette) -> AsyncIterator[None]:
 
 def _failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, BenchviseError)  # noqa: S101 - what it is registered for
+    request.state.outcome = error.message
     return failure(request, error)
 
 

@@ -27,12 +27,14 @@ class Settings:
 
     ``store`` and ``rig`` are what the options of the same names mean. ``traces`` and ``captures``
     are directories whose files are shown besides those of runs. With ``control``, pages may switch
-    the power of boards, turn their cards and type on their consoles.
+    the power of boards, turn their cards and type on their consoles. ``no_token``: whoever reaches
+    it may use it, which has to be this machine's own users.
     """
 
     host: str = "127.0.0.1"
     port: int = PORT
     token: str | None = None
+    no_token: bool = False
     store: str | None = None
     rig: str | None = None
     traces: tuple[Path, ...] = ()
@@ -45,6 +47,11 @@ class Settings:
             for path in paths:
                 if not path.is_dir():
                     raise UsageError(f"{option} {path} is no directory", "name one that is there")
+        if self.no_token and self.token is not None:
+            raise UsageError(
+                "a token and --no-token exclude each other",
+                "leave out one of them; BENCHVISE_TOKEN gives a token, too",
+            )
         if not self.is_local and not self.token:
             raise UsageError(
                 f"--host {self.host} can be reached from elsewhere", "add --token, or leave --host"

@@ -10,6 +10,7 @@ from __future__ import annotations
 import hashlib
 import os
 import re
+import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -195,7 +196,8 @@ def trace_kind(path: Path) -> str:
     """``trace.dat``, ``perf.data`` or ``CTF``; empty for what is no trace."""
     try:
         if path.is_dir():
-            return "CTF" if (path / "metadata").is_file() else ""
+            metadata = (path / "metadata").lstat()
+            return "CTF" if stat.S_ISREG(metadata.st_mode) else ""
         if not path.is_file():
             return ""  # a pipe would have us wait for its other end
         with path.open("rb") as file:

@@ -6,13 +6,14 @@ import asyncio
 import secrets
 import socket
 from collections.abc import Callable
-from dataclasses import replace
+from dataclasses import dataclass, replace
 from types import FrameType
 
 import uvicorn
 from uvicorn.protocols.http.h11_impl import H11Protocol
 
 from benchvise.errors import BenchviseError
+from benchvise.web.access import Access, kept_token
 from benchvise.web.app import create_app
 from benchvise.web.context import Context, Settings
 
@@ -23,14 +24,25 @@ REQUEST_SECONDS = 10.0
 """A request that has not come whole by then is hung up on."""
 
 
-def serve(settings: Settings, listening: Callable[[str], None]) -> None:
+@dataclass(frozen=True, slots=True)
+class Listening:
+    """Where a server is: ``address`` with the token, where there is one, for people; and for the
+    browser of this user, ``login``, with a code that is good once."""
+
+    address: str
+    login: str
+
+
+def serve(settings: Settings, listening: Callable[[Listening], None]) -> None:
     """Serves until Ctrl-C or SIGTERM; ``listening`` is told the address once it can be opened.
 
     Raises UsageError for settings that do not fit, BenchviseError when the port is taken, and
     what opening the store raises.
     """
-    if not settings.is_local and settings.token is None:
-        settings = replace(settings, token=secrets.token_urlsafe(24))
+    if settings.token is None and not settings.no_token:
+        # One that others type is good for this time only.
+        token = kept_token() if settings.is_local else secrets.token_urlsafe(24)
+        settings = replace(settings, token=token)
     with _listen(settings.checked()) as listener:
         settings = replace(settings, port=listener.getsockname()[1])
         app = create_app(settings)
@@ -47,7 +59,13 @@ def serve(settings: Settings, listening: Callable[[str], None]) -> None:
             ws="none",
         )
         shared: Context = app.state.context
-        server = _Server(config, lambda: listening(address(settings)), shared.close)
+        access: Access = app.state.access
+
+        def begun() -> None:
+            code = "" if settings.token is None else f"login?code={access.new_code()}"
+            listening(Listening(address(settings), f"{_home(settings)}{code}"))
+
+        server = _Server(config, begun, shared.close)
         server.run(sockets=[listener])
 
 
@@ -113,13 +131,17 @@ class Impatient(H11Protocol):
 
 def address(settings: Settings) -> str:
     """What a person opens: with the token, where there is one."""
+    token = f"?token={settings.token}" if settings.token else ""
+    return f"{_home(settings)}{token}"
+
+
+def _home(settings: Settings) -> str:
     host = settings.host
     if host in ("0.0.0.0", "::"):  # noqa: S104 - not to listen on, but to name
         host = socket.gethostname()
     if ":" in host:
         host = f"[{host}]"
-    token = f"?token={settings.token}" if settings.token else ""
-    return f"http://{host}:{settings.port}/{token}"
+    return f"http://{host}:{settings.port}/"
 
 
 def _listen(settings: Settings) -> socket.socket:

@@ -12,6 +12,12 @@ function broken(fault: string, signal?: AbortSignal): Result<never> | Promise<Re
   return leaving ? new Promise(() => undefined) : failed(fault);
 }
 
+/** What a request that changes something has to say besides: only pages of ours have it. */
+export function csrfHeader(page: Document): Record<string, string> {
+  const token = page.querySelector<HTMLMetaElement>('meta[name="csrf-token"]')?.content;
+  return token === undefined ? {} : { "X-CSRF-Token": token };
+}
+
 /** Asks the server; what it says of an error is the error. */
 export async function ask(address: string, signal?: AbortSignal): Promise<Result<Response>> {
   let answer: Response;

@@ -1,5 +1,6 @@
 // One board of the rig, live; and its buttons, where the server was told to allow them.
 
+import { csrfHeader } from "../base/answers";
 import { actedText, followRig, tell, type Acted } from "./rig-state";
 
 /** Keeps the state up to date, and lets buttons act without leaving the page. */
@@ -35,7 +36,7 @@ async function act(
   try {
     const answer = await fetch(form.action, {
       method: "POST",
-      headers: { Accept: "application/json" },
+      headers: { Accept: "application/json", ...csrfHeader(element.ownerDocument) },
     });
     const outcome = (await answer.json()) as Acted | { readonly error: Omit<Acted, "action"> };
     tell(element, "error" in outcome ? `${outcome.error.message}: ${outcome.error.remedy}` : actedText(outcome));

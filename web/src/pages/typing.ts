@@ -1,5 +1,7 @@
 // Typing on a board's console, where the server was told to allow it: the board is held meanwhile.
 
+import { csrfHeader } from "../base/answers";
+
 /** Whether this workbench types on the console, and why that ended by itself. */
 export interface Attended {
   readonly typing: boolean;
@@ -68,7 +70,7 @@ export function typing(page: Document, board: string, at: Attended): HTMLElement
     try {
       const answer = await fetch(`/rig/${encodeURIComponent(board)}/console/${to}`, {
         method: "POST",
-        headers: { Accept: "application/json", "Content-Type": "application/json" },
+        headers: { Accept: "application/json", "Content-Type": "application/json", ...csrfHeader(page) },
         body: JSON.stringify(body ?? {}),
       });
       const reply = (await answer.json()) as Attended | { readonly error: Omit<Attended, "typing"> };

@@ -1,4 +1,7 @@
 //! Which directories hold the trace that a path names.
+//!
+//! A link inside them is not followed: who sends somebody a trace must not choose which of their
+//! files are read.
 
 use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
@@ -13,7 +16,7 @@ pub(super) fn directories(path: &Path) -> Result<Vec<PathBuf>> {
     if path.is_file() {
         return Ok(vec![path.parent().unwrap_or(Path::new(".")).to_owned()]);
     }
-    if path.join("metadata").is_file() {
+    if has_metadata(path) {
         return Ok(vec![path.to_owned()]);
     }
     let mut directories = Vec::new();
@@ -29,11 +32,12 @@ pub(super) fn directories(path: &Path) -> Result<Vec<PathBuf>> {
 fn search(directory: &Path, depth: usize, directories: &mut Vec<PathBuf>) -> Result<()> {
     let entries = std::fs::read_dir(directory).map_err(|error| Error::io(directory, error))?;
     for entry in entries {
-        let path = entry.map_err(|error| Error::io(directory, error))?.path();
-        if !path.is_dir() {
+        let entry = entry.map_err(|error| Error::io(directory, error))?;
+        let path = entry.path();
+        if !entry.file_type().is_ok_and(|kind| kind.is_dir()) {
             continue;
         }
-        if path.join("metadata").is_file() {
+        if has_metadata(&path) {
             directories.push(path);
         } else if depth > 0 {
             search(&path, depth - 1, directories)?;
@@ -42,14 +46,27 @@ fn search(directory: &Path, depth: usize, directories: &mut Vec<PathBuf>) -> Res
     Ok(())
 }
 
-/// The files with event data in a directory, by name.
+fn has_metadata(directory: &Path) -> bool {
+    std::fs::symlink_metadata(directory.join("metadata")).is_ok_and(|found| found.is_file())
+}
+
+/// The files with event data in a directory, by name. A link is an error: without what it leads to,
+/// the trace would look whole and not be.
 pub(super) fn stream_files(directory: &Path) -> Result<Vec<PathBuf>> {
     let mut files = Vec::new();
     let entries = std::fs::read_dir(directory).map_err(|error| Error::io(directory, error))?;
     for entry in entries {
-        let path = entry.map_err(|error| Error::io(directory, error))?.path();
-        let hidden = path.file_name().is_none_or(|name| name.to_string_lossy().starts_with('.'));
-        if path.is_file() && !hidden && path.file_name() != Some("metadata".as_ref()) {
+        let entry = entry.map_err(|error| Error::io(directory, error))?;
+        let path = entry.path();
+        let kind = entry.file_type().map_err(|error| Error::io(&path, error))?;
+        let hidden = entry.file_name().to_string_lossy().starts_with('.');
+        if hidden || entry.file_name() == "metadata" || path.is_dir() {
+            continue;
+        }
+        if kind.is_symlink() {
+            return Err(Error::linked(&path));
+        }
+        if kind.is_file() {
             files.push(path);
         }
     }

@@ -54,7 +54,7 @@ pub(crate) fn open(path: &Path) -> Result<Trace> {
     let mut best: Option<(PathBuf, TraceClass, u64)> = None;
     for (directory, (class, size)) in find::only(path, parts)? {
         for file in find::stream_files(&directory)? {
-            let mapped = Mapped::open(&file)?;
+            let mapped = Mapped::open_unlinked(&file)?;
             if !mapped.is_empty() {
                 files.push(mapped);
             }
@@ -79,7 +79,7 @@ pub fn open_bytes(metadata: &[u8], stream: &[u8]) -> Result<Trace> {
 
 /// The classes that a metadata file describes, and the length of its text.
 fn read_metadata(path: &Path) -> Result<(TraceClass, u64)> {
-    classes_of(path, &Mapped::open(path)?)
+    classes_of(path, &Mapped::open_unlinked(path)?)
 }
 
 fn classes_of(path: &Path, file: &[u8]) -> Result<(TraceClass, u64)> {

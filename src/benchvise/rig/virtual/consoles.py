@@ -4,59 +4,26 @@ The machine connects to a UNIX socket of ours when it is switched on and goes aw
 switched off. On the other side any number of readers may be connected at any time; each gets
 everything from then on, and what any of them writes goes to the board. So a logger never steals
 bytes from anyone. A reader that does not read loses bytes, as on a serial adapter, and holds up
-nobody. What the line carried is in ``console.log`` too, read or not.
+nobody. What the line carried is in ``console.log`` too, read or not. Of this machine's users, only
+the one who started the bench and root may be connected, to either side.
 """
 
 from __future__ import annotations
 
 import asyncio
 import contextlib
-import os
 from collections.abc import Callable
 from pathlib import Path
+
+from benchvise.bounded_log import BoundedLog
+from benchvise.local_users import is_own_connection
 
 READER_BUFFER = 1 << 20
 """Bytes that are kept for a reader that does not read; what comes then is lost to it."""
 
 READERS = 32
-LOG_BYTES = 4 << 20
-"""At this size console.log becomes console.log.1, so that both together are bounded."""
-
 _TYPED_BUFFER = 64 << 10
 _LAST_BYTES_SECONDS = 1.0
-
-
-class BoundedLog:
-    """A file of raw bytes that is turned over when it is full. Each write is at once on the file.
-
-    A full disk must not take the board down with it: what cannot be written is counted.
-    """
-
-    def __init__(self, file: Path, limit: int = LOG_BYTES) -> None:
-        self.lost = 0
-        self._file = file
-        self._limit = limit
-        self._descriptor = self._open()
-
-    def write(self, data: bytes) -> None:
-        """Appends ``data``."""
-        try:
-            if os.fstat(self._descriptor).st_size + len(data) > self._limit:
-                os.close(self._descriptor)
-                self._file.replace(self._file.with_name(f"{self._file.name}.1"))
-                self._descriptor = self._open()
-            written = os.write(self._descriptor, data)
-        except OSError:
-            written = 0
-        self.lost += len(data) - written
-
-    def close(self) -> None:
-        """Closes the file."""
-        os.close(self._descriptor)
-
-    def _open(self) -> int:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
-        return os.open(self._file, flags, 0o600)
 
 
 class SimulatedConsole:
@@ -191,7 +158,10 @@ class _Machine(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - for the types
         self._transport = transport
-        self._console.machine_connected(transport)
+        if is_own_connection(transport.get_extra_info("socket")):
+            self._console.machine_connected(transport)
+        else:
+            transport.abort()
 
     def data_received(self, data: bytes) -> None:
         self._console.heard(data)
@@ -210,7 +180,8 @@ class _Reader(asyncio.Protocol):
     def connection_made(self, transport: asyncio.BaseTransport) -> None:
         assert isinstance(transport, asyncio.Transport)  # noqa: S101 - for the types
         self._transport = transport
-        if not self._console.reader_connected(self):
+        own = is_own_connection(transport.get_extra_info("socket"))
+        if not own or not self._console.reader_connected(self):
             transport.abort()
 
     def data_received(self, data: bytes) -> None:

@@ -10,10 +10,11 @@
 
 I is a board's number or its name. Everything listens on loopback only; the ports are free ones,
 those of the last time where possible, and are in DIR/bench.json, which is there when everything
-is ready. DIR and what is in it is the user's alone, but other users of the same machine can connect
-to loopback ports too. DIR/lock is held, with a process id in it, for as long as a daemon serves
-DIR. A daemon whose DIR was moved or removed ends. DIR/BOARD holds card.img, host/sd while the mux
-is turned to the host, console.log, and the sockets console.sock and monitor.sock (QMP).
+is ready. DIR and what is in it is the user's alone, and so are the ports where the kernel tells who
+connects: other users of the same machine are refused. DIR/lock is held, with a process id in it,
+for as long as a daemon serves DIR. A daemon whose DIR was moved or removed ends. DIR/BOARD holds
+card.img, host/sd while the mux is turned to the host, console.log, and the sockets console.sock and
+monitor.sock (QMP).
 """
 
 from __future__ import annotations

@@ -2,7 +2,8 @@
 
 Relays and muxes are switched by GET, because that is what the stock labgrid driver sends. A web
 page could do that too, so what comes from a browser is refused: requests for another host name
-(DNS rebinding), and those that carry the marks of a page (Origin, Referer, Sec-Fetch-Site).
+(DNS rebinding), and those that carry the marks of a page (Origin, Referer, Sec-Fetch-Site). So is
+what comes from another user of this machine.
 """
 
 from __future__ import annotations
@@ -16,10 +17,13 @@ from http import HTTPStatus
 from urllib.parse import unquote, urlsplit
 
 from benchvise.documents import encode
+from benchvise.local_users import is_own_connection
 
 _REQUEST_BYTES = 8 << 10
 _REQUEST_SECONDS = 5.0
 _HOSTS = ("127.0.0.1", "localhost")
+
+_NOT_THEIRS = (403, "the bench belongs to another user of this machine")
 
 _log = logging.getLogger(__name__)
 
@@ -43,7 +47,8 @@ async def listen(
 
     async def handle(reader: asyncio.StreamReader, writer: asyncio.StreamWriter) -> None:
         with contextlib.suppress(OSError, asyncio.IncompleteReadError):
-            writer.write(_response(*await _reply(reader, answer)))
+            own = is_own_connection(writer.get_extra_info("socket"))
+            writer.write(_response(*(await _reply(reader, answer) if own else _NOT_THEIRS)))
             await writer.drain()
         writer.close()
 

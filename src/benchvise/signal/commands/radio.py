@@ -47,10 +47,13 @@ def _find_tones(options: FskOptions) -> Keying:
 
     if options.levels not in (None, 2, 4):
         raise UsageError(f"--levels {options.levels}", "2 or 4")
-    try:
-        symbols = tuple(int(digit, 16) for digit in options.sent)
-    except ValueError:
-        raise UsageError(f"'{options.sent}' are no symbols", "write digits: 0132") from None
+    most = options.levels or 4
+    if not set(options.sent) <= set("0123"[:most]):
+        raise UsageError(
+            f"'{options.sent}' are no symbols of {most} frequencies",
+            f"write digits from 0 to {most - 1}: {'0132' if most > 2 else '0110'}",
+        )
+    symbols = tuple(int(digit) for digit in options.sent)
     capture = options.open()
     return keying(
         capture,

@@ -10,8 +10,8 @@ from typing import TYPE_CHECKING, Annotated, Any
 from benchvise.command import CommandArgument, CommandOption, CommandRecord, ObservedOptions
 from benchvise.errors import UsageError
 from benchvise.signal.aligning import DiscrepancyDocument, discrepancy_document
+from benchvise.signal.serial.byte_faults import SerialCause
 from benchvise.signal.serial.classify import (
-    SerialCause,
     Tally,
     TestedSetting,
     classify,
@@ -22,7 +22,8 @@ from benchvise.signal.serial.port import Flow
 from benchvise.table import ColumnSpec, NamedValue, TableSpec, ValueUnit
 
 if TYPE_CHECKING:
-    from benchvise.signal.serial.exchange import Exchange, Way
+    from benchvise.signal.serial.exchange import Exchange, Pattern, Way
+    from benchvise.signal.serial.requests import Reply
     from benchvise.signal.serial.soak import FarEnd
 
 _FASTEST = 4_000_000_000
@@ -76,6 +77,32 @@ class SerialTestOptions(ObservedOptions):
         int, CommandOption("--size", "Approximate size of each pattern.", metavar="BYTES")
     ] = 16384
     seed: Annotated[int, CommandOption("--seed", "Seed of the random patterns.", minimum=0)] = 1
+    seconds: Annotated[
+        float,
+        CommandOption(
+            "--for",
+            "Test again and again for so long.",
+            metavar="S",
+            minimum=0,
+            default_text="each pattern once",
+        ),
+    ] = 0.0
+    request: Annotated[
+        str | None,
+        CommandOption(
+            "--request",
+            "Ask a module at PORT again and again, in place of the patterns: 'AT\\r'.",
+            metavar="TEXT",
+        ),
+    ] = None
+    reply: Annotated[
+        str | None,
+        CommandOption("--reply", "Its reply to each request: 'OK\\r\\n'.", metavar="TEXT"),
+    ] = None
+    timeout: Annotated[
+        float,
+        CommandOption("--timeout", "Time to wait for a reply.", metavar="S", minimum=0.001),
+    ] = 0.5
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,26 +114,41 @@ class SerialTest:
 
     @property
     def rows(self) -> list[PatternResult]:
-        """Each pattern under each setting."""
+        """Each pattern under each setting, all rounds of it together."""
         return [
-            PatternResult(setting, exchange, tally(exchange.ways))
+            PatternResult(
+                setting, tuple(exchanges), tally(way for one in exchanges for way in one.ways)
+            )
             for setting in self.settings
-            for exchange in setting.exchanges
+            for exchanges in _by_pattern(setting.exchanges)
         ]
 
 
 @dataclass(frozen=True, slots=True)
 class PatternResult:
-    """A pattern under a setting, both ways together."""
+    """A pattern under a setting, in each of its rounds, both ways together."""
 
     setting: TestedSetting
-    exchange: Exchange
+    exchanges: tuple[Exchange, ...]
     counts: Tally
+
+    @property
+    def pattern(self) -> Pattern:
+        """The pattern; random bytes are others in each round."""
+        return self.exchanges[0].pattern
 
     @property
     def speed(self) -> float:
         """Bytes a second."""
-        return self.counts.sent / max(*(way.seconds for way in self.exchange.ways), 1e-9)
+        seconds = sum(max(way.seconds for way in one.ways) for one in self.exchanges)
+        return self.counts.sent / max(seconds, 1e-9)
+
+
+def _by_pattern(exchanges: Sequence[Exchange]) -> list[list[Exchange]]:
+    rounds: dict[str, list[Exchange]] = {}
+    for exchange in exchanges:
+        rounds.setdefault(exchange.pattern.name, []).append(exchange)
+    return [*rounds.values()]
 
 
 def run(options: SerialTestOptions) -> SerialTest:
@@ -114,9 +156,12 @@ def run(options: SerialTestOptions) -> SerialTest:
 
     UsageError for options that contradict each other, BoardUnusable for a port that goes.
     """
+    from benchvise.signal.serial.requests import parse_bytes
     from benchvise.signal.serial.soak import soak
 
     _check(options)
+    if options.request is not None and options.reply is not None:
+        return _ask_module(options, parse_bytes(options.request), parse_bytes(options.reply))
 
     def observe(flow: Flow, baud: int, chunk: int, exchange: Exchange) -> None:
         options.observe(f"{flow}, {baud} baud, chunks of {chunk}: {exchange.pattern.name}")
@@ -130,13 +175,44 @@ def run(options: SerialTestOptions) -> SerialTest:
             chunks=options.chunks,
             size=options.size,
             seed=options.seed,
+            seconds=options.seconds,
             observe=observe,
         )
     return SerialTest(tuple(settings), classify(settings))
 
 
+def _ask_module(options: SerialTestOptions, request: bytes, reply: bytes) -> SerialTest:
+    """Requests and replies under each flow control and rate, and what became of the replies."""
+    from benchvise.signal.serial.requests import reply_causes, reply_exchange
+    from benchvise.signal.serial.soak import ask_again_and_again
+
+    settings = []
+    every: list[Reply] = []
+    for flow in options.flows:
+        for baud in options.bauds:
+            replies = ask_again_and_again(
+                options.port,
+                request,
+                reply,
+                flow=flow,
+                baud=baud,
+                timeout_s=options.timeout,
+                size=options.size,
+                seconds=options.seconds,
+            )
+            every += replies
+            done = reply_exchange(request, reply, replies)
+            settings.append(TestedSetting(flow, baud, len(request), (done,)))
+            options.observe(f"{flow}, {baud} baud: {len(replies)} requests")
+    return SerialTest(tuple(settings), reply_causes(reply, every))
+
+
 def _check(options: SerialTestOptions) -> None:
     far, board = options.far, options.board
+    if (options.request is None) is not (options.reply is None):
+        raise UsageError("a request without its reply", "--request 'AT\\r' --reply 'OK\\r\\n'")
+    if options.request is not None and (far is not None or board is not None):
+        raise UsageError("a module replies by itself", "leave --far and --on away")
     if any(baud > _FASTEST for baud in options.bauds):
         raise UsageError("a rate above 4 Gbaud", "name one that the port has")
     if board is not None and far is None:
@@ -181,7 +257,7 @@ COLUMNS: tuple[ColumnSpec[PatternResult], ...] = (
     ColumnSpec(
         "Pattern",
         ValueUnit.TEXT,
-        lambda row: row.exchange.pattern.name,
+        lambda row: row.pattern.name,
         lambda row: "bad" if row.counts.wrong else "plain",
     ),
     ColumnSpec(
@@ -267,15 +343,16 @@ def document(test: SerialTest) -> SerialTestDocument:
         test.causes,
         tuple(
             ExchangeDocument(
-                row.setting.flow,
-                row.setting.baud,
-                row.setting.chunk,
-                row.exchange.pattern.name,
-                row.exchange.pattern.asks,
-                row.exchange.counted,
-                tuple(map(_way_document, row.exchange.ways)),
+                setting.flow,
+                setting.baud,
+                setting.chunk,
+                exchange.pattern.name,
+                exchange.pattern.asks,
+                exchange.counted,
+                tuple(map(_way_document, exchange.ways)),
             )
-            for row in test.rows
+            for setting in test.settings
+            for exchange in setting.exchanges
         ),
     )
 

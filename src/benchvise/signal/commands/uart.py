@@ -220,6 +220,9 @@ def _log_table(serial: SerialLines) -> TableSpec[Discrepancy]:
             remarks.append(f"{size} bytes {kind} at {len(places)} places")
     if not changes:
         remarks.append("the host received what was on the line, byte for byte")
+    for cause in serial.causes:
+        remarks.append(f"{cause.word}: {'; '.join(cause.evidence)}")
+        remarks.append(f"remedy: {cause.remedy}")
     return TableSpec(
         f"{serial.beside} beside the host's log",
         _LOG_COLUMNS,

@@ -7,6 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from benchvise.signal.aligning import ByteChange, Discrepancy
+from benchvise.signal.serial.byte_faults import SerialCause, byte_causes
 from benchvise.signal.serial.exchange import Exchange, Way
 from benchvise.signal.serial.port import XOFF, XON, Flow
 
@@ -15,16 +16,7 @@ _MOSTLY = 0.9
 _GARBLED = 0.2
 _FEW = 3
 _PICKED = 3.0  # times as often as other bytes
-
-
-@dataclass(frozen=True, slots=True)
-class SerialCause:
-    """A cause: its word, a sentence, what was seen that speaks for it, and what to do."""
-
-    word: str
-    sentence: str
-    evidence: tuple[str, ...]
-    remedy: str
+_EXPECTED = 3.0  # losses: none of so many comes by chance once in twenty times
 
 
 @dataclass(frozen=True, slots=True)
@@ -94,6 +86,9 @@ def classify(tested: Sequence[TestedSetting]) -> tuple[SerialCause, ...]:
     ways = [way for setting in tested for exchange in setting.exchanges for way in exchange.ways]
     if not tally(ways).wrong and not tally(ways).stalls:
         return ()
+    silent = _silent_directions(ways)
+    if silent:
+        return (_silence(tested, silent),)
     causes = [
         cause
         for look in (
@@ -111,7 +106,57 @@ def classify(tested: Sequence[TestedSetting]) -> tuple[SerialCause, ...]:
     # What spoils nearly every byte makes everything else look wrong too.
     if causes and causes[0].word in ("seven bits", "baud mismatch"):
         return (causes[0],)
+    if not causes:
+        sent = Counter[int]()
+        for _, exchange, way in _all(tested):
+            sent.update(exchange.pattern.data[: way.sent])
+        causes = byte_causes(_changes(tested), sent)
     return tuple(causes) or (_unknown(ways),)
+
+
+def _silent_directions(ways: Sequence[Way]) -> list[str]:
+    """The directions of which no byte ever arrived."""
+    received: Counter[str] = Counter()
+    for way in ways:
+        received[way.name] += way.received
+    return [name for name, count in received.items() if not count]
+
+
+def _silence(tested: Sequence[TestedSetting], silent: Sequence[str]) -> SerialCause:
+    """Nothing arrives in some direction: no question of single bytes."""
+    sent: Counter[str] = Counter()
+    received: Counter[str] = Counter()
+    for _, _, way in _all(tested):
+        sent[way.name] += way.sent
+        received[way.name] += way.received
+    names = {"there": "from PORT to the other end", "back": "from the other end to PORT"}
+    evidence = tuple(
+        f"{names.get(name, name)}: {received[name]} of {count} bytes arrived"
+        for name, count in sent.items()
+    )
+    if len(silent) < len(sent):
+        return SerialCause(
+            "one direction dead",
+            f"nothing arrives {names[silent[0]]}; the other direction carries",
+            evidence,
+            "check the one wire of that direction (TX of the sender to RX of the receiver), its "
+            "driver, and its level shifter",
+        )
+    if len(sent) > 1:
+        return SerialCause(
+            "nothing came through",
+            "nothing arrives in either direction",
+            evidence,
+            "check the cable, that TX and RX are crossed, the ground, and that both are the ports "
+            "you mean",
+        )
+    return SerialCause(
+        "nothing came back",
+        "of all that was sent nothing came back: is the loop-back plug in?",
+        evidence,
+        "connect TX and RX of the port (pins 2 and 3 of a DE-9), or name the port at the other "
+        "end with --far; with RTS/CTS, connect these two as well",
+    )
 
 
 def _all(tested: Sequence[TestedSetting]) -> list[tuple[TestedSetting, Exchange, Way]]:
@@ -317,7 +362,9 @@ def _overrun(tested: Sequence[TestedSetting]) -> SerialCause | None:
         for difference in way.discrepancies
         if difference.change is ByteChange.LOST and not set(difference.sent) <= _FLOW_BYTES
     ]
-    if lost >= _FEW and not slow.lost and slow.sent and not fast.stalls:
+    # Few bytes at leisure say nothing of a loss so rare that it would not have struck them either.
+    expected = lost / max(1, fast.sent) * slow.sent
+    if lost >= _FEW and not slow.lost and expected > _EXPECTED and not fast.stalls:
         evidence.append(
             f"{lost} of {fast.sent} bytes lost in haste, in runs of "
             f"{min(runs, default=0)} to {max(runs, default=0)}; none of {slow.sent} at leisure"

@@ -195,6 +195,10 @@ class Pattern:
     """A rest after each chunk."""
 
 
+BACK_ALONE = Pattern("back alone", "is the other direction dead too?", b"")
+"""Sent by the far port alone, where nothing arrived there."""
+
+
 def patterns(flow: Flow, size: int, seed: int) -> Iterator[Pattern]:
     """The patterns for a line under a flow control, of about ``size`` bytes each.
 

@@ -6,6 +6,8 @@ import contextlib
 import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import AbstractContextManager, ExitStack, contextmanager
+from dataclasses import replace
+from itertools import count, product
 from typing import TypeAlias
 
 from benchvise.board import Board, messages, process
@@ -13,8 +15,9 @@ from benchvise.board.deploy import deploy
 from benchvise.board.messages import EchoingMessage, ErrorMessage, Message, read_message
 from benchvise.errors import BoardUnusable, UsageError
 from benchvise.signal.serial.classify import TestedSetting
-from benchvise.signal.serial.exchange import Exchange, exchange, patterns
+from benchvise.signal.serial.exchange import BACK_ALONE, Exchange, exchange, patterns
 from benchvise.signal.serial.port import Flow, Port
+from benchvise.signal.serial.requests import Reply, ask
 from benchvise.text import AnyText, last_line, printable
 
 # -- the other end: a plug, a port of this machine, the probe on a board ---------------------------
@@ -106,28 +109,79 @@ def soak(
     chunks: Sequence[int],
     size: int,
     seed: int,
+    seconds: float = 0.0,
     observe: Observer = lambda _flow, _baud, _chunk, _exchange: None,
 ) -> list[TestedSetting]:
     """Tests the line between a port of this machine and another end.
 
-    ``size`` is about how many bytes each pattern has. Raises UsageError for a port that cannot be
+    ``size`` is about how many bytes each pattern has. All settings are tested once, and again with
+    other random bytes while ``seconds`` are not over. Raises UsageError for a port that cannot be
     opened, BoardUnusable for one that goes meanwhile, and what ``far`` raises.
     """
     if not 64 <= size <= 64 << 20:
         raise UsageError(f"patterns of {size} bytes", "64 bytes to 64 MiB each")
-    settings = []
-    for flow in flows:
-        for baud in bauds:
-            for chunk in chunks:
-                with ExitStack() as stack:
-                    near_port = stack.enter_context(Port(near, baud, flow))
-                    far_port = stack.enter_context(far(baud, flow))
-                    done: list[Exchange] = []
-                    for pattern in patterns(flow, size, seed):
-                        result = exchange(near_port, far_port, pattern, chunk, baud)
-                        done.append(result)
-                        observe(flow, baud, chunk, result)
-                        if any(way.dead for way in result.ways):
-                            break  # nothing comes through any more: nothing more to be learnt
-                settings.append(TestedSetting(flow, baud, chunk, tuple(done)))
-    return settings
+    deadline = time.monotonic() + seconds
+    tested: dict[tuple[Flow, int, int], list[Exchange]] = {}
+    for round_seed in count(seed):
+        for flow, baud, chunk in product(flows, bauds, chunks):
+            done = tested.setdefault((flow, baud, chunk), [])
+            if any(way.dead for exchanged in done for way in exchanged.ways):
+                continue  # nothing comes through any more: nothing more to be learnt
+            if done and time.monotonic() >= deadline:
+                continue
+            with ExitStack() as stack:
+                near_port = stack.enter_context(Port(near, baud, flow))
+                far_port = stack.enter_context(far(baud, flow))
+                for result in _exchanges(near_port, far_port, flow, baud, chunk, size, round_seed):
+                    done.append(result)
+                    observe(flow, baud, chunk, result)
+        if time.monotonic() >= deadline or all(
+            any(way.dead for exchanged in done for way in exchanged.ways)
+            for done in tested.values()
+        ):
+            break
+    return [TestedSetting(*setting, tuple(done)) for setting, done in tested.items()]
+
+
+def _exchanges(
+    near: Port, far: Port | None, flow: Flow, baud: int, chunk: int, size: int, seed: int
+) -> Iterator[Exchange]:
+    """All patterns of a setting, until nothing comes through any more."""
+    for pattern in patterns(flow, size, seed):
+        result = exchange(near, far, pattern, chunk, baud)
+        yield result
+        if any(way.dead for way in result.ways):
+            if far is not None and not pattern.both_ways and not result.ways[0].received:
+                # Is it the one wire, or all of the line?
+                back = exchange(
+                    far, near, replace(BACK_ALONE, data=pattern.data[:256]), chunk, baud
+                )
+                ways = tuple(replace(way, name="back") for way in back.ways)
+                yield replace(back, ways=ways)
+            return
+
+
+def ask_again_and_again(
+    near: str,
+    request: bytes,
+    reply: bytes,
+    *,
+    flow: Flow,
+    baud: int,
+    timeout_s: float,
+    size: int,
+    seconds: float = 0.0,
+) -> list[Reply]:
+    """Asks a module until about ``size`` bytes were exchanged and ``seconds`` are over; gives up
+    after twenty requests to which nothing came."""
+    if not request or not reply:
+        raise UsageError("an empty request or reply", "--request 'AT\\r' --reply 'OK\\r\\n'")
+    deadline = time.monotonic() + seconds
+    wanted = max(20, size // (len(request) + len(reply)))
+    replies: list[Reply] = []
+    with Port(near, baud, flow) as port:
+        while len(replies) < wanted or time.monotonic() < deadline:
+            replies.append(ask(port, request, reply, timeout_s))
+            if len(replies) == 20 and not any(one.received for one in replies):
+                break
+    return replies

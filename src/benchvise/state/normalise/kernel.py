@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import zlib
-from collections.abc import Iterator
+from functools import lru_cache
 from typing import Any
 
 from benchvise.kernel_log import classify, log_lines
@@ -50,6 +50,11 @@ def _masked(key: str, value: str, names: DeviceNames) -> str:
 
 def kernel_config(data: bytes) -> dict[str, str]:
     """Options that are set, without CONFIG_; what is not set is not there. Gzip or text."""
+    return dict(_options(data))
+
+
+@lru_cache(maxsize=4)  # several entries are read from it, before and after a run
+def _options(data: bytes) -> dict[str, str]:
     text = _unpacked(data) if data.startswith(_GZIP) else data
     options = {}
     for line in text.decode("utf-8", "replace").splitlines():
@@ -184,8 +189,12 @@ def firmware_lines(fact: object) -> list[str]:
     return sorted(versions)[:50]
 
 
-def _log_lines(fact: object) -> Iterator[tuple[float | None, str]]:
+def _log_lines(fact: object) -> tuple[tuple[float | None, str], ...]:
     if not isinstance(fact, str):
         raise ValueError("not a text")
-    for line in log_lines(fact):
-        yield line.time, line.text
+    return _timed_lines(fact)
+
+
+@lru_cache(maxsize=2)  # the log is read for more than one entry, before and after a run
+def _timed_lines(log: str) -> tuple[tuple[float | None, str], ...]:
+    return tuple((line.time, line.text) for line in log_lines(log))

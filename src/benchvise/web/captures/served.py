@@ -174,7 +174,7 @@ def decode_rows(capture: Capture, how: str) -> DecodedCapture:
         )
     stack = [parse_decoder(text) for text in how.split(",") if text]
     if not stack:
-        raise UsageError("no decoder is named", "write uart:rx=0:baudrate=9600, or spi:clk=0")
+        raise UsageError("no decoder is named", "write uart:rx=RX:baudrate=9600, or spi:clk=CLK")
     annotations = decode_by_row(capture, stack)
     rows = list(_rows(annotations, texts))
     notes = ("only some of the texts are shown: click on the others",) if texts.cut else ()

@@ -15,6 +15,7 @@ from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.environment import PREFIX, SIMULATED, Rig
 from benchvise.store import RunFilter
 from benchvise.web.answers import Crumb, both, page, wants_json
+from benchvise.web.audit import log_end
 from benchvise.web.context import context
 from benchvise.web.http import JsonAnswer, NotFound, Refused, posted_text
 from benchvise.web.rig import console, watching
@@ -116,7 +117,8 @@ def act(request: Request) -> Response:
     if rig is None:
         raise NotFound("there is no rig", "name one: benchvise serve --rig FILE")
     name, what, to = (request.path_params[part] for part in ("name", "what", "to"))
-    state = shared.control.act(rig, name, what, to)
+    state = shared.control.act(rig, name, what, to, lambda end: log_end(request, end.outcome))
+    request.state.outcome = state.outcome
     if wants_json(request):
         return JsonAnswer(state)
     return RedirectResponse(f"/boards/{PREFIX}{name}", 303)
@@ -138,9 +140,9 @@ async def attend(request: Request) -> Response:
                 raise NotFound("there is no rig", "name one: benchvise serve --rig FILE")
             outcome = await run_in_threadpool(consoles.begin, rig, name)
         case "type":
-            outcome = await run_in_threadpool(
-                consoles.type, name, await posted_text(request, "text")
-            )
+            text = await posted_text(request, "text")
+            outcome = await run_in_threadpool(consoles.type, name, text)
+            request.state.outcome = f"{len(text)} characters"
         case "cycle":
             outcome = await run_in_threadpool(consoles.cycle, name)
         case "end":

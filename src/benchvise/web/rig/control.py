@@ -62,6 +62,11 @@ class ActionState:
     message: str = ""
     remedy: str = ""
 
+    @property
+    def outcome(self) -> str:
+        """The state in a line."""
+        return f"{self.state}: {self.message}" if self.message else self.state
+
 
 @dataclass
 class Control:
@@ -69,10 +74,14 @@ class Control:
 
     last: dict[str, ActionState] = field(default_factory=dict)
     _busy: set[str] = field(default_factory=set)
+    _told_at_end: dict[str, Callable[[ActionState], None]] = field(default_factory=dict)
     _lock: threading.Lock = field(default_factory=threading.Lock)
 
-    def act(self, rig: Rig, name: str, what: str, to: str) -> ActionState:
-        """Does it, waits some seconds for its end, and returns its state.
+    def act(
+        self, rig: Rig, name: str, what: str, to: str, ended: Callable[[ActionState], None]
+    ) -> ActionState:
+        """Does it, waits some seconds for its end, and returns its state; ``ended`` is told the
+        end when it comes later.
 
         Raises NotFound for what cannot be done.
         """
@@ -87,7 +96,10 @@ class Control:
         thread = threading.Thread(target=self._do, args=(action, rig, name), daemon=True)
         thread.start()
         thread.join(_WAIT_SECONDS)
-        return self.last[name]
+        with self._lock:
+            if self.last[name].state == "running":
+                self._told_at_end[name] = ended
+            return self.last[name]
 
     def _do(self, action: BoardAction, rig: Rig, name: str) -> None:
         state = ActionState(
@@ -104,6 +116,9 @@ class Control:
             with self._lock:
                 self.last[name] = state
                 self._busy.discard(name)
+                ended = self._told_at_end.pop(name, None)
+            if ended is not None:
+                ended(state)
 
 
 # -- typing on consoles ----------------------------------------------------------------------------

@@ -1,4 +1,4 @@
-import { errorOf } from "../../base/answers";
+import { csrfHeader, errorOf } from "../../base/answers";
 import { failed, okay, type Result } from "../../base/result";
 import type { Panel, Workspace } from "../panel";
 import { link, reveal } from "./actors";
@@ -103,7 +103,7 @@ async function post(where: string, query: string, signal: AbortSignal): Promise<
   try {
     const answer = await fetch(where, {
       method: "POST",
-      headers: { "Content-Type": "application/json" },
+      headers: { "Content-Type": "application/json", ...csrfHeader(document) },
       body: JSON.stringify({ sql: query }),
       signal,
     });

@@ -1,0 +1,162 @@
+"""What happened to single bytes on a serial line: zeros lost, a bit flipped, swaps, doubles.
+
+Asked where no cause is found by when and how bytes go wrong: these names say what a fault does, and
+where to look for what does it.
+"""
+
+from __future__ import annotations
+
+from collections import Counter
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchvise.signal.aligning import ByteChange, Discrepancy
+from benchvise.signal.serial.port import XOFF, XON
+
+_FEW = 3
+_MOSTLY = 0.9
+_OFTEN = 0.75
+_NEIGHBOURS = 2
+
+
+@dataclass(frozen=True, slots=True)
+class SerialCause:
+    """A cause: its word, a sentence, what was seen that speaks for it, and what to do."""
+
+    word: str
+    sentence: str
+    evidence: tuple[str, ...]
+    remedy: str
+
+
+def byte_causes(differences: Sequence[Discrepancy], sent: Counter[int]) -> list[SerialCause]:
+    """The causes that show in which bytes go wrong; ``sent`` is how often each value was sent."""
+    looks = (_zeros_lost, _swapped, _bits_flipped, _doubled)
+    return [cause for look in looks if (cause := look(differences, sent)) is not None]
+
+
+def log_causes(differences: Sequence[Discrepancy], sent: Counter[int]) -> list[SerialCause]:
+    """Why a host's log lacks what was on its line: XON and XOFF taken for commands before all."""
+    flow = _flow_bytes_lost(differences, sent)
+    return byte_causes(differences, sent) if flow is None else [flow]
+
+
+def _flow_bytes_lost(differences: Sequence[Discrepancy], sent: Counter[int]) -> SerialCause | None:
+    lost: Counter[int] = Counter()
+    for difference in _of(differences, ByteChange.LOST):
+        lost.update(difference.sent)
+    gone, there = lost[XON] + lost[XOFF], sent[XON] + sent[XOFF]
+    others, other_sent = lost.total() - gone, sent.total() - there
+    if gone < _FEW or 2 * gone < there or gone / there < 10 * others / max(1, other_sent):
+        return None
+    return SerialCause(
+        "software flow control in the host's port",
+        "the host takes XON (0x11) and XOFF (0x13) for commands: they were on the line and are not "
+        "in the log",
+        (
+            f"{gone} of {there} bytes 0x11 and 0x13 are missing from the log",
+            f"{others} of {other_sent} other bytes are",
+        ),
+        "switch it off: stty -F PORT -ixon -ixoff, or open the port raw",
+    )
+
+
+def _of(differences: Sequence[Discrepancy], change: ByteChange) -> list[Discrepancy]:
+    return [difference for difference in differences if difference.change is change]
+
+
+def _zeros_lost(differences: Sequence[Discrepancy], sent: Counter[int]) -> SerialCause | None:
+    lost: Counter[int] = Counter()
+    for difference in _of(differences, ByteChange.LOST):
+        lost.update(difference.sent)
+    others, other_sent = lost.total() - lost[0], sent.total() - sent[0]
+    if lost[0] < _FEW or lost[0] < _MOSTLY * lost.total():
+        return None
+    if lost[0] / max(1, sent[0]) < 10 * others / max(1, other_sent):
+        return None
+    return SerialCause(
+        "zeros lost",
+        "bytes 0x00 are taken out on the way",
+        (
+            f"{lost[0]} of {sent[0]} bytes 0x00 did not arrive",
+            f"{others} of {other_sent} other bytes were lost",
+        ),
+        "look for software that treats the data as text: a zero ends a string in C, and terminals "
+        "and telnet drop it; or escape zeros (COBS)",
+    )
+
+
+def _swapped(differences: Sequence[Discrepancy], _sent: Counter[int]) -> SerialCause | None:
+    """A byte that is missing where it was sent and comes one or two places beside it."""
+    swaps, wrong, place = 0, 0, 0
+    while place < len(differences):
+        one = differences[place]
+        wrong += max(len(one.sent), len(one.received))
+        if one.change is ByteChange.ALTERED and one.sent == one.received[::-1] != one.received:
+            swaps += 1
+        elif place + 1 < len(differences) and _one_moved(one, differences[place + 1]):
+            swaps += 1
+            wrong += 1
+            place += 1
+        place += 1
+    if swaps < _FEW or 2 * swaps < _MOSTLY * wrong:
+        return None
+    return SerialCause(
+        "neighbours swapped",
+        "a byte overtakes the one before it",
+        (f"{swaps} bytes changed places with their neighbour, {wrong} bytes are wrong in all",),
+        "look for 16-bit words in the other byte order, or for a driver that reads its FIFO from "
+        "two places",
+    )
+
+
+def _one_moved(one: Discrepancy, other: Discrepancy) -> bool:
+    kinds = {one.change, other.change}
+    if ByteChange.LOST not in kinds or not kinds & {ByteChange.ADDED, ByteChange.DUPLICATED}:
+        return False
+    near = abs(one.sent_at - other.sent_at) <= _NEIGHBOURS
+    return (
+        near
+        and one.sent + other.sent == one.received + other.received
+        and (len(one.sent + other.sent) == 1)
+    )
+
+
+def _bits_flipped(differences: Sequence[Discrepancy], _sent: Counter[int]) -> SerialCause | None:
+    altered = _of(differences, ByteChange.ALTERED)
+    pairs = [pair for one in altered for pair in zip(one.sent, one.received, strict=True)]
+    flips = Counter(a ^ b for a, b in pairs if (a ^ b).bit_count() == 1)
+    if flips.total() < _FEW or flips.total() < _MOSTLY * len(pairs):
+        return None
+    # By places: two flips close together in a text that repeats itself may be aligned a period off.
+    if len(altered) < _OFTEN * len(differences):
+        return None
+    mask, count = flips.most_common(1)[0]
+    evidence = [f"{flips.total()} of {len(pairs)} altered bytes differ in a single bit"]
+    if count >= _MOSTLY * flips.total():
+        bit = mask.bit_length() - 1
+        rises = sum(bool(b & mask) for a, b in pairs if a ^ b == mask)
+        evidence.append(f"{count} times it is bit {bit}, {rises} of them from 0 to 1")
+        sentence = f"bit {bit} of a byte is flipped now and then"
+        remedy = "one bit and no other: look at memory and buses behind the line, not at the line"
+    else:
+        evidence.append(
+            "bits " + ", ".join(f"{m.bit_length() - 1}: {n}" for m, n in sorted(flips.items()))
+        )
+        sentence = "single bits of bytes are flipped now and then"
+        remedy = "look for noise: ground, cable length, levels, termination; switch parity on"
+    return SerialCause("bit flipped", sentence, tuple(evidence), remedy)
+
+
+def _doubled(differences: Sequence[Discrepancy], sent: Counter[int]) -> SerialCause | None:
+    doubled = sum(len(one.received) for one in _of(differences, ByteChange.DUPLICATED))
+    wrong = sum(max(len(one.sent), len(one.received)) for one in differences)
+    if doubled < _FEW or doubled < _MOSTLY * wrong:
+        return None
+    return SerialCause(
+        "bytes doubled",
+        "bytes come twice at random, under each flow control that was tested",
+        (f"{doubled} of {sent.total()} bytes came twice, {wrong - doubled} went wrong otherwise",),
+        "look for a sender that repeats what was not acknowledged, or an interrupt handler that "
+        "reads its FIFO again",
+    )
