@@ -31,9 +31,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # Of several targets at once, the lines of each come together.
 IN_TURN := $(MAKE) --no-print-directory --output-sync=target
 
-.PHONY: demo test test-beside test-settings test-alone test-nightly checks lint lint-python \
-	lint-web lint-crates test-web test-crates guest-kernel bench score fuzz docs dist clean \
-	install pins probe probes web
+.PHONY: demo test test-beside test-settings test-alone test-nightly checks checks-meanwhile lint \
+	lint-python lint-web lint-crates test-web test-crates guest-kernel bench score fuzz docs dist \
+	clean install pins probe probes web
 
 demo: install web
 	@$(BIN)/python probe/build.py --arch native --arch aarch64 --arch riscv64
@@ -43,8 +43,8 @@ demo: install web
 test:
 	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES)
 	+@$(IN_TURN) -j2 install probes web guest-kernel
-	+@$(MAKE) --no-print-directory test-beside
-	+@$(MAKE) --no-print-directory -j2 test-settings checks
+	+@$(MAKE) --no-print-directory -j2 test-beside checks-meanwhile
+	+@$(MAKE) --no-print-directory test-settings
 	+@$(MAKE) --no-print-directory test-alone
 
 # Most of these tests wait for something most of the time, so they leave the CPUs room for others.
@@ -52,7 +52,11 @@ test-beside:
 	SUITE_PART=first $(BIN)/pytest -m "not alone and not settings" -n 5 --dist loadfile \
 		--no-loadscope-reorder
 
-# What they change, no check looks at.
+# They compute while those tests wait.
+checks-meanwhile:
+	+@nice -n 19 $(MAKE) --no-print-directory checks
+
+# What they change, other tests would feel.
 test-settings:
 	SUITE_PART=next $(BIN)/pytest -m "settings and not alone" $$(grep -l 'mark\.settings' tests/test_*.py)
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import subprocess
 import sys
 import zipfile
@@ -43,6 +44,28 @@ def test_the_wheel_holds_probes_suites_migrations_and_assets(wheel: Path) -> Non
     records = ROOT.glob("src/benchvise/state/catalogue/*.toml")
     assert {f"benchvise/state/catalogue/{path.name}" for path in records} <= set(names)
     assert not [name for name in names if name.startswith(("tests/", "probe/", "web/"))]
+
+
+def test_d10_the_wheel_has_the_licences_of_what_is_linked_into_it(wheel: Path) -> None:
+    """The decoder itself names the sources of what can panic in it."""
+    archive = zipfile.ZipFile(wheel)
+    text = archive.read("benchvise/linked-code-licences.txt").decode()
+    (name,) = (
+        name for name in archive.namelist() if name.endswith(".dist-info/sboms/benchvise.cdx.json")
+    )
+    document = json.loads(archive.read(name))
+    assert (document["bomFormat"], document["specVersion"]) == ("CycloneDX", "1.5")
+    listed = {f"{part['name']}-{part['version']}" for part in document["components"]}
+    decoder = archive.read("benchvise/trace/native.abi3.so")
+    sources = rb"registry/src/[^/]+/([\w-]+-\d+\.\d+\.\d+[^/]*)/"
+    linked = {source.decode() for source in re.findall(sources, decoder)}
+    assert len(linked) > 10 and linked <= listed
+    assert len(listed) == len(document["components"]) > len(linked)
+    for part in document["components"]:
+        assert f"{part['name']} {part['version']}" in text
+        assert part["licenses"][0]["expression"]
+    for terms in ("Permission is hereby granted", "Apache License", "musl as a whole"):
+        assert terms in text
 
 
 def test_the_wheel_alone_runs_the_quick_suite(wheel: Path, tmp_path: Path) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import wave
 from pathlib import Path
+from typing import Any
 
 import capture_data
 import numpy as np
@@ -21,6 +22,7 @@ from benchvise.signal.configurations import compare_configurations
 from benchvise.signal.distribution import difference, distribution, effects, histogram
 from benchvise.signal.readers.options import ReadOptions
 from benchvise.signal.response import Edge, is_list, read_list, responses
+from benchvise.signal.serial import exchange
 
 # -- response times --------------------------------------------------------------------------------
 
@@ -268,6 +270,59 @@ def test_discrepancies_turn_one_into_the_other(sent: bytes, received: bytes) -> 
         made += sent[at : one.sent_at] + one.received
         at = one.sent_at + len(one.sent)
     assert bytes(made + sent[at:]) == received
+
+
+class PlayedLine:
+    """A line that ends where it began, and a clock that moves only while somebody waits for it.
+
+    ``lost_from``: bytes from there on are swallowed. Whoever waits for a minute waits for ever.
+    """
+
+    def __init__(self, lost_from: int | None = None) -> None:
+        self.now = 100.0
+        self._under_way = b""
+        self._taken = 0
+        self._lost_from = lost_from
+
+    def monotonic(self) -> float:
+        return self.now
+
+    def wait(self, seconds: float, *, to_write: bool) -> None:
+        self.now += seconds
+        assert self.now < 160.0, "the exchange does not end"
+
+    def write(self, data: bytes) -> int:
+        carried = data if self._lost_from is None else data[: max(0, self._lost_from - self._taken)]
+        self._taken += len(data)
+        self._under_way += carried
+        return len(data)
+
+    def read(self) -> bytes:
+        came, self._under_way = self._under_way, b""
+        return came
+
+    def discard(self) -> None:
+        self._under_way = b""
+
+    resume = discard
+
+    def counters(self) -> None:
+        return None
+
+
+@pytest.mark.parametrize("lost_from", [None, 300, 0])
+def test_an_exchange_ends_and_says_what_came(
+    lost_from: int | None, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    line: Any = PlayedLine(lost_from)
+    monkeypatch.setattr(exchange, "time", line)
+    pattern = exchange.Pattern("every byte", "is each carried?", bytes(range(256)) * 4)
+    [way] = exchange.exchange(line, None, pattern, 64, 115200).ways
+    carried = 1024 if lost_from is None else lost_from
+    assert (way.sent, way.received) == (1024, carried)
+    assert sum(len(one.sent) - len(one.received) for one in way.discrepancies) == 1024 - carried
+    # Nothing comes through any more only where not even a question is answered.
+    assert way.dead is way.stalled is (lost_from is not None)
 
 
 # -- radios ----------------------------------------------------------------------------------------

@@ -265,6 +265,7 @@ class Page(HTMLParser):
 def rendered_failure(text: str) -> str:
     request: Any = SimpleNamespace(
         url=SimpleNamespace(path="/runs/none", query=""),
+        scope={"raw_path": b"/runs/none"},
         headers={},
         state=SimpleNamespace(),
         query_params=QueryParams({"q": text.encode("utf-8", "replace").decode()}),
