@@ -19,7 +19,7 @@ _DESERTED_SECONDS = 0.25
 """How often it is looked whether somebody still waits for a query."""
 
 
-def _one(path: str, kind: str) -> Route:
+def _about_a_file(path: str, kind: str) -> Route:
     """Questions about the file that the address names, which is ``kind`` of those listed."""
 
     async def endpoint(request: Request) -> Response:
@@ -33,7 +33,7 @@ def _one(path: str, kind: str) -> Route:
     return Route(path, endpoint)
 
 
-def _any(path: str) -> list[Route]:
+def _about_all_files(path: str) -> list[Route]:
     """A page, and its twin, that may name any of the files."""
 
     async def endpoint(request: Request) -> Response:
@@ -70,9 +70,9 @@ async def _query(request: Request) -> Response:
 
 routes = [
     Route("/api/traces/{key}/query", _query, methods=["POST"]),
-    _one("/api/traces/{key}/{question}", "traces"),
-    _one("/api/captures/{key}/{view}/{question}", "captures"),
-    *_any("/traces/compare"),
-    *_any("/captures/responses"),
-    *_any("/captures/{key}"),
+    _about_a_file("/api/traces/{key}/{question}", "traces"),
+    _about_a_file("/api/captures/{key}/{view}/{question}", "captures"),
+    *_about_all_files("/traces/compare"),
+    *_about_all_files("/captures/responses"),
+    *_about_all_files("/captures/{key}"),
 ]

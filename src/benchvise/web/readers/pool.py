@@ -215,11 +215,11 @@ class Readers:
     ) -> Response:
         """What the program says; where it died meanwhile, what one says that has only this."""
         with contextlib.suppress(ReaderDied):
-            return await _asked(program, message, seconds)
+            return await _answer_of(program, message, seconds)
         async with self._alone:
             alone = program.another()
             try:
-                return await _asked(alone, message, seconds)
+                return await _answer_of(alone, message, seconds)
             except ReaderDied as died:
                 raise _cause(died, name) from None
             finally:
@@ -240,7 +240,7 @@ class Readers:
         self._reader.close()
 
 
-async def _asked(program: ReaderProcess, message: object, seconds: float) -> Response:
+async def _answer_of(program: ReaderProcess, message: object, seconds: float) -> Response:
     connection, process = await run_in_threadpool(program.connect)
     reader, writer = await asyncio.open_connection(sock=connection)
     try:
