@@ -3,7 +3,8 @@
 Each figure is of a process of its own, on a second name of the trace that nothing is kept of:
 first what follows decoding, then what is kept of it. A question is what a screen asks while it is
 panned and zoomed: some 60 rows, 2000 pixels wide, a span of random length and place. Its time is
-the server's, to the last byte of the answer; over HTTP it is the client's, on one connection.
+the server's, to the last byte of the answer; over HTTP it is the client's, on one connection, with
+the way to the reader and back.
 """
 
 from __future__ import annotations
@@ -113,6 +114,7 @@ found["http"] = took
 connection.close()
 server.should_exit = True
 thread.join()
+app.state.context.close()
 print(json.dumps(found))
 """
 

@@ -119,6 +119,7 @@ MACHINE: Mapping[str, str] = {
     "benchmark": "another machine: this one's probe says why not",
     "board": "nothing: what the simulated board does not do",
     "byte limits": "sysctl vm.dirty_background_bytes=0",
+    "confinement": "a kernel with Landlock (5.13) and seccomp filters",
     "cpu_dma_latency": "a kernel that lets this user write /dev/cpu_dma_latency",
     "device nodes": "a directory that is not mounted nodev",
     "/dev/full": "mount /dev",

@@ -15,6 +15,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "benchvise"
 GROUND = {
     "bounded_log",
     "command",
+    "confinement",
     "documents",
     "local_users",
     "quantities",
@@ -28,6 +29,7 @@ ALLOWED = {
     "__init__": set[str](),
     "bounded_log": set[str](),
     "command": set[str](),
+    "confinement": set[str](),
     "local_users": set[str](),
     "documents": set[str](),
     "quantities": set[str](),

@@ -13,7 +13,8 @@ from trace_data import expected, trace
 from benchvise.cli.main import run
 from benchvise.errors import UsageError
 from benchvise.trace.opening import OpenTrace, open_trace
-from benchvise.trace.query import QueryLimits, ask
+from benchvise.trace.query import ask
+from benchvise.trace.query_limits import QueryLimits
 
 
 @pytest.fixture(autouse=True)

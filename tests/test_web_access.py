@@ -102,9 +102,16 @@ def rig(tmp_path: Path) -> Path:
     return path
 
 
-def log(state: Path, kind: str) -> list[dict[str, Any]]:
+def log(state: Path, kind: str, least: int = 0) -> list[dict[str, Any]]:
+    """Its lines, as soon as there are ``least``: one is written when its answer has been sent."""
     path = state / "audit" / f"{kind}.jsonl"
-    return [json.loads(line) for line in path.read_text().splitlines()] if path.exists() else []
+
+    def lines() -> list[str] | None:
+        found = path.read_text().splitlines() if path.exists() else []
+        return found if len(found) >= least else None
+
+    wait_until(lambda: lines() is not None, f"{least} lines in {path}")
+    return [json.loads(line) for line in lines() or []]
 
 
 def login(server: Serving) -> str:
@@ -236,7 +243,7 @@ def test_d7_another_host_reads_nothing_without_the_token(
         proof = {**server.bearer, **JSON}
         (acted,) = ask_as(link.in_remote, ("POST", server.url(ACTION), proof))
         assert acted.status == 200
-        (line,) = log(state, "control")
+        (line,) = log(state, "control", 1)
         assert (line["user"], line["by"], line["status"]) == (None, "token", 200)
 
 
@@ -281,7 +288,7 @@ def test_d7_a_hostile_page_reads_nothing_and_does_nothing(
         assert seen["rebound"] == 421
         # A page of ours without its CSRF token, then with it: the only one that did anything.
         assert seen["own"] == [403, 200]
-        (line,) = log(state, "control")
+        (line,) = log(state, "control", 1)
         assert (line["action"], line["by"], line["status"]) == (f"POST {ACTION}", "cookie", 200)
         posts = [line for line in log(state, "refused") if line["action"] == f"POST {ACTION}"]
         assert len(posts) >= 15, "they did try"
@@ -395,7 +402,7 @@ def test_every_control_action_is_logged_with_what_came_of_it(
         request = urllib.request.Request(url, secret, proof, method="POST")  # noqa: S310
         with pytest.raises(urllib.error.HTTPError):
             urllib.request.urlopen(request, timeout=PATIENCE)  # noqa: S310
-        lines = log(state, "control")
+        lines = log(state, "control", 5)
         text = (state / "audit" / "control.jsonl").read_text()
     assert [line["action"] for line in lines] == [
         f"POST {path.partition('?')[0]}" for path in (*paths, "/rig/one/console/type")

@@ -16,7 +16,8 @@ from waiting import PATIENCE
 from web_client import Answer, Client
 
 from benchvise.trace.loaded import LoadedTrace, load_trace
-from benchvise.web.file_index import key_of
+from benchvise.web.file_index import indexed_file, key_of
+from benchvise.web.readers.process import create_reader
 from benchvise.web.timeline import TimelinePart
 from benchvise.web.workspace import served
 
@@ -209,22 +210,29 @@ def test_a_trace_that_changes_is_opened_again(tmp_path: Path) -> None:
     client.app.state.context.close()
 
 
+def reader(path: Path) -> Client:
+    """The reader's application in this process, which knows the one trace."""
+    app = create_reader()
+    app.state.open_files.traces.learn([indexed_file(path, path.name)], all_of_them=True)
+    return Client(app)
+
+
 def test_it_is_kept_when_nobody_asks_any_more(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     path = tmp_path / "t.dat"
     shutil.copy(trace("f100k"), path)
-    client = Client.of(traces=(tmp_path,), store=str(tmp_path / "store.db"))
     monkeypatch.setattr(served, "QUIET_S", 0.2)
+    client = reader(path)
     answer = Workspace(client, path).ask("info")
     assert answer.headers["server-timing"].startswith("since-decoded;dur=")
-    traces = client.app.state.context.served_traces
-    assert not traces.get(path.resolve()).trace.content
+    traces = client.app.state.open_files.served_traces
+    assert not traces.get(path).trace.content
     until = time.monotonic() + PATIENCE
-    while not traces._places[path.resolve()].served.trace.content:
+    while not traces._places[path].served.trace.content:
         assert time.monotonic() < until
         time.sleep(0.05)
-    while not traces._places[path.resolve()].served.trace.keeping.reused:
+    while not traces._places[path].served.trace.keeping.reused:
         assert time.monotonic() < until
         time.sleep(0.05)
     # What was told before still holds.
@@ -232,7 +240,7 @@ def test_it_is_kept_when_nobody_asks_any_more(
     assert again.status == 304
     parts = {part.name for part in (tmp_path / "t.dat.benchvise-cache").iterdir()}
     assert parts == {"decoded", "scheduling", "syscalls", "devices", "levels"}
-    client.app.state.context.close()
+    client.app.state.open_files.close()
 
 
 def test_a_page_opens_what_it_will_ask_for(tmp_path: Path) -> None:
@@ -240,12 +248,11 @@ def test_a_page_opens_what_it_will_ask_for(tmp_path: Path) -> None:
     shutil.copy(trace("f100k"), path)
     (tmp_path / "broken.dat").write_bytes(path.read_bytes()[:2000])
     client = Client.of(traces=(tmp_path,), store=str(tmp_path / "store.db"))
-    traces = client.app.state.context.served_traces
     # One that cannot be read is told of when it is asked for.
     assert client.get(f"/traces/{key_of(tmp_path / 'broken.dat')}").status == 200
     assert client.get(f"/traces/{key_of(path)}").status == 200
     until = time.monotonic() + PATIENCE
-    while (place := traces._places.get(path.resolve())) is None or place.served is None:
+    while not (tmp_path / "t.dat.benchvise-cache" / "levels").exists():
         assert time.monotonic() < until
         time.sleep(0.05)
     client.app.state.context.close()
@@ -259,12 +266,12 @@ def test_what_was_made_is_kept_after_the_answer(
     monkeypatch.setattr(served, "PATIENCE_S", 3600.0)
     path = tmp_path / "t.dat"
     shutil.copy(trace("f100k"), path)
-    client = Client.of(traces=(tmp_path,), store=str(tmp_path / "store.db"))
+    client = reader(path)
     first = Workspace(client, path).json("rows")
-    client.app.state.context.close()
+    client.app.state.open_files.close()
     parts = {part.name for part in (tmp_path / "t.dat.benchvise-cache").iterdir()}
     assert parts == {"decoded", "scheduling", "levels"}
-    again = Client.of(traces=(tmp_path,), store=str(tmp_path / "store.db"))
+    again = reader(path)
     assert Workspace(again, path).json("rows") == first
-    assert again.app.state.context.served_traces.get(path.resolve()).trace.keeping.reused
-    again.app.state.context.close()
+    assert again.app.state.open_files.served_traces.get(path).trace.keeping.reused
+    again.app.state.open_files.close()

@@ -102,7 +102,7 @@ class Client:
         pieces = [{"type": "http.request", "body": body, "more_body": False}]
 
         async def receive() -> Any:
-            return pieces.pop(0) if pieces else {"type": "http.disconnect"}
+            return pieces.pop(0) if pieces else await asyncio.Future()  # it waits for the answer
 
         async def send(message: Any) -> None:
             sent.append(message)

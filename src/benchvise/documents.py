@@ -332,6 +332,8 @@ def _read_special(kind: type, data: object) -> object:
         if not isinstance(data, str):
             raise ValueError(f"expected text, got {type(data).__name__}")
         return Untrusted(data)
+    if issubclass(kind, PurePath) and isinstance(data, str):
+        return kind(data)
     if isinstance(data, kind):
         return data
     raise ValueError(f"expected {kind.__name__}, got {type(data).__name__}")

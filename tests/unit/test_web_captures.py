@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
 
@@ -37,10 +38,9 @@ def shots() -> Capture:
     return sampled(RATE, IN=stimulus, OUT=answer)
 
 
-@pytest.fixture
-def place(tmp_path: Path) -> Path:
-    directory = tmp_path / "captures"
-    directory.mkdir()
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    directory = tmp_path_factory.mktemp("captures")
     write_session(shots(), directory / "shots.sr")
     serial = sampled(RATE, TX=sent_serially(b"Hello, board!" * 3, RATE, 9600))
     write_session(serial, directory / "serial.sr")
@@ -53,9 +53,11 @@ def place(tmp_path: Path) -> Path:
     return directory
 
 
-@pytest.fixture
-def client(place: Path, tmp_path: Path) -> Client:
-    return Client.of(store=str(tmp_path / "store.db"), captures=(place,))
+@pytest.fixture(scope="module")
+def client(place: Path) -> Iterator[Client]:
+    client = Client.of(store=str(place.parent / "store.db"), captures=(place,))
+    yield client
+    client.app.state.context.close()
 
 
 def key(client: Client, name: str) -> str:

@@ -70,18 +70,18 @@ def query(
     Example: benchvise trace query trace.dat "SELECT cpu, count(*) FROM sched_switch GROUP BY cpu"
     """
     from benchvise.report.rendering import query_csv, query_table, rendered
-    from benchvise.trace.opening import open_trace
-    from benchvise.trace.query import QueryLimits, ask, query_document
+    from benchvise.trace.confined_query import ask_confined
+    from benchvise.trace.query_limits import QueryLimits
 
+    limits = QueryLimits(rows=limit, seconds=seconds, memory_mb=memory)
     with stderr().status("reading the trace"):
-        trace = open_trace(file, use_cache=cache)
-        answer = ask(trace, sql, QueryLimits(rows=limit, seconds=seconds, memory_mb=memory))
+        answer = ask_confined(file, sql, limits, use_cache=cache)
     if as_json or layout is QueryFormat.JSON:
-        print_json("trace-query", encode(query_document(answer, trace.remarks)))
+        print_json("trace-query", encode(answer))
     elif layout is QueryFormat.CSV:
         print(query_csv(answer), end="")
     else:
-        stdout().print(rendered(query_table(answer, trace.remarks)))
+        stdout().print(rendered(query_table(answer)))
 
 
 def export(

@@ -14,6 +14,7 @@ from benchvise.board import open_board
 from benchvise.board.channel import NotAvailable, open_channel
 from benchvise.board.messages import HostMessage, SampleMessage
 from benchvise.board.probes import packaged_architectures
+from benchvise.confinement import what_is_missing
 from benchvise.documents import JsonObject, object_at, reason_at, text_at
 from benchvise.errors import BenchviseError
 from benchvise.flows.settings import restores_due
@@ -63,6 +64,7 @@ def examine(store_url: str | None) -> list[Check]:
         _report(),
         _workbench(),
         _traces(),
+        _confinement(),
     ]
 
 
@@ -205,3 +207,16 @@ def _traces() -> Check:
     except BenchviseError as error:
         return Check("traces", CheckState.LIMITED, error.message, error.remedy)
     return Check("traces", CheckState.OK, f"the decoder is built in, version {version}")
+
+
+def _confinement() -> Check:
+    missing = what_is_missing()
+    if not missing:
+        detail = "what reads traces and captures is limited in memory, files and network"
+        return Check("confinement", CheckState.OK, detail)
+    return Check(
+        "confinement",
+        CheckState.LIMITED,
+        f"not available: {'; '.join(missing)}",
+        "open files of strangers on a machine whose kernel has Landlock (5.13) and seccomp",
+    )

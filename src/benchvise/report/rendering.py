@@ -10,7 +10,7 @@ from __future__ import annotations
 import re
 from collections.abc import Iterable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import Any
 
 from rich import box
 from rich.console import Group, RenderableType
@@ -22,9 +22,7 @@ from benchvise.report import sinks
 from benchvise.report.sinks import markdown, sentence
 from benchvise.table import ColumnSpec, TableSpec, Tone, ValueUnit
 from benchvise.text import AnyText, raw
-
-if TYPE_CHECKING:
-    from benchvise.trace.query import QueryAnswer
+from benchvise.trace.query_document import QueryDocument, sql_text
 
 SIMULATED = "SIMULATED"
 """What marks values of an emulated board."""
@@ -268,28 +266,24 @@ def _identifier(heading: str) -> str:
 # -- what a query gave -----------------------------------------------------------------------------
 
 
-def query_table(answer: QueryAnswer, remarks: Sequence[str]) -> Table:
+def query_table(answer: QueryDocument) -> Table:
     """What a query gave."""
-    from benchvise.trace.query import sql_text  # late, as it imports DuckDB
-
-    numeric = [_is_numeric(kind) for kind in answer.types]
-    names = zip(answer.columns, numeric, strict=True)
-    columns = tuple(Column(name, right=right) for name, right in names)
+    columns = tuple(
+        Column(column.name, right=_is_numeric(column.type)) for column in answer.columns
+    )
     rows = tuple(
         tuple(Cell(ABSENT, "muted") if value is None else Cell(sql_text(value)) for value in row)
         for row in answer.rows
     )
     more = ("there are more rows: --limit N shows them",) if answer.more else ()
     count = f"{len(rows)} row{'' if len(rows) == 1 else 's'}"
-    return Table(count, columns, rows, (*more, *remarks))
+    return Table(count, columns, rows, (*more, *answer.remarks))
 
 
-def query_csv(answer: QueryAnswer) -> str:
+def query_csv(answer: QueryDocument) -> str:
     """What a query gave, with a line of names; null is empty."""
-    from benchvise.trace.query import sql_text
-
     rows = ([None if v is None else sql_text(v) for v in row] for row in answer.rows)
-    return sinks.csv_text(answer.columns, rows)
+    return sinks.csv_text([column.name for column in answer.columns], rows)
 
 
 def _is_numeric(kind: str) -> bool:

@@ -10,8 +10,9 @@
            └→ loaded ─→ analysis (pure functions on tables) ←─ catalogue (one record an analysis)
 
 A file says where and what is wrong with it, a cache is only used when this user's own seal is on
-it, and a query reads nothing but the tables. The record of an analysis in ``catalogue`` makes its
-command, tables, CSV, JSON, the workbench's answer and the reference page.
+it, and a query reads nothing but the tables. ``confined_query`` runs one in a process that may die
+of it. The record of an analysis in ``catalogue`` makes its command, tables, CSV, JSON, the
+workbench's answer and the reference page.
 
 ``record`` has the probe record: what is recorded stays in the board's memory until the end, a guard
 process on the board restores its tracing if the recorder is killed, and a recorder that is killed

@@ -90,13 +90,22 @@ def read_manifest(directory: Path) -> dict[str, Any]:
     return manifest
 
 
+def confined_files() -> tuple[Path, Path]:
+    """Of this user's files what a confined process needs: the key of the seals, to read, and the
+    directory of what is kept, to write. Both are made."""
+    _key()
+    kept = user_directory("cache") / "traces"
+    kept.mkdir(parents=True, exist_ok=True)
+    return _key_file(), kept
+
+
 def _seal(body: bytes) -> bytes:
     return hmac.new(_key(), body, hashlib.sha256).hexdigest().encode()
 
 
 def _key() -> bytes:
     """This user's own, made at first use; also when two programs want it at once."""
-    path = user_directory("state") / "trace-cache.key"
+    path = _key_file()
     with suppress(FileNotFoundError):
         key = path.read_bytes()
         if len(key) == _KEY_BYTES:
@@ -109,6 +118,10 @@ def _key() -> bytes:
         os.link(unfinished, path)
     Path(unfinished).unlink()
     return path.read_bytes()
+
+
+def _key_file() -> Path:
+    return user_directory("state") / "trace-cache.key"
 
 
 # -- the files of a trace --------------------------------------------------------------------------

@@ -15,13 +15,15 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from time import monotonic
-from typing import Any, TypeAlias
+from typing import Any
 
 import duckdb
 import pyarrow as pa
 
 from benchvise.errors import UsageError
 from benchvise.trace.opening import OpenTrace, analysis_table_names
+from benchvise.trace.query_document import QueryColumn, QueryDocument, json_value
+from benchvise.trace.query_limits import QueryLimits
 
 _UNKNOWN_CPU = 65535
 
@@ -48,15 +50,6 @@ _INDEX = "event_index"
 
 
 @dataclass(frozen=True, slots=True)
-class QueryLimits:
-    """What a query may use."""
-
-    rows: int = 1000
-    seconds: float = 60
-    memory_mb: int = 1024
-
-
-@dataclass(frozen=True, slots=True)
 class QueryAnswer:
     """What a query gave; ``more`` says that there were rows beyond the limit."""
 
@@ -73,28 +66,6 @@ class QueryAnswer:
         return tuple(map(QueryColumn, self.columns, self.types))
 
 
-@dataclass(frozen=True, slots=True)
-class QueryColumn:
-    """A column of an answer, with its type in DuckDB's words."""
-
-    name: str
-    type: str
-
-
-@dataclass(frozen=True, slots=True)
-class QueryDocument:
-    """An answer as JSON has it; values that JSON does not have are texts."""
-
-    columns: tuple[QueryColumn, ...]
-    rows: list[list[JsonValue]]
-    more: bool
-    seconds: float
-    remarks: tuple[str, ...]
-
-
-JsonValue: TypeAlias = "str | int | float | bool | list[JsonValue] | dict[str, JsonValue] | None"
-
-
 def query_document(answer: QueryAnswer, remarks: Sequence[str]) -> QueryDocument:
     """The answer as JSON has it."""
     return QueryDocument(
@@ -104,26 +75,6 @@ def query_document(answer: QueryAnswer, remarks: Sequence[str]) -> QueryDocument
         answer.seconds,
         tuple(remarks),
     )
-
-
-def json_value(value: object) -> JsonValue:
-    """As JSON can have it; a number that is none in JSON (NaN, infinity) is its name."""
-    match value:
-        case None | bool() | int() | str():
-            return value
-        case float():
-            return value if value - value == 0 else str(value)
-        case list() | tuple():
-            return [json_value(part) for part in value]
-        case dict():
-            return {str(key): json_value(part) for key, part in value.items()}
-        case _:
-            return sql_text(value)
-
-
-def sql_text(value: object) -> str:
-    """A value of a query's answer as text; bytes are hexadecimal."""
-    return value.hex() if isinstance(value, bytes) else str(value)
 
 
 @dataclass(frozen=True, slots=True)
@@ -265,10 +216,7 @@ def ask(
         except duckdb.CatalogException as error:
             raise _unknown(error, wanted, tables) from error
         except duckdb.OutOfMemoryException as error:
-            raise UsageError(
-                f"the query needs more than {limits.memory_mb} MB of memory",
-                "say --memory MB, or let it group and filter more",
-            ) from error
+            raise limits.too_much from error
         except duckdb.Error as error:
             raise UsageError(_first_lines(error), "") from error
 
@@ -291,9 +239,7 @@ def _run(
         columns = tuple((name, str(kind)) for name, kind, *_ in result.description or ())
     except duckdb.InterruptException as error:
         if late.is_set():
-            raise UsageError(
-                f"the query takes longer than {limits.seconds:g} s", "say --time S to allow more"
-            ) from error
+            raise limits.too_long from error
         raise
     finally:
         timer.cancel()

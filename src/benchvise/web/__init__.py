@@ -2,8 +2,9 @@
 
     browser ─→ security (user, Host, Origin, token, CSRF, sizes) ─→ app: the table of addresses
         ├ pages: a query → a document ─→ template: the page, or the same as .json
-        ├ workspace: /api/traces/KEY/…, JSON and Arrow
-        ├ captures: /api/captures/KEY/…, the same answers
+        ├ readers: /api/traces/KEY/…, /api/captures/KEY/…, JSON and Arrow ─→ a confined process
+        │       ├ workspace: what is asked of traces
+        │       └ captures: the same answers of captures
         └ live: /live/…, one source a topic, any number of pages
     page ─→ web/src/pages/islands.ts: the parts that a script makes
 
@@ -15,6 +16,8 @@ links. A trace or a capture is named by a key of an index (``file_index``), neve
 - ``context``: the settings and what all requests share; ``cache``: what is kept between them.
 - ``http`` reads queries with bounds, answers in JSON and Arrow, and has the errors.
 - ``answers`` makes pages of documents; ``pages`` has a module for each group of pages.
+- ``readers``: the processes that open traces and captures, and may die of them. The server never
+  maps nor decodes such a file.
 - ``timeline`` is the one set of questions that traces and captures answer; ``workspace`` and
   ``captures`` have the open files and what is asked of them.
 - ``live`` feeds pages that watch; ``rig`` has what they watch of boards, and what they may do.

@@ -27,9 +27,9 @@ from benchvise.errors import BenchviseError
 from benchvise.quantities import format_ago, format_duration, format_size, format_stamp
 from benchvise.report.figures import Figures
 from benchvise.report.html import environment
-from benchvise.report.sinks import LINE_LIMIT, PAGE_LIMIT, embedded
+from benchvise.report.sinks import PAGE_LIMIT, embedded
 from benchvise.text import printable
-from benchvise.web.http import JsonAnswer, status_of
+from benchvise.web.http import JsonAnswer, error_document, status_of
 
 NAME_LIMIT = 120
 """Characters of a name in a list (``| short``)."""
@@ -95,16 +95,13 @@ def shaped(kind: str, document: object, status: int = 200) -> Response:
 
 def failure(request: Request, error: BenchviseError, status: int | None = None) -> Response:
     """``{"error": {"message", "remedy"}}``, or a page that says it to people."""
-    document = {
-        "message": printable(error.message, LINE_LIMIT),
-        "remedy": printable(error.remedy, LINE_LIMIT),
-    }
+    document = error_document(error)
     code = status or status_of(error)
     if wants_json(request):
-        return JsonAnswer({"error": document}, code, {"Cache-Control": "no-store"})
+        return JsonAnswer(document, code, {"Cache-Control": "no-store"})
     where = request.scope["raw_path"].decode("ascii", "replace")
     where += f"?{request.url.query}" if request.url.query else ""
-    document_of_page = {"error": document, "status": code}
+    document_of_page = {**document, "status": code}
     return page(request, "failure", document_of_page, title="Error", status=code, here=where)
 
 

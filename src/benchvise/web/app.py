@@ -24,19 +24,18 @@ from benchvise.web.http import NotFound, Refused
 from benchvise.web.live import Hub
 from benchvise.web.pages import (
     boards,
-    captures,
     compare,
     diagnoses,
     doctor,
+    files,
     health,
     history,
     home,
     login,
     runs,
-    traces,
 )
+from benchvise.web.readers import forwarding
 from benchvise.web.security import Guard
-from benchvise.web.workspace import timeline, views
 
 
 def create_app(settings: Settings, audit: AuditLog | None = None) -> Starlette:
@@ -48,16 +47,14 @@ def create_app(settings: Settings, audit: AuditLog | None = None) -> Starlette:
             *home.routes,
             *login.routes,
             *boards.routes,
-            *captures.routes,
             *diagnoses.routes,
             *doctor.routes,
             *health.routes,
             *runs.routes,
             *compare.routes,
             *history.routes,
-            *traces.routes,
-            *timeline.routes,
-            *views.routes,
+            *forwarding.routes,
+            *files.routes,
             Mount("/assets", StaticFiles(directory=ASSETS, check_dir=False)),
         ],
         middleware=[Middleware(Guard, settings=settings, access=access, audit=audit)],

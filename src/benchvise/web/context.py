@@ -13,11 +13,10 @@ from benchvise.errors import UsageError
 from benchvise.rig.environment import Rig, find_rig_file, load_rig
 from benchvise.store import Store
 from benchvise.web.cache import HealthReadings, ReportCache
-from benchvise.web.captures.served import CaptureView, ServedCapture, ServedCaptures
 from benchvise.web.file_index import FileIndex
 from benchvise.web.live import Hub
+from benchvise.web.readers.pool import Readers
 from benchvise.web.rig.control import ConsoleSessions, Control
-from benchvise.web.workspace.served import ServedTrace, ServedTraces
 
 PORT = 8765
 
@@ -84,8 +83,7 @@ def is_loopback(host: str) -> bool:
 class Context:
     """The settings, the open store, the live streams, the rig, and the files to look at.
 
-    ``served_traces`` and ``served_captures`` are the open files; ``readings`` tells how boards were
-    when they were last read.
+    ``readers`` open the files; ``readings`` tells how boards were when they were last read.
     """
 
     settings: Settings
@@ -93,8 +91,7 @@ class Context:
     traces: FileIndex
     captures: FileIndex
     readings: HealthReadings = field(default_factory=HealthReadings, init=False)
-    served_captures: ServedCaptures = field(default_factory=ServedCaptures, init=False)
-    served_traces: ServedTraces = field(default_factory=ServedTraces, init=False)
+    readers: Readers = field(init=False)
     report_cache: ReportCache = field(init=False)
     control: Control = field(default_factory=Control, init=False)
     console_sessions: ConsoleSessions = field(default_factory=ConsoleSessions, init=False)
@@ -103,6 +100,7 @@ class Context:
 
     def __post_init__(self) -> None:
         self.report_cache = ReportCache(lambda: self.store)
+        self.readers = Readers(self._file_places)
 
     @property
     def store(self) -> Store:
@@ -128,29 +126,15 @@ class Context:
             return None
         return load_rig(path)
 
-    def trace(self, key: str) -> ServedTrace:
-        """The trace that a key of the list names, opened.
-
-        Raises:
-            NotFound: there is none of that key.
-            UsageError, TraceError, Busy: as ``ServedTraces.get`` does.
-        """
-        return self.served_traces.get(self.traces.find(key).path)
-
-    def capture(self, key: str, view: CaptureView) -> ServedCapture:
-        """The capture that a key of the list names, opened and decoded as ``view`` says.
-
-        Raises:
-            NotFound: there is none of that key.
-            CaptureError, Busy: as ``ServedCaptures.get`` does.
-        """
-        return self.served_captures.get(self.captures.find(key).path, view)
+    def _file_places(self) -> list[Path]:
+        """The directories of all files that may be looked at: also those of runs' traces."""
+        return [*self.settings.traces, *self.settings.captures, self.store.trace_file("").parent]
 
     def close(self) -> None:
         """Ends what was opened."""
         self.hub.close()
         self.console_sessions.close()
-        self.served_traces.close()
+        self.readers.close()
         with self._lock:
             if self._store is not None:
                 self._store.close()

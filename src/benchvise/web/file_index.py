@@ -16,7 +16,7 @@ import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
-from typing import TypeAlias
+from typing import Any, TypeAlias
 
 from benchvise.signal.response import is_list
 from benchvise.store import Store
@@ -86,10 +86,7 @@ class FileIndex:
         for file in self.files():
             if file.key == key:
                 return file
-        raise NotFound(
-            f"there is no {self.what} '{key}'",
-            f"see the list of {self.what}s: was the file moved?",
-        )
+        raise no_such_file(self.what, key)
 
     def _walk(self) -> Iterator[IndexedFile]:
         self.cut = False
@@ -105,6 +102,11 @@ class FileIndex:
                     yield indexed_file(path, str(path.relative_to(root.resolve())))
 
 
+def no_such_file(what: str, key: str) -> NotFound:
+    """The error for a key that names none; ``what`` is the word for one of them."""
+    return NotFound(f"there is no {what} '{key}'", f"see the list of {what}s: was the file moved?")
+
+
 def indexed_file(path: Path, place: str, run: str | None = None) -> IndexedFile:
     """A file as it is listed."""
     size, changed = _extent(path)
@@ -113,6 +115,18 @@ def indexed_file(path: Path, place: str, run: str | None = None) -> IndexedFile:
     return IndexedFile(
         key_of(path), printable(name, 120), path, printable(place), size, changed, run
     )
+
+
+def listed(file: IndexedFile) -> dict[str, Any]:
+    """A file in a list: what may be known of it outside."""
+    return {
+        "key": file.key,
+        "name": file.name,
+        "place": file.place,
+        "size": file.size,
+        "changed": file.changed,
+        "run": file.run,
+    }
 
 
 def key_of(path: Path) -> str:

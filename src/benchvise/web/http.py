@@ -24,7 +24,8 @@ from benchvise.errors import (
     TraceError,
     UsageError,
 )
-from benchvise.report.sinks import json_text
+from benchvise.report.sinks import LINE_LIMIT, json_text
+from benchvise.text import printable
 
 ARROW = "application/vnd.apache.arrow.stream"
 
@@ -166,13 +167,22 @@ def address(path: str, parameters: Iterable[tuple[str, str]] = ()) -> str:
 
 
 async def posted_text(request: Request, name: str) -> str:
-    """The text of that name in the JSON object that was posted; empty when there is none."""
+    """The text of that name in the JSON object that was posted; empty when there is none.
+
+    Raises UsageError for half of a surrogate pair, which no text has.
+    """
     try:
         content = json.loads(await request.body())
-    except ValueError:
+    except (ValueError, RecursionError):
         return ""
     text = content.get(name) if isinstance(content, dict) else None
-    return text if isinstance(text, str) else ""
+    if not isinstance(text, str):
+        return ""
+    try:
+        text.encode()
+    except UnicodeEncodeError as error:
+        raise UsageError(f"{name} is no text: {error.reason}", "send UTF-8") from None
+    return text
 
 
 async def posted_form(request: Request) -> dict[str, str]:
@@ -253,6 +263,16 @@ _STATUS: tuple[tuple[type[BenchviseError], int], ...] = (
     (StoreError, 503),
     (BoardUnreachable, 502),
 )
+
+
+def error_document(error: BenchviseError) -> dict[str, dict[str, str]]:
+    """``{"error": {"message", "remedy"}}``."""
+    return {
+        "error": {
+            "message": printable(error.message, LINE_LIMIT),
+            "remedy": printable(error.remedy, LINE_LIMIT),
+        }
+    }
 
 
 def status_of(error: BenchviseError) -> int:

@@ -32,8 +32,8 @@ import signal
 import subprocess
 from pathlib import Path
 
+from benchvise.confinement import dies_with_us
 from benchvise.rig.images.sparse import copy_sparse
-from benchvise.rig.virtual.machine import dies_with_us
 from benchvise.text import last_line
 
 MODES = ("host", "dut", "off")

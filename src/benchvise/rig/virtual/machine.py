@@ -8,36 +8,18 @@ from __future__ import annotations
 
 import asyncio
 import contextlib
-import ctypes
 import os
 import signal
 import subprocess
-from collections.abc import Callable, Sequence
+from collections.abc import Sequence
 from pathlib import Path
 
+from benchvise.confinement import dies_with_us
 from benchvise.text import last_line
 
 _STDERR_KEPT = 4 << 10
 _SLICE_SECONDS = 0.1
 """A slowed machine runs for a part of each such slice."""
-
-_PR_SET_PDEATHSIG = 1
-_prctl = ctypes.CDLL(None, use_errno=True).prctl
-
-
-def dies_with_us(signal_number: signal.Signals = signal.SIGKILL) -> Callable[[], None]:
-    """What a child has to call before its program starts, to be signalled when we end.
-
-    See prctl(2). A parent that ended in between is noticed by having become another one.
-    """
-    parent = os.getpid()
-
-    def call() -> None:
-        _prctl(_PR_SET_PDEATHSIG, int(signal_number), 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
-
-    return call
 
 
 class Machine:

@@ -20,8 +20,8 @@ from starlette.requests import Request
 from benchvise.signal import levels
 from benchvise.signal.capture import SignalLine
 from benchvise.web.captures.served import CaptureView, ServedCapture
-from benchvise.web.context import context
 from benchvise.web.http import Query
+from benchvise.web.readers.open_files import open_files
 from benchvise.web.timeline import TimelinePart, parse_span, timeline_routes
 
 DECODED, SEVERAL, FAULT = 3, 4, 5
@@ -323,7 +323,7 @@ def _measured(line: SignalLine, ticks: int, tick_s: float) -> MeasuredLine:
 def _find(request: Request) -> CaptureTimeline:
     """The capture that an address names. Raises NotFound, CaptureError, Busy."""
     view = CaptureView.of_segment(request.path_params["view"])
-    return CaptureTimeline(context(request).capture(request.path_params["key"], view))
+    return CaptureTimeline(open_files(request).capture(request.path_params["key"], view))
 
 
 routes = timeline_routes("/api/captures/{key}/{view}", _find, {"measure": measure})

@@ -1,4 +1,4 @@
-"""Captures: their lines on a timeline, what is decoded of them, and how fast a board answers."""
+"""A capture: its lines on a timeline, what is decoded of it, and how fast a board answers."""
 
 from __future__ import annotations
 
@@ -40,40 +40,22 @@ from benchvise.web.captures.served import (
     DecodedCapture,
     ServedCapture,
 )
-from benchvise.web.context import context
-from benchvise.web.file_index import IndexedFile
-from benchvise.web.pages.traces import listed
+from benchvise.web.file_index import IndexedFile, listed
+from benchvise.web.readers.open_files import open_files
 
-SHOWN = 200
 MOST_COMPARED = 24
 _ANNOTATIONS = 300
 _FRAMES = 2
 _CRUMBS = (Crumb("Captures", "/captures"),)
 
 
-def captures(request: Request) -> Response:
-    """All captures and lists of response times that may be looked at, the newest first; ``?q=``
-    those that are called so."""
-    index = context(request).captures
-    wanted = request.query_params.get("q", "").strip().lower()
-    files = [file for file in index.files() if wanted in f"{file.name} {file.place}".lower()]
-    document = {
-        "q": wanted,
-        "found": len(files),
-        "of": len(index.files()),
-        "cut": index.cut,
-        "captures": [{**listed(file), "list": is_list(file.path)} for file in files[:SHOWN]],
-    }
-    return page(request, "captures", document, title="Captures")
-
-
 def capture(request: Request) -> Response:
     """One capture, or one list of response times."""
-    file = context(request).captures.find(request.path_params["key"])
+    file = open_files(request).captures.find(request.path_params["key"])
     if is_list(file.path):
         return _compared(request, [(file.path.stem, file)], file.name)
     view = CaptureView.of_query(request.query_params)
-    served = context(request).served_captures.get(file.path, view)
+    served = open_files(request).served_captures.get(file.path, view)
     decoded, failure = _decoded(served)
     summary = summarise(served.capture)
     document: dict[str, Any] = {
@@ -108,7 +90,7 @@ def capture(request: Request) -> Response:
 
 def responses(request: Request) -> Response:
     """Response times of several files side by side: ``file=KEY`` each, named by ``as=NAME``."""
-    index = context(request).captures
+    index = open_files(request).captures
     keys = request.query_params.getlist("file")
     names = request.query_params.getlist("as")
     if not keys:
@@ -229,7 +211,6 @@ def _specs(served: ServedCapture, decoded: DecodedCapture) -> list[TableSpec[Any
 
 
 routes = [
-    *both("/captures", captures),
     *both("/captures/responses", responses),
     *both("/captures/{key}", capture),
     *timeline.routes,

@@ -10,7 +10,7 @@ from starlette.responses import Response
 from benchvise.rig.environment import PREFIX
 from benchvise.web.answers import both, page
 from benchvise.web.context import context
-from benchvise.web.pages.traces import listed
+from benchvise.web.file_index import listed
 
 _NEWEST = 6
 _BOARDS = 12

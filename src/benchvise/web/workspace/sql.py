@@ -13,14 +13,20 @@ from benchvise.trace.loaded import LoadedTrace
 from benchvise.trace.query import (
     ListedTable,
     QueryAnswer,
-    QueryColumn,
-    QueryLimits,
     QueryTables,
     ask,
 )
+from benchvise.trace.query_document import QueryColumn
+from benchvise.trace.query_limits import QueryLimits
 from benchvise.web.workspace.query import AnsweredPart, TraceQuery, answered_part
 
-LIMITS = QueryLimits(rows=1000, seconds=10, memory_mb=512)
+LIMITS = QueryLimits(
+    rows=1000,
+    seconds=10,
+    memory_mb=512,
+    to_have_longer="let it look at a shorter part",
+    to_have_more="let it group and filter more",
+)
 
 SQL_LIMIT = 20_000
 """Characters of a query."""
@@ -54,8 +60,10 @@ class TableList:
     tables: tuple[ListedTable, ...]
 
 
-def query_answer(loaded: LoadedTrace, query: TraceQuery, sql: str) -> TimedRows:
-    """``query``: what one query gives, at most ``LIMITS.rows`` rows.
+def query_answer(
+    loaded: LoadedTrace, query: TraceQuery, sql: str, limits: QueryLimits = LIMITS
+) -> TimedRows:
+    """``query``: what one query gives, within ``limits``.
 
     The table ``selection`` has one row, ``begin`` and ``end`` of the part that is asked about, in
     the clock of the other tables.
@@ -68,7 +76,7 @@ def query_answer(loaded: LoadedTrace, query: TraceQuery, sql: str) -> TimedRows:
     part = query.part(loaded)
     span = part.analysis.span
     selection = pa.table({"begin": [span.begin], "end": [span.end]})
-    answer = ask(part.trace, sql, LIMITS, {"selection": selection})
+    answer = ask(part.trace, sql, limits, {"selection": selection})
     return TimedRows(
         answered_part(part),
         columns=tuple(map(QueryColumn, answer.columns, answer.types)),

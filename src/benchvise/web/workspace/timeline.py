@@ -20,7 +20,7 @@ from benchvise.trace.analysis.actors import Instance, describe
 from benchvise.trace.analysis.model import NONE, Analysis
 from benchvise.trace.decoder import ClockDescription
 from benchvise.trace.levels import TimelineItem, TimelineRow, shift_of, states
-from benchvise.web.context import context
+from benchvise.web.readers.open_files import open_files
 from benchvise.web.timeline import TimelinePart, timeline_routes
 from benchvise.web.workspace.served import ServedTrace
 
@@ -352,7 +352,7 @@ def _within(time: int, duration: int) -> int:
 
 def _find(request: Request) -> TraceTimeline:
     """The trace that an address names. Raises NotFound, TraceError, Busy."""
-    return TraceTimeline(context(request).trace(request.path_params["key"]))
+    return TraceTimeline(open_files(request).trace(request.path_params["key"]))
 
 
 routes = timeline_routes("/api/traces/{key}", _find)

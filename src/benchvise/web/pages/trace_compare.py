@@ -1,10 +1,7 @@
-"""The list of traces; the workspace of one or two; what each actor does differently in two."""
+"""Two traces against each other: what each actor does differently."""
 
 from __future__ import annotations
 
-from dataclasses import dataclass
-from functools import lru_cache
-from pathlib import Path
 from typing import Any
 from urllib.parse import urlencode
 
@@ -15,124 +12,14 @@ from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.text import aligned
 from benchvise.trace.analysis.compare import METRICS
-from benchvise.trace.manifest import kept_facts
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.cache import RecentValues
-from benchvise.web.context import context
-from benchvise.web.file_index import IndexedFile, trace_kind
+from benchvise.web.file_index import IndexedFile, listed
 from benchvise.web.http import Query
+from benchvise.web.readers.open_files import open_files
 from benchvise.web.workspace import comparison
 from benchvise.web.workspace.comparison import SideBySide, UsualPlace
 from benchvise.web.workspace.served import ServedTrace
-
-SHOWN = 200
-
-
-def traces(request: Request) -> Response:
-    """All traces that may be looked at, the newest first; ``?q=`` those that are called so."""
-    index = context(request).traces
-    wanted = request.query_params.get("q", "").strip().lower()
-    files = [file for file in index.files() if _called(file, wanted)]
-    document = {
-        "q": wanted,
-        "found": len(files),
-        "of": len(index.files()),
-        "cut": index.cut,
-        "traces": [
-            {
-                **listed(file),
-                "format": _kind(file.path, file.size, file.changed),
-                **encode(_facts(file.path, file.size, file.changed)),
-            }
-            for file in files[:SHOWN]
-        ],
-    }
-    return page(request, "traces", document, title="Traces")
-
-
-def listed(file: IndexedFile) -> dict[str, Any]:
-    """A file in a list: what may be known of it outside."""
-    return {
-        "key": file.key,
-        "name": file.name,
-        "place": file.place,
-        "size": file.size,
-        "changed": file.changed,
-        "run": file.run,
-    }
-
-
-def _called(file: IndexedFile, wanted: str) -> bool:
-    return wanted in file.name.lower() or wanted in file.place.lower()
-
-
-@lru_cache(maxsize=4 * SHOWN)
-def _kind(path: Path, _size: int, _changed: float) -> str:
-    return trace_kind(path)
-
-
-@dataclass(frozen=True, slots=True)
-class TraceFacts:
-    """What is known of a trace that was opened before; else None."""
-
-    events: int | None = None
-    seconds: float | None = None
-    losses: int | None = None
-
-
-def _facts(path: Path, size: int, changed: float) -> TraceFacts:
-    """What is known without decoding."""
-    try:
-        return _opened(path, size, changed)
-    except LookupError:
-        return TraceFacts()
-
-
-@lru_cache(maxsize=4 * SHOWN)
-def _opened(path: Path, _size: int, _changed: float) -> TraceFacts:
-    """What an opened trace has. LookupError, which is not remembered, for one that is not open."""
-    kept = kept_facts(path, "decoded")
-    if kept is None:
-        raise LookupError
-    facts = kept.facts
-    span = facts["span"]
-    return TraceFacts(
-        events=facts["events"],
-        seconds=(span[1] - span[0]) / 1e9 if span else None,
-        losses=len(facts["losses"]),
-    )
-
-
-# -- the workspace: a frame that scripts fill ------------------------------------------------------
-
-
-def trace(request: Request) -> Response:
-    """``with=KEY`` shows another trace beside it.
-
-    What is chosen in the page stands in the address too, for the scripts alone: ``view=BEGIN,END``
-    and ``range=BEGIN,END`` in nanoseconds since the first event, ``at=ROW:TIME``, ``actor=ID``,
-    ``tab=VIEW``, ``rows=compact|normal|events``, ``time=down``, ``show=TEXT``, ``here=1``; of the
-    second trace with a 2 behind the name, and ``clocks=separate``, ``shift=NS`` for both.
-    """
-    index = context(request).traces
-    first = index.find(request.path_params["key"])
-    beside = request.query_params.get("with") or None
-    second = None if beside is None else index.find(beside)
-    document = {
-        "trace": listed(first),
-        "with": None if second is None else listed(second),
-        "keys": [file.key for file in (first, second) if file is not None],
-    }
-    for file in (first, second):
-        if file is not None:
-            context(request).served_traces.prepare(file.path)
-    title = first.name if second is None else f"{first.name} and {second.name}"
-    others = [listed(file) for file in index.files() if file.key != first.key]
-    crumbs = [Crumb("Traces", "/traces")]
-    return page(request, "trace", document, title=title, crumbs=crumbs, others=others)
-
-
-# -- two traces against each other -----------------------------------------------------------------
 
 _KEPT = 8
 _TITLES = {
@@ -149,7 +36,7 @@ def trace_compare(request: Request) -> Response:
 
     ``?t=KEY&t=KEY``, as the list of traces asks, goes on to the older one as ``a``.
     """
-    index = context(request).traces
+    index = open_files(request).traces
     picked = request.query_params.getlist("t")
     if picked:
         return RedirectResponse(_address(request, _in_order([index.find(key) for key in picked])))
@@ -157,7 +44,7 @@ def trace_compare(request: Request) -> Response:
     if not query.text("a") or not query.text("b"):
         raise UsageError("a comparison has two traces", "choose two in the list of traces")
     files = index.find(query.text("a")), index.find(query.text("b"))
-    sides = [context(request).served_traces.get(file.path) for file in files]
+    sides = [open_files(request).served_traces.get(file.path) for file in files]
     compared = _compared(sides[0], sides[1])
     kind = query.choice("kind", comparison.KINDS)
     document = {
@@ -285,8 +172,4 @@ def _compared(a: ServedTrace, b: ServedTrace) -> SideBySide:
     return _comparisons.get((a.tag, b.tag), lambda: comparison.compare_traces(a.loaded, b.loaded))
 
 
-routes = [
-    *both("/traces", traces),
-    *both("/traces/compare", trace_compare),
-    *both("/traces/{key}", trace),
-]
+routes = [*both("/traces/compare", trace_compare)]

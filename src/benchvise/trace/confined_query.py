@@ -1,0 +1,173 @@
+"""A query over a trace in a process that may die of either: ``benchvise trace query``.
+
+    ask_confined ─→ ``python -m benchvise.trace.confined_query``: confines itself, opens the trace,
+        ↑           gives up all memory but the query's, runs it
+        └── an answer or an error, as JSON; or the signal that it died of: a sentence, too
+
+The process has no network, starts no program, and writes only what is kept of the trace.
+"""
+
+from __future__ import annotations
+
+import json
+import signal
+import subprocess
+import sys
+import tempfile
+from dataclasses import dataclass, field, fields
+from pathlib import Path
+from typing import Any
+
+from benchvise.confinement import (
+    DEVICES,
+    Confinement,
+    confine,
+    dies_before_others,
+    dies_with_us,
+    limit_memory,
+    python_places,
+    share_of_memory,
+)
+from benchvise.documents import decode, encode
+from benchvise.errors import BenchviseError, TraceError, UsageError
+from benchvise.text import last_line
+from benchvise.trace.manifest import confined_files
+from benchvise.trace.query_document import QueryColumn, QueryDocument
+from benchvise.trace.query_limits import QueryLimits, became_shorter, cause_of_death
+
+_SHARE = 0.5
+"""Of the machine's memory: what opening the trace may take."""
+
+_GRACE_SECONDS = 2.0
+"""After its time a query has so long to say so itself."""
+
+_OPENED = b"opened\n"
+"""What the process says first: from then on it is the query that it dies of."""
+
+
+@dataclass(frozen=True, slots=True)
+class _Request:
+    path: Path
+    sql: str
+    limits: QueryLimits
+    use_cache: bool
+
+
+@dataclass(frozen=True, slots=True)
+class _Answer:
+    """The fields of a ``QueryDocument``; or an error with its remedy and exit code."""
+
+    columns: tuple[QueryColumn, ...] = ()
+    rows: list[list[Any]] = field(default_factory=list)
+    more: bool = False
+    seconds: float = 0.0
+    remarks: tuple[str, ...] = ()
+    error: str = ""
+    remedy: str = ""
+    exit_code: int = 0
+
+
+def ask_confined(
+    path: Path, sql: str, limits: QueryLimits, *, use_cache: bool = True
+) -> QueryDocument:
+    """Opens a trace and runs one query over it.
+
+    Raises:
+        UsageError: there is no such trace, it is no query, or it needs more than it may use.
+        TraceError: the trace cannot be read, or changed while it was.
+    """
+    request = json.dumps(encode(_Request(path, sql, limits, use_cache))).encode()
+    with tempfile.TemporaryFile() as complaints:
+        done = subprocess.run(
+            [sys.executable, "-m", __name__],
+            input=request,
+            stdout=subprocess.PIPE,
+            stderr=complaints,
+            preexec_fn=dies_with_us(),
+            check=False,
+        )
+        complaints.seek(0)
+        complaint = last_line(complaints.read(1 << 16))
+    is_open = done.stdout.startswith(_OPENED)
+    try:
+        answer = decode(_Answer, json.loads(done.stdout.removeprefix(_OPENED)))
+    except ValueError:
+        raise _cause(-done.returncode, complaint, path.name, limits, is_open=is_open) from None
+    if answer.exit_code:
+        kind = UsageError if answer.exit_code == UsageError.exit_code else TraceError
+        raise kind(answer.error, answer.remedy)
+    return QueryDocument(answer.columns, answer.rows, answer.more, answer.seconds, answer.remarks)
+
+
+def _cause(
+    signal_number: int, complaint: str, file: str, limits: QueryLimits, *, is_open: bool
+) -> BenchviseError:
+    """What the process died of."""
+    if signal_number == signal.SIGINT:
+        raise KeyboardInterrupt
+    if signal_number > 0 and is_open:
+        return cause_of_death(signal_number, file, limits)
+    if signal_number == signal.SIGBUS:
+        return became_shorter(file)
+    if signal_number in (signal.SIGKILL, signal.SIGABRT):
+        return _needs_more_than_there_is(file)
+    why = complaint or signal.strsignal(signal_number) or "it ended"
+    return TraceError(f"reading {file} failed: {why}", "is it damaged? Please report it")
+
+
+def _needs_more_than_there_is(file: str) -> TraceError:
+    return TraceError(f"reading {file} needs more memory than there is", "record a shorter time")
+
+
+# -- the process -----------------------------------------------------------------------------------
+
+
+def main() -> None:
+    """Standard input is a request; standard output gets the answer."""
+    request = decode(_Request, json.loads(sys.stdin.buffer.read()))
+    signal.signal(signal.SIGINT, signal.SIG_DFL)
+    trace = request.path.resolve()
+    key, kept = confined_files()
+    dies_before_others()
+    confine(
+        Confinement(
+            readable=[*python_places(), key, trace],
+            writable=[*DEVICES, kept, trace.parent] if request.use_cache else DEVICES,
+            memory=share_of_memory(_SHARE),
+        )
+    )
+    print(json.dumps(encode(_answered(request))), flush=True)
+
+
+def _answered(request: _Request) -> _Answer:
+    # After `confine`: they start threads, which would stay free.
+    from benchvise.trace.opening import open_trace
+    from benchvise.trace.query import ask, query_document
+
+    try:
+        trace = open_trace(request.path, use_cache=request.use_cache)
+    except BenchviseError as error:
+        return _failed(error)
+    except MemoryError:
+        return _failed(_needs_more_than_there_is(request.path.name))
+    sys.stdout.buffer.write(_OPENED)
+    sys.stdout.buffer.flush()
+    limit_memory(request.limits.bytes_for_process)
+    signal.setitimer(signal.ITIMER_REAL, request.limits.seconds + _GRACE_SECONDS)
+    try:
+        document = query_document(ask(trace, request.sql, request.limits), trace.remarks)
+        return _Answer(*(getattr(document, part.name) for part in fields(document)))
+    except BenchviseError as error:
+        return _failed(error)
+    except MemoryError:
+        return _failed(request.limits.too_much)
+    except RecursionError:
+        return _failed(cause_of_death(signal.SIGSEGV, request.path.name, request.limits))
+
+
+def _failed(error: BenchviseError) -> _Answer:
+    return _Answer(error=error.message, remedy=error.remedy, exit_code=error.exit_code)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,134 @@
+"""The lists of traces and captures; the workspace of traces, a frame that scripts fill."""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from pathlib import Path
+
+from starlette.requests import Request
+from starlette.responses import Response
+
+from benchvise.documents import encode
+from benchvise.signal.response import is_list
+from benchvise.trace.manifest import kept_facts
+from benchvise.web.answers import Crumb, both, page
+from benchvise.web.context import context
+from benchvise.web.file_index import IndexedFile, listed, trace_kind
+
+SHOWN = 200
+
+
+def traces(request: Request) -> Response:
+    """All traces that may be looked at, the newest first; ``?q=`` those that are called so."""
+    index = context(request).traces
+    wanted = request.query_params.get("q", "").strip().lower()
+    files = [file for file in index.files() if _called(file, wanted)]
+    document = {
+        "q": wanted,
+        "found": len(files),
+        "of": len(index.files()),
+        "cut": index.cut,
+        "traces": [
+            {
+                **listed(file),
+                "format": _kind(file.path, file.size, file.changed),
+                **encode(_facts(file.path, file.size, file.changed)),
+            }
+            for file in files[:SHOWN]
+        ],
+    }
+    return page(request, "traces", document, title="Traces")
+
+
+def _called(file: IndexedFile, wanted: str) -> bool:
+    return wanted in file.name.lower() or wanted in file.place.lower()
+
+
+@lru_cache(maxsize=4 * SHOWN)
+def _kind(path: Path, _size: int, _changed: float) -> str:
+    return trace_kind(path)
+
+
+@dataclass(frozen=True, slots=True)
+class TraceFacts:
+    """What is known of a trace that was opened before; else None."""
+
+    events: int | None = None
+    seconds: float | None = None
+    losses: int | None = None
+
+
+def _facts(path: Path, size: int, changed: float) -> TraceFacts:
+    """What is known without decoding."""
+    try:
+        return _opened(path, size, changed)
+    except LookupError:
+        return TraceFacts()
+
+
+@lru_cache(maxsize=4 * SHOWN)
+def _opened(path: Path, _size: int, _changed: float) -> TraceFacts:
+    """What an opened trace has. LookupError, which is not remembered, for one that is not open."""
+    kept = kept_facts(path, "decoded")
+    if kept is None:
+        raise LookupError
+    facts = kept.facts
+    span = facts["span"]
+    return TraceFacts(
+        events=facts["events"],
+        seconds=(span[1] - span[0]) / 1e9 if span else None,
+        losses=len(facts["losses"]),
+    )
+
+
+def captures(request: Request) -> Response:
+    """All captures and lists of response times that may be looked at, the newest first; ``?q=``
+    those that are called so."""
+    index = context(request).captures
+    wanted = request.query_params.get("q", "").strip().lower()
+    files = [file for file in index.files() if wanted in f"{file.name} {file.place}".lower()]
+    document = {
+        "q": wanted,
+        "found": len(files),
+        "of": len(index.files()),
+        "cut": index.cut,
+        "captures": [{**listed(file), "list": is_list(file.path)} for file in files[:SHOWN]],
+    }
+    return page(request, "captures", document, title="Captures")
+
+
+# -- the workspace ---------------------------------------------------------------------------------
+
+
+def trace(request: Request) -> Response:
+    """``with=KEY`` shows another trace beside it.
+
+    What is chosen in the page stands in the address too, for the scripts alone: ``view=BEGIN,END``
+    and ``range=BEGIN,END`` in nanoseconds since the first event, ``at=ROW:TIME``, ``actor=ID``,
+    ``tab=VIEW``, ``rows=compact|normal|events``, ``time=down``, ``show=TEXT``, ``here=1``; of the
+    second trace with a 2 behind the name, and ``clocks=separate``, ``shift=NS`` for both.
+    """
+    index = context(request).traces
+    first = index.find(request.path_params["key"])
+    beside = request.query_params.get("with") or None
+    second = None if beside is None else index.find(beside)
+    document = {
+        "trace": listed(first),
+        "with": None if second is None else listed(second),
+        "keys": [file.key for file in (first, second) if file is not None],
+    }
+    for file in (first, second):
+        if file is not None:
+            context(request).readers.prepare(file)
+    title = first.name if second is None else f"{first.name} and {second.name}"
+    others = [listed(file) for file in index.files() if file.key != first.key]
+    crumbs = [Crumb("Traces", "/traces")]
+    return page(request, "trace", document, title=title, crumbs=crumbs, others=others)
+
+
+routes = [
+    *both("/traces", traces),
+    *both("/traces/{key}", trace),
+    *both("/captures", captures),
+]

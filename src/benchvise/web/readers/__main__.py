@@ -1,0 +1,47 @@
+"""``python -m benchvise.web.readers PROGRAM PLACE…``: a reader, which confines itself first.
+
+Before anything else is imported: libraries start threads of their own, which would stay free.
+"""
+
+from __future__ import annotations
+
+import importlib
+import os
+import socket
+import sys
+from pathlib import Path
+
+from benchvise.confinement import (
+    DEVICES,
+    Confinement,
+    confine,
+    dies_before_others,
+    python_places,
+    share_of_memory,
+)
+from benchvise.trace.manifest import confined_files
+
+_SHARES = {"process": 0.35, "queries": 0.2}
+"""Of the machine's memory: what each program may take. All of it is never theirs: a reader, another
+one that is asked alone, and the query process leave a tenth."""
+
+
+def main() -> None:
+    """Standard input is the server's socket; the arguments are the program and its places."""
+    program, places = sys.argv[1], [Path(place) for place in sys.argv[2:]]
+    control = socket.socket(fileno=os.dup(0))
+    key, kept = confined_files()
+    dies_before_others()
+    confine(
+        Confinement(
+            readable=[*python_places(), key],
+            writable=[*places, *DEVICES, kept, Path(os.environ["TMPDIR"])],
+            programs=program == "process",  # sigrok-cli
+            memory=share_of_memory(_SHARES[program]),
+        )
+    )
+    importlib.import_module(f"benchvise.web.readers.{program}").serve(control)
+
+
+if __name__ == "__main__":
+    main()

@@ -1,0 +1,78 @@
+"""The addresses that readers answer, and what files a request to them may name."""
+
+from __future__ import annotations
+
+import asyncio
+from contextlib import suppress
+
+from starlette.concurrency import run_in_threadpool
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+
+from benchvise.errors import UsageError
+from benchvise.web.context import context
+from benchvise.web.http import Refused, posted_text
+from benchvise.web.workspace import sql
+
+_DESERTED_SECONDS = 0.25
+"""How often it is looked whether somebody still waits for a query."""
+
+
+def _about_a_file(path: str, kind: str) -> Route:
+    """Questions about the file that the address names, which is ``kind`` of those listed."""
+
+    async def endpoint(request: Request) -> Response:
+        shared = context(request)
+        index = shared.traces if kind == "traces" else shared.captures
+        file = await run_in_threadpool(index.find, request.path_params["key"])
+        if kind == "traces":
+            return await shared.readers.forward(request, traces=[file])
+        return await shared.readers.forward(request, captures=[file])
+
+    return Route(path, endpoint)
+
+
+def _about_all_files(path: str) -> list[Route]:
+    """A page, and its twin, that may name any of the files."""
+
+    async def endpoint(request: Request) -> Response:
+        shared = context(request)
+        return await shared.readers.forward(
+            request,
+            traces=await run_in_threadpool(shared.traces.files),
+            captures=await run_in_threadpool(shared.captures.files),
+            knows_all=True,
+        )
+
+    return [Route(f"{path}.json", endpoint), Route(path, endpoint)]
+
+
+async def _query(request: Request) -> Response:
+    """``POST {"sql": "SELECT ..."}``; ended when nobody waits for it any more."""
+    text = await posted_text(request, "sql")
+    if not text.strip():
+        raise UsageError("there is no query", 'send {"sql": "SELECT ..."}')
+    shared = context(request)
+    file = await run_in_threadpool(shared.traces.find, request.path_params["key"])
+    asked = asyncio.ensure_future(
+        shared.readers.query(file, text, dict(request.query_params), sql.LIMITS)
+    )
+    while not asked.done():
+        await asyncio.wait([asked], timeout=_DESERTED_SECONDS)
+        if not asked.done() and await request.is_disconnected():
+            asked.cancel()
+            with suppress(asyncio.CancelledError):
+                await asked
+            raise Refused("nobody waits for the answer")
+    return asked.result()
+
+
+routes = [
+    Route("/api/traces/{key}/query", _query, methods=["POST"]),
+    _about_a_file("/api/traces/{key}/{question}", "traces"),
+    _about_a_file("/api/captures/{key}/{view}/{question}", "captures"),
+    *_about_all_files("/traces/compare"),
+    *_about_all_files("/captures/responses"),
+    *_about_all_files("/captures/{key}"),
+]

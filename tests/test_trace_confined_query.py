@@ -1,0 +1,202 @@
+"""``benchvise trace query``: a query or a file may end a process; the answer is a sentence."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import socket
+import subprocess
+import sys
+import threading
+import time
+from pathlib import Path
+
+import pytest
+import skips
+from trace_data import trace
+from waiting import PATIENCE
+
+from benchvise import confinement
+from benchvise.cli.main import run
+from benchvise.errors import TraceError, UsageError
+from benchvise.trace.confined_query import ask_confined
+from benchvise.trace.opening import open_trace
+from benchvise.trace.query_limits import QueryLimits, cause_of_death
+
+skips.need_decoder()
+
+ENDLESS = "SELECT sum(sin(range)) FROM range(1000000000000)"
+"""It keeps nothing."""
+
+
+@pytest.fixture
+def file(tmp_path: Path) -> Path:
+    path = tmp_path / "t.dat"
+    shutil.copy(trace("f100k"), path)
+    return path
+
+
+@pytest.mark.parametrize(
+    ("hostile", "says"),
+    [
+        ("SELECT length(repeat('x', 4000000000))", "the query needs more than 64 MB of memory"),
+        ("SELECT list_sort(range(200000000))", "the query needs more than 64 MB of memory"),
+        ("SELECT " + "CASE WHEN 1 THEN " * 600 + "1" + " END" * 600, "nested too deeply"),
+    ],
+)
+def test_a_hostile_query_is_answered_with_a_sentence(
+    file: Path, capfd: pytest.CaptureFixture[str], hostile: str, says: str
+) -> None:
+    arguments = ["trace", "query", str(file), hostile, "--memory", "64", "--time", "100"]
+    assert run(arguments) == 2
+    seen = capfd.readouterr()
+    assert seen.out == "" and len(seen.err.splitlines()) <= 2 and says in seen.err
+
+
+def test_a_query_that_does_not_end_is_ended(file: Path) -> None:
+    with pytest.raises(UsageError, match=r"the query takes longer than 0\.5 s"):
+        ask_confined(file, ENDLESS, QueryLimits(seconds=0.5))
+
+
+@pytest.mark.parametrize(
+    ("number", "kind", "says"),
+    [
+        (signal.SIGBUS, TraceError, "t.dat became shorter while it was read"),
+        (signal.SIGKILL, UsageError, "the query needs more than 512 MB of memory"),
+        (signal.SIGALRM, UsageError, "the query takes longer than 60 s"),
+        (signal.SIGSEGV, UsageError, "the query is nested too deeply"),
+    ],
+)
+def test_what_a_query_dies_of_is_its_answer(
+    file: Path, number: signal.Signals, kind: type[Exception], says: str
+) -> None:
+    """Ended while it runs a query: when its limit of memory has been lowered for that."""
+
+    def end() -> None:
+        until = time.monotonic() + PATIENCE
+        while time.monotonic() < until:
+            for child in Path(f"/proc/self/task/{os.getpid()}/children").read_text().split():
+                if b"confined_query" not in Path(f"/proc/{child}/cmdline").read_bytes():
+                    continue
+                lines = Path(f"/proc/{child}/limits").read_text().splitlines()
+                limit = next(line.split()[3] for line in lines if line.startswith("Max data"))
+                if limit != "unlimited" and int(limit) < confinement.share_of_memory(0.5):
+                    os.kill(int(child), number)
+                    return
+            time.sleep(0.01)
+
+    killer = threading.Thread(target=end)
+    killer.start()
+    with pytest.raises(kind) as raised:
+        ask_confined(file, ENDLESS, QueryLimits(memory_mb=512, seconds=60))
+    killer.join()
+    assert says in str(raised.value)
+
+
+def test_a_trace_that_becomes_shorter_is_said(file: Path, tmp_path: Path) -> None:
+    """What is kept of it is mapped; the process waits on a pipe until that is cut."""
+    open_trace(file)
+    whole = "SELECT sum(prev_prio) FROM sched_switch"
+    assert ask_confined(file, whole, QueryLimits()).rows
+    program = f"""
+import os, sys
+from pathlib import Path
+from benchvise.trace.opening import open_trace
+opened = open_trace(Path({str(file)!r}))
+for kept in Path({str(tmp_path)!r}).glob("*.benchvise-cache/*/*.arrow"):
+    os.truncate(kept, 8)
+opened.tables["sched_switch"]["time"].to_numpy().sum()
+"""
+    done = subprocess.run([sys.executable, "-c", program], check=False)
+    assert done.returncode == -signal.SIGBUS  # what is translated here
+    assert "became shorter" in str(cause_of_death(-done.returncode, "t.dat", QueryLimits()))
+    # And what was cut is not mapped again, but read from the trace.
+    assert ask_confined(file, whole, QueryLimits()).rows
+
+
+def test_a_file_that_cannot_be_read_is_said(
+    tmp_path: Path, file: Path, capfd: pytest.CaptureFixture[str]
+) -> None:
+    cut = tmp_path / "cut.dat"
+    cut.write_bytes(file.read_bytes()[:3000])
+    assert run(["trace", "query", str(cut), "SELECT 1"]) == 1
+    assert "cut.dat is damaged" in capfd.readouterr().err
+    assert run(["trace", "query", str(tmp_path / "none"), "SELECT 1", "--json"]) == 2
+    assert json.loads(capfd.readouterr().out)["data"]["exit"] == 2
+
+
+# -- confinement -----------------------------------------------------------------------------------
+
+_CONFINED = """
+import os, socket, subprocess, sys
+from pathlib import Path
+from benchvise.confinement import Confinement, confine, python_places
+place, programs = Path(sys.argv[1]), sys.argv[2] == "programs"
+confine(Confinement([*python_places(), place / "read"], [place / "write"], programs, 64 << 20))
+
+def attempt(name, call):
+    try:
+        call()
+    except (OSError, MemoryError) as error:
+        print(name, type(error).__name__)
+    else:
+        print(name, "done")
+
+attempt("read", lambda: (place / "read" / "a").read_bytes())
+attempt("read elsewhere", lambda: (place / "a").read_bytes())
+attempt("write", lambda: (place / "write" / "b").write_bytes(b""))
+attempt("write to what is read", lambda: (place / "read" / "b").write_bytes(b""))
+attempt("network", lambda: socket.socket(socket.AF_INET))
+attempt("netlink", lambda: socket.socket(socket.AF_NETLINK, socket.SOCK_RAW))
+attempt("local socket", lambda: socket.socket(socket.AF_UNIX))
+attempt("program", lambda: os.execv("/bin/true", ["true"]) if not programs else
+    subprocess.run(["/bin/true"], check=True))
+attempt("memory", lambda: bytearray(256 << 20))
+attempt("some memory", lambda: bytearray(16 << 20))
+"""
+
+
+@pytest.mark.parametrize("programs", [True, False])
+def test_a_confined_process_has_what_it_was_given(tmp_path: Path, programs: bool) -> None:
+    if missing := confinement.what_is_missing():
+        skips.skip("confinement", "; ".join(missing))
+    (tmp_path / "a").write_text("")
+    for name in ("read", "write"):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / "a").write_text("")
+    done = subprocess.run(
+        [sys.executable, "-c", _CONFINED, str(tmp_path), "programs" if programs else ""],
+        capture_output=True,
+        text=True,
+        check=True,
+    )
+    seen = dict(line.rsplit(" ", 1) for line in done.stdout.splitlines())
+    with_programs = "done" if programs else "PermissionError"
+    assert seen == {
+        "read": "done",
+        "read elsewhere": "PermissionError",
+        "write": "done",
+        "write to what is read": "PermissionError",
+        "network": "PermissionError",
+        "netlink": "PermissionError",
+        "local socket": with_programs,
+        "program": with_programs,
+        "memory": "MemoryError",
+        "some memory": "done",
+    }
+
+
+def test_what_the_kernel_does_not_have_is_said(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Tried by doctor, in a process of its own: where that fails, the reason is its."""
+    monkeypatch.setattr(sys, "executable", "/bin/false")
+    from benchvise.flows.doctor import CheckState, _confinement
+
+    check = _confinement()
+    assert check.state is CheckState.LIMITED and check.detail.startswith("not available: ")
+
+
+def test_sockets_of_the_machine_do_not_change_for_us() -> None:
+    """What is confined is the process that asked for it, and its children."""
+    socket.socket(socket.AF_INET).close()

@@ -1,0 +1,181 @@
+"""What strangers made may end a reader, never the server: hostile queries, files that shrink."""
+
+from __future__ import annotations
+
+import json
+import os
+import shutil
+import signal
+import threading
+import time
+from collections.abc import Iterator
+from contextlib import suppress
+from pathlib import Path
+from typing import Any
+
+import pytest
+import skips
+from trace_data import trace
+from waiting import PATIENCE
+from web_client import Answer, Client
+
+from benchvise.trace.query_limits import QueryLimits
+from benchvise.web import file_index
+from benchvise.web.file_index import key_of
+from benchvise.web.workspace import sql
+
+skips.need_decoder()
+
+ENDLESS = "SELECT sum(sin(range)) FROM range(1000000000000)"
+"""It keeps nothing."""
+
+
+@pytest.fixture
+def client(tmp_path: Path) -> Iterator[Client]:
+    shutil.copy(trace("f100k"), tmp_path / "t.dat")
+    client = Client.of(traces=(tmp_path,), store=str(tmp_path / "store.db"))
+    yield client
+    client.app.state.context.close()
+
+
+def ask(client: Client, tmp_path: Path, what: str = "info") -> Answer:
+    return client.get(f"/api/traces/{key_of(tmp_path / 't.dat')}/{what}")
+
+
+def query(client: Client, tmp_path: Path, text: str) -> Any:
+    body = json.dumps({"sql": text}).encode()
+    address = f"/api/traces/{key_of(tmp_path / 't.dat')}/query"
+    return client.post(address, body, content_type="application/json")
+
+
+def process(client: Client, which: str) -> int:
+    reader = getattr(client.app.state.context.readers, which)
+    assert reader._process is not None
+    return int(reader._process.pid)
+
+
+@pytest.mark.parametrize(
+    ("hostile", "says"),
+    [
+        ("SELECT range(3000000000)", "more than 128 MB"),
+        ("SELECT len(range(300000000))", "more than 128 MB"),
+        ("FROM unnest(range(2000000000))", "more than 128 MB"),
+        ("SELECT length(repeat('x', 4000000000))", "more than 128 MB"),
+        ("SELECT list_sort(range(200000000))", "more than 128 MB"),
+        ("SELECT md5(repeat(repeat('x', 100000), 100000))", "maximum supported string size"),
+        ("SELECT " + "CASE WHEN 1 THEN " * 600 + "1" + " END" * 600, "nested too deeply"),
+        ("SELECT * FROM " + "(SELECT * FROM " * 900 + "tasks" + ")" * 900, ""),
+        ("SELECT '\ud800'", "no text"),
+    ],
+)
+def test_a_hostile_query_is_answered_with_a_sentence(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hostile: str, says: str
+) -> None:
+    """Its time is long, so that it is memory that ends it however busy the machine is."""
+    monkeypatch.setattr(sql, "LIMITS", QueryLimits(rows=10, seconds=100, memory_mb=128))
+    assert query(client, tmp_path, "SELECT 1").status == 200
+    before = process(client, "_queries")
+    answer = query(client, tmp_path, hostile)
+    assert 400 <= answer.status < 500
+    assert says in answer.json["error"]["message"]
+    assert query(client, tmp_path, "SELECT 42 AS n").json["rows"] == [[42]]
+    assert process(client, "_queries") == before  # a child died, not what it was forked from
+
+
+def test_an_endless_query_is_ended(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(sql, "LIMITS", QueryLimits(rows=10, seconds=1, memory_mb=512))
+    answer = query(client, tmp_path, ENDLESS)
+    assert answer.json["error"]["message"] == "the query takes longer than 1 s"
+
+
+def test_a_query_ends_when_nobody_waits_for_it(client: Client, tmp_path: Path) -> None:
+    assert query(client, tmp_path, "SELECT 1").status == 200
+    parent = process(client, "_queries")
+    connection, _ = client.app.state.context.readers._queries.connect()
+    from benchvise.web.readers.messages import QueryRequest, packed
+
+    limits = QueryLimits(seconds=600)
+    connection.sendall(packed(QueryRequest(tmp_path / "t.dat", ENDLESS, {}, limits)))
+    until = time.monotonic() + PATIENCE
+    while not children(parent):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+    connection.close()
+    while children(parent):
+        assert time.monotonic() < until
+        time.sleep(0.02)
+
+
+def children(pid: int) -> list[str]:
+    return Path(f"/proc/{pid}/task/{pid}/children").read_text().split()
+
+
+@pytest.mark.parametrize("which", ["_reader", "_queries"])
+def test_a_reader_that_was_killed_is_started_again(
+    client: Client, tmp_path: Path, which: str
+) -> None:
+    assert ask(client, tmp_path).status == 200
+    assert query(client, tmp_path, "SELECT 1").status == 200
+    os.kill(process(client, which), signal.SIGKILL)
+    assert ask(client, tmp_path).status == 200
+    assert query(client, tmp_path, "SELECT 1").status == 200
+
+
+def test_a_trace_that_is_cut_while_it_is_read_ends_no_server(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """The files that are mapped are cut at random moments; each answer is one or a sentence."""
+    monkeypatch.setattr(file_index, "FRESH_SECONDS", 0)
+    path = tmp_path / "t.dat"
+    whole = path.read_bytes()
+    assert ask(client, tmp_path, "rows").status == 200
+    until = time.monotonic() + PATIENCE
+    cached = tmp_path / "t.dat.benchvise-cache"
+    while not (cached / "levels" / "manifest").exists():
+        assert time.monotonic() < until
+        time.sleep(0.05)
+    stop = threading.Event()
+
+    def cut() -> None:
+        while not stop.wait(0.05):
+            for file in [*cached.glob("*/*.arrow"), path]:
+                with suppress(FileNotFoundError):  # replaced just now
+                    os.truncate(file, 100)
+            if stop.wait(0.05):
+                break
+            path.write_bytes(whole)
+
+    cutter = threading.Thread(target=cut)
+    cutter.start()
+    try:
+        for what in ("rows", "overview", "actors", "log", "tables", "load") * 3:
+            answer = ask(client, tmp_path, what)
+            assert answer.status == 200 or set(answer.json["error"]) == {"message", "remedy"}
+            answer = query(client, tmp_path, "SELECT sum(prev_prio) FROM sched_switch")
+            assert answer.status == 200 or answer.json["error"]["message"]
+    finally:
+        stop.set()
+        cutter.join()
+    path.write_bytes(whole)
+    shutil.rmtree(cached, ignore_errors=True)  # a reader may be putting something there
+    assert ask(client, tmp_path, "rows").status == 200
+
+
+def test_a_reader_opens_only_what_was_told(client: Client, tmp_path: Path) -> None:
+    """Confined: another trace of the same user is not there for it, nor is the network."""
+    elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere.dat"
+    shutil.copy(trace("f100k"), elsewhere)
+    readers = client.app.state.context.readers
+    from benchvise.web.file_index import indexed_file
+    from benchvise.web.readers.messages import ForwardedRequest, packed
+
+    file = indexed_file(elsewhere, "elsewhere.dat")
+    path = f"/api/traces/{file.key}/info"
+    connection, _ = readers._reader.connect()
+    connection.sendall(packed(ForwardedRequest("GET", path, "", {}, [file])))
+    answer = connection.recv(1 << 16)
+    connection.close()
+    assert b"Permission denied" in answer
+    elsewhere.unlink()
