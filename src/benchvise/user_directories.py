@@ -34,8 +34,8 @@ def runtime_directory(environment: Mapping[str, str] = os.environ) -> Path:
     has_runtime = base.is_absolute() and base.is_dir() and os.access(base, os.W_OK)
     path = base / "benchvise" if has_runtime else user_directory("state", environment) / "runtime"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
-    found = path.lstat()
-    if not stat.S_ISDIR(found.st_mode) or found.st_uid != os.geteuid():
+    status = path.lstat()
+    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
         raise OSError(f"{path} belongs to somebody else")
     path.chmod(0o700)
     return path

@@ -243,7 +243,7 @@ def _frames(
                 current.pop()
             if current:
                 begin, end = current[0].at, current[-1].at + current[-1].seconds
-                code = read_frame([one.seconds for one in current], only)
+                code = read_frame([pulse.seconds for pulse in current], only)
                 inside = int(np.count_nonzero([begin <= at <= end for at in glitches]))
                 yield InfraredFrame(tuple(current), code, inside)
             current = []
@@ -315,7 +315,7 @@ def _repeats(frames: Sequence[InfraredFrame]) -> Iterator[InfraredFrame]:
     for frame in frames:
         code = frame.code
         if code is not None and code.complete:
-            recent = [one for one in held.values() if frame.at - one.end < _HELD_S]
+            recent = [earlier for earlier in held.values() if frame.at - earlier.end < _HELD_S]
             if code.protocol == "NEC" and code.bits == 0:
                 code = _of_repeat(frame, recent) or code
             key = (code.protocol, code.bits, code.address, code.command, code.toggle)
@@ -332,15 +332,15 @@ def _of_repeat(frame: InfraredFrame, recent: Sequence[InfraredFrame]) -> RemoteC
 
     Two remote controls at once are told apart by that, as long as their frames are not in step."""
     begun = [
-        (abs(frame.at - one.at - _NEC_PERIOD_S), one.code)
-        for one in recent
-        if one.code is not None and one.code.protocol.startswith("NEC")
+        (abs(frame.at - earlier.at - _NEC_PERIOD_S), earlier.code)
+        for earlier in recent
+        if earlier.code is not None and earlier.code.protocol.startswith("NEC")
     ]
     if not begun:
         return None
     misfit, nearest = min(begun, key=lambda pair: pair[0])
     others = [code for late, code in begun if code is not nearest and late < misfit + 5e-3]
-    also = tuple(f"a repetition of {one.protocol} 0x{one.value:x}" for one in others)
+    also = tuple(f"a repetition of {code.protocol} 0x{code.value:x}" for code in others)
     return replace(nearest, repeat=True, also_fits=also, faults=())
 
 

@@ -76,7 +76,7 @@ class _PulseDistance:
     name: str
     header: tuple[float, float]
     zero: float
-    one: float
+    one_bit: float
     bits: tuple[int, ...]
     mark: float
 
@@ -121,12 +121,12 @@ def _distances(durations: Durations, protocol: _PulseDistance) -> tuple[list[int
     bits: list[int] = []
     for mark, space in zip(durations[2::2], durations[3::2], strict=False):
         distance = (mark + space) / scale
-        fits = 0.7 * protocol.zero < distance < 1.3 * protocol.one
+        fits = 0.7 * protocol.zero < distance < 1.3 * protocol.one_bit
         if not fits or not 0.4 * protocol.mark < mark / scale < 1.8 * protocol.mark:
             return bits, False
         if len(bits) == max(protocol.bits):
             return None  # more than it has: another protocol
-        bits.append(int(distance > (protocol.zero + protocol.one) / 2))
+        bits.append(int(distance > (protocol.zero + protocol.one_bit) / 2))
     return bits, True
 
 
@@ -147,10 +147,10 @@ def _inverted(byte: int, other: int) -> bool:
 
 
 def _read_nec(durations: Durations) -> RemoteCode | None:
-    found = _distances(durations, _NEC)
-    if found is None:
+    distances = _distances(durations, _NEC)
+    if distances is None:
         return None
-    bits, whole = found
+    bits, whole = distances
     value = _number(bits)
     octets = value.to_bytes(8, "little")
     if not whole or len(bits) not in _NEC.bits:
@@ -176,10 +176,10 @@ def _read_nec_repeat(durations: Durations) -> RemoteCode | None:
 
 
 def _read_samsung(durations: Durations) -> RemoteCode | None:
-    found = _distances(durations, _SAMSUNG)
-    if found is None:
+    distances = _distances(durations, _SAMSUNG)
+    if distances is None:
         return None
-    bits, whole = found
+    bits, whole = distances
     if not whole or len(bits) not in _SAMSUNG.bits:
         return _cut("Samsung", bits, "32", ("Samsung36",) if len(bits) == 16 else ())
     value = _number(bits)
@@ -199,10 +199,10 @@ def _read_samsung(durations: Durations) -> RemoteCode | None:
 
 
 def _read_kaseikyo(durations: Durations) -> RemoteCode | None:
-    found = _distances(durations, _KASEIKYO)
-    if found is None:
+    distances = _distances(durations, _KASEIKYO)
+    if distances is None:
         return None
-    bits, whole = found
+    bits, whole = distances
     if not whole or len(bits) not in _KASEIKYO.bits:
         return _cut("Kaseikyo", bits, "48")
     value = _number(bits)
@@ -324,7 +324,7 @@ def _halves(durations: Durations, unit: float, scales: Sequence[float]) -> list[
     return levels
 
 
-def _manchester(levels: Sequence[int], one: tuple[int, int]) -> tuple[list[int], bool]:
+def _manchester(levels: Sequence[int], one_bit: tuple[int, int]) -> tuple[list[int], bool]:
     """The bits of pairs of half bits until one is none, and whether all are; the space that ends a
     frame may belong to it."""
     padded = [*levels, 0] if len(levels) % 2 else [*levels]
@@ -332,7 +332,7 @@ def _manchester(levels: Sequence[int], one: tuple[int, int]) -> tuple[list[int],
     for pair in zip(padded[::2], padded[1::2], strict=True):
         if pair[0] == pair[1]:
             return bits, False
-        bits.append(int(pair == one))
+        bits.append(int(pair == one_bit))
     return bits, True
 
 

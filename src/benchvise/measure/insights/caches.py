@@ -109,22 +109,22 @@ def _curves(measured: Sequence[SeriesPoint], *over: str) -> list[list[SeriesPoin
     return list(curves.values())
 
 
-def _latency_insight(apart: str, found: Sequence[_Step], caches: Sequence[_Cache]) -> Insight:
+def _latency_insight(apart: str, steps: Sequence[_Step], caches: Sequence[_Cache]) -> Insight:
     title = "Cache sizes from the latency of loads" + (f", {apart}" if apart else "")
-    knees = [step.knee for step in found]
+    knees = [step.knee for step in steps]
     if not knees:
         sentence = "The latency shows no step: no cache can be told from it."
         return Insight(title, sentence + _unseen(caches))
-    steps = ", ".join(
+    places = ", ".join(
         f"{_span(knee.low, knee.high)} ({quantity(knee.before, 'ns')} to "
         f"{quantity(knee.after, 'ns')})"
         for knee in knees
     )
     seen = {cache.name for cache in caches for knee in knees if knee.covers(cache.size)}
-    sentence = f"The latency of a load steps up at {steps}."
+    sentence = f"The latency of a load steps up at {places}."
     return Insight(
         title,
-        sentence + _agreement(caches, seen) + _doubts(found, caches),
+        sentence + _agreement(caches, seen) + _doubts(steps, caches),
         ("fits up to", "lies between", "before", "after", "sysfs says", "certainty"),
         tuple(
             (
@@ -135,18 +135,18 @@ def _latency_insight(apart: str, found: Sequence[_Step], caches: Sequence[_Cache
                 _names([c for c in caches if knee.covers(c.size)]),
                 step.certainty(caches),
             )
-            for step in found
+            for step in steps
             for knee in (step.knee,)
         ),
     )
 
 
-def _doubts(found: Sequence[_Step], caches: Sequence[_Cache]) -> str:
+def _doubts(steps: Sequence[_Step], caches: Sequence[_Cache]) -> str:
     """What steps that no cache of sysfs explains may be, and which rest on unstable series."""
     text = ""
     others = [
         _span(step.knee.low, step.knee.high)
-        for step in found
+        for step in steps
         if not any(step.knee.covers(cache.size) for cache in caches)
     ]
     if caches and others:
@@ -154,7 +154,7 @@ def _doubts(found: Sequence[_Step], caches: Sequence[_Cache]) -> str:
             f" sysfs knows no cache that ends at {', '.join(others)}: page tables (a TLB), or a "
             "cache that other programs or machines share, make such a step too."
         )
-    unstable = [_span(step.knee.low, step.knee.high) for step in found if not step.stable]
+    unstable = [_span(step.knee.low, step.knee.high) for step in steps if not step.stable]
     if unstable:
         text += f" The series at {', '.join(unstable)} are unstable: measure again in quiet."
     return text

@@ -50,15 +50,15 @@ def _what(frame: InfraredFrame) -> str:
     code = frame.code
     if code is None:
         return f"{(len(frame.spans) + 1) // 2} pulses"
-    words = [code.detail] if code.detail else []
+    remarks = [code.detail] if code.detail else []
     if code.toggle is not None:
-        words.append(f"toggle {int(code.toggle)}")
-    words += code.faults
+        remarks.append(f"toggle {int(code.toggle)}")
+    remarks += code.faults
     if code.also_fits:
-        words.append(f"also fits {', '.join(code.also_fits)}")
+        remarks.append(f"also fits {', '.join(code.also_fits)}")
     if frame.glitches:
-        words.append(f"{frame.glitches} glitches" if frame.glitches > 1 else "1 glitch")
-    return "; ".join(words)
+        remarks.append(f"{frame.glitches} glitches" if frame.glitches > 1 else "1 glitch")
+    return "; ".join(remarks)
 
 
 _CODE_COLUMNS: tuple[ColumnSpec[tuple[int, InfraredFrame]], ...] = (

@@ -117,7 +117,9 @@ class SerialTest:
         """Each pattern under each setting, all rounds of it together."""
         return [
             PatternResult(
-                setting, tuple(exchanges), tally(way for one in exchanges for way in one.ways)
+                setting,
+                tuple(exchanges),
+                tally(way for exchange in exchanges for way in exchange.ways),
             )
             for setting in self.settings
             for exchanges in _by_pattern(setting.exchanges)
@@ -140,7 +142,7 @@ class PatternResult:
     @property
     def speed(self) -> float:
         """Bytes a second."""
-        seconds = sum(max(way.seconds for way in one.ways) for one in self.exchanges)
+        seconds = sum(max(way.seconds for way in exchange.ways) for exchange in self.exchanges)
         return self.counts.sent / max(seconds, 1e-9)
 
 

@@ -90,11 +90,14 @@ def _swapped(differences: Sequence[Discrepancy], _sent: Counter[int]) -> SerialC
     """A byte that is missing where it was sent and comes one or two places beside it."""
     swaps, wrong, place = 0, 0, 0
     while place < len(differences):
-        one = differences[place]
-        wrong += max(len(one.sent), len(one.received))
-        if one.change is ByteChange.ALTERED and one.sent == one.received[::-1] != one.received:
+        difference = differences[place]
+        wrong += max(len(difference.sent), len(difference.received))
+        if (
+            difference.change is ByteChange.ALTERED
+            and difference.sent == difference.received[::-1] != difference.received
+        ):
             swaps += 1
-        elif place + 1 < len(differences) and _one_moved(one, differences[place + 1]):
+        elif place + 1 < len(differences) and _one_moved(difference, differences[place + 1]):
             swaps += 1
             wrong += 1
             place += 1
@@ -110,21 +113,25 @@ def _swapped(differences: Sequence[Discrepancy], _sent: Counter[int]) -> SerialC
     )
 
 
-def _one_moved(one: Discrepancy, other: Discrepancy) -> bool:
-    kinds = {one.change, other.change}
+def _one_moved(moved: Discrepancy, other: Discrepancy) -> bool:
+    kinds = {moved.change, other.change}
     if ByteChange.LOST not in kinds or not kinds & {ByteChange.ADDED, ByteChange.DUPLICATED}:
         return False
-    near = abs(one.sent_at - other.sent_at) <= _NEIGHBOURS
+    near = abs(moved.sent_at - other.sent_at) <= _NEIGHBOURS
     return (
         near
-        and one.sent + other.sent == one.received + other.received
-        and (len(one.sent + other.sent) == 1)
+        and moved.sent + other.sent == moved.received + other.received
+        and (len(moved.sent + other.sent) == 1)
     )
 
 
 def _bits_flipped(differences: Sequence[Discrepancy], _sent: Counter[int]) -> SerialCause | None:
     altered = _of(differences, ByteChange.ALTERED)
-    pairs = [pair for one in altered for pair in zip(one.sent, one.received, strict=True)]
+    pairs = [
+        pair
+        for difference in altered
+        for pair in zip(difference.sent, difference.received, strict=True)
+    ]
     flips = Counter(a ^ b for a, b in pairs if (a ^ b).bit_count() == 1)
     if flips.total() < _FEW or flips.total() < _MOSTLY * len(pairs):
         return None
@@ -149,8 +156,10 @@ def _bits_flipped(differences: Sequence[Discrepancy], _sent: Counter[int]) -> Se
 
 
 def _doubled(differences: Sequence[Discrepancy], sent: Counter[int]) -> SerialCause | None:
-    doubled = sum(len(one.received) for one in _of(differences, ByteChange.DUPLICATED))
-    wrong = sum(max(len(one.sent), len(one.received)) for one in differences)
+    doubled = sum(
+        len(difference.received) for difference in _of(differences, ByteChange.DUPLICATED)
+    )
+    wrong = sum(max(len(difference.sent), len(difference.received)) for difference in differences)
     if doubled < _FEW or doubled < _MOSTLY * wrong:
         return None
     return SerialCause(

@@ -78,7 +78,7 @@ def _kind(received: bytes, reply: bytes) -> ReplyKind:
         return ReplyKind.MISSING
     if reply in received:
         return ReplyKind.WITH_MORE
-    if all(one.change is ByteChange.LOST for one in discrepancies(reply, received)):
+    if all(discrepancy.change is ByteChange.LOST for discrepancy in discrepancies(reply, received)):
         return ReplyKind.CUT
     return ReplyKind.ALTERED
 
@@ -87,7 +87,7 @@ def reply_exchange(request: bytes, reply: bytes, replies: Sequence[Reply]) -> Ex
     """All replies as a pattern: bytes lost and altered, each reply compared by itself."""
     differences: list[Discrepancy] = []
     sent_at = received_at = 0
-    for one in replies:
+    for answer in replies:
         differences += [
             Discrepancy(
                 item.change,
@@ -96,10 +96,10 @@ def reply_exchange(request: bytes, reply: bytes, replies: Sequence[Reply]) -> Ex
                 item.sent,
                 item.received,
             )
-            for item in discrepancies(reply, one.received)
+            for item in discrepancies(reply, answer.received)
         ]
         sent_at += len(reply)
-        received_at += len(one.received)
+        received_at += len(answer.received)
     way = Way(
         "replies",
         sent_at,
@@ -109,7 +109,7 @@ def reply_exchange(request: bytes, reply: bytes, replies: Sequence[Reply]) -> Ex
         stalled_at=0,
         resumed=False,
         dead=not received_at,
-        seconds=max(1e-9, sum(one.seconds for one in replies)),
+        seconds=max(1e-9, sum(answer.seconds for answer in replies)),
     )
     pattern = Pattern(PATTERN, "does each request have its reply?", reply * len(replies))
     return Exchange(pattern, len(request), (way,), None)
@@ -117,11 +117,11 @@ def reply_exchange(request: bytes, reply: bytes, replies: Sequence[Reply]) -> Ex
 
 def reply_causes(reply: bytes, replies: Sequence[Reply]) -> tuple[SerialCause, ...]:
     """What is wrong with the replies; none where all came whole."""
-    kinds = Counter(one.kind for one in replies)
-    broken = [one for one in replies if one.kind is not ReplyKind.WHOLE]
+    kinds = Counter(answer.kind for answer in replies)
+    broken = [answer for answer in replies if answer.kind is not ReplyKind.WHOLE]
     if not broken:
         return ()
-    if not any(one.received for one in replies):
+    if not any(answer.received for answer in replies):
         return (
             SerialCause(
                 "nothing came back",
@@ -131,14 +131,14 @@ def reply_causes(reply: bytes, replies: Sequence[Reply]) -> tuple[SerialCause, .
                 "the request (\\r, \\n)",
             ),
         )
-    forms = Counter(one.received for one in broken if one.kind is not ReplyKind.WITH_MORE)
+    forms = Counter(answer.received for answer in broken if answer.kind is not ReplyKind.WITH_MORE)
     evidence = [
         f"{kinds[ReplyKind.WHOLE]} of {len(replies)} replies came whole; "
         + ", ".join(f"{count} {kind}" for kind, count in kinds.items() if kind != ReplyKind.WHOLE)
     ]
     if forms:
-        shown = ", ".join(f"{form!r} {count} times" for form, count in forms.most_common(4))
-        evidence.append(f"in place of {reply!r}: {shown}".replace("b'", "'"))
+        most_common = ", ".join(f"{form!r} {count} times" for form, count in forms.most_common(4))
+        evidence.append(f"in place of {reply!r}: {most_common}".replace("b'", "'"))
     if not forms:
         return (
             SerialCause(

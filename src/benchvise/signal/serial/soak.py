@@ -182,6 +182,6 @@ def ask_again_and_again(
     with Port(near, baud, flow) as port:
         while len(replies) < wanted or time.monotonic() < deadline:
             replies.append(ask(port, request, reply, timeout_s))
-            if len(replies) == 20 and not any(one.received for one in replies):
+            if len(replies) == 20 and not any(answer.received for answer in replies):
                 break
     return replies

@@ -199,9 +199,11 @@ def _lost(summary: TraceSummary, stream: int) -> str:
     for kind in ("events", "packets"):
         counts = [loss["count"] for loss in own if loss["kind"] == kind]
         if counts:
-            known = sum(count for count in counts if count is not None)
-            more = "at least " if None in counts and known else ""
-            number = f"{more}{format_count(known)}" if known or None not in counts else "uncounted"
+            counted = sum(count for count in counts if count is not None)
+            more = "at least " if None in counts and counted else ""
+            number = (
+                f"{more}{format_count(counted)}" if counted or None not in counts else "uncounted"
+            )
             parts.append(number if kind == "events" else f"{number} packets")
     return ", ".join(parts) or "0"
 
