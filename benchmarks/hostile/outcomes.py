@@ -22,7 +22,7 @@ class Outcome(Enum):
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """The outcome of one try, and what was said."""
+    """The outcome of one try, and its words."""
 
     outcome: Outcome
     text: str = ""

@@ -23,7 +23,7 @@ _DEATHS = (
     "takes longer than",
     "nested too deeply",
 )
-"""In what is said of a reader or a query that had to be ended, or ended itself."""
+"""In the sentence about a reader or a query that had to be ended, or ended itself."""
 
 
 @dataclass
