@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import itertools
 import os
 import socket
 import subprocess
@@ -94,6 +95,7 @@ def iperf3_server(address: str, prefix: tuple[str, ...] = ()) -> Iterator[str]:
 BOARD_ADDRESS, REMOTE_ADDRESS = "198.18.0.1", "198.18.0.2"
 BOARD_V6, REMOTE_V6 = "2001:db8::1", "2001:db8::2"
 DEVICE = "bvtest0"
+_PAIRS = itertools.count()  # several may be there at once
 
 
 @dataclass(frozen=True)
@@ -126,7 +128,8 @@ def namespaces() -> Iterator[Link]:
     """Makes the two; needs root and a kernel with network namespaces and veth."""
     skips.need_root()
     skips.need("ip", "tc")
-    link = Link(f"bvb{os.getpid()}", f"bvp{os.getpid()}")
+    number = f"{os.getpid()}x{next(_PAIRS)}"
+    link = Link(f"bvb{number}", f"bvp{number}")
     with ExitStack() as parts:
         for name in (link.board, link.remote):
             _allowed(["ip", "netns", "add", name], "namespaces")

@@ -90,13 +90,17 @@ def words_of(identifier: str) -> str:
     return " ".join(filter(None, parts.lower().split("_")))
 
 
+_STRINGS = (tokenize.STRING, getattr(tokenize, "FSTRING_MIDDLE", tokenize.STRING))
+"""Since Python 3.12 an f-string comes in pieces."""
+
+
 def python_parts(text: str) -> Iterator[tuple[int, str, str]]:
     """Line, kind (``name`` or ``text``) and content: strings, comments, identifiers."""
     for token in tokenize.generate_tokens(io.StringIO(text).readline):
         if token.type == tokenize.NAME:
             yield token.start[0], "name", token.string
         elif token.type == tokenize.COMMENT or (
-            token.type == tokenize.STRING and " " in token.string
+            token.type in _STRINGS and " " in token.string
         ):  # a string of one word is a key: of JSON, a parameter, an option
             for number, line in enumerate(token.string.splitlines()):
                 yield token.start[0] + number, "text", line

@@ -41,7 +41,7 @@ NEIGHBOUR = "neighbour-on-the-cpu"
 SHARED_CPU = "other work took the CPU"
 """How a run says that it had a neighbour: it has to, whatever the verdict is."""
 CALLS, COPY, PIPE = "os.syscall", "memory.copy:size=32K", "pipe.latency"
-WAKEUP = "timer.wakeup"
+WAKEUP = "timer.wakeup:batch_ms=50"
 
 Plant = Callable[[], AbstractContextManager[plants.Words]]
 
