@@ -54,6 +54,11 @@ PARTS = (
         "make --no-print-directory bench",
     ),
     Part("mutation", "faults put into the product", ".venv/bin/python -m benchmarks.mutation"),
+    Part(
+        "hostile",
+        "ten thousand hostile queries and two thousand damaged files; memory, and who is alive",
+        ".venv/bin/python -m benchmarks.hostile",
+    ),
     Part("fuzz", "decoders on damaged input", "scripts/fuzz {seconds}"),
     Part("newest-python", "the suite on the newest Python", "scripts/newest_python.py"),
 )

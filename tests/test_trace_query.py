@@ -5,6 +5,8 @@ from __future__ import annotations
 import csv
 import io
 import json
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -102,6 +104,31 @@ def test_a_query_is_bounded(opened: OpenTrace) -> None:
         ask(opened, hungry, QueryLimits(memory_mb=64))
     answer = ask(opened, "FROM sched_switch", QueryLimits(rows=7))
     assert len(answer.rows) == 7 and answer.more
+
+
+def test_a_time_with_a_zone_is_refused_with_what_to_write_instead(opened: OpenTrace) -> None:
+    """Python's needs a package; the error of its import is no answer."""
+    moment = "'2020-01-01 00:00:00+14'::TIMESTAMPTZ"
+    try:
+        ask(opened, f"SELECT {moment}")
+    except UsageError as error:
+        assert str(error).splitlines() == [str(error)] and "Traceback" not in str(error)
+        assert error.message == "times with a zone cannot be shown"
+    assert ask(opened, f"SELECT {moment}::VARCHAR").rows[0][0].startswith("20")
+
+
+def test_a_process_that_has_a_fresh_database_may_fork() -> None:
+    """It has no thread more than before: a fork has but one, and DuckDB would wait for the rest."""
+    program = """
+import os
+from benchvise.trace.query import fresh_database
+fresh_database().close()
+before = len(os.listdir("/proc/self/task"))
+database = fresh_database()
+print(len(os.listdir("/proc/self/task")) - before)
+"""
+    done = subprocess.run([sys.executable, "-c", program], capture_output=True, check=True)
+    assert done.stdout == b"0\n"
 
 
 def test_a_name_that_is_not_there_is_answered_with_the_closest(opened: OpenTrace) -> None:

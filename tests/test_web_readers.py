@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import signal
+import socket
 import threading
 import time
 from collections.abc import Iterator
@@ -80,6 +81,51 @@ def test_a_hostile_query_is_answered_with_a_sentence(
     assert says in answer.json["error"]["message"]
     assert query(client, tmp_path, "SELECT 42 AS n").json["rows"] == [[42]]
     assert process(client, "_queries") == before  # a child died, not what it was forked from
+
+
+@pytest.mark.parametrize(
+    ("sql", "begins"),
+    [
+        ("SELECT '\u00e9\U0010ffff'", "\u00e9"),
+        ("SELECT list_sort(range(5000))", "[0, 1, 2"),
+        ("SELECT '\U0001f50d'", "\U0001f50d"),
+        ("SELECT MAP {uuid(): [DATE '2020-02-03']}", "{UUID("),
+    ],
+)
+def test_what_python_loads_when_it_is_needed_is_there_for_a_query(
+    client: Client, tmp_path: Path, sql: str, begins: str
+) -> None:
+    """A query can read no file, not even a codec: those of signs beyond ASCII."""
+    answer = query(client, tmp_path, sql)
+    assert answer.status == 200 and str(answer.json["rows"][0][0]).startswith(begins)
+
+
+def test_a_fault_of_ours_in_a_query_ends_no_other(
+    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """It is answered at once, by the child that has it."""
+    from benchvise.web.readers import messages
+    from benchvise.web.readers import queries as program
+
+    ours, theirs = socket.socketpair()
+    monkeypatch.setattr(program, "confine", lambda confinement: None)
+    monkeypatch.setattr(program, "query_answer", lambda *arguments: 1 // 0)
+    request = messages.QueryRequest(tmp_path / "t.dat", "SELECT 1", {}, QueryLimits())
+    with ours, theirs:
+        program._answer(theirs, request, None, None)  # type: ignore[arg-type]
+        head, body = messages.receive_message(ours, messages.ReaderAnswer)
+    assert head.status == 500
+    assert json.loads(body)["error"]["message"] == "the query broke what answers it"
+
+
+def test_what_each_query_looks_at_is_made_once(client: Client, tmp_path: Path) -> None:
+    """Before the fork: what a child makes is gone with it, and was most of what a query took."""
+    from benchvise.trace.loaded import load_trace
+    from benchvise.web.readers.queries import _prepare
+
+    loaded = load_trace(tmp_path / "t.dat")
+    _prepare(loaded)
+    assert "description" in vars(loaded.trace) and "actors" in vars(loaded.analysis)
 
 
 def test_an_endless_query_is_ended(

@@ -83,6 +83,29 @@ def test_a_file_that_is_none_is_refused_in_one_sentence(tmp_path: Path, text: st
         load_rig(file)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        b"targets: {a: {}}\n# \xe1\n",
+        b"targets: " + b"[" * 5000,
+        b"targets: {a: {}}\noptions: [1]\n",
+        b"targets: {a: {}}\noptions: {benchvise: 3}\n",
+        b"[1]",
+    ],
+)
+def test_a_file_of_another_shape_is_refused_in_one_sentence(tmp_path: Path, content: bytes) -> None:
+    file = tmp_path / "rig.yaml"
+    file.write_bytes(content)
+    with pytest.raises(UsageError, match=r"rig\.yaml"):
+        load_rig(file)
+
+
+def test_resources_that_are_no_tables_are_labgrids_to_refuse(tmp_path: Path) -> None:
+    file = tmp_path / "rig.yaml"
+    file.write_text("targets: {a: {resources: {RawSerialPort: text, RemotePlace: [1]}}}\n")
+    assert load_rig(file).names == ["a"]
+
+
 def test_the_defaults_hold_without_options(tmp_path: Path) -> None:
     file = tmp_path / "rig.yaml"
     file.write_text("targets: {main: {}}\n")

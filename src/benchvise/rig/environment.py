@@ -139,6 +139,11 @@ def find_rig_file(named: str | None = None) -> Path:
     return path
 
 
+_OTHERS = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
+"""What labgrid's loader raises besides its own errors: a file may be no UTF-8, nested too
+deeply, or of another shape than an environment."""
+
+
 def load_rig(path: Path) -> Rig:
     """Reads a rig file through labgrid's own loader. UsageError when that refuses it."""
     from labgrid.config import Config
@@ -147,8 +152,8 @@ def load_rig(path: Path) -> Rig:
     try:
         config = Config(str(path))
         targets = config.get_targets()
-        own = config.data.get("options", {}) or {}
-    except (InvalidConfigError, NoConfigFoundError, OSError, AttributeError) as error:
+        own = (config.data.get("options") or {}).get("benchvise") or {}
+    except (InvalidConfigError, NoConfigFoundError, OSError, *_OTHERS) as error:
         message = getattr(error, "msg", "") or str(error)
         raise UsageError(
             f"{path}: labgrid cannot read it ({message})",
@@ -166,7 +171,7 @@ def load_rig(path: Path) -> Rig:
         if place is not None:
             places[str(name)] = place or str(name)
     try:
-        options = RigOptions.from_config(own.get("benchvise", {}), path.resolve().parent)
+        options = RigOptions.from_config(own, path.resolve().parent)
     except UsageError as error:
         raise UsageError(f"{path}: {error.message}", error.remedy) from None
     return Rig(path, features, places, options)
@@ -176,7 +181,10 @@ def _remote_place(resources: object) -> str | None:
     """The name of the coordinator's place behind a target; None when its resources are here."""
     items: list[object] = []
     if isinstance(resources, Mapping):
-        items = [{"cls": cls, **(args or {})} for cls, args in resources.items()]
+        items = [
+            {**(args if isinstance(args, Mapping) else {}), "cls": cls}
+            for cls, args in resources.items()
+        ]
     elif isinstance(resources, list):
         items = resources
     for item in items:

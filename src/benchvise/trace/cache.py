@@ -30,6 +30,7 @@ from typing import Any
 
 import pyarrow as pa
 
+from benchvise.errors import TraceError, UsageError
 from benchvise.trace.manifest import (
     Stat,
     content_hash,
@@ -109,6 +110,8 @@ def store(
         except (OSError, ValueError, pa.ArrowException) as error:
             reasons.append(f"{place}: {getattr(error, 'strerror', None) or error}")
             continue
+        except (UsageError, TraceError) as error:
+            raise NotCached(f"the trace has changed: {error.message}") from error
         if kept is None:
             raise NotCached("the trace is being written to")
         return kept

@@ -18,7 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
-from benchvise.trace.decoder import decoder
+from benchvise.trace.decoder import decoder, translated
 from benchvise.user_directories import user_directory
 
 _LAYOUT = 5
@@ -68,8 +68,13 @@ def version() -> str:
 
 
 def content_hash(trace: Path) -> str:
-    """A hash of what the trace holds; reads all of it."""
-    digest: str = decoder().content_hash([str(file) for file in files_of(trace)])
+    """A hash of what the trace holds; reads all of it.
+
+    Raises:
+        UsageError, TraceError: it is gone, or cannot be read any more.
+    """
+    with translated():
+        digest: str = decoder().content_hash([str(file) for file in files_of(trace)])
     return digest
 
 

@@ -10,6 +10,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -26,6 +27,7 @@ from benchvise.trace.query_document import QueryColumn, QueryDocument, json_valu
 from benchvise.trace.query_limits import QueryLimits
 
 _UNKNOWN_CPU = 65535
+_WITHOUT_ZONE = "cast them: ::TIMESTAMP has no zone, ::VARCHAR is the text"
 
 # Everything that a query could reach the outside with; python_enable_replacements would let it
 # read this program's variables.
@@ -186,13 +188,22 @@ def _listed(name: str, kind: str, table: pa.Table) -> ListedTable:
     return ListedTable(name, kind, table.num_rows, ", ".join(table.column_names))
 
 
+def fresh_database() -> duckdb.DuckDBPyConnection:
+    """A database without tables and without a way to the outside. It has no threads before
+    ``ask`` gives it some, so that a process may fork after it made one: that takes longer than
+    most queries."""
+    return duckdb.connect(":memory:", config={**_CONFIG, "threads": 1, "async_threads": 0})
+
+
 def ask(
     trace: OpenTrace,
     sql: str,
     limits: QueryLimits | None = None,
     more: Mapping[str, pa.Table] | None = None,
+    database: duckdb.DuckDBPyConnection | None = None,
 ) -> QueryAnswer:
-    """Runs one query. ``more`` are tables that it may name besides those of the trace.
+    """Runs one query. ``more`` are tables that it may name besides those of the trace. It uses up
+    ``database``, by default a fresh one.
 
     Raises:
         UsageError: it is no query, names what is not there, or needs more than it may use.
@@ -200,9 +211,10 @@ def ask(
     limits = limits or QueryLimits()
     begun = monotonic()
     tables = QueryTables(trace)
-    wanted = _names(sql)
-    config = {**_CONFIG, "memory_limit": f"{limits.memory_mb}MB"}
-    with duckdb.connect(":memory:", config=config) as connection:
+    with database or fresh_database() as connection:
+        connection.execute(f"SET memory_limit = '{limits.memory_mb}MB'")
+        wanted = _names(connection, sql)
+        connection.execute(f"SET threads = {len(os.sched_getaffinity(0))}")
         for name, table in tables.named(wanted):
             connection.register(name, table)
         for name, table in (more or {}).items():
@@ -241,6 +253,10 @@ def _run(
         if late.is_set():
             raise limits.too_long from error
         raise
+    except duckdb.InvalidInputException as error:
+        if "Required module" in str(error):  # which only Python's times with a zone need
+            raise UsageError("times with a zone cannot be shown", _WITHOUT_ZONE) from error
+        raise
     finally:
         timer.cancel()
     return QueryAnswer(
@@ -255,14 +271,13 @@ def _run(
 # -- what a query names ----------------------------------------------------------------------------
 
 
-def _names(sql: str) -> set[str]:
+def _names(parser: duckdb.DuckDBPyConnection, sql: str) -> set[str]:
     """The tables that the query names, in lower case.
 
     Raises:
         UsageError: it is not one query that only reads.
     """
-    with duckdb.connect(":memory:", config=_CONFIG) as parser:
-        (answer,) = parser.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchall()
+    (answer,) = parser.execute("SELECT json_serialize_sql(?::VARCHAR)", [sql]).fetchall()
     parsed = json.loads(answer[0])
     if parsed["error"]:
         if parsed.get("error_type") == "not implemented":

@@ -2,7 +2,8 @@
 
 It opens traces, each once, and forks a child for each query, which gives up all rights but that to
 compute and to answer: no file, no network, no program, no more memory than its share. The child is
-killed when its time is over or nobody waits for it any more. What it dies of is the answer.
+killed when its time is over or nobody waits for it any more. What it dies of is the answer. What
+each child would make anew, an empty database and what is told of the trace, is made before.
 
 This process has one thread, or it could not fork.
 """
@@ -15,16 +16,20 @@ import signal
 import socket
 import sys
 import time
+import traceback
 from collections import OrderedDict
 from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
+
+import duckdb
 
 from benchvise.confinement import Confinement, confine, dies_with_us
 from benchvise.errors import BenchviseError, TraceError
 from benchvise.trace.loaded import LoadedTrace, load_opened
 from benchvise.trace.manifest import Stat, signature
 from benchvise.trace.opening import open_trace
+from benchvise.trace.query import fresh_database
 from benchvise.trace.query_limits import cause_of_death, nested_too_deeply
 from benchvise.web.http import Busy, JsonAnswer, error_document, status_of
 from benchvise.web.readers.messages import (
@@ -49,6 +54,7 @@ _OF_DUCKDB = tuple(
     map(Path, ("/proc/self/cgroup", "/sys/fs/cgroup", "/sys/devices/system/cpu/online"))
 )
 """What it reads to see how many threads it may have; it dies where it may not."""
+_REMEDY = "the terminal of `benchvise serve` says why: please report it"
 _HEADERS = {"cache-control": "no-store", "content-type": "application/json"}
 
 
@@ -72,6 +78,8 @@ class QueryProcess:
         self._selector = selectors.DefaultSelector()
         self._children: dict[int, _Child] = {}
         self._traces: OrderedDict[Path, tuple[list[Stat], LoadedTrace]] = OrderedDict()
+        self._database = fresh_database()
+        _ = JsonAnswer({"text": "\u2026\U0001f50d"}).body  # Python reads codecs when they are used
 
     def serve(self) -> None:
         """Until the server ends."""
@@ -120,6 +128,7 @@ class QueryProcess:
             self._traces.move_to_end(path)
             return self._traces[path][1]
         loaded = load_opened(open_trace(path, keep_later=True), path)
+        _prepare(loaded)
         self._traces[path] = (stats, loaded)
         if len(self._traces) > _TRACES:
             self._traces.popitem(last=False)
@@ -131,8 +140,9 @@ class QueryProcess:
         if pid == 0:
             try:
                 with_us()
+                sys.stderr = os.fdopen(os.dup(2), "w")
                 os.dup2(os.open(os.devnull, os.O_WRONLY), 2)  # what a library cries when it dies
-                _answer(connection, request, loaded)
+                _answer(connection, request, loaded, self._database)
             finally:
                 os._exit(0)
         child = _Child(
@@ -165,11 +175,22 @@ class QueryProcess:
         child.connection.close()
 
 
-def _answer(connection: socket.socket, request: QueryRequest, loaded: LoadedTrace) -> None:
+def _prepare(loaded: LoadedTrace) -> None:
+    """Has made what each query looks at."""
+    _ = loaded.trace.description
+    TraceQuery({}).part(loaded)
+
+
+def _answer(
+    connection: socket.socket,
+    request: QueryRequest,
+    loaded: LoadedTrace,
+    database: duckdb.DuckDBPyConnection,
+) -> None:
     confine(Confinement(_OF_DUCKDB, memory=request.limits.bytes_for_process))
     try:
         answer = JsonAnswer(
-            query_answer(loaded, TraceQuery(request.query), request.sql, request.limits)
+            query_answer(loaded, TraceQuery(request.query), request.sql, request.limits, database)
         )
         connection.sendall(packed(ReaderAnswer(200, _HEADERS), bytes(answer.body)))
     except BenchviseError as error:
@@ -178,6 +199,10 @@ def _answer(connection: socket.socket, request: QueryRequest, loaded: LoadedTrac
         _send(connection, request.limits.too_much)
     except RecursionError:
         _send(connection, nested_too_deeply())
+    except Exception:  # noqa: BLE001 - else nobody says anything, and the server ends us all
+        _send(connection, BenchviseError("the query broke what answers it", _REMEDY), 500)
+        traceback.print_exc()
+        sys.stderr.flush()
 
 
 def _cause_of(child: _Child, signal_number: int) -> BenchviseError:
@@ -187,10 +212,11 @@ def _cause_of(child: _Child, signal_number: int) -> BenchviseError:
     return cause_of_death(signal_number, child.request.path.name, child.request.limits)
 
 
-def _send(connection: socket.socket, error: BenchviseError) -> None:
+def _send(connection: socket.socket, error: BenchviseError, status: int | None = None) -> None:
     body = JsonAnswer(error_document(error)).body
     try:
-        connection.sendall(packed(ReaderAnswer(status_of(error), _HEADERS), bytes(body)))
+        head = ReaderAnswer(status or status_of(error), _HEADERS)
+        connection.sendall(packed(head, bytes(body)))
     except OSError:
         return  # nobody waits any more
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from dataclasses import dataclass, field, replace
 
+import duckdb
 import pyarrow as pa
 
 from benchvise.documents import in_json
@@ -61,9 +62,14 @@ class TableList:
 
 
 def query_answer(
-    loaded: LoadedTrace, query: TraceQuery, sql: str, limits: QueryLimits = LIMITS
+    loaded: LoadedTrace,
+    query: TraceQuery,
+    sql: str,
+    limits: QueryLimits = LIMITS,
+    database: duckdb.DuckDBPyConnection | None = None,
 ) -> TimedRows:
-    """``query``: what one query gives, within ``limits``.
+    """``query``: what one query gives, within ``limits``. It uses up ``database``, by default a
+    fresh one.
 
     The table ``selection`` has one row, ``begin`` and ``end`` of the part that is asked about, in
     the clock of the other tables.
@@ -76,7 +82,7 @@ def query_answer(
     part = query.part(loaded)
     span = part.analysis.span
     selection = pa.table({"begin": [span.begin], "end": [span.end]})
-    answer = ask(part.trace, sql, limits, {"selection": selection})
+    answer = ask(part.trace, sql, limits, {"selection": selection}, database)
     return TimedRows(
         answered_part(part),
         columns=tuple(map(QueryColumn, answer.columns, answer.types)),
