@@ -31,6 +31,7 @@ from benchvise.table import Tone
 from benchvise.text import SENTENCE_LIMIT, counted, printable
 from benchvise.why.model import (
     NOT_FOUND,
+    NOT_SEARCHED,
     Bounds,
     Cause,
     CounterCheck,
@@ -322,6 +323,9 @@ def _origins(diagnosis: Diagnosis, cause: Cause) -> Iterator[BlockLine]:
             # Where it was looked for is in the evidence page.
             yield BlockLine(f"{side}: by none of the files searched; perhaps a default.")
             continue
+        if origin.kind == NOT_SEARCHED:
+            yield BlockLine(_sentence(f"{side}: not searched ({origin.note:{SENTENCE_LIMIT}})"))
+            continue
         doubt = "" if origin.certain else ", perhaps"
         yield BlockLine(f"{origin.where}  ({origin.kind} on {side}{doubt})", "strong")
         if origin.text:
@@ -329,7 +333,7 @@ def _origins(diagnosis: Diagnosis, cause: Cause) -> Iterator[BlockLine]:
         if origin.note:
             yield BlockLine(_sentence(f"{origin.note:{SENTENCE_LIMIT}}"), "muted")
     if not cause.origins:
-        yield BlockLine("No file that sets it was found: it may be a default, or set by a program.")
+        yield BlockLine("It is not known whether a file sets it.")
 
 
 def _remedies(cause: Cause) -> Iterator[BlockLine]:
