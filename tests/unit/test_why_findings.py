@@ -61,9 +61,9 @@ def test_why_finding_2_what_gains_more_than_the_gap_by_noise_is_not_searched_bey
     assert (search._next_step() is not None) is goes_on
 
 
-def ended(error: BaseException, **more: float) -> Diagnosis:
-    """A diagnosis that ends so once knob07 is proven; ``more`` are losses beside its own."""
-    bench = MemoryBench(TWENTY, losses(knob07=0.5), **more)
+def ended(error: BaseException, rest: float = 0.0) -> Diagnosis:
+    """A diagnosis that ends so once knob07 is proven; ``rest`` is a loss that no setting has."""
+    bench = MemoryBench(TWENTY, losses(knob07=0.5), rest=rest)
     with patch("benchvise.why.stages.measure_together", side_effect=error):
         return diagnose(bench)
 
