@@ -1,7 +1,7 @@
 """``benchvise`` in this process: what a command says and how it ends, without a cold start.
 
-Where it is a process of its own that is proved – signals, ``kill -9``, pipes, what is imported – it
-is started as one.
+Where a process of its own is what is proved (signals, ``kill -9``, pipes, what is imported), it is
+started as one.
 """
 
 from __future__ import annotations

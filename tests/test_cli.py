@@ -140,7 +140,8 @@ def test_unpinned_is_never_one_number(cli: Cli) -> None:
 
 def test_untouched_is_labelled(cli: Cli) -> None:
     words = [*SHORT, "memory.copy:size=1M,source=random+untouched"]
-    random_series, untouched = data(cli("run", *words, "--no-snapshot", "--json"), "runs")[0]["series"]
+    (run,) = data(cli("run", *words, "--no-snapshot", "--json"), "runs")
+    random_series, untouched = run["series"]
     assert not random_series["caveats"]
     assert "not a bandwidth" in untouched["caveats"][0]
     assert "not a bandwidth" in cli("show", "@").stdout
