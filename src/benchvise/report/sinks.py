@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from rich.console import (
     Console,
     ConsoleOptions,
@@ -142,6 +142,17 @@ def html(value: object, limit: int = CELL_LIMIT) -> object:
     if isinstance(value, Markup):  # by a filter, of values that jinja2 did not see
         return Markup(harmless(value, kept="\n\t\u00a0\u2009"))  # noqa: S704 - as safe as before
     return "\n".join(aligned(line, limit) for line in value.split("\n"))
+
+
+def with_commands(text: AnyText) -> Markup:
+    """A line as HTML, with the commands that stand between backticks in it set as such."""
+    pieces = aligned(text, LINE_LIMIT).split("`")
+    if len(pieces) % 2 == 0:  # the last one is not closed: a sign as any other
+        pieces[-2:] = ["`".join(pieces[-2:])]
+    return Markup("").join(
+        Markup("<code>{}</code>").format(piece) if number % 2 else escape(piece)
+        for number, piece in enumerate(pieces)
+    )
 
 
 def embedded(document: object) -> Asset:
