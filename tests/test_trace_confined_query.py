@@ -19,7 +19,7 @@ import pyarrow as pa
 import pytest
 import skips
 from trace_data import trace
-from waiting import PATIENCE
+from waiting import PATIENCE, wait_until
 
 from benchvise import confinement
 from benchvise.cli.main import run
@@ -97,6 +97,69 @@ def test_what_a_query_dies_of_is_its_answer(
         ask_confined(file, ENDLESS, QueryLimits(memory_mb=512, seconds=60))
     killer.join()
     assert says in str(raised.value)
+
+
+CUTTING = """
+import os, sys
+from pathlib import Path
+from benchvise.cli import main
+from benchvise.trace import loaded
+decode = loaded.open_trace
+def cut(path, **more):
+    opened = decode(path, **more)
+    for kept in CUT:
+        os.truncate(kept, 8)
+    opened.tables["sched_switch"]["time"].to_numpy().sum()
+    return opened
+loaded.open_trace = cut
+main.entry()
+"""
+"""A command that is made to read what was cut a moment ago."""
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_d2_each_command_says_which_file_became_shorter(
+    file: Path, tmp_path: Path, as_json: bool
+) -> None:
+    open_trace(file)
+    kept = f"Path({str(tmp_path)!r}).glob('*.benchvise-cache/*/*.arrow')"
+    program = CUTTING.replace("CUT:", f"{kept}:")
+    words = [sys.executable, "-c", program, "trace", "stats", str(file)]
+    done = subprocess.run(
+        [*words, *(["--json"] if as_json else [])], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == TraceError.exit_code, done
+    says = "t.dat became shorter while it was read"
+    if as_json:
+        assert json.loads(done.stdout)["data"]["message"] == says
+        assert done.stderr == ""
+    else:
+        assert (done.stdout, done.stderr) == ("", f"benchvise: {says}: open it again\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_to_a_command_ends_what_runs_it(file: Path, number: signal.Signals) -> None:
+    program = """
+import time
+from benchvise.cli import main
+def slow(arguments):
+    print("runs", flush=True)
+    try:
+        time.sleep(600)
+    except KeyboardInterrupt:
+        return 4
+main.run = slow
+main.entry()
+"""
+    words = [sys.executable, "-c", program, "trace", "stats", str(file)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as command:
+        assert command.stdout is not None
+        assert command.stdout.readline() == "runs\n"
+        children = Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
+        assert len(children) == 1
+        command.send_signal(number)
+        assert command.wait(PATIENCE) == (4 if number == signal.SIGINT else -number)
+        wait_until(lambda: not Path(f"/proc/{children[0]}").exists(), "the end of its child")
 
 
 def test_d2_a_trace_that_becomes_shorter_is_said(file: Path, tmp_path: Path) -> None:

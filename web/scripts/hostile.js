@@ -76,7 +76,7 @@ async function attack({ target, path }) {
     const opened = open(`${target}/`);
     await new Promise((resolve) => setTimeout(resolve, 1500));
     const said = opened?.document.body.innerText ?? "";
-    return said.includes("this name does not stand for the workbench") ? "" : said;
+    return said.includes("This name does not stand for the workbench") ? "" : said;
   });
   await attempt("events", () => new Promise((resolve) => {
     const source = new EventSource(`${target}/live/rig`, { withCredentials: true });

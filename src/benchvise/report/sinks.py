@@ -144,11 +144,13 @@ def html(value: object, limit: int = CELL_LIMIT) -> object:
     return "\n".join(aligned(line, limit) for line in value.split("\n"))
 
 
+_COMMAND = re.compile(r"`(benchvise(?: [^`]*)?)`")
+
+
 def with_commands(text: AnyText) -> Markup:
-    """A line as HTML, with the commands that stand between backticks in it set as such."""
-    pieces = aligned(text, LINE_LIMIT).split("`")
-    if len(pieces) % 2 == 0:  # the last one is not closed: a sign as any other
-        pieces[-2:] = ["`".join(pieces[-2:])]
+    """A line as HTML, with our own commands that stand between backticks in it set as such. What
+    else stands between some may be what a file or a board is called."""
+    pieces = _COMMAND.split(aligned(text, LINE_LIMIT))
     return Markup("").join(
         Markup("<code>{}</code>").format(piece) if number % 2 else escape(piece)
         for number, piece in enumerate(pieces)
