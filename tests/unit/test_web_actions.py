@@ -14,35 +14,20 @@ from typing import Any
 
 import pytest
 from starlette.responses import Response
-from starlette.routing import Mount, Route
+from starlette.routing import Route
 from starlette.types import Receive, Scope, Send
 from web_client import HOST, Answer, Client
+from web_routes import SAFE, requests, routes
 
-from benchvise.web.app import create_app
-from benchvise.web.context import Settings
 from benchvise.web.readers import forwarding
 
 TOKEN = "a-token-that-is-long-enough"  # noqa: S105
-SAFE = {"GET", "HEAD"}
 HOST_OF_ALL = "0.0.0.0"  # noqa: S104
 """Requests of these tests come through no connection, so it is nobody's of this machine."""
 FORM = "application/x-www-form-urlencoded"
 
 
-def actions() -> list[tuple[str, str]]:
-    """Method and path of each address that does not only answer, with something filled in."""
-    listed = []
-    for route in create_app(Settings(store="none")).routes:
-        if isinstance(route, Mount):  # files only
-            assert route.path == "/assets"
-            continue
-        assert isinstance(route, Route) and route.methods
-        path = re.sub(r"\{\w+(:\w+)?\}", "x", route.path)
-        listed += [(method, path) for method in sorted(route.methods - SAFE)]
-    return listed
-
-
-ACTIONS = actions()
+ACTIONS = requests(safe=False)
 CHANGING = [(method, path) for method, path in ACTIONS if not path.startswith("/api/")]
 """Without questions that are posted for their length: those change nothing, see below."""
 BROWSER = {"origin": f"http://{HOST}", "sec_fetch_site": "same-origin", "sec_fetch_mode": "cors"}
@@ -187,8 +172,7 @@ def test_an_action_that_cannot_be_logged_is_not_done(
 
 def test_what_is_posted_and_not_logged_is_answered_by_a_process_without_rights() -> None:
     """A question, which changes nothing: its process has no store, rig or network."""
-    routes = create_app(Settings(store="none")).routes
-    for route in routes:
-        if isinstance(route, Route) and route.methods and route.methods - SAFE:
+    for route in routes():
+        if (route.methods or set()) - SAFE:
             is_forwarded = route in forwarding.routes
             assert is_forwarded == route.path.startswith("/api/"), route.path

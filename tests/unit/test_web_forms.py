@@ -18,12 +18,11 @@ import skips
 from report_runs import demonstration_run
 from starlette.routing import Match, Route
 from web_client import Client
+from web_routes import routes
 from web_store import keep_run
 from why_documents import EACH
 
 from benchvise.store import Store
-from benchvise.web.app import create_app
-from benchvise.web.context import Settings
 from benchvise.web.file_index import key_of
 from benchvise.web.readers import forwarding
 
@@ -33,8 +32,7 @@ SOURCES = Path(__file__).parents[2] / "web" / "src"
 
 def page_routes() -> list[Route]:
     """All that a browser shows as a page."""
-    routes = [route for route in create_app(Settings(store="none")).routes if type(route) is Route]
-    readable = [route for route in routes if "GET" in (route.methods or ())]
+    readable = [route for route in routes() if "GET" in (route.methods or ())]
     return [
         route
         for route in readable

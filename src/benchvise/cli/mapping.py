@@ -9,17 +9,17 @@ from __future__ import annotations
 import os
 import signal
 from collections.abc import Callable, Iterable, Sequence
+from contextlib import suppress
 from pathlib import Path
 from types import FrameType
 
-_MAPPING = ("trace",)
 _OTHERS = ("record", "query")
-"""Of those the ones that open no trace, or in a process of their own."""
+"""Commands of ``trace`` that open none, or do it in a process of their own."""
 
 
 def maps_files(arguments: Sequence[str]) -> bool:
-    """Whether a command line maps files."""
-    return len(arguments) > 2 and arguments[0] in _MAPPING and arguments[1] not in _OTHERS
+    """Whether a command line of ``trace`` maps files."""
+    return len(arguments) > 2 and arguments[1] not in _OTHERS
 
 
 def run_in_child(run: Callable[[list[str]], int], arguments: list[str]) -> int:
@@ -37,7 +37,8 @@ def run_in_child(run: Callable[[list[str]], int], arguments: list[str]) -> int:
         return run(arguments)
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
-        os.kill(child, number)
+        with suppress(ProcessLookupError):  # it ended just now
+            os.kill(child, number)
 
     for number in (signal.SIGINT, signal.SIGTERM):
         signal.signal(number, pass_on)
@@ -51,11 +52,16 @@ def run_in_child(run: Callable[[list[str]], int], arguments: list[str]) -> int:
         # Where none is, it was what is kept beside one of them.
         raise became_shorter(" or ".join(Path(name).name for name in cut or before))
     if ended_by:
-        signal.signal(ended_by, signal.SIG_DFL)
+        with suppress(OSError):  # SIGKILL has no other
+            signal.signal(ended_by, signal.SIG_DFL)
         os.kill(os.getpid(), ended_by)
     return os.WEXITSTATUS(status)
 
 
 def _sizes(names: Iterable[str]) -> dict[str, int]:
     """The sizes of those that are files or directories."""
-    return {name: os.stat(name).st_size for name in names if os.path.exists(name)}  # noqa: PTH110, PTH116 - no name is too long for them
+    sizes = {}
+    for name in names:
+        with suppress(OSError, ValueError):
+            sizes[name] = Path(name).stat().st_size
+    return sizes
