@@ -2,7 +2,12 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import re
+import signal
 import subprocess
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 from types import SimpleNamespace
@@ -10,17 +15,27 @@ from unittest.mock import patch
 
 import numpy as np
 import pytest
+from rig_elf import program as elf_program
 from why_bench import METRIC, MemoryBench, diagnose, losses, suspect
 
+from benchmarks.why.board import SimBoard, SimFiles
+from benchvise.board import Completed
 from benchvise.board.local import LocalBoard
 from benchvise.errors import BoardUnreachable, Interrupted, MeasurementError
+from benchvise.measure.model import SeriesSpec
 from benchvise.report.why_words import confirmations, counter_text, diagnosis_text
+from benchvise.state import journal
 from benchvise.state.commands import run_commands
 from benchvise.state.conditions import conditions
+from benchvise.state.interrupts import deferred, let_through
+from benchvise.state.intervention import intervening
 from benchvise.state.knobs import Setting, find_knob
 from benchvise.state.model import Snapshot, StateEntry
 from benchvise.text import Untrusted
-from benchvise.why.bench import SideFacts
+from benchvise.why.bench import ArmRefused, SideFacts
+from benchvise.why.benches.live import LiveBench, _first_of
+from benchvise.why.benches.userland import Closure, File, Program
+from benchvise.why.benches.userland_swap import UserlandSwap
 from benchvise.why.cards import CounterSign
 from benchvise.why.experiments import partners
 from benchvise.why.experiments.gap import PairedGap, Scale
@@ -32,17 +47,22 @@ from benchvise.why.explain.mechanism import _check, cards_for
 from benchvise.why.explain.remedies import remedies
 from benchvise.why.model import (
     NOT_SEARCHED,
+    Arm,
     Bounds,
     Diagnosis,
     DiagnosisVerdict,
     ExperimentOutcome,
+    Finding,
+    Grade,
     Layer,
+    LayerMeans,
     Origin,
     Purpose,
     SettingMeans,
     Side,
     Stop,
     Suspect,
+    Trial,
 )
 from benchvise.why.suspects.admissibility import examine
 
@@ -244,3 +264,242 @@ def test_why_finding_9_a_pool_of_huge_pages_is_not_told_of_transparent_ones() ->
         told = [card.cost, *(r.text + r.cost for r in every)]
         told += [r.text + r.cost for r in card.remedies]
         assert not any("madvise" in text for text in told)
+
+
+# -- what is swapped -------------------------------------------------------------------------------
+
+SHIM = "/usr/lib/shim.so"
+
+
+class Loaders:
+    """A board whose loader preloads a library, whatever copy of it is run where it is not kept
+    from that; ``keeps`` is a loader whose copies do so all the same."""
+
+    name = "bad"
+
+    def __init__(self, shim: bool, *, keeps: bool = False) -> None:
+        self._shim = shim
+        self._keeps = keeps
+        self.written: dict[str, bytes] = {}
+
+    def files(self, path: str) -> bytes:
+        if path == "/etc/ld.so.preload":
+            return b"# tuned\n/usr/lib/shim.so\n" if self._shim else b""
+        if path == "/lib/ld.so":
+            return elf_program(soname="ld.so", text=b"\0/etc/ld.so.preload\0")
+        if path == "/usr/bin/count":
+            return elf_program(interpreter="/lib/ld.so")
+        return elf_program(soname="shim.so")
+
+    def run(self, argv: Sequence[str], *, input: bytes = b"", timeout: float = 0.0) -> Completed:  # noqa: A002
+        text = b""
+        match list(argv):
+            case ["sh", "-c", script, _, word] if "command -v" in script:
+                text = {"count": b"/usr/bin/count", "/lib/ld.so": b"/lib/ld.so"}.get(word, b"")
+            case ["sh", "-c", script] if "mktemp" in script:
+                text = b"/tmp/copies\n"
+            case ["sh", "-c", _, _, target]:
+                self.written[target] = input
+            case ["sh", "-c", _, _, path, target]:
+                self.written[target] = self.files(path)
+            case ["cat", "--", path]:
+                text = self.files(path)
+            case ["env", *_, "--list", program]:
+                text = self.listing(list(argv), program)
+        return Completed(0, text, b"")
+
+    def listing(self, argv: list[str], program: str) -> bytes:
+        loader = argv[argv.index("--library-path") - 1] if "--library-path" in argv else argv[-3]
+        data = self.written.get(loader, self.files(loader))
+        lines = []
+        if self._shim and (self._keeps or b"/etc/ld.so.preload\0" in data):
+            lines.append(f"\t{SHIM} (0x1)")
+        if "--preload" in argv:
+            lines += [f"\t{p} (0x2)" for p in argv[argv.index("--preload") + 1].split(":")]
+        return "\n".join([*lines, f"\t{loader} (0x3)"]).encode()
+
+
+def preloading(*, shim: bool, keeps: bool = False) -> tuple[UserlandSwap, Loaders]:
+    """A swap where the good side preloads nothing, and the bad one does."""
+    boards = {Side.GOOD: Loaders(False), Side.BAD: Loaders(shim, keeps=keeps)}
+    opened = {side: SimpleNamespace(board=b, name=b.name, boots=0) for side, b in boards.items()}
+    return UserlandSwap(opened, "count 7"), boards[Side.BAD]  # type: ignore[arg-type]
+
+
+SPEC = SeriesSpec("command.time", (("run", "count 7"),), "command.time")
+
+
+def test_why_finding_1_a_swap_does_not_keep_what_the_board_preloads() -> None:
+    swap, board = preloading(shim=True)
+    (part,) = swap.layers()
+    assert (part.id, part.good) == ("userland:preload", "none")
+    assert part.bad.startswith(f"{SHIM} ")
+    command = dict(swap.spec(Arm(Side.BAD, (part,)), SPEC).params)["run"]
+    loader, *_ = command.split()
+    assert b"/etc/ld.so.preload" not in board.written[loader]
+    assert "shim" not in command and command.endswith("count 7")
+    assert swap.spec(Arm(Side.BAD), SPEC) is SPEC
+    # The good side gets the other's: its loader preloads nothing by itself.
+    command = dict(swap.spec(Arm(Side.GOOD, (part,)), SPEC).params)["run"]
+    assert "--preload" in command and "preload/shim.so" in command
+    lines = {(o.where, o.text.raw) for o in swap.origins(Side.BAD, part)}
+    assert ("/etc/ld.so.preload:2", SHIM) in lines
+    assert preloading(shim=False)[0].layers() == []
+
+
+def test_why_finding_1_a_swap_that_is_not_what_was_meant_excludes_nothing() -> None:
+    swap, _ = preloading(shim=True, keeps=True)
+    (part,) = swap.layers()
+    with pytest.raises(ArmRefused, match=r"shim\.so is loaded from /usr/lib/shim.so all the same"):
+        swap.spec(Arm(Side.BAD, (part,)), SPEC)
+
+
+def test_why_finding_11_one_file_that_differs_is_not_searched_for() -> None:
+    def closure(digest: str, program: str = "0") -> Closure:
+        files = {
+            "count": File("/usr/bin/count", program, "program count", b"x"),
+            "libz.so.1": File("/usr/lib/libz.so.1", digest, "libz.so.1", b"x"),
+        }
+        return Closure((Program("count", "count", "ld.so"),), files, ("x86_64", 64, False))
+
+    def layers(good: Closure, bad: Closure) -> list[str]:
+        swap = UserlandSwap({}, "count")
+        swap._closures = {Side.GOOD: good, Side.BAD: bad}
+        return [layer.id for layer in swap.layers()]
+
+    assert layers(closure("1"), closure("2")) == ["userland:libz.so.1"]
+    assert layers(closure("1"), closure("2", "3")) == ["userland"]
+    assert layers(closure("1"), closure("1")) == []
+    bench = SimpleNamespace(_userland=UserlandSwap({}, "count"))
+    part = suspect("userland:libz.so.1", layer="userland")
+    part = replace(part, means=LayerMeans("userland", "libz.so.1"))
+    assert LiveBench.parts(bench, part) == ()  # type: ignore[arg-type]
+
+
+# -- commands that fail now and then ---------------------------------------------------------------
+
+
+class Flaky(MemoryBench):
+    """The command fails in every so many trials of a side."""
+
+    every: Mapping[Side, int]
+    counted: dict[Side, int]
+
+    def measure(self, arm: Arm) -> Trial:
+        self.counted[arm.side] = self.counted.get(arm.side, 0) + 1
+        if self.every.get(arm.side) and self.counted[arm.side] % self.every[arm.side] < 2:
+            raise MeasurementError("the command failed (exit 3)")
+        return super().measure(arm)
+
+
+def flaky(**every: int) -> Diagnosis:
+    bench = Flaky(TWENTY, losses(knob07=0.5))
+    bench.every = {Side(side): count for side, count in every.items()}
+    bench.counted = {}
+    return diagnose(bench)
+
+
+def test_why_finding_12_a_command_that_fails_now_and_then_is_retried_and_its_rate_told() -> None:
+    found = flaky(bad=24)
+    assert found.verdict is DiagnosisVerdict.EXPLAINED
+    (finding,) = (f for f in found.findings if f.rule == "metric failing")
+    assert "memory.copy fails now and then: 0 of" in finding.sentence
+    assert re.search(r"[1-9]\d* of \d+ times on the bad one", finding.sentence)
+    assert "exit 3" in finding.evidence
+    # Two in four fail on the one side and none on the other.
+    apart = flaky(bad=4)
+    assert apart.verdict is DiagnosisVerdict.EXPLAINED
+    (finding,) = (f for f in apart.findings if f.rule == "metric failing")
+    assert finding.grade is Grade.WARNS
+    assert "a difference of its own" in finding.sentence
+    assert not any(f.rule == "metric failing" for f in flaky().findings)
+
+
+def test_why_finding_12_what_always_fails_still_ends() -> None:
+    found = flaky(good=1)
+    assert found.stopped is Stop.FAILED
+
+
+def test_why_finding_12_the_first_run_may_fail_too() -> None:
+    answers = iter([MeasurementError("exit 3"), MeasurementError("exit 3"), ("process", "kind")])
+
+    class Board:
+        def first(self) -> object:
+            answer = next(answers)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+    assert _first_of(Board()) == ("process", "kind")  # type: ignore[arg-type]
+
+
+# -- the end ---------------------------------------------------------------------------------------
+
+
+def test_why_finding_14_an_interrupt_does_not_wait_for_another_look_at_the_boards() -> None:
+    looks: list[bool] = []
+
+    class Slow(MemoryBench):
+        def findings(self, *, look: bool = True) -> Sequence[Finding]:
+            looks.append(look)
+            return ()
+
+    at = {30: KeyboardInterrupt()}
+    assert diagnose(Slow(TWENTY, losses(knob07=0.5), at=at)).stopped is Stop.INTERRUPTED
+    assert looks == [False]
+    assert diagnose(Slow(TWENTY, losses(knob07=0.5))).stopped is None
+    assert looks == [False, True]
+
+
+def test_why_finding_14_a_signal_that_came_before_is_answered_before_anything_is_set() -> None:
+    class Board:
+        name = "bad"
+
+        def intervention(self) -> None:
+            raise AssertionError("it would be set")
+
+    bench = LiveBench.__new__(LiveBench)
+    bench._live = {Side.BAD: Board()}  # type: ignore[dict-item]
+    bench._interventions = {}
+    knob = find_knob("vm.swappiness")
+    means = SettingMeans((Setting(knob, "10"),), (Setting(knob, "60"),))
+    arm = Arm(Side.BAD, (replace(suspect("vm.swappiness"), means=means),))
+
+    def measured() -> None:
+        with deferred():
+            os.kill(os.getpid(), signal.SIGTERM)
+            bench._on_arm(arm, lambda *_: pytest.fail("it would be measured"))
+
+    with pytest.raises(KeyboardInterrupt):
+        measured()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_why_finding_14_a_signal_in_the_middle_of_any_write_leaves_everything_as_it_was(
+    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(journal.DIRECTORY_VARIABLE, str(tmp_path))
+    names = ("vm.swappiness", "vm.dirty_ratio", "vm.nr_hugepages")
+    texts = {f"/proc/sys/vm/{n.partition('.')[2]}": f"{v}\n" for v, n in enumerate(names, 40)}
+    settings = [Setting(find_knob(name), "7") for name in names]
+    for step in itertools.count():
+        board = SimBoard("bad", texts)
+        steps = itertools.count()
+
+        def at_step(steps: Iterator[int] = steps, step: int = step) -> None:
+            if next(steps) == step:
+                os.kill(os.getpid(), number)
+
+        files = SimFiles(board, at_step)
+        try:
+            with deferred(), intervening("bad", files, files.again, {}) as intervention:
+                intervention.apply(settings)
+                with let_through():
+                    pass
+        except KeyboardInterrupt:
+            pass
+        else:
+            break
+        assert board.files == texts, step
+        assert journal.sessions() == [] or not any(s.is_due for s in journal.sessions())
+    assert step > 6
