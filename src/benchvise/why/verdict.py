@@ -127,19 +127,27 @@ def _verdict(case: DiagnosisState, stopped: Stop | None) -> DiagnosisVerdict:
     if not case.admissible:
         return DiagnosisVerdict.NOT_ADMISSIBLE
     if stopped is not None:
-        return DiagnosisVerdict.INCOMPLETE
+        # Time that ran out while more was looked for takes nothing from a gap that is explained.
+        is_explained = stopped is Stop.BUDGET and case.proven and not _is_missing(case)
+        return DiagnosisVerdict.EXPLAINED if is_explained else DiagnosisVerdict.INCOMPLETE
     if case.measured is None or not case.measured.shown:
         return DiagnosisVerdict.NO_DIFFERENCE
     if case.measured.reversed and not case.by_all_in:
         return DiagnosisVerdict.REVERSED
     if not case.proven or case.unexplained is None:
         return DiagnosisVerdict.UNEXPLAINED
+    return DiagnosisVerdict.PARTLY if _is_missing(case) else DiagnosisVerdict.EXPLAINED
+
+
+def _is_missing(case: DiagnosisState) -> bool:
+    """Whether the proven causes leave something of the gap that counts."""
+    left = case.unexplained
+    if left is None:
+        return True
     # What is left by the estimate must not count, also where its interval reaches zero: that it may
     # be nothing does not explain it. More than all is unexplained only where it surely is more.
     negligible = case.scale.least / case.scale.gap
-    left = case.unexplained
-    missing = left.value >= negligible or left.high < -negligible
-    return DiagnosisVerdict.PARTLY if missing else DiagnosisVerdict.EXPLAINED
+    return left.value >= negligible or left.high < -negligible
 
 
 def _all_undone(writes: Sequence[Write]) -> bool:
