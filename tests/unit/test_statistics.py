@@ -462,7 +462,7 @@ def test_senseless_questions_are_refused() -> None:
 )
 def test_fisher_exact_is_scipys(table: tuple[int, int, int, int]) -> None:
     first, others, second, rest = table
-    expected = scipy.stats.fisher_exact([[first, others], [second, rest]]).pvalue
+    expected = scipy.stats.fisher_exact(np.array([[first, others], [second, rest]])).pvalue
     assert statistics.fisher_exact(*table) == pytest.approx(expected)
 
 

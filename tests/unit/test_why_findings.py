@@ -22,7 +22,7 @@ from benchmarks.why.board import SimBoard, SimFiles
 from benchvise.board import Completed
 from benchvise.board.local import LocalBoard
 from benchvise.errors import BoardUnreachable, Interrupted, MeasurementError
-from benchvise.measure.model import SeriesSpec
+from benchvise.measure.model import MetricKind, SeriesSpec
 from benchvise.report.why_words import confirmations, counter_text, diagnosis_text
 from benchvise.state import journal
 from benchvise.state.commands import run_commands
@@ -34,6 +34,7 @@ from benchvise.state.model import Snapshot, StateEntry
 from benchvise.text import Untrusted
 from benchvise.why.bench import ArmRefused, SideFacts
 from benchvise.why.benches.live import LiveBench, _first_of
+from benchvise.why.benches.live_board import Process
 from benchvise.why.benches.userland import Closure, File, Program
 from benchvise.why.benches.userland_swap import UserlandSwap
 from benchvise.why.cards import CounterSign
@@ -421,7 +422,8 @@ def test_why_finding_12_what_always_fails_still_ends() -> None:
 
 
 def test_why_finding_12_the_first_run_may_fail_too() -> None:
-    answers = iter([MeasurementError("exit 3"), MeasurementError("exit 3"), ("process", "kind")])
+    process = Process({}, {}, (), {}), MetricKind("ns", "lower")
+    answers = iter([MeasurementError("exit 3"), MeasurementError("exit 3"), process])
 
     class Board:
         def first(self) -> object:
@@ -430,7 +432,7 @@ def test_why_finding_12_the_first_run_may_fail_too() -> None:
                 raise answer
             return answer
 
-    assert _first_of(Board()) == ("process", "kind")  # type: ignore[arg-type]
+    assert _first_of(Board()) == process  # type: ignore[arg-type]
 
 
 # -- the end ---------------------------------------------------------------------------------------
@@ -501,5 +503,5 @@ def test_why_finding_14_a_signal_in_the_middle_of_any_write_leaves_everything_as
         else:
             break
         assert board.files == texts, step
-        assert journal.sessions() == [] or not any(s.is_due for s in journal.sessions())
+        assert not any(session.is_due for session in journal.sessions())
     assert step > 6

@@ -11,6 +11,7 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 from benchvise.board.channel import NotAvailable
@@ -439,7 +440,7 @@ class LiveBench:
         hosts: dict[Side, Mapping[str, object]] = {}
         for side, board in self._live.items():
             started = self.now()
-            process, kinds[side] = self._lasting(side, lambda board=board: _first_of(board))
+            process, kinds[side] = self._lasting(side, partial(_first_of, board))
             hosts[side] = process.host
             share = self._batches() / len(process.samples)
             self._durations[side, False] = [(self.now() - started) * share]
