@@ -422,7 +422,7 @@ def test_why_finding_12_what_always_fails_still_ends() -> None:
 
 
 def test_why_finding_12_the_first_run_may_fail_too() -> None:
-    process = Process({}, {}, (), {}), MetricKind("ns", "lower")
+    process = Process({}, {}, (), {}), MetricKind("ns", "lower", "a run")
     answers = iter([MeasurementError("exit 3"), MeasurementError("exit 3"), process])
 
     class Board:
