@@ -30,8 +30,8 @@ from benchvise.why.benches.userland import (
     closure_in,
     closure_of,
     opened_root,
-    rewritten,
 )
+from benchvise.why.benches.userland_copies import rewritten
 from benchvise.why.case import DiagnosisOptions
 from benchvise.why.experiments.evidence import EvidenceLog
 from benchvise.why.model import Arm, Diagnosis, DiagnosisVerdict, Layer, LayerMeans, Side
@@ -166,6 +166,66 @@ def test_a_closure_has_what_the_loader_finds_and_scripts_bring_their_interpreter
     assert {"libc.so.6", found.programs[1].loader} <= {
         name for name, file in found.files.items() if file.part == "libc"
     }
+
+
+class Preloading(Other):
+    """This machine in a mount namespace of its own, where /etc/ld.so.preload names a library."""
+
+    def __init__(self, root: Path, library: Path) -> None:
+        super().__init__(root)
+        self.name = "local:preloading"
+        place = root.parent / "preloading"
+        script = f"""set -e
+mkdir {place}
+mount -t tmpfs tmpfs {place}
+mkdir {place}/upper {place}/work
+echo {library} >{place}/upper/ld.so.preload
+mount -t overlay overlay -o lowerdir=/etc,upperdir={place}/upper,workdir={place}/work /etc
+echo ready
+exec cat
+"""
+        self._namespace = subprocess.Popen(
+            ["unshare", "-m", "sh", "-c", script],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        assert self._namespace.stdout is not None
+        self.is_ready = self._namespace.stdout.readline() == b"ready\n"
+
+    def _with(self, argv: Sequence[str]) -> list[str]:
+        return ["nsenter", "-t", str(self._namespace.pid), "-m", *super()._with(argv)]
+
+    def end(self) -> str:
+        """Ends the namespace; what it complained of."""
+        return self._namespace.communicate()[1].decode()
+
+
+@skips.needs_root
+def test_a_library_that_the_board_preloads_is_the_cause_and_not_excluded(
+    boards: dict[Side, Other], tmp_path: Path
+) -> None:
+    """Programs and libraries are the same on both sides; one slows a function of all programs."""
+    skips.need_namespaces("-m")
+    shim = tmp_path / "shim.so"
+    source = tmp_path / "good/work.c"
+    subprocess.run(["cc", "-O2", "-DROUNDS=6", "-shared", "-fPIC", "-o", shim, source], check=True)
+    bad = Preloading(tmp_path / "good", shim)
+    if not bad.is_ready:
+        skips.skip("namespaces", bad.end())
+    try:
+        opened = bench({Side.GOOD: boards[Side.GOOD], Side.BAD: bad}, "count")
+        try:
+            found = diagnose(opened, tmp_path / "why")
+        finally:
+            opened.close()
+    finally:
+        bad.end()
+    assert found.verdict is DiagnosisVerdict.EXPLAINED, found.headline
+    (cause,) = found.causes
+    assert [suspect.id for suspect in cause.suspects] == ["userland:preload"]
+    assert {(o.where, o.text.raw) for o in cause.origins if o.side is Side.BAD} >= {
+        ("/etc/ld.so.preload:1", str(shim))
+    }
+    assert any(f"remove line 1 of /etc/ld.so.preload: {shim}" in r.text for r in cause.remedies)
 
 
 def root_of(boards: Mapping[Side, Other], place: Path) -> Path:

@@ -2,23 +2,78 @@
 
 from __future__ import annotations
 
+import itertools
+import os
+import re
+import signal
+import subprocess
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+from pathlib import Path
 from types import SimpleNamespace
 from unittest.mock import patch
 
 import numpy as np
 import pytest
-from why_bench import MemoryBench, diagnose, losses, suspect
+from rig_elf import program as elf_program
+from why_bench import METRIC, MemoryBench, diagnose, losses, suspect
 
+from benchmarks.why.board import SimBoard, SimFiles
+from benchvise.board import Completed
+from benchvise.board.local import LocalBoard
 from benchvise.errors import BoardUnreachable, Interrupted, MeasurementError
-from benchvise.report.why_words import diagnosis_text
+from benchvise.measure.model import MetricKind, SeriesSpec
+from benchvise.report.why_words import confirmations, counter_text, diagnosis_text
+from benchvise.state import journal
+from benchvise.state.commands import run_commands
+from benchvise.state.conditions import conditions
+from benchvise.state.interrupts import deferred, let_through
+from benchvise.state.intervention import intervening
+from benchvise.state.knobs import Setting, find_knob
+from benchvise.state.model import Snapshot, StateEntry
+from benchvise.text import Untrusted
+from benchvise.why.bench import ArmRefused, SideFacts
+from benchvise.why.benches.live import LiveBench, _first_of
+from benchvise.why.benches.live_board import Process
+from benchvise.why.benches.userland import Closure, File, Program
+from benchvise.why.benches.userland_swap import UserlandSwap
+from benchvise.why.cards import CounterSign
 from benchvise.why.experiments import partners
 from benchvise.why.experiments.gap import PairedGap, Scale
 from benchvise.why.experiments.laboratory import BudgetSpent
 from benchvise.why.experiments.question import Effect
 from benchvise.why.experiments.search import _CAREFUL, Search
-from benchvise.why.model import NOT_SEARCHED, Diagnosis, DiagnosisVerdict, Stop
+from benchvise.why.explain.cause import ConfirmedCause
+from benchvise.why.explain.mechanism import _check, cards_for
+from benchvise.why.explain.remedies import remedies
+from benchvise.why.model import (
+    NOT_SEARCHED,
+    Arm,
+    Bounds,
+    Diagnosis,
+    DiagnosisVerdict,
+    ExperimentOutcome,
+    Finding,
+    Grade,
+    Layer,
+    LayerMeans,
+    Origin,
+    Purpose,
+    SettingMeans,
+    Side,
+    Stop,
+    Suspect,
+    Trial,
+)
+from benchvise.why.suspects.admissibility import examine
 
 TWENTY = tuple(f"knob{n:02}" for n in range(20))
+
+
+def shown(diagnosis: Diagnosis) -> str:
+    """All that is said of a diagnosis."""
+    lines = (line.text for block in diagnosis_text(diagnosis).blocks for line in block.lines)
+    return "\n".join(lines)
 
 
 def test_why_finding_2_what_stands_first_has_no_partners_before_it() -> None:
@@ -92,8 +147,361 @@ def test_why_finding_3_files_that_were_not_searched_are_not_said_to_set_nothing(
         (cause,) = found.causes
         assert {origin.kind for origin in cause.origins} == {NOT_SEARCHED}
         assert [remedy.text for remedy in cause.remedies] == ["knob07=on"]
-        text = "\n".join(
-            line.text for block in diagnosis_text(found).blocks for line in block.lines
-        )
+        text = shown(found)
         assert "not searched (the diagnosis ended before that" in text
         assert "none of the files" not in text
+
+
+# -- what is read of a board -----------------------------------------------------------------------
+
+
+def test_why_finding_5_commands_tell_of_the_board_and_not_of_the_session(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    plain = run_commands(LocalBoard(), ["env"], seconds=20)["env"].text
+    monkeypatch.setenv("MALLOC_ARENA_MAX", "1")
+    monkeypatch.setenv("GLIBC_TUNABLES", "glibc.malloc.check=1")
+    monkeypatch.setenv("LC_ALL", "tlh_QON")
+    found = run_commands(LocalBoard(), ["env"], seconds=20)["env"].text
+    assert found == plain
+    assert {line.partition("=")[0] for line in found.splitlines()} <= {"PATH", "LC_ALL", "PWD"}
+
+
+def crowded(load: float, *busy: tuple[str, int]) -> Snapshot:
+    """Two CPUs, that load, and processes that ran for so many ticks of 20."""
+    processes = [{"name": name, "pid": 7, "ticks": ticks} for name, ticks in busy]
+    table = {"window_ns": 200_000_000, "ticks_per_second": 100, "processes": processes}
+    observed = (
+        StateEntry("system.load", "loadavg", value={"1 min": load}),
+        StateEntry("system.processes", "busy", value=table),
+    )
+    settings = (StateEntry("cpu.present", "online", value=[0, 1]),)
+    return Snapshot("board", "2026-01-01T00:00:00Z", "boot", "root", settings, observed)
+
+
+def test_why_finding_13_a_load_of_many_on_few_cpus_is_told_as_that() -> None:
+    busy = crowded(95.3, ("chromium", 8))
+    (condition,) = conditions(busy, busy)
+    assert condition.sentence == (
+        "about 95 processes wanted to run on 2 CPUs (load of the last minute); "
+        "busiest of those seen: chromium (0.4 CPU)"
+    )
+    (finding,) = examine(METRIC, {s: SideFacts() for s in Side}, dict.fromkeys(Side, busy))[:1]
+    assert "about 95 processes wanted to run on 2 CPUs" in finding.sentence
+    quiet = crowded(0.4, ("chromium", 8))
+    (condition,) = conditions(quiet, quiet)
+    assert condition.sentence == "other processes were busy: chromium (0.4 CPU)"
+
+
+# -- what is said of it ----------------------------------------------------------------------------
+
+
+def test_why_finding_6_what_closes_the_gap_rules_nothing_out() -> None:
+    found = diagnose(MemoryBench(TWENTY, losses(knob07=0.5), rest=0.4))
+    (all_in,) = (e for e in found.experiments if e.purpose is Purpose.ALL_IN)
+    assert all_in.outcome is ExperimentOutcome.PARTLY
+    assert "of the gap: the rest lies elsewhere." in shown(found)
+    closing = replace(all_in, outcome=ExperimentOutcome.CLOSES, share=Bounds(1.02, 0.98, 1.06))
+    text = shown(replace(found, experiments=(closing,)))
+    assert "102 % (98 to 106) of the gap." in text
+    assert "elsewhere" not in text
+
+
+def test_why_finding_7_rounds_that_differ_contradict_nothing() -> None:
+    """Retransmissions in one round of two, none in the other, and none once it is repaired."""
+    sign = CounterSign("tcp.retransmits", "-", decides=True)
+    case = ConfirmedCause(METRIC, (), {})
+    bad = [{"tcp.retransmits": 1000.0}, {"tcp.retransmits": 0.0}]
+    good = [{"tcp.retransmits": 0.0}, {"tcp.retransmits": 0.0}]
+    check = _check(sign, case, bad, good, "")
+    assert check.change is not None and check.change < 0.1
+    assert check.agrees is None
+    text = counter_text(check)
+    assert "against" not in text
+    assert text.endswith("unclear (fewer; its rounds differ more than 10-fold)")
+    steady = [{"tcp.retransmits": 1000.0}] * 2
+    assert _check(sign, case, steady, steady, "").agrees is False
+    assert _check(sign, case, steady, good, "").agrees is True
+
+
+def test_why_finding_8_nothing_is_said_to_be_set_on_a_record() -> None:
+    found = diagnose(MemoryBench(TWENTY, losses(knob07=0.5), good_recorded=8))
+    (cause,) = found.causes
+    assert cause.breaking is not None and cause.breaking.side is Side.BAD
+    (text,) = (line for line in confirmations(found, cause) if line.startswith("Broken"))
+    assert text.startswith("Broken: the bad value on the bad one, with the other good values set")
+    live = diagnose(MemoryBench(TWENTY, losses(knob07=0.5)))
+    assert "Broken: the bad value on the good one:" in shown(live)
+
+
+def overcommit(good: str, bad: str) -> Suspect:
+    name = "vm.nr_overcommit_hugepages"
+    knob = find_knob(name)
+    means = SettingMeans((Setting(knob, good),), (Setting(knob, bad),))
+    return Suspect(name, knob.summary, Layer.RUN_TIME, "memory.hugetlb", good, bad, means=means)
+
+
+def test_why_finding_9_a_line_that_says_what_is_the_default_is_changed_and_not_removed(
+    tmp_path: Path,
+) -> None:
+    file = tmp_path / "90-huge.conf"
+    lines = ["# 0 pages", "vm.swappiness = 0", "vm.nr_overcommit_hugepages = 0"]
+    file.write_text("\n".join(lines) + "\n")
+    origin = Origin(Side.BAD, "sysctl.d", Untrusted(str(file)), 3, Untrusted(lines[2]))
+    cause = overcommit("200", "0")
+    (first, *_) = remedies(cause, origins=[origin], side_values={Side.GOOD: "200", Side.BAD: "0"})
+    words, edit = first.text.splitlines()
+    assert words == f"put 200 for 0 in line 3 of {file}: {lines[2]}"
+    subprocess.run(["sh", "-ec", edit], check=True)
+    assert file.read_text().splitlines() == [*lines[:2], "vm.nr_overcommit_hugepages = 200"]
+
+
+def test_why_finding_9_a_pool_of_huge_pages_is_not_told_of_transparent_ones() -> None:
+    for name in ("vm.nr_hugepages", "vm.nr_overcommit_hugepages"):
+        cause = replace(overcommit("200", "0"), id=name)
+        card, *_ = cards_for(METRIC, [cause])
+        assert card.id == "huge-page-pool"
+        every = remedies(cause, origins=(), side_values={Side.GOOD: "200", Side.BAD: "0"})
+        told = [card.cost, *(r.text + r.cost for r in every)]
+        told += [r.text + r.cost for r in card.remedies]
+        assert not any("madvise" in text for text in told)
+
+
+# -- what is swapped -------------------------------------------------------------------------------
+
+SHIM = "/usr/lib/shim.so"
+
+
+class Loaders:
+    """A board whose loader preloads a library, whatever copy of it is run where it is not kept
+    from that; ``keeps`` is a loader whose copies do so all the same."""
+
+    name = "bad"
+
+    def __init__(self, shim: bool, *, keeps: bool = False) -> None:
+        self._shim = shim
+        self._keeps = keeps
+        self.written: dict[str, bytes] = {}
+
+    def files(self, path: str) -> bytes:
+        if path == "/etc/ld.so.preload":
+            return b"# tuned\n/usr/lib/shim.so\n" if self._shim else b""
+        if path == "/lib/ld.so":
+            return elf_program(soname="ld.so", text=b"\0/etc/ld.so.preload\0")
+        if path == "/usr/bin/count":
+            return elf_program(interpreter="/lib/ld.so")
+        return elf_program(soname="shim.so")
+
+    def run(self, argv: Sequence[str], *, input: bytes = b"", timeout: float = 0.0) -> Completed:  # noqa: A002
+        text = b""
+        match list(argv):
+            case ["sh", "-c", script, _, word] if "command -v" in script:
+                text = {"count": b"/usr/bin/count", "/lib/ld.so": b"/lib/ld.so"}.get(word, b"")
+            case ["sh", "-c", script] if "mktemp" in script:
+                text = b"/tmp/copies\n"
+            case ["sh", "-c", _, _, target]:
+                self.written[target] = input
+            case ["sh", "-c", _, _, path, target]:
+                self.written[target] = self.files(path)
+            case ["cat", "--", path]:
+                text = self.files(path)
+            case ["env", *_, "--list", program]:
+                text = self.listing(list(argv), program)
+        return Completed(0, text, b"")
+
+    def listing(self, argv: list[str], program: str) -> bytes:
+        loader = argv[argv.index("--library-path") - 1] if "--library-path" in argv else argv[-3]
+        data = self.written.get(loader, self.files(loader))
+        lines = []
+        if self._shim and (self._keeps or b"/etc/ld.so.preload\0" in data):
+            lines.append(f"\t{SHIM} (0x1)")
+        if "--preload" in argv:
+            lines += [f"\t{p} (0x2)" for p in argv[argv.index("--preload") + 1].split(":")]
+        return "\n".join([*lines, f"\t{loader} (0x3)"]).encode()
+
+
+def preloading(*, shim: bool, keeps: bool = False) -> tuple[UserlandSwap, Loaders]:
+    """A swap where the good side preloads nothing, and the bad one does."""
+    boards = {Side.GOOD: Loaders(False), Side.BAD: Loaders(shim, keeps=keeps)}
+    opened = {side: SimpleNamespace(board=b, name=b.name, boots=0) for side, b in boards.items()}
+    return UserlandSwap(opened, "count 7"), boards[Side.BAD]  # type: ignore[arg-type]
+
+
+SPEC = SeriesSpec("command.time", (("run", "count 7"),), "command.time")
+
+
+def test_why_finding_1_a_swap_does_not_keep_what_the_board_preloads() -> None:
+    swap, board = preloading(shim=True)
+    (part,) = swap.layers()
+    assert (part.id, part.good) == ("userland:preload", "none")
+    assert part.bad.startswith(f"{SHIM} ")
+    command = dict(swap.spec(Arm(Side.BAD, (part,)), SPEC).params)["run"]
+    loader, *_ = command.split()
+    assert b"/etc/ld.so.preload" not in board.written[loader]
+    assert "shim" not in command and command.endswith("count 7")
+    assert swap.spec(Arm(Side.BAD), SPEC) is SPEC
+    # The good side gets the other's: its loader preloads nothing by itself.
+    command = dict(swap.spec(Arm(Side.GOOD, (part,)), SPEC).params)["run"]
+    assert "--preload" in command and "preload/shim.so" in command
+    lines = {(o.where, o.text.raw) for o in swap.origins(Side.BAD, part)}
+    assert ("/etc/ld.so.preload:2", SHIM) in lines
+    assert preloading(shim=False)[0].layers() == []
+
+
+def test_why_finding_1_a_swap_that_is_not_what_was_meant_excludes_nothing() -> None:
+    swap, _ = preloading(shim=True, keeps=True)
+    (part,) = swap.layers()
+    with pytest.raises(ArmRefused, match=r"shim\.so is loaded from /usr/lib/shim.so all the same"):
+        swap.spec(Arm(Side.BAD, (part,)), SPEC)
+
+
+def test_why_finding_11_one_file_that_differs_is_not_searched_for() -> None:
+    def closure(digest: str, program: str = "0") -> Closure:
+        files = {
+            "count": File("/usr/bin/count", program, "program count", b"x"),
+            "libz.so.1": File("/usr/lib/libz.so.1", digest, "libz.so.1", b"x"),
+        }
+        return Closure((Program("count", "count", "ld.so"),), files, ("x86_64", 64, False))
+
+    def layers(good: Closure, bad: Closure) -> list[str]:
+        swap = UserlandSwap({}, "count")
+        swap._closures = {Side.GOOD: good, Side.BAD: bad}
+        return [layer.id for layer in swap.layers()]
+
+    assert layers(closure("1"), closure("2")) == ["userland:libz.so.1"]
+    assert layers(closure("1"), closure("2", "3")) == ["userland"]
+    assert layers(closure("1"), closure("1")) == []
+    bench = SimpleNamespace(_userland=UserlandSwap({}, "count"))
+    part = suspect("userland:libz.so.1", layer="userland")
+    part = replace(part, means=LayerMeans("userland", "libz.so.1"))
+    assert LiveBench.parts(bench, part) == ()  # type: ignore[arg-type]
+
+
+# -- commands that fail now and then ---------------------------------------------------------------
+
+
+class Flaky(MemoryBench):
+    """The command fails in every so many trials of a side."""
+
+    every: Mapping[Side, int]
+    counted: dict[Side, int]
+
+    def measure(self, arm: Arm) -> Trial:
+        self.counted[arm.side] = self.counted.get(arm.side, 0) + 1
+        if self.every.get(arm.side) and self.counted[arm.side] % self.every[arm.side] < 2:
+            raise MeasurementError("the command failed (exit 3)")
+        return super().measure(arm)
+
+
+def flaky(**every: int) -> Diagnosis:
+    bench = Flaky(TWENTY, losses(knob07=0.5))
+    bench.every = {Side(side): count for side, count in every.items()}
+    bench.counted = {}
+    return diagnose(bench)
+
+
+def test_why_finding_12_a_command_that_fails_now_and_then_is_retried_and_its_rate_told() -> None:
+    found = flaky(bad=24)
+    assert found.verdict is DiagnosisVerdict.EXPLAINED
+    (finding,) = (f for f in found.findings if f.rule == "metric failing")
+    assert "memory.copy fails now and then: 0 of" in finding.sentence
+    assert re.search(r"[1-9]\d* of \d+ times on the bad one", finding.sentence)
+    assert "exit 3" in finding.evidence
+    # Two in four fail on the one side and none on the other.
+    apart = flaky(bad=4)
+    assert apart.verdict is DiagnosisVerdict.EXPLAINED
+    (finding,) = (f for f in apart.findings if f.rule == "metric failing")
+    assert finding.grade is Grade.WARNS
+    assert "a difference of its own" in finding.sentence
+    assert not any(f.rule == "metric failing" for f in flaky().findings)
+
+
+def test_why_finding_12_what_always_fails_still_ends() -> None:
+    found = flaky(good=1)
+    assert found.stopped is Stop.FAILED
+
+
+def test_why_finding_12_the_first_run_may_fail_too() -> None:
+    process = Process({}, {}, (), {}), MetricKind("ns", "lower", "a run")
+    answers = iter([MeasurementError("exit 3"), MeasurementError("exit 3"), process])
+
+    class Board:
+        def first(self) -> object:
+            answer = next(answers)
+            if isinstance(answer, Exception):
+                raise answer
+            return answer
+
+    assert _first_of(Board()) == process  # type: ignore[arg-type]
+
+
+# -- the end ---------------------------------------------------------------------------------------
+
+
+def test_why_finding_14_an_interrupt_does_not_wait_for_another_look_at_the_boards() -> None:
+    looks: list[bool] = []
+
+    class Slow(MemoryBench):
+        def findings(self, *, look: bool = True) -> Sequence[Finding]:
+            looks.append(look)
+            return ()
+
+    at = {30: KeyboardInterrupt()}
+    assert diagnose(Slow(TWENTY, losses(knob07=0.5), at=at)).stopped is Stop.INTERRUPTED
+    assert looks == [False]
+    assert diagnose(Slow(TWENTY, losses(knob07=0.5))).stopped is None
+    assert looks == [False, True]
+
+
+def test_why_finding_14_a_signal_that_came_before_is_answered_before_anything_is_set() -> None:
+    class Board:
+        name = "bad"
+
+        def intervention(self) -> None:
+            raise AssertionError("it would be set")
+
+    bench = LiveBench.__new__(LiveBench)
+    bench._live = {Side.BAD: Board()}  # type: ignore[dict-item]
+    bench._interventions = {}
+    knob = find_knob("vm.swappiness")
+    means = SettingMeans((Setting(knob, "10"),), (Setting(knob, "60"),))
+    arm = Arm(Side.BAD, (replace(suspect("vm.swappiness"), means=means),))
+
+    def measured() -> None:
+        with deferred():
+            os.kill(os.getpid(), signal.SIGTERM)
+            bench._on_arm(arm, lambda *_: pytest.fail("it would be measured"))
+
+    with pytest.raises(KeyboardInterrupt):
+        measured()
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM])
+def test_why_finding_14_a_signal_in_the_middle_of_any_write_leaves_everything_as_it_was(
+    number: signal.Signals, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(journal.DIRECTORY_VARIABLE, str(tmp_path))
+    names = ("vm.swappiness", "vm.dirty_ratio", "vm.nr_hugepages")
+    texts = {f"/proc/sys/vm/{n.partition('.')[2]}": f"{v}\n" for v, n in enumerate(names, 40)}
+    settings = [Setting(find_knob(name), "7") for name in names]
+    for step in itertools.count():
+        board = SimBoard("bad", texts)
+        steps = itertools.count()
+
+        def at_step(steps: Iterator[int] = steps, step: int = step) -> None:
+            if next(steps) == step:
+                os.kill(os.getpid(), number)
+
+        files = SimFiles(board, at_step)
+        try:
+            with deferred(), intervening("bad", files, files.again, {}) as intervention:
+                intervention.apply(settings)
+                with let_through():
+                    pass
+        except KeyboardInterrupt:
+            pass
+        else:
+            break
+        assert board.files == texts, step
+        assert not any(session.is_due for session in journal.sessions())
+    assert step > 6

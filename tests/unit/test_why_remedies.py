@@ -285,9 +285,15 @@ def test_the_line_is_named_and_its_edit_touches_nothing_else(tmp_path: Path) -> 
     before = ["#!/bin/sh", f"echo always > {THP_FILE}", "exit 0"]
     file.write_text("\n".join(before) + "\n")
     text = of(THP, origin(Side.BAD, "rc.local", str(file), 2, before[1]))[0].text
-    assert text.startswith(f"remove line 2 of {file}: echo always > {THP_FILE}\nsed -i ")
+    assert text.startswith(
+        f"put madvise for always in line 2 of {file}: echo always > {THP_FILE}\nsed -i -E "
+    )
     subprocess.run(["sh", "-ec", text.splitlines()[1]], check=True)
-    assert file.read_text().splitlines() == [before[0], f"# {before[1]}", before[2]]
+    assert file.read_text().splitlines() == [
+        before[0],
+        f"echo madvise > {THP_FILE}",
+        before[2],
+    ]
     moved = ["#!/bin/sh", "echo hello", before[1]]
     file.write_text("\n".join(moved) + "\n")
     subprocess.run(["sh", "-ec", text.splitlines()[1]], check=True)
@@ -300,7 +306,7 @@ def test_an_uncertain_line_says_so_and_the_good_side_s_is_left_alone() -> None:
     )
     good = origin(Side.GOOD, "sysctl.d", "/etc/sysctl.d/1.conf", 1, "vm.swappiness=10")
     texts = [r.text for r in of(suspect("vm.swappiness", "10", "60"), doubt, good)]
-    assert "remove line 4 of /etc/sysctl.d/9.conf, if it is what sets it" in texts[0]
+    assert "put 10 for 60 in line 4 of /etc/sysctl.d/9.conf, if it is what sets it" in texts[0]
     assert not any("1.conf" in text for text in texts)
 
 

@@ -196,6 +196,8 @@ def _look_inside(
     layer = proof.suspects[0]
     parts = _ranked(case, lab, rules, options, lab.bench.parts(layer))
     lab.decided("parts", [part.id for part in parts])
+    if not parts:
+        return  # what is proven is a part itself, or has none
     case.reached = f"searching inside {layer.id}"
     case.suspects += tuple(part for part in parts if part not in case.suspects)
     place = case.proven.index(proof)

@@ -106,19 +106,51 @@ _SIBLINGS = {
 
 
 def _edits(suspect: Suspect, origins: Sequence[Origin]) -> Iterator[Remedy]:
-    """The bad value's own line: to be taken away, by hand or by sed, which leaves it as a comment
-    and touches it only if it still names the setting."""
+    """The bad value's own line: with the good value in its place where it has the bad one once, as
+    without it the setting may be what it is with it; else to be taken away. By hand or by sed,
+    which touches the line only if it still names the setting."""
     for origin in origins:
         if origin.side is not Side.BAD or not origin.line or origin.kind == COMMAND_LINE:
             continue  # of a command line a word goes, and not the line
         file = "/" + f"{origin.file}".lstrip("/")
         doubt = "" if origin.certain else ", if it is what sets it"
-        text = f"remove line {origin.line} of {file}{doubt}: {origin.text:120}"
+        change = _change(suspect, origin)
+        what, option, edit = "remove", "-i", f"s/^/{_COMMENTED} /"
+        if change is not None:
+            bad, good = change
+            what, option = f"put {good} for {bad} in", "-i -E"
+            edit = f"s/{_BORDER[0]}{re.escape(bad)}{_BORDER[1]}/\\1{good}\\2/"
+        text = f"{what} line {origin.line} of {file}{doubt}: {origin.text:120}"
         mark = _mark(suspect, origin)
         if _IN_A_FILE.search(origin.kind) and mark:
-            script = f"{origin.line}{{/{mark}/s/^/{_COMMENTED} /}}"
-            text += f"\nsed -i {shlex.quote(script)} {shlex.quote(file)}"
+            script = f"{origin.line}{{/{mark}/{edit}}}"
+            text += f"\nsed {option} {shlex.quote(script)} {shlex.quote(file)}"
         yield Remedy(ORIGIN, text)
+
+
+_BORDER = "(^|[^[:alnum:]_./-])", "([^[:alnum:]_./-]|$)"
+_PLAIN_VALUE = re.compile(r"[\w.-]+", re.ASCII)
+
+
+def _change(suspect: Suspect, origin: Origin) -> tuple[str, str] | None:
+    """The bad value and the good one that goes in its place; None where either is not one word, or
+    the line has the bad one not just once."""
+    values = {side: _one_value(suspect, side) for side in Side}
+    good, bad = values[Side.GOOD], values[Side.BAD]
+    if not _PLAIN_VALUE.fullmatch(good) or not _PLAIN_VALUE.fullmatch(bad):
+        return None
+    places = re.findall(rf"(?<![\w./-]){re.escape(bad)}(?![\w./-])", origin.text.raw)
+    return (bad, good) if len(places) == 1 else None
+
+
+def _one_value(suspect: Suspect, side: Side) -> str:
+    """The value of a side, by its settings or as shown; empty where there are several, or none."""
+    means = suspect.means
+    values = {s.value for s in means.towards(side)} if isinstance(means, SettingMeans) else set()
+    text = suspect.good if side is Side.GOOD else suspect.bad
+    if len(values) == 1:
+        return next(iter(values))
+    return "" if values or text in _ABSENT else text
 
 
 def _mark(suspect: Suspect, origin: Origin) -> str:
