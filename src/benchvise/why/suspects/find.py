@@ -283,11 +283,11 @@ def _suspect_of(difference: Difference, part: DifferencePart) -> Suspect | None:
     if name == "process.inherited/process" and part.key == "nice":
         return _process_suspect(difference, "process.inherited:nice", "nice", part.a, part.b)
     if name == "process.inherited/process" and part.key in ("policy", "priority"):
-        values = [_scheduling(entry) for entry in (difference.a, difference.b)]
-        return _process_suspect(difference, "process.inherited:sched", "sched", *values)
+        good, bad = _scheduling(difference.a), _scheduling(difference.b)
+        return _process_suspect(difference, "process.inherited:sched", "sched", good, bad)
     if name == "process.inherited/process" and part.key in ("io_class", "io_level"):
-        values = [_io(entry) for entry in (difference.a, difference.b)]
-        return _process_suspect(difference, "process.inherited:ioprio", "ioprio", *values)
+        good, bad = _io(difference.a), _io(difference.b)
+        return _process_suspect(difference, "process.inherited:ioprio", "ioprio", good, bad)
     if name == "process.inherited/process" and part.key.startswith("limits "):
         return _limit(difference, part)
     return None
