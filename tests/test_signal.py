@@ -233,7 +233,7 @@ def test_other_decoders_say_what_sigrok_cli_prints(name: str, stack: list[str]) 
 
 
 @needs_decoders
-def test_a_decoder_gets_the_line_that_is_named_or_none(tmp_path: Path) -> None:
+def test_signals_health_18_a_decoder_gets_the_line_that_is_named_or_none(tmp_path: Path) -> None:
     """Findings of October, signals, 18: -P uart:rx=NOPE decoded another line."""
     levels = capture_data.sent_serially(b"Hello", 1_000_000, 9600)
     write_session(capture_data.sampled(1_000_000, TX=levels), tmp_path / "x.sr")
@@ -308,12 +308,29 @@ def test_responses_are_shown_compared_and_kept(
     done = benchvise("compare", "board A idle", "board A busy")
     assert "signal.response" in done.stdout
     assert "slower" in done.stdout
-    with Store.open(str(tmp_path / "results.db")) as store:
-        (figure,) = responses_of_runs([one_run(store.load("board A busy"))])
-    assert [line.missed for row in figure.rows for line in row.lines] == [1]
     shown = benchvise("signal", "response", *words, "--histogram").stdout
     assert "Response times" in shown
     assert "█" in shown
+
+
+def test_signals_health_7_missed_shots_are_kept_with_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--save dropped them: the report had "missed": 0."""
+    monkeypatch.setenv("BENCHVISE_STORE", str(tmp_path / "results.db"))
+    for name, missed in (("idle", 0), ("busy", 3)):
+        times = "".join(f"{n}\t{(30 + n % 7) * 1e-6}\n" for n in range(97))
+        lost = "".join(f"{n}\tnan\n" for n in range(97, 97 + missed))
+        (tmp_path / f"{name}.out").write_text(times + lost)
+    words = [f"{name}={tmp_path / name}.out" for name in ("idle", "busy")]
+    document("signal", "response", *words, "--save", "board A")
+    with Store.open(str(tmp_path / "results.db")) as store:
+        kept = [one_run(store.load(f"board A {name}")) for name in ("idle", "busy")]
+    figures = [responses_of_runs([run]) for run in kept]
+    assert [line.missed for (figure,) in figures for row in figure.rows for line in row.lines] == [
+        0,
+        3,
+    ]
 
 
 def test_every_command_says_what_is_wrong(
