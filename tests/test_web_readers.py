@@ -373,6 +373,27 @@ def assert_answered(answer: Answer) -> int:
     return answer.status
 
 
+def mapped(pid: int, below: Path) -> set[str]:
+    """Names of the files there that a process has mapped."""
+    lines = Path(f"/proc/{pid}/maps").read_text().splitlines()
+    paths = {line.split(maxsplit=5)[5] for line in lines if str(below) in line}
+    return {Path(path).name for path in paths}
+
+
+def test_d2_the_server_maps_no_file_that_others_may_change(client: Client, tmp_path: Path) -> None:
+    """But SQLite's index of its log, which is the store's and as private as that."""
+    _put(tmp_path / "t.dat", SMALL.read_bytes())
+    for what in ("rows", "actors", "tables"):
+        assert ask(client, tmp_path, what).status == 200
+    assert query(client, tmp_path, "SELECT count(*) FROM sched_switch").status == 200
+    for page in ("/", "/traces", "/captures", f"/traces/{key_of(tmp_path / 't.dat')}"):
+        assert client.get(page).status == 200
+    assert mapped(os.getpid(), tmp_path) <= {"store.db-shm"}
+    in_reader = mapped(process(client, "_reader"), tmp_path)
+    in_queries = mapped(process(client, "_queries"), tmp_path)
+    assert in_reader and in_queries, "they would be seen"
+
+
 def test_a_reader_opens_only_what_was_told(client: Client, tmp_path: Path) -> None:
     """Confined: another trace of the same user is not there for it, nor is the network."""
     elsewhere = tmp_path.parent / f"{tmp_path.name}-elsewhere.dat"
