@@ -150,7 +150,7 @@ def test_what_is_said_at_every_boot_is_no_alarm(line: str) -> None:
             "linux,cma",
         ),
         # missed
-        ("BUG dentry (Tainted: G        W): Poison overwritten", "kernel-bug", FAILING, ""),
+        ("BUG dentry (Tainted: G        W): Poison overwritten", "kernel-bug", FAILING, "dentry"),
         (
             "kernel tried to execute NX-protected page - exploit attempt? (uid: 100)",
             "oops-execute",
@@ -175,11 +175,17 @@ def test_what_is_said_at_every_boot_is_no_alarm(line: str) -> None:
         ("mmc2: running CQE recovery", "mmc-reset", WARNING, "mmc2"),
         (
             "Micrel KSZ9031 stmmac-1:03: Downshift occurred from negotiated speed 1Gbps to 100Mbps",
-            "phy",
+            "phy-slower",
             WARNING,
             "stmmac-1:03",
         ),
         ("br1: received packet on lan2 with own address as source", "net-loop", WARNING, "br1"),
+        (
+            "IPv6: eth1: IPv6 duplicate address fe80::9 used by 02:00:00:00:00:09 detected!",
+            "net-duplicate",
+            WARNING,
+            "eth1",
+        ),
         ("rtc-rv3028 2-0052: Voltage low, data loss detected.", "rtc-lost", WARNING, "2-0052"),
         (
             "tpm tpm1: A TPM error (7) occurred attempting to read a pcr",
@@ -188,6 +194,20 @@ def test_what_is_said_at_every_boot_is_no_alarm(line: str) -> None:
             "tpm1",
         ),
         ("foo-regulator 1-0060: Failed to get chip ID!", "device-transfer", WARNING, "1-0060"),
+        (
+            "vmap allocation for size 4198400 failed: use vmalloc=<size> to increase size",
+            "page-allocation",
+            WARNING,
+            "",
+        ),
+        ("Uhhuh. NMI received for unknown reason 31 on CPU 2.", "nmi", WARNING, "CPU 2"),
+        (
+            "unregister_netdevice: waiting for veth1 to become free. Usage count = 1",
+            "net-held",
+            WARNING,
+            "veth1",
+        ),
+        ("ftdi_sio ttyUSB3: urb failed to set flow control", "usb-protocol", WARNING, "ttyUSB3"),
         # severity
         ("ata2.01: disable device", "ata-gone", FAILING, "ata2"),
         (
