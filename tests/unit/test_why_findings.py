@@ -7,30 +7,36 @@ import os
 import re
 import signal
 import subprocess
-from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
 from pathlib import Path
 from types import SimpleNamespace
+from typing import Any, TypeGuard
 from unittest.mock import patch
 
 import numpy as np
 import pytest
 from rig_elf import program as elf_program
+from root_trees import build
 from why_bench import METRIC, MemoryBench, diagnose, losses, suspect
+from why_boards import BOTH, NEITHER, metric, side, with_value
 
 from benchmarks.why.board import SimBoard, SimFiles
 from benchvise.board import Completed
 from benchvise.board.local import LocalBoard
+from benchvise.board.messages import FileError, FileValue, FileWritten
 from benchvise.errors import BoardUnreachable, Interrupted, MeasurementError
 from benchvise.measure.model import MetricKind, SeriesSpec
 from benchvise.report.why_words import confirmations, counter_text, diagnosis_text
 from benchvise.state import journal
 from benchvise.state.commands import run_commands
 from benchvise.state.conditions import conditions
+from benchvise.state.globs import ByPath
 from benchvise.state.interrupts import deferred, let_through
-from benchvise.state.intervention import intervening
+from benchvise.state.intervention import Intervention, intervening
 from benchvise.state.knobs import Setting, find_knob
 from benchvise.state.model import Snapshot, StateEntry
+from benchvise.state.places import may_be_written
 from benchvise.text import Untrusted
 from benchvise.why.bench import ArmRefused, SideFacts
 from benchvise.why.benches.live import LiveBench, _first_of
@@ -58,6 +64,7 @@ from benchvise.why.model import (
     Layer,
     LayerMeans,
     Origin,
+    ProcessMeans,
     Purpose,
     SettingMeans,
     Side,
@@ -65,7 +72,9 @@ from benchvise.why.model import (
     Suspect,
     Trial,
 )
+from benchvise.why.provenance import DirectoryFiles, find_origins
 from benchvise.why.suspects.admissibility import examine
+from benchvise.why.suspects.find import find
 
 TWENTY = tuple(f"knob{n:02}" for n in range(20))
 
@@ -505,3 +514,199 @@ def test_why_finding_14_a_signal_in_the_middle_of_any_write_leaves_everything_as
         assert board.files == texts, step
         assert not any(session.is_due for session in journal.sessions())
     assert step > 6
+
+
+# -- what is tried ---------------------------------------------------------------------------------
+
+COMMAND = metric("command.time", "sort -f words")
+
+
+def environments(good: Mapping[str, str], bad: Mapping[str, str]) -> tuple[Snapshot, Snapshot]:
+    name = "process.environment/variables"
+    return with_value(side(), name, dict(good)), with_value(side(), name, dict(bad))
+
+
+def test_why_finding_4_variables_of_the_environment_are_tried() -> None:
+    good, bad = environments(
+        {"LANG": "C", "OMP_NUM_THREADS": "4", "PATH": "/usr/bin:/bin"},
+        {"LANG": "C", "LC_ALL": "C.UTF-8", "PATH": "/opt/a,b=c/bin:/bin", "USER": "me"},
+    )
+    suspects = find(good, bad, COMMAND, may_set=NEITHER).suspects
+    assert {s.id: (s.means.to_good, s.means.to_bad) for s in suspects if is_process(s)} == {
+        "process.environment:LC_ALL": ({"env.LC_ALL": "%"}, {"env.LC_ALL": "C.UTF-8"}),
+        "process.environment:OMP_NUM_THREADS": (
+            {"env.OMP_NUM_THREADS": "4"},
+            {"env.OMP_NUM_THREADS": "%"},
+        ),
+        "process.environment:PATH": (
+            {"env.PATH": "/usr/bin:/bin"},
+            {"env.PATH": "/opt/a%2Cb%3Dc/bin:/bin"},
+        ),
+    }
+    # The probe's own programs do not look at them, and of a long one not all is known.
+    assert not any(map(is_process, find(good, bad, metric("cpu.clock"), may_set=BOTH).suspects))
+    good, bad = environments({"PATH": "/bin"}, {"PATH": "/bin:" * 250})
+    assert not any(map(is_process, find(good, bad, COMMAND, may_set=BOTH).suspects))
+
+
+def is_process(suspect: Suspect) -> TypeGuard[Any]:
+    return isinstance(suspect.means, ProcessMeans)
+
+
+def limits(**kinds: int | str) -> Snapshot:
+    process = {"uid": 0, "policy": 0, "priority": 0, "nice": 0, "limits": kinds}
+    return with_value(side(), "process.inherited/process", process)
+
+
+def test_why_finding_4_limits_are_tried() -> None:
+    good, bad = limits(nofile=1024, stack=8388608), limits(nofile=20000, stack="unlimited")
+    for of in (COMMAND, metric("os.fork")):
+        suspects = find(good, bad, of, may_set=NEITHER).suspects
+        assert {s.id: (s.means.to_good, s.means.to_bad) for s in suspects if is_process(s)} == {
+            "process.inherited:limit.nofile": (
+                {"limit.nofile": "1024"},
+                {"limit.nofile": "20000"},
+            ),
+            "process.inherited:limit.stack": (
+                {"limit.stack": "8388608"},
+                {"limit.stack": "unlimited"},
+            ),
+        }
+
+
+def only_suspect(good: Snapshot, bad: Snapshot, name: str) -> Suspect:
+    (found,) = (s for s in find(good, bad, COMMAND, may_set=BOTH).suspects if s.id == name)
+    return found
+
+
+def where_set(files: Mapping[str, str], cause: Suspect, place: Path) -> list[str]:
+    source = DirectoryFiles(build(files, place), "tree")
+    return [origin.where for origin in find_origins(source, cause, Side.BAD)]
+
+
+def remedies_of(cause: Suspect, *origins: Origin) -> dict[str, str]:
+    values = {Side.GOOD: cause.good, Side.BAD: cause.bad}
+    every = remedies(cause, origins=origins, side_values=values)
+    return {remedy.system: remedy.text for remedy in reversed(every)}
+
+
+def test_why_finding_4_lines_and_remedies_of_variables_and_limits(tmp_path: Path) -> None:
+    variable = only_suspect(
+        *environments({"LANG": "C"}, {"LANG": "C", "LC_ALL": "C.UTF-8"}),
+        "process.environment:LC_ALL",
+    )
+    files = {"/etc/environment": "# locale\nLANG=C\nLC_ALL=C.UTF-8\n"}
+    assert where_set(files, variable, tmp_path / "one") == ["/etc/environment:3"]
+    line = Origin(Side.BAD, "environment", Untrusted("/e"), 3, Untrusted("LC_ALL=C.UTF-8"))
+    told = remedies_of(variable, line)
+    assert told["the line that sets it"].startswith("remove line 3 of /e: LC_ALL=C.UTF-8\nsed -i ")
+    assert told["now"] == "unset LC_ALL" and "UnsetEnvironment=LC_ALL" in told["Debian"]
+    given = only_suspect(*environments({"TZ": "a b"}, {}), "process.environment:TZ")
+    assert remedies_of(given)["now"] == "export TZ='a b'"
+    assert 'Environment="TZ=a b"' in remedies_of(given)["Debian"]
+
+    limit = only_suspect(
+        limits(nofile=1024, stack=1),
+        limits(nofile=20000, stack=1),
+        "process.inherited:limit.nofile",
+    )
+    files = {"/etc/security/limits.conf": "* soft stack 99\n* soft nofile 20000\n"}
+    assert where_set(files, limit, tmp_path / "two") == ["/etc/security/limits.conf:2"]
+    told = remedies_of(limit)
+    assert told["now"] == "prlimit --nofile=1024: --pid $$"
+    assert "LimitNOFILE=1024" in told["Debian"] and "* soft nofile 1024" in told["Debian"]
+    stack = only_suspect(limits(stack=8388608), limits(stack=1), "process.inherited:limit.stack")
+    assert "* soft stack 8192" in remedies_of(stack)["Debian"]
+    assert "LimitSTACK=8388608" in remedies_of(stack)["Debian"]
+
+
+def test_why_finding_4_a_list_of_preloaded_libraries_is_kept_from_a_command() -> None:
+    entry = {"/etc/ld.so.preload": "/usr/lib/shim.so\n"}
+    cause = only_suspect(side(), side(entry), "libc.preload")
+    assert cause.means == ProcessMeans({"preload": "none"}, {}) and cause.not_on_good
+    (other,) = find(side(entry), side(), COMMAND, may_set=BOTH).suspects
+    assert other.means is None, "a library that is not there cannot be given"
+
+
+MOUNTED = "36 35 98:0 / /data rw,relatime - ext4 /dev/sda1 rw{}\n"
+DATA_SYNC = "/proc/self/mountinfo/!data/sync"
+
+
+def mounted(sync: str, more: str = "") -> Snapshot:
+    options = ("," + sync if sync == "sync" else "") + more
+    return side({DATA_SYNC: sync, "/proc/self/mountinfo": MOUNTED.format(options)})
+
+
+def test_why_finding_10_options_of_mounts_are_tried() -> None:
+    (cause,) = find(mounted("async"), mounted("sync"), COMMAND, may_set=BOTH).suspects
+    assert (cause.id, cause.good, cause.bad) == ("mount.sync", "async", "sync")
+    assert isinstance(cause.means, SettingMeans)
+    assert [str(setting) for setting in cause.means.to_good] == ["mount.sync=async"]
+    # What no knob covers is still told.
+    good, bad = mounted("async", ",data=ordered"), mounted("sync", ",data=journal")
+    names = [suspect.id for suspect in find(good, bad, COMMAND, may_set=BOTH).suspects]
+    assert names == ["mount.sync", "storage.mounts"]
+
+
+def test_why_finding_10_lines_and_remedies_of_mounts(tmp_path: Path) -> None:
+    (cause,) = find(mounted("async"), mounted("sync"), COMMAND, may_set=BOTH).suspects
+    fstab = "/dev/sda2 / ext4 defaults 0 1\n\n/dev/sda1 /data ext4 defaults,sync 0 2\n"
+    assert where_set({"/etc/fstab": fstab}, cause, tmp_path / "tree") == ["/etc/fstab:3"]
+    text = "/dev/sda1 /data ext4 defaults,sync 0 2"
+    file = tmp_path / "fstab"
+    file.write_text(fstab)
+    told = remedies_of(cause, Origin(Side.BAD, "fstab", Untrusted(str(file)), 3, Untrusted(text)))
+    assert told["now"] == "mount -o remount,async /data"
+    assert "in the line of /data, the fourth field: async instead of sync" in told["Debian"]
+    words, edit = told["the line that sets it"].splitlines()
+    assert words.startswith("put async for sync in line 3 of ")
+    subprocess.run(["sh", "-ec", edit], check=True)
+    assert file.read_text() == fstab.replace("sync", "async")
+
+
+@dataclass
+class Mounts:
+    """A board's options of mounts, as the probe shows them."""
+
+    values: dict[str, str]
+    is_open: bool = True
+    place: tuple[int, str] | None = None
+
+    def read(self, globs: Iterable[str]) -> dict[str, FileValue | FileError]:
+        table = ByPath({path: FileValue(value) for path, value in self.values.items()})
+        return {path: content for glob in globs for path, _, content in table.matching(glob)}
+
+    def write(self, path: str, value: str) -> FileWritten:
+        assert path in self.values
+        self.values[path] = value
+        return FileWritten(value, "")
+
+    def end_other(self, pid: int, program: str) -> None:
+        raise AssertionError("nothing was left")
+
+    def close(self) -> None:
+        pass
+
+
+def test_why_finding_10_a_mount_is_set_and_put_back_like_any_setting(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv(journal.DIRECTORY_VARIABLE, str(tmp_path))
+    before = {DATA_SYNC: "sync", "/proc/self/mountinfo/!/sync": "sync"}
+    files = Mounts(dict(before))
+    setting = Setting(find_knob("mount.sync"), "async", (DATA_SYNC,))
+    with intervening("bad", files, lambda: files, {}) as intervention:
+        intervention.apply([setting])
+        assert files.values == {**before, DATA_SYNC: "async"}
+        intervention.check_held()
+    assert files.values == before
+    # A process that is killed leaves it set: `restore` puts it back.
+    killed = Intervention("bad", files, lambda: files, {})
+    killed.apply([setting])
+    assert files.values != before
+    (session,) = journal.sessions()
+    assert [(c.path, c.old) for c in session.pending if c.new is not None] == [(DATA_SYNC, "sync")]
+    killed.undo()
+    assert files.values == before
+    assert not may_be_written(setting.knob.path, "/proc/self/mountinfo/!data/../../mem/sync")
+    assert not may_be_written(setting.knob.path, "/proc/self/mountinfo")

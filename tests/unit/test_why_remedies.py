@@ -19,7 +19,7 @@ from why_suspects import difference, line, suspect
 from benchvise.state.catalogue import knobs
 from benchvise.state.knobs import Setting
 from benchvise.text import Untrusted
-from benchvise.why.explain import remedies
+from benchvise.why.explain import remedies, remedy_lines
 from benchvise.why.model import Layer, Origin, Remedy, SettingMeans, Side, Suspect
 
 ROLES = {
@@ -103,7 +103,7 @@ def test_lines_of_shell_are_shell(name: str, tmp_path: Path) -> None:
 @each_knob
 def test_udev_rules_are_udev_rules(name: str) -> None:
     path = knobs()[name][1].path
-    for rule in (remedies.udev_line(path.replace("{root_disk}", "mmcblk0"), value_for(name)),):
+    for rule in (remedy_lines.udev_line(path.replace("{root_disk}", "mmcblk0"), value_for(name)),):
         clause = r'(?:ACTION|SUBSYSTEM|KERNEL|ENV\{\w+\})=="[^"]+"'
         assert rule == "" or re.fullmatch(rf'(?:{clause}, )+ATTR\{{[\w/]+\}}="[^"]*"', rule)
 
@@ -175,7 +175,7 @@ def test_tmpfiles_lines_are_applied(tmp_path: Path) -> None:
 
 
 def test_tmpfiles_lines_keep_percent_signs() -> None:
-    assert remedies.tmpfiles_line("/sys/a%b", "50%") == "w /sys/a%%b - - - - 50%%"
+    assert remedy_lines.tmpfiles_line("/sys/a%b", "50%") == "w /sys/a%%b - - - - 50%%"
 
 
 def test_an_init_script_sets_what_it_says(tmp_path: Path) -> None:
@@ -371,8 +371,8 @@ def test_what_nothing_helps_has_no_remedy() -> None:
 
 
 def test_every_fix_is_for_a_knob() -> None:
-    assert set(remedies.fixes()) <= set(knobs())
-    for fix in remedies.fixes().values():
+    assert set(remedy_lines.fixes()) <= set(knobs())
+    for fix in remedy_lines.fixes().values():
         assert fix.word or fix.words or fix.config or fix.unit or fix.module
         choices = knobs()[fix.knob][1].choices
         for value in (*fix.words, *fix.config):
