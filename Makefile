@@ -31,8 +31,8 @@ unexport PYTHONDONTWRITEBYTECODE
 # Of several targets at once, the lines of each come together.
 IN_TURN := $(MAKE) --no-print-directory --output-sync=target
 
-.PHONY: demo test test-beside test-settings test-alone test-nightly checks checks-meanwhile lint \
-	lint-python lint-web lint-crates test-web test-crates guest-kernel bench score fuzz docs dist \
+.PHONY: demo test test-in-turn test-beside test-settings test-alone test-nightly checks \
+	checks-meanwhile lint lint-python lint-web lint-crates test-web test-crates guest-kernel bench score fuzz docs dist \
 	clean install pins probe probes web
 
 demo: install web
@@ -43,9 +43,12 @@ demo: install web
 test:
 	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES)
 	+@$(IN_TURN) -j2 install probes web guest-kernel
-	+@$(MAKE) --no-print-directory -j2 test-beside checks-meanwhile
-	+@$(MAKE) --no-print-directory test-settings
+	+@$(MAKE) --no-print-directory -j2 test-in-turn checks-meanwhile
 	+@$(MAKE) --no-print-directory test-alone
+
+test-in-turn:
+	+@$(MAKE) --no-print-directory test-beside
+	+@$(MAKE) --no-print-directory test-settings
 
 # Most of these tests wait for something most of the time, so they leave the CPUs room for others.
 test-beside:

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import capture_data
 import numpy as np
 import pytest
 import skips
+from in_process import benchvise
 
 from benchvise.cli.main import run
 from benchvise.errors import CaptureError
@@ -28,19 +27,10 @@ from benchvise.store import Store
 needs_decoders = skips.needs("sigrok-cli")
 
 
-def benchvise(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "benchvise", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def document(*words: str | Path) -> dict[str, object]:
     done = benchvise(*words, "--json")
-    assert done.returncode == 0, done.stderr
-    data: dict[str, object] = json.loads(done.stdout)["data"]
+    assert done.code == 0, done.err
+    data: dict[str, object] = done.data
     return data
 
 
@@ -109,7 +99,7 @@ def test_what_the_host_got_is_laid_beside_the_line(tmp_path: Path) -> None:
     changes = data["differences"]
     assert isinstance(changes, list)
     assert [(one["change"], one["sent"]) for one in changes] == [("lost", "1113")] * 3
-    shown = benchvise("signal", "uart", tmp_path / "x.sr", "--log", log).stdout
+    shown = benchvise("signal", "uart", tmp_path / "x.sr", "--log", log).out
     assert "6 bytes lost at 3 places" in shown
 
 
@@ -180,7 +170,7 @@ def test_real_captures_with_excess_bytes_are_flagged(name: str, stops: int, most
     assert isinstance(excesses, list)
     (found,) = excesses
     assert (found["control"], found["stops"], found["most"]) == ("RTS#", stops, most)
-    shown = benchvise("signal", "uart", path, "--bytes", "0").stdout
+    shown = benchvise("signal", "uart", path, "--bytes", "0").out
     assert ("EXCESS BYTES" in shown) == (most > 0)
 
 
@@ -233,7 +223,7 @@ def test_other_decoders_say_what_sigrok_cli_prints(name: str, stack: list[str]) 
 
 
 @needs_decoders
-def test_a_decoder_gets_the_line_that_is_named_or_none(tmp_path: Path) -> None:
+def test_signals_health_18_a_decoder_gets_the_line_that_is_named_or_none(tmp_path: Path) -> None:
     """Findings of October, signals, 18: -P uart:rx=NOPE decoded another line."""
     levels = capture_data.sent_serially(b"Hello", 1_000_000, 9600)
     write_session(capture_data.sampled(1_000_000, TX=levels), tmp_path / "x.sr")
@@ -306,14 +296,31 @@ def test_responses_are_shown_compared_and_kept(
     assert len(first["responses"]) == 199
     assert second["relative"]["shown"]
     done = benchvise("compare", "board A idle", "board A busy")
-    assert "signal.response" in done.stdout
-    assert "slower" in done.stdout
-    with Store.open(str(tmp_path / "results.db")) as store:
-        (figure,) = responses_of_runs([one_run(store.load("board A busy"))])
-    assert [line.missed for row in figure.rows for line in row.lines] == [1]
-    shown = benchvise("signal", "response", *words, "--histogram").stdout
+    assert "signal.response" in done.out
+    assert "slower" in done.out
+    shown = benchvise("signal", "response", *words, "--histogram").out
     assert "Response times" in shown
     assert "█" in shown
+
+
+def test_signals_health_7_missed_shots_are_kept_with_a_run(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """--save dropped them: the report had "missed": 0."""
+    monkeypatch.setenv("BENCHVISE_STORE", str(tmp_path / "results.db"))
+    for name, missed in (("idle", 0), ("busy", 3)):
+        times = "".join(f"{n}\t{(30 + n % 7) * 1e-6}\n" for n in range(97))
+        lost = "".join(f"{n}\tnan\n" for n in range(97, 97 + missed))
+        (tmp_path / f"{name}.out").write_text(times + lost)
+    words = [f"{name}={tmp_path / name}.out" for name in ("idle", "busy")]
+    document("signal", "response", *words, "--save", "board A")
+    with Store.open(str(tmp_path / "results.db")) as store:
+        kept = [one_run(store.load(f"board A {name}")) for name in ("idle", "busy")]
+    figures = [responses_of_runs([run]) for run in kept]
+    assert [line.missed for (figure,) in figures for row in figure.rows for line in row.lines] == [
+        0,
+        3,
+    ]
 
 
 def test_every_command_says_what_is_wrong(

@@ -164,7 +164,7 @@ def words_of(fault: serial_relay.Fault, *, looped: bool = False, seconds: float 
     return [cause.word for cause in classify(found)]
 
 
-def test_without_a_plug_nothing_comes_back() -> None:
+def test_signals_health_14_without_a_plug_nothing_comes_back() -> None:
     assert words_of(serial_relay.dead, looped=True) == ["nothing came back"]
 
 

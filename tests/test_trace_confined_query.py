@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import resource
 import shutil
 import signal
 import socket
@@ -11,16 +12,19 @@ import subprocess
 import sys
 import threading
 import time
+from collections.abc import Callable
 from pathlib import Path
 
+import pyarrow as pa
 import pytest
 import skips
 from trace_data import trace
-from waiting import PATIENCE
+from waiting import PATIENCE, wait_until
 
 from benchvise import confinement
 from benchvise.cli.main import run
 from benchvise.errors import TraceError, UsageError
+from benchvise.trace import confined_query, opening
 from benchvise.trace.confined_query import ask_confined
 from benchvise.trace.opening import open_trace
 from benchvise.trace.query_limits import QueryLimits, cause_of_death
@@ -46,7 +50,7 @@ def file(tmp_path: Path) -> Path:
         ("SELECT " + "CASE WHEN 1 THEN " * 600 + "1" + " END" * 600, "nested too deeply"),
     ],
 )
-def test_a_hostile_query_is_answered_with_a_sentence(
+def test_d1_a_hostile_query_is_answered_with_a_sentence(
     file: Path, capfd: pytest.CaptureFixture[str], hostile: str, says: str
 ) -> None:
     arguments = ["trace", "query", str(file), hostile, "--memory", "64", "--time", "100"]
@@ -55,7 +59,7 @@ def test_a_hostile_query_is_answered_with_a_sentence(
     assert seen.out == "" and len(seen.err.splitlines()) <= 2 and says in seen.err
 
 
-def test_a_query_that_does_not_end_is_ended(file: Path) -> None:
+def test_d1_a_query_that_does_not_end_is_ended(file: Path) -> None:
     with pytest.raises(UsageError, match=r"the query takes longer than 0\.5 s"):
         ask_confined(file, ENDLESS, QueryLimits(seconds=0.5))
 
@@ -95,7 +99,70 @@ def test_what_a_query_dies_of_is_its_answer(
     assert says in str(raised.value)
 
 
-def test_a_trace_that_becomes_shorter_is_said(file: Path, tmp_path: Path) -> None:
+CUTTING = """
+import os, sys
+from pathlib import Path
+from benchvise.cli import main
+from benchvise.trace import loaded
+decode = loaded.open_trace
+def cut(path, **more):
+    opened = decode(path, **more)
+    for kept in CUT:
+        os.truncate(kept, 8)
+    opened.tables["sched_switch"]["time"].to_numpy().sum()
+    return opened
+loaded.open_trace = cut
+main.entry()
+"""
+"""A command that is made to read what was cut a moment ago."""
+
+
+@pytest.mark.parametrize("as_json", [False, True])
+def test_d2_each_command_says_which_file_became_shorter(
+    file: Path, tmp_path: Path, as_json: bool
+) -> None:
+    open_trace(file)
+    kept = f"Path({str(tmp_path)!r}).glob('*.benchvise-cache/*/*.arrow')"
+    program = CUTTING.replace("CUT:", f"{kept}:")
+    words = [sys.executable, "-c", program, "trace", "stats", str(file)]
+    done = subprocess.run(
+        [*words, *(["--json"] if as_json else [])], capture_output=True, text=True, check=False
+    )
+    assert done.returncode == TraceError.exit_code, done
+    says = "t.dat became shorter while it was read"
+    if as_json:
+        assert json.loads(done.stdout)["data"]["message"] == says
+        assert done.stderr == ""
+    else:
+        assert (done.stdout, done.stderr) == ("", f"benchvise: {says}: open it again\n")
+
+
+@pytest.mark.parametrize("number", [signal.SIGINT, signal.SIGTERM, signal.SIGKILL])
+def test_a_signal_to_a_command_ends_what_runs_it(file: Path, number: signal.Signals) -> None:
+    program = """
+import time
+from benchvise.cli import main
+def slow(arguments):
+    print("runs", flush=True)
+    try:
+        time.sleep(600)
+    except KeyboardInterrupt:
+        return 4
+main.run = slow
+main.entry()
+"""
+    words = [sys.executable, "-c", program, "trace", "stats", str(file)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE, text=True) as command:
+        assert command.stdout is not None
+        assert command.stdout.readline() == "runs\n"
+        children = Path(f"/proc/{command.pid}/task/{command.pid}/children").read_text().split()
+        assert len(children) == 1
+        command.send_signal(number)
+        assert command.wait(PATIENCE) == (4 if number == signal.SIGINT else -number)
+        wait_until(lambda: not Path(f"/proc/{children[0]}").exists(), "the end of its child")
+
+
+def test_d2_a_trace_that_becomes_shorter_is_said(file: Path, tmp_path: Path) -> None:
     """What is kept of it is mapped; the process waits on a pipe until that is cut."""
     open_trace(file)
     whole = "SELECT sum(prev_prio) FROM sched_switch"
@@ -114,6 +181,34 @@ opened.tables["sched_switch"]["time"].to_numpy().sum()
     assert "became shorter" in str(cause_of_death(-done.returncode, "t.dat", QueryLimits()))
     # And what was cut is not mapped again, but read from the trace.
     assert ask_confined(file, whole, QueryLimits()).rows
+
+
+@pytest.mark.parametrize("megabytes", [24, 64])
+def test_too_little_memory_to_open_a_trace_is_said(
+    file: Path, monkeypatch: pytest.MonkeyPatch, megabytes: int
+) -> None:
+    """So little that it ends while libraries are imported, each of which says it its own way."""
+
+    def limited() -> Callable[[], None]:
+        return lambda: resource.setrlimit(resource.RLIMIT_DATA, (megabytes << 20, megabytes << 20))
+
+    monkeypatch.setattr(confined_query, "dies_with_us", limited)
+    with pytest.raises(TraceError, match="needs more memory than there is"):
+        ask_confined(file, "SELECT 1", QueryLimits())
+
+
+@pytest.mark.parametrize("error", [MemoryError(), pa.ArrowMemoryError("malloc of size 64 failed")])
+def test_memory_that_ends_while_a_trace_is_opened_is_said(
+    file: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
+) -> None:
+    def fails(*_: object, **_more: object) -> None:
+        raise error
+
+    monkeypatch.setattr(opening, "open_trace", fails)
+    request = confined_query._Request(file, "SELECT 1", QueryLimits(), use_cache=False)
+    answer = confined_query._answered(request)
+    assert answer.error == "reading t.dat needs more memory than there is"
+    assert answer.exit_code == TraceError.exit_code
 
 
 def test_a_file_that_cannot_be_read_is_said(

@@ -27,6 +27,7 @@ import skips
 from browser import browse, missing
 from remote_hosts import BOARD_ADDRESS, namespaces
 from waiting import PATIENCE, wait_until
+from web_routes import requests
 from web_server import Serving, serving
 
 from benchvise.web.security import BODY_LIMIT
@@ -38,7 +39,13 @@ targets:
   one: {features: [simulated]}
 """
 JSON = {"Accept": "application/json", "Content-Type": "application/json"}
-PATHS = ("/", "/index.json", "/boards.json", "/runs.json", "/traces.json", "/live/rig", "/nothing")
+BOARD = {"name": "one", "what": "power", "to": "off"}
+QUESTIONS = [path for _, path in requests(safe=True, **BOARD)] + ["/nothing", "/assets/x.js"]
+ACTIONS = [path for _, path in requests(safe=False, **BOARD)]
+"""All that there is, from the route table."""
+SECRET = [path for path in QUESTIONS if path != "/login" and not path.startswith("/assets/")]
+CLOSED = [path for path in ACTIONS if path != "/login"]
+"""Without what anybody may ask to log in."""
 
 ASK = """
 import json, sys, urllib.error, urllib.request
@@ -134,20 +141,22 @@ def test_d7_another_user_of_this_machine_reads_nothing_and_does_nothing(
     with serving(tmp_path / "store.db", "--rig", rig, "--allow-control") as server:
         cookie = login(server)
         proofs: list[dict[str, str]] = [{}, server.bearer, {"Cookie": cookie}]
-        requests = [("GET", server.url(path), proof) for path in PATHS for proof in proofs]
-        requests += [("GET", server.address, {})]
-        requests += [
-            ("POST", server.url(ACTION), {**proof, "Content-Type": "application/json"})
+        tried = [("GET", server.url(path), proof) for path in QUESTIONS for proof in proofs]
+        tried += [("GET", server.address, {})]
+        tried += [
+            ("POST", server.url(path), {**proof, "Content-Type": "application/json"})
+            for path in ACTIONS
             for proof in proofs
         ]
-        answers = ask_as(other, *requests)
+        answers = ask_as(other, *tried)
+        assert len(answers) == len(tried) > 100
         assert {answer.status for answer in answers} == {403}
         assert all("another user" in answer.text for answer in answers)
         assert not any("set-cookie" in answer.headers for answer in answers)
         assert log(state, "control") == []
         assert {line["user"] for line in log(state, "refused")} == {"nobody"}
         # The same requests of the user who started it, but for the one without proof.
-        own = ask_as((), *requests[:3])
+        own = ask_as((), *tried[:3])
         assert [answer.status for answer in own] == [401, 200, 200]
 
 
@@ -220,12 +229,21 @@ def test_d7_another_host_reads_nothing_without_the_token(
         namespaces() as link,
         serving(tmp_path / "store.db", *words, prefix=link.in_board) as server,
     ):
-        requests: list[tuple[str, str, Mapping[str, str]]] = [
-            ("GET", server.url(path), {}) for path in PATHS
+        guess = {"Authorization": "Bearer another-token-as-long-as-it"}
+        stale = {"Cookie": f"benchvise-{server.port}={'0' * 64}"}
+        tried: list[tuple[str, str, Mapping[str, str]]] = [
+            ("GET", server.url(path), proof)
+            for path in SECRET
+            for proof in (dict[str, str](), guess, stale)
         ]
-        requests += [("POST", server.url(ACTION), JSON)]
-        requests += [("GET", server.url("/?token=another-token-as-long-as-it"), {})]
-        answers = ask_as(link.in_remote, *requests)
+        tried += [
+            ("POST", server.url(path), {**JSON, **proof})
+            for path in CLOSED
+            for proof in (dict[str, str](), guess, stale)
+        ]
+        tried += [("GET", server.url("/?token=another-token-as-long-as-it"), {})]
+        answers = ask_as(link.in_remote, *tried)
+        assert len(answers) == len(tried) > 100
         assert {answer.status for answer in answers} == {401}
         assert log(state, "control") == []
         refused = log(state, "refused")
@@ -282,7 +300,8 @@ def test_d7_a_hostile_page_reads_nothing_and_does_nothing(
     tmp_path: Path, state: Path, rig: Path, attacker: str
 ) -> None:
     with serving(tmp_path / "store.db", "--rig", rig, "--allow-control") as server:
-        seen = browse("hostile.js", server.url(""), attacker, ACTION)
+        targets = {"questions": SECRET, "actions": CLOSED, "action": ACTION}
+        seen = browse("hostile.js", server.url(""), attacker, json.dumps(targets))
         assert "Boards" in seen["home"] and server.token not in seen["address"]
         assert len(seen["read"]) == 3 and not any(seen["read"].values()), seen["read"]
         assert seen["rebound"] == 421
@@ -292,6 +311,9 @@ def test_d7_a_hostile_page_reads_nothing_and_does_nothing(
         assert (line["action"], line["by"], line["status"]) == (f"POST {ACTION}", "cookie", 200)
         posts = [line for line in log(state, "refused") if line["action"] == f"POST {ACTION}"]
         assert len(posts) >= 15, "they did try"
+        refused = {line["action"].partition(" ")[2] for line in log(state, "refused")}
+        assert refused >= {*SECRET, *CLOSED}, "all that there is"
+        assert seen["tried"] > 300
         # What another port of this machine was sent is of no use to its user.
         stolen = next(cookie for cookie in Attacker.cookies if "benchvise" in cookie)
         assert server.token not in stolen

@@ -28,7 +28,7 @@ def test_empty_pages_say_what_would_be_there(tmp_path: Path) -> None:
     assert "No run yet" in seen["/"]["text"] and "benchvise run" in seen["/"]["text"]
     assert "No trace yet" in seen["/traces"]["text"]
     assert "No board yet" in seen["/boards"]["text"]
-    assert "there is no such page" in seen["/nothing"]["text"]
+    assert "There is no such page" in seen["/nothing"]["text"]
 
 
 def test_full_pages_can_be_read_in_the_dark_and_on_a_small_screen(tmp_path: Path) -> None:

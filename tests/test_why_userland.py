@@ -13,10 +13,13 @@ from typing import Any
 import pytest
 import skips
 
+from benchvise.board import Board
 from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import RUN_SECONDS, Completed
 from benchvise.errors import UsageError
 from benchvise.measure.suite import SuiteEntry
+from benchvise.state import journal
+from benchvise.state.knobs import Setting, find_knob
 from benchvise.why import loop
 from benchvise.why.bench import ArmRefused
 from benchvise.why.benches.live import LiveBench
@@ -30,11 +33,22 @@ from benchvise.why.benches.userland import (
     closure_in,
     closure_of,
     opened_root,
-    rewritten,
 )
+from benchvise.why.benches.userland_copies import rewritten
 from benchvise.why.case import DiagnosisOptions
 from benchvise.why.experiments.evidence import EvidenceLog
-from benchvise.why.model import Arm, Diagnosis, DiagnosisVerdict, Layer, LayerMeans, Side
+from benchvise.why.model import (
+    Arm,
+    Diagnosis,
+    DiagnosisVerdict,
+    Layer,
+    LayerMeans,
+    Means,
+    ProcessMeans,
+    SettingMeans,
+    Side,
+    Suspect,
+)
 from benchvise.why.rules import DiagnosisRules
 
 pytestmark = skips.needs("cc")
@@ -166,6 +180,147 @@ def test_a_closure_has_what_the_loader_finds_and_scripts_bring_their_interpreter
     assert {"libc.so.6", found.programs[1].loader} <= {
         name for name, file in found.files.items() if file.part == "libc"
     }
+
+
+class Namespaced(Other):
+    """This machine in a mount namespace of its own, as a script makes it in an empty ``place``."""
+
+    def __init__(self, root: Path, script: str) -> None:
+        super().__init__(root)
+        self.name = "local:namespaced"
+        self.place = root.parent / "namespaced"
+        self.place.mkdir()
+        self._namespace = subprocess.Popen(
+            ["unshare", "-m", "sh", "-ec", f"{script}\necho ready; exec cat", "sh", self.place],
+            stdin=subprocess.PIPE, stdout=subprocess.PIPE, stderr=subprocess.PIPE,
+        )  # fmt: skip
+        assert self._namespace.stdout is not None
+        if self._namespace.stdout.readline() != b"ready\n":
+            skips.skip("namespaces", self.end())
+
+    def _with(self, argv: Sequence[str]) -> list[str]:
+        return ["nsenter", "-t", str(self._namespace.pid), "-m", *super()._with(argv)]
+
+    def end(self) -> str:
+        """Ends the namespace; what it complained of."""
+        return self._namespace.communicate()[1].decode()
+
+
+def preloading(root: Path, library: Path) -> Namespaced:
+    """A board where /etc/ld.so.preload names a library."""
+    script = f"""mount -t tmpfs tmpfs "$1"
+mkdir "$1/upper" "$1/work"
+echo {library} >"$1/upper/ld.so.preload"
+mount -t overlay overlay -o "lowerdir=/etc,upperdir=$1/upper,workdir=$1/work" /etc"""
+    return Namespaced(root, script)
+
+
+@skips.needs_root
+def test_a_library_that_the_board_preloads_is_the_cause_and_not_excluded(
+    boards: dict[Side, Other], tmp_path: Path
+) -> None:
+    """Programs and libraries are the same on both sides; one slows a function of all programs."""
+    skips.need_namespaces("-m")
+    shim = tmp_path / "shim.so"
+    source = tmp_path / "good/work.c"
+    subprocess.run(["cc", "-O2", "-DROUNDS=6", "-shared", "-fPIC", "-o", shim, source], check=True)
+    bad = preloading(tmp_path / "good", shim)
+    try:
+        opened = bench({Side.GOOD: boards[Side.GOOD], Side.BAD: bad}, "count")
+        try:
+            found = diagnose(opened, tmp_path / "why")
+        finally:
+            opened.close()
+    finally:
+        bad.end()
+    assert found.verdict is DiagnosisVerdict.EXPLAINED, found.headline
+    (cause,) = found.causes
+    assert [suspect.id for suspect in cause.suspects] == ["userland:preload"]
+    assert {(o.where, o.text.raw) for o in cause.origins if o.side is Side.BAD} >= {
+        ("/etc/ld.so.preload:1", str(shim))
+    }
+    assert any(f"remove line 1 of /etc/ld.so.preload: {shim}" in r.text for r in cause.remedies)
+
+
+def printing(board: Board, command: str) -> LiveBench:
+    """A bench of one board, whose value is a number that a command prints."""
+    params = {"run": (command,), "match": (r"(\d+)",), "better": ("higher",)}
+    opened = LiveBoard(board, lambda: board, SuiteEntry("command.output", params))
+    return LiveBench({Side.BAD: opened, Side.GOOD: opened})
+
+
+def flipped(name: str, means: Means) -> Arm:
+    return Arm(Side.BAD, (Suspect(name, name, Layer.PROCESS, name, "", "", means=means),))
+
+
+@pytest.mark.parametrize(
+    ("command", "attributes", "values"),
+    [
+        ("echo ${OMP_NUM_THREADS:-3}", {"env.OMP_NUM_THREADS": "12"}, (3, 12)),
+        ("echo 1${HOME+00}", {"env.HOME": "%"}, (100, 1)),
+        ("ulimit -Sn; true", {"limit.nofile": "77"}, (None, 77)),
+    ],
+)
+def test_a_command_is_given_variables_and_limits(
+    command: str, attributes: dict[str, str], values: tuple[int | None, int]
+) -> None:
+    bench = printing(LocalBoard(), command)
+    try:
+        means = ProcessMeans(attributes, {})
+        for expected, arm in zip(values, (Arm(Side.BAD), flipped("it", means)), strict=True):
+            value = bench.measure(arm).value
+            assert value == expected if expected is not None else value != values[1]
+    finally:
+        bench.close()
+
+
+@skips.needs_root
+def test_a_command_is_kept_from_what_its_board_preloads(
+    boards: dict[Side, Other], tmp_path: Path
+) -> None:
+    """The shell that runs it too; and nothing of that is left on the board."""
+    skips.need_namespaces("-m")
+    shim = tmp_path / "good/lib/libwork.so.1"
+    board = preloading(tmp_path / "good", shim)
+    try:
+        bench = printing(board, "echo 1$(grep -c libwork.so /proc/$$/maps)")
+        try:
+            plain = bench.measure(Arm(Side.BAD)).value
+            assert plain > 10
+            kept = bench.measure(flipped("it", ProcessMeans({"preload": "none"}, {}))).value
+            assert kept == 10
+            assert bench.measure(Arm(Side.BAD)).value == plain
+        finally:
+            bench.close()
+    finally:
+        board.end()
+
+
+@skips.needs_root
+def test_an_option_of_a_mount_is_found_set_and_put_back(
+    boards: dict[Side, Other], tmp_path: Path
+) -> None:
+    skips.need_namespaces("-m")
+    board = Namespaced(tmp_path / "good", 'mount -t tmpfs -o nosuid,sync tmpfs "$1"')
+    mount = str(board.place)
+    path = f"/proc/self/mountinfo/{mount.replace('/', '!')}/sync"
+    try:
+        command = f"echo 1$(grep -c '{mount} .*,sync' /proc/self/mountinfo)"
+        bench = printing(board, command)
+        try:
+            before = bench.snapshot(Side.BAD)
+            (entry,) = (e for e in before.settings if e.path == path)
+            assert (entry.name, entry.value) == (f"storage.mounts/{mount} sync", "sync")
+            to_good = Setting(find_knob("mount.sync"), "async", (path,))
+            repaired = bench.measure(flipped("mount.sync", SettingMeans((to_good,), ())))
+            assert (repaired.value, bench.measure(Arm(Side.BAD)).value) == (10, 11)
+            writes = [(write.path, write.old, write.new, write.undone) for write in bench.writes()]
+            assert writes == [(path, "sync", "async", False), (path, "async", "sync", True)]
+            assert not any(session.is_due for session in journal.sessions())
+        finally:
+            bench.close()
+    finally:
+        board.end()
 
 
 def root_of(boards: Mapping[Side, Other], place: Path) -> Path:

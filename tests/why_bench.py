@@ -168,7 +168,7 @@ class MemoryBench:
         file = Untrusted("/etc/sysctl.d/9.conf")
         return [Origin(side, "sysctl.d", file, 1, Untrusted(suspect.id))]
 
-    def findings(self) -> Sequence[Finding]:
+    def findings(self, *, look: bool = True) -> Sequence[Finding]:
         return ()
 
     def writes(self) -> Sequence[Write]:

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 import os
+import resource
 import signal
 import sys
 import tempfile
@@ -24,7 +25,8 @@ from benchvise.errors import BenchviseError
 for _commands in ("measure", "results", "rig", "state"):  # once, not in each process
     importlib.import_module(f"benchvise.cli.{_commands}")
 
-_SECONDS = 60
+_CPU_SECONDS, _SECONDS = 60, 600
+"""That a command may compute, which is what it takes on an idle machine, and that it may wait."""
 _MOST_LINES = 3
 """Of standard error: a sentence may be broken over lines."""
 _REPLAY = 'cat "$0"; sleep 0.3'
@@ -65,6 +67,7 @@ def _in_child(call: Callable[[], int]) -> tuple[Answer, int]:
             os.dup2(os.open(os.devnull, os.O_RDWR), 1)
             os.dup2(said.fileno(), 2)
             sys.stdout, sys.stderr = os.fdopen(1, "w"), os.fdopen(2, "w")
+            resource.setrlimit(resource.RLIMIT_CPU, (_CPU_SECONDS, _CPU_SECONDS))
             signal.alarm(_SECONDS)
             code = 70
             try:

@@ -206,7 +206,7 @@ class SimBench:
         del side, suspect
         return ()
 
-    def findings(self) -> Sequence[Finding]:
+    def findings(self, *, look: bool = True) -> Sequence[Finding]:  # noqa: ARG002
         return tuple(self._findings.values())
 
     def writes(self) -> Sequence[Write]:

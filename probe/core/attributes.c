@@ -1,8 +1,8 @@
 /* Attributes of the measuring process. See attributes.h.
  *
  * prctl(2): PR_SET_THP_DISABLE and PR_SET_TIMERSLACK outlive fork and execve. personality(2):
- * ADDR_NO_RANDOMIZE is looked at by execve. Affinity, niceness, policies and I/O priorities are
- * inherited by all that is started from here. */
+ * ADDR_NO_RANDOMIZE is looked at by execve. Affinity, niceness, policies, I/O priorities, limits,
+ * the environment and the mount namespace are inherited by all that is started from here. */
 #include "core/attributes.h"
 
 #include <ctype.h>
@@ -12,6 +12,7 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
+#include <sys/mount.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -170,27 +171,127 @@ static int set_dma_latency(const char *value)
 	return write(fd, &wanted, sizeof(wanted)) == (ssize_t)sizeof(wanted) ? 0 : -EIO;
 }
 
+const struct limit_kind limit_kinds[] = {
+	{"cpu", RLIMIT_CPU},         {"fsize", RLIMIT_FSIZE},   {"data", RLIMIT_DATA},
+	{"stack", RLIMIT_STACK},     {"rss", RLIMIT_RSS},       {"nproc", RLIMIT_NPROC},
+	{"nofile", RLIMIT_NOFILE},   {"as", RLIMIT_AS},         {"nice", RLIMIT_NICE},
+	{"memlock", RLIMIT_MEMLOCK}, {"rtprio", RLIMIT_RTPRIO}, {"rttime", RLIMIT_RTTIME},
+};
+_Static_assert(sizeof(limit_kinds) / sizeof(limit_kinds[0]) == LIMIT_KINDS, "of the header");
+
+/* The soft limit, as a shell's `ulimit -S` sets it; the hard one only where that is below. */
+static int set_limit(const char *name, const char *value)
+{
+	struct rlimit limit;
+	rlim_t wanted = RLIM_INFINITY;
+	char *end;
+
+	if (strcmp(value, "unlimited") != 0) {
+		if (!isdigit((unsigned char)value[0]))
+			return -EINVAL;
+		errno = 0;
+		wanted = (rlim_t)strtoull(value, &end, 10);
+		if (errno || *end)
+			return -EINVAL;
+	}
+	for (int i = 0; i < LIMIT_KINDS; i++) {
+		if (strcmp(limit_kinds[i].name, name) != 0)
+			continue;
+		if (getrlimit(limit_kinds[i].resource, &limit) < 0)
+			return -errno;
+		limit.rlim_cur = wanted;
+		if (limit.rlim_max != RLIM_INFINITY &&
+		    (wanted == RLIM_INFINITY || wanted > limit.rlim_max))
+			limit.rlim_max = wanted;
+		return setrlimit(limit_kinds[i].resource, &limit) < 0 ? -errno : 0;
+	}
+	return -EINVAL;
+}
+
+static int hex_digit(char c)
+{
+	return isdigit((unsigned char)c) ? c - '0' : isxdigit((unsigned char)c)
+						     ? (c | 0x20) - 'a' + 10 : -1;
+}
+
+/* `%XX` becomes the byte; false where a `%` is none of these, or the byte would end the text. */
+static bool unescape(const char *from, char *to, size_t size)
+{
+	size_t length = 0;
+
+	for (; *from && length + 1 < size; from++) {
+		int byte = (unsigned char)*from;
+		if (byte == '%') {
+			int high = hex_digit(from[1]), low = high < 0 ? -1 : hex_digit(from[2]);
+			byte = low < 0 ? 0 : high * 16 + low;
+			if (byte == 0)
+				return false;
+			from += 2;
+		}
+		to[length++] = (char)byte;
+	}
+	to[length] = '\0';
+	return *from == '\0';
+}
+
+static int set_variable(const char *name, const char *value)
+{
+	char text[4096];
+
+	if (!name[0] || isdigit((unsigned char)name[0]) ||
+	    name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")])
+		return -EINVAL;
+	if (strcmp(value, "%") == 0)
+		return unsetenv(name) < 0 ? -errno : 0;
+	if (!unescape(value, text, sizeof(text)))
+		return -EINVAL;
+	return setenv(name, text, 1) < 0 ? -errno : 0;
+}
+
+/* In a mount namespace of its own, whose mounts nobody else sees: an empty file covers the list. */
+static int set_preload(const char *value)
+{
+	static const char list[] = "/etc/ld.so.preload";
+
+	if (strcmp(value, "none") != 0)
+		return -EINVAL;
+	if (access(list, F_OK) < 0)
+		return errno == ENOENT ? 0 : -errno;
+	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
+		return -errno;
+	return mount("/dev/null", list, NULL, MS_BIND, NULL) < 0 ? -errno : 0;
+}
+
+/* What a name with a dot at its end begins is followed by what it is about: `limit.nofile`. */
 static const struct {
 	const char *name;
 	int (*set)(const char *value);
+	int (*set_named)(const char *name, const char *value);
 	bool executed; /* holds only for what is executed from here on */
 	const char *values;
 	const char *summary;
 } attributes[] = {
-	{"thp", set_thp, false, "off, advised or on",
+	{"thp", set_thp, NULL, false, "off, advised or on",
 	 "transparent huge pages: none (and no huge zero page), only where a program advises them "
 	 "(Linux 6.18), or as the board is set"},
-	{"aslr", set_aslr, true, "off or on", "random places of stack, heap and libraries"},
-	{"timer_slack", set_timer_slack, false, "nanoseconds from 1",
+	{"aslr", set_aslr, NULL, true, "off or on", "random places of stack, heap and libraries"},
+	{"timer_slack", set_timer_slack, NULL, false, "nanoseconds from 1",
 	 "how late a sleep may end so that wake-ups fall together; nothing under real-time policies"},
-	{"cpus", set_cpus, false, "a list such as 0-2,4", "the CPUs that it may run on"},
-	{"nice", set_nice, false, "a number from -20 to 19", "niceness"},
-	{"sched", set_sched, false, "other, batch, idle, fifo:N or rr:N with N from 1 to 99",
+	{"cpus", set_cpus, NULL, false, "a list such as 0-2,4", "the CPUs that it may run on"},
+	{"nice", set_nice, NULL, false, "a number from -20 to 19", "niceness"},
+	{"sched", set_sched, NULL, false, "other, batch, idle, fifo:N or rr:N with N from 1 to 99",
 	 "scheduling policy and priority"},
-	{"ioprio", set_ioprio, false, "idle, be:N or rt:N with N from 0 to 7",
+	{"ioprio", set_ioprio, NULL, false, "idle, be:N or rt:N with N from 0 to 7",
 	 "class and level of its I/O; seen by schedulers that mind them (bfq, mq-deadline)"},
-	{"dma_latency", set_dma_latency, false, "microseconds",
+	{"dma_latency", set_dma_latency, NULL, false, "microseconds",
 	 "the longest way out of an idle state that the whole board may take meanwhile"},
+	{"limit.", NULL, set_limit, false, "a number or unlimited, after one of cpu, fsize, data, "
+	 "stack, rss, nproc, nofile, as, nice, memlock, rtprio or rttime",
+	 "the soft limit of a resource; the hard one is raised where it is lower (root)"},
+	{"env.", NULL, set_variable, false, "a text with %XX for bytes, or % alone, after the name of "
+	 "a variable", "a variable of the environment; % alone takes it away"},
+	{"preload", set_preload, NULL, false, "none",
+	 "what /etc/ld.so.preload names is not loaded (root)"},
 };
 
 enum { COUNT = sizeof(attributes) / sizeof(attributes[0]) };
@@ -215,10 +316,12 @@ static const char *reason_of(int error)
 static int take(const char *name, const char *value, bool *again)
 {
 	for (int i = 0; i < COUNT; i++) {
+		size_t length = strlen(attributes[i].name);
 		int error;
-		if (strcmp(attributes[i].name, name) != 0)
+		if (strncmp(attributes[i].name, name, attributes[i].set_named ? length : length + 1))
 			continue;
-		error = attributes[i].set(value);
+		error = attributes[i].set_named ? attributes[i].set_named(name + length, value)
+						: attributes[i].set(value);
 		if (error == -EINVAL)
 			return json_error(2, EINVAL, "--as %s=%s: it takes %s", name, value,
 					  attributes[i].values);

@@ -13,6 +13,13 @@
  * attribute or value) or 77 (this kernel or user may not). Text that was in argv may be cut up. */
 int attributes_take(int *argc, char *argv[], bool *again);
 
+/* The resources that have limits, by their names. */
+enum { LIMIT_KINDS = 12 };
+extern const struct limit_kind {
+	const char *name;
+	int resource;
+} limit_kinds[];
+
 /* Adds "attributes": name and summary of each, to a line. */
 void attributes_describe(struct json *j);
 

@@ -16,6 +16,7 @@
 #include <cpuid.h>
 #endif
 
+#include "core/attributes.h"
 #include "core/clock.h"
 #include "state/facts.h"
 
@@ -139,25 +140,16 @@ static void fact_clock_cost(struct json *j)
 
 static void limits(struct json *j)
 {
-	static const struct {
-		const char *name;
-		int resource;
-	} kinds[] = {
-		{"cpu", RLIMIT_CPU},         {"fsize", RLIMIT_FSIZE},   {"data", RLIMIT_DATA},
-		{"stack", RLIMIT_STACK},     {"rss", RLIMIT_RSS},       {"nproc", RLIMIT_NPROC},
-		{"nofile", RLIMIT_NOFILE},   {"as", RLIMIT_AS},         {"nice", RLIMIT_NICE},
-		{"memlock", RLIMIT_MEMLOCK}, {"rtprio", RLIMIT_RTPRIO}, {"rttime", RLIMIT_RTTIME},
-	};
-
 	json_open(j, "limits", '{');
-	for (size_t i = 0; i < sizeof(kinds) / sizeof(kinds[0]); i++) {
+	for (int i = 0; i < LIMIT_KINDS; i++) {
+		const char *name = limit_kinds[i].name;
 		struct rlimit limit;
-		if (getrlimit(kinds[i].resource, &limit) < 0)
-			json_na(j, kinds[i].name, errno_name(errno));
+		if (getrlimit(limit_kinds[i].resource, &limit) < 0)
+			json_na(j, name, errno_name(errno));
 		else if (limit.rlim_cur == RLIM_INFINITY)
-			json_string(j, kinds[i].name, "unlimited");
+			json_string(j, name, "unlimited");
 		else
-			json_unsigned(j, kinds[i].name, limit.rlim_cur);
+			json_unsigned(j, name, limit.rlim_cur);
 	}
 	json_close(j, '}');
 }

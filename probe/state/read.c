@@ -135,6 +135,30 @@ static int report_link(struct json *j, const char *path, size_t limit)
 	return json_send(j);
 }
 
+static int report_mount(void *context, const char *path, const char *value)
+{
+	struct json *j = context;
+
+	json_begin(j, "value");
+	json_string(j, "path", path);
+	json_bytes(j, "value", value, strlen(value));
+	return json_send(j);
+}
+
+static int read_mounts(const char *pattern)
+{
+	struct json j = {0};
+	int matches = mounts_each(pattern, report_mount, &j);
+
+	if (matches == 0) {
+		json_begin(&j, "value");
+		json_string(&j, "path", pattern);
+		matches = send_error(&j, ENOENT) ? -1 : 0;
+	}
+	free(j.text);
+	return matches < 0 ? 1 : 0;
+}
+
 static int for_each_match(const char *pattern, size_t limit,
 			  int (*report)(struct json *j, const char *path, size_t limit))
 {
@@ -155,6 +179,8 @@ static int for_each_match(const char *pattern, size_t limit,
 
 int state_read(const char *pattern, size_t limit)
 {
+	if (mounts_is_path(pattern))
+		return read_mounts(pattern);
 	return for_each_match(pattern, limit, report_file);
 }
 

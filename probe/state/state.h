@@ -33,6 +33,14 @@ int state_facts_log(void); /* the kernel log alone: cheap enough to be asked aga
 /* Writes value and reads it back; one `write` line. Returns 0 or 1. */
 int state_write(const char *path, const char *value);
 
+/* Options of mounts, as files (see mounts.c). `mounts_is_path`: whether a path, or a glob, is of
+ * these. `mounts_each` reports each that a glob matches, and returns how many, or -1 once a report is
+ * not 0. `mounts_write` returns 0 or a negative errno. */
+typedef int mounts_report(void *context, const char *path, const char *value);
+bool mounts_is_path(const char *path);
+int mounts_each(const char *glob_pattern, mounts_report *report, void *context);
+int mounts_write(const char *path, const char *value);
+
 /* 0 for a regular file, as all of /proc and /sys are, else a negative errno: EISDIR, EINVAL for a
  * device, a FIFO or a socket, or why it cannot be looked at. */
 int state_check(const char *path);

@@ -31,13 +31,36 @@ static int write_value(const char *path, const char *value)
 	return error;
 }
 
+static int take_mount(void *context, const char *path, const char *value)
+{
+	(void)path;
+	*(const char **)context = value;
+	return 0;
+}
+
+static void describe_mount(struct json *j, const char *key, const char *path)
+{
+	const char *value = NULL;
+
+	mounts_each(path, take_mount, &value);
+	if (value)
+		json_string(j, key, value);
+	else
+		json_na(j, key, errno_name(ENOENT));
+}
+
 /* Without the white space at its end, so that what was written compares equal. */
 static void describe(struct json *j, const char *key, const char *path)
 {
 	static char text[STATE_VALUE_MAX + 1];
 	bool cut;
-	ssize_t n = state_read_file(path, text, STATE_VALUE_MAX, &cut);
+	ssize_t n;
 
+	if (mounts_is_path(path)) {
+		describe_mount(j, key, path);
+		return;
+	}
+	n = state_read_file(path, text, STATE_VALUE_MAX, &cut);
 	if (n < 0) {
 		json_na(j, key, errno_name((int)-n));
 		return;
@@ -57,7 +80,7 @@ int state_write(const char *path, const char *value)
 	json_string(&j, "path", path);
 	json_string(&j, "asked", value);
 	describe(&j, "old", path);
-	error = write_value(path, value);
+	error = mounts_is_path(path) ? mounts_write(path, value) : write_value(path, value);
 	describe(&j, "now", path);
 	if (error) {
 		json_signed(&j, "errno", -error);

@@ -4,6 +4,7 @@
 
 #include <errno.h>
 #include <sched.h>
+#include <stdlib.h>
 #include <string.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
@@ -92,6 +93,28 @@ static void test_effects(void)
 	CHECK(TAKE(&again, "--as", "ioprio=be:7") == 0);
 }
 
+/* Variables may hold what separates pairs, and be taken away; limits are soft ones. */
+static void test_environment_and_limits(void)
+{
+	bool again;
+	struct rlimit before, now;
+
+	CHECK(TAKE(&again, "--as", "env.LC_ALL=C.UTF-8,env.ODD=a%2Cb%3Dc%20%25,nice=7") == 0);
+	CHECK_TEXT(getenv("LC_ALL"), "C.UTF-8");
+	CHECK_TEXT(getenv("ODD"), "a,b=c %");
+	CHECK(TAKE(&again, "--as", "env.ODD=,env.LC_ALL=%") == 0);
+	CHECK_TEXT(getenv("ODD"), "");
+	CHECK(getenv("LC_ALL") == NULL);
+	CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
+	CHECK(TAKE(&again, "--as", "limit.nofile=99,limit.core=5") == 2);
+	CHECK(strstr(captured(out), "--as limit.core=5: it takes a number or unlimited") != NULL);
+	CHECK(TAKE(&again, "--as", "limit.nofile=99") == 0);
+	CHECK(getrlimit(RLIMIT_NOFILE, &now) == 0);
+	CHECK(now.rlim_cur == 99 && now.rlim_max == before.rlim_max);
+	CHECK(TAKE(&again, "--as", "limit.cpu=unlimited") == 0);
+	CHECK(getrlimit(RLIMIT_CPU, &now) == 0 && now.rlim_cur == RLIM_INFINITY);
+}
+
 /* A kernel without the flag says so; one with it takes it. */
 static void test_advised(void)
 {
@@ -128,6 +151,7 @@ int main(void)
 		test_effects();
 		test_advised();
 	}
+	test_environment_and_limits();
 	refused(2, "", "that is not NAME=VALUE");
 	refused(2, "thp", "--as thp: that is not NAME=VALUE");
 	refused(2, "=off", "that is not NAME=VALUE");
@@ -145,5 +169,14 @@ int main(void)
 	refused(2, "sched=fifox", "it takes other, batch, idle, fifo:N");
 	refused(2, "ioprio=be:8", "it takes idle, be:N or rt:N");
 	refused(2, "dma_latency=-1", "it takes microseconds");
+	refused(2, "limit.nofile=-5", "it takes a number or unlimited");
+	refused(2, "limit.nofile=5x", "it takes a number or unlimited");
+	refused(2, "limit.=5", "it takes a number or unlimited");
+	refused(2, "env.=x", "it takes a text with %XX");
+	refused(2, "env.1X=x", "it takes a text with %XX");
+	refused(2, "env.A-B=x", "it takes a text with %XX");
+	refused(2, "env.X=%2", "it takes a text with %XX");
+	refused(2, "env.X=%00", "it takes a text with %XX");
+	refused(2, "preload=all", "it takes none");
 	return 0;
 }

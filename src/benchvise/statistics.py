@@ -37,6 +37,18 @@ _MODE_RATIO = 1.05
 _MODE_MINIMUM = 10
 
 
+def fisher_exact(first: int, others: int, second: int, rest: int) -> float:
+    """The two-sided p of Fisher's exact test: whether ``first`` of ``first + others`` and
+    ``second`` of ``second + rest`` may be of one rate. 1 where a side has none.
+    """
+    hits, size, whole = first + second, first + others, first + others + second + rest
+    ways = {
+        count: math.comb(hits, count) * math.comb(whole - hits, size - count)
+        for count in range(max(0, hits - (whole - size)), min(hits, size) + 1)
+    }
+    return sum(way for way in ways.values() if way <= ways[first]) / sum(ways.values())
+
+
 @dataclass(frozen=True, slots=True)
 class Interval:
     """A confidence interval in the unit of the values, and the coverage it really has (0..1)."""

@@ -48,7 +48,7 @@ def files(content: Mapping[str, str]) -> ByPath[FileValue | FileError]:
         ("sd 2:0:0:0: [sdc] tag#3 FAILED Result: hostbyte=DID_TIME_OUT", "sdc"),
     ],
 )
-def test_finding_5_health_loses_the_device(line: str, device: str) -> None:
+def test_signals_health_5_health_loses_the_device(line: str, device: str) -> None:
     match = classify(line)
     assert match is not None
     assert match.device == device
@@ -71,14 +71,14 @@ OLD_KILL = """\
 
 
 @pytest.mark.parametrize(("log", "victim"), [(KILL, "stress"), (OLD_KILL, "python3")])
-def test_finding_6_one_oom_kill_counts_as_four(log: str, victim: str) -> None:
+def test_signals_health_6_one_oom_kill_counts_as_four(log: str, victim: str) -> None:
     failing = [e for e in LogEvents.of(log).events if e.rule.severity is Severity.FAILING]
     assert [(event.rule.id, event.device, event.count) for event in failing] == [
         ("oom-kill", victim, 1)
     ]
 
 
-def test_finding_6_oom_reaper_is_no_failure() -> None:
+def test_signals_health_6_oom_reaper_is_no_failure() -> None:
     match = classify("oom_reaper: reaped process 4242 (stress), now anon-rss:0kB, file-rss:0kB")
     assert match is not None
     assert match.rule.severity is Severity.NOTE
@@ -113,14 +113,14 @@ def test_finding_6_oom_reaper_is_no_failure() -> None:
         ),
     ],
 )
-def test_finding_13_missed_lines(line: str, log_class: str, device: str) -> None:
+def test_signals_health_13_missed_lines(line: str, log_class: str, device: str) -> None:
     match = classify(line)
     assert match is not None
     assert (match.rule.log_class, match.device) == (log_class, device)
     assert match.rule.severity is not Severity.NOTE
 
 
-def test_finding_13_a_corrected_read_error_is_no_lost_disk() -> None:
+def test_signals_health_13_a_corrected_read_error_is_no_lost_disk() -> None:
     match = classify("md/raid1:md0: read error corrected (8 sectors at 2048 on sda1)")
     assert match is not None
     assert (match.rule.id, match.device, match.rule.severity) == (
@@ -141,7 +141,7 @@ CHIP = {
 }
 
 
-def test_finding_9_a_users_sensor_limit_is_ignored_where_the_chip_has_one() -> None:
+def test_signals_health_9_a_users_sensor_limit_is_ignored_where_the_chip_has_one() -> None:
     config = sensors_config.parse({"sensors3.conf": 'chip "nct6775-*"\n set in1_min 1.7\n'})
     [sensor] = sensors.read_sensors(files(CHIP), NO_LINKS, config)
     assert sensor.limits == pytest.approx({"min": 1.7, "max": 2.1})
@@ -165,7 +165,7 @@ def temperature(value: float, **limits: float) -> Sensor:
         (temperature(91.0, crit=110.0), False),
     ],
 )
-def test_finding_10_health_is_silent_near_the_critical_temperature(
+def test_signals_health_10_health_is_silent_near_the_critical_temperature(
     sensor: Sensor, warm: bool
 ) -> None:
     remarks = list(sensor_remarks(sensor))
@@ -183,7 +183,7 @@ def test_finding_10_health_is_silent_near_the_critical_temperature(
 HEAT = AlertRule("heat", "event", ("throttling",), 1, 0, "hot", "cool it", within=3600)
 
 
-def test_finding_11_an_event_of_78_minutes_ago_is_not_within_an_hour() -> None:
+def test_signals_health_11_an_event_of_78_minutes_ago_is_not_within_an_hour() -> None:
     now = 1e6
     old = AlertEvent("throttling", "clock throttled", 1, now - 78 * 60)
     assert evaluate([HEAT], {}, now, [], {}, [old]) == ([], {})
@@ -195,7 +195,7 @@ def test_finding_11_an_event_of_78_minutes_ago_is_not_within_an_hour() -> None:
     assert [alert.raised for alert in later] == [False]
 
 
-def test_finding_11_each_line_of_a_log_has_its_time() -> None:
+def test_signals_health_11_each_line_of_a_log_has_its_time() -> None:
     lines = [f"[{t:12.6f}] CPU0: Core temperature above threshold" for t in (10.0, 20.0, 4000.0)]
     [event] = LogEvents.of("\n".join(lines)).events
     assert tuple(event.times) == (10.0, 20.0, 4000.0)
@@ -233,7 +233,7 @@ def read_as_user(
     return reading, asked
 
 
-def test_finding_12_without_cap_syslog_the_log_is_read_at_each_poll(
+def test_signals_health_12_without_cap_syslog_the_log_is_read_at_each_poll(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     known = "[  100.000000] pi kernel: ata1: hard resetting link\n"
@@ -244,7 +244,9 @@ def test_finding_12_without_cap_syslog_the_log_is_read_at_each_poll(
     assert (asked, reading.gap, reading.source) == ([newest], False, "journal")
 
 
-def test_finding_12_a_clock_that_was_set_loses_no_line(monkeypatch: pytest.MonkeyPatch) -> None:
+def test_signals_health_12_a_clock_that_was_set_loses_no_line(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
     new = "[  120.000000] pi kernel: usb 1-1: USB disconnect, device number 2\n"
     whole = "[  100.000000] pi kernel: ata1: hard resetting link\n" + new
     answers = {f"{health_reading.JOURNAL} --since=-33s": new, health_reading.JOURNAL: whole}
@@ -253,7 +255,7 @@ def test_finding_12_a_clock_that_was_set_loses_no_line(monkeypatch: pytest.Monke
     assert not reading.gap
 
 
-def test_finding_12_the_file_of_syslog_stands_in_for_the_journal(
+def test_signals_health_12_the_file_of_syslog_stands_in_for_the_journal(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     text = (
@@ -268,7 +270,7 @@ def test_finding_12_the_file_of_syslog_stands_in_for_the_journal(
     assert reading.source == "kern.log"
 
 
-def test_finding_12_a_log_that_was_never_readable_costs_no_program(
+def test_signals_health_12_a_log_that_was_never_readable_costs_no_program(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
     reading, asked = read_as_user(monkeypatch, {}, None)
@@ -290,7 +292,7 @@ def test_finding_12_a_log_that_was_never_readable_costs_no_program(
         (199, 251, "251", "CRC errors", 251),
     ],
 )
-def test_finding_18_command_timeout_of_seagate(
+def test_signals_health_18_command_timeout_of_seagate(
     number: int, value: int, string: str, name: str, count: float
 ) -> None:
     row = {"id": number, "name": "x", "value": 100, "when_failed": ""}

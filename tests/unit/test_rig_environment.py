@@ -100,6 +100,13 @@ def test_a_file_of_another_shape_is_refused_in_one_sentence(tmp_path: Path, cont
         load_rig(file)
 
 
+def test_a_board_that_stands_twice_is_refused(tmp_path: Path) -> None:
+    file = tmp_path / "rig.yaml"
+    file.write_text("targets:\n  pi4: {features: [a]}\n  pi4: {features: [b]}\n")
+    with pytest.raises(UsageError, match=r"rig\.yaml: `pi4` stands twice in one table"):
+        load_rig(file)
+
+
 def test_resources_that_are_no_tables_are_labgrids_to_refuse(tmp_path: Path) -> None:
     file = tmp_path / "rig.yaml"
     file.write_text("targets: {a: {resources: {RawSerialPort: text, RemotePlace: [1]}}}\n")

@@ -30,7 +30,7 @@ def pulses(rises: np.ndarray, falls: np.ndarray, rate: int = 1_000_000) -> Captu
 
 
 @pytest.mark.parametrize("kind", ["white period jitter", "gapped clock", "missing edges"])
-def test_the_interval_holds_where_jitter_accumulates(kind: str) -> None:
+def test_signals_health_2_the_interval_holds_where_jitter_accumulates(kind: str) -> None:
     """Its ± was 23 to 78 times too small, and drift of up to 231 ppm seen where there was none."""
     seen = [measure(kind, seed) for seed in range(CAPTURES)]
     given = [row for row in seen if row.interval]
@@ -66,7 +66,7 @@ def test_a_clock_with_flicker_or_two_rates_has_no_interval_but_the_reason() -> N
     assert clock.drift_ppm is None
 
 
-def test_pwm_is_measured_over_the_whole_capture() -> None:
+def test_signals_health_1_pwm_is_measured_over_the_whole_capture() -> None:
     """The results came from the longest stretch without a pause, unsaid."""
     random = np.random.default_rng(3)
     count = 1800
@@ -168,7 +168,7 @@ def test_the_frequency_of_pwm_with_pauses_holds() -> None:
 
 
 @pytest.mark.parametrize("kind", ["missing edges", "PWM, modulated duty"])
-def test_the_interval_of_the_drift_holds(kind: str) -> None:
+def test_signals_health_2_the_interval_of_the_drift_holds(kind: str) -> None:
     """It held in 91 to 93 % of made clocks: fewer than 90 of 100 are one in a hundred at 95 %."""
     seen = [row.drift for row in (measure(kind, seed) for seed in range(500, 600)) if row.interval]
     assert sum(bool(one) for one in seen) >= 0.89 * len(seen)

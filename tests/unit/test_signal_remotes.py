@@ -72,6 +72,36 @@ def test_codes_and_repeats_are_right(remote: made.Remote, way: str) -> None:
         assert (found.carrier_hz is None) == (carrier is None)
 
 
+def of(protocol: str) -> list[made.Remote]:
+    """The made remotes of a protocol; there are some."""
+    named = [remote for remote in made.REMOTES if remote.name.startswith(protocol)]
+    assert named
+    return named
+
+
+def test_signals_health_3_sony_needs_no_decoder_of_sigrok() -> None:
+    """Remotes of Sony failed on Debian 12, whose sigrok has no ``ir_sirc``."""
+    for remote in of("Sony"):
+        frames = remote.hold(3)
+        assert read(infrared(made.capture(frames, rng(remote.name)), "IR")) == wanted(frames)
+
+
+@pytest.mark.parametrize("way", WAYS)
+def test_signals_health_4_jvc_is_never_called_nec(way: str) -> None:
+    for remote in of("JVC"):
+        capture = made.capture(remote.hold(4), rng(remote.name, way), **WAYS[way])
+        found = infrared(capture, "IR").frames
+        assert [frame.code and frame.code.protocol for frame in found] == ["JVC"] * 4
+
+
+def test_signals_health_18_each_frame_of_rc_6_is_one_row() -> None:
+    """23 frames were listed as 33 headers."""
+    for remote in of("RC-6"):
+        frames = remote.hold(23)
+        found = read(infrared(made.capture(frames, rng(remote.name)), "IR"))
+        assert found == wanted(frames) and len(found) == 23
+
+
 @pytest.mark.parametrize("remote", made.REMOTES, ids=lambda remote: remote.name)
 def test_a_key_held_long_is_one_key(remote: made.Remote) -> None:
     frames = remote.hold(40)

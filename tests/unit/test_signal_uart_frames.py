@@ -37,7 +37,9 @@ def found(capture: Capture) -> FoundFrame:
 @pytest.mark.parametrize("rests", [False, True])
 @pytest.mark.parametrize("parity", "neo")
 @pytest.mark.parametrize("bits", range(5, 10))
-def test_frames_are_found_without_hints(bits: int, parity: str, rests: bool) -> None:
+def test_signals_health_8_frames_are_found_without_hints(
+    bits: int, parity: str, rests: bool
+) -> None:
     """A clean 7n1 line was blamed for frame errors as 8n1, 5n2 as well."""
     words = np.random.default_rng(bits).integers(0, 1 << bits, 120)
     for stop in (1, 2):
@@ -53,7 +55,7 @@ def test_other_frames_that_fit_as_well_are_named() -> None:
     assert {frame.frame.bits, *(other.bits for other in frame.also_fits)} >= {"7n2", "8n1"}
 
 
-def test_one_byte_over_and_over_is_no_proof_of_parity() -> None:
+def test_signals_health_8_one_byte_over_and_over_is_no_proof_of_parity() -> None:
     """Ties preferred 7e1 to 8n1: 0x55 has its even parity in bit 7."""
     frame = found(sent(np.full(100, 0x55), 8, "n", 1, False))
     assert frame.frame.bits == "8n1"

@@ -171,7 +171,9 @@ def test_a_difference_needs_more_than_chance() -> None:
     ("content", "said"),
     [(None, "No such file"), ("", "empty"), ("1\t\n2\t9e-6\n", "is no response time")],
 )
-def test_a_list_that_is_none_is_refused(tmp_path: Path, content: str | None, said: str) -> None:
+def test_signals_health_17_a_list_that_is_none_is_refused(
+    tmp_path: Path, content: str | None, said: str
+) -> None:
     """A missing or empty file was called a capture, a running number alone was read as 1.00 s."""
     path = tmp_path / "list.out"
     if content is not None:
@@ -180,7 +182,7 @@ def test_a_list_that_is_none_is_refused(tmp_path: Path, content: str | None, sai
         compare_configurations([("one", path)], ReadOptions(), None, None, ())
 
 
-def test_nan_in_a_list_is_a_missed_shot(tmp_path: Path) -> None:
+def test_signals_health_17_nan_in_a_list_is_a_missed_shot(tmp_path: Path) -> None:
     path = tmp_path / "list.out"
     path.write_text("1\tnan\n2\t9e-6\n3\tNaN\n")
     assert is_list(path)
@@ -449,7 +451,9 @@ def test_two_frequencies_are_not_taken_for_four() -> None:
 
 
 @pytest.mark.parametrize("sent", ["0012abc", "0124", "x"])
-def test_symbols_that_no_frequency_can_stand_for_are_refused(sent: str, tmp_path: Path) -> None:
+def test_signals_health_18_symbols_that_no_frequency_can_stand_for_are_refused(
+    sent: str, tmp_path: Path
+) -> None:
     """Findings of October, signals, 18: --sent 0012abc printed a RuntimeWarning."""
     with pytest.raises(UsageError, match="no symbols"):
         FSK.run(FskOptions(capture=(tmp_path / "none.sr"), baud=2400.0, sent=sent))

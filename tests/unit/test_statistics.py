@@ -455,3 +455,16 @@ def test_senseless_questions_are_refused() -> None:
         statistics.paired_process_interval([1.0])
     with pytest.raises(ValueError, match="no t quantile"):
         statistics.t_quantile(1.0, 3.0)
+
+
+@pytest.mark.parametrize(
+    "table", [(0, 40, 0, 38), (3, 37, 0, 38), (12, 28, 1, 39), (5, 5, 5, 5), (1, 0, 0, 1)]
+)
+def test_fisher_exact_is_scipys(table: tuple[int, int, int, int]) -> None:
+    first, others, second, rest = table
+    expected = scipy.stats.fisher_exact(np.array([[first, others], [second, rest]])).pvalue
+    assert statistics.fisher_exact(*table) == pytest.approx(expected)
+
+
+def test_fisher_exact_of_nothing_is_one() -> None:
+    assert statistics.fisher_exact(0, 0, 3, 5) == 1.0

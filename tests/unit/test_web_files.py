@@ -57,7 +57,7 @@ def test_a_key_is_never_a_path(root: Path, key: str) -> None:
         shelf(root).find(key)
 
 
-def test_links_lead_nowhere(root: Path, tmp_path: Path) -> None:
+def test_d8_links_lead_nowhere(root: Path, tmp_path: Path) -> None:
     outside = tmp_path / "outside"
     outside.mkdir()
     (outside / "secret.dat").write_bytes(HEAD)

@@ -11,6 +11,7 @@ from web_client import HOST, Client
 from web_store import keep_run
 
 from benchvise.errors import UsageError
+from benchvise.report.sinks import with_commands
 from benchvise.web.context import Settings
 from benchvise.web.security import BODY_LIMIT, URL_LIMIT
 
@@ -79,7 +80,7 @@ def test_what_changes_something_comes_from_a_page_of_ours(
 ) -> None:
     answer = local.ask("POST", "/rig/one/power/on", headers)
     assert answer.status == 403
-    assert "another site" in answer.text
+    assert "Another site" in answer.text
 
 
 @pytest.mark.parametrize(
@@ -109,6 +110,31 @@ def test_without_the_token_nothing_is_said(remote: Client) -> None:
     assert remote.get("/", cookie="benchvise-8765=wrong").status == 401
     assert remote.get("/", cookie="benchvise-8765=\x80\xff").status == 401
     assert remote.get("/", authorization="Bearer ").status == 401
+
+
+def test_an_error_page_is_made_of_sentences_and_commands(remote: Client) -> None:
+    shown = remote.get("/").text
+    assert "<h1>A token is needed here</h1>" in shown
+    assert "Open the address that <code>benchvise serve</code> printed" in shown
+    assert "`" not in shown
+    # A program is told as every command says it.
+    assert remote.get("/index.json").json["error"]["message"] == "a token is needed here"
+
+
+@pytest.mark.parametrize(
+    ("text", "shown"),
+    [
+        ("see `benchvise rig --help`", "see <code>benchvise rig --help</code>"),
+        ("`benchvise` or `benchvise x`", "<code>benchvise</code> or <code>benchvise x</code>"),
+        ("`benchvise <img src=x>`", "<code>benchvise &lt;img src=x&gt;</code>"),
+        ("there is no board `one` <b>", "there is no board `one` &lt;b&gt;"),
+        ("`benchvise is not closed", "`benchvise is not closed"),
+        ("\x1b[31mred", "red"),
+        ("", ""),
+    ],
+)
+def test_commands_in_a_text_are_set_as_such_and_the_rest_is_text(text: str, shown: str) -> None:
+    assert str(with_commands(text)) == shown
 
 
 def test_the_token_of_the_address_becomes_a_cookie(remote: Client) -> None:

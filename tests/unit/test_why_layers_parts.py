@@ -217,7 +217,7 @@ class FakeLive:
     def now(self) -> float:
         return 0.0
 
-    def findings(self) -> tuple[()]:
+    def findings(self, *, look: bool = True) -> tuple[()]:
         return ()
 
     def writes(self) -> tuple[()]:

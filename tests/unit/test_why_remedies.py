@@ -19,7 +19,7 @@ from why_suspects import difference, line, suspect
 from benchvise.state.catalogue import knobs
 from benchvise.state.knobs import Setting
 from benchvise.text import Untrusted
-from benchvise.why.explain import remedies
+from benchvise.why.explain import remedies, remedy_lines
 from benchvise.why.model import Layer, Origin, Remedy, SettingMeans, Side, Suspect
 
 ROLES = {
@@ -103,7 +103,7 @@ def test_lines_of_shell_are_shell(name: str, tmp_path: Path) -> None:
 @each_knob
 def test_udev_rules_are_udev_rules(name: str) -> None:
     path = knobs()[name][1].path
-    for rule in (remedies.udev_line(path.replace("{root_disk}", "mmcblk0"), value_for(name)),):
+    for rule in (remedy_lines.udev_line(path.replace("{root_disk}", "mmcblk0"), value_for(name)),):
         clause = r'(?:ACTION|SUBSYSTEM|KERNEL|ENV\{\w+\})=="[^"]+"'
         assert rule == "" or re.fullmatch(rf'(?:{clause}, )+ATTR\{{[\w/]+\}}="[^"]*"', rule)
 
@@ -175,7 +175,7 @@ def test_tmpfiles_lines_are_applied(tmp_path: Path) -> None:
 
 
 def test_tmpfiles_lines_keep_percent_signs() -> None:
-    assert remedies.tmpfiles_line("/sys/a%b", "50%") == "w /sys/a%%b - - - - 50%%"
+    assert remedy_lines.tmpfiles_line("/sys/a%b", "50%") == "w /sys/a%%b - - - - 50%%"
 
 
 def test_an_init_script_sets_what_it_says(tmp_path: Path) -> None:
@@ -285,9 +285,15 @@ def test_the_line_is_named_and_its_edit_touches_nothing_else(tmp_path: Path) -> 
     before = ["#!/bin/sh", f"echo always > {THP_FILE}", "exit 0"]
     file.write_text("\n".join(before) + "\n")
     text = of(THP, origin(Side.BAD, "rc.local", str(file), 2, before[1]))[0].text
-    assert text.startswith(f"remove line 2 of {file}: echo always > {THP_FILE}\nsed -i ")
+    assert text.startswith(
+        f"put madvise for always in line 2 of {file}: echo always > {THP_FILE}\nsed -i -E "
+    )
     subprocess.run(["sh", "-ec", text.splitlines()[1]], check=True)
-    assert file.read_text().splitlines() == [before[0], f"# {before[1]}", before[2]]
+    assert file.read_text().splitlines() == [
+        before[0],
+        f"echo madvise > {THP_FILE}",
+        before[2],
+    ]
     moved = ["#!/bin/sh", "echo hello", before[1]]
     file.write_text("\n".join(moved) + "\n")
     subprocess.run(["sh", "-ec", text.splitlines()[1]], check=True)
@@ -300,7 +306,7 @@ def test_an_uncertain_line_says_so_and_the_good_side_s_is_left_alone() -> None:
     )
     good = origin(Side.GOOD, "sysctl.d", "/etc/sysctl.d/1.conf", 1, "vm.swappiness=10")
     texts = [r.text for r in of(suspect("vm.swappiness", "10", "60"), doubt, good)]
-    assert "remove line 4 of /etc/sysctl.d/9.conf, if it is what sets it" in texts[0]
+    assert "put 10 for 60 in line 4 of /etc/sysctl.d/9.conf, if it is what sets it" in texts[0]
     assert not any("1.conf" in text for text in texts)
 
 
@@ -365,8 +371,8 @@ def test_what_nothing_helps_has_no_remedy() -> None:
 
 
 def test_every_fix_is_for_a_knob() -> None:
-    assert set(remedies.fixes()) <= set(knobs())
-    for fix in remedies.fixes().values():
+    assert set(remedy_lines.fixes()) <= set(knobs())
+    for fix in remedy_lines.fixes().values():
         assert fix.word or fix.words or fix.config or fix.unit or fix.module
         choices = knobs()[fix.knob][1].choices
         for value in (*fix.words, *fix.config):

@@ -15,7 +15,7 @@ import typer
 
 from benchvise.cli.commands import PROGRAM
 from benchvise.cli.groups import CommandGroup
-from benchvise.errors import BenchviseError, Interrupted
+from benchvise.errors import BenchviseError, Interrupted, TraceError
 from benchvise.state.interrupts import deferred
 
 
@@ -36,12 +36,22 @@ def entry() -> None:
     # Nearly all that an import makes stays: looking through it for garbage, several times, would
     # only cost a sixth of the time that most commands take.
     gc.set_threshold(_GARBAGE_AFTER)
+    arguments = sys.argv[1:]
     try:
-        code = run(sys.argv[1:])
+        code = _run_trace(arguments) if arguments[:1] == ["trace"] else run(arguments)
     except KeyboardInterrupt:
         code = Interrupted.exit_code
+    except TraceError as error:
+        _report(error, as_json="--json" in arguments)
+        code = error.exit_code
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is the interpreter's own end
     sys.exit(code)
+
+
+def _run_trace(arguments: list[str]) -> int:
+    from benchvise.cli.mapping import maps_files, run_in_child  # others have no use for it
+
+    return run_in_child(run, arguments) if maps_files(arguments) else run(arguments)
 
 
 def run(arguments: list[str]) -> int:

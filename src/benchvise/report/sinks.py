@@ -23,7 +23,7 @@ from collections.abc import Iterable
 from functools import lru_cache
 from typing import Any
 
-from markupsafe import Markup
+from markupsafe import Markup, escape
 from rich.console import (
     Console,
     ConsoleOptions,
@@ -142,6 +142,19 @@ def html(value: object, limit: int = CELL_LIMIT) -> object:
     if isinstance(value, Markup):  # by a filter, of values that jinja2 did not see
         return Markup(harmless(value, kept="\n\t\u00a0\u2009"))  # noqa: S704 - as safe as before
     return "\n".join(aligned(line, limit) for line in value.split("\n"))
+
+
+_COMMAND = re.compile(r"`(benchvise(?: [^`]*)?)`")
+
+
+def with_commands(text: AnyText) -> Markup:
+    """A line as HTML, with our own commands that stand between backticks in it set as such. What
+    else stands between some may be what a file or a board is called."""
+    pieces = _COMMAND.split(aligned(text, LINE_LIMIT))
+    return Markup("").join(
+        Markup("<code>{}</code>").format(piece) if number % 2 else escape(piece)
+        for number, piece in enumerate(pieces)
+    )
 
 
 def embedded(document: object) -> Asset:

@@ -179,7 +179,7 @@ def still_open(diagnosis: Diagnosis) -> list[SuspectRecord]:
     return [s for s in diagnosis.suspects if s.testable and s.id not in tried]
 
 
-def ruled_out(diagnosis: Diagnosis) -> list[tuple[Experiment, Bounds]]:
+def tested_at_once(diagnosis: Diagnosis) -> list[tuple[Experiment, Bounds]]:
     """The experiments that tried many differences, or a whole layer, at once, with their shares."""
     wide = (Purpose.ALL_IN, Purpose.LAYER, Purpose.PROBE, Purpose.PROCESS)
     return [(e, e.share) for e in diagnosis.experiments if e.purpose in wide and e.share]

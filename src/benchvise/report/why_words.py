@@ -19,9 +19,9 @@ from benchvise.report.why_document import (
     p_text,
     remedies,
     repeat_command,
-    ruled_out,
     share_text,
     still_open,
+    tested_at_once,
     times,
     unexplained_part,
     unresolved,
@@ -31,12 +31,14 @@ from benchvise.table import Tone
 from benchvise.text import SENTENCE_LIMIT, counted, printable
 from benchvise.why.model import (
     NOT_FOUND,
+    NOT_SEARCHED,
     Bounds,
     Cause,
     CounterCheck,
     Diagnosis,
     DiagnosisVerdict,
     Experiment,
+    ExperimentOutcome,
     Finding,
     Gap,
     Grade,
@@ -256,7 +258,7 @@ def confirmations(diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:
     )
     if breaking:
         yield (
-            f"Broken: the bad value on {diagnosis.good}: {_figures(diagnosis, breaking)}"
+            f"Broken: {_broken_where(diagnosis, breaking)}: {_figures(diagnosis, breaking)}"
             f"{_share_of(breaking, 'opens')}."
         )
     elif cause.not_broken:
@@ -265,6 +267,18 @@ def confirmations(diagnosis: Diagnosis, cause: Cause) -> Iterator[str]:
         figure = arms_text(diagnosis, again)
         state = f"{diagnosis.bad} is {outcome(again)}{f': {figure}' if figure else ''}"
         yield f"Restored: {'; '.join(filter(None, (state, again.reason)))}."
+
+
+def _broken_where(diagnosis: Diagnosis, breaking: Experiment) -> str:
+    """Where the bad value was set: on the good side, or on the bad one that stood in for it."""
+    if breaking.side == Side.GOOD:
+        return f"the bad value on {diagnosis.good}"
+    if not breaking.context:
+        return f"the bad value on {diagnosis.bad}, with the good one before"
+    return (
+        f"the bad value on {diagnosis.bad}, with the other good values set there, in place of "
+        f"{diagnosis.good}"
+    )
 
 
 def _figures(diagnosis: Diagnosis, experiment: Experiment) -> str:
@@ -303,9 +317,10 @@ def counter_text(check: CounterCheck) -> str:
     if check.change is None:
         return f"{check.counter} {absent_text(check)}"
     verdict = {True: "as predicted", False: "against the prediction", None: "unclear"}
+    reason = f"; {check.reason}" if check.reason else ""
     return (
         f"{check.counter} {times(check.change)}, {verdict[check.agrees]} "
-        f"({_PREDICTED[check.predicted]})"
+        f"({_PREDICTED[check.predicted]}{reason})"
     )
 
 
@@ -322,6 +337,9 @@ def _origins(diagnosis: Diagnosis, cause: Cause) -> Iterator[BlockLine]:
             # Where it was looked for is in the evidence page.
             yield BlockLine(f"{side}: by none of the files searched; perhaps a default.")
             continue
+        if origin.kind == NOT_SEARCHED:
+            yield BlockLine(_sentence(f"{side}: not searched ({origin.note:{SENTENCE_LIMIT}})"))
+            continue
         doubt = "" if origin.certain else ", perhaps"
         yield BlockLine(f"{origin.where}  ({origin.kind} on {side}{doubt})", "strong")
         if origin.text:
@@ -329,7 +347,7 @@ def _origins(diagnosis: Diagnosis, cause: Cause) -> Iterator[BlockLine]:
         if origin.note:
             yield BlockLine(_sentence(f"{origin.note:{SENTENCE_LIMIT}}"), "muted")
     if not cause.origins:
-        yield BlockLine("No file that sets it was found: it may be a default, or set by a program.")
+        yield BlockLine("It is not known whether a file sets it.")
 
 
 def _remedies(cause: Cause) -> Iterator[BlockLine]:
@@ -369,7 +387,7 @@ def _interaction(diagnosis: Diagnosis) -> Block:
 
 def _rest(diagnosis: Diagnosis) -> Iterator[Block]:
     if diagnosis.verdict not in (DiagnosisVerdict.EXPLAINED, DiagnosisVerdict.NO_DIFFERENCE):
-        yield Block("Tested", tuple(_ruled_out(diagnosis)))
+        yield Block("Tested", tuple(_tested(diagnosis)))
     yield Block("Untested", tuple(_untested(diagnosis)))
     milder = [f for f in diagnosis.findings if f.grade != Grade.STOPS]
     yield Block("Note", tuple(line for f in milder for line in _finding(f, "plain")))
@@ -386,15 +404,15 @@ def _finding(finding: Finding, tone: Tone) -> Iterator[BlockLine]:
         yield BlockLine(more, "muted" if tone == "plain" else "plain")
 
 
-def _ruled_out(diagnosis: Diagnosis) -> Iterator[BlockLine]:
-    causes = {s.id for cause in diagnosis.causes for s in cause.suspects}
-    for experiment, share in ruled_out(diagnosis):
+def _tested(diagnosis: Diagnosis) -> Iterator[BlockLine]:
+    for experiment, share in tested_at_once(diagnosis):
         flipped = experiment.flipped
+        is_part = experiment.outcome == ExperimentOutcome.PARTLY
+        rest = ": the rest lies elsewhere" if is_part else ""
         few = len(flipped) <= _FEW
         what = named(flipped) if few else f"all {len(flipped)} differences at once"
         how = "" if experiment.purpose == Purpose.ALL_IN else f" ({experiment.purpose})"
         verb = "closes" if len(flipped) == 1 else "close"
-        rest = ": the rest lies elsewhere" if causes & set(flipped) else ""
         yield BlockLine(_upper(f"{what}{how} {verb} {share_text(share)} of the gap{rest}."))
 
 

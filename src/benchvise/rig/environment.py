@@ -7,6 +7,8 @@ keep theirs; everything else is labgrid's.
 from __future__ import annotations
 
 import os
+import re
+import warnings
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, fields
 from pathlib import Path
@@ -150,9 +152,17 @@ def load_rig(path: Path) -> Rig:
     from labgrid.exceptions import InvalidConfigError, NoConfigFoundError
 
     try:
+        # labgrid takes the last of two equal keys, and says so beside the answer
+        warnings.filterwarnings("error", message=".*duplicate YAML", category=UserWarning)
         config = Config(str(path))
         targets = config.get_targets()
         own = (config.data.get("options") or {}).get("benchvise") or {}
+    except UserWarning as warning:
+        told = re.search(r"key '(.*)' overwritten", str(warning))
+        raise UsageError(
+            f"{path}: {f'`{told[1]}` stands twice in one table' if told else warning}",
+            "leave one of them, or give the other another name",
+        ) from warning
     except (InvalidConfigError, NoConfigFoundError, OSError, *_OTHERS) as error:
         message = getattr(error, "msg", "") or str(error)
         raise UsageError(

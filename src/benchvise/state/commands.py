@@ -1,7 +1,9 @@
 """Running the few commands that tell of a board what no file does: all at once, with a time limit.
 
 The command lines come from the catalogue. They are run where the board has the program, without
-input, one after the other in one session. What did not end in time is missing, no more.
+input, one after the other in one session, and with nothing of that session's environment but the
+path: a variable that changes what a program says of the board (GLIBC_TUNABLES, MALLOC_ARENA_MAX)
+is the session's, not the board's. What did not end in time is missing, no more.
 """
 
 from __future__ import annotations
@@ -32,12 +34,14 @@ mark=$1
 shift
 limit=
 timeout 1 true </dev/null >/dev/null 2>&1 && limit='timeout 1'
+clean=env
+env -i true </dev/null >/dev/null 2>&1 && clean='env -i'
 for line
 do
     if command -v "${line%% *}" >/dev/null 2>&1
     then
         echo "$mark begin"
-        $limit $line </dev/null 2>&1
+        $limit $clean PATH="$PATH" LC_ALL=C $line </dev/null 2>&1
         echo "
 $mark $?"
     else

@@ -20,6 +20,7 @@ from benchvise.state.model import Family, Snapshot
 from benchvise.text import enumerated
 
 _BUSY_CPUS = 0.2
+_CROWDED = 1.5  # as many that want to run for each CPU
 _STOLEN = 0.01
 _SLOW_CLOCK = 0.05
 # Host and board are read one after the other, over a network: so long may that take, in seconds.
@@ -184,16 +185,36 @@ def _slow_clock(_before: Snapshot, after: Snapshot) -> Iterator[Condition]:
 
 
 def _background(before: Snapshot, after: Snapshot) -> Iterator[Condition]:
-    """Who used the CPU while snapshots were taken: nothing of ours was measured then."""
+    """Who used the CPU while snapshots were taken: nothing of ours was measured then.
+
+    Where far more wants to run than there are CPUs, each process gets little: the load tells then,
+    that of the first snapshot, before anything of ours ran.
+    """
     programs: dict[str, float] = {}
     for snapshot in (before, after):
         for table in _values(snapshot, "system.processes", "busy*").values():
             for name, cpus in _busy(table):
                 programs[name] = max(programs.get(name, 0.0), cpus)
     busy = sorted(programs.items(), key=lambda one: -one[1])
-    if sum(programs.values()) > _BUSY_CPUS:
-        names = enumerated([f"{name} ({cpus:.1f} CPU)" for name, cpus in busy])
+    names = enumerated([f"{name} ({cpus:.1f} CPU)" for name, cpus in busy])
+    load, cpus = _load(before)
+    if cpus and load > _CROWDED * cpus:
+        busiest = f"; busiest of those seen: {names}" if names else ""
+        yield Condition(
+            "background load",
+            f"about {load:.0f} processes wanted to run on {cpus} CPUs (load of the last minute)"
+            f"{busiest}",
+        )
+    elif sum(programs.values()) > _BUSY_CPUS:
         yield Condition("background load", f"other processes were busy: {names}")
+
+
+def _load(snapshot: Snapshot) -> tuple[float, int]:
+    """The load of the last minute, and on how many CPUs; 0 where it is not known."""
+    loads = _values(snapshot, "system.load", "loadavg").values()
+    minutes = [load.get("1 min") for load in loads if isinstance(load, Mapping)]
+    online = _cpus(_values(snapshot, "cpu.present").get("online"))
+    return next((n for m in minutes if (n := number_or_none(m)) is not None), 0.0), len(online)
 
 
 def _busy(table: object) -> Iterator[tuple[str, float]]:

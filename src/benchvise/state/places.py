@@ -1,8 +1,9 @@
 """Where a board has its knobs: the files behind a knob's path, what they hold, and how several are
 brought to given values.
 
-Nothing outside ``/proc/sys`` and ``/sys`` is ever named to a board for writing, whatever a role or
-the board's own answers say.
+Nothing outside ``ROOTS`` is ever named to a board for writing, whatever a role or the board's own
+answers say: ``/proc/sys``, ``/sys``, and the options of mounts, which the probe shows as files
+(``probe/state/mounts.c``).
 """
 
 from __future__ import annotations
@@ -20,7 +21,8 @@ from benchvise.state import knobs as values
 from benchvise.state.model import Knob
 from benchvise.text import printable
 
-ROOTS = ("/proc/sys/", "/sys/")
+MOUNTS = "/proc/self/mountinfo/"
+ROOTS = ("/proc/sys/", "/sys/", MOUNTS)
 
 Roles = Mapping[str, str]
 """Which device has a role on a board: ``{"root_disk": "mmcblk0"}``."""

@@ -96,7 +96,7 @@ class DeviceNames:
         """What a device that a glob found is called in a key; None when it is left out.
 
         ``kind`` says what it is: ``disk``, ``nic``, ``irq``, ``mmc`` (the number of a host),
-        ``card``, ``mount``, ``bdi`` (major and minor).
+        ``card``, ``mount`` (in a path with ``!`` for ``/``), ``bdi`` (major and minor).
         """
         match kind:
             case "disk":
@@ -112,7 +112,8 @@ class DeviceNames:
             case "card":
                 return "root_disk" if self._is_on_root(matched[0]) else matched[0]
             case "mount":
-                return None if is_made_up(matched[0]) else matched[0]
+                point = matched[0].replace("!", "/") if matched[0][:1] == "!" else matched[0]
+                return None if is_made_up(point) else point
             case "bdi":
                 disk = self.numbers.get(":".join(matched))
                 return None if disk is None or _NO_DISK.fullmatch(disk) else self._role(disk)

@@ -10,6 +10,7 @@ The process has no network, starts no program, and writes only what is kept of t
 from __future__ import annotations
 
 import json
+import re
 import signal
 import subprocess
 import sys
@@ -33,7 +34,13 @@ from benchvise.errors import BenchviseError, TraceError, UsageError
 from benchvise.text import last_line
 from benchvise.trace.manifest import confined_files
 from benchvise.trace.query_document import QueryColumn, QueryDocument
-from benchvise.trace.query_limits import QueryLimits, became_shorter, cause_of_death
+from benchvise.trace.query_limits import (
+    QueryLimits,
+    became_shorter,
+    cause_of_death,
+    needs_more_than_there_is,
+    nested_too_deeply,
+)
 
 _SHARE = 0.5
 """Of the machine's memory: what opening the trace may take."""
@@ -43,6 +50,13 @@ _GRACE_SECONDS = 2.0
 
 _OPENED = b"opened\n"
 """What the process says first: from then on it is the query that it dies of."""
+
+
+_OUT_OF_MEMORY = re.compile(
+    r"MemoryError|[Cc]annot allocate|[Mm]emory allocation|new thread|failed to map segment"
+)
+"""What Python, the C library, OpenBLAS and the dynamic linker say where there is no more memory,
+also when a library is being imported."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,14 +123,10 @@ def _cause(
         return cause_of_death(signal_number, file, limits)
     if signal_number == signal.SIGBUS:
         return became_shorter(file)
-    if signal_number in (signal.SIGKILL, signal.SIGABRT):
-        return _needs_more_than_there_is(file)
+    if signal_number in (signal.SIGKILL, signal.SIGABRT) or _OUT_OF_MEMORY.search(complaint):
+        return needs_more_than_there_is(file)
     why = complaint or signal.strsignal(signal_number) or "it ended"
     return TraceError(f"reading {file} failed: {why}", "is it damaged? Please report it")
-
-
-def _needs_more_than_there_is(file: str) -> TraceError:
-    return TraceError(f"reading {file} needs more memory than there is", "record a shorter time")
 
 
 # -- the process -----------------------------------------------------------------------------------
@@ -149,7 +159,7 @@ def _answered(request: _Request) -> _Answer:
     except BenchviseError as error:
         return _failed(error)
     except MemoryError:
-        return _failed(_needs_more_than_there_is(request.path.name))
+        return _failed(needs_more_than_there_is(request.path.name))
     sys.stdout.buffer.write(_OPENED)
     sys.stdout.buffer.flush()
     limit_memory(request.limits.bytes_for_process)
@@ -162,7 +172,7 @@ def _answered(request: _Request) -> _Answer:
     except MemoryError:
         return _failed(request.limits.too_much)
     except RecursionError:
-        return _failed(cause_of_death(signal.SIGSEGV, request.path.name, request.limits))
+        return _failed(nested_too_deeply())
 
 
 def _failed(error: BenchviseError) -> _Answer:

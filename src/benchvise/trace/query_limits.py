@@ -45,8 +45,12 @@ def cause_of_death(signal_number: int, file: str, limits: QueryLimits) -> Benchv
             return became_shorter(file)
         case signal.SIGALRM:
             return limits.too_long
-        case signal.SIGSEGV:
-            return nested_too_deeply()
+        case signal.SIGSEGV:  # a stack that is full, or an allocation that nobody checked
+            return UsageError(
+                "the query is nested too deeply, or needs more than "
+                f"{limits.memory_mb} MB of memory",
+                f"write it in fewer levels, or {limits.to_have_more}",
+            )
         case _:
             return limits.too_much
 
@@ -56,6 +60,11 @@ def became_shorter(file: str) -> TraceError:
     return TraceError(f"{file} became shorter while it was read", "open it again")
 
 
+def needs_more_than_there_is(file: str) -> TraceError:
+    """What a process dies of that opens a trace with too little memory."""
+    return TraceError(f"reading {file} needs more memory than there is", "record a shorter time")
+
+
 def nested_too_deeply() -> UsageError:
-    """What a process dies of whose stack is full."""
+    """What a query has come to when the stack is full."""
     return UsageError("the query is nested too deeply", "write it in fewer levels")

@@ -8,6 +8,7 @@ DOCUMENT}``, as ``--json`` prints it. The template gets the encoded document as 
 from __future__ import annotations
 
 import json
+import re
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import asdict, dataclass, field
 from functools import cache, cached_property
@@ -27,7 +28,7 @@ from benchvise.errors import BenchviseError
 from benchvise.quantities import format_ago, format_duration, format_size, format_stamp
 from benchvise.report.figures import Figures
 from benchvise.report.html import environment
-from benchvise.report.sinks import PAGE_LIMIT, embedded
+from benchvise.report.sinks import PAGE_LIMIT, embedded, with_commands
 from benchvise.text import printable
 from benchvise.web.http import JsonAnswer, error_document, status_of
 
@@ -135,9 +136,16 @@ def templates() -> Environment:
         "printable": printable,
         "short": lambda text: printable(str(text), NAME_LIMIT),
         "island_data": embedded,
+        "capitalised": _capitalised,
+        "commands": with_commands,
     }
     own.filters |= filters
     return own
+
+
+def _capitalised(text: str) -> str:
+    """An error as the sentence that it is. Names of files at its begin stay as they are."""
+    return text[0].upper() + text[1:] if re.match("[a-z]+ ", text) else text
 
 
 def _twin_url(request: Request) -> str:

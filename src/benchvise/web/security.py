@@ -100,14 +100,33 @@ class Guard:
             refusal = login.ask_for_token(request)
         scope.setdefault("state", {})["visitor"] = visitor
         if refusal is None and request.method not in _SAFE:
-            refusal = await self._changing(request, visitor, sender, receive, guarded, statuses)
+            body = await _whole_body(receive)
+            if body is None:
+                refusal = _too_large(request)
+            else:
+                receive = _replayed(body, receive)
+                refusal = self._not_meant(request, visitor, body)
+                if refusal is None:
+                    refusal = await self._acting(
+                        request, visitor, sender, receive, guarded, statuses
+                    )
         elif refusal is None:
             await self._app(scope, receive, guarded)
         if refusal is not None:
             await _answer_whole(refusal, request, receive, guarded)
             self._log_refusal(request, visitor, sender, refusal)
 
-    async def _changing(
+    def _not_meant(self, request: Request, visitor: Visitor | None, body: bytes) -> Response | None:
+        """The refusal of what another page may have made this browser send; None otherwise."""
+        if visitor is None or self._is_meant(request, visitor, body):
+            return None
+        error = Refused(
+            "the request does not say that a page of the workbench made it",
+            "load the page again; programs send the token: Authorization: Bearer",
+        )
+        return failure(request, error, 403)
+
+    async def _acting(
         self,
         request: Request,
         visitor: Visitor | None,
@@ -117,24 +136,15 @@ class Guard:
         statuses: list[int],
     ) -> Response | None:
         """Answers a request that may change something, and logs it; or the refusal of it."""
-        body = await _whole_body(receive)
-        if body is None:
-            return _too_large(request)
-        if visitor is not None and not self._is_meant(request, visitor, body):
-            error = Refused(
-                "the request does not say that a page of the workbench made it",
-                "load the page again; programs send the token: Authorization: Bearer",
-            )
-            return failure(request, error, 403)
         if _only_asks(request):
-            await self._app(request.scope, _replayed(body, receive), send)
+            await self._app(request.scope, receive, send)
             return None
         try:
             self._audit.check()
         except BenchviseError as error:
             return failure(request, error, 503)
         try:
-            await self._app(request.scope, _replayed(body, receive), send)
+            await self._app(request.scope, receive, send)
         finally:
             status = statuses[0] if statuses else None
             outcome = request.scope["state"].get("outcome", "")

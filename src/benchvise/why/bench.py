@@ -130,8 +130,11 @@ class Bench(Protocol):
     def origins(self, side: Side, suspect: Suspect) -> Sequence[Origin]:
         """The places on that side, or in its image, that set the suspect's value persistently."""
 
-    def findings(self) -> Sequence[Finding]:
-        """What was noticed while measuring: throttling, a board that booted again, a clock."""
+    def findings(self, *, look: bool = True) -> Sequence[Finding]:
+        """What was noticed while measuring: throttling, a board that booted again, a clock.
+
+        With ``look`` live boards are read once more for that, which takes seconds on a slow one.
+        """
 
     def writes(self) -> Sequence[Write]:
         """All that was written so far, in order."""

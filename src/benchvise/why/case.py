@@ -63,11 +63,15 @@ class DiagnosisState:
     @property
     def unfinished(self) -> bool:
         """Whether the causes surely leave something that counts."""
+        return abs(self.left) > max(self.scale.least, _SURE * self.left_error)
+
+    @property
+    def left_error(self) -> float:
+        """The standard error of what is left."""
         assert self.measured is not None, "the gap comes first"  # noqa: S101
         bounds = self.measured.gap.goodness
         errors = [(bounds.high - bounds.low) / (2.0 * 1.96)]
-        errors += [proof.effect.error for proof in self.proven]
-        return abs(self.left) > max(self.scale.least, _SURE * math.hypot(*errors))
+        return math.hypot(*errors, *(proof.effect.error for proof in self.proven))
 
     @property
     def flipped(self) -> tuple[Suspect, ...]:

@@ -7,9 +7,11 @@ answer. Nothing is set on a board outside of ``Bench.measure``, so there is noth
 from __future__ import annotations
 
 from collections.abc import Callable
+from contextlib import suppress
 
 from benchvise.board.channel import NotAvailable
 from benchvise.errors import (
+    BenchviseError,
     BoardUnreachable,
     Interrupted,
     MeasurementError,
@@ -62,6 +64,8 @@ def diagnose(
         stopped, reason = Stop.FAILED, str(error)
     except SettingError as error:
         stopped, reason = Stop.NOT_PUT_BACK, str(error)
+    if stopped is not None and case.proven:
+        _explain_unfinished(case, lab, rules, stopped)
     return conclude(case, lab, options, stopped, reason)
 
 
@@ -89,6 +93,20 @@ def _investigate(
     stages.measure_together(case, lab)
     _begin(lab, DiagnosisStage.EXPLANATION)
     stages.explain(case, lab, rules)
+
+
+def _explain_unfinished(
+    case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, stopped: Stop
+) -> None:
+    """What is known of the proven causes without another measurement, also where that fails.
+
+    Boards are not asked any more where somebody waits for the end, or where they do not answer.
+    """
+    ask_boards = stopped in (Stop.BUDGET, Stop.FAILED)
+    with suppress(KeyboardInterrupt, Interrupted, BenchviseError):
+        stages.explain_unfinished(
+            case, lab, rules, f"the diagnosis ended before that: {stopped}", ask_boards=ask_boards
+        )
 
 
 def _begin(lab: Laboratory, stage: DiagnosisStage) -> None:

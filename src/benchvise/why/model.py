@@ -407,6 +407,9 @@ class Finding:
 NOT_FOUND = "not found"
 """The ``kind`` of an ``Origin`` where no line sets the value."""
 
+NOT_SEARCHED = "not searched"
+"""The ``kind`` of an ``Origin`` where no file was looked at; its note says why."""
+
 
 @dataclass(frozen=True, slots=True)
 class Origin:
@@ -420,7 +423,8 @@ class Origin:
     side: Side
     """On which side."""
     kind: str
-    """``sysctl.d``, ``udev``, ``rc.local``, ``kernel config``, ``not found``, and so on."""
+    """``sysctl.d``, ``udev``, ``rc.local``, ``kernel config``, ``not found``, ``not searched``, and
+    so on."""
     file: Untrusted
     """The file."""
     line: int

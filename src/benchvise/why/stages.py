@@ -5,10 +5,17 @@ Each takes the case as it is and leaves more in it; ``loop`` calls them in their
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
-from benchvise.errors import BenchviseError, BoardUnreachable, Interrupted, SettingError
+from benchvise.errors import (
+    BenchviseError,
+    BoardUnreachable,
+    Interrupted,
+    MeasurementError,
+    SettingError,
+)
+from benchvise.text import NO_TEXT, Untrusted
 from benchvise.why.bench import CrossCheck
 from benchvise.why.case import DiagnosisOptions, DiagnosisState, also
 from benchvise.why.events import CauseConfirmed, FindingMade, SuspectsRanked
@@ -24,7 +31,17 @@ from benchvise.why.experiments.question import (
     ask,
 )
 from benchvise.why.experiments.search import Search, testable
-from benchvise.why.model import Arm, Cause, Mechanism, Origin, Purpose, Remedy, Side, Suspect
+from benchvise.why.model import (
+    NOT_SEARCHED,
+    Arm,
+    Cause,
+    Mechanism,
+    Origin,
+    Purpose,
+    Remedy,
+    Side,
+    Suspect,
+)
 from benchvise.why.rules import DiagnosisRules
 
 
@@ -113,7 +130,9 @@ def _search(
     """Searches a list, and what is left of it once more with what was proven flipped."""
     stage = case.reached
     while True:
-        search = Search(lab, case.scale, suspects, case.left, context, purposes)
+        search = Search(
+            lab, case.scale, suspects, case.left, context, purposes, left_error=case.left_error
+        )
         try:
             search.run(first)
         finally:
@@ -177,6 +196,8 @@ def _look_inside(
     layer = proof.suspects[0]
     parts = _ranked(case, lab, rules, options, lab.bench.parts(layer))
     lab.decided("parts", [part.id for part in parts])
+    if not parts:
+        return  # what is proven is a part itself, or has none
     case.reached = f"searching inside {layer.id}"
     case.suspects += tuple(part for part in parts if part not in case.suspects)
     place = case.proven.index(proof)
@@ -215,13 +236,31 @@ def measure_together(case: DiagnosisState, lab: Laboratory) -> None:
 
 def explain(case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules) -> None:
     """Mechanism, origins and remedies of each cause, in their order."""
-    causes = []
     for proof in sorted(case.proven, key=in_order):
         case.reached = f"explaining {proof.name}"
-        cause = _explained(case, lab, rules, proof)
-        causes.append(cause)
-        lab.observe(CauseConfirmed(cause))
-        case.causes = tuple(causes)
+        _keep(case, lab, _explained(case, lab, rules, proof, lab.during))
+
+
+def explain_unfinished(
+    case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, reason: str, *, ask_boards: bool
+) -> None:
+    """The same for what was proven before a diagnosis was stopped, without measuring anything more:
+    mechanisms are not checked, for the reason. Files are searched only where boards may be asked.
+    """
+
+    def uncounted(_arm: Arm) -> Mapping[str, float]:
+        raise MeasurementError(reason)
+
+    explained = {cause.name for cause in case.causes}
+    for proof in sorted(case.proven, key=in_order):
+        if proof.name not in explained:
+            not_searched = "" if ask_boards else reason
+            _keep(case, lab, _explained(case, lab, rules, proof, uncounted, not_searched))
+
+
+def _keep(case: DiagnosisState, lab: Laboratory, cause: Cause) -> None:
+    case.causes = (*case.causes, cause)
+    lab.observe(CauseConfirmed(cause))
 
 
 def in_order(cause: Confirmation | Cause) -> tuple[bool, float]:
@@ -243,9 +282,17 @@ def as_cause(proof: Confirmation) -> Cause:
 
 
 def _explained(
-    case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, proof: Confirmation
+    case: DiagnosisState,
+    lab: Laboratory,
+    rules: DiagnosisRules,
+    proof: Confirmation,
+    during: Callable[[Arm], Mapping[str, float]],
+    not_searched: str = "",
 ) -> Cause:
-    """The cause with what is known of it; a part that fails is left out, the proof stands."""
+    """The cause with what is known of it; a part that fails is left out, the proof stands.
+
+    ``during`` counts for the mechanism; ``not_searched`` says why no file is looked at.
+    """
     cause = as_cause(proof)
     mechanism: Mechanism | None = None
     origins: list[Origin] = []
@@ -258,7 +305,7 @@ def _explained(
             snapshots=case.snapshots,
             facts=case.facts,
             effect=cause.repair.shift,
-            during=lab.during,
+            during=during,
             side=Side.BAD,
         )
     except (BoardUnreachable, SettingError, Interrupted):
@@ -268,6 +315,10 @@ def _explained(
     for suspect in proof.suspects:
         places: list[Origin] = []
         for side in (Side.BAD, Side.GOOD):
+            if not_searched:
+                note = Untrusted(not_searched)
+                places.append(Origin(side, NOT_SEARCHED, NO_TEXT, 0, NO_TEXT, False, note))
+                continue
             try:
                 places.extend(lab.bench.origins(side, suspect))
             except BenchviseError as error:

@@ -9,6 +9,7 @@ from __future__ import annotations
 import math
 from collections.abc import Iterator, Sequence
 
+from benchvise.statistics import fisher_exact
 from benchvise.why.bench import Bench
 from benchvise.why.case import DiagnosisOptions, DiagnosisState
 from benchvise.why.experiments import estimate
@@ -73,7 +74,7 @@ def conclude(
         headline=headline(case, causes, bench, verdict, reached),
         gap=None if case.measured is None else case.measured.gap,
         unexplained=case.unexplained,
-        findings=_findings(case, lab),
+        findings=_findings(case, lab, look=stopped is not Stop.INTERRUPTED),
         causes=causes,
         interaction=case.interaction,
         suspects=case.suspects + tuple(s for s in case.layers if s not in case.suspects),
@@ -94,15 +95,39 @@ def conclude(
     )
 
 
-def _findings(case: DiagnosisState, lab: Laboratory) -> tuple[Finding, ...]:
-    """What is to be known of the comparison, each once.
+def _findings(case: DiagnosisState, lab: Laboratory, *, look: bool) -> tuple[Finding, ...]:
+    """What is to be known of the comparison, each once; ``look``: the boards may be read for it.
 
     A busy neighbour that was there before is mostly there afterwards too, in other words.
     """
     rules = {finding.rule for finding in case.findings}
-    noticed = lab.bench.findings()
+    noticed = lab.bench.findings(look=look)
     later = (finding for finding in noticed if finding.rule.replace(" ", "-") not in rules)
-    return tuple(dict.fromkeys([*case.findings, *later, *_disturbed(lab)]))
+    return tuple(dict.fromkeys([*case.findings, *later, *_disturbed(lab), *_failing(lab)]))
+
+
+def _failing(lab: Laboratory) -> Iterator[Finding]:
+    """The metric failed now and then, and was tried again: how often, which may be a difference
+    between the sides as well."""
+    counts = {side: lab.failures[side] for side in Side}
+    if not any(count.failed and count.worked for count in counts.values()):
+        return
+    rates = [
+        f"{count.failed} of {count.failed + count.worked} times on {lab.bench.name(side)}"
+        for side, count in counts.items()
+        if count.failed + count.worked
+    ]
+    good, bad = counts[Side.GOOD], counts[Side.BAD]
+    p = fisher_exact(good.failed, good.worked, bad.failed, bad.worked)
+    is_apart = p < CLAIM
+    yield Finding(
+        "metric failing",
+        Grade.WARNS if is_apart else Grade.NOTES,
+        f"{lab.bench.metric.name} fails now and then: {', '.join(rates)}"
+        + (": a difference of its own, beside that of the values" if is_apart else ""),
+        f"the last time: {next(c.reason for c in (bad, good) if c.failed)}; p = {p:.2g}",
+        "find out why it fails: values are of the runs that worked",
+    )
 
 
 def _disturbed(lab: Laboratory) -> Iterator[Finding]:
@@ -127,19 +152,27 @@ def _verdict(case: DiagnosisState, stopped: Stop | None) -> DiagnosisVerdict:
     if not case.admissible:
         return DiagnosisVerdict.NOT_ADMISSIBLE
     if stopped is not None:
-        return DiagnosisVerdict.INCOMPLETE
+        # Time that ran out while more was looked for takes nothing from a gap that is explained.
+        is_explained = stopped is Stop.BUDGET and case.proven and not _is_missing(case)
+        return DiagnosisVerdict.EXPLAINED if is_explained else DiagnosisVerdict.INCOMPLETE
     if case.measured is None or not case.measured.shown:
         return DiagnosisVerdict.NO_DIFFERENCE
     if case.measured.reversed and not case.by_all_in:
         return DiagnosisVerdict.REVERSED
     if not case.proven or case.unexplained is None:
         return DiagnosisVerdict.UNEXPLAINED
+    return DiagnosisVerdict.PARTLY if _is_missing(case) else DiagnosisVerdict.EXPLAINED
+
+
+def _is_missing(case: DiagnosisState) -> bool:
+    """Whether the proven causes leave something of the gap that counts."""
+    left = case.unexplained
+    if left is None:
+        return True
     # What is left by the estimate must not count, also where its interval reaches zero: that it may
     # be nothing does not explain it. More than all is unexplained only where it surely is more.
     negligible = case.scale.least / case.scale.gap
-    left = case.unexplained
-    missing = left.value >= negligible or left.high < -negligible
-    return DiagnosisVerdict.PARTLY if missing else DiagnosisVerdict.EXPLAINED
+    return left.value >= negligible or left.high < -negligible
 
 
 def _all_undone(writes: Sequence[Write]) -> bool:

@@ -30,7 +30,11 @@ from benchvise.trace.loaded import LoadedTrace, load_opened
 from benchvise.trace.manifest import Stat, signature
 from benchvise.trace.opening import open_trace
 from benchvise.trace.query import fresh_database
-from benchvise.trace.query_limits import cause_of_death, nested_too_deeply
+from benchvise.trace.query_limits import (
+    cause_of_death,
+    needs_more_than_there_is,
+    nested_too_deeply,
+)
 from benchvise.web.http import Busy, JsonAnswer, error_document, status_of
 from benchvise.web.readers.messages import (
     QueryRequest,
@@ -117,6 +121,10 @@ class QueryProcess:
             self._fork(connection, request, self._loaded(request.path))
         except BenchviseError as error:
             _send(connection, error)
+            connection.close()
+        except MemoryError:  # the queries of others go on
+            self._traces.clear()
+            _send(connection, needs_more_than_there_is(request.path.name))
             connection.close()
 
     def _loaded(self, path: Path) -> LoadedTrace:

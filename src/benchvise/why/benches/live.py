@@ -11,12 +11,14 @@ import statistics
 import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
+from functools import partial
 from typing import TypeVar
 
 from benchvise.board.channel import NotAvailable
 from benchvise.errors import (
     BenchviseError,
     BoardUnreachable,
+    MeasurementError,
     ProbeError,
     SettingError,
     UsageError,
@@ -59,6 +61,7 @@ from benchvise.why.provenance.sources import ProbedFiles
 
 T = TypeVar("T")
 
+_TRIES = 4  # of the first process
 _LOST = 3  # so often is something begun again over a new connection
 _COUNTING_BATCHES = 11  # every pass of counters twice
 _COUNTING_RUNS = 5
@@ -247,7 +250,7 @@ class LiveBench:
 
     def parts(self, layer: Suspect) -> Sequence[Suspect]:
         """What differs inside a layer, each with means to swap it alone."""
-        if self._userland is None or not is_userland(layer):
+        if self._userland is None or not is_userland(layer, whole=True):
             return ()
         return self._userland.parts()
 
@@ -266,11 +269,11 @@ class LiveBench:
 
         return self._lasting(side, find)
 
-    def findings(self) -> Sequence[Finding]:
-        """What was noticed; reads the state of the live boards once more."""
+    def findings(self, *, look: bool = True) -> Sequence[Finding]:
+        """What was noticed; with ``look`` the state of the live boards is read once more."""
         findings = [f for record in self._records.values() for f in record.findings()]
         findings += self._userland.findings() if self._userland is not None else []
-        for side, board in self._boards():
+        for side, board in self._boards() if look else ():
             before = self._taken.get(side)
             if before is None or not board.channel.is_open:
                 continue
@@ -307,6 +310,8 @@ class LiveBench:
         board = self._live[arm.side]
 
         def once() -> Process:
+            with let_through():  # before anything is read and set for it, an interrupt is cheap
+                pass
             with board.intervention() as intervention:
                 self._interventions[arm.side] = intervention
                 try:
@@ -435,7 +440,7 @@ class LiveBench:
         hosts: dict[Side, Mapping[str, object]] = {}
         for side, board in self._live.items():
             started = self.now()
-            process, kinds[side] = self._lasting(side, board.first)
+            process, kinds[side] = self._lasting(side, partial(_first_of, board))
             hosts[side] = process.host
             share = self._batches() / len(process.samples)
             self._durations[side, False] = [(self.now() - started) * share]
@@ -468,6 +473,14 @@ class LiveBench:
     def _batches(self) -> int:
         """The same on both sides."""
         return min(board.batches for board in self._live.values())
+
+
+def _first_of(board: LiveBoard) -> tuple[Process, MetricKind]:
+    """The first process; a command that fails now and then is tried again."""
+    for _ in range(_TRIES - 1):
+        with suppress(MeasurementError):
+            return board.first()
+    return board.first()
 
 
 def means_of(arm: Arm) -> tuple[list[Setting], dict[str, str]]:

@@ -209,9 +209,10 @@ class RigBench:
 
     # -- what happened -----------------------------------------------------------------------------
 
-    def findings(self) -> Sequence[Finding]:
+    def findings(self, *, look: bool = True) -> Sequence[Finding]:
         """What was noticed while measuring: throttling, a board that booted again, a clock."""
-        booted = [finding for boot in self._booted.values() for finding in boot.live.findings()]
+        boots = self._booted.values()
+        booted = [finding for boot in boots for finding in boot.live.findings(look=look)]
         return (*self._findings, *booted)
 
     def writes(self) -> Sequence[Write]:

@@ -2,9 +2,8 @@
 
 What a command runs is its programs, the interpreters of scripts, the dynamic loader and the
 libraries that the loader finds for them: the board's own loader is asked (``--list``), so that its
-own rules hold. Copies of the other side's lie in a private directory, and the command calls them
-through the other side's loader with ``--library-path``; that takes no root. What a program opens
-later (plug-ins, configuration, locales, modules of an interpreter) stays the board's own.
+own rules hold. Libraries of /etc/ld.so.preload are a part of their own. How they are run on the
+other board is the affair of ``userland_copies``.
 
 The other side may also be a root file system that is not running: a directory here, or an image.
 Nothing of that is run; the rules of glibc's loader are followed instead, ld.so(8) (musl's are
@@ -17,7 +16,7 @@ import hashlib
 import posixpath
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -30,7 +29,7 @@ from benchvise.text import last_line, printable
 from benchvise.why.provenance.files import FileSource
 from benchvise.why.provenance.sources import DirectoryFiles, image_files
 
-_SECONDS = 60.0
+RUN_SECONDS = 60.0
 _MOST_LIBRARIES = 200
 _MOST_INTERPRETERS = 4  # a script's may be a script itself
 
@@ -38,6 +37,8 @@ _WHERE = 'case $(command -v -- "$1") in /*) readlink -f -- "$(command -v -- "$1"
 _LIST = re.compile(r"^\s*(\S+) => (/\S+) \(0x|^\s*(/\S+) \(0x", re.M)
 _ASSIGNMENT = re.compile(r"\s*(LD_LIBRARY_PATH)=(\S+)")
 
+PRELOAD = "preload"
+PRELOAD_FILE = "/etc/ld.so.preload"
 LIBC = "libc"
 _OF_LIBC = re.compile(
     r"(ld-linux|ld-musl|ld64|ld\.so|libc\.musl|lib(c|m|pthread|dl|rt|resolv|util|anl|mvec)\.so)\b.*"
@@ -75,12 +76,23 @@ class Program:
 
 
 @dataclass(frozen=True, slots=True)
+class Preloaded:
+    """A library that is loaded before all others: its name in the closure's files, and the line of
+    ``PRELOAD_FILE`` that names it."""
+
+    name: str
+    line: int
+    text: str
+
+
+@dataclass(frozen=True, slots=True)
 class Closure:
     """All that a command runs on a board: programs, and files by the names that they ask for."""
 
     programs: tuple[Program, ...]
     files: Mapping[str, File]
     abi: tuple[str, int, bool]
+    preloaded: tuple[Preloaded, ...] = ()
 
     @property
     def parts(self) -> dict[str, str]:
@@ -106,6 +118,9 @@ class Programs(Protocol):
     def libraries(self, path: str, loader: str) -> Mapping[str, str]:
         """The libraries that the loader finds for a program: path by the name asked for."""
 
+    def preload_file(self) -> str:
+        """The text of ``PRELOAD_FILE``; empty where there is none."""
+
 
 def closure_of(board: Board, command: str) -> Closure:
     """What a command runs there.
@@ -122,7 +137,7 @@ def closure_in(programs: Programs, command: str) -> Closure:
     files = [program for program in programs_or_none if program is not None]
     if not files or reader.abi is None:
         raise UserlandIncomplete(f"no program of '{printable(command, 80)}' is a file there")
-    return Closure(tuple(files), reader.files, reader.abi)
+    return Closure(tuple(files), reader.files, reader.abi, tuple(reader.preloaded.values()))
 
 
 def library_path(command: str) -> str:
@@ -131,25 +146,12 @@ def library_path(command: str) -> str:
     return assigned[2].strip("'\"") if assigned else ""
 
 
-def rewritten(command: str, closure: Closure, directory: str) -> str:
-    """The command, with its programs called in a directory where the closure's files lie.
-
-    UserlandIncomplete when a program is not a word of its own in it.
-    """
-    for program in closure.programs:
-        arguments = [posixpath.join(directory, program.file)]
-        if program.loader:
-            loader = posixpath.join(directory, program.loader)
-            arguments = [loader, "--library-path", directory, *arguments]
-        if program.script:
-            arguments += [program.argument] if program.argument else []
-            arguments.append(posixpath.join(directory, program.script))
-        pattern = rf"(?<![\w./=-]){re.escape(program.word)}(?![\w./=-])"
-        match = re.search(pattern, command)
-        if match is None:
-            raise UserlandIncomplete(f"'{program.word}' is quoted in the command")
-        command = command[: match.start()] + shlex.join(arguments) + command[match.end() :]
-    return command
+def _preload_words(text: str) -> Iterator[tuple[int, str]]:
+    """The libraries that a ``PRELOAD_FILE`` names, each with its line."""
+    for number, line in enumerate(text.splitlines(), 1):
+        for word in re.split(r"[\s:]+", line.partition("#")[0]):
+            if word:
+                yield number, printable(word, 200)
 
 
 class _Reader:
@@ -157,6 +159,11 @@ class _Reader:
 
     def __init__(self, programs: Programs) -> None:
         self._programs = programs
+        self._words = {
+            (name := posixpath.basename(word)): Preloaded(f"{PRELOAD}/{name}", line, word)
+            for line, word in _preload_words(programs.preload_file())
+        }
+        self.preloaded: dict[str, Preloaded] = {}
         self.files: dict[str, File] = {}
         self.abi: tuple[str, int, bool] | None = None
 
@@ -202,7 +209,10 @@ class _Reader:
         self._add(name, loader, LIBC)
         libraries = self._programs.libraries(path, loader)
         for soname, library in list(libraries.items())[:_MOST_LIBRARIES]:
-            if soname != name and soname not in self.files:
+            if soname in self._words:
+                self.preloaded[soname] = self._words[soname]
+                self._add(self._words[soname].name, library, PRELOAD)
+            elif soname != name and soname not in self.files:
                 self._add(soname, library, LIBC if _OF_LIBC.fullmatch(soname) else soname)
         return name
 
@@ -217,7 +227,9 @@ class OnBoard:
 
     def __init__(self, board: Board, library_path: str) -> None:
         self._board = board
-        self._environment = [f"LD_LIBRARY_PATH={library_path}"] if library_path else []
+        # What the session preloads is the environment's, and goes with that.
+        self._environment = ["LD_PRELOAD="]
+        self._environment += [f"LD_LIBRARY_PATH={library_path}"] if library_path else []
 
     def located(self, word: str) -> str | None:
         """The true path of a program."""
@@ -230,11 +242,11 @@ class OnBoard:
 
     def libraries(self, path: str, loader: str) -> Mapping[str, str]:
         """The libraries that the loader finds for a program: path by the name asked for."""
-        listing = self._run(["env", *self._environment, loader, "--list", path])
-        return {
-            posixpath.basename(match[1] or match[3]): match[2] or match[3]
-            for match in _LIST.finditer(listing)
-        }
+        return listed(self._run(["env", *self._environment, loader, "--list", path]))
+
+    def preload_file(self) -> str:
+        """The text of ``PRELOAD_FILE``; empty where there is none."""
+        return self._run(["cat", "--", PRELOAD_FILE], may_fail=True)
 
     def _run(self, argv: list[str], *, may_fail: bool = False) -> str:
         what = f"{argv[-2] if len(argv) > 2 else argv[0]} fails"
@@ -243,7 +255,7 @@ class OnBoard:
 
     def _bytes(self, argv: list[str], what: str, *, may_fail: bool = False) -> bytes:
         try:
-            completed = self._board.run(argv, timeout=_SECONDS)
+            completed = self._board.run(argv, timeout=RUN_SECONDS)
         except BoardUnusable as error:  # more than a command may say
             raise UserlandIncomplete(f"{what} ({error.message})") from error
         if completed.returncode and not may_fail:
@@ -253,85 +265,12 @@ class OnBoard:
         return completed.stdout if completed.returncode == 0 else b""
 
 
-_MAKE = (
-    'for d in "${TMPDIR:-/tmp}" /var/tmp /dev/shm "$HOME"; do '
-    'umask 077; p=$(mktemp -d "$d/benchvise-userland.XXXXXX" 2>/dev/null) || continue; '
-    'printf "#!/bin/sh\\n" >"$p/try" && chmod 700 "$p/try" && "$p/try" 2>/dev/null && '
-    '{ rm "$p/try"; printf "%s\\n" "$p"; exit 0; }; rm -rf "$p"; done; exit 1'
-)
-_PUT = 'umask 077; mkdir -p "${1%/*}" && cat >"$1" && chmod 700 "$1"'
-_LINK = 'mkdir -p "${2%/*}" && ln -sf -- "$1" "$2"'
-
-
-class Copies:
-    """Directories on one board that hold a mix of two closures; ``close`` removes them."""
-
-    def __init__(self, board: Callable[[], Board], own: Closure, other: Closure) -> None:
-        self._board = board
-        self._own = own
-        self._other = other
-        self._top = ""
-        self._made: dict[frozenset[str], str] = {}
-
-    def command(self, command: str, parts: frozenset[str]) -> str:
-        """The command with these parts as on the other side, made ready there.
-
-        UserlandIncomplete when it cannot be made or does not run.
-        """
-        if parts not in self._made:
-            self._made[parts] = self._make(parts)
-        # Programs and how they are called belong together.
-        foreign = any(part.startswith("program ") for part in parts)
-        return rewritten(command, self._mixed(foreign), self._made[parts])
-
-    def close(self) -> None:
-        """Removes what was copied."""
-        if self._top:
-            self._board().run(["rm", "-rf", "--", self._top], timeout=_SECONDS)
-            self._top, self._made = "", {}
-
-    def _mixed(self, foreign: bool) -> Closure:
-        """Which programs, in the command's own words."""
-        if not foreign:
-            return self._own
-        names = [program.word for program in self._own.programs]
-        programs = {program.word: program for program in self._other.programs}
-        if any(word not in programs for word in names):
-            raise UserlandIncomplete("the command runs other programs there")
-        return Closure(tuple(programs[word] for word in names), self._other.files, self._other.abi)
-
-    def _make(self, parts: frozenset[str]) -> str:
-        if not self._top:
-            self._top = self._run(["sh", "-c", _MAKE]).strip()
-        if not self._top.startswith("/"):
-            raise UserlandIncomplete("there is no place to put programs to on the board")
-        directory = f"{self._top}/{len(self._made)}"
-        for name, file, is_foreign in self._chosen(parts):
-            target = f"{directory}/{name}"
-            if is_foreign:
-                self._run(["sh", "-c", _PUT, "sh", target], file.data)
-            else:
-                self._run(["sh", "-c", _LINK, "sh", file.path, target])
-        return directory
-
-    def _chosen(self, parts: frozenset[str]) -> Iterator[tuple[str, File, bool]]:
-        """Each name with the file that it stands for, and whether it is the other side's."""
-        for name in sorted({*self._own.files, *self._other.files}):
-            own, other = self._own.files.get(name), self._other.files.get(name)
-            wants = other is not None and other.part in parts
-            if other is not None and (own is None or (wants and own.digest != other.digest)):
-                yield name, other, True
-            elif own is not None:
-                yield name, own, False
-
-    def _run(self, argv: list[str], data: bytes = b"") -> str:
-        try:
-            completed = self._board().run(argv, input=data, timeout=_SECONDS)
-        except BoardUnusable as error:
-            raise UserlandIncomplete(error.message) from error
-        if completed.returncode:
-            raise UserlandIncomplete(last_line(completed.stderr) or f"{argv[-1]} cannot be written")
-        return completed.stdout.decode("utf-8", "replace")
+def listed(listing: str) -> dict[str, str]:
+    """What a loader says of libraries that it would load: path by the name asked for."""
+    return {
+        posixpath.basename(match[1] or match[3]): match[2] or match[3]
+        for match in _LIST.finditer(listing)
+    }
 
 
 # -- a root file system that is not running --------------------------------------------------------
@@ -343,6 +282,7 @@ _MULTIARCH = re.compile(r"[a-z0-9_]+-linux-(gnu|musl)\w*$")
 _CONFIGURATION = ("/etc/ld.so.conf", "/etc/ld.so.conf.d/*.conf")
 
 _MOST_BYTES = 256 << 20  # of a file: an interpreter may be large
+_MOST_TEXT = 64 << 10
 
 
 class RootTree(FileSource, Protocol):
@@ -406,11 +346,24 @@ class InRoot:
             self._read[path] = data
         return self._read[path]
 
+    def preload_file(self) -> str:
+        """The text of ``PRELOAD_FILE``; empty where there is none."""
+        return (self._tree.whole(PRELOAD_FILE, _MOST_TEXT) or b"").decode("utf-8", "replace")
+
     def libraries(self, path: str, loader: str) -> Mapping[str, str]:
         """The libraries that the loader finds for a program: path by the name asked for."""
         paths: dict[str, str] = {}
         program = elf.parse(self.read(path))
         waiting = [] if program is None else [(path, program, program.search)]
+        # musl's loader has no such file.
+        preloaded = (
+            () if "musl" in posixpath.basename(loader) else _preload_words(self.preload_file())
+        )
+        for _, word in preloaded:
+            library = None if program is None else self._library(word, path, program, ())
+            if library is not None:  # glibc passes over those that are not there
+                paths[posixpath.basename(word)] = library[0]
+                waiting.append((*library, ()))
         while waiting:
             place, wants, inherited = waiting.pop(0)
             for name in wants.libraries:

@@ -17,8 +17,9 @@ from benchvise.why.bench import ArmRefused
 from benchvise.why.benches.live_board import LiveBoard
 from benchvise.why.benches.userland import (
     LIBC,
+    PRELOAD,
+    PRELOAD_FILE,
     Closure,
-    Copies,
     InRoot,
     RootTree,
     UserlandIncomplete,
@@ -26,6 +27,7 @@ from benchvise.why.benches.userland import (
     closure_of,
     library_path,
 )
+from benchvise.why.benches.userland_copies import Copies
 from benchvise.why.model import (
     Arm,
     Finding,
@@ -41,17 +43,21 @@ from benchvise.why.model import (
 USERLAND = "userland"
 _HASH_DIGITS = 12  # digits of a hash
 _TRY_S = 600.0
+_TRIES = 3  # a command may fail now and then whatever programs it has
 
 _TITLE = "the programs and libraries that the command runs"
+_PRELOAD_TITLE = f"the libraries that {PRELOAD_FILE} names"
 _LEFT_BEHIND = (
     "of the other side's userland, programs and the libraries that the loader finds for them were "
-    "taken; configuration files, locales, plug-ins and an interpreter's modules stayed the board's"
+    "taken; configuration files, locales, plug-ins, an interpreter's modules and whatever these "
+    "programs start stayed the board's, with what its /etc/ld.so.preload names"
 )
 
 _TERMS = {
     "program": Term("part", 1.0, "it is what the command runs"),
     LIBC: Term("part", 0.0, "every program uses it"),
     "library": Term("part", 0.5, "the command runs code of it"),
+    PRELOAD: Term("part", 2.0, "it stands in for functions of every program"),
 }
 
 
@@ -83,6 +89,8 @@ class UserlandSwap:
             why_not = f"the boards are of different kinds: {good.abi[0]} and {bad.abi[0]}"
         elif good.parts == bad.parts:
             return []
+        elif len(only := self.parts()) == 1 and len(_differing(good, bad)) == 1:
+            return only  # known by its digest: whether it is the userland at all need not be asked
         return [_whole(_closure_summary(good, bad), _closure_summary(bad, good), why_not)]
 
     def parts(self) -> list[Suspect]:
@@ -92,17 +100,17 @@ class UserlandSwap:
         return [
             Suspect(
                 f"{USERLAND}:{part}",
-                f"{part} that the command runs",
+                _PRELOAD_TITLE if part == PRELOAD else f"{part} that the command runs",
                 Layer.LIBC if part == LIBC else Layer.USERLAND,
                 USERLAND,
                 _file(good, part),
                 _file(bad, part),
                 (f"{USERLAND}:{part}",),
                 means=LayerMeans(USERLAND, part),
-                terms=(_TERMS[part] if part == LIBC else _TERMS[_kind(part)],),
+                terms=(_TERMS[_kind(part)],),
             )
-            for part in sorted({*first} & {*other})
-            if first[part] != other[part]
+            for part in sorted(({*first} & {*other}) | ({PRELOAD} & {*first, *other}))
+            if first.get(part) != other.get(part)
         ]
 
     def spec(self, arm: Arm, spec: SeriesSpec) -> SeriesSpec:
@@ -117,9 +125,10 @@ class UserlandSwap:
         try:
             own, other = self._closure(place), self._closure(place.other)
             names = {s.means.part for s in chosen if isinstance(s.means, LayerMeans)}
-            parts = frozenset(other.parts if "" in names else names)
+            every = frozenset((*own.parts, *other.parts))
+            parts = every if "" in names else frozenset(names)
             if place is not arm.side:  # the good side is the bad board with what is not flipped
-                parts = frozenset(other.parts) - parts
+                parts = every - parts
             if not parts:
                 return spec
             command = self._copied(place, own, other).command(self._command, parts)
@@ -157,7 +166,13 @@ class UserlandSwap:
         """The files on that side."""
         part = suspect.means.part if isinstance(suspect.means, LayerMeans) else ""
         closure = self._closure(side)
-        return [
+        named = [
+            Origin(side, "ld.so.preload", Untrusted(PRELOAD_FILE), library.line,
+                   Untrusted(library.text))
+            for library in closure.preloaded
+            if part in ("", PRELOAD)
+        ]  # fmt: skip
+        return named + [
             Origin(side, "file", Untrusted(file.path), 0, Untrusted(f"SHA-256 {file.digest}"))
             for _, file in sorted(closure.files.items())
             if part in ("", file.part) and closure.parts[file.part]
@@ -198,18 +213,22 @@ class UserlandSwap:
     def _try(self, side: Side, command: str) -> None:
         if (side, command) in self._tried:
             return
-        try:
-            completed = self._boards[side].board.run(["sh", "-c", command], timeout=_TRY_S)
-        except BoardUnusable as error:
-            raise UserlandIncomplete(error.message) from error
-        if completed.returncode:
-            raise UserlandIncomplete(last_line(completed.stderr) or f"exit {completed.returncode}")
-        self._tried.add((side, command))
+        for _ in range(_TRIES):
+            try:
+                completed = self._boards[side].board.run(["sh", "-c", command], timeout=_TRY_S)
+            except BoardUnusable as error:
+                raise UserlandIncomplete(error.message) from error
+            if completed.returncode == 0:
+                self._tried.add((side, command))
+                return
+        raise UserlandIncomplete(last_line(completed.stderr) or f"exit {completed.returncode}")
 
 
-def is_userland(suspect: Suspect) -> bool:
-    """Whether a suspect is flipped by running other programs."""
-    return isinstance(suspect.means, LayerMeans) and suspect.means.layer == USERLAND
+def is_userland(suspect: Suspect, *, whole: bool = False) -> bool:
+    """Whether a suspect is flipped by running other programs; with ``whole``: by all of them."""
+    means = suspect.means
+    is_layer = isinstance(means, LayerMeans) and means.layer == USERLAND
+    return is_layer and not (whole and isinstance(means, LayerMeans) and means.part)
 
 
 def _whole(good: str, bad: str, why_not: str) -> Suspect:
@@ -222,8 +241,14 @@ def _whole(good: str, bad: str, why_not: str) -> Suspect:
 
 def _closure_summary(closure: Closure, other: Closure) -> str:
     """How many files, and which parts are not as on the other side."""
-    differ = [part for part, digest in closure.parts.items() if other.parts.get(part) != digest]
+    differ = [part for part in closure.parts if part in _differing(closure, other)]
     return f"{len(closure.files)} files, its own: {', '.join(differ[:4]) or 'none'}"
+
+
+def _differing(closure: Closure, other: Closure) -> set[str]:
+    """The parts that are not the same in both."""
+    first, second = closure.parts, other.parts
+    return {part for part in {*first, *second} if first.get(part) != second.get(part)}
 
 
 def _file(closure: Closure, part: str) -> str:
@@ -231,9 +256,14 @@ def _file(closure: Closure, part: str) -> str:
     file = max(
         (file for file in closure.files.values() if file.part == part),
         key=lambda file: len(file.data),
+        default=None,
     )
+    if file is None:
+        return "none"
     return f"{file.path} {file.digest[:_HASH_DIGITS]}"
 
 
 def _kind(part: str) -> str:
+    if part in (LIBC, PRELOAD):
+        return part
     return "program" if part.startswith("program ") else "library"

@@ -25,12 +25,17 @@ from benchvise.why.experiments.estimate import Floats
 from benchvise.why.experiments.evidence import EvidenceLog
 from benchvise.why.model import Arm, Experiment, Side, Suspect, Trial
 
+# So often a metric that fails is tried, more often where it is known to fail now and then: so that
+# a diagnosis ends of bad luck once in so many trials.
+_TRIES = 4
+_MOST_TRIES = 12
+_BAD_LUCK = 1e-4
 # A good side that takes so many times longer to switch to than to measure has blocks of its own.
 _DEAR = 3.0
 
 
 class Unmakeable(Exception):  # noqa: N818
-    """An arm has no value: refused, or the metric fails in it twice.
+    """An arm has no value: refused, or the metric fails in it again and again.
 
     ``suspects`` are the ids of those it failed for, empty where nobody knows.
     """
@@ -61,6 +66,8 @@ class Laboratory:
         """Why a suspect, by its id, cannot be flipped on a side."""
         self.differences: list[Floats] = []
         """Of each experiment the differences of its blocks, for what noise there is."""
+        self.failures = {side: FailureCount() for side in Side}
+        """How often the metric failed where nothing was flipped."""
         self.lost: Arm | None = None
         """The arm that was being measured when contact was lost."""
         self._log = log
@@ -164,22 +171,31 @@ class Laboratory:
             self._log.record(what, names, {}, self.now())
 
     def measure(self, arm: Arm) -> Trial:
-        """One trial of an arm; Unmakeable when there is none, also at a second try.
+        """One trial of an arm; Unmakeable when there is none, also at further tries.
 
-        MeasurementError or NotAvailable when nothing is flipped and the metric fails twice.
+        MeasurementError or NotAvailable when nothing is flipped and the metric fails each time.
         """
-        for last in (False, True):
+        failures = self.failures[arm.side]
+        tries = 0
+        while True:
+            tries += 1
             try:
-                return self._measure(arm)
+                trial = self._measure(arm)
             except ArmRefused as refused:
                 raise Unmakeable(arm, str(refused), refused.suspects) from None
             except (MeasurementError, NotAvailable) as error:
-                if not last:
+                if not arm.flipped:
+                    failures.failed += 1
+                    failures.reason = error.message
+                # What is not there does not come by trying.
+                most = 2 if isinstance(error, NotAvailable) else failures.tries
+                if tries < most:
                     continue
                 if not arm.flipped:
                     raise
                 raise Unmakeable(arm, f"the metric fails: {error}") from None
-        raise AssertionError("the last try returns or raises")
+            failures.worked += not arm.flipped
+            return trial
 
     def _measure(self, arm: Arm) -> Trial:
         replayed = self._log.replaying
@@ -246,6 +262,23 @@ class Laboratory:
         """Repetitions of these arms, none taken yet."""
         self._series += 1
         return Blocks(self, arms, random.Random(f"{self._seed}/{self._series}"))  # noqa: S311
+
+
+@dataclass(slots=True)
+class FailureCount:
+    """How often the metric failed and worked on a side as it is; ``reason`` is the last one's."""
+
+    failed: int = 0
+    worked: int = 0
+    reason: str = ""
+
+    @property
+    def tries(self) -> int:
+        """How often to try before a failure is taken for one that stays."""
+        if not self.worked or not self.failed:
+            return _TRIES
+        rate = self.failed / (self.failed + self.worked)
+        return min(_MOST_TRIES, max(_TRIES, math.ceil(math.log(_BAD_LUCK) / math.log(rate))))
 
 
 class Blocks:

@@ -44,8 +44,11 @@ def find(
 ) -> PartnerGroup | None:
     """The smallest set with the suspect that has the expected effect; None if there is no step.
 
-    ``before`` are the suspects after which the step was seen. Unresolved as ``question.ask``.
+    ``before`` are the suspects after which the step was seen: without any there is no partner to be
+    found, and nothing is asked. Unresolved as ``question.ask``.
     """
+    if not before:
+        return None
     group: tuple[Suspect, ...] = (suspect,)
     text = f"does {suspect.id} have an effect {_after_words(len(before))}?"
     after_all = _ask(lab, scale, text, group, context + before, expected / 2.0, care=True)
@@ -172,9 +175,7 @@ def _after(
 
 
 def _after_words(count: int) -> str:
-    """After how many suspects of those before it."""
-    if count == 0:
-        return "alone"
+    """After how many suspects of those before it, one at least."""
     return (
         f"once the {count} suspects before it are flipped"
         if count > 1

@@ -73,6 +73,8 @@ class Search:
     purposes: tuple[Purpose, Purpose] = (Purpose.ALL_IN, Purpose.HALVING)
     proven: list[Confirmation] = field(default_factory=list)
     refuted: list[Confirmation] = field(default_factory=list)
+    left_error: float = 0.0
+    """The standard error of ``gap_left``."""
     narrowed: tuple[Suspect, ...] = ()
     """Among which suspects the step lies that is being looked at."""
     all_in: Effect | None = None
@@ -173,11 +175,19 @@ class Search:
 
     def _left(self) -> float:
         """What of the gap is not explained yet, in goodness. Measured only where by the sum of the
-        effects something is left at all."""
-        left = self.gap_left - _sum(self.proven).value
-        if abs(left) < self.scale.least:
-            return left
-        return self.gap_left - self._gained(self.proven).value
+        effects something is left at all.
+
+        Nothing where the causes gain more than the whole gap, but not surely more: that is what the
+        verdict calls explained, so nothing is looked for that would do the opposite.
+        """
+        gained = _sum(self.proven)
+        if abs(self.gap_left - gained.value) >= self.scale.least:
+            gained = self._gained(self.proven)
+        left = self.gap_left - gained.value
+        is_more = left * self.gap_left < 0.0
+        if is_more and abs(left) <= _SURE * math.hypot(gained.error, self.left_error):
+            return 0.0
+        return left
 
     def _proven_before(self, place: int) -> list[Confirmation]:
         """The causes among the first suspects. Each shows where its first one is: that by which the

@@ -203,7 +203,7 @@ def _check(
     noise = max(math.log1p(counter.margin), *(float(np.ptp(values)) for values in logs))
     # what should stay as it was may move a little by the work that the other counters are about
     moved = 0 if abs(shift) <= noise * (_STEADY if sign == "0" else 1) else 1 if shift > 0 else -1
-    agrees, why = _judged(predicted, sign, moved, noise)
+    agrees, why = _judged(predicted, sign, moved, noise, math.log1p(counter.margin))
     return CounterCheck(counter.name, sign, math.exp(shift), agrees, why)
 
 
@@ -212,16 +212,19 @@ def _seen(counter: MechanismCounter, rounds: Counts) -> list[float]:
 
 
 def _judged(
-    predicted: CounterSign, sign: Sign, moved: int, noise: float
+    predicted: CounterSign, sign: Sign, moved: int, noise: float, margin: float
 ) -> tuple[bool | None, str]:
     """Whether it agrees, and what there is to say.
 
     Where the card does not decide by it, a counter that stayed where it was is no judgement, nor
-    is one of the whole system that moved the other way: others move those too.
+    is one of the whole system that moved the other way: others move those too. Rounds that differ
+    by more than the counter's own margin hide a move, so they contradict nothing either.
     """
     if moved == {"+": 1, "-": -1, "0": 0}[sign]:
         return True, ""
-    still = f"within its noise of {math.expm1(noise):.0%}" if moved == 0 else ""
+    still = _noise_text(noise) if moved == 0 else ""
+    if moved == 0 and noise > margin:
+        return None, still
     if predicted.decides:
         return False, still
     if moved == 0:
@@ -229,6 +232,17 @@ def _judged(
     if predicted.name in OF_THE_SYSTEM:
         return None, "moved the other way, but it is the whole system's"
     return False, ""
+
+
+_MANY = 10.0
+
+
+def _noise_text(noise: float) -> str:
+    """By how much rounds of the same state differ: ``within its noise of 30%``."""
+    ratio = math.exp(noise)
+    if ratio > _MANY:  # none in one of them, and some in another
+        return f"its rounds differ more than {_MANY:.0f}-fold"
+    return f"within its noise of {ratio - 1:.0%}"
 
 
 def _sign(predicted: CounterSign, case: ConfirmedCause) -> Sign | None:

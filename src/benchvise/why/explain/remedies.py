@@ -4,33 +4,55 @@ A remedy is for the side that is worse. What sets its value there is changed fir
 put in elsewhere and comes earlier would lose. Everything is text for a person; nothing here
 writes.
 
-Lines are in the syntax of each program that reads them. Values are those of settings, which the
-catalogue's knobs have checked: no quotes, no control characters. Names of devices and groups come
-from a board; one that would need quoting has no line (``_SAFE``).
+The lines themselves are of ``remedy_lines``, and of ``session_remedies`` for what a login, a
+service or a mount is given. Values are those of settings, which the catalogue's knobs have checked:
+no quotes, no control characters. Names of devices and groups come from a board; one that would need
+quoting has no line (``_SAFE``).
 """
 
 from __future__ import annotations
 
 import re
 import shlex
-import tomllib
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
-from functools import cache
-from importlib.resources import files
-from pathlib import PurePosixPath
 from types import MappingProxyType
 
 from benchvise.state.catalogue import knobs
 from benchvise.state.knobs import Setting
 from benchvise.state.model import Knob
+from benchvise.state.places import MOUNTS
 from benchvise.state.roles import ROLES
 from benchvise.text import printable
 from benchvise.why.cards import load_cards, named
+from benchvise.why.explain import session_remedies
+from benchvise.why.explain.remedy_lines import (
+    BUILDROOT,
+    COMMAND_LINE,
+    DEBIAN,
+    KERNEL,
+    NOW,
+    SYSCTL,
+    YOCTO,
+    buildroot_file,
+    buildroot_kernel,
+    command_line_places,
+    command_word,
+    config_lines,
+    debian_file,
+    fixes,
+    modprobe_line,
+    now_command,
+    start_script,
+    sysctl_line,
+    tmpfiles_line,
+    udev_line,
+    unit_setting,
+    yocto_file,
+    yocto_kernel,
+)
 from benchvise.why.model import Layer, LayerMeans, Origin, Remedy, SettingMeans, Side, Suspect
 
-NOW, DEBIAN, YOCTO, BUILDROOT = "now", "Debian", "Yocto", "Buildroot"
-COMMAND_LINE, KERNEL, ORIGIN = "command line", "kernel configuration", "the line that sets it"
+ORIGIN = "the line that sets it"
 
 _ROLE = re.compile(r"\{(" + "|".join(ROLES) + r")\}")
 _SAFE = re.compile(r"[\w./:*?\[\]@+-]+", re.ASCII)
@@ -38,7 +60,9 @@ _ABSENT = frozenset({"not there", "not set", ""})
 _COMMENTED = "#"
 
 # Kinds of origins that are lines of a file which can be taken away by themselves.
-_IN_A_FILE = re.compile(r"sysctl|rc\.local|init|tmpfiles|udev|script|modprobe|sysfs|profile|cron")
+_IN_A_FILE = re.compile(
+    r"sysctl|rc\.local|init|tmpfiles|udev|script|modprobe|sysfs|profile|cron|environment|limits|fstab"
+)
 
 
 def remedies(
@@ -57,11 +81,15 @@ def remedies(
     ways = [*_edits(suspect, origins)]
     cost = _cost(suspect)
     settings = _settings(suspect, side_values)
-    if settings:
+    if any(setting.knob.path.startswith(MOUNTS) for setting in settings):
+        ways += session_remedies.of_mount_settings(suspect, settings, cost)
+    elif settings:
         for setting in settings:
             ways += _of_setting(setting, roles, cost)
     elif suspect.item == "storage.mounts":
-        ways += _of_mounts(side_values, cost)
+        ways += session_remedies.of_mounts(side_values, cost)
+    elif suspect.item in session_remedies.ITEMS:
+        ways += session_remedies.of_session(suspect, side_values[Side.GOOD], cost)
     elif _is_command_line(suspect):
         ways += _of_command_line(suspect, side_values, cost)
     elif suspect.item.startswith("kernel.") or suspect.layer is Layer.KERNEL:
@@ -106,25 +134,61 @@ _SIBLINGS = {
 
 
 def _edits(suspect: Suspect, origins: Sequence[Origin]) -> Iterator[Remedy]:
-    """The bad value's own line: to be taken away, by hand or by sed, which leaves it as a comment
-    and touches it only if it still names the setting."""
+    """The bad value's own line: with the good value in its place where it has the bad one once, as
+    without it the setting may be what it is with it; else to be taken away. By hand or by sed,
+    which touches the line only if it still names the setting."""
     for origin in origins:
         if origin.side is not Side.BAD or not origin.line or origin.kind == COMMAND_LINE:
             continue  # of a command line a word goes, and not the line
         file = "/" + f"{origin.file}".lstrip("/")
         doubt = "" if origin.certain else ", if it is what sets it"
-        text = f"remove line {origin.line} of {file}{doubt}: {origin.text:120}"
+        change = _change(suspect, origin)
+        what, option, edit = "remove", "-i", f"s/^/{_COMMENTED} /"
+        if change is not None:
+            bad, good = change
+            what, option = f"put {good} for {bad} in", "-i -E"
+            edit = f"s/{_BORDER[0]}{re.escape(bad)}{_BORDER[1]}/\\1{good}\\2/"
+        text = f"{what} line {origin.line} of {file}{doubt}: {origin.text:120}"
         mark = _mark(suspect, origin)
         if _IN_A_FILE.search(origin.kind) and mark:
-            script = f"{origin.line}{{/{mark}/s/^/{_COMMENTED} /}}"
-            text += f"\nsed -i {shlex.quote(script)} {shlex.quote(file)}"
+            script = f"{origin.line}{{/{mark}/{edit}}}"
+            text += f"\nsed {option} {shlex.quote(script)} {shlex.quote(file)}"
         yield Remedy(ORIGIN, text)
 
 
+_BORDER = "(^|[^[:alnum:]_./-])", "([^[:alnum:]_./-]|$)"
+_PLAIN_VALUE = re.compile(r"[\w.-]+", re.ASCII)
+
+
+def _change(suspect: Suspect, origin: Origin) -> tuple[str, str] | None:
+    """The bad value and the good one that goes in its place; None where either is not one word, or
+    the line has the bad one not just once."""
+    values = {side: _one_value(suspect, side) for side in Side}
+    good, bad = values[Side.GOOD], values[Side.BAD]
+    if not _PLAIN_VALUE.fullmatch(good) or not _PLAIN_VALUE.fullmatch(bad):
+        return None
+    places = re.findall(rf"(?<![\w./-]){re.escape(bad)}(?![\w./-])", origin.text.raw)
+    return (bad, good) if len(places) == 1 else None
+
+
+def _one_value(suspect: Suspect, side: Side) -> str:
+    """The value of a side, by its settings or as shown; empty where there are several, or none."""
+    means = suspect.means
+    values = {s.value for s in means.towards(side)} if isinstance(means, SettingMeans) else set()
+    text = suspect.good if side is Side.GOOD else suspect.bad
+    if len(values) == 1:
+        return next(iter(values))
+    return "" if values or text in _ABSENT else text
+
+
 def _mark(suspect: Suspect, origin: Origin) -> str:
-    """A word of the line that is ours and not the board's: the last part of a knob's file."""
+    """A word of the line that is ours and not the board's: the last part of a knob's file, of an
+    option of a mount, the name of a variable or of a limit."""
     means = suspect.means
     settings = means.to_good if isinstance(means, SettingMeans) else ()
+    part = suspect.id.partition(":")[2].removeprefix(session_remedies.LIMIT)
+    if suspect.item in session_remedies.ITEMS and re.fullmatch(r"\w+", part, re.ASCII):
+        return part if part in origin.text.raw else ""
     for setting in settings:
         word = setting.knob.path.rpartition("/")[2]
         if re.fullmatch(r"\w+", word) and word in origin.text.raw:
@@ -262,259 +326,3 @@ def _of_options(options: tuple[str, ...], slug: str, cost: str) -> Iterator[Reme
     yield Remedy(KERNEL, text, cost)
     yield Remedy(YOCTO, yocto_kernel(f"{slug}.cfg", text), cost)
     yield Remedy(BUILDROOT, buildroot_kernel(f"{slug}.cfg", text), cost)
-
-
-_MOUNTED = re.compile(r"(?:mounts )?(/\S*)=\S+ \S+ (\S+)|\S+ \S+ (\S+)")
-_OPPOSITES = {
-    "sync": "async",
-    "discard": "nodiscard",
-    "ro": "rw",
-    "nobarrier": "barrier",
-    "noatime": "relatime",
-    "strictatime": "relatime",
-}
-
-
-def _of_mounts(side_values: Mapping[Side, str], cost: str) -> Iterator[Remedy]:
-    """The options of the good side that the bad one has not, of the first file system shown."""
-    good, bad = (_mounted(side_values.get(side, "")) for side in (Side.GOOD, Side.BAD))
-    if good is None or bad is None or good[0] != bad[0]:
-        return
-    point, lost = good[0], [option for option in bad[1] if option not in good[1]]
-    more = [option for option in good[1] if option not in bad[1]]
-    more = more or [_OPPOSITES[option] for option in lost if option in _OPPOSITES]
-    if not more:
-        return
-    changed = ",".join(more)
-    instead = f" instead of {','.join(lost)}" if lost else ""
-    fstab = f"# /etc/fstab: in the line of {point}, the fourth field: {changed}{instead}"
-    yield Remedy(NOW, f"mount -o remount,{changed} {shlex.quote(point)}", cost)
-    yield Remedy(DEBIAN, fstab, cost)
-    yield Remedy(YOCTO, f"{fstab}\n# the file is of recipes-core/base-files", cost)
-    yield Remedy(BUILDROOT, f"{fstab}\n# the file is of the root file system overlay", cost)
-    if point == "/":
-        yield Remedy(COMMAND_LINE, f"rootflags={changed}", cost)
-
-
-def _mounted(text: str) -> tuple[str, list[str]] | None:
-    """Mount point and options in ``mounts /=root_part ext4 noatime,rw`` or ``root_part ext4 rw``:
-    without a name it is not said which one it is, and the root file system is taken."""
-    match = _MOUNTED.match(printable(text, 300))
-    if match is None:
-        return None
-    options = (match[2] or match[3]).rstrip(",").split(",")
-    return match[1] or "/", [option for option in options if re.fullmatch(r"[\w=]+", option)]
-
-
-# -- the lines -------------------------------------------------------------------------------------
-
-SYSCTL = "/proc/sys/"
-_MODULE = re.compile(r"/sys/module/([\w-]+)/parameters/(\w+)")
-_WILD = re.compile(r"[*?\[]")
-
-
-@dataclass(frozen=True, slots=True)
-class Fix:
-    """What the kernel or systemd offers for a knob, besides its file; see ``fixes.toml``."""
-
-    knob: str
-    word: str = ""
-    words: Mapping[str, str] = field(default_factory=dict)
-    config: Mapping[str, list[str]] = field(default_factory=dict)
-    unit: str = ""
-    module: str = ""
-
-
-@cache
-def fixes() -> Mapping[str, Fix]:
-    """Every fix by its knob."""
-    text = files(__package__).joinpath("fixes.toml").read_text(encoding="utf-8")
-    return {record["knob"]: Fix(**record) for record in tomllib.loads(text)["fix"]}
-
-
-def sysctl_key(path: str) -> str:
-    """``net.ipv4.tcp_rmem`` for its file; with slashes where a part has a dot in its name."""
-    parts = path.removeprefix(SYSCTL)
-    return parts if "." in parts else parts.replace("/", ".")
-
-
-def sysctl_line(path: str, value: str) -> str:
-    """A line of sysctl.d(5)."""
-    return f"{sysctl_key(path)} = {value}"
-
-
-def tmpfiles_line(path: str, value: str) -> str:
-    """A line of tmpfiles.d(5) that writes a file which is there; wildcards are its own too."""
-    return f"w {path.replace('%', '%%')} - - - - {value.replace('%', '%%')}"
-
-
-def modprobe_line(path: str, value: str) -> str:
-    """A line of modprobe.d(5) for a parameter's file; empty where it is none."""
-    match = _MODULE.fullmatch(path)
-    return f"options {match[1]} {match[2]}={value}" if match else ""
-
-
-def udev_line(path: str, value: str) -> str:
-    """A rule of udev(7) that sets a device's attribute as the device comes; empty where the file
-    belongs to no kind of device that rules are known to see."""
-    for pattern, match in _DEVICES:
-        device = re.fullmatch(pattern, path)
-        if device is None:
-            continue
-        kernel = device.groupdict().get("kernel") or "*"
-        named = "" if kernel == "*" else f', KERNEL=="{kernel}"'
-        attribute = device["attribute"]
-        return f'ACTION=="add|change", {match}{named}, ATTR{{{attribute}}}="{value}"'
-    return ""
-
-
-_DEVICES = (
-    (r"/sys/block/(?P<kernel>[^/]+)/(?P<attribute>[^*]+)", 'SUBSYSTEM=="block"'),
-    (r"/sys/class/net/(?P<kernel>[^/]+)/(?P<attribute>[^/*]+)", 'SUBSYSTEM=="net"'),
-    (r"/sys/class/devfreq/(?P<kernel>[^/]+)/(?P<attribute>[^*]+)", 'SUBSYSTEM=="devfreq"'),
-    (r"/sys/bus/pci/devices/(?P<kernel>[^/]+)/(?P<attribute>[^*]+)", 'SUBSYSTEM=="pci"'),
-    (r"/sys/bus/mmc/devices/(?P<kernel>[^/]+)/(?P<attribute>[^*]+)", 'SUBSYSTEM=="mmc"'),
-    (r"/sys/bus/sdio/devices/(?P<kernel>[^/]+)/(?P<attribute>[^*]+)", 'SUBSYSTEM=="sdio"'),
-    (
-        r"/sys/bus/usb/devices/(?P<kernel>[^/]+)/(?P<attribute>[^*]+)",
-        'SUBSYSTEM=="usb", ENV{DEVTYPE}=="usb_device"',
-    ),
-    (r"/sys/bus/usb-serial/devices/(?P<kernel>[^/]+)/(?P<attribute>.+)", 'SUBSYSTEM=="usb-serial"'),
-    (r"/sys/class/scsi_host/(?P<kernel>[^/]+)/(?P<attribute>[^*]+)", 'SUBSYSTEM=="scsi_host"'),
-)
-
-
-def command_word(knob: str, path: str, value: str) -> str:
-    """A word of the kernel command line; empty where there is none. Those for parameters of
-    modules hold for modules and for what is built in; ``sysctl.`` words since Linux 5.8."""
-    fix = fixes().get(knob, Fix(knob))
-    fields = value.split() or [""]
-    if value in fix.words:
-        return fix.words[value]
-    if fix.word:
-        return fix.word.format(value=value, first=fields[0])
-    match = _MODULE.fullmatch(path)
-    if match is not None:
-        return f"{match[1]}.{match[2]}={value}"
-    if path.startswith(SYSCTL):
-        word = f"sysctl.{sysctl_key(path)}={value}"
-        return f'"{word}"' if " " in word else word
-    return ""
-
-
-def config_lines(knob: str, value: str) -> tuple[str, ...]:
-    """Lines of a fragment of the kernel's configuration, none where there are none."""
-    return tuple(fixes().get(knob, Fix(knob)).config.get(value, ()))
-
-
-def unit_setting(knob: str, value: str) -> str:
-    """A line of a systemd unit for a setting of a control group; empty where there is none."""
-    if knob == "cgroup.cpu_max":
-        return _quota(value)
-    fix = fixes().get(knob, Fix(knob))
-    text = "infinity" if value == "max" else value
-    return fix.unit.format(value=text, last=text.split()[-1]) if fix.unit else ""
-
-
-def _quota(value: str) -> str:
-    """``CPUQuota=`` is in percent of one CPU, and empty for none."""
-    quota, _, period = value.partition(" ")
-    if quota == "max":
-        return "CPUQuota="
-    length = int(period or 100_000)
-    percent = f"CPUQuota={int(quota) * 100 / length:g}%"
-    return percent if length == 100_000 else f"{percent}\nCPUQuotaPeriodSec={length}us"
-
-
-def now_command(path: str, value: str) -> str:
-    """A line of shell that makes the setting at once, as root."""
-    if path.startswith(SYSCTL):
-        return f"sysctl -w {shlex.quote(f'{sysctl_key(path)}={value}')}"
-    if _WILD.search(path):
-        return f'for file in {path}; do echo {shlex.quote(value)} > "$file"; done'
-    return f"echo {shlex.quote(value)} > {path}"
-
-
-def start_script(lines: tuple[str, ...]) -> str:
-    """An init script of BusyBox or SysV that runs lines of shell when the system starts."""
-    return "\n".join(("#!/bin/sh", '[ "$1" = start ] || exit 0', *lines))
-
-
-# -- the places that they go to --------------------------------------------------------------------
-
-
-_SOURCES = "${@d.getVar('UNPACKDIR') or d.getVar('WORKDIR')}"
-
-
-def debian_file(path: str, text: str) -> str:
-    """A file on a running system, with the command that makes it hold without a reboot."""
-    return f"# {path}\n{text}{_reload(path)}"
-
-
-def _reload(path: str) -> str:
-    for part, command in (
-        ("/etc/sysctl", f"sysctl --load={path}"),
-        ("/etc/tmpfiles", f"systemd-tmpfiles --create {path}"),
-        ("/etc/udev", "udevadm control --reload && udevadm trigger --action=change"),
-        ("/etc/systemd", "systemctl daemon-reload"),
-    ):
-        if part in path:
-            return f"\n# then: {command}"
-    return ""
-
-
-def yocto_file(path: str, text: str) -> str:
-    """A file of an image, by an append to base-files, which every image has."""
-    target = PurePosixPath(path)
-    below = target.parent.relative_to("/etc")
-    return (
-        "# meta-yours/recipes-core/base-files/base-files_%.bbappend\n"
-        'FILESEXTRAPATHS:prepend := "${THISDIR}/files:"\n'
-        f'SRC_URI += "file://{target.name}"\n'
-        "do_install:append() {\n"
-        f"    install -D -m 0644 {_SOURCES}/{target.name} "
-        f"${{D}}${{sysconfdir}}/{below}/{target.name}\n"
-        "}\n"
-        f"# meta-yours/recipes-core/base-files/files/{target.name}\n"
-        f"{text}"
-    )
-
-
-def yocto_kernel(name: str, text: str) -> str:
-    """A fragment of the kernel's configuration, by an append to its recipe."""
-    return (
-        "# meta-yours/recipes-kernel/linux/linux-yocto_%.bbappend (or your kernel's recipe)\n"
-        'FILESEXTRAPATHS:prepend := "${THISDIR}/files:"\n'
-        f'SRC_URI += "file://{name}"\n'
-        f"# meta-yours/recipes-kernel/linux/files/{name}\n"
-        f"{text}"
-    )
-
-
-def buildroot_file(path: str, text: str) -> str:
-    """A file of the root file system overlay."""
-    mode = f"\n# then: chmod +x board/yours/overlay{path}" if "/init.d/" in path else ""
-    return (
-        f'# configs/yours_defconfig: BR2_ROOTFS_OVERLAY="board/yours/overlay"\n'
-        f"# board/yours/overlay{path}\n{text}{mode}"
-    )
-
-
-def buildroot_kernel(name: str, text: str) -> str:
-    """A fragment of the kernel's configuration."""
-    return (
-        f'# configs/yours_defconfig: BR2_LINUX_KERNEL_CONFIG_FRAGMENT_FILES="board/yours/{name}"\n'
-        f"# board/yours/{name}\n{text}"
-    )
-
-
-def command_line_places(word: str, instead: str = "") -> str:
-    """Where the kernel's command line is kept, as comments."""
-    what = f"put {word} into" if word else f"take {instead} out of"
-    return (
-        f"# Debian: {what} GRUB_CMDLINE_LINUX of /etc/default/grub, then update-grub; or "
-        "/boot/firmware/cmdline.txt\n"
-        f"# Yocto: {what} APPEND (extlinux: UBOOT_EXTLINUX_KERNEL_ARGS; Raspberry Pi: CMDLINE)\n"
-        f"# Buildroot: {what} the append line of extlinux.conf, or the U-Boot environment's "
-        "bootargs"
-    )

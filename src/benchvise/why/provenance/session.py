@@ -8,6 +8,8 @@ from __future__ import annotations
 import re
 from collections.abc import Iterator
 
+from benchvise.state.catalogue import knobs
+from benchvise.state.places import MOUNTS
 from benchvise.why.provenance.assignment import Assignment, Stage
 from benchvise.why.provenance.files import SettingFiles, Tree, split_words
 
@@ -70,6 +72,17 @@ def _mounts(tree: Tree) -> Iterator[Assignment]:
             yield Assignment("fstab", line, f"swap:{fields[0]}", "on", when)
         else:
             yield Assignment("fstab", line, f"mount:{fields[1]}", fields[3], when)
+            for path, option in _options(fields[1], fields[3]):
+                yield Assignment("fstab", line, path, option, when)
+
+
+def _options(point: str, options: str) -> Iterator[tuple[str, str]]:
+    """The settings among the options of a mount: path and value of each."""
+    for _, knob in knobs().values():
+        if knob.path.startswith(MOUNTS):
+            for option in options.split(","):
+                if option in knob.choices:
+                    yield knob.path.replace("*", point.replace("/", "!")), option
 
 
 SESSION = SettingFiles(

@@ -8,6 +8,7 @@ from dataclasses import dataclass
 
 from benchvise.state.catalogue import items_by_id, knobs
 from benchvise.state.model import Read
+from benchvise.state.places import MOUNTS
 from benchvise.state.roles import ROLES
 from benchvise.why.model import LayerMeans, SettingMeans, Side, Suspect
 from benchvise.why.provenance.globs import overlap
@@ -16,6 +17,7 @@ NOT_THERE = "not there"
 PRESENT = "given"
 
 _ROLE = re.compile(r"\{(" + "|".join(ROLES) + r")\}")
+_LIMIT = "limit."
 _KEY = re.compile(r"\{(name|path|(?:[a-z]+:)?\d(?::\d)*)\}")
 _WILD = re.compile(r"\*|\?|\[[^\]]*\]")
 _CPUFREQ = re.compile(r"^/sys/devices/system/cpu/cpu([^/]+)/cpufreq/")
@@ -106,7 +108,10 @@ def canonical(target: str) -> str:
 def _of_settings(suspect: Suspect, side: Side) -> Iterator[tuple[str, str]]:
     if isinstance(suspect.means, SettingMeans):
         for setting in suspect.means.towards(side):
-            yield setting.knob.path, setting.value
+            # A mount point has the same name on both sides, unlike a device.
+            is_mount = setting.knob.path.startswith(MOUNTS)
+            for path in (is_mount and setting.paths) or (setting.knob.path,):
+                yield path, setting.value
 
 
 def _of_knob(suspect: Suspect, roles: Mapping[str, str]) -> Iterator[str]:
@@ -152,6 +157,8 @@ def _of_part(suspect: Suspect) -> Iterator[str]:
         yield f"word:{word}"
     elif item == "process.environment":
         yield f"environment:{word}"
+    elif item == "process.inherited" and word.startswith(_LIMIT):
+        yield f"limit:{word.removeprefix(_LIMIT)}"
     elif item in ("kernel.config", "kernel"):
         yield f"config:{word if word.startswith('CONFIG_') else 'CONFIG_' + word}"
     elif item == "kernel.modules":
@@ -175,7 +182,7 @@ def _of_members(suspect: Suspect, roles: Mapping[str, str]) -> Iterator[str]:
                 path = _path_of(read, key, roles)
                 if path and path.startswith(("/sys/", "/proc/sys/", "/proc/irq/", "/etc/")):
                     yield path
-    if suspect.item in _OF_ITEMS:
+    if suspect.item in _OF_ITEMS and f":{_LIMIT}" not in suspect.id:
         yield from _OF_ITEMS[suspect.item]
 
 

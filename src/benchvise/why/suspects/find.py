@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
+from urllib.parse import quote
 
 from benchvise.state.diff import Difference, DifferenceKind, DifferencePart, diff_snapshots
 from benchvise.state.model import Flip, Snapshot, StateEntry
@@ -56,7 +57,7 @@ def find(
     covered = {member for suspect in flipped for member in suspect.members}
     rest = [d for d in kept.differences if d.entry.name not in covered]
     taken = {suspect.id for suspect in flipped}
-    suspects = [*flipped, *(_renamed(suspect, taken) for suspect in _without_means(rest))]
+    suspects = [*flipped, *(_renamed(suspect, taken) for suspect in _without_means(rest, metric))]
     return SuspectSelection(
         tuple(sorted(suspects, key=lambda s: s.means is None)),
         {name: why for name, why in kept.excluded.items() if name not in covered},
@@ -96,11 +97,11 @@ def _renamed(suspect: Suspect, taken: Set[str]) -> Suspect:
     return replace(suspect, id=f"{suspect.id}:rest") if suspect.id in taken else suspect
 
 
-def _without_means(differences: Sequence[Difference]) -> Iterator[Suspect]:
+def _without_means(differences: Sequence[Difference], metric: Metric) -> Iterator[Suspect]:
     """What a process can be given has means all the same."""
     rest = []
     for difference in differences:
-        suspects, left = process_suspects(difference)
+        suspects, left = process_suspects(difference, metric)
         yield from suspects
         if left:
             rest.append(replace(difference, parts=left))
@@ -254,13 +255,18 @@ def _release(kernel: str) -> tuple[int, int]:
 
 
 def process_suspects(
-    difference: Difference,
+    difference: Difference, metric: Metric
 ) -> tuple[tuple[Suspect, ...], tuple[DifferencePart, ...]]:
-    """The suspects in what a process inherits, and the parts that no flip covers."""
+    """The suspects in what a process inherits, and the parts that no flip covers.
+
+    The probe's own benchmarks use no environment and no library, so these are tried for commands.
+    """
     suspects: list[Suspect] = []
     left: list[DifferencePart] = []
     for part in difference.parts:
         suspect = _suspect_of(difference, part)
+        if suspect is None and metric.command:
+            suspect = _suspect_of_command(difference, part)
         if suspect is None:
             left.append(part)
         elif suspect not in suspects:
@@ -277,12 +283,74 @@ def _suspect_of(difference: Difference, part: DifferencePart) -> Suspect | None:
     if name == "process.inherited/process" and part.key == "nice":
         return _process_suspect(difference, "process.inherited:nice", "nice", part.a, part.b)
     if name == "process.inherited/process" and part.key in ("policy", "priority"):
-        values = [_scheduling(entry) for entry in (difference.a, difference.b)]
-        return _process_suspect(difference, "process.inherited:sched", "sched", *values)
+        good, bad = _scheduling(difference.a), _scheduling(difference.b)
+        return _process_suspect(difference, "process.inherited:sched", "sched", good, bad)
     if name == "process.inherited/process" and part.key in ("io_class", "io_level"):
-        values = [_io(entry) for entry in (difference.a, difference.b)]
-        return _process_suspect(difference, "process.inherited:ioprio", "ioprio", *values)
+        good, bad = _io(difference.a), _io(difference.b)
+        return _process_suspect(difference, "process.inherited:ioprio", "ioprio", good, bad)
+    if name == "process.inherited/process" and part.key.startswith("limits "):
+        return _limit(difference, part)
     return None
+
+
+def _limit(difference: Difference, part: DifferencePart) -> Suspect | None:
+    """A limit of a resource, as a number or ``unlimited``."""
+    kind = part.key.removeprefix("limits ")
+    if not all(isinstance(value, int) or value == "unlimited" for value in (part.a, part.b)):
+        return None
+    name = f"process.inherited:limit.{kind}"
+    title = f"the limit {kind} that a process inherits"
+    return _process_suspect(difference, name, f"limit.{kind}", part.a, part.b, title)
+
+
+def _suspect_of_command(difference: Difference, part: DifferencePart) -> Suspect | None:
+    """What a command takes from the environment, and from the list of preloaded libraries."""
+    name = difference.entry.name
+    if name == "process.environment/variables":
+        return _variable(difference, part)
+    if name == "libc.preload/ld.so.preload":
+        return _preload(difference)
+    return None
+
+
+_CUT = 1000  # characters of a variable: the probe tells no more of a longer one
+NOT_SET = "%"
+"""What stands for a variable that is not set."""
+
+
+def _variable(difference: Difference, part: DifferencePart) -> Suspect | None:
+    values = part.a, part.b
+    if any(isinstance(v, str) and len(v) >= _CUT for v in values):
+        return None
+    good, bad = (quote(v, safe="/:.@+") if isinstance(v, str) else NOT_SET for v in values)
+    return Suspect(
+        id=f"process.environment:{printable(part.key, 60)}",
+        title=f"the variable {printable(part.key, 60)} of the environment",
+        layer=Layer.PROCESS,
+        item="process.environment",
+        good=value_text(part.a),
+        bad=value_text(part.b),
+        members=(difference.entry.name,),
+        means=ProcessMeans({f"env.{part.key}": good}, {f"env.{part.key}": bad}),
+    )
+
+
+def _preload(difference: Difference) -> Suspect | None:
+    """A list that only the bad side has can be kept from a process; one cannot be given."""
+    good, bad = (None if e is None else e.value for e in (difference.a, difference.b))
+    if good or not bad:
+        return None
+    return Suspect(
+        id="libc.preload",
+        title="libraries that /etc/ld.so.preload puts before all others",
+        layer=Layer.PROCESS,
+        item="libc.preload",
+        good="none",
+        bad=value_text(bad),
+        members=(difference.entry.name,),
+        means=ProcessMeans({"preload": "none"}, {}),
+        not_on_good="the good side does not have the library",
+    )
 
 
 def _io(entry: StateEntry | None) -> str | None:
@@ -307,14 +375,14 @@ def _scheduling(entry: StateEntry | None) -> str | None:
 
 
 def _process_suspect(
-    difference: Difference, name: str, attribute: str, good: object, bad: object
+    difference: Difference, name: str, attribute: str, good: object, bad: object, title: str = ""
 ) -> Suspect | None:
     if good is None or bad is None:
         return None
     item = difference.item
     return Suspect(
         id=name,
-        title=_TITLES[attribute],
+        title=title or _TITLES[attribute],
         layer=Layer.PROCESS,
         item=item.id if item is not None else difference.entry.item,
         good=str(good),

@@ -100,7 +100,7 @@ def reduce(
     left = list(_without(_out_of_reach(differences, metric), excluded))
     left = list(_without(map(_identifying, left), excluded))
     moved = {d.entry.name for d in left} | set(differing_knobs)
-    left = list(_without(((d, _follows(d, moved)) for d in left), excluded))
+    left = list(_without((_following(d, moved) for d in left), excluded))
     left = list(_without(_parts_shown_elsewhere(left), excluded))
     left = list(_without(((_unset(d, moved), _sets(d, moved)) for d in left), excluded))
     return Kept(tuple(left), excluded)
@@ -189,7 +189,8 @@ def _masked(value: Any) -> str:
 # -- what follows from another difference ----------------------------------------------------------
 
 
-def _follows(difference: Difference, moved: set[str]) -> str:
+def _following(difference: Difference, moved: set[str]) -> tuple[Difference, str]:
+    """Without the parts that follow from something else; the reason where nothing else is left."""
     name = difference.entry.name
     one_sided = any(e is None or e.missing is not None for e in (difference.a, difference.b))
     for record in _rules()["follows"]:
@@ -197,9 +198,14 @@ def _follows(difference: Difference, moved: set[str]) -> str:
             continue
         if any(fnmatchcase(name, pattern) for pattern in record["entry"]):
             causes = [cause for cause in record["of"] if cause in moved and cause != name]
-            if causes:
-                return f"{record['why']} (see {causes[0]})"
-    return ""
+            if not causes:
+                continue
+            patterns = record.get("part", ["*"])
+            kept = [p for p in difference.parts if not any(fnmatchcase(p.key, q) for q in patterns)]
+            if not kept:
+                return difference, f"{record['why']} (see {causes[0]})"
+            difference = replace(difference, parts=tuple(kept))
+    return difference, ""
 
 
 def _parts_shown_elsewhere(differences: Sequence[Difference]) -> Iterator[tuple[Difference, str]]:
@@ -241,6 +247,8 @@ def _sets(difference: Difference, moved: set[str]) -> str:
 def _knobs_set_by(difference: Difference, part: DifferencePart, moved: set[str]) -> tuple[str, ...]:
     """The differing knobs that a part of the command line or of a file of init settings sets."""
     name = difference.entry.name
+    if name == "storage.mounts/mounts":
+        return _mount_knobs_of(part, moved)
     if name == "kernel.command_line/options":
         options = knobs_of_boot_option(part.key)
         return tuple(knob for knob in options if knob in moved)
@@ -259,6 +267,22 @@ def _knobs_set_by(difference: Difference, part: DifferencePart, moved: set[str])
             else ()
         )
     return ()
+
+
+def _mount_knobs_of(part: DifferencePart, moved: set[str]) -> tuple[str, ...]:
+    """The differing knobs that make all of the difference between two lines of a mount; none where
+    something else differs too: its source, its kind, an option that is no knob."""
+    lines = [str(text).split(" ") for text in (part.a, part.b)]
+    if any(len(line) != 3 for line in lines) or lines[0][:2] != lines[1][:2]:
+        return ()
+    words = set(lines[0][2].split(",")) ^ set(lines[1][2].split(","))
+    by_word = {
+        word: name
+        for name, (item, knob) in knobs().items()
+        if item.id == "storage.mounts" and name in moved
+        for word in knob.choices
+    }
+    return tuple(by_word[word] for word in words) if words <= by_word.keys() else ()
 
 
 @cache

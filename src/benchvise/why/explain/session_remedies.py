@@ -1,0 +1,163 @@
+"""Remedies for what a login, a service or a mount is given: variables, limits, mount options.
+
+After environment(7), pam_env(8), limits.conf(5), systemd.exec(5), fstab(5). The limits of a service
+are those of its unit: limits.conf is for logins. There sizes are in units of 1024 bytes and CPU
+time in minutes, while systemd takes bytes and seconds.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+
+from benchvise.state.knobs import Setting
+from benchvise.text import printable
+from benchvise.why.explain.remedy_lines import (
+    BUILDROOT,
+    COMMAND_LINE,
+    DEBIAN,
+    NOW,
+    YOCTO,
+    buildroot_file,
+    debian_file,
+    yocto_file,
+)
+from benchvise.why.model import Remedy, Side, Suspect
+
+ITEMS = ("process.environment", "process.inherited")
+LIMIT = "limit."
+"""What begins the part of an id that is about a limit: ``process.inherited:limit.nofile``."""
+
+_VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
+_ULIMIT = {
+    "nofile": "n",
+    "nproc": "u",
+    "stack": "s",
+    "memlock": "l",
+    "rtprio": "r",
+    "nice": "e",
+    "data": "d",
+    "fsize": "f",
+    "rss": "m",
+    "as": "v",
+    "cpu": "t",
+}
+_IN_KIB = ("data", "fsize", "memlock", "rss", "stack", "as")
+
+
+def of_session(suspect: Suspect, good: str, cost: str) -> Iterator[Remedy]:
+    """For a variable of the environment or a limit; nothing for what is neither."""
+    name = suspect.id.partition(":")[2]
+    if suspect.item == "process.environment" and _VARIABLE.fullmatch(name):
+        yield from _of_variable(name, None if good == "not there" else good, cost)
+    elif name.startswith(LIMIT) and re.fullmatch(r"\d+|unlimited", good):
+        yield from _of_limit(name.removeprefix(LIMIT), good, cost)
+
+
+def _of_variable(name: str, value: str | None, cost: str) -> Iterator[Remedy]:
+    if value is None:
+        service = _in_unit(f"UnsetEnvironment={name}")
+        yield Remedy(NOW, f"unset {name}", cost)
+        nowhere = f"# no line of a profile or of /etc/environment sets {name}"
+        yield Remedy(DEBIAN, f"{nowhere}\n{service}", cost)
+        return
+    text = printable("" if value == "(empty)" else value, 1000)
+    line = f"export {name}={shlex.quote(text)}"
+    quoted = text.replace("\\", "\\\\").replace('"', '\\"').replace("%", "%%")
+    service = _in_unit(f'Environment="{name}={quoted}"')
+    profile = f"/etc/profile.d/{name.lower()}.sh"
+    yield Remedy(NOW, line, cost)
+    yield Remedy(DEBIAN, f"# in /etc/environment, for logins\n{name}={text}\n{service}", cost)
+    yield Remedy(YOCTO, yocto_file(profile, line), cost)
+    yield Remedy(BUILDROOT, buildroot_file(profile, line), cost)
+
+
+def _of_limit(kind: str, value: str, cost: str) -> Iterator[Remedy]:
+    service = _in_unit(f"Limit{kind.upper()}={'infinity' if value == 'unlimited' else value}")
+    yield Remedy(NOW, f"prlimit --{kind}={value}: --pid $$", cost)
+    if kind not in _ULIMIT:
+        yield Remedy(DEBIAN, service, cost)
+        return
+    of_shell = _in_units_of_limits(kind, value)
+    file = f"/etc/security/limits.d/90-{kind}.conf"
+    text = f"* soft {kind} {of_shell}\nroot soft {kind} {of_shell}"
+    profile = f"/etc/profile.d/limit-{kind}.sh"
+    # bash and busybox take CPU time in seconds, unlike limits.conf
+    line = f"ulimit -S{_ULIMIT[kind]} {value if kind == 'cpu' else of_shell}"
+    yield Remedy(DEBIAN, f"{debian_file(file, text)}\n{service}", cost)
+    yield Remedy(YOCTO, yocto_file(profile, line), cost)
+    yield Remedy(BUILDROOT, buildroot_file(profile, line), cost)
+
+
+def _in_units_of_limits(kind: str, value: str) -> str:
+    if not value.isdigit():
+        return value
+    per = 1024 if kind in _IN_KIB else 60 if kind == "cpu" else 1
+    return str(-(-int(value) // per))
+
+
+def _in_unit(line: str) -> str:
+    return f"# for a service: systemctl edit UNIT\n[Service]\n{line}"
+
+
+# -- mounts ----------------------------------------------------------------------------------------
+
+_MOUNTED = re.compile(r"(?:mounts )?(/\S*)=\S+ \S+ (\S+)|\S+ \S+ (\S+)")
+_OPPOSITES = {
+    "sync": "async",
+    "discard": "nodiscard",
+    "ro": "rw",
+    "nobarrier": "barrier",
+    "noatime": "relatime",
+    "strictatime": "relatime",
+}
+
+
+def of_mounts(side_values: Mapping[Side, str], cost: str) -> Iterator[Remedy]:
+    """The options of the good side that the bad one has not, of the first file system shown."""
+    good, bad = (_mounted(side_values.get(side, "")) for side in (Side.GOOD, Side.BAD))
+    if good is None or bad is None or good[0] != bad[0]:
+        return
+    point, lost = good[0], [option for option in bad[1] if option not in good[1]]
+    more = [option for option in good[1] if option not in bad[1]]
+    more = more or [_OPPOSITES[option] for option in lost if option in _OPPOSITES]
+    if not more:
+        return
+    yield from _of_mount(point, ",".join(more), ",".join(lost), cost)
+
+
+def of_mount_settings(suspect: Suspect, settings: Sequence[Setting], cost: str) -> Iterator[Remedy]:
+    """The good option of each mount that the suspect is about."""
+    entries = (member.removeprefix(f"{suspect.item}/") for member in suspect.members)
+    points = [key.rpartition(" ")[0] for key in entries] or [_SOME_MOUNT]
+    for setting in settings:
+        named = {path.split("/")[4].replace("!", "/") for path in setting.paths}
+        for point in points:
+            if not named or point in named:
+                yield from _of_mount(point, setting.value, suspect.bad, cost)
+
+
+def _of_mount(point: str, changed: str, lost: str, cost: str) -> Iterator[Remedy]:
+    instead = f" instead of {lost}" if _OPTIONS.fullmatch(lost) else ""
+    fstab = f"# /etc/fstab: in the line of {point}, the fourth field: {changed}{instead}"
+    yield Remedy(NOW, f"mount -o remount,{changed} {shlex.quote(point)}", cost)
+    yield Remedy(DEBIAN, fstab, cost)
+    yield Remedy(YOCTO, f"{fstab}\n# the file is of recipes-core/base-files", cost)
+    yield Remedy(BUILDROOT, f"{fstab}\n# the file is of the root file system overlay", cost)
+    if point == "/":
+        yield Remedy(COMMAND_LINE, f"rootflags={changed}", cost)
+
+
+_OPTIONS = re.compile(r"[\w=,]+", re.ASCII)
+_SOME_MOUNT = "/MOUNT_POINT"
+
+
+def _mounted(text: str) -> tuple[str, list[str]] | None:
+    """Mount point and options in ``mounts /=root_part ext4 noatime,rw`` or ``root_part ext4 rw``:
+    without a name it is not said which one it is, and the root file system is taken."""
+    match = _MOUNTED.match(printable(text, 300))
+    if match is None:
+        return None
+    options = (match[2] or match[3]).rstrip(",").split(",")
+    return match[1] or "/", [option for option in options if re.fullmatch(r"[\w=]+", option)]
