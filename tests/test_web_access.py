@@ -115,6 +115,19 @@ def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
         yield server
 
 
+@pytest.fixture(scope="module")
+def controlled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Serving, Path]]:
+    """A server that may switch a board, and where what it logs is kept."""
+    place = tmp_path_factory.mktemp("controlled")
+    (place / "rig.yaml").write_text(RIG)
+    words = ("--rig", place / "rig.yaml", "--allow-control")
+    with contextlib.ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:  # of this server, not of those after it
+            patch.setenv("XDG_STATE_HOME", str(place / "state"))
+            server = stack.enter_context(serving(place / "store.db", *words))
+        yield server, place / "state" / "benchvise"
+
+
 def log(state: Path, kind: str, least: int = 0) -> list[dict[str, Any]]:
     """Its lines, as soon as there are ``least``: one is written when its answer has been sent."""
     path = state / "audit" / f"{kind}.jsonl"
@@ -141,29 +154,30 @@ def login(server: Serving) -> str:
 
 
 def test_d7_another_user_of_this_machine_reads_nothing_and_does_nothing(
-    tmp_path: Path, state: Path, rig: Path
+    controlled: tuple[Serving, Path],
 ) -> None:
     other = as_user(OTHER_USER)
-    with serving(tmp_path / "store.db", "--rig", rig, "--allow-control") as server:
-        cookie = login(server)
-        proofs: list[dict[str, str]] = [{}, server.bearer, {"Cookie": cookie}]
-        tried = [("GET", server.url(path), proof) for path in QUESTIONS for proof in proofs]
-        tried += [("GET", server.address, {})]
-        tried += [
-            ("POST", server.url(path), {**proof, "Content-Type": "application/json"})
-            for path in ACTIONS
-            for proof in proofs
-        ]
-        answers = ask_as(other, *tried)
-        assert len(answers) == len(tried) > 100
-        assert {answer.status for answer in answers} == {403}
-        assert all("another user" in answer.text for answer in answers)
-        assert not any("set-cookie" in answer.headers for answer in answers)
-        assert log(state, "control") == []
-        assert {line["user"] for line in log(state, "refused")} == {"nobody"}
-        # The same requests of the user who started it, but for the one without proof.
-        own = ask_as((), *tried[:3])
-        assert [answer.status for answer in own] == [401, 200, 200]
+    server, state = controlled
+    done = log(state, "control")
+    cookie = login(server)
+    proofs: list[dict[str, str]] = [{}, server.bearer, {"Cookie": cookie}]
+    tried = [("GET", server.url(path), proof) for path in QUESTIONS for proof in proofs]
+    tried += [("GET", server.address, {})]
+    tried += [
+        ("POST", server.url(path), {**proof, "Content-Type": "application/json"})
+        for path in ACTIONS
+        for proof in proofs
+    ]
+    answers = ask_as(other, *tried)
+    assert len(answers) == len(tried) > 100
+    assert {answer.status for answer in answers} == {403}
+    assert all("another user" in answer.text for answer in answers)
+    assert not any("set-cookie" in answer.headers for answer in answers)
+    assert log(state, "control") == done
+    assert {line["user"] for line in log(state, "refused")} == {"nobody"}
+    # The same requests of the user who started it, but for the one without proof.
+    own = ask_as((), *tried[:3])
+    assert [answer.status for answer in own] == [401, 200, 200]
 
 
 def test_d7_the_kept_token_is_for_the_user_alone() -> None:
@@ -412,19 +426,20 @@ def test_d9_who_asks_first_is_told_before_sending(plain: Serving) -> None:
 
 
 def test_every_control_action_is_logged_with_what_came_of_it(
-    tmp_path: Path, state: Path, rig: Path
+    controlled: tuple[Serving, Path],
 ) -> None:
-    with serving(tmp_path / "store.db", "--rig", rig, "--allow-control") as server:
-        proof = {**server.bearer, **JSON}
-        paths = (ACTION, "/rig/one/power/explode", "/rig/one/console/begin", "/health/look?board=x")
-        ask_as((), *(("POST", server.url(path), proof) for path in paths))
-        # Words that are typed may be passwords.
-        url, secret = server.url("/rig/one/console/type"), b'{"text": "hunter2"}'
-        request = urllib.request.Request(url, secret, proof, method="POST")  # noqa: S310
-        with pytest.raises(urllib.error.HTTPError):
-            urllib.request.urlopen(request, timeout=PATIENCE)  # noqa: S310
-        lines = log(state, "control", 5)
-        text = (state / "audit" / "control.jsonl").read_text()
+    server, state = controlled
+    before = len(log(state, "control"))
+    proof = {**server.bearer, **JSON}
+    paths = (ACTION, "/rig/one/power/explode", "/rig/one/console/begin", "/health/look?board=x")
+    ask_as((), *(("POST", server.url(path), proof) for path in paths))
+    # Words that are typed may be passwords.
+    url, secret = server.url("/rig/one/console/type"), b'{"text": "hunter2"}'
+    request = urllib.request.Request(url, secret, proof, method="POST")  # noqa: S310
+    with pytest.raises(urllib.error.HTTPError):
+        urllib.request.urlopen(request, timeout=PATIENCE)  # noqa: S310
+    lines = log(state, "control", before + 5)[before:]
+    text = (state / "audit" / "control.jsonl").read_text()
     assert [line["action"] for line in lines] == [
         f"POST {path.partition('?')[0]}" for path in (*paths, "/rig/one/console/type")
     ]
