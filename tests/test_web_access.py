@@ -109,6 +109,12 @@ def rig(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    with serving(tmp_path_factory.mktemp("plain") / "store.db") as server:
+        yield server
+
+
 def log(state: Path, kind: str, least: int = 0) -> list[dict[str, Any]]:
     """Its lines, as soon as there are ``least``: one is written when its answer has been sent."""
     path = state / "audit" / f"{kind}.jsonl"
@@ -351,21 +357,20 @@ def test_open_logs_in_once_and_leaves_no_token_in_an_address(
         assert ask_as((), ("GET", server.url("/index.json"), proof))[0].status == 200
 
 
-def test_the_form_takes_the_token_and_leads_on(tmp_path: Path, state: Path) -> None:
-    with serving(tmp_path / "store.db") as server:
-        for said, status, leads in (
-            (server.token, 303, "/runs?board=a%26b"),
-            ("another-token-as-long-as-it-is", 401, None),
-        ):
-            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
-            with contextlib.closing(connection):
-                body = f"token={said}&next=%2Fruns%3Fboard%3Da%2526b%26token%3Dwrong"
-                origin = server.url("")
-                headers = {"Content-Type": "application/x-www-form-urlencoded", "Origin": origin}
-                connection.request("POST", "/login", body, headers)
-                answer = connection.getresponse()
-                assert (answer.status, answer.headers["Location"]) == (status, leads)
-                assert (answer.headers["Set-Cookie"] is None) == (status != 303)
+def test_the_form_takes_the_token_and_leads_on(plain: Serving) -> None:
+    for said, status, leads in (
+        (plain.token, 303, "/runs?board=a%26b"),
+        ("another-token-as-long-as-it-is", 401, None),
+    ):
+        connection = http.client.HTTPConnection("127.0.0.1", plain.port, timeout=PATIENCE)
+        with contextlib.closing(connection):
+            body = f"token={said}&next=%2Fruns%3Fboard%3Da%2526b%26token%3Dwrong"
+            origin = plain.url("")
+            headers = {"Content-Type": "application/x-www-form-urlencoded", "Origin": origin}
+            connection.request("POST", "/login", body, headers)
+            answer = connection.getresponse()
+            assert (answer.status, answer.headers["Location"]) == (status, leads)
+            assert (answer.headers["Set-Cookie"] is None) == (status != 303)
 
 
 # -- what is too large -----------------------------------------------------------------------------
@@ -375,13 +380,13 @@ def test_the_form_takes_the_token_and_leads_on(tmp_path: Path, state: Path) -> N
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize("with_token", [False, True])
 def test_d9_a_body_that_is_too_large_is_answered(
-    big: Serving, size: int, chunked: bool, with_token: bool
+    plain: Serving, size: int, chunked: bool, with_token: bool
 ) -> None:
-    headers = {**JSON, **(big.bearer if with_token else {})}
+    headers = {**JSON, **(plain.bearer if with_token else {})}
     body: Any = (b"x" * (64 << 10) for _ in range(size >> 16)) if chunked else b"x" * size
     if chunked:
         size = (size >> 16) << 16
-    connection = http.client.HTTPConnection("127.0.0.1", big.port, timeout=PATIENCE)
+    connection = http.client.HTTPConnection("127.0.0.1", plain.port, timeout=PATIENCE)
     with contextlib.closing(connection):
         connection.request("POST", ACTION, body, headers, encode_chunked=chunked)
         answer = connection.getresponse()
@@ -390,14 +395,8 @@ def test_d9_a_body_that_is_too_large_is_answered(
         assert set(json.loads(answer.read())["error"]) == {"message", "remedy"}
 
 
-@pytest.fixture(scope="module")
-def big(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    with serving(tmp_path_factory.mktemp("big") / "store.db") as server:
-        yield server
-
-
-def test_d9_who_asks_first_is_told_before_sending(big: Serving) -> None:
-    with socket.create_connection(("127.0.0.1", big.port), PATIENCE) as connection:
+def test_d9_who_asks_first_is_told_before_sending(plain: Serving) -> None:
+    with socket.create_connection(("127.0.0.1", plain.port), PATIENCE) as connection:
         lines = [
             f"POST {ACTION} HTTP/1.1",
             "Host: 127.0.0.1",
