@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import contextlib
-import io
-import json
 import os
 import urllib.request
 from collections.abc import Iterator, Mapping, Sequence
@@ -14,8 +12,8 @@ from typing import Any
 
 import pytest
 import yaml
+from in_process import Ran, benchvise
 
-from benchvise.cli import main
 from benchvise.documents import encode
 from benchvise.rig.virtual import bench as bench_control
 from benchvise.rig.virtual.bench import VirtualBench, down, inject, up
@@ -33,20 +31,6 @@ QUICK = {
 """For stand-in machines, which do in tenths of a second what a board does in tens of seconds."""
 
 
-@dataclass(frozen=True, slots=True)
-class Ran:
-    """A command that has come to its end in this process."""
-
-    code: int
-    out: str
-    err: str
-
-    @property
-    def data(self) -> Any:
-        """What ``--json`` printed."""
-        return json.loads(self.out)["data"]
-
-
 @dataclass(frozen=True)
 class TestBench:
     """A bench that runs, with everything of it in one directory."""
@@ -59,18 +43,11 @@ class TestBench:
 
     def command(self, *words: str | Path) -> Ran:
         """Runs ``benchvise`` with these words and this bench's rig file."""
-        return self.plain(*words, "--rig", self.rig_file)
-
-    def plain(self, *words: str | Path) -> Ran:
-        """Runs ``benchvise`` with these words only."""
-        out, err = io.StringIO(), io.StringIO()
-        with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
-            code = main.run([*map(str, words)])
-        return Ran(code, out.getvalue(), err.getvalue())
+        return benchvise(*words, "--rig", self.rig_file)
 
     def console(self, run: str) -> str:
         """What the console said in a run."""
-        return self.plain("show", run, "--console").out
+        return benchvise("show", run, "--console").out
 
     def told(self) -> dict[str, dict[str, Any]]:
         """What the bench itself says of its boards, by name."""

@@ -18,6 +18,7 @@ from typing import Any
 import plants
 import pytest
 import skips
+from in_process import benchvise
 from waiting import PATIENCE
 
 from benchvise.store import Store
@@ -41,6 +42,20 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def cli(environment: dict[str, str], tmp_path: Path) -> Cli:
+    """In this process: what most tests look at is not how it starts."""
+
+    def run(*words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+        ran = benchvise(*words, environment=environment, cwd=tmp_path)
+        assert ran.code == expect, ran.out + ran.err
+        return subprocess.CompletedProcess(words, ran.code, ran.out, ran.err)
+
+    return run
+
+
+@pytest.fixture
+def program(environment: dict[str, str], tmp_path: Path) -> Cli:
+    """As a process of its own, as a shell starts it."""
+
     def run(
         *words: str, expect: int = 0, prefix: Sequence[str] = ()
     ) -> subprocess.CompletedProcess[str]:
@@ -71,8 +86,8 @@ def one_line(result: subprocess.CompletedProcess[str]) -> str:
     return lines[0]
 
 
-def test_measure_show_compare_report(cli: Cli, tmp_path: Path) -> None:
-    run = data(cli("run", *FEW, "--label", "one", "--json"), "runs")[0]
+def test_measure_show_compare_report(program: Cli, tmp_path: Path) -> None:
+    run = data(program("run", *FEW, "--label", "one", "--json"), "runs")[0]
     assert run["status"] == "complete"
     assert [s["key"] for s in run["series"]] == [
         "os.syscall",
@@ -80,42 +95,42 @@ def test_measure_show_compare_report(cli: Cli, tmp_path: Path) -> None:
         "memory.copy:size=64K",
     ]
     assert all(s["summary"]["n"] == 10 for s in run["series"])
-    cli("run", *FEW, "--label", "two")
-    assert "memory.copy:size=32K" in cli("show", "one").stdout
-    assert [r["label"] for r in data(cli("runs", "--json"), "run-list")] == ["two", "one"]
-    compared = data(cli("compare", "one", "two", "--json"), "comparison")
+    program("run", *FEW, "--label", "two")
+    assert "memory.copy:size=32K" in program("show", "one").stdout
+    assert [r["label"] for r in data(program("runs", "--json"), "run-list")] == ["two", "one"]
+    compared = data(program("compare", "one", "two", "--json"), "comparison")
     assert {c["key"] for c in compared["changes"]} == {s["key"] for s in run["series"]}
-    page = Path(cli("report", "one", "two", "-o", "page").stdout.strip())
+    page = Path(program("report", "one", "two", "-o", "page").stdout.strip())
     text = (tmp_path / page).read_text()
     assert "memory.copy" in text and "<script src" not in text and "http-equiv" in text
 
 
 @pytest.mark.alone
-def test_another_machine_state_is_seen_and_fails_the_threshold(cli: Cli) -> None:
+def test_another_machine_state_is_seen_and_fails_the_threshold(program: Cli) -> None:
     """The same series, once where each call costs so much more that no neighbour can hide it."""
     words = ["run", "--processes", "3", "--batches", "9", "--no-snapshot", "--bench", "os.syscall"]
-    cli(*words, "--label", "plain")
+    program(*words, "--label", "plain")
     with plants.seccomp_filter() as prefix:
-        cli(*words, "--label", "filtered", prefix=prefix)
-    (series,) = data(cli("compare", "plain", "filtered", "--json"), "comparison")["changes"]
+        program(*words, "--label", "filtered", prefix=prefix)
+    (series,) = data(program("compare", "plain", "filtered", "--json"), "comparison")["changes"]
     assert series["verdict"] == "slower"
-    cli("compare", "plain", "filtered", "--threshold", "5", expect=1)
-    cli("compare", "plain", "plain", "--threshold", "5")
+    program("compare", "plain", "filtered", "--threshold", "5", expect=1)
+    program("compare", "plain", "plain", "--threshold", "5")
 
 
 @pytest.mark.alone
-def test_a_neighbour_on_the_measured_cpu_is_told(cli: Cli) -> None:
+def test_a_neighbour_on_the_measured_cpu_is_told(program: Cli) -> None:
     cpu = max(os.sched_getaffinity(0))
     with plants.neighbour(cpu):
         words = ["--processes", "3", "--batches", "9", "--bench", f"os.syscall:cpu={cpu}"]
-        (run,) = data(cli("run", *words, "--no-snapshot", "--json"), "runs")
+        (run,) = data(program("run", *words, "--no-snapshot", "--json"), "runs")
     summary = run["series"][0]["summary"]
     assert "other work took the CPU" in " ".join([*summary["causes"], *summary["notes"]])
 
 
 def test_unpinned_is_never_one_number(cli: Cli) -> None:
     words = [*SHORT, "os.context_switch:place=free", "--bench", "pipe.latency:place=free"]
-    run = data(cli("run", *words, "--json"), "runs")[0]
+    run = data(cli("run", *words, "--no-snapshot", "--json"), "runs")[0]
     for series in run["series"]:
         assert not series["summary"]["stable"]
         assert any(
@@ -125,14 +140,15 @@ def test_unpinned_is_never_one_number(cli: Cli) -> None:
 
 def test_untouched_is_labelled(cli: Cli) -> None:
     words = [*SHORT, "memory.copy:size=1M,source=random+untouched"]
-    random_series, untouched = data(cli("run", *words, "--json"), "runs")[0]["series"]
+    (run,) = data(cli("run", *words, "--no-snapshot", "--json"), "runs")
+    random_series, untouched = run["series"]
     assert not random_series["caveats"]
     assert "not a bandwidth" in untouched["caveats"][0]
     assert "not a bandwidth" in cli("show", "@").stdout
 
 
-def test_two_boards_are_refused_when_they_are_one(cli: Cli) -> None:
-    assert "twice" in one_line(cli("run", "local", "local", expect=2))
+def test_two_boards_are_refused_when_they_are_one(program: Cli) -> None:
+    assert "twice" in one_line(program("run", "local", "local", expect=2))
 
 
 @pytest.mark.parametrize(
@@ -159,7 +175,7 @@ def test_usage_errors_are_one_line_with_the_remedy(
 
 
 def test_what_is_not_possible_here_is_said_and_fails_nothing(cli: Cli) -> None:
-    words = [*SHORT, "memory.copy:size=4K,kernel=rvv+auto", "--json"]
+    words = [*SHORT, "memory.copy:size=4K,kernel=rvv+auto", "--no-snapshot", "--json"]
     rvv, auto = data(cli("run", *words), "runs")[0]["series"]
     assert rvv["status"] == "na" and "rvv" in rvv["reason"]
     assert auto["status"] == "measured"
@@ -260,7 +276,7 @@ def probe_of(child: subprocess.Popen[str]) -> int:
 def test_a_probe_that_is_killed_fails_its_series_only(
     cli: Cli, environment: dict[str, str], tmp_path: Path
 ) -> None:
-    words = ["run", *FEW, "--batches", "60", "--seed", "3", "--label", "shot", "--json"]
+    words = ["run", *FEW, "--batches", "60", "--seed", "3", "--no-snapshot", "--json"]
     child = start(environment, *words)
     wait_for_samples(tmp_path / "results.db", 5)
     os.kill(probe_of(child), signal.SIGKILL)
@@ -273,7 +289,7 @@ def test_a_probe_that_is_killed_fails_its_series_only(
 
 
 def test_a_full_store_is_named_and_keeps_the_rest(
-    cli: Cli, environment: dict[str, str], tmp_path: Path
+    program: Cli, environment: dict[str, str], tmp_path: Path
 ) -> None:
     skips.need_root()
     small = tmp_path / "small"
@@ -282,7 +298,7 @@ def test_a_full_store_is_named_and_keeps_the_rest(
     try:
         environment["BENCHVISE_STORE"] = str(small / "results.db")
         words = ["run", *SHORT, "os.syscall", "--batches", "2000", "--label", "much"]
-        line = one_line(cli(*words, expect=1))
+        line = one_line(program(*words, expect=1))
         assert "results.db" in line and "full" in line
         with closing(sqlite3.connect(small / "results.db")) as connection:
             assert connection.execute("select count(*) from sample").fetchone()[0] > 10
@@ -290,12 +306,12 @@ def test_a_full_store_is_named_and_keeps_the_rest(
         subprocess.run(["umount", small], check=True)
 
 
-def test_a_locked_store_is_named(cli: Cli, tmp_path: Path) -> None:
-    cli("run", *SHORT, "os.syscall")
+def test_a_locked_store_is_named(cli: Cli, program: Cli, tmp_path: Path) -> None:
+    cli("run", *SHORT, "os.syscall", "--no-snapshot")
     lock = sqlite3.connect(tmp_path / "results.db", isolation_level=None)
     lock.execute("begin exclusive")
     try:
-        assert "results.db" in one_line(cli("run", *SHORT, "os.syscall", expect=1))
+        assert "results.db" in one_line(program("run", *SHORT, "os.syscall", expect=1))
     finally:
         lock.close()
 

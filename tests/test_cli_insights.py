@@ -4,13 +4,12 @@ from __future__ import annotations
 
 import json
 import os
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
 
 import pytest
+from in_process import benchvise
 
 Cli = Callable[..., str]
 
@@ -21,10 +20,9 @@ def cli(tmp_path: Path) -> Cli:
     environment = {**os.environ, "BENCHVISE_STORE": store, "COLUMNS": "120"}
 
     def run(*words: str) -> str:
-        command = [sys.executable, "-m", "benchvise", *words]
-        done = subprocess.run(command, capture_output=True, text=True, check=False, env=environment)
-        assert done.returncode == 0, done.stdout + done.stderr
-        return done.stdout
+        ran = benchvise(*words, environment=environment)
+        assert ran.code == 0, ran.out + ran.err
+        return ran.out
 
     return run
 

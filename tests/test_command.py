@@ -6,7 +6,6 @@ The probe is that of the board, native and with sanitizers; no time is asserted 
 from __future__ import annotations
 
 import contextlib
-import json
 import os
 import signal
 import subprocess
@@ -18,6 +17,7 @@ from typing import Any
 
 import pytest
 import skips
+from in_process import benchvise
 from probe_programs import Line, Result, Running, run
 from sshd import SshServer, processes_with
 from waiting import PATIENCE, wait_until
@@ -251,20 +251,16 @@ def test_no_command_outlives_benchvise_on_a_board(
 # --- the commands of the command line ---------------------------------------------------------
 
 
-def benchvise(environment: dict[str, str], *words: str, expect: int = 0) -> Any:
-    done = subprocess.run(
-        [*BENCHVISE, "run", "--processes", "2", "--batches", "3", *words, "--json"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == expect, done.stdout + done.stderr
-    return json.loads(done.stdout)["data"]
+def measured(environment: dict[str, str], *words: str, expect: int = 0) -> Any:
+    """What a run of these says, in this process."""
+    short = ("run", "--processes", "2", "--batches", "3", "--no-snapshot")
+    ran = benchvise(*short, *words, "--json", environment=environment)
+    assert ran.code == expect, ran.out + ran.err
+    return ran.data
 
 
 def series_of(environment: dict[str, str], *words: str, expect: int = 0) -> Any:
-    (series,) = benchvise(environment, *words, expect=expect)[0]["series"]
+    (series,) = measured(environment, *words, expect=expect)[0]["series"]
     return series
 
 
@@ -309,7 +305,7 @@ def test_an_output_without_the_number_fails_the_series_only(
     static: Path, environment: dict[str, str], command: str, match: str, named: str
 ) -> None:
     words = ("--command", command, "--match", match, "--better", "lower", "--bench", "os.syscall")
-    runs = benchvise(environment, *words, expect=1)
+    runs = measured(environment, *words, expect=1)
     series = {one["benchmark"]: one for one in runs[0]["series"]}
     assert series["os.syscall"]["status"] == "measured"
     assert series["command.output"]["status"] == "failed"
@@ -318,7 +314,7 @@ def test_an_output_without_the_number_fails_the_series_only(
 
 def test_what_is_not_there_is_not_available(static: Path, environment: dict[str, str]) -> None:
     words = ("--command", "no-such-program-here", "--bench", "os.syscall")
-    series = {one["benchmark"]: one for one in benchvise(environment, *words)[0]["series"]}
+    series = {one["benchmark"]: one for one in measured(environment, *words)[0]["series"]}
     assert series["command.time"]["status"] == "na"
     assert "not to be found" in series["command.time"]["reason"]
 
@@ -339,14 +335,14 @@ def test_what_is_not_there_is_not_available(static: Path, environment: dict[str,
 def test_usage(
     static: Path, environment: dict[str, str], words: tuple[str, ...], named: str
 ) -> None:
-    error = benchvise(environment, *words, expect=2)
+    error = measured(environment, *words, expect=2)
     assert named in f"{error['message']}: {error['remedy']}"
 
 
 def test_a_parameter_for_all_that_have_it(static: Path, environment: dict[str, str]) -> None:
     words = ("--bench", "os.syscall", "--bench", "command.time:metric=cpu", "--plan")
     params = ("--param", "run=echo a+b, c", "--param", "run=true", "--param", "call=read")
-    (plan,) = benchvise(environment, *words, *params)
+    (plan,) = measured(environment, *words, *params)
     assert plan["series"] == [
         "os.syscall:call=read",
         "command.time:run=echo a+b, c,metric=cpu",

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from waiting import PATIENCE
+from in_process import Ran, benchvise
 
 SECTIONS = [
     *("kernel log", "disks", "file systems", "flash", "network", "memory", "buses", "sensors"),
@@ -17,21 +17,17 @@ SECTIONS = [
 ]
 
 
-def health(*words: str, **environment: str) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "benchvise", "health", *words],
-        capture_output=True, text=True, timeout=PATIENCE, check=False,
-        env={**os.environ, **environment},
-    )  # fmt: skip
+def health(*words: str, **environment: str) -> Ran:
+    return benchvise("health", *words, environment={**os.environ, **environment})
 
 
 def test_health_of_this_machine() -> None:
     done = health("local", "--json")
-    document = json.loads(done.stdout)
+    document = json.loads(done.out)
     assert document["kind"] == "health"
     data = document["data"]
     assert [section["name"] for section in data["sections"]] == SECTIONS
-    assert done.returncode == (1 if data["verdict"] == "failing" else 0)
+    assert done.code == (1 if data["verdict"] == "failing" else 0)
     assert data["uptime"] > 0 and data["boot_id"]
     assert data["log"]["source"] or data["log"]["missing"]
     for section in data["sections"]:
@@ -40,10 +36,10 @@ def test_health_of_this_machine() -> None:
 
 def test_the_page_fits_80_columns() -> None:
     done = health("local", COLUMNS="80", NO_COLOR="1")
-    assert done.returncode in (0, 1), done.stderr
-    assert all(len(line.rstrip()) <= 80 for line in done.stdout.splitlines())
+    assert done.code in (0, 1), done.err
+    assert all(len(line.rstrip()) <= 80 for line in done.out.splitlines())
     for name in SECTIONS:
-        assert name in done.stdout
+        assert name in done.out
 
 
 @pytest.mark.parametrize(
@@ -57,16 +53,16 @@ def test_the_page_fits_80_columns() -> None:
 def test_a_wrong_sensors_file_is_one_line(tmp_path: Path, content: str, says: str) -> None:
     (tmp_path / "sensors3.conf").write_text(content)
     done = health("local", "--sensors", str(tmp_path / "sensors3.conf"))
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
-    assert "sensors3.conf" in done.stderr
-    assert says in done.stderr
+    assert done.code == 2
+    assert len(done.err.splitlines()) == 1
+    assert "sensors3.conf" in done.err
+    assert says in done.err
 
 
 def test_a_sensors_file_that_is_not_there() -> None:
     done = health("local", "--sensors", "/nowhere.conf")
-    assert done.returncode == 2
-    assert "/nowhere.conf: cannot be read" in done.stderr
+    assert done.code == 2
+    assert "/nowhere.conf: cannot be read" in done.err
 
 
 SAVED = "[   12.500000] mmc0: error -84 whilst initialising SD card\n" * 3
@@ -75,8 +71,8 @@ SAVED = "[   12.500000] mmc0: error -84 whilst initialising SD card\n" * 3
 def test_a_saved_log_is_judged_as_that_of_a_board(tmp_path: Path) -> None:
     (tmp_path / "log.txt").write_text(SAVED)
     done = health("--log", str(tmp_path / "log.txt"), "--json")
-    assert done.returncode == 0, done.stderr
-    document = json.loads(done.stdout)
+    assert done.code == 0, done.err
+    document = json.loads(done.out)
     assert document["kind"] == "health"
     data = document["data"]
     assert (data["verdict"], data["privilege"], data["uptime"]) == ("warning", "", None)
@@ -109,9 +105,9 @@ def test_a_saved_log_of_a_gigabyte_is_read_from_its_end(tmp_path: Path) -> None:
         file.seek(0, os.SEEK_END)
         file.write(SAVED.encode())
     done = health("--log", str(path), COLUMNS="80", NO_COLOR="1")
-    assert done.returncode == 0, done.stderr
-    assert "only the newest 32 of 1024 MiB were read" in " ".join(done.stdout.split())
-    assert "mmc0" in done.stdout
+    assert done.code == 0, done.err
+    assert "only the newest 32 of 1024 MiB were read" in " ".join(done.out.split())
+    assert "mmc0" in done.out
 
 
 @pytest.mark.parametrize(
@@ -128,6 +124,6 @@ def test_a_saved_log_of_a_gigabyte_is_read_from_its_end(tmp_path: Path) -> None:
 )
 def test_what_cannot_be_judged_is_one_sentence(words: tuple[str, ...], says: str) -> None:
     done = health(*words)
-    assert done.returncode == 2
-    assert len(done.stderr.splitlines()) == 1
-    assert says in done.stderr
+    assert done.code == 2
+    assert len(done.err.splitlines()) == 1
+    assert says in done.err

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import json
 import os
 import signal
 import subprocess
@@ -11,13 +10,14 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from in_process import benchvise
 from probe_programs import Line
 from sshd import SshServer, processes_with
 from waiting import PATIENCE, wait_until
 
 pytest_plugins = ["probe_fixtures", "board_fixtures"]
 
-BENCHVISE = [sys.executable, "-m", "benchvise", "run", "--processes", "1", "--batches", "2"]
+SHORT = ("run", "--processes", "1", "--batches", "2")
 
 
 @pytest.fixture
@@ -34,16 +34,11 @@ def environment(static: Path, tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "BENCHVISE_STORE": str(tmp_path / "results.db"), "COLUMNS": "120"}
 
 
-def benchvise(environment: dict[str, str], *words: str) -> Any:
-    done = subprocess.run(
-        [*BENCHVISE, *words, "--json"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stdout + done.stderr
-    return json.loads(done.stdout)["data"]
+def measured(environment: dict[str, str], *words: str) -> Any:
+    """What a run of these says, in this process."""
+    ran = benchvise(*SHORT, *words, "--json", environment=environment)
+    assert ran.code == 0, ran.out + ran.err
+    return ran.data
 
 
 def sinks() -> dict[int, str]:
@@ -53,7 +48,7 @@ def sinks() -> dict[int, str]:
 
 def test_this_machine_is_the_other_end(environment: dict[str, str], benchmark: str) -> None:
     before = sinks()
-    (run,) = benchvise(environment, "--bench", benchmark)
+    (run,) = measured(environment, "--bench", benchmark)
     (series,) = run["series"]
     assert series["status"] == "measured" and len(series["samples"]) == 2
     assert series["key"] == benchmark and series["params"]["peer"] == "auto"
@@ -65,7 +60,7 @@ def test_behind_ssh(
     environment: dict[str, str], benchmark: str, plain: SshServer, home: Path
 ) -> None:
     environment["BENCHVISE_SSH_CONFIG"] = str(plain.config)
-    (run,) = benchvise(environment, plain.name, "--bench", benchmark)
+    (run,) = measured(environment, plain.name, "--bench", benchmark)
     assert run["series"][0]["status"] == "measured"
 
 
@@ -74,7 +69,7 @@ def test_where_the_address_is_not_known(
 ) -> None:
     """Its login starts from an empty environment, so that nobody says who has logged in."""
     environment["BENCHVISE_SSH_CONFIG"] = str(busybox.config)
-    (run,) = benchvise(environment, busybox.name, "--bench", benchmark, "--bench", "os.syscall")
+    (run,) = measured(environment, busybox.name, "--bench", benchmark, "--bench", "os.syscall")
     series = {one["benchmark"]: one for one in run["series"]}
     assert series["os.syscall"]["status"] == "measured"
     assert series[benchmark]["status"] == "na" and "peer=ADDRESS" in series[benchmark]["reason"]
@@ -86,7 +81,7 @@ def test_it_ends_with_benchvise(
 ) -> None:
     before = sinks()
     child = subprocess.Popen(
-        [*BENCHVISE, "--batches", "1000", "--bench", benchmark],
+        [sys.executable, "-m", "benchvise", *SHORT, "--batches", "1000", "--bench", benchmark],
         env=environment,
         stdout=subprocess.DEVNULL,
         stderr=subprocess.DEVNULL,

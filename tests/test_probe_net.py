@@ -392,7 +392,7 @@ def test_datagrams_that_do_not_get_through(probe: Path) -> None:
 # --- what goes wrong in the middle ------------------------------------------------------------
 
 
-LONG = ("--batches", "1000", "--batch_ms", "50", "--warm_ms", "50", "--counters", "off")
+LONG = ("--batches", "1000", "--batch_ms", "20", "--warm_ms", "0", "--counters", "off")
 RUNS = [
     ("net.tcp",),
     ("net.tcp", "--direction", "receive", "--streams", "3"),

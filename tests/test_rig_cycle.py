@@ -11,7 +11,8 @@ from typing import Any
 
 import pytest
 import skips
-from rig_bench import Ran, TestBench, running
+from in_process import Ran, benchvise
+from rig_bench import TestBench, running
 
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
@@ -82,7 +83,7 @@ def test_a_run_keeps_which_image_it_was_and_what_the_console_said(
 
 def test_boards_are_compared(rig: TestBench, measured: Ran) -> None:
     one, other = (run["id"] for run in measured.data[:2])
-    ran = rig.plain("compare", one, other, "--json")
+    ran = benchvise("compare", one, other, "--json")
     assert ran.code in (0, 1), ran.err
     assert "os.syscall" in ran.out
 

@@ -2,9 +2,7 @@
 
 from __future__ import annotations
 
-import json
 import subprocess
-import sys
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +10,7 @@ import capture_data
 import numpy as np
 import pytest
 import skips
+from in_process import benchvise
 
 from benchvise.cli.main import run
 from benchvise.errors import CaptureError
@@ -28,19 +27,10 @@ from benchvise.store import Store
 needs_decoders = skips.needs("sigrok-cli")
 
 
-def benchvise(*words: str | Path) -> subprocess.CompletedProcess[str]:
-    return subprocess.run(
-        [sys.executable, "-m", "benchvise", *map(str, words)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-
-
 def document(*words: str | Path) -> dict[str, object]:
     done = benchvise(*words, "--json")
-    assert done.returncode == 0, done.stderr
-    data: dict[str, object] = json.loads(done.stdout)["data"]
+    assert done.code == 0, done.err
+    data: dict[str, object] = done.data
     return data
 
 
@@ -109,7 +99,7 @@ def test_what_the_host_got_is_laid_beside_the_line(tmp_path: Path) -> None:
     changes = data["differences"]
     assert isinstance(changes, list)
     assert [(one["change"], one["sent"]) for one in changes] == [("lost", "1113")] * 3
-    shown = benchvise("signal", "uart", tmp_path / "x.sr", "--log", log).stdout
+    shown = benchvise("signal", "uart", tmp_path / "x.sr", "--log", log).out
     assert "6 bytes lost at 3 places" in shown
 
 
@@ -180,7 +170,7 @@ def test_real_captures_with_excess_bytes_are_flagged(name: str, stops: int, most
     assert isinstance(excesses, list)
     (found,) = excesses
     assert (found["control"], found["stops"], found["most"]) == ("RTS#", stops, most)
-    shown = benchvise("signal", "uart", path, "--bytes", "0").stdout
+    shown = benchvise("signal", "uart", path, "--bytes", "0").out
     assert ("EXCESS BYTES" in shown) == (most > 0)
 
 
@@ -306,9 +296,9 @@ def test_responses_are_shown_compared_and_kept(
     assert len(first["responses"]) == 199
     assert second["relative"]["shown"]
     done = benchvise("compare", "board A idle", "board A busy")
-    assert "signal.response" in done.stdout
-    assert "slower" in done.stdout
-    shown = benchvise("signal", "response", *words, "--histogram").stdout
+    assert "signal.response" in done.out
+    assert "slower" in done.out
+    shown = benchvise("signal", "response", *words, "--histogram").out
     assert "Response times" in shown
     assert "█" in shown
 

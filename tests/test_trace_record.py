@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from in_process import benchvise
 from sshd import SshServer
 from trace_boards import instances, recording, reported, tracing_state
 from waiting import PATIENCE
@@ -42,6 +43,20 @@ def environment(tmp_path: Path) -> dict[str, str]:
 
 @pytest.fixture
 def cli(environment: dict[str, str], tmp_path: Path, static: Path) -> Cli:
+    """In this process: what most tests look at is not how it starts."""
+    assert static.exists()
+
+    def run(*words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
+        ran = benchvise(*words, environment=environment, cwd=tmp_path)
+        assert ran.code == expect, ran.out + ran.err
+        return subprocess.CompletedProcess(words, ran.code, ran.out, ran.err)
+
+    return run
+
+
+@pytest.fixture
+def program(environment: dict[str, str], tmp_path: Path, static: Path) -> Cli:
+    """As a process of its own, whose standard error a command that it runs has as well."""
     assert static.exists()
 
     def run(*words: str, expect: int = 0) -> subprocess.CompletedProcess[str]:
@@ -79,9 +94,9 @@ class TestHere:
         assert found["lost"] == 0
         assert tracing_state() == before
 
-    def test_while_a_command_runs(self, cli: Cli, tmp_path: Path) -> None:
+    def test_while_a_command_runs(self, program: Cli, tmp_path: Path) -> None:
         words = ("--events", "sched", "--no-kallsyms", "-o", "t.dat")
-        done = cli("trace", "record", "local", *words, "--", "sh", "-c", "echo hello; exit 3")
+        done = program("trace", "record", "local", *words, "--", "sh", "-c", "echo hello; exit 3")
         assert "hello" in done.stderr
         assert "exit 3" in done.stdout
         assert reported(tmp_path / "t.dat") > 0
@@ -239,9 +254,9 @@ class TestLttng:
         environment["LTTNG_LOG"] = str(tmp_path / "asked")
         return tmp_path / "asked"
 
-    def test_records_into_a_directory(self, cli: Cli, log: Path, tmp_path: Path) -> None:
+    def test_records_into_a_directory(self, program: Cli, log: Path, tmp_path: Path) -> None:
         words = ("--tracer", "lttng", "-o", "trace", "--events", "sched", "--events", "syscalls")
-        done = cli("trace", "record", "local", *words, "--", "echo", "worked")
+        done = program("trace", "record", "local", *words, "--", "echo", "worked")
         assert "worked" in done.stderr
         assert (tmp_path / "trace/kernel/metadata").read_text() == "x\n"
         asked = [line.split()[0] for line in log.read_text().splitlines()]

@@ -18,6 +18,7 @@ from typing import Any, ClassVar
 import pytest
 import skips
 from board_servers import opened
+from in_process import benchvise
 from sshd import SshServer, processes_with
 from waiting import PATIENCE, wait_until
 
@@ -85,16 +86,12 @@ def environment(static: Path, tmp_path: Path) -> dict[str, str]:
     return {**os.environ, "BENCHVISE_STORE": str(tmp_path / "results.db"), "COLUMNS": "120"}
 
 
-def benchvise(environment: dict[str, str], *words: str, expect: int = 0) -> Any:
-    done = subprocess.run(
-        [*BENCHVISE, "run", "--processes", "1", "--batches", "1", *words, "--json"],
-        env=environment,
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == expect, done.stdout + done.stderr
-    return json.loads(done.stdout)["data"]
+def measured(environment: dict[str, str], *words: str, expect: int = 0) -> Any:
+    """What a run of these says, in this process."""
+    short = ("run", "--processes", "1", "--batches", "1")
+    ran = benchvise(*short, *words, "--json", environment=environment)
+    assert ran.code == expect, ran.out + ran.err
+    return ran.data
 
 
 def of(url: str) -> tuple[str, str]:
@@ -106,7 +103,7 @@ def of(url: str) -> tuple[str, str]:
 
 @needs_wrk
 def test_requests_are_made_and_counted(environment: dict[str, str], server: str) -> None:
-    (run,) = benchvise(environment, *of(f"{server}/?a=b,c"), "--batches", "2")
+    (run,) = measured(environment, *of(f"{server}/?a=b,c"), "--batches", "2")
     (series,) = run["series"]
     assert series["status"] == "measured" and series["unit"] == "1/s"
     values = [sample["value"] for sample in series["samples"]]
@@ -124,7 +121,7 @@ def test_without_keep_alive_every_request_has_its_connection(
     environment: dict[str, str], server: str
 ) -> None:
     words = ("--bench", f'http.requests:url="{server}/",concurrency=2,keepalive=no')
-    (run,) = benchvise(environment, *words)
+    (run,) = measured(environment, *words)
     assert run["series"][0]["status"] == "measured"
     assert len(Handler.connections) > Handler.requests["/"] * 0.9
 
@@ -136,7 +133,7 @@ def test_two_boards_are_asked_for_their_own_page(
     environment["BENCHVISE_SSH_CONFIG"] = str(plain.config)
     port = server.rpartition(":")[2]
     words = ("--param", f"url=http://{{board}}:{port}/")
-    runs = benchvise(environment, "local", plain.name, "--bench", "http.requests", *words)
+    runs = measured(environment, "local", plain.name, "--bench", "http.requests", *words)
     assert [run["board"] for run in runs] == ["local", plain.name]
     for run in runs:
         assert [series["status"] for series in run["series"]] == ["measured"]
@@ -155,7 +152,7 @@ def test_two_boards_are_asked_for_their_own_page(
 def test_an_answer_that_is_not_good_fails_the_series_only(
     environment: dict[str, str], server: str, path: str, named: str
 ) -> None:
-    (run,) = benchvise(environment, *of(server + path), "--bench", "os.syscall", expect=1)
+    (run,) = measured(environment, *of(server + path), "--bench", "os.syscall", expect=1)
     series = {one["benchmark"]: one for one in run["series"]}
     assert series["os.syscall"]["status"] == "measured"
     assert series["http.requests"]["status"] == "failed"
@@ -164,7 +161,7 @@ def test_an_answer_that_is_not_good_fails_the_series_only(
 
 @needs_wrk
 def test_requests_that_fail_are_no_headline(environment: dict[str, str], server: str) -> None:
-    (run,) = benchvise(environment, *of(f"{server}/breaks"))
+    (run,) = measured(environment, *of(f"{server}/breaks"))
     (series,) = run["series"]
     assert not series["summary"]["stable"]
     assert any(
@@ -178,7 +175,7 @@ def test_a_port_that_refuses_is_named(environment: dict[str, str]) -> None:
     with socket.socket() as taken:
         taken.bind(("127.0.0.1", 0))  # and does not listen
         url = f"http://127.0.0.1:{taken.getsockname()[1]}/"
-        (run,) = benchvise(environment, *of(url), expect=1)
+        (run,) = measured(environment, *of(url), expect=1)
     (series,) = run["series"]
     assert series["status"] == "failed"
     assert "no web server answers" in series["reason"] and "firewall" in series["reason"]
@@ -197,7 +194,7 @@ def test_a_server_that_is_no_web_server_is_named(environment: dict[str, str]) ->
 
         thread = threading.Thread(target=greet)
         thread.start()
-        (run,) = benchvise(environment, *of(f"http://127.0.0.1:{port}/"), expect=1)
+        (run,) = measured(environment, *of(f"http://127.0.0.1:{port}/"), expect=1)
         thread.join()
     reason = run["series"][0]["reason"]
     assert "no web server answers" in reason and "\x1b" not in reason
@@ -278,7 +275,7 @@ def test_without_wrk_it_is_not_available_and_the_rest_is_measured(
     for name in ("sh", "uname", "env"):
         (directory / name).symlink_to(str(shutil.which(name)))
     environment["PATH"] = str(directory)
-    (run,) = benchvise(environment, *of(f"{server}/"), "--bench", "os.syscall")
+    (run,) = measured(environment, *of(f"{server}/"), "--bench", "os.syscall")
     series = {one["benchmark"]: one for one in run["series"]}
     assert series["os.syscall"]["status"] == "measured"
     assert series["http.requests"]["status"] == "na"
@@ -286,7 +283,7 @@ def test_without_wrk_it_is_not_available_and_the_rest_is_measured(
 
 
 def test_a_url_is_checked_before_anything_is_measured(environment: dict[str, str]) -> None:
-    error = benchvise(environment, *of("ftp://192.0.2.7/"), "--bench", "os.syscall", expect=2)
+    error = measured(environment, *of("ftp://192.0.2.7/"), "--bench", "os.syscall", expect=2)
     assert "ftp://192.0.2.7/" in error["message"]
 
 
@@ -296,7 +293,7 @@ def test_a_url_is_checked_before_anything_is_measured(environment: dict[str, str
 @needs_wrk
 def test_the_suite_is_one_command(environment: dict[str, str], server: str) -> None:
     words = ("--suite", "web", "--param", f"url={server}/", "--param", "run=true")
-    (run,) = benchvise(environment, *words)
+    (run,) = measured(environment, *words)
     assert {series["status"] for series in run["series"]} == {"measured"}
     assert {series["benchmark"] for series in run["series"]} >= {"http.requests", "command.time"}
     assert {series["params"].get("run", "true") for series in run["series"]} == {"true"}

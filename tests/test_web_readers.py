@@ -11,7 +11,7 @@ import socket
 import threading
 import time
 from collections.abc import Callable, Iterator
-from contextlib import suppress
+from contextlib import contextmanager, suppress
 from pathlib import Path
 from typing import Any
 
@@ -36,10 +36,29 @@ ENDLESS = "SELECT sum(sin(range)) FROM range(1000000000000)"
 
 @pytest.fixture
 def client(tmp_path: Path) -> Iterator[Client]:
-    shutil.copy(trace("f100k"), tmp_path / "t.dat")
-    client = Client.of(traces=(tmp_path,), store=str(tmp_path / "store.db"))
+    with reading(tmp_path) as client:
+        yield client
+
+
+@contextmanager
+def reading(directory: Path) -> Iterator[Client]:
+    shutil.copy(trace("f100k"), directory / "t.dat")
+    client = Client.of(traces=(directory,), store=str(directory / "store.db"))
     yield client
     client.app.state.context.close()
+
+
+@pytest.fixture(scope="module")
+def place(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return tmp_path_factory.mktemp("shared")
+
+
+@pytest.fixture(scope="module")
+def shared(place: Path) -> Iterator[Client]:
+    """One whose readers go on from test to test, of the trace at that place: nothing that these
+    tests do may harm the next."""
+    with reading(place) as client:
+        yield client
 
 
 def ask(client: Client, tmp_path: Path, what: str = "info") -> Answer:
@@ -73,17 +92,17 @@ def process(client: Client, which: str) -> int:
     ],
 )
 def test_d1_d9_a_hostile_query_is_answered_with_a_sentence(
-    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, hostile: str, says: str
+    shared: Client, place: Path, monkeypatch: pytest.MonkeyPatch, hostile: str, says: str
 ) -> None:
     """Its time is long, so that it is memory that ends it however busy the machine is."""
     monkeypatch.setattr(sql, "LIMITS", QueryLimits(rows=10, seconds=100, memory_mb=128))
-    assert query(client, tmp_path, "SELECT 1").status == 200
-    before = process(client, "_queries")
-    answer = query(client, tmp_path, hostile)
+    assert query(shared, place, "SELECT 1").status == 200
+    before = process(shared, "_queries")
+    answer = query(shared, place, hostile)
     assert 400 <= answer.status < 500
     assert says in answer.json["error"]["message"]
-    assert query(client, tmp_path, "SELECT 42 AS n").json["rows"] == [[42]]
-    assert process(client, "_queries") == before  # a child died, not what it was forked from
+    assert query(shared, place, "SELECT 42 AS n").json["rows"] == [[42]]
+    assert process(shared, "_queries") == before  # a child died, not what it was forked from
 
 
 @pytest.mark.parametrize(
@@ -96,10 +115,10 @@ def test_d1_d9_a_hostile_query_is_answered_with_a_sentence(
     ],
 )
 def test_what_python_loads_when_it_is_needed_is_there_for_a_query(
-    client: Client, tmp_path: Path, sql: str, begins: str
+    shared: Client, place: Path, sql: str, begins: str
 ) -> None:
     """A query can read no file, not even a codec: those of signs beyond ASCII."""
-    answer = query(client, tmp_path, sql)
+    answer = query(shared, place, sql)
     assert answer.status == 200 and str(answer.json["rows"][0][0]).startswith(begins)
 
 
@@ -156,10 +175,10 @@ def test_what_each_query_looks_at_is_made_once(client: Client, tmp_path: Path) -
 
 
 def test_d1_an_endless_query_is_ended(
-    client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    shared: Client, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(sql, "LIMITS", QueryLimits(rows=10, seconds=1, memory_mb=512))
-    answer = query(client, tmp_path, ENDLESS)
+    answer = query(shared, place, ENDLESS)
     assert answer.json["error"]["message"] == "the query takes longer than 1 s"
 
 
@@ -177,14 +196,14 @@ def test_d1_an_analysis_that_takes_too_long_does_not_go_on(
     assert ask(client, tmp_path, "tables").status == 200
 
 
-def test_a_query_ends_when_nobody_waits_for_it(client: Client, tmp_path: Path) -> None:
-    assert query(client, tmp_path, "SELECT 1").status == 200
-    parent = process(client, "_queries")
-    connection, _ = client.app.state.context.readers._queries.connect()
+def test_a_query_ends_when_nobody_waits_for_it(shared: Client, place: Path) -> None:
+    assert query(shared, place, "SELECT 1").status == 200
+    parent = process(shared, "_queries")
+    connection, _ = shared.app.state.context.readers._queries.connect()
     from benchvise.web.readers.messages import QueryRequest, packed
 
     limits = QueryLimits(seconds=600)
-    connection.sendall(packed(QueryRequest(tmp_path / "t.dat", ENDLESS, {}, limits)))
+    connection.sendall(packed(QueryRequest(place / "t.dat", ENDLESS, {}, limits)))
     until = time.monotonic() + PATIENCE
     while not children(parent):
         assert time.monotonic() < until
@@ -200,16 +219,15 @@ def children(pid: int) -> list[str]:
 
 
 @pytest.mark.parametrize("which", ["_reader", "_queries"])
-def test_a_reader_that_was_killed_is_started_again(
-    client: Client, tmp_path: Path, which: str
-) -> None:
-    assert ask(client, tmp_path).status == 200
-    assert query(client, tmp_path, "SELECT 1").status == 200
-    os.kill(process(client, which), signal.SIGKILL)
-    assert ask(client, tmp_path).status == 200
-    assert query(client, tmp_path, "SELECT 1").status == 200
+def test_a_reader_that_was_killed_is_started_again(shared: Client, place: Path, which: str) -> None:
+    assert ask(shared, place).status == 200
+    assert query(shared, place, "SELECT 1").status == 200
+    os.kill(process(shared, which), signal.SIGKILL)
+    assert ask(shared, place).status == 200
+    assert query(shared, place, "SELECT 1").status == 200
 
 
+@pytest.mark.long
 def test_d2_a_trace_that_is_cut_while_it_is_read_ends_no_server(
     client: Client, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
@@ -237,7 +255,8 @@ def test_d2_a_trace_that_is_cut_while_it_is_read_ends_no_server(
     cutter = threading.Thread(target=cut)
     cutter.start()
     try:
-        for what in ("rows", "overview", "actors", "log", "tables", "load") * 3:
+        rounds = 3 if skips.LONG else 1
+        for what in ("rows", "overview", "actors", "log", "tables", "load") * rounds:
             answer = ask(client, tmp_path, what)
             assert answer.status == 200 or set(answer.json["error"]) == {"message", "remedy"}
             answer = query(client, tmp_path, "SELECT sum(prev_prio) FROM sched_switch")

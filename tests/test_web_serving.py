@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 import uvicorn
+from in_process import benchvise
 from starlette.types import Receive, Scope, Send
 from uvicorn.server import ServerState
 from waiting import PATIENCE
@@ -172,13 +173,10 @@ def test_it_ends_with_nothing_to_complain_of(tmp_path: Path) -> None:
 def test_what_does_not_fit_is_one_line(
     tmp_path: Path, words: list[str], code: int, said: str
 ) -> None:
-    command = [sys.executable, "-m", "benchvise", "serve", "--port", "0"]
-    store = ["--store", str(tmp_path / "store.db")]
-    ran = subprocess.run(
-        [*command, *store, *words], capture_output=True, text=True, timeout=PATIENCE, check=False
-    )
-    assert ran.returncode == code
-    assert said in ran.stderr and ran.stderr.count("\n") == 1
+    store = ("--store", tmp_path / "store.db")
+    ran = benchvise("serve", "--port", "0", *store, *words)
+    assert ran.code == code
+    assert said in ran.err and ran.err.count("\n") == 1
 
 
 def test_a_port_that_is_taken_is_named(tmp_path: Path) -> None:

@@ -3,8 +3,6 @@
 from __future__ import annotations
 
 import json
-import subprocess
-import sys
 from collections.abc import Callable
 from pathlib import Path
 from typing import Any
@@ -12,6 +10,7 @@ from typing import Any
 import pytest
 import skips
 from browser import REPORT, browse, missing
+from in_process import benchvise
 from test_report_page import ATTACK, assert_fine
 from why_documents import EACH, explained, no_difference, partly, two_causes
 
@@ -81,15 +80,10 @@ def test_hostile_texts_do_nothing(look: Look) -> None:
 # -- from the store --------------------------------------------------------------------------------
 
 
-def benchvise(*words: str, store: Path) -> str:
-    done = subprocess.run(
-        [sys.executable, "-m", "benchvise", *words, "--store", str(store)],
-        capture_output=True,
-        text=True,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return done.stdout
+def said(*words: str, store: Path) -> str:
+    ran = benchvise(*words, "--store", store)
+    assert ran.code == 0, ran.err
+    return ran.out
 
 
 def test_a_stored_diagnosis_is_listed_shown_and_written_as_a_page(tmp_path: Path) -> None:
@@ -97,16 +91,16 @@ def test_a_stored_diagnosis_is_listed_shown_and_written_as_a_page(tmp_path: Path
     with Store.open(str(file)) as store:
         kept = store.keep_diagnosis(explained())
         store.keep_diagnosis(no_difference())
-    assert "2 diagnoses: benchvise runs --diagnoses" in benchvise("runs", store=file)
-    listed = benchvise("runs", "--diagnoses", store=file)
+    assert "2 diagnoses: benchvise runs --diagnoses" in said("runs", store=file)
+    listed = said("runs", "--diagnoses", store=file)
     assert kept in listed and "memory.thp, set by /etc/rc.local:12" in " ".join(listed.split())
-    document = json.loads(benchvise("runs", "--diagnoses", "--json", store=file))
+    document = json.loads(said("runs", "--diagnoses", "--json", store=file))
     assert document["kind"] == "diagnosis-list" and document["data"][1]["id"] == kept
-    shown = benchvise("show", kept[:10], store=file)
+    shown = said("show", kept[:10], store=file)
     assert shown.startswith("EXPLAINED\n") and "/etc/rc.local:12" in shown
-    document = json.loads(benchvise("show", kept, "--json", store=file))
+    document = json.loads(said("show", kept, "--json", store=file))
     assert (document["kind"], document["data"]) == ("diagnosis", explained())
-    page = benchvise("report", kept, "-o", str(tmp_path / "why"), store=file).strip()
+    page = said("report", kept, "-o", str(tmp_path / "why"), store=file).strip()
     assert "memory.thp" in Path(page).read_text()
     assert json.loads((tmp_path / "why" / "diagnosis.json").read_text()) == explained()
     assert "**explained**" in (tmp_path / "why" / "diagnosis.md").read_text()

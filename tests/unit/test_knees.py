@@ -11,6 +11,7 @@ import json
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -67,6 +68,7 @@ class Machine:
         return [(size, self.latency(size, random)) for size in sizes]
 
 
+@cache
 def lines_lost(size: int, capacity: int, ways: int) -> float:
     """Share of lines that miss where the lines of a buffer are spread evenly over the sets."""
     sets = capacity // ways // 64

@@ -244,15 +244,18 @@ class _Fit:
         self.base = base * weight
         self.target = target * weight
         self.chosen: list[int] = []
+        self._bases: dict[tuple[int, ...], Floats] = {}
 
     def loss(self, chosen: Sequence[int]) -> float:
         """The sum of squares that base and chosen columns leave."""
-        rest, _ = self._residuals(chosen)
+        rest = self._rest(self._basis(chosen))
         return float(rest @ rest)
 
     def losses_with(self, chosen: Sequence[int], cache: bool = True) -> Floats:
         """The same with each cache (or slow rise) besides; infinite where it would go down."""
-        rest, columns = self._residuals(chosen)
+        basis = self._basis(chosen)
+        rest = self._rest(basis)
+        columns = self.columns - basis @ (basis.T @ self.columns)
         projection = columns.T @ rest
         norms = np.einsum("ij,ij->j", columns, columns)
         usable = (self.candidates.cache == cache) & (projection > 0.0)
@@ -261,12 +264,18 @@ class _Fit:
         losses: Floats = float(rest @ rest) - gains
         return losses
 
-    def _residuals(self, chosen: Sequence[int]) -> tuple[Floats, Floats]:
-        """The target and all candidates, less what base and chosen columns explain of them."""
-        basis, _ = np.linalg.qr(np.column_stack([self.base, self.columns[:, list(chosen)]]))
-        rest = self.target - basis @ (basis.T @ self.target)
-        columns = self.columns - basis @ (basis.T @ self.columns)
-        return rest, columns
+    def _basis(self, chosen: Sequence[int]) -> Floats:
+        """An orthonormal basis of base and chosen columns; moving steps asks for many again."""
+        key = tuple(chosen)
+        if key not in self._bases:
+            matrix = np.column_stack([self.base, self.columns[:, list(chosen)]])
+            self._bases[key], _ = np.linalg.qr(matrix)
+        return self._bases[key]
+
+    def _rest(self, basis: Floats) -> Floats:
+        """The target, less what base and chosen columns explain of it."""
+        rest: Floats = self.target - basis @ (basis.T @ self.target)
+        return rest
 
     def heights(self) -> Floats:
         """The factor of the base, then the heights of the chosen steps."""
