@@ -83,7 +83,7 @@ TWO_ENDS = (
 ON_ONE_CPU = ("os.context_switch_grid",)  # several processes, without a choice of place
 ON_STORAGE = tuple(name for name in BENCHMARKS if name.startswith("storage."))
 PLAUSIBLE = {"B/s": (1e6, 1e14), "ns": (0.1, 1e9), "Hz": (5e7, 1e10), "1/s": (0.1, 1e9)}
-QUICK = ("--batches", "2", "--batch_ms", "1", "--warm_ms", "100")
+QUICK = ("--batches", "2", "--batch_ms", "1", "--warm_ms", "10")
 BRIEF = ("--batches", "10", "--batch_ms", "1")
 SMALL = dict.fromkeys(ON_STORAGE, ("--size", "4M"))  # what is large or slow by default
 

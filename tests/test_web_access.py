@@ -109,6 +109,25 @@ def rig(tmp_path: Path) -> Path:
     return path
 
 
+@pytest.fixture(scope="module")
+def plain(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
+    with serving(tmp_path_factory.mktemp("plain") / "store.db") as server:
+        yield server
+
+
+@pytest.fixture(scope="module")
+def controlled(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Serving, Path]]:
+    """A server that may switch a board, and where what it logs is kept."""
+    place = tmp_path_factory.mktemp("controlled")
+    (place / "rig.yaml").write_text(RIG)
+    words = ("--rig", place / "rig.yaml", "--allow-control")
+    with contextlib.ExitStack() as stack:
+        with pytest.MonkeyPatch.context() as patch:  # of this server, not of those after it
+            patch.setenv("XDG_STATE_HOME", str(place / "state"))
+            server = stack.enter_context(serving(place / "store.db", *words))
+        yield server, place / "state" / "benchvise"
+
+
 def log(state: Path, kind: str, least: int = 0) -> list[dict[str, Any]]:
     """Its lines, as soon as there are ``least``: one is written when its answer has been sent."""
     path = state / "audit" / f"{kind}.jsonl"
@@ -135,29 +154,30 @@ def login(server: Serving) -> str:
 
 
 def test_d7_another_user_of_this_machine_reads_nothing_and_does_nothing(
-    tmp_path: Path, state: Path, rig: Path
+    controlled: tuple[Serving, Path],
 ) -> None:
     other = as_user(OTHER_USER)
-    with serving(tmp_path / "store.db", "--rig", rig, "--allow-control") as server:
-        cookie = login(server)
-        proofs: list[dict[str, str]] = [{}, server.bearer, {"Cookie": cookie}]
-        tried = [("GET", server.url(path), proof) for path in QUESTIONS for proof in proofs]
-        tried += [("GET", server.address, {})]
-        tried += [
-            ("POST", server.url(path), {**proof, "Content-Type": "application/json"})
-            for path in ACTIONS
-            for proof in proofs
-        ]
-        answers = ask_as(other, *tried)
-        assert len(answers) == len(tried) > 100
-        assert {answer.status for answer in answers} == {403}
-        assert all("another user" in answer.text for answer in answers)
-        assert not any("set-cookie" in answer.headers for answer in answers)
-        assert log(state, "control") == []
-        assert {line["user"] for line in log(state, "refused")} == {"nobody"}
-        # The same requests of the user who started it, but for the one without proof.
-        own = ask_as((), *tried[:3])
-        assert [answer.status for answer in own] == [401, 200, 200]
+    server, state = controlled
+    done = log(state, "control")
+    cookie = login(server)
+    proofs: list[dict[str, str]] = [{}, server.bearer, {"Cookie": cookie}]
+    tried = [("GET", server.url(path), proof) for path in QUESTIONS for proof in proofs]
+    tried += [("GET", server.address, {})]
+    tried += [
+        ("POST", server.url(path), {**proof, "Content-Type": "application/json"})
+        for path in ACTIONS
+        for proof in proofs
+    ]
+    answers = ask_as(other, *tried)
+    assert len(answers) == len(tried) > 100
+    assert {answer.status for answer in answers} == {403}
+    assert all("another user" in answer.text for answer in answers)
+    assert not any("set-cookie" in answer.headers for answer in answers)
+    assert log(state, "control") == done
+    assert {line["user"] for line in log(state, "refused")} == {"nobody"}
+    # The same requests of the user who started it, but for the one without proof.
+    own = ask_as((), *tried[:3])
+    assert [answer.status for answer in own] == [401, 200, 200]
 
 
 def test_d7_the_kept_token_is_for_the_user_alone() -> None:
@@ -351,21 +371,20 @@ def test_open_logs_in_once_and_leaves_no_token_in_an_address(
         assert ask_as((), ("GET", server.url("/index.json"), proof))[0].status == 200
 
 
-def test_the_form_takes_the_token_and_leads_on(tmp_path: Path, state: Path) -> None:
-    with serving(tmp_path / "store.db") as server:
-        for said, status, leads in (
-            (server.token, 303, "/runs?board=a%26b"),
-            ("another-token-as-long-as-it-is", 401, None),
-        ):
-            connection = http.client.HTTPConnection("127.0.0.1", server.port, timeout=PATIENCE)
-            with contextlib.closing(connection):
-                body = f"token={said}&next=%2Fruns%3Fboard%3Da%2526b%26token%3Dwrong"
-                origin = server.url("")
-                headers = {"Content-Type": "application/x-www-form-urlencoded", "Origin": origin}
-                connection.request("POST", "/login", body, headers)
-                answer = connection.getresponse()
-                assert (answer.status, answer.headers["Location"]) == (status, leads)
-                assert (answer.headers["Set-Cookie"] is None) == (status != 303)
+def test_the_form_takes_the_token_and_leads_on(plain: Serving) -> None:
+    for said, status, leads in (
+        (plain.token, 303, "/runs?board=a%26b"),
+        ("another-token-as-long-as-it-is", 401, None),
+    ):
+        connection = http.client.HTTPConnection("127.0.0.1", plain.port, timeout=PATIENCE)
+        with contextlib.closing(connection):
+            body = f"token={said}&next=%2Fruns%3Fboard%3Da%2526b%26token%3Dwrong"
+            origin = plain.url("")
+            headers = {"Content-Type": "application/x-www-form-urlencoded", "Origin": origin}
+            connection.request("POST", "/login", body, headers)
+            answer = connection.getresponse()
+            assert (answer.status, answer.headers["Location"]) == (status, leads)
+            assert (answer.headers["Set-Cookie"] is None) == (status != 303)
 
 
 # -- what is too large -----------------------------------------------------------------------------
@@ -375,13 +394,13 @@ def test_the_form_takes_the_token_and_leads_on(tmp_path: Path, state: Path) -> N
 @pytest.mark.parametrize("chunked", [False, True])
 @pytest.mark.parametrize("with_token", [False, True])
 def test_d9_a_body_that_is_too_large_is_answered(
-    big: Serving, size: int, chunked: bool, with_token: bool
+    plain: Serving, size: int, chunked: bool, with_token: bool
 ) -> None:
-    headers = {**JSON, **(big.bearer if with_token else {})}
+    headers = {**JSON, **(plain.bearer if with_token else {})}
     body: Any = (b"x" * (64 << 10) for _ in range(size >> 16)) if chunked else b"x" * size
     if chunked:
         size = (size >> 16) << 16
-    connection = http.client.HTTPConnection("127.0.0.1", big.port, timeout=PATIENCE)
+    connection = http.client.HTTPConnection("127.0.0.1", plain.port, timeout=PATIENCE)
     with contextlib.closing(connection):
         connection.request("POST", ACTION, body, headers, encode_chunked=chunked)
         answer = connection.getresponse()
@@ -390,14 +409,8 @@ def test_d9_a_body_that_is_too_large_is_answered(
         assert set(json.loads(answer.read())["error"]) == {"message", "remedy"}
 
 
-@pytest.fixture(scope="module")
-def big(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Serving]:
-    with serving(tmp_path_factory.mktemp("big") / "store.db") as server:
-        yield server
-
-
-def test_d9_who_asks_first_is_told_before_sending(big: Serving) -> None:
-    with socket.create_connection(("127.0.0.1", big.port), PATIENCE) as connection:
+def test_d9_who_asks_first_is_told_before_sending(plain: Serving) -> None:
+    with socket.create_connection(("127.0.0.1", plain.port), PATIENCE) as connection:
         lines = [
             f"POST {ACTION} HTTP/1.1",
             "Host: 127.0.0.1",
@@ -413,19 +426,20 @@ def test_d9_who_asks_first_is_told_before_sending(big: Serving) -> None:
 
 
 def test_every_control_action_is_logged_with_what_came_of_it(
-    tmp_path: Path, state: Path, rig: Path
+    controlled: tuple[Serving, Path],
 ) -> None:
-    with serving(tmp_path / "store.db", "--rig", rig, "--allow-control") as server:
-        proof = {**server.bearer, **JSON}
-        paths = (ACTION, "/rig/one/power/explode", "/rig/one/console/begin", "/health/look?board=x")
-        ask_as((), *(("POST", server.url(path), proof) for path in paths))
-        # Words that are typed may be passwords.
-        url, secret = server.url("/rig/one/console/type"), b'{"text": "hunter2"}'
-        request = urllib.request.Request(url, secret, proof, method="POST")  # noqa: S310
-        with pytest.raises(urllib.error.HTTPError):
-            urllib.request.urlopen(request, timeout=PATIENCE)  # noqa: S310
-        lines = log(state, "control", 5)
-        text = (state / "audit" / "control.jsonl").read_text()
+    server, state = controlled
+    before = len(log(state, "control"))
+    proof = {**server.bearer, **JSON}
+    paths = (ACTION, "/rig/one/power/explode", "/rig/one/console/begin", "/health/look?board=x")
+    ask_as((), *(("POST", server.url(path), proof) for path in paths))
+    # Words that are typed may be passwords.
+    url, secret = server.url("/rig/one/console/type"), b'{"text": "hunter2"}'
+    request = urllib.request.Request(url, secret, proof, method="POST")  # noqa: S310
+    with pytest.raises(urllib.error.HTTPError):
+        urllib.request.urlopen(request, timeout=PATIENCE)  # noqa: S310
+    lines = log(state, "control", before + 5)[before:]
+    text = (state / "audit" / "control.jsonl").read_text()
     assert [line["action"] for line in lines] == [
         f"POST {path.partition('?')[0]}" for path in (*paths, "/rig/one/console/type")
     ]

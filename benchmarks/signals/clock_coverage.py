@@ -3,14 +3,15 @@ benchmarks.signals.clock_coverage``.
 
 Of each kind of made clock so many captures are measured. An interval of 95 % should hold the true
 frequency, and that of the drift the true drift, in 93 to 97 % of them; where there is no such
-number, or the capture cannot tell it, there should be no interval. Seeds below 200 were used to
-tune the analysis; those from 10,000 on were not looked at before it was finished.
+number, there should be no interval. An interval that allows for flicker noise, as the capture
+cannot exclude it, is counted apart: it holds in 93 to 97 % of clocks with flicker noise, and in
+more of all others. Seeds below 1,000 were used to tune the analysis; those from 60,000 on, and the
+kinds of ``HELD_BACK``, were not looked at before it was finished.
 """
 
 from __future__ import annotations
 
 import argparse
-import time
 from collections.abc import Sequence
 from concurrent.futures import ProcessPoolExecutor
 from dataclasses import dataclass
@@ -21,11 +22,11 @@ import numpy as np
 from rich.console import Console
 from rich.table import Table
 
-from benchmarks.signals.made_clocks import KINDS, MadeClock, made
+from benchmarks.signals.made_clocks import HELD_BACK, KINDS, MadeClock, made
 from benchvise.signal.capture import Capture, SignalLine, clock_of_rate
 from benchvise.signal.clock import ClockInterval, ClockMetrics, measure_clock
 
-HELD_OUT = 10_000
+HELD_OUT = 60_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -38,6 +39,8 @@ class Seen:
     width: float | None
     """Of the interval, relative."""
     interval: bool
+    allows_flicker: bool
+    """Whether the interval is one that a clock with flicker noise needs."""
 
 
 def capture_of(clock: MadeClock) -> Capture:
@@ -60,6 +63,7 @@ def judge(clock: MadeClock, seen: ClockMetrics) -> Seen:
         None if clock.duty is None else abs(seen.period_duty.median - clock.duty) < 0.01,
         None if interval is None else (interval.high - interval.low) / seen.frequency,
         interval is not None,
+        seen.interval_allows is not None,
     )
 
 
@@ -67,6 +71,11 @@ def measure(kind: str, seed: int) -> Seen:
     """One capture of a kind."""
     clock = made(kind, seed)
     return judge(clock, measure_clock(capture_of(clock), "CLK"))
+
+
+def _held(rows: Sequence[Seen]) -> str:
+    """How many intervals there are, and the share of them that hold the frequency."""
+    return f"{len(rows)}: {_share([row.frequency for row in rows])}" if rows else "-"
 
 
 def _share(answers: Sequence[bool | None]) -> str:
@@ -80,24 +89,25 @@ def main() -> None:
     parser.add_argument("--captures", type=int, default=200, help="of each kind")
     parser.add_argument("--held-out", action="store_true", help="seeds nobody tuned on")
     parser.add_argument("--workers", type=int, default=1)
-    parser.add_argument("kinds", nargs="*", default=list(KINDS))
+    parser.add_argument("kinds", nargs="*")
     options = parser.parse_args()
     first = HELD_OUT if options.held_out else 0
-    table = Table("Clock", "Intervals", "Frequency", "Drift", "Median duty", "Width", "Seconds")
+    kinds = options.kinds or [*KINDS, *(HELD_BACK if options.held_out else ())]
+    table = Table("Clock", "Captures", "Interval", "…for flicker", "Drift", "Median duty", "Width")
     with ProcessPoolExecutor(options.workers) as pool:
-        for kind in options.kinds:
-            begin = time.monotonic()
+        for kind in kinds:
             seeds = range(first, first + options.captures)
             rows = list(pool.map(partial(measure, kind), seeds, chunksize=8))
             widths = [row.width for row in rows if row.width is not None]
+            given = [row for row in rows if row.interval]
             table.add_row(
                 kind,
-                f"{sum(row.interval for row in rows)} of {len(rows)}",
-                _share([row.frequency for row in rows]),
+                str(len(rows)),
+                _held([row for row in given if not row.allows_flicker]),
+                _held([row for row in given if row.allows_flicker]),
                 _share([row.drift for row in rows]),
                 _share([row.duty for row in rows]),
                 f"{1e6 * float(np.median(widths)):.3g} ppm" if widths else "-",
-                f"{time.monotonic() - begin:.0f}",
             )
     Console(width=110).print(table)
 

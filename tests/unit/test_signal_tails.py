@@ -12,7 +12,8 @@ import numpy as np
 import pytest
 
 from benchvise.cli.main import run
-from benchvise.signal.tails import TailThreshold, fisher_exact, tail_differences
+from benchvise.tails import CountedTimes, TailDifference, TailThreshold, fisher_exact
+from benchvise.tails import tail_differences as counted_differences
 
 
 def exact(a: int, n: int, b: int, m: int) -> Fraction:
@@ -21,6 +22,10 @@ def exact(a: int, n: int, b: int, m: int) -> Fraction:
         i: comb(n, i) * comb(m, a + b - i) for i in range(max(0, a + b - m), min(n, a + b) + 1)
     }
     return Fraction(sum(w for w in weights.values() if w <= weights[a]), comb(n + m, a + b))
+
+
+def tail_differences(times: np.ndarray, reference: np.ndarray) -> tuple[TailDifference, ...]:
+    return counted_differences(CountedTimes.of(times), CountedTimes.of(reference))
 
 
 @pytest.mark.parametrize(

@@ -142,6 +142,11 @@ def test_changes_are_sifted_and_lead_to_their_series(kept: Kept) -> None:
     slower = kept.compare(("verdict", "slower"), ("family", "memory")).data["series"]
     assert 0 < len(slower) < changes["total"]
     assert all("slower" in [c["verdict"] for c in row["changes"]] for row in slower)
+    page = kept.compare(twin=False).text
+    assert "Tails of" in page
+    assert "timer.wakeup" in page.partition("Tails of")[2]
+    assert "Tails of" not in kept.compare(("family", "memory"), twin=False).text
+    assert sum(len(change["tails"]) for row in changes["series"] for change in row["changes"]) == 2
     one = kept.compare(("series", KEY)).data
     assert one["series"]["changes"][0]["verdict"] == "slower"
     assert len(one["members"]) == 2

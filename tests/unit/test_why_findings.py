@@ -202,7 +202,7 @@ def test_why_finding_13_a_load_of_many_on_few_cpus_is_told_as_that() -> None:
     assert condition.sentence == "other processes were busy: chromium (0.4 CPU)"
 
 
-# -- what is said of it ----------------------------------------------------------------------------
+# -- what a page says of it -----------------------------------------------------------------------
 
 
 def test_why_finding_6_what_closes_the_gap_rules_nothing_out() -> None:
@@ -362,6 +362,18 @@ def test_why_finding_1_a_swap_that_is_not_what_was_meant_excludes_nothing() -> N
     (part,) = swap.layers()
     with pytest.raises(ArmRefused, match=r"shim\.so is loaded from /usr/lib/shim.so all the same"):
         swap.spec(Arm(Side.BAD, (part,)), SPEC)
+
+
+def test_why_finding_1_a_layer_that_could_not_be_swapped_excludes_nothing() -> None:
+    def needed(refused: frozenset[str]) -> str:
+        names = ("userland",)
+        bench = MemoryBench(TWENTY, losses(), rest=0.5, layer_names=names, refused=refused)
+        return " / ".join(diagnose(bench).needed)
+
+    assert "the cause is in none of the swapped layers" in needed(frozenset())
+    said = needed(frozenset({"userland"}))
+    assert "userland could not be swapped: left out userland: userland is read-only" in said
+    assert "none of the swapped layers" not in said
 
 
 def test_why_finding_11_one_file_that_differs_is_not_searched_for() -> None:
@@ -646,6 +658,17 @@ def test_why_finding_10_options_of_mounts_are_tried() -> None:
     good, bad = mounted("async", ",data=ordered"), mounted("sync", ",data=journal")
     names = [suspect.id for suspect in find(good, bad, COMMAND, may_set=BOTH).suspects]
     assert names == ["mount.sync", "storage.mounts"]
+
+
+def test_why_finding_10_a_mount_of_one_side_only_is_told_once() -> None:
+    """So is what a snapshot does not have that was taken before options of mounts were read."""
+    bare = side({"/proc/self/mountinfo": MOUNTED.format(",sync")})
+    result = find(bare, mounted("sync"), COMMAND, may_set=BOTH)
+    assert result.suspects == ()
+    assert list(result.excluded) == ["storage.mounts//data sync"]
+    result = find(side(), mounted("sync"), COMMAND, may_set=BOTH)
+    assert {member for s in result.suspects for member in s.members} >= {"storage.mounts/mounts"}
+    assert all(suspect.means is None for suspect in result.suspects)
 
 
 def test_why_finding_10_lines_and_remedies_of_mounts(tmp_path: Path) -> None:

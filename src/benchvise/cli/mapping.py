@@ -23,7 +23,7 @@ def maps_files(arguments: Sequence[str]) -> bool:
 
 
 def run_in_child(run: Callable[[list[str]], int], arguments: list[str]) -> int:
-    """What ``run`` returns for the arguments, called in a child; ends as the child does.
+    """What ``run`` returns for the arguments, in a child; this process waits and ends as it does.
 
     Raises TraceError where a file became shorter while it was read.
     """
@@ -55,7 +55,7 @@ def run_in_child(run: Callable[[list[str]], int], arguments: list[str]) -> int:
         with suppress(OSError):  # SIGKILL has no other
             signal.signal(ended_by, signal.SIG_DFL)
         os.kill(os.getpid(), ended_by)
-    return os.WEXITSTATUS(status)
+    os._exit(os.WEXITSTATUS(status))  # nothing is left to be done here
 
 
 def _sizes(names: Iterable[str]) -> dict[str, int]:

@@ -281,7 +281,7 @@ def compare(
     from benchvise.report.data import comparison_data
     from benchvise.report.rendering import rendered
     from benchvise.report.state_tables import around_comparison
-    from benchvise.report.tables import compare_rows, counter_rows
+    from benchvise.report.tables import compare_rows, counter_rows, tail_rows
 
     compared = flow.compare(store, base, other, figures=figures, every=everything)
     result = compared.result
@@ -293,6 +293,10 @@ def compare(
             result, simulated=compared.simulated, everything=everything, around=around
         )
         stdout().print(rendered(table))
+        tails = tail_rows(result.tails, (result.a, result.b), everything=everything)
+        if tails is not None:
+            stdout().print("")
+            stdout().print(rendered(tails))
         if counters:
             for key, changes in compared.counters.items():
                 stdout().print("")

@@ -322,11 +322,12 @@ def _write_page(comparison: ResponseComparison, saved: tuple[str, ...], output: 
 
 def _save(store: Store, configuration: Configuration, options: KeptResponseOptions) -> str:
     """Keeps a configuration as a run, so that ``compare`` and the reports work on it."""
+    from benchvise.measure.kept_times import SIGNAL_RESPONSE
     from benchvise.measure.model import RunStatus, Sample, SeriesSpec, SeriesStatus
 
     times = configuration.responses
     edges = (("from", options.stimulus or ""), ("to", options.answer or ""))
-    spec = SeriesSpec("signal.response", edges, "signal.response")
+    spec = SeriesSpec(SIGNAL_RESPONSE, edges, SIGNAL_RESPONSE)
     run = store.begin_run(
         label=f"{options.save} {configuration.name}".strip(),
         board=f"capture {times.source.name}",
@@ -338,9 +339,12 @@ def _save(store: Store, configuration: Configuration, options: KeptResponseOptio
         series=[(spec, "ns", "lower", "from an edge of the stimulus to the edge of the answer")],
     )
     step = -(-times.seconds.size // MOST_SAVED)
-    begin = {"caveats": list(times.notes), "missed": int(times.missed_at.size)}
-    process = store.begin_process(run, 0, 0, begin)
     values = times.seconds[::step]
+    caveats = list(times.notes)
+    if step > 1:
+        caveats.append(f"{values.size} of {times.seconds.size} response times are kept")
+    begin = {"caveats": caveats, "missed": int(times.missed_at.size)}
+    process = store.begin_process(run, 0, 0, begin)
     store.add_samples(process, [Sample(i, float(value) * 1e9) for i, value in enumerate(values)])
     store.end_process(process, complete=True)
     store.end_series(run, 0, SeriesStatus.MEASURED, "")

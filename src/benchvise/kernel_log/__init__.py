@@ -5,6 +5,7 @@ the same rules.
 
     saved: a file ─┐
     a board's log ─┴→ lines: LogLine ─→ rules: LogMatch (devices: about what) ─→ events: LogEvents
+    (ordinary: what no rule may take for a fault)
 """
 
 from benchvise.kernel_log.events import LogEvent, LogEvents

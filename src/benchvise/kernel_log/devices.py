@@ -11,7 +11,7 @@ import re
 
 _DISK = (
     r"(?:[hsv]d[a-z]{1,3}\d{0,3}|xvd[a-z]\d{0,3}|nvme\d+(?:c\d+)?(?:n\d+(?:p\d+)?)?"
-    r"|mmcblk\d+(?:boot\d|rpmb|p\d+)?|(?:dm-|md|loop|ram|zram|nbd|mtdblock|sr|fd)\d+(?:p\d+)?"
+    r"|mmcblk\d+(?:boot\d|rpmb|p\d+)?|(?:dm-|md|loop|ram|zram|nbd|mtdblock|sr)\d+(?:p\d+)?|fd\d(?![\w.])"
     r"|mapper/[\w.-]{1,40})"
 )
 _NUMBERED = (
@@ -25,7 +25,7 @@ _NUMBERED = (
 # soc:gpu, stmmac-0:01
 _ON_BUS = (
     r"(?:[\da-f]{4}:[\da-f]{2}:[\da-f]{2}\.[\da-f]|\d+:\d+:\d+:\d+"
-    r"|\d{1,3}-(?:0|\d+(?:\.\d+)*):\d+\.\d+|\d{1,3}-[\da-f]{4}|\d{1,3}-\d+(?:\.\d+)*"
+    r"|\d{1,3}-(?:0|\d+(?:\.\d+)*):\d+\.\d+|\d{1,3}-[\da-f]{4}|\d{1,3}-\d+(?:\.\d+)*(?:-port\d+)?"
     r"|[\da-f]{4,16}\.[\w@:-]{1,40}|[\w-]{2,40}\.\d{1,3}(?:\.auto)?|[\w-]{1,30}@[\da-f]{1,16}"
     r"|(?:soc|platform|firmware|axi|amba|i2c|spi)[\w@-]{0,30}:[\w@:.-]{1,60}"
     r"|[\w-]{2,30}-\d:[\da-f]{2})"
@@ -33,6 +33,8 @@ _ON_BUS = (
 _FIND = tuple(
     re.compile(pattern)
     for pattern in (
+        # the disk below a file system of several: BTRFS error (device sda1): bdev /dev/sdb errs:
+        rf"^BTRFS .{{0,80}}(?:\bbdev|\bon) (?:/dev/)?(?P<device>{_DISK})\b",
         # file systems: EXT4-fs error (device sda1), XFS (sda1), UBIFS error (ubi0:0 pid 1)
         rf"^[\w .-]{{2,30}}? \((?:device )?(?P<device>{_DISK}|ubi\d+[:_]\d+|\d{{1,3}}:\d{{1,3}})"
         r"(?:\)| |[:-])",
@@ -47,13 +49,31 @@ _FIND = tuple(
         r"\b(?:on |for )?(?:dev(?:ice)?|disk|bdev|partition|array)[ =:]{1,2}(?:/dev/)?"
         rf"(?P<device>{_DISK})\b",
         rf"(?:^|[\s(\[\"'])/dev/(?P<device>{_DISK}|[a-z]\w{{1,20}}\d)\b",
-        rf"\bon (?P<device>{_DISK})(?:-\d+)?\b",
+        rf"\b(?:on|for) (?P<device>{_DISK})(?:-\d+)?(?![\w.])",
+        # by its place on the bus: Request device [02:00.0], device=0000:02:00.0
+        r"\bdevice[ =]\[?(?P<device>(?:[\da-f]{4}:)?[\da-f]{2}:[\da-f]{2}\.[\da-f])\b",
         rf"(?:^|: )(?P<device>{_NUMBERED}|{_DISK}|\S{{1,30}}:(?P<array>md\d+))(?:\.\d{{1,2}})?: ",
         rf"^\S{{1,40}}: (?P<device>{_ON_BUS})(?:: |$)",
         # the driver alone, where it names no device: EDAC i7core:, brcmfmac4:
         r"^(?:EDAC (?P<edac>\w{1,12})|(?P<device>[a-z][\w-]{1,30}\d)): ",
+        # a CPU, a clock or a reserved area of memory in the text
+        r"\b[Cc]locksource:? '?(?P<device>[a-z]\w{1,20})'? (?:as unstable|is not|unstable)",
+        r"\b(?P<device>(?:CPU|cpu)[ #]?\d{1,4})\b(?! PID)",
+        r"^cma: \w{1,30}: (?P<device>[\w@.,-]{1,40}): ",
     )
 )
+
+
+# _set_opp_voltage, mmc_wait_for_cmd(), bch_count_io_errors(): where a line is from, not about what
+_FUNCTION = re.compile(
+    r"_\w+|\w+\(\)|[a-z]\w*_(?:set|get|enable|disable|init|probe|read|write|wait|send|recv|start"
+    r"|stop|check|handle|request|config|update|irq|isr|interrupt|work|alloc)(?:_\w+)?"
+)
+
+
+def is_function(name: str) -> bool:
+    """Whether a name is a function of the kernel, which drivers write before what they say."""
+    return _FUNCTION.fullmatch(name.rstrip(": ")) is not None
 
 
 def plain_device(name: str) -> str:

@@ -78,6 +78,35 @@ class LogEvent:
         return self.rule.remedy
 
 
+class _JustNow:
+    """Events of the last second whose next lines may only tell more of them: an oops, an error of
+    PCI Express or a lost disk is several lines, and one event."""
+
+    LINES = 60
+    """Lines after the first that can belong to it; what counts where lines have no times."""
+    SECONDS = 1.0
+
+    def __init__(self) -> None:
+        self._events: dict[tuple[str, str], tuple[LogMatch, int, float | None]] = {}
+
+    def remember(self, line: LogLine, match: LogMatch, number: int) -> None:
+        """An event began with this line."""
+        if match.rule.more:
+            self._events[match.rule.id, match.device] = (match, number, line.time)
+
+    def tells_more(self, line: LogLine, match: LogMatch, number: int) -> bool:
+        """Whether a line is of an event that began just before it."""
+        for key, (event, begin, time) in list(self._events.items()):
+            late = line.time is not None and time is not None and line.time > time + self.SECONDS
+            if late or number > begin + self.LINES:
+                del self._events[key]
+            elif (match.device == event.device or not match.device or not event.device) and (
+                event.rule.goes_on(line.text)
+            ):
+                return True
+        return False
+
+
 _ORDER = {Severity.FAILING: 0, Severity.WARNING: 1, Severity.NOTE: 2}
 
 
@@ -109,6 +138,7 @@ class LogEvents:
         """The same of lines that were read already."""
         by_device: dict[tuple[str, str], LogEvent] = {}
         count, until, at_until, skipped = 0, since, seen, 0
+        just_now = _JustNow()
         for line in lines:
             if since is not None:
                 if line.time is None or line.time < since:
@@ -121,10 +151,11 @@ class LogEvents:
                 at_until = at_until + 1 if line.time == until else 1
                 until = line.time
             match = classify(line.text)
-            if match is not None:
+            if match is not None and not just_now.tells_more(line, match, count):
                 device = match.device if len(by_device) < KINDS else ""
                 key = (match.rule.id, device)
                 by_device.setdefault(key, LogEvent(match.rule, device)).add(line, match)
+                just_now.remember(line, match, count)
         events = sorted(
             by_device.values(), key=lambda event: (_ORDER[event.rule.severity], -event.count)
         )

@@ -18,8 +18,9 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 from benchvise.documents import JsonObject, array_at, text_at, texts_at
-from benchvise.kernel_log.devices import device_of, plain_device
+from benchvise.kernel_log.devices import device_of, is_function, plain_device
 from benchvise.kernel_log.lines import LENGTH
+from benchvise.kernel_log.ordinary import is_statement, without_zeros
 
 # -- rules -----------------------------------------------------------------------------------------
 
@@ -39,7 +40,9 @@ class Severity(Enum):
 class LogRule:
     """A kind of line. ``expression`` names what it takes out of it: ``device``, ``port``, numbers.
 
-    ``lines`` are real ones that it matches, ``near`` such that look alike and must not.
+    ``lines`` are real ones that it matches, ``near`` such that look alike and must not. ``more``
+    knows the lines that tell more of an event that this rule found just before: they are no event
+    of their own, whatever rule would take them.
     """
 
     id: str
@@ -52,6 +55,7 @@ class LogRule:
     remedy: str
     lines: tuple[str, ...]
     near: tuple[str, ...]
+    more: str = ""
 
     @property
     def pattern(self) -> re.Pattern[str]:
@@ -60,6 +64,10 @@ class LogRule:
             return _compiled(self.expression)
         except re.error as error:
             raise RuleError(f"rule {self.id}: {error}") from error
+
+    def goes_on(self, text: str) -> bool:
+        """Whether a line tells more of an event of this rule, where one came just before it."""
+        return bool(self.more) and _compiled(self.more).search(text) is not None
 
 
 @dataclass(frozen=True, slots=True)
@@ -126,10 +134,10 @@ def classify(text: str) -> LogMatch | None:
 
     A log is read more than once, before and after a run: most of its lines are the same.
     """
-    text = text[:LENGTH]
+    text = without_zeros(text[:LENGTH])
     low = text.lower()
     present = {word for word in _all_words() if word in low}
-    if not present:
+    if not present or is_statement(text):
         return None
     for rule in log_rules():
         if not present.isdisjoint(rule.words):
@@ -138,7 +146,8 @@ def classify(text: str) -> LogMatch | None:
                 values = {name: value for name, value in match.groupdict().items() if value}
                 # A pattern with alternatives names the second one "other".
                 named = values.pop("device", "") or values.pop("other", "")
-                return LogMatch(rule, plain_device(named) or device_of(text), values)
+                found = "" if named and not is_function(named) else device_of(text)
+                return LogMatch(rule, found or plain_device(named), values)
     return None
 
 
@@ -149,6 +158,7 @@ _RULE_FIELDS = {
     *("id", "title", "severity", "words", "pattern"),
     *("explanation", "remedy", "lines", "near"),
 }
+_OPTIONAL = {"more"}
 
 
 def _log_class(record: JsonObject, file: str) -> LogClass:
@@ -170,7 +180,7 @@ def _log_class(record: JsonObject, file: str) -> LogClass:
 
 def _rule(record: JsonObject, log_class: str, where: str) -> LogRule:
     where = f"{where}, rule {record.get('id')}"
-    if set(record) != _RULE_FIELDS:
+    if set(record) - _OPTIONAL != _RULE_FIELDS:
         raise RuleError(f"{where}: its fields are {', '.join(sorted(_RULE_FIELDS))}")
     try:
         severity = Severity(text_at(record, "severity"))
@@ -190,4 +200,5 @@ def _rule(record: JsonObject, log_class: str, where: str) -> LogRule:
         remedy=text_at(record, "remedy"),
         lines=texts_at(record, "lines"),
         near=texts_at(record, "near"),
+        more=text_at(record, "more") if "more" in record else "",
     )

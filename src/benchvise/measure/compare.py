@@ -7,6 +7,9 @@ layout and are no replication of each other.
 
 Everything is computed on logarithms, so that swapping the two sides swaps the verdict and
 nothing else.
+
+The rare late times of series that keep every time have a test of their own (``benchvise.tails``),
+which says nothing of the verdict.
 """
 
 from __future__ import annotations
@@ -14,11 +17,12 @@ from __future__ import annotations
 import math
 from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
 
+from benchvise.measure.kept_times import kept_times
 from benchvise.measure.metrics import figure_series
 from benchvise.measure.model import Better, RunRecord, SeriesRecord, SeriesSpec, SeriesStatus
 from benchvise.measure.validity import LEAST_COVERAGE, TOLERANCE, Summary, summarise
@@ -32,6 +36,7 @@ from benchvise.statistics import (
     process_interval,
     sign_flip_test,
 )
+from benchvise.tails import TailDifference, tail_differences
 
 SIGNIFICANCE = 0.01
 LEAST_NOISE_FLOOR = 0.01
@@ -55,7 +60,8 @@ class SeriesVerdict(StrEnum):
 class Comparison:
     """A series in A and B. ``ratio`` is B/A of the values (Hodges-Lehmann), ``low`` and ``high``
     its 95 % interval, ``p`` the batch-level test, ``effect`` Cliff's delta of B over A (None when
-    paired), ``noise_floor`` relative. What could not be computed is None.
+    paired), ``noise_floor`` relative. What could not be computed is None. ``tails`` are those of B
+    beside A where both keep single times: response times, latencies.
     """
 
     spec: SeriesSpec
@@ -71,6 +77,7 @@ class Comparison:
     noise_floor: float | None = None
     a: Summary | None = None
     b: Summary | None = None
+    tails: tuple[TailDifference, ...] = ()
 
     @property
     def changed(self) -> bool:
@@ -113,6 +120,11 @@ class RunComparison:
         return tuple(c for c in self.comparisons if c.verdict is SeriesVerdict.NO_DIFFERENCE)
 
     @property
+    def tails(self) -> list[tuple[str, TailDifference]]:
+        """How the rare late times differ, by the keys of the series."""
+        return [(c.spec.key, tail) for c in self.comparisons for tail in c.tails]
+
+    @property
     def counts(self) -> Mapping[SeriesVerdict, int]:
         """How many series got each verdict; every verdict is there."""
         found = Counter(c.verdict for c in self.comparisons)
@@ -135,14 +147,24 @@ def compare_runs(a: RunRecord, b: RunRecord, *, figures: bool = False) -> RunCom
         names = (a.id, b.id)
     paired = a.interleaved_with(b)
     of_a, of_b = _by_spec(a, figures=figures), _by_spec(b, figures=figures)
-    comparisons = []
+    comparisons = {}
     for key in dict.fromkeys([*of_a, *of_b]):
         if key not in of_a or key not in of_b:
             series, name = (of_a[key], names[0]) if key in of_a else (of_b[key], names[1])
-            comparisons.append(_not_comparable(series, f"only in {name}"))
+            comparisons[key] = _not_comparable(series, f"only in {name}")
         else:
-            comparisons.append(compare_series(of_a[key], of_b[key], paired=paired, names=names))
-    return RunComparison(*names, tuple(sorted(comparisons, key=_rank)))
+            comparisons[key] = compare_series(of_a[key], of_b[key], paired=paired, names=names)
+    times = {
+        key: (in_a, in_b)
+        for key, comparison in comparisons.items()
+        if comparison.verdict is not SeriesVerdict.NOT_COMPARABLE
+        and (in_a := kept_times(of_a[key])) is not None
+        and (in_b := kept_times(of_b[key])) is not None
+    }
+    for key, (in_a, in_b) in times.items():
+        tails = tail_differences(in_b, in_a, len(times))
+        comparisons[key] = replace(comparisons[key], tails=tails)
+    return RunComparison(*names, tuple(sorted(comparisons.values(), key=_rank)))
 
 
 def _by_spec(run: RunRecord, *, figures: bool) -> dict[tuple[str, int], SeriesRecord]:

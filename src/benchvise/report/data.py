@@ -25,6 +25,7 @@ from benchvise.measure.validity import Summary, summarise
 from benchvise.quantities import finite, format_elapsed, format_size, format_time
 from benchvise.report.sinks import json_text
 from benchvise.state.diff import StateDiff
+from benchvise.tails import TailDifference
 from benchvise.text import Untrusted
 
 
@@ -176,6 +177,9 @@ class ChangeData:
     base: Summary | None
     other: Summary | None
     caveats: tuple[str, ...]
+    tails: tuple[TailDifference, ...]
+    """The rare late times of the other beside those of the base; empty for series that keep no
+    single times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -187,6 +191,11 @@ class ComparisonData:
     other: int
     counts: dict[str, int]
     changes: tuple[ChangeData, ...]
+
+    @property
+    def tails(self) -> list[tuple[str, TailDifference]]:
+        """How the rare late times differ, by the keys of the series."""
+        return [(change.key, tail) for change in self.changes for tail in change.tails]
 
 
 @dataclass(frozen=True, slots=True)
@@ -444,6 +453,7 @@ def _change(comparison: Comparison, measured: Sequence[SeriesRecord]) -> ChangeD
         base=comparison.a,
         other=comparison.b,
         caveats=_caveats(*measured),
+        tails=comparison.tails,
     )
 
 

@@ -19,6 +19,7 @@ from itertools import takewhile
 import numpy as np
 import numpy.typing as npt
 
+from benchvise.measure.kept_times import SIGNAL_RESPONSE
 from benchvise.report.curves import lines_by_caveat
 from benchvise.report.data import LatencyData, RunData, SeriesData
 from benchvise.signal.distribution import Distribution, difference, distribution
@@ -139,9 +140,6 @@ def _name(series: SeriesData, differing: Sequence[str]) -> str:
 
 # -- response times of signals ---------------------------------------------------------------------
 
-BENCHMARK = "signal.response"
-"""What response times are called in the store."""
-
 MOST = 24
 """Configurations in one figure: more cannot be told apart."""
 
@@ -251,7 +249,7 @@ def responses_of_runs(runs: Sequence[RunData]) -> tuple[ResponseFigure, ...]:
         (run.name, series)
         for run in runs
         for series in run.series
-        if series.benchmark == BENCHMARK and series.samples
+        if series.benchmark == SIGNAL_RESPONSE and series.samples
     ]
     common = _common([name for name, _ in measured])
     samples = [

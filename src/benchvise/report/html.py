@@ -42,6 +42,7 @@ from benchvise.report.figures import Figures, figures, response_figures_document
 from benchvise.report.histograms import ConfigurationTimes, response_figure
 from benchvise.report.rendering import Table
 from benchvise.report.sinks import CELL_LIMIT, Asset, cell, embedded, html, json_text
+from benchvise.report.tables import tail_rows
 
 PAGE = "index.html"
 DATA = "data.json"
@@ -85,6 +86,7 @@ def render_page(data: ReportData, assets: Assets) -> str:
             sample_groups=sample_groups(data.runs),
             every={figure.id: figure.every for figure in page_figures.samples},
             facts=facts(data.runs),
+            tails=tails(data),
             title=title(data),
             lede=lede(data.runs[0]),
             series_url=None,
@@ -187,6 +189,12 @@ def facts(runs: Sequence[RunData]) -> Facts:
         else:
             sorted_facts.differing.append((name, items))
     return sorted_facts
+
+
+def tails(data: ReportData) -> list[Table | None]:
+    """The table of tails of each comparison; None where no series keeps single times."""
+    names = [run.name for run in data.runs]
+    return [tail_rows(c.tails, (names[c.base], names[c.other])) for c in data.comparisons]
 
 
 # -- the templates and their filters ---------------------------------------------------------------

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
@@ -18,7 +19,7 @@ from benchvise.quantities import (
     format_time,
     format_value,
 )
-from benchvise.report.rendering import SIMULATED, Cell, Column, Table, rendered
+from benchvise.report.rendering import SIMULATED, Cell, Column, Table, rendered, table_of
 from benchvise.report.sinks import LINE_LIMIT, cell, sentence
 from benchvise.table import Tone
 from benchvise.text import enumerated, printable
@@ -30,6 +31,7 @@ if TYPE_CHECKING:
     from benchvise.measure.metrics import CounterTable, PooledFigure
     from benchvise.measure.validity import Summary
     from benchvise.store.reading import RunInfo
+    from benchvise.tails import TailDifference
 
 
 _CAVEAT = "†"
@@ -265,6 +267,8 @@ def compare_rows(
         remarks.append("what noise may hide: more processes would show it, say --processes 12")
     if left_out := len(result.comparisons) - len(rows):
         remarks.append(f"not listed: {left_out} series in which no difference was shown")
+    if result.tails and not everything and not any(tail.significant for _, tail in result.tails):
+        remarks.append("tails: no difference of rare late times is shown; --all lists them")
     return Table(title, columns, rows, (*remarks, *around), simulated)
 
 
@@ -289,6 +293,27 @@ def _headline(summary: Summary | None, unit: str) -> Cell:
     if not summary.stable:
         return Cell("unstable", "doubt")
     return Cell(format_value(summary.median, unit))
+
+
+def tail_rows(
+    tails: Sequence[tuple[str, TailDifference]], names: tuple[str, str], *, everything: bool = True
+) -> Table | None:
+    """The rare late times of a run beside those of its base, by the keys of the series that have
+    them; None where there is nothing to list. ``names`` are the base's and the other's.
+
+    Without ``everything``, only tails that are shown to differ.
+    """
+    from benchvise.tails import tail_table
+
+    rows = [row for row in tails if everything or row[1].significant]
+    if not rows:
+        return None
+    base, other = (printable(name, 40) for name in names)
+    table = table_of(tail_table("Series", rows, base, rows[0][1].tests))
+    remarks = table.remarks
+    if left_out := len(tails) - len(rows):
+        remarks += (f"not listed: {left_out} that are not shown to differ",)
+    return replace(table, title=f"Tails of {other}, beside {base}", remarks=remarks)
 
 
 # -- the counters of a series in two runs ----------------------------------------------------------

@@ -22,7 +22,7 @@ import numpy.typing as npt
 
 from benchvise.documents import computed, in_json
 from benchvise.errors import CaptureError, UsageError
-from benchvise.quantities import format_value
+from benchvise.quantities import format_number, format_value
 from benchvise.signal.capture import Capture, Polarity, SignalLine, Ticks
 from benchvise.signal.clock_rate import LEAST_PERIODS, MeanPeriod, mean_period, sampled_line
 from benchvise.statistics import Interval
@@ -105,6 +105,8 @@ class ClockMetrics:
     interval: ClockInterval | None
     drift_interval: ClockInterval | None
     no_interval: str | None
+    interval_allows: str | None
+    """What the interval allows for that the capture cannot exclude; None of nothing."""
     edge: Polarity
     missing: int
     period: PeriodSpread
@@ -190,6 +192,7 @@ def measure_clock(capture: Capture, line: str) -> ClockMetrics:
         interval=None if rate is None else _inverse(rate.interval, tick),
         drift_interval=None if rate is None else _as_drift(rate.change_interval),
         no_interval=no_interval,
+        interval_allows=None if rate is None else _allowed(rate, int(whole.size), tick),
         edge=edge,
         missing=int((steps - 1)[steps > 1].sum()),
         period=_spread(single * tick),
@@ -286,12 +289,22 @@ def _rate(
     rate = mean_period(periods, times)
     if not rate.averages_out:
         return None, (
-            "the frequency varies at every time scale (flicker noise), or the capture is too short "
-            "to tell: "
-            "the frequency is the mean of this capture, another one may be elsewhere"
+            "the frequency varies at every time scale (flicker noise): the frequency is the mean "
+            "of this capture, another one may be elsewhere"
         )
     # Without jitter what is lost to sampling repeats itself in a pattern: it is no noise.
     return rate.at_least(ends, bend) if float(periods.std()) < _DITHER else rate, None
+
+
+def _allowed(rate: MeanPeriod, periods: int, tick: float) -> str | None:
+    """That the interval is one of flicker noise, and what it would be without."""
+    if not rate.allows_flicker:
+        return None
+    half = (rate.averaging.high - rate.averaging.low) / 2 / (rate.period**2 * tick)
+    return (
+        f"{periods} periods do not tell jitter that averages out from flicker noise: the interval "
+        f"is the one that a clock with flicker noise needs; ± {format_number(half)} Hz without"
+    )
 
 
 def _is_sampled_line(periods: Floats, stretches: int) -> bool:

@@ -22,7 +22,7 @@ from benchvise.signal.distribution import (
 from benchvise.signal.readers.options import ReadOptions
 from benchvise.signal.reading import open_capture
 from benchvise.signal.response import Edge, Responses, is_list, list_head, read_list, responses
-from benchvise.signal.tails import TailDifference, tail_differences
+from benchvise.tails import CountedTimes, TailDifference, tail_differences
 
 _BLOCKS = "▁▂▃▄▅▆▇█"
 _SPARKS = 16
@@ -78,7 +78,9 @@ def compare_configurations(
                 None if reference is None else difference(times.seconds, reference),
                 ()
                 if reference is None
-                else tail_differences(times.seconds, reference, len(files) - 1),
+                else tail_differences(
+                    CountedTimes.of(times.seconds), CountedTimes.of(reference), len(files) - 1
+                ),
             )
         )
     by_levels = {item.levels: item.responses.seconds for item in configurations}

@@ -423,8 +423,7 @@ class Origin:
     side: Side
     """On which side."""
     kind: str
-    """``sysctl.d``, ``udev``, ``rc.local``, ``kernel config``, ``not found``, ``not searched``, and
-    so on."""
+    """``sysctl.d``, ``udev``, ``rc.local``, ``not found``, ``not searched``, and so on."""
     file: Untrusted
     """The file."""
     line: int

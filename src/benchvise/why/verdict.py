@@ -401,7 +401,9 @@ def _layers(case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions) ->
             if experiment.outcome is ExperimentOutcome.UNRESOLVED:
                 names = ", ".join(experiment.flipped)
                 yield f"{names} could not be swapped: {experiment.reason}"
-        if not case.proven and _hidden(case, lab) is None:
+        # What could not be swapped excludes nothing.
+        swapped = [e for e in layers if e.outcome is not ExperimentOutcome.UNRESOLVED]
+        if swapped and not case.proven and _hidden(case, lab) is None:
             yield f"the cause is in none of the swapped layers: {_hardware(case)}"
         return
     if _hidden(case, lab) is not None:

@@ -157,6 +157,8 @@ def _remarks(clock: ClockReport) -> list[str]:
     remarks = []
     if clock.no_interval is not None:
         remarks.append(f"no interval: {clock.no_interval}")
+    if clock.interval_allows is not None:
+        remarks.append(clock.interval_allows)
     if clock.edge == "falling":
         remarks.append("periods are those of the falling edges: the rising ones are less regular")
     if clock.jitter_rms < clock.resolution:

@@ -24,7 +24,6 @@ if TYPE_CHECKING:
     from benchvise.signal.configurations import Configuration, ResponseComparison
     from benchvise.signal.distribution import Distribution, FactorEffect, TimesDifferenceAt
     from benchvise.signal.response import Edge, Responses
-    from benchvise.signal.tails import TailDifference
 
 _BARS = 48
 _BINS = 24
@@ -165,7 +164,7 @@ def tables(comparison: ResponseComparison, *, histograms: bool = False) -> list[
     """A row for each configuration, the first as the reference of the others; what factors do."""
     specs: list[TableSpec[Any]] = [configuration_table(comparison.configurations)]
     if len(comparison.configurations) > 1:
-        specs.append(tail_table(comparison.configurations))
+        specs.append(tails_beside_first(comparison.configurations))
     if comparison.effects:
         specs.append(_effect_table(comparison.effects))
     if histograms:
@@ -186,6 +185,15 @@ def configuration_table(rows: Sequence[Configuration]) -> TableSpec[Configuratio
         )
     columns = COLUMNS if len(rows) > 1 else tuple(c for c in COLUMNS if c is not _RATIO)
     return TableSpec("Response times", columns, rows, tuple(remarks))
+
+
+def tails_beside_first(rows: Sequence[Configuration]) -> TableSpec[Any]:
+    """The rare late responses of each configuration beside those of the first."""
+    from benchvise.tails import tail_table
+
+    pairs = [(row.name, tail) for row in rows for tail in row.tails]
+    tests = pairs[0][1].tests if pairs else 0
+    return tail_table("Configuration", pairs, rows[0].name, tests)
 
 
 def _by_name(remarks: Sequence[tuple[str, str]], configurations: int) -> list[str]:
@@ -216,44 +224,6 @@ def _remarks(times: Responses, shape: Distribution) -> list[str]:
     if shape.drift is not None:
         remarks.append(f"it drifts by {100 * shape.drift.relative_change:+.1f} % from start to end")
     return remarks
-
-
-_TAIL_COLUMNS: tuple[ColumnSpec[tuple[Configuration, TailDifference]], ...] = (
-    ColumnSpec("Configuration", ValueUnit.TEXT, lambda row: row[0].name, "strong"),
-    ColumnSpec("Beyond", ValueUnit.SECONDS, lambda row: row[1].threshold),
-    ColumnSpec("Threshold", ValueUnit.TEXT, lambda row: str(row[1].chosen), "muted"),
-    ColumnSpec("It has", ValueUnit.TEXT, lambda row: _of(row[1].beyond, row[1].count)),
-    ColumnSpec(
-        "The first has",
-        ValueUnit.TEXT,
-        lambda row: _of(row[1].reference_beyond, row[1].reference_count),
-    ),
-    ColumnSpec("p", ValueUnit.NUMBER, lambda row: format_number(row[1].p), "muted"),
-    ColumnSpec(
-        "",
-        ValueUnit.TEXT,
-        lambda row: "shown" if row[1].significant else "not shown",
-        lambda row: "strong" if row[1].significant else "muted",
-        key="shown",
-    ),
-)
-
-
-def _of(beyond: int, count: int) -> str:
-    return f"{beyond or 'none'} of {count}"
-
-
-def tail_table(
-    rows: Sequence[Configuration],
-) -> TableSpec[tuple[Configuration, TailDifference]]:
-    """The rare late responses of each configuration beside those of the first."""
-    pairs = [(row, tail) for row in rows for tail in row.tails]
-    tests = pairs[0][1].tests if pairs else 0
-    remark = (
-        f"p: exact (hypergeometric), two-sided, times the {tests} tests made; shown where "
-        "p < 0.01. Missed stimuli are not counted here; bursts of late responses make p too small"
-    )
-    return TableSpec(f"Tails, beside {rows[0].name}", _TAIL_COLUMNS, pairs, (remark,))
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import partial
 from typing import Any, TypeAlias
@@ -19,7 +19,7 @@ from benchvise.report.curves import curve_figures, curved, grid_figures
 from benchvise.report.data import ChangeData, ReportData
 from benchvise.report.figures import Figures, bar_figures, change_figures, sample_figure
 from benchvise.report.histograms import latency_figures
-from benchvise.report.html import facts, sample_groups
+from benchvise.report.html import facts, sample_groups, tails
 from benchvise.report.state_tables import diff_rows, unseen_rows
 from benchvise.state.diff import diff_snapshots
 from benchvise.store import Store
@@ -176,9 +176,19 @@ def _changes_tab(request: Request, _shared: Context, data: ReportData) -> PageTa
         "families": list(dict.fromkeys(row.family for row in rows)),
         "verdict_words": [str(word) for word in SeriesVerdict],
         "series_url": series_url(request),
+        "tails": tails(_only(data, keys)),
         **chart_context(Figures(data.format, (), (), (), parts)),
     }
     return PageTab(document, more)
+
+
+def _only(data: ReportData, keys: Collection[str]) -> ReportData:
+    """The document with comparisons of these series alone."""
+    comparisons = (
+        replace(c, changes=tuple(change for change in c.changes if change.key in keys))
+        for c in data.comparisons
+    )
+    return replace(data, comparisons=tuple(comparisons))
 
 
 def compared_series(data: ReportData) -> list[ComparedSeries]:
@@ -297,6 +307,7 @@ def _series_tab(_request: Request, shared: Context, data: ReportData, key: str) 
         "row": row,
         "table": table,
         "groups": sample_groups(runs),
+        "tails": tails(_only(data, {key})),
         "every": {figure.id: figure.every for figure in figures.samples},
         **chart_context(figures),
     }

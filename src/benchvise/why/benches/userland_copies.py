@@ -142,13 +142,20 @@ class Copies:
             call = _call(program, directory, preloaded, "--list")
             libraries = listed(self._run(["env", "LD_PRELOAD=", *call]))
             for name, path in libraries.items():
-                own = self._own.files.get(name)
-                stays = own is not None and own.path == path and own.part not in parts
+                stays = self._stays(name, parts) == path
                 is_there = path.startswith(f"{directory}/")
                 if not is_there and not stays and posixpath.basename(path) != program.loader:
                     raise UserlandIncomplete(f"{name} is loaded from {path} all the same")
             if lost := [name for name in wanted if name not in libraries]:
                 raise UserlandIncomplete(f"the loader does not preload {', '.join(lost)}")
+
+    def _stays(self, name: str, parts: frozenset[str]) -> str | None:
+        """Where the board has a library of its own that these parts leave as it is."""
+        own, other = self._own.files.get(name), self._other.files.get(name)
+        if own is None:
+            return None
+        is_same = other is not None and own.digest == other.digest
+        return own.path if is_same or own.part not in parts else None
 
     def _make(self, parts: frozenset[str], loaders: Collection[str]) -> str:
         if not self._top:

@@ -198,12 +198,13 @@ def _following(difference: Difference, moved: set[str]) -> tuple[Difference, str
             continue
         if any(fnmatchcase(name, pattern) for pattern in record["entry"]):
             causes = [cause for cause in record["of"] if cause in moved and cause != name]
-            if not causes:
+            if record["of"] and not causes:
                 continue
+            why = record["why"] + (f" (see {causes[0]})" if causes else "")
             patterns = record.get("part", ["*"])
             kept = [p for p in difference.parts if not any(fnmatchcase(p.key, q) for q in patterns)]
             if not kept:
-                return difference, f"{record['why']} (see {causes[0]})"
+                return difference, why
             difference = replace(difference, parts=tuple(kept))
     return difference, ""
 
