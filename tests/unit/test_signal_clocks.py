@@ -172,3 +172,44 @@ def test_signals_health_2_the_interval_of_the_drift_holds(kind: str) -> None:
     """It held in 91 to 93 % of made clocks: fewer than 90 of 100 are one in a hundred at 95 %."""
     seen = [row.drift for row in (measure(kind, seed) for seed in range(500, 600)) if row.interval]
     assert sum(bool(one) for one in seen) >= 0.89 * len(seen)
+
+
+@pytest.mark.parametrize("share", [0.15, 0.3, 0.4])
+def test_many_missing_periods_are_counted_and_are_no_jitter(share: float) -> None:
+    """Of 30 % skipped periods gaps follow each other: they were periods of a slower clock."""
+    kept = np.random.default_rng(8).random(2000) >= share
+    kept[[0, -1]] = True
+    rises = 500.0 * np.flatnonzero(kept)
+    clock = measure_clock(pulses(rises, rises + 250), "CLK")
+    assert clock.missing == int((~kept).sum())
+    assert clock.frequency == pytest.approx(2000, rel=1e-4)
+    shown = tables(clock_report(clock, None, None, 0.0))[0]
+    assert any(f"{clock.missing} of 1999 periods are missing" in text for text in shown.remarks)
+
+
+def test_a_clock_at_half_its_rate_for_a_while_misses_nothing() -> None:
+    rises = np.cumsum(np.concatenate((np.full(400, 500.0), np.full(300, 1000.0))))
+    assert measure_clock(pulses(rises, rises + 250), "CLK").missing == 0
+
+
+@pytest.mark.parametrize("inside", [150.0, 750.0])
+def test_runts_are_counted_and_have_no_part_in_the_period(inside: float) -> None:
+    """Seven runts made 1003.6 Hz of 1 kHz, and nothing was said of them."""
+    rises = 1000.0 * np.arange(1500)
+    places = rises[np.array([60, 200, 201, 700, 900, 1200, 1400])] + inside
+    edges = np.sort(np.concatenate((rises, rises + 500, places, places + 4)))
+    clock = measure_clock(pulses(edges[0::2], edges[1::2]), "CLK")
+    assert len(clock.runts) == 7
+    assert clock.runts[0] == pytest.approx(((places[0] + 10) * 1e-6, 4e-6))
+    assert clock.frequency == pytest.approx(1000, rel=1e-6)
+    assert clock.period_duty.low == pytest.approx(0.5, abs=0.001)
+    shown = tables(clock_report(clock, None, None, 0.0))[0]
+    assert any("7 runts" in text for text in shown.remarks)
+
+
+def test_short_pulses_of_pwm_are_no_runts() -> None:
+    duty = np.where(np.arange(1500) % 50 == 0, 0.005, 0.5)
+    rises = 1000.0 * np.arange(1500)
+    clock = measure_clock(pulses(rises, rises + 1000 * duty), "CLK")
+    assert clock.runts == ()
+    assert clock.period_duty.low == pytest.approx(0.005, abs=0.001)

@@ -25,6 +25,7 @@ from benchvise.errors import CaptureError, UsageError
 from benchvise.quantities import format_number, format_value
 from benchvise.signal.capture import Capture, Polarity, SignalLine, Ticks
 from benchvise.signal.clock_rate import LEAST_PERIODS, MeanPeriod, mean_period, sampled_line
+from benchvise.signal.runts import without_runts
 from benchvise.statistics import Interval
 
 Floats = npt.NDArray[np.float64]
@@ -113,6 +114,8 @@ class ClockMetrics:
     high: PeriodSpread
     period_duty: PeriodSpread
     over_time: tuple[ClockSlice, ...]
+    runts: tuple[tuple[float, float], ...]
+    """When each began and how long it was; nothing else has a part of them."""
 
     @property
     def is_pwm(self) -> bool:
@@ -166,6 +169,7 @@ def measure_clock(capture: Capture, line: str) -> ClockMetrics:
             "record longer, or name another line with --line",
         )
     tick = capture.clock.tick_s
+    clock_line, runts = without_runts(clock_line)
     edge, edges = _regular_edges(clock_line)
     periods, high = np.diff(edges), _high_times(clock_line, edge)
     steps = _steps(periods)
@@ -199,6 +203,7 @@ def measure_clock(capture: Capture, line: str) -> ClockMetrics:
         high=_spread(high[running] * tick),
         period_duty=_spread(high[running] / single),
         over_time=tuple(_slices(edges, steps, high, tick)),
+        runts=tuple((float(at) * tick, float(length) * tick) for at, length in runts),
     )
 
 
@@ -242,13 +247,13 @@ def _high_times(line: SignalLine, edge: Polarity) -> Ticks:
 def _steps(periods: Ticks) -> npt.NDArray[np.int64]:
     """How many periods each lasts: 1 as a rule, more where edges are missing, 0 for a pause.
 
-    Long ones that follow each other are a slower clock, and no gaps.
+    Long ones that follow each other are a slower clock, and no gaps; unless many are missing here
+    and there.
     """
     middle = float(np.median(periods))
     gaps = periods > _GAP * middle
     steps = np.ones(periods.size, dtype=np.int64)
-    beside = gaps & (np.append(gaps[1:], False) | np.append(False, gaps[:-1]))
-    if 2 * beside.sum() > gaps.sum() or not gaps.any():
+    if not gaps.any():
         return steps
     single = periods[~gaps]
     mean, scatter = float(single.mean()), float(single.std())
@@ -256,9 +261,26 @@ def _steps(periods: Ticks) -> npt.NDArray[np.int64]:
     allowed = np.maximum(4 * scatter * np.sqrt(counts), 2.5)
     off = np.abs(periods[gaps] - counts * mean)
     whole = (off <= allowed) & (allowed <= _MISSING_TOLERANCE * mean) & (counts <= _MOST_MISSING)
+    beside = gaps & (np.append(gaps[1:], False) | np.append(False, gaps[:-1]))
+    if 2 * beside.sum() > gaps.sum() and not _skips_at_random(gaps, counts, whole):
+        return steps
     # A few of the pauses of a clock that is switched on and off look whole by chance.
     steps[gaps] = np.where(whole, counts, 0) if whole.mean() > _WHOLE_GAPS else 0
     return steps
+
+
+def _skips_at_random(
+    gaps: npt.NDArray[np.bool_], counts: Floats, whole: npt.NDArray[np.bool_]
+) -> bool:
+    """Whether so many periods are missing that gaps follow each other by chance: all are whole,
+    some have two missing and more, and they take turns with single periods all the time."""
+    share = float(gaps.mean())
+    switches = float((gaps[1:] != gaps[:-1]).mean())
+    return bool(
+        whole.mean() > _WHOLE_GAPS
+        and np.unique(counts).size > 1
+        and switches >= share * (1 - share)
+    )
 
 
 def _filled(edges: Ticks, steps: npt.NDArray[np.int64]) -> tuple[Floats, Floats]:

@@ -159,6 +159,20 @@ def _remarks(clock: ClockReport) -> list[str]:
         remarks.append(f"no interval: {clock.no_interval}")
     if clock.interval_allows is not None:
         remarks.append(clock.interval_allows)
+    if clock.missing:
+        every = clock.periods + clock.missing
+        remarks.append(
+            f"{clock.missing} of {every} periods are missing: frequency, period and duty cycle of "
+            "a period are those of the clock without the gaps"
+        )
+    if clock.runts:
+        at, length = clock.runts[0]
+        longest = max(length for _, length in clock.runts)
+        remarks.append(
+            f"{len(clock.runts)} runts (levels of at most {format_seconds(longest)}), the first at "
+            f"{format_seconds(at)} of {format_seconds(length)}: period and duty cycle are without "
+            "them"
+        )
     if clock.edge == "falling":
         remarks.append("periods are those of the falling edges: the rising ones are less regular")
     if clock.jitter_rms < clock.resolution:
