@@ -240,6 +240,17 @@ def test_the_register_that_explains_a_rate() -> None:
     assert compare_registers(wanted, wanted.rate * 1.00009, 27e6, 1e-4).agrees
 
 
+@pytest.mark.parametrize(("meant", "there"), [(26e6, 27e6), (27e6, 26e6), (26e6, 24e6)])
+def test_another_crystal_that_explains_a_rate_is_suggested(meant: float, there: float) -> None:
+    """It was seen that no register explains it, and nothing was suggested."""
+    measured = data_rate(0x2D, 0x3B, there).rate * 1.00003
+    found = compare_registers(data_rate(0x2D, 0x3B, meant), measured, meant, 1e-4)
+    assert found.by_crystal == there
+    assert found.by_exponent is None
+    none = compare_registers(data_rate(0x2D, 0x3B, meant), measured * 1.003, meant, 1e-4)
+    assert none.by_crystal is None
+
+
 # -- what a host got -------------------------------------------------------------------------------
 
 

@@ -393,6 +393,8 @@ def _slices(
 CRYSTALS = {"cc1100": 26e6, "cc1101": 26e6, "cc2500": 26e6}
 """The usual crystal of each, in Hz; 27 MHz is allowed too."""
 
+_COMMON_CRYSTALS = (16e6, 20e6, 24e6, 25e6, 26e6, 27e6, 27.12e6, 30e6, 32e6, 38.4e6, 40e6, 48e6)
+
 
 @dataclass(frozen=True, slots=True)
 class DataRate:
@@ -417,7 +419,8 @@ class RegisterComparison:
 
     ``agrees`` is whether the rate set lies within the tolerance of the one measured.
     ``by_mantissa`` keeps MDMCFG4 as set and has the MDMCFG3 that fits, ``by_exponent`` keeps
-    MDMCFG3; None where none fits within the tolerance. ``nearest`` is the best of all.
+    MDMCFG3, ``by_crystal`` keeps both and has another common crystal, in Hz; None where none fits
+    within the tolerance. ``nearest`` is the best of all.
     """
 
     wanted: DataRate
@@ -425,6 +428,7 @@ class RegisterComparison:
     agrees: bool
     by_mantissa: DataRate | None
     by_exponent: DataRate | None
+    by_crystal: float | None
     nearest: DataRate
 
     @computed.before("wanted")
@@ -461,6 +465,11 @@ def compare_registers(
     def best(rates: list[DataRate]) -> DataRate:
         return min(rates, key=lambda rate: abs(measured / rate.rate - 1.0))
 
+    def of_crystal(frequency: float) -> DataRate:
+        return data_rate(wanted.mdmcfg4, wanted.mdmcfg3, frequency)
+
+    others = [common for common in _COMMON_CRYSTALS if abs(common / crystal - 1.0) > tolerance]
+    by_crystal = min(others, key=lambda one: abs(measured / of_crystal(one).rate - 1.0))
     by_mantissa, by_exponent = best(mantissas), best(exponents)
     return RegisterComparison(
         wanted,
@@ -468,5 +477,6 @@ def compare_registers(
         fits(wanted),
         by_mantissa if fits(by_mantissa) else None,
         by_exponent if fits(by_exponent) else None,
+        by_crystal if fits(of_crystal(by_crystal)) else None,
         best(every),
     )

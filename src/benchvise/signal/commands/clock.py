@@ -247,6 +247,11 @@ def _register_remarks(comparison: RegisterComparison, tolerance: float) -> Seque
             f"MDMCFG4 0x{comparison.by_exponent.mdmcfg4:02x} in place of "
             f"0x{nominal.mdmcfg4:02x} would explain it ({comparison.by_exponent.rate:.1f} baud)"
         )
+    if comparison.by_crystal is not None:
+        remarks.append(
+            f"a crystal of {comparison.by_crystal / 1e6:g} MHz would explain it with these "
+            "registers: --crystal sets the one that is there"
+        )
     if comparison.by_mantissa is None and comparison.by_exponent is None:
         remarks.append(
             f"no single register explains it; nearest is {comparison.nearest} "
