@@ -8,7 +8,8 @@ import pytest
 
 from benchvise.signal.capture import Capture
 from benchvise.signal.serial_lines import parse_frame
-from benchvise.signal.uart_frames import FoundFrame, find_frame
+from benchvise.signal.uart import decode_line
+from benchvise.signal.uart_frames import FoundFrame, find_frame, names
 
 RATE = 400_000
 BAUD = 9600.0
@@ -75,3 +76,35 @@ def test_a_line_with_errors_keeps_the_usual_frame() -> None:
 def test_frames_are_written_with_one_and_a_half_stop_bits() -> None:
     assert parse_frame("5N1.5") == (5, "none", 1.5)
     assert parse_frame("9e2") == (9, "even", 2.0)
+
+
+def paused(words: bytes, rest: float, baud: float = BAUD) -> Capture:
+    """8n1 with the same rest, in bits, after each word."""
+    levels: list[tuple[float, int]] = [(15.0, 1)]
+    for word in words:
+        levels += [(1.0, level) for level in (0, *(word >> place & 1 for place in range(8)))]
+        levels.append((1 + rest, 1))
+    levels.append((20.0, 1))
+    ends = np.rint(np.cumsum([length for length, _ in levels]) * RATE / baud).astype(int)
+    line = np.repeat([level for _, level in levels], np.diff(np.concatenate(([0], ends))))
+    return capture_data.sampled(RATE, TX=line)
+
+
+@pytest.mark.parametrize("rest", [1.37, 2.34, 4.31])
+def test_rests_of_one_odd_length_do_not_make_a_faster_rate(rest: float) -> None:
+    """Rests of a third of a bit made three times the rate the likeliest, with errors in a third of
+    its words."""
+    words = np.random.default_rng(31).integers(0, 256, 50).astype(np.uint8).tobytes()
+    line = decode_line(paused(words, rest), "TX")
+    assert line.rate.standard == BAUD
+    assert line.frame.bits == "8n1"
+    assert line.content == words
+    assert not line.marks
+
+
+def test_the_other_rate_that_a_few_words_fit_is_named() -> None:
+    """Half bits of the rests are whole bits at twice the rate: nobody can tell, so both are."""
+    line = decode_line(paused(b"\x4d\x3a\x0d\x0a", 3.5), "TX")
+    assert line.rate.standard == BAUD
+    assert any(abs(frame.baud / (2 * BAUD) - 1) < 0.01 for frame in line.also_fits)
+    assert "19" in names(line.also_fits, line.frame.baud)

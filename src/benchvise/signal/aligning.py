@@ -60,7 +60,8 @@ def discrepancy_document(difference: Discrepancy, most: int | None = None) -> Di
 def discrepancies(sent: bytes, received: bytes) -> list[Discrepancy]:
     """Where ``received`` differs from ``sent``, in order.
 
-    Bytes added that repeat those just before them count as duplicated.
+    Bytes added that repeat those just beside them count as duplicated: which of two is the copy
+    nobody can tell.
     """
     differences: list[Discrepancy] = []
     for begin, end, from_, to in _between_anchors(sent, received):
@@ -101,11 +102,22 @@ def _changes(
         )
     if more := come[common:]:
         at = received_at + common
-        repeats = received[max(0, at - len(more)) : at] == more or (
-            at > 0 and set(more) == {received[at - 1]}
-        )
-        kind = ByteChange.DUPLICATED if repeats else ByteChange.ADDED
+        kind = ByteChange.DUPLICATED if _repeats(received, at, len(more)) else ByteChange.ADDED
         yield Discrepancy(kind, sent_at + common, at, b"", more)
+
+
+def _repeats(received: bytes, at: int, size: int) -> bool:
+    """Whether bytes added at a place repeat what is beside them: the first of them what comes
+    before, the last of them what follows; or one byte over and over."""
+    end = at + size
+    more = received[at:end]
+    if len(set(more)) == 1 and more[0] in (*received[max(0, at - 1) : at], *received[end:][:1]):
+        return True
+    return any(
+        received[max(0, at - split) : at] == more[:split]
+        and received[end : end + size - split] == more[split:]
+        for split in range(size + 1)
+    )
 
 
 def _between_anchors(sent: bytes, received: bytes) -> Iterator[tuple[int, int, int, int]]:

@@ -7,6 +7,7 @@ frame from the edges, telling glitches from bits, and lining the bytes up with w
 from __future__ import annotations
 
 from collections import Counter
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
 
@@ -32,6 +33,10 @@ _NEAR_BITS = 0.15
 _LONGEST_RUN = 10  # bits of one level within a frame with its start and stop bit
 _MOST_LENGTHS = 20_000
 _WRONG_RATE = 0.02
+_SAME_RATE = 0.03
+
+_Fit = tuple[float, float, npt.NDArray[np.float64]]
+"""The length of a bit, the residue in bits, and the lengths it holds for."""
 
 
 class SerialFault(StrEnum):
@@ -104,10 +109,18 @@ class SerialLine:
 def find_rate(capture: Capture, line: SignalLine) -> BaudRate:
     """The baud rate of a line by the lengths of its levels, each of which is a whole number of
     bits. CaptureError when there are too few edges or nothing fits.
+    """
+    return _find_rates(capture, line)[0]
+
+
+def _find_rates(capture: Capture, line: SignalLine) -> list[BaudRate]:
+    """The likeliest rate of a line, then others that its levels may have as well, slowest first.
 
     The shortest length that recurs is a first guess; whole fractions of it are tried too, as
     there may be no single bit on its own. A line through lengths against their bits gives the
-    rate itself.
+    rate itself. The likeliest leaves the least over; rests between words, which may be any length,
+    can speak for a wrong one: so others are those at which one side's levels, data all of them, are
+    whole bits.
     """
     lengths = np.diff(line.edges)[:_MOST_LENGTHS].astype(np.float64)
     if lengths.size < _LEAST_EDGES:
@@ -115,25 +128,52 @@ def find_rate(capture: Capture, line: SignalLine) -> BaudRate:
             f"{capture.path}: {line.name} changes {line.edges.size} times: too few for a baud rate",
             "say it with --baud, or record longer",
         )
-    best: tuple[float, float, float, npt.NDArray[np.float64]] | None = None
-    for guess in _guesses(lengths):
-        fit = _fitted(lengths, guess)
-        if fit is None:
-            continue
-        bit, residue, used = fit
-        score = residue + 0.02 * float(np.median(np.rint(used / bit)) - 1)
-        if best is None or score < best[0]:
-            best = (score, bit, residue, used)
-    if best is None or best[2] > 0.2:
+    fits = [fit for guess in _guesses(lengths) if (fit := _fitted(lengths, guess)) is not None]
+    best = min(fits, key=_unlikeliness, default=None)
+    if best is None or best[1] > 0.2:
         raise CaptureError(
             f"{capture.path}: the levels of {line.name} are no multiples of any bit: this is no "
             "serial line of one rate, or too few samples a bit",
             "say the rate with --baud, or record with a higher sample rate",
         )
-    _, bit, residue, used = best
-    rate = capture.clock.rate / bit
+    chosen = [best]
+    for fit in sorted((*fits, *_one_sided(lengths)), key=lambda fit: -fit[0]):
+        if _one_side_fits(lengths, fit[0]) and all(
+            abs(fit[0] / other[0] - 1.0) > _SAME_RATE for other in chosen
+        ):
+            chosen.append(fit)
+    return [_rate_of(capture, fit) for fit in chosen]
+
+
+def _one_sided(lengths: npt.NDArray[np.float64]) -> Iterator[_Fit]:
+    """Bits that fit the low levels, or the high ones: rests are on one side alone."""
+    for side in (lengths[0::2], lengths[1::2]):
+        for guess in _guesses(side):
+            fit = _fitted(side, guess)
+            if fit is not None and fit[1] < _NEAR_BITS:
+                yield fit
+
+
+def _unlikeliness(fit: _Fit) -> float:
+    bit, residue, used = fit
+    return residue + 0.02 * float(np.median(np.rint(used / bit)) - 1)
+
+
+def _one_side_fits(lengths: npt.NDArray[np.float64], bit: float) -> bool:
+    """Whether no level is much shorter than a bit, and those of one side are whole bits."""
+    if bit < 4:  # quantised to ticks, levels hardly tell
+        return False
+    bits = lengths / bit
+    if (bits < 1 - _NEAR_BITS).mean() > _WRONG_RATE:
+        return False
+    near = np.abs(bits - np.rint(bits)) < max(_NEAR_BITS, 1.2 / bit)
+    return bool(max(near[0::2].mean(), near[1::2].mean()) > 1 - _WRONG_RATE)
+
+
+def _rate_of(capture: Capture, fit: _Fit) -> BaudRate:
+    bit, residue, used = fit
     error = residue / np.sqrt(max(1, used.size)) + 0.3 / (bit * max(1.0, float(used.max() / bit)))
-    return _near_standard(rate, float(error), residue)
+    return _near_standard(capture.clock.rate / bit, float(error), residue)
 
 
 def _near_standard(rate: float, error: float, residue: float) -> BaudRate:
@@ -151,9 +191,7 @@ def _guesses(lengths: npt.NDArray[np.float64]) -> list[float]:
     return sorted({float(value) / part for value in shortest for part in (1, 2, 3)})
 
 
-def _fitted(
-    lengths: npt.NDArray[np.float64], guess: float
-) -> tuple[float, float, npt.NDArray[np.float64]] | None:
+def _fitted(lengths: npt.NDArray[np.float64], guess: float) -> _Fit | None:
     """The bit length near a guess, the residue in bits, and the lengths it holds for."""
     bit = guess
     used = lengths
@@ -188,7 +226,7 @@ def decode_line(
     CaptureError when there is nothing to decode.
     """
     line = capture.line(name)
-    rate = find_rate(capture, line) if baud is None else BaudRate(baud, None, 0.0, 0.0)
+    rates = _find_rates(capture, line) if baud is None else [BaudRate(baud, None, 0.0, 0.0)]
 
     def frame_at(rate: BaudRate) -> FoundFrame:
         return find_frame(
@@ -201,18 +239,32 @@ def decode_line(
             stop_bits=stop_bits,
         )
 
-    frame = frame_at(rate)
-    if baud is None and frame.errors > _WRONG_RATE:
-        # Half bits, as those of one and a half stop bits, may have been taken for bits.
-        half = _near_standard(rate.measured / 2, rate.error, rate.residue / 2)
-        slower = frame_at(half)
-        if slower.errors < frame.errors / 2:
-            rate, frame = half, slower
+    rate, frame, also_fits = _best_rate([(rate, frame_at(rate)) for rate in rates])
     data, marks = _decoded(capture, line, frame.frame)
     glitches = _glitches(capture, line, rate.measured)
-    return SerialLine(
-        line.name, rate, frame.frame, tuple(data), (*marks, *glitches), frame.also_fits
-    )
+    return SerialLine(line.name, rate, frame.frame, tuple(data), (*marks, *glitches), also_fits)
+
+
+def _best_rate(
+    found: Sequence[tuple[BaudRate, FoundFrame]],
+) -> tuple[BaudRate, FoundFrame, tuple[SerialFrame, ...]]:
+    """Of rates with their frames, the likeliest first, the one to take; with other frames and rates
+    that explain the line as well.
+
+    A frame without errors is better than one with errors, and so is one with half of them. The
+    slowest is taken: at a faster rate all levels would be whole multiples of several bits, by
+    chance. So a faster one than the likeliest is only named, as short parts of words fit easily.
+    """
+    likeliest = found[0]
+    slower = [one for one in found if one[0].measured <= likeliest[0].measured]
+    slowest_first = sorted(slower, key=lambda one: one[0].measured)
+    chosen = next((one for one in slowest_first if one[1].clean), None)
+    if chosen is None:
+        chosen = min(slower, key=lambda one: one[1].errors)
+        if likeliest[1].errors <= _WRONG_RATE or chosen[1].errors >= likeliest[1].errors / 2:
+            chosen = likeliest
+    others = tuple(one.frame for _, one in found if one.clean and one is not chosen[1])
+    return *chosen, (*chosen[1].also_fits, *others)
 
 
 def _decoded(

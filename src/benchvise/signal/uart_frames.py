@@ -24,6 +24,9 @@ _INVERTED = 40.0
 _MOST_WORDS = 400
 _SECOND_STOP = 0.2
 _OFTEN = 0.1
+_ASKEW = 0.25
+"""How far an edge within a word may be from a whole bit, in bits."""
+_TICKS_OFF = 1.2
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,12 +52,15 @@ class SerialFrame:
 
 @dataclass(frozen=True, slots=True)
 class _Trial:
-    """The words that a frame reads of a line, how many are wrong, and the rests after them in bits
-    beyond the first stop bit."""
+    """The words that a frame reads of a line, how many are wrong, how many breaks are between them,
+    how many have an edge where no bit ends, and the rests after them in bits beyond the first stop
+    bit."""
 
     frame: SerialFrame
     words: tuple[int, ...]
     wrong: int
+    breaks: int
+    askew: int
     rests: tuple[float, ...]
 
     @property
@@ -73,11 +79,16 @@ class _Trial:
 
 @dataclass(frozen=True, slots=True)
 class FoundFrame:
-    """The frame of a line, others that have as few errors, and how many errors a word it has."""
+    """The frame of a line, others that have as few errors, and how many errors a word it has.
+
+    ``clean`` is whether it explains all: words without errors, no break, each edge of a word where
+    a bit ends.
+    """
 
     frame: SerialFrame
     also_fits: tuple[SerialFrame, ...]
     errors: float
+    clean: bool
 
 
 def find_frame(
@@ -106,7 +117,8 @@ def find_frame(
         and trial.frame.inverted is best.frame.inverted
     ]
     frames = [_with_stop_bits(trial, stop_bits) for trial in fitting]
-    return FoundFrame(frames[0], tuple(frames[1:]), fitting[0].share_wrong)
+    clean = bool(best.words) and not best.wrong + best.breaks + best.askew
+    return FoundFrame(frames[0], tuple(frames[1:]), best.share_wrong, clean)
 
 
 def _with_stop_bits(trial: _Trial, given: float | None) -> SerialFrame:
@@ -132,7 +144,8 @@ def _tried(capture: Capture, line: SignalLine, frame: SerialFrame) -> _Trial:
     weights = 1 << np.arange(frame.data_bits)
     words: list[int] = []
     rests: list[float] = []
-    wrong, at, last = 0, -1.0, 0.0
+    wrong, breaks, askew, at, last = 0, 0, 0, -1.0, 0.0
+    tolerance = max(_ASKEW, _TICKS_OFF / bit)
     for _ in range(_MOST_WORDS):
         start = _first_after(starts, at)
         if start is None or start + middles[-1] >= capture.ticks:
@@ -142,6 +155,9 @@ def _tried(capture: Capture, line: SignalLine, frame: SerialFrame) -> _Trial:
             rests.append((start - last) / bit)
         at = last = start + middles[-1]
         last += bit / 2
+        within = line.edges[np.searchsorted(line.edges, start) : np.searchsorted(line.edges, last)]
+        places = (within - start) / bit
+        askew += bool((np.abs(places - np.rint(places)) > tolerance).any())
         data = levels[1 : frame.data_bits + 1]
         if levels[-1]:
             words.append(int(weights[data].sum()))
@@ -152,10 +168,11 @@ def _tried(capture: Capture, line: SignalLine, frame: SerialFrame) -> _Trial:
             words.append(-1 - len(words))
             wrong += 1
         else:  # a break lasts until the line rises
+            breaks += 1
             rise = _first_after(ends, at)
             at = at if rise is None else float(rise)
             last = at
-    return _Trial(frame, tuple(words), wrong, tuple(rests))
+    return _Trial(frame, tuple(words), wrong, breaks, askew, tuple(rests))
 
 
 def _first_after(edges: Ticks, at: float) -> int | None:
@@ -163,6 +180,9 @@ def _first_after(edges: Ticks, at: float) -> int | None:
     return int(edges[place]) if place < edges.size else None
 
 
-def names(frames: Sequence[SerialFrame]) -> str:
-    """``7n1, 8e1``."""
-    return ", ".join(frame.bits + (" inverted" if frame.inverted else "") for frame in frames)
+def names(frames: Sequence[SerialFrame], baud: float) -> str:
+    """``7n1, 8e1``, with their rate where it is another one."""
+    return ", ".join(
+        (frame.name if frame.baud != baud else frame.bits + (" inverted" * frame.inverted))
+        for frame in frames
+    )

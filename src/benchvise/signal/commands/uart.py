@@ -121,10 +121,10 @@ def tables(serial: SerialLines, byte_rows: int = UartOptions.rows) -> list[Table
 def _frames_remark(line: SerialLine) -> str:
     from benchvise.signal.uart_frames import names
 
-    return (
-        f"{line.line}: other frames fit as well: {names(line.also_fits)}; "
-        "--frame sets the one that was sent"
-    )
+    others = names(line.also_fits, line.frame.baud)
+    rates = any(frame.baud != line.frame.baud for frame in line.also_fits)
+    options = "--baud and --frame set" if rates else "--frame sets"
+    return f"{line.line}: other frames fit as well: {others}; {options} the one that was sent"
 
 
 def _excess_remark(excess: Excess) -> str:

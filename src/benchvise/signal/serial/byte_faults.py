@@ -31,6 +31,8 @@ class SerialCause:
 
 def byte_causes(differences: Sequence[Discrepancy], sent: Counter[int]) -> list[SerialCause]:
     """The causes that show in which bytes go wrong; ``sent`` is how often each value was sent."""
+    if (cut := seven_bits(differences, sent)) is not None:
+        return [cut]
     looks = (_zeros_lost, _swapped, _bits_flipped, _doubled)
     return [cause for look in looks if (cause := look(differences, sent)) is not None]
 
@@ -63,6 +65,31 @@ def _flow_bytes_lost(differences: Sequence[Discrepancy], sent: Counter[int]) -> 
 
 def _of(differences: Sequence[Discrepancy], change: ByteChange) -> list[Discrepancy]:
     return [difference for difference in differences if difference.change is change]
+
+
+def seven_bits(differences: Sequence[Discrepancy], sent: Counter[int]) -> SerialCause | None:
+    """Bit 7 is gone from most bytes that had it: a frame or a terminal of seven bits, no noise."""
+    pairs = [
+        pair
+        for difference in _of(differences, ByteChange.ALTERED)
+        for pair in zip(difference.sent, difference.received, strict=True)
+    ]
+    stripped = sum(a & 0x7F == b and a != b for a, b in pairs)
+    if stripped < _FEW or stripped < _MOSTLY * len(pairs):
+        return None
+    lost: Counter[int] = Counter()
+    for difference in _of(differences, ByteChange.LOST):
+        lost.update(difference.sent)
+    # What the alignment took for lost may have been stripped as well.
+    high = sum(count - lost[value] for value, count in sent.items() if value & 0x80)
+    if stripped < _OFTEN * high:
+        return None
+    return SerialCause(
+        "seven bits",
+        "the highest bit of each byte is cut off on the way",
+        (f"{stripped} of {len(pairs)} altered bytes lost their highest bit and nothing else",),
+        "set both ends to 8 data bits without parity, and the terminal to raw (stty raw -istrip)",
+    )
 
 
 def _zeros_lost(differences: Sequence[Discrepancy], sent: Counter[int]) -> SerialCause | None:
@@ -164,7 +191,7 @@ def _doubled(differences: Sequence[Discrepancy], sent: Counter[int]) -> SerialCa
         return None
     return SerialCause(
         "bytes doubled",
-        "bytes come twice at random, under each flow control that was tested",
+        "single bytes come twice, at no regular place",
         (f"{doubled} of {sent.total()} bytes came twice, {wrong - doubled} went wrong otherwise",),
         "look for a sender that repeats what was not acknowledged, or an interrupt handler that "
         "reads its FIFO again",

@@ -7,7 +7,7 @@ from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 from benchvise.signal.aligning import ByteChange, Discrepancy
-from benchvise.signal.serial.byte_faults import SerialCause, byte_causes
+from benchvise.signal.serial.byte_faults import SerialCause, byte_causes, seven_bits
 from benchvise.signal.serial.exchange import Exchange, Way
 from benchvise.signal.serial.port import XOFF, XON, Flow
 
@@ -107,10 +107,7 @@ def classify(tested: Sequence[TestedSetting]) -> tuple[SerialCause, ...]:
     if causes and causes[0].word in ("seven bits", "baud mismatch"):
         return (causes[0],)
     if not causes:
-        sent = Counter[int]()
-        for _, exchange, way in _all(tested):
-            sent.update(exchange.pattern.data[: way.sent])
-        causes = byte_causes(_changes(tested), sent)
+        causes = byte_causes(_changes(tested), _sent(tested))
     return tuple(causes) or (_unknown(ways),)
 
 
@@ -262,20 +259,15 @@ def _ends_at_xoff(way: Way) -> bool:
 
 
 def _seven_bits(tested: Sequence[TestedSetting]) -> SerialCause | None:
-    pairs = [
-        (a, b)
-        for difference in _changes(tested, ByteChange.ALTERED)
-        for a, b in zip(difference.sent, difference.received, strict=True)
-    ]
-    stripped = sum(a & 0x7F == b and a != b for a, b in pairs)
-    if stripped < _FEW or stripped < _MOSTLY * len(pairs):
-        return None
-    return SerialCause(
-        "seven bits",
-        "the highest bit of each byte is cut off on the way",
-        (f"{stripped} of {len(pairs)} altered bytes lost their highest bit and nothing else",),
-        "set both ends to 8 data bits without parity, and the terminal to raw (stty raw -istrip)",
-    )
+    return seven_bits(_changes(tested), _sent(tested))
+
+
+def _sent(tested: Sequence[TestedSetting]) -> Counter[int]:
+    """How often each byte was sent."""
+    sent = Counter[int]()
+    for _, exchange, way in _all(tested):
+        sent.update(exchange.pattern.data[: way.sent])
+    return sent
 
 
 def _line_ends(tested: Sequence[TestedSetting]) -> SerialCause | None:
@@ -362,8 +354,9 @@ def _overrun(tested: Sequence[TestedSetting]) -> SerialCause | None:
         for difference in way.discrepancies
         if difference.change is ByteChange.LOST and not set(difference.sent) <= _FLOW_BYTES
     ]
-    # Few bytes at leisure say nothing of a loss so rare that it would not have struck them either.
-    expected = lost / max(1, fast.sent) * slow.sent
+    # Few bytes at leisure say nothing of a loss so rare that it would not have struck them either,
+    # nor of one that strikes only values that are not among them.
+    expected = _expected_at_leisure(tested)
     if lost >= _FEW and not slow.lost and expected > _EXPECTED and not fast.stalls:
         evidence.append(
             f"{lost} of {fast.sent} bytes lost in haste, in runs of "
@@ -376,6 +369,25 @@ def _overrun(tested: Sequence[TestedSetting]) -> SerialCause | None:
         "a receiver does not keep up: bytes are lost when they come without a pause",
         tuple(evidence),
         "use flow control that works at both ends, a lower rate, or larger FIFO and buffers",
+    )
+
+
+def _expected_at_leisure(tested: Sequence[TestedSetting]) -> float:
+    """How many bytes the slow patterns would lose if each value were lost as often as in haste."""
+    sent, lost, slowly = Counter[int](), Counter[int](), Counter[int]()
+    for _, exchange, way in _all(tested):
+        pattern = exchange.pattern
+        if pattern.pause_s > 0:
+            slowly.update(pattern.data[: way.sent])
+        elif not pattern.both_ways:
+            sent.update(pattern.data[: way.sent])
+            for difference in way.discrepancies:
+                if difference.change is ByteChange.LOST:
+                    lost.update(difference.sent)
+    return sum(
+        count * lost[value] / sent[value]
+        for value, count in slowly.items()
+        if sent[value] and value not in _FLOW_BYTES
     )
 
 
