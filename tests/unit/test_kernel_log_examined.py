@@ -34,6 +34,9 @@ WARNING, FAILING = Severity.WARNING, Severity.FAILING
         "jffs2: notice: (77) jffs2_build_xattr_subsystem: complete building xattr subsystem, 2 of "
         "xdatum (0 unchecked, 1 orphan) and 3 of xref (1 dead, 0 orphan) found.",
         "foo 1-0050: self test: errors: 0",
+        "BTRFS info (device sdc1): bdev /dev/sdd errs: wr 0, rd 0, flush 0, corrupt 0, gen 0",
+        # what the board itself asked for
+        "wlan1: deauthenticating from 02:00:00:00:00:0a by local choice (Reason: 3=LEAVING)",
         # the factory's bad blocks
         "nand_read_bbt: bad block at 0x000002f40000",
         "Bad eraseblock 12 at 0x000000180000",
@@ -208,6 +211,8 @@ def test_what_is_said_at_every_boot_is_no_alarm(line: str) -> None:
             "veth1",
         ),
         ("ftdi_sio ttyUSB3: urb failed to set flow control", "usb-protocol", WARNING, "ttyUSB3"),
+        ("do_IRQ: 0.41 No irq handler for vector", "irq-stray", WARNING, ""),
+        ("hwmon hwmon3: gpu-thermal critical alarm", "thermal-critical", FAILING, "hwmon3"),
         # severity
         ("ata2.01: disable device", "ata-gone", FAILING, "ata2"),
         (

@@ -27,7 +27,8 @@ _BAD = (
 _THINGS = "(?:blocks?|PEBs?|sectors?|pages?|errors?|nodes?|count)"
 _ZERO = re.compile(
     rf"(?:(?<=\()|(?<=, )|(?<=: )|^)0 {_BAD}(?: {_THINGS})?\b"
-    rf"|\b{_BAD}(?: {_THINGS})?(?:: ?|=)0(?![\w.])",
+    rf"|\b{_BAD}(?: {_THINGS})?(?:: ?|=)0(?![\w.])"
+    rf"|\b{_BAD} 0(?=,)",
     re.IGNORECASE,
 )
 
