@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import resource
 import shutil
 import signal
 import socket
@@ -12,7 +11,6 @@ import subprocess
 import sys
 import threading
 import time
-from collections.abc import Callable
 from pathlib import Path
 
 import pyarrow as pa
@@ -189,10 +187,8 @@ def test_too_little_memory_to_open_a_trace_is_said(
 ) -> None:
     """So little that it ends while libraries are imported, each of which says it its own way."""
 
-    def limited() -> Callable[[], None]:
-        return lambda: resource.setrlimit(resource.RLIMIT_DATA, (megabytes << 20, megabytes << 20))
-
-    monkeypatch.setattr(confined_query, "dies_with_us", limited)
+    limited = ("prlimit", f"--data={megabytes << 20}", *confined_query.PROGRAM)
+    monkeypatch.setattr(confined_query, "PROGRAM", limited)
     with pytest.raises(TraceError, match="needs more memory than there is"):
         ask_confined(file, "SELECT 1", QueryLimits())
 
@@ -205,7 +201,9 @@ def test_memory_that_ends_while_a_trace_is_opened_is_said(
         raise error
 
     monkeypatch.setattr(opening, "open_trace", fails)
-    request = confined_query._Request(file, "SELECT 1", QueryLimits(), use_cache=False)
+    request = confined_query._Request(
+        file, "SELECT 1", QueryLimits(), use_cache=False, asker=os.getpid()
+    )
     answer = confined_query._answered(request)
     assert answer.error == "reading t.dat needs more memory than there is"
     assert answer.exit_code == TraceError.exit_code

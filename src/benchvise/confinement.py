@@ -24,6 +24,7 @@ import subprocess
 import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 from benchvise.text import last_line
@@ -104,14 +105,14 @@ def dies_with_us(signal_number: signal.Signals = signal.SIGKILL) -> Callable[[],
 
     See prctl(2). A parent that ended in between is noticed by having become another one.
     """
-    parent = os.getpid()
+    return partial(dies_with, os.getpid(), signal_number)
 
-    def call() -> None:
-        _libc.prctl(_PR_SET_PDEATHSIG, int(signal_number), 0, 0, 0)
-        if os.getppid() != parent:
-            os._exit(1)
 
-    return call
+def dies_with(parent: int, signal_number: signal.Signals = signal.SIGKILL) -> None:
+    """This process, which ``parent`` started, is signalled when that ends."""
+    _libc.prctl(_PR_SET_PDEATHSIG, int(signal_number), 0, 0, 0)
+    if os.getppid() != parent:
+        os._exit(1)
 
 
 _PR_SET_PDEATHSIG = 1

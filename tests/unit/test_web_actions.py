@@ -66,13 +66,14 @@ class Watched:
 
 
 @pytest.fixture
-def watched(tmp_path: Path) -> Watched:
+def watched(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Watched:
     store = str(tmp_path / "store.db")
     client = Client.of(store=store, token=TOKEN, control=True, host=HOST_OF_ALL)
     watched = Watched(client, tmp_path / "audit")
     for route in client.app.routes:
         if isinstance(route, Route) and (route.methods or set()) - SAFE:
-            route.app = watched.note
+            # The routes are those of the module, and of every other test in this process.
+            monkeypatch.setattr(route, "app", watched.note)
     return watched
 
 

@@ -10,6 +10,7 @@ The process has no network, starts no program, and writes only what is kept of t
 from __future__ import annotations
 
 import json
+import os
 import re
 import signal
 import subprocess
@@ -24,7 +25,7 @@ from benchvise.confinement import (
     Confinement,
     confine,
     dies_before_others,
-    dies_with_us,
+    dies_with,
     limit_memory,
     python_places,
     share_of_memory,
@@ -41,6 +42,8 @@ from benchvise.trace.query_limits import (
     needs_more_than_there_is,
     nested_too_deeply,
 )
+
+PROGRAM = (sys.executable, "-m", "benchvise.trace.confined_query")
 
 _SHARE = 0.5
 """Of the machine's memory: what opening the trace may take."""
@@ -65,6 +68,8 @@ class _Request:
     sql: str
     limits: QueryLimits
     use_cache: bool
+    asker: int
+    """The process that waits for the answer."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -90,14 +95,13 @@ def ask_confined(
         UsageError: there is no such trace, it is no query, or it needs more than it may use.
         TraceError: the trace cannot be read, or changed while it was.
     """
-    request = json.dumps(encode(_Request(path, sql, limits, use_cache))).encode()
+    request = json.dumps(encode(_Request(path, sql, limits, use_cache, os.getpid()))).encode()
     with tempfile.TemporaryFile() as complaints:
         done = subprocess.run(
-            [sys.executable, "-m", __name__],
+            PROGRAM,
             input=request,
             stdout=subprocess.PIPE,
             stderr=complaints,
-            preexec_fn=dies_with_us(),
             check=False,
         )
         complaints.seek(0)
@@ -106,7 +110,9 @@ def ask_confined(
     try:
         answer = decode(_Answer, json.loads(done.stdout.removeprefix(_OPENED)))
     except ValueError:
-        raise _cause(-done.returncode, complaint, path.name, limits, is_open=is_open) from None
+        cause = _cause(-done.returncode, complaint, path.name, limits, is_open=is_open)
+        cause.add_note(f"the process ended with {done.returncode}: {complaint or 'not a word'}")
+        raise cause from None
     if answer.exit_code:
         kind = UsageError if answer.exit_code == UsageError.exit_code else TraceError
         raise kind(answer.error, answer.remedy)
@@ -135,6 +141,8 @@ def _cause(
 def main() -> None:
     """Standard input is a request; standard output gets the answer."""
     request = decode(_Request, json.loads(sys.stdin.buffer.read()))
+    # Here, not between fork and exec: the asker may be a server with threads of several libraries.
+    dies_with(request.asker)
     signal.signal(signal.SIGINT, signal.SIG_DFL)
     trace = request.path.resolve()
     key, kept = confined_files()

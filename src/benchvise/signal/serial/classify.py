@@ -107,7 +107,7 @@ def classify(tested: Sequence[TestedSetting]) -> tuple[SerialCause, ...]:
     if causes and causes[0].word in ("seven bits", "baud mismatch"):
         return (causes[0],)
     if not causes:
-        causes = byte_causes(_changes(tested), _sent(tested))
+        causes = byte_causes(_changes(tested), _bytes_sent(tested))
     return tuple(causes) or (_unknown(ways),)
 
 
@@ -259,10 +259,10 @@ def _ends_at_xoff(way: Way) -> bool:
 
 
 def _seven_bits(tested: Sequence[TestedSetting]) -> SerialCause | None:
-    return seven_bits(_changes(tested), _sent(tested))
+    return seven_bits(_changes(tested), _bytes_sent(tested))
 
 
-def _sent(tested: Sequence[TestedSetting]) -> Counter[int]:
+def _bytes_sent(tested: Sequence[TestedSetting]) -> Counter[int]:
     """How often each byte was sent."""
     sent = Counter[int]()
     for _, exchange, way in _all(tested):
