@@ -135,7 +135,7 @@ def test_tests_that_are_not_run_find_nothing(monkeypatch: pytest.MonkeyPatch) ->
 
 
 def test_what_a_fault_leaves_running_is_ended(tmp_path: Path) -> None:
-    """One that holds something and lets go of it when asked, one that does not listen."""
+    """One that holds something and gives it back when asked, one that does not listen."""
     program = f"""
 import subprocess
 from benchmarks.mutation import suite

@@ -32,7 +32,7 @@ from benchvise.measure.model import RunStatus, SeriesStatus
 from benchvise.store.values import (
     CleanText,
     DamagedValueError,
-    Flag,
+    YesNo,
     JsonColumn,
     Large,
     Measured,
@@ -77,7 +77,7 @@ RUN = Table(
     Column("plan", JsonColumn, nullable=False),
     Column("host", JsonColumn, nullable=False),
     Column("tool_version", CleanText, nullable=False),
-    Column("simulated", Flag, nullable=False),
+    Column("simulated", YesNo, nullable=False),
     Column("owner", JsonColumn, nullable=False),
     Column("remarks", JsonColumn, nullable=False, server_default="{}"),
     Column("note", CleanText, nullable=False, server_default=""),
@@ -121,7 +121,7 @@ PROCESS = Table(
     _part_of("series_id", "series.id"),
     Column("index", Whole, nullable=False),
     Column("begin", JsonColumn, nullable=False),
-    Column("complete", Flag, nullable=False),
+    Column("complete", YesNo, nullable=False),
     UniqueConstraint("series_id", "index"),
 )
 """One fresh probe process that measured for a series."""
@@ -179,7 +179,7 @@ DIAGNOSIS = Table(
     Column("metric", CleanText, nullable=False),
     Column("verdict", CleanText, nullable=False),
     Column("headline", CleanText, nullable=False),
-    Column("simulated", Flag, nullable=False),
+    Column("simulated", YesNo, nullable=False),
     Column("tool_version", CleanText, nullable=False),
     Column("document", PackedJson, nullable=False),
 )
@@ -194,7 +194,7 @@ WATCHED = Table(
     Column("number", Whole, primary_key=True),
     Column("board", CleanText, nullable=False),
     Column("machine", Name(64), nullable=False),
-    Column("simulated", Flag, nullable=False),
+    Column("simulated", YesNo, nullable=False),
     Column("memory", PackedJson, nullable=False),
     UniqueConstraint("board", "machine"),
 )
@@ -243,7 +243,7 @@ WATCH_CHANGE = Table(
     Column("since", Moment, nullable=False),
     Column("value", Measured, nullable=False),
     Column("delta", Measured),
-    Column("anew", Flag, nullable=False),
+    Column("anew", YesNo, nullable=False),
 )
 """A figure was not what it had been; ``delta`` is NULL where what was before is not known."""
 

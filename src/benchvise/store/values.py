@@ -107,7 +107,7 @@ class _Checked(TypeDecorator[_Value]):
                 raise DamagedValueError(str(error)) from error
             if result is not None and not isinstance(result, self.kinds):
                 raise DamagedValueError(
-                    f"{_told(value)} where there should be {self.impl_instance.__visit_name__}"
+                    f"{_stranger(value)} where there should be {self.impl_instance.__visit_name__}"
                 )
             return result
 
@@ -122,7 +122,7 @@ def stored(kind: type[_Value], document: object) -> _Value:
         raise DamagedValueError(str(error)) from error
 
 
-def _told(value: object) -> str:
+def _stranger(value: object) -> str:
     return f"{type(value).__name__} {str(value)[:40]!r}"
 
 
@@ -162,7 +162,7 @@ class Large(_Checked[int]):
     kinds = int
 
 
-class Flag(_Checked[bool]):
+class YesNo(_Checked[bool]):
     """Yes or no."""
 
     impl = Boolean
