@@ -88,10 +88,6 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=2))
 
 
-def pytest_collection_finish() -> None:
-    gc.freeze()
-
-
 @pytest.fixture(autouse=True)
 def nothing_runs_on() -> Iterator[None]:
     """Commands that a failed test left running are ended, so that they restore what they set."""

@@ -38,7 +38,7 @@ from benchvise.errors import StoreError
 from benchvise.store.faults import reported
 from benchvise.store.location import Location
 from benchvise.store.tables import METADATA
-from benchvise.store.values import dump_json
+from benchvise.store.values import DamagedValueError, dump_json
 
 _WRITING = "benchvise_writing"
 
@@ -182,7 +182,10 @@ def prepare(database: Database) -> None:
 def _revision(connection: Connection) -> str | None:
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
-    return connection.execute(select(_VERSION.c.version_num)).scalar()
+    revision = connection.execute(select(_VERSION.c.version_num)).scalar()
+    if revision is not None and not isinstance(revision, str):
+        raise DamagedValueError(f"its schema is {revision!r}")
+    return revision
 
 
 def _refuse_foreign(connection: Connection, name: str) -> None:

@@ -43,7 +43,6 @@ def main() -> None:
     )
     gc.disable()  # as in ``cli.main``: nearly all that an import makes stays
     imported = importlib.import_module(f"benchvise.web.readers.{program}")
-    gc.freeze()
     gc.enable()
     imported.serve(control)
 
