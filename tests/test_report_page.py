@@ -24,16 +24,31 @@ pytestmark = skips.unless_missing(missing(REPORT))
 Look = Callable[..., dict[str, Any]]
 
 
+def looked_at(path: Path, *options: str) -> dict[str, Any]:
+    """What is seen of a page; options are those of ``web/scripts/browse.js``."""
+    result: dict[str, Any] = browse("browse.js", path, *options, timeout_s=120, shared=True)
+    return result
+
+
 @pytest.fixture
 def look(tmp_path: Path) -> Look:
-    """Writes a report and looks at it; options are those of ``web/scripts/browse.js``."""
+    """Writes a report and looks at it."""
 
     def at(*runs: RunRecord, options: tuple[str, ...] = ()) -> dict[str, Any]:
-        path = write_report(runs, tmp_path / "report")
-        result: dict[str, Any] = browse("browse.js", path, *options, timeout_s=120)
-        return result
+        return looked_at(write_report(runs, tmp_path / "report"), *options)
 
     return at
+
+
+@pytest.fixture(scope="module")
+def one_run(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    return write_report([few(demonstration_run())], tmp_path_factory.mktemp("one") / "report")
+
+
+@pytest.fixture(scope="module")
+def two_runs(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    runs = [few(demonstration_run()), few(other_run())]
+    return write_report(runs, tmp_path_factory.mktemp("two") / "report")
 
 
 def few(run: RunRecord) -> RunRecord:
@@ -58,11 +73,9 @@ def assert_fine(seen: dict[str, Any]) -> None:
 
 
 @pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_run(look: Look, tmp_path: Path, scheme: str) -> None:
+def test_a_run(one_run: Path, tmp_path: Path, scheme: str) -> None:
     printed = tmp_path / "page.pdf"
-    seen = look(
-        few(demonstration_run()), options=("--scheme", scheme, "--axe", "--pdf", str(printed))
-    )
+    seen = looked_at(one_run, "--scheme", scheme, "--axe", "--pdf", str(printed))
     assert_fine(seen)
     assert seen["slots"] >= 15
     # Two charts a series, one each figure.
@@ -72,9 +85,8 @@ def test_a_run(look: Look, tmp_path: Path, scheme: str) -> None:
     assert printed.stat().st_size > 10_000
 
 
-@pytest.mark.parametrize("scheme", ["light", "dark"])
-def test_a_comparison(look: Look, scheme: str) -> None:
-    seen = look(few(demonstration_run()), few(other_run()), options=("--scheme", scheme, "--axe"))
+def test_a_comparison(two_runs: Path) -> None:
+    seen = looked_at(two_runs, "--axe-in-both")
     assert_fine(seen)
     assert "no difference shown" in seen["text"]
 
@@ -95,8 +107,8 @@ def test_latencies(look: Look, scheme: str, width: str, runs: int) -> None:
     assert seen["slots"] == (3 + 1 + 1 if runs == 1 else 6 + 3 + 1 + 1)
 
 
-def test_a_small_screen(look: Look) -> None:
-    assert_fine(look(few(demonstration_run()), few(other_run()), options=("--width", "360")))
+def test_a_small_screen(two_runs: Path) -> None:
+    assert_fine(looked_at(two_runs, "--width", "360"))
 
 
 def test_hostile_names_do_nothing(look: Look) -> None:

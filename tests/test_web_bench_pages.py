@@ -3,8 +3,10 @@
 from __future__ import annotations
 
 import json
+import shutil
 import subprocess
 import time
+from functools import cache
 from pathlib import Path
 from typing import Any
 
@@ -62,14 +64,30 @@ def fill_captures(directory: Path) -> None:
         (directory / f"{name}.out").write_text("".join(lines))
 
 
+@pytest.fixture(scope="module")
+def filled(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A directory with the store and the captures."""
+    place = tmp_path_factory.mktemp("bench")
+    fill_store(str(place / "store.db"))
+    fill_captures(place / "captures")
+    return place
+
+
+@cache
+def diagnosed() -> tuple[Diagnosis, tuple[Event, ...]]:
+    """A diagnosis, and all that happened in it."""
+    events: list[Event] = []
+    bench = MemoryBench(("a", "b", "c", "d"), losses(b=0.7))
+    return diagnose(bench, events=events), tuple(events)
+
+
 class Teller:
     """A diagnosis that goes on while a page is open: a part of it at a time, when it is told to."""
 
     def __init__(self, directory: Path, store: str) -> None:
-        self._events: list[Event] = []
+        self._found, events = diagnosed()
+        found, self._events = self._found, list(events)
         self._store = store
-        bench = MemoryBench(("a", "b", "c", "d"), losses(b=0.7))
-        self._found = found = diagnose(bench, events=self._events)
         begun = Diagnosis(
             found.metric, found.good, found.bad, DiagnosisVerdict.INCOMPLETE, "Why?",
             started="2026-01-01T00:00Z",
@@ -93,12 +111,11 @@ class Teller:
 
 @pytest.mark.parametrize(("scheme", "width"), [("light", "1280"), ("dark", "420")])
 def test_a_reader_goes_through_the_pages(
-    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, width: str
+    filled: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, scheme: str, width: str
 ) -> None:
+    shutil.copytree(filled, tmp_path, dirs_exist_ok=True)
     store = str(tmp_path / "store.db")
     monkeypatch.setenv("BENCHVISE_STATE", str(tmp_path / "state"))
-    fill_store(store)
-    fill_captures(tmp_path / "captures")
     teller = Teller(tmp_path / "state" / "why" / NAME, store)
     teller.tell(20)
     words = ["--scheme", scheme, "--width", width]

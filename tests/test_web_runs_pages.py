@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections.abc import Iterator
 from typing import Any
 from urllib.parse import urlencode
 
@@ -10,7 +11,7 @@ import skips
 from browser import SERIOUS, browse, missing
 from report_runs import demonstration_run
 from web_runs import KEY, Kept
-from web_server import serving
+from web_server import Serving, serving
 
 pytestmark = skips.unless_missing(missing())
 
@@ -45,14 +46,20 @@ def paths(kept: Kept, *, narrow: bool) -> list[str]:
     ]
 
 
-@pytest.fixture(scope="module", params=[WIDE, ("dark", "390")])
-def tour(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
-    """What `web/scripts/runs-tour.js` saw in a scheme, at a width."""
+@pytest.fixture(scope="module")
+def served(tmp_path_factory: pytest.TempPathFactory) -> Iterator[tuple[Serving, Kept]]:
     kept = Kept(tmp_path_factory.mktemp("runs"))
     kept.client.app.state.context.close()
     with serving(kept.store) as server:
-        words = [server.url(""), *request.param, *paths(kept, narrow=request.param != WIDE)]
-        return browse("runs-tour.js", *words, timeout_s=400)
+        yield server, kept
+
+
+@pytest.fixture(scope="module", params=[WIDE, ("dark", "390")])
+def tour(request: pytest.FixtureRequest, served: tuple[Serving, Kept]) -> Any:
+    """What `web/scripts/runs-tour.js` saw in a scheme, at a width."""
+    server, kept = served
+    words = [server.url(""), *request.param, *paths(kept, narrow=request.param != WIDE)]
+    return browse("runs-tour.js", *words, timeout_s=400)
 
 
 def test_all_charts_are_drawn_and_nothing_is_complained_of(tour: Any) -> None:

@@ -14,13 +14,13 @@ pytestmark = skips.unless_missing(missing())
 skips.need_decoder()
 
 
-@pytest.fixture(scope="module", params=["light", "dark"])
-def tour(request: pytest.FixtureRequest, tmp_path_factory: pytest.TempPathFactory) -> Any:
+@pytest.fixture(scope="module")
+def tour(tmp_path_factory: pytest.TempPathFactory) -> Any:
     """What `web/scripts/tour.js` saw."""
     root = tmp_path_factory.mktemp("story")
     story(root / "traces", 6)
     with serving(root / "store.db", "--traces", root / "traces") as server:
-        return browse("tour.js", server.url(""), "--scheme", request.param)
+        return browse("tour.js", server.url(""))
 
 
 def test_the_slow_handler_is_found_in_three_clicks(tour: Any) -> None:

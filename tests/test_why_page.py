@@ -9,9 +9,9 @@ from typing import Any
 
 import pytest
 import skips
-from browser import REPORT, browse, missing
+from browser import REPORT, missing
 from in_process import benchvise
-from test_report_page import ATTACK, assert_fine
+from test_report_page import ATTACK, assert_fine, looked_at
 from why_documents import EACH, explained, no_difference, partly, two_causes
 
 from benchvise.report.why_page import write_page
@@ -28,8 +28,7 @@ def look(tmp_path: Path) -> Look:
 
     def at(document: dict[str, Any], *options: str) -> dict[str, Any]:
         path = write_page(document, tmp_path / "why")
-        result: dict[str, Any] = browse("browse.js", path, *options, timeout_s=120)
-        return result
+        return looked_at(path, *options)
 
     return at
 

@@ -20,7 +20,7 @@ export default tseslint.config(
       globals: Object.fromEntries(
         [
           "EventSource", "URL", "URLSearchParams", "WebSocket", "clearInterval", "console", "document",
-          "fetch", "getComputedStyle", "location", "navigator", "open", "performance", "process",
+          "fetch", "getComputedStyle", "location", "matchMedia", "navigator", "open", "performance", "process",
           "requestAnimationFrame", "setInterval", "setTimeout",
         ].map((name) => [name, "readonly"]),
       ),

@@ -1,12 +1,14 @@
 // Opens a page in a real browser, looks at it as a reader would, and prints what it saw as JSON.
 //
 //   node scripts/browse.js PAGE.html [--scheme light|dark] [--width N] [--shot FILE] [--pdf FILE]
-//                          [--axe]
+//                          [--axe | --axe-in-both]
+//
+// With --axe-in-both, colours are judged in the other scheme too.
 
 import { parseArgs } from "node:util";
 import { pathToFileURL } from "node:url";
 
-import { launch, violations, watch } from "./browser.js";
+import { launch, violations, violationsInBoth, watch } from "./browser.js";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -16,6 +18,7 @@ const { values, positionals } = parseArgs({
     shot: { type: "string" },
     pdf: { type: "string" },
     axe: { type: "boolean", default: false },
+    "axe-in-both": { type: "boolean", default: false },
   },
 });
 const address = pathToFileURL(positionals[0]).href;
@@ -46,7 +49,8 @@ try {
       text: document.querySelector("main").innerText,
     };
   });
-  const faults = values.axe ? await violations(page) : [];
+  const judge = values["axe-in-both"] ? violationsInBoth : values.axe ? violations : () => [];
+  const faults = await judge(page);
   if (values.shot) await page.screenshot({ path: values.shot, fullPage: true });
   if (values.pdf) await page.pdf({ path: values.pdf, format: "A4", printBackground: true });
   console.log(JSON.stringify({ ...seen, complaints, requests, violations: faults }));

@@ -5,22 +5,26 @@ import { createRequire } from "node:module";
 
 import { chromium } from "playwright-core";
 
+/** Debian's chromium or what BENCHVISE_CHROMIUM names; none is downloaded. */
+export const OPTIONS = {
+  executablePath: process.env.BENCHVISE_CHROMIUM ?? "/usr/bin/chromium",
+  args: [
+    "--no-sandbox",
+    "--disable-gpu",
+    "--no-first-run",
+    "--disable-background-networking",
+    "--disable-component-update",
+    "--disable-sync",
+  ],
+};
+
 /**
- * Debian's chromium or what BENCHVISE_CHROMIUM names; none is downloaded. Its pages are logged in at
- * the workbench whose address, with its token, BENCHVISE_LOGIN has.
+ * A browser: the one at BENCHVISE_BROWSER (`shared-browser.js`), or one that is started. Its pages
+ * are logged in at the workbench whose address, with its token, BENCHVISE_LOGIN has.
  */
 export async function launch() {
-  const browser = await chromium.launch({
-    executablePath: process.env.BENCHVISE_CHROMIUM ?? "/usr/bin/chromium",
-    args: [
-      "--no-sandbox",
-      "--disable-gpu",
-      "--no-first-run",
-      "--disable-background-networking",
-      "--disable-component-update",
-      "--disable-sync",
-    ],
-  });
+  const shared = process.env.BENCHVISE_BROWSER;
+  const browser = await (shared ? chromium.connect(shared) : chromium.launch(OPTIONS));
   const login = process.env.BENCHVISE_LOGIN;
   if (login) {
     const newPage = browser.newPage.bind(browser);
@@ -49,18 +53,32 @@ export function watch(page, own) {
 
 const axe = readFileSync(createRequire(import.meta.url).resolve("axe-core/axe.min.js"), "utf8");
 
-/** What axe-core finds wrong with the page as it is now. */
-export async function violations(page) {
+/** What axe-core finds wrong with the page as it is now; by its usual rules, or by these. */
+export async function violations(page, rules = []) {
   // Evaluated by the debugger, which the page's policy does not bind.
   await page.evaluate(axe);
   // A chart is one picture to assistive technology; thousands of dots inside would be looked at
   // for nothing.
+  const options = { resultTypes: ["violations"], ...(rules.length ? { runOnly: rules } : {}) };
   const result = await page.evaluate(
-    "axe.run({ exclude: ['svg.chart > *'] }, { resultTypes: ['violations'] })",
+    `axe.run({ exclude: ['svg.chart > *'] }, ${JSON.stringify(options)})`,
   );
   return result.violations.map(({ id, impact, nodes }) => ({
     id,
     impact,
     where: nodes.map(({ target }) => target.join(" ")).slice(0, 5),
   }));
+}
+
+const COLOURS = ["color-contrast", "link-in-text-block"];
+
+/** The same in both colour schemes: in the other one, by the rules about colours. */
+export async function violationsInBoth(page) {
+  const isDark = await page.evaluate(() => matchMedia("(prefers-color-scheme: dark)").matches);
+  const [ours, other] = isDark ? ["dark", "light"] : ["light", "dark"];
+  const found = await violations(page);
+  await page.emulateMedia({ colorScheme: other });
+  found.push(...(await violations(page, COLOURS)));
+  await page.emulateMedia({ colorScheme: ours });
+  return found;
 }

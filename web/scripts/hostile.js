@@ -100,9 +100,12 @@ async function attack({ target, path, questions, actions }) {
   await attempt("post json", text(target + path, { ...posted, headers: json, body: "{}" }));
   await attempt("post token", text(target + path, { ...posted, headers: { "X-CSRF-Token": "0" } }));
   await attempt("beacon", () => { navigator.sendBeacon(target + path, "{}"); });
-  await attempt("form", form([], fields));
-  await attempt("form with token", form([["csrf", "0".repeat(64)]], fields));
-  await attempt("form as text", form([['{"x":"', '"}']], "text/plain"));
+  // Nothing is ever said of what they did, so all wait their time, at once.
+  await Promise.all([
+    attempt("form", form([], fields)),
+    attempt("form with token", form([["csrf", "0".repeat(64)]], fields)),
+    attempt("form as text", form([['{"x":"', '"}']], "text/plain")),
+  ]);
   for (const each of questions) {
     await attempt(`fetch ${each}`, text(target + each, { credentials: "include" }));
     await attempt(`fetch no-cors ${each}`, text(target + each, { credentials: "include", mode: "no-cors" }));

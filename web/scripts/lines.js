@@ -7,7 +7,7 @@
 
 import { parseArgs } from "node:util";
 
-import { launch, violations, watch } from "./browser.js";
+import { launch, violationsInBoth, watch } from "./browser.js";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -16,11 +16,17 @@ const { values, positionals } = parseArgs({
 const base = positionals[0];
 const COMPLETE = '.tl[data-state="complete"]';
 
-/** What `measure` says of the page as it is printed: before it is a screen again. */
+/** What `measure` says of the page as it is printed from each scheme: before it is a screen again. */
 const printed = async (page, measure) => {
-  await page.evaluate(`addEventListener("afterprint", () => { globalThis.onPaper = (${measure})(); }, { once: true })`);
-  await page.pdf();
-  return page.evaluate(() => globalThis.onPaper);
+  const seen = [];
+  for (const colorScheme of ["dark", "light"]) {
+    await page.emulateMedia({ colorScheme });
+    await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(drawn)));
+    await page.evaluate(`addEventListener("afterprint", () => { globalThis.onPaper = (${measure})(); }, { once: true })`);
+    await page.pdf();
+    seen.push(await page.evaluate(() => globalThis.onPaper));
+  }
+  return seen;
 };
 
 const browser = await launch();
@@ -36,7 +42,7 @@ try {
     await page.waitForSelector(COMPLETE);
     // What a view is about to replace is faint on purpose.
     await page.waitForSelector("#ws-panel:not(:has([aria-busy])) > *");
-    faults[name] = await violations(page);
+    faults[name] = await violationsInBoth(page);
     if (values.shots) {
       await page.screenshot({ path: `${values.shots}/${name}-${values.scheme}.png` });
     }
@@ -145,7 +151,8 @@ try {
     return solid.reduce((sum, at) => sum + data[at], 0) / solid.length;
   });
 
-  // -- two traces ----------------------------------------------------------------------------------
+  // -- two traces, on pages that begin dark --------------------------------------------------------
+  await page.emulateMedia({ colorScheme: "dark" });
   await page.goto(`${base}/traces`, { waitUntil: "load" });
   await page.click("tbody a >> text=before");
   await page.click("text=Show both");

@@ -8,7 +8,7 @@
 
 import { parseArgs } from "node:util";
 
-import { launch, violations, watch } from "./browser.js";
+import { launch, violationsInBoth, watch } from "./browser.js";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -27,7 +27,7 @@ try {
   const faults = {};
   // With `part`, the picture is of what that selects only.
   const look = async (name, part = "") => {
-    faults[name] = await violations(page);
+    faults[name] = await violationsInBoth(page);
     const path = `${values.shots}/${name}-${values.scheme}.png`;
     if (values.shots) await (part ? page.locator(part) : page).screenshot({ path });
   };
@@ -179,6 +179,7 @@ try {
   await settled();
   const back = await page.locator("#ws-panel textarea").count();
   const reloaded = words();
+  await page.emulateMedia({ colorScheme: "dark" }); // a page that begins so
   await page.reload({ waitUntil: "load" });
   await page.waitForSelector("text=20 rows");
 
