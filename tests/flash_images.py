@@ -8,6 +8,7 @@ import hashlib
 import lzma
 import random
 from collections.abc import Callable, Sequence
+from functools import lru_cache
 from pathlib import Path
 
 import zstandard
@@ -17,12 +18,14 @@ BLOCK = 4096
 _FASTEST = {"id": lzma.FILTER_LZMA2, "mf": lzma.MF_HC3, "mode": lzma.MODE_FAST, "depth": 1}
 _FASTEST |= {"nice_len": 3, "dict_size": 1 << 16}
 
-COMPRESS: dict[str, Callable[[bytes], bytes]] = {
+_COMPRESS: dict[str, Callable[[bytes], bytes]] = {
     "gz": lambda data: gzip.compress(data, 1),
     "bz2": lambda data: bz2.compress(data, 1),
     "xz": lambda data: lzma.compress(data, filters=[_FASTEST]),
     "zst": lambda data: zstandard.ZstdCompressor(level=1, write_checksum=True).compress(data),
 }
+# Most tests of a module compress the same data.
+COMPRESS = {kind: lru_cache(maxsize=4)(compress) for kind, compress in _COMPRESS.items()}
 
 
 def random_bytes(length: int, seed: int = 1) -> bytes:

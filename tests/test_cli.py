@@ -106,24 +106,24 @@ def test_measure_show_compare_report(program: Cli, tmp_path: Path) -> None:
 
 
 @pytest.mark.alone
-def test_another_machine_state_is_seen_and_fails_the_threshold(program: Cli) -> None:
+def test_another_machine_state_is_seen_and_fails_the_threshold(cli: Cli, program: Cli) -> None:
     """The same series, once where each call costs so much more that no neighbour can hide it."""
     words = ["run", "--processes", "3", "--batches", "9", "--no-snapshot", "--bench", "os.syscall"]
-    program(*words, "--label", "plain")
+    cli(*words, "--label", "plain")
     with plants.seccomp_filter() as prefix:
         program(*words, "--label", "filtered", prefix=prefix)
-    (series,) = data(program("compare", "plain", "filtered", "--json"), "comparison")["changes"]
+    (series,) = data(cli("compare", "plain", "filtered", "--json"), "comparison")["changes"]
     assert series["verdict"] == "slower"
-    program("compare", "plain", "filtered", "--threshold", "5", expect=1)
-    program("compare", "plain", "plain", "--threshold", "5")
+    cli("compare", "plain", "filtered", "--threshold", "5", expect=1)
+    cli("compare", "plain", "plain", "--threshold", "5")
 
 
 @pytest.mark.alone
-def test_a_neighbour_on_the_measured_cpu_is_told(program: Cli) -> None:
+def test_a_neighbour_on_the_measured_cpu_is_told(cli: Cli) -> None:
     cpu = max(os.sched_getaffinity(0))
     with plants.neighbour(cpu):
         words = ["--processes", "3", "--batches", "9", "--bench", f"os.syscall:cpu={cpu}"]
-        (run,) = data(program("run", *words, "--no-snapshot", "--json"), "runs")
+        (run,) = data(cli("run", *words, "--no-snapshot", "--json"), "runs")
     summary = run["series"][0]["summary"]
     assert "other work took the CPU" in " ".join([*summary["causes"], *summary["notes"]])
 
@@ -234,7 +234,8 @@ def test_kill_9_loses_at_most_one_batch(
     attempts = 20 if skips.LONG else 3
     for attempt in range(attempts):
         label = f"killed-{attempt}"
-        child = start(environment, "run", *FEW, "--processes", "50", "--label", label)
+        words = ["run", *FEW, "--processes", "50", "--no-snapshot", "--label", label]
+        child = start(environment, *words)
         wait_for_samples(tmp_path / "results.db", 10 + 90 * attempt // attempts)
         time.sleep(random.random() * 0.1)
         os.killpg(child.pid, signal.SIGKILL)

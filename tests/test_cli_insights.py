@@ -11,6 +11,8 @@ from typing import Any
 import pytest
 from in_process import benchvise
 
+SHORT = ("run", "--processes", "1", "--batches", "5", "--no-snapshot")
+
 Cli = Callable[..., str]
 
 
@@ -34,8 +36,7 @@ def only_run(text: str) -> dict[str, Any]:
 
 
 def test_each_cpu_is_a_series(cli: Cli) -> None:
-    words = ("--processes", "1", "--batches", "5", "--bench", "cpu.clock:cpu=each", "--json")
-    run = only_run(cli("run", *words))
+    run = only_run(cli(*SHORT, "--bench", "cpu.clock:cpu=each", "--json"))
     cpus = sorted(os.sched_getaffinity(0))
     assert [series["key"] for series in run["series"]] == [f"cpu.clock:cpu={cpu}" for cpu in cpus]
     assert all(series["status"] == "measured" for series in run["series"])
@@ -44,7 +45,7 @@ def test_each_cpu_is_a_series(cli: Cli) -> None:
 def test_the_pipe_ladder_from_measuring_to_page(cli: Cli, tmp_path: Path) -> None:
     bench = "pipe.throughput:block=64K,pipe=64K,writer="
     words = ("--bench", f"{bench}line+write", "--bench", f"{bench}vmsplice,reader=read+splice")
-    run = only_run(cli("run", "--processes", "1", "--batches", "5", *words, "--json"))
+    run = only_run(cli(*SHORT, *words, "--json"))
     counted = [series["counted"] for series in run["series"]]
     assert counted[0] == counted[1] == "bytes written, and read by the other process"
     assert counted[3] == "page references passed, not bytes copied"

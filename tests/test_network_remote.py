@@ -17,7 +17,7 @@ from waiting import PATIENCE, wait_until
 
 pytest_plugins = ["probe_fixtures", "board_fixtures"]
 
-SHORT = ("run", "--processes", "1", "--batches", "2")
+SHORT = ("run", "--processes", "1", "--batches", "2", "--no-snapshot")
 
 
 @pytest.fixture

@@ -14,6 +14,7 @@ import pytest
 import skips
 
 ROOT = Path(__file__).parents[1]
+SHORT = ("--suite", "quick", "--processes", "1", "--batches", "3")
 UV = ROOT / "build" / "tools" / "bin" / "uv"
 
 
@@ -96,7 +97,7 @@ def test_the_wheel_alone_runs_the_quick_suite(wheel: Path, tmp_path: Path) -> No
         assert result.returncode == 0, result.stdout + result.stderr
         return result.stdout
 
-    (measured,) = json.loads(run("run", "local", "--suite", "quick", "--json"))["data"]
+    (measured,) = json.loads(run("run", "local", *SHORT, "--json"))["data"]
     statuses = {series["key"]: series["status"] for series in measured["series"]}
     assert statuses.pop("pipe.latency:place=core") in ("measured", "na")  # one CPU has no other
     assert set(statuses.values()) == {"measured"}

@@ -12,7 +12,6 @@ over simulated boards (``unit/test_compare.py``: at most 3 in 100).
 
 from __future__ import annotations
 
-import json
 import os
 import subprocess
 import sys
@@ -26,6 +25,7 @@ import pytest
 import remote_hosts
 import skips
 import storage_places
+from in_process import benchvise
 from probe_programs import Line
 
 pytest_plugins = ["probe_fixtures"]
@@ -85,18 +85,20 @@ CONTROLS = (CALLS, COPY, PIPE, "memory.latency:size=16K", "cpu.clock", "os.conte
 
 
 def measure(label: str, series: tuple[str, ...], prefix: plants.Words) -> None:
-    words = [*prefix, sys.executable, "-m", "benchvise", "run", *QUICK, "--no-snapshot"]
-    words += ["--label", label]
+    words = ["run", *QUICK, "--no-snapshot", "--label", label]
     for name in series:
         words += ["--bench", name]
-    done = subprocess.run(words, capture_output=True, text=True, check=False)
+    if not prefix:
+        ran = benchvise(*words)
+        assert ran.code == 0, ran.out + ran.err
+        return
+    command = [*prefix, sys.executable, "-m", "benchvise", *words]
+    done = subprocess.run(command, capture_output=True, text=True, check=False)
     assert done.returncode == 0, done.stdout + done.stderr
 
 
 def changes() -> dict[str, Line]:
-    words = [sys.executable, "-m", "benchvise", "compare", "without", "with", "--json"]
-    done = subprocess.run(words, capture_output=True, text=True, check=True)
-    found = json.loads(done.stdout)["data"]["changes"]
+    found = benchvise("compare", "without", "with", "--json").data["changes"]
     return {in_any_order(change["key"]): change for change in found}
 
 

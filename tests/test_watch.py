@@ -12,6 +12,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from in_process import benchvise
 from sshd import SshServer
 from waiting import PATIENCE
 
@@ -41,11 +42,10 @@ def arguments(store: Path, *words: str) -> list[str]:
 
 
 def watch(store: Path, *words: str, code: int = 0) -> Any:
-    done = subprocess.run(
-        [*arguments(store, *words), "--json"], capture_output=True, text=True, timeout=PATIENCE
-    )
-    assert done.returncode == code, done.stderr + done.stdout
-    return json.loads(done.stdout)["data"]
+    """What a watch says that comes to its end by itself, in this process."""
+    ran = benchvise("watch", *words, "--store", store, "--json")
+    assert ran.code == code, ran.err + ran.out
+    return ran.data
 
 
 def history(store: Path, board: str) -> Any:
@@ -192,11 +192,9 @@ def test_what_cannot_be_watched_is_said(tmp_path: Path, monkeypatch: pytest.Monk
         (("ssh://nobody@127.0.0.1:9", "--for", "2"), 3, "127.0.0.1"),
         (("--show", "local", "--since", "tuesday"), 2, "is no time"),
     ):
-        done = subprocess.run(
-            arguments(store, *words), capture_output=True, text=True, timeout=PATIENCE
-        )
-        assert done.returncode == code, words
-        assert said in " ".join(done.stderr.split()), done.stderr
+        ran = benchvise("watch", *words, "--store", store)
+        assert ran.code == code, words
+        assert said in " ".join(ran.err.split()), ran.err
 
 
 def wait_for_looks(store: Path, board: str, looks: int) -> None:

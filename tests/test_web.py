@@ -88,7 +88,7 @@ def environment(static: Path, tmp_path: Path) -> dict[str, str]:
 
 def measured(environment: dict[str, str], *words: str, expect: int = 0) -> Any:
     """What a run of these says, in this process."""
-    short = ("run", "--processes", "1", "--batches", "1")
+    short = ("run", "--processes", "1", "--batches", "1", "--no-snapshot")
     ran = benchvise(*short, *words, "--json", environment=environment)
     assert ran.code == expect, ran.out + ran.err
     return ran.data

@@ -216,8 +216,10 @@ def test_a_pattern_without_end_is_given_up_and_its_process_is_gone() -> None:
 
 
 def test_a_matcher_whose_parent_was_killed_ends_by_itself() -> None:
+    where = str(Path(matcher.__file__).parent)
+    code = f"import sys; sys.path.append({where!r}); import matcher as it"
     child = subprocess.Popen(
-        [sys.executable, "-I", "-S", matcher.__file__],
+        [sys.executable, "-I", "-S", "-c", f"{code}; it.CPU_SECONDS = 1; it.main()"],
         stdin=subprocess.PIPE,
         stdout=subprocess.DEVNULL,
     )
