@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import atexit
 import json
 import os
 import shutil
@@ -45,42 +44,11 @@ def environment() -> dict[str, str]:
     return {**os.environ, "BENCHVISE_CHROMIUM": str(CHROMIUM)}
 
 
-class _SharedBrowser:
-    """The browser of this process, started when the first page is looked at."""
-
-    def __init__(self) -> None:
-        self._process: subprocess.Popen[str] | None = None
-        self._address = ""
-
-    def address(self) -> str:
-        """Where scripts reach it."""
-        if self._process is None or self._process.poll() is not None:
-            self._process = subprocess.Popen(
-                ["node", SCRIPTS / "shared-browser.js"],
-                env=environment(),
-                stdin=subprocess.PIPE,
-                stdout=subprocess.PIPE,
-                text=True,
-            )
-            assert self._process.stdout is not None
-            self._address = self._process.stdout.readline().strip()
-            assert self._address, "the browser did not start"
-            atexit.register(self._process.communicate)
-        return self._address
-
-
-_SHARED = _SharedBrowser()
-
-
-def browse(script: str, *words: str | Path, timeout_s: float = 300, shared: bool = False) -> Any:
-    """What one of the scripts saw; words are those that it takes.
-
-    ``shared``: in a browser that goes on from test to test, each with a profile of its own.
-    """
-    more = {"BENCHVISE_BROWSER": _SHARED.address()} if shared else {}
+def browse(script: str, *words: str | Path, timeout_s: float = 300) -> Any:
+    """What one of the scripts saw; words are those that it takes."""
     done = subprocess.run(
         ["node", SCRIPTS / script, *words],
-        env=environment() | more,
+        env=environment(),
         capture_output=True,
         text=True,
         timeout=timeout_s,

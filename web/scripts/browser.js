@@ -5,26 +5,22 @@ import { createRequire } from "node:module";
 
 import { chromium } from "playwright-core";
 
-/** Debian's chromium or what BENCHVISE_CHROMIUM names; none is downloaded. */
-export const OPTIONS = {
-  executablePath: process.env.BENCHVISE_CHROMIUM ?? "/usr/bin/chromium",
-  args: [
-    "--no-sandbox",
-    "--disable-gpu",
-    "--no-first-run",
-    "--disable-background-networking",
-    "--disable-component-update",
-    "--disable-sync",
-  ],
-};
-
 /**
- * A browser: the one at BENCHVISE_BROWSER (`shared-browser.js`), or one that is started. Its pages
- * are logged in at the workbench whose address, with its token, BENCHVISE_LOGIN has.
+ * Debian's chromium or what BENCHVISE_CHROMIUM names; none is downloaded. Its pages are logged in at
+ * the workbench whose address, with its token, BENCHVISE_LOGIN has.
  */
 export async function launch() {
-  const shared = process.env.BENCHVISE_BROWSER;
-  const browser = await (shared ? chromium.connect(shared) : chromium.launch(OPTIONS));
+  const browser = await chromium.launch({
+    executablePath: process.env.BENCHVISE_CHROMIUM ?? "/usr/bin/chromium",
+    args: [
+      "--no-sandbox",
+      "--disable-gpu",
+      "--no-first-run",
+      "--disable-background-networking",
+      "--disable-component-update",
+      "--disable-sync",
+    ],
+  });
   const login = process.env.BENCHVISE_LOGIN;
   if (login) {
     const newPage = browser.newPage.bind(browser);
