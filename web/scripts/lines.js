@@ -16,13 +16,21 @@ const { values, positionals } = parseArgs({
 const base = positionals[0];
 const COMPLETE = '.tl[data-state="complete"]';
 
+/** The pixels of a part of a canvas: of a copy, as browsers complain of one that is read twice. */
+const pixels = (canvas, x, y, width, height) => {
+  const copy = Object.assign(document.createElement("canvas"), { width, height });
+  const context = copy.getContext("2d", { willReadFrequently: true });
+  context.drawImage(canvas, x, y, width, height, 0, 0, width, height);
+  return context.getImageData(0, 0, width, height).data;
+};
+
 /** What `measure` says of the page as it is printed from each scheme: before it is a screen again. */
 const printed = async (page, measure) => {
   const seen = [];
   for (const colorScheme of ["dark", "light"]) {
     await page.emulateMedia({ colorScheme });
     await page.evaluate(() => new Promise((drawn) => requestAnimationFrame(drawn)));
-    await page.evaluate(`addEventListener("afterprint", () => { globalThis.onPaper = (${measure})(); }, { once: true })`);
+    await page.evaluate(`addEventListener("afterprint", () => { globalThis.onPaper = (${measure})(${pixels}); }, { once: true })`);
     await page.pdf();
     seen.push(await page.evaluate(() => globalThis.onPaper));
   }
@@ -133,9 +141,9 @@ try {
   await look("down");
   const kept = words();
   // How light the least light of a stage's corners is, on paper: 255 is white.
-  const paper = await printed(page, () => {
+  const paper = await printed(page, (pixels) => {
     const canvas = document.querySelector(".tl-stage canvas");
-    const { data } = canvas.getContext("2d").getImageData(canvas.width - 2, canvas.height - 2, 1, 1);
+    const data = pixels(canvas, canvas.width - 2, canvas.height - 2, 1, 1);
     return Math.min(data[0], data[1], data[2]);
   });
   await page.reload({ waitUntil: "load" });
@@ -144,9 +152,9 @@ try {
   // How light the labels of the chart of instances are, on paper: 0 is black.
   await page.goto(`${base}${new URL(page.url()).pathname}?tab=instances`, { waitUntil: "load" });
   await look("instances");
-  const paperInk = await printed(page, () => {
+  const paperInk = await printed(page, (pixels) => {
     const canvas = document.querySelector(".view-stage.instances canvas");
-    const { data } = canvas.getContext("2d").getImageData(0, 0, 60, canvas.height);
+    const data = pixels(canvas, 0, 0, 60, canvas.height);
     const solid = [...data.keys()].filter((at) => at % 4 === 0 && data[at + 3] > 200);
     return solid.reduce((sum, at) => sum + data[at], 0) / solid.length;
   });
