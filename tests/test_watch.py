@@ -48,6 +48,15 @@ def watch(store: Path, *words: str, code: int = 0) -> Any:
     return ran.data
 
 
+def watch_to_its_end(store: Path, *words: str, code: int = 0) -> Any:
+    """The same by a process of its own, with whose end all that it started has ended."""
+    done = subprocess.run(
+        [*arguments(store, *words), "--json"], capture_output=True, text=True, timeout=PATIENCE
+    )
+    assert done.returncode == code, done.stderr + done.stdout
+    return json.loads(done.stdout)["data"]
+
+
 def history(store: Path, board: str) -> Any:
     [data] = watch(store, "--show", board)
     return data
@@ -169,11 +178,11 @@ def test_an_alert_runs_a_command_that_finds_it_in_its_environment(tmp_path: Path
     script.chmod(0o755)
     store = tmp_path / "w.db"
     words = ("local", "--every", "1", "--for", "2", "--rules", str(rules))
-    [outcome] = watch(store, *words, "--on-alert", str(script), code=1)
+    [outcome] = watch_to_its_end(store, *words, "--on-alert", str(script), code=1)
     assert outcome["alerts"] == outcome["raised"] == 1
     assert said.read_text() == "raised any look local\n"
     # It is still raised, so the next watch does not raise it again.
-    [outcome] = watch(store, *words, "--on-alert", str(script))
+    [outcome] = watch_to_its_end(store, *words, "--on-alert", str(script))
     assert outcome["alerts"] == 0 and outcome["raised"] == 1
     assert said.read_text().count("\n") == 1
     [alert] = history(store, "local")["alerts"]
