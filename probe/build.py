@@ -41,6 +41,7 @@ IO = (
     "bench/gpio*.c",
     "bench/net*.c",
     "bench/storage*.c",
+    "follow/*.c",
     "net/*.c",
     "serial/*.c",
     "trace/*.c",

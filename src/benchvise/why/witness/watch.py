@@ -1,0 +1,193 @@
+"""Watching a command on a board: once recorded by the kernel, once with its system calls followed.
+
+Both run it as it is measured (``sh -c``, output discarded), from a connection like that of the
+measurements. Both are bounded in time and size. What a board cannot do is in ``missing``.
+"""
+
+from __future__ import annotations
+
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchvise.board.channel import NotAvailable, ProbeChannel
+from benchvise.board.messages import CallMessage, FollowedMessage
+from benchvise.board.protocol import Board
+from benchvise.errors import (
+    BenchviseError,
+    BoardUnreachable,
+    MeasurementError,
+    OutputError,
+    ProbeError,
+    TraceError,
+    UsageError,
+)
+from benchvise.text import NAME_LIMIT, SENTENCE_LIMIT, printable
+from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder
+from benchvise.why.witness.model import CallsAbout, SideWatch, SpentTime
+from benchvise.why.witness.path import spent_times
+from benchvise.why.witness.spans import read_spans
+
+TRACE = "recording of the kernel"
+CALLS = "following of system calls"
+
+EVENTS = ("sched", "syscalls", "irq", "block")
+SIZE = "32M"
+"""Of a recording; what does not fit ends it."""
+
+LEAST_S, MOST_S = 10.0, 120.0
+"""A command is ended that takes longer than ``TIMES`` what it takes otherwise, within these."""
+
+TIMES = 5.0
+_GRACE_S = 30.0
+_CALL_LINES = 3000
+
+@dataclass(slots=True)
+class _Seen:
+    """What is known so far."""
+
+    missing: dict[str, str] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+    counts: dict[str, float] = field(default_factory=dict)
+
+
+def watch(
+    board: Board, channel: ProbeChannel, command: str, usual_s: float, trace: Path | None
+) -> SideWatch:
+    """Runs the command twice, and says what it did. ``usual_s`` is what it takes otherwise.
+
+    ``trace`` is where the recording is kept. Raises BoardUnreachable, and ProbeError where the
+    channel is lost.
+    """
+    begun = time.monotonic()
+    limit_s = min(MOST_S, max(LEAST_S, TIMES * usual_s))
+    seen = _Seen()
+    recorded: tuple[float, tuple[SpentTime, ...]] | None = None
+    followed: tuple[float, tuple[CallsAbout, ...]] | None = None
+    # A second connection may not be had where the first one is.
+    with _left_out(seen, TRACE, channel, BoardUnreachable):
+        recorded = _recorded(board, channel, command, limit_s, trace, seen)
+    with _left_out(seen, CALLS, channel):
+        followed = _followed(channel, command, limit_s, seen)
+    return SideWatch(
+        seconds=None if recorded is None else recorded[0],
+        spent=() if recorded is None else recorded[1],
+        followed_s=None if followed is None else followed[0],
+        calls=() if followed is None else followed[1],
+        counts=seen.counts,
+        missing=seen.missing,
+        remarks=tuple(seen.remarks),
+        trace=str(trace) if trace is not None and trace.exists() else "",
+        cost_s=round(time.monotonic() - begun, 3),
+    )
+
+
+@contextmanager
+def _left_out(
+    seen: _Seen, means: str, channel: ProbeChannel, *also: type[BenchviseError]
+) -> Iterator[None]:
+    """Notes why something was not possible; what ends the connection goes on to whoever asked."""
+    possible = (MeasurementError, NotAvailable, ProbeError, TraceError, UsageError, OutputError)
+    try:
+        yield
+    except (*possible, *also) as error:
+        if not channel.is_open:
+            raise
+        seen.missing[means] = printable(error.message, SENTENCE_LIMIT)
+
+
+# -- recorded --------------------------------------------------------------------------------------
+
+
+def _recorded(
+    board: Board,
+    channel: ProbeChannel,
+    command: str,
+    limit_s: float,
+    keep: Path | None,
+    seen: _Seen,
+) -> tuple[float, tuple[SpentTime, ...]]:
+    if board.kind == "console":
+        raise NotAvailable("it takes a second connection, and a console has but one")
+    place = channel.place
+    if place is None:
+        raise NotAvailable("nobody knows where the probe is on the board")
+    plan = RecordingPlan(
+        events=EVENTS,
+        seconds=limit_s,
+        command=("sh", "-c", 'exec sh -c "$1" > /dev/null 2>&1', "sh", command),
+        only_command=True,
+        size=SIZE,
+        kallsyms=False,
+        progress_seconds=0.0,
+    )
+    with tempfile.TemporaryDirectory(prefix="benchvise-witness-") as directory:
+        path = keep or Path(directory) / "trace.dat"
+        with TraceRecorder(board, place[1], plan) as recorder:
+            recorder.wait()
+            recorded = recorder.fetch(path)
+        _note(recorded, seen)
+        spans = read_spans(path)
+    return spans.seconds, spent_times(spans)
+
+
+def _note(recorded: Recorded, seen: _Seen) -> None:
+    ends = {
+        "time": "the command was ended while it was recorded, as it took too long",
+        "size": f"the recording ended at {SIZE}: what the command did after that is not in it",
+        "memory": "the recording ended early, as the board had no more memory for it",
+    }
+    if recorded.reason in ends:
+        seen.remarks.append(ends[recorded.reason])
+    if recorded.lost:
+        seen.remarks.append(f"{recorded.lost} events were lost while the command was recorded")
+    if "syscalls" in map(str, recorded.absent):
+        seen.missing["system calls in the recording"] = (
+            "this kernel does not record system calls (CONFIG_FTRACE_SYSCALLS)"
+        )
+
+
+# -- followed --------------------------------------------------------------------------------------
+
+
+def _followed(
+    channel: ProbeChannel, command: str, limit_s: float, seen: _Seen
+) -> tuple[float, tuple[CallsAbout, ...]]:
+    calls: list[CallsAbout] = []
+    end: FollowedMessage | None = None
+    words = ["follow", "--run", command, "--limit_ms", str(round(limit_s * 1000))]
+    for message in channel.request(words, silence_timeout=limit_s + _GRACE_S):
+        if isinstance(message, CallMessage) and len(calls) < _CALL_LINES:
+            calls.append(
+                CallsAbout(
+                    printable(message.name, NAME_LIMIT),
+                    printable(message.target),
+                    message.count,
+                    message.errors,
+                    message.ns / 1e9,
+                    message.longest_ns / 1e9,
+                )
+            )
+        elif isinstance(message, FollowedMessage):
+            end = message
+    if end is None:
+        raise ProbeError("the command was followed, and its end is not told", "try it again")
+    if end.ended == "time":
+        seen.remarks.append("the command was ended while it was followed, as it took too long")
+    elif end.status:
+        seen.remarks.append(f"the command ended with {end.status} while it was followed")
+    if end.lost:
+        seen.remarks.append(f"{end.lost} of {end.calls} system calls are in no sum")
+    seen.counts |= {
+        "faults_minor": float(end.faults_minor),
+        "faults_major": float(end.faults_major),
+        "processes": float(end.tasks),
+        "system_calls": float(end.calls),
+        "bytes_read": 512.0 * end.blocks_read,
+        "bytes_written": 512.0 * end.blocks_written,
+    }
+    return end.wall_ns / 1e9, tuple(calls)
+
