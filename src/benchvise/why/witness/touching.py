@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -17,7 +17,9 @@ NAME = "witness"
 """Of the term."""
 
 _FILE_POINTS = 6.0
-_PART_POINTS = 5.0
+_PART_POINTS = 4.0
+_DECIDED_POINTS = 5.0
+_AHEAD = 0.5
 _LEAST_SHARE = 0.25
 _SHORTEST = 4  # characters of a name of a file that a suspect's text is searched for
 _VERSION = re.compile(r"\.so(?:\.[0-9.]+)?$")
@@ -25,24 +27,30 @@ _VERSION = re.compile(r"\.so(?:\.[0-9.]+)?$")
 
 @dataclass(frozen=True, slots=True)
 class Touch:
-    """Suspects with these names can change what these activities take.
+    """Suspects with these names can change what these activities take, or which files are opened.
 
-    ``calls``, where there are any, are those that it is about.
+    ``calls``, where there are any, are the system calls that it is about.
     """
 
-    activities: tuple[Activity, ...]
     names: tuple[str, ...]
     why: str
+    activities: tuple[Activity, ...] = ()
     calls: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
 
-    def touches(self, suspect: Suspect, part: WitnessPart) -> bool:
-        """Whether a suspect is one that can change a part."""
-        names = (suspect.id, suspect.item)
-        return (
-            part.activity in self.activities
-            and (not self.calls or any(fnmatchcase(part.call, call) for call in self.calls))
-            and any(fnmatchcase(name, pattern) for name in names for pattern in self.names)
+    def names_suspect(self, suspect: Suspect) -> bool:
+        """Whether it is about a suspect."""
+        return _any((suspect.id, suspect.item), self.names)
+
+    def is_about(self, part: WitnessPart) -> bool:
+        """Whether it is about what a command does in a part of the gap."""
+        return part.activity in self.activities and (
+            not self.calls or _any((part.call,), self.calls)
         )
+
+
+def _any(names: Sequence[str], patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
 
 
 @cache
@@ -51,10 +59,11 @@ def touches() -> tuple[Touch, ...]:
     text = (files(__package__) / "touches.toml").read_text(encoding="utf-8")
     return tuple(
         Touch(
-            tuple(Activity[name] for name in record["activities"]),
             tuple(record["names"]),
             record["why"],
+            tuple(Activity[name] for name in record.get("activities", ())),
             tuple(record.get("calls", ())),
+            tuple(record.get("files", ())),
         )
         for record in tomllib.loads(text)["touch"]
     )
@@ -64,13 +73,26 @@ def put_first(suspects: Sequence[Suspect], witness: Witness | None) -> tuple[Sus
     """The suspects with a term for what they touch, in their new order."""
     if witness is None or not (witness.parts or witness.bad_files or witness.good_files):
         return tuple(suspects)
-    scored = []
+    touching = {}
     for suspect in suspects:
         terms = [*_of_files(suspect, witness), *_of_parts(suspect, witness)]
-        best = max(terms, key=lambda term: term.points, default=None)
-        more = () if best is None else (best,)
-        scored.append(replace(suspect, terms=(*suspect.terms, *more)))
+        if terms:
+            touching[suspect] = max(terms, key=lambda term: term.points)
+    lift = _lift(suspects, touching)
+    scored = [
+        replace(s, terms=(*s.terms, replace(touching[s], points=touching[s].points + lift)))
+        if s in touching
+        else s
+        for s in suspects
+    ]
     return tuple(sorted(scored, key=lambda s: (s.means is None, -s.log_odds)))
+
+
+def _lift(suspects: Sequence[Suspect], touching: Mapping[Suspect, Term]) -> float:
+    """What the likeliest of those that touch it lacks to be before all others."""
+    others = [s.log_odds for s in suspects if s not in touching and s.means is not None]
+    mine = [s.log_odds + term.points for s, term in touching.items() if s.means is not None]
+    return max(0.0, max(others) - max(mine) + _AHEAD) if others and mine else 0.0
 
 
 def _of_parts(suspect: Suspect, witness: Witness) -> Iterator[Term]:
@@ -78,7 +100,7 @@ def _of_parts(suspect: Suspect, witness: Witness) -> Iterator[Term]:
         if part.share < _LEAST_SHARE:
             continue
         for touch in touches():
-            if touch.touches(suspect, part):
+            if touch.names_suspect(suspect) and touch.is_about(part):
                 reason = f"{touch.why}: {part.text} is {part.share:.0%} of the gap"
                 yield Term(NAME, _PART_POINTS * min(1.0, part.share), reason.replace("%", " %"))
         if part.target.startswith("/") and _is_below(part.target, suspect):
@@ -87,17 +109,21 @@ def _of_parts(suspect: Suspect, witness: Witness) -> Iterator[Term]:
 
 
 def _of_files(suspect: Suspect, witness: Witness) -> Iterator[Term]:
-    """A suspect that names a file which only one side opens."""
+    """A suspect that names a file which only one side opens, or that decides which is opened."""
     text = "\n".join((suspect.id, suspect.title, suspect.good, suspect.bad, *suspect.members))
     for side, opened in (("bad", witness.bad_files), ("good", witness.good_files)):
         for file in opened:
-            name = _VERSION.sub("", file.rpartition("/")[2])
-            is_named = len(name) >= _SHORTEST and re.search(
-                rf"(?<![\w-]){re.escape(name)}(?![\w-])", text
-            )
-            if file in text or is_named:
-                yield Term(NAME, _FILE_POINTS, f"only the {side} side opens {file}")
-                return
+            reason = f"only the {side} side opens {file}"
+            if file in text or _is_named(_VERSION.sub("", file.rpartition("/")[2]), text):
+                yield Term(NAME, _FILE_POINTS, reason)
+            for touch in touches():
+                if touch.names_suspect(suspect) and _any((file,), touch.files):
+                    yield Term(NAME, _DECIDED_POINTS, f"{touch.why}: {reason}")
+
+
+def _is_named(name: str, text: str) -> bool:
+    pattern = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
+    return len(name) >= _SHORTEST and re.search(pattern, text) is not None
 
 
 _PLACE = re.compile(r"/[\w./-]+")
@@ -106,5 +132,4 @@ _PLACE = re.compile(r"/[\w./-]+")
 def _is_below(path: str, suspect: Suspect) -> bool:
     """Whether a path lies in a place that a suspect is called by: a mount point."""
     places = _PLACE.findall(" ".join((suspect.id, suspect.title, *suspect.members)))
-    return any(path == place or path.startswith(f"{place.rstrip('/')}/") for place in places if
-               len(place) > 1)  # fmt: skip
+    return any(path.startswith(f"{place.rstrip('/')}/") for place in places if len(place) > 1)

@@ -1,0 +1,354 @@
+"""The witness of a diagnosis: where the time of a command goes, what differs, and whom it accuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+
+import pytest
+
+from benchvise.documents import decode, encode
+from benchvise.errors import MeasurementError
+from benchvise.state.catalogue import items_by_id, knobs
+from benchvise.why.model import Layer, ProcessMeans, Suspect, Term
+from benchvise.why.witness.compare import MeasuredTimes, compare
+from benchvise.why.witness.kinds import waited_for
+from benchvise.why.witness.model import (
+    Activity,
+    CallsAbout,
+    SideWatch,
+    SpentTime,
+    Witness,
+    WitnessPart,
+)
+from benchvise.why.witness.path import spent_times
+from benchvise.why.witness.spans import spans_of
+from benchvise.why.witness.touching import NAME, put_first, touches
+
+MS = 1_000_000
+UNKNOWN = MeasuredTimes(None, None, {}, {})
+
+# -- the way through a command ---------------------------------------------------------------------
+
+# A shell (1) starts a program (2), which resolves a name, computes and writes; milliseconds.
+SHELL: list[Sequence[object]] = [
+    ("task", 1, 0, 1000 * MS, 1, "sh"),
+    ("task", 2, 100 * MS, 990 * MS, 0, "getent"),
+    ("run", 1, 0, 100 * MS, 100 * MS, ""),
+    ("call", 1, 100 * MS, 990 * MS, 0, "wait4"),
+    ("wait", 1, 100 * MS, 990 * MS, 0, "waiting"),
+    ("wake", 1, 990 * MS, 992 * MS, 2, "task:getent"),
+    ("wait", 1, 990 * MS, 992 * MS, 0, "runnable"),
+    ("run", 1, 992 * MS, 1000 * MS, 8 * MS, ""),
+    ("run", 2, 100 * MS, 200 * MS, 90 * MS, ""),
+    ("call", 2, 200 * MS, 900 * MS, 0, "poll"),
+    ("wait", 2, 200 * MS, 900 * MS, 0, "waiting"),
+    ("wake", 2, 900 * MS, 900 * MS, -1, "softirq:NET_RX"),
+    ("run", 2, 900 * MS, 990 * MS, 90 * MS, ""),
+    ("call", 2, 950 * MS, 980 * MS, 0, "write"),
+    ("short", 2, 40, 20 * MS, 0, "brk"),
+]
+
+
+def spent(rows: Iterable[Sequence[object]]) -> dict[tuple[str, str, str], float]:
+    found = spent_times(spans_of(rows))  # type: ignore[arg-type]
+    return {(one.how, one.call, one.program): round(one.seconds * 1000, 6) for one in found}
+
+
+def test_the_way_of_a_command_leads_through_its_children() -> None:
+    found = spent(SHELL)
+    assert found["waiting", "poll", "getent"] == 700
+    assert found["kernel", "write", "getent"] == 30
+    assert found["interrupts", "", "getent"] == 10
+    assert found["user", "", "sh"] == 108
+    assert found["runnable", "", "sh"] == 2
+    # short calls are taken from the CPU time of the task that made them
+    assert found["kernel", "brk", "getent"] == 20
+    assert found["user", "", "getent"] == 130
+    assert ("waiting", "wait4", "sh") not in found
+
+
+def test_the_parts_of_a_command_are_all_of_its_time() -> None:
+    assert sum(spent(SHELL).values()) == pytest.approx(1000)
+
+
+def test_a_wait_that_nobody_of_the_command_ends_stays_one() -> None:
+    rows = [row for row in SHELL if row[:2] != ("wake", 1)]
+    assert spent(rows)["waiting", "wait4", "sh"] == 890
+
+
+def test_processes_that_wait_for_each_other_come_to_an_end() -> None:
+    rows: list[Sequence[object]] = [
+        ("task", 1, 0, 100 * MS, 1, "a"),
+        ("task", 2, 0, 100 * MS, 0, "b"),
+    ]
+    for actor, other in ((1, 2), (2, 1)):
+        rows += [
+            ("call", actor, 0, 100 * MS, 0, "read"),
+            ("wait", actor, 0, 100 * MS, 0, "waiting"),
+            ("wake", actor, 100 * MS, 100 * MS, other, "task:x"),
+        ]
+    assert sum(spent(rows).values()) == pytest.approx(100)
+
+
+def test_a_timer_that_fires_while_a_child_runs_is_no_wait_for_the_child() -> None:
+    rows = [("call", *row[1:5], "clock_nanosleep") if row[5] == "wait4" else row for row in SHELL]
+    assert spent(rows)["waiting", "clock_nanosleep", "sh"] == 890
+
+
+def test_a_trace_without_the_command_says_so() -> None:
+    with pytest.raises(MeasurementError, match="does not hold the command"):
+        spans_of([("task", 1, 0, 10, 0, "kworker")])
+
+
+def test_time_that_no_event_tells_of_is_waiting() -> None:
+    rows: list[Sequence[object]] = [("task", 1, 0, 100 * MS, 1, "sh"), ("run", 1, 0, MS, MS, "")]
+    assert spent(rows)["waiting", "", "sh"] == 99
+
+
+# -- what a call waits for -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "target", "by", "activity"),
+    [
+        ("connect", "192.0.2.53:53", "", Activity.RESOLVER),
+        ("poll", "[2001:db8::1]:53", "softirq:NET_RX", Activity.RESOLVER),
+        ("recvfrom", "192.0.2.1:5353", "", Activity.NETWORK),
+        ("connect", "192.0.2.1:443", "", Activity.NETWORK),
+        ("recvfrom", "socket", "", Activity.NETWORK),
+        ("connect", "/run/nscd/socket", "", Activity.PROCESS),
+        ("poll", "pipe", "", Activity.PROCESS),
+        ("poll", "", "", Activity.TIMER),
+        ("clock_nanosleep", "", "", Activity.TIMER),
+        ("fsync", "/data/x", "", Activity.DISK),
+        ("write", "/data/x", "", Activity.DISK),
+        ("read", "", "softirq:BLOCK", Activity.DISK),
+        ("read", "pipe", "", Activity.PROCESS),
+        ("flock", "/run/xtables.lock", "", Activity.LOCK),
+        ("futex", "", "", Activity.LOCK),
+        ("wait4", "", "", Activity.PROCESS),
+        ("ioctl", "/dev/ttyS0", "", Activity.OTHER),
+        ("read", "/proc/kmsg", "", Activity.OTHER),
+    ],
+)
+def test_what_a_call_waits_for(call: str, target: str, by: str, activity: Activity) -> None:
+    assert waited_for(call, target, by) is activity
+
+
+# -- both sides ------------------------------------------------------------------------------------
+
+
+def about(name: str, target: str, count: int, seconds: float, errors: int = 0) -> CallsAbout:
+    return CallsAbout(name, target, count, errors, seconds, seconds)
+
+
+def side(poll_s: float, user_s: float, *calls: CallsAbout) -> SideWatch:
+    return SideWatch(
+        seconds=poll_s + user_s,
+        spent=(
+            SpentTime("waiting", "poll", "getent", "softirq:NET_RX", poll_s),
+            SpentTime("user", "", "getent", "", user_s),
+        ),
+        followed_s=poll_s + user_s + 0.1,
+        calls=calls,
+        counts={"processes": 2.0},
+        trace="/somewhere/trace.dat",
+        cost_s=1.0,
+    )
+
+
+GOOD = side(0.01, 0.02, about("poll", "192.0.2.1:53", 1, 0.01))
+BAD = side(
+    5.01, 0.03, about("poll", "192.0.2.53:53", 1, 5.0), about("poll", "192.0.2.1:53", 1, 0.01)
+)
+
+
+def test_the_answer_names_call_address_and_kind() -> None:
+    found = compare(GOOD, BAD, UNKNOWN)
+    assert found.sentence == "100 % of the gap is waiting in poll to 192.0.2.53:53: name server"
+    assert [part.activity for part in found.parts] == [Activity.RESOLVER]
+    assert found.parts[0].share == pytest.approx(5.0 / 5.01)
+    assert (found.good_s, found.bad_s) == (0.03, 5.04)
+    assert found.bad_trace == "/somewhere/trace.dat"
+
+
+def test_a_run_that_does_not_show_the_gap_tells_nothing_of_it() -> None:
+    measured = MeasuredTimes(0.03, 20.0, {}, {})
+    found = compare(GOOD, BAD, measured)
+    assert not found.parts
+    assert "did not show the gap" in found.sentence
+
+
+def test_equal_sides_are_blamed_for_nothing() -> None:
+    found = compare(GOOD, GOOD, UNKNOWN)
+    assert not found.parts
+    assert not found.bad_files
+    assert "as long on both sides" in found.sentence
+
+
+def test_what_could_not_be_watched_is_told_with_its_reason() -> None:
+    none = SideWatch(missing={"recording of the kernel": "no tracefs"})
+    found = compare(GOOD, none, UNKNOWN)
+    assert found.sentence == "The command could not be watched on both sides: no tracefs"
+    assert [(gap.side, gap.reason) for gap in found.missing] == [("bad", "no tracefs")]
+
+
+def test_without_a_recording_the_calls_that_were_followed_tell() -> None:
+    sides = [replace(one, seconds=None, spent=()) for one in (GOOD, BAD)]
+    found = compare(*sides, UNKNOWN)
+    assert found.sentence == "100 % of the gap is waiting in poll to 192.0.2.53:53: name server"
+
+
+def test_without_a_recording_the_trials_tell_of_the_cpu() -> None:
+    sides = [replace(GOOD, seconds=None, spent=(), followed_s=1.0)] * 2
+    measured = MeasuredTimes(1.0, 3.0, {"user_ns": 0.9e9}, {"user_ns": 2.8e9})
+    found = compare(*sides, measured)
+    assert found.parts[0].activity is Activity.USER
+    assert found.parts[0].share == pytest.approx(0.95)
+
+
+def test_files_that_one_side_alone_opens_are_told_with_cpu_time() -> None:
+    shared = about("openat", "/lib/libc.so.6", 1, 0.0)
+    failed = about("openat", "/usr/local/lib/libz.so.1", 1, 0.0, errors=1)
+    good = side(0.0, 1.0, shared, failed, about("openat", "/tmp/x1234", 1, 0.0))
+    bad = side(
+        0.0,
+        2.0,
+        shared,
+        about("openat", "/usr/local/lib/libz.so.1", 1, 0.0),
+        about("openat", "/tmp/x9876", 1, 0.0),
+        about("openat", "/proc/77/stat", 1, 0.0),
+    )
+    found = compare(good, bad, UNKNOWN)
+    assert found.bad_files == ("/usr/local/lib/libz.so.1",)
+    assert found.good_files == ()
+    assert found.sentence == (
+        "100 % of the gap is CPU time of getent; only bad opens /usr/local/lib/libz.so.1"
+    )
+
+
+def test_cpu_time_that_the_kernel_spends_outside_of_calls_is_that_of_faults() -> None:
+    good, bad = side(0.0, 1.0), side(0.0, 2.0)
+    counted = [
+        {"sys_ns": 0.1e9, "user_ns": 0.9e9, "faults_minor": 500.0},
+        {"sys_ns": 1.1e9, "user_ns": 0.9e9, "faults_minor": 30_000.0},
+    ]
+    found = compare(good, bad, MeasuredTimes(1.0, 2.0, *counted))
+    assert found.parts[0].activity is Activity.PAGE_FAULTS
+    assert [count.name for count in found.counts][0] == "faults_minor"
+
+
+def test_calls_that_differ_in_number_or_time_are_listed() -> None:
+    good = side(0.0, 1.0, about("close", "", 900, 0.001), about("read", "/x", 5, 0.1))
+    bad = side(0.0, 2.0, about("close", "", 20_000, 0.9), about("read", "/x", 5, 0.1))
+    found = compare(good, bad, UNKNOWN)
+    assert [(call.name, call.good, call.bad) for call in found.calls] == [("close", 900, 20_000)]
+
+
+def test_a_watch_is_the_same_after_the_evidence_log() -> None:
+    assert decode(SideWatch, encode(BAD)) == BAD
+
+
+def test_a_witness_is_a_document() -> None:
+    found = compare(GOOD, BAD, UNKNOWN)
+    assert decode(Witness, encode(found)).sentence == found.sentence
+
+
+# -- whom it accuses -------------------------------------------------------------------------------
+
+
+def suspect(name: str, points: float, *, item: str = "", title: str = "") -> Suspect:
+    return Suspect(
+        id=name,
+        title=title or name,
+        layer=Layer.RUN_TIME,
+        item=item or name,
+        good="a",
+        bad="b",
+        means=ProcessMeans({name: "a"}, {name: "b"}),
+        terms=(Term("prior", points, "given"),),
+    )
+
+
+def witness(
+    *parts: tuple[Activity, str, str], bad_files: tuple[str, ...] = (), share: float = 0.97
+) -> Witness:
+    return Witness(
+        "given",
+        1.0,
+        9.0,
+        tuple(
+            WitnessPart(activity, call, target, "x", 0.0, 8.0, share, "what it does")
+            for activity, call, target in parts
+        ),
+        bad_files=bad_files,
+    )
+
+
+LIKELY = suspect("cpu.governor", 3.0)
+
+
+@pytest.mark.parametrize(
+    ("touched", "seen"),
+    [
+        ("mount.sync", witness((Activity.DISK, "write", "/data/x"))),
+        ("net.somaxconn", witness((Activity.NETWORK, "connect", "127.0.0.1:80"))),
+        ("process.files:/etc/resolv.conf", witness((Activity.RESOLVER, "poll", "10.0.0.3:53"))),
+        ("timer.resolution:slack", witness((Activity.TIMER, "clock_nanosleep", ""))),
+        ("process.inherited:limit.nofile", witness((Activity.SYSTEM_CALLS, "close", ""))),
+        ("cgroup.cpu_max", witness((Activity.RUNNABLE, "", ""))),
+        ("vm.nr_overcommit_hugepages", witness((Activity.PAGE_FAULTS, "", ""))),
+        ("irq.affinity", witness((Activity.INTERRUPTS, "", ""))),
+        ("process.environment:LC_ALL", witness(bad_files=("/usr/lib/locale/C.utf8/LC_CTYPE",))),
+        ("libc.preload", witness(bad_files=("/usr/lib/shim.so",))),
+        ("process.environment:PATH", witness(bad_files=("/usr/local/bin/gzip",))),
+        ("userland:libz.so.1", witness(bad_files=("/usr/local/lib/libz.so.1",))),
+    ],
+)
+def test_a_suspect_that_touches_what_differs_comes_first(touched: str, seen: Witness) -> None:
+    others = (LIKELY, suspect("kernel.printk", -2.0), suspect("memory.numa", -2.2))
+    before = (*others, suspect(touched, -4.0))
+    assert before[0] is LIKELY
+    after = put_first(before, seen)
+    assert after[0].id == touched
+    assert after[0].terms[-1].name == NAME
+    assert {one.id for one in after} == {one.id for one in before}
+
+
+def test_a_place_that_the_call_is_about_tells_mounts_apart() -> None:
+    data = suspect("mount.sync", -3.0, title="options of /data")
+    home = replace(data, id="mount.sync:home", title="options of /home")
+    found = put_first((home, data), witness((Activity.DISK, "fsync", "/data/x")))
+    assert [one.title for one in found] == [data.title, home.title]
+
+
+def test_a_small_part_accuses_nobody() -> None:
+    before = (LIKELY, suspect("mount.sync", -4.0))
+    assert put_first(before, witness((Activity.DISK, "write", "/x"), share=0.1)) == before
+
+
+def test_without_a_witness_nothing_changes() -> None:
+    before = (suspect("a", 1.0), suspect("b", 2.0))
+    assert put_first(before, None) == before
+
+
+def test_what_cannot_be_tested_stays_behind_what_can() -> None:
+    fixed = replace(suspect("mount.sync", -1.0), means=None)
+    assert put_first((LIKELY, fixed), witness((Activity.DISK, "write", "/x")))[0] is LIKELY
+
+
+_FROM_DIFFERENCES = (
+    *("process.environment:", "process.inherited:", "process.files", "userland:", "libc.", "nic."),
+    *("kernel.command_line:", "timer.resolution:"),
+)
+
+
+def test_every_touch_is_about_something_that_there_is() -> None:
+    known = {*knobs(), *items_by_id()}
+    for touch in touches():
+        assert touch.activities or touch.files, touch
+        for pattern in touch.names:
+            is_known = any(fnmatchcase(name, pattern) for name in known)
+            assert is_known or pattern.startswith(_FROM_DIFFERENCES), pattern
