@@ -2,6 +2,7 @@
 #ifndef BV_FOLLOW_CALLS_H
 #define BV_FOLLOW_CALLS_H
 
+#include <stdbool.h>
 #include <stdint.h>
 
 enum about {
@@ -15,13 +16,12 @@ enum about {
 };
 
 struct call {
-	uint64_t number;
 	const char *name;
 	enum about about;
 	int argument;
 };
 
-/* NULL for a call that has no name here. */
-const struct call *call_of(uint64_t number);
+/* False for a call that has no name here. */
+bool call_find(uint64_t number, struct call *call);
 
 #endif

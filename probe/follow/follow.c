@@ -170,11 +170,11 @@ static int start(struct follower *f, const char *line)
 
 static void on_entry(struct task *task, const struct call_info *info)
 {
-	const struct call *call = call_of(info->entry.number);
+	struct call call;
 
 	task->target[0] = '\0';
-	if (call)
-		target_of(call, task->tid, info->entry.arguments, task->target);
+	if (call_find(info->entry.number, &call))
+		target_of(&call, task->tid, info->entry.arguments, task->target);
 	task->number = info->entry.number;
 	task->in_call = true;
 	task->begun_ns = clock_ns();

@@ -60,10 +60,12 @@ static int by_time(const void *a, const void *b)
 
 static const char *name_of(const struct sum *sum, char *number, size_t size)
 {
-	const struct call *call = call_of(sum->number);
+	struct call call;
 
+	if (call_find(sum->number, &call))
+		return call.name;
 	snprintf(number, size, "syscall %llu", (unsigned long long)sum->number);
-	return call ? call->name : number;
+	return number;
 }
 
 static bool names_a_file(const char *name)

@@ -57,20 +57,20 @@ class RecordingPlan:
     """What is to be recorded; None and 0 stand for the recorder's own defaults.
 
     ``seconds`` is for how long, ``command`` what runs on the board meanwhile; without both,
-    recording ends when it is stopped. ``size`` bounds the bytes of data. ``only_command`` leaves out
-    what other processes do, where the board's kernel can, and marks where the command begins.
+    recording ends when it is stopped. ``size`` bounds the bytes of data. ``only_command`` leaves
+    out what other processes do, where the board's kernel can, and marks where the command begins.
     """
 
     events: tuple[str, ...] = DEFAULT_EVENTS
     seconds: float | None = None
     command: tuple[str, ...] = ()
-    only_command: bool = False
     clock: str = ""
     buffer_kb: int = 0
     size: str = ""
     kallsyms: bool = True
     wall_time: bool = True
     progress_seconds: float = 1.0
+    only_command: bool = False
 
     def arguments(self, *, controlled: bool) -> list[str]:
         """The words behind ``bvprobe``. UsageError for what cannot be passed on."""

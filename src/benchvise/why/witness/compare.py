@@ -92,6 +92,7 @@ def compare(good: SideWatch, bad: SideWatch, measured: MeasuredTimes) -> Witness
         good_trace=good.trace,
         bad_trace=bad.trace,
         seconds=round(good.cost_s + bad.cost_s, 3),
+        is_doubtful=bool(doubt) and good_s is not None,
     )
 
 

@@ -177,3 +177,5 @@ class Witness:
     """The trace of the bad side."""
     seconds: float = field(default=0.0, metadata=in_json(digits=3))
     """What watching took."""
+    is_doubtful: bool = False
+    """Whether the command did not show the gap while it was watched."""

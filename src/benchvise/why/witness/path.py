@@ -60,9 +60,7 @@ class _Walk:
         self._add("user", "", task, outside - taken)
         self._ran[task.actor] += outside - taken
 
-    def _wait(
-        self, task: Task, state: str, begin: int, end: int, waiting: tuple[int, ...]
-    ) -> None:
+    def _wait(self, task: Task, state: str, begin: int, end: int, waiting: tuple[int, ...]) -> None:
         if state == "runnable":
             self._add("runnable", "", task, end - begin)
             return
@@ -106,7 +104,7 @@ class _Walk:
 
 
 def _between(spans: list[Span], begin: int, end: int) -> Iterator[tuple[Span, int, int]]:
-    """The spans, which do not overlap, that touch the time between two, each with its part of it."""
+    """The spans that touch the time between two, each with its part of it; none overlap."""
     first = max(0, bisect.bisect_right(spans, begin, key=lambda span: span.begin) - 1)
     for span in itertools.islice(spans, first, None):
         if span.begin >= end:

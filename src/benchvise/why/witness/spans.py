@@ -20,12 +20,9 @@ from benchvise.trace.query_limits import QueryLimits
 ROWS = 300_000
 _SECONDS = 60.0
 
-SHORT_NS = 20_000
-"""Calls that are shorter are known by their sum only."""
-
 # The recorder's mark says where the command begins: the next program that is executed is its shell,
-# and what that starts is the rest of it.
-_QUERY = f"""
+# and what that starts is the rest of it. Calls of less than 20 us are known by their sum only.
+_QUERY = """
 WITH RECURSIVE
   root AS (
     SELECT pid FROM sched_process_exec
@@ -48,12 +45,13 @@ UNION ALL
 SELECT 'wait', actor, begin, "end", 0, CASE state WHEN 0 THEN 'runnable' WHEN 1 THEN 'runnable'
   ELSE 'waiting' END FROM waits JOIN mine USING (actor)
 UNION ALL
-SELECT 'call', actor, begin, until, 0, name FROM called WHERE until - begin >= {SHORT_NS}
+SELECT 'call', actor, begin, until, 0, name FROM called WHERE until - begin >= 20000
 UNION ALL
 SELECT 'short', actor, count(*), sum(until - begin)::BIGINT, 0, name
-FROM called WHERE until - begin < {SHORT_NS} GROUP BY actor, name
+FROM called WHERE until - begin < 20000 GROUP BY actor, name
 UNION ALL
-SELECT 'wake', i.actor, i.ready, i.begin, coalesce(c.actor, -1), coalesce(a.kind || ':' || a.name, '')
+SELECT 'wake', i.actor, i.ready, i.begin, coalesce(c.actor, -1),
+  coalesce(a.kind || ':' || a.name, '')
 FROM instances i JOIN mine USING (actor)
 LEFT JOIN instances c ON i.cause = c.instance LEFT JOIN actors a ON a.actor = c.actor
 WHERE i.ready IS NOT NULL
@@ -75,8 +73,8 @@ class Task:
     """A thread of the command. Spans are in order of time.
 
     ``runs`` have the time on the CPU without interrupts as ``number``, ``waits`` whether it was
-    ``runnable`` or ``waiting``, ``calls`` the name. A ``wake`` is from when it was woken until it ran, with who woke it. ``short``
-    is the time in short calls by their name.
+    ``runnable`` or ``waiting``, ``calls`` the name. A ``wake`` is from when it was woken until it
+    ran, with who woke it. ``short`` is the time in short calls by their name.
     """
 
     actor: int

@@ -6,6 +6,7 @@ measurements. Both are bounded in time and size. What a board cannot do is in ``
 
 from __future__ import annotations
 
+import shutil
 import tempfile
 import time
 from collections.abc import Iterator
@@ -39,11 +40,16 @@ SIZE = "32M"
 """Of a recording; what does not fit ends it."""
 
 LEAST_S, MOST_S = 10.0, 120.0
-"""A command is ended that takes longer than ``TIMES`` what it takes otherwise, within these."""
+"""A command that takes longer than ``TIMES`` what it takes otherwise, within these."""
 
 TIMES = 5.0
+
+_RECORDINGS = 3
+_DISTURBED = 0.1
+"""One in which others have the CPUs for a larger part is made again; the least disturbed counts."""
 _GRACE_S = 30.0
 _CALL_LINES = 3000
+
 
 @dataclass(slots=True)
 class _Seen:
@@ -85,15 +91,19 @@ def watch(
     )
 
 
+_POSSIBLE: tuple[type[BenchviseError], ...] = (
+    *(MeasurementError, NotAvailable, ProbeError, TraceError, UsageError, OutputError),
+)
+
+
 @contextmanager
 def _left_out(
     seen: _Seen, means: str, channel: ProbeChannel, *also: type[BenchviseError]
 ) -> Iterator[None]:
     """Notes why something was not possible; what ends the connection goes on to whoever asked."""
-    possible = (MeasurementError, NotAvailable, ProbeError, TraceError, UsageError, OutputError)
     try:
         yield
-    except (*possible, *also) as error:
+    except (*_POSSIBLE, *also) as error:
         if not channel.is_open:
             raise
         seen.missing[means] = printable(error.message, SENTENCE_LIMIT)
@@ -124,14 +134,46 @@ def _recorded(
         kallsyms=False,
         progress_seconds=0.0,
     )
+    best: _Recording | None = None
     with tempfile.TemporaryDirectory(prefix="benchvise-witness-") as directory:
-        path = keep or Path(directory) / "trace.dat"
-        with TraceRecorder(board, place[1], plan) as recorder:
-            recorder.wait()
-            recorded = recorder.fetch(path)
-        _note(recorded, seen)
-        spans = read_spans(path)
-    return spans.seconds, spent_times(spans)
+        for number in range(_RECORDINGS):
+            path = Path(directory) / f"{number}.dat"
+            with TraceRecorder(board, place[1], plan) as recorder:
+                recorder.wait()
+                recorded = recorder.fetch(path)
+            spans = read_spans(path)
+            found = _Recording(path, recorded, spans.seconds, spent_times(spans))
+            if best is None or found.disturbed < best.disturbed:
+                best = found
+            if best.disturbed < _DISTURBED:
+                break
+        assert best is not None  # noqa: S101 - there is at least one
+        if keep is not None:
+            _keep(best.path, keep)
+    _note(best.recorded, seen)
+    return best.seconds, best.spent
+
+
+@dataclass(frozen=True, slots=True)
+class _Recording:
+    """One run that was recorded."""
+
+    path: Path
+    recorded: Recorded
+    seconds: float
+    spent: tuple[SpentTime, ...]
+
+    @property
+    def disturbed(self) -> float:
+        """The part of its time in which others had the CPUs."""
+        return sum(part.seconds for part in self.spent if part.how == "runnable") / self.seconds
+
+
+def _keep(path: Path, to: Path) -> None:
+    try:
+        shutil.copyfile(path, to)
+    except OSError as error:
+        raise OutputError(f"{to} cannot be written: {error.strerror}", "make room there") from error
 
 
 def _note(recorded: Recorded, seen: _Seen) -> None:
@@ -190,4 +232,3 @@ def _followed(
         "bytes_written": 512.0 * end.blocks_written,
     }
     return end.wall_ns / 1e9, tuple(calls)
-
