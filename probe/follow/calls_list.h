@@ -45,7 +45,6 @@ CALL(accept, FILE, 0)
 CALL(accept4, FILE, 0)
 CALL(listen, FILE, 0)
 CALL(fchdir, FILE, 0)
-CALL(timerfd_settime, FILE, 0)
 CALL(connect, ADDRESS, 1)
 CALL(bind, ADDRESS, 1)
 CALL(sendto, ADDRESS, 4)
@@ -76,8 +75,6 @@ CALL(waitid, NOTHING, 0)
 CALL(clone, NOTHING, 0)
 CALL(futex, NOTHING, 0)
 CALL(nanosleep, NOTHING, 0)
-CALL(clock_nanosleep, NOTHING, 0)
-CALL(clock_gettime, NOTHING, 0)
 CALL(sched_yield, NOTHING, 0)
 CALL(sched_setaffinity, NOTHING, 0)
 CALL(sched_getaffinity, NOTHING, 0)
@@ -239,4 +236,16 @@ CALL(io_uring_setup, NOTHING, 0)
 #endif
 #ifdef SYS_io_uring_enter
 CALL(io_uring_enter, NOTHING, 0)
+#endif
+#ifdef SYS_timerfd_settime
+CALL(timerfd_settime, FILE, 0)
+#endif
+#ifdef SYS_clock_nanosleep
+CALL(clock_nanosleep, NOTHING, 0)
+#endif
+#ifdef SYS_clock_nanosleep_time32
+CALL(clock_nanosleep_time32, NOTHING, 0)
+#endif
+#ifdef SYS_futex_time32
+CALL(futex_time32, NOTHING, 0)
 #endif

@@ -346,6 +346,12 @@ _FROM_DIFFERENCES = (
 )
 
 
+def test_who_waits_does_not_matter_where_all_wait_for_the_same() -> None:
+    spent = (SpentTime("waiting", "clock_nanosleep", name, "", 1.0) for name in ("sh", "true"))
+    found = compare(side(0.0, 1.0), replace(side(0.0, 3.0), spent=tuple(spent)), UNKNOWN)
+    assert found.sentence == "100 % of the gap is waiting in clock_nanosleep: timer"
+
+
 def test_every_touch_is_about_something_that_there_is() -> None:
     known = {*knobs(), *items_by_id()}
     for touch in touches():

@@ -19,6 +19,7 @@ from benchvise.why.witness.model import (
     Activity,
     CallsAbout,
     SideWatch,
+    SpentTime,
     Witness,
     WitnessCall,
     WitnessCount,
@@ -140,7 +141,7 @@ def _parts(
     is_recorded = good.seconds is not None and bad.seconds is not None
     spent = _recorded if is_recorded else _followed
     before, after = spent(good, measured.good), spent(bad, measured.bad)
-    by = {_Key(s.how, s.call, s.program): s.by for s in (*good.spent, *bad.spent) if s.by}
+    by = {_key(part): part.by for part in (*good.spent, *bad.spent) if part.by}
     faults = _is_of_faults(before, after, measured) if is_recorded else False
     described = [
         _part(key, by.get(key, ""), before.get(key, 0.0), after[key], gap_s, good, bad, faults)
@@ -153,8 +154,13 @@ def _parts(
 def _recorded(side: SideWatch, _counted: Mapping[str, float]) -> dict[_Key, float]:
     times: defaultdict[_Key, float] = defaultdict(float)
     for part in side.spent:
-        times[_Key(part.how, part.call, part.program)] += part.seconds
+        times[_key(part)] += part.seconds
     return times
+
+
+def _key(part: SpentTime) -> _Key:
+    """What is added up: CPU time by the program, waiting whoever does it."""
+    return _Key(part.how, part.call, part.program if part.how in ("user", "kernel") else "")
 
 
 def _followed(side: SideWatch, counted: Mapping[str, float]) -> dict[_Key, float]:

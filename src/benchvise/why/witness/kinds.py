@@ -10,25 +10,32 @@ WAITS_FOR_PROCESSES = frozenset(
     {
         *("wait4", "waitid", "vfork", "clone", "clone3"),
         *("read", "readv", "write", "writev", "recvfrom", "recvmsg", "recv", "splice"),
-        *("poll", "ppoll", "ppoll_time64", "select", "_newselect", "pselect6"),
+        *("poll", "ppoll", "select", "_newselect", "pselect6"),
         *("epoll_wait", "epoll_pwait", "epoll_pwait2"),
-        *("futex", "futex_time64", "futex_waitv", "rt_sigsuspend", "rt_sigtimedwait", "pause"),
+        *("futex", "futex_waitv", "rt_sigsuspend", "rt_sigtimedwait", "pause"),
     }
 )
 """Calls that end when another process does something: who ended them is where the time went."""
 
 CHILDREN = frozenset({"wait4", "waitid"})
 
-_LOCKS = frozenset({"flock", "futex", "futex_time64", "futex_waitv", "semop", "semtimedop"})
+_LOCKS = frozenset({"flock", "futex", "futex_waitv", "semop", "semtimedop"})
 _CONTROLS = frozenset({"fcntl", "fcntl64"})
-_TIMERS = frozenset({"nanosleep", "clock_nanosleep", "clock_nanosleep_time64", "alarm", "pause"})
+_TIMERS = frozenset({"nanosleep", "clock_nanosleep", "alarm", "pause"})
 _SYNCS = frozenset({"fsync", "fdatasync", "sync", "syncfs", "msync", "sync_file_range"})
-_POLLS = re.compile(r"p?poll(_time64)?|_?(new)?select|pselect6(_time64)?|epoll_p?wait2?")
-_SOCKETS = re.compile(r"connect|accept4?|(recv|send)(from|to|m?msg)?(_time64)?|shutdown")
+_POLLS = re.compile(r"p?poll|_?(?:new)?select|pselect6|epoll_p?wait2?")
+_SOCKETS = re.compile(r"connect|accept4?|(?:recv|send)(?:from|to|m?msg)?|shutdown")
 _ADDRESS = re.compile(r"(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-fA-F:.]+\]):(\d{1,5})(?!\d)")
+_WIDTH = re.compile(r"_time(?:32|64)$")
 _NAME_SERVICE = 53
 
-FILE_CALLS = re.compile(r"open(at2?)?|execve(at)?")
+
+def plain_name(call: str) -> str:
+    """The name of a system call without what tells the width of its times."""
+    return _WIDTH.sub("", call)
+
+
+FILE_CALLS = re.compile(r"open(?:at2?)?|execve(?:at)?")
 """Calls that open or execute a file."""
 
 

@@ -13,9 +13,11 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchvise.errors import MeasurementError
+from benchvise.text import NAME_LIMIT, printable
 from benchvise.trace.confined_query import ask_confined
 from benchvise.trace.query_document import JsonValue
 from benchvise.trace.query_limits import QueryLimits
+from benchvise.why.witness.kinds import plain_name
 
 ROWS = 300_000
 _SECONDS = 60.0
@@ -133,7 +135,8 @@ def spans_of(rows: Iterable[Sequence[JsonValue]]) -> CommandSpans:
     """The same from the rows of the query; MeasurementError where there is no root."""
     by_kind: defaultdict[str, list[tuple[int, Span]]] = defaultdict(list)
     for what, actor, begin, end, number, text in rows:
-        span = Span(_whole(begin), _whole(end), _whole(number), str(text))
+        name = plain_name(str(text)) if what in ("call", "short") else str(text)
+        span = Span(_whole(begin), _whole(end), _whole(number), printable(name, NAME_LIMIT))
         by_kind[str(what)].append((_whole(actor), span))
     tasks = {a: Task(a, span.text, span.begin, span.end) for a, span in by_kind["task"]}
     root = next((tasks[a] for a, span in by_kind["task"] if span.number), None)

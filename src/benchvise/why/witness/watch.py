@@ -28,6 +28,7 @@ from benchvise.errors import (
 )
 from benchvise.text import NAME_LIMIT, SENTENCE_LIMIT, printable
 from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder
+from benchvise.why.witness.kinds import plain_name
 from benchvise.why.witness.model import CallsAbout, SideWatch, SpentTime
 from benchvise.why.witness.path import spent_times
 from benchvise.why.witness.spans import read_spans
@@ -40,7 +41,7 @@ SIZE = "32M"
 """Of a recording; what does not fit ends it."""
 
 LEAST_S, MOST_S = 10.0, 120.0
-"""A command that takes longer than ``TIMES`` what it takes otherwise, within these."""
+"""After ``TIMES`` what it takes otherwise a command is ended, within these."""
 
 TIMES = 5.0
 
@@ -205,7 +206,7 @@ def _followed(
         if isinstance(message, CallMessage) and len(calls) < _CALL_LINES:
             calls.append(
                 CallsAbout(
-                    printable(message.name, NAME_LIMIT),
+                    plain_name(printable(message.name, NAME_LIMIT)),
                     printable(message.target),
                     message.count,
                     message.errors,
