@@ -5,13 +5,29 @@ from __future__ import annotations
 from collections.abc import Iterable, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
+from pathlib import Path
 
 import pytest
+from why_bench import MemoryBench, diagnose, losses
 
+from benchvise.board.channel import NotAvailable
 from benchvise.documents import decode, encode
-from benchvise.errors import MeasurementError
+from benchvise.errors import BoardUnreachable, MeasurementError
+from benchvise.measure.model import SeriesSpec
 from benchvise.state.catalogue import items_by_id, knobs
-from benchvise.why.model import Layer, ProcessMeans, Suspect, Term
+from benchvise.why import events
+from benchvise.why.case import DiagnosisOptions
+from benchvise.why.experiments.evidence import EvidenceLog
+from benchvise.why.model import (
+    DiagnosisVerdict,
+    Layer,
+    Metric,
+    ProcessMeans,
+    Side,
+    Stop,
+    Suspect,
+    Term,
+)
 from benchvise.why.witness.compare import MeasuredTimes, compare
 from benchvise.why.witness.kinds import waited_for
 from benchvise.why.witness.model import (
@@ -241,6 +257,24 @@ def test_cpu_time_that_the_kernel_spends_outside_of_calls_is_that_of_faults() ->
     assert next(count.name for count in found.counts) == "faults_minor"
 
 
+def loaded(user_s: float, runnable_s: float) -> SideWatch:
+    spent = (
+        SpentTime("user", "", "sort", "", user_s),
+        SpentTime("runnable", "", "sort", "", runnable_s),
+    )
+    return SideWatch(seconds=user_s + runnable_s, spent=spent, followed_s=1.0)
+
+
+def test_waiting_for_a_cpu_among_busy_neighbours_belongs_to_what_was_computed() -> None:
+    found = compare(loaded(1.0, 2.0), loaded(3.0, 4.0), UNKNOWN)
+    assert found.sentence == "100 % of the gap is CPU time of sort"
+
+
+def test_waiting_for_a_cpu_that_one_side_alone_does_is_a_part_of_its_own() -> None:
+    found = compare(loaded(1.0, 0.1), loaded(1.0, 4.0), UNKNOWN)
+    assert found.sentence == "100 % of the gap is waiting for a CPU"
+
+
 def test_calls_that_differ_in_number_or_time_are_listed() -> None:
     good = side(0.0, 1.0, about("close", "", 900, 0.001), about("read", "/x", 5, 0.1))
     bad = side(0.0, 2.0, about("close", "", 20_000, 0.9), about("read", "/x", 5, 0.1))
@@ -339,6 +373,124 @@ def test_what_cannot_be_tested_stays_behind_what_can() -> None:
     fixed = replace(suspect("mount.sync", -1.0), means=None)
     assert put_first((LIKELY, fixed), witness((Activity.DISK, "write", "/x")))[0] is LIKELY
 
+
+# -- in a diagnosis --------------------------------------------------------------------------------
+
+NAMES = ("cpu.governor", "vm.swappiness", "mount.sync", "kernel.randomize_va_space")
+POINTS = {"cpu.governor": 2.0, "vm.swappiness": 1.0, "mount.sync": -2.0}
+
+
+class Watched(MemoryBench):
+    """Its command waits for a disk on the bad side, by ``watch``; ``watches`` counts."""
+
+    watches = 0
+    lost: BaseException | None = None
+
+    @property
+    def metric(self) -> Metric:
+        spec = SeriesSpec("command.output", (("run", "work"),), "command.output")
+        return Metric.of(spec, "1/s", "higher", command="work")
+
+    def watch(self, side: Side, trace: Path | None) -> SideWatch:
+        self.watches += 1
+        if self.lost is not None:
+            raise self.lost
+        waited = SpentTime("waiting", "fsync", "work", "", 1.0 if side is Side.BAD else 0.01)
+        computed = SpentTime("user", "", "work", "", 0.1)
+        return SideWatch(
+            seconds=waited.seconds + 0.1,
+            spent=(waited, computed),
+            calls=(about("fsync", "/data/x", 9, waited.seconds),),
+            followed_s=2.0,
+            trace="" if trace is None else str(trace),
+        )
+
+
+def watched(**more: object) -> Watched:
+    return Watched(NAMES, losses(**{"mount.sync": 0.7}), **more)  # type: ignore[arg-type]
+
+
+def test_a_diagnosis_watches_each_side_once_and_tries_first_what_touches_it() -> None:
+    bench = watched()
+    seen: list[events.Event] = []
+    found = diagnose(bench, points=POINTS, events=seen)
+    assert bench.watches == 2
+    assert found.witness is not None
+    assert found.witness.sentence == "100 % of the gap is waiting in fsync of /data/x: disk"
+    (ranked,) = [event for event in seen if isinstance(event, events.SuspectsRanked)]
+    assert ranked.suspects[0].id == "mount.sync"
+    assert found.suspects[0].terms[-1].name == NAME
+    assert [cause.name for cause in found.causes] == ["mount.sync"]
+    (told,) = [event for event in seen if isinstance(event, events.CommandWatched)]
+    assert told.witness == found.witness
+
+
+def test_watching_is_no_trial() -> None:
+    bench = watched()
+    found = diagnose(bench, points=POINTS)
+    assert len(found.trials) == bench.done
+    without = diagnose(MemoryBench(NAMES, losses(**{"mount.sync": 0.7})), points=POINTS)
+    assert without.witness is None
+    assert found.gap is not None and without.gap is not None
+    assert [t.value for t in found.trials[:10]] == [t.value for t in without.trials[:10]]
+
+
+def test_what_was_watched_is_in_the_evidence_and_not_watched_again(tmp_path: Path) -> None:
+    log = EvidenceLog.create(tmp_path)
+    before = diagnose(watched(), points=POINTS, log=log)
+    log.close()
+    log = EvidenceLog.resume(tmp_path)
+    bench = watched()
+    after = diagnose(bench, points=POINTS, log=log)
+    log.close()
+    assert bench.watches == 0
+    assert encode(after) == encode(before)
+    assert before.witness is not None
+    assert before.witness.bad_trace == str(tmp_path / "command-bad.dat")
+
+
+def test_a_small_budget_is_for_the_search() -> None:
+    bench = watched(trial_seconds=0.5)
+    diagnose(bench, points=POINTS, options=DiagnosisOptions(seed=3, budget=1.2))
+    assert bench.watches == 0
+
+
+def test_a_board_that_is_lost_meanwhile_ends_the_diagnosis() -> None:
+    bench = watched()
+    bench.lost = BoardUnreachable("it is gone", "")
+    assert diagnose(bench, points=POINTS).stopped is Stop.UNREACHABLE
+
+
+def test_a_command_that_cannot_be_watched_is_diagnosed_all_the_same() -> None:
+    bench = watched()
+    bench.lost = NotAvailable("there is no second connection")
+    found = diagnose(bench, points=POINTS)
+    assert [cause.name for cause in found.causes] == ["mount.sync"]
+    assert found.witness is not None
+    assert {gap.reason for gap in found.witness.missing} == {"there is no second connection"}
+
+
+def test_where_nothing_is_found_the_headline_says_what_the_command_does() -> None:
+    bench = Watched(NAMES, losses(), rest=0.7)
+    found = diagnose(bench)
+    assert found.verdict is DiagnosisVerdict.UNEXPLAINED
+    assert "waiting in fsync of /data/x: disk" in found.headline
+
+
+def test_a_command_that_does_not_show_its_gap_is_watched_once_more() -> None:
+    class Same(Watched):
+        def watch(self, side: Side, trace: Path | None) -> SideWatch:
+            return super().watch(Side.GOOD, trace)
+
+    bench = Same(NAMES, losses(**{"mount.sync": 0.7}))
+    found = diagnose(bench, points=POINTS)
+    assert bench.watches == 4
+    assert found.witness is not None
+    assert found.witness.is_doubtful
+    assert found.suspects[0].id == "cpu.governor"
+
+
+# -- the table -------------------------------------------------------------------------------------
 
 _FROM_DIFFERENCES = (
     *("process.environment:", "process.inherited:", "process.files", "userland", "libc.", "nic."),

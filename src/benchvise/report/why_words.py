@@ -218,7 +218,7 @@ def _shares(diagnosis: Diagnosis) -> Block:
 
 
 def _witness(witness: Witness | None) -> Iterator[BlockLine]:
-    """What the command does otherwise on the bad side, and what it could not be asked."""
+    """What the command does differently on the bad side, and what it could not be asked."""
     if witness is None:
         return
     yield BlockLine(_sentence(_upper_first(witness.sentence)), "strong")

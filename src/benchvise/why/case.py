@@ -39,7 +39,7 @@ class DiagnosisState:
     interaction: Interaction | None = None
     layers: tuple[Suspect, ...] = ()
     witness: Witness | None = None
-    """What the command does otherwise; None where it was not watched."""
+    """What the command does differently; None where it was not watched."""
     next_steps: list[str] = field(default_factory=list)
 
     @property

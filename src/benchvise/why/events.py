@@ -103,7 +103,7 @@ class GapMeasured:
 
 @dataclass(frozen=True, slots=True)
 class CommandWatched:
-    """What the command does otherwise on the bad side."""
+    """What the command does differently on the bad side."""
 
     witness: Witness
 

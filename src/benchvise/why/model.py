@@ -663,7 +663,7 @@ class Diagnosis:
     interaction: Interaction | None = None
     """The top two causes alone and together."""
     witness: Witness | None = None
-    """What the command does otherwise on the bad side; null where it was not watched."""
+    """What the command does differently on the bad side; null where it was not watched."""
     suspects: tuple[SuspectRecord, ...] = ()
     """All suspects, in the order of their score."""
     excluded: Mapping[str, str] = field(default_factory=dict)

@@ -189,8 +189,9 @@ class RigBench:
 
     def watch(self, side: Side, trace: Path | None) -> SideWatch:
         """What the command does with the image of a side."""
-        board = self._ready(Arm(side), frozenset(), Arm(side), fresh=False).board
-        return board.watch(_typical(self._seats[side]), trace)
+        boot = self._ready(Arm(side), frozenset(), Arm(side), fresh=False)
+        usual_s = boot.live.seconds(Arm(side), None) / boot.board.batches
+        return boot.board.watch(usual_s, trace)
 
     # -- layers ------------------------------------------------------------------------------------
 

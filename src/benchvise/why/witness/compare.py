@@ -1,4 +1,4 @@
-"""What a command does otherwise on the bad side than on the good one.
+"""What a command does differently on the bad side than on the good one.
 
 The difference in time is split by what the command did in it. Where the kernel was recorded, that
 is the way through its processes, of which following them tells what each call was about; else it
@@ -40,6 +40,9 @@ _APART = 0.1  # of the good side's time
 _RATIO = 1.5
 _FEW_CALLS = 20
 _MOVED_S = 0.001
+_MUCH_LONGER = 3.0
+_ORDINARY_LOAD = 0.3  # waiting for a CPU to having one
+_LEAST_CPU_S = 1e-4
 _KEPT_LETTERS = 80
 
 
@@ -139,8 +142,10 @@ def _parts(
 ) -> Iterator[WitnessPart]:
     """The largest first; what is less on the bad side, or too little, is left out."""
     is_recorded = good.seconds is not None and bad.seconds is not None
-    spent = _recorded if is_recorded else _followed
-    before, after = spent(good, measured.good), spent(bad, measured.bad)
+    if is_recorded:
+        before, after = _with_load_shared(_recorded(good), _recorded(bad))
+    else:
+        before, after = _followed(good, measured.good), _followed(bad, measured.bad)
     by = {_key(part): part.by for part in (*good.spent, *bad.spent) if part.by}
     faults = _is_of_faults(before, after, measured) if is_recorded else False
     described = [
@@ -151,7 +156,7 @@ def _parts(
     return iter(sorted(large, key=lambda part: -part.share))
 
 
-def _recorded(side: SideWatch, _counted: Mapping[str, float]) -> dict[_Key, float]:
+def _recorded(side: SideWatch) -> dict[_Key, float]:
     times: defaultdict[_Key, float] = defaultdict(float)
     for part in side.spent:
         times[_key(part)] += part.seconds
@@ -161,6 +166,41 @@ def _recorded(side: SideWatch, _counted: Mapping[str, float]) -> dict[_Key, floa
 def _key(part: SpentTime) -> _Key:
     """What is added up: CPU time by the program, waiting whoever does it."""
     return _Key(part.how, part.call, part.program if part.how in ("user", "kernel") else "")
+
+
+_RUNNABLE = _Key("runnable", "", "")
+_ON_CPU = ("user", "kernel")
+
+
+def _with_load_shared(
+    good: Mapping[_Key, float], bad: Mapping[_Key, float]
+) -> tuple[dict[_Key, float], dict[_Key, float]]:
+    """The times, with waiting for a CPU counted to what it was wanted for.
+
+    Where others keep the CPUs busy on both sides, whoever computes longer waits longer. Only where
+    the bad side waits much longer for the same work is that a part of its own.
+    """
+    ratios = [
+        side.get(_RUNNABLE, 0.0) / max(_on_cpu(side), _LEAST_CPU_S) for side in (good, bad)
+    ]
+    if ratios[1] > _MUCH_LONGER * max(ratios[0], _ORDINARY_LOAD):
+        return dict(good), dict(bad)
+    return _shared(good), _shared(bad)
+
+
+def _on_cpu(side: Mapping[_Key, float]) -> float:
+    return sum(time for key, time in side.items() if key.how in _ON_CPU)
+
+
+def _shared(side: Mapping[_Key, float]) -> dict[_Key, float]:
+    computed, waited = _on_cpu(side), side.get(_RUNNABLE, 0.0)
+    if not computed:
+        return dict(side)
+    return {
+        key: time * (1.0 + waited / computed) if key.how in _ON_CPU else time
+        for key, time in side.items()
+        if key != _RUNNABLE
+    }
 
 
 def _followed(side: SideWatch, counted: Mapping[str, float]) -> dict[_Key, float]:
@@ -238,8 +278,9 @@ def _target(call: str, good: Sequence[CallsAbout], bad: Sequence[CallsAbout]) ->
         for about in calls:
             if about.name == call:
                 more[about.target] += sign * about.seconds
-    best = max(more, key=lambda target: more[target], default="")
-    return best if more.get(best, 0.0) > 0 else ""
+    if not any(time > 0 for time in more.values()):  # to be followed took more than it differs
+        more = defaultdict(float, {about.target: about.seconds for about in bad if about.name == call})
+    return max(more, key=lambda target: more[target], default="")
 
 
 _JOINED = {

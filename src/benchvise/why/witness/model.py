@@ -149,7 +149,7 @@ class WitnessGap:
 
 @dataclass(frozen=True, slots=True)
 class Witness:
-    """What the command does otherwise on the bad side than on the good one."""
+    """What the command does differently on the bad side than on the good one."""
 
     sentence: str
     """The answer in one sentence."""

@@ -1,4 +1,4 @@
-"""Suspects that touch what a command does otherwise come first (``touches.toml``)."""
+"""Suspects that touch what a command does differently come first (``touches.toml``)."""
 
 from __future__ import annotations
 

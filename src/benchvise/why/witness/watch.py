@@ -48,6 +48,8 @@ TIMES = 5.0
 _RECORDINGS = 3
 _DISTURBED = 0.1
 """One in which others have the CPUs for a larger part is made again; the least disturbed counts."""
+
+_LONG_S = 5.0  # what takes longer is recorded once
 _GRACE_S = 30.0
 _CALL_LINES = 3000
 
@@ -76,7 +78,7 @@ def watch(
     followed: tuple[float, tuple[CallsAbout, ...]] | None = None
     # A second connection may not be had where the first one is.
     with _left_out(seen, TRACE, channel, BoardUnreachable):
-        recorded = _recorded(board, channel, command, limit_s, trace, seen)
+        recorded = _recorded(board, channel, command, usual_s, limit_s, trace, seen)
     with _left_out(seen, CALLS, channel):
         followed = _followed(channel, command, limit_s, seen)
     return SideWatch(
@@ -117,6 +119,7 @@ def _recorded(
     board: Board,
     channel: ProbeChannel,
     command: str,
+    usual_s: float,
     limit_s: float,
     keep: Path | None,
     seen: _Seen,
@@ -137,7 +140,7 @@ def _recorded(
     )
     best: _Recording | None = None
     with tempfile.TemporaryDirectory(prefix="benchvise-witness-") as directory:
-        for number in range(_RECORDINGS):
+        for number in range(1 if usual_s > _LONG_S else _RECORDINGS):
             path = Path(directory) / f"{number}.dat"
             with TraceRecorder(board, place[1], plan) as recorder:
                 recorder.wait()
@@ -208,10 +211,10 @@ def _followed(
                 CallsAbout(
                     plain_name(printable(message.name, NAME_LIMIT)),
                     printable(message.target),
-                    message.count,
-                    message.errors,
-                    message.ns / 1e9,
-                    message.longest_ns / 1e9,
+                    max(0, message.count),
+                    max(0, message.errors),
+                    max(0, message.ns) / 1e9,
+                    max(0, message.longest_ns) / 1e9,
                 )
             )
         elif isinstance(message, FollowedMessage):
