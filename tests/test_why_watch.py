@@ -7,11 +7,13 @@ import shlex
 import subprocess
 import sys
 from collections.abc import Callable, Iterator, Mapping, Sequence
+from functools import partial
 from pathlib import Path
 
 import pytest
 from trace_boards import instances, recording, tracing_state
 
+from benchvise.board import Board
 from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import RUN_SECONDS, Completed
 from benchvise.errors import BoardUnreachable
@@ -51,6 +53,11 @@ class Prepared(LocalBoard):
 Bench = Callable[..., LiveBench]
 
 
+def same(board: Board) -> Board:
+    """How it is reached once more."""
+    return board
+
+
 @pytest.fixture
 def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     """A bench of two boards on which a command finds other values of a variable."""
@@ -60,11 +67,8 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     def open_bench(command: str, good: Mapping[str, str], bad: Mapping[str, str]) -> LiveBench:
         entry = SuiteEntry("command.time", {"run": (command,)})
         boards = {Side.GOOD: Prepared("good", good), Side.BAD: Prepared("bad", bad)}
-        opened.append(
-            LiveBench(
-                {side: LiveBoard(board, lambda b=board: b, entry) for side, board in boards.items()}  # type: ignore[misc]
-            )
-        )
+        sides = {side: LiveBoard(board, partial(same, board), entry) for side, board in boards.items()}
+        opened.append(LiveBench(sides))
         return opened[-1]
 
     yield open_bench
@@ -102,8 +106,9 @@ def test_a_command_that_waits_says_so_and_leaves_nothing(bench: Bench, tmp_path:
 
 @pytest.mark.usefixtures("recorded")
 def test_the_way_leads_into_a_child_and_out_again(bench: Bench, tmp_path: Path) -> None:
-    program = "import os,time; t=time.perf_counter()+float(os.environ['PACE'])\\nwhile time.perf_counter()<t: pass"
-    command = f"true; {shlex.quote(sys.executable)} -S -c \"exec('{program}')\"; true"
+    program = "import os, time; end = time.perf_counter() + float(os.environ['PACE'])"
+    program += "; any(time.perf_counter() > end for _ in iter(int, 1))"
+    command = f"true; {shlex.quote(sys.executable)} -S -c {shlex.quote(program)}; true"
     found = watch(bench(command, {"PACE": "0.01"}, {"PACE": "1.5"}), tmp_path)
     assert found.parts[0].activity is Activity.USER
     assert found.parts[0].program.startswith("python")

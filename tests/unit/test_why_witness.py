@@ -275,6 +275,15 @@ def test_waiting_for_a_cpu_that_one_side_alone_does_is_a_part_of_its_own() -> No
     assert found.sentence == "100 % of the gap is waiting for a CPU"
 
 
+def test_what_is_spread_over_files_is_told_by_their_directory() -> None:
+    files = [about("fsync", f"/data/d/f{n}", 1, 1.0) for n in range(5)]
+    waited = SpentTime("waiting", "fsync", "dd", "", 5.0)
+    bad = SideWatch(seconds=5.1, spent=(waited,), followed_s=5.2, calls=tuple(files))
+    found = compare(side(0.0, 0.1), bad, UNKNOWN)
+    assert found.parts[0].target == "/data/d/"
+    assert found.sentence == "100 % of the gap is waiting in fsync of files below /data/d: disk"
+
+
 def test_calls_that_differ_in_number_or_time_are_listed() -> None:
     good = side(0.0, 1.0, about("close", "", 900, 0.001), about("read", "/x", 5, 0.1))
     bad = side(0.0, 2.0, about("close", "", 20_000, 0.9), about("read", "/x", 5, 0.1))

@@ -7,6 +7,8 @@ is the time in the calls that were followed, and the CPU time of the trials.
 
 from __future__ import annotations
 
+import math
+import os
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
@@ -35,7 +37,7 @@ _MOST_CALLS = 12
 _MOST_FILES = 20
 _MOST_COUNTS = 12
 _NAMED_FILES = 3
-_SHOWN = 0.5  # of the measured gap: a run that was watched has to show so much of it
+_SHOWN = 0.5  # of the measured gap or of its logarithm: so much a run that was watched has to show
 _APART = 0.1  # of the good side's time
 _RATIO = 1.5
 _FEW_CALLS = 20
@@ -127,7 +129,9 @@ def _doubt(
     took = f"{format_value(good_s, 's')} on good, {format_value(bad_s, 's')} on bad"
     if measured.good_s is not None and measured.bad_s is not None:
         gap = measured.bad_s - measured.good_s
-        if gap > 0 and bad_s - good_s < _SHOWN * gap:
+        ratio = math.log(measured.bad_s / measured.good_s)
+        shown = max((bad_s - good_s) / gap, math.log(bad_s / good_s) / ratio) if gap > 0 else 1.0
+        if shown < _SHOWN:
             return f"While it was watched, the command did not show the gap: {took}"
     if bad_s - good_s < _APART * good_s:
         return f"The command takes as long on both sides, or longer on good: {took}"
@@ -272,15 +276,24 @@ def _activity(key: _Key, target: str, by: str, *, faults: bool) -> Activity:
 
 
 def _target(call: str, good: Sequence[CallsAbout], bad: Sequence[CallsAbout]) -> str:
-    """What the calls of a name were about in which most of the bad side's time more was."""
+    """What the calls of a name were about in which most of the bad side's time more was.
+
+    A directory, with a slash at its end, where that is spread over files below it.
+    """
     more: defaultdict[str, float] = defaultdict(float)
     for calls, sign in ((good, -1), (bad, 1)):
         for about in calls:
             if about.name == call:
                 more[about.target] += sign * about.seconds
-    if not any(time > 0 for time in more.values()):  # to be followed took more than it differs
-        more = defaultdict(float, {about.target: about.seconds for about in bad if about.name == call})
-    return max(more, key=lambda target: more[target], default="")
+    if all(time <= 0 for time in more.values()):  # to be followed took more than it differs
+        more = defaultdict(float, {c.target: c.seconds for c in bad if c.name == call})
+    best = max(more, key=lambda target: more[target], default="")
+    longer = {target: time for target, time in more.items() if time > 0}
+    if more and more[best] < sum(longer.values()) / 2:
+        paths = [target for target in longer if target.startswith("/")]
+        below = os.path.commonpath(paths) if len(paths) > 1 else "/"
+        return f"{below}/" if below != "/" else best
+    return best
 
 
 _JOINED = {
@@ -314,7 +327,8 @@ def _text(activity: Activity, key: _Key, target: str, good: SideWatch, bad: Side
         case Activity.RUNNABLE | Activity.INTERRUPTS:
             return f"{activity}{of}"
     what = f"waiting in {key.call}" if key.call else "waiting outside of system calls"
-    about = f" {_JOINED.get(activity, 'on')} {target}" if target else ""
+    files = "files below " if target.endswith("/") else ""
+    about = f" {_JOINED.get(activity, 'on')} {files}{target.rstrip('/')}" if target else ""
     name = _NAMES.get(activity, "")
     return f"{what}{about}{f': {name}' if name else ''}"
 
@@ -330,11 +344,7 @@ def _sentence(
             good_files, bad_files
         )
     texts[0] = texts[0].replace(" % ", " % of the gap is ", 1)
-    is_cpu = any(
-        part.activity in (Activity.USER, Activity.SYSTEM_CALLS, Activity.PAGE_FAULTS)
-        for part in parts
-    )
-    return ", ".join(texts) + (_opened(good_files, bad_files) if is_cpu else "")
+    return ", ".join(texts) + _opened(good_files, bad_files)
 
 
 def _opened(good_files: Sequence[str], bad_files: Sequence[str]) -> str:
