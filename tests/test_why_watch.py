@@ -67,7 +67,7 @@ def bench(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> Iterator[Bench]:
     def open_bench(command: str, good: Mapping[str, str], bad: Mapping[str, str]) -> LiveBench:
         entry = SuiteEntry("command.time", {"run": (command,)})
         boards = {Side.GOOD: Prepared("good", good), Side.BAD: Prepared("bad", bad)}
-        sides = {side: LiveBoard(board, partial(same, board), entry) for side, board in boards.items()}
+        sides = {s: LiveBoard(board, partial(same, board), entry) for s, board in boards.items()}
         opened.append(LiveBench(sides))
         return opened[-1]
 

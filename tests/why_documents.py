@@ -512,8 +512,8 @@ WITNESS = Witness(
     counts=(WitnessCount("switches_waiting", "times that it waited", 4.0, 61.0),),
     missing=(WitnessGap("good", "recording of the kernel", "the trace files are root's"),),
     remarks=("bad side: 12 events were lost while the command was recorded",),
-    good_trace="/var/tmp/why/command-good.dat",  # noqa: S108 - the path of nothing
-    bad_trace="/var/tmp/why/command-bad.dat",  # noqa: S108 - the path of nothing
+    good_trace="command-good.dat",
+    bad_trace="command-bad.dat",
     seconds=6.2,
 )
 

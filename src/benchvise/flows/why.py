@@ -311,13 +311,13 @@ def _forget(where: Path) -> None:
             where.rmdir()
 
 
-def _keep_traces(witness: Witness | None, results: Store, identity: str) -> None:
+def _keep_traces(witness: Witness | None, where: Path, results: Store, identity: str) -> None:
     """The recordings of the command in the store too, where the workbench opens them."""
     traces = {"good": witness.good_trace, "bad": witness.bad_trace} if witness is not None else {}
-    for side, file in traces.items():
-        if file:
+    for side, name in traces.items():
+        if name:
             with contextlib.suppress(OSError):
-                shutil.copyfile(file, results.trace_file(f"{identity}-{side}"))
+                shutil.copyfile(where / name, results.trace_file(f"{identity}-{side}"))
 
 
 def _keep(diagnosis: Diagnosis, where: Path, store: str | None) -> DiagnosisAnswer:
@@ -332,7 +332,7 @@ def _keep(diagnosis: Diagnosis, where: Path, store: str | None) -> DiagnosisAnsw
     try:
         with Store.open(store) as results:
             identity = results.keep_diagnosis(document)
-            _keep_traces(diagnosis.witness, results, identity)
+            _keep_traces(diagnosis.witness, where, results, identity)
     except BenchviseError as error:
         unkept.append(f"not kept in the store: {error}")
     return DiagnosisAnswer(diagnosis, where, identity, "; ".join(unkept))

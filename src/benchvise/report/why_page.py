@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
-from pathlib import Path, PurePath
+from pathlib import Path
 from types import MappingProxyType
 from typing import Any
 from urllib.parse import quote
@@ -195,7 +195,7 @@ def _beside(witness: Witness | None) -> dict[str, str]:
     if witness is None:
         return {}
     traces = (("good", witness.good_trace), ("bad", witness.bad_trace))
-    return {side: quote(PurePath(file).name) for side, file in traces if PurePath(file).name}
+    return {side: quote(name, safe="") for side, name in traces if name}
 
 
 def _of_one(part: float) -> str:

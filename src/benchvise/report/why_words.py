@@ -238,6 +238,7 @@ def _witness(witness: Witness | None) -> Iterator[BlockLine]:
         text = f"Not available on the {gap.side} side: {gap.means}: {gap.reason}"
         yield BlockLine(_sentence(text), "muted")
     if witness.good_trace and witness.bad_trace:
+        yield BlockLine("Recordings, beside the evidence:", "muted")
         traces = (witness.good_trace, witness.bad_trace)
         yield BlockLine(shlex.join(["benchvise", "trace", "compare", *traces]), code=True)
 

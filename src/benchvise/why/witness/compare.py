@@ -13,6 +13,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
+from pathlib import PurePath
 
 from benchvise.quantities import format_value
 from benchvise.why.explain.counters import COUNTERS
@@ -95,8 +96,8 @@ def compare(good: SideWatch, bad: SideWatch, measured: MeasuredTimes) -> Witness
             for side, seen in (("good", good), ("bad", bad))
             for remark in seen.remarks
         ),
-        good_trace=good.trace,
-        bad_trace=bad.trace,
+        good_trace=PurePath(good.trace).name,
+        bad_trace=PurePath(bad.trace).name,
         seconds=round(good.cost_s + bad.cost_s, 3),
         is_doubtful=bool(doubt) and good_s is not None,
     )

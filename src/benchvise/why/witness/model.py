@@ -172,9 +172,9 @@ class Witness:
     remarks: tuple[str, ...] = ()
     """What must be known with it."""
     good_trace: str = ""
-    """The trace of the good side: a file of the host."""
+    """The recording of the good side: the name of a file beside the evidence; empty for none."""
     bad_trace: str = ""
-    """The trace of the bad side."""
+    """That of the bad side."""
     seconds: float = field(default=0.0, metadata=in_json(digits=3))
     """What watching took."""
     is_doubtful: bool = False
