@@ -522,12 +522,12 @@ def watched() -> dict[str, Any]:
     """Nothing that can be set explains it, and the command says where its time goes."""
     spec = SeriesSpec("command.time", (("run", "getent hosts www"),), "command.time")
     metric = Metric.of(spec, "ns", "lower", command="getent hosts www")
-    story = Story(metric, 5.0e9, math.log(5.0 / 0.03), {}, noise=0.01)
+    story = Story(metric, 5.0e9, math.log(5.0 / 0.5), {}, noise=0.01)
     gap = story.measure_gap()
     story.ask(Purpose.ALL_IN, "are all 5 differences of run time together it?", PLAIN, blocks=6)
     return story.document(
         DiagnosisVerdict.UNEXPLAINED,
-        f"yocto is worse by 166.67x, and no cause was found; {WITNESS.sentence}.",
+        f"yocto is worse by 10.00x, and no cause was found; {WITNESS.sentence}.",
         gap,
         unexplained=Bounds(1.0, 0.97, 1.03),
         suspects=(*PLAIN, KERNEL),

@@ -192,7 +192,7 @@ def test_the_answer_names_call_address_and_kind() -> None:
 
 def test_a_run_that_does_not_show_the_gap_tells_nothing_of_it() -> None:
     measured = MeasuredTimes(0.03, 20.0, {}, {})
-    found = compare(GOOD, BAD, measured)
+    found = compare(GOOD, side(0.1, 0.02), measured)
     assert not found.parts
     assert found.is_doubtful
     assert "did not show the gap" in found.sentence

@@ -185,9 +185,7 @@ def _with_load_shared(
     Where others keep the CPUs busy on both sides, whoever computes longer waits longer. Only where
     the bad side waits much longer for the same work is that a part of its own.
     """
-    ratios = [
-        side.get(_RUNNABLE, 0.0) / max(_on_cpu(side), _LEAST_CPU_S) for side in (good, bad)
-    ]
+    ratios = [side.get(_RUNNABLE, 0.0) / max(_on_cpu(side), _LEAST_CPU_S) for side in (good, bad)]
     if ratios[1] > _MUCH_LONGER * max(ratios[0], _ORDINARY_LOAD):
         return dict(good), dict(bad)
     return _shared(good), _shared(bad)
