@@ -99,7 +99,7 @@ def test_a_command_that_waits_says_so_and_leaves_nothing(bench: Bench, tmp_path:
     assert found.parts[0].share > 0.8
     assert "waiting in clock_nanosleep: timer" in found.sentence
     assert {Path(found.good_trace).name, Path(found.bad_trace).name} == {"good.dat", "bad.dat"}
-    assert Path(found.bad_trace).read_bytes()[3:10] == b"tracing"
+    assert (tmp_path / found.bad_trace).read_bytes()[3:10] == b"tracing"
     assert tracing_state() == before
     assert not instances()
 
