@@ -368,6 +368,15 @@ def test_a_place_that_the_call_is_about_tells_mounts_apart() -> None:
     assert [one.title for one in found] == [data.title, home.title]
 
 
+def test_what_is_about_the_very_call_comes_before_what_is_about_all_cpu_time() -> None:
+    seen = witness((Activity.USER, "", ""), (Activity.SYSTEM_CALLS, "close", ""), share=0.45)
+    before = (
+        suspect("process.environment:PATH", -3.0),
+        suspect("process.inherited:limit.nofile", -3.0),
+    )
+    assert put_first(before, seen)[0].id == "process.inherited:limit.nofile"
+
+
 def test_a_small_part_accuses_nobody() -> None:
     before = (LIKELY, suspect("mount.sync", -4.0))
     assert put_first(before, witness((Activity.DISK, "write", "/x"), share=0.1)) == before

@@ -74,7 +74,7 @@ def measure_gap(case: DiagnosisState, lab: Laboratory) -> None:
 
 
 def watch_command(case: DiagnosisState, lab: Laboratory) -> None:
-    """What the command does differently on the bad side; what touches that is tried first. No trial.
+    """What the command does differently on the bad side: what touches that is tried first.
 
     Only where both sides can run it, and where that takes little of the budget.
     """

@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from benchvise.why.witness.kinds import WAITS_FOR_PROCESSES
 from benchvise.why.witness.model import SpentTime
-from benchvise.why.witness.spans import CommandSpans, Span, Task
+from benchvise.why.witness.spans import CommandSpans, TaskSpan, Task
 
 _DEEPEST = 16  # processes that wait for each other
 
@@ -48,7 +48,7 @@ class _Walk:
         if end - begin > covered:  # before it was seen, or while events were lost
             self._add("waiting", task.call_at(begin), task, end - begin - covered)
 
-    def _run(self, task: Task, run: Span, begin: int, end: int) -> None:
+    def _run(self, task: Task, run: TaskSpan, begin: int, end: int) -> None:
         inside = 0
         for call, low, high in _between(task.calls, begin, end):
             self._add("kernel", call.text, task, high - low)
@@ -103,7 +103,7 @@ class _Walk:
                 self._add("kernel", name, task, moved)
 
 
-def _between(spans: list[Span], begin: int, end: int) -> Iterator[tuple[Span, int, int]]:
+def _between(spans: list[TaskSpan], begin: int, end: int) -> Iterator[tuple[TaskSpan, int, int]]:
     """The spans that touch the time between two, each with its part of it; none overlap."""
     first = max(0, bisect.bisect_right(spans, begin, key=lambda span: span.begin) - 1)
     for span in itertools.islice(spans, first, None):

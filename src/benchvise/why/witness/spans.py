@@ -61,7 +61,7 @@ WHERE i.ready IS NOT NULL
 
 
 @dataclass(frozen=True, slots=True)
-class Span:
+class TaskSpan:
     """Nanoseconds of the trace's clock; ``number`` and ``text`` depend on what it is of."""
 
     begin: int
@@ -83,10 +83,10 @@ class Task:
     name: str
     first: int
     last: int
-    runs: list[Span] = field(default_factory=list)
-    waits: list[Span] = field(default_factory=list)
-    calls: list[Span] = field(default_factory=list)
-    wakes: list[Span] = field(default_factory=list)
+    runs: list[TaskSpan] = field(default_factory=list)
+    waits: list[TaskSpan] = field(default_factory=list)
+    calls: list[TaskSpan] = field(default_factory=list)
+    wakes: list[TaskSpan] = field(default_factory=list)
     short: dict[str, int] = field(default_factory=dict)
 
     def call_at(self, time: int) -> str:
@@ -94,7 +94,7 @@ class Task:
         at = bisect.bisect_right(self.calls, time, key=lambda call: call.begin) - 1
         return self.calls[at].text if at >= 0 and self.calls[at].end >= time else ""
 
-    def woken_at(self, time: int) -> Span | None:
+    def woken_at(self, time: int) -> TaskSpan | None:
         """Who ended a wait at that time, where that is known."""
         at = bisect.bisect_left(self.wakes, time - _SAME_NS, key=lambda wake: wake.begin)
         near = at < len(self.wakes) and self.wakes[at].begin <= time + _SAME_NS
@@ -133,10 +133,10 @@ def read_spans(trace: Path) -> CommandSpans:
 
 def spans_of(rows: Iterable[Sequence[JsonValue]]) -> CommandSpans:
     """The same from the rows of the query; MeasurementError where there is no root."""
-    by_kind: defaultdict[str, list[tuple[int, Span]]] = defaultdict(list)
+    by_kind: defaultdict[str, list[tuple[int, TaskSpan]]] = defaultdict(list)
     for what, actor, begin, end, number, text in rows:
         name = plain_name(str(text)) if what in ("call", "short") else str(text)
-        span = Span(_whole(begin), _whole(end), _whole(number), printable(name, NAME_LIMIT))
+        span = TaskSpan(_whole(begin), _whole(end), _whole(number), printable(name, NAME_LIMIT))
         by_kind[str(what)].append((_whole(actor), span))
     tasks = {a: Task(a, span.text, span.begin, span.end) for a, span in by_kind["task"]}
     root = next((tasks[a] for a, span in by_kind["task"] if span.number), None)

@@ -18,6 +18,7 @@ NAME = "witness"
 
 _FILE_POINTS = 6.0
 _PART_POINTS = 4.0
+_BROAD_POINTS = 2.5  # where it can change more than some system calls
 _DECIDED_POINTS = 5.0
 _AHEAD = 0.5
 _LEAST_SHARE = 0.25
@@ -102,7 +103,8 @@ def _of_parts(suspect: Suspect, witness: Witness) -> Iterator[Term]:
         for touch in touches():
             if touch.names_suspect(suspect) and touch.is_about(part):
                 reason = f"{touch.why}: {part.text} is {part.share:.0%} of the gap"
-                yield Term(NAME, _PART_POINTS * min(1.0, part.share), reason.replace("%", " %"))
+                points = _PART_POINTS if touch.calls else _BROAD_POINTS
+                yield Term(NAME, points * min(1.0, part.share), reason.replace("%", " %"))
         if part.target.startswith("/") and _is_below(part.target, suspect):
             reason = f"it is about {part.target}: {part.text}"
             yield Term(NAME, _FILE_POINTS * min(1.0, part.share), reason)
