@@ -14,7 +14,7 @@ from collections.abc import Iterator
 
 from benchvise.why.witness.kinds import WAITS_FOR_PROCESSES
 from benchvise.why.witness.model import SpentTime
-from benchvise.why.witness.spans import CommandSpans, TaskSpan, Task
+from benchvise.why.witness.spans import CommandSpans, Task, TaskSpan
 
 _DEEPEST = 16  # processes that wait for each other
 
