@@ -14,11 +14,11 @@ import pytest
 from trace_boards import instances, recording, tracing_state
 
 from benchvise.board import Board
+from benchvise.board.channel import NotAvailable
 from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import RUN_SECONDS, Completed
 from benchvise.errors import BoardUnreachable
 from benchvise.measure.suite import SuiteEntry
-from benchvise.why.benches import live_board
 from benchvise.why.benches.live import LiveBench
 from benchvise.why.benches.live_board import LiveBoard
 from benchvise.why.model import Side
@@ -147,7 +147,7 @@ def test_a_benchmark_of_the_probe_is_not_watched(bench: Bench, tmp_path: Path) -
     opened = bench(*PACE)
     board = opened._live[Side.BAD]
     board.entry = SuiteEntry("os.syscall", {})
-    with pytest.raises(live_board.NotAvailable, match="only commands"):
+    with pytest.raises(NotAvailable, match="only commands"):
         opened.watch(Side.BAD, tmp_path / "x")
 
 

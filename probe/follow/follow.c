@@ -28,7 +28,6 @@
 
 /* Of the kernel's interface, which C libraries name differently. */
 enum {
-	GET_SYSCALL_INFO = 0x420e,
 	IS_ENTRY = 1,
 	IS_EXIT = 2,
 	EVENT_STOP = 128,
@@ -185,7 +184,7 @@ static void on_call(struct follower *f, struct task *task)
 	struct call_info info = {0};
 	uint64_t now = clock_ns();
 
-	if (ptrace(GET_SYSCALL_INFO, task->tid, (void *)sizeof(info), &info) <= 0) {
+	if (ptrace(PTRACE_GET_SYSCALL_INFO, task->tid, (void *)sizeof(info), &info) <= 0) {
 		if (errno == EIO || errno == EINVAL || errno == ENOSYS)
 			f->error = errno; /* a kernel that does not tell */
 		return;
