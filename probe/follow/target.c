@@ -92,19 +92,19 @@ static void file_at(pid_t tid, int fd, char text[TARGET_MAX])
 		*inode = '\0';
 }
 
-static void keep_address(pid_t tid, int fd, const char *address)
+static void keep_address(pid_t tid, int fd, const char address[TARGET_MAX])
 {
-	char link[TARGET_MAX];
+	char link[LINK_BYTES];
 
-	if (!link_of(tid, fd, link, sizeof(link)) || strlen(link) >= LINK_BYTES)
+	if (!link_of(tid, fd, link, sizeof(link)))
 		return;
 	for (int i = 0; i < SOCKETS; i++)
 		if (strcmp(sockets[i].link, link) == 0) {
-			snprintf(sockets[i].address, TARGET_MAX, "%s", address);
+			memcpy(sockets[i].address, address, TARGET_MAX);
 			return;
 		}
-	snprintf(sockets[next_socket].link, LINK_BYTES, "%s", link);
-	snprintf(sockets[next_socket].address, TARGET_MAX, "%s", address);
+	memcpy(sockets[next_socket].link, link, LINK_BYTES);
+	memcpy(sockets[next_socket].address, address, TARGET_MAX);
 	next_socket = (next_socket + 1) % SOCKETS;
 }
 
