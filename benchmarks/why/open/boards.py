@@ -15,7 +15,7 @@ import signal
 import subprocess
 import tempfile
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass
 from pathlib import Path
@@ -61,7 +61,7 @@ class Laboratory:
         self._parts = parts
         self._place = Path(parts.enter_context(tempfile.TemporaryDirectory(prefix="bvopen-")))
         self._place.chmod(0o755)
-        self._processes = 0
+        self._boards: dict[str, subprocess.Popen[bytes]] = {}
         holder = self._popen(["unshare", "--net", "--kill-child", "--fork", "sleep", "infinity"])
         self._wait_for(lambda: _has_own_network(holder.pid), "a network namespace")
         self.inside = ("nsenter", f"--net=/proc/{holder.pid}/ns/net")
@@ -109,8 +109,6 @@ class Laboratory:
 
     # -- parts -------------------------------------------------------------------------------------
 
-    _boards: dict[str, subprocess.Popen[bytes]]
-
     def _popen(
         self, words: Sequence[str], name: str = "lab", *, piped: bool = False
     ) -> subprocess.Popen[bytes]:
@@ -123,8 +121,6 @@ class Laboratory:
                 stderr=log,
                 start_new_session=True,
             )
-        if not hasattr(self, "_boards"):
-            self._boards = {}
         if name != "lab":
             self._boards[name] = process
         self._parts.callback(self._ended, process)
@@ -142,12 +138,11 @@ class Laboratory:
 
     def _wait_for(
         self,
-        is_there: object,
+        is_there: Callable[[], bool],
         what: str,
         process: subprocess.Popen[bytes] | None = None,
         name: str = "lab",
     ) -> None:
-        assert callable(is_there)
         deadline = time.monotonic() + _STARTUP_SECONDS
         while not is_there():
             if time.monotonic() > deadline or (process is not None and process.poll() is not None):
