@@ -1,4 +1,4 @@
-"""An answer of ``why`` as its published document has it: what it names, in which order, how sure."""
+"""An answer of ``why``, read from its document: what it names, in which order, how sure."""
 
 from __future__ import annotations
 

@@ -260,7 +260,7 @@ def _free_loop(note: Path) -> None:
 
 def _has_own_network(pid: int) -> bool:
     try:
-        return os.readlink(f"/proc/{pid}/ns/net") != os.readlink("/proc/self/ns/net")
+        return Path(f"/proc/{pid}/ns/net").readlink() != Path("/proc/self/ns/net").readlink()
     except OSError:
         return False
 

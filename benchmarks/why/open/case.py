@@ -102,7 +102,9 @@ def drawn(cases: Iterable[Case]) -> set[str]:
         names[case.kind].append(case.name)
     rng = random.Random(SEED)  # noqa: S311 - a draw that can be repeated
     return {
-        name for kind in CLASSES for name in rng.sample(sorted(names[kind]), round(len(names[kind]) / 3))
+        name
+        for kind in CLASSES
+        for name in rng.sample(sorted(names[kind]), round(len(names[kind]) / 3))
     }
 
 

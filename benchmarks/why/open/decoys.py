@@ -93,7 +93,7 @@ def _append(file: str, line: str) -> str:
 
 def _service(name: str, _value: str) -> str:
     program, script = f"/usr/sbin/{name}", f"/etc/init.d/{name}"
-    text = f"#!/bin/sh\n[ \"$1\" != start ] || setsid {program} infinity < /dev/null > /dev/null &\n"
+    text = f'#!/bin/sh\n[ "$1" != start ] || setsid {program} infinity < /dev/null > /dev/null &\n'
     return (
         f"cp /usr/bin/sleep {program}; printf %s {shlex.quote(text)} > {script}; "
         f"chmod 755 {script}; ln -s {script} /etc/rc2.d/S50{name}"

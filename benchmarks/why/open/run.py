@@ -80,7 +80,9 @@ def _on_boards(case: Case, options: Options, place: Path, untouched: CaseResult)
         drawn = decoys.draw(f"{case.name}/{draw}", case.avoids)
         with laboratory() as lab:
             boards = {
-                name: lab.start_board(name, number, _scripts(case, drawn, name), disk_mb=case.disk_mb)
+                name: lab.start_board(
+                    name, number, _scripts(case, drawn, name), disk_mb=case.disk_mb
+                )
                 for name, number in _NUMBERS.items()
             }
             effects = effect.measure(boards, case.command)

@@ -23,7 +23,9 @@ def bars(results: Sequence[CaseResult]) -> list[Bar]:
     planted = [r for r in counted if r.kind != EQUAL]
     return [
         _share("named first", "≥ 85 %", [r.is_first for r in planted], lambda s: s >= 0.85),
-        _share("among the first three", "≥ 97 %", [r.is_near for r in planted], lambda s: s >= 0.97),
+        _share(
+            "among the first three", "≥ 97 %", [r.is_near for r in planted], lambda s: s >= 0.97
+        ),
         _share("false proven", "≤ 1 %", [bool(r.false) for r in counted], lambda s: s <= 0.01),
         _share(
             "no difference shown, rightly", "≥ 95 %",
