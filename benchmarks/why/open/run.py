@@ -5,6 +5,7 @@ from __future__ import annotations
 import json
 import os
 import random
+import shutil
 import signal
 import subprocess
 import sys
@@ -54,6 +55,7 @@ def run(case: Case, options: Options) -> CaseResult:
             place = options.evidence / case.name
             place.mkdir(parents=True, exist_ok=True)
         try:
+            _check(case)
             if case.machine == "qemu":
                 return _on_virtual_boards(case, options, place, untouched)
             return _on_boards(case, options, place, untouched)
@@ -64,6 +66,13 @@ def run(case: Case, options: Options) -> CaseResult:
         except _BREAKS as error:
             seconds = time.monotonic() - begin
             return replace(untouched, problem=f"{type(error).__name__}: {error} ({seconds:.0f} s)")
+
+
+def _check(case: Case) -> None:
+    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+    missing = [name for name in case.needs if shutil.which(name, path=path) is None]
+    if missing:
+        raise NotHere(f"it takes {', '.join(missing)}")
 
 
 def equal(case: Case) -> Case:
@@ -86,9 +95,9 @@ def _on_boards(case: Case, options: Options, place: Path, untouched: CaseResult)
                 for name, number in _NUMBERS.items()
             }
             effects = effect.measure(boards, case.command)
-            if effects.decoys_matter and case.kind != EQUAL:
+            if effects.decoys_matter:
                 continue
-            if options.only_effects:
+            if options.only_effects or not (effects.counts or case.kind == EQUAL):
                 return judge(case, _NOTHING, effects, printed="", origin="", changes=())
             lab.stop_board("clean")
             asked = _Asked(case, options, place, lab.inside, lab.environment)
@@ -104,7 +113,7 @@ def _on_virtual_boards(
         effects = virtual.measured(case.command)
         if effects.decoys_matter:
             return replace(untouched, left_out="the decoys matter")
-        if options.only_effects:
+        if options.only_effects or not effects.counts:
             return judge(case, _NOTHING, effects, printed="", origin="", changes=())
         asked = _Asked(case, options, place, (), virtual.environment)
         return _ask(asked, virtual.boards["good"], virtual.boards["bad"], effects)
@@ -147,6 +156,7 @@ class _Asked:
 def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult:
     before = {board.name: state(board) for board in (good, bad)}
     evidence = asked.place / "evidence"
+    shutil.rmtree(evidence, ignore_errors=True)  # of an earlier run
     words = [*asked.benchvise, "why", good.url, bad.url, "--command", asked.case.command]
     words += ["--budget", str(asked.options.minutes), "-o", str(evidence), *asked.case.options]
     printed, said = _told(asked, words)
@@ -178,17 +188,19 @@ def _told(asked: _Asked, words: Sequence[str]) -> tuple[str, str]:
         words, env=asked.known, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
     seconds = asked.options.minutes * 60 + 600
-    if asked.options.kill is not None:
-        rng = random.Random(f"{asked.options.kill}/{asked.case.name}")  # noqa: S311 - repeatable
-        with suppress(subprocess.TimeoutExpired):
-            return process.communicate(timeout=rng.uniform(5, 120))
-        process.send_signal(rng.choice((signal.SIGKILL, signal.SIGINT)))
     try:
+        if asked.options.kill is not None:
+            rng = random.Random(f"{asked.options.kill}/{asked.case.name}")  # noqa: S311 - repeatable
+            with suppress(subprocess.TimeoutExpired):
+                return process.communicate(timeout=rng.uniform(5, 120))
+            process.send_signal(rng.choice((signal.SIGKILL, signal.SIGINT)))
         return process.communicate(timeout=seconds)
     except subprocess.TimeoutExpired as error:
-        process.kill()
-        process.communicate()
         raise _Broken(f"it did not end within {seconds:.0f} s") from error
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
 
 
 def _origin(case: Case, bad: Board) -> str:
