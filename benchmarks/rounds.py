@@ -43,6 +43,17 @@ class Measured:
     ours: list[Reading] = field(default_factory=list)
     reference: list[Reading] = field(default_factory=list)
     warm: list[float] = field(default_factory=list)
+    failures: list[str] = field(default_factory=list)
+    """Why rounds have no readings, of either side."""
+
+    def try_round(self, number: int, before: Reading | None = None) -> None:
+        """A round. One that fails is noted: what was measured before, and all other pairs, stay."""
+        whole = len(self.ours), len(self.reference)
+        try:
+            self.take_round(number, before)
+        except (RuntimeError, ValueError, OSError, subprocess.SubprocessError) as error:
+            self.failures.append(f"{self.pair.name}, round {number + 1}: {error}")
+            del self.ours[whole[0] :], self.reference[whole[1] :]
 
     def take_round(self, number: int, before: Reading | None = None) -> None:
         """A round. Every other one begins with the reference tool, so that a machine that gets
@@ -138,8 +149,9 @@ def measure(pairs: list[Pair], rounds: int, minutes: float) -> list[Measured]:
                     if not one.takes_part(done):
                         continue
                     at = time.monotonic()
-                    one.take_round(done, works.get(one.pair.reference))
-                    if one.pair.work is not None:
+                    readings = len(one.reference)
+                    one.try_round(done, works.get(one.pair.reference))
+                    if one.pair.work is not None and len(one.reference) > readings:
                         works[one.pair.reference] = one.reference[-1]
                     if done == 0:
                         took = time.monotonic() - at
@@ -181,7 +193,7 @@ def value_sheet(measured: list[Measured], units: dict[str, str]) -> Sheet:
         ),
     )
     for one in measured:
-        if one.pair.work is not None:
+        if one.pair.work is not None or _failed(one, sheet):
             continue
         times, interval = one.ratio()
         unit = one.pair.unit or units.get(one.pair.benchmark, "")
@@ -231,7 +243,7 @@ def work_sheet(measured: list[Measured]) -> Sheet:
         ),
     )
     for one in measured:
-        if one.pair.work is None:
+        if one.pair.work is None or _failed(one, sheet):
             continue
         times, interval = one.ratio()
         holds = one.pair.holds(interval)
@@ -253,6 +265,19 @@ def work_sheet(measured: list[Measured]) -> Sheet:
             )
         )
     return sheet
+
+
+def _failed(one: Measured, sheet: Sheet) -> bool:
+    """Whether too many rounds failed to say anything; says what failed."""
+    sheet.notes = (*sheet.notes, *one.failures)
+    if not one.failures or len(one.ours) >= LEAST_ROUNDS:
+        return False
+    sheet.verdicts[one.pair.name] = None
+    blank = [""] * (len(sheet.headings) - 1)
+    blank[sheet.headings.index("holds") - 1] = VERDICTS[None]
+    blank[sheet.headings.index("rounds") - 1] = f"{len(one.failures)} failed"
+    sheet.rows.append((one.pair.name, *blank))
+    return True
 
 
 def _median(side: list[Reading]) -> float:

@@ -15,6 +15,7 @@ test interrupts.
 from __future__ import annotations
 
 import contextlib
+import gc
 import os
 import signal
 import time
@@ -31,6 +32,10 @@ from suite_report import SuiteReport
 settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.register_profile("repeat", deadline=None, derandomize=True)
 settings.load_profile("repeat")
+
+# Nearly all that is imported and collected stays: as in ``cli.main``, it is not looked through for
+# garbage again and again.
+gc.set_threshold(50_000)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)

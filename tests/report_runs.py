@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Callable, Iterator
 from dataclasses import dataclass, replace
+from functools import cache
 from typing import Any
 
 from benchvise.measure.model import (
@@ -179,8 +180,13 @@ def latency(*, walk: float) -> Callable[[int], float]:
     return at
 
 
-def demonstration_series(scale: float = 1.0, seed: int = 1) -> Iterator[SeriesRecord]:
+@cache
+def demonstration_series(scale: float = 1.0, seed: int = 1) -> tuple[SeriesRecord, ...]:
     """A whole suite; ``scale`` is how fast memory is compared with the vendor's image."""
+    return tuple(_demonstration_series(scale, seed))
+
+
+def _demonstration_series(scale: float, seed: int) -> Iterator[SeriesRecord]:
     yield series(spec("cpu.clock"), 2.256e9, unit="Hz", better="higher", counted="cycles",
                  noise=Noise(relative=0.0006), seed=seed)  # fmt: skip
     for benchmark, counted, peak, memory in (
@@ -236,7 +242,7 @@ def demonstration_run(**changes: Any) -> RunRecord:
         host=HOST,
         tool_version="0.1.0",
         simulated=False,
-        series=tuple(demonstration_series()),
+        series=demonstration_series(),
     )
     return replace(run, **changes)
 
@@ -251,6 +257,6 @@ def other_run(**changes: Any) -> RunRecord:
         started="2026-03-14T10:02:11+00:00",
         finished="2026-03-14T10:08:31+00:00",
         host=host,
-        series=tuple(demonstration_series(scale=0.62, seed=2)),
+        series=demonstration_series(scale=0.62, seed=2),
     )
     return replace(run, **changes)

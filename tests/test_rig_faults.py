@@ -107,7 +107,7 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestBench]:
     names = [GOOD, OTHER, *CARDS, *BOOTS]
     boards = [(name, "stand-in") for name in names]
     place = tmp_path_factory.mktemp("faults")
-    with running(place, boards, login_timeout=4) as bench:
+    with running(place, boards, login_timeout=8) as bench:
         yield bench.changed(
             "faults", {"no-card": {"VirtualSDMux": {"disk_path": str(place / "nowhere")}}}
         )

@@ -88,8 +88,14 @@ def test_help_of_a_group_imports_no_command(path: tuple[str, ...], tmp_path: Pat
 
 @pytest.mark.parametrize("words", LIGHTEST, ids=" ".join)
 def test_a_command_imports_what_it_needs(words: tuple[str, ...], tmp_path: Path) -> None:
-    loaded(words, tmp_path)  # a store is made with what later uses of it do not need
     assert loaded(words, tmp_path) & HEAVY <= LIGHTEST[words]
+
+
+def test_a_workbench_starts_without_what_only_its_readers_need(tmp_path: Path) -> None:
+    modules = loaded(["serve", "--port", "0", "--traces", "/nowhere"], tmp_path)
+    assert "benchvise.web.app" in modules
+    assert not modules & {"duckdb", "labgrid", "psycopg", "pyarrow", "scipy"}
+    assert "benchvise.why.loop" not in modules
 
 
 def entries(group: Group, real: CommandGroup) -> Iterator[tuple[Command | Group, object]]:

@@ -8,12 +8,13 @@ import secrets
 import sqlite3
 import struct
 from pathlib import Path
+from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine
+from sqlalchemy import create_engine, inspect
 from store_places import OTHER, PLANNED, SPEC, Place, begin, begin_process
 from why_documents import explained, no_difference
 
@@ -34,7 +35,7 @@ from benchvise.measure.model import (
 from benchvise.report.tables import list_rows
 from benchvise.state.model import Missing, Snapshot, StateEntry
 from benchvise.store import RunFilter, Store
-from benchvise.store.database import NEWEST, VERSION_TABLE
+from benchvise.store.database import NEWEST, VERSION_TABLE, Database, migrate
 from benchvise.store.location import locate
 from benchvise.store.tables import METADATA
 from benchvise.store.watches import Watched
@@ -414,6 +415,44 @@ def test_the_tables_are_what_the_models_say(store: Store, place: Place) -> None:
     engine.dispose()
 
 
+def shape(place: Place) -> dict[str, Any]:
+    """All that the database itself says of its tables."""
+    engine = create_engine(locate(place.url).url)
+    with engine.connect() as connection:
+        found = inspect(connection)
+        tables = {
+            name: {
+                "columns": {
+                    column["name"]: {key: str(value) for key, value in column.items()}
+                    for column in found.get_columns(name)
+                },
+                "primary key": found.get_pk_constraint(name),
+                "foreign keys": sorted(map(str, found.get_foreign_keys(name))),
+                "unique": sorted(map(str, found.get_unique_constraints(name))),
+                "indexes": sorted(map(str, found.get_indexes(name))),
+            }
+            for name in found.get_table_names()
+        }
+    engine.dispose()
+    return tables
+
+
+def test_migrations_make_of_nothing_what_a_new_store_has(place: Place) -> None:
+    database = Database(locate(place.url), timeout=10)
+    with database.writing() as connection:
+        migrate(connection, None, "it")
+    migrated = shape(place)
+    assert place.query(f"SELECT * FROM {VERSION_TABLE}") == [(NEWEST,)]  # noqa: S608
+    with database.writing() as connection:
+        METADATA.drop_all(connection)
+        connection.exec_driver_sql(f"DROP TABLE {VERSION_TABLE}")
+    database.close()
+    Store.open(place.url).close()
+    assert shape(place) == migrated
+    assert place.query(f"SELECT * FROM {VERSION_TABLE}") == [(NEWEST,)]  # noqa: S608
+    assert len(migrated) == len(METADATA.tables) + 1
+
+
 def test_the_newest_revision_is_the_head_of_the_migrations() -> None:
     directory = Path(benchvise.__file__).parent / "store" / "migrations"
     assert ScriptDirectory(str(directory)).get_heads() == [NEWEST]
@@ -476,10 +515,23 @@ def test_the_database_of_another_program_is_refused_untouched(place: Place) -> N
 def test_a_migration_that_fails_leaves_nothing(
     place: Place, monkeypatch: pytest.MonkeyPatch
 ) -> None:
+    database = Database(locate(place.url), timeout=10)
     with monkeypatch.context() as patched:
         patched.setattr("alembic.operations.Operations.create_index", _fail)
+        with pytest.raises(RuntimeError, match="power lost"), database.writing() as connection:
+            migrate(connection, None, "it")
+    database.close()
+    assert shape(place) == {}
+
+
+def test_a_new_store_of_which_a_part_cannot_be_made_is_none(
+    place: Place, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    with monkeypatch.context() as patched:
+        patched.setattr("sqlalchemy.sql.ddl.SchemaGenerator.visit_index", _fail)
         with pytest.raises(RuntimeError, match="power lost"):
             Store.open(place.url)
+    assert shape(place) == {}
     with Store.open(place.url) as store:
         begin(store)
 

@@ -8,11 +8,12 @@ import resource
 import secrets
 import shutil
 import signal
+import sqlite3
 import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from pathlib import Path
 
 import pytest
@@ -20,7 +21,7 @@ import skips
 from postgres import PostgresServer
 from store_places import Place, begin, begin_process
 
-from benchvise.errors import StoreError
+from benchvise.errors import StoreError, UsageError
 from benchvise.measure.model import RunStatus, Sample
 from benchvise.store import ProcessHandle, Store
 from benchvise.store.store import ABANDONED
@@ -270,6 +271,62 @@ def test_a_damaged_file(tmp_path: Path) -> None:
     with Store.open(str(file)) as store, pytest.raises(StoreError, match="damaged") as caught:
         store.load("@")
     assert ".recover" in caught.value.remedy
+
+
+READS: list[Callable[[Store], object]] = [
+    Store.runs,
+    Store.choices,
+    Store.series,
+    Store.boards,
+    Store.diagnoses,
+    lambda store: store.load("@"),
+    lambda store: store.snapshot("@"),
+    lambda store: store.attachments(store.runs(1)[0].id),
+    lambda store: store.diagnosis("@"),
+    lambda store: store.history("memory.copy", limit=5),
+    lambda store: [store.watches.history(name, 0, 4e9) for name in store.watches.boards()],
+]
+GARBAGE = ("x'ff00ff'", "'garbage'", "1e300", "'[null]'", """'{"a":[1]}'""", "-1")
+
+
+def test_whatever_stands_in_a_column_is_read_or_said(tmp_path: Path) -> None:
+    """SQLite lets any program put anything into any column."""
+    script = Path(__file__).parent / "data" / "store-of-six-migrations.sql"
+    whole, file = tmp_path / "whole.db", tmp_path / "damaged.db"
+    with contextlib.closing(sqlite3.connect(whole)) as made:
+        made.executescript(script.read_text(encoding="utf-8"))
+    with Store.open(str(whole)) as store:
+        begin_process(store)
+    refused = 0
+    for number, (table, column) in enumerate(columns(whole)):
+        for garbage in (GARBAGE[number % 3], GARBAGE[3 + number % 3]):
+            shutil.copy(whole, file)
+            with contextlib.closing(sqlite3.connect(file)) as damaged:
+                try:
+                    with damaged:
+                        damaged.execute(f'UPDATE "{table}" SET "{column}" = {garbage}')  # noqa: S608
+                except sqlite3.Error:
+                    continue  # a key, or a number that is the row's own
+            try:
+                with Store.open(str(file), timeout=WAIT) as store:
+                    for read in READS:
+                        read(store)
+            except (StoreError, UsageError):
+                refused += 1
+            except Exception as error:
+                error.add_note(f"{table}.{column} = {garbage}")
+                raise
+    assert refused > 20
+
+
+def columns(file: Path) -> list[tuple[str, str]]:
+    with contextlib.closing(sqlite3.connect(file)) as opened:
+        tables = opened.execute("SELECT name FROM sqlite_master WHERE type = 'table'").fetchall()
+        return [
+            (table, column)
+            for (table,) in tables
+            for _, column, *_ in opened.execute(f'PRAGMA table_info("{table}")')
+        ]
 
 
 # Servers

@@ -24,8 +24,7 @@ from web_client import Answer, Client
 from benchvise.trace.query_limits import QueryLimits
 from benchvise.web import file_index
 from benchvise.web.file_index import key_of
-from benchvise.web.readers import pool
-from benchvise.web.workspace import sql
+from benchvise.web.readers import forwarding, pool
 
 skips.need_decoder()
 
@@ -95,7 +94,7 @@ def test_d1_d9_a_hostile_query_is_answered_with_a_sentence(
     shared: Client, place: Path, monkeypatch: pytest.MonkeyPatch, hostile: str, says: str
 ) -> None:
     """Its time is long, so that it is memory that ends it however busy the machine is."""
-    monkeypatch.setattr(sql, "LIMITS", QueryLimits(rows=10, seconds=100, memory_mb=128))
+    monkeypatch.setattr(forwarding, "LIMITS", QueryLimits(rows=10, seconds=100, memory_mb=128))
     assert query(shared, place, "SELECT 1").status == 200
     before = process(shared, "_queries")
     answer = query(shared, place, hostile)
@@ -177,7 +176,7 @@ def test_what_each_query_looks_at_is_made_once(client: Client, tmp_path: Path) -
 def test_d1_an_endless_query_is_ended(
     shared: Client, place: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    monkeypatch.setattr(sql, "LIMITS", QueryLimits(rows=10, seconds=1, memory_mb=512))
+    monkeypatch.setattr(forwarding, "LIMITS", QueryLimits(rows=10, seconds=1, memory_mb=512))
     answer = query(shared, place, ENDLESS)
     assert answer.json["error"]["message"] == "the query takes longer than 1 s"
 

@@ -14,8 +14,7 @@ from web_client import Client
 
 from benchvise.trace.query_limits import QueryLimits
 from benchvise.web.file_index import key_of
-from benchvise.web.readers import pool
-from benchvise.web.workspace import sql
+from benchvise.web.readers import forwarding, pool
 
 skips.need_decoder()
 
@@ -103,7 +102,7 @@ def test_a_query_is_posted(client: Client, key: str) -> None:
 def test_a_query_without_end_has_one(
     client: Client, key: str, monkeypatch: pytest.MonkeyPatch, endless: str
 ) -> None:
-    monkeypatch.setattr(sql, "LIMITS", QueryLimits(rows=10, seconds=0.5, memory_mb=64))
+    monkeypatch.setattr(forwarding, "LIMITS", QueryLimits(rows=10, seconds=0.5, memory_mb=64))
     answer = post(client, key, {"sql": endless})
     assert answer.status == 400
     assert set(answer.json["error"]) == {"message", "remedy"} and answer.json["error"]["remedy"]

@@ -8,7 +8,7 @@ from pathlib import Path
 
 from benchmarks.mutation.draw import ROOT, draw
 from benchmarks.mutation.faults import Mutant, WorkTree, faults
-from benchmarks.mutation.suite import first_failure
+from benchmarks.mutation.suite import adopt_orphans, end_children, first_failure
 
 
 def main() -> int:
@@ -31,6 +31,7 @@ def main() -> int:
         parser.error("there is no such fault")
     tree = WorkTree(arguments.tree)
     tree.prepare()
+    adopt_orphans()
     found = sum(_try(tree, fault) for fault in chosen)
     print(f"found: {found} of {len(chosen)}")
     return 0 if found == len(chosen) else 1
@@ -40,6 +41,7 @@ def _try(tree: WorkTree, fault: Mutant) -> bool:
     """Says which test finds the fault. One that fails without it finds nothing."""
     with tree.fault(fault):
         failed = next(filter(None, (first_failure(tree.path, test) for test in fault.tests)), None)
+    end_children()
     verdict = f"found by {failed}" if failed else f"SURVIVED {', '.join(fault.tests)}"
     if failed and _fails_anyway(tree, fault, failed):
         verdict, failed = f"UNDECIDED: {failed} fails without it", None

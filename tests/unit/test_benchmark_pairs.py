@@ -248,6 +248,31 @@ def test_a_failed_reference_tool_is_an_error_that_names_it() -> None:
         Measured(pair).take_round(0)
 
 
+@pytest.mark.parametrize(("failing", "verdict"), [(1, True), (2, None)])
+def test_a_round_that_fails_costs_that_round_alone(
+    monkeypatch: pytest.MonkeyPatch, failing: int, verdict: bool | None
+) -> None:
+    answers = iter([*[1.0] * (7 - failing), *[None] * failing])
+
+    def ours() -> float:
+        answer = next(answers)
+        if answer is None:
+            raise RuntimeError("memory.line shows no step")
+        return answer
+
+    monkeypatch.setattr("benchmarks.rounds.read_reference", lambda _: 1.0)
+    one = Measured(Pair("ours : theirs", ours, (), agreement=0.05, unit="B"))
+    two = Measured(Pair("others : theirs", lambda: 1.0, (), agreement=0.05, unit="B"))
+    for number in range(7):
+        one.try_round(number)
+        two.try_round(number)
+    sheet = value_sheet([one, two], {})
+    assert sheet.verdicts == {"ours : theirs": verdict, "others : theirs": True}
+    assert "ours : theirs, round 7: memory.line shows no step" in sheet.notes
+    assert len(sheet.rows[0]) == len(sheet.headings)
+    assert len(one.ours) == len(one.reference) == 7 - len(one.failures)
+
+
 def test_sheets_of_values_and_of_whole_commands() -> None:
     value = Pair("memory.copy : tool", ("memory.copy",), (), agreement=0.05)
     work = Pair("all : tool", ("x",), (), bounds=(4, math.inf), work=5.0, unit="events/s")

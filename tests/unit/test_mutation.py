@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+import sys
 from dataclasses import replace
 from pathlib import Path
 
@@ -131,3 +132,33 @@ def test_tests_that_are_not_run_find_nothing(monkeypatch: pytest.MonkeyPatch) ->
         said(code, text)
         with pytest.raises(RuntimeError):
             suite.first_failure(Path(), "tests/test_a.py")
+
+
+def test_what_a_fault_leaves_running_is_ended(tmp_path: Path) -> None:
+    """One that holds something and gives it back when asked, one that does not listen."""
+    program = f"""
+import subprocess
+from benchmarks.mutation import suite
+suite.adopt_orphans()
+held = {str(tmp_path / "held")!r}
+gives_back = f"(trap 'rm {{held}}; exit' TERM; touch {{held}}; while :; do sleep 0.1; done)"
+subprocess.run(["sh", "-c", f"{{gives_back}} & (trap '' TERM; exec sleep 1017) & "
+                f"until [ -e {{held}} ]; do sleep 0.1; done"], check=True)
+suite._KIND_SECONDS = 1.0
+suite.end_children()
+"""
+    subprocess.run([sys.executable, "-c", program], cwd=ROOT, check=True, timeout=60)
+    assert not (tmp_path / "held").exists()
+    assert not _running("sleep 1017")
+
+
+def _running(command: str) -> bool:
+    words = command.replace(" ", "\0").encode() + b"\0"
+    return any(_command_line(place) == words for place in Path("/proc").glob("[0-9]*/cmdline"))
+
+
+def _command_line(place: Path) -> bytes:
+    try:
+        return place.read_bytes()
+    except OSError:  # it has ended
+        return b""

@@ -6,6 +6,7 @@ import json
 import re
 import stat
 from dataclasses import replace
+from functools import cache
 from html.parser import HTMLParser
 from pathlib import Path
 
@@ -52,6 +53,11 @@ HOSTILE = "<script>alert(1)</script>&\"'\u202e\x1b[2J" + "x" * 10_000
 
 def page(*runs: RunRecord) -> str:
     return render_page(report_data(runs), ASSETS)
+
+
+@cache
+def page_of_two() -> str:
+    return page(demonstration_run(), other_run())
 
 
 def stable(name: str = "memory.fill", **params: str) -> SeriesRecord:
@@ -257,14 +263,14 @@ def test_an_interrupted_run_says_so() -> None:
 
 
 def test_two_runs_are_compared_first() -> None:
-    text = page(demonstration_run(), other_run())
+    text = page_of_two()
     assert "yocto-6.6 against vendor-5.10" in text
     order = [text.index(f'id="{name}"') for name in ("comparison1", "curves", "results-0")]
     assert order == sorted(order)
 
 
 def test_only_what_differs_is_set_side_by_side() -> None:
-    text = page(demonstration_run(), other_run())
+    text = page_of_two()
     table = text.split('<table class="runs">')[1].split("</table>")[0]
     assert "6.6.32-yocto-standard" in table
     assert "Cortex-A76" not in table
@@ -309,7 +315,7 @@ def test_hostile_text_stays_text() -> None:
 
 def test_the_page_asks_for_nothing() -> None:
     tags = Tags()
-    tags.feed(page(demonstration_run(), other_run()))
+    tags.feed(page_of_two())
     for tag, attributes in tags.tags:
         assert "src" not in attributes, tag
         assert (attributes.get("href") or "#").startswith(("#", "data:")), tag
@@ -336,9 +342,10 @@ def test_embedded_json_cannot_end_its_element() -> None:
 
 
 def test_the_title_falls_back_to_what_there_is() -> None:
-    assert title(report_data([demonstration_run(label="")])) == "standard on ssh://root@bench-07"
-    third = other_run(id="c", label="third")
-    runs = [demonstration_run(), other_run(), third]
+    unlabelled = demonstration_run(label="", series=())
+    assert title(report_data([unlabelled])) == "standard on ssh://root@bench-07"
+    third = other_run(id="c", label="third", series=())
+    runs = [demonstration_run(series=()), other_run(series=()), third]
     assert title(report_data(runs)) == "2 runs against vendor-5.10"
 
 

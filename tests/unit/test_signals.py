@@ -100,6 +100,31 @@ def test_lists_of_response_times(tmp_path: Path) -> None:
         read_list(path)
 
 
+@pytest.mark.parametrize(
+    "content",
+    [
+        "shot,seconds\n0,0.0025\n1,0.004\n",
+        "n;response [ms]\n0;2,5\n1;4\n",
+        "time_us\n2500\n4e3\n",
+        "0;2,5e-3\n1;4,0e-3\n",
+        "0,0025\n0,0040\n",
+        "0, 0.0025\r\n1, 0.004\r\n",
+    ],
+)
+def test_lists_with_headings_units_and_decimal_commas(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "shots.csv"
+    path.write_text(content)
+    assert is_list(path)
+    assert read_list(path).seconds == pytest.approx([0.0025, 0.004])
+
+
+@pytest.mark.parametrize("content", ["sample,D0\n0,1\n1,0\n", "Time [s],D0\n0.1,1\n0.2,0\n"])
+def test_tables_of_levels_are_no_lists(tmp_path: Path, content: str) -> None:
+    path = tmp_path / "capture.csv"
+    path.write_text(content)
+    assert not is_list(path)
+
+
 @capture_data.needs_captures
 @pytest.mark.parametrize(
     ("name", "median"),

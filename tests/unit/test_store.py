@@ -193,11 +193,10 @@ def test_a_commit_to_a_file_is_on_disk_and_readers_do_not_wait(tmp_path: Path) -
     database.close()
 
 
-def test_opening_a_store_that_is_up_to_date_does_not_need_alembic(tmp_path: Path) -> None:
-    file = tmp_path / "x.db"
-    Store.open(str(file)).close()
+def test_a_store_that_is_new_or_up_to_date_does_not_need_alembic(tmp_path: Path) -> None:
     code = (
         "import sys; from benchvise.store import Store; "
-        f"Store.open({str(file)!r}).close(); sys.exit('alembic' in sys.modules)"
+        f"Store.open({str(tmp_path / 'x.db')!r}).close(); sys.exit('alembic' in sys.modules)"
     )
-    assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0
+    for _ in range(2):
+        assert subprocess.run([sys.executable, "-c", code], check=False).returncode == 0

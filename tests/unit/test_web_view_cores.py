@@ -18,6 +18,7 @@ from benchvise.report.sinks import json_text
 from benchvise.trace.analysis.model import TraceSpan
 from benchvise.trace.analysis.stats import load, stats, switches
 from benchvise.trace.loaded import LoadedTrace, load_trace
+from benchvise.web.readers.forwarding import LIMITS
 from benchvise.web.workspace import activity, comparison, events, latency, sql
 from benchvise.web.workspace.query import TraceQuery
 
@@ -107,7 +108,7 @@ def test_a_range_filters_every_view(after: LoadedTrace) -> None:
     assert hits and all(500 * MS <= hit["time"] < 600 * MS for hit in hits)
     times = sql.query_answer(
         after, TraceQuery({name: str(at) for name, at in part.items()}),
-        'FROM selection SELECT "begin", "end"',
+        'FROM selection SELECT "begin", "end"', LIMITS,
     ).times  # fmt: skip
     assert times == [500 * MS]
     asked = {"from": "irq:sensor", "to": "task:irq/43-sensor"}
@@ -239,13 +240,12 @@ def test_search_finds_actors_events_and_values(after: LoadedTrace) -> None:
 
 def test_rows_of_sql_know_their_time(after: LoadedTrace) -> None:
     query = 'SELECT execution, "begin" FROM instances ORDER BY 1 DESC LIMIT 3'
-    timed = encode(sql.query_answer(after, TraceQuery({}), query))
+    timed = encode(sql.query_answer(after, TraceQuery({}), query, LIMITS))
     origin = after.analysis.whole.begin
     assert timed["times"] == [row[1] - origin for row in timed["rows"]]
-    assert sql.query_answer(after, TraceQuery({}), "SELECT 9007199254740993 AS big").rows == [
-        ["9007199254740993"]
-    ]
-    assert sql.query_answer(after, TraceQuery({}), "SELECT 1").times is None
+    large = "SELECT 9007199254740993 AS big"
+    assert sql.query_answer(after, TraceQuery({}), large, LIMITS).rows == [["9007199254740993"]]
+    assert sql.query_answer(after, TraceQuery({}), "SELECT 1", LIMITS).times is None
 
 
 @pytest.mark.parametrize(
@@ -261,7 +261,7 @@ def test_rows_of_sql_know_their_time(after: LoadedTrace) -> None:
 )
 def test_sql_reads_nothing_else(after: LoadedTrace, query: str) -> None:
     with pytest.raises(UsageError):
-        sql.query_answer(after, TraceQuery({}), query)
+        sql.query_answer(after, TraceQuery({}), query, LIMITS)
 
 
 # -- two traces ------------------------------------------------------------------------------------

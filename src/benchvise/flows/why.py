@@ -26,7 +26,6 @@ from benchvise.flows.why_sides import Sides, open_bench
 from benchvise.output_files import check_output_directory, write_output
 from benchvise.report.why_page import write_page
 from benchvise.state.interrupts import deferred, let_through
-from benchvise.state.journal import state_directory
 from benchvise.state.model import Snapshot
 from benchvise.store import Store
 from benchvise.why import loop
@@ -38,7 +37,7 @@ from benchvise.why.experiments.evidence import FILE, EvidenceLog
 from benchvise.why.model import Diagnosis, DiagnosisVerdict, Side, Stop
 from benchvise.why.plan import DiagnosisPlan
 from benchvise.why.plan import plan as make_plan
-from benchvise.why.progress_log import ProgressWriter
+from benchvise.why.progress_log import ProgressWriter, directories
 from benchvise.why.rules import DiagnosisRules
 
 if TYPE_CHECKING:
@@ -256,11 +255,6 @@ def resumed(directory: Path) -> WhyRequest:
         raise UsageError(
             f"{path} is not what this version writes", "begin anew in another directory"
         ) from error
-
-
-def directories() -> Path:
-    """Where the directories of this host's diagnoses are, or links to them."""
-    return state_directory() / "why"
 
 
 def _new_directory() -> Path:

@@ -97,8 +97,9 @@ def _read_responses(
     elif edges is None:
         list_head(path)  # what cannot be read at all is no capture either
         raise UsageError(
-            f"{path} is a capture: which edges are meant?",
-            "say --from LINE:rising --to LINE:rising; `benchvise signal info` lists the lines",
+            f"{path} is no list of times, so it is taken for a capture: which edges are meant?",
+            "say --from LINE:rising --to LINE:rising; `benchvise signal info` lists the lines. "
+            "A list has a time in seconds a line, with or without a running number before it",
         )
     else:
         times = responses(open_capture(path, reading), *edges, window_s)

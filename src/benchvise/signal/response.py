@@ -9,7 +9,9 @@ within one tick.
 from __future__ import annotations
 
 import re
+from collections.abc import Sequence
 from dataclasses import dataclass
+from itertools import pairwise
 from pathlib import Path
 from typing import cast
 
@@ -160,20 +162,38 @@ def _match(starts: Ticks, answers: Ticks, window: int | None, end: int) -> _Matc
     )
 
 
+_TIME = r"[-+]?(?:\d+\.?\d*|\.\d+)(?:e[-+]?\d+)?|[-+]?nan|[-+]?inf"
+_ROW = re.compile(
+    rf"(?:\d+\s*[\t ;,]\s*)?(?P<time>{_TIME})?|\d+\s*[\t ;]\s*(?P<comma>{_TIME.replace('.', ',')})",
+    re.IGNORECASE,
+)
+"""A line of a list: a running number, a time, or both; with a decimal comma where that cannot be
+what separates them."""
+_UNIT = re.compile(r"(?:.*[^a-zµ])?(ns|us|µs|ms|s|sec|seconds?)[^a-zµ]*", re.IGNORECASE)
+_UNITS = {"ns": 1e-9, "us": 1e-6, "µs": 1e-6, "ms": 1e-3}
+
+
 def is_list(path: Path) -> bool:
-    """Whether a file is a list of response times: a number, or a count and a number, a line."""
+    """Whether a file is a list of response times: a number, or a count and a number, a line; a
+    first line may name the unit.
+    """
     try:
         head = list_head(path)
     except CaptureError:
         return False
-    lines = head.splitlines()
+    lines = head.decode("utf-8", "replace").splitlines()
     if len(head) == _HEAD_BYTES:
         lines = lines[:-1]
-    lines = [line for line in lines if line.strip()][:20]
-    return bool(lines) and all(
-        re.fullmatch(rb"\s*(\d+[\t ;,]+)?([-+0-9.eE]+|[+-]?(nan|inf))?\s*", line, re.IGNORECASE)
-        for line in lines
-    )
+    lines = [line.strip(" \r") for line in lines if line.strip()][:20]
+    if lines and _scale(lines[0]) is not None:
+        lines = lines[1:]
+    return bool(lines) and all(_ROW.fullmatch(line) for line in lines)
+
+
+def _scale(line: str) -> float | None:
+    """Seconds of the unit that a heading gives the last column; None where it is no heading."""
+    named = _UNIT.fullmatch(re.split(r"[\t;,]", line)[-1].strip())
+    return _UNITS.get(named[1].lower(), 1.0) if named else None
 
 
 def list_head(path: Path) -> bytes:
@@ -189,8 +209,9 @@ def list_head(path: Path) -> bytes:
 
 
 def read_list(path: Path) -> Responses:
-    """Reads response times in seconds, as an oscilloscope's statistics are saved: one a line, with
-    or without a running number. CaptureError says what is wrong with it.
+    """Reads response times, as an oscilloscope's statistics are saved: one a line, with or without
+    a running number, in seconds or in the unit that the first line names. CaptureError says what
+    is wrong with it.
 
     A time that is not above zero, or is no number (nan), is a missed shot; a running number without
     a time is an error, as nobody knows which of both it is.
@@ -198,21 +219,16 @@ def read_list(path: Path) -> Responses:
     try:
         if path.stat().st_size > _LIST_BYTES:
             raise CaptureError(f"{path}: the list is over 64 MiB", "split it")
-        values = []
-        for number, line in enumerate(path.read_text("utf-8", "replace").splitlines(), 1):
-            if not line.strip():
-                continue
-            fields = re.split(r"[\t ;,]+", line.strip(" \r"))
-            try:
-                values.append(float(fields[-1]))
-            except ValueError:
-                raise CaptureError(
-                    f"{path}:{number}: '{line.strip()[:40]}' is no response time",
-                    "each line has a time in seconds, with or without a running number before it",
-                ) from None
+        text = path.read_text("utf-8", "replace")
     except OSError as error:
         raise CaptureError(f"{path}: {error.strerror}", "name a file that is there") from error
-    array = np.array(values, dtype=np.float64)
+    lines = [(number, line.strip(" \r")) for number, line in enumerate(text.splitlines(), 1)]
+    lines = [(number, line) for number, line in lines if line.strip()]
+    scale = _scale(lines[0][1]) if lines else None
+    rows = lines if scale is None else lines[1:]
+    if _are_decimal_commas([line for _, line in rows]):
+        rows = [(number, line.replace(",", ".")) for number, line in rows]
+    array = np.array([_time(path, *row) for row in rows], dtype=np.float64) * (scale or 1.0)
     good = np.isfinite(array) & (array > 0) & (array < 1e9)
     if not good.any():
         raise CaptureError(f"{path}: it holds no response times", "record it again")
@@ -220,3 +236,21 @@ def read_list(path: Path) -> Responses:
     none = np.empty(0, dtype=np.float64)
     missed = np.full(int((~good).sum()), np.nan)
     return Responses(path, array[good], none, missed, none, None, notes=notes)
+
+
+def _time(path: Path, number: int, line: str) -> float:
+    row = _ROW.fullmatch(line)
+    if row is None or not (text := row["time"] or row["comma"]):
+        raise CaptureError(
+            f"{path}:{number}: '{line[:40]}' is no response time",
+            "each line has a time in seconds, with or without a running number before it",
+        )
+    return float(text.replace(",", "."))
+
+
+def _are_decimal_commas(lines: Sequence[str]) -> bool:
+    """Whether ``0,0012`` is one number: what stands before the commas does not run on."""
+    before = [line.partition(",")[0] for line in lines]
+    if len(lines) < 2 or not all(re.fullmatch(r"\d+,\d+(?:e[-+]?\d+)?", line) for line in lines):
+        return False
+    return any(int(after) <= int(first) for first, after in pairwise(before))

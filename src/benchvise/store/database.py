@@ -2,7 +2,8 @@
 and its tables, brought up to date when it is opened.
 
 The revision lies in a table of our own name, so that another program's database, even one that
-Alembic manages too, is never taken for a store. When there is nothing to do, opening only reads.
+Alembic manages too, is never taken for a store. When there is nothing to do, opening only reads. A
+new store is made as ``tables.py`` has it; migrations, which make the same, are for older ones.
 
 Until the first release there is one migration, changed along with ``tables.py``. From then on, to
 add one: change ``tables.py``, write ``migrations/versions/vNNNN_what.py`` with ``revision =
@@ -18,22 +19,26 @@ from collections.abc import Iterator
 from typing import Any
 
 from sqlalchemy import (
+    Column,
     Connection,
     Engine,
+    MetaData,
+    PrimaryKeyConstraint,
     String,
-    column,
+    Table,
     create_engine,
     event,
+    insert,
     inspect,
     select,
-    table,
     text,
 )
 
 from benchvise.errors import StoreError
 from benchvise.store.faults import reported
 from benchvise.store.location import Location
-from benchvise.store.values import dump_json
+from benchvise.store.tables import METADATA
+from benchvise.store.values import DamagedValueError, dump_json
 
 _WRITING = "benchvise_writing"
 
@@ -147,7 +152,13 @@ NEWEST = "0006"
 VERSION_TABLE = "benchvise_version"
 
 _LOCK = 0x62656E6368  # any number, but the same for all: "bench"
-_VERSION = select(column("version_num", String())).select_from(table(VERSION_TABLE))
+_VERSION = Table(
+    VERSION_TABLE,
+    MetaData(),
+    Column("version_num", String(32), nullable=False),
+    PrimaryKeyConstraint("version_num", name=f"{VERSION_TABLE}_pkc"),
+)
+"""As Alembic makes it."""
 
 
 def prepare(database: Database) -> None:
@@ -171,7 +182,10 @@ def prepare(database: Database) -> None:
 def _revision(connection: Connection) -> str | None:
     if not inspect(connection).has_table(VERSION_TABLE):
         return None
-    return connection.execute(_VERSION).scalar()
+    revision = connection.execute(select(_VERSION.c.version_num)).scalar()
+    if revision is not None and not isinstance(revision, str):
+        raise DamagedValueError(f"its schema is {revision!r}")
+    return revision
 
 
 def _refuse_foreign(connection: Connection, name: str) -> None:
@@ -185,12 +199,25 @@ def _refuse_foreign(connection: Connection, name: str) -> None:
 
 
 def _upgrade(connection: Connection, name: str) -> None:
+    current = _revision(connection)  # another process may have been faster
+    if current is None:
+        METADATA.create_all(connection, checkfirst=False)
+        _VERSION.create(connection, checkfirst=False)
+        connection.execute(insert(_VERSION).values(version_num=NEWEST))
+    elif current != NEWEST:
+        migrate(connection, current, name)
+
+
+def migrate(connection: Connection, current: str | None, name: str) -> None:
+    """Bring the tables of the revision ``current`` up to date: None, where there are none yet.
+
+    Raises ``StoreError`` for a revision that is not known.
+    """
     # Late, because it takes longer to import than the rest of the store together.
     from alembic import command
     from alembic.config import Config
     from alembic.script import ScriptDirectory
 
-    current = _revision(connection)  # another process may have been faster
     config = Config()
     config.set_main_option("script_location", "benchvise.store:migrations")
     revisions = {script.revision for script in ScriptDirectory.from_config(config).walk_revisions()}

@@ -17,6 +17,7 @@ from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlch
 
 from benchvise.errors import StoreError
 from benchvise.store.location import Location
+from benchvise.store.values import DamagedValueError
 
 _ELSEWHERE = "give another place with --store"
 _LONGEST = 300  # of a driver's own text
@@ -27,6 +28,8 @@ def reported(location: Location) -> Iterator[None]:
     """Turn every error of the database inside the block into one ``StoreError``."""
     try:
         yield
+    except DamagedValueError as error:
+        raise _damaged(location.name, location.file, str(error)) from error
     except (SQLAlchemyError, sqlite3.Error, OSError, OverflowError, ImportError) as error:
         raise explain(error, location) from error
 
@@ -79,15 +82,19 @@ def _sqlite(error: BaseException, file: Path) -> StoreError:
         case sqlite3.SQLITE_NOTADB:
             return StoreError(f"{file} is not a database", _ELSEWHERE)
         case sqlite3.SQLITE_CORRUPT:
-            return StoreError(
-                f"the store {file} is damaged ({_message(error)})",
-                f"save what can be read with `sqlite3 {file} .recover`, or {_ELSEWHERE}",
-            )
+            return _damaged(str(file), file, _message(error))
         case sqlite3.SQLITE_CANTOPEN | sqlite3.SQLITE_PERM:
             return _cannot_open(file)
         case sqlite3.SQLITE_ERROR if "no such" in _message(error):
             return _incomplete(str(file), _message(error))
     return _unexpected(error, str(file))
+
+
+def _damaged(name: str, file: Path | None, how: str) -> StoreError:
+    saved = f"save what can be read with `sqlite3 {file} .recover`" if file else "restore a backup"
+    return StoreError(
+        f"the store {name} is damaged ({how[:_LONGEST]})", f"{saved}, or {_ELSEWHERE}"
+    )
 
 
 def _cannot_open(file: Path) -> StoreError:

@@ -10,7 +10,6 @@ from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Row, func, or_, select
 
-from benchvise.documents import decode
 from benchvise.measure.model import (
     ProcessRecord,
     RunRecord,
@@ -32,7 +31,7 @@ from benchvise.store.tables import (
     columns_of,
     record_of,
 )
-from benchvise.store.values import clean_text
+from benchvise.store.values import clean_text, stored
 from benchvise.text import NO_TEXT, Untrusted, aligned, printable
 
 
@@ -210,7 +209,7 @@ def load_run(connection: Connection, run_id: str) -> RunRecord:
 
 
 def _remarks(run: Row[Any]) -> tuple[RunRemark, ...]:
-    return decode(tuple[RunRemark, ...], run.remarks.get("remarks", ()))
+    return stored(tuple[RunRemark, ...], run.remarks.get("remarks", ()))
 
 
 def _watched(connection: Connection, run: Row[Any]) -> list[RunRemark]:
@@ -222,7 +221,7 @@ def _watched(connection: Connection, run: Row[Any]) -> list[RunRemark]:
 
     ended = run.finished or datetime.now(UTC)
     noted = " ".join(remark.sentence for remark in _remarks(run))
-    owner = decode(Owner, run.owner)
+    owner = stored(Owner, run.owner)
     return remarks_on(connection, run.board, owner, run.started, ended, noted)
 
 

@@ -15,7 +15,7 @@ from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
 from sqlalchemy import Connection, Table, Update, delete, insert, select, update
 
 import benchvise
-from benchvise.documents import decode, encode
+from benchvise.documents import encode
 from benchvise.errors import StoreError, UsageError
 from benchvise.measure.model import (
     Better,
@@ -39,6 +39,7 @@ from benchvise.store.owner import Owner
 from benchvise.store.reading import ALL_RUNS, RunChoices, RunFilter, RunInfo
 from benchvise.store.snapshots import Moment
 from benchvise.store.tables import ATTACHMENT, PROCESS, RUN, SAMPLE, SERIES
+from benchvise.store.values import stored
 from benchvise.text import Untrusted
 
 if TYPE_CHECKING:
@@ -451,7 +452,7 @@ class Store:
         running = RUN.c.status == RunStatus.RUNNING
         with self._database.reading() as connection:
             owners = connection.execute(select(RUN.c.id, RUN.c.owner).where(running)).all()
-        gone = {run_id for run_id, owner in owners if decode(Owner, owner).is_gone(here)}
+        gone = {run_id for run_id, owner in owners if stored(Owner, owner).is_gone(here)}
         if gone:
             # "Still running", because a run may have been ended since it was looked at.
             statement = update(RUN).where(RUN.c.id.in_(gone), running)

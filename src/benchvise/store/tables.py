@@ -17,16 +17,12 @@ from functools import cache
 from typing import Any, TypeVar, cast, get_type_hints
 
 from sqlalchemy import (
-    BigInteger,
-    Boolean,
     Column,
     Connection,
     ForeignKey,
     Index,
-    Integer,
     MetaData,
     Row,
-    String,
     Table,
     UniqueConstraint,
 )
@@ -35,11 +31,16 @@ from sqlalchemy.dialects import sqlite
 from benchvise.measure.model import RunStatus, SeriesStatus
 from benchvise.store.values import (
     CleanText,
+    DamagedValueError,
     JsonColumn,
+    Large,
     Measured,
     Moment,
+    Name,
     PackedBytes,
     PackedJson,
+    Whole,
+    YesNo,
 )
 from benchvise.text import Untrusted
 
@@ -57,14 +58,14 @@ METADATA = MetaData(
 def _part_of(name: str, of: str, *, primary_key: bool = False) -> Column[int]:
     """A column that names a row of another table, with which its own row goes away."""
     owner = ForeignKey(of, ondelete="CASCADE")
-    return Column(name, Integer, owner, primary_key=primary_key, nullable=False)
+    return Column(name, Whole, owner, primary_key=primary_key, nullable=False)
 
 
 RUN = Table(
     "run",
     METADATA,
-    Column("number", Integer, primary_key=True),
-    Column("id", String(12), nullable=False, unique=True),
+    Column("number", Whole, primary_key=True),
+    Column("id", Name(12), nullable=False, unique=True),
     Column("label", CleanText, nullable=False, index=True),
     Column("board", CleanText, nullable=False, index=True),
     Column("suite", CleanText, nullable=False),
@@ -72,11 +73,11 @@ RUN = Table(
     Column("reason", CleanText, nullable=False),
     Column("started", Moment, nullable=False),
     Column("finished", Moment),
-    Column("seed", BigInteger, nullable=False),
+    Column("seed", Large, nullable=False),
     Column("plan", JsonColumn, nullable=False),
     Column("host", JsonColumn, nullable=False),
     Column("tool_version", CleanText, nullable=False),
-    Column("simulated", Boolean, nullable=False),
+    Column("simulated", YesNo, nullable=False),
     Column("owner", JsonColumn, nullable=False),
     Column("remarks", JsonColumn, nullable=False, server_default="{}"),
     Column("note", CleanText, nullable=False, server_default=""),
@@ -91,16 +92,16 @@ RUN_TAG = Table(
     "run_tag",
     METADATA,
     _part_of("run_number", "run.number", primary_key=True),
-    Column("name", String(40), primary_key=True, index=True),
+    Column("name", Name(40), primary_key=True, index=True),
 )
 """A word by which a user finds a run again, such as ``nightly``."""
 
 SERIES = Table(
     "series",
     METADATA,
-    Column("id", Integer, primary_key=True),
+    Column("id", Whole, primary_key=True),
     _part_of("run_number", "run.number"),
-    Column("position", Integer, nullable=False),
+    Column("position", Whole, nullable=False),
     Column("benchmark", CleanText, nullable=False, index=True),
     Column("params", JsonColumn, nullable=False),
     Column("key", CleanText, nullable=False),
@@ -116,11 +117,11 @@ SERIES = Table(
 PROCESS = Table(
     "process",
     METADATA,
-    Column("id", Integer, primary_key=True),
+    Column("id", Whole, primary_key=True),
     _part_of("series_id", "series.id"),
-    Column("index", Integer, nullable=False),
+    Column("index", Whole, nullable=False),
     Column("begin", JsonColumn, nullable=False),
-    Column("complete", Boolean, nullable=False),
+    Column("complete", YesNo, nullable=False),
     UniqueConstraint("series_id", "index"),
 )
 """One fresh probe process that measured for a series."""
@@ -129,7 +130,7 @@ SAMPLE = Table(
     "sample",
     METADATA,
     _part_of("process_id", "process.id", primary_key=True),
-    Column("index", Integer, primary_key=True),
+    Column("index", Whole, primary_key=True),
     Column("value", Measured),
     Column("evidence", JsonColumn, nullable=False),
 )
@@ -138,7 +139,7 @@ SAMPLE = Table(
 STATE = Table(
     "state",
     METADATA,
-    Column("digest", String(64), primary_key=True),
+    Column("digest", Name(64), primary_key=True),
     Column("settings", PackedJson, nullable=False),
 )
 """What a board was set to: the settings of a snapshot, under the hash of their content."""
@@ -146,10 +147,10 @@ STATE = Table(
 SNAPSHOT = Table(
     "snapshot",
     METADATA,
-    Column("id", Integer, primary_key=True),
+    Column("id", Whole, primary_key=True),
     _part_of("run_number", "run.number"),
-    Column("moment", String(6), nullable=False),
-    Column("digest", String(64), ForeignKey("state.digest"), nullable=False, index=True),
+    Column("moment", Name(6), nullable=False),
+    Column("digest", Name(64), ForeignKey("state.digest"), nullable=False, index=True),
     Column("about", JsonColumn, nullable=False),
     Column("observations", PackedJson, nullable=False),
     UniqueConstraint("run_number", "moment"),
@@ -159,9 +160,9 @@ SNAPSHOT = Table(
 ATTACHMENT = Table(
     "attachment",
     METADATA,
-    Column("id", Integer, primary_key=True),
+    Column("id", Whole, primary_key=True),
     _part_of("run_number", "run.number"),
-    Column("name", String(80), nullable=False),
+    Column("name", Name(80), nullable=False),
     Column("content", PackedBytes, nullable=False),
     UniqueConstraint("run_number", "name"),
 )
@@ -170,15 +171,15 @@ ATTACHMENT = Table(
 DIAGNOSIS = Table(
     "diagnosis",
     METADATA,
-    Column("number", Integer, primary_key=True),
-    Column("id", String(12), nullable=False, unique=True),
+    Column("number", Whole, primary_key=True),
+    Column("id", Name(12), nullable=False, unique=True),
     Column("kept", Moment, nullable=False),
     Column("good", CleanText, nullable=False),
     Column("bad", CleanText, nullable=False),
     Column("metric", CleanText, nullable=False),
     Column("verdict", CleanText, nullable=False),
     Column("headline", CleanText, nullable=False),
-    Column("simulated", Boolean, nullable=False),
+    Column("simulated", YesNo, nullable=False),
     Column("tool_version", CleanText, nullable=False),
     Column("document", PackedJson, nullable=False),
 )
@@ -190,10 +191,10 @@ DIAGNOSIS = Table(
 WATCHED = Table(
     "watched",
     METADATA,
-    Column("number", Integer, primary_key=True),
+    Column("number", Whole, primary_key=True),
     Column("board", CleanText, nullable=False),
-    Column("machine", String(64), nullable=False),
-    Column("simulated", Boolean, nullable=False),
+    Column("machine", Name(64), nullable=False),
+    Column("simulated", YesNo, nullable=False),
     Column("memory", PackedJson, nullable=False),
     UniqueConstraint("board", "machine"),
 )
@@ -205,13 +206,13 @@ WATCHED = Table(
 WATCH_SPAN = Table(
     "watch_span",
     METADATA,
-    Column("id", Integer, primary_key=True),
+    Column("id", Whole, primary_key=True),
     Column(
-        "watched_number", Integer, ForeignKey("watched.number", ondelete="CASCADE"), nullable=False
+        "watched_number", Whole, ForeignKey("watched.number", ondelete="CASCADE"), nullable=False
     ),
     Column("began", Moment, nullable=False),
     Column("until", Moment, nullable=False),
-    Column("looks", Integer, nullable=False),
+    Column("looks", Whole, nullable=False),
     Column("interval", Measured, nullable=False),
     Column("boot", CleanText, nullable=False),
     Column("ending", CleanText, nullable=False),
@@ -223,9 +224,9 @@ WATCH_SPAN = Table(
 WATCH_METRIC = Table(
     "watch_metric",
     METADATA,
-    Column("id", Integer, primary_key=True),
+    Column("id", Whole, primary_key=True),
     Column(
-        "watched_number", Integer, ForeignKey("watched.number", ondelete="CASCADE"), nullable=False
+        "watched_number", Whole, ForeignKey("watched.number", ondelete="CASCADE"), nullable=False
     ),
     Column("name", CleanText, nullable=False),
     Column("kind", CleanText, nullable=False),
@@ -237,26 +238,22 @@ WATCH_METRIC = Table(
 WATCH_CHANGE = Table(
     "watch_change",
     METADATA,
-    Column(
-        "metric_id", Integer, ForeignKey("watch_metric.id", ondelete="CASCADE"), primary_key=True
-    ),
+    Column("metric_id", Whole, ForeignKey("watch_metric.id", ondelete="CASCADE"), primary_key=True),
     Column("at", Moment, primary_key=True),
     Column("since", Moment, nullable=False),
     Column("value", Measured, nullable=False),
     Column("delta", Measured),
-    Column("anew", Boolean, nullable=False),
+    Column("anew", YesNo, nullable=False),
 )
 """A figure was not what it had been; ``delta`` is NULL where what was before is not known."""
 
 WATCH_RANGE = Table(
     "watch_range",
     METADATA,
-    Column(
-        "metric_id", Integer, ForeignKey("watch_metric.id", ondelete="CASCADE"), primary_key=True
-    ),
+    Column("metric_id", Whole, ForeignKey("watch_metric.id", ondelete="CASCADE"), primary_key=True),
     Column("began", Moment, primary_key=True),
     Column("until", Moment, nullable=False),
-    Column("looks", Integer, nullable=False),
+    Column("looks", Whole, nullable=False),
     Column("low", Measured, nullable=False),
     Column("high", Measured, nullable=False),
     Column("total", Measured, nullable=False),
@@ -266,13 +263,13 @@ WATCH_RANGE = Table(
 WATCH_EVENT = Table(
     "watch_event",
     METADATA,
-    Column("id", Integer, primary_key=True),
+    Column("id", Whole, primary_key=True),
     Column(
-        "watched_number", Integer, ForeignKey("watched.number", ondelete="CASCADE"), nullable=False
+        "watched_number", Whole, ForeignKey("watched.number", ondelete="CASCADE"), nullable=False
     ),
     Column("at", Moment, nullable=False),
     Column("last", Moment, nullable=False),
-    Column("count", Integer, nullable=False),
+    Column("count", Whole, nullable=False),
     Column("what", CleanText, nullable=False),
     Column("severity", CleanText, nullable=False),
     Column("text", CleanText, nullable=False),
@@ -295,11 +292,13 @@ def record_of(kind: type[T], row: Row[*tuple[Any, ...]], **others: object) -> T:
     Times become ISO 8601 with milliseconds, texts what the type of the field is made of.
     """
     columns = row._mapping
-    values = {
-        name: convert(columns[name])
-        for name, convert in _conversions(cast("type", kind)).items()
-        if name not in others
-    }
+    values: dict[str, Any] = {}
+    for name, convert in _conversions(cast("type", kind)).items():
+        if name not in others:
+            try:
+                values[name] = convert(columns[name])
+            except ValueError as error:
+                raise DamagedValueError(str(error)) from error
     return kind(**values, **others)
 
 

@@ -8,7 +8,9 @@ Both databases must hold the same values, so what either refuses never reaches t
   sends, become ``{"na": …}`` too;
 - a sample's value that is NaN is NULL in its column, and NaN again when it is read.
 
-Everything else comes back as it was: finite floats bit for bit, object keys in their order.
+Everything else comes back as it was: finite floats bit for bit, object keys in their order. What
+comes back of another type than the column's, as SQLite lets any program store it, is a
+``DamagedValueError``.
 JSON is kept as text (``JSON``, not ``JSONB``) because only that keeps floats and order.
 """
 
@@ -18,12 +20,25 @@ import json
 import math
 import re
 import zlib
-from collections.abc import Mapping
+from collections.abc import Callable, Mapping
 from datetime import UTC, datetime
-from typing import Any, TypeAlias
+from typing import Any, TypeAlias, TypeVar
 
-from sqlalchemy import JSON, DateTime, Dialect, Double, LargeBinary, Text
+from sqlalchemy import (
+    JSON,
+    BigInteger,
+    Boolean,
+    DateTime,
+    Dialect,
+    Double,
+    Integer,
+    LargeBinary,
+    String,
+    Text,
+)
 from sqlalchemy.types import TypeDecorator
+
+from benchvise.documents import decode
 
 Json: TypeAlias = "bool | int | float | str | list[Json] | dict[str, Json] | None"
 
@@ -68,29 +83,106 @@ def dump_json(value: object) -> str:
     return json.dumps(value, allow_nan=False, separators=(",", ":"))
 
 
-class CleanText(TypeDecorator[str]):
+class DamagedValueError(Exception):
+    """A column holds what no release of ours has written there."""
+
+
+_Value = TypeVar("_Value")
+
+
+class _Checked(TypeDecorator[_Value]):
+    """A column of which only values of ``kinds`` come; None comes where it may be empty."""
+
+    __abstract__ = True
+    kinds: type | tuple[type, ...] = object
+
+    def result_processor(self, dialect: Dialect, coltype: object) -> Callable[[Any], Any]:
+        """The processor of the type, with every complaint of it as one error."""
+        process = super().result_processor(dialect, coltype)
+
+        def checked(value: Any) -> Any:
+            try:
+                result = value if process is None else process(value)
+            except (ValueError, TypeError, AttributeError, OverflowError, zlib.error) as error:
+                raise DamagedValueError(str(error)) from error
+            if result is not None and not isinstance(result, self.kinds):
+                raise DamagedValueError(
+                    f"{_stranger(value)} where there should be {self.impl_instance.__visit_name__}"
+                )
+            return result
+
+        return checked
+
+
+def stored(kind: type[_Value], document: object) -> _Value:
+    """What a JSON column holds, as a record of ours."""
+    try:
+        return decode(kind, document)
+    except ValueError as error:
+        raise DamagedValueError(str(error)) from error
+
+
+def _stranger(value: object) -> str:
+    return f"{type(value).__name__} {str(value)[:40]!r}"
+
+
+class CleanText(_Checked[str]):
     """Text of any length."""
 
     impl = Text
     cache_ok = True
+    kinds = str
 
     def process_bind_param(self, value: str | None, dialect: Dialect) -> str | None:  # noqa: ARG002
         """Replace what cannot be stored."""
         return None if value is None else clean_text(value)
 
 
-class JsonColumn(TypeDecorator[Mapping[str, Any]]):
+class Name(_Checked[str]):
+    """Text of a length, of which we know that it is clean."""
+
+    impl = String
+    cache_ok = True
+    kinds = str
+
+
+class Whole(_Checked[int]):
+    """A whole number."""
+
+    impl = Integer
+    cache_ok = True
+    kinds = int
+
+
+class Large(_Checked[int]):
+    """A whole number of up to 64 bits."""
+
+    impl = BigInteger
+    cache_ok = True
+    kinds = int
+
+
+class YesNo(_Checked[bool]):
+    """Yes or no."""
+
+    impl = Boolean
+    cache_ok = True
+    kinds = bool
+
+
+class JsonColumn(_Checked[Mapping[str, Any]]):
     """A JSON object."""
 
     impl = JSON
     cache_ok = True
+    kinds = Mapping
 
     def process_bind_param(self, value: Mapping[str, Any] | None, dialect: Dialect) -> Any:  # noqa: ARG002
         """Replace what cannot be stored."""
         return None if value is None else clean_json(value)
 
 
-class PackedJson(TypeDecorator[Any]):
+class PackedJson(_Checked[Any]):
     """Any JSON, compressed: a board's whole state is half a megabyte of text."""
 
     impl = LargeBinary
@@ -105,7 +197,7 @@ class PackedJson(TypeDecorator[Any]):
         return None if value is None else json.loads(zlib.decompress(value))
 
 
-class PackedBytes(TypeDecorator[bytes]):
+class PackedBytes(_Checked[bytes]):
     """Bytes, compressed."""
 
     impl = LargeBinary
@@ -120,11 +212,12 @@ class PackedBytes(TypeDecorator[bytes]):
         return None if value is None else zlib.decompress(value)
 
 
-class Measured(TypeDecorator[float]):
+class Measured(_Checked[float]):
     """A double that may be NaN, which SQLite knows only as NULL."""
 
     impl = Double
     cache_ok = True
+    kinds = (float, int)
 
     def process_bind_param(self, value: float | None, dialect: Dialect) -> float | None:  # noqa: ARG002
         """NaN as NULL."""
@@ -135,11 +228,12 @@ class Measured(TypeDecorator[float]):
         return math.nan if value is None else value
 
 
-class Moment(TypeDecorator[datetime]):
+class Moment(_Checked[datetime]):
     """A point in time, always UTC; SQLite keeps no time zone, so it is put back on reading."""
 
     impl = DateTime(timezone=True)
     cache_ok = True
+    kinds = datetime
 
     def process_bind_param(self, value: datetime | None, dialect: Dialect) -> datetime | None:
         """As UTC, and without the zone where the database has none."""

@@ -14,7 +14,8 @@ links. A trace or a capture is named by a key of an index (``file_index``), neve
 - ``serving`` listens; ``app`` has the table of addresses; ``security`` sees each request first.
 - ``access``: who a request comes from, and what proves it; ``audit``: the log of what was done.
 - ``context``: the settings and what all requests share; ``cache``: what is kept between them.
-- ``http`` reads queries with bounds, answers in JSON and Arrow, and has the errors.
+- ``http`` reads queries with bounds, answers in JSON, and has the errors; ``tagged_answers``: what
+  browsers keep, in JSON and Arrow.
 - ``answers`` makes pages of documents; ``pages`` has a module for each group of pages.
 - ``readers``: the processes that open traces and captures, and may die of them. The server never
   maps nor decodes such a file.

@@ -128,7 +128,15 @@ class Context:
 
     def _file_places(self) -> list[Path]:
         """The directories of all files that may be looked at: also those of runs' traces."""
-        return [*self.settings.traces, *self.settings.captures, self.store.trace_file("").parent]
+        return [*self.settings.traces, *self.settings.captures, self._traces_of_runs()]
+
+    def _traces_of_runs(self) -> Path:
+        return self.store.trace_file("").parent
+
+    def has_files(self) -> bool:
+        """Whether there may be traces or captures to look at."""
+        shown = self.settings.traces or self.settings.captures
+        return bool(shown) or any(self._traces_of_runs().iterdir())
 
     def close(self) -> None:
         """Ends what was opened."""

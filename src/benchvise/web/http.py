@@ -1,19 +1,17 @@
-"""What requests ask for and send, read with bounds; addresses; answers that browsers may keep; what
-can go wrong with a request, and its status."""
+"""What requests ask for and send, read with bounds; addresses; answers in JSON; what can go wrong
+with a request, and its status."""
 
 from __future__ import annotations
 
-import io
 import json
 import math
-from collections.abc import Callable, Iterable, Mapping, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 from urllib.parse import parse_qs, quote, urlencode
 
-import pyarrow as pa
 from starlette.requests import Request
-from starlette.responses import JSONResponse, Response
+from starlette.responses import JSONResponse
 
 from benchvise.documents import encode
 from benchvise.errors import (
@@ -26,8 +24,6 @@ from benchvise.errors import (
 )
 from benchvise.report.sinks import LINE_LIMIT, json_text
 from benchvise.text import printable
-
-ARROW = "application/vnd.apache.arrow.stream"
 
 TEXT_LIMIT = 2000
 """Characters of one parameter."""
@@ -201,41 +197,6 @@ class JsonAnswer(JSONResponse):
     def render(self, content: Any) -> bytes:
         """As bytes, which are ASCII."""
         return json_text(encode(content), tight=True).encode()
-
-
-def arrow(table: pa.Table, headers: Mapping[str, str] | None = None) -> Response:
-    """A table as an Arrow IPC stream."""
-    sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return Response(sink.getvalue(), headers=dict(headers or {}), media_type=ARROW)
-
-
-def tagged_answer(
-    request: Request,
-    tag: str,
-    make: Callable[[], Any],
-    *,
-    lasting: bool = False,
-    headers: Callable[[], Mapping[str, str]] | None = None,
-) -> Response:
-    """JSON, or Arrow for a table, which the browser keeps under ``tag``; 304 where it has it.
-
-    ``lasting``: an address with ``v=TAG`` need not be asked for again.
-    ``headers`` are further ones, made when the answer is.
-    """
-    fresh = lasting and request.query_params.get("v") == tag
-    kept = {
-        "ETag": f'"{tag}"',
-        "Cache-Control": f"private, {'max-age=31536000, immutable' if fresh else 'no-cache'}",
-    }
-    if request.headers.get("if-none-match") == kept["ETag"]:
-        return Response(status_code=304, headers=kept)
-    content = make()
-    everything = {**kept, **(headers() if headers else {})}
-    if isinstance(content, pa.Table):
-        return arrow(content, everything)
-    return JsonAnswer(content, headers=everything)
 
 
 # -- errors ----------------------------------------------------------------------------------------

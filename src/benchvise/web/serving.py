@@ -47,7 +47,8 @@ def serve(settings: Settings, listening: Callable[[Listening], None]) -> None:
         settings = replace(settings, port=listener.getsockname()[1])
         app = create_app(settings)
         _ = app.state.context.store  # what is wrong with it is said here, and not in a page
-        app.state.context.readers.start()
+        if app.state.context.has_files():  # else they would be imported for nothing
+            app.state.context.readers.start()
         config = uvicorn.Config(
             app,
             log_level="warning",

@@ -20,7 +20,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from benchvise.errors import UsageError
-from benchvise.web.http import Query, tagged_answer
+from benchvise.web.http import Query
+from benchvise.web.tagged_answers import tagged_answer
 
 _WIDEST = 1 << 14
 _MOST_ROWS = 4096

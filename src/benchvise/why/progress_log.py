@@ -27,6 +27,7 @@ from typing import Any, BinaryIO
 
 from benchvise.documents import decode, encode
 from benchvise.errors import UsageError
+from benchvise.state.journal import state_directory
 from benchvise.why.events import (
     CauseConfirmed,
     DiagnosisBegun,
@@ -367,10 +368,15 @@ def _is_held(descriptor: int) -> bool:
     return False
 
 
+def directories() -> Path:
+    """Where the directories of this host's diagnoses are, or links to them."""
+    return state_directory() / "why"
+
+
 def logged_directories(root: Path, most: int = 100) -> list[Path]:
     """The directories below ``root`` that have a progress log, the newest name first."""
     try:
-        directories = sorted(root.iterdir(), reverse=True)
+        newest = sorted(root.iterdir(), reverse=True)
     except OSError:
         return []
-    return [directory for directory in directories[: 10 * most] if has_log(directory)][:most]
+    return [directory for directory in newest[: 10 * most] if has_log(directory)][:most]

@@ -14,7 +14,6 @@ from starlette.routing import Route
 
 from benchvise.documents import encode, in_json
 from benchvise.errors import UsageError
-from benchvise.flows.why import directories
 from benchvise.report.why_document import MOST, Document, evidence, readable
 from benchvise.report.why_page import FILTERS, content
 from benchvise.web.answers import Crumb, both, page, templates
@@ -22,7 +21,12 @@ from benchvise.web.context import context
 from benchvise.web.http import NotFound
 from benchvise.web.live import Publish
 from benchvise.why import progress_log
-from benchvise.why.progress_log import CurrentQuestion, Progress, ProgressSummary
+from benchvise.why.progress_log import (
+    CurrentQuestion,
+    Progress,
+    ProgressSummary,
+    directories,
+)
 
 LISTED = 200
 _POLL_SECONDS = 0.5

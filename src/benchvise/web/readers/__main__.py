@@ -5,6 +5,7 @@ Before anything else is imported: libraries start threads of their own, which wo
 
 from __future__ import annotations
 
+import gc
 import importlib
 import os
 import socket
@@ -40,7 +41,10 @@ def main() -> None:
             memory=share_of_memory(_SHARES[program]),
         )
     )
-    importlib.import_module(f"benchvise.web.readers.{program}").serve(control)
+    gc.disable()  # as in ``cli.main``: nearly all that an import makes stays
+    imported = importlib.import_module(f"benchvise.web.readers.{program}")
+    gc.enable()
+    imported.serve(control)
 
 
 if __name__ == "__main__":

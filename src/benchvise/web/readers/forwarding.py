@@ -11,9 +11,18 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from benchvise.errors import UsageError
+from benchvise.trace.query_limits import QueryLimits
 from benchvise.web.context import context
 from benchvise.web.http import Refused, posted_text
-from benchvise.web.workspace import sql
+
+LIMITS = QueryLimits(
+    rows=1000,
+    seconds=10,
+    memory_mb=512,
+    to_have_longer="let it look at a shorter part",
+    to_have_more="let it group and filter more",
+)
+"""Of a query."""
 
 _DESERTED_SECONDS = 0.25
 """How often it is looked whether somebody still waits for a query."""
@@ -56,7 +65,7 @@ async def _query(request: Request) -> Response:
     shared = context(request)
     file = await run_in_threadpool(shared.traces.find, request.path_params["key"])
     asked = asyncio.ensure_future(
-        shared.readers.query(file, text, dict(request.query_params), sql.LIMITS)
+        shared.readers.query(file, text, dict(request.query_params), LIMITS)
     )
     while not asked.done():
         await asyncio.wait([asked], timeout=_DESERTED_SECONDS)

@@ -21,14 +21,6 @@ from benchvise.trace.query_document import QueryColumn
 from benchvise.trace.query_limits import QueryLimits
 from benchvise.web.workspace.query import AnsweredPart, TraceQuery, answered_part
 
-LIMITS = QueryLimits(
-    rows=1000,
-    seconds=10,
-    memory_mb=512,
-    to_have_longer="let it look at a shorter part",
-    to_have_more="let it group and filter more",
-)
-
 SQL_LIMIT = 20_000
 """Characters of a query."""
 
@@ -65,7 +57,7 @@ def query_answer(
     loaded: LoadedTrace,
     query: TraceQuery,
     sql: str,
-    limits: QueryLimits = LIMITS,
+    limits: QueryLimits,
     database: duckdb.DuckDBPyConnection | None = None,
 ) -> TimedRows:
     """``query``: what one query gives, within ``limits``. It uses up ``database``, by default a

@@ -17,8 +17,8 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from benchvise.trace.loaded import LoadedTrace
-from benchvise.web.http import tagged_answer
 from benchvise.web.readers.open_files import open_files
+from benchvise.web.tagged_answers import tagged_answer
 from benchvise.web.workspace import activity, events, latency, sql
 from benchvise.web.workspace.query import TraceQuery
 
