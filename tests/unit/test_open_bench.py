@@ -46,6 +46,7 @@ class TestCases:
             assert case.report.startswith("https://"), case.name
             assert case.told and case.command and (case.plant or case.append), case.name
             assert case.machine in ("ssh", "qemu")
+            assert case.command.isprintable(), f"{case.name}: a command is one line"
             for pattern in (*case.truth, case.avoids):
                 re.compile(pattern)
 

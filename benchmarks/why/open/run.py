@@ -31,7 +31,10 @@ from benchvise.errors import BenchviseError
 _DRAWS = 3
 """So often other decoys are drawn where some turn out to matter."""
 _NUMBERS = {"good": 11, "clean": 12, "bad": 13}
-_BREAKS = (OSError, subprocess.SubprocessError, ValueError, LookupError, BenchviseError)
+_BREAKS = (
+    *(OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError, AttributeError),
+    *(AssertionError, RuntimeError, BenchviseError),
+)
 
 
 @dataclass(frozen=True, slots=True)

@@ -80,13 +80,9 @@ def _image(case: Case, decoys: Decoys, name: str) -> virtual_plants.Make:
 def _board(rig: Mapping[str, object], name: str) -> Board:
     targets = rig["targets"]
     assert isinstance(targets, dict)
-    (service,) = [
-        resource["NetworkService"]
-        for resource in targets[name]["resources"]
-        if "NetworkService" in resource
-    ]
+    service = targets[name]["resources"]["NetworkService"]
     options = ("StrictHostKeyChecking=no", "UserKnownHostsFile=/dev/null", "LogLevel=ERROR")
-    ssh = ["ssh", "-i", str(virtual_kinds.ssh_key()), "-p", str(service.get("port", 22))]
+    ssh = ["ssh", "-i", str(virtual_kinds.ssh_key()), "-p", str(service["port"])]
     words = [word for option in options for word in ("-o", option)]
     return Board(name, f"rig:{name}", (*ssh, *words, f"root@{service['address']}"))
 
