@@ -34,7 +34,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Of several targets at once, the lines of each come together.
 IN_TURN := $(MAKE) --no-print-directory --output-sync=target
 
-.PHONY: demo test test-in-turn test-beside test-settings test-alone test-nightly checks \
+.PHONY: demo test test-beside test-settings test-alone test-nightly checks \
 	checks-meanwhile lint lint-python lint-web lint-crates test-web test-crates guest-kernel bench \
 	score score-open fuzz docs dist clean install pins probe probes web
 
@@ -46,25 +46,22 @@ demo: install web
 test:
 	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES)
 	+@$(IN_TURN) -j2 install probes web guest-kernel
-	+@$(MAKE) --no-print-directory -j2 test-in-turn checks-meanwhile
+	+@$(MAKE) --no-print-directory test-beside
+	+@$(MAKE) --no-print-directory -j2 test-settings checks-meanwhile
 	+@$(MAKE) --no-print-directory test-alone
 
-test-in-turn:
-	+@$(MAKE) --no-print-directory test-beside
-	+@$(MAKE) --no-print-directory test-settings
-
-# Most of these tests wait for something most of the time, so they leave the CPUs room for others.
+# So many wait for something at any time that the others leave no CPU idle.
 test-beside:
 	SUITE_PART=first $(BIN)/pytest -m "not alone and not settings" -n 5 --dist loadfile \
 		--no-loadscope-reorder
 
-# They compute while those tests wait.
-checks-meanwhile:
-	+@nice -n 19 $(MAKE) --no-print-directory checks
-
-# What they change, other tests would feel.
+# What they change, other tests would feel. One at a time, they leave a CPU idle.
 test-settings:
 	SUITE_PART=next $(BIN)/pytest -m "settings and not alone" $$(grep -l 'mark\.settings' tests/test_*.py)
+
+# They compute where those tests leave room.
+checks-meanwhile:
+	+@nice -n 19 $(MAKE) --no-print-directory checks
 
 test-alone:
 	SUITE_PART=last $(BIN)/pytest -m alone $$(grep -l 'mark\.alone' tests/test_*.py)
