@@ -198,6 +198,17 @@ def test_a_run_that_does_not_show_the_gap_tells_nothing_of_it() -> None:
     assert "did not show the gap" in found.sentence
 
 
+def test_sides_that_trials_do_not_tell_apart_are_blamed_for_nothing() -> None:
+    assert compare(GOOD, BAD, MeasuredTimes(1.0, 0.9, {}, {})).is_doubtful
+
+
+def test_programs_are_told_before_libraries() -> None:
+    files = ("/lib/libz.so.1", "/usr/local/bin/gzip", "/etc/x")
+    bad = side(0.0, 2.0, *(about("openat", file, 1, 0.0) for file in files))
+    found = compare(side(0.0, 1.0), bad, UNKNOWN)
+    assert found.bad_files == ("/usr/local/bin/gzip", "/lib/libz.so.1", "/etc/x")
+
+
 def test_equal_sides_are_blamed_for_nothing() -> None:
     found = compare(GOOD, GOOD, UNKNOWN)
     assert not found.parts
@@ -346,6 +357,10 @@ LIKELY = suspect("cpu.governor", 3.0)
         ("vm.nr_overcommit_hugepages", witness((Activity.PAGE_FAULTS, "", ""))),
         ("irq.affinity", witness((Activity.INTERRUPTS, "", ""))),
         ("process.environment:LC_ALL", witness(bad_files=("/usr/lib/locale/C.utf8/LC_CTYPE",))),
+        (
+            "process.environment:TZ",
+            witness((Activity.SYSTEM_CALLS, "newfstatat", "/etc/localtime")),
+        ),
         ("libc.preload", witness(bad_files=("/usr/lib/shim.so",))),
         ("process.environment:PATH", witness(bad_files=("/usr/local/bin/gzip",))),
         ("userland:libz.so.1", witness(bad_files=("/usr/local/lib/libz.so.1",))),

@@ -131,7 +131,7 @@ def _doubt(
     if measured.good_s is not None and measured.bad_s is not None:
         gap = measured.bad_s - measured.good_s
         ratio = math.log(measured.bad_s / measured.good_s)
-        shown = max((bad_s - good_s) / gap, math.log(bad_s / good_s) / ratio) if gap > 0 else 1.0
+        shown = max((bad_s - good_s) / gap, math.log(bad_s / good_s) / ratio) if gap > 0 else 0.0
         if shown < _SHOWN:
             return f"While it was watched, the command did not show the gap: {took}"
     if bad_s - good_s < _APART * good_s:
@@ -399,7 +399,7 @@ def _only(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
     """Those of one side alone: programs and libraries first, then what others may know too."""
     return sorted(
         (file for name, file in one.items() if name not in other),
-        key=lambda file: (not (_LIBRARY.search(file) or "/bin/" in file), file),
+        key=lambda file: ("/bin/" not in file, not _LIBRARY.search(file), file),
     )
 
 

@@ -105,6 +105,9 @@ def _of_parts(suspect: Suspect, witness: Witness) -> Iterator[Term]:
                 reason = f"{touch.why}: {part.text} is {part.share:.0%} of the gap"
                 points = _PART_POINTS if touch.calls else _BROAD_POINTS
                 yield Term(NAME, points * min(1.0, part.share), reason.replace("%", " %"))
+            if touch.names_suspect(suspect) and part.target and _any((part.target,), touch.files):
+                reason = f"{touch.why}: {part.text}"
+                yield Term(NAME, _DECIDED_POINTS * min(1.0, part.share), reason)
         if part.target.startswith("/") and _is_below(part.target, suspect):
             reason = f"it is about {part.target}: {part.text}"
             yield Term(NAME, _FILE_POINTS * min(1.0, part.share), reason)
