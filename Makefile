@@ -19,6 +19,9 @@ BENCH_PACKAGES := sigrok-cli linux-perf gcc libc6-dev pv \
 	fio hdparm iperf3 iproute2 sockperf qperf hyperfine wrk apache2-utils nginx-light \
 	rt-tests bmap-tools trace-cmd babeltrace2 libbabeltrace2-dev pkg-config \
 	nghttp2-client libtirpc-dev chromium
+# What the open bench slows down, and what it does that with.
+OPEN_PACKAGES := openssh-client openssh-server iproute2 nftables busybox-static strace gcc libc6-dev \
+	python3 perl git curl openssl zstd bsdextrautils sqlite3 procps locales e2fsprogs mawk
 
 # make test STRICT=1: no test may be left out for what can be installed, built or fetched here. CI is
 # strict by itself, or a green run would hide what its machine lacked; STRICT=0 is for such a machine.
@@ -31,9 +34,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # Of several targets at once, the lines of each come together.
 IN_TURN := $(MAKE) --no-print-directory --output-sync=target
 
-.PHONY: demo test test-in-turn test-beside test-settings test-alone test-nightly checks \
-	checks-meanwhile lint lint-python lint-web lint-crates test-web test-crates guest-kernel bench score fuzz docs dist \
-	clean install pins probe probes web
+.PHONY: demo test test-beside test-settings test-alone test-nightly checks \
+	checks-meanwhile lint lint-python lint-web lint-crates test-web test-crates guest-kernel bench \
+	score score-open fuzz docs dist clean install pins probe probes web
 
 demo: install web
 	@$(BIN)/python probe/build.py --arch native --arch aarch64 --arch riscv64
@@ -43,25 +46,22 @@ demo: install web
 test:
 	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES)
 	+@$(IN_TURN) -j2 install probes web guest-kernel
-	+@$(MAKE) --no-print-directory -j2 test-in-turn checks-meanwhile
+	+@$(MAKE) --no-print-directory test-beside
+	+@$(MAKE) --no-print-directory -j2 test-settings checks-meanwhile
 	+@$(MAKE) --no-print-directory test-alone
 
-test-in-turn:
-	+@$(MAKE) --no-print-directory test-beside
-	+@$(MAKE) --no-print-directory test-settings
-
-# Most of these tests wait for something most of the time, so they leave the CPUs room for others.
+# So many wait for something at any time that the others leave no CPU idle.
 test-beside:
 	SUITE_PART=first $(BIN)/pytest -m "not alone and not settings" -n 5 --dist loadfile \
 		--no-loadscope-reorder
 
-# They compute while those tests wait.
-checks-meanwhile:
-	+@nice -n 19 $(MAKE) --no-print-directory checks
-
-# What they change, other tests would feel.
+# What they change, other tests would feel. One at a time, they leave a CPU idle.
 test-settings:
 	SUITE_PART=next $(BIN)/pytest -m "settings and not alone" $$(grep -l 'mark\.settings' tests/test_*.py)
+
+# They compute where those tests leave room.
+checks-meanwhile:
+	+@nice -n 19 $(MAKE) --no-print-directory checks
 
 test-alone:
 	SUITE_PART=last $(BIN)/pytest -m alone $$(grep -l 'mark\.alone' tests/test_*.py)
@@ -112,6 +112,11 @@ bench: install probe
 # ARGS='--real --publish' and ARGS='--held-out' run these.
 score: install
 	$(BIN)/python -m benchmarks.why $(or $(ARGS),--publish)
+
+# Its other half, causes as integrators meet them, as many as fit: make score-open SECONDS=3600
+score-open: install probe
+	@scripts/system-packages --optional $(OPEN_PACKAGES) $(RIG_PACKAGES)
+	$(BIN)/python -m benchmarks.why.open --publish --seconds $(or $(SECONDS),14400) $(ARGS)
 
 # SECONDS for each target: make fuzz SECONDS=600
 fuzz:

@@ -15,10 +15,10 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 from pathlib import Path
 from typing import Any
 
+from benchmarks.pairs import scratch
 from benchmarks.pairs_trace import trace
 from benchmarks.sheets import Sheet
 
@@ -136,7 +136,7 @@ def _of(path: Path, rounds: int) -> list[tuple[str, float, str, float | None]]:
     """What, its value, how it is shown, and the goal: in seconds where there is one."""
     firsts, agains = [], []
     for _ in range(rounds):
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix="bench-") as own:
+        with scratch() as own:
             link = Path(own, path.name)
             if path.is_dir():
                 shutil.copytree(path, link, copy_function=os.link)

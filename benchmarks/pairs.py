@@ -10,6 +10,7 @@ import re
 import shutil
 import statistics
 import subprocess
+import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
@@ -138,6 +139,13 @@ def _perf_gib(text: str) -> float:
 
 def _perf_us(text: str) -> float:
     return float(re.findall(r"([\d.]+) usecs/op", text)[-1]) * 1000
+
+
+def scratch() -> tempfile.TemporaryDirectory[str]:
+    """A directory on the disk where traces are unpacked, but not among them: what a run that is
+    killed leaves there is taken for no trace."""
+    BUILD.mkdir(parents=True, exist_ok=True)
+    return tempfile.TemporaryDirectory(dir=BUILD, prefix="bench-")
 
 
 def build_reference(name: str, *flags: str) -> Path | None:

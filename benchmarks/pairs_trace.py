@@ -26,13 +26,12 @@ import shutil
 import statistics
 import subprocess
 import sys
-import tempfile
 from collections.abc import Iterator
 from functools import cache, partial
 from pathlib import Path
 from typing import Any
 
-from benchmarks.pairs import BUILD, HERE, Pair, measured_cpu
+from benchmarks.pairs import BUILD, HERE, Pair, measured_cpu, scratch
 from benchmarks.sheets import Sheet
 
 
@@ -287,7 +286,7 @@ def _reopening(path: Path, rounds: int) -> list[tuple[str, float, float]]:
     firsts: list[list[float]] = []
     agains: list[list[float]] = []
     for _ in range(rounds):
-        with tempfile.TemporaryDirectory(dir=path.parent, prefix="bench-") as own:
+        with scratch() as own:
             # A link would be followed; a second name of the same files is a trace of its own.
             if path.is_dir():
                 link = Path(own, "trace")

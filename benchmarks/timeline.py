@@ -22,7 +22,7 @@ from pathlib import Path
 from typing import Any
 from urllib.parse import urlsplit
 
-from benchmarks.pairs import HERE
+from benchmarks.pairs import HERE, scratch
 from benchmarks.pairs_trace import trace
 from benchmarks.sheets import Sheet
 from benchvise.trace.opening import open_trace
@@ -98,7 +98,7 @@ def table(rounds: int) -> Sheet:
 
 def _first(path: Path, decoded: bool) -> dict[str, Any]:
     """A first look at a trace of which the server has nothing, or nothing but its events."""
-    with tempfile.TemporaryDirectory(dir=path.parent, prefix="bench-") as own:
+    with scratch() as own:
         link = Path(own, path.name)
         os.link(path, link)
         if decoded:

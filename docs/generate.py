@@ -45,6 +45,7 @@ from benchvise.why.suspects.ranking import (
     symptoms,
     unlisted,
 )
+from benchvise.why.witness.touching import Touch, touches
 
 OUTPUT = Path(__file__).parent / "reference" / "generated"
 GLOSSARY = Path(__file__).parent / "glossary.toml"
@@ -445,7 +446,24 @@ def priors_page() -> str:
         ("counters", "settings", "what they tell of"),
         [(_words(s.counters), _words(s.names), s.why) for s in symptoms()],
     )
+    lines += [
+        "## What a command does differently",
+        "",
+        "Where a command was watched on both sides, what it does differently points at",
+        "",
+    ]
+    lines += _table(
+        ("difference", "settings", "what they decide"),
+        [(_touched(touch), _words(touch.names), touch.why) for touch in touches()],
+    )
     return "\n".join(lines)
+
+
+def _touched(touch: Touch) -> str:
+    parts = [", ".join(touch.activities)] if touch.activities else []
+    parts += [f"in {_words(touch.calls)}"] if touch.calls else []
+    parts += [f"files that only one side opens: {_words(touch.files)}"] if touch.files else []
+    return " ".join(parts)
 
 
 def _prior(prior: Prior) -> Iterator[str]:

@@ -31,6 +31,10 @@ FLAGS = (
     "-Werror",
     "-D_GNU_SOURCE",
     "-s",
+    # what a program does not use of what they share is left out
+    "-ffunction-sections",
+    "-fdata-sections",
+    "-Wl,--gc-sections",
     # nothing here unwinds, and the tables are a ninth of the probe
     "-fno-asynchronous-unwind-tables",
     "-fno-unwind-tables",
@@ -41,6 +45,7 @@ IO = (
     "bench/gpio*.c",
     "bench/net*.c",
     "bench/storage*.c",
+    "follow/*.c",
     "net/*.c",
     "serial/*.c",
     "trace/*.c",

@@ -186,6 +186,11 @@ static int command_trace(int argc, char *const argv[])
 			  io_program);
 }
 
+static int command_follow(int argc, char *const argv[])
+{
+	return run_elsewhere("follow", argc, argv);
+}
+
 static int command_read(int argc, char *const argv[])
 {
 	return state_stdin("read", argc, argv);
@@ -228,7 +233,7 @@ static const struct {
 	{"serve", command_serve}, {"read", command_read},       {"write", command_write},
 	{"links", command_links}, {"facts", command_facts},
 	{"sink", command_sink},   {"trace", command_trace},
-	{"echo", command_echo},
+	{"echo", command_echo},   {"follow", command_follow},
 };
 
 static int run_command(int argc, char *const argv[])
@@ -237,7 +242,7 @@ static int run_command(int argc, char *const argv[])
 		if (strcmp(argv[1], commands[i].name) == 0)
 			return commands[i].run(argc - 2, argv + 2);
 	return json_error(2, EINVAL, "bvprobe: the commands are list, version, run, serve, read, "
-				     "links, facts, write, sink, echo and trace");
+				     "links, facts, write, sink, echo, trace and follow");
 }
 
 /* A descriptor that was closed when we began would be the next file opened: a benchmark's pipe

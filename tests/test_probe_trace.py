@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import struct
 import subprocess
@@ -188,6 +189,24 @@ class TestReal:
         assert b'"command":3' in done.stdout
         assert done.stderr == b"said\n"
         assert reported(out) > 0
+
+    def test_of_a_command_alone(self, probe: Path, tmp_path: Path) -> None:
+        skips.need("trace-cmd")
+        out = tmp_path / "trace.dat"
+        before = tracing_state()
+        words = ("--only", "command", "--events", "sched,syscalls", "--kallsyms", "off")
+        command = ("sh", "-c", "sleep 0.2; true")
+        ended = trace(probe, *words, "--output", out, "--", *command).one("recorded")
+        assert not ended["caveats"]
+        report = subprocess.run(
+            ["trace-cmd", "report", str(out)], capture_output=True, text=True, check=True
+        ).stdout
+        begun = report.partition("benchvise: command")[2]
+        assert begun
+        # what calls the kernel is the command, and the recorder whose events these are too
+        names = set(re.findall(r"(?m)^ *(\S+)-\d+ .*sys_enter", begun))
+        assert {"sh", "sleep"} <= names <= {"sh", "sleep", "true", "bvio"}
+        assert tracing_state() == before
 
     def test_the_host_stops_and_marks_it(self, probe: Path, tmp_path: Path) -> None:
         out = tmp_path / "trace.dat"

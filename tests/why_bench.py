@@ -5,6 +5,7 @@ from __future__ import annotations
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 
 from benchvise.board.channel import NotAvailable
 from benchvise.errors import MeasurementError
@@ -37,6 +38,7 @@ from benchvise.why.model import (
 )
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.find import SuspectSelection
+from benchvise.why.witness.model import SideWatch
 
 METRIC = Metric.of(SeriesSpec("memory.copy", (), "memory.copy"), "B/s", "higher")
 
@@ -154,6 +156,10 @@ class MemoryBench:
 
     def cross_check(self, keys: Sequence[str]) -> Sequence[CrossCheck]:
         return [CrossCheck(key, Bounds(0.0, -0.1, 0.1), 0.01, False) for key in keys]
+
+    def watch(self, side: Side, trace: Path | None) -> SideWatch:
+        """Nothing is run here that could be watched."""
+        raise NotAvailable("nothing can be watched here")
 
     def has_images(self) -> bool:
         return self.images

@@ -44,6 +44,14 @@ from benchvise.why.model import (
     Trial,
     Write,
 )
+from benchvise.why.witness.model import (
+    Activity,
+    Witness,
+    WitnessCall,
+    WitnessCount,
+    WitnessGap,
+    WitnessPart,
+)
 
 COPY = Metric.of(
     SeriesSpec(
@@ -483,6 +491,50 @@ def unexplained() -> dict[str, Any]:
     )
 
 
+WITNESS = Witness(
+    "97 % of the gap is waiting in poll to 192.0.2.53:53: name server",
+    0.031,
+    5.044,
+    (
+        WitnessPart(
+            Activity.RESOLVER,
+            "poll",
+            "192.0.2.53:53",
+            "",
+            0.001,
+            4.862,
+            0.97,
+            "waiting in poll to 192.0.2.53:53: name server",
+        ),
+    ),
+    (WitnessCall("poll", "192.0.2.53:53", 0, 2, 0.0, 4.861),),
+    bad_files=("/usr/lib/libnss_mdns4_minimal.so.2",),
+    counts=(WitnessCount("switches_waiting", "times that it waited", 4.0, 61.0),),
+    missing=(WitnessGap("good", "recording of the kernel", "the trace files are root's"),),
+    remarks=("bad side: 12 events were lost while the command was recorded",),
+    good_trace="command-good.dat",
+    bad_trace="command-bad.dat",
+    seconds=6.2,
+)
+
+
+def watched() -> dict[str, Any]:
+    """Nothing that can be set explains it, and the command says where its time goes."""
+    spec = SeriesSpec("command.time", (("run", "getent hosts www"),), "command.time")
+    metric = Metric.of(spec, "ns", "lower", command="getent hosts www")
+    story = Story(metric, 5.0e9, math.log(5.0 / 0.5), {}, noise=0.01)
+    gap = story.measure_gap()
+    story.ask(Purpose.ALL_IN, "are all 5 differences of run time together it?", PLAIN, blocks=6)
+    return story.document(
+        DiagnosisVerdict.UNEXPLAINED,
+        f"yocto is worse by 10.00x, and no cause was found; {WITNESS.sentence}.",
+        gap,
+        unexplained=Bounds(1.0, 0.97, 1.03),
+        suspects=(*PLAIN, KERNEL),
+        witness=WITNESS,
+    )
+
+
 def no_difference() -> dict[str, Any]:
     """The two sides are the same within what the same side does twice."""
     story = Story(COPY, 5.84e9, 0.002, {}, noise=0.012)
@@ -559,6 +611,7 @@ EACH = {
     "two causes": two_causes,
     "partly": partly,
     "unexplained": unexplained,
+    "watched": watched,
     "no difference": no_difference,
     "reversed": reversed_sides,
     "not admissible": not_admissible,

@@ -18,6 +18,7 @@ from benchmarks.why import snapshots, values
 from benchmarks.why.board import SimBoard, SimFiles, lost
 from benchmarks.why.scenario import Fault, Scenario, SimLayer
 from benchmarks.why.values import ROLES
+from benchvise.board.channel import NotAvailable
 from benchvise.errors import BoardUnreachable
 from benchvise.state import interrupts
 from benchvise.state.intervention import NotMade, intervening
@@ -39,6 +40,7 @@ from benchvise.why.model import (
     Trial,
     Write,
 )
+from benchvise.why.witness.model import SideWatch
 
 _REQUEST_SECONDS = 0.004
 _BOOT_SECONDS = 45.0
@@ -176,6 +178,10 @@ class SimBench:
         if not all(map(self.is_live, Side)) or self._gone:
             return ()
         return [self._cross_check(key) for key in keys]
+
+    def watch(self, side: Side, trace: Path | None) -> SideWatch:  # noqa: ARG002
+        """Nothing is run here that could be watched."""
+        raise NotAvailable("nothing can be watched here")
 
     def has_images(self) -> bool:
         """See Bench."""

@@ -17,6 +17,8 @@ from datetime import UTC, datetime
 from pathlib import Path
 
 from benchmarks.why import report
+from benchmarks.why.open import table as case_table
+from benchmarks.why.open.result import CaseResult
 from benchmarks.why.score import Result
 from benchvise.documents import decode, encode
 
@@ -47,6 +49,18 @@ GROUPS = {
     "virtual": (
         "Causes planted in images",
         "Kernels, libraries, command lines and start scripts on boards that QEMU simulates.",
+    ),
+    "open": (
+        "Causes as integrators meet them",
+        "Each from a public report, planted by scripts that share nothing with the diagnosis "
+        "(`benchmarks/why/open`), on boards in namespaces or simulated by QEMU, among ten real "
+        "differences between two distributions. The effect is measured beforehand and decides "
+        "whether a case counts.",
+    ),
+    "open-held-out": (
+        "Causes as integrators meet them, held out",
+        "A third of the same cases, drawn before any was run. Run once; these are the results of "
+        "that run, whatever they are.",
     ),
 }
 """The groups of runs by the name of their file, with title and explanation."""
@@ -99,7 +113,8 @@ class BarScore:
 
 @dataclass(frozen=True, slots=True)
 class PublishedRun:
-    """One run of a group. ``not_run`` says why there are no results, where there are none."""
+    """One run of a group. ``not_run`` says why there are no results, where there are none;
+    ``cases`` are those of the open bench, one by one."""
 
     date: str
     not_run: str = ""
@@ -110,6 +125,7 @@ class PublishedRun:
     minutes: float = 0.0
     classes: tuple[ClassScore, ...] = ()
     bars: tuple[BarScore, ...] = ()
+    cases: tuple[CaseResult, ...] = ()
 
 
 # -- from results to scores -----------------------------------------------------------------------
@@ -122,11 +138,11 @@ def summarised(
     kinds = dict.fromkeys(result.kind for result in results)
     bars = report.bars(results, report.HITS if seeds else report.REAL_HITS)
     return PublishedRun(
-        date=_today(),
+        date=today(),
         commit=commit,
         seeds=f"seeds {seeds.start} to {seeds.stop - 1}" if seeds else "no seeds",
         first_seed=seeds.start if seeds else 0,
-        machine=_machine(),
+        machine=machine(),
         minutes=round(sum(result.seconds for result in results) / 60, 1),
         classes=tuple(_class(kind, [r for r in results if r.kind == kind]) for kind in kinds),
         bars=tuple(BarScore(bar.name, bar.wanted, bar.seen, bar.held) for bar in bars),
@@ -135,7 +151,7 @@ def summarised(
 
 def not_run(reason: str) -> PublishedRun:
     """A run that there is not."""
-    return PublishedRun(date=_today(), not_run=reason)
+    return PublishedRun(date=today(), not_run=reason)
 
 
 def _class(name: str, results: Sequence[Result]) -> ClassScore:
@@ -164,7 +180,8 @@ def _class(name: str, results: Sequence[Result]) -> ClassScore:
     )
 
 
-def _machine() -> Machine:
+def machine() -> Machine:
+    """This one."""
     cpuinfo = Path("/proc/cpuinfo").read_text()
     lines = [line.partition(":") for line in cpuinfo.splitlines()]
     models = [value.strip() for key, _, value in lines if key.strip() in ("model name", "Model")]
@@ -176,7 +193,8 @@ def _machine() -> Machine:
     )
 
 
-def _today() -> str:
+def today() -> str:
+    """The date, in UTC."""
     return datetime.now(UTC).date().isoformat()
 
 
@@ -267,11 +285,11 @@ def _run(run: PublishedRun) -> Iterator[str]:
     if run.not_run or run.machine is None:
         yield f"Not run on {run.date}: {run.not_run}."
         return
-    machine = run.machine
-    kind = "a virtual machine" if machine.virtualised else "not virtualised"
+    made_on = run.machine
+    kind = "a virtual machine" if made_on.virtualised else "not virtualised"
     yield (
-        f"{run.date}, commit {run.commit}, {run.seeds}. {machine.cpu}, {machine.cpus} CPUs, kernel "
-        f"{machine.kernel}, {kind}; {run.minutes:g} minutes, those of all diagnoses added up."
+        f"{run.date}, commit {run.commit}, {run.seeds}. {made_on.cpu}, {made_on.cpus} CPUs, kernel "
+        f"{made_on.kernel}, {kind}; {run.minutes:g} minutes, those of all diagnoses added up."
     )
     yield ""
     yield from _table(tuple(COLUMNS), [_row(score) for score in (*run.classes, _all(run.classes))])
@@ -281,6 +299,14 @@ def _run(run: PublishedRun) -> Iterator[str]:
         ("bar", "wanted", "seen", "held"),
         [(bar.name, bar.wanted, bar.seen or "not seen", words[bar.held]) for bar in run.bars],
     )
+    if run.cases:
+        yield ""
+        yield from _table(case_table.HEADINGS, map(_case, run.cases))
+
+
+def _case(result: CaseResult) -> tuple[str, ...]:
+    name, *cells = (cell.replace("|", "\\|") for cell in case_table.row(result))
+    return (f"[{name}]({result.report})", *cells)
 
 
 def _row(score: ClassScore) -> tuple[str, ...]:

@@ -136,6 +136,11 @@ def _medians(
     if done.returncode:
         raise _Fell(f"the plant's effect cannot be measured: {_last(done)}")
     (record,) = json.loads(done.stdout)["data"]
+    return process_medians(record)
+
+
+def process_medians(record: Document) -> list[float]:
+    """The median of each process of a recorded run's first series."""
     samples: defaultdict[int, list[float]] = defaultdict(list)
     for sample in record["series"][0]["samples"]:
         samples[sample["process"]].append(sample["value"])

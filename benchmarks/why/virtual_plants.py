@@ -93,7 +93,7 @@ def _with_newer_libc() -> Path:
 
 
 @contextmanager
-def _rig(boards: Sequence[tuple[str, str]]) -> Iterator[dict[str, str]]:
+def rig(boards: Sequence[tuple[str, str]]) -> Iterator[dict[str, str]]:
     """A virtual bench with these boards (name and kind); the environment that it is reached in."""
     with tempfile.TemporaryDirectory(prefix="benchvise-why-") as name:
         place = Path(name)
@@ -107,9 +107,9 @@ def _rig(boards: Sequence[tuple[str, str]]) -> Iterator[dict[str, str]]:
         try:
             with _set(environment):
                 bench = bench_control.up(place / "bench", boards, kinds=virtual_kinds.__name__)
-            rig = yaml.safe_load(bench.rig_file.read_text())
-            rig["options"]["benchvise"].update(_OPTIONS)
-            (place / "rig.yaml").write_text(yaml.safe_dump(rig, sort_keys=False))
+            settings = yaml.safe_load(bench.rig_file.read_text())
+            settings["options"]["benchvise"].update(_OPTIONS)
+            (place / "rig.yaml").write_text(yaml.safe_dump(settings, sort_keys=False))
             yield environment
         except BenchviseError as error:
             raise NotHere(f"no simulated boards: {error}") from error
@@ -129,7 +129,8 @@ def _set(values: Mapping[str, str]) -> Iterator[None]:
             os.environ.update({} if value is None else {name: value})
 
 
-def _made(make: Make) -> str:
+def made(make: Make) -> str:
+    """The image's path. NotHere when it cannot be built."""
     try:
         return str(make())
     except BenchviseError as error:
@@ -141,9 +142,9 @@ def _two_images(
     good: Make, bad: Make, metric: tuple[str, ...], kinds: tuple[str, ...]
 ) -> Iterator[Scene]:
     """Both for one board, which is written and booted as needed."""
-    with _rig([("one", kinds[0])]) as environment:
+    with rig([("one", kinds[0])]) as environment:
         words = (*metric, "--board", "rig:one")
-        yield Scene(words, good=_made(good), bad=_made(bad), environment=environment)
+        yield Scene(words, good=made(good), bad=made(bad), environment=environment)
 
 
 @contextmanager
@@ -151,9 +152,9 @@ def _two_boards(
     good: Make, bad: Make, metric: tuple[str, ...], kinds: tuple[str, ...]
 ) -> Iterator[Scene]:
     """Both on a board of their own, which run at the same time."""
-    with _rig([("good", kinds[0]), ("bad", kinds[1])]) as environment:
+    with rig([("good", kinds[0]), ("bad", kinds[1])]) as environment:
         words = (*metric, "--board", "rig:good", "--board", "rig:bad")
-        yield Scene(words, good=_made(good), bad=_made(bad), environment=environment)
+        yield Scene(words, good=made(good), bad=made(bad), environment=environment)
 
 
 def plant(
@@ -175,9 +176,9 @@ def plant(
 @contextmanager
 def _two_live(good: Make, bad: Make, metric: tuple[str, ...]) -> Iterator[Scene]:
     """Two boards whose cards were written beforehand: only the boards are named."""
-    with _rig([("good", "plain"), ("bad", "plain")]) as environment:
+    with rig([("good", "plain"), ("bad", "plain")]) as environment:
         for board, make in (("good", good), ("bad", bad)):
-            words = [sys.executable, "-m", "benchvise", "rig", "flash", board, _made(make)]
+            words = [sys.executable, "-m", "benchvise", "rig", "flash", board, made(make)]
             known = {**os.environ, **environment}
             done = subprocess.run(words, env=known, capture_output=True, text=True, check=False)
             if done.returncode:

@@ -1,6 +1,6 @@
 /* bvio: the benchmarks that reach out of the board or onto its disks (network, storage, GPIO), the
- * other end of those of the network, the remote end of serial lines, and the recorder of traces. Called
- * by bvprobe, beside which it lies. */
+ * other end of those of the network, the remote end of serial lines, the recorder of traces, and the
+ * follower of a command's system calls. Called by bvprobe, beside which it lies. */
 #include <errno.h>
 #include <signal.h>
 #include <stdio.h>
@@ -10,6 +10,7 @@
 
 #include "bench/benchmarks.h"
 #include "core/program.h"
+#include "follow/follow.h"
 #include "net/sink.h"
 #include "serial/echo.h"
 #include "trace/trace.h"
@@ -52,6 +53,8 @@ int main(int argc, char *argv[])
 		return echo(argc - 2, argv + 2);
 	if (argc > 1 && strcmp(argv[1], "trace") == 0)
 		return trace(argc - 2, argv + 2);
+	if (argc > 1 && strcmp(argv[1], "follow") == 0)
+		return follow(argc - 2, argv + 2);
 	if (argc > 2 && strcmp(argv[1], "run") == 0) {
 		b = program_find(benchmarks, argv[2]);
 		return b ? batch_run(b, argc - 3, argv + 3)
@@ -59,5 +62,5 @@ int main(int argc, char *argv[])
 						 "them", argv[2]);
 	}
 	return json_error(2, EINVAL, "bvio: bvprobe calls this with describe, run ID, sink, "
-			     "echo or trace");
+			     "echo, trace or follow");
 }

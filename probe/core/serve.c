@@ -120,8 +120,9 @@ static int answer(command_line *run, const char *self, struct request *request)
 {
 	char *argv[REQUEST_ARGS + 2] = {(char *)self};
 
-	/* facts too: it goes from CPU to CPU and looks at itself */
-	if (strcmp(request->args[0], "run") == 0 || strcmp(request->args[0], "facts") == 0)
+	/* facts too: it goes from CPU to CPU and looks at itself; follow hands over to bvio */
+	if (strcmp(request->args[0], "run") == 0 || strcmp(request->args[0], "facts") == 0 ||
+	    strcmp(request->args[0], "follow") == 0)
 		return run_fresh(run, self, request);
 	if (strcmp(request->args[0], "read") == 0 || strcmp(request->args[0], "links") == 0)
 		return state_globs(request->args[0], request->arg_count - 1, request->args + 1,

@@ -43,6 +43,9 @@ static const struct param params[] = {
 	 "names of the kernel's functions in the file, some MB; left out where they are hidden"},
 	{"wall_time", PARAM_CHOICE, "on", 0, 0, "on off",
 	 "the offset to the time of day in the file, which readers add to the stamps"},
+	{"only", PARAM_CHOICE, "all", 0, 0, "all command",
+	 "command: where the kernel can tell, no events but those of the command, and a mark where it "
+	 "begins"},
 	{"control", PARAM_INTEGER, "0", 0, 1, NULL,
 	 "1: orders come on standard input (stop, mark TEXT), and its end ends the recording"},
 	{"progress_ms", PARAM_INTEGER, "1000", 0, 3600000, NULL, "between lines of progress; 0: none"},
@@ -148,6 +151,9 @@ static int prepare(struct recording *r, const struct args *args)
 
 	status = status ? status : set_clock(r, arg_text(args, "clock"));
 	status = status ? status : events_choose(&r->events, &r->fs, arg_text(args, "events"));
+	if (status == 0 && arg_is(args, "only", "command") && !tracefs_restrict(&r->fs))
+		note(r, "this kernel cannot restrict events to a command: those of all the board "
+			"are here");
 	status = status ? status : read_layout(r);
 	status = status ? status : readers_open(&r->readers, &r->fs);
 	status = status ? status : set_sizes(r, args);
@@ -258,6 +264,7 @@ static int parse(int argc, char *const argv[], struct args *args, struct watch *
 	if (words + 1 < argc)
 		w->command = argv + words + 1;
 	w->controlled = arg_number(args, "control") != 0;
+	w->announced = arg_is(args, "only", "command");
 	w->progress_ns = arg_number(args, "progress_ms") * 1000000u;
 	w->until_ns = UINT64_MAX;
 	if (arg_number(args, "for_ms") != AUTO)

@@ -32,6 +32,10 @@ int tracefs_release(struct tracefs *fs);
 /* Removes the instances of recorders that were killed; returns how many. */
 int tracefs_remove_stale(const struct tracefs *fs);
 
+/* From here on events are those of this thread and of what it starts, with switches and wake-ups that
+ * they have part in. False where the kernel cannot do that. */
+bool tracefs_restrict(const struct tracefs *fs);
+
 /* Joins the mount namespace that was before, for a child that is to see what everybody sees. */
 void tracefs_leave(const struct tracefs *fs);
 

@@ -20,6 +20,8 @@
 
 enum { ORDER_MAX = 1024, GRACE_TRIES = 100, GRACE_PAUSE_MS = 10 };
 
+static const char command_mark[] = "benchvise: command";
+
 static const int held[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
 
 static sigset_t held_set(void)
@@ -63,6 +65,8 @@ static void become_command(const struct watch *w, const struct tracefs *fs, pid_
 	prctl(PR_SET_PDEATHSIG, SIGKILL);
 	if (getppid() != parent)
 		_exit(1);
+	if (w->announced)
+		(void)!write(w->marker, command_mark, sizeof(command_mark) - 1);
 	sigprocmask(SIG_UNBLOCK, &set, NULL);
 	signal(SIGPIPE, SIG_DFL);
 	tracefs_leave(fs);

@@ -14,6 +14,7 @@ struct watch {
 	uint64_t progress_ns; /* between lines of progress; 0: none */
 	bool controlled;      /* orders come on standard input */
 	char *const *command; /* to be run meanwhile; NULL: none */
+	bool announced;       /* by a mark, where it begins */
 	pid_t pid;            /* of it */
 	int status;           /* of it, as of waitpid(2); -1: it did not end by itself */
 	int marker;           /* what marks are written to */

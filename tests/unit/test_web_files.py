@@ -9,6 +9,7 @@ import pytest
 from report_runs import demonstration_run
 from web_client import Client
 from web_store import keep_run
+from why_documents import watched
 
 from benchvise.store import Store
 from benchvise.web import file_index
@@ -85,6 +86,19 @@ def test_traces_of_runs_are_shown_with_them(tmp_path: Path) -> None:
         opened.trace_file(run).write_bytes(HEAD)
         (found,) = trace_index((), lambda: opened).files()
     assert (found.run, found.place) == (run, "of run traced")
+
+
+def test_recordings_of_watched_commands_are_shown_and_linked(tmp_path: Path) -> None:
+    store = str(tmp_path / "store.db")
+    with Store.open(store) as opened:
+        diagnosis = opened.keep_diagnosis(watched())
+        opened.trace_file(f"{diagnosis}-bad").write_bytes(HEAD)
+        (found,) = trace_index((), lambda: opened).files()
+    assert (found.run, found.place) == (None, f"of diagnosis {diagnosis}, bad side")
+    page = Client.of(store=store).get(f"/diagnoses/{diagnosis}").text
+    assert f'<a href="/traces/{found.key}">bad side</a>' in page
+    assert "good side</a>" not in page
+    assert "command-bad.dat" not in page
 
 
 def test_captures_are_told_by_their_names(tmp_path: Path) -> None:

@@ -35,6 +35,7 @@ from benchvise.why.plan import plan
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.ranking import layer_terms, part_terms
 from benchvise.why.suspects.reduction import reach_of
+from benchvise.why.witness.model import SideWatch
 
 # -- texts -----------------------------------------------------------------------------------------
 
@@ -191,8 +192,13 @@ class FakeSeat:
 
 
 class FakeBoard:
+    batches = 3
+
     def __init__(self, board: object, *_: Any, **__: Any) -> None:
         pass
+
+    def watch(self, usual_s: float, trace: Path | None) -> SideWatch:
+        return SideWatch(counts={"usual_s": usual_s}, trace=str(trace))
 
     def close(self) -> None:
         pass
@@ -216,6 +222,9 @@ class FakeLive:
 
     def now(self) -> float:
         return 0.0
+
+    def seconds(self, _arm: Arm, _after: Arm | None) -> float:
+        return 6.0
 
     def findings(self, *, look: bool = True) -> tuple[()]:
         return ()
@@ -319,6 +328,14 @@ def test_each_side_may_have_a_board_of_its_own(
     assert both.boots(Arm(Side.BAD, (named(both, "libc"),)), Arm(Side.BAD))
     both.close()
     assert other.closed and seat.closed
+
+
+def test_a_command_is_watched_with_the_image_of_its_side(
+    bench: RigBench, seat: FakeSeat, tmp_path: Path
+) -> None:
+    seen = bench.watch(Side.GOOD, tmp_path / "trace.dat")
+    assert seat.booted[-1] == "good.img"
+    assert (seen.counts["usual_s"], seen.trace) == (2.0, str(tmp_path / "trace.dat"))
 
 
 def test_a_root_is_taken_without_the_layers_that_are_part_of_it(

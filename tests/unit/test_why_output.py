@@ -14,7 +14,7 @@ from typing import Any
 import jsonschema
 import pytest
 from rich.console import Console
-from why_documents import EACH, explained, incomplete, no_difference, partly, two_causes
+from why_documents import EACH, explained, incomplete, no_difference, partly, two_causes, watched
 
 from benchvise.documents import decode, encode, schema
 from benchvise.errors import BenchviseError
@@ -420,3 +420,17 @@ def test_a_directory_that_cannot_be_written_is_named(tmp_path: Path) -> None:
 
 def test_verdicts_have_all_been_looked_at() -> None:
     assert {EACH[name]()["verdict"] for name in EACH} == set(DiagnosisVerdict)
+
+
+def test_what_the_command_does_is_told_everywhere() -> None:
+    document = watched()
+    sentence = "97 % of the gap is waiting in poll to 192.0.2.53:53: name server"
+    terminal = " ".join(on_terminal(document).split())
+    assert sentence in terminal
+    assert "Not available on the good side: recording of the kernel: the trace" in terminal
+    assert "benchvise trace compare command-good.dat command-bad.dat" in terminal
+    assert sentence in markdown(document)
+    page = why_page.render(readable(document), ASSETS)
+    assert '<a href="command-bad.dat">bad side</a>' in page
+    assert "/usr/lib/libnss_mdns4_minimal.so.2" in page
+    assert "12 events were lost" in page

@@ -185,6 +185,40 @@ class EchoingMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class CallMessage:
+    """The system calls of one name about one ``target`` that a followed command made.
+
+    ``ns`` are from entry to return, of all of them; ``longest_ns`` of the longest.
+    """
+
+    name: Untrusted
+    target: Untrusted
+    count: int
+    errors: int
+    ns: int
+    longest_ns: int
+
+
+@dataclass(frozen=True, slots=True)
+class FollowedMessage:
+    """A followed command came to its end: ``exit``, or ``time`` where it was ended.
+
+    ``lost`` of its ``calls`` are in no sum. The rest is the kernel's account of the command.
+    """
+
+    ended: str
+    status: int
+    wall_ns: int
+    calls: int
+    lost: int
+    tasks: int
+    faults_minor: int
+    faults_major: int
+    blocks_read: int
+    blocks_written: int
+
+
+@dataclass(frozen=True, slots=True)
 class UnknownMessage:
     """A line of a type that is not known here."""
 
@@ -206,6 +240,8 @@ Message = (
     | DoneMessage
     | ListeningMessage
     | EchoingMessage
+    | CallMessage
+    | FollowedMessage
     | UnknownMessage
 )
 
@@ -338,6 +374,8 @@ _READERS: Mapping[str, Callable[[Line], Message]] = {
     "done": _typed(DoneMessage),
     "listening": _typed(ListeningMessage),
     "echoing": _typed(EchoingMessage),
+    "call": _typed(CallMessage),
+    "followed": _typed(FollowedMessage),
 }
 
 

@@ -30,6 +30,7 @@ from benchvise.errors import UsageError
 from benchvise.why.bench import PATIENCE_S
 from benchvise.why.events import (
     CauseConfirmed,
+    CommandWatched,
     Event,
     ExperimentBegun,
     ExperimentDecided,
@@ -112,6 +113,8 @@ class WhyProgress:
                     f"the good side is {'better' if apart > 0 else 'worse'} by a factor of "
                     f"{math.exp(abs(apart)):.3f}, in {gap.blocks} blocks"
                 )
+            case CommandWatched(witness):
+                self._say(witness.sentence)
             case ExperimentBegun(_, question, _, blocks, _):
                 self._update(question, 0, blocks)
             case TrialTaken():

@@ -13,6 +13,7 @@ import json
 import random
 import secrets
 import shlex
+import shutil
 from collections.abc import Callable
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
@@ -39,6 +40,7 @@ from benchvise.why.plan import DiagnosisPlan
 from benchvise.why.plan import plan as make_plan
 from benchvise.why.progress_log import ProgressWriter, directories
 from benchvise.why.rules import DiagnosisRules
+from benchvise.why.witness.model import Witness
 
 if TYPE_CHECKING:
     from benchvise.rig.hold.client import EventObserver
@@ -303,6 +305,15 @@ def _forget(where: Path) -> None:
             where.rmdir()
 
 
+def _keep_traces(witness: Witness | None, where: Path, results: Store, identity: str) -> None:
+    """The recordings of the command in the store too, where the workbench opens them."""
+    traces = {"good": witness.good_trace, "bad": witness.bad_trace} if witness is not None else {}
+    for side, name in traces.items():
+        if name:
+            with contextlib.suppress(OSError):
+                shutil.copyfile(where / name, results.trace_file(f"{identity}-{side}"))
+
+
 def _keep(diagnosis: Diagnosis, where: Path, store: str | None) -> DiagnosisAnswer:
     """In its directory and in the store; a store that fails must not hide the answer."""
     document = encode(diagnosis)
@@ -315,6 +326,7 @@ def _keep(diagnosis: Diagnosis, where: Path, store: str | None) -> DiagnosisAnsw
     try:
         with Store.open(store) as results:
             identity = results.keep_diagnosis(document)
+            _keep_traces(diagnosis.witness, where, results, identity)
     except BenchviseError as error:
         unkept.append(f"not kept in the store: {error}")
     return DiagnosisAnswer(diagnosis, where, identity, "; ".join(unkept))

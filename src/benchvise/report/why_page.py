@@ -12,6 +12,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from types import MappingProxyType
 from typing import Any
+from urllib.parse import quote
 
 import benchvise
 from benchvise.output_files import output_directory, write_output
@@ -43,7 +44,8 @@ from benchvise.report.why_words import (
     left_set,
 )
 from benchvise.why.model import Bounds, Diagnosis, DiagnosisVerdict
-from benchvise.why.wording import apart
+from benchvise.why.witness.model import Witness
+from benchvise.why.wording import apart, percent
 
 _STRONG = frozenset({"strong", "good", "bad", "doubt"})
 
@@ -183,8 +185,21 @@ def content(diagnosis: Diagnosis) -> dict[str, Any]:
         "confirmations": confirmations,
         "arms_text": arms_text,
         "repeat": repeat_command(diagnosis),
+        "trace_links": _beside(diagnosis.witness),
         "journal_limit": JOURNAL_LIMIT,
     }
+
+
+def _beside(witness: Witness | None) -> dict[str, str]:
+    """The recordings of the command by their sides: files beside the page."""
+    if witness is None:
+        return {}
+    traces = (("good", witness.good_trace), ("bad", witness.bad_trace))
+    return {side: quote(name, safe="") for side, name in traces if name}
+
+
+def _of_one(part: float) -> str:
+    return f"{percent(part)}\u00a0%"
 
 
 def _tight(text: str) -> str:
@@ -230,6 +245,7 @@ FILTERS: Mapping[str, Callable[..., Any]] = MappingProxyType(
         "apart": apart,
         "duration": duration,
         "flips": _flips,
+        "of_one": _of_one,
         "outcome": outcome,
         "gap_text": gap_text,
         "p_text": p_text,

@@ -6,10 +6,11 @@ scanned; each verdict has the blocks that it needs.
 
 from __future__ import annotations
 
+import shlex
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
-from benchvise.quantities import format_value
+from benchvise.quantities import format_number, format_value
 from benchvise.report.why_document import (
     arms_text,
     duration,
@@ -50,6 +51,7 @@ from benchvise.why.model import (
     SuspectRecord,
     Write,
 )
+from benchvise.why.witness.model import Witness
 from benchvise.why.wording import apart, percent, scatters
 
 _MOST_LISTED = 6
@@ -139,6 +141,7 @@ def _opening(diagnosis: Diagnosis) -> Iterator[Block]:
         yield Block("Reached", (BlockLine(_sentence(diagnosis.reached)),))
     yield _gap(diagnosis)
     yield _shares(diagnosis)
+    yield Block("Command", tuple(_witness(diagnosis.witness)))
 
 
 def _alarms(diagnosis: Diagnosis) -> Iterator[Block]:
@@ -212,6 +215,36 @@ def _shares(diagnosis: Diagnosis) -> Block:
     ]
     bars.append(BlockBar("unexplained", share_text(rest), *_ends(rest), "muted"))
     return Block("Share of the gap", (), tuple(bars))
+
+
+def _witness(witness: Witness | None) -> Iterator[BlockLine]:
+    """What the command does differently on the bad side, and what it could not be asked."""
+    if witness is None:
+        return
+    yield BlockLine(_sentence(_upper_first(witness.sentence)), "strong")
+    for call in witness.calls[:_FEW]:
+        about = f" {printable(call.target, _VALUE)}" if call.target else ""
+        yield BlockLine(
+            f"{call.name}{about}: {call.good} times in {format_value(call.good_s, 's')} on good, "
+            f"{call.bad} in {format_value(call.bad_s, 's')} on bad",
+            "muted",
+        )
+    for count in witness.counts[:_FEW]:
+        numbers = f"{format_number(count.good)} on good, {format_number(count.bad)} on bad"
+        yield BlockLine(f"{count.summary}: {numbers}", "muted")
+    for text in witness.remarks:
+        yield BlockLine(_sentence(_upper_first(text)), "muted")
+    for gap in witness.missing:
+        text = f"Not available on the {gap.side} side: {gap.means}: {gap.reason}"
+        yield BlockLine(_sentence(text), "muted")
+    if witness.good_trace and witness.bad_trace:
+        yield BlockLine("Recordings, beside the evidence:", "muted")
+        traces = (witness.good_trace, witness.bad_trace)
+        yield BlockLine(shlex.join(["benchvise", "trace", "compare", *traces]), code=True)
+
+
+def _upper_first(text: str) -> str:
+    return text[:1].upper() + text[1:]
 
 
 def _ends(bounds: Bounds) -> tuple[float, float, float]:

@@ -57,7 +57,8 @@ class RecordingPlan:
     """What is to be recorded; None and 0 stand for the recorder's own defaults.
 
     ``seconds`` is for how long, ``command`` what runs on the board meanwhile; without both,
-    recording ends when it is stopped. ``size`` bounds the bytes of data.
+    recording ends when it is stopped. ``size`` bounds the bytes of data. ``only_command`` leaves
+    out what other processes do, where the board's kernel can, and marks where the command begins.
     """
 
     events: tuple[str, ...] = DEFAULT_EVENTS
@@ -69,6 +70,7 @@ class RecordingPlan:
     kallsyms: bool = True
     wall_time: bool = True
     progress_seconds: float = 1.0
+    only_command: bool = False
 
     def arguments(self, *, controlled: bool) -> list[str]:
         """The words behind ``bvprobe``. UsageError for what cannot be passed on."""
@@ -88,6 +90,8 @@ class RecordingPlan:
             words += ["--kallsyms", "off"]
         if not self.wall_time:
             words += ["--wall_time", "off"]
+        if self.only_command:
+            words += ["--only", "command"]
         if self.command:
             words += ["--", *self.command]
         return words

@@ -32,6 +32,9 @@ FRESH_SECONDS = 3.0
 RUN_TRACES = 500
 """Of the newest runs, those whose traces are listed."""
 
+DIAGNOSIS_TRACES = 100
+"""The same of diagnoses."""
+
 _TRACE_HEADS = {b"\x17\x08\x44tracing": "trace.dat", b"PERFILE2": "perf.data"}
 _CAPTURE_SUFFIXES = frozenset({".sr", ".vcd", ".csv"})
 _LIST_SUFFIXES = frozenset({".out", ".txt", ".dat", ".tsv"})
@@ -171,7 +174,7 @@ def _extent(path: Path) -> tuple[int, float]:
 
 
 def trace_index(roots: Sequence[Path], store: Callable[[], Store]) -> FileIndex:
-    """Traces under the given roots, and those that were recorded with runs."""
+    """Traces under the given roots, and those that were recorded with runs and diagnoses."""
 
     def of_runs() -> Iterator[IndexedFile]:
         for run in store().runs(RUN_TRACES):
@@ -179,7 +182,20 @@ def trace_index(roots: Sequence[Path], store: Callable[[], Store]) -> FileIndex:
             if path.is_file():
                 yield indexed_file(path, f"of run {run.label or run.id}", run.id)
 
-    return FileIndex(roots, is_trace, "trace", of_runs)
+    def others() -> Iterator[IndexedFile]:
+        yield from of_runs()
+        yield from _of_diagnoses(store())
+
+    return FileIndex(roots, is_trace, "trace", others)
+
+
+def _of_diagnoses(store: Store) -> Iterator[IndexedFile]:
+    """The recordings of the commands that were watched, on either side."""
+    for info in store.diagnoses(DIAGNOSIS_TRACES):
+        for side in ("good", "bad"):
+            path = store.trace_file(f"{info.id}-{side}")
+            if path.is_file():
+                yield indexed_file(path, f"of diagnosis {info.id}, {side} side")
 
 
 def capture_index(roots: Sequence[Path]) -> FileIndex:

@@ -5,6 +5,7 @@
         └──→ loop ──→ stages, in order, typed results; nothing is set but by bench.measure
                 look         suspects.admissibility: may the two be compared?
                 gap          experiments.gap: both sides in turn, the A/A noise floor
+                watch        witness: what the command does differently, and so whom to try first
                 suspects     suspects: found, bundled, reduced, ranked (printed terms)
                 search       experiments.search: all at once, then halved by weight
                 confirm      experiments.confirm: fresh data, repaired, broken, as before → share

@@ -8,12 +8,14 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
+from pathlib import Path
 from typing import Protocol
 
 from benchvise.documents import JsonObject
 from benchvise.errors import BenchviseError
 from benchvise.state.model import Snapshot
 from benchvise.why.model import Arm, Bounds, Finding, Metric, Origin, Side, Suspect, Trial, Write
+from benchvise.why.witness.model import SideWatch
 
 PATIENCE_S = 90.0
 """Seconds that a lost board is waited for: longer than most need to boot."""
@@ -114,6 +116,13 @@ class Bench(Protocol):
         """Measures these benchmarks of the probe (``memory.copy:size=64M``) on both sides.
 
         None where a side is a record. Those that a side cannot measure are left out.
+        """
+
+    def watch(self, side: Side, trace: Path | None) -> SideWatch:
+        """Runs the command of the metric on a side to see what it does, which is no trial.
+
+        ``trace`` is where a recording is kept. Raises NotAvailable where nothing can be watched,
+        and as ``measure`` does.
         """
 
     def has_images(self) -> bool:

@@ -11,6 +11,7 @@ from benchvise.why.bench import SideFacts
 from benchvise.why.experiments.confirm import Confirmation
 from benchvise.why.experiments.gap import MeasuredGap, Scale
 from benchvise.why.model import Bounds, Cause, Finding, Grade, Interaction, Side, Suspect
+from benchvise.why.witness.model import Witness
 
 # Standard errors.
 _SURE = 2.0
@@ -37,6 +38,8 @@ class DiagnosisState:
     unexplained: Bounds | None = None
     interaction: Interaction | None = None
     layers: tuple[Suspect, ...] = ()
+    witness: Witness | None = None
+    """What the command does differently; None where it was not watched."""
     next_steps: list[str] = field(default_factory=list)
 
     @property

@@ -19,6 +19,7 @@ from benchvise.why.model import (
     Trial,
     Write,
 )
+from benchvise.why.witness.model import Witness
 
 
 class DiagnosisStage(StrEnum):
@@ -26,6 +27,7 @@ class DiagnosisStage(StrEnum):
 
     READING = "reading the state of both sides"
     GAP = "measuring the gap"
+    WATCHING = "watching the command"
     SUSPECTS = "ranking the differences"
     SEARCH = "searching the settings"
     LAYERS = "searching the layers"
@@ -100,6 +102,13 @@ class GapMeasured:
 
 
 @dataclass(frozen=True, slots=True)
+class CommandWatched:
+    """What the command does differently on the bad side."""
+
+    witness: Witness
+
+
+@dataclass(frozen=True, slots=True)
 class LeftOut:
     """A suspect that cannot be tested on a side, and why; the rest goes on without it."""
 
@@ -146,6 +155,7 @@ Event = (
     | TrialTaken
     | TrialFailed
     | GapMeasured
+    | CommandWatched
     | LeftOut
     | ExperimentDecided
     | CauseConfirmed

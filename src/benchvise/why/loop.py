@@ -80,6 +80,9 @@ def _investigate(
     stages.measure_gap(case, lab)
     if case.measured is not None and not (case.measured.shown and case.scale.gap > 0.0):
         return
+    if lab.bench.metric.command:
+        _begin(lab, DiagnosisStage.WATCHING)
+        stages.watch_command(case, lab)
     _begin(lab, DiagnosisStage.SUSPECTS)
     stages.rank_suspects(case, lab, rules, options)
     _begin(lab, DiagnosisStage.SEARCH)

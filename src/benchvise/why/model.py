@@ -21,6 +21,7 @@ from benchvise.documents import computed, in_json
 from benchvise.measure.model import Better, SeriesSpec
 from benchvise.state.knobs import Setting
 from benchvise.text import NO_TEXT, SENTENCE_LIMIT, Untrusted
+from benchvise.why.witness.model import Witness
 
 
 class Side(StrEnum):
@@ -661,6 +662,8 @@ class Diagnosis:
     """What accounts for the gap, each confirmed on fresh data."""
     interaction: Interaction | None = None
     """The top two causes alone and together."""
+    witness: Witness | None = None
+    """What the command does differently on the bad side; null where it was not watched."""
     suspects: tuple[SuspectRecord, ...] = ()
     """All suspects, in the order of their score."""
     excluded: Mapping[str, str] = field(default_factory=dict)

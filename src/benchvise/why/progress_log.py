@@ -30,6 +30,7 @@ from benchvise.errors import UsageError
 from benchvise.state.journal import state_directory
 from benchvise.why.events import (
     CauseConfirmed,
+    CommandWatched,
     DiagnosisBegun,
     DiagnosisEnded,
     Event,
@@ -45,6 +46,7 @@ from benchvise.why.events import (
     TrialTaken,
 )
 from benchvise.why.model import Cause, Diagnosis, Experiment, Finding, Gap, Side, Trial, Write
+from benchvise.why.witness.model import Witness
 
 FILE = "progress.jsonl"
 FORMAT = 2
@@ -66,6 +68,7 @@ _EVENTS: Mapping[str, type[Event]] = MappingProxyType(
         "trial": TrialTaken,
         "failed": TrialFailed,
         "gap": GapMeasured,
+        "watched": CommandWatched,
         "left out": LeftOut,
         "decided": ExperimentDecided,
         "cause": CauseConfirmed,
@@ -295,6 +298,7 @@ class _Collected:
         self._ranked = SuspectsRanked((), {})
         self._trials: list[Trial] = []
         self._gap: Gap | None = None
+        self._witness: Witness | None = None
         self._experiments: list[Experiment] = []
         self._causes: list[Cause] = []
         self._writes: list[Write] = []
@@ -310,6 +314,8 @@ class _Collected:
                 self._trials.append(trial)
             case GapMeasured(gap):
                 self._gap = gap
+            case CommandWatched(witness):
+                self._witness = witness
             case ExperimentDecided(experiment):
                 self._experiments.append(experiment)
             case CauseConfirmed(cause):
@@ -326,6 +332,7 @@ class _Collected:
             excluded=self._ranked.excluded,
             trials=tuple(self._trials),
             gap=self._gap,
+            witness=self._witness,
             experiments=tuple(self._experiments),
             causes=tuple(self._causes),
             writes=tuple(self._writes),

@@ -18,7 +18,7 @@ from benchvise.errors import (
 from benchvise.text import NO_TEXT, Untrusted
 from benchvise.why.bench import CrossCheck
 from benchvise.why.case import DiagnosisOptions, DiagnosisState, also
-from benchvise.why.events import CauseConfirmed, FindingMade, SuspectsRanked
+from benchvise.why.events import CauseConfirmed, CommandWatched, FindingMade, SuspectsRanked
 from benchvise.why.experiments import confirm, gap
 from benchvise.why.experiments.confirm import Confirmation
 from benchvise.why.experiments.laboratory import Laboratory
@@ -43,6 +43,17 @@ from benchvise.why.model import (
     Suspect,
 )
 from benchvise.why.rules import DiagnosisRules
+from benchvise.why.witness.compare import MeasuredTimes, compare
+from benchvise.why.witness.touching import put_first
+
+_WATCHING_S = 15.0
+"""What reading both recordings takes, besides two runs of the command on each side."""
+
+_WATCHES = 2
+"""A command that did not show the gap while it was watched is watched once more."""
+
+_PART_OF_BUDGET = 4.0
+"""The command is watched where so many times that is left, for the search."""
 
 
 def look(case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules) -> None:
@@ -60,6 +71,34 @@ def measure_gap(case: DiagnosisState, lab: Laboratory) -> None:
     """The gap, where both sides have trials."""
     case.reached = "measuring the gap"
     case.measured = gap.measure_gap(lab)
+
+
+def watch_command(case: DiagnosisState, lab: Laboratory) -> None:
+    """What the command does differently on the bad side: what touches that is tried first.
+
+    Only where both sides can run it, and where that takes little of the budget.
+    """
+    metric = lab.bench.metric
+    if not metric.command or case.measured is None or not all(map(lab.bench.is_live, Side)):
+        return
+    seconds = 2.0 * lab.seconds([Arm(side) for side in Side], 1) + _WATCHING_S
+    if not lab.affords(_PART_OF_BUDGET * seconds):
+        return
+    case.reached = "watching the command"
+    is_wall = metric.benchmark == "command.time" and metric.params.get("metric", "wall") == "wall"
+    gap = case.measured.gap
+    times = MeasuredTimes(
+        gap.good / 1e9 if is_wall else None,
+        gap.bad / 1e9 if is_wall else None,
+        _counted(lab, Side.GOOD),
+        _counted(lab, Side.BAD),
+    )
+    for _ in range(_WATCHES):
+        case.witness = compare(lab.watch(Side.GOOD), lab.watch(Side.BAD), times)
+        if not case.witness.is_doubtful:
+            break
+    assert case.witness is not None  # noqa: S101 - it is watched at least once
+    lab.observe(CommandWatched(case.witness))
 
 
 def rank_suspects(
@@ -84,7 +123,7 @@ def _ranked(
     suspects: Sequence[Suspect],
     checks: Sequence[CrossCheck] = (),
 ) -> tuple[Suspect, ...]:
-    return rules.rank(
+    ranked = rules.rank(
         suspects,
         lab.bench.metric,
         gap=None if case.measured is None else case.measured.gap,
@@ -92,6 +131,7 @@ def _ranked(
         counters={side: _counted(lab, side) for side in (Side.GOOD, Side.BAD)},
         corpus=options.corpus,
     )
+    return put_first(ranked, case.witness)
 
 
 def _counted(lab: Laboratory, side: Side) -> dict[str, float]:

@@ -77,6 +77,7 @@ def conclude(
         findings=_findings(case, lab, look=stopped is not Stop.INTERRUPTED),
         causes=causes,
         interaction=case.interaction,
+        witness=case.witness,
         suspects=case.suspects + tuple(s for s in case.layers if s not in case.suspects),
         excluded=case.excluded,
         experiments=tuple(lab.experiments),
@@ -228,7 +229,8 @@ def _answer(
         return f"No difference is shown between {good} and {bad}: {_no_gap(gap)}"
     if verdict is DiagnosisVerdict.REVERSED:
         return f"{good}, given as the good side, is worse by {apart(gap.goodness.value)}"
-    return f"{bad} is worse by {apart(gap.goodness.value)}, and no cause was found"
+    seen = f"; {case.witness.sentence}" if case.witness and case.witness.parts else ""
+    return f"{bad} is worse by {apart(gap.goodness.value)}, and no cause was found{seen}"
 
 
 def _causes(causes: Sequence[Cause]) -> str:

@@ -17,7 +17,7 @@ from benchvise.errors import UsageError
 from benchvise.report.why_document import MOST, Document, evidence, readable
 from benchvise.report.why_page import FILTERS, content
 from benchvise.web.answers import Crumb, both, page, templates
-from benchvise.web.context import context
+from benchvise.web.context import Context, context
 from benchvise.web.http import NotFound
 from benchvise.web.live import Publish
 from benchvise.why import progress_log
@@ -91,8 +91,16 @@ def _page(
         name=request.path_params["id"],
         evidence=entries[-MOST:],
         evidence_all=len(entries),
-        **{name: value for name, value in texts.items() if name != "d"},
+        **{name: value for name, value in texts.items() if name not in ("d", "trace_links")},
+        trace_links=_trace_links(context(request), request.path_params["id"]),
     )
+
+
+def _trace_links(shared: Context, identity: str) -> dict[str, str]:
+    """The pages of the recordings of the command, by side, where their files are still there."""
+    keys = {file.path: file.key for file in shared.traces.files()}
+    paths = {side: shared.store.trace_file(f"{identity}-{side}") for side in ("good", "bad")}
+    return {side: f"/traces/{keys[path]}" for side, path in paths.items() if path in keys}
 
 
 def _with_lines(document: dict[str, Any]) -> dict[str, Any]:

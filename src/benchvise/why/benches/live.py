@@ -12,6 +12,7 @@ import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from functools import partial
+from pathlib import Path
 from typing import TypeVar
 
 from benchvise.board.channel import NotAvailable
@@ -58,6 +59,7 @@ from benchvise.why.model import (
 )
 from benchvise.why.provenance import find_origins
 from benchvise.why.provenance.sources import ProbedFiles
+from benchvise.why.witness.model import SideWatch
 
 T = TypeVar("T")
 
@@ -235,6 +237,13 @@ class LiveBench:
             )
             checks += [check] if check is not None else []
         return checks
+
+    def watch(self, side: Side, trace: Path | None) -> SideWatch:
+        """What the command does on a side, once or twice: no trial."""
+        if self._is_one_board or side not in self._live:
+            raise NotAvailable("it takes two boards: what is recorded cannot be run")
+        usual_s = self.seconds(Arm(side), None) / self._batches()
+        return self._lasting(side, lambda: self._live[side].watch(usual_s, trace))
 
     # -- what else the loop asks for ---------------------------------------------------------------
 

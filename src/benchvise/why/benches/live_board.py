@@ -14,6 +14,7 @@ import statistics
 import time
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any, TypeGuard
 
 from benchvise.board import Board
@@ -40,6 +41,8 @@ from benchvise.state.roles import find_roles
 from benchvise.why.bench import PATIENCE_S, CrossCheck
 from benchvise.why.explain.counters import READS, between, work_of
 from benchvise.why.model import Bounds, Side
+from benchvise.why.witness.model import SideWatch
+from benchvise.why.witness.watch import watch
 
 BATCHES = 5
 RUNS = 3
@@ -180,6 +183,16 @@ class LiveBoard:
             )
         counted = between(before, after, sum(map(work_of, samples)) or len(samples))
         return Process(host, begin, tuple(samples), counted)
+
+    def watch(self, usual_s: float, trace: Path | None) -> SideWatch:
+        """What the command does, which takes ``usual_s``; ``trace`` is where a recording is kept.
+
+        Raises NotAvailable where a benchmark of the probe is measured, and as ``process`` does.
+        """
+        if not self.is_command:
+            raise NotAvailable("only commands are watched")
+        command = dict(self.spec.params)["run"]
+        return watch(self._board, self.channel, command, usual_s, trace)
 
     def _texts(self) -> dict[str, str]:
         """The files that the kernel counts in."""

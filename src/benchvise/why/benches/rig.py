@@ -38,6 +38,7 @@ from benchvise.why.model import (
     Trial,
     Write,
 )
+from benchvise.why.witness.model import SideWatch
 
 _TRIES = 2  # of a boot: a board may fail once without its image being to blame
 _BOOT_S = 60.0  # until one was seen
@@ -185,6 +186,12 @@ class RigBench:
                 values = {Side.GOOD: good[1], Side.BAD: bad[1]}
                 checks.append(compared(key, good[0], values))
         return checks
+
+    def watch(self, side: Side, trace: Path | None) -> SideWatch:
+        """What the command does with the image of a side."""
+        boot = self._ready(Arm(side), frozenset(), Arm(side), fresh=False)
+        usual_s = boot.live.seconds(Arm(side), None) / boot.board.batches
+        return boot.board.watch(usual_s, trace)
 
     # -- layers ------------------------------------------------------------------------------------
 

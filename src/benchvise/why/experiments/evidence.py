@@ -96,6 +96,11 @@ class EvidenceLog:
         return cls(path, descriptor, lines)
 
     @property
+    def directory(self) -> Path | None:
+        """Where the evidence is; None where it is not kept."""
+        return None if self._path is None else self._path.parent
+
+    @property
     def replaying(self) -> bool:
         """Whether recorded answers are left."""
         return self._next < len(self._lines)

@@ -24,6 +24,7 @@ from benchvise.why.experiments import estimate
 from benchvise.why.experiments.estimate import Floats
 from benchvise.why.experiments.evidence import EvidenceLog
 from benchvise.why.model import Arm, Experiment, Side, Suspect, Trial
+from benchvise.why.witness.model import SideWatch
 
 # So often a metric that fails is tried, more often where it is known to fail now and then: so that
 # a diagnosis ends of bad luck once in so many trials.
@@ -164,6 +165,24 @@ class Laboratory:
                 raise
             self._log.record("during", key, answer, self.now())
         return {str(name): float(value) for name, value in answer["counters"].items()}
+
+    def watch(self, side: Side) -> SideWatch:
+        """What the command does on a side; where that cannot be watched, why."""
+        key = (str(side),)
+        answer = self._log.recall("watch", key)
+        if answer is None:
+            directory = self._log.directory
+            trace = None if directory is None else directory.absolute() / f"command-{side}.dat"
+            try:
+                watched = self.bench.watch(side, trace)
+            except (MeasurementError, NotAvailable) as error:
+                watched = SideWatch(missing={"the command": error.message})
+            except BoardUnreachable:
+                self.lost = Arm(side)
+                raise
+            answer = encode(watched)
+            self._log.record("watch", key, answer, self.now())
+        return decode(SideWatch, answer)
 
     def decided(self, what: str, names: Sequence[str]) -> None:
         """Logs a decision; on replay it must be the same again."""

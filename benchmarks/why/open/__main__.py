@@ -1,0 +1,88 @@
+"""``python -m benchmarks.why.open``: causes as integrators meet them, asked about and scored.
+
+Without options all development cases, one after another. ``--effects`` measures what the plants do
+and asks nothing. ``--publish`` keeps the results and writes the page of the documentation; results
+of earlier runs stay for cases that are not run again.
+"""
+
+from __future__ import annotations
+
+import argparse
+import random
+import signal
+import sys
+import time
+from collections.abc import Sequence
+from pathlib import Path
+
+from rich.console import Console
+
+from benchmarks.why.open import case as cases
+from benchmarks.why.open import published, table
+from benchmarks.why.open.case import Case
+from benchmarks.why.open.result import CaseResult
+from benchmarks.why.open.run import Options, equal, run
+from benchvise.errors import UsageError
+
+
+def main(words: Sequence[str] | None = None) -> int:
+    parser = argparse.ArgumentParser(prog="python -m benchmarks.why.open", description=__doc__)
+    parser.add_argument("--cases", nargs="+", default=[], metavar="NAME", help="cases or classes")
+    parser.add_argument("--held-out", action="store_true", help="the held-out third instead")
+    parser.add_argument("--equal", type=int, default=0, metavar="N", help="N equal sides instead")
+    parser.add_argument("--seconds", type=float, default=None, help="begin none after that time")
+    parser.add_argument("--minutes", type=float, default=12, help="of each diagnosis (12)")
+    parser.add_argument("--effects", action="store_true", help="only measure what plants do")
+    parser.add_argument(
+        "--kill", type=int, metavar="SEED", help="end each diagnosis at a random moment of SEED"
+    )
+    parser.add_argument("--seed", type=int, default=1, help="of the order (1)")
+    parser.add_argument("--evidence", type=Path, help="keep answers and evidence there")
+    parser.add_argument("--list", action="store_true", help="only print the cases")
+    parser.add_argument("--publish", action="store_true", help="keep the results, write the page")
+    arguments = parser.parse_args(words)
+    console = Console(width=200)
+    try:
+        chosen = _chosen(arguments)
+    except UsageError as error:
+        parser.error(str(error))
+    if arguments.list:
+        for one in chosen:
+            console.print(f"{one.kind}: {one.name}: {one.report}", markup=False, soft_wrap=True)
+        return 0
+    options = Options(arguments.minutes, arguments.evidence, arguments.effects, arguments.kill)
+    results = _run(chosen, options, arguments.seconds)
+    held = table.show(results, console)
+    if arguments.publish:
+        published.save(results, held_out=arguments.held_out)
+    return 0 if held or arguments.publish else 1  # what is published says itself what is not held
+
+
+def _chosen(arguments: argparse.Namespace) -> list[Case]:
+    known = cases.held_out() if arguments.held_out else cases.development()
+    chosen = cases.named(known, arguments.cases)
+    random.Random(arguments.seed).shuffle(chosen)  # noqa: S311 - an order that can be repeated
+    if arguments.equal:
+        chosen = [equal(one) for one in chosen if one.machine == "ssh"][: arguments.equal]
+    return chosen
+
+
+def _run(chosen: Sequence[Case], options: Options, seconds: float | None) -> list[CaseResult]:
+    """The results, each as soon as it is known on standard error."""
+    begin = time.monotonic()
+    results = []
+    for number, one in enumerate(chosen, 1):
+        if seconds is not None and time.monotonic() - begin > seconds:
+            print(f"the time is over: {len(chosen) - number + 1} cases not run", file=sys.stderr)
+            break
+        result = run(one, options)
+        results.append(result)
+        told = " · ".join(word for word in table.row(result)[1:] if word)
+        print(f"{number}/{len(chosen)} {result.name}: {told}", file=sys.stderr, flush=True)
+    return results
+
+
+if __name__ == "__main__":
+    # What runs in namespaces ends with this process also when it is told to end.
+    signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+    sys.exit(main())

@@ -1,0 +1,85 @@
+"""An answer of ``why``, read from its document: what it names, in which order, how sure."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
+from typing import Any
+
+Document = Mapping[str, Any]
+
+_EXCLUDES = ("does not close the gap", "widens the gap")
+
+
+@dataclass(frozen=True, slots=True)
+class Named:
+    """Something that an answer names: what it calls it, whether as proven, with what share of the
+    gap, and where the bad side sets it (``file:line``)."""
+
+    said: str
+    proven: bool
+    share: float | None = None
+    places: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
+class Answer:
+    """What was answered; ``named`` has proven causes first, then what was not tried, by rank."""
+
+    verdict: str
+    headline: str
+    named: tuple[Named, ...]
+    experiments: int
+    minutes: float
+    says_restored: bool
+    written: frozenset[str]
+
+    @property
+    def proven(self) -> tuple[Named, ...]:
+        """Those that it says are causes."""
+        return tuple(one for one in self.named if one.proven)
+
+
+def read(document: Document) -> Answer:
+    """The answer in a document of ``why --json``."""
+    return Answer(
+        verdict=document["verdict"],
+        headline=document["headline"],
+        named=(*_causes(document), *_untested(document)),
+        experiments=len(document["experiments"]),
+        minutes=document["seconds"] / 60,
+        says_restored=bool(document["restored"]),
+        written=frozenset(str(write["path"]) for write in document["writes"]),
+    )
+
+
+def _causes(document: Document) -> Iterator[Named]:
+    for cause in document["causes"]:
+        said = " + ".join(_said(suspect) for suspect in cause["suspects"])
+        yield Named(said, True, cause["share"]["value"], _places(cause["origins"]))
+
+
+def _untested(document: Document) -> Iterator[Named]:
+    """Suspects by their score, without those that are causes and those that an experiment has
+    excluded."""
+    done = {suspect["id"] for cause in document["causes"] for suspect in cause["suspects"]}
+    for experiment in document["experiments"]:
+        if experiment["outcome"] in _EXCLUDES:
+            done.update(experiment["flipped"])
+    for suspect in document["suspects"]:
+        if suspect["id"] not in done:
+            yield Named(_said(suspect), False, None, _places(suspect.get("origins", ())))
+
+
+def _said(suspect: Mapping[str, Any]) -> str:
+    keys = ("id", "title", "item", "good", "bad")
+    words = [str(suspect.get(key, "")) for key in keys]
+    return " | ".join([*words, *map(str, suspect.get("members", ()))])
+
+
+def _places(origins: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:
+    return tuple(
+        f"{origin['file']}:{origin['line']}" if origin.get("line") else str(origin["file"])
+        for origin in origins
+        if origin.get("side") == "bad" and origin.get("file")
+    )

@@ -1,0 +1,53 @@
+"""The results of the open bench as a group of the published score."""
+
+from __future__ import annotations
+
+import statistics
+from collections.abc import Sequence
+
+from benchmarks.why import publish
+from benchmarks.why.open import table
+from benchmarks.why.open.result import EQUAL, CaseResult
+from benchmarks.why.publish import BarScore, ClassScore, Coverage, PublishedRun
+
+
+def save(results: Sequence[CaseResult], *, held_out: bool) -> None:
+    """Keeps the results of a run, beside those of cases that it did not run."""
+    group = "open-held-out" if held_out else "open"
+    kept = {result.name: result for result in publish.load()[group].cases}
+    kept |= {result.name: result for result in results}
+    publish.save(group, summarised(sorted(kept.values(), key=lambda one: (one.kind, one.name))))
+
+
+def summarised(results: Sequence[CaseResult]) -> PublishedRun:
+    """The score of results."""
+    kinds = dict.fromkeys(result.kind for result in results)
+    return PublishedRun(
+        date=publish.today(),
+        commit=publish.commit(),
+        seeds="no seeds",
+        machine=publish.machine(),
+        minutes=round(sum(result.minutes or 0.0 for result in results), 1),
+        classes=tuple(_class(kind, [r for r in results if r.kind == kind]) for kind in kinds),
+        bars=tuple(BarScore(b.name, b.wanted, b.seen, b.held) for b in table.bars(results)),
+        cases=tuple(results),
+    )
+
+
+def _class(name: str, results: Sequence[CaseResult]) -> ClassScore:
+    answered = [r for r in results if r.counts and r.verdict]
+    counted = [r for r in answered if r.kind != EQUAL]
+    hits = sum(r.is_first for r in counted)
+    experiments = [r.experiments for r in answered if r.experiments is not None]
+    return ClassScore(
+        name=name,
+        plants=len(results),
+        counted=len(counted),
+        hits=hits,
+        misses=len(counted) - hits,
+        false=sum(bool(r.false) for r in answered),
+        right=sum(r.is_right for r in answered),
+        restored=sum(bool(r.restored) for r in answered),
+        experiments=statistics.median(experiments) if experiments else None,
+        coverage=tuple(Coverage(what, 0, 0) for what in publish.INTERVALS),
+    )

@@ -1,0 +1,125 @@
+"""What a case came to."""
+
+from __future__ import annotations
+
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+from benchmarks.why.open.answer import Answer
+from benchmarks.why.open.case import Case
+from benchmarks.why.open.effect import Effects
+
+EQUAL = "no difference"
+"""The class of equal sides."""
+_FOUND = ("explained", "partly explained")
+
+
+@dataclass(frozen=True, slots=True)
+class CaseResult:
+    """One case: its truth, what was answered, and whether that is right.
+
+    ``ratio`` is what the plant does, measured outside, ``decoys`` what the decoys do. ``place`` is
+    that of the true cause in the answer, from 1, None where it is not named; ``proven`` whether it
+    is named as proven. ``false`` are what was proven and is not true. ``where`` says whether the
+    file and line were named, None where there are none. ``left_out`` says why the case does not
+    count, ``problem`` what broke.
+    """
+
+    name: str
+    kind: str
+    held_out: bool = False
+    report: str = ""
+    ratio: float | None = None
+    decoys: float | None = None
+    verdict: str = ""
+    answer: str = ""
+    place: int | None = None
+    proven: bool = False
+    share: float | None = None
+    false: tuple[str, ...] = ()
+    experiments: int | None = None
+    minutes: float | None = None
+    where: bool | None = None
+    restored: bool | None = None
+    changes: tuple[str, ...] = ()
+    left_out: str = ""
+    problem: str = ""
+
+    @property
+    def counts(self) -> bool:
+        """Whether there was something to be answered."""
+        return not self.left_out
+
+    @property
+    def is_first(self) -> bool:
+        """Whether the true cause is named first."""
+        return self.place == 1
+
+    @property
+    def is_near(self) -> bool:
+        """Whether it is among the first three."""
+        return self.place is not None and self.place <= 3
+
+    @property
+    def is_right(self) -> bool:
+        """Whether the verdict is: of equal sides that there is no difference, else that it is
+        explained, or that it is not but the true cause is among the first three untried."""
+        if self.kind == EQUAL:
+            return self.verdict == "no difference shown"
+        if self.proven:
+            return self.verdict in _FOUND
+        return self.is_near and self.verdict in ("unexplained", "incomplete", "partly explained")
+
+
+def judge(
+    case: Case,
+    answer: Answer,
+    effects: Effects,
+    *,
+    printed: str,
+    origin: str,
+    changes: Sequence[str],
+) -> CaseResult:
+    """The result of an answer. ``origin`` is the file and line that should be in what it
+    ``printed``, ``changes`` are what is not as before."""
+    places = [
+        number for number, one in enumerate(answer.named, 1) if case.is_named_by(one.said)
+    ]  # fmt: skip
+    place = places[0] if places else None
+    named = answer.named[place - 1] if place else None
+    first = answer.named[0] if answer.named else None
+    return CaseResult(
+        name=case.name,
+        kind=case.kind,
+        held_out=case.held_out,
+        report=case.report,
+        ratio=round(math.exp(effects.plant.size), 3),
+        decoys=round(math.exp(effects.decoys.size), 3),
+        verdict=answer.verdict,
+        answer=first.said.split(" | ")[0] if first else "",
+        place=place,
+        proven=named is not None and named.proven,
+        share=None if named is None or named.share is None else round(named.share, 3),
+        false=tuple(one.said for one in answer.proven if not case.is_named_by(one.said)),
+        experiments=answer.experiments,
+        minutes=round(answer.minutes, 2),
+        where=_is_printed(origin, printed) if origin else None,
+        restored=answer.says_restored and not changes,
+        changes=tuple(changes),
+        left_out="" if effects.counts or case.kind == EQUAL else _too_small(effects),
+    )
+
+
+def _is_printed(origin: str, printed: str) -> bool:
+    at = printed.find(origin)
+    while at >= 0:
+        if not printed[at + len(origin) : at + len(origin) + 1].isdigit():
+            return True
+        at = printed.find(origin, at + 1)
+    return False
+
+
+def _too_small(effects: Effects) -> str:
+    size, floor = effects.plant.size, effects.plant.floor
+    return f"its effect is {math.exp(size):.3f}, not beyond three floors of {math.exp(floor):.3f}"

@@ -1,0 +1,215 @@
+"""Runs cases: boards are made, the effect is measured, ``why`` is asked as a user asks it."""
+
+from __future__ import annotations
+
+import json
+import os
+import random
+import shutil
+import signal
+import subprocess
+import sys
+import tempfile
+import time
+from collections.abc import Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, replace
+from pathlib import Path
+
+from benchmarks.why.open import decoys, effect
+from benchmarks.why.open.answer import Answer, read
+from benchmarks.why.open.boards import Board, laboratory
+from benchmarks.why.open.case import Case
+from benchmarks.why.open.decoys import Decoys
+from benchmarks.why.open.effect import Effects
+from benchmarks.why.open.result import EQUAL, CaseResult, judge
+from benchmarks.why.open.state import changed, state
+from benchmarks.why.open.virtual import virtual_boards
+from benchmarks.why.places import NotHere
+from benchvise.errors import BenchviseError
+
+_DRAWS = 3
+"""So often other decoys are drawn where some turn out to matter."""
+_NUMBERS = {"good": 11, "clean": 12, "bad": 13}
+_BREAKS = (
+    *(OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError, AttributeError),
+    *(AssertionError, RuntimeError, BenchviseError),
+)
+
+
+@dataclass(frozen=True, slots=True)
+class Options:
+    """How to run: minutes for each diagnosis, where evidence is kept, whether only the effect is
+    measured, and the seed of a random moment at which ``why`` is killed (None: it is not)."""
+
+    minutes: float = 12
+    evidence: Path | None = None
+    only_effects: bool = False
+    kill: int | None = None
+
+
+def run(case: Case, options: Options) -> CaseResult:
+    """One case; what breaks is in the result."""
+    begin = time.monotonic()
+    untouched = CaseResult(case.name, case.kind, case.held_out, case.report)
+    with tempfile.TemporaryDirectory(prefix="bvopen-why-") as name:
+        place = Path(name)
+        if options.evidence is not None:
+            place = options.evidence / case.name
+            place.mkdir(parents=True, exist_ok=True)
+        try:
+            _check(case)
+            if case.machine == "qemu":
+                return _on_virtual_boards(case, options, place, untouched)
+            return _on_boards(case, options, place, untouched)
+        except NotHere as error:
+            return replace(untouched, left_out=str(error))
+        except _Broken as error:
+            return replace(untouched, problem=str(error))
+        except _BREAKS as error:
+            seconds = time.monotonic() - begin
+            return replace(untouched, problem=f"{type(error).__name__}: {error} ({seconds:.0f} s)")
+
+
+def _check(case: Case) -> None:
+    path = f"{os.environ['PATH']}:/usr/sbin:/sbin"
+    missing = [name for name in case.needs if shutil.which(name, path=path) is None]
+    if missing:
+        raise NotHere(f"it takes {', '.join(missing)}")
+
+
+def equal(case: Case) -> Case:
+    """The same command with nothing planted."""
+    return replace(case, name=f"equal-{case.name}", kind=EQUAL, plant="", truth=(), where="")
+
+
+class _Broken(Exception):  # noqa: N818
+    """``why`` gave no answer."""
+
+
+def _on_boards(case: Case, options: Options, place: Path, untouched: CaseResult) -> CaseResult:
+    for draw in range(_DRAWS):
+        drawn = decoys.draw(f"{case.name}/{draw}", case.avoids)
+        with laboratory() as lab:
+            boards = {
+                name: lab.start_board(
+                    name, number, _scripts(case, drawn, name), disk_mb=case.disk_mb
+                )
+                for name, number in _NUMBERS.items()
+            }
+            effects = effect.measure(boards, case.command)
+            if effects.decoys_matter:
+                continue
+            if options.only_effects or not (effects.counts or case.kind == EQUAL):
+                return judge(case, _NOTHING, effects, printed="", origin="", changes=())
+            lab.stop_board("clean")
+            asked = _Asked(case, options, place, lab.inside, lab.environment)
+            return _ask(asked, boards["good"], boards["bad"], effects)
+    return replace(untouched, left_out=f"decoys matter in {_DRAWS} draws")
+
+
+def _on_virtual_boards(
+    case: Case, options: Options, place: Path, untouched: CaseResult
+) -> CaseResult:
+    drawn = decoys.draw(case.name, case.avoids, only=("sysctl",))
+    with virtual_boards(case, drawn) as virtual:
+        effects = virtual.measured(case.command)
+        if effects.decoys_matter:
+            return replace(untouched, left_out="the decoys matter")
+        if options.only_effects or not effects.counts:
+            return judge(case, _NOTHING, effects, printed="", origin="", changes=())
+        asked = _Asked(case, options, place, (), virtual.environment)
+        return _ask(asked, virtual.boards["good"], virtual.boards["bad"], effects)
+
+
+def _scripts(case: Case, drawn: Decoys, name: str) -> list[str]:
+    scripts = [drawn.script(bad=name != "good"), case.both]
+    return [*scripts, case.plant] if name == "bad" else scripts
+
+
+# -- asking ----------------------------------------------------------------------------------------
+
+_NOTHING = Answer("", "", (), 0, 0.0, True, frozenset())
+
+
+@dataclass(frozen=True, slots=True)
+class _Asked:
+    """What is asked where: ``inside`` are the words before ``benchvise``."""
+
+    case: Case
+    options: Options
+    place: Path
+    inside: Sequence[str]
+    environment: Mapping[str, str]
+
+    @property
+    def benchvise(self) -> list[str]:
+        return [*self.inside, sys.executable, "-m", "benchvise"]
+
+    @property
+    def known(self) -> dict[str, str]:
+        return {
+            **os.environ,
+            **self.environment,
+            "BENCHVISE_STATE": str(self.place / "state"),
+            "BENCHVISE_STORE": str(self.place / "results.db"),
+        }
+
+
+def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult:
+    before = {board.name: state(board) for board in (good, bad)}
+    evidence = asked.place / "evidence"
+    shutil.rmtree(evidence, ignore_errors=True)  # of an earlier run
+    words = [*asked.benchvise, "why", good.url, bad.url, "--command", asked.case.command]
+    words += ["--budget", str(asked.options.minutes), "-o", str(evidence), *asked.case.options]
+    printed, said = _told(asked, words)
+    (asked.place / "answer.txt").write_text(f"{printed}\n{said}")
+    restored = subprocess.run(
+        [*asked.benchvise, "restore"], env=asked.known, capture_output=True, text=True, check=False
+    )
+    answer = _NOTHING
+    if (evidence / "diagnosis.json").exists():
+        answer = read(json.loads((evidence / "diagnosis.json").read_text()))
+    elif asked.options.kill is None:
+        raise _Broken(f"no answer: {said.strip()[-300:]}")
+    changes = [
+        f"{board.name}: {change}"
+        for board in (good, bad)
+        for change in changed(
+            before[board.name], state(board), answer.written, shared=asked.case.machine == "ssh"
+        )
+    ]
+    if restored.returncode:
+        changes.append(f"benchvise restore: {restored.stderr.strip()[-200:]}")
+    origin = _origin(asked.case, bad)
+    return judge(asked.case, answer, effects, printed=printed, origin=origin, changes=changes)
+
+
+def _told(asked: _Asked, words: Sequence[str]) -> tuple[str, str]:
+    """What it prints and says, once it has ended or was killed."""
+    process = subprocess.Popen(
+        words, env=asked.known, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
+    )
+    seconds = asked.options.minutes * 60 + 600
+    try:
+        if asked.options.kill is not None:
+            rng = random.Random(f"{asked.options.kill}/{asked.case.name}")  # noqa: S311 - repeatable
+            with suppress(subprocess.TimeoutExpired):
+                return process.communicate(timeout=rng.uniform(5, 120))
+            process.send_signal(rng.choice((signal.SIGKILL, signal.SIGINT)))
+        return process.communicate(timeout=seconds)
+    except subprocess.TimeoutExpired as error:
+        raise _Broken(f"it did not end within {seconds:.0f} s") from error
+    finally:
+        if process.poll() is None:
+            process.kill()
+            process.communicate()
+
+
+def _origin(case: Case, bad: Board) -> str:
+    """The file and line that sets it, as an answer writes it."""
+    file, _, word = case.where.partition(":")
+    if not word:
+        return file
+    line = bad.said(f"grep -n -m 1 -e '{word}' {file} | cut -d: -f1").strip()
+    return f"{file}:{line}"

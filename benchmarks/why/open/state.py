@@ -1,0 +1,55 @@
+"""What a board is set to, to see whether all is as before once ``why`` has ended."""
+
+from __future__ import annotations
+
+from collections.abc import Collection
+
+from benchmarks.why.open.boards import Board
+
+# Words that busybox knows, too. What changes by itself is not in it.
+_SCRIPT = r"""
+env | grep -vE '^(SSH_|_=|PWD=|OLDPWD=|SHLVL=)' | sed 's/^/env /'
+ulimit -a 2> /dev/null | sed 's/^/limit /'
+sed 's/^/mount /' /proc/mounts
+find /etc /root /opt /usr/local /srv -type f ! -path '*/__pycache__/*' ! -name '*history' \
+  -exec cksum {} + 2> /dev/null | sed 's/^/file /'
+find /etc -type l -exec ls -l {} + | sed 's/.* \(.* -> .*\)/link \1/'
+ip -o link 2> /dev/null | sed 's/^/interface /'
+tc qdisc 2> /dev/null | sed 's/^/qdisc /'
+ip route 2> /dev/null | sed 's/^/route /'
+nft list ruleset 2> /dev/null | grep -v counter | sed 's/^/rule /'
+for file in $(find /proc/sys /sys/kernel/mm /sys/block/*/queue /sys/class/bdi/*/ -maxdepth 6 \
+  -type f -perm -200 2> /dev/null | grep -vE 'ns_last_pid|/random/|khugepaged/(full|pages)'); do
+  echo "set $file $(cat "$file" 2> /dev/null | tr '\n' ' ')"
+done
+ps -eo comm= 2> /dev/null | sort | uniq -c | sed 's/^/process /'
+"""
+_OWN = ("/proc/sys/net/", "/proc/sys/kernel/msg", "/proc/sys/kernel/sem", "/proc/sys/kernel/shm")
+_COMES_AND_GOES = ("sshd", "sh", "bash", "ps", "sort", "uniq", "sed", "sleep", "env", "strace")
+
+
+def state(board: Board) -> frozenset[str]:
+    """A line for all that is set."""
+    return frozenset(board.said(_SCRIPT, timeout=300).splitlines())
+
+
+def changed(
+    before: frozenset[str], after: frozenset[str], written: Collection[str], *, shared: bool
+) -> list[str]:
+    """What is not as before. Of settings that a board shares with this machine (``shared``), only
+    those that the diagnosis wrote: others change them, too."""
+    return [
+        f"{'no more' if line in before else 'new'}: {line}"[:200]
+        for line in sorted(before ^ after)
+        if not _is_foreign(line, written, shared=shared)
+    ]
+
+
+def _is_foreign(line: str, written: Collection[str], *, shared: bool) -> bool:
+    kind, _, rest = line.partition(" ")
+    if kind == "process":
+        return rest.split()[-1] in _COMES_AND_GOES
+    if kind != "set" or not shared:
+        return False
+    path = rest.split()[0]
+    return not path.startswith(_OWN) and path not in written

@@ -1,0 +1,64 @@
+"""What a system call waits for, by its name and by what it is about."""
+
+from __future__ import annotations
+
+import re
+
+from benchvise.why.witness.model import Activity
+
+WAITS_FOR_PROCESSES = frozenset(
+    {
+        *("wait4", "waitid", "vfork", "clone", "clone3"),
+        *("read", "readv", "write", "writev", "recvfrom", "recvmsg", "recv", "splice"),
+        *("poll", "ppoll", "select", "_newselect", "pselect6"),
+        *("epoll_wait", "epoll_pwait", "epoll_pwait2"),
+        *("futex", "futex_waitv", "rt_sigsuspend", "rt_sigtimedwait", "pause"),
+    }
+)
+"""Calls that end when another process does something: who ended them is where the time went."""
+
+CHILDREN = frozenset({"wait4", "waitid"})
+
+_LOCKS = frozenset({"flock", "futex", "futex_waitv", "semop", "semtimedop"})
+_CONTROLS = frozenset({"fcntl", "fcntl64"})
+_TIMERS = frozenset({"nanosleep", "clock_nanosleep", "alarm", "pause"})
+_SYNCS = frozenset({"fsync", "fdatasync", "sync", "syncfs", "msync", "sync_file_range"})
+_POLLS = re.compile(r"p?poll|_?(?:new)?select|pselect6|epoll_p?wait2?")
+_SOCKETS = re.compile(r"connect|accept4?|(?:recv|send)(?:from|to|m?msg)?|shutdown")
+_ADDRESS = re.compile(r"(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-fA-F:.]+\]):(\d{1,5})(?!\d)")
+_WIDTH = re.compile(r"_time(?:32|64)$")
+_NAME_SERVICE = 53
+
+
+def plain_name(call: str) -> str:
+    """The name of a system call without what tells the width of its times."""
+    return _WIDTH.sub("", call)
+
+
+FILE_CALLS = re.compile(r"open(?:at2?)?|execve(?:at)?")
+"""Calls that open or execute a file."""
+
+
+def waited_for(call: str, target: str, by: str = "") -> Activity:
+    """What a call waits for. ``by`` is the handler or task that ended it, where that is known."""
+    ports = [int(port) for port in _ADDRESS.findall(target)]
+    if _NAME_SERVICE in ports:
+        return Activity.RESOLVER
+    if ports:
+        return Activity.NETWORK
+    if call in _LOCKS or call in _CONTROLS:
+        return Activity.LOCK
+    if call in _TIMERS or (_POLLS.fullmatch(call) and not target):
+        return Activity.TIMER
+    if call in _SYNCS or by.startswith("softirq:BLOCK"):
+        return Activity.DISK
+    if call in CHILDREN:
+        return Activity.PROCESS
+    if _SOCKETS.fullmatch(call) or _POLLS.fullmatch(call):
+        # an address is a number and a port: a path, a name, or nothing is on this board
+        return Activity.PROCESS if target and target != "socket" else Activity.NETWORK
+    if target.startswith("/") and not target.startswith(("/proc/", "/sys/", "/dev/")):
+        return Activity.DISK
+    if target in ("pipe", "socket") or target.startswith("/dev/"):
+        return Activity.PROCESS if not target.startswith("/dev/") else Activity.OTHER
+    return Activity.OTHER

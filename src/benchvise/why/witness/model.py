@@ -1,0 +1,181 @@
+"""What a command did on one side, and what of it differs between two."""
+
+from __future__ import annotations
+
+from collections.abc import Mapping
+from dataclasses import dataclass, field
+from enum import StrEnum
+
+from benchvise.documents import in_json
+
+
+class Activity(StrEnum):
+    """What a command's time goes to."""
+
+    USER = "CPU time"
+    SYSTEM_CALLS = "CPU time in system calls"
+    PAGE_FAULTS = "CPU time in page faults"
+    INTERRUPTS = "interrupts"
+    RUNNABLE = "waiting for a CPU"
+    DISK = "waiting for a disk"
+    NETWORK = "waiting for the network"
+    RESOLVER = "waiting for a name server"
+    LOCK = "waiting for a lock"
+    TIMER = "waiting for a timer"
+    PROCESS = "waiting for another process"
+    OTHER = "waiting"
+
+
+# -- one side --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class SpentTime:
+    """A part of the time that a command took, by the way from its begin to its end.
+
+    ``how`` is ``user``, ``kernel``, ``interrupts``, ``runnable`` or ``waiting``; ``call`` the
+    system call that it was in, ``program`` the name of the process, ``by`` who ended the waiting.
+    """
+
+    how: str
+    call: str
+    program: str
+    by: str
+    seconds: float
+
+
+@dataclass(frozen=True, slots=True)
+class CallsAbout:
+    """The system calls of one name about one thing: a path, an address, empty for none."""
+
+    name: str
+    target: str
+    count: int
+    errors: int
+    seconds: float
+    longest_s: float
+
+
+@dataclass(frozen=True, slots=True)
+class SideWatch:
+    """What was seen of a command on one side.
+
+    ``seconds`` and ``spent`` are of the run that was recorded, ``followed_s`` and ``calls`` of the
+    one whose system calls were followed, which makes each call longer; None and empty where that
+    was not possible, for the reason in ``missing``, by means. ``counts`` are of either.
+    ``trace`` is the file of the recording, empty where it was not kept. ``cost_s`` is what all of
+    it took. ``remarks`` must be known with it.
+    """
+
+    seconds: float | None = None
+    spent: tuple[SpentTime, ...] = ()
+    followed_s: float | None = None
+    calls: tuple[CallsAbout, ...] = ()
+    counts: Mapping[str, float] = field(default_factory=dict)
+    missing: Mapping[str, str] = field(default_factory=dict)
+    remarks: tuple[str, ...] = ()
+    trace: str = ""
+    cost_s: float = 0.0
+
+
+# -- both sides ------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, slots=True)
+class WitnessPart:
+    """A part of the gap by what the command did in it."""
+
+    activity: Activity
+    """What the time goes to."""
+    call: str
+    """The system call, where it is one."""
+    target: str
+    """What most of these calls were about: a path, an address."""
+    program: str
+    """The process."""
+    good_s: float = field(metadata=in_json(digits=6))
+    """Its time on the good side, in seconds."""
+    bad_s: float = field(metadata=in_json(digits=6))
+    """Its time on the bad side."""
+    share: float = field(metadata=in_json(digits=4))
+    """Their difference as a part of that of the whole command: 0.97 is 97 %."""
+    text: str
+    """The part in words."""
+
+
+@dataclass(frozen=True, slots=True)
+class WitnessCall:
+    """A system call whose number or time differs between the sides."""
+
+    name: str
+    """The system call."""
+    target: str
+    """What it is about, empty for nothing that has a name."""
+    good: int
+    """How often on the good side."""
+    bad: int
+    """How often on the bad side."""
+    good_s: float = field(metadata=in_json(digits=6))
+    """From entry to return, in seconds; while it is followed, each takes longer."""
+    bad_s: float = field(metadata=in_json(digits=6))
+    """The same on the bad side."""
+
+
+@dataclass(frozen=True, slots=True)
+class WitnessCount:
+    """Something else that was counted, and differs."""
+
+    name: str
+    """The counter."""
+    summary: str
+    """What it counts."""
+    good: float
+    """On the good side."""
+    bad: float
+    """On the bad side."""
+
+
+@dataclass(frozen=True, slots=True)
+class WitnessGap:
+    """Something that could not be watched."""
+
+    side: str
+    """On which side."""
+    means: str
+    """What was to be used."""
+    reason: str
+    """Why that was not possible."""
+
+
+@dataclass(frozen=True, slots=True)
+class Witness:
+    """What the command does differently on the bad side than on the good one."""
+
+    sentence: str
+    """The answer in one sentence."""
+    good_s: float | None
+    """How long the command took on the good side while it was watched; null where unknown."""
+    bad_s: float | None
+    """The same on the bad side."""
+    parts: tuple[WitnessPart, ...] = ()
+    """Where the difference in time lies, the largest part first."""
+    calls: tuple[WitnessCall, ...] = ()
+    """System calls that differ in number or time."""
+    good_files: tuple[str, ...] = ()
+    """Files that were opened or executed on the good side only."""
+    bad_files: tuple[str, ...] = ()
+    """Files that were opened or executed on the bad side only."""
+    counts: tuple[WitnessCount, ...] = ()
+    """What else was counted and differs."""
+    missing: tuple[WitnessGap, ...] = ()
+    """What could not be watched, and why."""
+    remarks: tuple[str, ...] = ()
+    """What must be known with it."""
+    good_trace: str = ""
+    """The recording of the good side: the name of a file beside the evidence; empty for none."""
+    bad_trace: str = ""
+    """That of the bad side."""
+    seconds: float = field(default=0.0, metadata=in_json(digits=3))
+    """What watching took."""
+    is_doubtful: bool = False
+    """Whether the command did not show the gap while it was watched."""

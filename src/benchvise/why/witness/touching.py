@@ -1,0 +1,140 @@
+"""Suspects that touch what a command does differently come first (``touches.toml``)."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
+from functools import cache
+from importlib.resources import files
+
+from benchvise.why.model import Suspect, Term
+from benchvise.why.witness.model import Activity, Witness, WitnessPart
+
+NAME = "witness"
+"""Of the term."""
+
+_FILE_POINTS = 6.0
+_PART_POINTS = 4.0
+_BROAD_POINTS = 2.5  # where it can change more than some system calls
+_DECIDED_POINTS = 5.0
+_AHEAD = 0.5
+_LEAST_SHARE = 0.25
+_SHORTEST = 4  # characters of a name of a file that a suspect's text is searched for
+_VERSION = re.compile(r"\.so(?:\.[0-9.]+)?$")
+
+
+@dataclass(frozen=True, slots=True)
+class Touch:
+    """Suspects with these names can change what these activities take, or which files are opened.
+
+    ``calls``, where there are any, are the system calls that it is about.
+    """
+
+    names: tuple[str, ...]
+    why: str
+    activities: tuple[Activity, ...] = ()
+    calls: tuple[str, ...] = ()
+    files: tuple[str, ...] = ()
+
+    def names_suspect(self, suspect: Suspect) -> bool:
+        """Whether it is about a suspect."""
+        return _any((suspect.id, suspect.item), self.names)
+
+    def is_about(self, part: WitnessPart) -> bool:
+        """Whether it is about what a command does in a part of the gap."""
+        return part.activity in self.activities and (
+            not self.calls or _any((part.call,), self.calls)
+        )
+
+
+def _any(names: Sequence[str], patterns: Sequence[str]) -> bool:
+    return any(fnmatchcase(name, pattern) for name in names for pattern in patterns)
+
+
+@cache
+def touches() -> tuple[Touch, ...]:
+    """The table."""
+    text = (files(__package__) / "touches.toml").read_text(encoding="utf-8")
+    return tuple(
+        Touch(
+            tuple(record["names"]),
+            record["why"],
+            tuple(Activity[name] for name in record.get("activities", ())),
+            tuple(record.get("calls", ())),
+            tuple(record.get("files", ())),
+        )
+        for record in tomllib.loads(text)["touch"]
+    )
+
+
+def put_first(suspects: Sequence[Suspect], witness: Witness | None) -> tuple[Suspect, ...]:
+    """The suspects with a term for what they touch, in their new order."""
+    if witness is None or not (witness.parts or witness.bad_files or witness.good_files):
+        return tuple(suspects)
+    touching = {}
+    for suspect in suspects:
+        terms = [*_of_files(suspect, witness), *_of_parts(suspect, witness)]
+        if terms:
+            touching[suspect] = max(terms, key=lambda term: term.points)
+    lift = _lift(suspects, touching)
+    scored = [
+        replace(s, terms=(*s.terms, replace(touching[s], points=touching[s].points + lift)))
+        if s in touching
+        else s
+        for s in suspects
+    ]
+    return tuple(sorted(scored, key=lambda s: (s.means is None, -s.log_odds)))
+
+
+def _lift(suspects: Sequence[Suspect], touching: Mapping[Suspect, Term]) -> float:
+    """What the likeliest of those that touch it lacks to be before all others."""
+    others = [s.log_odds for s in suspects if s not in touching and s.means is not None]
+    mine = [s.log_odds + term.points for s, term in touching.items() if s.means is not None]
+    return max(0.0, max(others) - max(mine) + _AHEAD) if others and mine else 0.0
+
+
+def _of_parts(suspect: Suspect, witness: Witness) -> Iterator[Term]:
+    for part in witness.parts:
+        if part.share < _LEAST_SHARE:
+            continue
+        for touch in touches():
+            if touch.names_suspect(suspect) and touch.is_about(part):
+                reason = f"{touch.why}: {part.text} is {part.share:.0%} of the gap"
+                points = _PART_POINTS if touch.calls else _BROAD_POINTS
+                yield Term(NAME, points * min(1.0, part.share), reason.replace("%", " %"))
+            if touch.names_suspect(suspect) and part.target and _any((part.target,), touch.files):
+                reason = f"{touch.why}: {part.text}"
+                yield Term(NAME, _DECIDED_POINTS * min(1.0, part.share), reason)
+        if part.target.startswith("/") and _is_below(part.target, suspect):
+            reason = f"it is about {part.target}: {part.text}"
+            yield Term(NAME, _FILE_POINTS * min(1.0, part.share), reason)
+
+
+def _of_files(suspect: Suspect, witness: Witness) -> Iterator[Term]:
+    """A suspect that names a file which only one side opens, or that decides which is opened."""
+    text = "\n".join((suspect.id, suspect.title, suspect.good, suspect.bad, *suspect.members))
+    for side, opened in (("bad", witness.bad_files), ("good", witness.good_files)):
+        for file in opened:
+            reason = f"only the {side} side opens {file}"
+            if file in text or _is_named(_VERSION.sub("", file.rpartition("/")[2]), text):
+                yield Term(NAME, _FILE_POINTS, reason)
+            for touch in touches():
+                if touch.names_suspect(suspect) and _any((file,), touch.files):
+                    yield Term(NAME, _DECIDED_POINTS, f"{touch.why}: {reason}")
+
+
+def _is_named(name: str, text: str) -> bool:
+    pattern = rf"(?<![\w-]){re.escape(name)}(?![\w-])"
+    return len(name) >= _SHORTEST and re.search(pattern, text) is not None
+
+
+_PLACE = re.compile(r"/[\w./-]+")
+
+
+def _is_below(path: str, suspect: Suspect) -> bool:
+    """Whether a path lies in a place that a suspect is called by: a mount point."""
+    places = _PLACE.findall(" ".join((suspect.id, suspect.title, *suspect.members)))
+    return any(path.startswith(f"{place.rstrip('/')}/") for place in places if len(place) > 1)

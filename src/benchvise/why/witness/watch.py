@@ -1,0 +1,240 @@
+"""Watching a command on a board: once recorded by the kernel, once with its system calls followed.
+
+Both run it as it is measured (``sh -c``, output discarded), from a connection like that of the
+measurements. Both are bounded in time and size. What a board cannot do is in ``missing``.
+"""
+
+from __future__ import annotations
+
+import shutil
+import tempfile
+import time
+from collections.abc import Iterator
+from contextlib import contextmanager
+from dataclasses import dataclass, field
+from pathlib import Path
+
+from benchvise.board.channel import NotAvailable, ProbeChannel
+from benchvise.board.messages import CallMessage, FollowedMessage
+from benchvise.board.protocol import Board
+from benchvise.errors import (
+    BenchviseError,
+    BoardUnreachable,
+    MeasurementError,
+    OutputError,
+    ProbeError,
+    TraceError,
+    UsageError,
+)
+from benchvise.text import NAME_LIMIT, SENTENCE_LIMIT, printable
+from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder
+from benchvise.why.witness.kinds import plain_name
+from benchvise.why.witness.model import CallsAbout, SideWatch, SpentTime
+from benchvise.why.witness.path import spent_times
+from benchvise.why.witness.spans import read_spans
+
+TRACE = "recording of the kernel"
+CALLS = "following of system calls"
+
+EVENTS = ("sched", "syscalls", "irq", "block")
+SIZE = "32M"
+"""Of a recording; what does not fit ends it."""
+
+LEAST_S, MOST_S = 10.0, 120.0
+"""After ``TIMES`` what it takes otherwise a command is ended, within these."""
+
+TIMES = 5.0
+
+_RECORDINGS = 3
+_DISTURBED = 0.1
+"""One in which others have the CPUs for a larger part is made again; the least disturbed counts."""
+
+_LONG_S = 5.0  # what takes longer is recorded once
+_ENOUGH_S = 10.0  # after so long no more recordings are made
+_GRACE_S = 30.0
+_CALL_LINES = 3000
+
+
+@dataclass(slots=True)
+class _Seen:
+    """What is known so far."""
+
+    missing: dict[str, str] = field(default_factory=dict)
+    remarks: list[str] = field(default_factory=list)
+    counts: dict[str, float] = field(default_factory=dict)
+
+
+def watch(
+    board: Board, channel: ProbeChannel, command: str, usual_s: float, trace: Path | None
+) -> SideWatch:
+    """Runs the command twice, and says what it did. ``usual_s`` is what it takes otherwise.
+
+    ``trace`` is where the recording is kept. Raises BoardUnreachable, and ProbeError where the
+    channel is lost.
+    """
+    begun = time.monotonic()
+    limit_s = min(MOST_S, max(LEAST_S, TIMES * usual_s))
+    seen = _Seen()
+    recorded: tuple[float, tuple[SpentTime, ...]] | None = None
+    followed: tuple[float, tuple[CallsAbout, ...]] | None = None
+    # A second connection may not be had where the first one is.
+    with _left_out(seen, TRACE, channel, BoardUnreachable):
+        recorded = _recorded(board, channel, command, usual_s, limit_s, trace, seen)
+    with _left_out(seen, CALLS, channel):
+        followed = _followed(channel, command, limit_s, seen)
+    return SideWatch(
+        seconds=None if recorded is None else recorded[0],
+        spent=() if recorded is None else recorded[1],
+        followed_s=None if followed is None else followed[0],
+        calls=() if followed is None else followed[1],
+        counts=seen.counts,
+        missing=seen.missing,
+        remarks=tuple(seen.remarks),
+        trace=str(trace) if trace is not None and trace.exists() else "",
+        cost_s=round(time.monotonic() - begun, 3),
+    )
+
+
+_POSSIBLE: tuple[type[BenchviseError], ...] = (
+    *(MeasurementError, NotAvailable, ProbeError, TraceError, UsageError, OutputError),
+)
+
+
+@contextmanager
+def _left_out(
+    seen: _Seen, means: str, channel: ProbeChannel, *also: type[BenchviseError]
+) -> Iterator[None]:
+    """Notes why something was not possible; what ends the connection goes on to whoever asked."""
+    try:
+        yield
+    except (*_POSSIBLE, *also) as error:
+        if not channel.is_open:
+            raise
+        seen.missing[means] = printable(error.message, SENTENCE_LIMIT)
+
+
+# -- recorded --------------------------------------------------------------------------------------
+
+
+def _recorded(
+    board: Board,
+    channel: ProbeChannel,
+    command: str,
+    usual_s: float,
+    limit_s: float,
+    keep: Path | None,
+    seen: _Seen,
+) -> tuple[float, tuple[SpentTime, ...]]:
+    if board.kind == "console":
+        raise NotAvailable("it takes a second connection, and a console has but one")
+    place = channel.place
+    if place is None:
+        raise NotAvailable("nobody knows where the probe is on the board")
+    plan = RecordingPlan(
+        events=EVENTS,
+        seconds=limit_s,
+        command=("sh", "-c", 'exec sh -c "$1" > /dev/null 2>&1', "sh", command),
+        only_command=True,
+        size=SIZE,
+        kallsyms=False,
+        progress_seconds=0.0,
+    )
+    best: _Recording | None = None
+    begun = time.monotonic()
+    with tempfile.TemporaryDirectory(prefix="benchvise-witness-") as directory:
+        for number in range(1 if usual_s > _LONG_S else _RECORDINGS):
+            path = Path(directory) / f"{number}.dat"
+            with TraceRecorder(board, place[1], plan) as recorder:
+                recorder.wait()
+                recorded = recorder.fetch(path)
+            spans = read_spans(path)
+            found = _Recording(path, recorded, spans.seconds, spent_times(spans))
+            if best is None or found.disturbed < best.disturbed:
+                best = found
+            if best.disturbed < _DISTURBED or time.monotonic() - begun > _ENOUGH_S:
+                break
+        assert best is not None  # noqa: S101 - there is at least one
+        if keep is not None:
+            _keep(best.path, keep)
+    _note(best.recorded, seen)
+    return best.seconds, best.spent
+
+
+@dataclass(frozen=True, slots=True)
+class _Recording:
+    """One run that was recorded."""
+
+    path: Path
+    recorded: Recorded
+    seconds: float
+    spent: tuple[SpentTime, ...]
+
+    @property
+    def disturbed(self) -> float:
+        """The part of its time in which others had the CPUs."""
+        return sum(part.seconds for part in self.spent if part.how == "runnable") / self.seconds
+
+
+def _keep(path: Path, to: Path) -> None:
+    try:
+        shutil.copyfile(path, to)
+    except OSError as error:
+        raise OutputError(f"{to} cannot be written: {error.strerror}", "make room there") from error
+
+
+def _note(recorded: Recorded, seen: _Seen) -> None:
+    ends = {
+        "time": "the command was ended while it was recorded, as it took too long",
+        "size": f"the recording ended at {SIZE}: what the command did after that is not in it",
+        "memory": "the recording ended early, as the board had no more memory for it",
+    }
+    if recorded.reason in ends:
+        seen.remarks.append(ends[recorded.reason])
+    if recorded.lost:
+        seen.remarks.append(f"{recorded.lost} events were lost while the command was recorded")
+    if "syscalls" in map(str, recorded.absent):
+        seen.missing["system calls in the recording"] = (
+            "this kernel does not record system calls (CONFIG_FTRACE_SYSCALLS)"
+        )
+
+
+# -- followed --------------------------------------------------------------------------------------
+
+
+def _followed(
+    channel: ProbeChannel, command: str, limit_s: float, seen: _Seen
+) -> tuple[float, tuple[CallsAbout, ...]]:
+    calls: list[CallsAbout] = []
+    end: FollowedMessage | None = None
+    words = ["follow", "--run", command, "--limit_ms", str(round(limit_s * 1000))]
+    for message in channel.request(words, silence_timeout=limit_s + _GRACE_S):
+        if isinstance(message, CallMessage) and len(calls) < _CALL_LINES:
+            calls.append(
+                CallsAbout(
+                    plain_name(printable(message.name, NAME_LIMIT)),
+                    printable(message.target),
+                    max(0, message.count),
+                    max(0, message.errors),
+                    max(0, message.ns) / 1e9,
+                    max(0, message.longest_ns) / 1e9,
+                )
+            )
+        elif isinstance(message, FollowedMessage):
+            end = message
+    if end is None:
+        raise ProbeError("the command was followed, and its end is not told", "try it again")
+    if end.ended == "time":
+        seen.remarks.append("the command was ended while it was followed, as it took too long")
+    elif end.status:
+        seen.remarks.append(f"the command ended with {end.status} while it was followed")
+    if end.lost:
+        seen.remarks.append(f"{end.lost} of {end.calls} system calls are in no sum")
+    seen.counts |= {
+        "faults_minor": float(end.faults_minor),
+        "faults_major": float(end.faults_major),
+        "processes": float(end.tasks),
+        "system_calls": float(end.calls),
+        "bytes_read": 512.0 * end.blocks_read,
+        "bytes_written": 512.0 * end.blocks_written,
+    }
+    return end.wall_ns / 1e9, tuple(calls)

@@ -1,0 +1,190 @@
+"""The open bench of ``why``: its cases are whole, its judgement is right. Boards are not made."""
+
+from __future__ import annotations
+
+import re
+import tomllib
+from collections import Counter
+from dataclasses import fields, replace
+from pathlib import Path
+from typing import Any
+
+import pytest
+
+from benchmarks.why.open import case as cases
+from benchmarks.why.open import decoys, table
+from benchmarks.why.open.answer import read
+from benchmarks.why.open.case import CLASSES, Case
+from benchmarks.why.open.effect import Effects
+from benchmarks.why.open.result import EQUAL, CaseResult, judge
+from benchmarks.why.open.state import changed
+from benchmarks.why.real import PlantedEffect
+
+_HERE = Path(cases.__file__).parent
+_CASE = Case("a", "limits", "https://x", "told", "true", truth=("nofile",), where="/etc/l:n")
+_LARGE, _NONE = PlantedEffect(1.0, 0.1), PlantedEffect(0.0, 0.1)
+_EFFECTS = Effects(_LARGE, _NONE)
+
+
+class TestCases:
+    def test_there_are_sixty_and_more_in_twelve_classes(self) -> None:
+        every = [*cases.development(), *cases.held_out()]
+        number = Counter(case.kind for case in every)
+        assert len(CLASSES) == len(number) == 12
+        assert set(number) == set(CLASSES)
+        assert min(number.values()) >= 5
+        assert len(every) >= 60
+        assert len({case.name for case in every}) == len(every)
+
+    def test_the_held_out_third_is_what_was_drawn(self) -> None:
+        every = [*cases.development(), *cases.held_out()]
+        assert {case.name for case in cases.held_out()} == cases.drawn(every)
+        assert len(cases.held_out()) >= len(every) / 3
+
+    def test_each_cites_a_report_and_can_be_recognised(self) -> None:
+        for case in (*cases.development(), *cases.held_out()):
+            assert case.report.startswith("https://"), case.name
+            assert case.told and case.command and (case.plant or case.append), case.name
+            assert case.machine in ("ssh", "qemu")
+            assert case.command.isprintable(), f"{case.name}: a command is one line"
+            for pattern in (*case.truth, case.avoids):
+                re.compile(pattern)
+
+    def test_no_key_is_mistyped(self) -> None:
+        known = {field.name for field in fields(Case)} - {"held_out"}
+        for path in (*_HERE.glob("cases/*.toml"), _HERE / "held_out.toml"):
+            for written in tomllib.loads(path.read_text())["case"]:
+                assert set(written) <= known, written["name"]
+
+
+class TestDecoys:
+    @pytest.mark.parametrize("seed", ["a/0", "b/0", "c/1"])
+    def test_ten_that_differ_between_two_distributions(self, seed: str) -> None:
+        drawn = decoys.draw(seed)
+        assert len(drawn.differences) == decoys.NUMBER
+        assert drawn == decoys.draw(seed)
+        for one in drawn.differences:
+            assert one.values.get(drawn.good) != one.values.get(drawn.bad)
+            assert one.source.startswith("https://")
+
+    def test_what_would_touch_the_cause_is_not_drawn(self) -> None:
+        for seed in "abcdefgh":
+            assert not [d for d in decoys.draw(seed, "^net").differences if "net." in d.name]
+
+    def test_boards_are_set_as_their_distribution(self) -> None:
+        drawn = decoys.draw("a", only=("sysctl",))
+        for bad in (False, True):
+            distribution = drawn.bad if bad else drawn.good
+            wanted = [d.name for d in drawn.differences if distribution in d.values]
+            script = drawn.script(bad=bad)
+            assert [name for name in wanted if f"{name} = " in script] == wanted
+            assert len(drawn.sysctls(bad=bad)) == len(wanted)
+
+
+def _suspect(name: str) -> dict[str, Any]:
+    return {"id": name, "title": f"the {name}", "item": "", "good": "1", "bad": "2", "members": []}
+
+
+def _document(**changed: object) -> dict[str, Any]:
+    cause = {
+        "suspects": [_suspect("vm.swappiness")],
+        "share": {"value": 0.4},
+        "origins": [{"side": "bad", "file": "/etc/sysctl.conf", "line": 3}],
+    }
+    return {
+        "verdict": "partly explained",
+        "headline": "…",
+        "causes": [cause],
+        "suspects": [_suspect(name) for name in ("vm.swappiness", "TZ", "nofile", "PATH")],
+        "experiments": [{"outcome": "does not close the gap", "flipped": ["TZ"]}],
+        "writes": [{"path": "/proc/sys/vm/swappiness"}],
+        "seconds": 90,
+        "restored": True,
+        **changed,
+    }
+
+
+def _judged(case: Case, printed: str = "", **changed: object) -> CaseResult:
+    answer = read(_document(**changed))
+    return judge(case, answer, _EFFECTS, printed=printed, origin="/etc/l:3", changes=())
+
+
+class TestJudgement:
+    def test_proven_causes_come_first_then_what_was_not_tried(self) -> None:
+        answer = read(_document())
+        assert [(one.said.split(" | ")[0], one.proven) for one in answer.named] == [
+            ("vm.swappiness", True), ("nofile", False), ("PATH", False),
+        ]  # fmt: skip
+        assert answer.named[0].places == ("/etc/sysctl.conf:3",)
+
+    def test_a_cause_that_is_not_the_planted_one_is_false(self) -> None:
+        result = _judged(_CASE)
+        assert result.place == 2
+        assert not result.proven
+        assert len(result.false) == 1
+
+    def test_a_true_cause_that_is_proven_is_right(self) -> None:
+        result = _judged(replace(_CASE, truth=("swappiness",)))
+        assert result.is_first and result.proven and result.is_right
+        assert result.share == 0.4
+        assert not result.false
+
+    def test_what_was_excluded_is_not_named(self) -> None:
+        assert _judged(replace(_CASE, truth=("TZ",))).place is None
+
+    def test_the_line_must_be_the_very_one(self) -> None:
+        assert _judged(_CASE, "set by /etc/l:3 (limits)").where
+        assert not _judged(_CASE, "set by /etc/l:35").where
+
+    def test_a_plant_without_an_effect_does_not_count(self) -> None:
+        small = Effects(_NONE, _NONE)
+        result = judge(
+            _CASE, read(_document()), small, printed="", origin="", changes=()
+        )  # fmt: skip
+        assert not result.counts
+
+    def test_equal_sides_have_no_difference(self) -> None:
+        equal = replace(_CASE, kind=EQUAL, truth=())
+        assert _judged(equal, causes=[], verdict="no difference shown").is_right
+        wrong = _judged(equal)
+        assert not wrong.is_right
+        assert wrong.false
+
+    def test_decoys_with_an_effect_of_their_own_are_seen(self) -> None:
+        assert Effects(_LARGE, PlantedEffect(0.5, 0.1)).decoys_matter
+        assert not Effects(_LARGE, PlantedEffect(0.05, 0.01)).decoys_matter
+
+
+class TestState:
+    def test_what_others_change_is_not_held_against_it(self) -> None:
+        before = frozenset({"set /proc/sys/vm/swappiness 60", "env TZ=UTC"})
+        after = frozenset({"set /proc/sys/vm/swappiness 10", "env TZ=UTC"})
+        assert not changed(before, after, (), shared=True)
+        assert len(changed(before, after, {"/proc/sys/vm/swappiness"}, shared=True)) == 2
+        assert len(changed(before, after, (), shared=False)) == 2
+
+    def test_a_line_that_is_gone_and_one_that_is_new_are_told(self) -> None:
+        lines = changed(frozenset({"mount a"}), frozenset({"mount b"}), (), shared=True)
+        assert lines == ["no more: mount a", "new: mount b"]
+
+
+class TestBars:
+    def test_each_is_missed_by_what_it_is_about(self) -> None:
+        good = _judged(replace(_CASE, truth=("swappiness",)))
+        good = replace(good, restored=True)
+        assert all(bar.held is not False for bar in table.bars([good]))
+        for bad, name in (
+            (replace(good, place=2), "named first"),
+            (replace(good, place=4), "among the first three"),
+            (replace(good, false=("x",)), "false proven"),
+            (replace(good, restored=False), "restored"),
+            (replace(good, minutes=7), "minutes, median"),
+            (replace(good, experiments=8), "experiments, median"),
+            (replace(good, kind=EQUAL), "no difference shown, rightly"),
+        ):
+            missed = {bar.name for bar in table.bars([bad]) if bar.held is False}
+            assert name in missed
+
+    def test_what_does_not_count_holds_nothing(self) -> None:
+        left_out = CaseResult("a", "limits", left_out="too small")
+        assert all(bar.held is None for bar in table.bars([left_out]))

@@ -1,0 +1,546 @@
+"""The witness of a diagnosis: where a command's time goes, what differs, and whom it accuses."""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Sequence
+from dataclasses import replace
+from fnmatch import fnmatchcase
+from pathlib import Path
+
+import pytest
+from why_bench import MemoryBench, diagnose, losses
+
+from benchvise.board.channel import NotAvailable
+from benchvise.documents import decode, encode
+from benchvise.errors import BoardUnreachable, MeasurementError
+from benchvise.measure.model import SeriesSpec
+from benchvise.state.catalogue import items_by_id, knobs
+from benchvise.why import events
+from benchvise.why.case import DiagnosisOptions
+from benchvise.why.experiments.evidence import EvidenceLog
+from benchvise.why.model import (
+    DiagnosisVerdict,
+    Layer,
+    Metric,
+    ProcessMeans,
+    Side,
+    Stop,
+    Suspect,
+    Term,
+)
+from benchvise.why.witness.compare import MeasuredTimes, compare
+from benchvise.why.witness.kinds import waited_for
+from benchvise.why.witness.model import (
+    Activity,
+    CallsAbout,
+    SideWatch,
+    SpentTime,
+    Witness,
+    WitnessPart,
+)
+from benchvise.why.witness.path import spent_times
+from benchvise.why.witness.spans import spans_of
+from benchvise.why.witness.touching import NAME, put_first, touches
+
+MS = 1_000_000
+UNKNOWN = MeasuredTimes(None, None, {}, {})
+
+# -- the way through a command ---------------------------------------------------------------------
+
+# A shell (1) starts a program (2), which resolves a name, computes and writes; milliseconds.
+SHELL: list[Sequence[object]] = [
+    ("task", 1, 0, 1000 * MS, 1, "sh"),
+    ("task", 2, 100 * MS, 990 * MS, 0, "getent"),
+    ("run", 1, 0, 100 * MS, 100 * MS, ""),
+    ("call", 1, 100 * MS, 990 * MS, 0, "wait4"),
+    ("wait", 1, 100 * MS, 990 * MS, 0, "waiting"),
+    ("wake", 1, 990 * MS, 992 * MS, 2, "task:getent"),
+    ("wait", 1, 990 * MS, 992 * MS, 0, "runnable"),
+    ("run", 1, 992 * MS, 1000 * MS, 8 * MS, ""),
+    ("run", 2, 100 * MS, 200 * MS, 90 * MS, ""),
+    ("call", 2, 200 * MS, 900 * MS, 0, "poll"),
+    ("wait", 2, 200 * MS, 900 * MS, 0, "waiting"),
+    ("wake", 2, 900 * MS, 900 * MS, -1, "softirq:NET_RX"),
+    ("run", 2, 900 * MS, 990 * MS, 90 * MS, ""),
+    ("call", 2, 950 * MS, 980 * MS, 0, "write"),
+    ("short", 2, 40, 20 * MS, 0, "brk"),
+]
+
+
+def spent(rows: Iterable[Sequence[object]]) -> dict[tuple[str, str, str], float]:
+    found = spent_times(spans_of(rows))  # type: ignore[arg-type]
+    return {(one.how, one.call, one.program): round(one.seconds * 1000, 6) for one in found}
+
+
+def test_the_way_of_a_command_leads_through_its_children() -> None:
+    found = spent(SHELL)
+    assert found["waiting", "poll", "getent"] == 700
+    assert found["kernel", "write", "getent"] == 30
+    assert found["interrupts", "", "getent"] == 10
+    assert found["user", "", "sh"] == 108
+    assert found["runnable", "", "sh"] == 2
+    # short calls are taken from the CPU time of the task that made them
+    assert found["kernel", "brk", "getent"] == 20
+    assert found["user", "", "getent"] == 130
+    assert ("waiting", "wait4", "sh") not in found
+
+
+def test_the_parts_of_a_command_are_all_of_its_time() -> None:
+    assert sum(spent(SHELL).values()) == pytest.approx(1000)
+
+
+def test_a_wait_that_nobody_of_the_command_ends_stays_one() -> None:
+    rows = [row for row in SHELL if row[:2] != ("wake", 1)]
+    assert spent(rows)["waiting", "wait4", "sh"] == 890
+
+
+def test_processes_that_wait_for_each_other_come_to_an_end() -> None:
+    rows: list[Sequence[object]] = [
+        ("task", 1, 0, 100 * MS, 1, "a"),
+        ("task", 2, 0, 100 * MS, 0, "b"),
+    ]
+    for actor, other in ((1, 2), (2, 1)):
+        rows += [
+            ("call", actor, 0, 100 * MS, 0, "read"),
+            ("wait", actor, 0, 100 * MS, 0, "waiting"),
+            ("wake", actor, 100 * MS, 100 * MS, other, "task:x"),
+        ]
+    assert sum(spent(rows).values()) == pytest.approx(100)
+
+
+def test_a_timer_that_fires_while_a_child_runs_is_no_wait_for_the_child() -> None:
+    rows = [("call", *row[1:5], "clock_nanosleep") if row[5] == "wait4" else row for row in SHELL]
+    assert spent(rows)["waiting", "clock_nanosleep", "sh"] == 890
+
+
+def test_a_trace_without_the_command_says_so() -> None:
+    with pytest.raises(MeasurementError, match="does not hold the command"):
+        spans_of([("task", 1, 0, 10, 0, "kworker")])
+
+
+def test_time_that_no_event_tells_of_is_waiting() -> None:
+    rows: list[Sequence[object]] = [("task", 1, 0, 100 * MS, 1, "sh"), ("run", 1, 0, MS, MS, "")]
+    assert spent(rows)["waiting", "", "sh"] == 99
+
+
+# -- what a call waits for -------------------------------------------------------------------------
+
+
+@pytest.mark.parametrize(
+    ("call", "target", "by", "activity"),
+    [
+        ("connect", "192.0.2.53:53", "", Activity.RESOLVER),
+        ("poll", "[2001:db8::1]:53", "softirq:NET_RX", Activity.RESOLVER),
+        ("recvfrom", "192.0.2.1:5353", "", Activity.NETWORK),
+        ("connect", "192.0.2.1:443", "", Activity.NETWORK),
+        ("recvfrom", "socket", "", Activity.NETWORK),
+        ("connect", "/run/nscd/socket", "", Activity.PROCESS),
+        ("poll", "pipe", "", Activity.PROCESS),
+        ("poll", "", "", Activity.TIMER),
+        ("clock_nanosleep", "", "", Activity.TIMER),
+        ("fsync", "/data/x", "", Activity.DISK),
+        ("write", "/data/x", "", Activity.DISK),
+        ("read", "", "softirq:BLOCK", Activity.DISK),
+        ("read", "pipe", "", Activity.PROCESS),
+        ("flock", "/run/xtables.lock", "", Activity.LOCK),
+        ("futex", "", "", Activity.LOCK),
+        ("wait4", "", "", Activity.PROCESS),
+        ("ioctl", "/dev/ttyS0", "", Activity.OTHER),
+        ("read", "/proc/kmsg", "", Activity.OTHER),
+    ],
+)
+def test_what_a_call_waits_for(call: str, target: str, by: str, activity: Activity) -> None:
+    assert waited_for(call, target, by) is activity
+
+
+# -- both sides ------------------------------------------------------------------------------------
+
+
+def about(name: str, target: str, count: int, seconds: float, errors: int = 0) -> CallsAbout:
+    return CallsAbout(name, target, count, errors, seconds, seconds)
+
+
+def side(poll_s: float, user_s: float, *calls: CallsAbout) -> SideWatch:
+    return SideWatch(
+        seconds=poll_s + user_s,
+        spent=(
+            SpentTime("waiting", "poll", "getent", "softirq:NET_RX", poll_s),
+            SpentTime("user", "", "getent", "", user_s),
+        ),
+        followed_s=poll_s + user_s + 0.1,
+        calls=calls,
+        counts={"processes": 2.0},
+        trace="/somewhere/trace.dat",
+        cost_s=1.0,
+    )
+
+
+GOOD = side(0.01, 0.02, about("poll", "192.0.2.1:53", 1, 0.01))
+BAD = side(
+    5.01, 0.03, about("poll", "192.0.2.53:53", 1, 5.0), about("poll", "192.0.2.1:53", 1, 0.01)
+)
+
+
+def test_the_answer_names_call_address_and_kind() -> None:
+    found = compare(GOOD, BAD, UNKNOWN)
+    assert found.sentence == "100 % of the gap is waiting in poll to 192.0.2.53:53: name server"
+    assert [part.activity for part in found.parts] == [Activity.RESOLVER]
+    assert found.parts[0].share == pytest.approx(5.0 / 5.01)
+    assert (found.good_s, found.bad_s) == (0.03, 5.04)
+    assert found.bad_trace == "trace.dat"
+
+
+def test_a_run_that_does_not_show_the_gap_tells_nothing_of_it() -> None:
+    measured = MeasuredTimes(0.03, 20.0, {}, {})
+    found = compare(GOOD, side(0.1, 0.02), measured)
+    assert not found.parts
+    assert found.is_doubtful
+    assert "did not show the gap" in found.sentence
+
+
+def test_sides_that_trials_do_not_tell_apart_are_blamed_for_nothing() -> None:
+    assert compare(GOOD, BAD, MeasuredTimes(1.0, 0.9, {}, {})).is_doubtful
+
+
+def test_programs_are_told_before_libraries() -> None:
+    files = ("/lib/libz.so.1", "/usr/local/bin/gzip", "/etc/x")
+    bad = side(0.0, 2.0, *(about("openat", file, 1, 0.0) for file in files))
+    found = compare(side(0.0, 1.0), bad, UNKNOWN)
+    assert found.bad_files == ("/usr/local/bin/gzip", "/lib/libz.so.1", "/etc/x")
+
+
+def test_equal_sides_are_blamed_for_nothing() -> None:
+    found = compare(GOOD, GOOD, UNKNOWN)
+    assert not found.parts
+    assert not found.bad_files
+    assert "as long on both sides" in found.sentence
+
+
+def test_what_could_not_be_watched_is_told_with_its_reason() -> None:
+    none = SideWatch(missing={"recording of the kernel": "no tracefs"})
+    found = compare(GOOD, none, UNKNOWN)
+    assert found.sentence == "The command could not be watched on both sides: no tracefs"
+    assert [(gap.side, gap.reason) for gap in found.missing] == [("bad", "no tracefs")]
+
+
+def test_without_a_recording_the_calls_that_were_followed_tell() -> None:
+    good, bad = (replace(one, seconds=None, spent=()) for one in (GOOD, BAD))
+    found = compare(good, bad, UNKNOWN)
+    assert found.sentence == "100 % of the gap is waiting in poll to 192.0.2.53:53: name server"
+
+
+def test_without_a_recording_the_trials_tell_of_the_cpu() -> None:
+    same = replace(GOOD, seconds=None, spent=(), followed_s=1.0)
+    measured = MeasuredTimes(1.0, 3.0, {"user_ns": 0.9e9}, {"user_ns": 2.8e9})
+    found = compare(same, same, measured)
+    assert found.parts[0].activity is Activity.USER
+    assert found.parts[0].share == pytest.approx(0.95)
+
+
+def test_files_that_one_side_alone_opens_are_told_with_cpu_time() -> None:
+    shared = about("openat", "/lib/libc.so.6", 1, 0.0)
+    failed = about("openat", "/usr/local/lib/libz.so.1", 1, 0.0, errors=1)
+    good = side(0.0, 1.0, shared, failed, about("openat", "/run/x1234", 1, 0.0))
+    bad = side(
+        0.0,
+        2.0,
+        shared,
+        about("openat", "/usr/local/lib/libz.so.1", 1, 0.0),
+        about("openat", "/run/x9876", 1, 0.0),
+        about("openat", "/proc/77/stat", 1, 0.0),
+    )
+    found = compare(good, bad, UNKNOWN)
+    assert found.bad_files == ("/usr/local/lib/libz.so.1",)
+    assert found.good_files == ()
+    assert found.sentence == (
+        "100 % of the gap is CPU time of getent; only bad opens /usr/local/lib/libz.so.1"
+    )
+
+
+def test_cpu_time_that_the_kernel_spends_outside_of_calls_is_that_of_faults() -> None:
+    good, bad = side(0.0, 1.0), side(0.0, 2.0)
+    counted = [
+        {"sys_ns": 0.1e9, "user_ns": 0.9e9, "faults_minor": 500.0},
+        {"sys_ns": 1.1e9, "user_ns": 0.9e9, "faults_minor": 30_000.0},
+    ]
+    found = compare(good, bad, MeasuredTimes(1.0, 2.0, *counted))
+    assert found.parts[0].activity is Activity.PAGE_FAULTS
+    assert next(count.name for count in found.counts) == "faults_minor"
+
+
+def loaded(user_s: float, runnable_s: float) -> SideWatch:
+    spent = (
+        SpentTime("user", "", "sort", "", user_s),
+        SpentTime("runnable", "", "sort", "", runnable_s),
+    )
+    return SideWatch(seconds=user_s + runnable_s, spent=spent, followed_s=1.0)
+
+
+def test_waiting_for_a_cpu_among_busy_neighbours_belongs_to_what_was_computed() -> None:
+    found = compare(loaded(1.0, 2.0), loaded(3.0, 4.0), UNKNOWN)
+    assert found.sentence == "100 % of the gap is CPU time of sort"
+
+
+def test_waiting_for_a_cpu_that_one_side_alone_does_is_a_part_of_its_own() -> None:
+    found = compare(loaded(1.0, 0.1), loaded(1.0, 4.0), UNKNOWN)
+    assert found.sentence == "100 % of the gap is waiting for a CPU"
+
+
+def test_what_is_spread_over_files_is_told_by_their_directory() -> None:
+    files = [about("fsync", f"/data/d/f{n}", 1, 1.0) for n in range(5)]
+    waited = SpentTime("waiting", "fsync", "dd", "", 5.0)
+    bad = SideWatch(seconds=5.1, spent=(waited,), followed_s=5.2, calls=tuple(files))
+    found = compare(side(0.0, 0.1), bad, UNKNOWN)
+    assert found.parts[0].target == "/data/d/"
+    assert found.sentence == "100 % of the gap is waiting in fsync of files below /data/d: disk"
+
+
+def test_calls_that_differ_in_number_or_time_are_listed() -> None:
+    good = side(0.0, 1.0, about("close", "", 900, 0.001), about("read", "/x", 5, 0.1))
+    bad = side(0.0, 2.0, about("close", "", 20_000, 0.9), about("read", "/x", 5, 0.1))
+    found = compare(good, bad, UNKNOWN)
+    assert [(call.name, call.good, call.bad) for call in found.calls] == [("close", 900, 20_000)]
+
+
+def test_a_watch_is_the_same_after_the_evidence_log() -> None:
+    assert decode(SideWatch, encode(BAD)) == BAD
+
+
+def test_a_witness_is_a_document() -> None:
+    found = compare(GOOD, BAD, UNKNOWN)
+    assert decode(Witness, encode(found)).sentence == found.sentence
+
+
+# -- whom it accuses -------------------------------------------------------------------------------
+
+
+def suspect(name: str, points: float, *, item: str = "", title: str = "") -> Suspect:
+    return Suspect(
+        id=name,
+        title=title or name,
+        layer=Layer.RUN_TIME,
+        item=item or name,
+        good="a",
+        bad="b",
+        means=ProcessMeans({name: "a"}, {name: "b"}),
+        terms=(Term("prior", points, "given"),),
+    )
+
+
+def witness(
+    *parts: tuple[Activity, str, str], bad_files: tuple[str, ...] = (), share: float = 0.97
+) -> Witness:
+    return Witness(
+        "given",
+        1.0,
+        9.0,
+        tuple(
+            WitnessPart(activity, call, target, "x", 0.0, 8.0, share, "what it does")
+            for activity, call, target in parts
+        ),
+        bad_files=bad_files,
+    )
+
+
+LIKELY = suspect("cpu.governor", 3.0)
+
+
+@pytest.mark.parametrize(
+    ("touched", "seen"),
+    [
+        ("mount.sync", witness((Activity.DISK, "write", "/data/x"))),
+        ("net.somaxconn", witness((Activity.NETWORK, "connect", "127.0.0.1:80"))),
+        ("process.files:/etc/resolv.conf", witness((Activity.RESOLVER, "poll", "10.0.0.3:53"))),
+        ("timer.resolution:slack", witness((Activity.TIMER, "clock_nanosleep", ""))),
+        ("process.inherited:limit.nofile", witness((Activity.SYSTEM_CALLS, "close", ""))),
+        ("cgroup.cpu_max", witness((Activity.RUNNABLE, "", ""))),
+        ("vm.nr_overcommit_hugepages", witness((Activity.PAGE_FAULTS, "", ""))),
+        ("irq.affinity", witness((Activity.INTERRUPTS, "", ""))),
+        ("process.environment:LC_ALL", witness(bad_files=("/usr/lib/locale/C.utf8/LC_CTYPE",))),
+        (
+            "process.environment:TZ",
+            witness((Activity.SYSTEM_CALLS, "newfstatat", "/etc/localtime")),
+        ),
+        ("libc.preload", witness(bad_files=("/usr/lib/shim.so",))),
+        ("process.environment:PATH", witness(bad_files=("/usr/local/bin/gzip",))),
+        ("userland:libz.so.1", witness(bad_files=("/usr/local/lib/libz.so.1",))),
+    ],
+)
+def test_a_suspect_that_touches_what_differs_comes_first(touched: str, seen: Witness) -> None:
+    others = (LIKELY, suspect("kernel.rcu_expedited", -2.0), suspect("devfreq.governor", -2.2))
+    before = (*others, suspect(touched, -4.0))
+    assert before[0] is LIKELY
+    after = put_first(before, seen)
+    assert after[0].id == touched
+    assert after[0].terms[-1].name == NAME
+    assert {one.id for one in after} == {one.id for one in before}
+
+
+def test_a_place_that_the_call_is_about_tells_mounts_apart() -> None:
+    data = suspect("mount.sync", -3.0, title="options of /data")
+    home = replace(data, id="mount.sync:home", title="options of /home")
+    found = put_first((home, data), witness((Activity.DISK, "fsync", "/data/x")))
+    assert [one.title for one in found] == [data.title, home.title]
+
+
+def test_what_is_about_the_very_call_comes_before_what_is_about_all_cpu_time() -> None:
+    seen = witness((Activity.USER, "", ""), (Activity.SYSTEM_CALLS, "close", ""), share=0.45)
+    before = (
+        suspect("process.environment:PATH", -3.0),
+        suspect("process.inherited:limit.nofile", -3.0),
+    )
+    assert put_first(before, seen)[0].id == "process.inherited:limit.nofile"
+
+
+def test_a_small_part_accuses_nobody() -> None:
+    before = (LIKELY, suspect("mount.sync", -4.0))
+    assert put_first(before, witness((Activity.DISK, "write", "/x"), share=0.1)) == before
+
+
+def test_without_a_witness_nothing_changes() -> None:
+    before = (suspect("a", 1.0), suspect("b", 2.0))
+    assert put_first(before, None) == before
+
+
+def test_what_cannot_be_tested_stays_behind_what_can() -> None:
+    fixed = replace(suspect("mount.sync", -1.0), means=None)
+    assert put_first((LIKELY, fixed), witness((Activity.DISK, "write", "/x")))[0] is LIKELY
+
+
+# -- in a diagnosis --------------------------------------------------------------------------------
+
+NAMES = ("cpu.governor", "vm.swappiness", "mount.sync", "kernel.randomize_va_space")
+POINTS = {"cpu.governor": 2.0, "vm.swappiness": 1.0, "mount.sync": -2.0}
+
+
+class Watched(MemoryBench):
+    """Its command waits for a disk on the bad side, by ``watch``; ``watches`` counts."""
+
+    watches = 0
+    lost: BaseException | None = None
+
+    @property
+    def metric(self) -> Metric:
+        spec = SeriesSpec("command.output", (("run", "work"),), "command.output")
+        return Metric.of(spec, "1/s", "higher", command="work")
+
+    def watch(self, side: Side, trace: Path | None) -> SideWatch:
+        self.watches += 1
+        if self.lost is not None:
+            raise self.lost
+        waited = SpentTime("waiting", "fsync", "work", "", 1.0 if side is Side.BAD else 0.01)
+        computed = SpentTime("user", "", "work", "", 0.1)
+        return SideWatch(
+            seconds=waited.seconds + 0.1,
+            spent=(waited, computed),
+            calls=(about("fsync", "/data/x", 9, waited.seconds),),
+            followed_s=2.0,
+            trace="" if trace is None else str(trace),
+        )
+
+
+def watched(**more: object) -> Watched:
+    return Watched(NAMES, losses(**{"mount.sync": 0.7}), **more)  # type: ignore[arg-type]
+
+
+def test_a_diagnosis_watches_each_side_once_and_tries_first_what_touches_it() -> None:
+    bench = watched()
+    seen: list[events.Event] = []
+    found = diagnose(bench, points=POINTS, events=seen)
+    assert bench.watches == 2
+    assert found.witness is not None
+    assert found.witness.sentence == "100 % of the gap is waiting in fsync of /data/x: disk"
+    (ranked,) = [event for event in seen if isinstance(event, events.SuspectsRanked)]
+    assert ranked.suspects[0].id == "mount.sync"
+    assert found.suspects[0].terms[-1].name == NAME
+    assert [cause.name for cause in found.causes] == ["mount.sync"]
+    (told,) = [event for event in seen if isinstance(event, events.CommandWatched)]
+    assert told.witness == found.witness
+
+
+def test_watching_is_no_trial() -> None:
+    bench = watched()
+    found = diagnose(bench, points=POINTS)
+    assert len(found.trials) == bench.done
+    without = diagnose(MemoryBench(NAMES, losses(**{"mount.sync": 0.7})), points=POINTS)
+    assert without.witness is None
+    assert found.gap is not None and without.gap is not None
+    assert [t.value for t in found.trials[:10]] == [t.value for t in without.trials[:10]]
+
+
+def test_what_was_watched_is_in_the_evidence_and_not_watched_again(tmp_path: Path) -> None:
+    log = EvidenceLog.create(tmp_path)
+    before = diagnose(watched(), points=POINTS, log=log)
+    log.close()
+    log = EvidenceLog.resume(tmp_path)
+    bench = watched()
+    after = diagnose(bench, points=POINTS, log=log)
+    log.close()
+    assert bench.watches == 0
+    assert encode(after) == encode(before)
+    assert before.witness is not None
+    assert before.witness.bad_trace == "command-bad.dat"
+
+
+def test_a_small_budget_is_for_the_search() -> None:
+    bench = watched(trial_seconds=0.5)
+    diagnose(bench, points=POINTS, options=DiagnosisOptions(seed=3, budget=1.2))
+    assert bench.watches == 0
+
+
+def test_a_board_that_is_lost_meanwhile_ends_the_diagnosis() -> None:
+    bench = watched()
+    bench.lost = BoardUnreachable("it is gone", "")
+    assert diagnose(bench, points=POINTS).stopped is Stop.UNREACHABLE
+
+
+def test_a_command_that_cannot_be_watched_is_diagnosed_all_the_same() -> None:
+    bench = watched()
+    bench.lost = NotAvailable("there is no second connection")
+    found = diagnose(bench, points=POINTS)
+    assert [cause.name for cause in found.causes] == ["mount.sync"]
+    assert found.witness is not None
+    assert {gap.reason for gap in found.witness.missing} == {"there is no second connection"}
+
+
+def test_where_nothing_is_found_the_headline_says_what_the_command_does() -> None:
+    bench = Watched(NAMES, losses(), rest=0.7)
+    found = diagnose(bench)
+    assert found.verdict is DiagnosisVerdict.UNEXPLAINED
+    assert "waiting in fsync of /data/x: disk" in found.headline
+
+
+def test_a_command_that_does_not_show_its_gap_is_watched_once_more() -> None:
+    class Same(Watched):
+        def watch(self, side: Side, trace: Path | None) -> SideWatch:
+            return super().watch(Side.GOOD, trace)
+
+    bench = Same(NAMES, losses(**{"mount.sync": 0.7}))
+    found = diagnose(bench, points=POINTS)
+    assert bench.watches == 4
+    assert found.witness is not None
+    assert found.witness.is_doubtful
+    assert found.suspects[0].id == "cpu.governor"
+
+
+# -- the table -------------------------------------------------------------------------------------
+
+_FROM_DIFFERENCES = (
+    *("process.environment:", "process.inherited:", "process.files", "userland", "libc.", "nic."),
+    *("kernel.command_line:", "timer.resolution:"),
+)
+
+
+def test_who_waits_does_not_matter_where_all_wait_for_the_same() -> None:
+    spent = (SpentTime("waiting", "clock_nanosleep", name, "", 1.0) for name in ("sh", "true"))
+    found = compare(side(0.0, 1.0), replace(side(0.0, 3.0), spent=tuple(spent)), UNKNOWN)
+    assert found.sentence == "100 % of the gap is waiting in clock_nanosleep: timer"
+
+
+def test_every_touch_is_about_something_that_there_is() -> None:
+    known = {*knobs(), *items_by_id()}
+    for touch in touches():
+        assert touch.activities or touch.files, touch
+        for pattern in touch.names:
+            is_known = any(fnmatchcase(name, pattern) for name in known)
+            assert is_known or pattern.startswith(_FROM_DIFFERENCES), pattern
