@@ -43,6 +43,7 @@ _APART = 0.1  # of the good side's time
 _RATIO = 1.5
 _FEW_CALLS = 20
 _MOVED_S = 0.001
+_MOVED = 0.02  # of the difference in time: calls that differ by less are not listed
 _MUCH_LONGER = 3.0
 _ORDINARY_LOAD = 0.3  # waiting for a CPU to having one
 _LEAST_CPU_S = 1e-4
@@ -74,6 +75,7 @@ def compare(good: SideWatch, bad: SideWatch, measured: MeasuredTimes) -> Witness
     bad_files = _only(files[1], files[0])
     good_files = _only(files[0], files[1])
     doubt = _doubt(good_s, bad_s, measured, good, bad)
+    least_s = max(_MOVED_S, _MOVED * abs((bad_s or 0.0) - (good_s or 0.0)))
     parts: tuple[WitnessPart, ...] = ()
     if not doubt and good_s is not None and bad_s is not None:
         parts = tuple(_parts(good, bad, bad_s - good_s, measured))[:_MOST_PARTS]
@@ -82,7 +84,7 @@ def compare(good: SideWatch, bad: SideWatch, measured: MeasuredTimes) -> Witness
         good_s=good_s,
         bad_s=bad_s,
         parts=parts,
-        calls=tuple(_calls(good.calls, bad.calls))[:_MOST_CALLS],
+        calls=tuple(_calls(good.calls, bad.calls, least_s))[:_MOST_CALLS],
         good_files=tuple(good_files[:_MOST_FILES]),
         bad_files=tuple(bad_files[:_MOST_FILES]),
         counts=tuple(_counts(good, bad, measured))[:_MOST_COUNTS],
@@ -360,8 +362,10 @@ def _opened(good_files: Sequence[str], bad_files: Sequence[str]) -> str:
 # -- calls, files and counts -----------------------------------------------------------------------
 
 
-def _calls(good: Sequence[CallsAbout], bad: Sequence[CallsAbout]) -> Iterator[WitnessCall]:
-    """By name and target, those with the largest difference in time first."""
+def _calls(
+    good: Sequence[CallsAbout], bad: Sequence[CallsAbout], least_s: float
+) -> Iterator[WitnessCall]:
+    """By name and target, those with the largest difference in time first; ``least_s`` counts."""
     sides = [{(c.name, c.target): c for c in calls} for calls in (good, bad)]
     none = CallsAbout("", "", 0, 0, 0.0, 0.0)
     rows = []
@@ -370,7 +374,7 @@ def _calls(good: Sequence[CallsAbout], bad: Sequence[CallsAbout]) -> Iterator[Wi
         counts = sorted((before.count, after.count))
         is_number = counts[1] >= _FEW_CALLS and counts[1] > _RATIO * counts[0]
         times = sorted((before.seconds, after.seconds))
-        is_time = times[1] - times[0] > _MOVED_S and times[1] > _RATIO * times[0]
+        is_time = times[1] - times[0] > least_s and times[1] > _RATIO * times[0]
         if (is_number or is_time) and name not in CHILDREN:
             rows.append(
                 WitnessCall(name, target, before.count, after.count, before.seconds, after.seconds)
