@@ -12,7 +12,7 @@ SUITE_PACKAGES := openssh-client openssh-server busybox-static strace zsh fish m
 	qemu-user-static gcc libc6-dev device-tree-compiler \
 	libc6-arm64-cross libc6-armhf-cross libc6-riscv64-cross postgresql chromium-headless-shell \
 	wrk qemu-system-x86 iperf3 iproute2 trace-cmd babeltrace2 sigrok-cli linux-perf dmsetup \
-	bzip2 procps systemd
+	bzip2 procps systemd groff-base
 RIG_PACKAGES := openssh-client qemu-system-arm qemu-system-misc qemu-system-x86 mtools dosfstools \
 	fdisk e2fsprogs debian-archive-keyring bmap-tools lbzip2 pigz pbzip2 zstd xz-utils
 BENCH_PACKAGES := sigrok-cli linux-perf gcc libc6-dev pv \
@@ -36,7 +36,7 @@ IN_TURN := $(MAKE) --no-print-directory --output-sync=target
 
 .PHONY: demo test test-beside test-settings test-alone test-nightly checks \
 	checks-meanwhile lint lint-python lint-web lint-crates test-web test-crates guest-kernel bench \
-	score score-open fuzz docs dist clean install pins probe probes web
+	score score-open fuzz docs man dist clean install pins probe probes web
 
 demo: install web
 	@$(BIN)/python probe/build.py --arch native --arch aarch64 --arch riscv64
@@ -127,9 +127,15 @@ docs: install probe
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
 
-dist: install probes web
-	@scripts/native
-	$(BIN)/python -m hatchling build -t wheel
+# Man pages and completions, which the wheel brings.
+man: .venv/.installed
+	@rm -rf build/share
+	@$(BIN)/python -m benchvise.cli.reference.share build/share
+	@echo "build/share/man/man1/benchvise.1"
+
+# The source distribution and manylinux wheels for x86_64 and aarch64, in dist/.
+dist: install probes web man
+	@$(BIN)/python scripts/dist.py
 
 clean:
 	rm -rf build dist target .venv docs/_build docs/reference/generated web/node_modules \

@@ -12,10 +12,12 @@ from __future__ import annotations
 import argparse
 import hashlib
 import importlib.metadata
+import os
 import platform
 import subprocess
 import sys
 import tempfile
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -30,11 +32,9 @@ FLAGS = (
     "-Wextra",
     "-Werror",
     "-D_GNU_SOURCE",
-    "-s",
     # what a program does not use of what they share is left out
     "-ffunction-sections",
     "-fdata-sections",
-    "-Wl,--gc-sections",
     # nothing here unwinds, and the tables are a ninth of the probe
     "-fno-asynchronous-unwind-tables",
     "-fno-unwind-tables",
@@ -52,6 +52,42 @@ IO = (
 )
 PROBE_SOURCES = ("main.c", "bench/*.c", "core/*.c", "state/*.c")
 IO_SOURCES = ("bvio/main.c", "bench/conditions.c", "bench/kernels*.c", "core/*.c", *IO)
+# What is not timed is compiled for size.
+SMALL = (
+    "bench/conditions.c",
+    "bench/storage_medium.c",
+    "bench/storage_own.c",
+    "bench/storage_target.c",
+    "bvio/main.c",
+    "core/attributes.c",
+    "core/environment.c",
+    "core/evidence.c",
+    "core/host.c",
+    "core/json.c",
+    "core/own_mounts.c",
+    "core/param.c",
+    "core/program.c",
+    "core/request.c",
+    "core/serve.c",
+    "follow/*.c",
+    "main.c",
+    "net/control.c",
+    "net/address.c",
+    "net/cost.c",
+    "net/interface.c",
+    "net/iperf3.c",
+    "net/session.c",
+    "serial/*.c",
+    "state/*.c",
+    "trace/datfile.c",
+    "trace/deliver.c",
+    "trace/events.c",
+    "trace/guard.c",
+    "trace/recording.c",
+    "trace/trace.c",
+    "trace/tracefs.c",
+    "trace/watch.c",
+)
 HELPER_SOURCES = (
     "libc/main.c",
     "bench/memory.c",
@@ -98,7 +134,7 @@ TARGETS = {
 def fingerprint(target: Target) -> str:
     """Hash of everything that decides the binaries."""
     digest = hashlib.sha256(
-        repr((target, FLAGS, PROBE_SOURCES, IO_SOURCES, HELPER_SOURCES)).encode()
+        repr((target, FLAGS, SMALL, PROBE_SOURCES, IO_SOURCES, HELPER_SOURCES)).encode()
     )
     digest.update(importlib.metadata.version("ziglang").encode())
     for path in sorted(HERE.rglob("*.[ch]")):
@@ -118,10 +154,21 @@ def sources_of(patterns: tuple[str, ...]) -> set[str]:
 def compile_c(
     target: tuple[str, ...], patterns: tuple[str, ...], output: Path, without: tuple[str, ...] = ()
 ) -> None:
-    """Runs ``zig cc`` in ``probe/``; leaves with its exit code when it fails."""
-    sources = sorted(sources_of(patterns) - sources_of(without))
-    zig = (sys.executable, "-m", "ziglang", "cc")
-    command = [*zig, *FLAGS, "-I.", "-target", *target, "-o", str(output), *sources]
+    """Compiles and links with ``zig cc``; leaves with its exit code when it fails."""
+    sources = sources_of(patterns) - sources_of(without)
+    small = sorted(sources & sources_of(SMALL))
+    call = [sys.executable, "-m", "ziglang", "cc", *FLAGS, "-I.", "-target", *target]
+    with tempfile.TemporaryDirectory(dir=output.parent, prefix=".objects-") as directory:
+        # one object of all: compiled with -c, only one of several would be left
+        objects = [str(Path(directory, "small.o"))] if small else []
+        if small:
+            run_compiler([*call, "-Os", "-r", "-o", *objects, *small])
+        rest = sorted(sources - set(small))
+        run_compiler([*call, "-s", "-Wl,--gc-sections", "-o", str(output), *rest, *objects])
+
+
+def run_compiler(command: list[str]) -> None:
+    """Runs a compiler in ``probe/``; leaves with its exit code when it fails."""
     result = subprocess.run(command, cwd=HERE, check=False)
     if result.returncode:
         sys.exit(result.returncode)
@@ -159,9 +206,12 @@ def main() -> None:
     parser.add_argument("--arch", action="append", choices=[*TARGETS, "native"])
     parser.add_argument("--output", type=Path, default=DEFAULT_OUTPUT)
     arguments = parser.parse_args()
-    for arch in arguments.arch or list(TARGETS):
-        native = {"arm64": "aarch64"}.get(platform.machine(), platform.machine())
-        build(native if arch == "native" else arch, arguments.output)
+    native = {"arm64": "aarch64"}.get(platform.machine(), platform.machine())
+    wanted = {native if arch == "native" else arch for arch in arguments.arch or TARGETS}
+    # A compiler takes one CPU, and many files one after the other.
+    with ThreadPoolExecutor(os.cpu_count()) as pool:
+        for finished in [pool.submit(build, arch, arguments.output) for arch in sorted(wanted)]:
+            finished.result()
 
 
 if __name__ == "__main__":

@@ -84,7 +84,7 @@ def run_guest(directory: Path, script: str, files: Mapping[str, Path], *, timeou
         *("-icount", "shift=1,sleep=off", "-display", "none", "-no-reboot", "-nodefaults"),
         *("-serial", f"file:{console}", "-serial", f"file:{output}"),
         *("-kernel", KERNEL / "vmlinuz", "-initrd", directory / "initrd"),
-        *("-append", "console=ttyS0 panic=-1 quiet"),
+        *("-append", "console=ttyS0 panic=-1 quiet no_timer_check"),
     ]
     try:
         subprocess.run(command, check=True, capture_output=True, timeout=timeout)

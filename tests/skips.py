@@ -58,6 +58,7 @@ PACKAGES: Mapping[str, str] = {
     "e2fsck": "e2fsprogs",
     "fish": "fish",
     "gcc": "gcc",
+    "groff": "groff-base",
     "gzip": "gzip",
     "initdb": "postgresql",
     "ip": "iproute2",

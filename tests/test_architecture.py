@@ -13,6 +13,7 @@ PACKAGE = Path(__file__).parents[1] / "src" / "benchvise"
 
 # The ground floor: what every package may import, and what imports nothing of ours but that.
 GROUND = {
+    "names",
     "bounded_log",
     "command",
     "confinement",
@@ -32,12 +33,14 @@ ALLOWED = {
     "confinement": set[str](),
     "local_users": set[str](),
     "documents": set[str](),
+    "names": set[str](),
     "quantities": set[str](),
     "table": set[str](),
     "text": set[str](),
     "user_directories": set[str](),
     "errors": set[str](),
     "output_files": {"errors"},
+    "configuration": {"errors"},
     "statistics": set[str](),
     "tails": set[str](),
     "board": {"errors"},
@@ -47,7 +50,7 @@ ALLOWED = {
     "health": {"board", "errors", "kernel_log", "state", "statistics"},
     "rig": {"board", "errors", "output_files"},
     "signal": {"board", "errors", "output_files", "statistics", "tails"},
-    "trace": {"board", "errors", "output_files", "statistics"},
+    "trace": {"board", "errors", "output_files", "statistics", "tails"},
     "store": {"errors", "health", "measure", "state"},
     "report": {
         "errors",
@@ -81,6 +84,7 @@ ALLOWED = {
     "__main__": {"cli"},
     "cli": {
         "board",
+        "configuration",
         "errors",
         "flows",
         "health",

@@ -13,6 +13,8 @@ from pathlib import Path
 import pytest
 import skips
 
+from benchvise.cli.reference.share import write_share
+
 ROOT = Path(__file__).parents[1]
 SHORT = ("--suite", "quick", "--processes", "1", "--batches", "3")
 UV = ROOT / "build" / "tools" / "bin" / "uv"
@@ -21,6 +23,7 @@ UV = ROOT / "build" / "tools" / "bin" / "uv"
 @pytest.fixture(scope="module")
 def wheel(tmp_path_factory: pytest.TempPathFactory) -> Path:
     directory = tmp_path_factory.mktemp("dist")
+    write_share(ROOT / "build" / "share")
     subprocess.run(
         [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(directory)],
         cwd=ROOT,
@@ -44,13 +47,15 @@ def test_the_wheel_holds_probes_suites_migrations_and_assets(wheel: Path) -> Non
     assert any(name.startswith("benchvise/store/migrations/") for name in names)
     records = ROOT.glob("src/benchvise/state/catalogue/*.toml")
     assert {f"benchvise/state/catalogue/{path.name}" for path in records} <= set(names)
+    for name in ("man/man1/benchvise-run.1", "bash-completion/completions/benchvise"):
+        assert [path for path in names if path.endswith(f".data/data/share/{name}")]
     assert not [name for name in names if name.startswith(("tests/", "probe/", "web/"))]
 
 
 def test_d10_the_wheel_has_the_licences_of_what_is_linked_into_it(wheel: Path) -> None:
     """The decoder itself names the sources of what can panic in it."""
     archive = zipfile.ZipFile(wheel)
-    text = archive.read("benchvise/linked-code-licences.txt").decode()
+    text = archive.read("benchvise/THIRD-PARTY.txt").decode()
     (name,) = (
         name for name in archive.namelist() if name.endswith(".dist-info/sboms/benchvise.cdx.json")
     )

@@ -14,6 +14,7 @@ from collections.abc import Callable
 from contextlib import suppress
 from pathlib import Path
 
+import skips
 from probe_programs import Line, Result, run
 from sshd import processes_with
 from waiting import PATIENCE
@@ -48,6 +49,50 @@ def test_files_are_told_by_their_paths_and_failures_counted(probe: Path, tmp_pat
     ended = result.one("followed")
     assert (ended["ended"], ended["status"], ended["lost"]) == ("exit", 1, 0)
     assert ended["calls"] == sum(line["count"] for line in found.values())
+
+
+def processes(result: Result) -> list[Line]:
+    return [line for line in result.lines if line["type"] == "process"]
+
+
+def test_processes_are_described_as_they_were_started(probe: Path) -> None:
+    given = "env.LC_ALL=C.UTF-8,env.API_TOKEN=hidden,limit.nofile=77:99,nice=3,timer_slack=60001"
+    result = follow(probe, "cat /dev/null; true", "--show", "state", "--as", given)
+    cat, shell = processes(result)
+    assert cat["program"].rpartition("/")[2] in ("cat", "busybox", "coreutils")
+    assert cat["environment"]["LC_ALL"] == "C.UTF-8"
+    assert cat["environment"]["API_TOKEN"] is True
+    assert cat["limits"]["nofile"] == "77:99"
+    assert (cat["scheduling"]["nice"], cat["scheduling"]["timer_slack"]) == (3, "60001")
+    assert cat["namespaces"] == shell["namespaces"]
+    assert any(mount.startswith("/ ") for mount in cat["mounts"])
+    assert "mounts" not in shell
+    assert cat["program"] in cat["mapped"]
+    assert not calls(result)
+    assert result.one("followed")["ended"] == "exit"
+
+
+@skips.needs_root
+def test_files_and_directories_are_other_ones_for_the_command_alone(
+    probe: Path, tmp_path: Path
+) -> None:
+    file, directory = tmp_path / "resolv.conf", tmp_path / "scratch"
+    file.write_text("nameserver 192.0.2.53\n")
+    file.chmod(0o640)
+    directory.mkdir(mode=0o710)
+    (directory / "of the board").touch()
+    output = tmp_path / "output"
+    line = f"{{ stat -c %a {file} {directory}; ls {directory}; cat {file}; }} > {output}"
+    given = f"file.{file}=options a%2Cb%0A,directory.{directory}=memory"
+    result = follow(probe, line, "--show", "state", "--as", given)
+    assert output.read_text() == "640\n710\noptions a,b\n"
+    (mounts,) = [line["mounts"] for line in processes(result) if "mounts" in line]
+    assert any(mount.startswith(f"{directory} / ") and " tmpfs " in mount for mount in mounts)
+    assert any(mount.startswith(f"{file} /content ") for mount in mounts)
+    assert file.read_text() == "nameserver 192.0.2.53\n"
+    assert [path.name for path in directory.iterdir()] == ["of the board"]
+    missing = follow(probe, "true", "--as", f"file.{tmp_path}/none=x", code=77)
+    assert "there is no such file or directory" in missing.one("error")["message"]
 
 
 def test_waiting_is_told_by_the_call_and_its_time(probe: Path) -> None:

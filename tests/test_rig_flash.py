@@ -213,7 +213,12 @@ def test_a_card_in_memory(tmp_path: Path) -> None:
 
 def test_a_card_behind_ssh(place: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     card, image = card_file(place), image_file(place, COMPRESS["gz"](DATA), "a.img.gz")
-    greeting = 'echo "Welcome to {all} of you"; exec sh -c "$SSH_ORIGINAL_COMMAND"'
+    cut = place / "cut"
+    # Once `cut` exists, the connection is killed in the middle of the image.
+    greeting = f"""echo "Welcome to {{all}} of you"
+[ -e '{cut}' ] || exec sh -c "$SSH_ORIGINAL_COMMAND"
+{{ head -c {3 * MIB}; kill -9 $PPID; }} | sh -c "$SSH_ORIGINAL_COMMAND"
+"""
     with ssh_server(place / "ssh", login=greeting) as server:
         monkeypatch.setenv("BENCHVISE_SSH_CONFIG", str(server.config))
         done = write_card(image, Medium(str(card), host="bench-alias"))
@@ -226,11 +231,9 @@ def test_a_card_behind_ssh(place: Path, monkeypatch: pytest.MonkeyPatch) -> None
             write_card(image, Medium(str(card), host="absent.invalid"))
         assert raised.value.fault is Fault.RIG_BROKEN
 
-        def lose(_said: FlashProgress) -> None:
-            server.kill_sessions()
-
+        cut.touch()
         with pytest.raises(RigError, match="cannot write the card"):
-            write_card(image, Medium(str(card), host="bench-alias"), lose)
+            write_card(image, Medium(str(card), host="bench-alias"))
 
 
 # ---- refusals ----------------------------------------------------------------------------------

@@ -26,6 +26,14 @@ HEAVY = {
 """What takes longer to import than most commands take to do."""
 
 LIGHTEST = {
+    ("next",): set[str](),
+    ("--version",): set[str](),
+    ("config",): set[str](),
+    ("find", "--help"): set[str](),
+    ("knobs", "--help"): set[str](),
+    ("suites",): {"msgspec"},
+    ("completion", "--help"): set[str](),
+    ("help", "run"): set[str](),
     ("doctor", "--help"): set[str](),
     ("bench", "list"): {"msgspec"},
     ("run", "--help"): set[str](),
@@ -81,8 +89,10 @@ def test_help_of_a_group_imports_no_command(path: tuple[str, ...], tmp_path: Pat
     modules = loaded([*path, "--help"], tmp_path)
     assert not modules & (HEAVY | {"rich.markdown"})
     assert {name for name in modules if name.startswith("benchvise.")} == {
-        *("benchvise.cli", "benchvise.cli.commands", "benchvise.cli.groups", "benchvise.cli.main"),
+        *("benchvise.cli", "benchvise.cli.color", "benchvise.cli.commands", "benchvise.cli.extras"),
+        *("benchvise.cli.groups", "benchvise.cli.main", "benchvise.configuration"),
         *("benchvise.errors", "benchvise.state", "benchvise.state.interrupts"),
+        "benchvise.user_directories",
     }
 
 

@@ -92,9 +92,20 @@ def drawn(spans: list[tuple[int, int, str]], begin: int, end: int, shift: int) -
             buckets.setdefault((bucket, covers_the_next), []).append(span)
     found = []
     for _, inside in sorted(buckets.items()):
-        best = max(inside, key=lambda span: (span[2] not in BACKGROUND, span[1] - span[0]))
-        found.append((*best, len(inside)))
+        best = max(range(len(inside)), key=lambda at: (is_active(inside[at]), length(inside[at])))
+        active = [at for at, span in enumerate(inside) if is_active(span)]
+        kept = {best, 0, len(inside) - 1, *active[:1], *active[-1:]}
+        for at in sorted(kept):
+            found.append((*inside[at], len(inside) - len(kept) + 1 if at == best else 1))
     return found
+
+
+def is_active(span: tuple[int, int, str]) -> bool:
+    return span[2] not in BACKGROUND
+
+
+def length(span: tuple[int, int, str]) -> int:
+    return span[1] - span[0]
 
 
 def test_each_bucket_shows_what_ranks_highest(
@@ -117,7 +128,49 @@ def test_each_bucket_shows_what_ranks_highest(
             ]
             assert shown == drawn(spans, begin, begin + length, shift)
             for item in table[: len(table) - len(shown)]:
-                assert item["end"] >= ((begin >> shift) + 1) << shift, "it covers the first bucket"
+                assert item["end"] > begin >> shift << shift, "it reaches into the first bucket"
+
+
+def test_no_pixel_is_blank_in_which_anything_ran(
+    loaded: LoadedTrace, levels: Levels, rows: list[TimelineRow]
+) -> None:
+    """At any zoom, against all that ran, pixel by pixel."""
+    analysis, origin = loaded.analysis, loaded.analysis.whole.begin
+    duration = analysis.whole.end - origin
+    fragments = analysis.fragments
+    runs = ~analysis.of_kind("idle")[fragments["actor"]]
+    chance = random.Random(4)
+    shown_state = np.array([state not in BACKGROUND for state in states()])
+    handlers = [row for row in rows if row.kind in ("irq", "softirq")][:4]
+    for row in [*(row for row in rows if row.kind == "cpu"), *handlers]:
+        here = runs & (fragments["cpu"] == row.cpu)
+        if row.actor is not None:
+            here &= fragments["actor"] == row.actor
+        begins, ends = fragments["begin"][here] - origin, fragments["end"][here] - origin
+        for width in (390, 857, 1440, 1920, 2880):
+            pixel = duration * 2.0 ** -chance.uniform(0, 6) / width
+            first = chance.uniform(0, duration - width * pixel)
+            bucket = 1 << int(np.log2(pixel))
+            begin, end = int(first) // bucket * bucket, int(first + width * pixel) + bucket
+            table = levels.items([row.id], begin, end, bucket.bit_length() - 1)
+            items = table.filter(shown_state[table["state"].to_numpy()])
+            drawn_pixels = pixels(
+                items["begin"].to_numpy(), items["end"].to_numpy(), first, pixel, width
+            )
+            np.testing.assert_array_equal(
+                drawn_pixels, pixels(begins, ends, first, pixel, width), f"{row.name} {width}"
+            )
+
+
+def pixels(begins: Any, ends: Any, first: float, pixel: float, width: int) -> Any:
+    """Which pixels of ``pixel`` ns have a part of a span."""
+    left = np.floor((begins - first) / pixel)
+    right = np.maximum(np.ceil((ends - first) / pixel), left + 1)
+    here = (left < width) & (right > 0)
+    borders = np.zeros(width + 1)
+    np.add.at(borders, np.maximum(left[here], 0).astype(int), 1)
+    np.add.at(borders, np.minimum(right[here], width).astype(int), -1)
+    return np.cumsum(borders)[:-1] > 0
 
 
 def test_a_cpus_row_is_the_innermost_that_ran(

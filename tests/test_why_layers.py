@@ -9,7 +9,6 @@ import os
 import signal
 import subprocess
 import sys
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,7 +16,7 @@ from typing import Any
 import pytest
 import skips
 from rig_bench import TestBench, running
-from waiting import PATIENCE
+from waiting import PATIENCE, wait_until
 
 from benchvise.errors import BenchviseError
 from benchvise.rig.virtual import kinds
@@ -164,21 +163,18 @@ def test_stopped_in_the_middle_the_board_is_off_and_free(
     )
     try:
         evidence = tmp_path / "out" / "evidence.jsonl"
-        until(lambda: evidence.exists() and evidence.read_text().count('"trial"') >= 2, 120)
+        wait_until(
+            lambda: evidence.exists() and evidence.read_text().count('"trial"') >= 2,
+            "two boots and a trial of each",
+            2 * PATIENCE,
+        )
         process.send_signal(number)
         said, _ = process.communicate(timeout=PATIENCE)
     finally:
         with contextlib.suppress(ProcessLookupError):
             os.killpg(process.pid, signal.SIGKILL)
         process.wait()
-    until(lambda: is_released(rig), 30)
+    wait_until(lambda: is_released(rig), "the board is released")
     if number is signal.SIGINT:
         assert process.returncode == 4, said
         assert b"measuring the gap" in said or b"incomplete" in said.lower(), said
-
-
-def until(condition: Any, seconds: float) -> None:
-    deadline = time.monotonic() + seconds
-    while not condition():
-        assert time.monotonic() < deadline, "not in time"
-        time.sleep(0.2)

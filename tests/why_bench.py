@@ -87,6 +87,7 @@ class MemoryBench:
     clock: float = 0.0
     one_boot_each: bool = False
     images: bool = False
+    waited: float = 0.0
     disturbed: Mapping[Side, float] = field(default_factory=dict)
 
     @property
@@ -150,6 +151,11 @@ class MemoryBench:
 
     def now(self) -> float:
         return self.clock
+
+    def wait(self, seconds: float) -> float:
+        self.clock += seconds
+        self.waited += seconds
+        return seconds
 
     def during(self, arm: Arm) -> Mapping[str, float]:
         raise NotAvailable("nothing is counted here")

@@ -42,6 +42,7 @@ from benchvise.why.model import (
     Suspect,
     Term,
     Trial,
+    UntestedDifference,
     Write,
 )
 from benchvise.why.witness.model import (
@@ -472,6 +473,22 @@ def partly() -> dict[str, Any]:
     )
 
 
+UNTESTED = UntestedDifference(
+    "storage.mounts:/data sync",
+    "the option sync of mounts",
+    "async",
+    "sync",
+    -2.5,
+    "the bad side may not be set, and nothing that is done to one process does the same",
+    (
+        Origin(
+            Side.BAD, "fstab", Untrusted("/etc/fstab"), 3, Untrusted("LABEL=data /data ext4 sync")
+        ),
+    ),
+    "mount -o remount,async /data",
+)
+
+
 def unexplained() -> dict[str, Any]:
     """All reversible differences at once do nothing, and no layer can be swapped."""
     story = Story(SYSCALL, 412.0, math.log(412 / 187), {}, noise=0.01)
@@ -483,6 +500,7 @@ def unexplained() -> dict[str, Any]:
         gap,
         unexplained=Bounds(1.0, 0.97, 1.03),
         suspects=(*PLAIN, KERNEL),
+        untested=(UNTESTED,),
         needed=(
             "It is not in the reversible layers. Next: swap the kernel (about 3 boots, 6 min); "
             "both sides must be images of a rig's board.",

@@ -168,6 +168,10 @@ class SimBench:
     def now(self) -> float:
         return self._clock
 
+    def wait(self, seconds: float) -> float:
+        self._clock += seconds
+        return seconds
+
     def during(self, arm: Arm) -> Mapping[str, float]:
         """No counters are simulated: all that a board without them would say."""
         self.measure(arm)

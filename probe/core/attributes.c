@@ -12,7 +12,6 @@
 #include <stdint.h>
 #include <stdlib.h>
 #include <string.h>
-#include <sys/mount.h>
 #include <sys/personality.h>
 #include <sys/prctl.h>
 #include <sys/resource.h>
@@ -20,6 +19,7 @@
 #include <unistd.h>
 
 #include "core/files.h"
+#include "core/own_mounts.h"
 
 #ifndef PR_THP_DISABLE_EXCEPT_ADVISED
 #define PR_THP_DISABLE_EXCEPT_ADVISED (1 << 1) /* Linux 6.18 */
@@ -179,30 +179,56 @@ const struct limit_kind limit_kinds[] = {
 };
 _Static_assert(sizeof(limit_kinds) / sizeof(limit_kinds[0]) == LIMIT_KINDS, "of the header");
 
-/* The soft limit, as a shell's `ulimit -S` sets it; the hard one only where that is below. */
-static int set_limit(const char *name, const char *value)
+/* A number or `unlimited`, and behind it nothing or a colon. */
+static bool limit_of(const char *text, rlim_t *limit, const char **behind)
 {
-	struct rlimit limit;
-	rlim_t wanted = RLIM_INFINITY;
+	static const char unlimited[] = "unlimited";
 	char *end;
 
-	if (strcmp(value, "unlimited") != 0) {
-		if (!isdigit((unsigned char)value[0]))
-			return -EINVAL;
-		errno = 0;
-		wanted = (rlim_t)strtoull(value, &end, 10);
-		if (errno || *end)
-			return -EINVAL;
+	if (strncmp(text, unlimited, sizeof(unlimited) - 1) == 0) {
+		*limit = RLIM_INFINITY;
+		*behind = text + sizeof(unlimited) - 1;
+		return true;
 	}
+	if (!isdigit((unsigned char)text[0]))
+		return false;
+	errno = 0;
+	*limit = (rlim_t)strtoull(text, &end, 10);
+	*behind = end;
+	return errno == 0;
+}
+
+static bool is_above(rlim_t one, rlim_t other)
+{
+	return other != RLIM_INFINITY && (one == RLIM_INFINITY || one > other);
+}
+
+/* The soft limit, as a shell's `ulimit -S` sets it, and the hard one after a colon; without that
+ * the hard one changes only where it is below. */
+static int set_limit(const char *name, const char *value)
+{
+	rlim_t soft, hard = 0;
+	struct rlimit limit;
+	const char *behind;
+	bool both;
+
+	if (!limit_of(value, &soft, &behind))
+		return -EINVAL;
+	both = *behind == ':';
+	if (both && !limit_of(behind + 1, &hard, &behind))
+		return -EINVAL;
+	if (*behind || (both && is_above(soft, hard)))
+		return -EINVAL;
 	for (int i = 0; i < LIMIT_KINDS; i++) {
 		if (strcmp(limit_kinds[i].name, name) != 0)
 			continue;
 		if (getrlimit(limit_kinds[i].resource, &limit) < 0)
 			return -errno;
-		limit.rlim_cur = wanted;
-		if (limit.rlim_max != RLIM_INFINITY &&
-		    (wanted == RLIM_INFINITY || wanted > limit.rlim_max))
-			limit.rlim_max = wanted;
+		limit.rlim_cur = soft;
+		if (both)
+			limit.rlim_max = hard;
+		else if (is_above(soft, limit.rlim_max))
+			limit.rlim_max = soft;
 		return setrlimit(limit_kinds[i].resource, &limit) < 0 ? -errno : 0;
 	}
 	return -EINVAL;
@@ -248,18 +274,29 @@ static int set_variable(const char *name, const char *value)
 	return setenv(name, text, 1) < 0 ? -errno : 0;
 }
 
-/* In a mount namespace of its own, whose mounts nobody else sees: an empty file covers the list. */
 static int set_preload(const char *value)
 {
-	static const char list[] = "/etc/ld.so.preload";
+	int error = strcmp(value, "none") == 0 ? own_mounts_file("/etc/ld.so.preload", "") : -EINVAL;
 
-	if (strcmp(value, "none") != 0)
-		return -EINVAL;
-	if (access(list, F_OK) < 0)
-		return errno == ENOENT ? 0 : -errno;
-	if (unshare(CLONE_NEWNS) < 0 || mount(NULL, "/", NULL, MS_REC | MS_SLAVE, NULL) < 0)
-		return -errno;
-	return mount("/dev/null", list, NULL, MS_BIND, NULL) < 0 ? -errno : 0;
+	return error == -ENOTDIR ? 0 : error; /* there is no list */
+}
+
+static int set_file(const char *path, const char *value)
+{
+	size_t size = strlen(value) + 1;
+	char *content = malloc(size);
+	int error;
+
+	if (!content)
+		return -ENOMEM;
+	error = unescape(value, content, size) ? own_mounts_file(path, content) : -EINVAL;
+	free(content);
+	return error;
+}
+
+static int set_directory(const char *path, const char *value)
+{
+	return strcmp(value, "memory") == 0 ? own_mounts_directory(path) : -EINVAL;
 }
 
 /* What a name with a dot at its end begins is followed by what it is about: `limit.nofile`. */
@@ -286,12 +323,16 @@ static const struct {
 	{"dma_latency", set_dma_latency, NULL, false, "microseconds",
 	 "the longest way out of an idle state that the whole board may take meanwhile"},
 	{"limit.", NULL, set_limit, false, "a number or unlimited, after one of cpu, fsize, data, "
-	 "stack, rss, nproc, nofile, as, nice, memlock, rtprio or rttime",
-	 "the soft limit of a resource; the hard one is raised where it is lower (root)"},
+	 "stack, rss, nproc, nofile, as, nice, memlock, rtprio or rttime; the hard limit after a colon",
+	 "limits of a resource; without a hard one that is raised where it is lower (root)"},
 	{"env.", NULL, set_variable, false, "a text with %XX for bytes, or % alone, after the name of "
 	 "a variable", "a variable of the environment; % alone takes it away"},
 	{"preload", set_preload, NULL, false, "none",
 	 "what /etc/ld.so.preload names is not loaded (root)"},
+	{"file.", NULL, set_file, false, "a text with %XX for bytes, after the path of a file",
+	 "what a file holds (root); nobody else sees it"},
+	{"directory.", NULL, set_directory, false, "memory, after the path of a directory",
+	 "an empty directory in memory (root); nobody else sees it"},
 };
 
 enum { COUNT = sizeof(attributes) / sizeof(attributes[0]) };
@@ -308,6 +349,8 @@ static const char *reason_of(int error)
 		return "this kernel is too old for it";
 	case ENOENT:
 		return "this kernel does not offer it";
+	case ENOTDIR:
+		return "there is no such file or directory";
 	default:
 		return "this kernel refuses it";
 	}
@@ -323,15 +366,15 @@ static int take(const char *name, const char *value, bool *again)
 		error = attributes[i].set_named ? attributes[i].set_named(name + length, value)
 						: attributes[i].set(value);
 		if (error == -EINVAL)
-			return json_error(2, EINVAL, "--as %s=%s: it takes %s", name, value,
+			return json_error(2, EINVAL, "--as %s=%.80s: it takes %s", name, value,
 					  attributes[i].values);
 		if (error)
-			return json_error(77, -error, "--as %s=%s is not possible here: %s", name, value,
-					  reason_of(-error));
+			return json_error(77, -error, "--as %s=%.80s is not possible here: %s", name,
+					  value, reason_of(-error));
 		*again = *again || attributes[i].executed;
 		return 0;
 	}
-	return json_error(2, EINVAL, "--as %s=%s: there is no such attribute: `bvprobe list` names "
+	return json_error(2, EINVAL, "--as %s=%.80s: there is no such attribute: `bvprobe list` names "
 				     "them", name, value);
 }
 

@@ -1,4 +1,5 @@
-/* `bvprobe follow`: a command under ptrace(2), each of its system calls summed up. See follow.h.
+/* `bvprobe follow`: a command under ptrace(2), each of its system calls summed up, or the state of
+ * each of its processes when that ends. See follow.h.
  *
  * Every system call stops the process twice, so that one takes some microseconds more: counts and
  * names are exact, times are those of what waits. */
@@ -18,11 +19,13 @@
 #include <sys/wait.h>
 #include <unistd.h>
 
+#include "core/attributes.h"
 #include "core/clock.h"
 #include "core/files.h"
 #include "core/json.h"
 #include "core/param.h"
 #include "follow/calls.h"
+#include "follow/state.h"
 #include "follow/sums.h"
 #include "follow/target.h"
 
@@ -30,6 +33,7 @@
 enum {
 	IS_ENTRY = 1,
 	IS_EXIT = 2,
+	EVENT_EXIT = 6,
 	EVENT_STOP = 128,
 };
 
@@ -52,7 +56,8 @@ struct call_info {
 enum { TICK_MS = 100, TASKS_MAX = 4096, LEAVE_TICKS = 10 };
 
 static const long options = PTRACE_O_TRACESYSGOOD | PTRACE_O_TRACEFORK | PTRACE_O_TRACEVFORK |
-			    PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL;
+			    PTRACE_O_TRACECLONE | PTRACE_O_TRACEEXEC | PTRACE_O_EXITKILL |
+			    PTRACE_O_TRACEEXIT;
 
 struct task {
 	pid_t tid;
@@ -67,6 +72,7 @@ struct follower {
 	int count;
 	uint64_t started;  /* processes and threads */
 	struct sums sums;
+	bool states;       /* of its processes are sent, and calls not looked at */
 	pid_t root;
 	bool root_ended;
 	int status;        /* of the root */
@@ -81,6 +87,8 @@ static const struct param params[] = {
 	{"run", PARAM_TEXT, "true", 1, 4096, NULL, "the command line, for `sh -c` on the board"},
 	{"limit_ms", PARAM_INTEGER, "60000", 1, 600000, NULL,
 	 "after so long the command is ended, and what it did until then is summed up"},
+	{"show", PARAM_CHOICE, "calls", 0, 0, "calls state",
+	 "calls: its system calls; state: what its processes were given, when they end"},
 	{0},
 };
 
@@ -212,6 +220,8 @@ static void on_stop(struct follower *f, pid_t tid, int status)
 
 	if (task && is_call)
 		on_call(f, task);
+	if (f->states && event == EVENT_EXIT)
+		state_send(tid);
 	if (is_call || event)
 		signal = 0;
 	if (f->leaving) {
@@ -220,7 +230,8 @@ static void on_stop(struct follower *f, pid_t tid, int status)
 	} else if (event == EVENT_STOP && stops_all(WSTOPSIG(status))) {
 		ptrace(PTRACE_LISTEN, tid, NULL, NULL);
 	} else {
-		ptrace(task ? PTRACE_SYSCALL : PTRACE_CONT, tid, NULL, (void *)(long)signal);
+		ptrace(task && !f->states ? PTRACE_SYSCALL : PTRACE_CONT, tid, NULL,
+		       (void *)(long)signal);
 	}
 }
 
@@ -339,12 +350,19 @@ int follow(int argc, char *const argv[])
 	struct itimerval tick = {{0, TICK_MS * 1000}, {0, TICK_MS * 1000}};
 	struct sigaction action = {.sa_handler = on_tick};
 	struct args args;
+	char *words[2 * PARAMS_MAX + 1];
 	int status, error;
+	bool again; /* of no matter: the command is executed afresh */
 
+	if (argc > 2 * PARAMS_MAX)
+		return json_error(2, E2BIG, "follow: at most %d parameters", PARAMS_MAX);
+	memcpy(words, argv, (size_t)argc * sizeof(*argv));
+	status = attributes_take(&argc, words, &again);
 	args_begin(&args, NULL, params);
-	status = args_parse(&args, "follow", argc, argv);
+	status = status ? status : args_parse(&args, "follow", argc, words);
 	if (status)
 		return status;
+	f.states = arg_is(&args, "show", "state");
 	f.limit_ns = arg_number(&args, "limit_ms") * 1000000u;
 	sigaction(SIGALRM, &action, NULL);
 	error = start(&f, arg_text(&args, "run"));

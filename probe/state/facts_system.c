@@ -17,6 +17,7 @@
 #endif
 
 #include "core/attributes.h"
+#include "core/environment.h"
 #include "core/clock.h"
 #include "state/facts.h"
 
@@ -138,18 +139,21 @@ static void fact_clock_cost(struct json *j)
 	fact_send(j);
 }
 
-static void limits(struct json *j)
+static void limits(struct json *j, const char *key, bool hard)
 {
-	json_open(j, "limits", '{');
+	json_open(j, key, '{');
 	for (int i = 0; i < LIMIT_KINDS; i++) {
 		const char *name = limit_kinds[i].name;
 		struct rlimit limit;
-		if (getrlimit(limit_kinds[i].resource, &limit) < 0)
+		if (getrlimit(limit_kinds[i].resource, &limit) < 0) {
 			json_na(j, name, errno_name(errno));
-		else if (limit.rlim_cur == RLIM_INFINITY)
+			continue;
+		}
+		rlim_t value = hard ? limit.rlim_max : limit.rlim_cur;
+		if (value == RLIM_INFINITY)
 			json_string(j, name, "unlimited");
 		else
-			json_unsigned(j, name, limit.rlim_cur);
+			json_unsigned(j, name, value);
 	}
 	json_close(j, '}');
 }
@@ -172,7 +176,8 @@ static void fact_process(struct json *j)
 	} else {
 		json_na(j, "io_class", errno_name(errno));
 	}
-	limits(j);
+	limits(j, "limits", false);
+	limits(j, "hard_limits", true);
 	json_close(j, '}');
 	fact_send(j);
 }
@@ -228,37 +233,13 @@ static void fact_perf(struct json *j)
 	}
 }
 
-/* Names only that change how programs are built or run: an environment holds secrets too. */
-static bool is_told(const char *variable)
-{
-	static const char *const names[] = {
-		"CC=", "CXX=", "CFLAGS=", "CXXFLAGS=", "CPPFLAGS=", "LDFLAGS=", "MAKEFLAGS=",
-		"LD_", "GLIBC_TUNABLES=", "MALLOC_", "OMP_", "GOMP_", "KMP_", "MKL_NUM_",
-		"OPENBLAS_NUM_", "OPENSSL_armcap=", "OPENSSL_ia32cap=", "OPENSSL_riscvcap=",
-		"GOMAXPROCS=", "GOGC=", "PYTHONOPTIMIZE=", "PYTHONMALLOC=", "LANG=", "LC_",
-		"PATH=", "SHELL=", "POSIXLY_CORRECT=", "TZ=",
-	};
-
-	for (size_t i = 0; i < sizeof(names) / sizeof(names[0]); i++)
-		if (strncmp(variable, names[i], strlen(names[i])) == 0)
-			return true;
-	return false;
-}
-
 static void fact_environment(struct json *j)
 {
-	char name[64], value[1024];
-
 	fact_begin(j, "environment", NULL);
 	json_open(j, "value", '{');
-	for (char **v = environ; v && *v; v++) {
-		size_t length = strcspn(*v, "=");
-		if (length < sizeof(name) && is_told(*v)) {
-			snprintf(name, sizeof(name), "%.*s", (int)length, *v);
-			snprintf(value, sizeof(value), "%s", *v + length + 1);
-			json_string(j, name, value);
-		}
-	}
+	for (char **v = environ; v && *v; v++)
+		if (!environment_is_of_session(*v))
+			environment_describe(j, *v);
 	json_close(j, '}');
 	fact_send(j);
 }

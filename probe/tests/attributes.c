@@ -111,6 +111,8 @@ static void test_environment_and_limits(void)
 	CHECK(TAKE(&again, "--as", "limit.nofile=99") == 0);
 	CHECK(getrlimit(RLIMIT_NOFILE, &now) == 0);
 	CHECK(now.rlim_cur == 99 && now.rlim_max == before.rlim_max);
+	CHECK(TAKE(&again, "--as", "limit.nofile=88:90") == 0);
+	CHECK(getrlimit(RLIMIT_NOFILE, &now) == 0 && now.rlim_cur == 88 && now.rlim_max == 90);
 	CHECK(TAKE(&again, "--as", "limit.cpu=unlimited") == 0);
 	CHECK(getrlimit(RLIMIT_CPU, &now) == 0 && now.rlim_cur == RLIM_INFINITY);
 }
@@ -171,6 +173,8 @@ int main(void)
 	refused(2, "dma_latency=-1", "it takes microseconds");
 	refused(2, "limit.nofile=-5", "it takes a number or unlimited");
 	refused(2, "limit.nofile=5x", "it takes a number or unlimited");
+	refused(2, "limit.nofile=91:90", "the hard limit after a colon");
+	refused(2, "limit.nofile=80:unlimited5", "the hard limit after a colon");
 	refused(2, "limit.=5", "it takes a number or unlimited");
 	refused(2, "env.=x", "it takes a text with %XX");
 	refused(2, "env.1X=x", "it takes a text with %XX");
@@ -178,5 +182,7 @@ int main(void)
 	refused(2, "env.X=%2", "it takes a text with %XX");
 	refused(2, "env.X=%00", "it takes a text with %XX");
 	refused(2, "preload=all", "it takes none");
+	refused(2, "file.etc/hosts=x", "it takes a text with %XX for bytes, after the path");
+	refused(2, "directory./tmp=disk", "it takes memory, after the path");
 	return 0;
 }

@@ -1,3 +1,3 @@
 """Benchvise: hold a board still, measure it, and find out why."""
 
-__version__ = "0.1.0"
+__version__ = "0.2.0"

@@ -84,6 +84,11 @@ def format_value(value: float | None, unit: str) -> str:
     return " ".join(part for part in split_value(value, unit) if part)
 
 
+def format_unstable(value: float | None, unit: str) -> str:
+    """``~159.7 ns ⚠``: the median of a series that no single value describes."""
+    return f"~{format_value(value, unit)} ⚠"
+
+
 def format_range(low: float, high: float, unit: str) -> str:
     """``20.9 to 21.6 GB/s``: the unit once where both ends share it."""
     (start, first), (end, second) = split_value(low, unit), split_value(high, unit)
@@ -118,11 +123,11 @@ def format_ratio(ratio: float | None) -> str:
 
 
 def format_change(ratio: float | None) -> str:
-    """``+5.2 %``: the change that a ratio to the base means."""
+    """``+5.2 %``: the change that a ratio to the base means; ``12.3x`` from ten times on."""
     if ratio is None or not math.isfinite(ratio):
         return ABSENT
     if ratio > 10:
-        return f"x {format_number(ratio)}"
+        return format_ratio(ratio)
     percent = (ratio - 1) * 100
     text = f"{percent:+.0f}" if abs(percent) >= 99.95 else f"{percent:+.1f}"
     return f"{'0.0' if float(text) == 0 else text} %"

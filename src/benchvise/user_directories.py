@@ -1,4 +1,5 @@
-"""Where the user's own files lie: data, state and caches, by the XDG base directory specification.
+"""Where the user's own files lie: configuration, data, state and caches, by the XDG base directory
+specification.
 
 The only place that reads its variables, so that a user who moves one moves all that belongs there.
 """
@@ -11,13 +12,18 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
-_DEFAULTS = {"cache": ".cache", "data": ".local/share", "state": ".local/state"}
+_DEFAULTS = {
+    "cache": ".cache",
+    "config": ".config",
+    "data": ".local/share",
+    "state": ".local/state",
+}
 
 
 def user_directory(
-    kind: Literal["cache", "data", "state"], environment: Mapping[str, str] = os.environ
+    kind: Literal["cache", "config", "data", "state"], environment: Mapping[str, str] = os.environ
 ) -> Path:
-    """``benchvise`` below ``$XDG_CACHE_HOME``, ``$XDG_DATA_HOME`` or ``$XDG_STATE_HOME``.
+    """``benchvise`` below ``$XDG_CACHE_HOME``, ``$XDG_CONFIG_HOME`` and so on.
 
     It may not be there yet. A relative path in a variable is ignored, as the specification says.
     """

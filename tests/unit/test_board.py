@@ -16,7 +16,14 @@ from waiting import PATIENCE
 
 import benchvise.board
 from benchvise.board import Board, open_board, probes, process
-from benchvise.board.address import SshAddress, is_loopback, numeric_address, parse_ssh
+from benchvise.board.address import (
+    SshAddress,
+    full_name,
+    is_loopback,
+    is_ssh,
+    numeric_address,
+    parse_ssh,
+)
 from benchvise.board.local import LocalBoard
 from benchvise.board.probes import load_probe, packaged_architectures, posix_cksum
 from benchvise.board.ssh import after_mark, command_line, not_connected
@@ -57,9 +64,31 @@ class TestNames:
         with pytest.raises(UsageError, match=r"local|ports are"):
             open_board(name)
 
-    def test_without_scheme_are_guessed_at(self) -> None:
-        with pytest.raises(UsageError, match=r"did you mean `ssh://root@pi`\?"):
-            open_board("root@pi")
+    # As people write them: sshpass and scp of vendors' wikis, `ip addr`, nmap.
+    @pytest.mark.parametrize(
+        ("text", "name"),
+        [
+            ("192.168.42.1", "ssh://192.168.42.1"),
+            ("192.168.7.2:2222", "ssh://192.168.7.2:2222"),
+            ("root@192.168.42.1", "ssh://root@192.168.42.1"),
+            ("debian@beaglebone.local", "ssh://debian@beaglebone.local"),
+            ("root@milkv-duo:22", "ssh://root@milkv-duo:22"),
+            ("fe80::ba27:ebff:fe00:1%eth0", "ssh://[fe80::ba27:ebff:fe00:1%eth0]"),
+            ("2001:db8::7", "ssh://[2001:db8::7]"),
+            ("ssh://pi@raspberrypi", "ssh://pi@raspberrypi"),
+        ],
+    )
+    def test_without_scheme_are_those_of_ssh(self, text: str, name: str) -> None:
+        assert full_name(text) == name
+        assert is_ssh(name)
+
+    @pytest.mark.parametrize(
+        "text",
+        ["local", "pi", "rig:left", "rig:tag=a@b", "console:/dev/ttyUSB0", "-oProxyCommand=x@h",
+         "root@", "@pi", "@", "a b@c", "1.2.3", "192.168.7.2:tcp", "root@pi:/tmp"],
+    )  # fmt: skip
+    def test_of_other_kinds_stay_as_they_are(self, text: str) -> None:
+        assert full_name(text) == text
 
     def test_kinds_of_other_packages_are_opened_by_them(
         self, monkeypatch: pytest.MonkeyPatch

@@ -56,6 +56,7 @@ from benchvise.state.model import Missing, Snapshot, StateEntry
 from benchvise.state.restore import RestoredSession, RestoredSetting, RestoreVerdict
 from benchvise.state.restore import RestoreOutcome as RestoreOutcome
 from benchvise.text import Untrusted
+from benchvise.trace.event_listing import EventListing, ListedEvent
 from benchvise.trace.recording import Recorded
 from benchvise.why.model import Finding, Grade, Layer, Side, Suspect
 from benchvise.why.plan import DiagnosisPlan, Effort, PlannedFlip
@@ -176,6 +177,8 @@ def test_soaks_and_simulated_boards() -> None:
 
 
 def test_recordings_and_the_workbench() -> None:
+    event = ListedEvent(5, None, "sh", 7, "irq_handler_entry", "irq=9 name=eth0")
+    check("trace-events", EventListing("t.dat", (), (event,), complete=True))
     check("recording", Recorded(Path("f.dat"), {"absent": ["napi"]}, {"events": 10, "lost": 2}))
     check("serve", ServedAddress("http://127.0.0.1:8765"))
 
@@ -235,6 +238,15 @@ def store(tmp_path: Path) -> str:
         ("benchmarks", ["bench", "list"]),
         ("benchmark", ["bench", "show", "memory.copy"]),
         ("plan", ["run", "--bench", "memory.copy", "--plan"]),
+        ("completion", ["completion", "bash"]),
+        ("configuration", ["config"]),
+        ("help", ["help", "bench", "show"]),
+        ("knob", ["knobs", "show", "thp", "--board", "local"]),
+        ("knobs", ["knobs", "list", "swappiness"]),
+        ("names", ["find", "thp"]),
+        ("next", ["next"]),
+        ("suite", ["suites", "show", "quick"]),
+        ("suites", ["suites"]),
     ],
 )
 def test_commands(

@@ -27,7 +27,7 @@ def test_each_run_has_a_column_and_stands_to_the_first() -> None:
     ]
     compared = 0
     for key, first in found[0].items():
-        assert ("unstable" in str(by_key[key][0].text)) is not first.stable
+        assert ("⚠" in str(by_key[key][0].text)) is not first.stable
         second = found[1].get(key)
         if second is not None and first.stable and second.stable:
             ratio = second.median / first.median

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import io
+import re
 
 import pytest
 from report_runs import demonstration_run, other_run, series, spec
@@ -10,6 +11,7 @@ from rich.console import Console, RenderableType
 
 from benchvise.measure.compare import compare_runs
 from benchvise.measure.model import RunRecord, RunStatus
+from benchvise.measure.steadying import remedies
 from benchvise.measure.validity import Summary, summarise
 from benchvise.report.rendering import rendered, table_markdown
 from benchvise.report.tables import compare_rows, list_rows, run_rows, run_table
@@ -58,7 +60,7 @@ def test_a_run_fits_a_terminal() -> None:
         assert expected in text
 
 
-def test_an_unstable_series_shows_a_range_and_no_median() -> None:
+def test_an_unstable_series_shows_its_median_marked_its_interval_and_the_cause() -> None:
     run = demonstration_run()
     row, remark = [
         line
@@ -66,7 +68,7 @@ def test_an_unstable_series_shows_a_range_and_no_median() -> None:
         if line.startswith("pipe.latency:place=free")
     ]
     assert "unstable: " in remark
-    assert row.split()[1] == "unstable"
+    assert re.match(r"~[\d.]+ us ⚠", row.split(maxsplit=1)[1])
     assert "8.08 us" in row and "23.8 us" in row
 
 
@@ -115,7 +117,12 @@ def test_without_notes_only_what_decides_on_a_number_is_said() -> None:
     assert "other work took the CPU in 4 of 63" in full
     assert "other work took the CPU in 4 of 63" not in short
     assert f"benchvise show {run.id} --notes" in short and "--notes" not in full
-    assert "this is not a copy bandwidth" in short and "unstable: " in short
+    assert "this is not a copy bandwidth" in short
+    causes = [cause for summary in summaries(run) for cause in summary.causes]
+    flat = " ".join(short.split())
+    assert causes and "…" not in flat
+    for step in remedies(causes):
+        assert step in flat
 
 
 @pytest.fixture
@@ -150,7 +157,7 @@ def test_markdown_says_what_the_terminal_says() -> None:
     assert text.startswith("### vendor-5.10 on ssh:\u200b//root\\@bench-07")
     assert "| --- | ---: |" in text
     assert r"| cpu.clock | **2.26 GHz** |" in text
-    assert "*unstable*" in text
+    assert re.search(r"\*\\?~[\d.]+ us ⚠\*", text)
     compared = table_markdown(compare_rows(compare_runs(run, other_run())))
     assert "**slower**" in compared
     assert "| **4f2a91c07be3** |" in table_markdown(list_rows([info()]))

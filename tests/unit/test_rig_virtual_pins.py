@@ -30,6 +30,8 @@ class FakeArchives:
         self.archives: dict[str, dict[str, tuple[str, bytes]]] = {}
         """By address: versions and files by the package's name."""
         self.reached: list[str] = []
+        self.refusals = 0
+        """How often the lists are refused before they are had."""
 
     def __call__(
         self, argv: Sequence[str], cwd: Path | None = None, own: Mapping[str, str] | None = None
@@ -42,6 +44,9 @@ class FakeArchives:
         source = (Path(own["APT_CONFIG"]).parent / "sources.list").read_text().split()
         address = source[2]
         self.reached.append(address)
+        if "update" in argv and self.refusals:
+            self.refusals -= 1
+            raise ImageError("E: the file has an unexpected size", "is the mirror being changed?")
         if address not in self.archives:
             raise ImageError("E: no answer", "is the network there?")
         printed = ""
@@ -66,6 +71,7 @@ def apt(monkeypatch: pytest.MonkeyPatch, tmp_path: Path) -> FakeArchives:
     monkeypatch.setattr(packages, "pin_list", lambda: PinList("20260101T000000Z", (uboot,)))
     monkeypatch.setattr(packages, "run_apt", fake)
     monkeypatch.setattr(packages, "KEYRING", tmp_path)
+    monkeypatch.setattr(packages, "UPDATE_WAITS_S", (0, 0))
     monkeypatch.delenv(packages.MIRROR_VARIABLE, raising=False)
     monkeypatch.setenv("XDG_CACHE_HOME", str(tmp_path / "cache"))
     return fake
@@ -130,6 +136,14 @@ def test_a_new_list_is_heeded_although_there_is_a_cache(
     monkeypatch.setattr(packages, "pin_list", lambda: later)
     apt.archives = {MIRROR: {"u-boot": ("1.1", NEW)}}
     assert ARCHIVE.download(["u-boot"])[0].version == "1.1"
+
+
+def test_lists_that_are_refused_for_a_moment_are_asked_for_again(apt: FakeArchives) -> None:
+    apt.archives = {MIRROR: {"u-boot": ("1.0", OLD)}}
+    apt.refusals = len(packages.UPDATE_WAITS_S)
+    (package,) = ARCHIVE.download(["u-boot"])
+    assert package.is_pinned
+    assert PAST not in apt.reached
 
 
 def test_without_any_archive_there_is_an_error(apt: FakeArchives) -> None:

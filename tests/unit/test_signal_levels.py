@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from itertools import pairwise
+
 import numpy as np
 import pytest
 
@@ -37,28 +39,31 @@ def test_what_reaches_into_the_span_and_out_of_it_keeps_its_ends() -> None:
     assert told(found) == [(40, 60, LineState.LOW, 1)]
 
 
-def test_where_it_changes_often_it_is_one_item_with_a_count() -> None:
+def test_where_it_changes_often_it_is_one_item_a_bucket_with_a_count() -> None:
     busy = line(*range(30, 50), 80)
     assert told(items(busy, 100, 0, 100, 10)) == [
         (0, 30, LineState.LOW, 1),
-        (30, 50, LineState.CHANGES, 20),
-        (50, 80, LineState.LOW, 1),
+        (30, 39, LineState.CHANGES, 10),
+        (39, 40, LineState.LOW, 1),
+        (40, 49, LineState.CHANGES, 10),
+        (49, 80, LineState.LOW, 1),
         (80, 100, LineState.HIGH, 1),
     ]
 
 
-def test_a_glitch_is_seen_at_any_zoom() -> None:
+def test_a_glitch_is_seen_at_any_zoom_and_only_where_it_was() -> None:
     found = told(items(line(500_000, 500_001), 1_000_000, 0, 1_000_000, 1000))
     assert [state for _, _, state, _ in found] == [LineState.LOW, LineState.CHANGES, LineState.LOW]
-    assert found[1] == (500_000, 501_000, LineState.CHANGES, 2)
+    assert found[1] == (500_000, 500_001, LineState.CHANGES, 2)
 
 
-def test_an_edge_right_behind_many_is_told_with_them() -> None:
+def test_an_edge_right_behind_many_is_told_by_itself() -> None:
     found = told(items(line(10, 11, 22, 50), 100, 0, 100, 10))
     assert found == [
         (0, 10, LineState.LOW, 1),
-        (10, 30, LineState.CHANGES, 3),
-        (30, 50, LineState.HIGH, 1),
+        (10, 11, LineState.CHANGES, 2),
+        (11, 22, LineState.LOW, 1),
+        (22, 50, LineState.HIGH, 1),
         (50, 100, LineState.LOW, 1),
     ]
 
@@ -69,7 +74,7 @@ def test_beside_the_capture_there_is_nothing(span: tuple[float, float]) -> None:
 
 
 @pytest.mark.parametrize("seed", range(6))
-def test_never_more_than_a_bucket_each_and_always_the_right_level(seed: int) -> None:
+def test_never_more_than_two_a_bucket_and_always_the_right_level(seed: int) -> None:
     rng = np.random.default_rng(seed)
     ticks = 20_000
     edges = np.unique(rng.integers(1, ticks, size=rng.integers(1, 4000)))
@@ -82,7 +87,7 @@ def test_never_more_than_a_bucket_each_and_always_the_right_level(seed: int) -> 
         step = (end - begin) / buckets
         inside = found.begin[found.begin > max(begin, 0.0)]  # without what reaches in
         places = np.floor((inside - begin) / step + 1e-9)
-        assert np.unique(places).size == places.size
+        assert places.size == 0 or np.unique(places, return_counts=True)[1].max() <= 2
         assert (found.begin[1:] == found.end[:-1]).all()
         if found.begin.size:
             assert found.begin[0] <= max(begin, 0.0) + step
@@ -93,7 +98,64 @@ def test_never_more_than_a_bucket_each_and_always_the_right_level(seed: int) -> 
                 assert wave.is_high(tick)[0] == (state == LineState.HIGH)
 
 
-def test_spans_that_begin_in_one_bucket_are_one() -> None:
+def pixels(begins: np.ndarray, ends: np.ndarray, edges: np.ndarray) -> list[set[int]]:
+    """The places of the spans that have a part in each pixel, looked up one by one."""
+    return [
+        {
+            at
+            for at, (begin, end) in enumerate(zip(begins, ends, strict=True))
+            if (begin < right and end > left) or left <= begin == end < right
+        }
+        for left, right in pairwise(edges)
+    ]
+
+
+def a_view(rng: np.random.Generator, ticks: int) -> tuple[float, float, int, np.ndarray]:
+    """Begin, end and number of buckets of a tile, and the borders of pixels that are longer."""
+    begin, length = float(rng.uniform(-50, ticks)), float(ticks * 2 ** -rng.uniform(0, 8))
+    buckets = int(rng.integers(20, 120))
+    pixel = length / buckets * float(rng.uniform(1, 2))
+    edges = begin + pixel * np.arange(int(length / pixel))
+    return begin, begin + length, buckets, edges
+
+
+@pytest.mark.parametrize("seed", range(8))
+def test_a_pixel_shows_a_change_where_there_is_one_and_nowhere_else(seed: int) -> None:
+    rng = np.random.default_rng(100 + seed)
+    ticks = 20_000
+    bursts = rng.integers(1, ticks, size=12)[:, None] + rng.integers(0, 200, size=(12, 60))
+    edges = np.unique(bursts[bursts < ticks]).astype(np.int64)
+    wave = SignalLine("D0", bool(seed % 2), edges)
+    for _ in range(15):
+        begin, end, buckets, borders = a_view(rng, ticks)
+        found = items(wave, ticks, begin, end, buckets)
+        changes = found.state == LineState.CHANGES
+        # The level of an item begins with an edge, except the one with which the capture begins.
+        begun = found.begin[~changes & (found.begin > 0)]
+        for left, right in pairwise(borders):
+            shown = ((found.begin < right) & (found.end > left) & changes).any() or (
+                (begun >= left) & (begun < right)
+            ).any()
+            assert shown == ((edges >= left) & (edges < right)).any(), (begin, end, left, right)
+
+
+@pytest.mark.parametrize("seed", range(4))
+def test_a_pixel_shows_decoded_text_where_there_is_one_and_nowhere_else(seed: int) -> None:
+    rng = np.random.default_rng(seed)
+    bounds = np.unique(rng.integers(0, 20_000, size=600))
+    spans = Spans(bounds[:-1:2], bounds[1::2], np.arange(bounds.size // 2, dtype=np.int32))
+    for _ in range(15):
+        begin, end, buckets, borders = a_view(rng, 20_000)
+        found = span_items(spans, begin, end, buckets)
+        exact = pixels(spans.begin, spans.end, borders)
+        shown = pixels(found.begin, found.end, borders)
+        assert [bool(each) for each in shown] == [bool(each) for each in exact]
+        for here, those in zip(shown, exact, strict=True):
+            texts = {int(found.text[at]) for at in here} - {-1}
+            assert texts <= {int(spans.text[at]) for at in those}
+
+
+def test_spans_that_begin_in_one_bucket_are_one_but_for_what_goes_on() -> None:
     spans = Spans(
         np.array([0, 10, 12, 50], dtype=np.int64),
         np.array([8, 12, 20, 90], dtype=np.int64),
@@ -105,7 +167,13 @@ def test_spans_that_begin_in_one_bucket_are_one() -> None:
         (12, 20, 2, 1),
         (50, 90, 0, 1),
     ]
-    assert told(span_items(spans, 5, 105, 10)) == [(0, 8, 3, 1), (10, 20, -1, 2), (50, 90, 0, 1)]
+    assert told(span_items(spans, 5, 105, 10)) == [
+        (0, 8, 3, 1),
+        (10, 12, 1, 1),
+        (12, 20, 2, 1),
+        (50, 90, 0, 1),
+    ]
+    assert told(span_items(spans, 0, 100, 4)) == [(0, 20, -1, 3), (50, 90, 0, 1)]
 
 
 def test_density_counts_all_edges_once() -> None:

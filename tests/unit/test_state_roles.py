@@ -200,6 +200,8 @@ def test_other_roles() -> None:
         "wifi_nic": "wlan0",
         "dram": "dmc",
         "cgroup": "/user.slice/user-0.slice/session-3.scope",
+        "cgroup_above": "/user.slice/user-0.slice",
+        "cgroup_top": "/user.slice",
         "kernel": "6.6.31-v8",
     }
     assert names.fill("/sys/fs/cgroup{cgroup}/cpu.max").endswith("session-3.scope/cpu.max")  # type: ignore[union-attr]
@@ -208,7 +210,25 @@ def test_other_roles() -> None:
         **files,
         "/proc/self/mountinfo": "4 3 0:9 / /sys/fs/cgroup/unified rw - cgroup2 x rw\n",
     }
-    assert names_from(hybrid, {}).roles["cgroup"].startswith("/unified/user.slice")
+    roles = names_from(hybrid, {}).roles
+    assert roles["cgroup"].startswith("/unified/user.slice")
+    assert roles["cgroup_top"] == "/unified/user.slice"
+    service = {**hybrid, "/proc/self/cgroup": "0::/system.slice/ssh.service\n"}
+    roles = names_from(service, {}).roles
+    assert roles["cgroup_above"] == "/unified/system.slice"
+    assert "cgroup_top" not in roles
+
+
+def test_each_controller_of_version_1_has_a_group_of_its_own() -> None:
+    files = {
+        "/proc/self/mountinfo": "33 24 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:9 - "
+        "cgroup cgroup rw,cpu,cpuacct\n34 24 0:31 / /sys/fs/cgroup/cpuset rw - "
+        "cgroup cgroup rw,cpuset\n",
+        "/proc/self/cgroup": "4:cpuset:/\n3:cpu,cpuacct:/user.slice\n0::/elsewhere\n",
+    }
+    names = names_from(files, {})
+    assert names.roles["cpu_group"] == "/cpu,cpuacct/user.slice"
+    assert "cgroup" not in names.roles
 
 
 @pytest.mark.parametrize(
@@ -222,7 +242,12 @@ def test_a_hostile_name_gets_no_role(name: str) -> None:
         "/proc/self/cgroup": f"0::/{name}\n" if ".." in name or "*" in name else "",
     }
     links = {f"/sys/class/net/{name}": "x", f"/sys/class/devfreq/dmc{name}": "x"}
-    assert not names_from(files, links).roles.keys() - {"cgroup", "dram"}
+    assert not names_from(files, links).roles.keys() - {
+        "cgroup",
+        "cgroup_above",
+        "cgroup_top",
+        "dram",
+    }
     for value in names_from(files, links).roles.values():
         assert ".." not in value and not set(value) & set("* ?;$\n")
 

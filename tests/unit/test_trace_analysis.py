@@ -397,6 +397,22 @@ def test_a_slower_handler_is_found_and_an_unchanged_period_is_not() -> None:
     assert compare(a, a, (a.actors, a.actors), incomplete=False).worst_growth() == 0
 
 
+def test_a_worst_case_that_grew_is_told_though_the_median_did_not() -> None:
+    usual = [50, 52, 54, 56, 58, 60, 62] * 30
+    a, b = handler(usual), handler([*usual[:-1], 1000])
+    found = compare(a, b, (a.actors, b.actors), incomplete=False)
+    change = next(change for change in found.changes if change.metric == "execution")
+    assert not change.changed and change.tail is not None
+    assert (change.tail.side, change.tail.beyond, change.tail.count) == ("b", 1, 210)
+    assert change.tail.notable and not change.tail.shown  # one may be chance, and is told as one
+    assert change.tail.ratio == pytest.approx(1000 / 62)
+    often = handler([*usual[:-20], *range(900, 1000, 5)])
+    change = compare(a, often, (a.actors, often.actors), incomplete=False).changes[0]
+    assert change.tail is not None and change.tail.shown and change.tail.p < 0.001
+    same = compare(a, a, (a.actors, a.actors), incomplete=False).changes
+    assert not any(each.tail is not None and each.tail.notable for each in same)
+
+
 def test_too_few_instances_are_no_change_and_actors_of_one_trace_are_named() -> None:
     a, b = handler([50, 52]), handler([500, 520])
     found = compare(a, b, (a.actors, b.actors), incomplete=False)

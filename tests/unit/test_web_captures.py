@@ -100,7 +100,7 @@ def test_a_capture_is_rows_levels_and_details(client: Client) -> None:
         (600 * US, 1400 * US, LineState.LOW, 1),
     ]
     far = table(client, f"{api}/levels?begin=0&end=20000000&width=10&rows=0-1")
-    assert len(far) <= 22 and {one["state"] for one in far} >= {LineState.CHANGES}
+    assert len(far) <= 44 and {one["state"] for one in far} >= {LineState.CHANGES}
     level = client.get(f"{api}/item?row=0&t=550000").json
     assert (level["level"], level["begin"], level["end"]) == ("high", 500 * US, 600 * US)
     assert (level["period"], level["duty"]) == (900 * US, pytest.approx(1 / 9))

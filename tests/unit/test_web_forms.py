@@ -202,3 +202,11 @@ def test_islands_that_post_are_known() -> None:
     assert posting_scripts("board") == {"board.ts"}
     assert posting_scripts("workspace") == {"sql.ts"}
     assert posting_scripts("console") == {"typing.ts"}
+
+
+def test_a_pressed_button_keeps_its_text_under_the_pointer() -> None:
+    """The rule for any button under the pointer gave the text the colour of its ground."""
+    rules = (Path(__file__).parents[2] / "web/src/styles/forms.css").read_text()
+    pressed = rules.index('.workbench button[aria-pressed="true"]:not(.copy):hover')
+    assert pressed > rules.index(".workbench button:not(.copy):hover")
+    assert "color: var(--page)" in rules[pressed : rules.index("}", pressed)]

@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import time
 from pathlib import Path
+from typing import get_args
 
 import pytest
 from watch_boards import DAY, HOUR, WEEK, PlayedBoard, PlayedClock, play
 from web_client import HOST, Client
 
 from benchvise.errors import BoardUnreachable
-from benchvise.health.judging import Judgement, judge
+from benchvise.health.judging import HealthVerdict, Judgement, judge
 from benchvise.health.model import Disk, HealthReading, LogReading, Sensor
 from benchvise.store import Store
 from benchvise.web import cache
+from benchvise.web.pages import health as pages_health
 
 ATTACK = "<script>document.body.dataset.attacked=1</script>\u202e"
 NAME = "/health/ssh%3A%2F%2Fplayed"
@@ -86,9 +88,20 @@ def test_a_look_now_is_shown_until_the_next(watched: str, monkeypatch: pytest.Mo
     answer = client.post("/health/look?board=local", origin=f"http://{HOST}")
     assert (answer.status, answer.headers["location"]) == (303, "/health/local#now")
     assert client.get("/health/local.json").data["now"]["verdict"] == "warning"
+    local = client.get("/health.json").data["boards"][1]
+    assert (local["board"], local["standing"], local["now"]["warning"]) == ("local", "warning", 1)
+    assert "last look: 0 failing, 1 warning" in client.get("/health").text
     text = client.get("/health/local").text
     assert "CRC errors 3" in text and "<script>document" not in text
     assert client.post("/health/look?board=local", origin="http://evil.example").status == 403
+
+
+def test_each_standing_and_verdict_has_a_colour() -> None:
+    """Failing was drawn in the grey of what nobody knows."""
+    style = (Path(__file__).parents[2] / "web/src/styles/states.css").read_text()
+    standings = {*get_args(pages_health.Standing), *(v.value for v in HealthVerdict)}
+    for standing in standings - {"not watched", "not available"}:
+        assert f".status-{standing}::before" in style, standing
 
 
 def test_nothing_is_watched_yet(tmp_path: Path) -> None:

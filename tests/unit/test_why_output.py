@@ -434,3 +434,12 @@ def test_what_the_command_does_is_told_everywhere() -> None:
     assert '<a href="command-bad.dat">bad side</a>' in page
     assert "/usr/lib/libnss_mdns4_minimal.so.2" in page
     assert "12 events were lost" in page
+
+
+def test_the_likeliest_untested_differences_come_with_line_and_command() -> None:
+    document = as_json(EACH["unexplained"]())
+    printed = on_terminal(document, 100)
+    assert "1. storage.mounts:/data sync: async on good, sync on bad" in printed
+    assert "Set by /etc/fstab:3 (fstab)" in printed
+    assert "\n              mount -o remount,async /data\n" in printed
+    assert "mount -o remount,async /data" in markdown(document)

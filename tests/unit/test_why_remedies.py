@@ -224,7 +224,13 @@ def test_a_quota_belongs_to_a_unit(value: str, setting: dict[str, str]) -> None:
 
 
 def test_a_session_has_no_file_so_its_slice_is_named() -> None:
-    roles = {"cgroup": "/user.slice/user-0.slice/session-3.scope"}
+    roles = {
+        "cgroup": "/user.slice/user-0.slice/session-3.scope",
+        "cgroup_top": "/user.slice",
+    }
+    found = of(suspect("cgroup.top_cpu_max", "max 100000", "20000 100000"), roles=roles)
+    assert "/etc/systemd/system/user.slice.d/50-limits.conf" in text_of(found, "Debian")
+    assert "CPUQuota=" in text_of(found, "Debian")
     text = text_of(of(suspect("cgroup.cpu_weight", "100", "1"), roles=roles), "Debian")
     assert "/user-0.slice.d/" in text and payload(text) == "[Slice]\nCPUWeight=100"
 

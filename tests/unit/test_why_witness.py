@@ -295,6 +295,27 @@ def test_what_is_spread_over_files_is_told_by_their_directory() -> None:
     assert found.sentence == "100 % of the gap is waiting in fsync of files below /data/d: disk"
 
 
+def test_files_without_a_directory_in_common_are_counted_and_not_one_of_them_named() -> None:
+    """As where a compiler reads headers, libraries and plug-ins from everywhere."""
+    places = ("/usr/lib/gcc", "/etc/ld", "/home/build", "/var/cache")
+    files = [about("read", f"{places[n % 4]}/f{n}", 1, 0.1) for n in range(60)]
+    waited = SpentTime("waiting", "read", "cc1", "", 6.0)
+    bad = SideWatch(seconds=6.1, spent=(waited,), followed_s=6.2, calls=tuple(files))
+    answer = compare(side(0.0, 0.1), bad, UNKNOWN)
+    assert answer.parts[0].target == "60 files"
+    assert "in read of 60 files" in answer.sentence
+    files = [about("poll", f"192.0.2.{n}:53", 1, 0.1) for n in range(60)]
+    bad = side(6.0, 0.1, *files)
+    assert "60 targets" in compare(side(0.0, 0.1), bad, UNKNOWN).sentence
+
+
+def test_no_share_in_the_answer_is_above_the_whole() -> None:
+    """The bad side waits 6 s longer and computes 2 s less: the gap is 4 s."""
+    answer = compare(side(0.0, 3.0), side(6.0, 1.0), UNKNOWN)
+    assert answer.parts[0].share == pytest.approx(1.5)
+    assert answer.sentence.startswith("100 % of what takes longer on bad is waiting in poll")
+
+
 def test_calls_that_differ_in_number_or_time_are_listed() -> None:
     good = side(0.0, 1.0, about("close", "", 900, 0.001), about("read", "/x", 5, 0.1))
     bad = side(0.0, 2.0, about("close", "", 20_000, 0.9), about("read", "/x", 5, 0.1))

@@ -21,8 +21,9 @@ pub(crate) struct Actor {
     pub(crate) priority: Option<i32>,
     first: i64,
     last: i64,
-    /// When its latest instance began.
-    begin: Option<i64>,
+    /// When the latest instance of its rows began, in order of CPUs: a handler has a row for each
+    /// CPU, as the same interrupt of two CPUs is two clocks; a thread has one, on whichever CPU.
+    begins: Vec<(Option<u16>, i64)>,
 }
 
 impl Actor {
@@ -37,7 +38,7 @@ impl Actor {
             priority: None,
             first: now,
             last: now,
-            begin: None,
+            begins: Vec::new(),
         }
     }
 }
@@ -135,11 +136,19 @@ impl Actors {
         *last = now.max(*last);
     }
 
-    /// The time since the actor's instance before, for one that begins now.
+    /// The time since the actor's instance before, of a handler that on the same CPU, for one that
+    /// begins now.
     #[inline]
-    pub(crate) fn period(&mut self, actor: u32, begin: i64) -> Option<i64> {
-        let before = self.all[actor as usize].begin.replace(begin);
-        before.map(|before| begin - before)
+    pub(crate) fn period(&mut self, actor: u32, cpu: u16, begin: i64) -> Option<i64> {
+        let actor = &mut self.all[actor as usize];
+        let row = matches!(actor.kind, "irq" | "softirq").then_some(cpu);
+        match actor.begins.binary_search_by_key(&row, |&(of, _)| of) {
+            Ok(at) => Some(begin - std::mem::replace(&mut actor.begins[at].1, begin)),
+            Err(at) => {
+                actor.begins.insert(at, (row, begin));
+                None
+            }
+        }
     }
 
     /// The table. `names`: of threads that no event has named.

@@ -201,7 +201,7 @@ impl Scheduling {
                 ready,
                 cause: woken.cause,
                 cause_time: woken.time,
-                period: self.actors.period(thread.actor, now).unwrap_or(NONE),
+                period: self.actors.period(thread.actor, cpu, now).unwrap_or(NONE),
             });
             thread.totals = Totals::default();
         } else if thread.cpu != cpu {

@@ -46,6 +46,25 @@ fn time_goes_to_the_innermost() {
     }
 }
 
+#[test]
+fn the_period_of_an_interrupt_is_that_of_its_cpu() {
+    // The tick of two CPUs, each every 4 ms, the second one 1.3 ms behind the first.
+    let mut trace = Sequence::ftrace();
+    for tick in 0..5 {
+        for (cpu, behind) in [(0, 0), (1, 1_300_000)] {
+            let at = 1_000_000_000 + tick * 4_000_000 + behind;
+            trace.irq(at, cpu, 9, "arch_timer").irq_exit(at + 500, cpu, 9);
+        }
+    }
+    let result = trace.analyse();
+    for cpu in 0..2 {
+        let here = result.instances_of("arch_timer").into_iter().filter(|i| i.int("cpu") == cpu);
+        let periods: Vec<_> = here.map(|instance| instance.get("period")).collect();
+        assert_eq!(periods[0], None, "CPU {cpu}");
+        assert!(periods[1..].iter().all(|period| *period == Some(4_000_000)), "{periods:?}");
+    }
+}
+
 /// The name and the instance's beginning of each cause, from an instance back.
 fn chain(result: &common::Result, name: &str) -> Vec<(String, i64)> {
     let mut instance = *result.instances_of(name).last().unwrap();

@@ -34,12 +34,14 @@ impl Forest {
         let kinds = kinds(actors)?;
         let ran = Ran::new(&kinds, fragments, span.0)?;
         let waited = Waited::new(waits, span.0)?;
+        let span_counts = ran.cpus();
         let ((cpus, overview), others) = rayon::join(
-            || (cpus(&ran), Overview::of_events(index, &ran.cpus(), span)),
+            || (cpus(&ran), Overview::of_events(index, &span_counts, span)),
             || others(&kinds, &ran, &waited),
         );
         let mut overview = overview?;
-        let lanes: Vec<Lane> = cpus.into_iter().chain(others).collect();
+        let lanes = cpus.into_iter().chain(of_events_alone(&span_counts, &overview)).chain(others);
+        let lanes: Vec<Lane> = lanes.collect();
         // Some lanes are as long as all others together: each is dealt out by itself.
         let mut filled: Vec<(Row, Content)> =
             lanes.into_par_iter().with_max_len(1).map(finished).collect();
@@ -198,6 +200,14 @@ fn cpus(ran: &Ran<'_>) -> Vec<Lane> {
     ran.spans().for_each(|(cpu, span)| lanes[usize::from(cpu)].push(span));
     let used = (0..).zip(lanes).filter(|(_, spans)| !spans.is_empty());
     used.map(|(cpu, spans)| (Kind::Cpu, None, Some(cpu), spans)).collect()
+}
+
+/// The lanes of CPUs of which nothing but events is known: what ran there was not recorded. That of
+/// `u16::MAX` has the events whose CPU is not known.
+fn of_events_alone(ran: &[usize], overview: &Overview) -> impl Iterator<Item = Lane> {
+    let cpus = overview.cpus().iter().copied();
+    let alone = cpus.filter(|&cpu| ran.get(usize::from(cpu)).is_none_or(|&spans| spans == 0));
+    alone.map(|cpu| (Kind::Cpu, None, Some(cpu), Growing::default()))
 }
 
 /// The lanes of handlers and threads.

@@ -7,7 +7,7 @@ use crate::spans::Spans;
 /// What a row shows.
 #[derive(Debug, Clone, Copy, PartialEq, Eq, PartialOrd, Ord, Hash)]
 pub enum Kind {
-    /// What runs on a CPU.
+    /// What runs on a CPU, or its events alone where that was not recorded.
     Cpu,
     /// An interrupt's handler on a CPU.
     Irq,
@@ -41,7 +41,7 @@ pub struct Row {
     pub kind: Kind,
     /// Whose row it is; `None` for a CPU.
     pub actor: Option<u32>,
-    /// Where; `None` for a thread, which may run anywhere.
+    /// Where; `None` for a thread, which may run anywhere, `u16::MAX` for events of no known CPU.
     pub cpu: Option<u16>,
     /// For how long (ns) it used a CPU.
     pub ran: i64,

@@ -1,9 +1,9 @@
-//! One span for all of a bucket.
+//! A few spans for all of a bucket.
 
 use arrow_buffer::ScalarBuffer;
 
 use crate::spans::{Growing, Span, Spans};
-use crate::state::{is_background, runs};
+use crate::state::{IDLE, is_background, runs};
 
 /// A span, and for how many of its bucket it stands.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -20,21 +20,94 @@ impl Entry {
         let ran = if runs(span.state) { span.end - span.begin } else { 0 };
         Self { span, count: 1, ran }
     }
-
-    /// Takes in one that follows.
-    #[inline]
-    fn add(&mut self, other: &Self) {
-        if rank(&other.span) > rank(&self.span) {
-            self.span = other.span;
-        }
-        self.count = self.count.saturating_add(other.count);
-        self.ran = self.ran.saturating_add(other.ran);
-    }
 }
 
 #[inline]
 fn rank(span: &Span) -> (bool, i64) {
     (!is_background(span.state), span.end - span.begin)
+}
+
+/// A span of a group, and its place in it.
+#[derive(Debug, Clone, Copy)]
+struct Kept {
+    place: u64,
+    span: Span,
+}
+
+/// Spans of one bucket as they come, in order of time.
+#[derive(Debug)]
+struct Group {
+    bucket: i64,
+    added: u64,
+    count: u32,
+    ran: i64,
+    highest: Kept,
+    /// The first and the last that leave anything on the screen, and of those what is no background.
+    visible: Option<(Kept, Kept)>,
+    active: Option<(Kept, Kept)>,
+}
+
+/// So many spans of a bucket are drawn at most.
+const MOST_OF_BUCKET: usize = 5;
+
+impl Group {
+    #[inline]
+    fn of(bucket: i64, entry: &Entry) -> Self {
+        let kept = Kept { place: 0, span: entry.span };
+        let state = entry.span.state;
+        Self {
+            bucket,
+            added: 1,
+            count: entry.count,
+            ran: entry.ran,
+            highest: kept,
+            visible: (state != IDLE).then_some((kept, kept)),
+            active: (!is_background(state)).then_some((kept, kept)),
+        }
+    }
+
+    #[inline]
+    fn add(&mut self, entry: &Entry) {
+        let kept = Kept { place: self.added, span: entry.span };
+        self.added += 1;
+        self.count = self.count.saturating_add(entry.count);
+        self.ran = self.ran.saturating_add(entry.ran);
+        if rank(&kept.span) > rank(&self.highest.span) {
+            self.highest = kept;
+        }
+        let state = entry.span.state;
+        if state != IDLE {
+            self.visible = Some((self.visible.map_or(kept, |(first, _)| first), kept));
+        }
+        if !is_background(state) {
+            self.active = Some((self.active.map_or(kept, |(first, _)| first), kept));
+        }
+    }
+
+    /// What is drawn, in order of time: the one that ranks highest stands for all others that are
+    /// not drawn themselves.
+    #[inline]
+    fn drawn(&self, mut receive: impl FnMut(&Entry)) {
+        let mut highest = Entry { span: self.highest.span, count: self.count, ran: self.ran };
+        if self.added == 1 {
+            return receive(&highest);
+        }
+        let ends = self.visible.into_iter().chain(self.active).flat_map(|(a, b)| [a, b]);
+        let mut kept = [self.highest; MOST_OF_BUCKET];
+        kept[1..].iter_mut().zip(ends).for_each(|(place, end)| *place = end);
+        kept.sort_unstable_by_key(|kept| kept.place);
+        let apart = || {
+            kept.iter().enumerate().filter(|(at, one)| *at == 0 || kept[at - 1].place != one.place)
+        };
+        for (_, other) in apart().filter(|(_, one)| one.place != self.highest.place) {
+            highest.count = highest.count.saturating_sub(1).max(1);
+            highest.ran = highest.ran.saturating_sub(Entry::of(other.span).ran);
+        }
+        for (_, one) in apart() {
+            let own = Entry::of(one.span);
+            receive(if one.place == self.highest.place { &highest } else { &own });
+        }
+    }
 }
 
 /// The entries in buckets of `1 << shift` ns, from those of narrower buckets in order of time.
@@ -44,22 +117,22 @@ pub(crate) fn coarser(
     shift: u32,
     mut receive: impl FnMut(&Entry),
 ) {
-    let mut gathered: Option<(i64, Entry)> = None;
+    let mut gathered: Option<Group> = None;
     for entry in entries {
         let bucket = entry.span.begin >> shift;
         // It covers the next bucket whole: it is what that one shows.
         let long = entry.span.end >> shift >= bucket.saturating_add(2);
         match &mut gathered {
-            Some((of, first)) if *of == bucket && !long => first.add(&entry),
+            Some(group) if group.bucket == bucket && !long => group.add(&entry),
             _ => {
-                if let Some((_, done)) = gathered.replace((bucket, entry)) {
-                    receive(&done);
+                if let Some(done) = gathered.replace(Group::of(bucket, &entry)) {
+                    done.drawn(&mut receive);
                 }
             }
         }
     }
-    if let Some((_, done)) = gathered {
-        receive(&done);
+    if let Some(done) = gathered {
+        done.drawn(&mut receive);
     }
 }
 
@@ -124,10 +197,10 @@ pub(crate) fn levels(spans: &Spans) -> Vec<Level> {
     let mut levels: Vec<Level> = Vec::new();
     let mut last = spans.len();
     for (shift, &size) in sizes(&spans.begin).iter().enumerate() {
-        if last < LEAST || size > last / 2 {
+        if last < LEAST || size.saturating_mul(MOST_OF_BUCKET) > last / 2 {
             continue;
         }
-        let (shift, room) = (shift as u32, size + size / 8);
+        let (shift, room) = (shift as u32, size * 2);
         let entries = match levels.last() {
             Some(finer) => Entries::of(finer.entries.iter(), shift, room),
             None => Entries::of(spans.iter().map(Entry::of), shift, room),

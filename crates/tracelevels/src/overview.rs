@@ -59,6 +59,11 @@ impl Overview {
         Ok(Self { shift, buckets, cpus, ran: Vec::new().into(), events: events.into() })
     }
 
+    /// The CPUs that have events or spans, in ascending order; `u16::MAX` where events have none.
+    pub(crate) fn cpus(&self) -> &[u16] {
+        &self.cpus
+    }
+
     /// Takes in how busy the CPUs were: their spans, which do not overlap.
     pub(crate) fn take<'a>(&mut self, lanes: impl Iterator<Item = (u16, &'a Spans)>) {
         let mut ran = vec![0; self.buckets * self.cpus.len()];

@@ -81,8 +81,7 @@ impl Drawn {
 impl Forest {
     /// What is drawn of the rows from `begin` until `end` in buckets of `1 << shift` ns.
     ///
-    /// Of each row at most one span a bucket, and those that reach into the first bucket and out of
-    /// the last. `count` is for how many spans one stands, `ran` for how long (ns) these use a CPU.
+    /// Of each row at most five spans a bucket, and the one that reaches into the first bucket. `count` is for how many spans one stands, `ran` for how long (ns) these use a CPU.
     /// Rows that do not exist have nothing to draw.
     pub fn query(&self, rows: &[u32], begin: i64, end: i64, shift: u32) -> Drawn {
         let mut drawn = Drawn::default();
@@ -108,8 +107,7 @@ impl Forest {
 impl Content {
     fn draw(&self, row: u32, view: View, drawn: &mut Drawn) {
         let first = first_from(&self.spans, view.begin);
-        let second_bucket = view.begin.saturating_add(1 << view.shift);
-        if first > 0 && self.spans.end[first - 1] >= second_bucket {
+        if first > 0 && self.spans.end[first - 1] > view.begin {
             drawn.push(row, &Entry::of(self.spans.get(first - 1)));
         }
         match self.levels.iter().rev().find(|level| level.shift <= view.shift) {

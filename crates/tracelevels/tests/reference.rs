@@ -110,7 +110,7 @@ fn drawn(spans: &[Span], begin: i64, end: i64, shift: u32) -> Vec<Shown> {
     let mut found = Vec::new();
     let (first, last) = (begin >> shift, (end - 1) >> shift);
     if let Some(s) = spans.iter().rfind(|s| s.0 >> shift < first)
-        && s.1 >> shift > first
+        && s.1 > first << shift
     {
         found.push((*s, 1, ran(s)));
     }
@@ -120,8 +120,26 @@ fn drawn(spans: &[Span], begin: i64, end: i64, shift: u32) -> Vec<Shown> {
         }
         let short: Vec<&Span> = here.iter().filter(|s| !is_long(s)).collect();
         let best = short.iter().map(|s| rank(s)).max();
-        if let Some(best) = short.iter().find(|s| Some(rank(s)) == best) {
-            found.push((**best, short.len() as u32, short.iter().map(|s| ran(s)).sum()));
+        if let Some(highest) = short.iter().position(|s| Some(rank(s)) == best) {
+            let visible = |s: &&&Span| s.3 != state::IDLE;
+            let active = |s: &&&Span| !state::is_background(s.3);
+            let mut kept = vec![highest];
+            kept.extend(short.iter().position(|s| visible(&s)));
+            kept.extend(short.iter().rposition(|s| visible(&s)));
+            kept.extend(short.iter().position(|s| active(&s)));
+            kept.extend(short.iter().rposition(|s| active(&s)));
+            kept.sort_unstable();
+            kept.dedup();
+            let others: i64 =
+                kept.iter().filter(|&&at| at != highest).map(|&at| ran(short[at])).sum();
+            let all: i64 = short.iter().map(|s| ran(s)).sum();
+            for &at in &kept {
+                found.push(if at == highest {
+                    (*short[at], (short.len() - kept.len() + 1) as u32, all - others)
+                } else {
+                    (*short[at], 1, ran(short[at]))
+                });
+            }
         }
         found.extend(here.iter().filter(is_long).map(|s| (*s, 1, ran(s))));
     }
@@ -167,8 +185,8 @@ fn each_bucket_shows_what_ranks_highest_in_it() {
                     let shown = drawn(&spans[row as usize], begin, end, shift);
                     let buckets = ((end - 1) >> shift) - (begin >> shift) + 1;
                     assert!(
-                        shown.len() as i64 <= buckets + 2,
-                        "at most one a bucket, and the edges"
+                        shown.len() as i64 <= 5 * buckets + 2,
+                        "at most five a bucket, and the edges"
                     );
                     shown.into_iter().map(move |shown| (row, shown))
                 })
@@ -192,7 +210,23 @@ fn nothing_is_asked_of_rows_that_are_not_there_and_of_no_time() {
 }
 
 #[test]
-fn a_trace_without_scheduling_has_an_empty_time_line() {
+fn a_trace_without_scheduling_has_a_row_of_events_for_each_cpu() {
+    let mut said = anything(5, 100);
+    (said.fragments, said.waits) = (vec![], vec![]);
+    let at = said.span.0;
+    said.events = vec![(at, 3, 1), (at + 5, u16::MAX, 2), (at + 9, 3, 1)];
+    let forest = said.forest();
+    let rows: Vec<_> = forest.rows().iter().map(|row| (row.kind, row.cpu)).collect();
+    assert_eq!(rows, [(Kind::Cpu, Some(3)), (Kind::Cpu, Some(u16::MAX))]);
+    let again = Forest::from_tables(forest.tables().each_ref()).unwrap();
+    assert!(again.query(&[0, 1], 0, 100, 0).is_empty());
+    let events = Events::new(&said.index(), at).unwrap();
+    let marks = again.marks(&events, &[0, 1], 0, 100, 0).into_batch();
+    assert_eq!(marks["row"].as_primitive::<UInt32Type>().values().to_vec(), [0, 0, 1]);
+}
+
+#[test]
+fn a_trace_without_anything_has_an_empty_timeline() {
     let mut said = anything(5, 100);
     (said.fragments, said.waits, said.events) = (vec![], vec![], vec![]);
     let forest = said.forest();
@@ -210,7 +244,9 @@ fn rows_stand_in_order_and_count_their_time() {
         for (row, spans) in rows.iter().zip(spans(&forest)) {
             let ran = spans.iter().filter(|s| state::runs(s.3)).map(|s| s.1 - s.0).sum::<i64>();
             assert_eq!(row.ran, ran);
-            assert_eq!((row.first, row.last), (spans[0].0, spans[spans.len() - 1].1));
+            let first = spans.first().map_or(0, |span| span.0);
+            let last = spans.last().map_or(0, |span| span.1);
+            assert_eq!((row.first, row.last), (first, last));
         }
         let threads: Vec<i64> =
             rows.iter().filter(|r| r.kind == Kind::Thread).map(|row| row.ran).collect();

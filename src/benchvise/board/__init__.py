@@ -20,13 +20,13 @@ from __future__ import annotations
 
 from collections.abc import Callable
 
-from benchvise.board.address import ACCEPTED, is_ssh, parse_ssh
+from benchvise.board.address import ACCEPTED, full_name, is_ssh, parse_ssh
 from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import Board, Completed
 from benchvise.board.ssh import SshBoard
 from benchvise.errors import UsageError
 
-__all__ = ["Board", "Completed", "open_board", "register_kind"]
+__all__ = ["Board", "Completed", "full_name", "open_board", "register_kind"]
 
 _openers: dict[str, Callable[[str], Board]] = {}
 
@@ -42,6 +42,7 @@ def open_board(name: str) -> Board:
     Raises UsageError for a name that is none or of a kind not supported, and BoardUnreachable
     when there is no connection.
     """
+    name = full_name(name)
     if name == "local":
         return LocalBoard()
     kind = name.partition(":")[0]

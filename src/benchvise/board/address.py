@@ -9,7 +9,8 @@ from dataclasses import dataclass
 from benchvise.errors import UsageError
 
 ACCEPTED = (
-    "a board is `local`, `ssh://[user@]host[:port]` (an IPv6 address in brackets), or `rig:NAME`"
+    "a board is `local`, USER@HOST, an IP address, `ssh://[user@]host[:port]` (an IPv6 address in "
+    "brackets), or `rig:NAME`"
 )
 
 # Neither user nor host may begin with a dash: ssh would take it for an option.
@@ -46,6 +47,21 @@ class SshAddress:
     def known_as(self) -> str:
         """How ``known_hosts`` calls it."""
         return self.host if self.port in (None, 22) else f"'[{self.host}]:{self.port}'"
+
+
+def full_name(text: str) -> str:
+    """A board's name as it is kept: ``ssh://`` before ``user@host`` and before an IP address.
+
+    A bare host name is none: it could be a label of a run, or `local` misspelled. IPv6 addresses
+    get their brackets. Any other text is returned as it is.
+    """
+    if text.count(":") > 1 and numeric_address(text) is not None:
+        return f"ssh://[{text}]"
+    host, colon, port = text.partition(":")
+    is_port = port.isdecimal() if colon else True
+    if is_port and (numeric_address(host) is not None or "@" in host) and is_ssh(f"ssh://{text}"):
+        return f"ssh://{text}"
+    return text
 
 
 def is_ssh(name: str) -> bool:

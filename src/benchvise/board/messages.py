@@ -200,6 +200,25 @@ class CallMessage:
 
 
 @dataclass(frozen=True, slots=True)
+class ProcessMessage:
+    """What a process of a followed command was given, just before it ended.
+
+    Of a variable that is not known to change programs ``environment`` says ``True``. ``limits`` are
+    ``soft:hard``. ``mounts`` are those of its namespace, None where an earlier process of the same
+    command has them.
+    """
+
+    program: Untrusted
+    environment: JsonObject
+    limits: Mapping[str, str]
+    scheduling: JsonObject
+    cgroups: tuple[str, ...]
+    namespaces: Mapping[str, str]
+    mapped: tuple[str, ...]
+    mounts: tuple[str, ...] | None = None
+
+
+@dataclass(frozen=True, slots=True)
 class FollowedMessage:
     """A followed command came to its end: ``exit``, or ``time`` where it was ended.
 
@@ -241,6 +260,7 @@ Message = (
     | ListeningMessage
     | EchoingMessage
     | CallMessage
+    | ProcessMessage
     | FollowedMessage
     | UnknownMessage
 )
@@ -375,6 +395,7 @@ _READERS: Mapping[str, Callable[[Line], Message]] = {
     "listening": _typed(ListeningMessage),
     "echoing": _typed(EchoingMessage),
     "call": _typed(CallMessage),
+    "process": _typed(ProcessMessage),
     "followed": _typed(FollowedMessage),
 }
 

@@ -26,17 +26,28 @@ class Command:
 
 @dataclass(frozen=True, slots=True)
 class Group:
-    """Commands below one name."""
+    """Commands below one name.
+
+    ``default`` is the command that runs where none is named; where it ``takes_text``, also for a
+    word that names none.
+    """
 
     name: str
     summary: str
     entries: tuple[Command | Group, ...]
+    default: str = ""
+    takes_text: bool = False
 
 
 PROGRAM = Group(
     "benchvise",
     "Hold a board still, measure it, and find out why.",
     (
+        Command(
+            "next",
+            "Show five things to do next on this machine.",
+            "reference.next_steps.next_steps",
+        ),
         Command("doctor", "Say what is here, what is missing, and how to get it.", "doctor.doctor"),
         Command("run", "Measure boards and keep the results.", "measure.run"),
         Command(
@@ -99,6 +110,39 @@ PROGRAM = Group(
                     "bench.show_benchmark",
                 ),
             ),
+            default="list",
+        ),
+        Group(
+            "knobs",
+            "Settings of a board that can be changed, and what each one costs.",
+            (
+                Command(
+                    "list",
+                    "List the settings that `run --set` changes and `why` tries.",
+                    "reference.knobs.list_knobs",
+                ),
+                Command(
+                    "show",
+                    "Show a setting: path, values, effects, and its value on a board.",
+                    "reference.knobs.show_knob",
+                ),
+            ),
+            default="list",
+            takes_text=True,
+        ),
+        Group(
+            "suites",
+            "Lists of benchmarks that are measured together.",
+            (
+                Command("list", "List the suites.", "reference.suites.list_suites"),
+                Command("show", "Show the benchmarks of a suite.", "reference.suites.show_suite"),
+            ),
+            default="list",
+        ),
+        Command(
+            "find",
+            "Find a setting, benchmark, suite, trace analysis or event by a name you know.",
+            "reference.find.find",
         ),
         Group(
             "rig",
@@ -195,6 +239,9 @@ PROGRAM = Group(
                     "query",
                     "Query a trace by SQL: every event type is a table, and so is every analysis.",
                     "trace.query",
+                ),
+                Command(
+                    "events", "List events in order of time, with their fields.", "trace.events"
                 ),
                 Command(
                     "record",
@@ -364,5 +411,17 @@ PROGRAM = Group(
                 ),
             ),
         ),
+        Command(
+            "config",
+            "Show each default from the configuration files, and where it comes from.",
+            "reference.config.config",
+        ),
+        Command(
+            "completion",
+            "Print the completion script of a shell.",
+            "reference.completion.completion",
+        ),
+        Command("help", "Show the help of a command.", "reference.help_command.help_command"),
     ),
+    default="next",
 )

@@ -1,7 +1,7 @@
 """Groups of the command table: each command is imported when it is called or asked for its help.
 
-A group's own help lists the summaries of the table. It looks as typer's help of a command does,
-but needs neither a command's module nor those parts of rich that take long to import.
+A group's own help lists the summaries of the table. It looks as the help of a command does, but
+needs no command's module.
 """
 
 from __future__ import annotations
@@ -17,52 +17,106 @@ import typer
 from typer._coercion import build_runtime_param
 from typer.core import TyperCommand, TyperGroup
 
+from benchvise.cli.color import color_options
 from benchvise.cli.commands import Command, Group
+from benchvise.configuration import command_defaults
+
+_HELP_NAMES = ["-h", "--help"]
+_CONTEXT = {"help_option_names": _HELP_NAMES}
 
 
 class ProgramCommand(TyperCommand):
-    """A command whose parameters are ``_PlainParameter``s."""
+    """A command whose parameters are ``_PlainParameter``s, with defaults of the user's files."""
+
+    def make_context(
+        self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
+    ) -> Any:
+        """The parsed command line. UsageError for a configuration file with a mistake."""
+        if not set(_HELP_NAMES) & set(args):
+            path = f"{parent.command_path} {info_name}" if parent else str(info_name)
+            names = [str(parameter.name) for parameter in self.params]
+            extra.setdefault("default_map", command_defaults(path, names))
+        return super().make_context(info_name, args, parent, **extra)
 
     def get_params(self, ctx: Any) -> Any:
         """Its parameters and the help option."""
         return _plain(super().get_params(ctx))
+
+    def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - rich formats
+        """Prints the command's help."""
+        from benchvise.cli.reference.help_page import print_help
+
+        print_help(self, ctx.command_path, help_console())
 
 
 class CommandGroup(TyperGroup):
     """A group of the command table as typer runs it."""
 
     def __init__(self, group: Group) -> None:
-        super().__init__(name=group.name, help=group.summary, no_args_is_help=True)
+        super().__init__(
+            name=group.name,
+            help=group.summary,
+            no_args_is_help=True,
+            context_settings=_CONTEXT,
+        )
         self.entries = group.entries
+        self.default = group.default
+        self.takes_text = group.takes_text
         self.commands = _ImportedCommands({entry.name: entry for entry in group.entries})
 
     def get_params(self, ctx: Any) -> Any:
         """The help option."""
         return _plain(super().get_params(ctx))
 
+    def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
+        """The words, with the name of the default command where no command is named."""
+        names_none = args and args[0] not in self.commands and args[0] not in _HELP_NAMES
+        is_for_default = names_none and (self.takes_text or args[0].startswith("-"))
+        if self.default and (not args or is_for_default):
+            args = [self.default, *args]
+        return super().parse_args(ctx, args)
+
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - rich formats
         """Prints the group's help."""
-        from rich.console import Console
         from rich.padding import Padding
         from rich.panel import Panel
         from rich.table import Table
         from rich.text import Text
 
         commands = Table(show_header=False, expand=True, box=None, pad_edge=False)
-        commands.add_column(style="bold cyan", no_wrap=True)
-        commands.add_column(ratio=10)
-        for entry in self.entries:
-            commands.add_row(Text(entry.name), Text(entry.summary))
-        usage = Text.assemble(("Usage: ", "yellow"), self.get_usage(ctx).removeprefix("Usage: "))
-        option = Text.assemble(
-            *(("--help", "bold cyan"), "        ", ("<bool>", "bold yellow")),
-            "  Show this message and exit.",
-        )
-        console = Console(highlight=False)
+        options = Table(show_header=False, expand=True, box=None, pad_edge=False)
+        rows = ((entry.name, entry.summary) for entry in self.entries)
+        shared = _PROGRAM_OPTIONS if ctx.parent is None else _GROUP_OPTIONS
+        for table, lines in ((commands, rows), (options, shared)):
+            table.add_column(style="bold cyan", no_wrap=True)
+            table.add_column(ratio=10)
+            for name, text in lines:
+                table.add_row(Text(name), Text(text))
+        usage = Text.assemble(("Usage: ", "yellow"), f"{ctx.command_path} COMMAND ...")
+        console = help_console()
         console.print(Padding(usage, 1), style="bold")
         console.print(Padding(Text(self.help or ""), (0, 1, 1, 1)))
-        for title, content in (("Options", option), ("Commands", commands)):
+        for title, content in (("Commands", commands), ("Options", options)):
             console.print(Panel(content, border_style="dim", title=title, title_align="left"))
+
+
+_GROUP_OPTIONS = (("-h, --help", "Show this help, or with a command, its help."),)
+_PROGRAM_OPTIONS = (
+    *_GROUP_OPTIONS,
+    ("--version", "Print the version."),
+    ("--color WHEN", "Use colours: auto, always or never; anywhere on a command line."),
+)
+
+
+def help_console() -> Any:
+    """A console for help; a reader that goes away (``| head``) is left to ``main``."""
+    from rich.console import Console
+
+    class HelpConsole(Console):
+        def on_broken_pipe(self) -> None:
+            raise BrokenPipeError
+
+    return HelpConsole(highlight=False, **color_options())
 
 
 class _ImportedCommands(UserDict[str, Any]):
@@ -83,7 +137,7 @@ def _imported(entry: Command) -> TyperCommand:
     if entry.record:
         function = function(_object(entry.record))
     app = typer.Typer(rich_markup_mode="rich", add_completion=False)
-    app.command(entry.name, cls=ProgramCommand)(function)
+    app.command(entry.name, cls=ProgramCommand, context_settings=_CONTEXT)(function)
     command = cast(TyperCommand, typer.main.get_command(app))
     command.help = _flowing(command.help or "")
     return command
@@ -120,7 +174,7 @@ class _PlainParameter:
         if value is None:
             return () if param.multiple or param.nargs == -1 else None
         if self._is_right(value):
-            return value
+            return list(value) if isinstance(value, tuple) else value
         if self._is_plain_path(value):
             return Path(value)
         if self._typers is None:
@@ -132,7 +186,7 @@ class _PlainParameter:
         if described.parameter_info.parser is not None:
             return False
         if described.annotation == list[str]:
-            return isinstance(value, list) and all(isinstance(word, str) for word in value)
+            return isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
         is_default = value == self._parameter.default
         return type(value) is described.annotation and (is_default or isinstance(value, str))
 

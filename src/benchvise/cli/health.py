@@ -9,6 +9,7 @@ from typing import Annotated, Literal
 
 import typer
 
+from benchvise.board import full_name
 from benchvise.cli.output import (
     JsonOption,
     RigOption,
@@ -34,7 +35,9 @@ _WIDTH = 80
 def health(
     board: Annotated[
         str | None,
-        typer.Argument(metavar="[BOARD]", help="local, ssh://user@host[:port], or rig:NAME."),
+        typer.Argument(
+            metavar="[BOARD]", help="local, USER@HOST, an IP address, ssh://HOST:PORT, or rig:NAME."
+        ),
     ] = None,
     sensors: Annotated[
         Path | None,
@@ -91,7 +94,10 @@ _STYLES = {"alert": "bold red", "error": "red", "warning": "yellow", "note": "di
 def watch(
     boards: Annotated[
         list[str],
-        typer.Argument(metavar="BOARD...", help="local, ssh://user@host[:port], or rig:NAME."),
+        typer.Argument(
+            metavar="BOARD...",
+            help="local, USER@HOST, an IP address, ssh://HOST:PORT, or rig:NAME.",
+        ),
     ],
     every: Annotated[
         str, typer.Option("--every", metavar="S", help="How often to look: 60, 30s, 5min, 1h.")
@@ -141,7 +147,7 @@ def watch(
     if since is not None:
         raise UsageError("--since is for what was seen so far", "add --show")
     request = WatchRequest(
-        tuple(boards),
+        tuple(map(full_name, boards)),
         _seconds(every, "--every", 1.0),
         None if duration is None else _seconds(duration, "--for", 0.0),
         rules,
@@ -218,7 +224,7 @@ def _show(
 ) -> None:  # fmt: skip
     now = time.time()
     begin = _begin(since, now)
-    histories = [flow.history(store, board, begin, now) for board in boards]
+    histories = [flow.history(store, full_name(board), begin, now) for board in boards]
     if as_json:
         print_json(
             "watch-history", [watch_history_data(board_history, by) for board_history in histories]

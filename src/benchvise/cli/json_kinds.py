@@ -15,6 +15,13 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.cli.bench import BenchmarkDocument
     from benchvise.cli.measure import BoardPlan
     from benchvise.cli.output import ErrorDocument
+    from benchvise.cli.reference.completion import CompletionScript
+    from benchvise.cli.reference.config import ConfigurationDocument
+    from benchvise.cli.reference.described import DescribedCommand
+    from benchvise.cli.reference.find import NameMatch
+    from benchvise.cli.reference.knobs import KnobDocument
+    from benchvise.cli.reference.next_steps import NextStep
+    from benchvise.cli.reference.suites import SuiteDocument
     from benchvise.cli.results import RunAnnotations, RunConsole, WrittenReport
     from benchvise.cli.rig import RecordedConsole
     from benchvise.cli.rig_virtual import CardImagePath, InjectedFault, StoppedBench
@@ -51,6 +58,7 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.state.model import Snapshot
     from benchvise.state.restore import RestoredSession
     from benchvise.store import DiagnosisInfo, RunInfo
+    from benchvise.trace.event_listing import EventListing
     from benchvise.trace.recording import Recorded
     from benchvise.why.model import Diagnosis
     from benchvise.why.plan import DiagnosisPlan
@@ -59,14 +67,22 @@ def json_kinds() -> dict[str, Any]:
         "benchmark": BenchmarkDocument,
         "benchmarks": list[Benchmark],
         "comparison": ComparisonDocument,
+        "completion": CompletionScript,
+        "configuration": ConfigurationDocument,
         "console": RunConsole,
         "diagnosis": Diagnosis,
         "diagnosis-list": list[DiagnosisInfo],
         "doctor": list[Check],
         "error": ErrorDocument,
         "health": Judgement,
+        "help": DescribedCommand,
+        "knob": KnobDocument,
+        "knobs": list[KnobDocument],
+        "names": list[NameMatch],
+        "next": list[NextStep],
         "plan": list[BoardPlan],
         "recording": Recorded,
+        "trace-events": EventListing,
         "report": WrittenReport,
         "restore": list[RestoredSession],
         "rig-boot": list[BoardResult[BootedBoard] | FailedBoard],
@@ -100,6 +116,8 @@ def json_kinds() -> dict[str, Any]:
         "snapshot": Snapshot,
         "soak": SoakDocument,
         "state-diff": StateDiff,
+        "suite": SuiteDocument,
+        "suites": list[SuiteDocument],
         "watch": list[WatchOutcome],
         "watch-history": list[WatchHistoryData],
         "why-plan": DiagnosisPlan,

@@ -8,12 +8,17 @@ from __future__ import annotations
 
 import gc
 import os
+import select
 import signal
 import sys
+from contextlib import suppress
 
 import typer
 
+from benchvise import __version__
+from benchvise.cli.color import take_color_option
 from benchvise.cli.commands import PROGRAM
+from benchvise.cli.extras import missing_extra
 from benchvise.cli.groups import CommandGroup
 from benchvise.errors import BenchviseError, Interrupted, TraceError
 from benchvise.state.interrupts import deferred
@@ -45,6 +50,7 @@ def entry() -> None:
         _report(error, as_json="--json" in arguments)
         code = error.exit_code
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is the interpreter's own end
+    _flush_output()
     sys.exit(code)
 
 
@@ -54,13 +60,50 @@ def _run_trace(arguments: list[str]) -> int:
     return run_in_child(run, arguments) if maps_files(arguments) else run(arguments)
 
 
+def _flush_output() -> None:
+    """Writes what is still buffered, unless its reader is gone; Python would complain at exit."""
+    for stream in (sys.stdout, sys.stderr):
+        try:
+            stream.flush()
+        except BrokenPipeError:
+            os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+
+
+def _is_reader_gone() -> bool:
+    """Whether standard output or standard error leads to a pipe that nobody reads any more."""
+    poll = select.poll()
+    for stream in (sys.stdout, sys.stderr):
+        with suppress(OSError, ValueError):  # no file, as in a test
+            poll.register(stream.fileno(), select.POLLERR)
+    return any(event & select.POLLERR for _, event in poll.poll(0))
+
+
 def run(arguments: list[str]) -> int:
     """Runs one command line; returns its exit code.
 
     Raises nothing but KeyboardInterrupt: for a Ctrl-C while an error is being reported, afterwards.
     """
+    try:
+        return _run_reporting(arguments)
+    except (BrokenPipeError, SystemExit) as stop:
+        cause = stop.__context__ if isinstance(stop, SystemExit) else stop
+        if not isinstance(cause, BrokenPipeError):  # typer ends the process with 1 for these
+            raise
+        if not _is_reader_gone():  # it was a pipe to a board or a program
+            _report(BenchviseError("a program that was started ended early"), as_json=False)
+            return BenchviseError.exit_code
+        _flush_output()  # `benchvise show … | head`: the reader has what it wants
+        return 0
+
+
+def _run_reporting(arguments: list[str]) -> int:
+    """Raises BrokenPipeError, and for the same typer's SystemExit."""
     as_json = "--json" in arguments
     try:
+        arguments = take_color_option(arguments)
+        if arguments[:1] == ["--version"]:
+            print(f"benchvise {__version__}")
+            return 0
         code = program()(arguments, prog_name="benchvise", standalone_mode=False)
         if code == _TYPER_INTERRUPTED:
             raise KeyboardInterrupt
@@ -71,20 +114,21 @@ def run(arguments: list[str]) -> int:
         with deferred():
             _report(error, as_json=as_json)
         return error.exit_code
+    except ModuleNotFoundError as error:
+        extra = missing_extra(error)
+        if extra is None:
+            raise
+        _report(extra, as_json=as_json)
+        return extra.exit_code
     except typer.TyperException as error:
         text = getattr(error, "format_message", error.__str__)()
-        if not text:  # `benchvise` alone: its help has been printed
+        if not text:  # a group alone: its help has been printed
             return 2
         _report(CommandLineError(text), as_json=as_json)
         return 2
     except (KeyboardInterrupt, typer.Abort):
         _report(Interrupted("interrupted"), as_json=as_json)
         return Interrupted.exit_code
-    except BrokenPipeError:
-        # `benchvise show … | head`: the reader has what it wants. Python would complain once
-        # more when it flushes at exit.
-        os.dup2(os.open(os.devnull, os.O_WRONLY), sys.stdout.fileno())
-        return 0
 
 
 def _report(error: BenchviseError, *, as_json: bool) -> None:

@@ -8,6 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
+from benchvise.board import full_name
 from benchvise.cli.output import (
     JsonOption,
     RigOption,
@@ -18,7 +19,14 @@ from benchvise.cli.output import (
     text_line,
 )
 from benchvise.cli.progress import RigProgress, RunProgress
-from benchvise.cli.user_command import BetterOption, MatchOption, UnitOption, user_command
+from benchvise.cli.user_command import (
+    WHAT_IS_MEASURED,
+    BetterOption,
+    MatchOption,
+    UnitOption,
+    user_command,
+)
+from benchvise.configuration import configured_suite
 from benchvise.documents import in_json
 from benchvise.errors import UsageError
 from benchvise.flows import run as flow
@@ -31,17 +39,29 @@ from benchvise.trace.recording import RecordingPlan, check_events
 if TYPE_CHECKING:
     from benchvise.store import Store
 
+# Headings of the help.
+_HOW_OFTEN = "How often"
+_STATE = "State of the board"
+_RIG = "Boards of a rig"
+_OUTPUT = "Output"
+
 
 def run(
     boards: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[BOARD]...",
-            help="local, ssh://user@host[:port], rig:NAME, rig:all, or rig:tag=FEATURE.",
+            help="local, USER@HOST, an IP address, ssh://HOST:PORT, rig:NAME, rig:all, or "
+            "rig:tag=FEATURE.",
         ),
     ] = None,
     suite: Annotated[
-        str | None, typer.Option("--suite", help="A named suite, or the path of a .toml file.")
+        str | None,
+        typer.Option(
+            "--suite",
+            help="A named suite, or the path of a .toml file.",
+            rich_help_panel=WHAT_IS_MEASURED,
+        ),
     ] = None,
     bench: Annotated[
         list[str] | None,
@@ -49,6 +69,7 @@ def run(
             "--bench",
             metavar="ID[:param=value,...]",
             help="A benchmark; values may be lists (a+b) and ranges of sizes (4K..1M).",
+            rich_help_panel=WHAT_IS_MEASURED,
         ),
     ] = None,
     command: Annotated[
@@ -57,6 +78,7 @@ def run(
             "--command",
             metavar="CMD",
             help="A command of yours: how long it takes, or with --match, what it prints.",
+            rich_help_panel=WHAT_IS_MEASURED,
         ),
     ] = None,
     match: MatchOption = None,
@@ -68,11 +90,21 @@ def run(
             "--param",
             metavar="NAME=VALUE",
             help="A parameter of all series that have it; a name given twice has both values.",
+            rich_help_panel=WHAT_IS_MEASURED,
         ),
     ] = None,
-    label: Annotated[str, typer.Option("--label", help="A name to find the run by.")] = "",
+    label: Annotated[
+        str, typer.Option("--label", help="A name to find the run by.", rich_help_panel=_OUTPUT)
+    ] = "",
     processes: Annotated[
-        int, typer.Option("--processes", min=1, max=1000, help="Fresh processes a series.")
+        int,
+        typer.Option(
+            "--processes",
+            min=1,
+            max=1000,
+            help="Fresh processes a series.",
+            rich_help_panel=_HOW_OFTEN,
+        ),
     ] = PROCESSES,
     batches: Annotated[
         int | None,
@@ -81,6 +113,7 @@ def run(
             min=1,
             max=100000,
             help="Batches a process; by default 21, or as the benchmark says.",
+            rich_help_panel=_HOW_OFTEN,
         ),
     ] = None,
     time: Annotated[
@@ -90,6 +123,7 @@ def run(
             metavar="S",
             min=0,
             help="Repeat whole rounds for about S seconds instead of a number of processes.",
+            rich_help_panel=_HOW_OFTEN,
         ),
     ] = None,
     settings: Annotated[
@@ -99,10 +133,14 @@ def run(
             metavar="KNOB=VALUE",
             help="Measure with a setting of the board changed, and put it back. A+B measures a "
             "run with each value, `each` one with all that the board offers.",
+            rich_help_panel=_STATE,
         ),
     ] = None,
     seed: Annotated[
-        int | None, typer.Option("--seed", min=0, help="Repeat the order of an earlier run.")
+        int | None,
+        typer.Option(
+            "--seed", min=0, help="Repeat the order of an earlier run.", rich_help_panel=_HOW_OFTEN
+        ),
     ] = None,
     trace: Annotated[
         bool,
@@ -110,18 +148,33 @@ def run(
             "--trace",
             help="Record what the kernel does meanwhile; `show RUN --trace -o FILE` gives the "
             "file. Needs root on the board, and makes figures worse.",
+            rich_help_panel=_STATE,
         ),
     ] = False,
     trace_events: Annotated[
         list[str] | None,
-        typer.Option("--trace-events", metavar="SET", help="As `trace record --events`."),
+        typer.Option(
+            "--trace-events",
+            metavar="SET",
+            help="As `trace record --events`.",
+            rich_help_panel=_STATE,
+        ),
     ] = None,
     snapshots: Annotated[
         bool,
-        typer.Option("--snapshot/--no-snapshot", help="Record the board's state before and after."),
+        typer.Option(
+            "--snapshot/--no-snapshot",
+            help="Record the board's state before and after.",
+            rich_help_panel=_STATE,
+        ),
     ] = True,
     remove_probe: Annotated[
-        bool, typer.Option("--remove-probe", help="Take the probe off the boards afterwards.")
+        bool,
+        typer.Option(
+            "--remove-probe",
+            help="Take the probe off the boards afterwards.",
+            rich_help_panel=_STATE,
+        ),
     ] = False,
     image: Annotated[
         str | None,
@@ -130,13 +183,19 @@ def run(
             metavar="FILE",
             help="Write this image to the cards of the rig's boards first; `own`: each board's own "
             "from the rig file.",
+            rich_help_panel=_RIG,
         ),
     ] = None,
     keep_on: Annotated[
-        bool, typer.Option("--keep-on", help="Leave boards of a rig switched on afterwards.")
+        bool,
+        typer.Option(
+            "--keep-on", help="Leave boards of a rig switched on afterwards.", rich_help_panel=_RIG
+        ),
     ] = False,
     rig: RigOption = None,
-    plan: Annotated[bool, typer.Option("--plan", help="Print the plan and stop.")] = False,
+    plan: Annotated[
+        bool, typer.Option("--plan", help="Print the plan and stop.", rich_help_panel=_OUTPUT)
+    ] = False,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -152,8 +211,8 @@ def run(
     Example: benchvise run local ssh://root@10.0.0.7 --suite quick --label first-look
     """
     request = flow.RunRequest(
-        boards=tuple(boards or ["local"]),
-        suite=suite,
+        boards=tuple(map(full_name, boards or ["local"])),
+        suite=suite or (None if bench or command else configured_suite()),
         benches=tuple(bench or ()),
         command=user_command(command, match, better, unit),
         params=tuple(param or ()),

@@ -17,6 +17,7 @@ import typer
 from rich.text import Text
 
 from benchvise import __version__
+from benchvise.cli.color import color_options
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
 from benchvise.report.sinks import LINE_LIMIT, Terminal, json_text, sentence
@@ -36,7 +37,7 @@ StoreOption = Annotated[
 
 def stdout() -> Terminal:
     """The console for results; as wide as a page when it is no terminal."""
-    console = Terminal(highlight=False)
+    console = Terminal(highlight=False, **color_options())
     if not console.is_terminal:
         console.width = 120
     return console
@@ -44,7 +45,7 @@ def stdout() -> Terminal:
 
 def stderr() -> Terminal:
     """The console for progress and errors."""
-    return Terminal(stderr=True, highlight=False)
+    return Terminal(stderr=True, highlight=False, **color_options())
 
 
 def text_line(text: AnyText, style: str = "") -> Text:

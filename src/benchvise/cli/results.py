@@ -9,6 +9,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 
+from benchvise.board import full_name
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout, text_line
 from benchvise.errors import UsageError
 from benchvise.text import Untrusted, counted
@@ -70,7 +71,7 @@ def runs(
     if diagnoses:
         _list_diagnoses(store, limit, as_json=as_json)
         return
-    matching = RunFilter(board=board, suite=suite, tag=tag, text=find)
+    matching = RunFilter(board=full_name(board) if board else None, suite=suite, tag=tag, text=find)
     infos = flow.list_runs(store, limit, matching)
     if as_json:
         print_json("run-list", infos)

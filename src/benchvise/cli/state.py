@@ -9,6 +9,7 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
+from benchvise.board import full_name
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout, text_line
 from benchvise.flows import state as flow
 from benchvise.output_files import check_output_file
@@ -31,7 +32,10 @@ from benchvise.text import printable
 
 def snapshot(
     board: Annotated[
-        str, typer.Argument(metavar="BOARD", help="local, or ssh://user@host[:port].")
+        str,
+        typer.Argument(
+            metavar="BOARD", help="local, or USER@HOST, an IP address, ssh://HOST:PORT."
+        ),
     ],
     output: Annotated[
         Path | None,
@@ -112,6 +116,7 @@ def restore(
 
     Example: benchvise restore local
     """
+    board = full_name(board) if board else None
     results = restore_sessions(board, force=force, keep=keep)
     if as_json:
         print_json("restore", [result_data(result) for result in results])

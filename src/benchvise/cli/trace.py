@@ -1,7 +1,8 @@
-"""``benchvise trace query | export | record``; ``cli.records`` makes the analyses."""
+"""``benchvise trace query | events | export | record``; ``cli.records`` makes the analyses."""
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
@@ -84,6 +85,89 @@ def query(
         stdout().print(rendered(query_table(answer)))
 
 
+def events(
+    file: TraceArgument,
+    names: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--event", metavar="NAME", help="Only these: a name, or a pattern like irq_*."
+        ),
+    ] = None,
+    processes: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--process",
+            metavar="NAME",
+            help="Only what happened while these threads ran: a name, a pattern, or a number.",
+        ),
+    ] = None,
+    cpus: Annotated[
+        list[int] | None, typer.Option("--cpu", metavar="N", min=0, help="Only of these CPUs.")
+    ] = None,
+    since: Annotated[
+        str | None,
+        typer.Option(
+            "--since",
+            metavar="S",
+            help="Begin here: seconds of the trace's clock, or +S from its first event.",
+        ),
+    ] = None,
+    until: Annotated[
+        str | None, typer.Option("--until", metavar="S", help="End before this moment.")
+    ] = None,
+    limit: Annotated[
+        int | None,
+        typer.Option(
+            "--limit", metavar="N", min=1, help="Stop after N events (JSON: 10000 by default)."
+        ),
+    ] = None,
+    cache: CacheOption = True,
+    as_json: JsonOption = False,
+) -> None:
+    """List events in order of time, with their fields.
+
+    A line has the thread, the CPU, the time in seconds, the event and its fields, as the kernel's
+    print format writes them; where the trace has none, or one that is not understood, by their
+    names. Addresses are hexadecimal, without symbols.
+
+    Example: benchvise trace events trace.dat --event 'sched_*' --process iperf3 --since +0.5
+    """
+    from itertools import islice
+
+    from benchvise.trace.event_listing import (
+        EventFilter,
+        EventListing,
+        listed_events,
+        listed_lines,
+    )
+    from benchvise.trace.loaded import load_trace
+
+    with stderr().status("reading the trace"):
+        loaded = load_trace(file, since, until, use_cache=cache)
+    wanted = EventFilter(tuple(names or ()), tuple(processes or ()), tuple(cpus or ()))
+    if as_json:
+        most = limit or _JSON_EVENTS
+        listed = tuple(islice(listed_events(loaded, wanted), most + 1))
+        complete = len(listed) <= most
+        listing = EventListing(str(file), tuple(loaded.cautions), listed[:most], complete)
+        print_json("trace-events", encode(listing))
+        return
+    for caution in loaded.cautions:
+        stderr().print(text_line(caution, style="yellow"), soft_wrap=True)
+    left = limit
+    for lines in listed_lines(loaded, wanted):
+        some = lines if left is None else lines[:left]
+        sys.stdout.write("".join(f"{line}\n" for line in some))
+        if left is not None:
+            left -= len(some)
+            if left <= 0:
+                break
+
+
+_JSON_EVENTS = 10_000
+"""A JSON document is whole in memory: a program that wants all asks for parts, or uses SQL."""
+
+
 def export(
     file: TraceArgument,
     target: Annotated[
@@ -150,7 +234,10 @@ class TraceClock(StrEnum):
 
 def record(
     board: Annotated[
-        str, typer.Argument(metavar="BOARD", help="local, ssh://user@host[:port], or rig:NAME.")
+        str,
+        typer.Argument(
+            metavar="BOARD", help="local, USER@HOST, an IP address, ssh://HOST:PORT, or rig:NAME."
+        ),
     ],
     output: Annotated[
         Path,

@@ -10,19 +10,29 @@ from benchvise.errors import UsageError
 from benchvise.flows.run import UserCommand
 from benchvise.measure.model import Better
 
+WHAT_IS_MEASURED = "What is measured"
+"""The heading of these options in help."""
+
 MatchOption = Annotated[
     str | None,
     typer.Option(
         "--match",
         metavar="REGEX",
         help="Finds the number in the command's output: the first group of the last match.",
+        rich_help_panel=WHAT_IS_MEASURED,
     ),
 ]
 BetterOption = Annotated[
-    Better | None, typer.Option("--better", help="Which way that number is better.")
+    Better | None,
+    typer.Option(
+        "--better", help="Which way that number is better.", rich_help_panel=WHAT_IS_MEASURED
+    ),
 ]
 UnitOption = Annotated[
-    str | None, typer.Option("--unit", metavar="TEXT", help="The unit of that number.")
+    str | None,
+    typer.Option(
+        "--unit", metavar="TEXT", help="The unit of that number.", rich_help_panel=WHAT_IS_MEASURED
+    ),
 ]
 
 

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import math
 import time
+from collections.abc import Sequence
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated
@@ -172,8 +173,8 @@ def why(
         list[str] | None,
         typer.Argument(
             metavar="[GOOD] BAD",
-            help="The good board and the bad one: local, ssh://user@host[:port], rig:NAME. Only "
-            "the bad one with --good.",
+            help="The good board and the bad one: local, USER@HOST, an IP address, "
+            "ssh://HOST:PORT, rig:NAME. Only the bad one with --good.",
         ),
     ] = None,
     good: Annotated[
@@ -259,6 +260,15 @@ def why(
             help="Go on with a diagnosis that was stopped; it knows what it was asked.",
         ),
     ] = None,
+    to_try: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--try",
+            metavar="ID",
+            help="Try this difference of a diagnosis by itself, from its evidence on: of the one "
+            "that --resume names, else of the last one. Repeatable.",
+        ),
+    ] = None,
     seed: Annotated[
         int | None, typer.Option("--seed", min=0, help="Repeat the order of earlier trials.")
     ] = None,
@@ -281,6 +291,8 @@ def why(
     opens it, and puts everything back. Ctrl-C gives the answer as far as it is known; --resume
     goes on.
 
+    --try ID goes on with the evidence of a diagnosis and tries one of its differences.
+
     Exit codes: 0 explained, or no difference; 1 not explained; 3 a board was lost; 4 interrupted.
 
     Example: benchvise why ssh://root@10.0.0.7 ssh://root@10.0.0.8 --bench memory.copy
@@ -290,6 +302,8 @@ def why(
     from benchvise.flows.why_sides import Sides
     from benchvise.report.why_terminal import tables
 
+    if resume is None and to_try:
+        resume = flow.newest_directory()
     if resume is not None:
         if boards or good or good_root or bench or command or output:
             raise UsageError(
@@ -313,7 +327,9 @@ def why(
     if dry_run:
         _print_plan(request, store, as_json=as_json)
         return
-    answer = _diagnosed(request, store, resume or output, resume=resume is not None)
+    answer = _diagnosed(
+        request, store, resume or output, resume=resume is not None, to_try=to_try or ()
+    )
     document = encode(answer.diagnosis)
     if as_json:
         print_json(
@@ -353,7 +369,12 @@ def _sides(boards: list[str], good: str | None, root: Path | None) -> tuple[str,
 
 
 def _diagnosed(
-    request: flow.WhyRequest, store: str | None, directory: Path | None, *, resume: bool
+    request: flow.WhyRequest,
+    store: str | None,
+    directory: Path | None,
+    *,
+    resume: bool,
+    to_try: Sequence[str],
 ) -> flow.DiagnosisAnswer:
     """Progress of boards of a rig first, then of the diagnosis."""
     from benchvise.flows import why as flow
@@ -379,6 +400,7 @@ def _diagnosed(
             observe,
             directory=directory,
             resume=resume,
+            to_try=to_try,
             observe_rig=booting.observe,
         )
     finally:

@@ -9,7 +9,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TYPE_CHECKING
 
-from benchvise.board import Board, open_board, register_kind
+from benchvise.board import Board, full_name, open_board, register_kind
 from benchvise.documents import JsonObject, encode
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig.environment import PREFIX, Rig, find_rig_file, is_rig, load_rig
@@ -86,7 +86,8 @@ def read_end(path: Path) -> bytes:
 
 
 def _expanded(names: Sequence[str], rig_file: str | None) -> tuple[Rig | None, list[str]]:
-    """The names with ``rig:all`` and ``rig:tag=…`` replaced by those of the boards, each once."""
+    """Full names, with ``rig:all`` and ``rig:tag=…`` replaced by those of the boards, each once."""
+    names = [full_name(name) for name in names]
     if not any(map(is_rig, names)):
         return None, list(names)
     rig = load_rig(find_rig_file(rig_file))

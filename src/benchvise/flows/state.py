@@ -6,7 +6,7 @@ import json
 from pathlib import Path
 
 from benchvise import __version__
-from benchvise.board import open_board
+from benchvise.board import full_name, open_board
 from benchvise.board.channel import open_channel
 from benchvise.documents import JsonObject, encode
 from benchvise.errors import UsageError
@@ -98,4 +98,5 @@ def _short(error: Exception) -> str:
 
 def is_board(reference: str) -> bool:
     """Whether a word of the command line is of a board's form."""
+    reference = full_name(reference)
     return reference == "local" or "://" in reference or reference.startswith(("rig:", "console:"))

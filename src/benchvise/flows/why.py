@@ -14,7 +14,7 @@ import random
 import secrets
 import shlex
 import shutil
-from collections.abc import Callable
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -122,9 +122,12 @@ def why(
     *,
     directory: Path | None = None,
     resume: bool = False,
+    to_try: Sequence[str] = (),
     observe_rig: EventObserver | None = None,
 ) -> DiagnosisAnswer:
     """Makes the diagnosis; on Ctrl-C or a lost board it is as far as it got.
+
+    One that is resumed tries the suspects ``to_try``, by their ids, where its evidence ends.
 
     Raises what opening the sides raises, OutputError when the evidence cannot be kept, and
     UsageError when what is to be resumed is not there or not the same.
@@ -144,7 +147,7 @@ def why(
                 if not resume:
                     _forget(where)
                 raise
-            options = _options(request, bench, _corpus(request, store))
+            options = _options(request, bench, _corpus(request, store), to_try)
             begun = _begun(request, bench, options)
             progress = ProgressWriter(where, begun, bench.now, bench.writes)
             stack.callback(progress.close)
@@ -196,7 +199,26 @@ def _diagnosis_rules(request: WhyRequest) -> DiagnosisRules:
     return DiagnosisRules(with_risk=request.risky)
 
 
-def _options(request: WhyRequest, bench: Bench, corpus: tuple[Snapshot, ...]) -> DiagnosisOptions:
+def newest_directory() -> Path:
+    """The directory of the diagnosis that was last at work; UsageError where there is none."""
+    times: dict[Path, float] = {}
+    with contextlib.suppress(OSError):
+        for directory in directories().iterdir():
+            with contextlib.suppress(OSError):
+                times[directory.resolve()] = (directory / FILE).stat().st_mtime
+    if not times:
+        raise UsageError(
+            "there is no diagnosis to go on with", "name its directory: --resume DIRECTORY"
+        )
+    return max(times, key=lambda directory: times[directory])
+
+
+def _options(
+    request: WhyRequest,
+    bench: Bench,
+    corpus: tuple[Snapshot, ...],
+    to_try: Sequence[str] = (),
+) -> DiagnosisOptions:
     return DiagnosisOptions(
         corpus=corpus,
         budget=request.budget_min,
@@ -205,6 +227,7 @@ def _options(request: WhyRequest, bench: Bench, corpus: tuple[Snapshot, ...]) ->
         cross_checks=_CROSS_CHECKS if bench.metric.command else (),
         may_set={side: _is_root(bench, side) for side in Side},
         started=datetime.now(UTC).isoformat(timespec="seconds"),
+        to_try=tuple(to_try),
     )
 
 

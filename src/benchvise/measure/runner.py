@@ -239,8 +239,7 @@ class Sources:
     def run_as(self, attributes: Mapping[str, str]) -> None:
         """From here on what is measured has these attributes, by name; those of
         ``bvprobe run --as``."""
-        text = ",".join(f"{name}={value}" for name, value in attributes.items())
-        self._probe.attributes = ("--as", text) if text else ()
+        self._probe.attributes = attribute_words(attributes)
 
     def close(self) -> None:
         """Ends what was started on this machine. May be called more than once."""
@@ -258,6 +257,12 @@ class Sources:
         params = {**dict(spec.params), "peer": remote_host.address, "key": remote_host.key}
         addressed = SeriesSpec(spec.benchmark, tuple(params.items()), spec.key)
         yield from self._probe.messages(addressed, batches)
+
+
+def attribute_words(attributes: Mapping[str, str]) -> tuple[str, ...]:
+    """The words that give a process of the probe these attributes."""
+    text = ",".join(f"{name}={value}" for name, value in attributes.items())
+    return ("--as", text) if text else ()
 
 
 def board_registry(channel: ProbeChannel) -> Registry:

@@ -217,6 +217,7 @@ def environment(limit: int = CELL_LIMIT) -> Environment:
         "footnotes": _footnotes,
         "ratio": quantities.format_ratio,
         "change": quantities.format_change,
+        "grouped": quantities.format_count,
         "percent": quantities.format_percent,
         "time": quantities.format_time,
         "by_family": _families,

@@ -17,6 +17,7 @@ from benchvise.quantities import (
     format_change,
     format_range,
     format_time,
+    format_unstable,
     format_value,
 )
 from benchvise.report.rendering import SIMULATED, Cell, Column, Table, rendered, table_of
@@ -35,8 +36,7 @@ if TYPE_CHECKING:
 
 
 _CAVEAT = "†"
-_CAUSES = 2
-"""Causes of one unstable series that a short table names; the first ones explain the most."""
+_UNSTABLE_MARK = "⚠"
 
 _NAMED = 3
 """Series that a caveat names before it counts the rest."""
@@ -88,6 +88,7 @@ def run_rows(run: RunRecord, summaries: Sequence[Summary], *, notes: bool = True
         rows += [_figure_row(pooled) for pooled in pooled_figures(series)]
         rows += _far_percentiles(merged_histogram(series))
         remarks += _series_remarks(series, summary, notes=notes)
+    remarks += _steadying(summaries)
     remarks += _caveats(run)
     remarks += _run_remarks(run)
     remarks += _annotations(run)
@@ -109,21 +110,22 @@ def _series_row(series: SeriesRecord, summary: Summary | None) -> tuple[Cell, ..
         empty = Cell(ABSENT, "muted")
         return (Cell(name), Cell("not measured", "muted"), *[empty] * 5)
     unit = series.unit
-    # An unstable series has a range and no headline: whoever copies one number must not find it.
-    headline = (
-        Cell(format_value(summary.median, unit), "strong")
-        if summary.stable
-        else Cell("unstable", "doubt")
-    )
     return (
         Cell(name),
-        headline,
+        _median(summary, unit, "strong"),
         Cell(format_range(summary.low, summary.high, unit)),
         Cell(format_value(summary.minimum, unit)),
         Cell(format_value(summary.p95, unit)),
         Cell(format_value(summary.maximum, unit)),
         Cell(str(summary.n)),
     )
+
+
+def _median(summary: Summary, unit: str, tone: Tone = "plain") -> Cell:
+    """The median; marked where no single value describes the series."""
+    if summary.stable:
+        return Cell(format_value(summary.median, unit), tone)
+    return Cell(format_unstable(summary.median, unit), "doubt")
 
 
 def _figure_row(pooled: PooledFigure) -> tuple[Cell, ...]:
@@ -163,6 +165,15 @@ def _quantile_row(quantile: Quantile, count: int) -> tuple[Cell, ...]:
     return (name, value, bounds, empty, empty, empty, Cell(str(count), "muted"))
 
 
+def _steadying(summaries: Sequence[Summary]) -> Iterator[str]:
+    """What to do about the unstable series, in one line; none where all are stable."""
+    from benchvise.measure.steadying import remedies
+
+    steps = remedies(cause for summary in summaries for cause in summary.causes)
+    if steps:
+        yield f"{_UNSTABLE_MARK} unstable, what to do: {'; '.join(steps)}"
+
+
 def _run_remarks(run: RunRecord) -> Iterator[str]:
     """What happened to the board around the run, with what it touches."""
     for remark in run.remarks:
@@ -186,9 +197,7 @@ def _series_remarks(series: SeriesRecord, summary: Summary | None, *, notes: boo
         yield f"{name}: {summary_or_reason(series)[1]}"
     else:
         if summary.causes:
-            causes = summary.causes if notes else summary.causes[:_CAUSES]
-            more = "; …" if len(causes) < len(summary.causes) else ""
-            yield f"{name}: unstable: {'; '.join(causes)}{more}"
+            yield f"{name}: unstable: {'; '.join(summary.causes)}"
         if summary.notes and notes:
             yield f"{name}: {'; '.join(summary.notes)}"
 
@@ -263,6 +272,9 @@ def compare_rows(
         for c in result.comparisons
         if c.hidden_by_noise or c.verdict in (SeriesVerdict.UNSTABLE, SeriesVerdict.NOT_COMPARABLE)
     ]
+    remarks += _steadying(
+        [s for c in result.comparisons for s in (c.a, c.b) if s is not None and not s.stable]
+    )
     if any(c.hidden_by_noise for c in result.comparisons):
         remarks.append("what noise may hide: more processes would show it, say --processes 12")
     if left_out := len(result.comparisons) - len(rows):
@@ -290,9 +302,7 @@ def _change_row(comparison: Comparison) -> tuple[Cell, ...]:
 def _headline(summary: Summary | None, unit: str) -> Cell:
     if summary is None:
         return Cell(ABSENT, "muted")
-    if not summary.stable:
-        return Cell("unstable", "doubt")
-    return Cell(format_value(summary.median, unit))
+    return _median(summary, unit)
 
 
 def tail_rows(
@@ -420,7 +430,7 @@ def _median_cell(summary: Summary | None, base: Summary | None, unit: str) -> Ce
     if summary is None:
         return Cell(ABSENT, "muted")
     if not summary.stable:
-        return Cell("unstable", "doubt")
+        return _median(summary, unit)
     text = format_value(summary.median, unit)
     if base is None or base is summary or not base.stable or not base.median:
         return Cell(text, "strong" if base is summary else "plain")

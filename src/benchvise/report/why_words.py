@@ -142,6 +142,25 @@ def _opening(diagnosis: Diagnosis) -> Iterator[Block]:
     yield _gap(diagnosis)
     yield _shares(diagnosis)
     yield Block("Command", tuple(_witness(diagnosis.witness)))
+    yield Block("Likeliest", tuple(_likeliest(diagnosis)))
+
+
+def _likeliest(diagnosis: Diagnosis) -> Iterator[BlockLine]:
+    """The likeliest untested differences: what differs, why it is open, where it is set and how to
+    try it."""
+    if diagnosis.untested:
+        yield BlockLine("The likeliest differences that are not decided, the likeliest first:")
+    for rank, difference in enumerate(diagnosis.untested, start=1):
+        good, bad = (printable(text, _VALUE) for text in (difference.good, difference.bad))
+        values = f"{good or 'nothing'} on good, {bad or 'nothing'} on bad"
+        yield BlockLine(f"{rank}. {difference.suspect}: {values}", "strong")
+        yield BlockLine(_sentence(_upper_first(difference.reason)), "muted")
+        for origin in difference.origins:
+            if origin.line and origin.side is Side.BAD:
+                doubt = "" if origin.certain else ", perhaps"
+                yield BlockLine(f"Set by {origin.where} ({origin.kind}{doubt})")
+        if difference.command:
+            yield BlockLine(difference.command, code=True)
 
 
 def _alarms(diagnosis: Diagnosis) -> Iterator[Block]:
@@ -452,7 +471,12 @@ def _tested(diagnosis: Diagnosis) -> Iterator[BlockLine]:
 def _untested(diagnosis: Diagnosis) -> Iterator[BlockLine]:
     # The very file that sets the cause differs too, of course.
     files = [o.file.raw for cause in diagnosis.causes for o in cause.origins if o.line]
-    cannot = [s for s in untested(diagnosis) if not any(file in s.id for file in files)]
+    listed = {difference.suspect for difference in diagnosis.untested}
+    cannot = [
+        suspect
+        for suspect in untested(diagnosis)
+        if suspect.id not in listed and not any(file in suspect.id for file in files)
+    ]
     for suspect in cannot[:_MOST_LISTED]:
         values = f"{printable(suspect.good, _VALUE)} / {printable(suspect.bad, _VALUE)}"
         yield BlockLine(f"{suspect.id} ({values}): {suspect.untestable}")

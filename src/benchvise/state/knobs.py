@@ -7,15 +7,16 @@ cpu.max_freq=each                 each that the board offers
 
 from __future__ import annotations
 
-import difflib
 import re
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
 
 from benchvise.errors import UsageError
+from benchvise.names import exact_matches, search
 from benchvise.quantities import parse_cpus
 from benchvise.state.catalogue import knobs
+from benchvise.state.knob_names import concrete_files, knob_entries
 from benchvise.state.model import Knob
 
 EACH = "each"
@@ -82,18 +83,26 @@ def parse_setting_request(text: str) -> SettingRequest:
 
 
 def find_knob(name: str) -> Knob:
-    """The knob of that name; UsageError names the nearest ones."""
+    """The knob of that name, of that file of the kernel, or of a name that only one knob has.
+
+    UsageError names those that may be meant.
+    """
     catalogue = knobs()
     if name in catalogue:
         return catalogue[name][1]
-    near = difflib.get_close_matches(name, catalogue, n=3)
-    area = [other for other in catalogue if other.partition(".")[0] == name.partition(".")[0]]
-    raise UsageError(
-        f"there is no setting '{name}' that may be made",
-        f"did you mean {' or '.join(near)}?"
-        if near
-        else f"there are {', '.join(sorted(area or catalogue))}",
-    )
+    entries = knob_entries()
+    matches = exact_matches(name, entries)
+    if len(matches) == 1:
+        return catalogue[matches[0].name][1]
+    if not matches and (wider := concrete_files(name)):
+        raise UsageError(
+            f"{name} is set together with the others of its kind",
+            f"--set {wider[0].name}=VALUE sets {wider[0].path}",
+        )
+    near = [entry.name for entry in matches or search(name, entries, limit=3)]
+    problem = "names several settings" if matches else "is no setting that can be changed"
+    remedy = f"did you mean {' or '.join(near[:3])}? " if near else ""
+    raise UsageError(f"'{name}' {problem}", f"{remedy}`benchvise knobs` lists them")
 
 
 def companions(knob: Knob) -> tuple[Knob, ...]:

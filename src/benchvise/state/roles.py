@@ -24,6 +24,9 @@ ROLES: Mapping[str, str] = {
     "bench_cpu": "the CPU that benchmarks take by themselves: the fastest, of equal ones the last",
     "dram": "the devfreq device that scales the clock of the DRAM",
     "cgroup": "the control group (version 2) of the login, as a path below /sys/fs/cgroup",
+    "cgroup_above": "the group that this one lies in, as such a path; none for the root's",
+    "cgroup_top": "the topmost one below the root that both lie in, as such a path",
+    "cpu_group": "the group of the login under the controller cpu (version 1), as such a path",
     "kernel": "the release of the kernel that runs",
 }
 
@@ -48,7 +51,7 @@ _LINKS = (
 
 _ROLE = re.compile(r"\{(" + "|".join(ROLES) + r")\}")
 # What may stand in a path: no wildcard, no way up, nothing that looks like an option.
-_SAFE = re.compile(r"(?!-|.*\.\.)[\w.@:+/\\-]*", re.ASCII)
+_SAFE = re.compile(r"(?!-|.*\.\.)[\w.@:,+/\\-]*", re.ASCII)
 _NO_DISK = re.compile(r"(loop|ram|zram|nbd|fd|sr|mtdblock)\d+|mmcblk\d+(boot\d|rpmb|gp\d)")
 _MADE_UP_NIC = re.compile(
     r"veth|br-|cali|flannel|cni|docker|virbr|vnet|tap|ifb|dummy|gre|sit|tunl|ip6|erspan|ip_vti|teql"
@@ -192,6 +195,9 @@ def _roles(
         ("bench_cpu", lambda: _bench_cpu(files)),
         ("dram", lambda: _dram(links)),
         ("cgroup", lambda: _control_group(files, names.mounts)),
+        ("cgroup_above", lambda: _group_above(_control_group(files, names.mounts), 1)),
+        ("cgroup_top", lambda: _group_above(_control_group(files, names.mounts), 2)),
+        ("cpu_group", lambda: _controlled_group("cpu", files, names.mounts)),
         ("kernel", lambda: files.get("/proc/sys/kernel/osrelease", "").strip() or None),
     )
     for role, find in finders:
@@ -273,6 +279,32 @@ def _control_group(files: Mapping[str, str], mounts: tuple[Mount, ...]) -> str |
     if own is None or not root.startswith(_CGROUPS):
         return None
     return (root + own).removeprefix(_CGROUPS).rstrip("/")
+
+
+_UNIFIED = "/unified"  # where version 2 is mounted beside controllers of version 1
+
+
+def _group_above(group: str | None, levels: int) -> str | None:
+    """The next group above, or with two levels the topmost; None where there is no such one."""
+    if group is None:
+        return None
+    root = _UNIFIED if group.startswith(_UNIFIED) else ""
+    names = group.removeprefix(root).strip("/").split("/")
+    if len(names) <= levels:
+        return None
+    return "/".join((root, *(names[:-1] if levels == 1 else names[:1])))
+
+
+def _controlled_group(
+    controller: str, files: Mapping[str, str], mounts: tuple[Mount, ...]
+) -> str | None:
+    """The same under a controller of version 1, which has a hierarchy of its own."""
+    root = next((m.point for m in mounts if m.kind == "cgroup" and controller in m.options), "")
+    for line in files.get("/proc/self/cgroup", "").splitlines():
+        _, controllers, own = line.split(":", 2)
+        if controller in controllers.split(",") and root.startswith(_CGROUPS):
+            return (root + own).removeprefix(_CGROUPS).rstrip("/")
+    return None
 
 
 def _interrupt_names(table: str, names: DeviceNames) -> Iterator[tuple[str, str]]:

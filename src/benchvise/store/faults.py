@@ -40,7 +40,7 @@ def explain(error: Exception, location: Location) -> StoreError:
     if isinstance(error, ImportError):
         return StoreError(
             f"cannot use the store {location.name}, psycopg does not work here ({_message(error)})",
-            "pip install 'psycopg[binary]'",
+            "pip install 'benchvise[postgres]'",
         )
     if isinstance(error, IntegrityError):
         return StoreError(

@@ -109,13 +109,21 @@ def store(
             kept = _load(trace, place / part)
         except (OSError, ValueError, pa.ArrowException) as error:
             reasons.append(f"{place}: {getattr(error, 'strerror', None) or error}")
+            _remove_empty(place)
             continue
         except (UsageError, TraceError) as error:
+            _remove_empty(place)
             raise NotCached(f"the trace has changed: {error.message}") from error
         if kept is None:
             raise NotCached("the trace is being written to")
         return kept
     raise NotCached("; ".join(reasons))
+
+
+def _remove_empty(place: Path) -> None:
+    """Nothing stays of a place where nothing could be kept: the trace is gone, or the disk full."""
+    with suppress(OSError):
+        place.rmdir()
 
 
 # -- reading ---------------------------------------------------------------------------------------

@@ -18,6 +18,7 @@ from benchvise.trace.decoder import decoder
 from benchvise.trace.opening import OpenTrace
 
 _LARGEST_SHIFT = 62
+_UNKNOWN_CPU = 65535
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,7 +84,10 @@ class Levels:
         return count
 
     def items(self, rows: list[int], begin: int, end: int, shift: int) -> pa.Table:
-        """What is drawn of rows in buckets of ``2**shift`` ns, at most one item a bucket.
+        """What is drawn of rows in buckets of ``2**shift`` ns, at most five items a bucket.
+
+        On pixels of a bucket or more, none is blank in which anything happened, and none shows
+        what did not happen there.
 
         Columns: ``row``, ``begin``, ``end``, ``actor``, ``state`` (see ``states``), ``count``
         (items for which it stands), ``ran`` (ns for which these used a CPU).
@@ -161,7 +165,8 @@ def _row(
 ) -> TimelineRow:
     actor, cpu = row["actor"], row["cpu"]
     if actor is None:
-        name, tid, count = f"CPU {cpu}", None, instances.of_cpu.get(cpu, 0)
+        name = "CPU not known" if cpu == _UNKNOWN_CPU else f"CPU {cpu}"
+        tid, count = None, instances.of_cpu.get(cpu, 0)
     else:
         name, tid = actors[actor].name, actors[actor].tid
         own = int(instances.of_actor[actor])

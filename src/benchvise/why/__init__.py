@@ -12,7 +12,10 @@
                 layers       the same search over layers of images, then inside one
                 together     two causes in a 2x2; the unexplained rest
                 explain      explain: mechanism (cards, counters), remedies · provenance (file:line)
-                conclude     verdict: the answer, its headline, what would be needed to know more
+                try          trying: one suspect that a user names (--try), whatever the search did
+                untested     the likeliest differences that are open, with line and command
+                conclude     verdict: the answer, its headline, what would be needed to know more;
+                             spending: whether the gap is waiting or CPU time
                 │
                 ├ evidence.jsonl: every answer of a board, flushed; --resume replays it
                 └ progress.jsonl: what is known so far (progress_log), read while it is written

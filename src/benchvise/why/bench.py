@@ -105,6 +105,13 @@ class Bench(Protocol):
     def now(self) -> float:
         """Seconds since the bench was opened, by a clock that cannot be set."""
 
+    def wait(self, seconds: float) -> float:
+        """Lets a load on the boards pass; the seconds that it waited.
+
+        0 where load changes no value, as instructions are counted. Interrupts arrive as with
+        ``measure``.
+        """
+
     def during(self, arm: Arm) -> Mapping[str, float]:
         """Measures the arm once with everything counted that can be, for a mechanism's checks.
 

@@ -10,7 +10,16 @@ from benchvise.state.model import Snapshot
 from benchvise.why.bench import SideFacts
 from benchvise.why.experiments.confirm import Confirmation
 from benchvise.why.experiments.gap import MeasuredGap, Scale
-from benchvise.why.model import Bounds, Cause, Finding, Grade, Interaction, Side, Suspect
+from benchvise.why.model import (
+    Bounds,
+    Cause,
+    Finding,
+    Grade,
+    Interaction,
+    Side,
+    Suspect,
+    UntestedDifference,
+)
 from benchvise.why.witness.model import Witness
 
 # Standard errors.
@@ -38,6 +47,10 @@ class DiagnosisState:
     unexplained: Bounds | None = None
     interaction: Interaction | None = None
     layers: tuple[Suspect, ...] = ()
+    narrowed: tuple[Suspect, ...] = ()
+    """Among which suspects a cause lies that the search has not reached yet."""
+    untested: tuple[UntestedDifference, ...] = ()
+    """The likeliest differences that no experiment has decided."""
     witness: Witness | None = None
     """What the command does differently; None where it was not watched."""
     next_steps: list[str] = field(default_factory=list)
@@ -97,9 +110,10 @@ def also(reached: str, narrowed: Sequence[Suspect]) -> str:
 @dataclass(frozen=True, slots=True)
 class DiagnosisOptions:
     """``budget`` is in minutes, None for no limit. ``corpus`` are snapshots of other boards, for
-    what is usual. ``cross_checks`` are benchmarks of the probe that are measured on both sides
-    beside the metric. ``may_set`` says whether settings may be written on a side; ``started`` is
-    ISO 8601 in UTC.
+    what is usual. ``to_try`` are ids of suspects that are tried where the evidence ends, instead of
+    going on with the search. ``cross_checks`` are benchmarks of the probe that are measured on both
+    sides beside the metric. ``may_set`` says whether settings may be written on a side;
+    ``started`` is ISO 8601 in UTC.
     """
 
     budget: float | None = None
@@ -109,3 +123,4 @@ class DiagnosisOptions:
     cross_checks: tuple[str, ...] = ()
     may_set: Mapping[Side, bool] = field(default_factory=lambda: {Side.GOOD: True, Side.BAD: True})
     started: str = ""
+    to_try: tuple[str, ...] = ()

@@ -18,15 +18,16 @@ from benchvise.errors import (
     SettingError,
     UsageError,
 )
-from benchvise.why import stages
+from benchvise.why import stages, trying
 from benchvise.why.bench import Bench
 from benchvise.why.case import DiagnosisOptions, DiagnosisState
 from benchvise.why.events import DiagnosisStage, Event, StageBegun
-from benchvise.why.experiments.evidence import EvidenceLog
+from benchvise.why.experiments.evidence import Diverted, EvidenceLog
 from benchvise.why.experiments.laboratory import Budget, BudgetSpent, Laboratory
 from benchvise.why.model import Diagnosis, Side, Stop
 from benchvise.why.rules import DiagnosisRules
-from benchvise.why.verdict import conclude
+from benchvise.why.untested import find_untested
+from benchvise.why.verdict import conclude, is_missing
 
 
 def diagnose(
@@ -49,24 +50,42 @@ def diagnose(
         )
     lab = Laboratory(bench, log, observe, Budget.of(options.budget), options.seed)
     lab.decided("diagnosis", [bench.metric.canonical, str(options.seed)])
+    if options.to_try:
+        lab.divert_at_end()
     case = DiagnosisState()
-    stopped: Stop | None = None
-    reason = ""
-    try:
-        _investigate(case, lab, options, rules)
-    except (KeyboardInterrupt, Interrupted):
-        stopped = Stop.INTERRUPTED
-    except BudgetSpent as spent:
-        stopped, reason = Stop.BUDGET, f"the time budget does not allow {spent.step}"
-    except BoardUnreachable as error:
-        stopped, reason = Stop.UNREACHABLE, str(error)
-    except (MeasurementError, NotAvailable) as error:
-        stopped, reason = Stop.FAILED, str(error)
-    except SettingError as error:
-        stopped, reason = Stop.NOT_PUT_BACK, str(error)
+    stopped, reason = _until_end(lambda: _investigate(case, lab, options, rules))
+    if stopped in _LETS_TRY:
+        stopped_trying, why_stopped = _until_end(lambda: _try_named(case, lab, options, rules))
+        if stopped_trying is not None:
+            stopped, reason = stopped_trying, why_stopped
     if stopped is not None and case.proven:
         _explain_unfinished(case, lab, rules, stopped)
+    if stopped is not None or not case.proven or is_missing(case):
+        _list_untested(case, lab, rules, stopped)
     return conclude(case, lab, options, stopped, reason)
+
+
+_LETS_TRY = (None, Stop.BUDGET, Stop.FAILED, Stop.TRIED)
+"""How the search may have ended where suspects are tried after it."""
+
+
+def _until_end(act: Callable[[], None]) -> tuple[Stop | None, str]:
+    """Runs a part of a diagnosis; what ended it early, if anything did, and the reason in words."""
+    try:
+        act()
+    except (KeyboardInterrupt, Interrupted):
+        return Stop.INTERRUPTED, ""
+    except BudgetSpent as spent:
+        return Stop.BUDGET, f"the time budget does not allow {spent.step}"
+    except Diverted:
+        return Stop.TRIED, ""
+    except BoardUnreachable as error:
+        return Stop.UNREACHABLE, str(error)
+    except (MeasurementError, NotAvailable) as error:
+        return Stop.FAILED, str(error)
+    except SettingError as error:
+        return Stop.NOT_PUT_BACK, str(error)
+    return None, ""
 
 
 def _investigate(
@@ -98,6 +117,29 @@ def _investigate(
     stages.explain(case, lab, rules)
 
 
+def _try_named(
+    case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions, rules: DiagnosisRules
+) -> None:
+    """Tries the suspects that the evidence or the options name, each by itself."""
+    names = list(options.to_try)
+    while name := lab.next_try(names):
+        if name in names:
+            names.remove(name)
+        trying.try_suspect(case, lab, name)
+        if case.proven:
+            stages.explain(case, lab, rules)
+
+
+def _list_untested(
+    case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, stopped: Stop | None
+) -> None:
+    """Lists the likeliest differences that are open, without their lines where the boards must not
+    be asked."""
+    ask_boards = stopped in _LETS_TRY
+    with suppress(KeyboardInterrupt, Interrupted, BenchviseError):
+        case.untested = find_untested(case, lab, rules, ask_boards=ask_boards)
+
+
 def _explain_unfinished(
     case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, stopped: Stop
 ) -> None:
@@ -105,7 +147,7 @@ def _explain_unfinished(
 
     Boards are not asked any more where somebody waits for the end, or where they do not answer.
     """
-    ask_boards = stopped in (Stop.BUDGET, Stop.FAILED)
+    ask_boards = stopped in _LETS_TRY
     with suppress(KeyboardInterrupt, Interrupted, BenchviseError):
         stages.explain_unfinished(
             case, lab, rules, f"the diagnosis ended before that: {stopped}", ask_boards=ask_boards

@@ -561,6 +561,37 @@ class Cause:
         return len(self.suspects) > 1
 
 
+@dataclass(frozen=True, slots=True)
+class UntestedDifference:
+    """A difference that may be the cause, and that no experiment has decided.
+
+    ``command`` is one line to paste: it makes the good value by hand, or has Benchvise try it.
+    """
+
+    suspect: str
+    """Id of the suspect."""
+    title: str
+    """What it is, in words."""
+    good: str
+    """Its value on the good side, as shown."""
+    bad: str
+    """Its value on the bad side, as shown."""
+    score: float = field(metadata=in_json(digits=3))
+    """The sum of the terms of its score: a larger one is likelier."""
+    reason: str
+    """Why it is not decided."""
+    origins: tuple[Origin, ...] = ()
+    """The places that set the value persistently."""
+    command: str = ""
+    """A command that tries it; empty where none can."""
+
+    @property
+    def place(self) -> str:
+        """The file and the line that set the bad value, empty where none is certain."""
+        lines = (o.where for o in self.origins if o.side is Side.BAD and o.line and o.certain)
+        return next(lines, "")
+
+
 class DiagnosisVerdict(StrEnum):
     """How a diagnosis ends."""
 
@@ -579,6 +610,7 @@ class Stop(StrEnum):
     INTERRUPTED = "interrupted"
     UNREACHABLE = "contact lost"
     BUDGET = "the budget was spent"
+    TRIED = "only the named suspect was tried"
     FAILED = "the metric failed"
     NOT_PUT_BACK = "not everything is put back"
 
@@ -664,6 +696,8 @@ class Diagnosis:
     """The top two causes alone and together."""
     witness: Witness | None = None
     """What the command does differently on the bad side; null where it was not watched."""
+    untested: tuple[UntestedDifference, ...] = ()
+    """The likeliest differences that no experiment has decided, the likeliest first."""
     suspects: tuple[SuspectRecord, ...] = ()
     """All suspects, in the order of their score."""
     excluded: Mapping[str, str] = field(default_factory=dict)

@@ -43,6 +43,7 @@ from benchvise.why.model import (
     Suspect,
 )
 from benchvise.why.rules import DiagnosisRules
+from benchvise.why.spending import is_wall_time
 from benchvise.why.witness.compare import MeasuredTimes, compare
 from benchvise.why.witness.touching import put_first
 
@@ -85,7 +86,7 @@ def watch_command(case: DiagnosisState, lab: Laboratory) -> None:
     if not lab.affords(_PART_OF_BUDGET * seconds):
         return
     case.reached = "watching the command"
-    is_wall = metric.benchmark == "command.time" and metric.params.get("metric", "wall") == "wall"
+    is_wall = is_wall_time(metric)
     gap = case.measured.gap
     times = MeasuredTimes(
         gap.good / 1e9 if is_wall else None,
@@ -181,8 +182,11 @@ def _search(
             case.refuted.extend(search.refuted)
             case.excess += search.excess
             case.reached = also(stage, search.narrowed)
+            case.narrowed = search.narrowed
+        if search.futile:
+            case.next_steps.append(search.futile)
         rest = [s for s in search.suspects if s not in case.flipped]
-        if not search.proven or not rest or not case.unfinished:
+        if search.futile or not search.proven or not rest or not case.unfinished:
             return search
         context, suspects, first = case.flipped, rest, None
         purposes = (purposes[1], purposes[1])
@@ -275,8 +279,11 @@ def measure_together(case: DiagnosisState, lab: Laboratory) -> None:
 
 
 def explain(case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules) -> None:
-    """Mechanism, origins and remedies of each cause, in their order."""
+    """Mechanism, origins and remedies of each cause, in their order, as far as not done yet."""
+    explained = {cause.name for cause in case.causes}
     for proof in sorted(case.proven, key=in_order):
+        if proof.name in explained:
+            continue
         case.reached = f"explaining {proof.name}"
         _keep(case, lab, _explained(case, lab, rules, proof, lab.during))
 

@@ -6,16 +6,14 @@ nothing is said to be ruled out that was not tested, or that did close the gap w
 
 from __future__ import annotations
 
-import math
 from collections.abc import Iterator, Sequence
 
 from benchvise.statistics import fisher_exact
 from benchvise.why.bench import Bench
 from benchvise.why.case import DiagnosisOptions, DiagnosisState
-from benchvise.why.experiments import estimate
 from benchvise.why.experiments.confirm import by_sum
 from benchvise.why.experiments.gap import CLAIM, LEAST_BOOT_FLOOR
-from benchvise.why.experiments.laboratory import Laboratory
+from benchvise.why.experiments.laboratory import DISTURBANCES, Laboratory
 from benchvise.why.model import (
     Bounds,
     Cause,
@@ -32,19 +30,15 @@ from benchvise.why.model import (
     Suspect,
     Write,
 )
+from benchvise.why.spending import waiting_or_computing
 from benchvise.why.stages import as_cause, in_order
 from benchvise.why.suspects.find import NEEDS_CONSENT
+from benchvise.why.untested import hidden_share, undecided_share
 from benchvise.why.wording import apart, percent, reach, scatters, share
 
 _NAMED = 8
-# Standard errors.
-_SURE = 2.0
-_MOST_OF_IT = 0.5
-# Blocks: of fewer the interval is wide whatever they are.
-_LEAST_BLOCKS = 6
+_OPEN = (DiagnosisVerdict.UNEXPLAINED, DiagnosisVerdict.PARTLY, DiagnosisVerdict.INCOMPLETE)
 _SETTINGS = (Layer.PROCESS, Layer.RUN_TIME)
-# Flags of the probe's samples for what others do: probe/core/evidence.c.
-_DISTURBANCES = {"preempted", "waited", "stolen", "neighbour"}
 _MOSTLY = 0.5
 
 
@@ -71,13 +65,14 @@ def conclude(
         good=bench.name(Side.GOOD),
         bad=bench.name(Side.BAD),
         verdict=verdict,
-        headline=headline(case, causes, bench, verdict, reached),
+        headline=headline(case, causes, bench, verdict, reached, failures=_failure_gap(lab)),
         gap=None if case.measured is None else case.measured.gap,
         unexplained=case.unexplained,
         findings=_findings(case, lab, look=stopped is not Stop.INTERRUPTED),
         causes=causes,
         interaction=case.interaction,
         witness=case.witness,
+        untested=case.untested if verdict in _OPEN else (),
         suspects=case.suspects + tuple(s for s in case.layers if s not in case.suspects),
         excluded=case.excluded,
         experiments=tuple(lab.experiments),
@@ -104,31 +99,48 @@ def _findings(case: DiagnosisState, lab: Laboratory, *, look: bool) -> tuple[Fin
     rules = {finding.rule for finding in case.findings}
     noticed = lab.bench.findings(look=look)
     later = (finding for finding in noticed if finding.rule.replace(" ", "-") not in rules)
-    return tuple(dict.fromkeys([*case.findings, *later, *_disturbed(lab), *_failing(lab)]))
+    own = (*waiting_or_computing(case, lab), *_disturbed(lab), *_failing(lab))
+    return tuple(dict.fromkeys([*case.findings, *later, *own]))
 
 
 def _failing(lab: Laboratory) -> Iterator[Finding]:
     """The metric failed now and then, and was tried again: how often, which may be a difference
     between the sides as well."""
-    counts = {side: lab.failures[side] for side in Side}
-    if not any(count.failed and count.worked for count in counts.values()):
+    good, bad = lab.failures[Side.GOOD], lab.failures[Side.BAD]
+    if not any(count.failed and count.worked for count in (good, bad)):
         return
-    rates = [
-        f"{count.failed} of {count.failed + count.worked} times on {lab.bench.name(side)}"
-        for side, count in counts.items()
-        if count.failed + count.worked
-    ]
-    good, bad = counts[Side.GOOD], counts[Side.BAD]
-    p = fisher_exact(good.failed, good.worked, bad.failed, bad.worked)
+    p = _p_of_failures(lab)
     is_apart = p < CLAIM
     yield Finding(
         "metric failing",
         Grade.WARNS if is_apart else Grade.NOTES,
-        f"{lab.bench.metric.name} fails now and then: {', '.join(rates)}"
+        f"{lab.bench.metric.name} fails now and then: {_failure_rates(lab)}"
         + (": a difference of its own, beside that of the values" if is_apart else ""),
         f"the last time: {next(c.reason for c in (bad, good) if c.failed)}; p = {p:.2g}",
         "find out why it fails: values are of the runs that worked",
     )
+
+
+def _p_of_failures(lab: Laboratory) -> float:
+    """Of the hypothesis that the metric fails as often on both sides, by Fisher's exact test."""
+    good, bad = lab.failures[Side.GOOD], lab.failures[Side.BAD]
+    return fisher_exact(good.failed, good.worked, bad.failed, bad.worked)
+
+
+def _failure_gap(lab: Laboratory) -> str:
+    """The rates at which the metric fails where they differ; empty otherwise."""
+    is_apart = any(c.failed for c in lab.failures.values()) and _p_of_failures(lab) < CLAIM
+    return _failure_rates(lab) if is_apart else ""
+
+
+def _failure_rates(lab: Laboratory) -> str:
+    """``0 of 12 times on the good one, 8 of 20 times on the bad one``."""
+    rates = [
+        f"{count.failed} of {count.failed + count.worked} times on {lab.bench.name(side)}"
+        for side, count in lab.failures.items()
+        if count.failed + count.worked
+    ]
+    return ", ".join(rates)
 
 
 def _disturbed(lab: Laboratory) -> Iterator[Finding]:
@@ -136,7 +148,7 @@ def _disturbed(lab: Laboratory) -> Iterator[Finding]:
     counts = {}
     for side in Side:
         plain = [t for t in lab.trials if t.side is side and not t.flipped]
-        counts[side] = sum(bool(_DISTURBANCES & set(t.flags)) for t in plain), len(plain)
+        counts[side] = sum(bool(DISTURBANCES & set(t.flags)) for t in plain), len(plain)
     for side, (count, of) in counts.items():
         fewer, others = counts[side.other]
         if of and others and count / of >= _MOSTLY and fewer / others <= count / of / 2:
@@ -154,7 +166,8 @@ def _verdict(case: DiagnosisState, stopped: Stop | None) -> DiagnosisVerdict:
         return DiagnosisVerdict.NOT_ADMISSIBLE
     if stopped is not None:
         # Time that ran out while more was looked for takes nothing from a gap that is explained.
-        is_explained = stopped is Stop.BUDGET and case.proven and not _is_missing(case)
+        can_explain = stopped in (Stop.BUDGET, Stop.TRIED)
+        is_explained = can_explain and case.proven and not is_missing(case)
         return DiagnosisVerdict.EXPLAINED if is_explained else DiagnosisVerdict.INCOMPLETE
     if case.measured is None or not case.measured.shown:
         return DiagnosisVerdict.NO_DIFFERENCE
@@ -162,10 +175,10 @@ def _verdict(case: DiagnosisState, stopped: Stop | None) -> DiagnosisVerdict:
         return DiagnosisVerdict.REVERSED
     if not case.proven or case.unexplained is None:
         return DiagnosisVerdict.UNEXPLAINED
-    return DiagnosisVerdict.PARTLY if _is_missing(case) else DiagnosisVerdict.EXPLAINED
+    return DiagnosisVerdict.PARTLY if is_missing(case) else DiagnosisVerdict.EXPLAINED
 
 
-def _is_missing(case: DiagnosisState) -> bool:
+def is_missing(case: DiagnosisState) -> bool:
     """Whether the proven causes leave something of the gap that counts."""
     left = case.unexplained
     if left is None:
@@ -191,9 +204,12 @@ def headline(
     bench: Bench,
     verdict: DiagnosisVerdict,
     reached: str,
+    *,
+    failures: str = "",
 ) -> str:
-    """The sentence, with a full stop. ``causes`` are all that are proven, the largest first."""
-    return f"{_answer(case, causes, bench, verdict, reached).rstrip('.')}."
+    """The sentence, with a full stop. ``causes`` are all that are proven, the largest first;
+    ``failures`` are the rates at which the metric fails, where they differ."""
+    return f"{_answer(case, causes, bench, verdict, reached, failures).rstrip('.')}."
 
 
 def _answer(
@@ -202,6 +218,7 @@ def _answer(
     bench: Bench,
     verdict: DiagnosisVerdict,
     reached: str,
+    failures: str,
 ) -> str:
     good, bad = bench.name(Side.GOOD), bench.name(Side.BAD)
     if verdict is DiagnosisVerdict.NOT_ADMISSIBLE:
@@ -226,11 +243,24 @@ def _answer(
     if verdict is DiagnosisVerdict.NO_DIFFERENCE:
         if case.by_all_in:
             return f"Setting everything as recorded for {good} does not change {bad}"
-        return f"No difference is shown between {good} and {bad}: {_no_gap(gap)}"
+        sentence = f"No difference is shown between {good} and {bad}: {_no_gap(gap)}"
+        if failures:
+            return f"{sentence}; but one fails more often: {failures}"
+        return sentence
     if verdict is DiagnosisVerdict.REVERSED:
         return f"{good}, given as the good side, is worse by {apart(gap.goodness.value)}"
     seen = f"; {case.witness.sentence}" if case.witness and case.witness.parts else ""
-    return f"{bad} is worse by {apart(gap.goodness.value)}, and no cause was found{seen}"
+    sentence = f"{bad} is worse by {apart(gap.goodness.value)}, and no cause was found{seen}"
+    return f"{sentence}{_likeliest(case)}"
+
+
+def _likeliest(case: DiagnosisState) -> str:
+    """``; the likeliest untested difference is storage.mounts:/data, set by /etc/fstab:3``."""
+    if not case.untested:
+        return ""
+    first = case.untested[0]
+    where = f", set by {first.place}" if first.place else ""
+    return f"; the likeliest untested difference is {first.suspect}{where}"
 
 
 def _causes(causes: Sequence[Cause]) -> str:
@@ -347,7 +377,7 @@ def _settings(case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions) 
         yield f"root on {lab.bench.name(Side.BAD)}, to test {_any_of(kept)}"
     if risky:
         yield f"--risky, to test {_any_of(risky)}"
-    if (share := _hidden(case, lab)) is not None:
+    if (share := hidden_share(case, lab)) is not None:
         proven = "more than is confirmed" if case.proven else "and none is confirmed alone"
         yield (
             f"all settings at once close {percent(share)} % of the gap, {proven}: repeat while "
@@ -359,33 +389,6 @@ def _any_of(count: int) -> str:
     if count == 1:
         return "a setting that may be the cause"
     return f"{count} settings, any of which may be the cause"
-
-
-def _hidden(case: DiagnosisState, lab: Laboratory) -> float | None:
-    """The share of the gap that all settings at once close beyond what is proven, where it counts.
-
-    By that of the first experiment, in which they were all set.
-    """
-    for experiment in lab.experiments:
-        if experiment.purpose is Purpose.ALL_IN and experiment.shift is not None:
-            hidden = experiment.shift.value - case.gained
-            errors = [estimate.error_of_median(lab.noise(), experiment.blocks)]
-            errors += [proof.effect.error for proof in case.proven]
-            closes = experiment.outcome in (ExperimentOutcome.CLOSES, ExperimentOutcome.PARTLY)
-            if closes and hidden > max(case.scale.least, _SURE * math.hypot(*errors)):
-                return experiment.shift.value / case.scale.gap
-    return None
-
-
-def _open(case: DiagnosisState, lab: Laboratory) -> Bounds | None:
-    """The share of the gap that all settings at once close, where it may be none or most of it."""
-    for experiment in lab.experiments:
-        if experiment.purpose is Purpose.ALL_IN and experiment.shift is not None:
-            share = case.scale.share(experiment.shift)
-            denied = experiment.outcome in (ExperimentOutcome.DOES_NOT, ExperimentOutcome.WIDENS)
-            if denied and experiment.blocks >= _LEAST_BLOCKS and share.high > _MOST_OF_IT:
-                return share
-    return None
 
 
 def _names(suspects: Sequence[Suspect]) -> str:
@@ -405,17 +408,17 @@ def _layers(case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions) ->
                 yield f"{names} could not be swapped: {experiment.reason}"
         # What could not be swapped excludes nothing.
         swapped = [e for e in layers if e.outcome is not ExperimentOutcome.UNRESOLVED]
-        if swapped and not case.proven and _hidden(case, lab) is None:
+        if not swapped or case.proven or hidden_share(case, lab) is not None:
+            return
+        if (share := undecided_share(lab, case, Purpose.LAYER)) is not None:
+            yield _scattered("the swapped layers", "they", share)
+        else:
             yield f"the cause is in none of the swapped layers: {_hardware(case)}"
         return
-    if _hidden(case, lab) is not None:
+    if hidden_share(case, lab) is not None:
         return
-    if (share := _open(case, lab)) is not None:
-        yield (
-            f"the values scatter too much to rule the settings out: all at once they close "
-            f"{percent(share.low)} to {percent(share.high)} % of the gap: repeat while nothing "
-            "else runs"
-        )
+    if (share := undecided_share(lab, case, Purpose.ALL_IN)) is not None:
+        yield _scattered("the settings", "all at once they", share)
         return
     ruled_out = _ruled_out(case, lab)
     if lab.bench.has_images() and not case.layers:
@@ -427,6 +430,13 @@ def _layers(case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions) ->
             f"{ruled_out}; next: swap userland and kernel, which needs images of both sides for "
             "one board of a rig (rig compose)"
         )
+
+
+def _scattered(what: str, which: str, share: Bounds) -> str:
+    return (
+        f"the values scatter too much to rule {what} out: {which} close {percent(share.low)} to "
+        f"{percent(share.high)} % of the gap: repeat while nothing else runs"
+    )
 
 
 def _ruled_out(case: DiagnosisState, lab: Laboratory) -> str:

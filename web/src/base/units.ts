@@ -48,14 +48,19 @@ export function formatSize(size: number): string {
     : `${Number((size / step[0]).toPrecision(4))} ${step[1]}`;
 }
 
+/** A number of things in groups of three digits: `1 234 567`. */
+export function formatCount(value: number): string {
+  return String(Math.round(value)).replace(/\B(?=(\d{3})+(?!\d))/g, " ");
+}
+
 /** How many times the base. */
 export function formatRatio(ratio: number): string {
   return ratio >= 0.0995 && ratio < 9.9995 ? `${ratio.toFixed(3)}x` : `${formatNumber(ratio)}x`;
 }
 
-/** The change that a ratio to the base means. */
+/** The change that a ratio to the base means; from ten times on how many times. */
 export function formatChange(ratio: number): string {
-  if (ratio > 10) return `x ${formatNumber(ratio)}`;
+  if (ratio > 10) return formatRatio(ratio);
   const percent = (ratio - 1) * 100;
   const text = percent.toFixed(Math.abs(percent) >= 99.95 ? 0 : 1);
   if (Number(text) === 0) return "0.0 %";

@@ -73,7 +73,10 @@ interface Thinned extends Span {
   readonly count: number;
 }
 
-/** Of the items that begin in one bucket, the longest; and what reaches into the span. */
+/**
+ * Of the items that begin in one bucket the first, the longest and the last, so that no pixel in
+ * which one lies is blank; and what reaches into the span. The longest stands for those left out.
+ */
 export function thinned(held: RowItems, span: Span, buckets: number, row: number): Thinned[] {
   const { begin, end } = held;
   const step = (span.end - span.begin) / buckets;
@@ -93,7 +96,9 @@ export function thinned(held: RowItems, span: Span, buckets: number, row: number
   while (at < begin.length && (begin[at] ?? 0) < span.end) {
     const bucket = Math.floor(((begin[at] ?? 0) - span.begin) / step);
     const next = firstFrom(begin, span.begin + (bucket + 1) * step, at + 1);
-    take(longest(begin, end, at, next), next - at);
+    const most = longest(begin, end, at, next);
+    const kept = [...new Set([at, most, next - 1])].sort((a, b) => a - b);
+    for (const each of kept) take(each, each === most ? next - at - kept.length + 1 : 1);
     at = next;
   }
   return items;

@@ -24,7 +24,7 @@ export interface Key {
 }
 
 export const KEYS: readonly Key[] = [
-  { keys: ["w", "+", "="], act: "zoom-in", help: "zoom in around the chosen item, else the middle" },
+  { keys: ["w", "+", "="], act: "zoom-in", help: "zoom in around the pointer, else the chosen item" },
   { keys: ["s", "-"], act: "zoom-out", help: "zoom out" },
   { keys: ["a", "ArrowLeft"], act: "earlier", help: "move to earlier times" },
   { keys: ["d", "ArrowRight"], act: "later", help: "move to later times" },

@@ -1,3 +1,4 @@
+import { formatCount } from "../base/units";
 import type { Box } from "./layout";
 import type { Scale } from "./raster";
 import type { Scene } from "./stage";
@@ -40,7 +41,7 @@ export function paintMarks(
         const pixel = Math.floor((when - scale.begin) / scale.perPixel);
         if (pixel < 0 || pixel >= main) continue;
         const several = count[at] ?? 1;
-        const name = several === 1 ? scene.source.look.eventName(event[at] ?? 0) : `${several} events`;
+        const name = several === 1 ? scene.source.look.eventName(event[at] ?? 0) : `${formatCount(several)} events`;
         placed.push({ at: pixel / ratio, text: name });
       }
     }

@@ -1,3 +1,4 @@
+import { formatCount } from "../base/units";
 import type { Hit } from "./hit";
 import type { Source } from "./source";
 import type { Span } from "./span";
@@ -88,7 +89,7 @@ export class Overlay {
       lines.push(line);
     };
     if (mark !== null) {
-      add(mark.count === 1 ? look.eventName(mark.event) : `${mark.count} events`, "tl-tip-title");
+      add(mark.count === 1 ? look.eventName(mark.event) : `${formatCount(mark.count)} events`, "tl-tip-title");
       add(formatTime(mark.time, 1));
     } else if (item !== null) {
       const several = item.count > 1;
@@ -97,7 +98,7 @@ export class Overlay {
       const state = look.states[item.state]?.name ?? "";
       add(`${several ? "longest: " : ""}${state} ${formatLength(item.end - item.begin)}`.trim());
       add(`from ${formatTime(item.begin, 1)}`);
-      if (several) add(`${item.count} items here: zoom in`, "tl-tip-note");
+      if (several) add(`${formatCount(item.count)} items here: zoom in`, "tl-tip-note");
     } else {
       add(row.name, "tl-tip-title");
       add(formatTime(time, perPixel));
@@ -124,7 +125,7 @@ export class Overlay {
 
 /** What is missing, in words. */
 export function lossText(kind: string, count: number | null, cpu: number | null): string {
-  const what = count === null ? `an unknown number of ${kind}` : `${count} ${kind}`;
+  const what = count === null ? `an unknown number of ${kind}` : `${formatCount(count)} ${kind}`;
   return `${what} lost${cpu === null ? "" : ` on CPU ${cpu}`}`;
 }
 

@@ -12,13 +12,17 @@ export interface RowLines {
   readonly pixels: Uint32Array;
   /** What is seen where several fall on one pixel; `width` of them, 0 is nothing. */
   readonly ranks: Uint8Array;
+  /** For how long (ns) what falls on a pixel used a CPU; `width` of them. */
+  readonly used: Float64Array;
   readonly width: number;
 }
 
 export const BANDS = 3;
 const ALL = 7;
-/** Pixels from which on an item is set apart from the one behind it. */
+/** Pixels from which on an item is set apart from the one before it. */
 const APART = 4;
+/** Pixels up to which an item is shaded by how much of each was used. */
+const THIN = 2;
 
 /** How time lies on pixels: of `width` pixels the first begins at `begin`. */
 export interface Scale {
@@ -38,8 +42,9 @@ export interface Brush {
 }
 
 /**
- * Paints those of `items` from `first` to before `behind` that show in `clip`. What is one pixel
- * wide is the fainter the less of its bucket, `bucket` ns, was used.
+ * Paints those of `items` from `first` to before `behind` that show in `clip`. An item is on each
+ * pixel of which it has a part: on the first and the last one too, and on one if it has no length.
+ * What is one or two pixels wide is the fainter the less of their time was used.
  */
 export function paintItems(
   lines: RowLines,
@@ -47,14 +52,14 @@ export function paintItems(
   [first, behind]: readonly [number, number],
   clip: Span,
   scale: Scale,
-  bucket: number,
   { look, paints, wideFrom, wide }: Brush,
 ): void {
-  const { pixels, ranks, width } = lines;
+  const { pixels, ranks, used, width } = lines;
   const { begin, end, actor, state, count, ran } = items;
   const { begin: origin, perPixel } = scale;
+  // A pixel across the border of two pieces shows what is in either.
   const left = Math.max(0, Math.floor((clip.begin - origin) / perPixel));
-  const right = Math.min(width, Math.floor((clip.end - origin) / perPixel));
+  const right = Math.min(width, Math.ceil((clip.end - origin) / perPixel));
   const latest = Math.min(clip.end, origin + width * perPixel);
   const earliest = Math.max(clip.begin, origin);
   for (let at = firstShown(items, first, behind, earliest); at < behind; at += 1) {
@@ -64,28 +69,32 @@ export function paintItems(
     if (looks === undefined) continue;
     const rank = looks.rank;
     const from = Math.floor((starts - origin) / perPixel);
-    const ends = Math.max(Math.floor(((end[at] ?? 0) - origin) / perPixel), from + 1);
+    const ends = Math.max(Math.ceil(((end[at] ?? 0) - origin) / perPixel), from + 1);
     const x0 = Math.max(from, left);
-    let x1 = Math.min(ends, right);
+    const x1 = Math.min(ends, right);
     if (x1 <= x0) continue;
     if (looks.labelled && x1 - x0 >= wideFrom) wide(at, x0, x1);
-    if (looks.bands === ALL && x1 === ends && ends - from >= APART) x1 -= 1;
     const paint = paints.of(state[at] ?? 0, actor[at] ?? -1);
-    const thin = ran !== null && x1 - x0 === 1 && looks.bands === ALL;
-    const full = thin ? shadeOf(paint, (ran[at] ?? 0) / bucket) : paint.full;
-    const { faint } = paint;
+    const { full, faint, edge } = paint;
+    const whole = looks.bands === ALL;
+    const thin = ran !== null && ends - from <= THIN && whole;
     const upper = inkOf(looks.bands, looks.faint, 1, full, faint);
     const middle = inkOf(looks.bands, looks.faint, 2, full, faint);
     const lower = inkOf(looks.bands, looks.faint, 4, full, faint);
     for (let x = x0; x < x1; x += 1) {
+      if (thin) addUse(used, x, items, at, clip, scale);
       if ((ranks[x] ?? 0) > rank) continue;
       ranks[x] = rank;
-      pixels[x] = upper;
-      pixels[width + x] = middle;
-      pixels[2 * width + x] = lower;
+      const shade = thin ? shadeOf(paint, (used[x] ?? 0) / perPixel) : full;
+      pixels[x] = thin ? shade : upper;
+      pixels[width + x] = thin ? shade : middle;
+      pixels[2 * width + x] = thin ? shade : lower;
     }
-    const edges = looks.paint === "line" && from >= left && from < right;
-    if (edges || (looks.paint === "line" && (count[at] ?? 1) > 1)) {
+    if (whole && from >= left && ends - from >= APART && ranks[from] === rank && looks.paint !== "line") {
+      for (let band = 0; band < BANDS; band += 1) pixels[band * width + from] = edge;
+    }
+    const isEdge = looks.paint === "line" && starts > 0 && from >= left && from < right;
+    if (isEdge || (looks.paint === "line" && (count[at] ?? 1) > 1)) {
       // What begins a level is an edge; and where there are several, they fill their pixel.
       const x = Math.max(from, left);
       ranks[x] = 255;
@@ -94,6 +103,23 @@ export function paintItems(
       pixels[2 * width + x] = full;
     }
   }
+}
+
+/** Adds to a pixel for how long the item used a CPU in it. */
+function addUse(
+  used: Float64Array,
+  x: number,
+  { begin, end, ran }: Items,
+  at: number,
+  clip: Span,
+  { begin: origin, perPixel }: Scale,
+): void {
+  const [starts, ends] = [begin[at] ?? 0, end[at] ?? 0];
+  const [from, to] = [origin + x * perPixel, origin + (x + 1) * perPixel];
+  // What reaches in from the piece before has been counted there, up to the end of this pixel.
+  if (ends <= starts || (starts < clip.begin && from < clip.begin)) return;
+  const share = (Math.min(ends, to) - Math.max(starts, from)) / (ends - starts);
+  used[x] = (used[x] ?? 0) + share * (ran?.[at] ?? 0);
 }
 
 /** The pixel for a share of time that was used, from 0 to 1. */

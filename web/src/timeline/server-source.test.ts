@@ -85,5 +85,5 @@ it("passes on what the server says is wrong", async () => {
   const { signal } = new AbortController();
   await expect(opened.value.source.items({ begin: 0, end: 4 }, 4, [0], signal)).rejects.toThrow(/Arrow|column/);
   serve({ rows: json([]), losses: json([]) });
-  expect(await open()).toEqual({ ok: false, error: "there is nothing to show on a timeline in this trace" });
+  expect(await open()).toEqual({ ok: false, error: "this trace holds no events" });
 });

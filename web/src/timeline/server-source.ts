@@ -33,7 +33,7 @@ export class ServerSource implements Source {
     if (!rows.ok) return rows;
     if (!losses.ok) return losses;
     const all = readRows(listOf(rows.value));
-    if (all.length === 0) return failed("there is nothing to show on a timeline in this trace");
+    if (all.length === 0) return failed("this trace holds no events");
     const lost = readLosses(listOf(losses.value));
     const { tag, name, duration } = info.value;
     const source = new ServerSource(address, tag, name, duration, all, lost, look(info.value, all));

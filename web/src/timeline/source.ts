@@ -14,8 +14,10 @@ export interface Source {
   /** How states look and what items and events are called. */
   readonly look: Look;
   /**
-   * At most one item a row and bucket: `span` is cut into `buckets` of equal length, and of the
-   * items that begin in one the longest stands for all. In order of rows as given, then of time.
+   * A few items a row and bucket: `span` is cut into `buckets` of equal length, and of the items
+   * that begin in one the longest, the first and the last stand for all, each where it is. So no
+   * pixel, which is a bucket or longer, in which anything happened is blank. In order of rows as
+   * given, then of time.
    */
   items(span: Span, buckets: number, rows: readonly number[], signal: AbortSignal): Promise<Items>;
   /** Events in the same way. */

@@ -41,6 +41,14 @@ describe("a span that is looked at", () => {
     const view = { begin: 0, end: 1000 };
     expect(viewOf({ begin: 100, end: 200 }, view, 1e6)).toBe(view);
     expect(viewOf({ begin: 5000, end: 5100 }, view, 1e6)).toEqual({ begin: 4800, end: 5300 });
-    expect(lengthOf(viewOf({ begin: 100, end: 101 }, view, 1e6))).toBe(CLOSEST);
+    expect(lengthOf(viewOf({ begin: 100, end: 102 }, view, 1e6))).toBe(CLOSEST);
+  });
+
+  it("moves to a moment without a change of the zoom", () => {
+    const view = { begin: 0, end: 30e6 };
+    expect(viewOf({ begin: 100, end: 101 }, view, 1e9)).toBe(view);
+    const moved = viewOf({ begin: 5e8, end: 5e8 + 1 }, view, 1e9);
+    expect(lengthOf(moved)).toBe(30e6);
+    expect((moved.begin + moved.end) / 2).toBeCloseTo(5e8 + 0.5, 6);
   });
 });

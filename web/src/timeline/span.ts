@@ -66,9 +66,15 @@ export const overlaps = (a: Span, b: Span): boolean => a.begin < b.end && b.begi
 
 /**
  * What to look at to see `wanted`: the present view where it shows it well, else one of five times
- * the length around it.
+ * the length around it. A moment has no length to be shown in: the view moves to it and stays as
+ * wide as it is.
  */
 export function viewOf(wanted: Span, view: Span, duration: number): Span {
+  const isMoment = lengthOf(wanted) <= 1;
+  if (isMoment) {
+    if (wanted.begin >= view.begin && wanted.end <= view.end) return view;
+    return clampSpan(shiftSpan(view, centreOf(wanted) - centreOf(view)), duration);
+  }
   const share = lengthOf(wanted) / lengthOf(view);
   if (wanted.begin >= view.begin && wanted.end <= view.end && share > 0.01) return view;
   const length = Math.max(lengthOf(wanted) * 5, CLOSEST);

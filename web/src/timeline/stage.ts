@@ -47,6 +47,7 @@ export class Stage {
   private readonly stripContext: CanvasRenderingContext2D;
   private image: ImageData | null = null;
   private ranks = new Uint8Array(0);
+  private used = new Float64Array(0);
   private texts: Texts | null = null;
 
   constructor(readonly canvas: HTMLCanvasElement) {
@@ -143,6 +144,7 @@ export class Stage {
       const lines = {
         pixels: pixels.subarray(from, from + BANDS * main),
         ranks: this.ranks.fill(0),
+        used: this.used.fill(0),
         width: main,
       };
       paints.only = box.row.kind === "cpu" ? scene.actor : null;
@@ -166,7 +168,7 @@ export class Stage {
           labels.push(last);
         };
         const brush = { look: source.look, paints, wideFrom, wide };
-        paintItems(lines, data, range, clip, scale, 2 ** tile.level, brush);
+        paintItems(lines, data, range, clip, scale, brush);
       }
     });
     paints.only = null;
@@ -204,6 +206,7 @@ export class Stage {
       this.strip.width = width;
       this.strip.height = height;
       this.ranks = new Uint8Array(width);
+      this.used = new Float64Array(width);
     }
     return this.image;
   }

@@ -33,7 +33,10 @@ export class Texts {
     const short = text.length * NARROWEST > room ? text.slice(0, Math.ceil(room / NARROWEST)) : text;
     const width = this.width(short);
     if (short === text && width <= room) return text;
-    const letters = Math.floor((short.length * (room - this.width("…"))) / Math.max(width, 1));
+    const least = this.width("…");
+    let letters = Math.floor((short.length * (room - least)) / Math.max(width, 1));
+    // The begin may have wider letters than the rest.
+    while (letters >= 2 && this.width(`${short.slice(0, letters)}…`) > room) letters -= 1;
     return letters < 2 ? "" : `${short.slice(0, letters)}…`;
   }
 }

@@ -44,12 +44,17 @@ export function themeOf(element: Element): Theme {
 export interface Paint {
   readonly full: number;
   readonly faint: number;
+  /** Where a long item begins: it is set apart from the one before. */
+  readonly edge: number;
   /** For shares of a pixel's time, from a little to all. */
   readonly shades: readonly number[];
 }
 
 /** Even a little is to be seen. */
 const SHADES = [0.5, 0.62, 0.75, 0.88, 1];
+
+/** How much of its colour the begin of an item has; the rest is ink. */
+const EDGE = 0.72;
 
 /** The pixels of every actor and state, looked up once each. */
 export class Paints {
@@ -73,7 +78,7 @@ export class Paints {
   of(state: number, actor: number): Paint {
     const paint = this.states[state] ?? this.ofActor(actor);
     if (this.only === null || this.only === actor) return paint;
-    return { full: paint.faint, faint: paint.faint, shades: [paint.faint] };
+    return { full: paint.faint, faint: paint.faint, edge: paint.faint, shades: [paint.faint] };
   }
 
   private ofActor(actor: number): Paint {
@@ -88,6 +93,7 @@ export class Paints {
 
   private paint(colour: string, faint: number): Paint {
     const shade = (opacity: number): number => pixelOf(mixed(colour, this.theme.page, opacity));
-    return { full: pixelOf(colour), faint: shade(faint), shades: SHADES.map(shade) };
+    const edge = pixelOf(mixed(colour, this.theme.ink, EDGE));
+    return { full: pixelOf(colour), faint: shade(faint), edge, shades: SHADES.map(shade) };
   }
 }

@@ -148,6 +148,16 @@ describe("a timeline", () => {
     expect(selection.value).toMatchObject({ range: null, place: null, actor: null });
   });
 
+  it("zooms by keys around the pointer", async () => {
+    const { selection, stage } = await made();
+    selection.look({ begin: 1e8, end: 2e8 });
+    stage.dispatchEvent(pointer("pointermove", 250, 30));
+    await press(stage, "w");
+    const { view } = selection.value;
+    expect(lengthOf(view)).toBeCloseTo(1e8 / 1.6);
+    expect((1.25e8 - view.begin) / lengthOf(view)).toBeCloseTo(0.25);
+  });
+
   it("shows only the rows that are wanted", async () => {
     const { stage, timeline, selection } = await made();
     timeline.filter([5, 60]);

@@ -126,6 +126,13 @@ export class Timeline {
     else if (end > this.scroll + cross) this.setScroll(end - cross + 40);
   }
 
+  /** Does what a key means; false when it means nothing here. */
+  press(event: KeyboardEvent): boolean {
+    const act = actOf(event);
+    if (act !== null) this.key(act);
+    return act !== null;
+  }
+
   focus(): void {
     this.elements.stage.focus({ preventScroll: true });
   }
@@ -191,10 +198,7 @@ export class Timeline {
       this.focus();
     }, { signal });
     stage.addEventListener("keydown", (event) => {
-      const act = actOf(event);
-      if (act === null) return;
-      event.preventDefault();
-      this.key(act);
+      if (this.press(event)) event.preventDefault();
     }, { signal });
     const observer = new ResizeObserver(() => {
       this.resize();
@@ -277,7 +281,9 @@ export class Timeline {
     const item = this.chosenItem();
     const time = value.place?.time ?? null;
     const inSight = time !== null && time >= view.begin && time <= view.end;
-    const fixed = inSight ? (time - view.begin) / length : 0.5;
+    // At the pointer, where one looks; else at what is chosen.
+    const chosen = inSight ? (time - view.begin) / length : 0.5;
+    const fixed = this.pointer === null ? chosen : this.pointer[0] / this.extent()[0];
     const steps: Record<KeyAct, () => void> = {
       "zoom-in": () => { this.zoom(1 / ZOOM_STEP, fixed, true); },
       "zoom-out": () => { this.zoom(ZOOM_STEP, fixed, true); },
@@ -456,7 +462,7 @@ export class Timeline {
     const [main, cross] = this.extent();
     const { view } = value;
     const vertical = this.orientation === "vertical";
-    this.fetch(this.motion.target ?? view, main, cross);
+    this.fetch(this.motion.target ?? view, cross);
     const ticks = ticksOf(view, main, LABEL_ROOM[this.orientation]);
     const chosen = value.place === null ? null : this.boxOf(value.place.row);
     this.stage.paint({
@@ -510,8 +516,10 @@ export class Timeline {
     thumb.style[vertical ? "height" : "width"] = "";
   }
 
-  private fetch(view: Span, main: number, cross: number): void {
-    const pixels = main * (globalThis.devicePixelRatio || 1);
+  private fetch(view: Span, cross: number): void {
+    const { width, height } = this.elements.bars;
+    // Those that are drawn: another number of them may need tiles of another level.
+    const pixels = this.orientation === "vertical" ? height : width;
     const focus = this.pointer === null ? null : this.timeAt(this.pointer[0]);
     const { layout, scroll } = this;
     const { duration } = this.source;

@@ -18,16 +18,20 @@ const LOOKS: Readonly<Record<string, Omit<StateLook, "name">>> = {
 
 const UNKNOWN = { bands: 2, faint: 0, paint: "muted", rank: 1, labelled: false } as const;
 
-/** The look of a trace; names of states and events in the order of their numbers. */
+/**
+ * The look of a trace; names of states and events in the order of their numbers, `idle` those of
+ * the CPUs' idle actors, which have no row, by the actors' numbers.
+ */
 export function traceLook(
   rows: readonly Row[],
   states: readonly string[],
   events: readonly string[],
+  idle: Readonly<Record<string, string>> = {},
 ): Look {
   const byActor = new Map<number, Row>();
   for (const row of rows) if (row.actor !== null) byActor.set(row.actor, row);
   const looks = states.map((name) => ({ ...(LOOKS[name] ?? UNKNOWN), name }));
-  const actorName = (actor: number): string => byActor.get(actor)?.name ?? `actor ${actor}`;
+  const actorName = (actor: number): string => byActor.get(actor)?.name ?? idle[actor] ?? `actor ${actor}`;
   return {
     states: looks,
     actorName,

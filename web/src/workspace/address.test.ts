@@ -43,6 +43,17 @@ it("makes steps of what one would take back, and none of where one looks", () =>
   expect(history.length).toBe(before + 1);
 });
 
+it("goes to another state as a link does, and tells all who listen", () => {
+  const address = new Address(window);
+  const told = vi.fn();
+  address.subscribe(told);
+  const before = history.length;
+  address.go({ tab: "log", "log-event": "printk_console" });
+  expect(told).toHaveBeenCalledOnce();
+  expect(location.search).toBe("?with=x&tab=log&log-event=printk_console");
+  expect(history.length).toBe(before + 1);
+});
+
 it("tells when the back button was used", () => {
   const address = new Address(window);
   const told = vi.fn();

@@ -37,7 +37,13 @@ export class Address {
     else this.pending = setTimeout(() => { this.write(false); }, SETTLE_MS);
   }
 
-  /** Called when the back button has changed it. */
+  /** Goes to another state, as a link does: a step, of which all who listen are told. */
+  go(changes: Readonly<Record<string, string | null>>): void {
+    this.set(changes, true);
+    for (const listener of this.listeners) listener();
+  }
+
+  /** Called when the back button or a link has changed it. */
   subscribe(listener: () => void): void {
     this.listeners.add(listener);
   }

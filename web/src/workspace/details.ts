@@ -4,6 +4,7 @@ import { formatLength, formatTime } from "../timeline/time-format";
 import type { Instance, ItemAnswer } from "./item";
 import type { Workspace } from "./panel";
 import { button, make } from "./views/elements";
+import { count, plural } from "./views/words";
 
 /** Everything about what is chosen, beside the timeline. Returns what ends it. */
 export function showDetails(host: HTMLElement, workspace: Workspace): () => void {
@@ -43,14 +44,14 @@ async function showItem(
 function overall({ info, rows }: Workspace): HTMLElement[] {
   const list = facts([
     ["Length", formatLength(info.duration)],
-    ["Events", info.events.toLocaleString("en")],
+    ["Events", count(info.events)],
     ["CPUs", info.cpus.join(", ")],
-    ["Actors", info.actors.toLocaleString("en")],
-    ["Rows", rows.length.toLocaleString("en")],
+    ["Actors", count(info.actors)],
+    ["Rows", count(rows.length)],
     ["Clock", info.clock.name],
     ["Format", info.format],
     ["First event", `${info.origin} ns`],
-    ["Losses", info.losses === 0 ? "none" : `${info.losses} spans of time lack events`],
+    ["Losses", info.losses === 0 ? "none" : `${plural(info.losses, "span")} of time without events`],
   ]);
   return [
     make("h2", {}, info.name),
@@ -94,7 +95,7 @@ function itemParts(
   );
   return [
     make("h2", {}, actor.name),
-    make("p", {}, [actor.kind, item.state, item.cpu === null ? "" : `on CPU ${item.cpu}`].filter(Boolean).join(" · ")),
+    make("p", {}, [...new Set([actor.kind, item.state]), item.cpu === null ? "" : `on CPU ${item.cpu}`].filter(Boolean).join(" · ")),
     facts([
       ["From", formatTime(item.begin, 1)],
       ["To", formatTime(item.end, 1)],
@@ -107,7 +108,7 @@ function itemParts(
     ...lossesIn(workspace, item.begin, item.end),
     ...(instance === null || instance === undefined ? [] : instanceParts(workspace, instance)),
     ...(events === null || events === undefined ? [] : [
-      make("h3", {}, `${events.count.toLocaleString("en")} events`),
+      make("h3", {}, plural(events.count, "event")),
       make("ol", {}, ...events.listed.map(({ time: at, event }) =>
         make("li", { class: "ws-event" }, make("span", {}, `+${formatLength(at - item.begin)}`), make("span", {}, event)))),
     ]),
@@ -135,7 +136,7 @@ function instanceParts(workspace: Workspace, instance: Instance): HTMLElement[] 
       ["Response", long(instance.response)],
       ["Period", long(instance.period)],
       ["Preempted", instance.preemptions === null || instance.preemptions === undefined
-        ? null : `${instance.preemptions} times`],
+        ? null : plural(instance.preemptions, "time")],
       ["Woken by", who],
       ["Incomplete", instance.unsure.length === 0 ? null : instance.unsure.join("; ")],
     ]),

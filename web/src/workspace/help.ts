@@ -22,6 +22,9 @@ export function helpDialog(): HTMLDialogElement {
     make("dt", {}, ...names.flatMap((name) => [make("kbd", {}, NAMES[name] ?? name.toUpperCase()), " "])),
     make("dd", {}, help),
   ]);
+  for (const [key, help] of [["/", "search in names and events"], ["?", "show this help"]] as const) {
+    keys.push(make("dt", {}, make("kbd", {}, key)), make("dd", {}, help));
+  }
   const dialog = make("dialog", { class: "ws-keys", "aria-label": "Mouse and keys" },
     make("h2", {}, "Mouse and keys"), make("dl", {}, ...mouse, ...keys));
   dialog.append(button("Close", () => { dialog.close(); }));

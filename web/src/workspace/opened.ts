@@ -16,7 +16,7 @@ export interface OpenTrace {
 export async function openTrace(key: string): Promise<Result<OpenTrace>> {
   const api = `/api/traces/${encodeURIComponent(key)}`;
   const opened = await ServerSource.open(api, readInfo, (info, rows) =>
-    traceLook(rows, info.states, info.event_types),
+    traceLook(rows, info.states, info.event_types, info.idle_actors),
   );
   if (!opened.ok) return opened;
   const { info, source } = opened.value;

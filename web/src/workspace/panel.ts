@@ -24,6 +24,8 @@ export interface TraceInfo {
   readonly event_types: readonly string[];
   /** Names of states by the number that items carry. */
   readonly states: readonly string[];
+  /** What CPUs do when they idle: names by the actors' numbers. */
+  readonly idle_actors: Readonly<Record<string, string>>;
   /** Changes with the trace's contents: an answer asked for with `v=` and this may be kept. */
   readonly tag: string;
 }
@@ -42,6 +44,8 @@ export interface Workspace {
   /** The view's own state in the page's address, under names that begin with the view's id. */
   parameter(name: string): string | null;
   setParameter(name: string, value: string | null): void;
+  /** Shows another view, with values for its own names in the address. */
+  openPanel(id: string, parameters: Readonly<Record<string, string | null>>): void;
 }
 
 /**

@@ -33,20 +33,23 @@ export class Toolbar {
   readonly element = make("div", { class: "ws-tools", role: "toolbar", "aria-label": "Timeline" });
   private readonly density;
   private readonly orientation;
+  private readonly help = helpDialog();
+  private readonly search;
+  private readonly here;
   private readonly range = make("span", { class: "ws-range", hidden: true });
   private readonly length = make("span");
   private state: ToolState;
 
   constructor(state: ToolState, tools: Tools) {
     this.state = state;
-    const search = make("input", {
+    const search = this.search = make("input", {
       type: "search", placeholder: "Rows by name", "aria-label": "Show rows by name", value: state.filter,
     });
     const filter = (): void => {
       tools.filter(search.value, here.getAttribute("aria-pressed") === "true");
     };
     search.addEventListener("input", filter);
-    const here = button("There", () => {
+    const here = this.here = button("There", () => {
       here.setAttribute("aria-pressed", String(here.getAttribute("aria-pressed") !== "true"));
       filter();
     }, { "aria-pressed": String(state.here ?? false), title: "Only rows that have begun, and have not ended, in the span that is shown" });
@@ -71,9 +74,19 @@ export class Toolbar {
       { title: "Take the filter away (Esc)" }));
     this.element.append(search, ...(state.here === undefined ? [] : [here]), this.density.group, this.orientation.group, zoom, this.range);
     if (state.clocks !== null) this.element.append(...this.pairTools(state.clocks, tools));
-    const help = helpDialog();
-    this.element.append(button("Keys", () => { help.showModal(); },
-      { class: "ws-right", title: "What mouse and keys do" }), help);
+    this.element.append(button("Keys", () => { this.showHelp(); },
+      { class: "ws-right", title: "What mouse and keys do (?)" }), this.help);
+  }
+
+  /** Shows what mouse and keys do. */
+  showHelp(): void {
+    if (!this.help.open) this.help.showModal();
+  }
+
+  /** Shows what the page's address has changed. */
+  filtered(filter: string, here: boolean): void {
+    this.search.value = filter;
+    this.here.setAttribute("aria-pressed", String(here));
   }
 
   /** Shows what a key has changed. */

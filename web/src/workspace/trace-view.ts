@@ -62,10 +62,13 @@ export class TraceView {
       losses: trace.source.losses,
       selection: this.selection,
       rowOf: trace.rowOf,
-      actorName: (actor) => trace.source.look.actorName(actor),
+      actorName: (actor) => fullName(trace, actor),
       parameter: (name) => address.get(name),
       setParameter: (name, value) => {
         address.set({ [name]: value }, true);
+      },
+      openPanel: (id, parameters) => {
+        address.go({ ...parameters, tab: id });
       },
     };
   }
@@ -114,4 +117,11 @@ export class TraceView {
   private fromAddress(): ReturnType<typeof readChosen> {
     return readChosen((name) => this.address.get(name), this.suffix);
   }
+}
+
+/** The name of an actor; of a thread with its number, as many have one name. */
+export function fullName({ source, rowOf }: Pick<OpenTrace, "source" | "rowOf">, actor: number): string {
+  const name = source.look.actorName(actor);
+  const row = rowOf(actor);
+  return row?.kind === "thread" && row.detail !== "" ? `${name} ${row.detail}` : name;
 }

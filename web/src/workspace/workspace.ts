@@ -1,9 +1,11 @@
 import type { Density, Orientation } from "../timeline/layout";
+import type { Row } from "../timeline/source";
 import { centreOf, wholeSpan, zoomSpan } from "../timeline/span";
 import { Address } from "./address";
 import { showDetails } from "./details";
 import { type OpenTrace, openTrace } from "./opened";
 import { type Clocks, Pair } from "./pair";
+import { listenForKeys } from "./shortcuts";
 import { Tabs } from "./tabs";
 import { Toolbar, type Tools } from "./toolbar";
 import { TraceView } from "./trace-view";
@@ -31,6 +33,8 @@ class TraceWorkspace {
   private readonly views: readonly TraceView[];
   private readonly pair: Pair | null;
   private readonly toolbar: Toolbar;
+  /** How rows are arranged where the address does not say. */
+  private readonly usual: Density;
   private tabs: Tabs | null = null;
   private readonly details = make("aside", { class: "ws-details", "aria-label": "What is chosen", tabindex: "0" });
   private active: TraceView;
@@ -38,13 +42,11 @@ class TraceWorkspace {
 
   constructor(host: HTMLElement, traces: readonly OpenTrace[]) {
     const { address } = this;
-    const density = DENSITIES.find((each) => each === address.get("rows")) ?? "normal";
-    const orientation: Orientation = address.get("time") === "down" ? "vertical" : "horizontal";
+    this.usual = traces.every(({ source }) => hasEventsAlone(source.rows)) ? "events" : "normal";
+    const { density, orientation, filter, here } = arrangementOf(address, this.usual);
     const two = traces.length > 1;
     const clocks: Clocks = address.get("clocks") === "separate" ? "separate" : "aligned";
     const shift = Number(address.get("shift") ?? 0) || 0;
-    const filter = address.get("show") ?? "";
-    const here = address.get("here") !== null;
     this.toolbar = new Toolbar({ filter, here, density, orientation, clocks: two ? clocks : null }, this.tools());
     const lines = make("div", { class: "ws-lines", "data-traces": String(traces.length) });
     const root = make("div", { class: "ws" },
@@ -67,8 +69,16 @@ class TraceWorkspace {
     this.activate(first);
     for (const view of this.views) this.follow(view);
     address.subscribe(() => {
-      for (const view of this.views) view.restore();
+      this.restore();
       this.tabs?.show(true);
+    });
+    listenForKeys(host.ownerDocument, {
+      help: () => { this.toolbar.showHelp(); },
+      search: () => {
+        this.active.workspace.openPanel("search", {});
+        root.querySelector<HTMLElement>(".ws-panel input[type=search]")?.focus();
+      },
+      timeline: (event) => this.active.timeline.press(event),
     });
     void this.addViews(root);
   }
@@ -109,9 +119,21 @@ class TraceWorkspace {
     }
     this.toolbar.arranged(density, orientation);
     this.address.set({
-      rows: density === "normal" ? null : density,
+      rows: density === this.usual ? null : density,
       time: orientation === "vertical" ? "down" : null,
-    }, false);
+    }, true);
+  }
+
+  /** Takes everything from the address: the back button was used. */
+  private restore(): void {
+    const { density, orientation, filter, here } = arrangementOf(this.address, this.usual);
+    for (const view of this.views) {
+      view.restore();
+      view.filter(filter, here);
+      view.timeline.arrange(density, orientation);
+    }
+    this.toolbar.arranged(density, orientation);
+    this.toolbar.filtered(filter, here);
   }
 
   private tools(): Tools {
@@ -145,6 +167,26 @@ class TraceWorkspace {
       },
     };
   }
+}
+
+/** Whether nothing but events is known: the trace does not say what ran when. */
+export function hasEventsAlone(rows: readonly Row[]): boolean {
+  return rows.every(({ kind, busy }) => kind === "cpu" && busy === 0);
+}
+
+/** How rows are arranged, and which are shown, as the address says. */
+function arrangementOf(address: Address, usual: Density): {
+  density: Density;
+  orientation: Orientation;
+  filter: string;
+  here: boolean;
+} {
+  return {
+    density: DENSITIES.find((each) => each === address.get("rows")) ?? usual,
+    orientation: address.get("time") === "down" ? "vertical" : "horizontal",
+    filter: address.get("show") ?? "",
+    here: address.get("here") !== null,
+  };
 }
 
 /** What must be known before a number is believed. */

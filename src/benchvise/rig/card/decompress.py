@@ -17,8 +17,6 @@ import zlib
 from pathlib import Path
 from typing import IO, Protocol, cast
 
-import zstandard
-
 from benchvise.rig.faults import Fault, FlashError
 from benchvise.text import last_line
 
@@ -220,11 +218,15 @@ class _Zstandard:
     """The zstandard package; ``known_size`` has seen that no frame is cut off."""
 
     def __init__(self, path: Path, file: IO[bytes]) -> None:
+        import zstandard  # of the extra `rig`
+
         self._path = path
         decoder = zstandard.ZstdDecompressor(max_window_size=1 << 31)
         self._reader = decoder.stream_reader(file, read_size=_BLOCK, read_across_frames=True)
 
     def readinto(self, buffer: memoryview) -> int:
+        import zstandard  # of the extra `rig`
+
         try:
             return int(self._reader.readinto(buffer))
         except zstandard.ZstdError as error:
@@ -293,6 +295,8 @@ def _numbers(data: bytes) -> list[int]:
 
 def _zst_size(path: Path, file: IO[bytes]) -> int | None:
     """From its frames' headers, walking from block to block (RFC 8878, 3.1)."""
+    import zstandard  # of the extra `rig`
+
     end = file.seek(0, os.SEEK_END)
     position, total, is_known = 0, 0, True
     while position < end:

@@ -14,8 +14,6 @@ import zlib
 from collections.abc import Iterator
 from dataclasses import dataclass
 
-import zstandard
-
 from benchvise.rig.images.elf import ARCHITECTURES
 
 _MOST = 256 << 20  # bytes of an unpacked kernel
@@ -155,6 +153,8 @@ def _contents(data: bytes) -> Iterator[bytes]:
 
 def _unpacked(data: bytes) -> bytes:
     """As much as can be unpacked of what begins here; nothing if it is no known format."""
+    import zstandard  # of the extra `rig`
+
     try:
         if data[:2] == b"\x1f\x8b":
             return _unzipped(data)

@@ -19,7 +19,10 @@ _PSEUDO = frozenset(
         *("binfmt_misc", "autofs", "rpc_pipefs", "efivarfs", "selinuxfs", "ramfs", "rootfs"),
     }
 )
-_TEMPORARY = ("/tmp", "/run", "/dev/shm", "/var")  # noqa: S108 - names, not files
+_OF_THE_SYSTEM = ("/dev", "/proc", "/sys")
+"""Below these temporary file systems hold no files of programs, but for ``_SHARED_MEMORY``."""
+
+_SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a name, not a file
 # Paths of layers and numbers of descriptors, which mean nothing elsewhere.
 _PRIVATE = (
     "lowerdir=",
@@ -55,7 +58,8 @@ def network_mounts(text: str) -> dict[str, str]:
 def _real(text: str) -> Iterator[Mount]:
     count = 0
     for mount in parse_mounts(text):
-        temporary = mount.kind == "tmpfs" and not mount.point.startswith(_TEMPORARY)
+        of_the_system = mount.point.startswith(_OF_THE_SYSTEM) and mount.point != _SHARED_MEMORY
+        temporary = mount.kind == "tmpfs" and of_the_system
         hidden = temporary or mount.kind in _PSEUDO or is_made_up(mount.point)
         if not hidden and count < MOUNTS:
             count += 1

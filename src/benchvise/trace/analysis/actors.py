@@ -4,7 +4,7 @@ An instance is one activation of an actor: a thread from its wake-up until it bl
 from entry to return. *Execution* is its time on a CPU without the interrupts nested in it,
 *response* the time from its wake-up (or first moment, when no wake-up is known) to its end,
 *start latency* from its wake-up to its first moment, *period* from the first moment of the instance
-before to its own.
+before to its own; of a handler, the instance before on the same CPU.
 """
 
 from __future__ import annotations

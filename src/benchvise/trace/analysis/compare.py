@@ -4,11 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field
+from typing import Literal
 
 import numpy as np
 
 from benchvise.documents import in_json
 from benchvise.statistics import cliffs_delta, median_ratio
+from benchvise.tails import CountedTimes, tail_differences
 from benchvise.trace.analysis.actors import instance_metrics
 from benchvise.trace.analysis.distributions import (
     Groups,
@@ -24,6 +26,12 @@ from benchvise.trace.analysis.occupancy import own_time
 METRICS = ("execution", "response", "latency", "period")
 LEAST = 6
 """Fewer values a side have no 95 % interval of their median."""
+
+NOTABLE_RATIO = 2.0
+"""From here on a longest value that grew or shrank is told, be it one of many."""
+
+TAILED = frozenset({"execution", "response", "latency"})
+"""Metrics whose long values are late ones; a long period is a pause."""
 
 SMALL_EFFECT = 0.147
 """Cliff's delta below which a difference is negligible (Romano et al., 2006)."""
@@ -48,6 +56,29 @@ class MetricChange:
     p99_ratio: float | None
     changed: bool
     reason: str
+    tail: TailChange | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class TailChange:
+    """The rare long ones of a metric in both traces: a median says nothing of them.
+
+    ``ratio`` is of the longest, B / A. ``beyond`` of the ``count`` values of ``side`` are longer
+    than any of the other trace; ``p`` is that of a chance, with a correction for all comparisons
+    made (``benchvise.tails``), and ``shown`` that it is below 0.01.
+    """
+
+    ratio: float
+    side: Literal["a", "b"]
+    beyond: int
+    count: int
+    p: float
+    shown: bool
+
+    @property
+    def notable(self) -> bool:
+        """Whether a reader has to be told, though the median did not change."""
+        return self.shown or not 1 / NOTABLE_RATIO < self.ratio < NOTABLE_RATIO
 
 
 @dataclass(frozen=True, slots=True)
@@ -91,8 +122,11 @@ def compare(
         for analysis, actors in zip((a, b), chosen, strict=True)
     ]
     shared = [name for name in sides[0].names if name in sides[1].names]
+    comparisons = max(1, len(shared) * len(TAILED))
     changes = [
-        _change(name, metric, sides[0].values[metric][at], sides[1].values[metric][other])
+        _change(
+            name, metric, sides[0].values[metric][at], sides[1].values[metric][other], comparisons
+        )
         for name in shared
         for at, other in [(sides[0].names[name], sides[1].names[name])]
         for metric in METRICS
@@ -138,7 +172,7 @@ def _rate(name: str, sides: Sequence[_Side]) -> ActorRate:
     )
 
 
-def _change(actor: str, metric: str, a: Ints, b: Ints) -> MetricChange:
+def _change(actor: str, metric: str, a: Ints, b: Ints, comparisons: int) -> MetricChange:
     of_a, of_b = distribution(a), distribution(b)
     assert of_a is not None and of_b is not None  # noqa: S101 (neither is empty)
     enough = min(a.size, b.size) >= LEAST
@@ -162,9 +196,32 @@ def _change(actor: str, metric: str, a: Ints, b: Ints) -> MetricChange:
         p99_ratio=of_b.p99 / of_a.p99 if of_a.p99 > 0 else None,
         changed=excludes and delta is not None and abs(delta) >= SMALL_EFFECT,
         reason=reason,
+        tail=_tail(a, b, comparisons) if enough and metric in TAILED else None,
     )
 
 
-def _clearest_first(change: MetricChange) -> tuple[bool, float, float]:
+def _tail(a: Ints, b: Ints, comparisons: int) -> TailChange | None:
+    """The longest values of both, which are in ascending order; None where one has only zeros."""
+    if a[-1] <= 0 or b[-1] <= 0:
+        return None
+    tested = tail_differences(
+        CountedTimes.of(b.astype(np.float64)), CountedTimes.of(a.astype(np.float64)), comparisons
+    )
+    if not tested:
+        return None
+    beyond_maximum = tested[0]
+    in_b = beyond_maximum.beyond > 0
+    return TailChange(
+        ratio=float(b[-1] / a[-1]),
+        side="b" if in_b else "a",
+        beyond=beyond_maximum.beyond if in_b else beyond_maximum.reference_beyond,
+        count=beyond_maximum.count if in_b else beyond_maximum.reference_count,
+        p=beyond_maximum.p,
+        shown=beyond_maximum.significant,
+    )
+
+
+def _clearest_first(change: MetricChange) -> tuple[bool, bool, float, float]:
     size = abs(np.log(change.ratio)) if change.ratio else 0.0
-    return (not change.changed, -abs(change.delta or 0.0), -float(size))
+    is_notable = change.tail is not None and change.tail.notable
+    return (not change.changed, not is_notable, -abs(change.delta or 0.0), -float(size))

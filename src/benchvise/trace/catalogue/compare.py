@@ -61,6 +61,15 @@ def _change_tone(change: MetricChange) -> Tone:
     return "strong" if change.changed else "plain"
 
 
+def _tail_tone(change: MetricChange) -> Tone:
+    return "strong" if _has_tail(change) else "plain"
+
+
+def _has_tail(change: MetricChange) -> bool:
+    """Whether its longest values changed, be it that the median did not."""
+    return change.tail is not None and change.tail.notable
+
+
 _CHANGES: TableShape[MetricChange] = TableShape(
     "changes",
     "What changed, the clearest first",
@@ -84,6 +93,8 @@ _CHANGES: TableShape[MetricChange] = TableShape(
         ColumnSpec("Delta", ValueUnit.EFFECT, lambda change: change.delta),
         ColumnSpec("p99 A", ValueUnit.NS, lambda change: change.a.p99),
         ColumnSpec("p99 B", ValueUnit.NS, lambda change: change.b.p99),
+        ColumnSpec("Max A", ValueUnit.NS, lambda change: change.a.maximum),
+        ColumnSpec("Max B", ValueUnit.NS, lambda change: change.b.maximum, _tail_tone),
         ColumnSpec("Changed", ValueUnit.NUMBER, lambda change: int(change.changed), detail=True),
     ),
 )
@@ -115,11 +126,21 @@ def _analyse(traces: Sequence[LoadedTrace], request: CompareRequest) -> TraceCom
 
 
 def _tables(answer: TraceComparison, request: CompareRequest) -> Iterator[TableSpec[Any]]:
-    listed = [change for change in answer.changes if request.everything or change.changed]
+    listed = [
+        change
+        for change in answer.changes
+        if request.everything or change.changed or _has_tail(change)
+    ]
     changed = sum(1 for change in answer.changes if change.changed)
+    tails = sum(1 for change in answer.changes if _has_tail(change) and not change.changed)
     remarks = []
+    if tails:
+        remarks.append(
+            f"{tails} metrics have an unchanged median, and a longest value that differs: "
+            "at least twice, or more often than by chance (p < 0.01)"
+        )
     if not request.everything:
-        unchanged = len(answer.changes) - changed
+        unchanged = len(answer.changes) - len(listed)
         remarks.append(f"no change shown: {unchanged} metrics (--all lists them)")
     for side, only in (("A", answer.only_in_a), ("B", answer.only_in_b)):
         if only:

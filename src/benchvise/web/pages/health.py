@@ -14,6 +14,7 @@ from starlette.routing import Route
 
 from benchvise.documents import encode
 from benchvise.errors import UsageError
+from benchvise.health.judging import HealthVerdict, Judgement
 from benchvise.health.watch.history import By, History, tabulate
 from benchvise.quantities import in_utc, seconds_or_none
 from benchvise.report.health_figures import health_figures
@@ -57,6 +58,8 @@ def board(request: Request) -> Response:
     since = _since(request.query_params.get("since", "90d"), now)
     history = shared.store.watches.history(name, since, now)
     judged = shared.readings.newest(name)
+    parts = _history_parts(history, by)
+    parts["standing"] = _worse(parts["standing"], judged)
     runs = shared.store.runs(_RUNS, RunFilter(board=name))
     document: dict[str, Any] = {
         "board": name,
@@ -76,7 +79,7 @@ def board(request: Request) -> Response:
         since=request.query_params.get("since", "90d"),
         judged=judged,
         may_look=_may_look(shared, name),
-        **_history_parts(history, by),
+        **parts,
     )
 
 
@@ -119,13 +122,28 @@ def _boards(shared: Context) -> Iterator[dict[str, Any]]:
     for name in watched:
         history = shared.store.watches.history(name, now - _LIST_DAYS * _DAY, now)
         if history is not None:
-            yield _listed(history, now)
+            yield _listed(history, now, shared.readings.newest(name))
     for name in _names(shared):
         if name not in watched:
-            yield {"board": name, "standing": "not watched", "simulated": False}
+            yield _listed_unwatched(name, shared.readings.newest(name))
 
 
-def _listed(history: History, now: float) -> dict[str, Any]:
+def _listed_unwatched(name: str, judged: Judgement | None) -> dict[str, Any]:
+    """A board without a history; its standing is that of the last look, if there was one."""
+    return {
+        "board": name,
+        "standing": _worse("not watched", judged),
+        "simulated": False,
+        "watching": False,
+        "last": None,
+        "alerts": [],
+        "events": None,
+        "rising": [],
+        "now": _last_look(judged),
+    }
+
+
+def _listed(history: History, now: float, judged: Judgement | None) -> dict[str, Any]:
     table = tabulate(history, "day")
     recent = [event for event in history.events if event.last > now - _RECENT_DAYS * _DAY]
     counts = {
@@ -135,9 +153,10 @@ def _listed(history: History, now: float) -> dict[str, Any]:
     last = max((span.until for span in history.spans), default=None)
     return {
         "board": history.board,
-        "standing": _standing(history, now),
+        "standing": _worse(_standing(history, now), judged),
         "simulated": history.simulated,
         "watching": _is_watching(history, now),
+        "now": _last_look(judged),
         "last": None if last is None else iso(last),
         "alerts": [
             {"rule": rule, "subject": subject, "since": iso(since)}
@@ -160,6 +179,30 @@ def _standing(history: History, now: float) -> Standing:
     since = now - _RECENT_DAYS * _DAY
     recent = {event.severity for event in history.events if event.last > since}
     return "warning" if recent & {"failing", "warning", "alert"} else "good"
+
+
+_STANDINGS: dict[HealthVerdict, Standing] = {
+    HealthVerdict.FAILING: "failing",
+    HealthVerdict.WARNING: "warning",
+    HealthVerdict.GOOD: "good",
+}
+
+
+def _worse(standing: Standing, judged: Judgement | None) -> Standing:
+    """The worse of what a watch has seen and what the last look found."""
+    found = None if judged is None else _STANDINGS.get(judged.verdict)
+    return standing if found is None else min(standing, found, key=_ORDER.__getitem__)
+
+
+def _last_look(judged: Judgement | None) -> dict[str, Any] | None:
+    """The verdict of the last look, and how many parts of the board have each."""
+    if judged is None:
+        return None
+    verdicts = [section.verdict.value for section in judged.sections]
+    return {
+        "verdict": judged.verdict.value,
+        **{verdict: verdicts.count(verdict) for verdict in ("failing", "warning")},
+    }
 
 
 def _is_watching(history: History, now: float) -> bool:

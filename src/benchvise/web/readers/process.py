@@ -20,7 +20,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
-from benchvise.errors import BenchviseError
+from benchvise.errors import BenchviseError, TraceError
 from benchvise.web.answers import failure
 from benchvise.web.http import Busy, NotFound
 from benchvise.web.pages import captures, trace_compare
@@ -49,6 +49,7 @@ def create_reader() -> Starlette:
         ],
         exception_handlers={
             BenchviseError: _failed,
+            OSError: _unreadable,
             HTTPException: _refused,
             MemoryError: _too_much,
             Exception: _broken,
@@ -68,6 +69,12 @@ def _prepare(request: Request) -> Response:
 def _failed(request: Request, error: Exception) -> Response:
     assert isinstance(error, BenchviseError)  # noqa: S101 - what it is registered for
     return failure(request, error)
+
+
+def _unreadable(request: Request, error: Exception) -> Response:
+    """A file that was deleted, or cannot be read any more, while it was open."""
+    reason = getattr(error, "strerror", None) or str(error)
+    return failure(request, TraceError(f"a file of this page cannot be read: {reason}"))
 
 
 def _refused(request: Request, _error: Exception) -> Response:

@@ -7,8 +7,9 @@ from dataclasses import dataclass, field, replace
 from math import log
 
 from benchvise.documents import JsonObject, encode, in_json
+from benchvise.quantities import format_ratio
 from benchvise.trace.analysis.actors import describe, instance_metrics, instances_of, response
-from benchvise.trace.analysis.compare import METRICS, ActorRate, MetricChange
+from benchvise.trace.analysis.compare import METRICS, ActorRate, MetricChange, TailChange
 from benchvise.trace.analysis.model import NONE, Ints
 from benchvise.trace.catalogue.compare import COMPARE, CompareRequest
 from benchvise.trace.loaded import LoadedTrace
@@ -123,9 +124,20 @@ def _verdict(metrics: Mapping[str, MetricChange], changed: Sequence[str]) -> str
         return "starts later" if _grew(metrics["latency"]) else "starts sooner"
     if "period" in changed:
         return "comes less often" if _grew(metrics["period"]) else "comes more often"
+    if (worst := _worst_tail(metrics)) is not None:
+        return f"worst {format_ratio(worst.ratio)}, {worst.beyond} of {worst.count}"
     if metrics and all(change.ratio is None for change in metrics.values()):
         return "not comparable"
     return "no change shown"
+
+
+def _worst_tail(metrics: Mapping[str, MetricChange]) -> TailChange | None:
+    """The tail that changed the most where no median did: of the response first."""
+    for name in ("response", "execution", "latency"):
+        tail = metrics[name].tail if name in metrics else None
+        if tail is not None and tail.notable:
+            return tail
+    return None
 
 
 def _grew(change: MetricChange) -> bool:
@@ -149,7 +161,9 @@ def _rank(row: ActorRow) -> tuple[int, float, str]:
         return 1, -_sure(execution), row.actor
     if row.changed:
         return 2, -max(_sure(row.metrics[name]) for name in row.changed), row.actor
-    return 3, -max(row.load), row.actor
+    if (tail := _worst_tail(row.metrics)) is not None:
+        return 3, -abs(log(tail.ratio)), row.actor
+    return 4, -max(row.load), row.actor
 
 
 def shapes_of(both: Sequence[LoadedTrace], name: str, metric: str) -> list[Shape | None]:

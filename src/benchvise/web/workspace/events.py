@@ -314,7 +314,9 @@ def search(loaded: LoadedTrace, query: TraceQuery) -> SearchAnswer:
     part = query.part(loaded)
     text = query.text("text")
     if not text:
-        raise UsageError("nothing to search for", "say text=")
+        raise UsageError(
+            "nothing to search for", "type a name, a text, or a condition such as prev_comm==make"
+        )
     condition = any(operator in text for operator in _OPERATORS)
     hits, total, complete = _values(part, text, condition=condition)
     return SearchAnswer(

@@ -109,7 +109,7 @@ class ServedTraces:
         """Begins to open a trace that will be asked for; what is wrong with it is told then."""
 
         def open_it() -> None:
-            with suppress(BenchviseError):
+            with suppress(BenchviseError, OSError):
                 self.get(path)
 
         threading.Thread(target=open_it, daemon=True).start()
@@ -197,7 +197,7 @@ class ServedTraces:
             mapped = ServedTrace(served.path, served.stats, again, served.whole, served.tag)
             _ = mapped.loaded, mapped.levels
             is_same = again.keeping.reused and _signature(served.path) == served.stats
-        except BenchviseError:
+        except (BenchviseError, OSError):
             return  # it has changed since, or is gone: the next request sees that
         with self._lock:
             place = self._places.get(served.path)

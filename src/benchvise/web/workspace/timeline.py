@@ -202,7 +202,8 @@ def _events(trace: ServedTrace, item: TimelineItem, cpu: int | None) -> ShownEve
 @dataclass(frozen=True, slots=True)
 class TraceInfo:
     """What a trace is, and what must be known of it. ``origin`` is the clock at the first event, a
-    text as JavaScript would round it; ``duration`` in ns."""
+    text as JavaScript would round it; ``duration`` in ns. ``idle_actors`` have no row: names by
+    number."""
 
     name: str
     format: str
@@ -219,6 +220,7 @@ class TraceInfo:
     cautions: Sequence[str]
     states: Sequence[str]
     event_types: Sequence[str]
+    idle_actors: Mapping[str, str]
     tag: str
 
 
@@ -278,6 +280,11 @@ class TraceTimeline:
             cautions=loaded.cautions,
             states=states(),
             event_types=outline["events"],
+            idle_actors={
+                str(actor.id): actor.name
+                for actor in loaded.analysis.actors
+                if actor.kind == "idle"
+            },
             tag=trace.tag,
         )
 

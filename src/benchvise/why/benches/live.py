@@ -39,6 +39,7 @@ from benchvise.state.model import Snapshot
 from benchvise.state.snapshot import take_snapshot
 from benchvise.why.bench import ArmRefused, CrossCheck, SideFacts
 from benchvise.why.benches.live_board import LiveBoard, Process, cross_check, still_set
+from benchvise.why.benches.processes import OtherChange, ProcessChecks
 from benchvise.why.benches.record import Record, covariates
 from benchvise.why.benches.userland import RootTree, find_programs
 from benchvise.why.benches.userland_swap import UserlandSwap, is_userland
@@ -112,6 +113,7 @@ class LiveBench:
             )
         swappable = command and (root is not None or len(self._live) == len(Side))
         self._userland = UserlandSwap(self._live, command, root) if swappable else None
+        self._checks = ProcessChecks()
         self._recorded = {
             side: record.trials(spec, kind, side) for side, record in self._records.items()
         }
@@ -178,10 +180,22 @@ class LiveBench:
 
     def measure(self, arm: Arm) -> Trial:
         """Makes the arm, measures one fresh process, and puts everything back."""
+        usual_s = self.seconds(Arm(arm.side), None) / self._batches()
+        if arm.flipped:
+            self._prepare(arm.side, usual_s)
         started = self.now()
-        process = self._on_arm(arm, lambda board, attributes: board.process(
-            self._spec(arm, board.spec), batches=self._batches(), attributes=attributes
-        ))  # fmt: skip
+
+        def verified(board: LiveBoard, attributes: Mapping[str, str]) -> Process:
+            spec = self._spec(arm, board.spec)
+            self._checks.check(arm, board, spec, attributes, usual_s)
+            return board.process(spec, batches=self._batches(), attributes=attributes)
+
+        try:
+            process = self._on_arm(arm, verified)
+        except OtherChange:  # somebody else may have changed something since it was looked at
+            self._checks.forget(arm.side)
+            self._prepare(arm.side, usual_s)
+            process = self._on_arm(arm, verified)
         seconds = self.now() - started
         self._durations.setdefault((arm.side, bool(arm.flipped)), []).append(seconds)
         self._number += 1
@@ -198,6 +212,15 @@ class LiveBench:
             flags=process.flags,
         )
 
+    def _prepare(self, side: Side, usual_s: float) -> None:
+        """Looks at the command's processes on the board as it is."""
+        board = self._live[side]
+
+        def look() -> None:
+            self._checks.prepare(side, board, self._spec(Arm(side), board.spec), usual_s)
+
+        self._lasting(side, look)
+
     def seconds(self, arm: Arm, after: Arm | None) -> float:  # noqa: ARG002 - nothing boots here
         """What ``measure`` will take, as an estimate: with a boot where one is needed."""
         durations = self._durations.get((arm.side, bool(arm.flipped)))
@@ -205,6 +228,15 @@ class LiveBench:
             return statistics.median(durations[-20:])
         plain = self._durations.get((arm.side, False), [0.0])
         return statistics.median(plain) + _SETTING_S * bool(arm.flipped)
+
+    def wait(self, seconds: float) -> float:
+        """Lets a load on the boards pass; the seconds that it waited, 0 on emulated ones, whose
+        time is counted by instructions."""
+        if self._simulated:
+            return 0.0
+        with deferred(), let_through():
+            time.sleep(seconds)
+        return seconds
 
     def boots(self, arm: Arm, after: Arm | None) -> bool:  # noqa: ARG002
         """False: nothing boots here."""
@@ -282,6 +314,7 @@ class LiveBench:
         """What was noticed; with ``look`` the state of the live boards is read once more."""
         findings = [f for record in self._records.values() for f in record.findings()]
         findings += self._userland.findings() if self._userland is not None else []
+        findings += self._checks.findings()
         for side, board in self._boards() if look else ():
             before = self._taken.get(side)
             if before is None or not board.channel.is_open:

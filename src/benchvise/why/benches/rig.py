@@ -20,7 +20,7 @@ from benchvise.rig.boot.verdict import BootError
 from benchvise.rig.faults import FlashError, RigError
 from benchvise.rig.hold.board import BootSession
 from benchvise.rig.images import ImageError
-from benchvise.state.interrupts import let_through
+from benchvise.state.interrupts import deferred, let_through
 from benchvise.state.model import Snapshot
 from benchvise.why.bench import ArmRefused, CrossCheck, SideFacts
 from benchvise.why.benches.images import Flips, Images
@@ -147,6 +147,15 @@ class RigBench:
             seconds=round(self.now() - started, 3),
             covariates={**trial.covariates, "boot": float(seat.boots)},
         )
+
+    def wait(self, seconds: float) -> float:
+        """Lets a load on the boards pass; the seconds that it waited, 0 where a board is emulated,
+        whose time is counted by instructions."""
+        if any(seat.simulated for seat in self._seats.values()):
+            return 0.0
+        with deferred(), let_through():
+            time.sleep(seconds)
+        return seconds
 
     def seconds(self, arm: Arm, after: Arm | None) -> float:
         """What ``measure`` will take; with a boot where one is needed after that other arm."""

@@ -24,7 +24,14 @@ from benchvise.why.experiments import estimate
 from benchvise.why.experiments.estimate import Floats
 from benchvise.why.experiments.gap import CLAIM, Scale
 from benchvise.why.experiments.laboratory import Blocks, Laboratory, Unmakeable
-from benchvise.why.experiments.question import Effect, Question, Unresolved, effect_of, unresolved
+from benchvise.why.experiments.question import (
+    Effect,
+    Question,
+    Unresolved,
+    effect_of,
+    is_burst,
+    unresolved,
+)
 from benchvise.why.model import (
     Arm,
     Bounds,
@@ -165,6 +172,8 @@ def _more(lab: Laboratory, scale: Scale, blocks: Blocks, planned: int, expected:
         step = 1 if blocks.count < planned else _STEP
         if not lab.affords(lab.seconds(arms, step)):
             return
+        if is_burst(lab, effects):
+            lab.wait_for_quiet(len(arms))
         try:
             blocks.more(step)
         except Unmakeable:  # what could be made does not go any more: what there is must do

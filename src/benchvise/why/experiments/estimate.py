@@ -60,6 +60,18 @@ def shift(differences: Floats) -> Bounds:
     return Bounds(hodges_lehmann_paired(differences).value, interval.low, interval.high)
 
 
+def mean_of(estimates: Sequence[Bounds]) -> Bounds:
+    """The mean of independent estimates of one value, with its interval.
+
+    Source of the interval: Zou & Donner, Statistics in Medicine 27 (2008) 1693.
+    """
+    count = len(estimates)
+    value = sum(bounds.value for bounds in estimates) / count
+    down = math.hypot(*(bounds.value - bounds.low for bounds in estimates)) / count
+    up = math.hypot(*(bounds.high - bounds.value for bounds in estimates)) / count
+    return Bounds(value, value - down, value + up)
+
+
 def p_value(differences: Floats) -> float:
     """The two-sided sign-flip p of differences cut off at their median size.
 

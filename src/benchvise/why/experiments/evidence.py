@@ -24,6 +24,13 @@ from benchvise.errors import StoreError, UsageError
 FILE = "evidence.jsonl"
 FORMAT = 1
 
+TRY = "try"
+"""The kind of a line that ends the search and names a suspect which is tried next."""
+
+
+class Diverted(Exception):  # noqa: N818
+    """The recorded answers end here, or a suspect is to be tried here instead of going on."""
+
 
 class EvidenceLog:
     """The answers of one diagnosis. Not to be used by two threads; close it when done.
@@ -37,6 +44,8 @@ class EvidenceLog:
         self._descriptor = descriptor
         self._lines = lines
         self._next = 0
+        self.diverts_at_end = False
+        """Whether ``recall`` raises Diverted where the recorded answers end."""
         self.at = 0.0
         """When the last answer came, in seconds since the diagnosis began."""
 
@@ -108,11 +117,16 @@ class EvidenceLog:
     def recall(self, kind: str, key: Sequence[str]) -> Mapping[str, Any] | None:
         """The recorded answer to this question; None when there is none any more.
 
-        UsageError when another question was asked at this place.
+        UsageError when another question was asked at this place, Diverted when a suspect was tried
+        here.
         """
         if not self.replaying:
+            if self.diverts_at_end:
+                raise Diverted
             return None
         line = self._lines[self._next]
+        if line["kind"] == TRY and kind != TRY:
+            raise Diverted
         if line["kind"] != kind or line["key"] != list(key):
             raise UsageError(
                 f"{self._path} line {self._next + 1}: recorded was {_line_label(line)}, "
@@ -124,6 +138,12 @@ class EvidenceLog:
         self.at = float(line["at"])
         answer: Mapping[str, Any] = line["answer"]
         return answer
+
+    def next_try(self) -> str:
+        """The suspect that was tried next; empty where another answer follows, or none."""
+        if not self.replaying or self._lines[self._next]["kind"] != TRY:
+            return ""
+        return str(self._lines[self._next]["key"][0])
 
     def record(self, kind: str, key: Sequence[str], answer: Mapping[str, Any], at: float) -> None:
         """Appends an answer; it is with the kernel when this returns."""

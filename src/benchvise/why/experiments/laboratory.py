@@ -10,6 +10,7 @@ import math
 import random
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
+from pathlib import Path
 from typing import Any
 
 import numpy as np
@@ -22,7 +23,7 @@ from benchvise.why.bench import ArmRefused, Bench, CrossCheck
 from benchvise.why.events import Event, ExperimentDecided, LeftOut, TrialFailed, TrialTaken
 from benchvise.why.experiments import estimate
 from benchvise.why.experiments.estimate import Floats
-from benchvise.why.experiments.evidence import EvidenceLog
+from benchvise.why.experiments.evidence import TRY, EvidenceLog
 from benchvise.why.model import Arm, Experiment, Side, Suspect, Trial
 from benchvise.why.witness.model import SideWatch
 
@@ -31,6 +32,14 @@ from benchvise.why.witness.model import SideWatch
 _TRIES = 4
 _MOST_TRIES = 12
 _BAD_LUCK = 1e-4
+# Seconds for other work on a board to end: at first, doubled each time, and of all together.
+_WAIT_S = 4.0
+_MOST_WAITING_S = 120.0
+# Waiting may take one part in so many of the time that is left.
+_WAITING_PART = 4.0
+DISTURBANCES = frozenset({"preempted", "waited", "stolen", "neighbour"})
+"""Flags of the probe's samples for what others do: ``probe/core/evidence.c``."""
+
 # A good side that takes so many times longer to switch to than to measure has blocks of its own.
 _DEAR = 3.0
 
@@ -76,6 +85,13 @@ class Laboratory:
         self._seed = seed
         self._series = 0
         self._offset: float | None = None
+        self._waits = 0
+        self._waited_s = 0.0
+
+    @property
+    def directory(self) -> Path | None:
+        """Where the evidence is kept; None where it is not."""
+        return self._log.directory
 
     # -- time --------------------------------------------------------------------------------------
 
@@ -189,6 +205,21 @@ class Laboratory:
         if self._log.recall(what, names) is None:
             self._log.record(what, names, {}, self.now())
 
+    def divert_at_end(self) -> None:
+        """Has the recorded answers end in Diverted, and not in another question to the boards."""
+        self._log.diverts_at_end = True
+
+    def next_try(self, names: Sequence[str]) -> str:
+        """The suspect that is tried now: that of the evidence, and the first of ``names`` where
+        that has no more. Empty where there is none."""
+        self._log.diverts_at_end = False
+        return self._log.next_try() or next(iter(names), "")
+
+    def begin_try(self, name: str) -> None:
+        """Notes in the evidence that a suspect is tried from here on, whatever the budget."""
+        self.decided(TRY, [name])
+        self._budget = Budget()
+
     def measure(self, arm: Arm) -> Trial:
         """One trial of an arm; Unmakeable when there is none, also at further tries.
 
@@ -247,6 +278,25 @@ class Laboratory:
         if not trial.value > 0.0:
             return {"failed": True, "message": f"it gave {trial.value:g}", "remedy": ""}
         return {"trial": encode(replace(trial, started=begun))}
+
+    def wait_for_quiet(self, count: int) -> None:
+        """Waits a while where the last ``count`` trials were disturbed by other programs, and the
+        trials before them mostly were not: that load may go as it came.
+
+        Not where the bench says that load does not matter, and not beyond a part of the budget.
+        """
+        disturbed = [bool(DISTURBANCES & set(trial.flags)) for trial in self.trials]
+        before, last = disturbed[:-count], disturbed[-count:]
+        if not before or sum(last) * 2 <= count or sum(before) * 2 > len(before):
+            return
+        seconds = min(_WAIT_S * 2.0**self._waits, _MOST_WAITING_S - self._waited_s)
+        if seconds <= 0.0 or not self.affords(_WAITING_PART * (self._waited_s + seconds)):
+            return
+        if self._log.recall("wait", ()) is None:
+            waited = self.bench.wait(seconds)
+            self._log.record("wait", (), {"seconds": waited}, self.now())
+        self._waits += 1
+        self._waited_s += seconds
 
     # -- what was found on the way -----------------------------------------------------------------
 

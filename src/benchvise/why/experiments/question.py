@@ -22,6 +22,8 @@ from benchvise.why.model import Arm, Bounds, Experiment, ExperimentOutcome, Purp
 # How often a question is put again without what could not be flipped, at most.
 _TRIES = 20
 _WIDER = 2.0
+# From so many times the usual noise on the differences of an experiment lie in a burst of noise.
+_BURST = 3.0
 
 
 class Unresolved(Exception):  # noqa: N818
@@ -99,6 +101,17 @@ class Effect:
     error: float
 
 
+def weighted(effects: Sequence[Effect]) -> Effect:
+    """The mean of measurements of one effect, each weighted by the inverse of its variance; the
+    plain mean where one has no error."""
+    if not all(effect.error > 0.0 for effect in effects):
+        value = sum(effect.value for effect in effects) / len(effects)
+        return Effect(value, max(effect.error for effect in effects))
+    weights = [effect.error**-2 for effect in effects]
+    value = sum(w * effect.value for w, effect in zip(weights, effects, strict=True))
+    return Effect(value / sum(weights), sum(weights) ** -0.5)
+
+
 @dataclass(frozen=True, slots=True)
 class ExperimentReading:
     """The answer to a question. ``flipped`` are those that could be; ``before`` is what the context
@@ -123,12 +136,22 @@ def effect_of(lab: Laboratory, differences: Floats) -> Effect:
 
     A handful of differences does not tell its own spread: a wild trial or two look like a wide one.
     Where it is wider than usual, as with a metric that becomes unsteady, that counts up to twice.
+    In a burst of noise it counts whole: what was quiet before says nothing of these differences.
     """
     noise = estimate.spread([*lab.differences, differences])
-    own = estimate.spread([differences]) if differences.size > 3 else 0.0
-    deviation = max(noise, min(own, _WIDER * noise))
+    own = estimate.spread([differences])
+    if is_burst(lab, differences):
+        deviation = max(noise, own)
+    else:
+        deviation = max(noise, min(own, _WIDER * noise) if differences.size > 3 else 0.0)
     error = estimate.error_of_median(deviation, differences.size)
     return Effect(float(np.median(differences)), error)
+
+
+def is_burst(lab: Laboratory, differences: Floats) -> bool:
+    """Whether differences scatter far more than those of the experiments before."""
+    usual = lab.noise()
+    return usual > 0.0 and estimate.spread([differences]) > _BURST * usual
 
 
 def ask(
@@ -191,12 +214,17 @@ def unresolved(lab: Laboratory, question: Question, reason: str) -> Experiment:
 
 
 def _take(lab: Laboratory, blocks: Blocks, question: Question, decided: Decided) -> None:
+    """Blocks until it is decided, at most ``question.most``; twice as many in a burst of noise,
+    after which other work on the boards is waited for."""
     blocks.more(question.least)
-    while blocks.count < question.most:
-        if decided(*_effects(lab, blocks)):
+    while not decided(*_effects(lab, blocks)):
+        noisy = is_burst(lab, blocks.gained(WITH, WITHOUT))
+        if blocks.count >= question.most * (_WIDER if noisy else 1):
             return
         if not lab.affords(lab.seconds(list(blocks.arms.values()), 1)):
             return
+        if noisy:
+            lab.wait_for_quiet(len(blocks.arms))
         blocks.more(1)
 
 

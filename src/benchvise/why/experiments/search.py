@@ -17,10 +17,10 @@ from __future__ import annotations
 
 import math
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from benchvise.why.experiments import partners
+from benchvise.why.experiments import partners, resolution
 from benchvise.why.experiments.confirm import FEWEST, Confirmation, confirm
 from benchvise.why.experiments.gap import Scale
 from benchvise.why.experiments.laboratory import Laboratory, Unmakeable
@@ -31,6 +31,7 @@ from benchvise.why.experiments.question import (
     Unresolved,
     ask,
     culprits,
+    weighted,
 )
 from benchvise.why.model import Arm, Purpose, Side, Suspect
 
@@ -41,6 +42,8 @@ _WITHIN_ERROR = 1.0
 _LIKELY = 0.4
 # What is left of the weight of a suspect that was nothing alone.
 _DISCOUNT = 0.05
+# So often all at once is measured again.
+_AGAIN = 2
 # Blocks at least in a second look, and at most: of all at once, and in a first look at others.
 _CAREFUL = 6
 _MOST_AT_ONCE = 10
@@ -78,6 +81,8 @@ class Search:
     narrowed: tuple[Suspect, ...] = ()
     """Among which suspects the step lies that is being looked at."""
     all_in: Effect | None = None
+    futile: str = ""
+    """Why the search ended before its end: no proof could be had in this noise."""
     _points: dict[int, Effect] = field(default_factory=dict)
     _alone: dict[str, Effect] = field(default_factory=dict)
     _closed: set[str] = field(default_factory=set)
@@ -97,6 +102,9 @@ class Search:
         if not self._begin(first):
             return
         while (step := self._next_step() or self._second_look()) is not None:
+            self.futile = resolution.why_futile(self._left(), self.scale, self.lab.noise())
+            if self.futile:
+                break
             self.narrowed = tuple(self.suspects[step.low : step.high])
             single = step.high - step.low == 1
             if single and self.narrowed[0].id in self._alone:
@@ -120,7 +128,7 @@ class Search:
             return False
         count = len(self.suspects)
         try:
-            first = first or self._ask(count, f"all {count} at once: does the gap close?")
+            first = first or self._ask_all(count)
         except Unresolved:
             return False
         self.all_in = first.effect
@@ -131,6 +139,27 @@ class Search:
             half = self._nearest(SearchStep(0, count, 0.0, 0.0), 0.5)
             self._measure(half, "do two opposite effects cancel each other?")
         return True
+
+    def _ask_all(self, count: int) -> ExperimentReading:
+        """What all of them gain together. Where that may be nothing and most of the gap alike, as
+        in a burst of noise, it is measured again rather than guessed."""
+        text = f"all {count} at once: does the gap close?"
+        reading = self._ask(count, text)
+        effects = [reading.effect]
+        for _ in range(_AGAIN):
+            cost = self._cost(self._question(text, reading.flipped))
+            is_clear = resolution.is_clear(reading.effect, self.gap_left, self.scale)
+            if is_clear or not self.lab.affords(cost):
+                break
+            try:
+                again = self._ask(count, f"{text} (measured again)")
+            except Unresolved:
+                break
+            if again.flipped != reading.flipped:
+                return again
+            effects.append(again.effect)
+            reading = replace(reading, effect=weighted(effects))
+        return reading
 
     def _next_step(self, sure: float = _SURE) -> SearchStep | None:
         """The largest step towards what is left of the gap; None when nothing counts any more.
@@ -191,8 +220,9 @@ class Search:
 
     def _proven_before(self, place: int) -> list[Confirmation]:
         """The causes among the first suspects. Each shows where its first one is: that by which the
-        step was found."""
-        return [c for c in self.proven if self.suspects.index(c.suspects[0]) < place]
+        step was found; one that cannot be flipped any more shows nowhere."""
+        prefix = self.suspects[:place]
+        return [cause for cause in self.proven if cause.suspects[0] in prefix]
 
     def _gained(self, causes: Sequence[Confirmation]) -> Effect:
         """What causes gain together beside the context."""
@@ -456,10 +486,20 @@ class Search:
         (self.proven if both.proven else self.refuted).append(both)
 
     def _start_over(self, suspect: Suspect) -> None:
-        """The step was noise: everything is tested again, once."""
-        if self._least < _CAREFUL:
-            self._closed.discard(suspect.id)
+        """The step was noise: everything is tested again, once.
+
+        A single suspect has no parts to test. Either all at once or its own repair was measured
+        wrongly: the first is repeated, and where it still shows an effect, the second too.
+        """
+        if self._least >= _CAREFUL:
+            return
+        self._closed.discard(suspect.id)
+        if len(self._points) > 2:
             self._second_look()
+            return
+        self._least = _CAREFUL
+        del self._alone[suspect.id]
+        self._measure(len(self.suspects), f"does {suspect.id} close the gap, measured again?")
 
     # -- arithmetic --------------------------------------------------------------------------------
 
@@ -519,10 +559,18 @@ class Search:
         return self.lab.seconds(arms, question.least) + self.lab.seconds(reserve, FEWEST)
 
     def _remove(self, suspect: Suspect) -> None:
+        """Takes a suspect out that cannot be flipped any more, and what it gained as a proven cause
+        out of the prefixes that were tested with it."""
         place = self.suspects.index(suspect)
+        gained = _sum([cause for cause in self.proven if cause.suspects[0] is suspect])
         self.suspects.remove(suspect)
-        self._points = {i - (i > place): effect for i, effect in sorted(self._points.items())}
-        self._inferred = {i - (i > place) for i in self._inferred}
+        points = {}
+        for prefix, effect in sorted(self._points.items()):
+            if prefix > place:
+                effect = Effect(effect.value - gained.value, math.hypot(effect.error, gained.error))
+            points[prefix - (prefix > place)] = effect
+        self._points = points
+        self._inferred = {prefix - (prefix > place) for prefix in self._inferred} - {0}
 
 
 def _sum(causes: Sequence[Confirmation]) -> Effect:

@@ -51,6 +51,7 @@ from benchvise.why.explain.remedy_lines import (
     yocto_kernel,
 )
 from benchvise.why.model import Layer, LayerMeans, Origin, Remedy, SettingMeans, Side, Suspect
+from benchvise.why.suspects.command_suspects import MOUNT_POINT
 
 ORIGIN = "the line that sets it"
 
@@ -86,6 +87,8 @@ def remedies(
     elif settings:
         for setting in settings:
             ways += _of_setting(setting, roles, cost)
+    elif suspect.id.startswith(MOUNT_POINT):
+        ways += session_remedies.of_memory(suspect.id.removeprefix(MOUNT_POINT))
     elif suspect.item == "storage.mounts":
         ways += session_remedies.of_mounts(side_values, cost)
     elif suspect.item in session_remedies.ITEMS:
@@ -203,10 +206,11 @@ def _of_setting(setting: Setting, roles: Mapping[str, str], cost: str) -> Iterat
     knob, value = setting.knob, setting.value
     path, note = _path(knob.path, roles)
     slug = re.sub(r"[^a-z0-9]+", "-", knob.name.lower()).strip("-")
-    unit = unit_setting(knob.name, value)
+    place, name_of_own = _group_of(knob.name)
+    unit = unit_setting(name_of_own, value)
     now = note + now_command(path, value)
     if unit:
-        yield from _of_unit(unit, now, roles, cost)
+        yield from _of_unit(unit, now, roles.get(place, ""), cost)
         return
     yield Remedy(NOW, now, cost)
     name, line = _file(path, value, slug)
@@ -221,6 +225,12 @@ def _of_setting(setting: Setting, roles: Mapping[str, str], cost: str) -> Iterat
         yield Remedy(COMMAND_LINE, f"{word}\n{command_line_places(word)}", cost)
     if options := config_lines(knob.name, value):
         yield from _of_options(options, slug, cost)
+
+
+def _group_of(name: str) -> tuple[str, str]:
+    """The role of the control group that a knob is about, and the knob's name for the login's."""
+    match = re.fullmatch(r"cgroup\.(above|top)_(\w+)", name)
+    return (f"cgroup_{match[1]}", f"cgroup.{match[2]}") if match else ("cgroup", name)
 
 
 def _modules(knob: Knob, path: str, value: str, slug: str) -> str:
@@ -251,9 +261,8 @@ def _file(path: str, value: str, slug: str) -> tuple[str, str]:
     return f"/etc/tmpfiles.d/{slug}.conf", tmpfiles_line(path, value)
 
 
-def _of_unit(setting: str, now: str, roles: Mapping[str, str], cost: str) -> Iterator[Remedy]:
+def _of_unit(setting: str, now: str, group: str, cost: str) -> Iterator[Remedy]:
     """For the nearest unit of systemd that a control group belongs to."""
-    group = roles.get("cgroup", "")
     units = re.findall(r"[\w@:.\\-]+\.(?:service|slice|scope)", group)
     unit = units[-1] if units else "user.slice"
     if unit.endswith(".scope"):  # made for a login: it has no file

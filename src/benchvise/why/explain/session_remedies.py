@@ -24,8 +24,10 @@ from benchvise.why.explain.remedy_lines import (
     yocto_file,
 )
 from benchvise.why.model import Remedy, Side, Suspect
+from benchvise.why.suspects.command_suspects import FILES, NOT_THERE, SEPARATOR
 
-ITEMS = ("process.environment", "process.inherited")
+ITEMS = ("process.environment", "process.inherited", FILES)
+HARD_LIMIT = "hard_limit."
 LIMIT = "limit."
 """What begins the part of an id that is about a limit: ``process.inherited:limit.nofile``."""
 
@@ -51,6 +53,10 @@ def of_session(suspect: Suspect, good: str, cost: str) -> Iterator[Remedy]:
     name = suspect.id.partition(":")[2]
     if suspect.item == "process.environment" and _VARIABLE.fullmatch(name):
         yield from _of_variable(name, None if good == "not there" else good, cost)
+    elif suspect.item == FILES:
+        yield from _of_file(name, good, suspect.bad, cost)
+    elif name.startswith(HARD_LIMIT) and re.fullmatch(r"\d+|unlimited", good):
+        yield from _of_hard_limit(name.removeprefix(HARD_LIMIT), good, cost)
     elif name.startswith(LIMIT) and re.fullmatch(r"\d+|unlimited", good):
         yield from _of_limit(name.removeprefix(LIMIT), good, cost)
 
@@ -90,6 +96,35 @@ def _of_limit(kind: str, value: str, cost: str) -> Iterator[Remedy]:
     yield Remedy(BUILDROOT, buildroot_file(profile, line), cost)
 
 
+def _of_hard_limit(kind: str, value: str, cost: str) -> Iterator[Remedy]:
+    unit = "infinity" if value == "unlimited" else value
+    yield Remedy(NOW, f"prlimit --{kind}=:{value} --pid $$", cost)
+    text = f"* hard {kind} {_in_units_of_limits(kind, value)}"
+    file = f"/etc/security/limits.d/90-{kind}.conf"
+    service = _in_unit(f"Limit{kind.upper()}=SOFT:{unit}")
+    yield Remedy(DEBIAN, f"{debian_file(file, text)}\n{service}", cost)
+
+
+def _of_file(path: str, good: str, bad: str, cost: str) -> Iterator[Remedy]:
+    """The lines that only one side has, as comments: what writes the file decides where they go."""
+    lines = [f"# {path}: take away {line}" for line in _lines_of(bad)]
+    lines += [f"# {path}: put in {line}" for line in _lines_of(good)]
+    if not lines:
+        return
+    lines.append(_WRITERS.get(path, "# the file is the board's own"))
+    yield Remedy(NOW, "\n".join(lines), cost)
+
+
+_WRITERS = {
+    "/etc/resolv.conf": "# where the file is a link, what it leads to is written by "
+    "systemd-resolved (/etc/systemd/resolved.conf), resolvconf or a DHCP client",
+}
+
+
+def _lines_of(shown: str) -> list[str]:
+    return [] if shown == NOT_THERE else [line for line in shown.split(SEPARATOR) if line]
+
+
 def _in_units_of_limits(kind: str, value: str) -> str:
     if not value.isdigit():
         return value
@@ -125,6 +160,16 @@ def of_mounts(side_values: Mapping[Side, str], cost: str) -> Iterator[Remedy]:
     if not more:
         return
     yield from _of_mount(point, ",".join(more), ",".join(lost), cost)
+
+
+def of_memory(point: str) -> Iterator[Remedy]:
+    """A file system in memory at a place."""
+    cost = "DATA: what lies there is lost at a power cut, and it takes memory"
+    line = f"tmpfs {point} tmpfs mode=1777 0 0"
+    yield Remedy(NOW, f"mount -t tmpfs -o mode=1777 tmpfs {shlex.quote(point)}", cost)
+    yield Remedy(DEBIAN, f"# /etc/fstab, for the line of {point}\n{line}", cost)
+    yield Remedy(YOCTO, f"# fstab of recipes-core/base-files\n{line}", cost)
+    yield Remedy(BUILDROOT, f"# fstab of the root file system overlay\n{line}", cost)
 
 
 def of_mount_settings(suspect: Suspect, settings: Sequence[Setting], cost: str) -> Iterator[Remedy]:

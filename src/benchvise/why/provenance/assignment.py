@@ -88,6 +88,8 @@ def same(target: str, text: str, other: str) -> bool:
         return bool(_meanings_of_cpus(a) & _meanings_of_cpus(b))
     if target in ("process:timer_slack",):
         return _nanoseconds(a) == _nanoseconds(b) is not None
+    if target.startswith("limit:") and ":" in a:  # soft and hard
+        return any(same(target, part, b) for part in a.split(":"))
     if target.startswith("limit:") or "/memory." in target or target.endswith("_bytes"):
         return _bytes(a) == _bytes(b) is not None
     parts, others = a.split(" "), b.split(" ")

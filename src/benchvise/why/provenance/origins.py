@@ -18,7 +18,7 @@ from weakref import WeakKeyDictionary
 
 from benchvise.state.catalogue import items_by_id
 from benchvise.text import NO_TEXT, Untrusted
-from benchvise.why.model import NOT_FOUND, LayerMeans, Origin, Side, Suspect
+from benchvise.why.model import NOT_FOUND, LayerMeans, Origin, ProcessMeans, Side, Suspect
 from benchvise.why.provenance import daemons, direct, kernel, scripts, session, udev, units
 from benchvise.why.provenance.assignment import Assignment, Line, Stage, same
 from benchvise.why.provenance.files import INIT_FILES, INIT_LINKS, FileSource, SettingFiles, Tree
@@ -105,6 +105,8 @@ def settings_of(files: FileSource) -> list[tuple[Origin, str, str]]:
         (_origin(assignment, Side.BAD), assignment.target, assignment.value or "")
         for assignment in survey_of(files).assignments
         if assignment.when[0] > Stage.COMMAND_LINE
+        and assignment.kind != session.NAME_LOOKUP
+        and not assignment.target.startswith("mounted:")
     ]
 
 
@@ -193,9 +195,12 @@ def _nowhere(survey: Survey, suspect: Suspect, side: Side) -> Origin:
     places = ", ".join(item.places) if item is not None else ""
     unread = f"; not readable: {', '.join(survey.unread[:5])}" if survey.unread else ""
     kinds = "; ".join(kind.name for kind in KINDS)
+    begins = "the kernel or its driver begins with"
+    if suspect.item.startswith("process.") or isinstance(suspect.means, ProcessMeans):
+        begins = "the login or the service that starts the command gives"
     note = (
         f"no line of {survey.files} files sets it ({kinds} were searched{unread}): "
-        "it is what the kernel or its driver begins with, or was set since the system started"
+        f"it is what {begins}, or was set since the system started"
     )
     return Origin(
         side,

@@ -20,6 +20,15 @@ PROFILES = ("/etc/profile", "/etc/profile.d/*.sh", "/etc/bash.bashrc", "/root/.p
             "/home/*/.bashrc", "/root/.ssh/environment")  # fmt: skip
 LIMITS = ("/etc/security/limits.conf", "/etc/security/limits.d/*.conf")
 FSTAB = "/etc/fstab"
+SERVERS = ("/etc/default/ssh", "/etc/default/dropbear", "/etc/conf.d/sshd", "/etc/sysconfig/sshd")
+"""What the script that starts the server of logins sources: logins inherit what it sets."""
+
+NAME_LOOKUP = "name lookup"
+"""The kind of lines that no program runs: each is a part of what a file says."""
+
+NAME_LOOKUP_FILES = ("/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/hosts", "/etc/gai.conf",
+                     "/etc/host.conf")  # fmt: skip
+_MOST_LINES = 2000  # of each: longer ones are lists of names
 
 
 _VARIABLE = re.compile(r"\s*(?:export\s+|declare\s+-x\s+|readonly\s+)?([A-Za-z_]\w{0,60})=(.*)")
@@ -42,7 +51,46 @@ def _find(tree: Tree) -> Iterator[Assignment]:
                 note = "" if fields[0] in ("*", "root") else f"for {fields[0]}"
                 yield Assignment("limits.conf", line, f"limit:{fields[2]}", fields[3],
                                  (Stage.LOGIN, 0, rank, line.number), not note, note)  # fmt: skip
+    for rank, path in enumerate(path for name in SERVERS for path in tree.paths(name)):
+        yield from _of_server(tree, path, (Stage.INIT, 1, rank))
     yield from _mounts(tree)
+    yield from _name_lookup(tree)
+
+
+_SLACK = re.compile(r"\becho\s+(\d+)\s*>\s*/proc/\S+/timerslack_ns")
+_POLICY = re.compile(r"\bchrt\s+(?:-a\s+)?--?(other|batch|idle|fifo|rr|o|b|i|f|r)\b")
+_POLICIES = {"o": "other", "b": "batch", "i": "idle", "f": "fifo", "r": "rr"}
+_NICE = re.compile(r"\b(?:re)?nice\s+(?:-n\s*|--adjustment=)?(-?\d+)\b")
+_IO_CLASS = re.compile(r"\bionice\s+(?:-c\s*|--class[ =])(\w+)")
+_IO_CLASSES = {"1": "rt", "realtime": "rt", "2": "be", "best-effort": "be", "3": "idle"}
+_AFFINITY = re.compile(r"\btaskset\s+(?:-a?cp?|--cpu-list)\s+([0-9,-]+)")
+
+
+def _of_server(tree: Tree, path: str, when: tuple[int, ...]) -> Iterator[Assignment]:
+    yield from _variables(tree, path, "environment", when)
+    for line in tree.lines(path):
+        if line.text.lstrip().startswith("#"):
+            continue
+        for target, pattern, values in (
+            ("process:timer_slack", _SLACK, {}),
+            ("process:policy", _POLICY, _POLICIES),
+            ("process:nice", _NICE, {}),
+            ("process:io_class", _IO_CLASS, _IO_CLASSES),
+            ("process:affinity", _AFFINITY, {}),
+        ):
+            match = pattern.search(line.text)
+            if match is not None:
+                value = values.get(match[1], match[1])
+                yield Assignment("script", line, target, value, (*when, line.number))
+
+
+def _name_lookup(tree: Tree) -> Iterator[Assignment]:
+    """Each line of the files that decide how names are looked up."""
+    for path in NAME_LOOKUP_FILES:
+        for line in tree.lines(path)[:_MOST_LINES]:
+            if line.text.strip() and not line.text.lstrip().startswith(("#", ";")):
+                when = (Stage.LOGIN, 2, line.number)
+                yield Assignment(NAME_LOOKUP, line, path, line.text.strip(), when)
 
 
 def _variables(tree: Tree, path: str, kind: str, when: tuple[int, ...]) -> Iterator[Assignment]:
@@ -72,6 +120,7 @@ def _mounts(tree: Tree) -> Iterator[Assignment]:
             yield Assignment("fstab", line, f"swap:{fields[0]}", "on", when)
         else:
             yield Assignment("fstab", line, f"mount:{fields[1]}", fields[3], when)
+            yield Assignment("fstab", line, f"mounted:{fields[1]}", fields[2], when)
             for path, option in _options(fields[1], fields[3]):
                 yield Assignment("fstab", line, path, option, when)
 
@@ -86,7 +135,7 @@ def _options(point: str, options: str) -> Iterator[tuple[str, str]]:
 
 
 SESSION = SettingFiles(
-    "profiles, environment, limits and fstab",
-    (*ENVIRONMENT, *PROFILES, *LIMITS, FSTAB),
+    "profiles, environment, limits, fstab and files of name lookup",
+    (*ENVIRONMENT, *PROFILES, *LIMITS, *SERVERS, FSTAB, *NAME_LOOKUP_FILES),
     _find,
 )

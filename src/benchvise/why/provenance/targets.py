@@ -12,6 +12,7 @@ from benchvise.state.places import MOUNTS
 from benchvise.state.roles import ROLES
 from benchvise.why.model import LayerMeans, SettingMeans, Side, Suspect
 from benchvise.why.provenance.globs import overlap
+from benchvise.why.suspects.command_suspects import FILES, MOUNT_POINT, SEPARATOR
 
 NOT_THERE = "not there"
 PRESENT = "given"
@@ -46,6 +47,14 @@ _OF_ITEMS: Mapping[str, tuple[str, ...]] = {
     "irq.threads": ("word:threadirqs",),
     "net.wifi": ("iw:*",),
 }
+# What is given to a process is set by lines about processes alone.
+_OF_PROCESSES: Mapping[str, tuple[str, ...]] = {
+    "timer.resolution:slack": ("process:timer_slack", "/proc/*/timerslack_ns"),
+    "process.inherited:nice": ("process:nice",),
+    "process.inherited:sched": ("process:policy",),
+    "process.inherited:ioprio": ("process:io_class",),
+    "cpu.present:allowed": ("process:affinity", "word:isolcpus"),
+}
 _OF_KEYS: tuple[tuple[str, str, str], ...] = (
     ("net.tcp", r"(?P<nic>\S+) qdiscs", "qdisc:{nic}"),
     ("net.offloads", r"(?P<nic>\S+) features", "ethtool:{nic}/features/*"),
@@ -79,16 +88,26 @@ def targets_of(suspect: Suspect, side: Side, roles: Mapping[str, str]) -> tuple[
     for path, setting in _of_settings(suspect, side):
         values_by_target.setdefault(canonical(_filled(path, roles)), set()).add(setting)
     by_settings = set(values_by_target)
-    value = _plain(side_text) if not by_settings and _is_one_value(suspect, side_text) else None
+    shown = [] if by_settings else _values_of(suspect, side_text)
     for target in (*_of_part(suspect), *_of_members(suspect, roles), *_of_knob(suspect, roles)):
         target = canonical(target)
         if target not in values_by_target and not _is_covered(target, by_settings):
-            values_by_target[target] = set() if value is None else {value}
+            values_by_target[target] = set(shown)
     absent = side_text == NOT_THERE and not by_settings
     return tuple(
         Wanted(target, frozenset() if absent else frozenset(values), absent)
         for target, values in values_by_target.items()
     )
+
+
+def _values_of(suspect: Suspect, side_text: str) -> list[str]:
+    """The values that a side shows, as lines of files have them; none where they are not known."""
+    if suspect.item == FILES:
+        return [line for line in side_text.split(SEPARATOR) if line and not line.endswith("…")]
+    if suspect.id.startswith(MOUNT_POINT):
+        return side_text.split(" ")[1:2]  # source, kind, options
+    value = _plain(side_text) if _is_one_value(suspect, side_text) else None
+    return [] if value is None else [value]
 
 
 def canonical(target: str) -> str:
@@ -124,7 +143,8 @@ def _of_knob(suspect: Suspect, roles: Mapping[str, str]) -> Iterator[str]:
 def places_of(suspect: Suspect) -> tuple[Wanted, ...]:
     """Words of the command line, options of the kernel and of the firmware that the catalogue's
     record names as places; none for a knob, whose own file decides."""
-    if suspect.id in knobs() or isinstance(suspect.means, SettingMeans):
+    of_process = suspect.id in _OF_PROCESSES or suspect.item == "process.inherited"
+    if of_process or suspect.id in knobs() or isinstance(suspect.means, SettingMeans):
         return ()
     return tuple(Wanted(target) for target in dict.fromkeys(_of_places(suspect)))
 
@@ -153,12 +173,15 @@ def _of_part(suspect: Suspect) -> Iterator[str]:
     elif not colon:
         return
     word = part.split("=")[0]
+    if suspect.id.startswith(MOUNT_POINT):
+        yield f"mounted:{part}"
+        return
     if item in ("kernel.command_line", "command-line"):
         yield f"word:{word}"
     elif item == "process.environment":
         yield f"environment:{word}"
-    elif item == "process.inherited" and word.startswith(_LIMIT):
-        yield f"limit:{word.removeprefix(_LIMIT)}"
+    elif item == "process.inherited" and _LIMIT in word:
+        yield f"limit:{word.partition(_LIMIT)[2]}"
     elif item in ("kernel.config", "kernel"):
         yield f"config:{word if word.startswith('CONFIG_') else 'CONFIG_' + word}"
     elif item == "kernel.modules":
@@ -167,6 +190,9 @@ def _of_part(suspect: Suspect) -> Iterator[str]:
 
 
 def _of_members(suspect: Suspect, roles: Mapping[str, str]) -> Iterator[str]:
+    if suspect.id in _OF_PROCESSES:
+        yield from _OF_PROCESSES[suspect.id]
+        return
     for member in suspect.members:
         item_id, _, key = member.partition("/")
         item = items_by_id().get(item_id)

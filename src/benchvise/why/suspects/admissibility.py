@@ -237,19 +237,25 @@ def _conditions(case: SidePair) -> Iterator[Finding]:
             if condition.families and not reach.intersection(condition.families):
                 continue
             alike = rule in seen[side.other]
+            sentence = f"on the {side} side {condition.sentence}"
+            if alike and rule == _LOAD:
+                if side is not Side.GOOD:
+                    continue  # both are in one sentence
+                sentence += f", on the {side.other} side {seen[side.other][rule].sentence}"
             yield Finding(
                 rule.replace(" ", "-"),
                 Grade.NOTES if alike else Grade.WARNS,
-                f"on the {side} side {condition.sentence}",
+                sentence,
                 "" if alike else "not so on the other side",
                 _REMEDIES.get(rule, ""),
             )
 
 
+_LOAD = "background load"
 _REMEDIES = {
     "throttled": "cool it and look at its power supply, then measure again",
     "clock": "believe the measured clock, and see the firmware's limits",
-    "background load": "stop what is busy there",
+    _LOAD: "stop what is busy there",
 }
 
 
@@ -262,7 +268,7 @@ def _load(case: SidePair) -> Iterator[Finding]:
     if max(good, bad) > _BUSY and min(good, bad) < max(good, bad) / 2:
         busy = Side.GOOD if good > bad else Side.BAD
         taken = case.snapshots[busy]
-        if any(condition.rule == "background load" for condition in conditions(taken, taken)):
+        if any(condition.rule == _LOAD for condition in conditions(taken, taken)):
             return
         yield Finding(
             "one-side-busy",

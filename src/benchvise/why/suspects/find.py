@@ -13,13 +13,13 @@ import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
 from typing import Any
-from urllib.parse import quote
 
 from benchvise.state.diff import Difference, DifferenceKind, DifferencePart, diff_snapshots
 from benchvise.state.model import Flip, Snapshot, StateEntry
 from benchvise.text import printable
 from benchvise.why.model import Layer, Metric, ProcessMeans, SettingMeans, Side, Suspect
 from benchvise.why.suspects.bundles import KnobFiles, knob_changes, suspects_of
+from benchvise.why.suspects.command_suspects import HostNames, host_names, of_command
 from benchvise.why.suspects.reduction import layer_of, reduce
 
 
@@ -57,7 +57,8 @@ def find(
     covered = {member for suspect in flipped for member in suspect.members}
     rest = [d for d in kept.differences if d.entry.name not in covered]
     taken = {suspect.id for suspect in flipped}
-    suspects = [*flipped, *(_renamed(suspect, taken) for suspect in _without_means(rest, metric))]
+    others = _without_means(rest, metric, host_names(good, bad))
+    suspects = [*flipped, *(_renamed(suspect, taken) for suspect in others)]
     return SuspectSelection(
         tuple(sorted(suspects, key=lambda s: s.means is None)),
         {name: why for name, why in kept.excluded.items() if name not in covered},
@@ -89,6 +90,7 @@ def _bounded(
 
 
 NEEDS_CONSENT = "it can disturb the whole board: it is only tested with --risky"
+NO_SETTING = "it can be changed by hand, but is none of the settings that are made here"
 _ONE_WAY = "a process cannot be given what the good side has switched off"
 
 
@@ -97,11 +99,13 @@ def _renamed(suspect: Suspect, taken: Set[str]) -> Suspect:
     return replace(suspect, id=f"{suspect.id}:rest") if suspect.id in taken else suspect
 
 
-def _without_means(differences: Sequence[Difference], metric: Metric) -> Iterator[Suspect]:
+def _without_means(
+    differences: Sequence[Difference], metric: Metric, names: HostNames
+) -> Iterator[Suspect]:
     """What a process can be given has means all the same."""
     rest = []
     for difference in differences:
-        suspects, left = process_suspects(difference, metric)
+        suspects, left = process_suspects(difference, metric, names)
         yield from suspects
         if left:
             rest.append(replace(difference, parts=left))
@@ -185,7 +189,7 @@ def _why_not(differences: Sequence[Difference], layer: Layer) -> str:
     difference = differences[0]
     flips = difference.item.flips if difference.item is not None else ()
     if Flip.RUN_TIME in flips or Flip.RISKY in flips:
-        return "it can be changed by hand, but is none of the settings that are made here"
+        return NO_SETTING
     return "it can only be looked at"
 
 
@@ -221,6 +225,8 @@ def value_text(value: Any) -> str:
 # -- what one process can be given -----------------------------------------------------------------
 
 
+NO_NAMES: HostNames = {Side.GOOD: "", Side.BAD: ""}
+
 # policy numbers of sched(7)
 _POLICIES = {0: "other", 1: "fifo", 2: "rr", 3: "batch", 5: "idle"}
 _REAL_TIME = ("fifo", "rr")
@@ -255,7 +261,7 @@ def _release(kernel: str) -> tuple[int, int]:
 
 
 def process_suspects(
-    difference: Difference, metric: Metric
+    difference: Difference, metric: Metric, names: HostNames = NO_NAMES
 ) -> tuple[tuple[Suspect, ...], tuple[DifferencePart, ...]]:
     """The suspects in what a process inherits, and the parts that no flip covers.
 
@@ -264,18 +270,20 @@ def process_suspects(
     suspects: list[Suspect] = []
     left: list[DifferencePart] = []
     for part in difference.parts:
-        suspect = _suspect_of(difference, part)
+        suspect: Suspect | bool | None = _suspect_of(difference, part)
         if suspect is None and metric.command:
-            suspect = _suspect_of_command(difference, part)
-        if suspect is None:
+            suspect = of_command(difference, part, names)
+        if isinstance(suspect, Suspect):
+            suspects += [suspect] if suspect not in suspects else []
+        elif not suspect:
             left.append(part)
-        elif suspect not in suspects:
-            suspects.append(suspect)
     return tuple(suspects), tuple(left)
 
 
-def _suspect_of(difference: Difference, part: DifferencePart) -> Suspect | None:
+def _suspect_of(difference: Difference, part: DifferencePart) -> Suspect | bool | None:
     name = difference.entry.name
+    if name == "process.inherited/process" and part.key == "hard_limits":
+        return True  # of a snapshot that has none
     if name == "timer.resolution/of the probe" and part.key == "slack_ns":
         return _process_suspect(difference, "timer.resolution:slack", "timer_slack", part.a, part.b)
     if name == "cpu.present/allowed" and part.key == "Cpus_allowed_list":
@@ -290,67 +298,56 @@ def _suspect_of(difference: Difference, part: DifferencePart) -> Suspect | None:
         return _process_suspect(difference, "process.inherited:ioprio", "ioprio", good, bad)
     if name == "process.inherited/process" and part.key.startswith("limits "):
         return _limit(difference, part)
+    if name == "process.inherited/process" and part.key.startswith("hard_limits "):
+        return _hard_limit(difference, part)
     return None
 
 
 def _limit(difference: Difference, part: DifferencePart) -> Suspect | None:
-    """A limit of a resource, as a number or ``unlimited``."""
+    """A limit of a resource, as a number or ``unlimited``; the hard one goes with it where that
+    differs too."""
     kind = part.key.removeprefix("limits ")
-    if not all(isinstance(value, int) or value == "unlimited" for value in (part.a, part.b)):
+    if not all(map(_is_limit, (part.a, part.b))):
         return None
     name = f"process.inherited:limit.{kind}"
     title = f"the limit {kind} that a process inherits"
-    return _process_suspect(difference, name, f"limit.{kind}", part.a, part.b, title)
-
-
-def _suspect_of_command(difference: Difference, part: DifferencePart) -> Suspect | None:
-    """What a command takes from the environment, and from the list of preloaded libraries."""
-    name = difference.entry.name
-    if name == "process.environment/variables":
-        return _variable(difference, part)
-    if name == "libc.preload/ld.so.preload":
-        return _preload(difference)
-    return None
-
-
-_CUT = 1000  # characters of a variable: the probe tells no more of a longer one
-NOT_SET = "%"
-"""What stands for a variable that is not set."""
-
-
-def _variable(difference: Difference, part: DifferencePart) -> Suspect | None:
-    values = part.a, part.b
-    if any(isinstance(v, str) and len(v) >= _CUT for v in values):
-        return None
-    good, bad = (quote(v, safe="/:.@+") if isinstance(v, str) else NOT_SET for v in values)
-    return Suspect(
-        id=f"process.environment:{printable(part.key, 60)}",
-        title=f"the variable {printable(part.key, 60)} of the environment",
-        layer=Layer.PROCESS,
-        item="process.environment",
-        good=value_text(part.a),
-        bad=value_text(part.b),
-        members=(difference.entry.name,),
-        means=ProcessMeans({f"env.{part.key}": good}, {f"env.{part.key}": bad}),
+    suspect = _process_suspect(difference, name, f"limit.{kind}", part.a, part.b, title)
+    hard = _hard_limits(difference, kind)
+    if suspect is None or not all(map(_is_limit, hard)) or hard[0] == hard[1]:
+        return suspect
+    means = ProcessMeans(
+        {f"limit.{kind}": f"{part.a}:{hard[0]}"}, {f"limit.{kind}": f"{part.b}:{hard[1]}"}
     )
+    return replace(suspect, means=means)
 
 
-def _preload(difference: Difference) -> Suspect | None:
-    """A list that only the bad side has can be kept from a process; one cannot be given."""
-    good, bad = (None if e is None else e.value for e in (difference.a, difference.b))
-    if good or not bad:
+def _hard_limit(difference: Difference, part: DifferencePart) -> Suspect | bool | None:
+    """A hard limit whose soft one is the same; True where that differs, and goes with it."""
+    kind = part.key.removeprefix("hard_limits ")
+    soft = [_limits(entry, "limits").get(kind) for entry in (difference.a, difference.b)]
+    if not all(map(_is_limit, (part.a, part.b, *soft))):
         return None
-    return Suspect(
-        id="libc.preload",
-        title="libraries that /etc/ld.so.preload puts before all others",
-        layer=Layer.PROCESS,
-        item="libc.preload",
-        good="none",
-        bad=value_text(bad),
-        members=(difference.entry.name,),
-        means=ProcessMeans({"preload": "none"}, {}),
-        not_on_good="the good side does not have the library",
-    )
+    if soft[0] != soft[1]:
+        return True
+    name, title = f"process.inherited:hard_limit.{kind}", f"how far a process may raise {kind}"
+    good, bad = f"{soft[0]}:{part.a}", f"{soft[1]}:{part.b}"
+    suspect = _process_suspect(difference, name, f"limit.{kind}", good, bad, title)
+    return None if suspect is None else replace(suspect, good=str(part.a), bad=str(part.b))
+
+
+def _hard_limits(difference: Difference, kind: str) -> tuple[object, object]:
+    good, bad = (_limits(e, "hard_limits").get(kind) for e in (difference.a, difference.b))
+    return good, bad
+
+
+def _limits(entry: StateEntry | None, key: str) -> Mapping[str, object]:
+    value = entry.value if entry is not None else None
+    limits = value.get(key) if isinstance(value, Mapping) else None
+    return limits if isinstance(limits, Mapping) else {}
+
+
+def _is_limit(value: object) -> bool:
+    return isinstance(value, int) or value == "unlimited"
 
 
 def _io(entry: StateEntry | None) -> str | None:

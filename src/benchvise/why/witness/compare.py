@@ -47,7 +47,7 @@ _MOVED = 0.02  # of the difference in time: calls that differ by less are not li
 _MUCH_LONGER = 3.0
 _ORDINARY_LOAD = 0.3  # waiting for a CPU to having one
 _LEAST_CPU_S = 1e-4
-_KEPT_LETTERS = 80
+_WHOLE = 1.05  # of the difference in time: parts that are more together have shorter ones beside
 
 
 @dataclass(frozen=True, slots=True)
@@ -248,8 +248,8 @@ def _part(
     bad: SideWatch,
     faults: bool,
 ) -> WitnessPart:
-    target = _target(key.call, good.calls, bad.calls) if key.call else ""
-    activity = _activity(key, target, by, faults=faults)
+    longest, target = _target(key.call, good.calls, bad.calls) if key.call else ("", "")
+    activity = _activity(key, longest, by, faults=faults)
     return WitnessPart(
         activity=activity,
         call=key.call,
@@ -276,10 +276,12 @@ def _activity(key: _Key, target: str, by: str, *, faults: bool) -> Activity:
             return waited_for(key.call, target, by)
 
 
-def _target(call: str, good: Sequence[CallsAbout], bad: Sequence[CallsAbout]) -> str:
-    """What the calls of a name were about in which most of the bad side's time more was.
+def _target(call: str, good: Sequence[CallsAbout], bad: Sequence[CallsAbout]) -> tuple[str, str]:
+    """What the calls of a name were about in which most of the bad side's time more was: the one
+    with the most of it, and what is to be named.
 
-    A directory, with a slash at its end, where that is spread over files below it.
+    That is a directory, with a slash at its end, where the time is spread over files below it, and
+    their number where they have no directory in common.
     """
     more: defaultdict[str, float] = defaultdict(float)
     for calls, sign in ((good, -1), (bad, 1)):
@@ -293,8 +295,9 @@ def _target(call: str, good: Sequence[CallsAbout], bad: Sequence[CallsAbout]) ->
     if more and more[best] < sum(longer.values()) / 2:
         paths = [target for target in longer if target.startswith("/")]
         below = os.path.commonpath(paths) if len(paths) > 1 else "/"
-        return f"{below}/" if below != "/" else best
-    return best
+        kind = "files" if len(paths) == len(longer) else "targets"
+        return best, f"{below}/" if below != "/" else f"{len(longer)} {kind}"
+    return best, best
 
 
 _JOINED = {
@@ -337,14 +340,21 @@ def _text(activity: Activity, key: _Key, target: str, good: SideWatch, bad: Side
 def _sentence(
     parts: Sequence[WitnessPart], good_files: Sequence[str], bad_files: Sequence[str]
 ) -> str:
-    """``97 % of the gap is waiting in connect to 192.0.2.53:53: name server.``"""
-    told = [f"{part.share:.0%}".replace("%", " %") + " " for part in parts[:3]]
-    texts = [share + part.text for share, part in zip(told, parts, strict=False)]
+    """``97 % of the gap is waiting in connect to 192.0.2.53:53: name server.``
+
+    Where parts are longer by more than the whole command is, others are shorter: then the shares
+    are of what takes longer, and not of the gap.
+    """
+    longer = sum(part.share for part in parts)
+    is_more = longer > _WHOLE
+    shares = [part.share / longer if is_more else min(part.share, 1.0) for part in parts[:3]]
+    texts = [f"{s:.0%}".replace("%", " % ") + p.text for s, p in zip(shares, parts, strict=False)]
     if not texts:
         return "The difference in time is spread over many small parts" + _opened(
             good_files, bad_files
         )
-    texts[0] = texts[0].replace(" % ", " % of the gap is ", 1)
+    whole = "what takes longer on bad" if is_more else "the gap"
+    texts[0] = texts[0].replace(" % ", f" % of {whole} is ", 1)
     return ", ".join(texts) + _opened(good_files, bad_files)
 
 

@@ -102,7 +102,7 @@ def _of_parts(suspect: Suspect, witness: Witness) -> Iterator[Term]:
             continue
         for touch in touches():
             if touch.names_suspect(suspect) and touch.is_about(part):
-                reason = f"{touch.why}: {part.text} is {part.share:.0%} of the gap"
+                reason = f"{touch.why}: {part.text} is {min(part.share, 1.0):.0%} of the gap"
                 points = _PART_POINTS if touch.calls else _BROAD_POINTS
                 yield Term(NAME, points * min(1.0, part.share), reason.replace("%", " %"))
             if touch.names_suspect(suspect) and part.target and _any((part.target,), touch.files):

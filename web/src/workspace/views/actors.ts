@@ -12,10 +12,9 @@ const NEAR = 0.005;
  * brings it up to date.
  */
 export function actorField(workspace: Workspace, every: string): [HTMLElement, () => void] {
-  const options = workspace.rows
-    .filter(({ actor }) => actor !== null)
-    .slice(0, MOST)
-    .map(({ actor }) => [String(actor), workspace.actorName(actor ?? 0)] as const);
+  // A handler has a row for each CPU, and is one actor.
+  const actors = [...new Set(workspace.rows.flatMap(({ actor }) => (actor === null ? [] : [actor])))];
+  const options = actors.slice(0, MOST).map((actor) => [String(actor), workspace.actorName(actor)] as const);
   const field = choice([["", every], ...options], "", (value) => {
     workspace.selection.setActor(value === "" ? null : Number(value));
   });

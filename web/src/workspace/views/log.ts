@@ -1,4 +1,5 @@
 import type { Panel, Workspace } from "../panel";
+import type { Chosen } from "../selection";
 import { actorField, link, reveal } from "./actors";
 import type { Log, LogEvent } from "./answers";
 import { address, Answer, askDocument, nothing } from "./answer";
@@ -6,6 +7,8 @@ import { button, labelled, make, tick } from "./elements";
 import { count, moment } from "./words";
 
 const PAGE = 200;
+/** The log follows when the timeline has come to rest, not while it moves. */
+const SETTLE_MS = 250;
 
 /** All events in order of time, or some: by type, actor, CPU and value. It follows the timeline. */
 export const log: Panel = {
@@ -17,6 +20,7 @@ export const log: Panel = {
     const [actors, updateActors] = actorField(workspace, "all");
     let offset: number | null = null;
     let total = 0;
+    let settling: ReturnType<typeof setTimeout> | undefined;
     const from = (start: number | null): void => {
       offset = start;
       answer.again();
@@ -47,8 +51,8 @@ export const log: Panel = {
     const answer = new Answer<Log>(
       list,
       (signal) => {
-        const { place, actor, range } = workspace.selection.value;
-        const at = offset === null ? (place?.time ?? range?.begin ?? 0) : null;
+        const { actor } = workspace.selection.value;
+        const at = offset === null ? momentOf(workspace.selection.value) : null;
         const query = {
           event: workspace.parameter("log-event"),
           field: workspace.parameter("log-field"),
@@ -73,8 +77,13 @@ export const log: Panel = {
       if (what.actor) updateActors();
       if (what.range || (what.actor && ofActor(workspace))) changed();
       else if (what.place && !showPlace(list, workspace) && total > 0) changed();
+      else if (what.view && !isListed(list, momentOf(workspace.selection.value))) {
+        clearTimeout(settling);
+        settling = setTimeout(changed, SETTLE_MS);
+      }
     });
     return () => {
+      clearTimeout(settling);
       unsubscribe();
       answer.stop();
     };
@@ -154,6 +163,18 @@ function drawPages(found: Log, from: (offset: number) => void): Node[] {
       found.total === 0 ? "0 events" : `${count(found.offset + 1)} to ${count(last)} of ${count(found.total)} events`,
     ),
   ];
+}
+
+/** The moment that the log is at: what is chosen while it is in sight, else where the view begins. */
+export function momentOf({ view, range, place }: Chosen): number {
+  if (place !== null && place.time >= view.begin && place.time <= view.end) return place.time;
+  return Math.max(view.begin, range?.begin ?? 0, 0);
+}
+
+/** Whether the page has events around a moment. */
+function isListed(list: HTMLElement, time: number): boolean {
+  const times = [...list.querySelectorAll<HTMLElement>("tr[data-time]")].map((row) => Number(row.dataset["time"]));
+  return nearestTime(times, time) >= 0;
 }
 
 /** Brings out the events at the chosen place; false when the page does not reach there. */

@@ -29,7 +29,7 @@ export const search: Panel = {
       result,
       (signal) => {
         const text = workspace.parameter("search-text");
-        if (text === null) {
+        if (text === null || text.trim() === "") {
           result.replaceChildren(nothing(HELP));
           return null;
         }
@@ -72,7 +72,14 @@ function drawing(workspace: Workspace, found: Found): Node[] {
   }
   if (found.events.length > 0) {
     const items = found.events.map(({ name, count: times }) =>
-      make("li", {}, make("span", {}, name), ` ${count(times)} times`),
+      make(
+        "li",
+        {},
+        link(name, () => {
+          workspace.openPanel("log", { "log-event": name, "log-field": null });
+        }, "List them in the event log"),
+        ` ${plural(times, "time")}`,
+      ),
     );
     parts.push(group(plural(found.events.length, "kind") + " of events", items));
   }

@@ -7,10 +7,11 @@ import type { ActorRow, Distribution, Latency, OverTime } from "./answers";
 import { address } from "./answer";
 import { make } from "./elements";
 import { hopText, latency } from "./latency";
-import { nearestTime } from "./log";
+import { momentOf, nearestTime } from "./log";
 import { corners, topOf } from "./overtime";
 import { keyTarget, pointing, type Points } from "./pointing";
 import { type Cloud, extent, nearest, plan } from "./scatter";
+import { search } from "./search";
 import { isNumber } from "./sql";
 import { sorted, sorting } from "./statistics";
 
@@ -82,6 +83,42 @@ test("the log finds where the timeline stands", () => {
   expect(nearestTime([10, 20, 30], 5)).toBe(-1);
   expect(nearestTime([10, 20, 30], 31)).toBe(-1);
   expect(nearestTime([], 1)).toBe(-1);
+});
+
+test("the log stands where the timeline does", () => {
+  const nothing = { range: null, place: null, actor: null };
+  const view = { begin: 300, end: 400 };
+  expect(momentOf({ ...nothing, view })).toBe(300);
+  expect(momentOf({ ...nothing, view, place: { row: 1, time: 350 } })).toBe(350);
+  expect(momentOf({ ...nothing, view, place: { row: 1, time: 20 } })).toBe(300);
+  expect(momentOf({ ...nothing, view: { begin: -5, end: 400 }, range: { begin: 40, end: 90 } })).toBe(40);
+});
+
+test("a kind of event that was found leads to the log", async () => {
+  const opened = vi.fn();
+  const found = { actors: [], events: [{ name: "printk_console", count: 1 }], hits: [], found: 0, complete: true };
+  const answer = { ok: true, json: () => Promise.resolve(found), text: () => Promise.resolve(JSON.stringify(found)) };
+  vi.stubGlobal("fetch", () => Promise.resolve(answer));
+  const host = document.createElement("div");
+  const of = { ...workspace(), openPanel: opened, parameter: () => "printk" };
+  const unmount = search.mount(host, of);
+  await vi.waitFor(() => { expect(host.textContent).toContain("printk_console 1 time"); });
+  expect(host.textContent).not.toContain("1 times");
+  host.querySelector<HTMLButtonElement>(".view-link")?.click();
+  expect(opened).toHaveBeenCalledWith("log", { "log-event": "printk_console", "log-field": null });
+  unmount();
+  vi.unstubAllGlobals();
+});
+
+test("an empty search is not asked, and says what can be found", async () => {
+  const asked = vi.fn();
+  vi.stubGlobal("fetch", asked);
+  const host = document.createElement("div");
+  const unmount = search.mount(host, { ...workspace(), parameter: () => " " });
+  await vi.waitFor(() => { expect(host.textContent).toContain("Finds a text"); });
+  expect(asked).not.toHaveBeenCalled();
+  unmount();
+  vi.unstubAllGlobals();
 });
 
 const over: OverTime = {

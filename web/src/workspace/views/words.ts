@@ -1,6 +1,6 @@
 /** Times and numbers of a trace in words. */
 
-import { formatNumber, formatValue } from "../../base/units";
+import { formatCount, formatNumber, formatValue } from "../../base/units";
 import { formatTime } from "../../timeline/time-format";
 
 /** A duration in ns; what is not known is a dash. */
@@ -22,9 +22,7 @@ export function share(value: number): string {
 }
 
 /** A count with its thousands apart. */
-export function count(value: number): string {
-  return String(Math.round(value)).replace(/\B(?=(\d{3})+(?!\d))/g, " ");
-}
+export const count = formatCount;
 
 /** `3 instances`, `1 instance`. */
 export function plural(value: number, noun: string): string {

@@ -14,8 +14,6 @@ import zlib
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
-import zstandard
-
 from benchvise.rig.images.tools import EPOCH
 from benchvise.rig.virtual.recipes.kernel import BoardKernel
 
@@ -64,6 +62,8 @@ def initrd(
     ``compression`` is gzip, zstd, or nothing: unpacking takes long in an emulator, and so does
     reading from a slow card.
     """
+    import zstandard  # of the extra `rig`
+
     files = kernel.module_files(modules)
     present = [name for name in modules if name.replace("-", "_") in kernel.order]
     base = f"lib/modules/{kernel.release}"

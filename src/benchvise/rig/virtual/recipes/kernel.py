@@ -20,7 +20,6 @@ from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path, PurePosixPath
 
-import zstandard
 from elftools.elf.elffile import ELFFile
 
 from benchvise.documents import decode, encode
@@ -182,6 +181,8 @@ def module_name(path: str) -> str:
 
 def unpacked_module(path: str, data: bytes) -> bytes:
     """A module's file without the compression in its name's suffix."""
+    import zstandard  # of the extra `rig`
+
     match PurePosixPath(path).suffix:
         case ".xz":
             return lzma.decompress(data)

@@ -21,6 +21,7 @@ import os
 import re
 import subprocess
 import tarfile
+import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from pathlib import Path, PurePosixPath
@@ -42,6 +43,8 @@ _log = logging.getLogger(__name__)
 _SUITES = re.compile(r"(old)*stable|testing|unstable|sid|bullseye|bookworm|trixie|forky|duke")
 _NOT_OURS = ("IndexTargets", "Languages", "Changelogs", "CompressionTypes", "GzipIndexes")
 
+UPDATE_WAITS_S = (2, 8)
+"""Mirrors refuse for seconds while they change; apt's own retries come at once."""
 _CONFIGURATION = """\
 Dir::Etc::Main "/dev/null";
 Dir::Etc::Parts "/dev/null";
@@ -205,6 +208,18 @@ class _Apt:
         return run_apt([name, *arguments], below or self.debs, own)
 
     def update(self) -> None:
+        """The lists anew; an archive that does not answer is asked again after a while.
+
+        ImageError when the last attempt fails, too.
+        """
+        for wait_s in UPDATE_WAITS_S:
+            try:
+                self._run("apt-get", "-qq", "update")
+            except ImageError as error:
+                _log.info("the package lists are fetched again in %d s: %s", wait_s, error.message)
+                time.sleep(wait_s)
+            else:
+                return
         self._run("apt-get", "-qq", "update")
 
     def latest(self, alone: Sequence[str], whole: Sequence[str]) -> list[Package]:

@@ -1,0 +1,16 @@
+/* What may be told of an environment, which holds secrets too: the values of variables that are
+ * known to change how programs run, and of others no more than that they are there. */
+#ifndef BV_ENVIRONMENT_H
+#define BV_ENVIRONMENT_H
+
+#include <stdbool.h>
+
+#include "core/json.h"
+
+/* Adds one NAME=VALUE. */
+void environment_describe(struct json *j, const char *variable);
+
+/* Whether each login makes it up (SSH_CONNECTION) or it belongs to the user's session (HOME). */
+bool environment_is_of_session(const char *variable);
+
+#endif

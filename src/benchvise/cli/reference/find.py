@@ -1,0 +1,103 @@
+"""``benchvise find``: everything that a name may mean, with the command that shows it."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator
+from dataclasses import dataclass
+from typing import Annotated
+
+import typer
+from rich.table import Table
+from rich.text import Text
+
+from benchvise.cli.commands import PROGRAM, Command, Group
+from benchvise.cli.output import JsonOption, print_json, stdout, text_line
+from benchvise.errors import BenchviseError
+from benchvise.measure.runner import local_registry
+from benchvise.measure.suite import load_suite, suite_names
+from benchvise.names import NamedEntry, search
+from benchvise.state.knob_names import knob_entries
+from benchvise.trace.recording import SETS
+
+
+@dataclass(frozen=True, slots=True)
+class NameMatch:
+    """What ``--json`` prints of a match; ``command`` shows or uses it."""
+
+    kind: str
+    name: str
+    summary: str
+    command: str
+
+
+def find(
+    text: Annotated[
+        list[str],
+        typer.Argument(
+            metavar="TEXT...",
+            help="A name you know: thp, swappiness, a file of the kernel, lat_mem_rd, irq.",
+        ),
+    ],
+    limit: Annotated[int, typer.Option("--limit", min=1, help="Matches, the best first.")] = 12,
+    as_json: JsonOption = False,
+) -> None:
+    """Find a setting, benchmark, suite, trace analysis or event by a name you know.
+
+    Example: benchvise find transparent_hugepage
+    """
+    query = " ".join(text)
+    matches = search(query, named_entries(), limit)
+    if as_json:
+        print_json("names", [NameMatch(m.kind, m.name, m.summary, m.command) for m in matches])
+        return
+    if not matches:
+        stdout().print(text_line(f"Nothing is called '{query}'."))
+        stdout().print("All names: benchvise knobs, benchvise bench, benchvise suites", style="dim")
+        raise typer.Exit(1)
+    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
+    for heading in ("kind", "name", "what it is", "next"):
+        table.add_column(heading, no_wrap=heading != "what it is")
+    for match in matches:
+        table.add_row(match.kind, Text(match.name), Text(match.summary), Text(match.command))
+    stdout().print(table)
+
+
+def named_entries() -> Iterator[NamedEntry]:
+    """All that has a name. Without a probe for this machine, all but the benchmarks."""
+    yield from knob_entries()
+    yield from _benchmarks()
+    for name in suite_names():
+        suite = load_suite(name)
+        text = " ".join(entry.benchmark for entry in suite.entries)
+        yield NamedEntry("suite", name, suite.summary, f"benchvise suites show {name}", text=text)
+    for name in SETS:
+        command = f"benchvise trace record BOARD --events {name}"
+        yield NamedEntry("events", name, f"the kernel's {name} events, recorded together", command)
+    yield from _commands(PROGRAM, "benchvise")
+
+
+def _benchmarks() -> Iterator[NamedEntry]:
+    try:
+        registry = local_registry()
+    except BenchviseError:
+        return
+    for benchmark in registry.benchmarks:
+        yield NamedEntry(
+            "benchmark",
+            benchmark.id,
+            benchmark.summary,
+            f"benchvise bench show {benchmark.id}",
+            text=f"{benchmark.peer} {benchmark.method}",
+        )
+
+
+def _commands(group: Group, path: str) -> Iterator[NamedEntry]:
+    for entry in group.entries:
+        name = f"{path} {entry.name}"
+        if isinstance(entry, Group):
+            yield from _commands(entry, name)
+        elif isinstance(entry, Command):
+            is_analysis = entry.source == "records.analysis_command"
+            kind = "analysis" if is_analysis else "command"
+            short = name.removeprefix("benchvise ")
+            yield NamedEntry(kind, short, entry.summary, f"{name} --help", (entry.name,))

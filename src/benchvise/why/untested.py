@@ -1,0 +1,265 @@
+"""The likeliest differences that no experiment has decided, each with what to do about it.
+
+A difference is undecided where it cannot be flipped here, where a board refused it, where the
+search ended before it, or where the values scattered too much. The likeliest come with the line of
+the file that sets them and with one command that tries them: a remedy for the running system, or
+``benchvise why --try``, which goes on from the evidence that is there.
+"""
+
+from __future__ import annotations
+
+import math
+import re
+import shlex
+from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
+from pathlib import Path
+
+from benchvise.errors import BenchviseError
+from benchvise.state.model import Snapshot
+from benchvise.why.case import DiagnosisState
+from benchvise.why.experiments import estimate
+from benchvise.why.experiments.laboratory import Laboratory
+from benchvise.why.explain.remedies import ORIGIN
+from benchvise.why.explain.remedy_lines import NOW, now_command
+from benchvise.why.model import (
+    Bounds,
+    Experiment,
+    ExperimentOutcome,
+    Layer,
+    Metric,
+    Origin,
+    Purpose,
+    Remedy,
+    Side,
+    Suspect,
+    UntestedDifference,
+)
+from benchvise.why.rules import DiagnosisRules
+from benchvise.why.suspects.find import NO_SETTING
+from benchvise.why.wording import percent
+
+MOST = 5
+"""So many are listed."""
+
+# Standard errors.
+_SURE = 2.0
+_MOST_OF_IT = 0.5
+
+_IN_IMAGES = (
+    Layer.KERNEL,
+    Layer.COMMAND_LINE,
+    Layer.ROOT,
+    Layer.DEVICE_TREE,
+    Layer.INIT_SETTINGS,
+    Layer.BOOTLOADER,
+)
+
+
+def find_untested(
+    case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, *, ask_boards: bool
+) -> tuple[UntestedDifference, ...]:
+    """At most ``MOST``, the likeliest first; none where no gap is to be explained.
+
+    Files are searched only where the boards may be asked (``ask_boards``). What a board does not
+    answer is left out.
+    """
+    if case.measured is None or not case.measured.shown or case.scale.gap <= 0.0:
+        return ()
+    narrowed = set(case.narrowed)
+    undecided = sorted(
+        _undecided(case, lab),
+        key=lambda pair: (pair[0] not in narrowed, -pair[0].log_odds),
+    )
+    return tuple(
+        _described(case, lab, rules, suspect, reason, ask_boards=ask_boards)
+        for suspect, reason in undecided[:MOST]
+    )
+
+
+def _undecided(case: DiagnosisState, lab: Laboratory) -> Iterator[tuple[Suspect, str]]:
+    """The suspects that are open, each with the reason."""
+    proven = {suspect.id for suspect in case.flipped}
+    flipped = {
+        name
+        for experiment in lab.experiments
+        if experiment.outcome is not ExperimentOutcome.UNRESOLVED
+        for name in experiment.flipped
+    }
+    alone = _tested_alone(lab)
+    scattered = undecided_share(lab, case, Purpose.ALL_IN) is not None
+    hidden = None if case.proven else hidden_share(case, lab)
+    narrowed = set(case.narrowed)
+    for suspect in dict.fromkeys((*case.suspects, *case.layers)):
+        refused = lab.left_out.get((Side.BAD, suspect.id), "")
+        if suspect.id in proven:
+            continue
+        if suspect.means is None:
+            yield suspect, suspect.untestable
+        elif refused:
+            yield suspect, f"it could not be set: {refused}"
+        elif suspect.id not in flipped:
+            yield suspect, "the search ended before it"
+        elif suspect.id in alone:
+            continue
+        elif suspect in narrowed:
+            yield suspect, _of_narrowed(len(narrowed))
+        elif narrowed or suspect.layer not in (Layer.PROCESS, Layer.RUN_TIME):
+            continue
+        elif hidden is not None:
+            yield suspect, f"all settings at once close {percent(hidden)} % of the gap"
+        elif scattered:
+            yield suspect, "the values scattered too much to tell"
+
+
+def _of_narrowed(count: int) -> str:
+    if count == 1:
+        return "the search led to it, and ended before it was tried by itself"
+    return f"the search led to {count} differences, and ended before they were separated"
+
+
+def _tested_alone(lab: Laboratory) -> set[str]:
+    """The ids of suspects whose own repair was measured."""
+    return {
+        experiment.flipped[0]
+        for experiment in lab.experiments
+        if experiment.purpose is Purpose.REPAIR
+        and len(experiment.flipped) == 1
+        and experiment.outcome is not ExperimentOutcome.UNRESOLVED
+    }
+
+
+# -- what experiments with many suspects leave open ------------------------------------------------
+
+
+def hidden_share(case: DiagnosisState, lab: Laboratory) -> float | None:
+    """The share of the gap that all settings at once close beyond what is proven, where it
+    counts."""
+    experiments = _repeated(lab, Purpose.ALL_IN)
+    if not experiments:
+        return None
+    shift = estimate.mean_of([e.shift for e in experiments if e.shift is not None])
+    hidden = shift.value - case.gained
+    errors = [estimate.error_of_median(lab.noise(), sum(e.blocks for e in experiments))]
+    errors += [proof.effect.error for proof in case.proven]
+    is_larger = hidden > max(case.scale.least, _SURE * math.hypot(*errors))
+    return shift.value / case.scale.gap if is_larger else None
+
+
+def undecided_share(lab: Laboratory, case: DiagnosisState, purpose: Purpose) -> Bounds | None:
+    """The share of the gap that all settings at once, or the layers that were swapped last, close
+    where that may be most of what no cause explains; None where it surely is not."""
+    experiments = _repeated(lab, purpose)
+    if not experiments:
+        return None
+    shift = estimate.mean_of([e.shift for e in experiments if e.shift is not None])
+    share = case.scale.share(shift)
+    is_open = shift.high - case.gained > _MOST_OF_IT * abs(case.left)
+    return share if is_open else None
+
+
+def _repeated(lab: Laboratory, purpose: Purpose) -> list[Experiment]:
+    """The experiments that flipped the same as the last one of a purpose: repeats of one question,
+    as far as they gave a value."""
+    measured = [e for e in lab.experiments if e.purpose is purpose and e.shift is not None]
+    return [e for e in measured if e.flipped == measured[-1].flipped]
+
+
+# -- one of them -----------------------------------------------------------------------------------
+
+
+def _described(
+    case: DiagnosisState,
+    lab: Laboratory,
+    rules: DiagnosisRules,
+    suspect: Suspect,
+    reason: str,
+    *,
+    ask_boards: bool,
+) -> UntestedDifference:
+    origins: list[Origin] = []
+    if ask_boards:
+        with suppress(BenchviseError):
+            origins += lab.bench.origins(Side.BAD, suspect)
+    remedies: Sequence[Remedy] = ()
+    with suppress(BenchviseError):
+        remedies = rules.remedies(
+            suspect,
+            origins=origins,
+            side_values={Side.GOOD: suspect.good, Side.BAD: suspect.bad},
+            roles=case.snapshots[Side.BAD].roles,
+        )
+    can_try = suspect.means is not None and (Side.BAD, suspect.id) not in lab.left_out
+    names = {side: lab.bench.name(side) for side in Side}
+    return UntestedDifference(
+        suspect=suspect.id,
+        title=suspect.title,
+        good=suspect.good,
+        bad=suspect.bad,
+        score=suspect.log_odds,
+        reason=reason,
+        origins=tuple(origins),
+        command=try_command(suspect.id, lab.directory)
+        if can_try
+        else _by_hand(suspect, remedies)
+        or _of_file(suspect, case.snapshots)
+        or _with_layers(suspect, lab.bench.metric, names),
+    )
+
+
+def try_command(suspect: str, directory: Path | None) -> str:
+    """The command that goes on with the evidence in a directory and tries one suspect."""
+    where = "DIRECTORY" if directory is None else str(directory)
+    return shlex.join(["benchvise", "why", "--resume", where, "--try", suspect])
+
+
+def _by_hand(suspect: Suspect, remedies: Sequence[Remedy]) -> str:
+    """The line of shell that gives the bad side the good value at once; empty where there is none.
+
+    The line for the running system comes before an edit of the file that sets the value. What is
+    none of the settings may be called by the name of one: the remedies for that do not hold.
+    """
+    is_setting = suspect.untestable != NO_SETTING
+    for system in (NOW, ORIGIN) if is_setting else (ORIGIN,):
+        for remedy in remedies:
+            lines = [line for line in remedy.text.splitlines() if not line.startswith("#")]
+            if remedy.system == ORIGIN:
+                lines = [line for line in lines[1:] if line.startswith("sed ")]
+            if remedy.system == system and lines:
+                return lines[0]
+    return ""
+
+
+def _of_file(suspect: Suspect, snapshots: Mapping[Side, Snapshot]) -> str:
+    """The line of shell that writes the good side's value to the only file of the kernel that a
+    difference is read from; empty where there are several, or the value is no plain text."""
+    if len(suspect.members) != 1 or not snapshots:
+        return ""
+    entries = {
+        side: next((e for e in snapshot.entries() if e.name == suspect.members[0]), None)
+        for side, snapshot in snapshots.items()
+    }
+    good, bad = entries[Side.GOOD], entries[Side.BAD]
+    if good is None or bad is None or not bad.path.startswith(_KERNEL_FILES):
+        return ""
+    value = good.value if good.raw is None else good.raw
+    is_plain = isinstance(value, int | str) and _PLAIN_VALUE.fullmatch(str(value).strip())
+    is_one_file = _PLAIN_PATH.fullmatch(bad.path) is not None
+    return now_command(bad.path, str(value).strip()) if is_plain and is_one_file else ""
+
+
+_KERNEL_FILES = ("/proc/sys/", "/sys/")
+_PLAIN_VALUE = re.compile(r"[\w.:+-]{1,80}", re.ASCII)
+_PLAIN_PATH = re.compile(r"[\w./:@-]{1,200}", re.ASCII)
+
+
+def _with_layers(suspect: Suspect, metric: Metric, names: Mapping[Side, str]) -> str:
+    """The command that swaps the layer a difference belongs to; capitals are to be filled in."""
+    what = ["--command", metric.command] if metric.command else ["--bench", metric.benchmark]
+    if suspect.layer in (Layer.USERLAND, Layer.LIBC) and metric.command:
+        words = ["benchvise", "why", names[Side.BAD], "--good-root", "GOOD_ROOT", *what]
+        return shlex.join(words)
+    if suspect.layer in (*_IN_IMAGES, Layer.USERLAND, Layer.LIBC):
+        words = ["benchvise", "why", "GOOD_IMAGE", "BAD_IMAGE", "--board", "rig:BOARD", *what]
+        return shlex.join(words)
+    return ""

@@ -1,0 +1,118 @@
+"""What users of any Unix program try first: --version, -h, help, --color, a pipe to head."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+
+import pytest
+
+from benchvise import __version__
+from benchvise.cli.color import color_options, take_color_option
+from benchvise.cli.extras import missing_extra
+from benchvise.cli.main import run
+from benchvise.errors import UsageError
+
+
+def output(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
+    assert run(list(words)) == code
+    return capsys.readouterr().out
+
+
+def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert output(capsys, "--version") == f"benchvise {__version__}\n"
+
+
+@pytest.mark.parametrize("command", [["run"], ["rig", "virtual"], ["trace", "idle"], []])
+def test_h_and_help_are_the_same(capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
+    page = output(capsys, *command, "--help")
+    assert output(capsys, *command, "-h") == page
+    assert output(capsys, "help", *command) == page
+    assert "Usage: " + " ".join(["benchvise", *command]) in page
+
+
+def test_help_has_no_names_of_types(capsys: pytest.CaptureFixture[str]) -> None:
+    for command in ("run", "serve", "why"):
+        page = output(capsys, command, "--help")
+        assert not {word for word in page.split() if word.startswith(("<", "[["))}
+    assert "1 to 1000; default: 3" in " ".join(output(capsys, "run", "--help").split())
+
+
+def test_examples_of_help_can_be_copied(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("COLUMNS", "100")
+    lines = output(capsys, "diff", "--help").splitlines()
+    (example,) = [line for line in lines if "before.json" in line]
+    assert example.split() == ["benchvise", "diff", "before.json", "ssh://root@10.0.0.7"]
+
+
+def test_the_program_alone_says_what_to_do_next(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: object
+) -> None:
+    monkeypatch.setenv("XDG_DATA_HOME", str(tmp_path))
+    commands = [line for line in output(capsys).splitlines() if line.startswith("benchvise ")]
+    assert len(commands) == 5
+
+
+def test_color_stands_anywhere_before_two_dashes(monkeypatch: pytest.MonkeyPatch) -> None:
+    assert take_color_option(["show", "@", "--color", "always"]) == ["show", "@"]
+    assert color_options()["color_system"] == "256"
+    assert take_color_option(["--color=never", "show"]) == ["show"]
+    assert color_options()["color_system"] is None
+    words = ["trace", "record", "local", "--", "ls", "--color=always"]
+    assert take_color_option(words) == words
+    assert color_options() == {}
+    with pytest.raises(UsageError, match="auto, always, never"):
+        take_color_option(["--color", "yes"])
+
+
+def test_colours_are_those_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    assert "\x1b[" in output(capsys, "suites", "--color", "always")
+    monkeypatch.setenv("FORCE_COLOR", "1")
+    assert "\x1b[" not in output(capsys, "suites", "--color", "never")
+    assert "\x1b[" in output(capsys, "suites", "--color", "auto")
+    monkeypatch.setenv("NO_COLOR", "1")
+    assert "\x1b[3" not in output(capsys, "rig", "--help")
+
+
+@pytest.mark.parametrize("words", ["rig --help", "run --help", "suites", "knobs --json", "--nope"])
+def test_a_reader_that_goes_away_is_no_error(words: str) -> None:
+    """As `benchvise rig --help | head` has it, when head is fast."""
+    program = [sys.executable, "-m", "benchvise", *words.split()]
+    reader = subprocess.Popen(["true"], stdin=subprocess.PIPE)
+    reader.wait()
+    assert reader.stdin is not None
+    streams = {"stderr": reader.stdin} if words == "--nope" else {"stderr": subprocess.PIPE}
+    done = subprocess.run(program, stdout=reader.stdin, check=False, **streams)
+    assert (done.returncode, done.stderr or b"") == (0, b"")
+
+
+@pytest.mark.parametrize(
+    ("module", "extra"),
+    [
+        ("labgrid.config", "rig"),
+        ("pyarrow", "trace"),
+        ("starlette", "web"),
+        ("psycopg", "postgres"),
+    ],
+)
+def test_a_missing_extra_is_one_line_with_the_command(
+    monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str], module: str, extra: str
+) -> None:
+    def suite_names() -> list[str]:
+        raise ModuleNotFoundError(f"No module named '{module}'", name=module)
+
+    monkeypatch.setattr("benchvise.cli.reference.suites.suite_names", suite_names)
+    assert run(["suites"]) == 1
+    message = capsys.readouterr().err
+    assert message.count("\n") == 1
+    assert f"pip install 'benchvise[{extra}]'" in message
+
+
+def test_a_missing_module_of_no_extra_is_a_fault_of_ours() -> None:
+    assert missing_extra(ModuleNotFoundError(name="benchvise.nowhere")) is None
+    assert missing_extra(ModuleNotFoundError(name=None)) is None

@@ -1,0 +1,108 @@
+"""Settings by the names that people use: of forum posts, tuning guides, sysctl.conf."""
+
+from __future__ import annotations
+
+import pytest
+
+from benchvise.cli.main import run
+from benchvise.errors import UsageError
+from benchvise.names import NamedEntry, search
+from benchvise.state.catalogue import knobs
+from benchvise.state.knob_names import knob_entries
+from benchvise.state.knobs import find_knob, parse_setting_request
+
+
+@pytest.mark.parametrize(
+    ("name", "knob"),
+    [
+        ("thp", "memory.thp"),
+        ("THP", "memory.thp"),
+        ("transparent_hugepage", "memory.thp"),  # kernel-parameters.txt
+        ("/sys/kernel/mm/transparent_hugepage/enabled", "memory.thp"),  # Redis, MongoDB
+        ("/sys/kernel/mm/transparent_hugepage/defrag", "memory.thp_defrag"),
+        ("swappiness", "vm.swappiness"),
+        ("/proc/sys/vm/swappiness", "vm.swappiness"),
+        ("vm/swappiness", "vm.swappiness"),  # sysctl(8) takes slashes, too
+        ("net.core.rmem_max", "net.rmem_max"),  # sysctl.conf of iperf3 guides
+        ("net.ipv4.tcp_rmem", "net.tcp_rmem"),
+        ("scaling_governor", "cpu.governor"),
+        ("read_ahead_kb", "block.read_ahead_kb"),
+        ("dirty_ratio", "vm.dirty_ratio"),
+        ("somaxconn", "net.somaxconn"),
+        ("smt", "cpu.smt"),
+    ],
+)
+def test_one_setting_is_meant(name: str, knob: str) -> None:
+    assert find_knob(name).name == knob
+
+
+def test_set_takes_the_kernels_own_path() -> None:
+    request = parse_setting_request("/sys/kernel/mm/transparent_hugepage/enabled=never")
+    assert (request.knob.name, request.values) == ("memory.thp", ("never",))
+
+
+@pytest.mark.parametrize(
+    ("name", "nearest"),
+    [
+        ("transparent_hugpage", "memory.thp"),
+        ("huge pages", "memory.thp"),
+        ("rps", "net.rps_cpus"),
+        ("governor", "cpu.governor"),
+    ],
+)
+def test_of_several_the_nearest_are_named(name: str, nearest: str) -> None:
+    with pytest.raises(UsageError, match=nearest):
+        find_knob(name)
+
+
+@pytest.mark.parametrize(
+    ("path", "knob"),
+    [
+        ("/sys/block/sda/queue/scheduler", "block.scheduler"),
+        ("/sys/devices/system/cpu/cpufreq/policy0/scaling_governor", "cpu.governor"),
+    ],
+)
+def test_a_file_of_one_device_is_not_taken_for_all(path: str, knob: str) -> None:
+    with pytest.raises(UsageError, match=f"--set {knob}=VALUE"):
+        find_knob(path)
+
+
+def test_every_setting_is_its_own_name_and_its_own_file() -> None:
+    by_path: dict[str, list[str]] = {}
+    for name, (_, knob) in knobs().items():
+        assert find_knob(name) is knob
+        by_path.setdefault(knob.path, []).append(name)
+    for path, names in by_path.items():
+        if len(names) == 1:
+            assert find_knob(path).name == names[0]
+
+
+def test_the_best_match_comes_first() -> None:
+    assert search("thp", knob_entries())[0].name == "memory.thp"
+    assert search("what nobody has written", knob_entries()) == []
+    assert search("", knob_entries()) == []
+    entry = NamedEntry("benchmark", "memory.latency", "load latency", "", text="lmbench lat_mem_rd")
+    assert search("lat_mem_rd", [entry]) == [entry]
+
+
+@pytest.mark.parametrize(
+    ("text", "line"),
+    [
+        ("lat_mem_rd", "memory.latency"),
+        ("swappiness", "vm.swappiness"),
+        ("wakeups", "trace wakeups"),
+        ("syscalls", "benchvise trace record BOARD --events syscalls"),
+        ("lmbench", "benchvise suites show lmbench"),
+    ],
+)
+def test_find_knows_all_that_has_a_name(
+    capsys: pytest.CaptureFixture[str], text: str, line: str
+) -> None:
+    assert run(["find", text]) == 0
+    assert line in capsys.readouterr().out
+
+
+def test_the_value_on_this_machine_is_read(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["knobs", "show", "swappiness", "--board", "local"]) == 0
+    with open("/proc/sys/vm/swappiness") as file:  # noqa: PTH123
+        assert f"/proc/sys/vm/swappiness: {file.read().strip()}" in capsys.readouterr().out

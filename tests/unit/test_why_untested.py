@@ -1,0 +1,286 @@
+"""The likeliest untested differences: which, with what line and command, and ``--try`` of one."""
+
+from __future__ import annotations
+
+import gzip
+import json
+import os
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, field
+from functools import cache
+from pathlib import Path
+
+import pytest
+from in_process import benchvise
+from why_bench import Given, MemoryBench, diagnose, losses
+
+from benchvise.documents import encode
+from benchvise.errors import UsageError
+from benchvise.flows import why
+from benchvise.measure.model import SeriesSpec
+from benchvise.report.why_terminal import tables
+from benchvise.state.model import Snapshot, snapshot_of
+from benchvise.why import loop
+from benchvise.why.bench import CrossCheck
+from benchvise.why.case import DiagnosisOptions
+from benchvise.why.experiments.evidence import FILE, EvidenceLog
+from benchvise.why.model import (
+    Arm,
+    Bounds,
+    Diagnosis,
+    DiagnosisVerdict,
+    Gap,
+    Layer,
+    Metric,
+    Origin,
+    Remedy,
+    Side,
+    Stop,
+    Suspect,
+    Trial,
+)
+from benchvise.why.rules import DiagnosisRules
+from benchvise.why.suspects.find import SuspectSelection, find
+from benchvise.why.suspects.ranking import rank
+
+SNAPSHOTS = Path(__file__).parents[1] / "data" / "snapshots"
+NAMES = tuple(f"knob{n:02}" for n in range(12))
+
+
+def in_directory(directory: Path, bench: MemoryBench, *to_try: str) -> Diagnosis:
+    """A diagnosis with its evidence in a directory, gone on with where there is some."""
+    is_new = not (directory / FILE).exists()
+    log = EvidenceLog.create(directory) if is_new else EvidenceLog.resume(directory)
+    try:
+        return diagnose(bench, log=log, options=DiagnosisOptions(seed=3, to_try=to_try))
+    finally:
+        log.close()
+
+
+class Unreachable(MemoryBench):
+    """Boards that must not be asked any more."""
+
+    def measure(self, arm: Arm) -> Trial:
+        raise AssertionError(f"{arm.ids} is measured")
+
+
+# -- which ones ------------------------------------------------------------------------------------
+
+
+def test_what_the_search_led_to_comes_first_with_its_command(tmp_path: Path) -> None:
+    bench = MemoryBench(NAMES, losses(knob07=0.5), at={40: KeyboardInterrupt()})
+    answer = in_directory(tmp_path, bench)
+    assert answer.verdict is DiagnosisVerdict.INCOMPLETE
+    assert [difference.suspect for difference in answer.untested] == ["knob07"]
+    assert answer.untested[0].command == f"benchvise why --resume {tmp_path} --try knob07"
+    assert answer.untested[0].origins == ()  # somebody waits for the end: no board is read
+
+
+def test_what_is_explained_lists_none() -> None:
+    assert diagnose(MemoryBench(NAMES, losses(knob07=0.5))).untested == ()
+
+
+def test_what_experiments_have_excluded_is_not_listed() -> None:
+    answer = diagnose(MemoryBench(NAMES, losses(), rest=0.5))
+    assert answer.verdict is DiagnosisVerdict.UNEXPLAINED
+    assert answer.untested == ()
+
+
+def test_a_refused_suspect_is_listed_with_its_line() -> None:
+    bench = MemoryBench(NAMES, losses(knob03=0.5), refused=frozenset({"knob03"}))
+    answer = diagnose(bench)
+    (refused,) = answer.untested
+    assert (refused.suspect, refused.place) == ("knob03", "/etc/sysctl.d/9.conf:1")
+    assert refused.reason == "it could not be set: knob03 is read-only"
+    assert refused.command == "knob03=on"  # the remedy for the running system
+    assert answer.headline.endswith(
+        "the likeliest untested difference is knob03, set by /etc/sysctl.d/9.conf:1."
+    )
+
+
+def test_values_that_scatter_leave_all_open() -> None:
+    forty = tuple(f"knob{n:02}" for n in range(40))
+    answer = diagnose(MemoryBench(forty, losses(), noise=0.25, rest=0.4))
+    assert len(answer.untested) == 5
+    assert {d.reason for d in answer.untested} == {"the values scattered too much to tell"}
+
+
+# -- real differences ------------------------------------------------------------------------------
+
+
+@cache
+def real_snapshot(side: Side) -> Snapshot:
+    """The state of one simulated board with Debian 12 (good) and with Debian 13."""
+    release = 12 if side is Side.GOOD else 13
+    text = gzip.decompress((SNAPSHOTS / f"arm64-debian{release}.json.gz").read_bytes())
+    return snapshot_of(json.loads(text)["data"])
+
+
+class RealBoards(MemoryBench):
+    """A bench whose sides have the state of real images."""
+
+    def snapshot(self, side: Side) -> Snapshot:
+        return real_snapshot(side)
+
+
+@cache
+def real_suspects() -> tuple[Suspect, ...]:
+    """The differences of the two images as far as a diagnosis of a command could not try them."""
+    good, bad = real_snapshot(Side.GOOD), real_snapshot(Side.BAD)
+    metric = Metric.of(SeriesSpec("command.time", (), "sort"), "ns", "lower", command="sort -f x")
+    selection = find(good, bad, metric, may_set=dict.fromkeys(Side, True))
+    return tuple(s for s in rank(selection.suspects, metric) if s.means is None)
+
+
+@dataclass(frozen=True)
+class RealSuspects(Given):
+    """Rules that know the differences of two real images, and the remedies that are shipped."""
+
+    suspects: tuple[Suspect, ...] = field(default_factory=real_suspects)
+
+    def find(
+        self, good: Snapshot, bad: Snapshot, metric: Metric, *, may_set: Mapping[Side, bool]
+    ) -> SuspectSelection:
+        return SuspectSelection(self.suspects, {})
+
+    def rank(
+        self,
+        suspects: Sequence[Suspect],
+        metric: Metric,
+        *,
+        gap: Gap | None,
+        checks: Sequence[CrossCheck],
+        counters: Mapping[Side, Mapping[str, float]],
+        corpus: Sequence[Snapshot],
+    ) -> tuple[Suspect, ...]:
+        return tuple(suspects)
+
+    def remedies(
+        self,
+        suspect: Suspect,
+        *,
+        origins: Sequence[Origin],
+        side_values: Mapping[Side, str],
+        roles: Mapping[str, str],
+    ) -> tuple[Remedy, ...]:
+        return DiagnosisRules.remedies(
+            self, suspect, origins=origins, side_values=side_values, roles=roles
+        )
+
+
+def test_real_differences_have_a_command_or_are_hardware() -> None:
+    suspects = real_suspects()
+    assert len(suspects) > 10
+    commands: dict[str, str] = {}
+    for place in range(0, len(suspects), 5):
+        answer = loop.diagnose(
+            RealBoards((), losses(), rest=0.5),
+            DiagnosisOptions(seed=3, may_set=dict.fromkeys(Side, True)),
+            EvidenceLog.in_memory(),
+            lambda _: None,
+            RealSuspects((), suspects=suspects[place : place + 5]),
+        )
+        assert len(answer.untested) == len(suspects[place : place + 5])
+        by_id = {suspect.id: suspect for suspect in suspects}
+        for difference in answer.untested:
+            layer = by_id[difference.suspect].layer
+            assert difference.command or layer in (Layer.HARDWARE, Layer.PROCESS, Layer.RUN_TIME)
+            assert "\n" not in difference.command
+            commands[difference.suspect] = difference.command
+        scores = [difference.score for difference in answer.untested]
+        assert scores == sorted(scores, reverse=True)
+        tables(encode(answer))
+    assert commands["net.tcp"] == "sysctl -w net.core.optmem_max=20480"
+    assert commands["timer.clocksource"] == ""
+
+
+# -- trying one ------------------------------------------------------------------------------------
+
+
+def test_a_named_difference_is_tried_from_the_evidence_on(tmp_path: Path) -> None:
+    stopped = MemoryBench(NAMES, losses(knob07=0.5), at={20: KeyboardInterrupt()})
+    before = in_directory(tmp_path, stopped)
+    answer = in_directory(tmp_path, MemoryBench(NAMES, losses(knob07=0.5), done=100), "knob07")
+    assert answer.verdict is DiagnosisVerdict.EXPLAINED
+    assert answer.stopped is Stop.TRIED
+    assert [cause.name for cause in answer.causes] == ["knob07"]
+    assert answer.causes[0].remedies
+    assert [t.value for t in answer.trials[: len(before.trials)]] == [
+        t.value for t in before.trials
+    ]
+    again = in_directory(tmp_path, Unreachable(NAMES, losses(knob07=0.5)))
+    assert again.causes == answer.causes
+
+
+def test_what_closes_nothing_is_told_with_its_share(tmp_path: Path) -> None:
+    bench = MemoryBench(NAMES, losses(), rest=0.5)
+    assert in_directory(tmp_path, bench).verdict is DiagnosisVerdict.UNEXPLAINED
+    answer = in_directory(tmp_path, bench, "knob02", "knob04")
+    assert answer.verdict is DiagnosisVerdict.UNEXPLAINED
+    tried = [f.sentence for f in answer.findings if f.rule.startswith("tried")]
+    assert [sentence.partition(" was tried")[0] for sentence in tried] == ["knob02", "knob04"]
+    assert "of the gap: the repair has no sure effect" in tried[0]
+
+
+def test_a_try_goes_on_after_the_budget_is_spent(tmp_path: Path) -> None:
+    options = DiagnosisOptions(seed=3, budget=0.25)
+    log = EvidenceLog.create(tmp_path)
+    stopped = diagnose(MemoryBench(NAMES, losses(knob07=0.5)), log=log, options=options)
+    log.close()
+    assert stopped.stopped is Stop.BUDGET
+    log = EvidenceLog.resume(tmp_path)
+    options = DiagnosisOptions(seed=3, budget=0.25, to_try=("knob07",))
+    answer = diagnose(MemoryBench(NAMES, losses(knob07=0.5)), log=log, options=options)
+    log.close()
+    assert answer.verdict is DiagnosisVerdict.EXPLAINED
+
+
+@pytest.mark.parametrize(
+    ("bench", "name", "message"),
+    [
+        (MemoryBench(NAMES, losses(), rest=0.5), "knob99", "is no difference of this diagnosis"),
+        (MemoryBench(NAMES, losses(knob07=0.5)), "knob07", "is a confirmed cause already"),
+        (MemoryBench(NAMES, losses()), "knob07", "this diagnosis shows no gap"),
+    ],
+)
+def test_what_cannot_be_tried_is_said_and_changes_no_evidence(
+    tmp_path: Path, bench: MemoryBench, name: str, message: str
+) -> None:
+    in_directory(tmp_path, bench)
+    before = (tmp_path / FILE).read_bytes()
+    with pytest.raises(UsageError, match=message):
+        in_directory(tmp_path, bench, name)
+    assert (tmp_path / FILE).read_bytes() == before
+
+
+def test_a_partial_cause_is_kept_beside_what_is_tried(tmp_path: Path) -> None:
+    response = losses(knob07=0.4)
+    bench = MemoryBench(NAMES, response, rest=0.2)
+    assert in_directory(tmp_path, bench).verdict is DiagnosisVerdict.PARTLY
+    answer = in_directory(tmp_path, bench, "knob02")
+    assert answer.verdict is DiagnosisVerdict.PARTLY
+    assert [cause.name for cause in answer.causes] == ["knob07"]
+    assert isinstance(answer.unexplained, Bounds)
+
+
+# -- the command -----------------------------------------------------------------------------------
+
+
+def test_without_a_directory_the_last_diagnosis_is_gone_on_with(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr(why, "directories", lambda: tmp_path)
+    with pytest.raises(UsageError, match="no diagnosis to go on with"):
+        why.newest_directory()
+    for name, time in (("20260102T000000-a", 2000.0), ("20260101T000000-b", 3000.0)):
+        (tmp_path / name).mkdir()
+        (tmp_path / name / FILE).write_text("")
+        os.utime(tmp_path / name / FILE, (time, time))
+    (tmp_path / "empty").mkdir()
+    assert why.newest_directory() == tmp_path / "20260101T000000-b"
+
+
+def test_a_try_needs_a_diagnosis_that_there_is(tmp_path: Path) -> None:
+    ran = benchvise("why", "--resume", tmp_path / "none", "--try", "memory.thp")
+    assert ran.code == 2
+    assert "there is no diagnosis to resume" in ran.err

@@ -1,0 +1,38 @@
+import { afterEach, beforeEach, expect, it, vi } from "vitest";
+
+import { listenForKeys } from "./shortcuts";
+
+const acts = { help: vi.fn(), search: vi.fn(), timeline: vi.fn(() => true) };
+let controller = new AbortController();
+
+beforeEach(() => {
+  controller = new AbortController();
+  document.body.innerHTML = '<input><div class="ws-panel"><p>text</p></div><button>b</button>';
+  listenForKeys(document, acts, controller.signal);
+});
+
+afterEach(() => {
+  controller.abort();
+  vi.clearAllMocks();
+});
+
+const press = (key: string, selector = "body"): boolean => {
+  const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true });
+  return !(document.querySelector(selector)?.dispatchEvent(event) ?? true);
+};
+
+it("gives keys to the timeline though nothing has the focus", () => {
+  expect(press("w")).toBe(true);
+  expect(acts.timeline).toHaveBeenCalledOnce();
+  expect(press("?")).toBe(true);
+  expect(acts.help).toHaveBeenCalledOnce();
+  expect(press("/", ".ws-panel p")).toBe(true);
+  expect(acts.search).toHaveBeenCalledOnce();
+});
+
+it("leaves the page its own keys, and what is typed", () => {
+  for (const [key, selector] of [["ArrowDown", "body"], ["w", "input"], ["/", "input"], ["Enter", "button"], ["d", ".ws-panel p"]] as const) {
+    expect(press(key, selector)).toBe(false);
+  }
+  expect(acts.timeline).not.toHaveBeenCalled();
+});
