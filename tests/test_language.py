@@ -221,11 +221,33 @@ def test_a_word_of_the_right_hand_column_is_seen(
 # -- names, one thing each -------------------------------------------------------------------------
 
 
+Definition = ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
+
+
 @cache
 def trees() -> tuple[tuple[Path, ast.Module], ...]:
     return tuple(
         (path.relative_to(PACKAGE), ast.parse(path.read_text()))
         for path in sorted(PACKAGE.rglob("*.py"))
+    )
+
+
+def definitions_in(node: ast.AST) -> Iterator[ast.AST]:
+    """The node and what is defined in it; most nodes are expressions, which define nothing."""
+    yield node
+    for child in ast.iter_child_nodes(node):
+        if not isinstance(child, ast.expr):
+            yield from definitions_in(child)
+
+
+@cache
+def definitions() -> tuple[tuple[Path, ast.Module | Definition], ...]:
+    """Modules, classes and functions, each with the file where it stands."""
+    return tuple(
+        (path, node)
+        for path, tree in trees()
+        for node in definitions_in(tree)
+        if isinstance(node, ast.Module | Definition)
     )
 
 
@@ -235,10 +257,9 @@ SHARED_NAMES: dict[str, str] = {}
 
 def test_no_two_public_classes_share_a_name() -> None:
     places: dict[str, list[str]] = {}
-    for path, tree in trees():
-        for node in ast.walk(tree):
-            if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
-                places.setdefault(node.name, []).append(str(path))
+    for path, node in definitions():
+        if isinstance(node, ast.ClassDef) and not node.name.startswith("_"):
+            places.setdefault(node.name, []).append(str(path))
     shared = {name: where for name, where in places.items() if len(where) > 1}
     assert {name: where for name, where in shared.items() if name not in SHARED_NAMES} == {}
     assert not set(SHARED_NAMES) - set(shared), "no longer shared"
@@ -254,23 +275,18 @@ VAGUE = re.compile(
 
 def test_functions_classes_and_modules_have_names_that_say_what_they_are() -> None:
     vague = []
-    for path, tree in trees():
-        if VAGUE.fullmatch(path.stem):
-            vague.append(str(path))
-        for node in ast.walk(tree):
-            if isinstance(node, ast.FunctionDef | ast.AsyncFunctionDef | ast.ClassDef) and (
-                VAGUE.fullmatch(node.name)
-            ):
-                vague.append(f"{path}:{node.lineno}: {node.name}")
+    for path, node in definitions():
+        if isinstance(node, ast.Module):
+            if VAGUE.fullmatch(path.stem):
+                vague.append(str(path))
+        elif VAGUE.fullmatch(node.name):
+            vague.append(f"{path}:{node.lineno}: {node.name}")
     assert not vague, "\n".join(vague)
 
 
 def test_docstrings_describe() -> None:
     stubs = []
-    for path, tree in trees():
-        for node in ast.walk(tree):
-            if isinstance(
-                node, ast.Module | ast.ClassDef | ast.FunctionDef | ast.AsyncFunctionDef
-            ) and re.match(r"See (the )?\W*\w+\W*\.?$|TBD|TODO", ast.get_docstring(node) or ""):
-                stubs.append(f"{path}:{getattr(node, 'lineno', 1)}")
+    for path, node in definitions():
+        if re.match(r"See (the )?\W*\w+\W*\.?$|TBD|TODO", ast.get_docstring(node) or ""):
+            stubs.append(f"{path}:{getattr(node, 'lineno', 1)}")
     assert not stubs, "docstrings that say nothing: " + ", ".join(stubs)

@@ -20,6 +20,7 @@ import numpy as np
 import numpy.typing as npt
 
 Floats = npt.NDArray[np.float64]
+Indices = npt.NDArray[np.intp]
 Values = Sequence[float] | Floats | npt.NDArray[np.int64]
 
 # Up to these sizes distributions are counted exactly; those of ranks then fit 64-bit integers.
@@ -329,7 +330,7 @@ def hodges_lehmann_paired(differences: Values, confidence: float = 0.95) -> Esti
     array = _array(differences, "differences")
     n = array.size
     points = _condensed(array)
-    first, second = np.triu_indices(points.size)
+    first, second = walsh_pairs(points.size)
     averages = np.sort((points[first] + points[second]) / 2.0)
     total = n * (n + 1) // 2
     if n <= _EXACT_SIGNED_RANK:
@@ -371,7 +372,7 @@ def signed_rank_interval(differences: Values, confidence: float = 0.95) -> Inter
     rank = signed_rank(n, confidence)
     inside = max(0.0, 1.0 - 2.0 * int(counts[: rank + 1].sum()) / 2**n)
     part = (outer.coverage - confidence) / (outer.coverage - inside)
-    first, second = np.triu_indices(n)
+    first, second = walsh_pairs(n)
     averages = np.sort((array[first] + array[second]) / 2.0)
     low = outer.low + part * (float(averages[rank]) - outer.low)
     high = outer.high - part * (outer.high - float(averages[-rank - 1]))
@@ -386,6 +387,27 @@ def rank_sum(n: int, m: int, confidence: float = 0.95) -> int:
     if n + m <= _EXACT_RANK_SUM:
         return _exact_rank(_rank_sum_counts(n, m), confidence)[0]
     return _normal_rank(n * m, math.sqrt(n * m * (n + m + 1) / 12.0), confidence)[0]
+
+
+def walsh_pairs(n: int) -> tuple[Indices, Indices]:
+    """Positions of the two values of each Walsh average of ``n`` values, not to be written to.
+
+    Those of few values are asked for again and again, and cost more than what is done with them;
+    those of many would fill the memory if they were kept.
+    """
+    return _few_pairs(n) if n <= _EXACT_SIGNED_RANK else _pairs(n)
+
+
+@lru_cache(maxsize=_EXACT_SIGNED_RANK + 1)
+def _few_pairs(n: int) -> tuple[Indices, Indices]:
+    return _pairs(n)
+
+
+def _pairs(n: int) -> tuple[Indices, Indices]:
+    first, second = np.triu_indices(n)
+    first.setflags(write=False)
+    second.setflags(write=False)
+    return first, second
 
 
 @lru_cache(maxsize=64)

@@ -21,6 +21,7 @@ from benchvise.statistics import (
     signed_rank,
     signed_rank_interval,
     t_quantile,
+    walsh_pairs,
 )
 from benchvise.why.model import Bounds
 
@@ -97,7 +98,7 @@ def share(effects: Floats, gaps: Floats) -> Bounds:
     """
     if effects.shape != gaps.shape:
         raise ValueError("effects and gaps come from the same blocks")
-    first, second = np.triu_indices(effects.size)
+    first, second = walsh_pairs(effects.size)
     rank = signed_rank(effects.size)
     return _inverted(effects[first] + effects[second], gaps[first] + gaps[second], rank)
 
