@@ -149,8 +149,8 @@ def _tables(answer: TraceComparison, request: CompareRequest) -> Iterator[TableS
         of_a, of_b = answer.incomplete
         remarks.append(f"incomplete instances left out: {of_a} in A, {of_b} in B")
     remarks.append(
-        "delta (CSV, JSON): Cliff's, 1 when all of B is above all of A, -1 when below; instances of one actor "
-        "are not independent, so the intervals are somewhat too narrow"
+        "delta (CSV, JSON): Cliff's, 1 when all of B is above all of A, -1 when below; instances "
+        "of one actor are not independent, so the intervals are somewhat too narrow"
     )
     a, b = request.files
     title = f"{b.name} (B) against {a.name} (A): {changed} changed"
