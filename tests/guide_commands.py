@@ -78,7 +78,7 @@ def _of_block(block: list[str]) -> Iterator[tuple[int, str]]:
         if prompted != (_PROMPT.match(line) is not None) or not line:
             continue  # output
         if not line.startswith(_ELSEWHERE):
-            yield offset, re.sub(r"   +#? .*|   +#.*", "", _PROMPT.sub("", line)).strip()
+            yield offset, re.sub(r"\s+#\s.*", "", _PROMPT.sub("", line)).strip()
 
 
 def _has_arguments(text: str) -> bool:
