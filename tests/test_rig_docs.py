@@ -22,7 +22,7 @@ from benchvise.rig.virtual.injectable import INJECTABLE
 from benchvise.rig.virtual.kinds import BENCH, KINDS
 from benchvise.rig.virtual.recipes.recipe import VARIANTS
 
-PAGE = (Path(__file__).parents[1] / "docs" / "guide" / "rig.md").read_text()
+PAGE = (Path(__file__).parents[1] / "docs" / "how-to" / "rig.md").read_text()
 
 
 def section(title: str) -> str:

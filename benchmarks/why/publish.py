@@ -262,9 +262,9 @@ def _lines(runs: dict[str, PublishedRun]) -> Iterator[str]:
     yield "# Score of the diagnosis"
     yield ""
     yield (
-        "How often [`benchvise why`](../guide/why.md) finds a cause that was planted, how often it "
-        "names a wrong one, and how often its intervals hold the true value. `make score` measures "
-        "this and writes the page. A bar that is not held is a defect that is known."
+        "How often [`benchvise why`](../how-to/why.md) finds a cause that was planted, how often "
+        "it names a wrong one, and how often its intervals hold the true value. `make score` "
+        "measures this and writes the page. A bar that is not held is a defect that is known."
     )
     yield ""
     yield from _table(("column", "meaning"), COLUMNS.items())

@@ -1,5 +1,5 @@
 /* The sampling protocol: pin, set up, warm, calibrate once, freeze, measure batch by batch.
- * See batch.h; the reasons are those of docs/guide/method.md. */
+ * See batch.h; the reasons are those of docs/explanation/method.md. */
 #include "core/batch.h"
 
 #include <errno.h>

@@ -73,7 +73,7 @@ DURATIONS: Mapping[Interleaving, Durations] = {
     Interleaving.TURNS: Durations(early=1.0, init=1.0, patience=4.0, limit=20.0),
     Interleaving.PARALLEL: Durations(early=0.1, init=0.1, patience=1.0, limit=3.0),
 }
-"""Long enough for every other hart to have several turns; see docs/guide/soak.md."""
+"""Long enough for every other hart to have several turns; see docs/explanation/boot-hang.md."""
 
 
 @dataclass(frozen=True, slots=True)

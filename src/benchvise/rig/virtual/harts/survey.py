@@ -2,7 +2,8 @@
 
     python -m benchvise.rig.virtual.harts.survey [turns|parallel]
 
-prints the table of docs/guide/soak.md, and where each hart stands in those cases that hang.
+prints the table of docs/explanation/boot-hang.md, and where each hart stands in those cases that
+hang.
 """
 
 from __future__ import annotations
