@@ -54,6 +54,21 @@ def test_instances_are_arrow(client: Client, key: str) -> None:
     assert table.num_rows and {"begin", "end", "execution", "count"} <= set(table.column_names)
 
 
+def test_the_path_of_an_activation_leads_back_to_its_interrupt(client: Client, key: str) -> None:
+    points = client.get(f"/api/traces/{key}/instances?actor=task:143&width=4000")
+    table = pa.ipc.open_stream(points.body).read_all()
+    [latest] = table.sort_by([("begin", "descending")]).slice(0, 1).to_pylist()
+    path = client.get(f"/api/traces/{key}/critical-path?instance={latest['instance']}").json
+    assert path["end"] == latest["end"]
+    assert path["begin"] <= latest["ready"]
+    assert path["hops"][0]["actor"].startswith("irq:")
+    assert path["hops"][-1]["end"] == path["end"]
+    assert sum(part["share"] for part in path["parts"]) == pytest.approx(1)
+    assert all(segment["begin"] >= path["begin"] for segment in path["longest"])
+    assert client.get(f"/api/traces/{key}/critical-path").status == 400
+    assert client.get(f"/api/traces/{key}/critical-path?instance=99999999").status == 400
+
+
 @pytest.mark.parametrize(
     ("view", "status", "said"),
     [

@@ -281,6 +281,18 @@ PROGRAM = Group(
                     "trace.catalogue.latency.LATENCY",
                 ),
                 Command(
+                    "critical-path",
+                    "Show where the time of a response went, from its first cause to its end.",
+                    "records.analysis_command",
+                    "trace.catalogue.causes.CRITICAL_PATH",
+                ),
+                Command(
+                    "delays",
+                    "List what kept threads from running: who had the CPU, and who preempted them.",
+                    "records.analysis_command",
+                    "trace.catalogue.causes.DELAYS",
+                ),
+                Command(
                     "sched",
                     "List what the scheduler did: waits for a CPU, time slices, "
                     "preemptions, migrations.",

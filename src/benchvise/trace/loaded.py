@@ -88,8 +88,8 @@ def load_opened(
 
 def _span(whole: TraceSpan, since: str | None, until: str | None) -> TraceSpan:
     """The part asked for. An answer's span holds its last event, so the end is exclusive."""
-    begin = whole.begin if since is None else _parse_moment(since, whole.begin)
-    end = whole.end + 1 if until is None else _parse_moment(until, whole.begin)
+    begin = whole.begin if since is None else parse_moment(since, whole.begin)
+    end = whole.end + 1 if until is None else parse_moment(until, whole.begin)
     if begin >= end or begin > whole.end or end <= whole.begin:
         raise UsageError(
             "nothing of the trace lies in the span asked for",
@@ -98,7 +98,7 @@ def _span(whole: TraceSpan, since: str | None, until: str | None) -> TraceSpan:
     return TraceSpan(max(begin, whole.begin), min(end, whole.end + 1))
 
 
-def _parse_moment(text: str, first: int) -> int:
+def parse_moment(text: str, first: int) -> int:
     """The moment in nanoseconds that a text means: ``12.5``, or ``+0.5`` from the ``first`` event.
 
     Raises:

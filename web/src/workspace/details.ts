@@ -1,6 +1,7 @@
 import { askJson } from "../base/answers";
 import { lossText } from "../timeline/overlay";
 import { formatLength, formatTime } from "../timeline/time-format";
+import { rowOn, showPath } from "./critical-path";
 import type { Instance, ItemAnswer } from "./item";
 import type { Workspace } from "./panel";
 import { button, make } from "./views/elements";
@@ -36,8 +37,14 @@ async function showItem(
   const question = `row=${row}&t=${Math.floor(time)}&v=${workspace.info.tag}`;
   const answer = await askJson(`${workspace.api}/item?${question}`, signal);
   if (signal.aborted) return;
-  if (answer.ok) host.replaceChildren(...itemParts(workspace, row, time, answer.value as ItemAnswer));
-  else host.replaceChildren(make("p", { role: "alert" }, answer.error));
+  if (!answer.ok) {
+    host.replaceChildren(make("p", { role: "alert" }, answer.error));
+    return;
+  }
+  const details = answer.value as ItemAnswer;
+  host.replaceChildren(...itemParts(workspace, row, time, details));
+  const path = host.querySelector<HTMLElement>(".ws-path");
+  if (details.instance && path !== null) await showPath(path, workspace, details.instance.instance, signal);
 }
 
 /** What there is to say where nothing is chosen. */
@@ -120,11 +127,11 @@ function instanceParts(workspace: Workspace, instance: Instance): HTMLElement[] 
     value === null || value === undefined ? null : formatLength(value);
   const { waker } = instance;
   const who = waker === null ? null : button(waker.name, () => {
-    const row = workspace.rowOf(waker.actor);
+    const row = rowOn(workspace, waker.actor, waker.cpu);
     const at = waker.time ?? instance.begin ?? 0;
     const place = row === null ? null : { row: row.id, time: at };
     workspace.selection.reveal({ begin: at, end: at + 1 }, place, waker.actor);
-  }, { title: "Show who woke it" });
+  }, { title: "Show who woke it (C)", "data-cause": true });
   return [
     make("h3", {}, "Activation"),
     facts([
@@ -140,6 +147,7 @@ function instanceParts(workspace: Workspace, instance: Instance): HTMLElement[] 
       ["Woken by", who],
       ["Incomplete", instance.unsure.length === 0 ? null : instance.unsure.join("; ")],
     ]),
+    make("div", { class: "ws-path" }),
   ];
 }
 
@@ -159,4 +167,11 @@ function facts(pairs: readonly (readonly [string, Node | string | null])[]): HTM
   const rows = pairs.flatMap(([name, value]) =>
     value === null ? [] : [make("dt", {}, name), make("dd", {}, value)]);
   return make("dl", {}, ...rows);
+}
+
+/** Goes to what woke or raised the chosen activation, as its button does; false where none is known. */
+export function showCause(details: HTMLElement): boolean {
+  const cause = details.querySelector<HTMLButtonElement>("[data-cause]");
+  cause?.click();
+  return cause !== null;
 }

@@ -23,6 +23,8 @@ interface Item {
 
 /** One activation: from what made it ready to its end. */
 export interface Instance {
+  /** Its number in the analysis. */
+  readonly instance: number;
   readonly begin: number | null;
   readonly end: number | null;
   readonly ready: number | null;
@@ -35,6 +37,7 @@ export interface Instance {
   readonly unsure: readonly string[];
   readonly waker: {
     readonly actor: number;
+    readonly cpu: number;
     readonly name: string;
     readonly label: string;
     readonly time: number | null;

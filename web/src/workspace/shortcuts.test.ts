@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 import { listenForKeys } from "./shortcuts";
 
-const acts = { help: vi.fn(), search: vi.fn(), timeline: vi.fn(() => true) };
+const acts = { help: vi.fn(), search: vi.fn(), cause: vi.fn(() => true), timeline: vi.fn(() => true) };
 let controller = new AbortController();
 
 beforeEach(() => {
@@ -28,6 +28,14 @@ it("gives keys to the timeline though nothing has the focus", () => {
   expect(acts.help).toHaveBeenCalledOnce();
   expect(press("/", ".ws-panel p")).toBe(true);
   expect(acts.search).toHaveBeenCalledOnce();
+});
+
+it("walks from one cause to the one before", () => {
+  expect(press("c")).toBe(true);
+  acts.cause.mockReturnValueOnce(false);
+  expect(press("c")).toBe(false);
+  expect(acts.cause).toHaveBeenCalledTimes(2);
+  expect(acts.timeline).not.toHaveBeenCalled();
 });
 
 it("leaves the page its own keys, and what is typed", () => {

@@ -4,6 +4,8 @@ export interface Shortcuts {
   help(): void;
   /** `/` */
   search(): void;
+  /** `c`: goes to what woke or raised what is chosen; false where that is not known. */
+  cause(): boolean;
   /** Any other: true when the timeline knows it. */
   timeline(event: KeyboardEvent): boolean;
 }
@@ -23,6 +25,9 @@ export function listenForKeys(page: Document, shortcuts: Shortcuts, signal?: Abo
     if (target.closest(OWN_KEYS) !== null) return;
     if (event.key === "?") shortcuts.help();
     else if (event.key === "/") shortcuts.search();
+    else if (event.key.toLowerCase() === "c") {
+      if (!shortcuts.cause()) return;
+    }
     else if (OF_PAGE.has(event.key) || target.closest(SCROLLED) !== null || !shortcuts.timeline(event)) return;
     event.preventDefault();
   }, signal === undefined ? {} : { signal });

@@ -2,7 +2,7 @@ import type { Density, Orientation } from "../timeline/layout";
 import type { Row } from "../timeline/source";
 import { centreOf, wholeSpan, zoomSpan } from "../timeline/span";
 import { Address } from "./address";
-import { showDetails } from "./details";
+import { showCause, showDetails } from "./details";
 import { type OpenTrace, openTrace } from "./opened";
 import { type Clocks, Pair } from "./pair";
 import { listenForKeys } from "./shortcuts";
@@ -86,6 +86,7 @@ class TraceWorkspace {
         this.active.workspace.openPanel("search", {});
         root.querySelector<HTMLElement>(".ws-panel input[type=search]")?.focus();
       },
+      cause: () => showCause(this.details),
       timeline: (event) => this.active.timeline.press(event),
     });
     void this.addViews(root);

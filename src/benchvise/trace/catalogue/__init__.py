@@ -9,6 +9,7 @@ from __future__ import annotations
 from typing import Any
 
 from benchvise.trace.catalogue.actors import ACTORS
+from benchvise.trace.catalogue.causes import CRITICAL_PATH, DELAYS
 from benchvise.trace.catalogue.compare import COMPARE
 from benchvise.trace.catalogue.info import INFO
 from benchvise.trace.catalogue.kernel import BLOCK, IDLE, SYSCALLS, TIMERS
@@ -24,6 +25,8 @@ ANALYSES: tuple[TraceAnalysis[Any, Any], ...] = (
     LOAD,
     SWITCHES,
     LATENCY,
+    CRITICAL_PATH,
+    DELAYS,
     SCHED,
     WAKEUPS,
     SYSCALLS,

@@ -90,9 +90,9 @@ _CHANGES: TableShape[MetricChange] = TableShape(
             lambda change: interval_ends(change.interval),
             "muted",
         ),
-        ColumnSpec("Delta", ValueUnit.EFFECT, lambda change: change.delta),
-        ColumnSpec("p99 A", ValueUnit.NS, lambda change: change.a.p99),
-        ColumnSpec("p99 B", ValueUnit.NS, lambda change: change.b.p99),
+        ColumnSpec("Delta", ValueUnit.EFFECT, lambda change: change.delta, detail=True),
+        ColumnSpec("p99 A", ValueUnit.NS, lambda change: change.a.p99, detail=True),
+        ColumnSpec("p99 B", ValueUnit.NS, lambda change: change.b.p99, detail=True),
         ColumnSpec("Max A", ValueUnit.NS, lambda change: change.a.maximum),
         ColumnSpec("Max B", ValueUnit.NS, lambda change: change.b.maximum, _tail_tone),
         ColumnSpec("Changed", ValueUnit.NUMBER, lambda change: int(change.changed), detail=True),
@@ -149,8 +149,8 @@ def _tables(answer: TraceComparison, request: CompareRequest) -> Iterator[TableS
         of_a, of_b = answer.incomplete
         remarks.append(f"incomplete instances left out: {of_a} in A, {of_b} in B")
     remarks.append(
-        "delta: Cliff's, 1 when all of B is above all of A, -1 when below; instances of one actor "
-        "are not independent, so the intervals are somewhat too narrow"
+        "delta (CSV, JSON): Cliff's, 1 when all of B is above all of A, -1 when below; instances "
+        "of one actor are not independent, so the intervals are somewhat too narrow"
     )
     a, b = request.files
     title = f"{b.name} (B) against {a.name} (A): {changed} changed"

@@ -59,9 +59,11 @@ class ShownItem:
 
 @dataclass(frozen=True, slots=True)
 class ShownWaker:
-    """What woke an instance: an ``actor`` in its ``instance``, at ``time`` where that is known."""
+    """What woke an instance: an ``actor`` in its ``instance`` on ``cpu``, at ``time`` where that is
+    known."""
 
     actor: int
+    cpu: int
     name: str
     label: str
     instance: int
@@ -181,7 +183,8 @@ def _shown_instance(trace: ServedTrace, number: int) -> ShownInstance:
     waker = analysis.actors[int(analysis.instances["actor"][cause])]
     at = int(analysis.instances["cause_time"][number])
     time = None if at == NONE else at - origin
-    return ShownInstance(shifted, ShownWaker(waker.id, waker.name, waker.label, cause, time))
+    cpu = int(analysis.instances["cpu"][cause])
+    return ShownInstance(shifted, ShownWaker(waker.id, cpu, waker.name, waker.label, cause, time))
 
 
 def _events(trace: ServedTrace, item: TimelineItem, cpu: int | None) -> ShownEvents:

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.readers.open_files import open_files
 from benchvise.web.tagged_answers import tagged_answer
-from benchvise.web.workspace import activity, events, latency, sql
+from benchvise.web.workspace import activity, causes, events, latency, sql
 from benchvise.web.workspace.query import TraceQuery
 
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="trace-view")
@@ -50,6 +50,7 @@ routes = [
     view("load", activity.load),
     view("switches", activity.switches),
     view("latency", latency.latency),
+    view("critical-path", causes.response_path),
     view("log", events.log),
     view("search", events.search),
     view("names", events.names),

@@ -1,0 +1,118 @@
+"""The critical path of a response, and what kept threads from running, on tables made by hand."""
+
+from __future__ import annotations
+
+import pytest
+from trace_tables import Builder
+
+from benchvise.errors import UsageError
+from benchvise.trace.analysis.critical_path import (
+    PathOrigin,
+    critical_path,
+    select_activation,
+)
+from benchvise.trace.analysis.delays import delays
+from benchvise.trace.analysis.model import Analysis, Loss
+
+READER = 4
+
+
+def network(**more: object) -> Analysis:
+    """One CPU from 1000 to 2000: an interrupt raises a softirq, which wakes a thread.
+
+    irq 1100-1120 in idle; softirq raised at 1110, runs 1130-1160 with another irq 1140-1150 in it;
+    it wakes the reader at 1155. A thread that computes has the CPU from 1200 to 1400, the reader
+    runs 1400-1700, preempted 1500-1600 by the same thread, with an interrupt 1620-1625 in it.
+    """
+    b = Builder()
+    idle = b.actor("idle", "swapper/0", cpu=0)
+    irq = b.actor("irq", "eth0", number=24)
+    softirq = b.actor("softirq", "NET_RX", number=3)
+    hog = b.actor("task", "stress-ng", tid=812)
+    reader = b.actor("task", "reader", tid=71)
+    assert reader == READER
+    b.instance(idle, 1000, 1200, nested=50, flags=1)
+    first = b.instance(irq, 1100, 1120)
+    raised = b.instance(softirq, 1130, 1160, nested=10, ready=1110, cause=first)
+    b.instance(irq, 1140, 1150)
+    b.instance(hog, 1200, 1600, parts=[(1200, 1400), (1500, 1600)], ready=1180)
+    b.instance(irq, 1620, 1625)
+    b.instance(
+        reader, 1400, 1700, parts=[(1400, 1500), (1600, 1700)], ready=1155, cause=raised, nested=5
+    )
+    b.instance(idle, 1700, 2000, flags=2, why=3)
+    b.add("waits", actor=hog, begin=1180, end=1200, state=0, cpu=0)
+    b.add("waits", actor=reader, begin=1155, end=1400, state=0, cpu=0)
+    b.add("waits", actor=hog, begin=1400, end=1500, state=1, cpu=0)
+    b.add("waits", actor=reader, begin=1500, end=1600, state=1, cpu=0)
+    return b.analysis(1000, 2000, **more)  # type: ignore[arg-type]
+
+
+def test_each_nanosecond_of_a_response_has_a_cause() -> None:
+    analysis = network()
+    instance = select_activation(analysis, [analysis.actors[READER]])
+    path = critical_path(analysis, instance)
+    assert [hop.actor for hop in path.hops] == ["irq:eth0/24", "softirq:NET_RX", "task:reader/71"]
+    assert path.origin is PathOrigin.INTERRUPT
+    assert [(s.begin, s.end, str(s.state), s.actor) for s in path.segments] == [
+        (1100, 1110, "running", "irq:eth0/24"),
+        (1110, 1120, "raised", "irq:eth0/24"),
+        (1120, 1130, "leaving idle", "idle:0"),
+        (1130, 1140, "running", "softirq:NET_RX"),
+        (1140, 1150, "interrupted", "irq:eth0/24"),
+        (1150, 1155, "running", "softirq:NET_RX"),
+        (1155, 1160, "waiting for a CPU", "softirq:NET_RX"),
+        (1160, 1200, "leaving idle", "idle:0"),
+        (1200, 1400, "waiting for a CPU", "task:stress-ng/812"),
+        (1400, 1500, "running", "task:reader/71"),
+        (1500, 1600, "preempted", "task:stress-ng/812"),
+        (1600, 1620, "running", "task:reader/71"),
+        (1620, 1625, "interrupted", "irq:eth0/24"),
+        (1625, 1700, "running", "task:reader/71"),
+    ]
+    assert sum(part.time for part in path.parts) == path.end - path.begin == 600
+    most = path.parts[0]
+    assert (str(most.state), most.actor, most.time) == (
+        "waiting for a CPU", "task:stress-ng/812", 200,
+    )  # fmt: skip
+    assert path.incomplete == ()
+
+
+def test_a_path_says_where_it_ends_and_what_makes_it_doubtful() -> None:
+    analysis = network(losses=[Loss(0, 1300, 1310, 5)])
+    [instance] = [select_activation(analysis, [analysis.actors[READER]], at=1300)]
+    path = critical_path(analysis, instance, 1)
+    assert path.origin is PathOrigin.HOPS
+    assert path.begin == 1155
+    assert path.incomplete == ("events were lost on a CPU of the path meanwhile",)
+    with pytest.raises(UsageError, match="complete activations"):
+        select_activation(analysis, [analysis.actors[READER]], rank=2)
+    with pytest.raises(UsageError, match="none of these actors is active"):
+        select_activation(analysis, [analysis.actors[READER]], at=1900)
+
+
+def test_waits_are_given_to_whoever_had_the_cpu() -> None:
+    analysis = network()
+    answer = delays(analysis, analysis.actors)
+    assert [(d.thread, d.by, d.time, d.after_preemption, d.waits) for d in answer.delays] == [
+        ("task:reader/71", "task:stress-ng/812", 300, 100, 2),
+        ("task:stress-ng/812", "task:reader/71", 100, 100, 1),
+        ("task:reader/71", "idle:0", 40, 0, 1),
+        ("task:stress-ng/812", "idle:0", 20, 0, 1),
+        ("task:reader/71", "softirq:NET_RX", 5, 0, 1),
+    ]
+    longest = answer.delays[0]
+    assert (longest.longest, longest.longest_at) == (200, 1155)
+    assert longest.share == pytest.approx(300 / 345)
+    assert answer.waited == sum(delay.time for delay in answer.delays) == 465
+    assert [(p.thread, p.by, p.count, p.longest_at) for p in answer.preemptions] == [
+        ("task:stress-ng/812", "task:reader/71", 1, 1400),
+        ("task:reader/71", "task:stress-ng/812", 1, 1500),
+    ]
+
+
+def test_waits_beside_a_loss_are_left_out_and_counted() -> None:
+    analysis = network(losses=[Loss(0, 1300, 1310, 5)])
+    answer = delays(analysis, [analysis.actors[READER]])
+    assert answer.incomplete == 1
+    assert answer.waited == 100
