@@ -57,7 +57,7 @@ TIMING = {
     **dict.fromkeys(("test_probe", "test_probe_foreign", "test_probe_timers"), MEASURES),
     **dict.fromkeys(("test_probe_ladder", "test_probe_net", "test_probe_net_link"), MEASURES),
     **dict.fromkeys(("test_probe_os", "test_probe_storage", "test_probe_trace"), MEASURES),
-    **dict.fromkeys(("test_trace_record",), MEASURES),
+    **dict.fromkeys(("test_trace_record", "test_guide_walk"), MEASURES),
     **dict.fromkeys(("test_why_counted", "test_why_live", "test_why_userland"), MEASURES),
     **dict.fromkeys(("test_why_real_suspects", "test_startup"), MEASURES),
     **dict.fromkeys(("test_probe_guest", "test_probe_trace_guest", "test_why_layers"), BOOTS),
