@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -159,3 +160,9 @@ def test_a_field_over_time_is_what_the_report_says(capsys: pytest.CaptureFixture
     assert (ours["minimum"], ours["maximum"]) == (min(values), max(values))
     assert ours["changes"] == len(values) > 100_000
     assert ours["maximum_at"] == lines[values.index(max(values))].time
+    assert 0.99 < ours["known"] <= 1
+    whole = load_trace(path).analysis.whole
+    until = [line.time for line in lines[1:]] + [whole.end]
+    held = [end - line.time for line, end in zip(lines, until, strict=True)]
+    over_time = sum(map(math.prod, zip(values, held, strict=True))) / sum(held)
+    assert ours["mean"] == pytest.approx(over_time, rel=1e-4)

@@ -122,10 +122,11 @@ def test_waits_beside_a_loss_are_left_out_and_counted() -> None:
 
 FREQUENCIES = pa.table(
     {
-        "time": pa.array([1100, 1200, 1300, 1500], pa.int64()),
-        "cpu": pa.array([1, 1, 1, 1], pa.uint16()),
-        "state": pa.array([400, 600, 1000, 800], pa.uint32()),
-        "cpu_id": pa.array([0, 1, 0, 0], pa.uint32()),
+        # Whichever CPU records it: those of one after those of the other, as the decoder has them.
+        "time": pa.array([1200, 1300, 1100, 1500], pa.int64()),
+        "cpu": pa.array([0, 0, 1, 1], pa.uint16()),
+        "state": pa.array([600, 1000, 400, 800], pa.uint32()),
+        "cpu_id": pa.array([1, 0, 0, 0], pa.uint32()),
         "comm": pa.array(["a", "a", "a", "a"]),
     }
 )

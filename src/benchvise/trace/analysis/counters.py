@@ -86,11 +86,13 @@ def _fields(analysis: Analysis, name: str) -> Iterator[Counter]:
             f"{event[:80]} has no field {field[:80]} of whole numbers",
             f"it has {', '.join(numbers[:20]) or 'none'}",
         )
-    time, value = integers(table.column("time")), integers(table.column(field))
+    time = integers(table.column("time"))
+    order = np.argsort(time, kind="stable")  # a table has the events of one CPU after another's
+    time, value = time[order], integers(table.column(field))[order]
     if _CPU not in numbers or field == _CPU:
         yield from _counter(analysis, name, None, time, value)
         return
-    cpus = Rows(table)[_CPU]
+    cpus = Rows(table)[_CPU][order]
     for cpu in np.unique(cpus).tolist():
         here = cpus == cpu
         yield from _counter(analysis, name, int(cpu), time[here], value[here])
