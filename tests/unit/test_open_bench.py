@@ -15,10 +15,12 @@ from benchmarks.why import publish
 from benchmarks.why.open import case as cases
 from benchmarks.why.open import decoys, published, table
 from benchmarks.why.open.answer import read
+from benchmarks.why.open.boards import Board
 from benchmarks.why.open.case import CLASSES, Case
 from benchmarks.why.open.effect import Effects
 from benchmarks.why.open.result import EQUAL, CaseResult, judge
 from benchmarks.why.open.state import changed
+from benchmarks.why.places import NotHere
 from benchmarks.why.real import PlantedEffect
 
 _HERE = Path(cases.__file__).parent
@@ -167,6 +169,16 @@ class TestJudgement:
     def test_decoys_with_an_effect_of_their_own_are_seen(self) -> None:
         assert Effects(_LARGE, PlantedEffect(0.5, 0.1)).decoys_matter
         assert not Effects(_LARGE, PlantedEffect(0.05, 0.01)).decoys_matter
+
+
+class TestBoards:
+    def test_one_that_is_not_reached_broke_the_case_and_does_not_leave_it_out(self) -> None:
+        with pytest.raises(ConnectionError, match="good is not reached: timed out"):
+            Board("good", "", ("sh", "-c", "echo timed out >&2; exit 255")).said("true")
+
+    def test_one_that_cannot_run_the_command_leaves_the_case_out(self) -> None:
+        with pytest.raises(NotHere, match="no such program"):
+            Board("good", "", ("sh", "-c", "echo no such program >&2; exit 127")).said("x")
 
 
 class TestState:
