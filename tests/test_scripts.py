@@ -22,8 +22,10 @@ exit 0
 """
 APT_GET = """#!/bin/sh
 echo "$@" >> "$PLACE/asked"
+[ "$1" != "$(cat "$PLACE/flaky" 2>/dev/null)" ] || {
+    rm "$PLACE/flaky"; echo "E: Failed to fetch" >&2; exit 100; }
 [ ! -e "$PLACE/offline" ] || { echo "E: Could not resolve the mirror" >&2; exit 100; }
-[ "$1" = install ] || exit 0
+[ "$1" = install ] || { [ ! -e "$PLACE/mirror" ] || cp "$PLACE/mirror" "$PLACE/known"; exit 0; }
 for word; do case $word in -*|install) ;; *)
     grep -qx "$word" "$PLACE/known" || { echo "E: Unable to locate package $word" >&2; exit 100; }
     echo "$word" >> "$PLACE/installed" ;;
@@ -39,6 +41,7 @@ def place(tmp_path: Path) -> Path:
         ("dpkg-query", DPKG_QUERY),
         ("apt-cache", APT_CACHE),
         ("apt-get", APT_GET),
+        ("sleep", '#!/bin/sh\necho "$1" >> "$PLACE/waits"\n'),
         ("id", "#!/bin/sh\necho ${USER_ID:-0}\n"),
     ):
         program = tmp_path / "bin" / name
@@ -89,6 +92,28 @@ def test_what_could_be_installed_and_is_not_fails_a_strict_run(place: Path) -> N
     assert code == 0 and "not installed: strace cowsay: E: Could not resolve the mirror" in text
     code, text = script(place, *OPTIONAL, "strace", "cowsay", STRICT="1")
     assert code == 1 and "STRICT=1: these could be installed: strace\n" in text
+
+
+@pytest.mark.parametrize("step", ["update", "install"])
+def test_a_mirror_that_fails_once_is_tried_again(place: Path, step: str) -> None:
+    (place / "flaky").write_text(step)
+    if step == "update":  # a fresh machine: before it, apt knows no package
+        (place / "known").rename(place / "mirror")
+    code, text = script(place, "system-packages", "strace")
+    assert code == 0 and "tried again in 5 s: E: Failed to fetch" in text
+    assert (place / "waits").read_text().split() == ["5"]
+
+
+def test_a_mirror_that_goes_on_failing_is_given_up(place: Path) -> None:
+    (place / "offline").touch()
+    assert script(place, "system-packages", "strace")[0] == 1
+    assert (place / "waits").read_text().split() == ["5", "15", "30"]
+    assert (place / "asked").read_text().count("update") == 4
+
+
+def test_what_no_mirror_has_is_not_waited_for(place: Path) -> None:
+    assert script(place, "system-packages", "cowsay")[0] == 1
+    assert not (place / "waits").exists()
 
 
 def test_a_plain_user_is_given_the_command(place: Path) -> None:

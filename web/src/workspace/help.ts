@@ -1,4 +1,5 @@
 import { KEYS } from "../timeline/keys";
+import { legend } from "./legend";
 import { button, make } from "./views/elements";
 
 const NAMES: Readonly<Record<string, string>> = {
@@ -26,7 +27,8 @@ export function helpDialog(): HTMLDialogElement {
     keys.push(make("dt", {}, make("kbd", {}, key)), make("dd", {}, help));
   }
   const dialog = make("dialog", { class: "ws-keys", "aria-label": "Mouse and keys" },
-    make("h2", {}, "Mouse and keys"), make("dl", {}, ...mouse, ...keys));
+    make("h2", {}, "Mouse and keys"), make("dl", {}, ...mouse, ...keys),
+    make("h2", {}, "States and colours"), legend());
   dialog.append(button("Close", () => { dialog.close(); }));
   return dialog;
 }

@@ -6,6 +6,7 @@ import { showCause, showDetails } from "./details";
 import { type OpenTrace, openTrace } from "./opened";
 import { type Clocks, Pair } from "./pair";
 import { listenForKeys } from "./shortcuts";
+import { splitter } from "./splitter";
 import { Tabs } from "./tabs";
 import { Toolbar, type Tools } from "./toolbar";
 import { TraceView } from "./trace-view";
@@ -49,11 +50,18 @@ class TraceWorkspace {
     const shift = Number(address.get("shift") ?? 0) || 0;
     this.toolbar = new Toolbar({ filter, here, density, orientation, clocks: two ? clocks : null }, this.tools());
     const lines = make("div", { class: "ws-lines", "data-traces": String(traces.length) });
+    const body = make("div", { class: "ws-body" });
     const root = make("div", { class: "ws" },
       ...cautions(traces.flatMap(({ info }) =>
         info.cautions.slice(0, MOST_CAUTIONS).map((text) => (two ? `${info.name}: ${text}` : text)))),
       this.toolbar.element,
-      make("div", { class: "ws-body" }, lines, this.details));
+      body);
+    body.append(lines, splitter({
+      label: "Width of the timeline", property: "--ws-lines", direction: "columns", usual: 78, whole: body,
+    }), this.details);
+    root.append(splitter({
+      label: "Height of the timeline", property: "--ws-body", direction: "rows", usual: 58, whole: root,
+    }));
     host.replaceChildren(root);
     // Two that move as one may both be looked at beyond the end of the shorter.
     const longest = Math.max(...traces.map(({ info }) => info.duration)) + Math.abs(shift);

@@ -1,11 +1,13 @@
 import type { Columns } from "../../base/arrow";
 import { onMediaChange } from "../../base/media";
+import { actorColour } from "../../timeline/colours";
 import type { Panel, Workspace } from "../panel";
 import { actorField, reveal } from "./actors";
 import { address, Answer, columns, nothing } from "./answer";
 import { choice, labelled, make, tick } from "./elements";
 import { pointing } from "./pointing";
-import { type Axes, type Cloud, nearest, paint, plan, type Plan } from "./scatter";
+import { type Axes, type Cloud, LEFT, nearest, paint, plan, type Plan, RIGHT } from "./scatter";
+import { WindowMark } from "./window-mark";
 import { count, duration, moment, plural } from "./words";
 
 const HEIGHT = 300;
@@ -88,6 +90,7 @@ export const instances: Panel = {
       if (changed.actor) updateField();
       if (changed.range || changed.actor) answer.again();
       if (changed.place) view.draw();
+      else if (changed.view) view.markWindow();
     });
     return () => {
       unsubscribe();
@@ -160,6 +163,7 @@ class View {
   private drawn: Plan | null = null;
   private cloud: Cloud | null = null;
   private readonly canvas = make("canvas", { "aria-hidden": "true" });
+  private readonly mark: WindowMark;
   readonly stop: () => void;
 
   constructor(
@@ -167,6 +171,7 @@ class View {
     private readonly workspace: Workspace,
   ) {
     stage.append(this.canvas);
+    this.mark = new WindowMark(stage);
     this.stop = pointing(stage, "Instances", () => {
       const { found, drawn, cloud } = this;
       if (found === null || drawn === null || cloud === null) return null;
@@ -216,7 +221,18 @@ class View {
       log: isLog(workspace),
     };
     this.drawn = plan(this.cloud, axes, this.stage.clientWidth, HEIGHT);
-    paint(this.canvas, this.cloud, this.drawn, axes.time ? (place?.time ?? null) : null);
+    paint(this.canvas, this.cloud, this.drawn, axes.time ? (place?.time ?? null) : null, (point) => {
+      const row = workspace.rowOf(found.actor[point] ?? 0);
+      return row === null ? "--line-1" : actorColour(row.kind, row.name);
+    });
+    this.markWindow();
+  }
+
+  /** Shows where the timeline stands. */
+  markWindow(): void {
+    const { drawn, stage, workspace } = this;
+    const over = drawn !== null && figureOf(workspace, "x") === "begin";
+    this.mark.show(workspace.selection.value.view, over ? drawn.x : null, LEFT, stage.clientWidth - RIGHT);
   }
 
   private text(found: Found, point: number): string {

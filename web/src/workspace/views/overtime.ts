@@ -1,7 +1,8 @@
 import * as Plot from "@observablehq/plot";
 
-import { FAINT, lineColour, MUTED } from "../../base/palette";
+import { FAINT, lineColour, MUTED, SURFACE } from "../../base/palette";
 import { chart, type Chart } from "../../base/plot";
+import { actorColour } from "../../timeline/colours";
 import type { Panel, Workspace } from "../panel";
 import type { OverTime, Series } from "./answers";
 import { address, Answer, askDocument, nothing } from "./answer";
@@ -9,6 +10,7 @@ import { choice, labelled, make } from "./elements";
 import { link, reveal } from "./actors";
 import { pointing } from "./pointing";
 import { linear, niceStep, timeTicks } from "./scales";
+import { WindowMark } from "./window-mark";
 import { moment, rate, share } from "./words";
 
 const HEIGHT = 280;
@@ -72,12 +74,19 @@ function overTime(kind: Kind): Panel {
       );
       host.append(make("div", { class: "view-bar" }, by), stage, legend);
       stage.append(picture);
+      const mark = new WindowMark(stage);
       let found: OverTime | null = null;
       const draw = (): void => {
         if (found === null || stage.clientWidth < 50) return;
         const lines = linesOf(found, lineKind(workspace, kind));
         picture.replaceChildren(drawing(kind, found, lines, stage.clientWidth, workspace));
         legend.replaceChildren(...key(kind, found, lines, workspace));
+        markWindow();
+      };
+      const markWindow = (): void => {
+        if (found === null) return;
+        const [from, to] = [LEFT, stage.clientWidth - RIGHT];
+        mark.show(workspace.selection.value.view, linear(found.begin, found.end, from, to, []), from, to);
       };
       const answer = new Answer<OverTime>(
         picture,
@@ -104,6 +113,7 @@ function overTime(kind: Kind): Panel {
       const unsubscribe = workspace.selection.subscribe((_, changed) => {
         if (changed.range) answer.again();
         if (changed.place || changed.actor) draw();
+        else if (changed.view) markWindow();
       });
       return () => {
         unsubscribe();
@@ -163,7 +173,7 @@ function drawing(
   workspace: Workspace,
 ): Chart {
   const bins = corners(found, lines, kind.stacked);
-  const colour = ({ line }: Corner): string => colourOf(found, lines, line);
+  const colour = ({ line }: Corner): string => colourOf(found, lines, line, workspace);
   const { place, actor } = workspace.selection.value;
   // When the actor that is brought out has a line, the others step back.
   const own = actor === null ? -1 : lines.findIndex(({ ids }) => ids.includes(actor));
@@ -199,6 +209,9 @@ function drawing(
             z: "line",
             fill: colour,
             fillOpacity: faded,
+            // Two of one colour are still two.
+            stroke: SURFACE,
+            strokeWidth: 0.6,
           })
         : Plot.lineY(bins, {
             x: "time",
@@ -231,9 +244,17 @@ export function topOf(kind: { readonly stacked: boolean }, found: OverTime, line
   return top > 0 ? top * 1.02 : 1;
 }
 
-/** The rest together is grey: it is no actor. */
-function colourOf({ others }: OverTime, lines: readonly Series[], line: number): string {
-  return others !== null && lines[line] === others ? "var(--rule-strong)" : lineColour(line);
+/** An actor has its colour of the timeline. The rest together is grey: it is no actor. */
+export function colourOf(
+  { others }: Pick<OverTime, "others">,
+  lines: readonly Series[],
+  line: number,
+  { rowOf }: Pick<Workspace, "rowOf">,
+): string {
+  if (others !== null && lines[line] === others) return "var(--rule-strong)";
+  const first = lines[line]?.ids[0];
+  const row = first === undefined ? null : rowOf(first);
+  return row === null ? lineColour(line) : `var(${actorColour(row.kind, row.name)})`;
 }
 
 /** The CPU on which the most happened in a bin. */
@@ -251,7 +272,7 @@ function key(
   if (lines.length === 0) return [nothing("Nothing ran in this span.")];
   return lines.map((line, at) => {
     const swatch = make("span", { class: "view-swatch", "aria-hidden": "true" });
-    swatch.style.background = colourOf(found, lines, at);
+    swatch.style.background = colourOf(found, lines, at, workspace);
     const text = `${line.name} ${kind.amount(line.whole)}`;
     const first = line.ids[0];
     const name =

@@ -1,4 +1,3 @@
-import { SAMPLE } from "../../base/palette";
 import { decades, durationTicks, linear, logarithmic, logDomain, type Scale, timeTicks } from "./scales";
 
 /** Points in the plane, as columns; `flags` other than 0 are incomplete. */
@@ -23,8 +22,8 @@ export interface Axes {
   readonly log: boolean;
 }
 
-const LEFT = 68;
-const RIGHT = 16;
+export const LEFT = 68;
+export const RIGHT = 16;
 const TOP = 12;
 const BOTTOM = 30;
 const TICK_WIDTH = 110;
@@ -84,8 +83,14 @@ export function nearest(cloud: Cloud, { x, y }: Plan, atX: number, atY: number):
   return closest;
 }
 
-/** Draws axes and points; `mark` is a moment that a line stands at. */
-export function paint(canvas: HTMLCanvasElement, cloud: Cloud, where: Plan, mark: number | null): void {
+/** Draws axes and points; `mark` is a moment that a line stands at, `property` names a point's colour. */
+export function paint(
+  canvas: HTMLCanvasElement,
+  cloud: Cloud,
+  where: Plan,
+  mark: number | null,
+  property: (point: number) => string,
+): void {
   const ratio = devicePixelRatio || 1;
   canvas.width = Math.round(where.width * ratio);
   canvas.height = Math.round(where.height * ratio);
@@ -101,7 +106,13 @@ export function paint(canvas: HTMLCanvasElement, cloud: Cloud, where: Plan, mark
     context.strokeStyle = colour("--accent");
     if (at >= LEFT && at <= where.width - RIGHT) line(context, at, TOP, at, where.height - BOTTOM);
   }
-  const sure = colour(SAMPLE.slice(4, -1));
+  const colours = new Map<string, string>();
+  const sure = (point: number): string => {
+    const name = property(point);
+    const known = colours.get(name) ?? colour(name);
+    colours.set(name, known);
+    return known;
+  };
   const doubt = colour("--doubt");
   // Many points at one place are to look darker than one.
   context.globalAlpha = cloud.length > 1500 ? 0.55 : 0.8;
@@ -115,7 +126,7 @@ export function paint(canvas: HTMLCanvasElement, cloud: Cloud, where: Plan, mark
       context.rect(x - RADIUS, y - RADIUS, 2 * RADIUS, 2 * RADIUS);
       context.stroke();
     } else {
-      context.fillStyle = sure;
+      context.fillStyle = sure(point);
       context.arc(x, y, RADIUS, 0, 2 * Math.PI);
       context.fill();
     }

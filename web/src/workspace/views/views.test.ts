@@ -1,5 +1,6 @@
 import { expect, test, vi } from "vitest";
 
+import { actorColour } from "../../timeline/colours";
 import { Selection } from "../selection";
 import type { Workspace } from "../panel";
 import { around, reveal } from "./actors";
@@ -8,7 +9,7 @@ import { address } from "./answer";
 import { make } from "./elements";
 import { hopText, latency } from "./latency";
 import { momentOf, nearestTime } from "./log";
-import { corners, topOf } from "./overtime";
+import { colourOf, corners, topOf } from "./overtime";
 import { keyTarget, pointing, type Points } from "./pointing";
 import { type Cloud, extent, nearest, plan } from "./scatter";
 import { search } from "./search";
@@ -254,4 +255,13 @@ test("the latency view shows every hop, way, stage and occurrence of its answer"
   expect([...host.querySelectorAll("option")].map(({ value }) => value)).toEqual(expect.arrayContaining(["irq:a", "task:b", "event:tick"]));
   leave();
   vi.unstubAllGlobals();
+});
+
+test("an actor has its colour of the timeline, CPUs and the rest have none", () => {
+  const lineOf = (...ids: number[]): OverTime["everything"] => ({ name: "x", ids, whole: 1, values: [1] });
+  const [sensor, cpu, others] = [lineOf(7), lineOf(), lineOf(9)];
+  const rowOf = (actor: number): never => ({ kind: "irq", name: actor === 7 ? "sensor" : "eth0" }) as never;
+  const lines = [sensor, cpu, others];
+  const colours = lines.map((_, at) => colourOf({ others }, lines, at, { rowOf }));
+  expect(colours).toEqual([`var(${actorColour("irq", "sensor")})`, "var(--line-2)", "var(--rule-strong)"]);
 });
