@@ -36,7 +36,7 @@ IN_TURN := $(MAKE) --no-print-directory --output-sync=target
 
 .PHONY: demo test test-beside test-settings test-alone test-nightly checks \
 	checks-meanwhile lint lint-python lint-web lint-crates test-web test-crates guest-kernel bench \
-	score score-open fuzz docs man dist clean install pins probe probes web
+	score score-open fuzz docs pictures man dist clean install pins probe probes web
 
 demo: install web
 	@$(BIN)/python probe/build.py --arch native --arch aarch64 --arch riscv64
@@ -126,6 +126,10 @@ docs: install probe
 	$(BIN)/python docs/generate.py
 	$(BIN)/sphinx-build -q -W -b html docs docs/_build/html
 	@echo "docs/_build/html/index.html"
+
+# The screenshots of the documentation, from real pages; those of a report show what `make demo` measured.
+pictures: install web
+	$(BIN)/python docs/pictures.py
 
 # Man pages and completions, which the wheel brings.
 man: .venv/.installed

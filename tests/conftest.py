@@ -66,7 +66,7 @@ TIMING = {
     **dict.fromkeys(("test_rig_virtual", "test_rig_virtual_qemu", "test_web_rig"), BOOTS),
     **dict.fromkeys(("test_report_page", "test_web_bench_pages", "test_web_lines"), BROWSES),
     **dict.fromkeys(("test_web_pages", "test_web_runs_pages", "test_web_workspace"), BROWSES),
-    **dict.fromkeys(("test_why_page",), BROWSES),
+    **dict.fromkeys(("test_why_page", "test_pictures"), BROWSES),
     **dict.fromkeys(("test_board_ssh", "test_network_remote", "test_watch", "test_web"), WAITS),
     **dict.fromkeys(("test_rig_coordinator", "test_rig_coordinator_card"), WAITS),
     **dict.fromkeys(("test_rig_faults", "test_rig_flash", "test_signal_capture"), WAITS),

@@ -274,6 +274,8 @@ def test_two_different_loads_differ(recording: Path, capsys: pytest.CaptureFixtu
         ["block"],
         ["timers"],
         ["idle"],
+        ["counters"],
+        ["counters", "sched_stat_runtime.runtime", "run-queue"],
         ["latency", "--from", "event:block_rq_issue", "--to", "event:block_rq_complete"],
     ],
     ids=" ".join,

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import math
 from collections import Counter, defaultdict
 from typing import Any
 
@@ -149,3 +150,19 @@ def test_who_had_the_cpu_in_a_wait_is_what_the_report_says(
             ours[key] += segment["end"] - segment["begin"]
     assert sum(ours.values()) == last["end"] - last["begin"] > 90_000_000
     assert ours == +spent
+
+
+def test_a_field_over_time_is_what_the_report_says(capsys: pytest.CaptureFixture[str]) -> None:
+    path = trace("f1m")
+    lines = report(path, "sched_stat_runtime")
+    values = [int(line.rest.partition("runtime=")[2].split()[0]) for line in lines]
+    [ours] = ask(capsys, "counters", str(path), "sched_stat_runtime.runtime")
+    assert (ours["minimum"], ours["maximum"]) == (min(values), max(values))
+    assert ours["changes"] == len(values) > 100_000
+    assert ours["maximum_at"] == lines[values.index(max(values))].time
+    assert 0.99 < ours["known"] <= 1
+    whole = load_trace(path).analysis.whole
+    until = [line.time for line in lines[1:]] + [whole.end]
+    held = [end - line.time for line, end in zip(lines, until, strict=True)]
+    over_time = sum(map(math.prod, zip(values, held, strict=True))) / sum(held)
+    assert ours["mean"] == pytest.approx(over_time, rel=1e-4)

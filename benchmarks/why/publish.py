@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchmarks.why import report
 from benchmarks.why.open import table as case_table
-from benchmarks.why.open.result import CaseResult
+from benchmarks.why.open.result import EQUAL, CaseResult
 from benchmarks.why.score import Result
 from benchvise.documents import decode, encode
 
@@ -114,7 +114,7 @@ class BarScore:
 @dataclass(frozen=True, slots=True)
 class PublishedRun:
     """One run of a group. ``not_run`` says why there are no results, where there are none;
-    ``cases`` are those of the open bench, one by one."""
+    ``cases`` are those of the open bench, one by one, of so many that are ``known``."""
 
     date: str
     not_run: str = ""
@@ -126,6 +126,7 @@ class PublishedRun:
     classes: tuple[ClassScore, ...] = ()
     bars: tuple[BarScore, ...] = ()
     cases: tuple[CaseResult, ...] = ()
+    known: int = 0
 
 
 # -- from results to scores -----------------------------------------------------------------------
@@ -301,7 +302,20 @@ def _run(run: PublishedRun) -> Iterator[str]:
     )
     if run.cases:
         yield ""
+        yield _extent(run)
+        yield ""
         yield from _table(case_table.HEADINGS, map(_case, run.cases))
+
+
+def _extent(run: PublishedRun) -> str:
+    """How many of the known cases these are, and how busy the machine was."""
+    planted = sum(result.kind != EQUAL for result in run.cases)
+    part = "All" if planted == run.known else "Only a part, as far as there was time:"
+    loads = [result.load for result in run.cases if result.load is not None]
+    busy = ""
+    if loads:
+        busy = f" The machine's load was {min(loads):g} to {max(loads):g} while `why` was asked."
+    return f"{part} {planted} of {run.known} cases were run.{busy}"
 
 
 def _case(result: CaseResult) -> tuple[str, ...]:

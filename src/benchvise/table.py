@@ -79,6 +79,8 @@ class ValueUnit(Enum):
     """``Bars``: values over time."""
     NUMBER = "number", lambda v: f"{v:.0f}" if isinstance(v, float) else str(v)
     """One that names something: a CPU."""
+    QUANTITY = "number, with fractions", _of("")
+    """A value without a unit, as a mean of counts."""
     COUNT = "count", format_count
     NUMBER_RANGE = "number, interval", _between("")
     NS = "ns", _of("ns"), "_ns"

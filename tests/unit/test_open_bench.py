@@ -11,13 +11,16 @@ from typing import Any
 
 import pytest
 
+from benchmarks.why import publish
 from benchmarks.why.open import case as cases
-from benchmarks.why.open import decoys, table
+from benchmarks.why.open import decoys, published, table
 from benchmarks.why.open.answer import read
+from benchmarks.why.open.boards import Board
 from benchmarks.why.open.case import CLASSES, Case
 from benchmarks.why.open.effect import Effects
 from benchmarks.why.open.result import EQUAL, CaseResult, judge
 from benchmarks.why.open.state import changed
+from benchmarks.why.places import NotHere
 from benchmarks.why.real import PlantedEffect
 
 _HERE = Path(cases.__file__).parent
@@ -130,7 +133,20 @@ class TestJudgement:
         assert not result.false
 
     def test_what_was_excluded_is_not_named(self) -> None:
-        assert _judged(replace(_CASE, truth=("TZ",))).place is None
+        result = _judged(replace(_CASE, truth=("TZ",)))
+        assert result.place is None
+        assert result.excluded
+        assert "CAUSE EXCLUDED" in " ".join(table.row(result))
+
+    def test_what_was_never_tried_is_not_excluded(self) -> None:
+        assert not _judged(replace(_CASE, truth=("locale",))).excluded
+        assert not _judged(_CASE).excluded
+
+    def test_a_cause_that_was_proven_after_an_experiment_beside_it_is_not_excluded(self) -> None:
+        beside = {"outcome": "does not close the gap", "flipped": ["vm.swappiness", "TZ"]}
+        result = _judged(replace(_CASE, truth=("swappiness",)), experiments=[beside])
+        assert result.proven
+        assert not result.excluded
 
     def test_the_line_must_be_the_very_one(self) -> None:
         assert _judged(_CASE, "set by /etc/l:3 (limits)").where
@@ -155,6 +171,16 @@ class TestJudgement:
         assert not Effects(_LARGE, PlantedEffect(0.05, 0.01)).decoys_matter
 
 
+class TestBoards:
+    def test_one_that_is_not_reached_broke_the_case_and_does_not_leave_it_out(self) -> None:
+        with pytest.raises(ConnectionError, match="good is not reached: timed out"):
+            Board("good", "", ("sh", "-c", "echo timed out >&2; exit 255")).said("true")
+
+    def test_one_that_cannot_run_the_command_leaves_the_case_out(self) -> None:
+        with pytest.raises(NotHere, match="no such program"):
+            Board("good", "", ("sh", "-c", "echo no such program >&2; exit 127")).said("x")
+
+
 class TestState:
     def test_what_others_change_is_not_held_against_it(self) -> None:
         before = frozenset({"set /proc/sys/vm/swappiness 60", "env TZ=UTC"})
@@ -176,6 +202,7 @@ class TestBars:
         for bad, name in (
             (replace(good, place=2), "named first"),
             (replace(good, place=4), "among the first three"),
+            (replace(good, excluded=True), "cause excluded"),
             (replace(good, false=("x",)), "false proven"),
             (replace(good, restored=False), "restored"),
             (replace(good, minutes=7), "minutes, median"),
@@ -185,6 +212,40 @@ class TestBars:
             missed = {bar.name for bar in table.bars([bad]) if bar.held is False}
             assert name in missed
 
+    def test_a_row_has_a_cell_for_every_heading(self) -> None:
+        for result in (_judged(_CASE), CaseResult("a", "limits", left_out="too small")):
+            assert len(table.row(result)) == len(table.HEADINGS)
+
     def test_what_does_not_count_holds_nothing(self) -> None:
         left_out = CaseResult("a", "limits", left_out="too small")
         assert all(bar.held is None for bar in table.bars([left_out]))
+
+
+class TestPublished:
+    def test_a_part_is_called_a_part_with_the_load_it_was_run_under(self) -> None:
+        results = [
+            replace(_judged(_CASE), restored=True, load=load, commit=commit)
+            for load, commit in ((4.2, "abc"), (11.0, "def"))
+        ]
+        text = publish.page({**publish.load(), "open": published.summarised(results, known=58)})
+        assert "Only a part, as far as there was time: 2 of 58 cases were run." in text
+        assert "load was 4.2 to 11 while" in text
+        assert "commit abc, def," in text
+
+    def test_all_are_all_whatever_equal_sides_there_are_beside_them(self) -> None:
+        results = [_judged(_CASE), replace(_judged(_CASE), kind=EQUAL)]
+        text = publish.page({**publish.load(), "open": published.summarised(results, known=1)})
+        assert "All 1 of 1 cases were run." in text
+
+    def test_what_an_earlier_run_gave_keeps_its_commit(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        earlier = replace(_judged(_CASE), name="earlier", commit="abc")
+        kept: dict[str, publish.PublishedRun] = {}
+        before = {"open": published.summarised([earlier], known=58)}
+        monkeypatch.setattr(publish, "load", lambda: before)
+        monkeypatch.setattr(publish, "save", kept.__setitem__)
+        monkeypatch.setattr(publish, "commit", lambda: "def")
+        published.save([_judged(_CASE)], held_out=False)
+        commits = {case.name: case.commit for case in kept["open"].cases}
+        assert commits == {"earlier": "abc", _CASE.name: "def"}

@@ -1,18 +1,20 @@
-"""The critical path of a response, and what kept threads from running, on tables made by hand."""
+"""Critical paths, what kept threads from running, and counters, on tables made by hand."""
 
 from __future__ import annotations
 
+import pyarrow as pa
 import pytest
 from trace_tables import Builder
 
 from benchvise.errors import UsageError
+from benchvise.trace.analysis.counters import counters
 from benchvise.trace.analysis.critical_path import (
     PathOrigin,
     critical_path,
     select_activation,
 )
 from benchvise.trace.analysis.delays import delays
-from benchvise.trace.analysis.model import Analysis, Loss
+from benchvise.trace.analysis.model import Analysis, Loss, TraceSpan
 
 READER = 4
 
@@ -116,3 +118,59 @@ def test_waits_beside_a_loss_are_left_out_and_counted() -> None:
     answer = delays(analysis, [analysis.actors[READER]])
     assert answer.incomplete == 1
     assert answer.waited == 100
+
+
+FREQUENCIES = pa.table(
+    {
+        # Whichever CPU records it: those of one after those of the other, as the decoder has them.
+        "time": pa.array([1200, 1300, 1100, 1500], pa.int64()),
+        "cpu": pa.array([0, 0, 1, 1], pa.uint16()),
+        "state": pa.array([600, 1000, 400, 800], pa.uint32()),
+        "cpu_id": pa.array([1, 0, 0, 0], pa.uint32()),
+        "comm": pa.array(["a", "a", "a", "a"]),
+    }
+)
+
+
+def test_a_value_holds_until_the_next_of_its_cpu() -> None:
+    analysis = network(events={"cpu_frequency": FREQUENCIES})
+    zero, one = counters(analysis, ["cpu_frequency.state"])
+    assert (zero.cpu, zero.changes, zero.minimum, zero.minimum_at) == (0, 3, 400, 1100)
+    assert (zero.maximum, zero.maximum_at) == (1000, 1300)
+    assert zero.mean == pytest.approx((200 * 400 + 200 * 1000 + 500 * 800) / 900)
+    assert zero.known == pytest.approx(900 / 1000)
+    assert (one.cpu, one.mean, one.minimum_at) == (1, 600, 1200)
+    part = analysis.asked_about(TraceSpan(1250, 1350))
+    [part_zero, _] = counters(part, ["cpu_frequency.state"])
+    assert (part_zero.changes, part_zero.mean, part_zero.known) == (1, 700, 1)
+    assert (part_zero.minimum_at, part_zero.maximum_at) == (1250, 1300)
+
+
+def test_a_value_is_not_known_from_lost_events_to_the_next() -> None:
+    losses = [Loss(0, 1150, 1160, 1)]
+    analysis = network(events={"cpu_frequency": FREQUENCIES}, losses=losses)
+    zero, one = counters(analysis, ["cpu_frequency.state"])
+    assert zero.mean == pytest.approx((50 * 400 + 200 * 1000 + 500 * 800) / 750)
+    assert one.known == pytest.approx(800 / 1000)
+
+
+def test_a_run_queue_counts_who_runs_and_who_waits() -> None:
+    [queue] = counters(network())
+    assert (queue.name, queue.cpu, queue.minimum, queue.maximum) == ("run-queue", 0, 0, 2)
+    # Two from 1180, when the second is woken, to 1600, when it blocks; one from 1155 and to 1700.
+    assert queue.maximum_at == 1180
+    assert queue.mean * queue.known * 1000 == pytest.approx(25 + 2 * 420 + 100)
+
+
+@pytest.mark.parametrize(
+    ("name", "said", "remedy"),
+    [
+        ("no_such.field", "no event no_such", "EVENT.FIELD"),
+        ("cpu_frequency.comm", "no field comm of whole numbers", "it has state, cpu_id"),
+    ],
+)
+def test_an_unknown_counter_is_named_with_what_there_is(name: str, said: str, remedy: str) -> None:
+    analysis = network(events={"cpu_frequency": FREQUENCIES})
+    with pytest.raises(UsageError, match=said) as caught:
+        counters(analysis, [name])
+    assert remedy in (caught.value.remedy or "")

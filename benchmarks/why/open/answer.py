@@ -24,7 +24,8 @@ class Named:
 
 @dataclass(frozen=True, slots=True)
 class Answer:
-    """What was answered; ``named`` has proven causes first, then what was not tried, by rank."""
+    """What was answered; ``named`` has proven causes first, then what was not tried, by rank.
+    ``excluded`` is what it calls those that an experiment has excluded."""
 
     verdict: str
     headline: str
@@ -33,6 +34,7 @@ class Answer:
     minutes: float
     says_restored: bool
     written: frozenset[str]
+    excluded: tuple[str, ...] = ()
 
     @property
     def proven(self) -> tuple[Named, ...]:
@@ -50,6 +52,11 @@ def read(document: Document) -> Answer:
         minutes=document["seconds"] / 60,
         says_restored=bool(document["restored"]),
         written=frozenset(str(write["path"]) for write in document["writes"]),
+        excluded=tuple(
+            _said(suspect)
+            for suspect in document["suspects"]
+            if suspect["id"] in _excluded(document) - _proven(document)
+        ),
     )
 
 
@@ -62,13 +69,23 @@ def _causes(document: Document) -> Iterator[Named]:
 def _untested(document: Document) -> Iterator[Named]:
     """Suspects by their score, without those that are causes and those that an experiment has
     excluded."""
-    done = {suspect["id"] for cause in document["causes"] for suspect in cause["suspects"]}
-    for experiment in document["experiments"]:
-        if experiment["outcome"] in _EXCLUDES:
-            done.update(experiment["flipped"])
+    done = _proven(document) | _excluded(document)
     for suspect in document["suspects"]:
         if suspect["id"] not in done:
             yield Named(_said(suspect), False, None, _places(suspect.get("origins", ())))
+
+
+def _proven(document: Document) -> set[str]:
+    return {str(suspect["id"]) for cause in document["causes"] for suspect in cause["suspects"]}
+
+
+def _excluded(document: Document) -> set[str]:
+    return {
+        str(name)
+        for experiment in document["experiments"]
+        if experiment["outcome"] in _EXCLUDES
+        for name in experiment["flipped"]
+    }
 
 
 def _said(suspect: Mapping[str, Any]) -> str:

@@ -27,6 +27,8 @@ _NAMESPACES = ("--mount", "--pid", "--net", "--uts", "--ipc", "--cgroup")
 _PROGRAMS = ("unshare", "nsenter", "ip", "sshd", "ssh", "ssh-keygen", "sysctl", "bash")
 _CONTROLLERS = ("cpu", "cpuset", "memory", "blkio")
 _STARTUP_SECONDS = 60.0
+_NOT_REACHED = 255
+"""How ssh ends when it has no connection."""
 _MIB = 1 << 20
 
 
@@ -45,8 +47,11 @@ class Board:
         )
 
     def said(self, line: str, *, timeout: float = 120) -> str:
-        """What it prints. NotHere when it fails."""
+        """What it prints. NotHere when it fails, ConnectionError when the board is not reached: it
+        was there, so that is no reason to leave a case out."""
         done = self.run(line, timeout=timeout)
+        if done.returncode == _NOT_REACHED:
+            raise ConnectionError(f"{self.name} is not reached: {_last(done.stderr)}")
         if done.returncode:
             raise NotHere(f"{self.name}: {line[:80]}: {_last(done.stderr)}")
         return done.stdout
@@ -185,7 +190,7 @@ class Laboratory:
             " IdentitiesOnly yes",
             " IdentityAgent none",
             " BatchMode yes",
-            " ConnectTimeout 10",
+            " ConnectTimeout 60",  # on a busy machine the server needs long to greet
             " StrictHostKeyChecking yes",
             f" UserKnownHostsFile {self._place / 'known'}",
             " GlobalKnownHostsFile /dev/null",

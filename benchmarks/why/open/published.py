@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import statistics
 from collections.abc import Sequence
+from dataclasses import replace
 
 from benchmarks.why import publish
+from benchmarks.why.open import case as cases
 from benchmarks.why.open import table
 from benchmarks.why.open.result import EQUAL, CaseResult
 from benchmarks.why.publish import BarScore, ClassScore, Coverage, PublishedRun
@@ -15,22 +17,27 @@ def save(results: Sequence[CaseResult], *, held_out: bool) -> None:
     """Keeps the results of a run, beside those of cases that it did not run."""
     group = "open-held-out" if held_out else "open"
     kept = {result.name: result for result in publish.load()[group].cases}
-    kept |= {result.name: result for result in results}
-    publish.save(group, summarised(sorted(kept.values(), key=lambda one: (one.kind, one.name))))
+    kept |= {result.name: replace(result, commit=publish.commit()) for result in results}
+    known = len(cases.held_out() if held_out else cases.development())
+    publish.save(
+        group, summarised(sorted(kept.values(), key=lambda one: (one.kind, one.name)), known)
+    )
 
 
-def summarised(results: Sequence[CaseResult]) -> PublishedRun:
-    """The score of results."""
+def summarised(results: Sequence[CaseResult], known: int) -> PublishedRun:
+    """The score of results, of so many ``known`` cases."""
+    commits = dict.fromkeys(result.commit for result in results if result.commit)
     kinds = dict.fromkeys(result.kind for result in results)
     return PublishedRun(
         date=publish.today(),
-        commit=publish.commit(),
+        commit=", ".join(commits) or publish.commit(),
         seeds="no seeds",
         machine=publish.machine(),
         minutes=round(sum(result.minutes or 0.0 for result in results), 1),
         classes=tuple(_class(kind, [r for r in results if r.kind == kind]) for kind in kinds),
         bars=tuple(BarScore(b.name, b.wanted, b.seen, b.held) for b in table.bars(results)),
         cases=tuple(results),
+        known=known,
     )
 
 

@@ -21,9 +21,11 @@ class CaseResult:
 
     ``ratio`` is what the plant does, measured outside, ``decoys`` what the decoys do. ``place`` is
     that of the true cause in the answer, from 1, None where it is not named; ``proven`` whether it
-    is named as proven. ``false`` are what was proven and is not true. ``where`` says whether the
-    file and line were named, None where there are none. ``left_out`` says why the case does not
-    count, ``problem`` what broke.
+    is named as proven. ``excluded`` says that an experiment has excluded the true cause and none
+    has proven it. ``false`` are what was proven and is not true. ``where`` says whether the file
+    and line were named, None where there are none. ``load`` is this machine's load while it was
+    asked: the mean of the load averages over one minute before and after. ``commit`` is that of
+    this program. ``left_out`` says why the case does not count, ``problem`` what broke.
     """
 
     name: str
@@ -36,6 +38,7 @@ class CaseResult:
     answer: str = ""
     place: int | None = None
     proven: bool = False
+    excluded: bool = False
     share: float | None = None
     false: tuple[str, ...] = ()
     experiments: int | None = None
@@ -43,6 +46,8 @@ class CaseResult:
     where: bool | None = None
     restored: bool | None = None
     changes: tuple[str, ...] = ()
+    load: float | None = None
+    commit: str = ""
     left_out: str = ""
     problem: str = ""
 
@@ -100,6 +105,7 @@ def judge(
         answer=first.said.split(" | ")[0] if first else "",
         place=place,
         proven=named is not None and named.proven,
+        excluded=place is None and any(map(case.is_named_by, answer.excluded)),
         share=None if named is None or named.share is None else round(named.share, 3),
         false=tuple(one.said for one in answer.proven if not case.is_named_by(one.said)),
         experiments=answer.experiments,

@@ -158,11 +158,13 @@ class _Asked:
 
 def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult:
     before = {board.name: state(board) for board in (good, bad)}
+    load = os.getloadavg()[0]
     evidence = asked.place / "evidence"
     shutil.rmtree(evidence, ignore_errors=True)  # of an earlier run
     words = [*asked.benchvise, "why", good.url, bad.url, "--command", asked.case.command]
     words += ["--budget", str(asked.options.minutes), "-o", str(evidence), *asked.case.options]
     printed, said = _told(asked, words)
+    load = round((load + os.getloadavg()[0]) / 2, 1)
     (asked.place / "answer.txt").write_text(f"{printed}\n{said}")
     restored = subprocess.run(
         [*asked.benchvise, "restore"], env=asked.known, capture_output=True, text=True, check=False
@@ -182,7 +184,8 @@ def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult
     if restored.returncode:
         changes.append(f"benchvise restore: {restored.stderr.strip()[-200:]}")
     origin = _origin(asked.case, bad)
-    return judge(asked.case, answer, effects, printed=printed, origin=origin, changes=changes)
+    judged = judge(asked.case, answer, effects, printed=printed, origin=origin, changes=changes)
+    return replace(judged, load=load)
 
 
 def _told(asked: _Asked, words: Sequence[str]) -> tuple[str, str]:

@@ -13,7 +13,7 @@ from benchmarks.why.report import Bar
 
 HEADINGS = (
     *("case", "class", "true ratio", "place", "named first", "share", "verdict"),
-    *("experiments", "minutes", "file and line", "restored"),
+    *("experiments", "minutes", "file and line", "restored", "load"),
 )
 
 
@@ -26,6 +26,7 @@ def bars(results: Sequence[CaseResult]) -> list[Bar]:
         _share(
             "among the first three", "≥ 97 %", [r.is_near for r in planted], lambda s: s >= 0.97
         ),
+        _share("cause excluded", "0 %", [r.excluded for r in planted], lambda s: s == 0),
         _share("false proven", "≤ 1 %", [bool(r.false) for r in counted], lambda s: s <= 0.01),
         _share(
             "no difference shown, rightly", "≥ 95 %",
@@ -56,20 +57,25 @@ def row(result: CaseResult) -> tuple[str, ...]:
     """The cells of a case."""
     if not result.counts or result.problem:
         word = f"not counted: {result.left_out}" if result.left_out else f"broke: {result.problem}"
-        return (result.name, result.kind, _number(result.ratio), "", word, *[""] * 6)
+        return (result.name, result.kind, _number(result.ratio), "", word, *[""] * 7)
     place = "—" if result.place is None else str(result.place)
     if result.place is not None and not result.proven:
         place += " untried"
     return (
         *(result.name, result.kind, _number(result.ratio), "" if result.kind == EQUAL else place),
-        "; ".join((result.answer, *(f"FALSE {said.split(' | ')[0]}" for said in result.false))),
+        "; ".join((*_answer(result), *(f"FALSE {said.split(' | ')[0]}" for said in result.false))),
         "" if result.share is None else f"{result.share:.0%}",
         result.verdict,
         str(result.experiments),
         _number(result.minutes),
         {None: "", True: "yes", False: "no"}[result.where],
         "yes" if result.restored else "NO",
+        _number(result.load),
     )
+
+
+def _answer(result: CaseResult) -> tuple[str, ...]:
+    return (result.answer, "CAUSE EXCLUDED") if result.excluded else (result.answer,)
 
 
 def _number(value: float | None) -> str:

@@ -332,6 +332,13 @@ PROGRAM = Group(
                     "trace.catalogue.kernel.IDLE",
                 ),
                 Command(
+                    "counters",
+                    "List least, mean and greatest values of counters: run queues, frequencies, "
+                    "any field.",
+                    "records.analysis_command",
+                    "trace.catalogue.kernel.COUNTERS",
+                ),
+                Command(
                     "compare",
                     "Compare two traces, of two boards or two kernels, actor by actor, matched "
                     "by name.",

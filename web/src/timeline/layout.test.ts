@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 
 import { row } from "./fixtures";
-import { bandsOf, boxAt, boxesBetween, layoutOf } from "./layout";
+import { bandsOf, boxAt, boxesBetween, heldSize, layoutOf, seenAt } from "./layout";
 
 const ROWS = [row(0, "cpu"), row(1, "cpu"), row(2, "irq"), row(3), row(4)];
 
@@ -45,4 +45,31 @@ it("divides a bar without a gap", () => {
       }, -1);
     }
   }
+});
+
+it("keeps CPUs in sight while other rows go away beneath them", () => {
+  const all = [...ROWS, ...Array.from({ length: 40 }, (_, at) => row(5 + at))];
+  const layout = layoutOf(all, all.map((_, order) => order), "normal", "horizontal");
+  const held = heldSize(layout, 400);
+  expect(held).toBe(layout.headings[1]?.from);
+  expect(seenAt(layout, 0, 400)).toBe(layout);
+  for (const scroll of [1, 30, 77, 300]) {
+    const seen = seenAt(layout, scroll, 400);
+    expect(seen.boxes.slice(0, 2).map(({ row: { id }, from }) => [id, from - scroll]))
+      .toEqual(layout.boxes.slice(0, 2).map(({ row: { id }, from }) => [id, from]));
+    // What is not a CPU is where it was, and none of it lies beneath one.
+    const others = seen.boxes.slice(2);
+    expect(others).toEqual(layout.boxes.filter(({ from }) => from >= held + scroll));
+    expect(boxAt(seen, scroll + (layout.boxes[1]?.from ?? 0))?.row.id).toBe(1);
+    expect(seen.size).toBe(layout.size);
+  }
+});
+
+it("lets CPUs scroll where there are too many, or nothing else", () => {
+  const many = Array.from({ length: 64 }, (_, id) => row(id, "cpu"));
+  const mixed = [...many, row(64)];
+  const layout = layoutOf(mixed, mixed.map((_, order) => order), "normal", "horizontal");
+  expect(seenAt(layout, 100, 400)).toBe(layout);
+  const alone = layoutOf(many.slice(0, 2), [0, 1], "normal", "horizontal");
+  expect(heldSize(alone, 400)).toBe(0);
 });

@@ -75,6 +75,29 @@ export function layoutOf(
   return { boxes, headings, size: at + GAP, density, orientation };
 }
 
+/** So much of what is seen may CPUs take that stay in sight. */
+const MOST_HELD = 0.4;
+
+/** Pixels of the rows of CPUs, which stay in sight; 0 where they would leave too little of `room`. */
+export function heldSize({ boxes }: Layout, room: number): number {
+  const behind = boxes.findIndex(({ row }) => row.kind !== "cpu");
+  const next = behind < 0 ? undefined : boxes[behind - 1];
+  const size = next === undefined ? 0 : next.from + next.bar + next.lane + GAP;
+  return size <= room * MOST_HELD ? size : 0;
+}
+
+/** As it is seen at `scroll`: other rows go away beneath the CPUs, each as soon as it is not whole. */
+export function seenAt(layout: Layout, scroll: number, room: number): Layout {
+  const held = heldSize(layout, room);
+  if (held === 0 || scroll === 0) return layout;
+  const moved = <T extends { readonly from: number }>(all: readonly T[]): T[] =>
+    all.flatMap((one) => {
+      if (one.from < held) return [{ ...one, from: one.from + scroll }];
+      return one.from < held + scroll ? [] : [one];
+    });
+  return { ...layout, boxes: moved(layout.boxes), headings: moved(layout.headings) };
+}
+
 /** The boxes of which something shows between two places. */
 export function boxesBetween({ boxes }: Layout, from: number, to: number): readonly Box[] {
   let low = 0;

@@ -18,13 +18,15 @@ export function requestsOf(
   pixels: number,
   focus: number | null,
   layout: Layout,
+  /** The rows that are seen of it, where they are. */
+  shown: Layout,
   scroll: number,
   cross: number,
   duration: number,
 ): TileRequests {
   const level = levelOf(lengthOf(view) / pixels);
   const root = rootLevel(duration);
-  const seen = blocksOf(layout, scroll, scroll + cross);
+  const seen = blocksOf(shown, scroll, scroll + cross);
   const near = blocksOf(layout, scroll - cross, scroll + 2 * cross).filter((b) => !seen.includes(b));
   const [first, last] = tileRange(level, view, duration);
   const needed = seen.flatMap((block) => tilesOf(level, first, last, block));

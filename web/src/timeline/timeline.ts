@@ -5,7 +5,7 @@ import { buildFrame, type Elements, fit } from "./frame";
 import { type Acts, listen } from "./gestures";
 import { type Hit, hitAt } from "./hit";
 import { actOf, type KeyAct } from "./keys";
-import { type Box, type Density, type Layout, layoutOf, type Orientation } from "./layout";
+import { type Box, type Density, heldSize, type Layout, layoutOf, type Orientation, seenAt } from "./layout";
 import { MiniMap } from "./mini-map";
 import { Motion } from "./motion";
 import { Names } from "./names";
@@ -52,6 +52,8 @@ export class Timeline {
   private paints: Paints;
   private shown: readonly number[];
   private scroll = 0;
+  /** How the rows were seen last. */
+  private kept: { of: Layout; scroll: number; cross: number; seen: Layout } | null = null;
   private overview: Overview | null = null;
   private pointer: readonly [number, number] | null = null;
   private hovered: number | null = null;
@@ -122,7 +124,9 @@ export class Timeline {
     if (box === null) return;
     const [, cross] = this.extent();
     const end = box.from + box.bar + box.lane;
-    if (box.from < this.scroll) this.setScroll(box.from - 40);
+    const held = heldSize(this.layout, cross);
+    if (box.from < held) return;
+    if (box.from < this.scroll + held) this.setScroll(box.from - held - 40);
     else if (end > this.scroll + cross) this.setScroll(end - cross + 40);
   }
 
@@ -388,7 +392,16 @@ export class Timeline {
   private hit(main: number, cross: number): Hit | null {
     const { view } = this.choices.value;
     const time = this.timeAt(main);
-    return hitAt(this.layout, cross + this.scroll, time, this.perPixel(view), this.items, this.marks);
+    return hitAt(this.seen(), cross + this.scroll, time, this.perPixel(view), this.items, this.marks);
+  }
+
+  /** The rows where they are on the screen, but for the scroll. */
+  private seen(): Layout {
+    const [, cross] = this.extent();
+    const { layout, scroll, kept } = this;
+    if (kept?.of === layout && kept.scroll === scroll && kept.cross === cross) return kept.seen;
+    this.kept = { of: layout, scroll, cross, seen: seenAt(layout, scroll, cross) };
+    return this.kept.seen;
   }
 
   private boxOf(row: number): Box | null {
@@ -465,11 +478,12 @@ export class Timeline {
     this.fetch(this.motion.target ?? view, cross);
     const ticks = ticksOf(view, main, LABEL_ROOM[this.orientation]);
     const chosen = value.place === null ? null : this.boxOf(value.place.row);
+    const seen = this.seen();
     this.stage.paint({
       source: this.source,
       items: this.items,
       marks: this.marks,
-      layout: this.layout,
+      layout: seen,
       scroll: this.scroll,
       view,
       ticks: ticks.ticks.filter(({ label }) => label !== "").map(({ time }) => time),
@@ -482,8 +496,9 @@ export class Timeline {
     const frame = { view, main, cross, vertical };
     this.map.place(view, this.drawing ?? value.range);
     this.overlay.showRange(this.drawing ?? value.range, frame);
-    const top = (chosen?.from ?? 0) - this.scroll;
-    this.overlay.showChosen(this.chosenItem(), top, top + (chosen?.bar ?? 0), frame);
+    const box = chosen === null ? undefined : seen.boxes.find(({ order }) => order === chosen.order);
+    const top = (box?.from ?? 0) - this.scroll;
+    this.overlay.showChosen(box === undefined ? null : this.chosenItem(), top, top + (box?.bar ?? 0), frame);
     this.paintHover(frame);
     if (this.stale.names) this.paintNames(chosen?.order ?? null);
     if (this.stale.map) this.map.paint(this.overview, this.source.losses, this.theme);
@@ -504,7 +519,7 @@ export class Timeline {
 
   private paintNames(chosen: number | null): void {
     const { layout, scroll, theme, hovered } = this;
-    this.names.paint({ layout, scroll, theme, chosen, hovered });
+    this.names.paint({ layout: this.seen(), scroll, theme, chosen, hovered });
     const [, cross] = this.extent();
     const { thumb } = this.elements;
     thumb.hidden = layout.size <= cross;
@@ -521,9 +536,8 @@ export class Timeline {
     // Those that are drawn: another number of them may need tiles of another level.
     const pixels = this.orientation === "vertical" ? height : width;
     const focus = this.pointer === null ? null : this.timeAt(this.pointer[0]);
-    const { layout, scroll } = this;
     const { duration } = this.source;
-    const requests = requestsOf(view, pixels, focus, layout, scroll, cross, duration);
+    const requests = requestsOf(view, pixels, focus, this.layout, this.seen(), this.scroll, cross, duration);
     this.items.request(requests.needed, requests.ahead);
     if (this.density === "events") this.marks.request(requests.needed, []);
     else this.marks.request([], []);

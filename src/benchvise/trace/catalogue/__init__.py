@@ -12,7 +12,7 @@ from benchvise.trace.catalogue.actors import ACTORS
 from benchvise.trace.catalogue.causes import CRITICAL_PATH, DELAYS
 from benchvise.trace.catalogue.compare import COMPARE
 from benchvise.trace.catalogue.info import INFO
-from benchvise.trace.catalogue.kernel import BLOCK, IDLE, SYSCALLS, TIMERS
+from benchvise.trace.catalogue.kernel import BLOCK, COUNTERS, IDLE, SYSCALLS, TIMERS
 from benchvise.trace.catalogue.latency import LATENCY
 from benchvise.trace.catalogue.record import TraceAnalysis
 from benchvise.trace.catalogue.scheduling import SCHED, WAKEUPS
@@ -33,5 +33,6 @@ ANALYSES: tuple[TraceAnalysis[Any, Any], ...] = (
     BLOCK,
     TIMERS,
     IDLE,
+    COUNTERS,
     COMPARE,
 )

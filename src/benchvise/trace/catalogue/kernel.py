@@ -1,11 +1,12 @@
-"""The records of ``benchvise trace syscalls``, ``block``, ``timers`` and ``idle``."""
+"""The records of ``benchvise trace syscalls``, ``block``, ``timers``, ``idle`` and ``counters``."""
 
 from __future__ import annotations
 
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
+from benchvise.command import CommandArgument
 from benchvise.table import ColumnSpec, TableSpec, ValueUnit
 from benchvise.trace.catalogue.record import (
     GroupedActors,
@@ -18,6 +19,7 @@ from benchvise.trace.catalogue.record import (
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.block import Requests
+    from benchvise.trace.analysis.counters import Counter
     from benchvise.trace.analysis.idle import IdleState
     from benchvise.trace.analysis.syscalls import SystemCall, SystemCalls
     from benchvise.trace.analysis.timers import Tickless, TimerMetrics, Timers
@@ -265,4 +267,77 @@ IDLE = TraceAnalysis(
     shapes=(_IDLE,),
     analyse=_idle,
     tables=_idle_tables,
+)
+
+
+# -- counters --------------------------------------------------------------------------------------
+
+
+@dataclass(frozen=True, kw_only=True)
+class NamedCounters:
+    """Counters by the names of events and their fields."""
+
+    counters: Annotated[
+        tuple[str, ...],
+        CommandArgument(
+            "[COUNTER]...",
+            "EVENT.FIELD, a field of whole numbers, or run-queue. The usual ones when none is "
+            "named.",
+        ),
+    ] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CountersRequest(PartOfTrace, NamedCounters, ListedRows):
+    """Which counters are described."""
+
+
+_COUNTERS: TableShape[Counter] = TableShape(
+    "counters",
+    "Counters: least, mean over time, greatest, and when",
+    "more counters",
+    (
+        ColumnSpec("Counter", ValueUnit.TEXT, lambda row: row.name),
+        ColumnSpec("CPU", ValueUnit.NUMBER, lambda row: row.cpu),
+        ColumnSpec("Changes", ValueUnit.COUNT, lambda row: row.changes),
+        ColumnSpec("Min", ValueUnit.NUMBER, lambda row: row.minimum),
+        ColumnSpec("Min at", ValueUnit.MOMENT, lambda row: row.minimum_at, "muted"),
+        ColumnSpec("Mean", ValueUnit.QUANTITY, lambda row: row.mean, lambda _: "strong"),
+        ColumnSpec("Max", ValueUnit.NUMBER, lambda row: row.maximum),
+        ColumnSpec("Max at", ValueUnit.MOMENT, lambda row: row.maximum_at),
+        ColumnSpec("Known", ValueUnit.SHARE, lambda row: row.known),
+    ),
+)
+
+
+def _counters(traces: Sequence[LoadedTrace], request: CountersRequest) -> list[Counter]:
+    from benchvise.trace.analysis.counters import counters
+
+    [trace] = traces
+    return counters(trace.analysis, request.counters)
+
+
+def _counter_tables(
+    answer: list[Counter], request: CountersRequest
+) -> Iterator[TableSpec[Counter]]:
+    yield _COUNTERS.filled(
+        "Counters",
+        answer,
+        "a value holds until the next; known: the share of the time in which it is known, not "
+        "before the first event and not from lost events to the next",
+        "run-queue: the thread that runs and those that wait for the CPU",
+        top=request.top,
+    )
+
+
+COUNTERS: TraceAnalysis[CountersRequest, list[Counter]] = TraceAnalysis(
+    name="counters",
+    kind="trace-counters",
+    summary="List least, mean and greatest values of counters: run queues, frequencies, any field.",
+    description="Names of events and their fields are those of trace info.",
+    example="counters trace.dat run-queue cpu_frequency.state",
+    request=CountersRequest,
+    shapes=(_COUNTERS,),
+    analyse=_counters,
+    tables=_counter_tables,
 )

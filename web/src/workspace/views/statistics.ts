@@ -59,8 +59,8 @@ const COLUMNS: readonly Column[] = [
   figure("period", "Period", "Median time from one begin to the next", (row) => row.period, "median"),
   {
     id: "unsure",
-    name: "Unsure",
-    title: "Instances that the figures leave out: cut by an end of the trace, or events are missing",
+    name: "Incomplete",
+    title: "Instances that the statistics leave out: cut by an end of the trace, or events are missing",
     value: ({ unsure }) => unsure,
     text: ({ unsure }) => count(unsure),
   },

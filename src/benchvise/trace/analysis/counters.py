@@ -1,0 +1,149 @@
+"""Values that hold until they change: fields of events, and how many threads a CPU has to run.
+
+A field's value holds from its event until the next event of the same type (of the same CPU, where
+the event names one in ``cpu_id``, as ``cpu_frequency`` does). A CPU's run queue are the thread that
+runs and those that wait for the CPU, which is what the load average counts.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+
+import numpy as np
+import pyarrow as pa
+
+from benchvise.errors import UsageError
+from benchvise.trace.analysis.model import Analysis, Ints, Rows, Waited, integers
+
+RUN_QUEUE = "run-queue"
+
+USUAL = ("cpu_frequency.state", "power_cpu_frequency.state")
+"""Counters that are shown without being named, where the trace has them; LTTng's name is the
+second."""
+
+_CPU = "cpu_id"
+
+
+@dataclass(frozen=True, slots=True)
+class Counter:
+    """One counter over the span; ``cpu`` is None where its event names no CPU.
+
+    ``changes`` counts its new values in the span. ``mean`` weighs each value by the time for which
+    it held; ``known`` is the share of the span in which the value is known: not before the first
+    event, and not from lost events until the next. ``minimum_at`` and ``maximum_at`` are moments
+    of the trace's clock in ns.
+    """
+
+    name: str
+    cpu: int | None
+    changes: int
+    minimum: int
+    mean: float
+    maximum: int
+    minimum_at: int
+    maximum_at: int
+    known: float
+
+
+def counters(analysis: Analysis, names: Sequence[str] = ()) -> list[Counter]:
+    """The counters of these names: ``EVENT.FIELD``, or ``run-queue``; the usual ones for none.
+
+    Raises:
+        UsageError: the trace has no such event, or the event no such field of whole numbers.
+    """
+    if not names:
+        return [
+            *_run_queues(analysis),
+            *(
+                counter
+                for name in USUAL
+                if analysis.events(name.partition(".")[0]) is not None
+                for counter in _fields(analysis, name)
+            ),
+        ]
+    answer: list[Counter] = []
+    for name in dict.fromkeys(names):
+        answer += _run_queues(analysis) if name == RUN_QUEUE else _fields(analysis, name)
+    return answer
+
+
+def _fields(analysis: Analysis, name: str) -> Iterator[Counter]:
+    event, _, field = name.partition(".")
+    table = analysis.events(event)
+    if table is None:
+        raise UsageError(
+            f"the trace has no event {event[:80]}",
+            f"name a counter as EVENT.FIELD, or {RUN_QUEUE}; trace info lists the events",
+        )
+    numbers = [
+        column.name
+        for column in table.schema
+        if pa.types.is_integer(column.type) and column.name not in ("time", "cpu")
+    ]
+    if field not in numbers:
+        raise UsageError(
+            f"{event[:80]} has no field {field[:80]} of whole numbers",
+            f"it has {', '.join(numbers[:20]) or 'none'}",
+        )
+    time = integers(table.column("time"))
+    order = np.argsort(time, kind="stable")  # a table has the events of one CPU after another's
+    time, value = time[order], integers(table.column(field))[order]
+    if _CPU not in numbers or field == _CPU:
+        yield from _counter(analysis, name, None, time, value)
+        return
+    cpus = Rows(table)[_CPU][order]
+    for cpu in np.unique(cpus).tolist():
+        here = cpus == cpu
+        yield from _counter(analysis, name, int(cpu), time[here], value[here])
+
+
+def _run_queues(analysis: Analysis) -> Iterator[Counter]:
+    waits, fragments = analysis.waits, analysis.fragments
+    waiting = (waits["state"] == Waited.WOKEN) | (waits["state"] == Waited.PREEMPTED)
+    running = analysis.of_kind("task")[fragments["actor"]]
+    for cpu in analysis.cpus:
+        parts = [
+            (rows["begin"][chosen], rows["end"][chosen])
+            for rows, chosen in (
+                (waits, waiting & (waits["cpu"] == cpu)),
+                (fragments, running & (fragments["cpu"] == cpu)),
+            )
+        ]
+        begin, end = (np.concatenate(side) for side in zip(*parts, strict=True))
+        time, at = np.unique(np.concatenate([begin, end]), return_inverse=True)
+        step = np.concatenate([np.ones(begin.size), -np.ones(end.size)])
+        change = np.bincount(at, weights=step, minlength=time.size)
+        yield from _counter(analysis, RUN_QUEUE, cpu, time, np.cumsum(change).astype(np.int64))
+
+
+def _counter(
+    analysis: Analysis, name: str, cpu: int | None, time: Ints, value: Ints
+) -> Iterator[Counter]:
+    """The counter over the span; none where no value is known in it. ``time`` ascends."""
+    if time.size == 0:
+        return
+    span = analysis.span
+    until = np.append(time[1:], analysis.whole.end + 1)
+    for loss in analysis.losses:
+        if loss.cpu in (None, cpu) or cpu is None:
+            since = analysis.whole.begin if loss.begin is None else loss.begin
+            until = np.where((time <= since) & (since < until), since, until)
+    first, last = np.clip(time, span.begin, span.end), np.clip(until, span.begin, span.end)
+    held = last - first
+    kept = np.flatnonzero(held > 0)
+    if kept.size == 0:
+        return
+    values, total = value[kept], int(held[kept].sum())
+    lowest, highest = kept[np.argmin(values)], kept[np.argmax(values)]
+    yield Counter(
+        name=name,
+        cpu=cpu,
+        changes=int(span.holds(time).sum()),
+        minimum=int(value[lowest]),
+        mean=float((values * (held[kept] / total)).sum()),
+        maximum=int(value[highest]),
+        minimum_at=int(first[lowest]),
+        maximum_at=int(first[highest]),
+        known=total / span.duration,
+    )

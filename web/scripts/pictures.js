@@ -1,0 +1,69 @@
+// Takes the pictures of the documentation, and prints the outline of each page that they show as
+// JSON: its headings, columns and tabs, by which a test finds that a picture is out of date.
+//
+//   node scripts/pictures.js BASE REPORT.html [--shots DIRECTORY]
+//
+// BASE has two traces, `before` and `after`, as tests/story_traces.py makes them.
+
+import { join } from "node:path";
+import { parseArgs } from "node:util";
+import { pathToFileURL } from "node:url";
+
+import { launch } from "./browser.js";
+
+const { values, positionals } = parseArgs({
+  allowPositionals: true,
+  options: { shots: { type: "string" } },
+});
+const [base, report] = positionals;
+const outlines = {};
+
+const browser = await launch();
+try {
+  const open = async (address, width, scheme) => {
+    const page = await browser.newPage({
+      viewport: { width, height: 960 },
+      colorScheme: scheme,
+    });
+    page.setDefaultTimeout(60_000);
+    await page.goto(address, { waitUntil: "load" });
+    return page;
+  };
+  // Numbers differ from recording to recording, so they do not count.
+  const look = async (page, name, part) => {
+    const parts = await page.$$eval(
+      "main :is(h1, h2, thead th, legend, figcaption, [role=tab])",
+      (found) => found.map((one) => one.textContent.replace(/\d+/g, "0").replace(/\s+/g, " ").trim()),
+    );
+    outlines[name] = [...new Set(parts.filter(Boolean))];
+    if (values.shots) {
+      await (part ?? page).screenshot({ path: join(values.shots, `${name}.png`) });
+    }
+  };
+
+  for (const scheme of ["light", "dark"]) {
+    const page = await open(pathToFileURL(report).href, 960, scheme);
+    await page.waitForSelector("[data-figure] svg.chart");
+    await look(page, `report-${scheme}`, page.locator("[data-figure]").first());
+    await page.close();
+  }
+
+  const page = await open(`${base}/traces`, 1280, "light");
+  await page.check('input[aria-label="Compare before"]');
+  await page.check('input[aria-label="Compare after"]');
+  await look(page, "trace-list", page.locator("main form[action='/traces/compare']"));
+  await page.click("text=Compare the two that are ticked");
+  await page.waitForSelector(".compared");
+  await look(page, "trace-compare");
+  await page.locator(".compared tbody tr a").first().click();
+  await page.waitForSelector('[data-figure="of-execution"] svg.chart');
+  await look(page, "trace-handler");
+  await page.click("text=See both at work");
+  await page.waitForSelector("#ws-panel > *");
+  await page.waitForFunction(() => document.querySelector("#ws-panel [aria-busy]") === null);
+  await page.waitForTimeout(1000);
+  await look(page, "trace-both");
+  console.log(JSON.stringify(outlines));
+} finally {
+  await browser.close();
+}
