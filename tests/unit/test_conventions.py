@@ -9,6 +9,7 @@ import pytest
 
 from benchvise import __version__
 from benchvise.cli.color import color_options, take_color_option
+from benchvise.cli.commands import PROGRAM
 from benchvise.cli.extras import missing_extra
 from benchvise.cli.main import run
 from benchvise.errors import UsageError
@@ -29,6 +30,17 @@ def test_h_and_help_are_the_same(capsys: pytest.CaptureFixture[str], command: li
     assert output(capsys, *command, "-h") == page
     assert output(capsys, "help", *command) == page
     assert "Usage: " + " ".join(["benchvise", *command]) in page
+
+
+def test_help_lists_every_command_once_by_subject(capsys: pytest.CaptureFixture[str]) -> None:
+    listed = [entry.name for _, entries in PROGRAM.by_subject() for entry in entries]
+    assert sorted(listed) == sorted(entry.name for entry in PROGRAM.entries)
+    lines = output(capsys, "--help").splitlines()
+    for heading, entries in PROGRAM.by_subject():
+        (start,) = [at for at, line in enumerate(lines) if line.startswith(f"╭─ {heading} ")]
+        end = next(at for at in range(start, len(lines)) if lines[at].startswith("╰"))
+        below = [line[2:].split(" ")[0] for line in lines[start + 1 : end]]
+        assert [name for name in below if name] == [entry.name for entry in entries]
 
 
 def test_help_has_no_names_of_types(capsys: pytest.CaptureFixture[str]) -> None:

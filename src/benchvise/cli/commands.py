@@ -29,7 +29,8 @@ class Group:
     """Commands below one name.
 
     ``default`` is the command that runs where none is named; where it ``takes_text``, also for a
-    word that names none.
+    word that names none. ``subjects`` are headings with the names of the entries that help lists
+    below each, in this order; without them, there is one list.
     """
 
     name: str
@@ -37,6 +38,14 @@ class Group:
     entries: tuple[Command | Group, ...]
     default: str = ""
     takes_text: bool = False
+    subjects: tuple[tuple[str, tuple[str, ...]], ...] = ()
+
+    def by_subject(self) -> list[tuple[str, list[Command | Group]]]:
+        """The entries as help lists them: each heading with what stands below it."""
+        if not self.subjects:
+            return [("Commands", list(self.entries))]
+        named = {entry.name: entry for entry in self.entries}
+        return [(heading, [named[name] for name in names]) for heading, names in self.subjects]
 
 
 PROGRAM = Group(
@@ -48,7 +57,11 @@ PROGRAM = Group(
             "Show five things to do next on this machine.",
             "reference.next_steps.next_steps",
         ),
-        Command("doctor", "Say what is here, what is missing, and how to get it.", "doctor.doctor"),
+        Command(
+            "doctor",
+            "List what this machine has, what is missing, and how to get it.",
+            "doctor.doctor",
+        ),
         Command("run", "Measure boards and keep the results.", "measure.run"),
         Command(
             "restore",
@@ -78,8 +91,7 @@ PROGRAM = Group(
         Command("why", "Find out why two boards differ, and prove it.", "why.why"),
         Command(
             "watch",
-            "Look at boards again and again: what counts up, what the kernel logs, what sensors "
-            "read.",
+            "Poll boards for weeks: counters, kernel log, sensors; report changes as they happen.",
             "health.watch",
         ),
         Command(
@@ -87,20 +99,20 @@ PROGRAM = Group(
             "Record what a board is set to and made of, without changing anything.",
             "state.snapshot",
         ),
-        Command("diff", "Say in which settings two snapshots differ.", "state.diff"),
+        Command("diff", "List the settings in which two snapshots differ.", "state.diff"),
         Command(
             "health",
-            "Say how well a board is: kernel log, disks, network, memory, sensors, clocks.",
+            "Check a board's health: kernel log, disks, network, memory, sensors, clocks.",
             "health.health",
         ),
         Command(
             "serve",
-            "The workbench in the browser: boards, runs, diagnoses, traces; until Ctrl-C.",
+            "Serve the workbench in the browser: boards, runs, diagnoses, traces; until Ctrl-C.",
             "serve.serve",
         ),
         Group(
             "bench",
-            "What can be measured.",
+            "List benchmarks, and show what each one measures.",
             (
                 Command("list", "List the benchmarks.", "bench.list_benchmarks"),
                 Command(
@@ -114,7 +126,7 @@ PROGRAM = Group(
         ),
         Group(
             "knobs",
-            "Settings of a board that can be changed, and what each one costs.",
+            "List the settings of a board that can be changed, and what each one costs.",
             (
                 Command(
                     "list",
@@ -132,7 +144,7 @@ PROGRAM = Group(
         ),
         Group(
             "suites",
-            "Lists of benchmarks that are measured together.",
+            "List suites: benchmarks that are measured together.",
             (
                 Command("list", "List the suites.", "reference.suites.list_suites"),
                 Command("show", "Show the benchmarks of a suite.", "reference.suites.show_suite"),
@@ -443,4 +455,12 @@ PROGRAM = Group(
         Command("help", "Show the help of a command.", "reference.help_command.help_command"),
     ),
     default="next",
+    subjects=(
+        ("Measure and compare", ("run", "runs", "show", "compare", "report", "tag", "note")),
+        ("Find the cause", ("why", "snapshot", "diff", "restore")),
+        ("Hold and watch boards", ("rig", "health", "watch")),
+        ("Traces, captures, workbench", ("trace", "signal", "serve")),
+        ("Look up", ("find", "bench", "suites", "knobs")),
+        ("This program", ("next", "doctor", "config", "completion", "help")),
+    ),
 )

@@ -12,7 +12,7 @@ _STYLES = {CheckState.OK: "green", CheckState.LIMITED: "yellow", CheckState.MISS
 
 
 def doctor(store: StoreOption = None, as_json: JsonOption = False) -> None:
-    """Say what is here, what is missing, and how to get it.
+    """List what this machine has, what is missing, and how to get it.
 
     Example: benchvise doctor
     """

@@ -59,7 +59,7 @@ class CommandGroup(TyperGroup):
             no_args_is_help=True,
             context_settings=_CONTEXT,
         )
-        self.entries = group.entries
+        self.subjects = group.by_subject()
         self.default = group.default
         self.takes_text = group.takes_text
         self.commands = _ImportedCommands({entry.name: entry for entry in group.entries})
@@ -83,21 +83,24 @@ class CommandGroup(TyperGroup):
         from rich.table import Table
         from rich.text import Text
 
-        commands = Table(show_header=False, expand=True, box=None, pad_edge=False)
-        options = Table(show_header=False, expand=True, box=None, pad_edge=False)
-        rows = ((entry.name, entry.summary) for entry in self.entries)
         shared = _PROGRAM_OPTIONS if ctx.parent is None else _GROUP_OPTIONS
-        for table, lines in ((commands, rows), (options, shared)):
-            table.add_column(style="bold cyan", no_wrap=True)
-            table.add_column(ratio=10)
-            for name, text in lines:
-                table.add_row(Text(name), Text(text))
+        panels = [
+            (heading, [(entry.name, entry.summary) for entry in entries])
+            for heading, entries in self.subjects
+        ]
+        longest = max(len(name) for _, lines in panels for name, _ in lines)
         usage = Text.assemble(("Usage: ", "yellow"), f"{ctx.command_path} COMMAND ...")
         console = help_console()
         console.print(Padding(usage, 1), style="bold")
         console.print(Padding(Text(self.help or ""), (0, 1, 1, 1)))
-        for title, content in (("Commands", commands), ("Options", options)):
-            console.print(Panel(content, border_style="dim", title=title, title_align="left"))
+        for title, lines in (*panels, ("Options", shared)):
+            table = Table(show_header=False, expand=True, box=None, pad_edge=False)
+            # As wide in each panel, so that the summaries stand in one column.
+            table.add_column(style="bold cyan", no_wrap=True, min_width=longest)
+            table.add_column(ratio=10)
+            for name, text in lines:
+                table.add_row(Text(name), Text(text))
+            console.print(Panel(table, border_style="dim", title=title, title_align="left"))
 
 
 _GROUP_OPTIONS = (("-h, --help", "Show this help, or with a command, its help."),)

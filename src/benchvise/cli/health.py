@@ -58,7 +58,7 @@ def health(
     ] = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say how well a board is: kernel log, disks, network, memory, sensors, clocks.
+    """Check a board's health: kernel log, disks, network, memory, sensors, clocks.
 
     Example: benchvise health ssh://root@10.0.0.7
 
@@ -134,7 +134,7 @@ def watch(
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Look at boards again and again: what counts up, what the kernel logs, what sensors read.
+    """Poll boards for weeks: counters, kernel log, sensors; report changes as they happen.
 
     It is all kept in the store, goes on where it was, and belongs to the runs that it happened
     during. With --show, a table of it by days or weeks.

@@ -71,7 +71,7 @@ def serve(
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """The workbench in the browser: boards, runs, diagnoses, traces; until Ctrl-C.
+    """Serve the workbench in the browser: boards, runs, diagnoses, traces; until Ctrl-C.
 
     Only this user's programs on this machine can use it, unless --host says otherwise.
 

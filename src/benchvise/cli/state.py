@@ -77,7 +77,7 @@ def diff(
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
-    """Say in which settings two snapshots differ.
+    """List the settings in which two snapshots differ.
 
     Example: benchvise diff before.json ssh://root@10.0.0.7
     """

@@ -152,7 +152,8 @@ def show_knob(
             console.print(Text(f"On {metrics}." if metrics else "On any benchmark."))
             if card.cost:
                 console.print(Text(f"Cost: {card.cost}"))
-    console.print(text_line(f"\n{_try_it(knob, present)}", style="dim"))
+    console.print()
+    console.print(text_line(_try_it(knob, present), style="dim"), soft_wrap=True)
 
 
 def _present_values(chosen: list[Knob], board: str | None) -> dict[str, tuple[KnobValue, ...]]:
