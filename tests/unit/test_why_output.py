@@ -205,7 +205,7 @@ def test_what_an_engineer_needs_is_there() -> None:
         "not a copy bandwidth",
         "/etc/rc.local:12",
         "echo always > /sys/kernel/mm/transparent_hugepage/enabled",
-        "The counters agree: dtlb_misses 10.3x",
+        "2 of 3 counters agree: dtlb_misses 10.3x",
         "CONFIG_TRANSPARENT_HUGEPAGE_MADVISE=y",
         "34 settings written, all restored.",
     ):

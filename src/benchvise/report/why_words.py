@@ -360,8 +360,16 @@ def _mechanism(mechanism: Mechanism) -> Iterator[BlockLine]:
         yield BlockLine(f"Predicted: {_sentence(mechanism.prediction)}")
     seen = "; ".join(map(counter_text, mechanism.checks))
     tone: Tone = "doubt" if mechanism.support == Support.CONTRADICTED else "plain"
-    support = _SUPPORT[Support(mechanism.support)]
+    support = _support_text(mechanism)
     yield BlockLine(f"{support}{f': {seen}' if seen else ''}.", tone)
+
+
+def _support_text(mechanism: Mechanism) -> str:
+    """Whether the counters agree; how many of them, where the others say nothing."""
+    agreeing, whole = sum(check.agrees is True for check in mechanism.checks), len(mechanism.checks)
+    if mechanism.support == Support.SUPPORTED and agreeing < whole:
+        return f"{agreeing} of {whole} counters {'agrees' if agreeing == 1 else 'agree'}"
+    return _SUPPORT[Support(mechanism.support)]
 
 
 def counter_text(check: CounterCheck) -> str:
