@@ -1,7 +1,9 @@
 """Somebody who types every command of README and guide, page by page, gets what it says.
 
 Each page begins in a fresh home (``guide_world``) and its commands are executed as they stand, in
-order. ``guide_walk.toml`` lists those that are not, each with its reason.
+order. ``guide_walk.toml`` lists those that are not, each with its reason. All pages take ten
+minutes of one worker, so every change walks those that a newcomer reads first, and
+`make test-nightly` all.
 """
 
 from __future__ import annotations
@@ -25,7 +27,12 @@ from trace_boards import can_record
 pytest_plugins = ["board_fixtures"]
 skips.need_decoder()
 
-WALKED = tuple(page for page in guide_pages() if any(commands_of(page)))
+READ_FIRST = ("README", "five-minutes", "compare", "state", "health", "traces", "signals")
+WALKED = tuple(
+    page
+    for page in guide_pages()
+    if any(commands_of(page)) and (skips.LONG or page.stem in READ_FIRST)
+)
 RIG_BOARDS = ("pi4", "zero", "one", "arm64-1")
 SUCCESS = frozenset({0})
 
@@ -102,6 +109,7 @@ def world(
         yield new_world(template, tmp_path / "home", board, rig)
 
 
+@pytest.mark.long
 @pytest.mark.parametrize(
     ("page", "world"),
     [(page, page) for page in WALKED],
@@ -129,6 +137,10 @@ def fault_of(world: GuideWorld, command: GuideCommand, entry: WalkEntry) -> str:
     if ran.code and entry.says not in printed:
         return f"{command}\ndoes not say '{entry.says}':\n{printed[-1500:]}"
     return ""
+
+
+def test_the_pages_that_are_read_first_are_there() -> None:
+    assert set(READ_FIRST) <= {page.stem for page in guide_pages() if any(commands_of(page))}
 
 
 def test_every_entry_of_the_list_is_still_on_a_page() -> None:
