@@ -268,6 +268,17 @@ def test_cpu_time_that_the_kernel_spends_outside_of_calls_is_that_of_faults() ->
     assert next(count.name for count in found.counts) == "faults_minor"
 
 
+def test_counts_that_overlap_or_only_grow_with_the_time_are_no_difference() -> None:
+    """Context switches of a busy machine were told as a difference of the command."""
+    counted = (
+        {"faults_minor": 500.0, "switches_waiting": 40.0, "stat.ctxt": 2e3, "vmstat.pgfault": 1e3},
+        {"faults_minor": 900.0, "switches_waiting": 90.0, "stat.ctxt": 8e3, "vmstat.pgfault": 9e4},
+    )
+    apart = ("faults_minor", "stat.ctxt", "vmstat.pgfault")
+    found = compare(side(0.0, 1.0), side(0.0, 4.0), MeasuredTimes(1.0, 4.0, *counted, apart))
+    assert [count.name for count in found.counts] == ["vmstat.pgfault", "faults_minor"]
+
+
 def loaded(user_s: float, runnable_s: float) -> SideWatch:
     spent = (
         SpentTime("user", "", "sort", "", user_s),

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from benchvise.errors import (
     BenchviseError,
     BoardUnreachable,
@@ -15,6 +17,7 @@ from benchvise.errors import (
     MeasurementError,
     SettingError,
 )
+from benchvise.statistics import mann_whitney
 from benchvise.text import NO_TEXT, Untrusted
 from benchvise.why.bench import CrossCheck
 from benchvise.why.case import DiagnosisOptions, DiagnosisState, also
@@ -93,6 +96,7 @@ def watch_command(case: DiagnosisState, lab: Laboratory) -> None:
         gap.bad / 1e9 if is_wall else None,
         _counted(lab, Side.GOOD),
         _counted(lab, Side.BAD),
+        _told_apart(lab),
     )
     for _ in range(_WATCHES):
         case.witness = compare(lab.watch(Side.GOOD), lab.watch(Side.BAD), times)
@@ -137,12 +141,27 @@ def _ranked(
 
 def _counted(lab: Laboratory, side: Side) -> dict[str, float]:
     """The medians of what was counted in the plain trials of a side."""
+    return {name: sorted(of)[len(of) // 2] for name, of in _counts(lab, side).items()}
+
+
+def _told_apart(lab: Laboratory) -> frozenset[str]:
+    """The counters whose plain trials tell the sides apart, by the Mann-Whitney test."""
+    good, bad = (_counts(lab, side) for side in (Side.GOOD, Side.BAD))
+    return frozenset(
+        name
+        for name in good.keys() & bad.keys()
+        if mann_whitney(np.array(good[name]), np.array(bad[name])) < gap.CLAIM
+    )
+
+
+def _counts(lab: Laboratory, side: Side) -> dict[str, list[float]]:
+    """What was counted in the plain trials of a side, each of them."""
     values: dict[str, list[float]] = {}
     for trial in lab.trials:
         if trial.side is side and not trial.flipped:
             for name, value in trial.counters.items():
                 values.setdefault(name, []).append(value)
-    return {name: sorted(of)[len(of) // 2] for name, of in values.items()}
+    return values
 
 
 # -- searching -------------------------------------------------------------------------------------

@@ -11,12 +11,12 @@ import math
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from benchvise.quantities import format_value
-from benchvise.why.explain.counters import COUNTERS
+from benchvise.why.explain.counters import COUNTERS, OF_THE_SYSTEM
 from benchvise.why.witness.kinds import CHILDREN, FILE_CALLS, waited_for
 from benchvise.why.witness.model import (
     Activity,
@@ -53,12 +53,14 @@ _WHOLE = 1.05  # of the difference in time: parts that are more together have sh
 @dataclass(frozen=True, slots=True)
 class MeasuredTimes:
     """What trials tell: the wall time of a run on either side, in seconds, where that is the metric
-    (None otherwise), and the medians of what was counted."""
+    (None otherwise), and the medians of what was counted. ``apart`` are the counters whose trials
+    tell the sides apart, None where that is not known."""
 
     good_s: float | None
     bad_s: float | None
     good: Mapping[str, float]
     bad: Mapping[str, float]
+    apart: Collection[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,7 +89,7 @@ def compare(good: SideWatch, bad: SideWatch, measured: MeasuredTimes) -> Witness
         calls=tuple(_calls(good.calls, bad.calls, least_s))[:_MOST_CALLS],
         good_files=tuple(good_files[:_MOST_FILES]),
         bad_files=tuple(bad_files[:_MOST_FILES]),
-        counts=tuple(_counts(good, bad, measured))[:_MOST_COUNTS],
+        counts=tuple(_counts(good, bad, measured, good_s, bad_s))[:_MOST_COUNTS],
         missing=tuple(
             WitnessGap(side, means, reason)
             for side, seen in (("good", good), ("bad", bad))
@@ -425,14 +427,31 @@ _OWN_COUNTS = {
 }
 
 
-def _counts(good: SideWatch, bad: SideWatch, measured: MeasuredTimes) -> Iterator[WitnessCount]:
-    """What was counted in the trials, then what was while the command was watched."""
+_BY_TIME = OF_THE_SYSTEM | {"switches_forced", "cpu_migrations", "wait_ns", "steal_ticks"}
+"""What goes on by itself: whoever takes twice as long counts twice as much of it."""
+
+
+def _counts(
+    good: SideWatch,
+    bad: SideWatch,
+    measured: MeasuredTimes,
+    good_s: float | None,
+    bad_s: float | None,
+) -> Iterator[WitnessCount]:
+    """What was counted in the trials, then what was while the command was watched.
+
+    Left out are counters whose trials overlap, and those that differ no more than the time does.
+    """
+    longer = max(good_s, bad_s) / min(good_s, bad_s) if good_s and bad_s else 1.0
     rows = []
     for name in measured.good.keys() & measured.bad.keys() & COUNTERS.keys():
+        if measured.apart is not None and name not in measured.apart:
+            continue
         low, high = sorted((measured.good[name], measured.bad[name]))
         counter = COUNTERS[name]
-        if high > max(counter.least, (1 + 2 * counter.margin) * low):
-            ratio = (high + 1) / (low + 1)
+        usual = longer * _RATIO if name in _BY_TIME else 1.0
+        if high > max(counter.least, (1 + 2 * counter.margin) * usual * low):
+            ratio = (high + 1) / (low + 1) / usual
             row = WitnessCount(name, counter.summary, measured.good[name], measured.bad[name])
             rows.append((ratio, row))
     yield from (row for _, row in sorted(rows, key=lambda row: (-row[0], row[1].name)))
