@@ -33,7 +33,7 @@ from benchvise.why.experiments.question import (
     Unresolved,
     ask,
 )
-from benchvise.why.experiments.search import Search, testable
+from benchvise.why.experiments.search import LIKELY, Search, testable
 from benchvise.why.model import (
     NOT_SEARCHED,
     Arm,
@@ -113,11 +113,20 @@ def rank_suspects(
     case.reached = "ranking the differences"
     good, bad = case.snapshots[Side.GOOD], case.snapshots[Side.BAD]
     selection = rules.find(good, bad, lab.bench.metric, may_set=options.may_set)
-    checks = lab.cross_check(options.cross_checks)
-    case.suspects = _ranked(case, lab, rules, options, selection.suspects, checks)
+    case.suspects = _ranked(case, lab, rules, options, selection.suspects)
+    if not _is_clear(case.suspects):
+        checks = lab.cross_check(options.cross_checks)
+        case.suspects = _ranked(case, lab, rules, options, selection.suspects, checks)
     case.excluded = selection.excluded
     lab.decided("suspects", [suspect.id for suspect in case.suspects])
     lab.observe(SuspectsRanked(case.suspects, case.excluded))
+
+
+def _is_clear(suspects: Sequence[Suspect]) -> bool:
+    """Whether the first suspect is tried alone before others in any case, so that benchmarks which
+    would tell more of the order are not worth their time."""
+    weights = [suspect.weight for suspect in testable(suspects)]
+    return bool(weights) and weights[0] >= LIKELY * sum(weights)
 
 
 def _ranked(
