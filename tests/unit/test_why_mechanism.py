@@ -290,3 +290,5 @@ def test_each_limit_of_a_process_is_explained_by_what_it_is_about() -> None:
             f"process.inherited:{name}", "process.inherited", "1024", "256", Layer.PROCESS
         )
         assert cards_for(RUN, [limit])[0].id == card, name
+    preload = difference("libc.preload", "libc.preload", "none", "/usr/lib/a.so", Layer.PROCESS)
+    assert cards_for(RUN, [preload])[0].id == "preloaded-library"

@@ -47,14 +47,18 @@ from benchvise.why.model import (
 )
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.spending import is_wall_time
-from benchvise.why.witness.compare import MeasuredTimes, compare
+from benchvise.why.witness.compare import BY_TIME, MeasuredTimes, compare
 from benchvise.why.witness.touching import put_first
+from benchvise.why.witness.untouched import put_last, touched_paths
 
 _WATCHING_S = 15.0
 """What reading both recordings takes, besides two runs of the command on each side."""
 
 _WATCHES = 2
 """A command that did not show the gap while it was watched is watched once more."""
+
+_ALIKE = 1.1
+"""Counters that differ by less are the same."""
 
 _PART_OF_BUDGET = 4.0
 """The command is watched where so many times that is left, for the search."""
@@ -99,7 +103,8 @@ def watch_command(case: DiagnosisState, lab: Laboratory) -> None:
         _told_apart(lab),
     )
     for _ in range(_WATCHES):
-        case.witness = compare(lab.watch(Side.GOOD), lab.watch(Side.BAD), times)
+        watches = lab.watch(Side.GOOD), lab.watch(Side.BAD)
+        case.witness, case.touched = compare(*watches, times), touched_paths(watches)
         if not case.witness.is_doubtful:
             break
     assert case.witness is not None  # noqa: S101 - it is watched at least once
@@ -142,15 +147,32 @@ def _ranked(
         lab.bench.metric,
         gap=None if case.measured is None else case.measured.gap,
         checks=checks,
-        counters={side: _counted(lab, side) for side in (Side.GOOD, Side.BAD)},
+        counters=_symptoms(case, lab),
         corpus=options.corpus,
     )
-    return put_first(ranked, case.witness)
+    return put_first(put_last(ranked, case.snapshots, case.touched), case.witness)
 
 
 def _counted(lab: Laboratory, side: Side) -> dict[str, float]:
     """The medians of what was counted in the plain trials of a side."""
     return {name: sorted(of)[len(of) // 2] for name, of in _counts(lab, side).items()}
+
+
+def _symptoms(case: DiagnosisState, lab: Laboratory) -> dict[Side, dict[str, float]]:
+    """What was counted on each side, without what only chance or the longer time tells apart."""
+    values = {side: _counted(lab, side) for side in (Side.GOOD, Side.BAD)}
+    longer = 1.0
+    if case.measured is not None and is_wall_time(lab.bench.metric):
+        longer = case.measured.gap.bad / case.measured.gap.good
+    known = _told_apart(lab)
+    for name in values[Side.GOOD].keys() & values[Side.BAD].keys():
+        good, bad = values[Side.GOOD][name], values[Side.BAD][name]
+        if name in BY_TIME:
+            values[Side.BAD][name] = bad = bad / longer
+        low, high = sorted((good, bad))
+        if high > _ALIKE * low and name not in known:
+            del values[Side.GOOD][name], values[Side.BAD][name]
+    return values
 
 
 def _told_apart(lab: Laboratory) -> frozenset[str]:

@@ -43,7 +43,7 @@ _APART = 0.1  # of the good side's time
 _RATIO = 1.5
 _FEW_CALLS = 20
 _MOVED_S = 0.001
-_MOVED = 0.02  # of the difference in time: calls that differ by less are not listed
+_MOVED = 0.1  # of the difference in time: calls that take less of it are not listed
 _MUCH_LONGER = 3.0
 _ORDINARY_LOAD = 0.3  # waiting for a CPU to having one
 _LEAST_CPU_S = 1e-4
@@ -152,7 +152,7 @@ def _parts(
     """The largest first; what is less on the bad side, or too little, is left out."""
     is_recorded = good.seconds is not None and bad.seconds is not None
     if is_recorded:
-        before, after = _with_load_shared(_recorded(good), _recorded(bad))
+        before, after = _with_load_shared(_recorded(good), _recorded(bad), measured)
     else:
         before, after = _followed(good, measured.good), _followed(bad, measured.bad)
     by = {_key(part): part.by for part in (*good.spent, *bad.spent) if part.by}
@@ -182,17 +182,32 @@ _ON_CPU = ("user", "kernel")
 
 
 def _with_load_shared(
-    good: Mapping[_Key, float], bad: Mapping[_Key, float]
+    good: Mapping[_Key, float], bad: Mapping[_Key, float], measured: MeasuredTimes
 ) -> tuple[dict[_Key, float], dict[_Key, float]]:
     """The times, with waiting for a CPU counted to what it was wanted for.
 
     Where others keep the CPUs busy on both sides, whoever computes longer waits longer. Only where
-    the bad side waits much longer for the same work is that a part of its own.
+    the bad side waits much longer for the same work, or by the trials computes no longer, is that a
+    part of its own.
     """
     ratios = [side.get(_RUNNABLE, 0.0) / max(_on_cpu(side), _LEAST_CPU_S) for side in (good, bad)]
-    if ratios[1] > _MUCH_LONGER * max(ratios[0], _ORDINARY_LOAD):
+    is_much = ratios[1] > _MUCH_LONGER * max(ratios[0], _ORDINARY_LOAD)
+    if is_much or (ratios[1] > ratios[0] and _computes_as_long(measured)):
         return dict(good), dict(bad)
     return _shared(good), _shared(bad)
+
+
+def _computes_as_long(measured: MeasuredTimes) -> bool:
+    """Whether the trials' CPU time is far from longer by as much as their time is."""
+    if measured.good_s is None or measured.bad_s is None or measured.bad_s <= measured.good_s:
+        return False
+    cpu = [
+        sum(counted.get(name, 0.0) for name in ("user_ns", "sys_ns"))
+        for counted in (measured.good, measured.bad)
+    ]
+    if not all(cpu):
+        return False
+    return math.log(cpu[1] / cpu[0]) < _SHOWN * math.log(measured.bad_s / measured.good_s)
 
 
 def _on_cpu(side: Mapping[_Key, float]) -> float:
@@ -377,7 +392,8 @@ def _opened(good_files: Sequence[str], bad_files: Sequence[str]) -> str:
 def _calls(
     good: Sequence[CallsAbout], bad: Sequence[CallsAbout], least_s: float
 ) -> Iterator[WitnessCall]:
-    """By name and target, those with the largest difference in time first; ``least_s`` counts."""
+    """Calls of another number, or longer on the bad side by ``least_s``, by name and target: those
+    with the largest difference in time first."""
     sides = [{(c.name, c.target): c for c in calls} for calls in (good, bad)]
     none = CallsAbout("", "", 0, 0, 0.0, 0.0)
     rows = []
@@ -386,7 +402,7 @@ def _calls(
         counts = sorted((before.count, after.count))
         is_number = counts[1] >= _FEW_CALLS and counts[1] > _RATIO * counts[0]
         times = sorted((before.seconds, after.seconds))
-        is_time = times[1] - times[0] > least_s and times[1] > _RATIO * times[0]
+        is_time = after.seconds - before.seconds > least_s and times[1] > _RATIO * times[0]
         if (is_number or is_time) and name not in CHILDREN:
             rows.append(
                 WitnessCall(name, target, before.count, after.count, before.seconds, after.seconds)
@@ -427,7 +443,7 @@ _OWN_COUNTS = {
 }
 
 
-_BY_TIME = OF_THE_SYSTEM | {"switches_forced", "cpu_migrations", "wait_ns", "steal_ticks"}
+BY_TIME = OF_THE_SYSTEM | {"switches_forced", "cpu_migrations", "wait_ns", "steal_ticks"}
 """What goes on by itself: whoever takes twice as long counts twice as much of it."""
 
 
@@ -438,7 +454,8 @@ def _counts(
     good_s: float | None,
     bad_s: float | None,
 ) -> Iterator[WitnessCount]:
-    """What was counted in the trials, then what was while the command was watched.
+    """What was counted in the trials, the command's own first, then what was while the command was
+    watched.
 
     Left out are counters whose trials overlap, and those that differ no more than the time does.
     """
@@ -449,12 +466,13 @@ def _counts(
             continue
         low, high = sorted((measured.good[name], measured.bad[name]))
         counter = COUNTERS[name]
-        usual = longer * _RATIO if name in _BY_TIME else 1.0
-        if high > max(counter.least, (1 + 2 * counter.margin) * usual * low):
+        usual = longer * _RATIO if name in BY_TIME else 1.0
+        # What is below the least is taken for none, but may be as much as that.
+        if high > (1 + 2 * counter.margin) * usual * max(counter.least, low):
             ratio = (high + 1) / (low + 1) / usual
             row = WitnessCount(name, counter.summary, measured.good[name], measured.bad[name])
-            rows.append((ratio, row))
-    yield from (row for _, row in sorted(rows, key=lambda row: (-row[0], row[1].name)))
+            rows.append((name in OF_THE_SYSTEM, -ratio, name, row))
+    yield from (row for *_, row in sorted(rows, key=lambda row: row[:3]))
     for name, summary in _OWN_COUNTS.items():
         before, after = good.counts.get(name), bad.counts.get(name)
         if before is not None and after is not None:

@@ -52,7 +52,7 @@ _DISTURBED = 0.1
 _LONG_S = 5.0  # what takes longer is recorded once
 _ENOUGH_S = 10.0  # after so long no more recordings are made
 _GRACE_S = 30.0
-_CALL_LINES = 3000
+CALL_LINES = 3000
 
 
 @dataclass(slots=True)
@@ -208,7 +208,7 @@ def _followed(
     end: FollowedMessage | None = None
     words = ["follow", "--run", command, "--limit_ms", str(round(limit_s * 1000))]
     for message in channel.request(words, silence_timeout=limit_s + _GRACE_S):
-        if isinstance(message, CallMessage) and len(calls) < _CALL_LINES:
+        if isinstance(message, CallMessage) and len(calls) < CALL_LINES:
             calls.append(
                 CallsAbout(
                     plain_name(printable(message.name, NAME_LIMIT)),
