@@ -23,7 +23,7 @@ from benchvise.state.knobs import Setting, find_knob
 from benchvise.state.model import Snapshot
 from benchvise.text import NO_TEXT
 from benchvise.why.bench import ArmRefused
-from benchvise.why.benches.command_words import program_words
+from benchvise.why.benches.command_words import paths_in, program_words
 from benchvise.why.benches.live import means_of, refusing
 from benchvise.why.benches.record import Record
 from benchvise.why.benches.userland import find_programs
@@ -117,6 +117,10 @@ class TestPrograms:
     )
     def test_of_a_command_line(self, command: str, words: list[str]) -> None:
         assert [word.text for word in program_words(command)] == words
+
+    def test_paths_of_a_command_line(self) -> None:
+        command = "cd /data/spool && dd if=/srv/in of=/dev/null; x ./y a/b /data/spool"
+        assert paths_in(command) == ("/data/spool", "/srv/in")
 
     def test_are_hashed_and_only_known_ones_asked_for_their_version(self) -> None:
         board = FakeBoard(

@@ -1,4 +1,4 @@
-"""The words of a command line that are programs to be run, and where they stand in it.
+"""The words of a command line that are programs to be run, and where they stand in it; its paths.
 
 What these programs start themselves is not known, nor what a word with a variable in it means.
 """
@@ -69,6 +69,16 @@ def program_words(command: str) -> Iterator[ProgramWord]:
         expected = name in _WRAPPERS | _STARTERS or is_number
         if name not in _WRAPPERS and not text[:1].isdigit():
             yield ProgramWord(text, token.begin, token.end)
+
+
+_PATH = re.compile(r"(?<![\w./-])/[\w.@+:-]+(?:/[\w.@+:-]+)*")
+_NO_FILES = ("/dev/", "/proc/", "/sys/")
+
+
+def paths_in(command: str) -> tuple[str, ...]:
+    """The files and directories that a command names by their whole paths, each once."""
+    paths = dict.fromkeys(_PATH.findall(command))
+    return tuple(path for path in paths if not path.startswith(_NO_FILES))
 
 
 def _text_of(token: Token) -> str | None:

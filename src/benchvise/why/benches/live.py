@@ -172,7 +172,9 @@ class LiveBench:
         if self._is_one_board and self._taken:
             return next(iter(self._taken.values()))
         board = self._live[side]
-        taken = self._lasting(side, lambda: take_snapshot(board.board, board.channel))
+        taken = self._lasting(
+            side, lambda: take_snapshot(board.board, board.channel, paths=board.paths)
+        )
         self._taken.setdefault(side, taken)
         return taken
 
@@ -320,7 +322,7 @@ class LiveBench:
             if before is None or not board.channel.is_open:
                 continue
             try:
-                after = take_snapshot(board.board, board.channel)
+                after = take_snapshot(board.board, board.channel, paths=board.paths)
             except (BoardUnreachable, ProbeError):
                 continue  # whoever measures next says so
             findings += [
