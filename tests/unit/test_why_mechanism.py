@@ -292,3 +292,11 @@ def test_each_limit_of_a_process_is_explained_by_what_it_is_about() -> None:
         assert cards_for(RUN, [limit])[0].id == card, name
     preload = difference("libc.preload", "libc.preload", "none", "/usr/lib/a.so", Layer.PROCESS)
     assert cards_for(RUN, [preload])[0].id == "preloaded-library"
+
+
+def test_the_check_of_a_variable_has_its_name() -> None:
+    for name, check in (("GZIP", "time env -u GZIP COMMAND"), ("TZ", "TZ=:/etc/localtime")):
+        variable = difference(
+            f"process.environment:{name}", "process.environment", "a", "b", Layer.PROCESS
+        )
+        assert check in explained(RUN, variable).remedies[0].text

@@ -218,6 +218,22 @@ def test_equal_sides_are_blamed_for_nothing() -> None:
     assert "as long on both sides" in found.sentence
 
 
+def test_a_file_that_is_looked_at_over_and_over_accuses_what_decides_about_it() -> None:
+    """A recording that was full before the command ended told that the bad side was faster."""
+    stat = about("newfstatat", "/etc/localtime", 231_778, 5.0)
+    good = SideWatch(0.3, followed_s=0.3, calls=(about("read", "/x", 30, 0.001),))
+    bad = SideWatch(None, followed_s=9.0, calls=(*good.calls, stat))
+    counted = {"user_ns": 0.1e9, "sys_ns": 0.0}, {"user_ns": 0.1e9, "sys_ns": 0.72e9}
+    found = compare(good, bad, MeasuredTimes(0.3, 1.1, *counted))
+    assert found.sentence == (
+        "90 % of the gap is CPU time in the kernel; "
+        "newfstatat of /etc/localtime 231778 times on bad, 0 on good"
+    )
+    names = ("process.environment:EDITOR", "process.environment:TZ")
+    suspects = [Suspect(name, "", Layer.PROCESS, name, "", "") for name in names]
+    assert put_first(suspects, found)[0].id == "process.environment:TZ"
+
+
 def test_what_could_not_be_watched_is_told_with_its_reason() -> None:
     none = SideWatch(missing={"recording of the kernel": "no tracefs"})
     found = compare(GOOD, none, UNKNOWN)

@@ -78,15 +78,16 @@ def compare(good: SideWatch, bad: SideWatch, measured: MeasuredTimes) -> Witness
     good_files = _only(files[0], files[1])
     doubt = _doubt(good_s, bad_s, measured, good, bad)
     least_s = max(_MOVED_S, _MOVED * abs((bad_s or 0.0) - (good_s or 0.0)))
+    calls = tuple(_calls(good.calls, bad.calls, least_s))[:_MOST_CALLS]
     parts: tuple[WitnessPart, ...] = ()
     if not doubt and good_s is not None and bad_s is not None:
         parts = tuple(_parts(good, bad, bad_s - good_s, measured))[:_MOST_PARTS]
     return Witness(
-        sentence=doubt or _sentence(parts, good_files, bad_files),
+        sentence=(doubt or _sentence(parts)) + _many(calls, parts) + _opened(good_files, bad_files),
         good_s=good_s,
         bad_s=bad_s,
         parts=parts,
-        calls=tuple(_calls(good.calls, bad.calls, least_s))[:_MOST_CALLS],
+        calls=calls,
         good_files=tuple(good_files[:_MOST_FILES]),
         bad_files=tuple(bad_files[:_MOST_FILES]),
         counts=tuple(_counts(good, bad, measured, good_s, bad_s))[:_MOST_COUNTS],
@@ -354,9 +355,7 @@ def _text(activity: Activity, key: _Key, target: str, good: SideWatch, bad: Side
     return f"{what}{about}{f': {name}' if name else ''}"
 
 
-def _sentence(
-    parts: Sequence[WitnessPart], good_files: Sequence[str], bad_files: Sequence[str]
-) -> str:
+def _sentence(parts: Sequence[WitnessPart]) -> str:
     """``97 % of the gap is waiting in connect to 192.0.2.53:53: name server.``
 
     Where parts are longer by more than the whole command is, others are shorter: then the shares
@@ -367,12 +366,22 @@ def _sentence(
     shares = [part.share / longer if is_more else min(part.share, 1.0) for part in parts[:3]]
     texts = [f"{s:.0%}".replace("%", " % ") + p.text for s, p in zip(shares, parts, strict=False)]
     if not texts:
-        return "The difference in time is spread over many small parts" + _opened(
-            good_files, bad_files
-        )
+        return "The difference in time is spread over many small parts"
     whole = "what takes longer on bad" if is_more else "the gap"
     texts[0] = texts[0].replace(" % ", f" % of {whole} is ", 1)
-    return ", ".join(texts) + _opened(good_files, bad_files)
+    return ", ".join(texts)
+
+
+def _many(calls: Sequence[WitnessCall], parts: Sequence[WitnessPart]) -> str:
+    """``; newfstatat of /etc/localtime 231778 times on bad, 0 on good``: what is done many times
+    more on bad, and is in no part that is told."""
+    told = {part.call for part in parts}
+    many = [call for call in calls if call.is_much_more and call.name not in told]
+    if not many:
+        return ""
+    call = max(many, key=lambda call: call.bad)
+    about = f" of {call.target}" if call.target else ""
+    return f"; {call.name}{about} {call.bad} times on bad, {call.good} on good"
 
 
 def _opened(good_files: Sequence[str], bad_files: Sequence[str]) -> str:

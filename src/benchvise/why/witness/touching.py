@@ -110,11 +110,15 @@ def _set_by_lines(suspect: Suspect) -> tuple[str, ...]:
 
 def put_first(suspects: Sequence[Suspect], witness: Witness | None) -> tuple[Suspect, ...]:
     """The suspects with a term for what they touch, in their new order."""
-    if witness is None or not (witness.parts or witness.bad_files or witness.good_files):
+    if witness is None:
         return tuple(suspects)
     touching = {}
     for suspect in suspects:
-        terms = [*_of_files(suspect, witness), *_of_parts(suspect, witness)]
+        terms = [
+            *_of_files(suspect, witness),
+            *_of_parts(suspect, witness),
+            *_of_calls(suspect, witness),
+        ]
         if terms:
             touching[suspect] = max(terms, key=lambda term: term.points)
     lift = _lift(suspects, touching)
@@ -162,6 +166,15 @@ def _of_files(suspect: Suspect, witness: Witness) -> Iterator[Term]:
             for touch in touches():
                 if touch.names_suspect(suspect) and _any((file,), touch.files):
                     yield Term(NAME, _DECIDED_POINTS, f"{touch.why}: {reason}")
+
+
+def _of_calls(suspect: Suspect, witness: Witness) -> Iterator[Term]:
+    """A suspect that decides about a file which only the bad side is busy with."""
+    for call in witness.calls:
+        for touch in touches() if call.is_much_more else ():
+            if touch.names_suspect(suspect) and _any((call.target,), touch.files):
+                reason = f"{touch.why}: {call.name} {call.target} {call.bad} times on bad"
+                yield Term(NAME, _DECIDED_POINTS, f"{reason}, {call.good} on good")
 
 
 def _is_named(name: str, text: str) -> bool:
