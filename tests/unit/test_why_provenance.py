@@ -35,6 +35,18 @@ def test_a_planted_line_is_named(plant: Plant, sources: dict[str, DirectoryFiles
     assert origins[0].certain, origins[0].note
 
 
+def test_a_file_of_the_product_s_own_that_names_the_setting_is_told_as_uncertain(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "/etc/board.conf": "# cpu.cfs_quota_us 10000\n[slice]\ncpu.max 10000 100000\n",
+        "/etc/other.conf": "cpu.max 20000 100000\nscpu.max 10000\n",
+        "/etc/sysctl.d/0.conf": "cpu.max = 10000\n",
+    }
+    (origin,) = origins_in(files, tmp_path, "cgroup.cfs_quota_us", "10000")
+    assert (origin.where, origin.certain) == ("/etc/board.conf:3", False)
+
+
 # -- decoys ----------------------------------------------------------------------------------------
 
 DECOYS = (  # a line that says this value, but does not make it

@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from benchvise.board.channel import NotAvailable
+from benchvise.board.channel import NotAvailable, ProbeChannel
 from benchvise.errors import (
     BenchviseError,
     BoardUnreachable,
@@ -114,6 +114,7 @@ class LiveBench:
         swappable = command and (root is not None or len(self._live) == len(Side))
         self._userland = UserlandSwap(self._live, command, root) if swappable else None
         self._checks = ProcessChecks()
+        self._files: dict[Side, tuple[ProbeChannel, ProbedFiles]] = {}
         self._recorded = {
             side: record.trials(spec, kind, side) for side, record in self._records.items()
         }
@@ -308,7 +309,11 @@ class LiveBench:
         board = self._live[side]
 
         def find() -> Sequence[Origin]:
-            return find_origins(ProbedFiles(board.channel, board.name, board.roles), suspect, side)
+            channel, files = self._files.get(side, (None, None))
+            if files is None or channel is not board.channel:
+                files = ProbedFiles(board.channel, board.name, board.roles)
+                self._files[side] = board.channel, files
+            return find_origins(files, suspect, side)
 
         return self._lasting(side, find)
 

@@ -2,8 +2,9 @@
 
 ``survey_of`` reads all files that set something, in the order of a boot, once a source. A line that
 sets another value than the system has is not the origin, whatever its place. Where the value is not
-known, the last line is named, as uncertain. Where no line sets it, the answer says what was
-searched, and what decides the value then.
+known, the last line is named, as uncertain. Where no line sets it, one that names the setting
+beside its value is told (``mentions``), else the answer says what was searched, and what decides
+the value then.
 
 A part of an image's init settings is a suspect of ``benchvise.rig.compose``. It is called by its
 file, ``/etc/rc.local#2``, and shows what each image has there.
@@ -23,6 +24,7 @@ from benchvise.why.provenance import daemons, direct, kernel, scripts, session, 
 from benchvise.why.provenance.assignment import Assignment, Line, Stage, same
 from benchvise.why.provenance.files import INIT_FILES, INIT_LINKS, FileSource, SettingFiles, Tree
 from benchvise.why.provenance.globs import ANYTHING, is_pattern, overlap
+from benchvise.why.provenance.mentions import mentions
 from benchvise.why.provenance.targets import Wanted, canonical, places_of, targets_of
 
 PART_LAYER = "init-settings"
@@ -84,6 +86,9 @@ def find_origins(files: FileSource, suspect: Suspect, side: Side) -> tuple[Origi
             origins += _of_target(survey, wanted, side)
     if not origins:
         origins = [_by_record(o) for w in places_of(suspect) for o in _of_target(survey, w, side)]
+    if not origins:
+        known = [glob for kind in KINDS for glob in kind.globs]
+        origins = [*mentions(survey.tree, targets_of(suspect, side, files.roles), side, known)]
     unique: dict[tuple[Untrusted, int], Origin] = {}
     for origin in origins:
         unique.setdefault((origin.file, origin.line), origin)
