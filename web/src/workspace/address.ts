@@ -10,14 +10,15 @@ export class Address {
   private pending: ReturnType<typeof setTimeout> | undefined;
   private words: URLSearchParams;
 
-  constructor(private readonly window: Window) {
+  /** Follows the back button until `signal`. */
+  constructor(private readonly window: Window, signal?: AbortSignal) {
     this.words = new URLSearchParams(window.location.search);
     window.addEventListener("popstate", () => {
       clearTimeout(this.pending);
       this.pending = undefined;
       this.words = new URLSearchParams(window.location.search);
       for (const listener of this.listeners) listener();
-    });
+    }, signal === undefined ? {} : { signal });
   }
 
   get(name: string): string | null {
@@ -97,7 +98,8 @@ const writeSpan = ({ begin, end }: Span): string => `${rounded(begin)},${rounded
 /** Thousandths of a nanosecond are enough to find the very picture again. */
 const rounded = (value: number): string => String(Math.round(value * 1000) / 1000);
 
-function numbers(text: string | null, between: string): number[] {
+/** Numbers of a word; none where any part of it is not one. */
+export function numbers(text: string | null, between: string): number[] {
   if (text === null || text === "") return [];
   const values = text.split(between).map(Number);
   return values.every(Number.isFinite) ? values : [];
