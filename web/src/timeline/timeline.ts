@@ -6,7 +6,7 @@ import { type Acts, listen } from "./gestures";
 import { type Hit, type HitItem, hitAt } from "./hit";
 import { actOf, type KeyAct } from "./keys";
 import {
-  type Box, boxAt, boxOfRow, type Density, type Grouping, headingAt, heldSize, type Layout, layoutOf, type Orientation,
+  type Box, boxAt, boxesBetween, boxOfRow, type Density, type Grouping, headingAt, heldSize, type Layout, layoutOf, type Orientation,
   seenAt, UNGROUPED,
 } from "./layout";
 import { MiniMap } from "./mini-map";
@@ -66,7 +66,7 @@ export class Timeline {
   private overview: Overview | null = null;
   private pointer: readonly [number, number] | null = null;
   private hovered: number | null = null;
-  private drawing: Span | null = null;
+  private drawing: { readonly range: Span; readonly area: readonly number[] | null } | null = null;
   private asked = false;
   /** Settles when all that is seen at first is drawn. */
   readonly drawn: Promise<void>;
@@ -278,10 +278,11 @@ export class Timeline {
       zoom: (factor, at, smooth) => {
         this.zoom(factor, at / this.extent()[0], smooth);
       },
-      mark: (from, to, done) => {
+      mark: (from, to, done, across) => {
         const range = spanOf(this.timeAt(from), this.timeAt(to));
-        this.drawing = done ? null : range;
-        if (done) this.choices.setRange(range);
+        const area = across === null ? null : this.rowsBetween(across);
+        this.drawing = done ? null : { range, area };
+        if (done) this.choices.setRange(range, area);
         else this.invalidate();
       },
       click: (main, cross) => {
@@ -308,6 +309,24 @@ export class Timeline {
       this.stale.names = true;
     }
     this.invalidate();
+  }
+
+  /** The rows that show between two places of the stage, by their ids. */
+  private rowsBetween([from, to]: readonly [number, number]): number[] {
+    const boxes = boxesBetween(this.seen(), from + this.scroll, to + this.scroll);
+    const orders = boxes.flatMap(({ order, members }) => members ?? [order]);
+    return orders.flatMap((order) => this.source.rows[order]?.id ?? []).sort((a, b) => a - b);
+  }
+
+  /** Where some rows are on the stage: from the first to the last of them. */
+  private extentOf(rows: readonly number[]): readonly [number, number] | null {
+    const ids = new Set(rows);
+    const { source: { rows: all }, scroll } = this;
+    const isIn = (order: number): boolean => ids.has(all[order]?.id ?? -1);
+    const boxes = this.seen().boxes.filter(({ order, members }) => members?.some(isIn) ?? isIn(order));
+    const [first, last] = [boxes[0], boxes.at(-1)];
+    if (first === undefined || last === undefined) return null;
+    return [first.from - scroll - 1, last.from - scroll + last.bar + last.lane + 1];
   }
 
   private choose({ row, time, item }: Hit): void {
@@ -580,8 +599,9 @@ export class Timeline {
     });
     this.axis.paint(ticks, view, this.source.losses, this.theme, this.orientation);
     const frame = { view, main, cross, vertical };
-    this.map.place(view, this.drawing ?? value.range);
-    this.overlay.showRange(this.drawing ?? value.range, frame);
+    const { range, area } = this.drawing ?? value;
+    this.map.place(view, range);
+    this.overlay.showRange(range, frame, area === null ? null : this.extentOf(area));
     const box = chosen === null ? undefined : seen.boxes.find(({ order }) => order === chosen.order);
     const top = (box?.from ?? 0) - this.scroll;
     this.overlay.showChosen(box === undefined ? null : this.chosenItem(), top, top + (box?.bar ?? 0), frame);

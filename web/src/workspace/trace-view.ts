@@ -57,7 +57,7 @@ export class TraceView {
       }
       if (this.restoring) return;
       // Looking elsewhere is no step; choosing is one.
-      address.set(writeChosen(now, suffix), changed.range || changed.place || changed.actor);
+      address.set(writeChosen(now, suffix), changed.range || changed.area || changed.place || changed.actor);
     });
     this.follow();
     const { place } = this.selection.value;
