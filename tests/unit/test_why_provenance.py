@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from root_trees import PLANTS, ROLES, TREES, Plant, build, suspect_of
 
+from benchvise.why.explain.remedies import remedies
 from benchvise.why.model import NOT_FOUND, Layer, LayerMeans, Origin, Side, Suspect
 from benchvise.why.provenance import DirectoryFiles, find_origins, settings_of
 
@@ -426,3 +427,17 @@ def test_names_of_files_are_fit_to_be_shown(tmp_path: Path) -> None:
     files = {"/etc/sysctl.d/a\x1b[31m\u202e.conf": "vm.laptop_mode=5\n"}
     (origin,) = origins_in(files, tmp_path, "vm.laptop_mode", "5")
     assert origin.where == "/etc/sysctl.d/a\ufffd.conf:1"
+
+
+def test_a_line_of_a_start_file_that_is_shown_in_a_list_is_found(tmp_path: Path) -> None:
+    """Its file was named, and not which of its lines it is."""
+    files = {"/etc/rc.local": '#!/bin/sh\n# filters\nnft -f "/etc/a.conf"\n/opt/b\n'}
+    source = DirectoryFiles(build(files, tmp_path), "tree", ROLES)
+    text = '["nft -f \\"/etc/a.conf\\"", "/opt/…'
+    name = "boot.init_settings:/etc/rc.local"
+    line = Suspect(name, "", Layer.INIT_SETTINGS, "boot.init_settings", "not there", text)
+    (origin,) = find_origins(source, line, Side.BAD)
+    assert origin.where == "/etc/rc.local:3"
+    values = {Side.GOOD: line.good, Side.BAD: line.bad}
+    edit = remedies(line, origins=[origin], side_values=values, roles={})[0].text.splitlines()[1]
+    assert edit == "sed -i '3{/conf/s/^/# /}' /etc/rc.local"

@@ -199,12 +199,15 @@ def _one_value(suspect: Suspect, side: Side) -> str:
 
 def _mark(suspect: Suspect, origin: Origin) -> str:
     """A word of the line that is ours and not the board's: the last part of a knob's file, of an
-    option of a mount, the name of a variable or of a limit."""
+    option of a mount, the name of a variable or of a limit. Of a line of a start file its longest
+    plain word, so that no other line is taken for it."""
     means = suspect.means
     settings = means.to_good if isinstance(means, SettingMeans) else ()
     part = suspect.id.partition(":")[2].removeprefix(session_remedies.LIMIT)
     if suspect.item in session_remedies.ITEMS and re.fullmatch(r"\w+", part, re.ASCII):
         return part if part in origin.text.raw else ""
+    if suspect.item == "boot.init_settings":
+        return max(re.findall(r"\w+", origin.text.raw, re.ASCII), key=len, default="")
     for setting in settings:
         word = setting.knob.path.rpartition("/")[2]
         if re.fullmatch(r"\w+", word) and word in origin.text.raw:

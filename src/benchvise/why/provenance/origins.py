@@ -12,7 +12,10 @@ file, ``/etc/rc.local#2``, and shows what each image has there.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
@@ -47,7 +50,7 @@ def origin_of_part(survey: Survey, suspect: Suspect, side: Side) -> Origin | Non
     """The line of a part on a side, and of what kind it is; None when that side has it not."""
     path = file_of(suspect)
     side_text = suspect.good if side is Side.GOOD else suspect.bad
-    texts = [line.strip() for line in side_text.split("\n")]
+    texts = [line.strip() for line in _lines_in(side_text)]
     wanted = [text for text in texts if text and text[0] not in _COMMENT]
     lines = survey.tree.lines(path) if path else ()
     if not lines or not wanted:
@@ -63,6 +66,20 @@ def origin_of_part(survey: Survey, suspect: Suspect, side: Side) -> Origin | Non
         if assignment is not None
         else origin
     )
+
+
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def _lines_in(side_text: str) -> list[str]:
+    """The lines that a side shows: each by itself, or in a list, of which the end may be cut."""
+    if not side_text.startswith("["):
+        return side_text.split("\n")
+    lines = []
+    for quoted in _QUOTED.findall(side_text):
+        with suppress(ValueError):
+            lines.append(str(json.loads(quoted)))
+    return lines
 
 
 _MOST_ORIGINS = 8  # of one suspect
