@@ -36,7 +36,7 @@ def key(root: Path) -> str:
     return key_of(root / "traces" / "after")
 
 
-VIEWS = ("actors", "load", "switches", "log", "names", "tables", "search?text=sensor")
+VIEWS = ("actors", "area", "load", "switches", "log", "names", "tables", "search?text=sensor")
 
 
 @pytest.mark.parametrize("view", VIEWS)

@@ -52,8 +52,10 @@ export class Overlay {
     this.tip.setAttribute("aria-hidden", "true");
   }
 
-  showRange(range: Span | null, frame: Frame): void {
-    const area = range === null ? null : areaOf(range, frame, 0, frame.cross);
+  /** `across`: from where to where, for a range of some rows. */
+  showRange(range: Span | null, frame: Frame, across: readonly [number, number] | null): void {
+    const [top, bottom] = across ?? [0, frame.cross];
+    const area = range === null ? null : areaOf(range, frame, top, bottom);
     this.put(this.range, area, frame);
     if (range !== null) this.rangeText.textContent = formatLength(range.end - range.begin);
   }
