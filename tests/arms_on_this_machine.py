@@ -98,7 +98,8 @@ esac
 def beats() -> str:
     """The state of each process of the service, by another tool."""
     rows = tool("ps", "-C", "beats", "-o", "stat=", check=False).split()
-    return " ".join(sorted({row[0].replace("R", "S").replace("D", "S") for row in rows})) or "none"
+    states = {row[0].replace("R", "S").replace("D", "S") for row in rows}
+    return " ".join(sorted(states - {"Z"})) or "none"
 
 
 def _program() -> None:
@@ -198,6 +199,10 @@ def set_and_undo(arm: MachineArm, meanwhile: Callable[[], None] = lambda: None) 
             intervention.check_held()
 
 
+def kill_oneself() -> None:
+    os.kill(os.getpid(), signal.SIGKILL)
+
+
 def main(name: str, moments: int) -> None:
     arm = ARMS[name]()
     before = arm.seen()
@@ -207,13 +212,14 @@ def main(name: str, moments: int) -> None:
     life = time.monotonic() - begin
     after = arm.seen()
     chance, left_due, seen_set = random.Random(4), 0, 0
-    for moment in range(moments):
+    for moment in range(-1, moments):
         child = os.fork()
-        if child == 0:
-            set_and_undo(arm)
+        if child == 0:  # the first one while everything is set
+            set_and_undo(arm, kill_oneself if moment < 0 else lambda: None)
             os._exit(0)
-        time.sleep(life * (moment + chance.random()) / moments)
-        os.kill(child, signal.SIGKILL)
+        if moment >= 0:
+            time.sleep(life * (moment + chance.random()) / moments)
+            os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         seen_set += arm.seen() != before
         left_due += any(session.is_due for session in journal.sessions())
@@ -222,9 +228,9 @@ def main(name: str, moments: int) -> None:
                 sys.exit(f"moment {moment}: {result}")
         if arm.seen() != before:
             sys.exit(f"moment {moment}: {before!r} became {arm.seen()!r}")
-    print(json.dumps({"before": before, "during": during[0], "after": after,
-                      "left due": left_due, "seen set": seen_set,
-                      "journals": len(list(journal.state_directory().glob("*.jsonl")))}))  # fmt: skip
+    left = list(journal.state_directory().glob("*.jsonl"))
+    told = {"before": before, "during": during[0], "after": after, "journals": len(left)}
+    print(json.dumps({**told, "left due": left_due, "seen set": seen_set}))
 
 
 if __name__ == "__main__":

@@ -111,7 +111,7 @@ static void join_groups_of_init(void)
 
 static void take_what_init_has(void)
 {
-	char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
+	static char path[] = "PATH=/usr/local/sbin:/usr/local/bin:/usr/sbin:/usr/bin:/sbin:/bin";
 	static char *environment[2];
 	char adjust[32];
 	cpu_set_t cpus;
