@@ -93,7 +93,13 @@ def test_items_of_the_reference_that_are_evidence_are_volatile() -> None:
 def test_a_knob_is_bounded(knob: Knob) -> None:
     assert re.fullmatch(r"[a-z]+\.[a-z0-9_]+", knob.name)
     assert knob.summary and not knob.summary.endswith(".")
-    roots = ("/proc/sys/", "/sys/", "/proc/self/mountinfo/*/", "/proc/swaps/", "/proc/net/dev/*/")
+    roots: tuple[str, ...] = (
+        "/proc/sys/",
+        "/sys/",
+        "/proc/self/mountinfo/*/",
+        "/proc/swaps/",
+        "/proc/net/dev/*/",
+    )
     roots += ("/proc/net/netlink/*", "/proc/1/comm/*", "/proc/loadavg/*")
     assert knob.path.startswith(roots), "nothing else is ever written"
     assert knob.absent or not (knob.each or knob.fleeting)

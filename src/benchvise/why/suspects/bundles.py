@@ -9,7 +9,7 @@ from __future__ import annotations
 import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from benchvise.errors import UsageError
 from benchvise.state import places
@@ -53,6 +53,11 @@ class KnobChange:
     not_on_good: str = ""
     part: str = ""
 
+    @property
+    def name(self) -> str:
+        """``net.qdisc:eth0``: what its suspect is called."""
+        return f"{self.knob.name}:{self.part}" if self.part else self.knob.name
+
 
 def knob_changes(
     good: KnobFiles, bad: KnobFiles, differing: Iterable[str]
@@ -62,7 +67,7 @@ def knob_changes(
     A file that several knobs have goes to the one that covers most of what differs.
     """
     left = set(differing)
-    options = {}
+    options: dict[tuple[str, str], set[str]] = {}
     for name, (_, knob) in knobs().items():
         entries = {n for n in {**good.by_knob[name], **bad.by_knob[name]} if n in left}
         options |= {(name, n): {n} for n in entries} if knob.each else {(name, ""): entries}
@@ -71,23 +76,25 @@ def knob_changes(
         best = max(options, key=lambda key: _preference(key[0], options[key] & left, good, bad))
         covered = options[best] & left
         if not covered:
-            return tuple(without_twins(changes))
+            return tuple(_without_twins(changes))
         change = _change(best[0], covered, good, bad)
         left -= covered
         if change is not None:
             changes.append(change)
 
 
-def without_twins(changes: Sequence[KnobChange]) -> Iterator[KnobChange]:
+def _without_twins(changes: Sequence[KnobChange]) -> Iterator[KnobChange]:
     """Without the programs of services that differ too: the service is what can be stopped."""
-    services = {
-        re.sub(r"^S\d\d(?=.)|\.service$", "", change.part)
-        for change in changes
-        if change.knob.path.startswith(places.SERVICES)
-    }
+    programs = {c.part: c for c in changes if c.knob.path.startswith(places.PROGRAMS)}
     for change in changes:
-        if not (change.knob.path.startswith(places.PROGRAMS) and change.part in services):
+        if change.knob.path.startswith(places.SERVICES):
+            name = re.sub(r"^S\d\d(?=.)|\.service$", "", change.part)
+            twin = programs.pop(name, None)
+            members = twin.members if twin is not None else ()
+            yield replace(change, members=tuple(sorted({*change.members, *members})))
+        elif not change.knob.path.startswith(places.PROGRAMS):
             yield change
+    yield from programs.values()
 
 
 def _preference(
@@ -230,16 +237,16 @@ def _settings(
 
 def suspects_of(changes: Sequence[KnobChange]) -> Iterator[Suspect]:
     """A suspect for each change, and one for those that are tied to each other."""
-    left = {change.knob.name: change for change in changes}
+    left = {change.name: change for change in changes}
     for tie in ties():
         tied = [left.pop(name) for name in tie.knobs if name in left]
         if len(tied) > 1:
             yield _tied(tie, tied)
         else:
-            left |= {change.knob.name: change for change in tied}
+            left |= {change.name: change for change in tied}
     for change in left.values():
         yield _suspect(
-            f"{change.knob.name}:{change.part}" if change.part else change.knob.name,
+            change.name,
             change,
             change.good,
             change.bad,
