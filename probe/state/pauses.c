@@ -12,16 +12,18 @@
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
+#include <time.h>
 #include <unistd.h>
 
 #include "core/files.h"
 #include "state/services.h"
 #include "state/trees.h"
 
-enum { PROCESSES_MAX = 4096, CALLED = 64, SHORT = 15, WAITS = 50, WAIT_MS = 20 };
+enum { PROCESSES_MAX = 4096, CALLED = 64, SHORT = 15, WAITS = 50, WAIT_MS = 20, LASTING_S = 5 };
 
 struct process {
 	int pid, parent, tracer;
+	unsigned long long started; /* in ticks since boot */
 	char state;
 	bool of_kernel;
 	char name[CALLED];
@@ -43,7 +45,7 @@ static void complete_name(struct process *p, const char *arguments, size_t lengt
 	for (size_t at = 0, word = 0; at < length && word < 3; at += strlen(arguments + at) + 1, word++) {
 		const char *name = last_part(arguments + at);
 		if (strncmp(name, p->name, strlen(p->name)) == 0 && strlen(name) < CALLED) {
-			snprintf(p->name, sizeof(p->name), "%s", name);
+			memcpy(p->name, name, strlen(name) + 1);
 			return;
 		}
 	}
@@ -66,7 +68,9 @@ static bool look_at(int pid, struct process *p)
 	p->pid = pid;
 	p->tracer = 0;
 	snprintf(p->name, sizeof(p->name), "%s", begin + 1);
-	if (sscanf(end + 1, " %c %d", &p->state, &p->parent) != 2)
+	if (sscanf(end + 1,
+		   " %c %d %*d %*d %*d %*d %*u %*u %*u %*u %*u %*u %*u %*d %*d %*d %*d %*d %*d %llu",
+		   &p->state, &p->parent, &p->started) != 3)
 		return false;
 	snprintf(path, sizeof(path), "/proc/%d/status", pid);
 	if (file_read(path, text, sizeof(text)) > 0 && (begin = strstr(text, "\nTracerPid:")))
@@ -189,6 +193,16 @@ static const char *state_of(const char *name)
 	return !found ? NULL : stopped == found ? "paused" : "running";
 }
 
+/* Those that were there some seconds ago, as what a command starts comes and goes. */
+static bool is_lasting(const struct process *p)
+{
+	struct timespec now;
+
+	clock_gettime(CLOCK_BOOTTIME, &now);
+	return p->started / (unsigned long)sysconf(_SC_CLK_TCK) + LASTING_S <=
+	       (unsigned long long)now.tv_sec;
+}
+
 static int list(tree_report *report, void *context)
 {
 	int result = 0;
@@ -200,7 +214,8 @@ static int list(tree_report *report, void *context)
 		bool first = true;
 		for (int k = 0; k < i && first; k++)
 			first = strcmp(processes[k].name, processes[i].name) != 0;
-		if (!first || processes[i].of_kernel || !tree_name_of(processes[i].name, name))
+		if (!first || processes[i].of_kernel || !is_lasting(&processes[i]) ||
+		    !tree_name_of(processes[i].name, name))
 			continue;
 		state = state_of(processes[i].name);
 		if (state)

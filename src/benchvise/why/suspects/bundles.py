@@ -336,7 +336,8 @@ class KnobFiles:
     def of(cls, snapshot: Snapshot) -> KnobFiles:
         """The view of a snapshot; an entry that was taken twice counts by its first item."""
         at: dict[str, list[StateEntry]] = defaultdict(list)
-        for entry in snapshot.settings:
+        running = (e for e in snapshot.observations if e.path.startswith(places.PROGRAMS))
+        for entry in (*snapshot.settings, *running):
             if entry.missing is None and entry.path:
                 at[entry.path].append(entry)
         entries = {path: tuple(group_entries) for path, group_entries in at.items()}

@@ -15,6 +15,7 @@ from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from typing import Any
 
+from benchvise.state.catalogue import knobs
 from benchvise.state.diff import Difference, DifferenceKind, DifferencePart, diff_snapshots
 from benchvise.state.model import Flip, Snapshot, StateEntry
 from benchvise.text import printable
@@ -51,10 +52,11 @@ def find(
     """
     differences = diff_snapshots(good, bad).differences
     views = KnobFiles.of(good), KnobFiles.of(bad)
-    changes = knob_changes(*views, (d.entry.name for d in differences))
+    names = [d.entry.name for d in differences]
+    changes = knob_changes(*views, [*names, *_on_one_side(*views)])
     kept = reduce(differences, metric, (change.knob.name for change in changes))
     left = {difference.entry.name for difference in kept.differences}
-    changes = tuple(change for change in changes if left.intersection(change.members))
+    changes = tuple(c for c in changes if c.knob.fleeting or left.intersection(c.members))
     flipped = [_bounded(s, may_set, allowed, good, bad) for s in suspects_of(changes)]
     covered = {member for suspect in flipped for member in suspect.members}
     rest = [d for d in kept.differences if d.entry.name not in covered]
@@ -65,6 +67,13 @@ def find(
         tuple(sorted(suspects, key=lambda s: s.means is None)),
         {name: why for name, why in kept.excluded.items() if name not in covered},
     )
+
+
+def _on_one_side(good: KnobFiles, bad: KnobFiles) -> Iterator[str]:
+    """What is observed on one side alone and can be set: programs that run."""
+    for name, (_, knob) in knobs().items():
+        if knob.fleeting:
+            yield from sorted(good.by_knob[name].keys() ^ bad.by_knob[name].keys())
 
 
 def _bounded(
