@@ -53,6 +53,8 @@ class DiagnosisState:
     """The likeliest differences that no experiment has decided."""
     witness: Witness | None = None
     """What the command does differently; None where it was not watched."""
+    touched: frozenset[str] | None = None
+    """The paths that the command touches on either side; None where that is not known."""
     next_steps: list[str] = field(default_factory=list)
 
     @property

@@ -23,6 +23,7 @@ from benchvise.why.experiments.laboratory import Laboratory
 from benchvise.why.explain.remedies import ORIGIN
 from benchvise.why.explain.remedy_lines import NOW, now_command
 from benchvise.why.model import (
+    NOT_KNOWN,
     Bounds,
     Experiment,
     ExperimentOutcome,
@@ -91,6 +92,8 @@ def _undecided(case: DiagnosisState, lab: Laboratory) -> Iterator[tuple[Suspect,
     hidden = None if case.proven else hidden_share(case, lab)
     narrowed = set(case.narrowed)
     for suspect in dict.fromkeys((*case.suspects, *case.layers)):
+        if suspect.good == suspect.bad == NOT_KNOWN:
+            continue  # nobody knows whether it differs
         refused = lab.left_out.get((Side.BAD, suspect.id), "")
         if suspect.id in proven:
             continue

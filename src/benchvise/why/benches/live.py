@@ -15,7 +15,7 @@ from functools import partial
 from pathlib import Path
 from typing import TypeVar
 
-from benchvise.board.channel import NotAvailable
+from benchvise.board.channel import NotAvailable, ProbeChannel
 from benchvise.errors import (
     BenchviseError,
     BoardUnreachable,
@@ -114,6 +114,7 @@ class LiveBench:
         swappable = command and (root is not None or len(self._live) == len(Side))
         self._userland = UserlandSwap(self._live, command, root) if swappable else None
         self._checks = ProcessChecks()
+        self._files: dict[Side, tuple[ProbeChannel, ProbedFiles]] = {}
         self._recorded = {
             side: record.trials(spec, kind, side) for side, record in self._records.items()
         }
@@ -172,7 +173,9 @@ class LiveBench:
         if self._is_one_board and self._taken:
             return next(iter(self._taken.values()))
         board = self._live[side]
-        taken = self._lasting(side, lambda: take_snapshot(board.board, board.channel))
+        taken = self._lasting(
+            side, lambda: take_snapshot(board.board, board.channel, paths=board.paths)
+        )
         self._taken.setdefault(side, taken)
         return taken
 
@@ -306,7 +309,11 @@ class LiveBench:
         board = self._live[side]
 
         def find() -> Sequence[Origin]:
-            return find_origins(ProbedFiles(board.channel, board.name, board.roles), suspect, side)
+            channel, files = self._files.get(side, (None, None))
+            if files is None or channel is not board.channel:
+                files = ProbedFiles(board.channel, board.name, board.roles)
+                self._files[side] = board.channel, files
+            return find_origins(files, suspect, side)
 
         return self._lasting(side, find)
 
@@ -320,7 +327,7 @@ class LiveBench:
             if before is None or not board.channel.is_open:
                 continue
             try:
-                after = take_snapshot(board.board, board.channel)
+                after = take_snapshot(board.board, board.channel, paths=board.paths)
             except (BoardUnreachable, ProbeError):
                 continue  # whoever measures next says so
             findings += [

@@ -50,7 +50,8 @@ def find(
     differences = diff_snapshots(good, bad).differences
     views = KnobFiles.of(good), KnobFiles.of(bad)
     changes = knob_changes(*views, (d.entry.name for d in differences))
-    kept = reduce(differences, metric, (change.knob.name for change in changes))
+    seen = _read_paths(good) & _read_paths(bad)
+    kept = reduce(differences, metric, (change.knob.name for change in changes), seen)
     left = {difference.entry.name for difference in kept.differences}
     changes = tuple(change for change in changes if left.intersection(change.members))
     flipped = [_bounded(s, may_set, with_risk, good, bad) for s in suspects_of(changes)]
@@ -63,6 +64,11 @@ def find(
         tuple(sorted(suspects, key=lambda s: s.means is None)),
         {name: why for name, why in kept.excluded.items() if name not in covered},
     )
+
+
+def _read_paths(snapshot: Snapshot) -> set[str]:
+    """The files that were read, and held a value."""
+    return {entry.path for entry in snapshot.entries() if entry.missing is None}
 
 
 def _bounded(
