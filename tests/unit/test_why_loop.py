@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from unittest.mock import patch
@@ -16,6 +16,7 @@ from benchvise.documents import encode
 from benchvise.errors import BoardUnreachable, Interrupted, SettingError, UsageError
 from benchvise.state.model import Snapshot
 from benchvise.why import events, loop
+from benchvise.why.bench import CrossCheck
 from benchvise.why.case import DiagnosisOptions
 from benchvise.why.experiments import partners
 from benchvise.why.experiments.evidence import EvidenceLog
@@ -757,3 +758,22 @@ def test_a_wrong_answer_on_the_way_to_a_partner_is_noticed(wrong: int) -> None:
         )
     assert group is not None
     assert {s.id for s in group.suspects} == {"knob04", "knob22"}
+
+
+def test_benchmarks_of_the_probe_are_spared_where_the_first_suspect_is_clear() -> None:
+    """They took half a minute of a busy board where the order could not have been another."""
+    asked: list[Sequence[str]] = []
+
+    class Asked(MemoryBench):
+        def cross_check(self, keys: Sequence[str]) -> Sequence[CrossCheck]:
+            asked.append(keys)
+            return super().cross_check(keys)
+
+    options = DiagnosisOptions(seed=3, cross_checks=("cpu.clock",))
+    names = ("memory.thp", "vm.swappiness", "kernel.randomize_va_space", "memory.ksm")
+    for points, number in (({"memory.thp": 3.0}, 0), ({}, 1)):
+        found = diagnose(
+            Asked(names, losses(**{"memory.thp": 0.5})), options=options, points=points
+        )
+        assert found.causes[0].name == "memory.thp"
+        assert len(asked) == number

@@ -333,6 +333,17 @@ class TestReduction:
         suspects = {s.id for s in found(more).suspects}
         assert suspects == {"memory.thp", "boot.init_settings:/etc/rc.local"}
 
+    def test_a_line_that_sets_what_was_read_is_no_suspect(self) -> None:
+        """What it sets is compared by itself; only what nobody has read is left of a file."""
+        forward = {"/proc/sys/net/ipv4/ip_forward": "0\n"}
+        unread = "net.ipv4.conf.all.promote_secondaries = 1"
+        changes = {**forward, "/etc/sysctl.conf": "net.ipv4.ip_forward = 0\n"}
+        (why,) = found(changes, good=forward).excluded.values()
+        assert "read on both sides" in why
+        more = {**forward, "/etc/sysctl.conf": f"net/ipv4/ip_forward = 0\n{unread}\n"}
+        (suspect,) = found(more, good=forward).suspects
+        assert "promote" in suspect.bad and "forward" not in suspect.bad
+
     def test_options_of_the_command_line_lead_to_knobs(self) -> None:
         assert knobs_of_boot_option("transparent_hugepage") == ("memory.thp",)
         assert knobs_of_boot_option("sysctl.vm.swappiness") == ("vm.swappiness",)

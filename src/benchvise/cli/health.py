@@ -157,6 +157,7 @@ def watch(
     from benchvise.store import Store  # late, as it is not needed for --help
 
     with Store.open(store) as opened:
+        stderr().print(text_line(_announcement(request), "dim"), soft_wrap=True)
         outcomes = flow.watch(request, opened, lambda notice: _tell(notice, as_json=as_json))
     if as_json:
         print_json("watch", outcomes)
@@ -167,6 +168,16 @@ def watch(
         raise typer.Exit(3)
     if any(outcome.alerts for outcome in outcomes):
         raise typer.Exit(1)
+
+
+def _announcement(request: WatchRequest) -> str:
+    """What goes on while nothing is printed."""
+    boards = ", ".join(request.boards)
+    until = "until Ctrl-C" if request.duration is None else f"for {spell(round(request.duration))}"
+    return (
+        f"Polling {boards} every {spell(round(request.every))} {until}. Each event and alert is a "
+        "line; while nothing changes, nothing is printed."
+    )
 
 
 def _seconds(text: str, option: str, least: float) -> float:

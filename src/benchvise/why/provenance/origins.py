@@ -2,8 +2,9 @@
 
 ``survey_of`` reads all files that set something, in the order of a boot, once a source. A line that
 sets another value than the system has is not the origin, whatever its place. Where the value is not
-known, the last line is named, as uncertain. Where no line sets it, the answer says what was
-searched, and what decides the value then.
+known, the last line is named, as uncertain. Where no line sets it, one that names the setting
+beside its value is told (``mentions``), else the answer says what was searched, and what decides
+the value then.
 
 A part of an image's init settings is a suspect of ``benchvise.rig.compose``. It is called by its
 file, ``/etc/rc.local#2``, and shows what each image has there.
@@ -11,7 +12,10 @@ file, ``/etc/rc.local#2``, and shows what each image has there.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
@@ -32,6 +36,7 @@ from benchvise.why.provenance import daemons, direct, kernel, scripts, session, 
 from benchvise.why.provenance.assignment import Assignment, Line, Stage, same
 from benchvise.why.provenance.files import INIT_FILES, INIT_LINKS, FileSource, SettingFiles, Tree
 from benchvise.why.provenance.globs import ANYTHING, is_pattern, overlap
+from benchvise.why.provenance.mentions import mentions
 from benchvise.why.provenance.targets import Wanted, canonical, places_of, targets_of
 
 PART_LAYER = "init-settings"
@@ -54,7 +59,7 @@ def origin_of_part(survey: Survey, suspect: Suspect, side: Side) -> Origin | Non
     """The line of a part on a side, and of what kind it is; None when that side has it not."""
     path = file_of(suspect)
     side_text = suspect.good if side is Side.GOOD else suspect.bad
-    texts = [line.strip() for line in side_text.split("\n")]
+    texts = [line.strip() for line in _lines_in(side_text)]
     wanted = [text for text in texts if text and text[0] not in _COMMENT]
     lines = survey.tree.lines(path) if path else ()
     if not lines or not wanted:
@@ -70,6 +75,20 @@ def origin_of_part(survey: Survey, suspect: Suspect, side: Side) -> Origin | Non
         if assignment is not None
         else origin
     )
+
+
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def _lines_in(side_text: str) -> list[str]:
+    """The lines that a side shows: each by itself, or in a list, of which the end may be cut."""
+    if not side_text.startswith("["):
+        return side_text.split("\n")
+    lines = []
+    for quoted in _QUOTED.findall(side_text):
+        with suppress(ValueError):
+            lines.append(str(json.loads(quoted)))
+    return lines
 
 
 _MOST_ORIGINS = 8  # of one suspect
@@ -95,6 +114,9 @@ def find_origins(files: FileSource, suspect: Suspect, side: Side) -> tuple[Origi
         origins = list(_of_program(survey, suspect, side))
     if not origins:
         origins = [_by_record(o) for w in places_of(suspect) for o in _of_target(survey, w, side)]
+    if not origins:
+        known = [glob for kind in KINDS for glob in kind.globs]
+        origins = [*mentions(survey.tree, targets_of(suspect, side, files.roles), side, known)]
     unique: dict[tuple[Untrusted, int], Origin] = {}
     for origin in origins:
         unique.setdefault((origin.file, origin.line), origin)

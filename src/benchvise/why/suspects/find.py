@@ -54,7 +54,8 @@ def find(
     views = KnobFiles.of(good), KnobFiles.of(bad)
     names = [d.entry.name for d in differences]
     changes = knob_changes(*views, [*names, *_on_one_side(*views)])
-    kept = reduce(differences, metric, (change.knob.name for change in changes))
+    seen = _read_paths(good) & _read_paths(bad)
+    kept = reduce(differences, metric, (change.knob.name for change in changes), seen)
     left = {difference.entry.name for difference in kept.differences}
     changes = tuple(c for c in changes if c.knob.fleeting or left.intersection(c.members))
     flipped = [_bounded(s, may_set, allowed, good, bad) for s in suspects_of(changes)]
@@ -74,6 +75,11 @@ def _on_one_side(good: KnobFiles, bad: KnobFiles) -> Iterator[str]:
     for name, (_, knob) in knobs().items():
         if knob.fleeting:
             yield from sorted(good.by_knob[name].keys() ^ bad.by_knob[name].keys())
+
+
+def _read_paths(snapshot: Snapshot) -> set[str]:
+    """The files that were read, and held a value."""
+    return {entry.path for entry in snapshot.entries() if entry.missing is None}
 
 
 def _bounded(
