@@ -231,7 +231,7 @@ def test_a_process_has_its_settings_of_whoever_started_it(
         ("LANG", "locale"),
         ("LC_ALL", "locale"),
         ("ZSTD_CLEVEL", "environment-of-programs"),
-        ("LD_PRELOAD", "c-library-copies"),
+        ("LD_PRELOAD", "preloaded-library"),
     ],
 )
 def test_variables_have_the_mechanism_that_they_are_about(variable: str, card: str) -> None:
