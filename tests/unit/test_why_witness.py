@@ -608,6 +608,17 @@ def test_every_touch_is_about_something_that_there_is() -> None:
     assert all(name in known or name.startswith(_FROM_DIFFERENCES) for name in named)
 
 
+def test_files_decide_nothing_about_the_cpu_that_others_take() -> None:
+    """A time zone that one side alone opens came before the weight of the control group."""
+    good, bad = loaded(0.4, 0.1), loaded(0.4, 9.0)
+    zone = about("openat", "/usr/share/zoneinfo/UTC", 1, 0.0)
+    found = compare(good, replace(bad, calls=(zone,)), MeasuredTimes(0.5, 9.4, {}, {}))
+    assert found.parts[0].activity is Activity.RUNNABLE
+    names = ("process.environment:TZ", "cgroup.cpu_shares")
+    suspects = [Suspect(name, "", Layer.PROCESS, name, "", "") for name in names]
+    assert put_first(suspects, found)[0].id == "cgroup.cpu_shares"
+
+
 def test_a_line_of_a_start_file_touches_what_it_sets() -> None:
     """A line that loads packet filters came behind mounts that the command never touched."""
     seen = compare(

@@ -194,7 +194,8 @@ def _chosen(
         certain = False
     also = [a for a in matching if a.line != best.line]
     if also:
-        notes.append(f"{Untrusted(also[-1].line.where)} says the same")
+        says = "belongs to it, too" if best.kind == session.NAME_LOOKUP else "says the same"
+        notes.append(f"{Untrusted(also[-1].line.where)} {says}")
     if ANYTHING in best.target:
         notes.append("which file it is, is only known when it runs")
         certain = False
