@@ -1,4 +1,5 @@
 import { onMediaChange } from "../base/media";
+import { type Arrow, arrowShapes } from "./arrows";
 import { AxisView } from "./axis-view";
 import type { Changed, Choices, Chosen } from "./choices";
 import { buildFrame, type Elements, fit } from "./frame";
@@ -66,6 +67,7 @@ export class Timeline {
   private overview: Overview | null = null;
   private pointer: readonly [number, number] | null = null;
   private hovered: number | null = null;
+  private arrows: readonly Arrow[] = [];
   private drawing: { readonly range: Span; readonly area: readonly number[] | null } | null = null;
   private asked = false;
   /** Settles when all that is seen at first is drawn. */
@@ -127,6 +129,12 @@ export class Timeline {
     this.elements.root.dataset["orientation"] = orientation;
     this.setScroll(this.scroll);
     this.resize();
+  }
+
+  /** Shows what led to what. */
+  showArrows(arrows: readonly Arrow[]): void {
+    this.arrows = arrows;
+    this.invalidate();
   }
 
   /** Other rows come first, or are together. */
@@ -513,6 +521,17 @@ export class Timeline {
     return boxOfRow(this.layout, this.source.rows.findIndex(({ id }) => id === row));
   }
 
+  /** Where a row's bar is on the stage; where it goes when it lies beneath others that stay in sight. */
+  private placeOf(row: number): readonly [number, number] | null {
+    const order = this.source.rows.findIndex(({ id }) => id === row);
+    const shown = boxOfRow(this.seen(), order);
+    const box = shown ?? boxOfRow(this.layout, order);
+    if (box === null) return null;
+    const top = box.from - this.scroll;
+    const held = heldSize(this.layout, this.extent()[1]);
+    return shown === null && top < held ? [held, held] : [top, top + box.bar];
+  }
+
   private inside({ begin, end }: Span): Span {
     return { begin: Math.max(begin, 0), end: Math.min(end, this.source.duration) };
   }
@@ -606,6 +625,9 @@ export class Timeline {
     const top = (box?.from ?? 0) - this.scroll;
     this.overlay.showChosen(box === undefined ? null : this.chosenItem(), top, top + (box?.bar ?? 0), frame);
     this.paintHover(frame);
+    this.overlay.showArrows(arrowShapes(
+      this.arrows, (row) => this.placeOf(row), view.begin, this.perPixel(view), main, cross, vertical,
+    ));
     if (this.stale.names) this.paintNames(chosen?.order ?? null);
     if (this.stale.map) this.map.paint(this.overview, this.source.losses, this.theme);
     this.stale = { names: false, map: false };

@@ -74,6 +74,7 @@ export class TraceView {
       setParameter: (name, value) => {
         address.set({ [name]: value }, true);
       },
+      showArrows: (arrows) => { this.timeline.showArrows(arrows); },
       openPanel: (id, parameters) => {
         address.go({ ...parameters, tab: id });
       },

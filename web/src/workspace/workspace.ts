@@ -2,7 +2,7 @@ import type { Density, Orientation } from "../timeline/layout";
 import type { Row } from "../timeline/source";
 import { centreOf, wholeSpan, zoomSpan } from "../timeline/span";
 import { Address } from "./address";
-import { showCause, showDetails } from "./details";
+import { showCause, showDetails, showEffect } from "./details";
 import { type OpenTrace, openTrace } from "./opened";
 import { type Clocks, Pair } from "./pair";
 import { type GroupedBy, groupings, inGroups, usualGrouping } from "./groups";
@@ -106,6 +106,7 @@ class TraceWorkspace {
         root.querySelector<HTMLElement>(".ws-panel input[type=search]")?.focus();
       },
       cause: () => showCause(this.details),
+      effect: () => showEffect(this.details),
       timeline: (event) => this.active.timeline.press(event),
     }, this.controller.signal);
     void this.addViews(root);
