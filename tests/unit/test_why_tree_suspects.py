@@ -140,7 +140,7 @@ def test_what_has_no_arm_says_how_to_try_it() -> None:
 
 
 def find_fixed(entry: str, good: object, bad: object) -> Suspect:
-    sides = (with_value(side(), entry, value) for value in (good, bad))
-    (suspect,) = find(*sides, metric("command.time"), may_set=BOTH).suspects
+    better, worse = (with_value(side(), entry, value) for value in (good, bad))
+    (suspect,) = find(better, worse, metric("command.time"), may_set=BOTH).suspects
     assert suspect.means is None
     return suspect
