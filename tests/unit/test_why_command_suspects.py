@@ -59,6 +59,7 @@ def test_a_file_of_name_lookup_is_another_one_for_the_command(tmp_path: Path) ->
     source = DirectoryFiles(build({"/etc/resolv.conf": SEARCHED}, tmp_path), "tree")
     (origin,) = find_origins(source, suspect, Side.BAD)
     assert (origin.where, origin.text.raw) == ("/etc/resolv.conf:3", "options ndots:5")
+    assert "/etc/resolv.conf:2 belongs to it, too" in origin.note.raw
     values = {Side.GOOD: suspect.good, Side.BAD: suspect.bad}
     first, now = remedies(suspect, origins=[origin], side_values=values)
     assert first.text.startswith("remove line 3 of /etc/resolv.conf: options ndots:5")
@@ -230,7 +231,7 @@ def test_a_process_has_its_settings_of_whoever_started_it(
         ("LANG", "locale"),
         ("LC_ALL", "locale"),
         ("ZSTD_CLEVEL", "environment-of-programs"),
-        ("LD_PRELOAD", "c-library-copies"),
+        ("LD_PRELOAD", "preloaded-library"),
     ],
 )
 def test_variables_have_the_mechanism_that_they_are_about(variable: str, card: str) -> None:
