@@ -217,7 +217,10 @@ def why(
     budget: Annotated[
         float | None,
         typer.Option(
-            "--budget", metavar="MIN", min=0, help="Minutes after which it says what it knows."
+            "--budget",
+            metavar="MIN",
+            min=0,
+            help="Minutes after which it stops and answers with what is known.",
         ),
     ] = None,
     allow: Annotated[
@@ -294,11 +297,10 @@ def why(
 ) -> None:
     """Find out why two boards differ, and prove it.
 
-    Measures the gap, flips what differs on one board and on the other, confirms what closes and
-    opens it, and puts everything back. Ctrl-C gives the answer as far as it is known; --resume
-    goes on.
+    Measures the gap, applies settings of one board to the other, confirms the cause in both
+    directions, and restores everything. Ctrl-C prints the answer so far; --resume continues.
 
-    --try ID goes on with the evidence of a diagnosis and tries one of its differences.
+    --try ID continues a diagnosis with its evidence, and tests one of its differences.
 
     Exit codes: 0 explained, or no difference; 1 not explained; 3 a board was lost; 4 interrupted.
 
