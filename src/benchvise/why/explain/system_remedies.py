@@ -75,9 +75,7 @@ def of_item(suspect: Suspect, cost: str) -> Iterator[Remedy]:
         yield Remedy(NOW, " && ".join(lines), cost)
 
 
-_WITHOUT_PROFILE = (
-    "aa-exec -p unconfined -- COMMAND  # SELinux: setenforce 0, then 1 again"
-)
+_WITHOUT_PROFILE = "aa-exec -p unconfined -- COMMAND  # SELinux: setenforce 0, then 1 again"
 
 _Texts = Iterator[tuple[str, str]]
 
