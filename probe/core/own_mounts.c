@@ -149,6 +149,8 @@ static int copy_file(int from, int to, const char *name, const struct stat *stat
 
 	if (out < 0)
 		error = -errno;
+	else if (state->st_size > 0 && (uint64_t)state->st_size > *room)
+		error = -EFBIG;
 	while (!error && (n = read(in, data, sizeof(data))) > 0) {
 		if ((uint64_t)n > *room)
 			error = -EFBIG;

@@ -5,12 +5,13 @@ from __future__ import annotations
 from pathlib import Path
 
 import pytest
-from why_boards import BOTH, found, one
+from why_boards import BOTH, found, metric, one, side, with_value
 
 from benchvise.state.knobs import as_written, can_be_put_back, canonical, find_knob, present_value
 from benchvise.why.explain.remedies import remedies
 from benchvise.why.model import SettingMeans, Side, Suspect
 from benchvise.why.provenance import DirectoryFiles, find_origins
+from benchvise.why.suspects.find import find
 
 SERVICES = "/proc/1/comm/"
 TBF = "tbf 28000100000100000000000060343c02000000000000000000000000389c1d00aa6a000000000000"
@@ -125,3 +126,21 @@ def test_what_starts_it_is_named(
     assert towards(suspect, Side.BAD) == [f"{knob}={value} {path}"] and off
     origin = find_origins(DirectoryFiles(tmp_path), suspect, Side.BAD)[0]
     assert (str(origin.file), origin.line) == (f"/{place}", line)
+
+
+def test_what_has_no_arm_says_how_to_try_it() -> None:
+    first = find_fixed("kernel.modules/usbcore.autosuspend", "2", "-1")
+    assert now_of(first) == "modprobe -r usbcore && modprobe usbcore autosuspend=2"
+    both = {"br_netfilter": "", "xt_owner": ""}, {"br_netfilter": "", "xt_limit": "", "xt_u32": ""}
+    second = find_fixed("kernel.modules/modules", *both)
+    assert now_of(second) == "modprobe -r xt_limit xt_u32 && modprobe -a xt_owner"
+    assert "unloaded" in second.untestable
+    third = find_fixed("kernel.security/apparmor", "N", "Y")
+    assert now_of(third).startswith("aa-exec -p unconfined -- ")
+
+
+def find_fixed(entry: str, good: object, bad: object) -> Suspect:
+    better, worse = (with_value(side(), entry, value) for value in (good, bad))
+    (suspect,) = find(better, worse, metric("command.time"), may_set=BOTH).suspects
+    assert suspect.means is None
+    return suspect

@@ -571,14 +571,18 @@ def means_of(arm: Arm) -> tuple[list[Setting], dict[str, str]]:
     return list(settings), attributes
 
 
-def _settings(suspect: Suspect, side: Side) -> frozenset[tuple[str, str]]:
+_Named = frozenset[tuple[str, str, tuple[str, ...]]]
+
+
+def _settings(suspect: Suspect, side: Side) -> _Named:
     means = suspect.means
     return _names(means.towards(side.other)) if isinstance(means, SettingMeans) else frozenset()
 
 
-def _names(settings: Sequence[Setting]) -> frozenset[tuple[str, str]]:
-    """Knobs and values: what was not kept may be one file of a setting of several."""
-    return frozenset((setting.knob.name, setting.value) for setting in settings)
+def _names(settings: Sequence[Setting]) -> _Named:
+    """Knobs and values: what was not kept may be one file of a setting of several. Of knobs whose
+    files are settings of their own, the file too."""
+    return frozenset((s.knob.name, s.value, s.paths if s.knob.each else ()) for s in settings)
 
 
 def refusing(arm: Arm, message: str) -> list[str]:

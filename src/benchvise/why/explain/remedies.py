@@ -97,6 +97,8 @@ def remedies(
         ways += session_remedies.of_session(suspect, side_values[Side.GOOD], cost)
     elif _is_command_line(suspect):
         ways += _of_command_line(suspect, side_values, cost)
+    elif suspect.item in system_remedies.ITEMS:
+        ways += system_remedies.of_item(suspect, cost)
     elif suspect.item.startswith("kernel.") or suspect.layer is Layer.KERNEL:
         ways += _of_kernel(suspect, side_values, cost)
     return tuple(dict.fromkeys(ways))

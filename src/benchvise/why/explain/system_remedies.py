@@ -21,7 +21,7 @@ from benchvise.why.explain.remedy_lines import (
     start_script,
     yocto_file,
 )
-from benchvise.why.model import Remedy
+from benchvise.why.model import Remedy, Suspect
 
 OPENRC = "OpenRC"
 
@@ -44,6 +44,38 @@ def of_settings(settings: Sequence[Setting], cost: str) -> Iterator[Remedy]:
             for system, text in _OF_TREES[root](name, setting):
                 yield Remedy(system, text, cost)
 
+
+ITEMS = ("kernel.modules", "kernel.security")
+"""What nothing here tries, and a line of shell does."""
+
+_PARAMETER = re.compile(r"kernel\.modules/(\w[\w-]{0,60})\.(\w{1,60})", re.ASCII)
+_MODULE = re.compile(r"(?:^|, )(\w[\w-]{0,60})=(not there|\S)", re.ASCII)
+_PLAIN_VALUE = re.compile(r"[\w.:+-]{1,80}", re.ASCII)
+
+
+def of_item(suspect: Suspect, cost: str) -> Iterator[Remedy]:
+    """How modules are loaded and unloaded by hand, and how a command is started without a profile
+    or a filter."""
+    if suspect.item == "kernel.security":
+        yield Remedy(NOW, _WITHOUT_PROFILE, cost)
+        return
+    parameters = [_PARAMETER.fullmatch(member) for member in suspect.members]
+    if len(parameters) == 1 and parameters[0] and _PLAIN_VALUE.fullmatch(suspect.good):
+        module, name = parameters[0].groups()
+        option = f"{name}={suspect.good}"
+        yield Remedy(NOW, f"modprobe -r {module} && modprobe {module} {option}", cost)
+        yield Remedy(DEBIAN, f"# /etc/modprobe.d/{module}.conf\noptions {module} {option}", cost)
+        return
+    loaded = dict(_MODULE.findall(suspect.good))
+    gone = [name for name, value in loaded.items() if value == "not there"]
+    come = [name for name, value in loaded.items() if value != "not there"]
+    lines = [f"modprobe -r {' '.join(gone)}"] * bool(gone)
+    lines += [f"modprobe -a {' '.join(come)}"] * bool(come)
+    if lines:
+        yield Remedy(NOW, " && ".join(lines), cost)
+
+
+_WITHOUT_PROFILE = "aa-exec -p unconfined -- COMMAND  # SELinux: setenforce 0, then 1 again"
 
 _Texts = Iterator[tuple[str, str]]
 

@@ -192,6 +192,8 @@ def _of_part(suspect: Suspect) -> Iterator[str]:
         return
     if item in ("kernel.command_line", "command-line"):
         yield f"word:{word}"
+    elif item == FILES and part.startswith("/"):
+        yield part
     elif item == "process.environment":
         yield f"environment:{word}"
     elif item == "process.inherited" and _LIMIT in word:

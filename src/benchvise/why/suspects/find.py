@@ -175,6 +175,12 @@ _REASONS = {
 }
 
 
+_OF_ITEMS = {
+    "kernel.modules": "modules are not unloaded and loaded here: what uses them would be lost",
+    "kernel.security": "a process that has a profile or a filter cannot take it off",
+}
+
+
 def fixed_suspects(differences: Iterable[Difference]) -> Iterator[Suspect]:
     """One suspect for each item, or for each independent part of one, in the order given."""
     groups: dict[str, list[tuple[Difference, DifferencePart]]] = {}
@@ -218,16 +224,16 @@ def _fixed_suspect(name: str, members: Sequence[tuple[Difference, DifferencePart
 
 
 def _why_not(differences: Sequence[Difference], layer: Layer) -> str:
-    reason = _REASONS.get(layer)
+    first = differences[0]
+    reason = _OF_ITEMS.get(first.entry.item) or _REASONS.get(layer)
     if reason is not None:
         return reason
     if len({difference.kind for difference in differences}) == 1:
-        if differences[0].kind is DifferenceKind.ONLY_A:
+        if first.kind is DifferenceKind.ONLY_A:
             return "the bad side does not have it"
-        if differences[0].kind is DifferenceKind.ONLY_B:
+        if first.kind is DifferenceKind.ONLY_B:
             return "the good side does not have it"
-    difference = differences[0]
-    flips = difference.item.flips if difference.item is not None else ()
+    flips = first.item.flips if first.item is not None else ()
     if Flip.RUN_TIME in flips or Flip.RISKY in flips:
         return NO_SETTING
     return "it can only be looked at"
