@@ -15,6 +15,7 @@ impl Scheduling {
         let place = &mut self.cpus[usize::from(cpu)];
         place.raised.fill(None);
         place.in_loss = true;
+        place.returned = None;
     }
 
     /// Who runs on a CPU is not known any more: what was believed is cut at `at`, and marked.

@@ -43,6 +43,9 @@ pub(crate) struct Cpu {
     /// Handlers, the innermost last.
     pub(crate) frames: Vec<Frame>,
     pub(crate) raised: [Option<Raise>; SOFTIRQS],
+    /// The interrupt whose handler returned last, by number and instance, while nothing else was
+    /// entered or switched to: what it wakes now is its thread.
+    pub(crate) returned: Option<(i32, u32)>,
     /// Since when no event of this CPU is missing.
     pub(crate) whole_since: i64,
     /// Kinds of handlers (bits) that were entered since then: what leaves without having been
@@ -69,6 +72,7 @@ impl Cpu {
             taken: 0,
             frames: Vec::new(),
             raised: [None; SOFTIRQS],
+            returned: None,
             whole_since: begin,
             entered: 0,
             after_loss: false,

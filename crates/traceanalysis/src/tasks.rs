@@ -75,6 +75,7 @@ impl Scheduling {
         state: i64,
         (next, at): (&Named<'_>, EventRow),
     ) {
+        self.cpus[usize::from(cpu)].returned = None;
         let from = self.thread(prev, cpu, now);
         let to = self.thread(next, cpu, now);
         self.threads.all[to as usize].named_at = Some(at);
@@ -244,7 +245,7 @@ impl Scheduling {
             // Later names are seen when it runs.
             self.name(at, task);
         }
-        let mut woken = Woken { time: now, cause: self.context(cpu, flags) };
+        let mut woken = Woken { time: now, cause: self.waker(cpu, at, task, flags) };
         let thread = &mut self.threads.all[at as usize];
         let target = target.filter(|&cpu| usize::from(cpu) < self.cpus.len()).unwrap_or(thread.cpu);
         match (wake, thread.state) {

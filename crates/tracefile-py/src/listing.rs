@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tracetext::{Chunk, Filter, Texts};
+use tracetext::{Chunk, Filter, Made, Texts};
 
 use crate::errors::to_python;
 use crate::{Trace, objects};
@@ -15,8 +15,8 @@ use crate::{Trace, objects};
 #[pyclass(frozen, module = "benchvise.trace.native")]
 pub(crate) struct Listing(Mutex<tracetext::Listing>, Arc<tracefile::Trace>);
 
-/// Lines, the parts of them that are not plain, and how many there are.
-type Lines<'py> = (Bound<'py, PyBytes>, Vec<(usize, usize)>, usize);
+/// Lines in parts, each with those in it that are not plain; and how many lines there are.
+type Lines<'py> = (Vec<(Bound<'py, PyBytes>, Vec<(usize, usize)>)>, usize);
 /// Time, CPU, thread, its name, event and text.
 type Event = (i64, Option<u16>, Option<i32>, Option<String>, String, String);
 
@@ -71,29 +71,20 @@ impl Listing {
     }
 
     fn lines<'py>(&self, py: Python<'py>, most: Option<usize>) -> PyResult<Option<Lines<'py>>> {
-        let made = py.detach(|| {
-            let mut listing = self.0.lock().expect("nothing panics while it is held");
-            let chunk = listing.advance()?;
-            Ok(chunk.map(|mut chunk| {
-                chunk.cut(most.unwrap_or(usize::MAX));
-                let count = chunk.time.len();
-                (listing.lines(&chunk), count)
-            }))
-        });
-        let made = made.map_err(to_python)?;
-        Ok(made.map(|((lines, doubtful), count)| (PyBytes::new(py, &lines), doubtful, count)))
+        let Some(chunks) = self.advance(py, Made::Line, most)? else { return Ok(None) };
+        let count = chunks.iter().map(|chunk| chunk.time.len()).sum();
+        let part = |chunk: Chunk| {
+            let part = (PyBytes::new(py, &chunk.text), chunk.doubtful.clone());
+            self.0.lock().expect("nothing panics while it is held").done(chunk);
+            part
+        };
+        Ok(Some((chunks.into_iter().map(part).collect(), count)))
     }
 
     fn events(&self, py: Python<'_>, most: Option<usize>) -> PyResult<Option<Vec<Event>>> {
-        let made = py.detach(|| {
-            let mut listing = self.0.lock().expect("nothing panics while it is held");
-            let chunk = listing.advance()?;
-            Ok(chunk.map(|mut chunk| {
-                chunk.cut(most.unwrap_or(usize::MAX));
-                self.rows(&listing, &chunk)
-            }))
-        });
-        made.map_err(to_python)
+        let Some(chunks) = self.advance(py, Made::Text, most)? else { return Ok(None) };
+        let listing = self.0.lock().expect("nothing panics while it is held");
+        Ok(Some(chunks.iter().flat_map(|chunk| self.rows(&listing, chunk)).collect()))
     }
 
     #[getter]
@@ -110,6 +101,27 @@ impl Listing {
 }
 
 impl Listing {
+    /// The next chunks, with at most so many events together.
+    fn advance(
+        &self,
+        py: Python<'_>,
+        made: Made,
+        most: Option<usize>,
+    ) -> PyResult<Option<Vec<Chunk>>> {
+        let mut left = most.unwrap_or(usize::MAX);
+        let chunks = py.detach(|| {
+            self.0.lock().expect("nothing panics while it is held").advance(made)
+        });
+        let chunks = chunks.map_err(to_python)?;
+        Ok(chunks.map(|mut chunks| {
+            for chunk in &mut chunks {
+                chunk.cut(left);
+                left -= chunk.time.len();
+            }
+            chunks
+        }))
+    }
+
     fn rows(&self, listing: &tracetext::Listing, chunk: &Chunk) -> Vec<Event> {
         let events = &self.1.info().events;
         let mut begin = 0;

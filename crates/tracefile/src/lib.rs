@@ -1,4 +1,4 @@
-//! Trace files to Arrow columns: CTF 1.8 and 2, trace.dat (versions 6 and 7), perf.data.
+//! Trace files to Arrow columns: CTF 1.8 and 2, trace.dat (versions 6 and 7), perf.data, ftrace's text.
 //!
 //! ```text
 //! open(path) ─→ Trace ─→ Selection ─→ decode ─→ one table per event type, one time index
@@ -26,6 +26,7 @@ mod map;
 mod model;
 mod perf;
 mod select;
+mod text;
 
 #[doc(hidden)]
 pub use ctf::open_bytes as open_ctf_bytes;
@@ -110,7 +111,7 @@ impl Trace {
     }
 }
 
-/// Opens a trace: a directory of CTF streams, a trace.dat or a perf.data file.
+/// Opens a trace: a directory of CTF streams, a trace.dat or a perf.data file, ftrace's text.
 ///
 /// # Errors
 /// [`Error::NotATrace`] when it is none of these, [`Error::Unsupported`] when it is one that cannot
@@ -134,10 +135,11 @@ fn opened(file: map::Mapped) -> Result<Trace> {
         head if perf::MAGICS.iter().any(|magic| head.starts_with(magic)) => {
             Box::new(perf::open(file)?)
         }
+        head if text::looks_like(head) => Box::new(text::open(file)?),
         _ => {
             let path = file.path().to_owned();
             let reason = "neither a directory with CTF metadata, nor a file that begins like a \
-                          trace.dat or a perf.data"
+                          trace.dat or a perf.data, nor ftrace's text"
                 .into();
             return Err(Error::NotATrace { path, reason });
         }

@@ -3,7 +3,7 @@
 
 use std::collections::{HashMap, HashSet};
 use std::ops::Range;
-use std::sync::Arc;
+use std::sync::{Arc, Mutex};
 
 use memchr::memmem;
 use rayon::prelude::*;
@@ -28,7 +28,7 @@ pub struct Filter {
 }
 
 /// Bytes of the trace that are decoded together, of long listings.
-const SLICE: u64 = 24 << 20;
+const SLICE: u64 = 6 << 20;
 /// And at first, where only some events are wanted.
 const FIRST_SLICE: u64 = 1 << 20;
 /// Events whose texts are made together.
@@ -49,6 +49,8 @@ pub struct Listing {
     pub losses: Vec<Loss>,
     /// What could not be decoded of it.
     pub damage: Vec<Damage>,
+    /// Memory of chunks that are done with: writing to new memory costs more than the texts.
+    spare: Mutex<Vec<Vec<u8>>>,
 }
 
 /// Some events as columns of equal length.
@@ -64,8 +66,20 @@ pub struct Chunk {
     pub event: Vec<u16>,
     /// Where each text ends in `text`.
     pub ends: Vec<usize>,
-    /// All texts. What is no UTF-8 in the trace was replaced.
+    /// All texts, or lines. What is no UTF-8 in the trace was replaced.
     pub text: Vec<u8>,
+    /// Lines that a terminal must not be given as they are: what is not plain ASCII, and very long
+    /// ones.
+    pub doubtful: Vec<(usize, usize)>,
+}
+
+/// What is made of an event.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum Made {
+    /// The text of its fields.
+    Text,
+    /// A line: thread, CPU, seconds, event, fields.
+    Line,
 }
 
 impl Listing {
@@ -103,14 +117,15 @@ impl Listing {
             slice,
             losses: Vec::new(),
             damage: Vec::new(),
+            spare: Mutex::default(),
         })
     }
 
-    /// The next events, perhaps none; `None` at the end.
+    /// The next events in a few chunks, perhaps none; `None` at the end.
     ///
     /// # Errors
     /// Those of [`Trace::decode`].
-    pub fn advance(&mut self) -> Result<Option<Chunk>> {
+    pub fn advance(&mut self, made: Made) -> Result<Option<Vec<Chunk>>> {
         if self.times.is_empty() {
             return Ok(None);
         }
@@ -126,7 +141,14 @@ impl Listing {
         self.losses.append(&mut decoded.losses);
         self.damage.append(&mut decoded.damage);
         let index = decoded.index.take().unwrap_or_default();
-        Ok(Some(self.chunk(&decoded, &index)))
+        Ok(Some(self.chunks(&decoded, &index, made)))
+    }
+
+    /// Takes the memory of a chunk back that is done with.
+    pub fn done(&self, chunk: Chunk) {
+        let mut text = chunk.text;
+        text.clear();
+        self.spare.lock().expect("nothing panics while it is held").push(text);
     }
 
     /// The threads as far as they are known by now.
@@ -154,7 +176,7 @@ impl Listing {
         })
     }
 
-    fn chunk(&mut self, decoded: &Decoded, index: &Index) -> Chunk {
+    fn chunks(&mut self, decoded: &Decoded, index: &Index, made: Made) -> Vec<Chunk> {
         let tables: HashMap<usize, &[_]> = decoded
             .tables
             .iter()
@@ -186,11 +208,9 @@ impl Listing {
         ready.iter().for_each(|(&event, of)| by_event[usize::from(event)] = Some(of));
         let part = |begin: usize| {
             let range = begin..(begin + PART).min(index.len());
-            self.part(index, range, &by_event, &thread)
+            self.part(index, range, &by_event, &thread, made)
         };
-        let parts: Vec<Chunk> =
-            (0..index.len()).into_par_iter().step_by(PART).map(part).collect();
-        joined(parts)
+        (0..index.len()).into_par_iter().step_by(PART).map(part).collect()
     }
 
     fn part(
@@ -199,8 +219,13 @@ impl Listing {
         range: Range<usize>,
         ready: &[Option<&Ready<'_>>],
         running: &[i32],
+        made: Made,
     ) -> Chunk {
-        let mut chunk = Chunk::default();
+        let spare = self.spare.lock().expect("nothing panics while it is held").pop();
+        let mut chunk = Chunk { text: spare.unwrap_or_default(), ..Chunk::default() };
+        let names: Vec<&[u8]> =
+            self.trace.info().events.iter().map(|event| event.name.as_bytes()).collect();
+        let mut labels: HashMap<i32, Vec<u8>> = HashMap::new();
         let threads: Vec<Vec<Option<Column<'_>>>> = ready
             .iter()
             .map(|of| match of {
@@ -225,10 +250,22 @@ impl Listing {
                 continue;
             }
             let begin = chunk.text.len();
+            if made == Made::Line {
+                let label = labels.entry(thread).or_insert_with(|| self.label(thread));
+                head(&mut chunk.text, label, cpu, index.time[at], names[usize::from(event)]);
+            }
+            let text = chunk.text.len();
             self.texts.write(&mut chunk.text, usize::from(event), &of.texts, row);
-            if finder.as_ref().is_some_and(|finder| finder.find(&chunk.text[begin..]).is_none()) {
+            if finder.as_ref().is_some_and(|finder| finder.find(&chunk.text[text..]).is_none()) {
                 chunk.text.truncate(begin);
                 continue;
+            }
+            if made == Made::Line {
+                let line = &chunk.text[begin..];
+                if line.len() > LONGEST || !line.iter().all(|c| (32..127).contains(c)) {
+                    chunk.doubtful.push((begin, chunk.text.len()));
+                }
+                chunk.text.push(b'\n');
             }
             chunk.time.push(index.time[at]);
             chunk.cpu.push(cpu);
@@ -237,48 +274,6 @@ impl Listing {
             chunk.ends.push(chunk.text.len());
         }
         chunk
-    }
-
-    /// The events of a chunk as lines: thread, CPU, seconds, event, fields.
-    ///
-    /// Beside them the parts that a terminal must not be given as they are: what is not plain ASCII,
-    /// and texts that are very long.
-    pub fn lines(&self, chunk: &Chunk) -> (Vec<u8>, Vec<(usize, usize)>) {
-        let mut lines = Vec::with_capacity(chunk.text.len() + chunk.time.len() * 80);
-        let mut doubtful = Vec::new();
-        let names: Vec<&[u8]> =
-            self.trace.info().events.iter().map(|event| event.name.as_bytes()).collect();
-        let mut labels: HashMap<i32, Vec<u8>> = HashMap::new();
-        let mut text_at = 0;
-        for at in 0..chunk.time.len() {
-            let thread = chunk.thread[at];
-            let begin = lines.len();
-            lines.extend_from_slice(labels.entry(thread).or_insert_with(|| self.label(thread)));
-            match chunk.cpu[at] {
-                Index::NO_CPU => lines.extend_from_slice(b" [ ? ] "),
-                cpu => {
-                    lines.extend_from_slice(b" [");
-                    padded(&mut lines, u64::from(cpu), if cpu < 1000 { 3 } else { 5 });
-                    lines.extend_from_slice(b"] ");
-                }
-            }
-            let time = chunk.time[at];
-            decimal(&mut lines, time.div_euclid(1_000_000_000).unsigned_abs());
-            lines.push(b'.');
-            padded(&mut lines, time.rem_euclid(1_000_000_000).unsigned_abs(), 9);
-            lines.extend_from_slice(b": ");
-            lines.extend_from_slice(names[usize::from(chunk.event[at])]);
-            lines.extend_from_slice(b": ");
-            let text = &chunk.text[text_at..chunk.ends[at]];
-            text_at = chunk.ends[at];
-            lines.extend_from_slice(text);
-            let plain = text.len() <= LONGEST && lines[begin..].iter().all(|c| (32..127).contains(c));
-            if !plain {
-                doubtful.push((begin, lines.len()));
-            }
-            lines.push(b'\n');
-        }
-        (lines, doubtful)
     }
 
     fn label(&self, thread: i32) -> Vec<u8> {
@@ -290,6 +285,29 @@ impl Listing {
     }
 }
 
+/// Writes what stands before the fields of an event.
+fn head(line: &mut Vec<u8>, label: &[u8], cpu: u16, time: i64, event: &[u8]) {
+    line.extend_from_slice(label);
+    match cpu {
+        Index::NO_CPU => line.extend_from_slice(b" [ ? ] "),
+        cpu => {
+            line.extend_from_slice(b" [");
+            padded(line, u64::from(cpu), if cpu < 1000 { 3 } else { 5 });
+            line.extend_from_slice(b"] ");
+        }
+    }
+    if time < 0 {
+        line.push(b'-');
+    }
+    let time = time.unsigned_abs();
+    decimal(line, time / 1_000_000_000);
+    line.push(b'.');
+    padded(line, time % 1_000_000_000, 9);
+    line.extend_from_slice(b": ");
+    line.extend_from_slice(event);
+    line.extend_from_slice(b": ");
+}
+
 impl Chunk {
     /// Keeps only the first events.
     pub fn cut(&mut self, most: usize) {
@@ -299,6 +317,7 @@ impl Chunk {
         self.event.truncate(most);
         self.ends.truncate(most);
         self.text.truncate(self.ends.last().copied().unwrap_or(0));
+        self.doubtful.retain(|&(_, end)| end <= self.text.len());
     }
 }
 
@@ -307,19 +326,4 @@ struct Ready<'a> {
     texts: Batches<'a>,
     /// The column that tells the thread, of each batch.
     threads: Vec<Option<arrow_array::ArrayRef>>,
-}
-
-fn joined(parts: Vec<Chunk>) -> Chunk {
-    let mut parts = parts.into_iter();
-    let mut whole = parts.next().unwrap_or_default();
-    for part in parts {
-        let before = whole.text.len();
-        whole.time.extend(part.time);
-        whole.cpu.extend(part.cpu);
-        whole.thread.extend(part.thread);
-        whole.event.extend(part.event);
-        whole.ends.extend(part.ends.iter().map(|end| before + end));
-        whole.text.extend(part.text);
-    }
-    whole
 }

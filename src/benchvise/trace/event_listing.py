@@ -118,9 +118,9 @@ class EventLog:
                 part = listing.lines(left)
             if part is None:
                 break
-            lines, doubtful, count = part
+            parts, count = part
             left = None if left is None else left - count
-            if lines:
+            for lines, doubtful in parts:
                 yield _harmless(lines, doubtful) if doubtful else lines
 
     @property

@@ -202,8 +202,11 @@ class Listing:
         Raises:
             TraceError: it cannot be decoded.
         """
-    def lines(self, most: int | None) -> tuple[bytes, list[tuple[int, int]], int] | None:
-        """The next lines, where in them is what a terminal must not be given, their number.
+    def lines(
+        self, most: int | None
+    ) -> tuple[list[tuple[bytes, list[tuple[int, int]]]], int] | None:
+        """The next lines in parts, each with the places of what a terminal must not be given; and
+        their number.
 
         There may be none yet; None at the end of the trace.
         """
