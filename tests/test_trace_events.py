@@ -4,11 +4,14 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 import subprocess
+from pathlib import Path
 
+import made_traces
 import pytest
 import skips
-from trace_data import trace
+from trace_data import recorded, trace
 
 from benchvise.cli.main import run
 from benchvise.errors import UsageError
@@ -106,3 +109,85 @@ def test_the_command_prints_lines_or_a_document(capfdbinary: pytest.CaptureFixtu
     document = json.loads(capfdbinary.readouterr().out)
     assert document["kind"] == "trace-events"
     assert len(document["data"]["events"]) == 5 and not document["data"]["complete"]
+
+
+def _reported(path: Path) -> str:
+    skips.needs("trace-cmd")
+    command = ["trace-cmd", "report", "-N", "-t", str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_whole_stacks_have_the_functions_that_trace_cmd_names(tmp_path: Path) -> None:
+    path = recorded("guest-stacks.dat", tmp_path)
+    stacks = list(EventLog(path).events(EventFilter(("kernel_stack",))))
+    theirs: list[list[str]] = []
+    for line in _reported(path).splitlines():
+        if "kernel_stack:" in line:
+            theirs.append([])
+        elif match := re.match(r"=> (\S+) \([0-9a-f]+\)", line):
+            theirs[-1].append(match[1])
+    ours = [[f.split("+")[0] for f in event.text.split(" => ")[1:]] for event in stacks]
+    assert ours == theirs
+    assert len(ours) > 30 and max(map(len, ours)) > 12
+
+
+def test_trace_printk_is_written_with_its_arguments(tmp_path: Path) -> None:
+    """Packed here as ``vbin_printf`` packs, printed by trace-cmd."""
+    recording = made_traces.read(recorded("guest-graph.dat", tmp_path))
+    recording.formats = {"ftrace": [BPRINT, BPUTS]}
+    recording.kallsyms = b"ffffffff81000000 T here\nffffffff81001000 T there\n"
+    recording.printk = (
+        b'0xffffffff82000000 : "n=%d u=%u x=%llx s=%s p=%pS%% l=%ld %5d|%-4d|\\n"\n'
+        b'0xffffffff82000010 : "text \\"quoted\\" only\\n"\n'
+    )
+    recording.cmdlines = b"7 worker\n"
+    packed = struct.pack("<iIQ", -3, 4_000_000_000, 0xFFFF_FFFF_FFFF) + b"hi you\0"
+    packed += bytes(-len(packed) % 4)
+    packed += struct.pack("<Qqii", 0xFFFF_FFFF_8100_1004, -5, 42, 17)
+    here, form = 0xFFFF_FFFF_8100_0008, 0xFFFF_FFFF_8200_0000
+    records = [
+        struct.pack("<HBBiQQ", 6, 0, 0, 7, here, form) + packed,
+        struct.pack("<HBBiQQ", 14, 0, 0, 7, here, form + 16),
+        # Its format string is not in the file: what there is stands by its name.
+        struct.pack("<HBBiQQ", 6, 0, 0, 7, here, form + 32) + bytes(4),
+    ]
+    data = b"".join(struct.pack("<I", len(r) // 4 | 1000 << 5) + r for r in records)
+    page = struct.pack("<QQ", 1_000_000, len(data)) + data
+    recording.cpus = [[page.ljust(made_traces.PAGE, b"\0")]]
+    path = recording.save(tmp_path / "printk.dat")
+    ours = [event.text for event in EventLog(path).events(EventFilter())]
+    theirs = [
+        match["text"] for line in _reported(path).splitlines() if (match := REPORTED.match(line))
+    ]
+    assert (
+        ours[0] == "here: n=-3 u=4000000000 x=ffffffffffff s=hi you p=there+0x4% l=-5    42|17  |"
+    )
+    assert ours[:2] == theirs[:2]
+    assert ours[2] == f"ip=0x{here:x}, fmt=0x{form + 32:x}, buf=[0]"
+
+
+COMMON = b"""format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;
+\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;
+"""
+BPRINT = (
+    b"name: bprint\nID: 6\n"
+    + COMMON
+    + b"""\tfield:const char * fmt;\toffset:16;\tsize:8;\tsigned:0;
+\tfield:u32 buf[];\toffset:24;\tsize:0;\tsigned:0;
+
+print fmt: "%ps: %s", (void *)REC->ip, REC->fmt
+"""
+)
+BPUTS = (
+    b"name: bputs\nID: 14\n"
+    + COMMON
+    + b"""\tfield:const char * str;\toffset:16;\tsize:8;\tsigned:0;
+
+print fmt: "%ps: %s", (void *)REC->ip, REC->str
+"""
+)

@@ -109,9 +109,8 @@ impl Listing {
         most: Option<usize>,
     ) -> PyResult<Option<Vec<Chunk>>> {
         let mut left = most.unwrap_or(usize::MAX);
-        let chunks = py.detach(|| {
-            self.0.lock().expect("nothing panics while it is held").advance(made)
-        });
+        let chunks =
+            py.detach(|| self.0.lock().expect("nothing panics while it is held").advance(made));
         let chunks = chunks.map_err(to_python)?;
         Ok(chunks.map(|mut chunks| {
             for chunk in &mut chunks {
@@ -153,9 +152,9 @@ pub(crate) fn texts<'a>(
     let mut written = Vec::with_capacity(rows.len());
     for &(event, row) in rows {
         let name = trace.info().events.get(event).map(|event| event.name.as_str());
-        let of = name.and_then(&batches).filter(|of| {
-            row < of.iter().map(arrow_array::RecordBatch::num_rows).sum()
-        });
+        let of = name
+            .and_then(&batches)
+            .filter(|of| row < of.iter().map(arrow_array::RecordBatch::num_rows).sum());
         let of = of.ok_or_else(|| PyValueError::new_err("no such event"))?;
         let batches = ready.entry(event).or_insert_with(|| texts.batches(event, of));
         let mut text = Vec::new();

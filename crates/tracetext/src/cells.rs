@@ -124,9 +124,10 @@ impl<'a> Column<'a> {
             DataType::Struct(fields) => {
                 let of: &StructArray = array.as_struct();
                 let members = fields.iter().zip(of.columns());
-                let member = |(field, column): (&arrow_schema::FieldRef, &'a arrow_array::ArrayRef)| {
-                    (field.name().clone(), Self::new(column.as_ref()))
-                };
+                let member =
+                    |(field, column): (&arrow_schema::FieldRef, &'a arrow_array::ArrayRef)| {
+                        (field.name().clone(), Self::new(column.as_ref()))
+                    };
                 Cells::Struct(members.map(member).collect())
             }
             _ => Cells::Unknown,

@@ -20,7 +20,11 @@ pub(crate) enum Expression {
     Complement(Box<Self>),
     Binary(Operator, Box<Self>, Box<Self>),
     /// A conversion to an integer of so many bytes.
-    Cast { bytes: u8, signed: bool, of: Box<Self> },
+    Cast {
+        bytes: u8,
+        signed: bool,
+        of: Box<Self>,
+    },
     Choice(Box<Self>, Box<Self>, Box<Self>),
     /// `__print_symbolic`.
     Symbolic(Box<Self>, Vec<(i128, String)>),
@@ -182,7 +186,10 @@ fn cast(value: i128, bytes: u8, signed: bool) -> i128 {
 fn flags<'a>(value: i128, between: &str, labels: &'a [(i128, String)]) -> Value<'a> {
     // Nearly always it is one of them, which needs no text of its own.
     if let Some((_, label)) = labels.iter().find(|(mask, _)| *mask != 0 && *mask == value)
-        && labels.iter().take_while(|(mask, _)| *mask != value).all(|(m, _)| *m == 0 || value & m != *m)
+        && labels
+            .iter()
+            .take_while(|(mask, _)| *mask != value)
+            .all(|(m, _)| *m == 0 || value & m != *m)
     {
         return Value::Text(Cow::Borrowed(label));
     }

@@ -196,7 +196,8 @@ impl Listing {
             .map(|(&event, &batches)| {
                 let field = self.threads.field(event);
                 let threads = field.map(|field| {
-                    let column = |batch: &'_ arrow_array::RecordBatch| batch.column_by_name(field).cloned();
+                    let column =
+                        |batch: &'_ arrow_array::RecordBatch| batch.column_by_name(field).cloned();
                     batches.iter().map(column).collect()
                 });
                 let texts = self.texts.batches(event, batches);
@@ -229,7 +230,9 @@ impl Listing {
         let threads: Vec<Vec<Option<Column<'_>>>> = ready
             .iter()
             .map(|of| match of {
-                Some(of) => of.threads.iter().map(|c| c.as_ref().map(|c| Column::new(c.as_ref()))).collect(),
+                Some(of) => {
+                    of.threads.iter().map(|c| c.as_ref().map(|c| Column::new(c.as_ref()))).collect()
+                }
                 None => Vec::new(),
             })
             .collect();

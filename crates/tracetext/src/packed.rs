@@ -106,6 +106,9 @@ mod tests {
         assert_eq!(values("%d %d", b"\x01\0\0\0\x02", 8, false), ["1", "None"]);
         assert_eq!(values("%s", b"no end", 8, false), ["None"]);
         // A pointer that was followed is a text.
-        assert_eq!(values("%pI4 %pS", b"10.0.0.1\0\0\0\0\x07\0\0\0\0\0\0\0", 8, false), ["10.0.0.1", "7"]);
+        assert_eq!(
+            values("%pI4 %pS", b"10.0.0.1\0\0\0\0\x07\0\0\0\0\0\0\0", 8, false),
+            ["10.0.0.1", "7"]
+        );
     }
 }

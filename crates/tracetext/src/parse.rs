@@ -26,7 +26,8 @@ pub(crate) fn parse(text: &str, known: &[&str], long: u8) -> Result<PrintFormat,
     if text.is_empty() || text.len() > LONGEST {
         return Err("none, or too long".into());
     }
-    let mut parser = Parser { tokens: tokens(text)?, at: 0, depth: 0, known, used: Vec::new(), long };
+    let mut parser =
+        Parser { tokens: tokens(text)?, at: 0, depth: 0, known, used: Vec::new(), long };
     let pieces = conversion::pieces(&parser.texts()?)?;
     let mut arguments = Vec::new();
     while parser.take(",") {
@@ -262,7 +263,8 @@ impl Parser<'_> {
 
     /// Passes over `(TYPE)`: bytes of the type, and whether it is signed.
     fn conversion(&mut self) -> Result<Option<(u8, bool)>, String> {
-        let (Some(Token::Sign("(")), Some(Token::Name(first))) = (self.peek(0), self.peek(1)) else {
+        let (Some(Token::Sign("(")), Some(Token::Name(first))) = (self.peek(0), self.peek(1))
+        else {
             return Ok(None);
         };
         if !is_type(first) {
@@ -324,8 +326,12 @@ impl Parser<'_> {
             }
             "__print_ns_to_secs" => Ok(Expression::Seconds(self.bracketed()?.into())),
             "__print_ns_without_secs" => Ok(Expression::Nanoseconds(self.bracketed()?.into())),
-            "__get_str" | "__get_rel_str" | "__get_dynamic_array" | "__get_rel_dynamic_array"
-            | "__get_sockaddr" | "__get_rel_sockaddr" => self.named(),
+            "__get_str"
+            | "__get_rel_str"
+            | "__get_dynamic_array"
+            | "__get_rel_dynamic_array"
+            | "__get_sockaddr"
+            | "__get_rel_sockaddr" => self.named(),
             "__get_dynamic_array_len" | "__get_rel_dynamic_array_len" => {
                 Ok(Expression::Length(self.named()?.into()))
             }
@@ -430,9 +436,28 @@ fn is_constant(expression: &Expression) -> bool {
 
 fn is_type(word: &str) -> bool {
     const WORDS: [&str; 22] = [
-        "void", "char", "short", "int", "long", "unsigned", "signed", "const", "struct", "enum",
-        "size_t", "ssize_t", "bool", "pid_t", "dev_t", "sector_t", "gfp_t", "loff_t", "uintptr_t",
-        "uint", "ulong", "xfs_agblock_t",
+        "void",
+        "char",
+        "short",
+        "int",
+        "long",
+        "unsigned",
+        "signed",
+        "const",
+        "struct",
+        "enum",
+        "size_t",
+        "ssize_t",
+        "bool",
+        "pid_t",
+        "dev_t",
+        "sector_t",
+        "gfp_t",
+        "loff_t",
+        "uintptr_t",
+        "uint",
+        "ulong",
+        "xfs_agblock_t",
     ];
     WORDS.contains(&word) || sized(word).is_some()
 }

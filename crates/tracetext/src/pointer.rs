@@ -64,7 +64,9 @@ pub(crate) fn write(
             hexadecimal(out, value.int()? as u64);
         }
         [b'e'] => write!(out, "{}", value.int()? as i64).ok()?,
-        [b'M' | b'm', rest @ ..] => mac(out, &bytes(value, 6)?, conversion.pointer.as_bytes()[0], rest),
+        [b'M' | b'm', rest @ ..] => {
+            mac(out, &bytes(value, 6)?, conversion.pointer.as_bytes()[0], rest)
+        }
         [b'I' | b'i', b'4', ..] => ipv4(out, &bytes(value, 4)?),
         [b'I' | b'i', b'6', rest @ ..] => {
             ipv6(out, &bytes(value, 16)?, rest == b"c", conversion.pointer.starts_with('I'));

@@ -15,7 +15,12 @@ pub(crate) struct Printer<'a> {
 
 impl Printer<'_> {
     /// Writes an event by its print format; `None` when a field is of another type than that takes.
-    pub(crate) fn formatted(&self, out: &mut Vec<u8>, format: &PrintFormat, row: Row<'_>) -> Option<()> {
+    pub(crate) fn formatted(
+        &self,
+        out: &mut Vec<u8>,
+        format: &PrintFormat,
+        row: Row<'_>,
+    ) -> Option<()> {
         let mut arguments = format.arguments.iter();
         for piece in &format.pieces {
             match piece {
@@ -157,11 +162,7 @@ mod tests {
             ),
             (
                 switch,
-                vec![
-                    ("prev_comm", text(Some("a"))),
-                    ("prev_pid", int(-7)),
-                    ("prev_state", int(8)),
-                ],
+                vec![("prev_comm", text(Some("a"))), ("prev_pid", int(-7)), ("prev_state", int(8))],
                 "prev_comm=a prev_pid=-7 prev_state=R+",
             ),
             (
@@ -215,8 +216,11 @@ mod tests {
                 vec![("l", list(&[3, 16]))],
                 "{0x3,0x10} 00000000,00000010,00000000,00000003",
             ),
-            ("\"%-4s|%4s|%.2s|%*d\", REC->a, REC->a, REC->a, 3, REC->n",
-                vec![("a", text(Some("abc"))), ("n", int(5))], "abc | abc|ab|  5"),
+            (
+                "\"%-4s|%4s|%.2s|%*d\", REC->a, REC->a, REC->a, 3, REC->n",
+                vec![("a", text(Some("abc"))), ("n", int(5))],
+                "abc | abc|ab|  5",
+            ),
         ];
         for (format, fields, expected) in cases {
             assert_eq!(written(format, &fields).as_deref(), Some(expected), "{format}");

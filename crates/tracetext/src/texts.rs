@@ -221,9 +221,7 @@ impl Texts {
             let read = |text: &str| {
                 conversion::pieces(text).ok().filter(|pieces| packed::readable(pieces))
             };
-            formats
-                .map(|(at, text)| (at, PrintkFormat { pieces: read(&text), text }))
-                .collect()
+            formats.map(|(at, text)| (at, PrintkFormat { pieces: read(&text), text })).collect()
         })
     }
 }

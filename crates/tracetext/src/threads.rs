@@ -133,7 +133,8 @@ fn thread_field(event: &EventType) -> Option<String> {
 fn switch_fields(event: usize, of: &EventType) -> Option<Switch> {
     let has = |name: &str| of.fields.iter().any(|field| field.name == name);
     let id = ["tid", "pid"].into_iter().find(|id| has(&format!("next_{id}")))?;
-    let fields = [format!("prev_{id}"), format!("next_{id}"), "prev_comm".into(), "next_comm".into()];
+    let fields =
+        [format!("prev_{id}"), format!("next_{id}"), "prev_comm".into(), "next_comm".into()];
     fields.iter().all(|name| has(name)).then_some(Switch { event, fields })
 }
 
@@ -150,7 +151,10 @@ impl<'a> SwitchReader<'a> {
         let mut columns = Vec::new();
         for batch in batches {
             let named = |names: [&str; 2]| {
-                names.iter().find_map(|name| batch.column_by_name(name)).map(|c| Column::new(c.as_ref()))
+                names
+                    .iter()
+                    .find_map(|name| batch.column_by_name(name))
+                    .map(|c| Column::new(c.as_ref()))
             };
             let of = [
                 named(["prev_tid", "prev_pid"]),

@@ -31,7 +31,10 @@ const FORMATS: &[(&str, &[&str])] = &[
         &["comm={parent_comm} pid={parent_pid} child_comm={child_comm} child_pid={child_pid}"],
     ),
     ("sched_process_exec", &["filename={filename} pid={pid} old_pid={old_pid}"]),
-    ("task_rename", &["pid={pid} oldcomm={oldcomm} newcomm={newcomm} oom_score_adj={oom_score_adj}"]),
+    (
+        "task_rename",
+        &["pid={pid} oldcomm={oldcomm} newcomm={newcomm} oom_score_adj={oom_score_adj}"],
+    ),
     (
         "sched_stat_runtime",
         &[
@@ -124,7 +127,8 @@ fn parts(format: &'static str) -> Vec<Part> {
 
 /// Fields whose values may be any text, as names of threads are.
 fn any(field: &str) -> bool {
-    matches!(field, "filename" | "name" | "cmd" | "args" | "buf" | "ioprio") || field.ends_with("comm")
+    matches!(field, "filename" | "name" | "cmd" | "args" | "buf" | "ioprio")
+        || field.ends_with("comm")
 }
 
 /// Matches parts from the end of a text to its beginning: names of threads, which may hold anything,
@@ -188,7 +192,8 @@ pub(super) fn pairs(text: &str) -> Vec<(&str, &str)> {
         .zip(ends)
         .map(|(&(begin, end, value), next)| {
             let value = text[value.min(next)..next].trim_end_matches([' ', '[', '(', '{', ',']);
-            let value = if value.contains(['[', '(']) { value } else { value.trim_end_matches([']', ')']) };
+            let value =
+                if value.contains(['[', '(']) { value } else { value.trim_end_matches([']', ')']) };
             (&text[begin..end], value)
         })
         .collect()
@@ -200,13 +205,18 @@ mod tests {
 
     fn read(event: &str, text: &str) -> Vec<(&'static str, String)> {
         let found = Format::known(event).unwrap().read(text);
-        found.unwrap_or_default().into_iter().map(|(name, value)| (name, value.to_owned())).collect()
+        found
+            .unwrap_or_default()
+            .into_iter()
+            .map(|(name, value)| (name, value.to_owned()))
+            .collect()
     }
 
     #[test]
     fn known_formats_hold_against_hostile_names() {
         let text = "prev_comm=a prev_pid=1 prev_pid=7 prev_prio=120 prev_state=R+ ==> next_comm=x ==> y next_pid=9 next_prio=98";
-        let values: Vec<String> = read("sched_switch", text).into_iter().map(|(_, value)| value).collect();
+        let values: Vec<String> =
+            read("sched_switch", text).into_iter().map(|(_, value)| value).collect();
         assert_eq!(values, ["a prev_pid=1", "7", "120", "R+", "x ==> y", "9", "98"]);
         let plugin = read("sched_switch", "swapper/0:0 [120] R ==> rec.sh:1884 [120]");
         assert_eq!(plugin[0], ("prev_comm", "swapper/0".into()));
@@ -220,13 +230,21 @@ mod tests {
 
     #[test]
     fn pairs_are_found_in_other_texts() {
-        let text = "timer=0xffff function=process_timeout expires=42 [timeout=1] idx=62 flags=D|P|I";
+        let text =
+            "timer=0xffff function=process_timeout expires=42 [timeout=1] idx=62 flags=D|P|I";
         let expected = [
-            ("timer", "0xffff"), ("function", "process_timeout"), ("expires", "42"),
-            ("timeout", "1"), ("idx", "62"), ("flags", "D|P|I"),
+            ("timer", "0xffff"),
+            ("function", "process_timeout"),
+            ("expires", "42"),
+            ("timeout", "1"),
+            ("idx", "62"),
+            ("flags", "D|P|I"),
         ];
         assert_eq!(pairs(text), expected);
-        assert_eq!(pairs("fd: 0x3, buf: 0x7f, count: 0x10"), [("fd", "0x3"), ("buf", "0x7f"), ("count", "0x10")]);
+        assert_eq!(
+            pairs("fd: 0x3, buf: 0x7f, count: 0x10"),
+            [("fd", "0x3"), ("buf", "0x7f"), ("count", "0x10")]
+        );
         assert!(pairs("nothing").is_empty());
     }
 }

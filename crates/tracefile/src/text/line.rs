@@ -45,7 +45,10 @@ impl Name<'_> {
 pub(super) enum Said<'a> {
     Event(Line<'a>),
     /// Events of a CPU were lost here; how many, where that is told.
-    Lost { cpu: u16, count: Option<u64> },
+    Lost {
+        cpu: u16,
+        count: Option<u64>,
+    },
     /// A comment, a heading, a line of a stack.
     Other,
 }
@@ -179,18 +182,29 @@ mod tests {
 
     #[test]
     fn lines_of_every_writer_are_read() {
-        let tracefs = line("          <idle>-0       [001] d.h1. 12.000003: irq_handler_entry: irq=36 name=a b");
+        let tracefs = line(
+            "          <idle>-0       [001] d.h1. 12.000003: irq_handler_entry: irq=36 name=a b",
+        );
         assert_eq!((tracefs.task, tracefs.pid, tracefs.cpu), ("<idle>", 0, 1));
         assert_eq!((tracefs.time, tracefs.flags), (12_000_003_000, Some((0x09, 1))));
-        assert_eq!((tracefs.event, tracefs.text), (Name::Plain("irq_handler_entry"), "irq=36 name=a b"));
-        let report = line("   kworker/0:1-e-17    [000]  7.123456789: sched_waking:          comm=x [1] pid=3");
+        assert_eq!(
+            (tracefs.event, tracefs.text),
+            (Name::Plain("irq_handler_entry"), "irq=36 name=a b")
+        );
+        let report = line(
+            "   kworker/0:1-e-17    [000]  7.123456789: sched_waking:          comm=x [1] pid=3",
+        );
         assert_eq!((report.task, report.pid, report.time), ("kworker/0:1-e", 17, 7_123_456_789));
-        let android = line("  Binder [2]-914 (  777) [003] ...1   58.5: tracing_mark_write: B|777|draw: x");
+        let android =
+            line("  Binder [2]-914 (  777) [003] ...1   58.5: tracing_mark_write: B|777|draw: x");
         assert_eq!((android.task, android.pid, android.cpu), ("Binder [2]", 914, 3));
         assert_eq!((android.event.table(), android.text), ("print".into(), "B|777|draw: x"));
         let old = line("   sh-9 [000] 1.000001: sched_switch: prev_comm=sh");
         assert_eq!((old.flags, old.time), (None, 1_000_001_000));
-        assert_eq!(line("a-1 [000] ..... 1.5: sys_read(fd: 3, count: 1)").event, Name::Enter("read"));
+        assert_eq!(
+            line("a-1 [000] ..... 1.5: sys_read(fd: 3, count: 1)").event,
+            Name::Enter("read")
+        );
         let exit = line("a-1 [000] ..... 1.5: sys_read -> 0x1");
         assert_eq!((exit.event, exit.text), (Name::Exit("read"), "0x1"));
         let function = line("a-1 [000] ..... 1.5: do_idle <-cpu_startup_entry");
@@ -206,7 +220,15 @@ mod tests {
 
     #[test]
     fn other_lines_are_none() {
-        for text in ["", "# tracer: nop", "cpus=2", " => schedule", "CPU 1 is empty", "[001] x", "a-1 [000] 1.5: "] {
+        for text in [
+            "",
+            "# tracer: nop",
+            "cpus=2",
+            " => schedule",
+            "CPU 1 is empty",
+            "[001] x",
+            "a-1 [000] 1.5: ",
+        ] {
             assert_eq!(read(text), Said::Other, "{text}");
         }
     }

@@ -57,7 +57,8 @@ pub(crate) fn looks_like(file: &[u8]) -> bool {
         return false;
     }
     head.split(|&c| c == b'\n').any(|line| {
-        std::str::from_utf8(line).is_ok_and(|line| matches!(line::read(plain(line)), Said::Event(_)))
+        std::str::from_utf8(line)
+            .is_ok_and(|line| matches!(line::read(plain(line)), Said::Event(_)))
     })
 }
 
@@ -201,7 +202,9 @@ impl Reading {
 
     /// `# entries-in-buffer/entries-written: 140/250   #P:4`.
     fn heading(&mut self, text: &str) {
-        let Some((_, counts)) = text.split_once("entries-in-buffer/entries-written:") else { return };
+        let Some((_, counts)) = text.split_once("entries-in-buffer/entries-written:") else {
+            return;
+        };
         let mut numbers = counts.trim().split(['/', ' ']).map(str::parse::<u64>);
         if let (Some(Ok(kept)), Some(Ok(written))) = (numbers.next(), numbers.next())
             && written > kept

@@ -14,7 +14,9 @@ use crate::{ColumnType, Field, Label, Scope};
 enum Kind {
     Signed,
     /// Of 64 bits, in base 10 or 16.
-    Unsigned { hexadecimal: bool },
+    Unsigned {
+        hexadecimal: bool,
+    },
     /// The letters of a thread's state.
     State,
     /// `handled`.
@@ -247,9 +249,8 @@ fn kind(name: &str, value: &str) -> Kind {
 fn joined(a: Kind, b: Kind) -> Kind {
     match (a, b) {
         (a, b) if a == b => a,
-        (Kind::Signed, Kind::Unsigned { hexadecimal }) | (Kind::Unsigned { hexadecimal }, Kind::Signed) => {
-            Kind::Unsigned { hexadecimal }
-        }
+        (Kind::Signed, Kind::Unsigned { hexadecimal })
+        | (Kind::Unsigned { hexadecimal }, Kind::Signed) => Kind::Unsigned { hexadecimal },
         (Kind::Unsigned { .. }, Kind::Unsigned { .. }) => Kind::Unsigned { hexadecimal: true },
         _ => Kind::Text,
     }

@@ -55,6 +55,7 @@ class CallTable:
     cpu: Ints
     begin: Ints
     end: Ints
+    duration: Ints
     depth: Ints
     parent: Ints
     self_time: Ints
@@ -62,25 +63,33 @@ class CallTable:
 
 
 def function_calls(analysis: Analysis) -> CallTable:
-    """Every call that the graph tracer saw begin, also those without an end."""
+    """Every call that the graph tracer saw begin, also those without an end.
+
+    ``duration`` is what the kernel measured where the trace has that (until Linux 6.13): the stamps
+    of its events hold the time of writing them, too.
+    """
     entry, leave = (analysis.events(name) for name in EVENTS[:2])
     if entry is None:
         none: Ints = np.zeros(0, dtype=np.int64)
-        return CallTable(*[none] * 8, complete=np.zeros(0, dtype=np.bool_))
+        return CallTable(*[none] * 9, complete=np.zeros(0, dtype=np.bool_))
     entries, exits = Rows(entry), None if leave is None else Rows(leave)
     joined = _Joined(entries, exits)
     begins, ends = joined.pairs()
     times, depths, keys = joined.time, joined.depth, joined.key
     begin = times[begins]
     end = np.where(ends >= 0, times[ends], analysis.whole.end)
-    complete = (ends >= 0) & ~_lost_between(analysis, begin, end, joined.cpu[begins])
+    complete = (ends >= 0) & ~_lost_between(analysis, begin, end)
     order = np.lexsort((depths[begins], begin))
-    begins, begin, end, complete = begins[order], begin[order], end[order], complete[order]
+    begins, ends = begins[order], ends[order]
+    begin, end, complete = begin[order], end[order], complete[order]
     depth, key = depths[begins], keys[begins]
-    parent = _parents(key, depth, begin, np.where(ends[order] >= 0, end, begin))
-    self_time = end - begin
+    parent = _parents(key, depth, begin, np.where(ends >= 0, end, begin))
+    duration = end - begin
+    if joined.measured is not None:
+        duration = np.where(ends >= 0, joined.measured[ends], duration)
+    self_time = duration.copy()
     inner = np.flatnonzero((parent >= 0) & complete)
-    np.subtract.at(self_time, parent[inner], (end - begin)[inner])
+    np.subtract.at(self_time, parent[inner], duration[inner])
     # Self time is only known where all is that was called within.
     broken = np.flatnonzero((parent >= 0) & ~complete)
     complete[parent[broken]] = False
@@ -90,6 +99,7 @@ def function_calls(analysis: Analysis) -> CallTable:
         cpu=joined.cpu[begins],
         begin=begin,
         end=end,
+        duration=duration,
         depth=depth,
         parent=parent,
         self_time=self_time,
@@ -117,6 +127,11 @@ class _Joined:
         self.function = column(_function_column(entries))[order]
         self.depth = column("depth")[order]
         self.enters: Bools = enters[order]
+        self.measured: Ints | None = None
+        if exits is not None and {"calltime", "rettime"} <= set(exits.table.column_names):
+            measured = exits["rettime"] - exits["calltime"]
+            unknown: Ints = np.zeros(len(entries), dtype=np.int64)
+            self.measured = np.concatenate([unknown, measured])[order]
         # Each CPU has an idle task of its own.
         self.key: Ints = np.where(self.thread == 0, -1 - self.cpu, self.thread)
 
@@ -175,7 +190,7 @@ def _parents(key: Ints, depth: Ints, begin: Ints, end: Ints) -> Ints:
     return parent
 
 
-def _lost_between(analysis: Analysis, begin: Ints, end: Ints, _cpu: Ints) -> Bools:
+def _lost_between(analysis: Analysis, begin: Ints, end: Ints) -> Bools:
     """Which calls lost events may have met: their thread may have been on any CPU meanwhile."""
     lost: Bools = np.zeros(begin.size, dtype=np.bool_)
     for loss in analysis.losses:
@@ -196,7 +211,7 @@ def functions(analysis: Analysis, symbol: Symbol) -> list[FunctionCalls]:
         if not own.size:
             continue
         whole = own[calls.complete[own]]
-        length = (calls.end - calls.begin)[whole]
+        length = calls.duration[whole]
         self_time = int(calls.self_time[whole].sum())
         worst = int(whole[np.argmax(length)]) if whole.size else None
         rows.append(
@@ -233,10 +248,7 @@ def _counted(analysis: Analysis, symbol: Symbol) -> list[FunctionCalls]:
             (_name(symbol, int(number)), int(n)) for number, n in zip(numbers, count, strict=True)
         ]
     named.sort(key=lambda pair: (-pair[1], pair[0]))
-    return [
-        FunctionCalls(name, n, 0, None, None, None, None, None, None)
-        for name, n in named
-    ]
+    return [FunctionCalls(name, n, 0, None, None, None, None, None, None) for name, n in named]
 
 
 def _name(symbol: Symbol, address: int) -> str:

@@ -63,7 +63,10 @@ def _tables(
         "incomplete: cut by an end of the trace, or beside lost events; in no time",
     )
     yield _FUNCTIONS.filled(
-        "Functions, most self time first", answer, *(remarks if answer else missing), top=request.top
+        "Functions, most self time first",
+        answer,
+        *(remarks if answer else missing),
+        top=request.top,
     )
 
 
