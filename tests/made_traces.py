@@ -1,4 +1,4 @@
-"""trace.dat files put together from what tracefs gives: version 6, a CPU's pages one after the other.
+"""trace.dat files put together from what tracefs gives: version 6, a CPU's pages in a row.
 
 Shares nothing with the decoder. The layout is that of trace-cmd's ``trace-cmd.dat.v6.5.txt``.
 """

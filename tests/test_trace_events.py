@@ -111,9 +111,9 @@ def test_the_command_prints_lines_or_a_document(capfdbinary: pytest.CaptureFixtu
     assert len(document["data"]["events"]) == 5 and not document["data"]["complete"]
 
 
-def _reported(path: Path) -> str:
+def _reported(path: Path, *options: str) -> str:
     skips.needs("trace-cmd")
-    command = ["trace-cmd", "report", "-N", "-t", str(path)]
+    command = ["trace-cmd", "report", *options, str(path)]
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
@@ -121,7 +121,7 @@ def test_whole_stacks_have_the_functions_that_trace_cmd_names(tmp_path: Path) ->
     path = recorded("guest-stacks.dat", tmp_path)
     stacks = list(EventLog(path).events(EventFilter(("kernel_stack",))))
     theirs: list[list[str]] = []
-    for line in _reported(path).splitlines():
+    for line in _reported(path, "-t").splitlines():
         if "kernel_stack:" in line:
             theirs.append([])
         elif match := re.match(r"=> (\S+) \([0-9a-f]+\)", line):
@@ -156,13 +156,15 @@ def test_trace_printk_is_written_with_its_arguments(tmp_path: Path) -> None:
     recording.cpus = [[page.ljust(made_traces.PAGE, b"\0")]]
     path = recording.save(tmp_path / "printk.dat")
     ours = [event.text for event in EventLog(path).events(EventFilter())]
-    theirs = [
-        match["text"] for line in _reported(path).splitlines() if (match := REPORTED.match(line))
-    ]
+    reported = _reported(path, "-N", "-t").splitlines()
+    theirs = [match["text"] for line in reported if (match := REPORTED.match(line))]
     assert (
         ours[0] == "here: n=-3 u=4000000000 x=ffffffffffff s=hi you p=there+0x4% l=-5    42|17  |"
     )
-    assert ours[:2] == theirs[:2]
+    assert ours[1] == 'here: text "quoted" only'
+    # trace-cmd 3.1.6 knows neither %pS there nor %-4d, and leaves escapes.
+    assert ours[0].split("p=")[0] == theirs[0].split("p=")[0]
+    assert ours[1] == theirs[1].replace("\\", "")
     assert ours[2] == f"ip=0x{here:x}, fmt=0x{form + 32:x}, buf=[0]"
 
 

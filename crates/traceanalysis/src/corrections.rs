@@ -26,7 +26,6 @@ impl Scheduling {
             self.pop(cpu, at, why::OTHER, flags::CROSSES_LOSS);
         }
         let place = &mut self.cpus[usize::from(cpu)];
-        place.losses += 1;
         self.losses += 1;
         let current = std::mem::replace(&mut place.current, NOBODY);
         if current == NOBODY {

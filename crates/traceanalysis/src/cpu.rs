@@ -55,8 +55,6 @@ pub(crate) struct Cpu {
     pub(crate) after_loss: bool,
     /// Whether events may be missing just now.
     pub(crate) in_loss: bool,
-    /// How often events were missing.
-    pub(crate) losses: u32,
     /// The time of the latest event.
     pub(crate) last: i64,
     /// The idle thread, once seen.
@@ -77,7 +75,6 @@ impl Cpu {
             entered: 0,
             after_loss: false,
             in_loss: missing,
-            losses: 0,
             last: begin,
             idle: NOBODY,
         }

@@ -177,7 +177,7 @@ impl Reading {
         match line::read(text) {
             Said::Event(line) => {
                 let event = self.number(line.event);
-                self.types[usize::from(event)].1.learn(line.text);
+                self.types[usize::from(event)].1.learn(&line);
                 if !self.tasks_of.contains_key(&line.pid) && line.task != "<...>" && line.pid != 0 {
                     self.tasks.push(line.pid);
                     self.tasks_of.insert(line.pid, line.task.to_owned());

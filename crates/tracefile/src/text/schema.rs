@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::Arc;
 
 use super::fields::{self, Format};
-use super::line::Line;
+use super::line::{Line, Name};
 use crate::columns::Column;
 use crate::{ColumnType, Field, Label, Scope};
 
@@ -32,8 +32,6 @@ const STATES: [(i128, &str); 8] =
 /// Marks a thread that was preempted: `R+`.
 const PREEMPTED: i64 = 0x100;
 
-/// Fields that every type has: the thread, its flags, its preemption count.
-const COMMON: usize = 3;
 /// Fields of a type whose names are not known beforehand.
 const MOST_FIELDS: usize = 128;
 
@@ -47,6 +45,8 @@ pub(super) struct SchemaBuilder {
     /// Lines without any field that was understood: the whole text is one.
     whole: bool,
     returns: bool,
+    /// Whether a line told in which context it was written.
+    flags: bool,
 }
 
 /// How lines of a type become rows.
@@ -56,6 +56,8 @@ pub(super) struct Schema {
     places: HashMap<String, usize>,
     whole: Option<usize>,
     returns: bool,
+    /// Fields before the type's own.
+    before: usize,
 }
 
 impl SchemaBuilder {
@@ -67,11 +69,20 @@ impl SchemaBuilder {
             places: HashMap::new(),
             whole: false,
             returns: event.starts_with("sys_exit_"),
+            flags: false,
         }
     }
 
-    /// Learns from the text of an event.
-    pub(super) fn learn(&mut self, text: &str) {
+    /// Learns from a line.
+    pub(super) fn learn(&mut self, line: &Line<'_>) {
+        let text = line.text;
+        self.flags |= line.flags.is_some();
+        if let Name::Enter(_) = line.event {
+            for (name, value) in fields::pairs(text) {
+                self.field(name, &prefixed(value));
+            }
+            return;
+        }
         if self.returns {
             return self.field("ret", text.trim());
         }
@@ -116,11 +127,12 @@ impl SchemaBuilder {
             base: 10,
             labels: Arc::default(),
         };
-        let mut all = vec![
-            common("common_pid", ColumnType::Signed(32), false),
-            common("common_flags", ColumnType::Unsigned(8), true),
-            common("common_preempt_count", ColumnType::Unsigned(8), true),
-        ];
+        let mut all = vec![common("common_pid", ColumnType::Signed(32), false)];
+        if self.flags {
+            all.push(common("common_flags", ColumnType::Unsigned(8), true));
+            all.push(common("common_preempt_count", ColumnType::Unsigned(8), true));
+        }
+        let before = all.len();
         all.extend(self.names.iter().zip(&self.kinds).map(|(name, kind)| described(name, *kind)));
         let schema = Schema {
             format: self.format,
@@ -128,6 +140,7 @@ impl SchemaBuilder {
             places: self.places,
             whole,
             returns: self.returns,
+            before,
         };
         (schema, all)
     }
@@ -167,7 +180,14 @@ impl Schema {
     /// Pushes the chosen fields of a line.
     pub(super) fn push(&self, line: &Line<'_>, chosen: &[usize], columns: &mut [Column]) {
         let mut values: Vec<Option<&str>> = vec![None; self.kinds.len()];
-        if self.returns {
+        let hexadecimal = matches!(line.event, Name::Enter(_));
+        if hexadecimal {
+            for (name, value) in fields::pairs(line.text) {
+                if let Some(&place) = self.places.get(name) {
+                    values[place] = Some(value);
+                }
+            }
+        } else if self.returns {
             if let Some(place) = self.places.get("ret") {
                 values[*place] = Some(line.text);
             }
@@ -189,17 +209,24 @@ impl Schema {
             }
         }
         for (&field, column) in chosen.iter().zip(columns) {
-            match field {
-                0 => column.signed(i64::from(line.pid)),
-                1 => number(column, line.flags.map(|(flags, _)| flags)),
-                2 => number(column, line.flags.map(|(_, count)| count)),
-                _ => match values[field - COMMON] {
-                    Some(value) => push(self.kinds[field - COMMON], value, column),
+            match field.checked_sub(self.before) {
+                None if field == 0 => column.signed(i64::from(line.pid)),
+                None if field == 1 => number(column, line.flags.map(|(flags, _)| flags)),
+                None => number(column, line.flags.map(|(_, count)| count)),
+                Some(own) => match values[own] {
+                    Some(value) if hexadecimal => push(self.kinds[own], &prefixed(value), column),
+                    Some(value) => push(self.kinds[own], value, column),
                     None => column.null(),
                 },
             }
         }
     }
+}
+
+/// The kernel writes arguments of system calls in base 16 without saying so.
+fn prefixed(value: &str) -> Cow<'_, str> {
+    let digits = !value.is_empty() && value.bytes().all(|c| c.is_ascii_hexdigit());
+    if digits { format!("0x{value}").into() } else { value.into() }
 }
 
 fn number(column: &mut Column, value: Option<u8>) {

@@ -1,9 +1,9 @@
 """Kernel functions: how often each was called, and how long its calls took.
 
-Calls are those of ftrace's function_graph tracer (``funcgraph_entry`` and ``funcgraph_exit``), which
-nest: a call's *total* time is from its entry to its exit, its *self* time is that without the traced
-functions that it called. Both hold the time in which the thread was off its CPU. The function tracer
-tells calls alone (``function``): its functions have counts and no times.
+Calls are those of ftrace's function_graph tracer (``funcgraph_entry`` and ``funcgraph_exit``),
+which nest: a call's *total* time is from its entry to its exit, its *self* time is that without the
+traced functions that it called. Both hold the time in which the thread was off its CPU. The
+function tracer tells calls alone (``function``): its functions have counts and no times.
 """
 
 from __future__ import annotations
@@ -27,9 +27,9 @@ class FunctionCalls:
     """The calls of a function that begin in the span. Times in ns.
 
     ``total`` is of whole calls, ``self_time`` the sum of their self times and ``self_share`` its
-    part of the span, over all CPUs. ``incomplete`` calls are cut by an end of the trace or meet lost
-    events: they are counted, and in no time. ``worst_at`` and ``worst_cpu`` are where the longest
-    begins. Times are None for a function that only the function tracer told.
+    part of the span, over all CPUs. ``incomplete`` calls are cut by an end of the trace or meet
+    lost events: they are counted, and in no time. ``worst_at`` and ``worst_cpu`` are where the
+    longest begins. Times are None for a function that only the function tracer told.
     """
 
     name: str

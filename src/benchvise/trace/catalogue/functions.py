@@ -55,7 +55,8 @@ def _tables(
     answer: list[FunctionCalls], request: FunctionsRequest
 ) -> Iterator[TableSpec[FunctionCalls]]:
     missing = (
-        "none: the trace has no calls of functions; trace-cmd record -p function_graph records them",
+        "none: the trace has no calls of functions; record it with trace-cmd record -p "
+        "function_graph",
     )
     remarks = (
         "self: without the traced functions that it called; total and self hold time off the CPU",
