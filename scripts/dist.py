@@ -4,8 +4,9 @@ architecture.
     python scripts/dist.py [--arch NAME]...
 
 The trace decoder is cross-built by cargo-zigbuild against the glibc of Debian 10; auditwheel then
-says whether a wheel keeps to that. What a machine cannot build is left out, in one line, with the
-command that gets what is missing.
+says whether a wheel keeps to that. For a target that rustup has not installed, Debian's Rust is
+taken (``debian_rust``). What a machine cannot build is left out, in one line, with the command
+that gets what is missing.
 """
 
 from __future__ import annotations
@@ -16,6 +17,10 @@ import shutil
 import subprocess
 import sys
 from pathlib import Path
+
+from debian_rust import compiler_for
+
+from benchvise.rig.images import ImageError
 
 ROOT = Path(__file__).parents[1]
 ARCHITECTURES = ("x86_64", "aarch64")
@@ -46,12 +51,13 @@ def main() -> int:
 def build_module(arch: str) -> Path | None:
     """The trace decoder for an architecture; None, after one line, where it cannot be built."""
     target = f"{arch}-unknown-linux-gnu"
-    sysroot = subprocess.run(
-        ["rustc", "--print", "sysroot"], check=True, capture_output=True, text=True
-    ).stdout.strip()
-    if not (Path(sysroot) / "lib" / "rustlib" / target / "lib").is_dir():
-        print(f"no wheel for {arch}: rustup target add {target}", file=sys.stderr)
-        return None
+    compiler = {}
+    if not has_library(target):
+        try:
+            compiler["RUSTC"] = str(compiler_for(arch))
+        except ImageError as error:
+            print(f"no wheel for {arch}: rustup target add {target} ({error})", file=sys.stderr)
+            return None
     programs = Path(sys.executable).parent  # there cargo-zigbuild finds Python with zig
     subprocess.run(
         [
@@ -62,12 +68,21 @@ def build_module(arch: str) -> Path | None:
         check=True,
         env={
             **os.environ,
+            **compiler,
             "CARGO_PROFILE_RELEASE_STRIP": "debuginfo",
             "PATH": f"{programs}:{os.environ['PATH']}",
         },
     )
     output = Path(os.environ.get("CARGO_TARGET_DIR", ROOT / "target"))
     return output / target / "release" / "libnative.so"
+
+
+def has_library(target: str) -> bool:
+    """Whether this machine's Rust has the standard library of the target."""
+    sysroot = subprocess.run(
+        ["rustc", "--print", "sysroot"], check=True, capture_output=True, text=True
+    ).stdout.strip()
+    return (Path(sysroot) / "lib" / "rustlib" / target / "lib").is_dir()
 
 
 def hatchling(kind: str, **variables: str) -> None:

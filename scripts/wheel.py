@@ -49,12 +49,21 @@ class PlatformWheel(BuildHookInterface[Any]):
         build_data["pure_python"] = False
         build_data["tag"] = f"cp311-abi3-{platform.replace('-', '_').replace('.', '_')}"
         build_data["force_include"][str(module)] = "benchvise/trace/native.abi3.so"
+        build_data["force_include"][str(self._write_version(root))] = "benchvise/_version.py"
         prepared = root / PREPARED
         licences = prepared if prepared.is_dir() else self._write_licences(root)
         build_data["force_include"][str(licences / LICENCES)] = f"benchvise/{LICENCES}"
         if (share := root / "build" / "share").is_dir():  # by `make man`
             build_data["shared_data"][str(share)] = "share"
         build_data["sbom_files"].append(str((licences / MATERIALS).relative_to(root)))
+
+    def _write_version(self, root: Path) -> Path:
+        """Writes the module that tells the program its version; returns the file."""
+        file = root / "build" / "_version.py"
+        file.parent.mkdir(exist_ok=True)
+        text = f'"""Written when this was built."""\n\n__version__ = "{self.metadata.version}"\n'
+        file.write_text(text, encoding="utf-8")
+        return file
 
     def _write_licences(self, root: Path) -> Path:
         """Writes both files to a directory, which is returned."""
@@ -74,10 +83,25 @@ def _require_built(root: Path, module: Path) -> None:
         lacking.append("the probes: make probes")
     if not (root / "src/benchvise/report/assets/report.js").exists():
         lacking.append("the pages' scripts (needs npm): make web")
-    if not module.exists():
-        if shutil.which("cargo") and shutil.which("cc"):
-            subprocess.run([root / "scripts" / "native"], check=True)
-        else:
-            lacking.append("the trace decoder (needs Rust and a C compiler): https://rustup.rs")
+    if not module.exists() and (fault := _build_decoder(root)):
+        lacking.append(f"the trace decoder: {fault}")
     if lacking:
         raise SystemExit(f"Benchvise cannot be built here, missing: {'; '.join(lacking)}")
+
+
+def _build_decoder(root: Path) -> str:
+    """Builds it; in one line what is missing for that, empty where nothing is."""
+    absent = [
+        name
+        for name, program in (("Rust (https://rustup.rs)", "cargo"), ("a C compiler", "cc"))
+        if not shutil.which(program)
+    ]
+    if absent:
+        return f"needs {' and '.join(absent)}"
+    script = root / "scripts" / "native"
+    built = subprocess.run([script], capture_output=True, text=True, check=False)
+    if built.returncode == 0:
+        return ""
+    # What refuses says why in its first line; cargo, after which it fails, in that of an error.
+    lines = built.stderr.strip().splitlines() or [f"{script.name} ends with {built.returncode}"]
+    return next((line for line in lines if line.startswith("error")), lines[0])

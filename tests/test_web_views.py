@@ -36,7 +36,7 @@ def key(root: Path) -> str:
     return key_of(root / "traces" / "after")
 
 
-VIEWS = ("actors", "load", "switches", "log", "names", "tables", "search?text=sensor")
+VIEWS = ("actors", "area", "load", "switches", "log", "names", "tables", "search?text=sensor")
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -67,6 +67,21 @@ def test_the_path_of_an_activation_leads_back_to_its_interrupt(client: Client, k
     assert all(segment["begin"] >= path["begin"] for segment in path["longest"])
     assert client.get(f"/api/traces/{key}/critical-path").status == 400
     assert client.get(f"/api/traces/{key}/critical-path?instance=99999999").status == 400
+
+
+def test_what_an_activation_woke_names_it_as_its_waker(client: Client, key: str) -> None:
+    rows = client.get(f"/api/traces/{key}/rows").json
+    row = next(row for row in rows if row["kind"] == "irq" and row["name"] == "sensor")
+    points = client.get(f"/api/traces/{key}/instances?actor={row['actor']}&width=4000").body
+    first = pa.ipc.open_stream(points).read_all().slice(0, 1).to_pylist()[0]
+    told = client.get(f"/api/traces/{key}/item?row={row['id']}&t={int(first['begin'])}").json
+    woke = told["instance"]["woke"]
+    assert told["instance"]["woke_count"] == len(woke) >= 1
+    assert first["begin"] <= woke[0]["time"] <= woke[0]["begin"]
+    thread = next(row for row in rows if row["actor"] == woke[0]["actor"])
+    back = client.get(f"/api/traces/{key}/item?row={thread['id']}&t={woke[0]['begin']}").json
+    assert back["instance"]["waker"]["actor"] == row["actor"]
+    assert back["instance"]["waker"]["time"] == woke[0]["time"]
 
 
 @pytest.mark.parametrize(

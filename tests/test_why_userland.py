@@ -440,3 +440,12 @@ def test_commands_are_rewritten_only_where_programs_are_words() -> None:
     )
     with pytest.raises(UserlandIncomplete):
         rewritten("sh -c 'count'; my-report", closure, "/d")
+
+
+def test_every_call_of_a_program_is_rewritten_and_no_argument() -> None:
+    """Of two calls one stayed the board's own, and an argument of that name was taken for one."""
+    file = File("/usr/bin/dd", "0", "program dd")
+    closure = Closure((Program("dd", "dd", ""),), {"dd": file}, ("x86_64", 64, False))
+    assert rewritten("echo dd; dd if=a & for i in dd; do dd if=$i; done", closure, "/d") == (
+        "echo dd; /d/dd if=a & for i in dd; do /d/dd if=$i; done"
+    )

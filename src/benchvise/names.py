@@ -20,8 +20,9 @@ _EXACT, _PART_OF_NAME, _IN_TEXT, _ALIKE = range(4)
 class NamedEntry:
     """Something with a name.
 
-    ``kind`` is ``setting``, ``benchmark``, ``suite``, ``analysis`` or ``events``. ``aliases`` are
-    other names for the same: files, words of the kernel command line, other programs' names.
+    ``kind`` is ``setting``, ``benchmark``, ``suite``, ``analysis``, ``events``, ``state``,
+    ``command`` or ``tool`` (of others). ``aliases`` are other names for the same: files, words of
+    the kernel command line, other programs' names.
     ``text`` describes it; it is searched and not shown. ``command`` shows it or uses it.
     """
 

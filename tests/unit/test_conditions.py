@@ -185,7 +185,7 @@ def test_settings_that_changed_are_named() -> None:
         snapshot(settings=governor("ondemand")),
         snapshot(10, settings=governor("powersave")),
     )
-    assert only(before, after).sentence == "meanwhile, something changed cpu.governor/policy0"
+    assert only(before, after).sentence == "changed meanwhile: cpu.governor/policy0"
 
 
 def test_what_only_counts_is_no_setting() -> None:

@@ -2,10 +2,16 @@
 
 from __future__ import annotations
 
+import shlex
+from typing import Any
+
 import pytest
 
-from benchvise.cli.main import run
+from benchvise.cli.main import program, run
+from benchvise.cli.reference.find import named_entries
 from benchvise.errors import UsageError
+from benchvise.measure.runner import local_registry
+from benchvise.measure.suite import suite_names
 from benchvise.names import NamedEntry, search
 from benchvise.state.catalogue import knobs
 from benchvise.state.knob_names import knob_entries
@@ -93,6 +99,10 @@ def test_the_best_match_comes_first() -> None:
         ("wakeups", "trace wakeups"),
         ("syscalls", "benchvise trace record BOARD --events syscalls"),
         ("lmbench", "benchvise suites show lmbench"),
+        ("mitigations", "cpu.mitigations"),
+        ("7z", "benchvise run BOARD --command '7z b"),
+        ("geekbench", "benchvise run BOARD --command"),
+        ("systemd-analyze", "benchvise rig boot"),
     ],
 )
 def test_find_knows_all_that_has_a_name(
@@ -100,6 +110,29 @@ def test_find_knows_all_that_has_a_name(
 ) -> None:
     assert run(["find", text]) == 0
     assert line in capsys.readouterr().out
+
+
+def test_commands_for_other_tools_can_be_typed() -> None:
+    """Options, benchmarks and suites are there; what is in capitals is the reader's own."""
+    benchmarks = {benchmark.id for benchmark in local_registry().benchmarks}
+    of = program()
+    context = of.make_context("benchvise", [], resilient_parsing=True)
+    commands = {
+        entry.command: entry.kind for entry in named_entries() if entry.kind in ("tool", "state")
+    }
+    assert len(commands) > 10
+    for text in commands:
+        program_name, *words = shlex.split(text)
+        assert program_name == "benchvise"
+        command: Any = of
+        while hasattr(command, "get_command"):
+            command = command.get_command(context, words.pop(0))
+            assert command is not None, text
+        options = {name for param in command.params for name in param.opts}
+        assert {word for word in words if word.startswith("--")} <= options, text
+        for option, known in (("--bench", benchmarks), ("--suite", set(suite_names()))):
+            chosen = {words[at + 1] for at, word in enumerate(words) if word == option}
+            assert chosen <= known, text
 
 
 def test_the_value_on_this_machine_is_read(capsys: pytest.CaptureFixture[str]) -> None:

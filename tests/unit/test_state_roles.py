@@ -108,6 +108,25 @@ def test_a_root_on_no_disk_has_no_role(mounts: str) -> None:
     assert names.fill("/sys/block/{root_disk}/queue/scheduler") is None
 
 
+def test_the_disk_that_a_command_works_on_is_the_one_that_is_compared() -> None:
+    """Settings of a disk beside the root's, and of any where the root is on none, were not seen."""
+    data = "30 1 8:1 / /data rw - ext4 /dev/sda1 rw\n31 1 7:0 / /img ro - squashfs /dev/loop0 ro\n"
+    links = PI_BLOCK | block(
+        ("8:0", "ata1/block/sda"), ("8:1", "ata1/block/sda/sda1"), ("7:0", "virtual/block/loop0")
+    )
+
+    def disk(root: str, *paths: str) -> str:
+        names = names_from({"/proc/self/mountinfo": root + data}, links, paths)
+        assert (names.called("disk", "loop0") is None) == (names.roles["root_disk"] != "loop0")
+        return names.roles["root_disk"]
+
+    card, memory = root_on("179:2", "/dev/root"), root_on("0:20", "none", "tmpfs")
+    assert disk(card) == disk(card, "/usr/bin/x", "/nowhere") == "mmcblk0"
+    assert disk(card, "/data/x") == disk(card, "/usr/bin/x", "/data") == "sda"
+    assert disk(memory) == disk(memory, "/opt/x") == "sda"
+    assert disk(memory, "/img/x") == "loop0"
+
+
 def route(nic: str, metric: int, flags: str = "0003", to: str = "00000000") -> str:
     return f"{nic}\t{to}\t0100A8C0\t{flags}\t0\t0\t{metric}\t{to}\t0\t0\t0\n"
 

@@ -23,9 +23,10 @@ from benchvise.state.knobs import Setting, find_knob
 from benchvise.state.model import Snapshot
 from benchvise.text import NO_TEXT
 from benchvise.why.bench import ArmRefused
+from benchvise.why.benches.command_words import paths_in, program_words
 from benchvise.why.benches.live import means_of, refusing
 from benchvise.why.benches.record import Record
-from benchvise.why.benches.userland import find_programs, named
+from benchvise.why.benches.userland import find_programs
 from benchvise.why.model import (
     Arm,
     Layer,
@@ -103,10 +104,23 @@ class TestPrograms:
             ("(cd /tmp && ls)", ["cd", "ls"]),
             ("echo 'a | b' > out", ["echo"]),
             ("'unfinished", []),
+            ("for i in 1 2 dd; do perl -e 1 2> /dev/null; done", ["perl"]),
+            (
+                'i=0; while [ $i -lt 9 ]; do "/usr/bin/true"; i=$((i + 1)); done',
+                ["[", "/usr/bin/true"],
+            ),
+            ("if cmp a b; then gzip -c a > b; else rm b; fi", ["cmp", "gzip", "rm"]),
+            ("case $1 in start) dd if=a;; stop) sync;; esac; ls", ["dd", "sync", "ls"]),
+            ("xargs -s $(($(getconf ARG_MAX) - 4096)) python3 x.py < y", ["xargs", "python3"]),
+            ("> out sort in & $PROGRAM x", ["sort"]),
         ],
     )
     def test_of_a_command_line(self, command: str, words: list[str]) -> None:
-        assert list(named(command)) == words
+        assert [word.text for word in program_words(command)] == words
+
+    def test_paths_of_a_command_line(self) -> None:
+        command = "cd /data/spool && dd if=/srv/in of=/dev/null; x ./y a/b /data/spool"
+        assert paths_in(command) == ("/data/spool", "/srv/in")
 
     def test_are_hashed_and_only_known_ones_asked_for_their_version(self) -> None:
         board = FakeBoard(

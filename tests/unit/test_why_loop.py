@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from unittest.mock import patch
@@ -16,6 +16,7 @@ from benchvise.documents import encode
 from benchvise.errors import BoardUnreachable, Interrupted, SettingError, UsageError
 from benchvise.state.model import Snapshot
 from benchvise.why import events, loop
+from benchvise.why.bench import CrossCheck
 from benchvise.why.case import DiagnosisOptions
 from benchvise.why.experiments import partners
 from benchvise.why.experiments.evidence import EvidenceLog
@@ -36,7 +37,7 @@ from benchvise.why.model import (
     Trial,
 )
 from benchvise.why.plan import plan
-from benchvise.why.suspects.find import NEEDS_CONSENT, SuspectSelection
+from benchvise.why.suspects.find import SuspectSelection, needs_consent
 
 FORTY = tuple(f"knob{n:02}" for n in range(40))
 
@@ -658,11 +659,11 @@ def diagnose_untested(reasons: Mapping[str, str], *, root: bool) -> Diagnosis:
 
 
 def test_settings_that_were_not_tested_are_not_ruled_out() -> None:
-    some = {"knob03": "the bad side may not be set", "knob04": NEEDS_CONSENT}
+    some = {"knob03": "the bad side may not be set", "knob04": needs_consent(["knob04"])}
     found = diagnose_untested(some, root=False)
     said = " / ".join(found.needed)
     assert "root on the bad one, to test a setting that may be the cause" in said
-    assert "--risky, to test a setting that may be the cause" in said
+    assert "--allow knob04, to test a setting that may be the cause" in said
     assert "the cause is not among the settings that were tested" in said
     assert "that can be changed at run time" not in said
 
@@ -757,3 +758,22 @@ def test_a_wrong_answer_on_the_way_to_a_partner_is_noticed(wrong: int) -> None:
         )
     assert group is not None
     assert {s.id for s in group.suspects} == {"knob04", "knob22"}
+
+
+def test_benchmarks_of_the_probe_are_spared_where_the_first_suspect_is_clear() -> None:
+    """They took half a minute of a busy board where the order could not have been another."""
+    asked: list[Sequence[str]] = []
+
+    class Asked(MemoryBench):
+        def cross_check(self, keys: Sequence[str]) -> Sequence[CrossCheck]:
+            asked.append(keys)
+            return super().cross_check(keys)
+
+    options = DiagnosisOptions(seed=3, cross_checks=("cpu.clock",))
+    names = ("memory.thp", "vm.swappiness", "kernel.randomize_va_space", "memory.ksm")
+    for points, number in (({"memory.thp": 3.0}, 0), ({}, 1)):
+        found = diagnose(
+            Asked(names, losses(**{"memory.thp": 0.5})), options=options, points=points
+        )
+        assert found.causes[0].name == "memory.thp"
+        assert len(asked) == number

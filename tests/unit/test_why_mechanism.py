@@ -272,3 +272,31 @@ def test_a_simulated_board_says_so() -> None:
 def test_text_of_a_board_is_made_harmless() -> None:
     evil = difference("x", "kernel.debug_options", "\x1b[31mred", "{instructions}", Layer.KERNEL)
     assert "\x1b" not in explained(RUN, evil).explanation
+
+
+def test_each_limit_of_a_process_is_explained_by_what_it_is_about() -> None:
+    """A limit of open files was told of as a scheduling policy, a nice value and a class of I/O."""
+    expected = {
+        "limit.nofile": "open-file-limit",
+        "limit.memlock": "locked-memory-limit",
+        "limit.stack": "stack-limit",
+        "limit.nproc": "resource-limit",
+        "hard_limit.nofile": "open-file-limit",
+        "nice": "inherited-priority",
+        "policy": "inherited-priority",
+    }
+    for name, card in expected.items():
+        limit = difference(
+            f"process.inherited:{name}", "process.inherited", "1024", "256", Layer.PROCESS
+        )
+        assert cards_for(RUN, [limit])[0].id == card, name
+    preload = difference("libc.preload", "libc.preload", "none", "/usr/lib/a.so", Layer.PROCESS)
+    assert cards_for(RUN, [preload])[0].id == "preloaded-library"
+
+
+def test_the_check_of_a_variable_has_its_name() -> None:
+    for name, check in (("GZIP", "time env -u GZIP COMMAND"), ("TZ", "TZ=:/etc/localtime")):
+        variable = difference(
+            f"process.environment:{name}", "process.environment", "a", "b", Layer.PROCESS
+        )
+        assert check in explained(RUN, variable).remedies[0].text

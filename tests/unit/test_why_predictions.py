@@ -122,6 +122,9 @@ def test_a_quota_s_share_and_pause() -> None:
     assert (
         "0.3 CPUs here and 4 there" in found.sentence and "70 ms of each period" in found.sentence
     )
+    old = suspect("cgroup.cfs_quota_us", "-1", "30000")
+    period = {"cpu.present/online": "0-3", "system.cgroup/cpu.cfs_period_us": 100000}
+    assert predicted("quota", old, bad=period, good=period) == found
 
 
 @pytest.mark.parametrize(

@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 from root_trees import PLANTS, ROLES, TREES, Plant, build, suspect_of
 
+from benchvise.why.explain.remedies import remedies
 from benchvise.why.model import NOT_FOUND, Layer, LayerMeans, Origin, Side, Suspect
 from benchvise.why.provenance import DirectoryFiles, find_origins, settings_of
 
@@ -33,6 +34,18 @@ def test_a_planted_line_is_named(plant: Plant, sources: dict[str, DirectoryFiles
     origins = find_origins(sources[plant.system], suspect_of(plant.knob, plant.value), Side.BAD)
     assert [origin.where for origin in origins] == [plant.where]
     assert origins[0].certain, origins[0].note
+
+
+def test_a_file_of_the_product_s_own_that_names_the_setting_is_told_as_uncertain(
+    tmp_path: Path,
+) -> None:
+    files = {
+        "/etc/board.conf": "# cpu.cfs_quota_us 10000\n[slice]\ncpu.max 10000 100000\n",
+        "/etc/other.conf": "cpu.max 20000 100000\nscpu.max 10000\n",
+        "/etc/sysctl.d/0.conf": "cpu.max = 10000\n",
+    }
+    (origin,) = origins_in(files, tmp_path, "cgroup.cfs_quota_us", "10000")
+    assert (origin.where, origin.certain) == ("/etc/board.conf:3", False)
 
 
 # -- decoys ----------------------------------------------------------------------------------------
@@ -314,7 +327,8 @@ def test_a_source_is_read_once_for_all_suspects(tmp_path: Path) -> None:
     first = Counting.reads
     for knob in ("memory.thp", "net.rmem_max", "cpu.governor"):
         find_origins(source, suspect_of(knob, "1"), Side.BAD)
-    assert Counting.reads == first <= 4
+    # Once more for files that only name it, where the first of them is set by nothing.
+    assert Counting.reads == first + 1 <= 5
 
 
 def test_a_part_of_an_images_settings_is_its_line(sources: dict[str, DirectoryFiles]) -> None:
@@ -413,3 +427,17 @@ def test_names_of_files_are_fit_to_be_shown(tmp_path: Path) -> None:
     files = {"/etc/sysctl.d/a\x1b[31m\u202e.conf": "vm.laptop_mode=5\n"}
     (origin,) = origins_in(files, tmp_path, "vm.laptop_mode", "5")
     assert origin.where == "/etc/sysctl.d/a\ufffd.conf:1"
+
+
+def test_a_line_of_a_start_file_that_is_shown_in_a_list_is_found(tmp_path: Path) -> None:
+    """Its file was named, and not which of its lines it is."""
+    files = {"/etc/rc.local": '#!/bin/sh\n# filters\nnft -f "/etc/a.conf"\n/opt/b\n'}
+    source = DirectoryFiles(build(files, tmp_path), "tree", ROLES)
+    text = '["nft -f \\"/etc/a.conf\\"", "/opt/…'
+    name = "boot.init_settings:/etc/rc.local"
+    line = Suspect(name, "", Layer.INIT_SETTINGS, "boot.init_settings", "not there", text)
+    (origin,) = find_origins(source, line, Side.BAD)
+    assert origin.where == "/etc/rc.local:3"
+    values = {Side.GOOD: line.good, Side.BAD: line.bad}
+    edit = remedies(line, origins=[origin], side_values=values, roles={})[0].text.splitlines()[1]
+    assert edit == "sed -i '3{/conf/s/^/# /}' /etc/rc.local"

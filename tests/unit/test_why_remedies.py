@@ -316,6 +316,17 @@ def test_an_uncertain_line_says_so_and_the_good_side_s_is_left_alone() -> None:
     assert not any("1.conf" in text for text in texts)
 
 
+def test_a_line_that_both_sides_have_otherwise_is_replaced_and_not_removed() -> None:
+    """Without it the mount was gone, and not as on the good side."""
+    mounts = Suspect("storage.mounts:/t", "", Layer.PROCESS, "storage.mounts", "t tmpfs", "p ext4")
+    bad = origin(Side.BAD, "fstab", "/etc/fstab", 2, "/dev/p /t ext4 defaults 0 0")
+    good = origin(Side.GOOD, "fstab", "/etc/fstab", 1, "tmpfs /t tmpfs defaults 0 0")
+    assert of(mounts, bad, good)[0].text == (
+        "in line 2 of /etc/fstab, for /dev/p /t ext4 defaults 0 0\nput tmpfs /t tmpfs defaults 0 0"
+    )
+    assert of(mounts, bad)[0].text.startswith("remove line 2 of /etc/fstab")
+
+
 def test_a_name_from_a_board_does_not_reach_a_shell() -> None:
     evil = origin(Side.BAD, "rc.local", "/etc/a'; rm -rf /; '", 2, "echo > enabled\x1b[31m")
     text = of(THP, evil)[0].text

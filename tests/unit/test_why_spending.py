@@ -57,6 +57,16 @@ def test_waiting_or_computing_is_one_sentence(
     assert finding.sentence.split()[1:6] == sentence.split()[1:6]
 
 
+def test_waiting_beside_other_programs_may_be_for_a_cpu() -> None:
+    class Busy(CommandBench):
+        def _trial(self, arm: Arm, number: int) -> Trial:
+            return replace(super()._trial(arm, number), flags=("preempted",))
+
+    finding = spending(diagnose(Busy(("knob",), losses())))
+    assert finding is not None
+    assert "% of the gap is waiting (for a CPU too: other programs ran) and" in finding.sentence
+
+
 def test_a_command_on_several_cpus_is_not_split() -> None:
     assert spending(diagnose(CommandBench(("knob",), losses(), computing=(3.8, 7.5)))) is None
 

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -15,6 +15,7 @@ from benchvise.documents import decode, encode
 from benchvise.errors import BoardUnreachable, MeasurementError
 from benchvise.measure.model import SeriesSpec
 from benchvise.state.catalogue import items_by_id, knobs
+from benchvise.state.model import Snapshot, StateEntry
 from benchvise.why import events
 from benchvise.why.case import DiagnosisOptions
 from benchvise.why.experiments.evidence import EvidenceLog
@@ -40,7 +41,8 @@ from benchvise.why.witness.model import (
 )
 from benchvise.why.witness.path import spent_times
 from benchvise.why.witness.spans import spans_of
-from benchvise.why.witness.touching import NAME, put_first, touches
+from benchvise.why.witness.touching import NAME, put_first, setting_programs, touches
+from benchvise.why.witness.untouched import put_last, touched_paths
 
 MS = 1_000_000
 UNKNOWN = MeasuredTimes(None, None, {}, {})
@@ -216,6 +218,22 @@ def test_equal_sides_are_blamed_for_nothing() -> None:
     assert "as long on both sides" in found.sentence
 
 
+def test_a_file_that_is_looked_at_over_and_over_accuses_what_decides_about_it() -> None:
+    """A recording that was full before the command ended told that the bad side was faster."""
+    stat = about("newfstatat", "/etc/localtime", 231_778, 5.0)
+    good = SideWatch(0.3, followed_s=0.3, calls=(about("read", "/x", 30, 0.001),))
+    bad = SideWatch(None, followed_s=9.0, calls=(*good.calls, stat))
+    counted = {"user_ns": 0.1e9, "sys_ns": 0.0}, {"user_ns": 0.1e9, "sys_ns": 0.72e9}
+    found = compare(good, bad, MeasuredTimes(0.3, 1.1, *counted))
+    assert found.sentence == (
+        "90 % of the gap is CPU time in the kernel; "
+        "newfstatat of /etc/localtime 231778 times on bad, 0 on good"
+    )
+    names = ("process.environment:EDITOR", "process.environment:TZ")
+    suspects = [Suspect(name, "", Layer.PROCESS, name, "", "") for name in names]
+    assert put_first(suspects, found)[0].id == "process.environment:TZ"
+
+
 def test_what_could_not_be_watched_is_told_with_its_reason() -> None:
     none = SideWatch(missing={"recording of the kernel": "no tracefs"})
     found = compare(GOOD, none, UNKNOWN)
@@ -268,6 +286,17 @@ def test_cpu_time_that_the_kernel_spends_outside_of_calls_is_that_of_faults() ->
     assert next(count.name for count in found.counts) == "faults_minor"
 
 
+def test_counts_that_overlap_or_only_grow_with_the_time_are_no_difference() -> None:
+    """Context switches of a busy machine were told as a difference of the command."""
+    counted = (
+        {"faults_minor": 500.0, "switches_waiting": 40.0, "stat.ctxt": 2e3, "vmstat.pgfault": 1e3},
+        {"faults_minor": 900.0, "switches_waiting": 90.0, "stat.ctxt": 8e3, "vmstat.pgfault": 9e4},
+    )
+    apart = ("faults_minor", "stat.ctxt", "vmstat.pgfault")
+    found = compare(side(0.0, 1.0), side(0.0, 4.0), MeasuredTimes(1.0, 4.0, *counted, apart))
+    assert [count.name for count in found.counts] == ["faults_minor", "vmstat.pgfault"]
+
+
 def loaded(user_s: float, runnable_s: float) -> SideWatch:
     spent = (
         SpentTime("user", "", "sort", "", user_s),
@@ -284,6 +313,16 @@ def test_waiting_for_a_cpu_among_busy_neighbours_belongs_to_what_was_computed() 
 def test_waiting_for_a_cpu_that_one_side_alone_does_is_a_part_of_its_own() -> None:
     found = compare(loaded(1.0, 0.1), loaded(1.0, 4.0), UNKNOWN)
     assert found.sentence == "100 % of the gap is waiting for a CPU"
+
+
+def test_who_computes_no_longer_waits_for_a_cpu_also_among_busy_neighbours() -> None:
+    """A service that took the CPU was told as CPU time of the command, which was the same."""
+    counted = {"user_ns": 0.4e9, "sys_ns": 0.02e9}
+    measured = MeasuredTimes(0.5, 0.9, counted, counted)
+    found = compare(loaded(0.4, 0.1), loaded(0.42, 0.46), measured)
+    assert found.parts[0].activity is Activity.RUNNABLE
+    longer = MeasuredTimes(0.5, 0.9, counted, {"user_ns": 0.75e9, "sys_ns": 0.02e9})
+    assert compare(loaded(0.4, 0.1), loaded(0.75, 0.2), longer).parts[0].activity is Activity.USER
 
 
 def test_what_is_spread_over_files_is_told_by_their_directory() -> None:
@@ -565,3 +604,95 @@ def test_every_touch_is_about_something_that_there_is() -> None:
         for pattern in touch.names:
             is_known = any(fnmatchcase(name, pattern) for name in known)
             assert is_known or pattern.startswith(_FROM_DIFFERENCES), pattern
+    named = [name for record in setting_programs() for name in record.names]
+    assert all(name in known or name.startswith(_FROM_DIFFERENCES) for name in named)
+
+
+def test_files_decide_nothing_about_the_cpu_that_others_take() -> None:
+    """A time zone that one side alone opens came before the weight of the control group."""
+    good, bad = loaded(0.4, 0.1), loaded(0.4, 9.0)
+    zone = about("openat", "/usr/share/zoneinfo/UTC", 1, 0.0)
+    found = compare(good, replace(bad, calls=(zone,)), MeasuredTimes(0.5, 9.4, {}, {}))
+    assert found.parts[0].activity is Activity.RUNNABLE
+    names = ("process.environment:TZ", "cgroup.cpu_shares")
+    suspects = [Suspect(name, "", Layer.PROCESS, name, "", "") for name in names]
+    assert put_first(suspects, found)[0].id == "cgroup.cpu_shares"
+
+
+def test_a_line_of_a_start_file_touches_what_it_sets() -> None:
+    """A line that loads packet filters came behind mounts that the command never touched."""
+    seen = compare(
+        side(0.1, 0.1, about("recvfrom", "192.0.2.1:80", 9, 0.1)),
+        side(5.1, 0.1, about("recvfrom", "192.0.2.1:80", 9, 5.1)),
+        UNKNOWN,
+    )
+    seen = replace(seen, parts=(replace(seen.parts[0], activity=Activity.NETWORK),))
+    lines = [
+        Suspect(
+            f"boot.init_settings:{file}", "", Layer.INIT_SETTINGS, "boot.init_settings", "", text
+        )
+        for file, text in (
+            ("/etc/sysctl.conf", "vm.swappiness = 1"),
+            ("/etc/rc.local", '["nft -f /etc/nftables.conf"]'),
+        )
+    ]
+    assert put_first(lines, seen)[0].id == "boot.init_settings:/etc/rc.local"
+
+
+def test_a_mount_that_the_command_never_touches_comes_last() -> None:
+    calls = (about("openat", "/data/x", 1, 0.0), about("connect", "/var/run/a", 1, 0.0))
+    both = (side(0.0, 1.0, *calls), side(0.0, 2.0, *calls))
+    paths = touched_paths(both)
+    assert paths is not None and sorted(paths) == ["/data/x", "/run/a"]
+    assert touched_paths((both[0], replace(both[1], remarks=("12 calls are in no sum",)))) is None
+
+    def mounted(points: Sequence[str]) -> Snapshot:
+        table = {"/": "a ext4 rw", **{point: f"{point} tmpfs rw" for point in points}}
+        entry = StateEntry("storage.mounts", "mounts", value=table, path="/proc/self/mountinfo")
+        return Snapshot("board", "2026-01-01T00:00:00Z", "boot", "root", (entry,), ())
+
+    def order(*differing: str) -> list[str]:
+        sides = {Side.GOOD: mounted([]), Side.BAD: mounted(differing)}
+        mounts = Suspect(
+            "storage.mounts", "", Layer.RUN_TIME, "storage.mounts", "", "",
+            ("storage.mounts/mounts",),
+        )  # fmt: skip
+        other = Suspect(
+            "kernel.x", "", Layer.KERNEL, "kernel.x", "", "", terms=(Term("a", -1, ""),)
+        )
+        return [one.id for one in put_last((mounts, other), sides, paths)]
+
+    assert order("/media/ram", "/srv") == ["kernel.x", "storage.mounts"]
+    assert order("/media/ram", "/run") == ["storage.mounts", "kernel.x"]
+    assert order("/data") == ["storage.mounts", "kernel.x"]
+
+
+# -- files that only one side has ------------------------------------------------------------------
+
+
+class WithFiles(Watched):
+    """The bad side has a hook of an interpreter that the good one does not have."""
+
+    def watch(self, side: Side, trace: Path | None) -> SideWatch:
+        seen = super().watch(side, trace)
+        opened = ["/usr/lib/a.so", "/var/cache/x", "/usr/lib/python3/hook.py"]
+        if side is Side.BAD:
+            opened += ["/usr/lib/python3/agent.pth"]
+        return replace(seen, calls=(*seen.calls, *(about("openat", f, 1, 0.0) for f in opened)))
+
+    def digests(self, side: Side, paths: Sequence[str]) -> Mapping[str, str]:
+        assert "/data/x" not in paths
+        mine = {"/usr/lib/a.so": "a", "/var/cache/x": str(side), "/usr/lib/python3/hook.py": "h"}
+        return mine | ({"/usr/lib/python3/agent.pth": "p"} if side is Side.BAD else {})
+
+
+def test_a_file_that_only_one_side_has_and_the_command_opens_is_told_first() -> None:
+    """What an interpreter loads by itself was in no list of settings, and so was never named."""
+    bench = WithFiles(NAMES, losses(), rest=0.7)
+    found = diagnose(bench, points=POINTS)
+    assert found.verdict is DiagnosisVerdict.UNEXPLAINED
+    first, *others = found.untested
+    assert first.suspect == "userland.file:/usr/lib/python3/agent.pth"
+    assert (first.good, first.bad) == ("not there", "p")
+    assert first.command == "mv -- /usr/lib/python3/agent.pth /usr/lib/python3/agent.pth.away"
+    assert all("a.so" not in other.suspect for other in others)

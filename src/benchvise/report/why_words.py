@@ -51,7 +51,7 @@ from benchvise.why.model import (
     SuspectRecord,
     Write,
 )
-from benchvise.why.witness.model import Witness
+from benchvise.why.witness.model import Witness, WitnessCount
 from benchvise.why.wording import apart, percent, scatters
 
 _MOST_LISTED = 6
@@ -249,8 +249,8 @@ def _witness(witness: Witness | None) -> Iterator[BlockLine]:
             "muted",
         )
     for count in witness.counts[:_FEW]:
-        numbers = f"{format_number(count.good)} on good, {format_number(count.bad)} on bad"
-        yield BlockLine(f"{count.summary}: {numbers}", "muted")
+        what, numbers = _count_in_words(count)
+        yield BlockLine(f"{what}: {numbers[0]} on good, {numbers[1]} on bad", "muted")
     for text in witness.remarks:
         yield BlockLine(_sentence(_upper_first(text)), "muted")
     for gap in witness.missing:
@@ -260,6 +260,19 @@ def _witness(witness: Witness | None) -> Iterator[BlockLine]:
         yield BlockLine("Recordings, beside the evidence:", "muted")
         traces = (witness.good_trace, witness.bad_trace)
         yield BlockLine(shlex.join(["benchvise", "trace", "compare", *traces]), code=True)
+
+
+_UNITS = {"ns": (1e-9, "s"), "us": (1e-6, "s"), "ms": (1e-3, "s"), "bytes": (1.0, "B")}
+
+
+def _count_in_words(count: WitnessCount) -> tuple[str, tuple[str, str]]:
+    """What was counted, and its two numbers, in the unit that the summary ends with."""
+    what, separator, unit = count.summary.rpartition(", in ")
+    if not separator or unit not in _UNITS:
+        return count.summary, (format_number(count.good), format_number(count.bad))
+    scale, symbol = _UNITS[unit]
+    good, bad = (format_value(value * scale, symbol) for value in (count.good, count.bad))
+    return what, (good, bad)
 
 
 def _upper_first(text: str) -> str:

@@ -48,11 +48,14 @@ class Answers:
         return whole_at(object_at(self.facts.get("process", {}), ""), "uid") == 0
 
 
-def ask(board: Board, channel: ProbeChannel, items: Iterable[Item]) -> Answers:
-    """Asks for what the items read. Only reads; raises what the channel and the board raise."""
+def ask(
+    board: Board, channel: ProbeChannel, items: Iterable[Item], paths: Sequence[str] = ()
+) -> Answers:
+    """Asks for what the items read; see ``find_roles`` for ``paths``. Only reads; raises what the
+    channel and the board raise."""
     reads = [read for item in items for read in item.reads]
     facts, host_time_ns = _facts(channel)
-    names = find_roles(channel)
+    names = find_roles(channel, paths)
     wanted = {source: _filled(reads, source, names) for source in ("link", "command")}
     files = _files(channel, reads, names)
     return Answers(

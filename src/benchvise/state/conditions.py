@@ -323,7 +323,7 @@ def _changed(before: Snapshot, after: Snapshot) -> Iterator[Condition]:
         and not _counts_up(entry.item, old.value, entry.value)
     ]
     if names:
-        yield Condition("settings changed", f"meanwhile, something changed {enumerated(names)}")
+        yield Condition("settings changed", f"changed meanwhile: {enumerated(names)}")
 
 
 def _counts_up(item: str, old: object, new: object) -> bool:

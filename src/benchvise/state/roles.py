@@ -9,7 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import re
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchvise.board.channel import ProbeChannel
@@ -17,7 +17,10 @@ from benchvise.board.messages import content_text
 from benchvise.quantities import parse_cpus
 
 ROLES: Mapping[str, str] = {
-    "root_disk": "the disk that holds the root file system",
+    "root_disk": (
+        "the disk that holds the root file system; where that is on none, or a command that is "
+        "diagnosed names files on another one, that disk"
+    ),
     "root_part": "the partition that holds the root file system; the disk where there is none",
     "default_nic": "the network interface of the default route",
     "wifi_nic": "the first Wi-Fi interface",
@@ -99,13 +102,18 @@ class DeviceNames:
         """What a device that a glob found is called in a key; None when it is left out.
 
         ``kind`` says what it is: ``disk``, ``nic``, ``irq``, ``mmc`` (the number of a host),
-        ``card``, ``mount`` (in a path with ``!`` for ``/``), ``bdi`` (major and minor).
+        ``card``, ``mount`` and ``path`` (with ``!`` for ``/``), ``port`` (any interface), ``bdi``
+        (major and minor).
         """
         match kind:
             case "disk":
-                return None if _NO_DISK.fullmatch(matched[0]) else self._role(matched[0])
+                return self._disk(matched[0])
             case "nic":
                 return self._nic(matched[0])
+            case "port":  # those too that containers and tunnels make
+                return self._role(matched[0])
+            case "path":
+                return matched[0].replace("!", "/")
             case "irq":
                 return self.interrupts.get(matched[0])
             case "mmc":
@@ -119,7 +127,7 @@ class DeviceNames:
                 return None if is_made_up(point) else point
             case "bdi":
                 disk = self.numbers.get(":".join(matched))
-                return None if disk is None or _NO_DISK.fullmatch(disk) else self._role(disk)
+                return None if disk is None else self._disk(disk)
         raise ValueError(f"no kind of device: {kind}")
 
     def is_automount(self, path: str) -> bool:
@@ -132,6 +140,11 @@ class DeviceNames:
         parent, _, name = self.block.get(part, "").rpartition("/")
         above = parent.rpartition("/")[2]
         return above if name and above in self.block else part
+
+    def _disk(self, name: str) -> str | None:
+        """None for what is no disk, unless files that matter are on it."""
+        role = self._role(name)
+        return None if role == name and _NO_DISK.fullmatch(name) else role
 
     def _nic(self, name: str) -> str | None:
         role = self._role(name)
@@ -149,14 +162,17 @@ class DeviceNames:
         return name
 
 
-def find_roles(channel: ProbeChannel) -> DeviceNames:
-    """Asks a board for its devices and their roles. Raises what the channel raises."""
+def find_roles(channel: ProbeChannel, paths: Sequence[str] = ()) -> DeviceNames:
+    """Asks a board for its devices and their roles; ``paths`` are files that a command works on.
+    Raises what the channel raises."""
     files = {path: content_text(value) for path, value in channel.read(_FILES).items()}
     links = {path: link for path, link in channel.links(_LINKS).items() if isinstance(link, str)}
-    return names_from(files, links)
+    return names_from(files, links, paths)
 
 
-def names_from(files: Mapping[str, str], links: Mapping[str, str]) -> DeviceNames:
+def names_from(
+    files: Mapping[str, str], links: Mapping[str, str], paths: Sequence[str] = ()
+) -> DeviceNames:
     """The names that follow from the board's files (path to text) and links (path to target)."""
     numbers, block = _block_devices(links)
     nics = {
@@ -166,7 +182,7 @@ def names_from(files: Mapping[str, str], links: Mapping[str, str]) -> DeviceName
     }
     mounts = parse_mounts(files.get("/proc/self/mountinfo", ""))
     bare = DeviceNames({}, block, numbers, nics, {}, mounts)
-    roles = dict(_roles(bare, files, links))
+    roles = dict(_roles(bare, files, links, paths))
     named = DeviceNames(roles, block, numbers, nics, {}, mounts)
     interrupts = dict(_interrupt_names(files.get("/proc/interrupts", ""), named))
     return DeviceNames(roles, block, numbers, nics, interrupts, mounts)
@@ -183,13 +199,17 @@ def _block_devices(links: Mapping[str, str]) -> tuple[dict[str, str], dict[str, 
 
 
 def _roles(
-    names: DeviceNames, files: Mapping[str, str], links: Mapping[str, str]
+    names: DeviceNames,
+    files: Mapping[str, str],
+    links: Mapping[str, str],
+    paths: Sequence[str],
 ) -> Iterator[tuple[str, str]]:
     """What is not understood gives no role: a board's files may hold anything."""
     part = _root_device(names)
+    used = _device_of(paths, names) or part or _first_device(names)
     finders: tuple[tuple[str, Callable[[], str | None]], ...] = (
         ("root_part", lambda: part),
-        ("root_disk", lambda: part and _disk_below(part, names, links)),
+        ("root_disk", lambda: used and _disk_below(used, names, links)),
         ("default_nic", lambda: _default_nic(files, names)),
         ("wifi_nic", lambda: _wifi_nic(links)),
         ("bench_cpu", lambda: _bench_cpu(files)),
@@ -211,8 +231,29 @@ def _root_device(names: DeviceNames) -> str | None:
     mount = mount_of("/", names.mounts)
     if mount is not None and mount.kind == "overlay":
         mount = mount_of(mount.option("upperdir"), names.mounts)
-    if mount is None:
+    return None if mount is None else _block_device(mount, names)
+
+
+def _device_of(paths: Sequence[str], names: DeviceNames) -> str | None:
+    """The device of the first path that lies on one, beside the root file system."""
+    for path in paths:
+        mount = mount_of(path, names.mounts)
+        if mount is not None and mount.point != "/" and (device := _block_device(mount, names)):
+            return device
+    return None
+
+
+def _first_device(names: DeviceNames) -> str | None:
+    """That of the first file system on a disk that may be written; None where nobody knows what the
+    root file system is on."""
+    if mount_of("/", names.mounts) is None:
         return None
+    writable = (mount for mount in names.mounts if "rw" in mount.options)
+    devices = (_block_device(mount, names) for mount in writable)
+    return next((device for device in devices if device is not None), None)
+
+
+def _block_device(mount: Mount, names: DeviceNames) -> str | None:
     name = names.numbers.get(mount.device) or mount.source.rpartition("/")[2]
     return name if name in names.block else None
 

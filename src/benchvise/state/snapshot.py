@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import re
 import time
-from collections.abc import Callable, Collection, Iterator, Mapping
+from collections.abc import Callable, Collection, Iterator, Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -33,17 +33,19 @@ def take_snapshot(
     *,
     families: Collection[Family] | None = None,
     items: Collection[str] | None = None,
+    paths: Sequence[str] = (),
 ) -> Snapshot:
     """A snapshot of a board by the probe that runs there.
 
-    ``families`` and ``items`` (ids) take in just what can affect these, and just these; without
-    them the whole catalogue is taken. Raises what the channel and the board raise; whatever the
-    board answers, there is an entry for it.
+    ``paths`` are files that a command works on: the disk that they are on is the one that is
+    compared. ``families`` and ``items`` (ids) take in just what can affect these, and just these;
+    without them the whole catalogue is taken. Raises what the channel and the board raise;
+    whatever the board answers, there is an entry for it.
     """
     begin = time.monotonic()
     taken = datetime.now(UTC).isoformat(timespec="milliseconds")
     chosen = [item for item in load_catalogue() if _is_wanted(item, families, items)]
-    answers = ask(board, channel, [*chosen, _BOOT])
+    answers = ask(board, channel, [*chosen, _BOOT], paths)
     settings, observations = _entries(chosen, answers)
     return Snapshot(
         board=board.name,

@@ -13,6 +13,7 @@ from typing import Any
 import numpy as np
 import pyarrow as pa
 
+from benchvise.trace.analysis.containers import containers
 from benchvise.trace.analysis.model import Actor, Analysis, Rows
 from benchvise.trace.decoder import decoder
 from benchvise.trace.opening import OpenTrace
@@ -26,7 +27,8 @@ class TimelineRow:
     """A row of the timeline; ``id`` is its place.
 
     ``kind``: ``cpu``, ``irq``, ``softirq`` or ``thread``. A handler has a row for each CPU that it
-    ran on. ``actor`` is None for a CPU, on whose row each item has its own. ``busy``: ns on a CPU.
+    ran on. ``process`` and ``container`` (or cgroup) are those of a thread, where the trace tells
+    them. ``actor`` is None for a CPU, on whose row each item has its own. ``busy``: ns on a CPU.
     ``instances``: of its actor, of a handler those on that CPU, of a CPU all that began there.
     """
 
@@ -35,6 +37,8 @@ class TimelineRow:
     name: str
     cpu: int | None
     tid: int | None
+    process: int | None
+    container: str | None
     actor: int | None
     busy: int
     instances: int
@@ -71,9 +75,9 @@ class Levels:
     def rows(self, analysis: Analysis) -> list[TimelineRow]:
         """All rows in the order in which they are shown."""
         table = self._native.rows()
-        instances = _instances(analysis)
+        instances, places = _instances(analysis), containers(analysis)
         return [
-            _row(number, row, analysis.actors, instances)
+            _row(number, row, analysis.actors, instances, places)
             for number, row in enumerate(table.to_pylist())
         ]
 
@@ -161,14 +165,18 @@ def _instances(analysis: Analysis) -> _Instances:
 
 
 def _row(
-    number: int, row: dict[str, Any], actors: tuple[Actor, ...], instances: _Instances
+    number: int,
+    row: dict[str, Any],
+    actors: tuple[Actor, ...],
+    instances: _Instances,
+    places: dict[int, str],
 ) -> TimelineRow:
     actor, cpu = row["actor"], row["cpu"]
     if actor is None:
         name = "CPU not known" if cpu == _UNKNOWN_CPU else f"CPU {cpu}"
-        tid, count = None, instances.of_cpu.get(cpu, 0)
+        tid, process, count = None, None, instances.of_cpu.get(cpu, 0)
     else:
-        name, tid = actors[actor].name, actors[actor].tid
+        name, tid, process = actors[actor].name, actors[actor].tid, actors[actor].process
         own = int(instances.of_actor[actor])
         count = own if cpu is None else instances.of_both.get((actor, cpu), 0)
     return TimelineRow(
@@ -177,6 +185,8 @@ def _row(
         name=name,
         cpu=cpu,
         tid=tid,
+        process=process,
+        container=places.get(actor) if actor is not None else None,
         actor=actor,
         busy=row["ran"],
         instances=count,

@@ -408,6 +408,9 @@ class Finding:
 NOT_FOUND = "not found"
 """The ``kind`` of an ``Origin`` where no line sets the value."""
 
+NOT_KNOWN = "not known"
+"""The value on both sides of what may differ or not."""
+
 NOT_SEARCHED = "not searched"
 """The ``kind`` of an ``Origin`` where no file was looked at; its note says why."""
 

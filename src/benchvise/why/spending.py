@@ -10,7 +10,7 @@ from statistics import median
 
 from benchvise.quantities import format_value
 from benchvise.why.case import DiagnosisState
-from benchvise.why.experiments.laboratory import Laboratory
+from benchvise.why.experiments.laboratory import DISTURBANCES, Laboratory
 from benchvise.why.model import Finding, Grade, Metric, Side
 from benchvise.why.wording import percent
 
@@ -44,10 +44,16 @@ def waiting_or_computing(case: DiagnosisState, lab: Laboratory) -> Iterator[Find
     yield Finding(
         "waiting or computing",
         Grade.NOTES,
-        f"{shares[0]} % of the gap is waiting and {shares[1]} % is CPU time",
+        f"{shares[0]} % of the gap is waiting{_also_for_a_cpu(lab)} and {shares[1]} % is CPU time",
         f"CPU time {format_value(good, 's')} of {format_value(wall[Side.GOOD], 's')} on good, "
         f"{format_value(bad, 's')} of {format_value(wall[Side.BAD], 's')} on bad",
     )
+
+
+def _also_for_a_cpu(lab: Laboratory) -> str:
+    """That waiting may be for a CPU, where other programs ran beside most trials."""
+    disturbed = [bool(DISTURBANCES & set(trial.flags)) for trial in lab.trials]
+    return " (for a CPU too: other programs ran)" if 2 * sum(disturbed) > len(disturbed) else ""
 
 
 def _cpu_seconds(lab: Laboratory, side: Side) -> float | None:

@@ -8,6 +8,8 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import replace
 
+import numpy as np
+
 from benchvise.errors import (
     BenchviseError,
     BoardUnreachable,
@@ -15,6 +17,7 @@ from benchvise.errors import (
     MeasurementError,
     SettingError,
 )
+from benchvise.statistics import mann_whitney
 from benchvise.text import NO_TEXT, Untrusted
 from benchvise.why.bench import CrossCheck
 from benchvise.why.case import DiagnosisOptions, DiagnosisState, also
@@ -30,7 +33,7 @@ from benchvise.why.experiments.question import (
     Unresolved,
     ask,
 )
-from benchvise.why.experiments.search import Search, testable
+from benchvise.why.experiments.search import LIKELY, Search, testable
 from benchvise.why.model import (
     NOT_SEARCHED,
     Arm,
@@ -44,14 +47,24 @@ from benchvise.why.model import (
 )
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.spending import is_wall_time
-from benchvise.why.witness.compare import MeasuredTimes, compare
+from benchvise.why.witness.compare import BY_TIME, MeasuredTimes, compare
+from benchvise.why.witness.opened import (
+    OPENED_FILE,
+    file_suspects,
+    opened_files,
+    without_swapped,
+)
 from benchvise.why.witness.touching import put_first
+from benchvise.why.witness.untouched import put_last, touched_paths
 
 _WATCHING_S = 15.0
 """What reading both recordings takes, besides two runs of the command on each side."""
 
 _WATCHES = 2
 """A command that did not show the gap while it was watched is watched once more."""
+
+_ALIKE = 1.1
+"""Counters that differ by less are the same."""
 
 _PART_OF_BUDGET = 4.0
 """The command is watched where so many times that is left, for the search."""
@@ -93,9 +106,11 @@ def watch_command(case: DiagnosisState, lab: Laboratory) -> None:
         gap.bad / 1e9 if is_wall else None,
         _counted(lab, Side.GOOD),
         _counted(lab, Side.BAD),
+        _told_apart(lab),
     )
     for _ in range(_WATCHES):
-        case.witness = compare(lab.watch(Side.GOOD), lab.watch(Side.BAD), times)
+        case.watches = {side: lab.watch(side) for side in (Side.GOOD, Side.BAD)}
+        case.witness = compare(case.watches[Side.GOOD], case.watches[Side.BAD], times)
         if not case.witness.is_doubtful:
             break
     assert case.witness is not None  # noqa: S101 - it is watched at least once
@@ -109,11 +124,34 @@ def rank_suspects(
     case.reached = "ranking the differences"
     good, bad = case.snapshots[Side.GOOD], case.snapshots[Side.BAD]
     selection = rules.find(good, bad, lab.bench.metric, may_set=options.may_set)
-    checks = lab.cross_check(options.cross_checks)
-    case.suspects = _ranked(case, lab, rules, options, selection.suspects, checks)
+    found = (*selection.suspects, *_opened_files(case, lab, selection.suspects))
+    case.suspects = _ranked(case, lab, rules, options, found)
+    if not _is_clear(case.suspects):
+        checks = lab.cross_check(options.cross_checks)
+        case.suspects = _ranked(case, lab, rules, options, found, checks)
     case.excluded = selection.excluded
     lab.decided("suspects", [suspect.id for suspect in case.suspects])
     lab.observe(SuspectsRanked(case.suspects, case.excluded))
+
+
+def _opened_files(
+    case: DiagnosisState, lab: Laboratory, others: Sequence[Suspect]
+) -> tuple[Suspect, ...]:
+    """The files that the command opens and that are not the same on both sides; none where it was
+    not watched, or files cannot be read."""
+    paths = opened_files(case.watches.values())
+    if not paths:
+        return ()
+    digests = {side: lab.digests(side, paths) for side in (Side.GOOD, Side.BAD)}
+    known = {side: of for side, of in digests.items() if of is not None}
+    return file_suspects(case.watches, known, others) if len(known) == len(digests) else ()
+
+
+def _is_clear(suspects: Sequence[Suspect]) -> bool:
+    """Whether the first suspect is tried alone before others in any case, so that benchmarks which
+    would tell more of the order are not worth their time."""
+    weights = [suspect.weight for suspect in testable(suspects)]
+    return bool(weights) and weights[0] >= LIKELY * sum(weights)
 
 
 def _ranked(
@@ -129,20 +167,53 @@ def _ranked(
         lab.bench.metric,
         gap=None if case.measured is None else case.measured.gap,
         checks=checks,
-        counters={side: _counted(lab, side) for side in (Side.GOOD, Side.BAD)},
+        counters=_symptoms(case, lab),
         corpus=options.corpus,
     )
-    return put_first(ranked, case.witness)
+    touched = touched_paths(tuple(case.watches.values())) if case.watches else None
+    return put_first(put_last(ranked, case.snapshots, touched), case.witness)
 
 
 def _counted(lab: Laboratory, side: Side) -> dict[str, float]:
     """The medians of what was counted in the plain trials of a side."""
+    return {name: sorted(of)[len(of) // 2] for name, of in _counts(lab, side).items()}
+
+
+def _symptoms(case: DiagnosisState, lab: Laboratory) -> dict[Side, dict[str, float]]:
+    """What was counted on each side, without what only chance or the longer time tells apart."""
+    values = {side: _counted(lab, side) for side in (Side.GOOD, Side.BAD)}
+    longer = 1.0
+    if case.measured is not None and is_wall_time(lab.bench.metric):
+        longer = case.measured.gap.bad / case.measured.gap.good
+    known = _told_apart(lab)
+    for name in values[Side.GOOD].keys() & values[Side.BAD].keys():
+        good, bad = values[Side.GOOD][name], values[Side.BAD][name]
+        if name in BY_TIME:
+            values[Side.BAD][name] = bad = bad / longer
+        low, high = sorted((good, bad))
+        if high > _ALIKE * low and name not in known:
+            del values[Side.GOOD][name], values[Side.BAD][name]
+    return values
+
+
+def _told_apart(lab: Laboratory) -> frozenset[str]:
+    """The counters whose plain trials tell the sides apart, by the Mann-Whitney test."""
+    good, bad = (_counts(lab, side) for side in (Side.GOOD, Side.BAD))
+    return frozenset(
+        name
+        for name in good.keys() & bad.keys()
+        if mann_whitney(np.array(good[name]), np.array(bad[name])) < gap.CLAIM
+    )
+
+
+def _counts(lab: Laboratory, side: Side) -> dict[str, list[float]]:
+    """What was counted in the plain trials of a side, each of them."""
     values: dict[str, list[float]] = {}
     for trial in lab.trials:
         if trial.side is side and not trial.flipped:
             for name, value in trial.counters.items():
                 values.setdefault(name, []).append(value)
-    return {name: sorted(of)[len(of) // 2] for name, of in values.items()}
+    return values
 
 
 # -- searching -------------------------------------------------------------------------------------
@@ -221,6 +292,9 @@ def search_layers(
     case.reached = "searching the layers"
     layers = list(_ranked(case, lab, rules, options, case.layers))
     lab.decided("layers", [layer.id for layer in layers])
+    if any(suspect.id.startswith(OPENED_FILE) for suspect in case.suspects):
+        swapped = [part for layer in testable(layers) for part in (layer, *lab.bench.parts(layer))]
+        case.suspects = without_swapped(case.suspects, swapped)
     before = len(case.proven)
     purposes = (Purpose.LAYER, Purpose.LAYER)
     _search(case, lab, testable(layers), case.flipped, purposes)

@@ -23,6 +23,7 @@ from benchvise.why.experiments.laboratory import Laboratory
 from benchvise.why.explain.remedies import ORIGIN
 from benchvise.why.explain.remedy_lines import NOW, now_command
 from benchvise.why.model import (
+    NOT_KNOWN,
     Bounds,
     Experiment,
     ExperimentOutcome,
@@ -37,6 +38,7 @@ from benchvise.why.model import (
 )
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.find import NO_SETTING
+from benchvise.why.witness.opened import NOT_THERE, OPENED_FILE
 from benchvise.why.wording import percent
 
 MOST = 5
@@ -91,6 +93,8 @@ def _undecided(case: DiagnosisState, lab: Laboratory) -> Iterator[tuple[Suspect,
     hidden = None if case.proven else hidden_share(case, lab)
     narrowed = set(case.narrowed)
     for suspect in dict.fromkeys((*case.suspects, *case.layers)):
+        if suspect.good == suspect.bad == NOT_KNOWN:
+            continue  # nobody knows whether it differs
         refused = lab.left_out.get((Side.BAD, suspect.id), "")
         if suspect.id in proven:
             continue
@@ -201,7 +205,8 @@ def _described(
         origins=tuple(origins),
         command=try_command(suspect.id, lab.directory)
         if can_try
-        else _by_hand(suspect, remedies)
+        else _without_file(suspect)
+        or _by_hand(suspect, remedies)
         or _of_file(suspect, case.snapshots)
         or _with_layers(suspect, lab.bench.metric, names),
     )
@@ -211,6 +216,14 @@ def try_command(suspect: str, directory: Path | None) -> str:
     """The command that goes on with the evidence in a directory and tries one suspect."""
     where = "DIRECTORY" if directory is None else str(directory)
     return shlex.join(["benchvise", "why", "--resume", where, "--try", suspect])
+
+
+def _without_file(suspect: Suspect) -> str:
+    """The line of shell that takes a file away which only the bad side has; empty for others."""
+    if not suspect.id.startswith(OPENED_FILE) or suspect.good != NOT_THERE:
+        return ""
+    path = suspect.id.removeprefix(OPENED_FILE)
+    return shlex.join(["mv", "--", path, f"{path}.away"])
 
 
 def _by_hand(suspect: Suspect, remedies: Sequence[Remedy]) -> str:

@@ -102,6 +102,7 @@ class CaptureView {
       },
       whole: () => { selection.look(wholeSpan(selection.duration)); },
       clearRange: () => { selection.setRange(null); },
+      groupBy: () => undefined,
       setClocks: () => undefined,
       alignChosen: () => false,
     });

@@ -12,6 +12,8 @@ export interface Chosen {
   readonly view: Span;
   /** What filters all views; null is everything. */
   readonly range: Span | null;
+  /** Rows that the range was drawn over, by their ids; null is all. */
+  readonly area: readonly number[] | null;
   readonly place: Place | null;
   /** The actor that all views bring out; null is none. */
   readonly actor: number | null;
@@ -29,7 +31,7 @@ export interface Choices {
   readonly duration: number;
   subscribe(listener: Listener): () => void;
   look(view: Span): void;
-  setRange(range: Span | null): void;
+  setRange(range: Span | null, area?: readonly number[] | null): void;
   choose(place: Place | null, actor?: number | null): void;
   clear(): void;
 }

@@ -4,8 +4,11 @@ export interface Acts {
   pan(main: number, cross: number): boolean;
   /** `factor` times as much is seen, the place `at` pixels along staying where it is. */
   zoom(factor: number, at: number, smooth: boolean): void;
-  /** A span is being drawn, from pixel to pixel; `done` when the pointer is released. */
-  mark(from: number, to: number, done: boolean): void;
+  /**
+   * A span is being drawn, from pixel to pixel, and between two places across it unless it was drawn
+   * along time alone; `done` when the pointer is released.
+   */
+  mark(from: number, to: number, done: boolean, across: readonly [number, number] | null): void;
   click(main: number, cross: number): void;
   open(main: number, cross: number): void;
   hover(place: readonly [main: number, cross: number] | null): void;
@@ -13,6 +16,8 @@ export interface Acts {
 
 /** Pixels from which on a press is a drag. */
 const SLACK = 4;
+/** Pixels across time from which on a drawn span is of the rows that it touches. */
+const AREA_PX = 12;
 const LINE_PX = 16;
 
 /** Listens on an element; what is returned ends it. `marks`: each drag draws a span. */
@@ -32,6 +37,9 @@ export function listen(
     const [x, y] = [event.clientX - left, event.clientY - top];
     return isVertical() ? [y, x] : [x, y];
   };
+
+  const acrossOf = (from: number, to: number): readonly [number, number] | null =>
+    marks || Math.abs(to - from) < AREA_PX ? null : [Math.min(from, to), Math.max(from, to)];
 
   const wheel = (event: WheelEvent): void => {
     const unit = event.deltaMode === WheelEvent.DOM_DELTA_LINE ? LINE_PX : 1;
@@ -74,7 +82,7 @@ export function listen(
     if (!pressed.dragged) return;
     acts.hover(null);
     if (pressed.marking) {
-      acts.mark(pressed.main, main, false);
+      acts.mark(pressed.main, main, false, acrossOf(pressed.cross, cross));
       return;
     }
     const [lastMain, lastCross] = placeOf(before);
@@ -95,11 +103,11 @@ export function listen(
     pointers.delete(event.pointerId);
     if (pressed === null || pointers.size > 0) return;
     const [main, cross] = placeOf(event);
-    const { marking, dragged, main: from } = pressed;
+    const { marking, dragged, main: from, cross: start } = pressed;
     pressed = null;
     if (event.type === "pointercancel") return;
     if (!dragged) acts.click(main, cross);
-    else if (marking) acts.mark(from, main, true);
+    else if (marking) acts.mark(from, main, true, acrossOf(start, cross));
   };
 
   element.addEventListener("wheel", wheel, { signal, passive: false });

@@ -1,5 +1,5 @@
 import { type Box, boxAt, type Layout } from "./layout";
-import type { Items, Marks, Row } from "./source";
+import type { Items, Marks, Row, StateLook } from "./source";
 import type { Span } from "./span";
 import type { Tile, TileStore } from "./tile-store";
 import { BLOCK, levelOf } from "./tiles";
@@ -7,6 +7,7 @@ import { BLOCK, levelOf } from "./tiles";
 /** What is under the pointer. */
 export interface Hit {
   readonly box: Box;
+  /** The row; of a closed group, that of its rows in which the item is. */
   readonly row: Row;
   readonly time: number;
   readonly item: HitItem | null;
@@ -32,24 +33,38 @@ const REACH = 3;
 /** What is at a time and a place across it; null where there is no row. */
 export function hitAt(
   layout: Layout,
+  rows: readonly Row[],
   across: number,
   time: number,
   perPixel: number,
   items: TileStore<Items>,
   marks: TileStore<Marks>,
+  looks: readonly StateLook[],
 ): Hit | null {
   const box = boxAt(layout, across);
   if (box === null) return null;
   const reach = perPixel * REACH;
   const level = levelOf(perPixel);
-  const block = Math.floor(box.order / BLOCK);
   const near = { begin: time - reach, end: time + reach };
-  const item = itemNear(items.cover(level, near, block).map(({ tile }) => tile), box.row.id, time, reach);
+  let best: { readonly row: Row; readonly item: HitItem } | null = null;
+  for (const order of box.members ?? [box.order]) {
+    const row = rows[order];
+    if (row === undefined) continue;
+    const tiles = items.cover(level, near, Math.floor(order / BLOCK)).map(({ tile }) => tile);
+    const item = itemNear(tiles, row.id, time, reach);
+    if (item !== null && (best === null || comesBefore(item, best.item, looks))) best = { row, item };
+  }
+  const block = Math.floor(box.order / BLOCK);
   const mark =
-    layout.density === "events" && across > box.from + box.bar
+    layout.density === "events" && across > box.from + box.bar && box.members === undefined
       ? markNear(marks.cover(level, near, block).map(({ tile }) => tile), box.row.id, time, reach)
       : null;
-  return { box, row: box.row, time, item, mark };
+  return { box, row: best?.row ?? box.row, time, item: best?.item ?? null, mark };
+}
+
+/** Of items of several threads, what is drawn is what is pointed at. */
+function comesBefore(item: HitItem, other: HitItem, looks: readonly StateLook[]): boolean {
+  return (looks[item.state]?.rank ?? 0) > (looks[other.state]?.rank ?? 0);
 }
 
 /** The item that holds a time, else the nearest within reach; the shortest of several. */

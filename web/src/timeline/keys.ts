@@ -15,7 +15,10 @@ export type KeyAct =
   | "mark"
   | "clear"
   | "turn"
-  | "density";
+  | "density"
+  | "pin"
+  | "group"
+  | "groups";
 
 export interface Key {
   readonly keys: readonly string[];
@@ -39,6 +42,9 @@ export const KEYS: readonly Key[] = [
   { keys: ["End"], act: "end", help: "go to the end" },
   { keys: ["v"], act: "turn", help: "turn the timeline: time runs to the right, or down" },
   { keys: ["e"], act: "density", help: "rows narrow, wide, or with the names of events" },
+  { keys: ["p"], act: "pin", help: "pin the row on top, or let it go" },
+  { keys: ["g"], act: "group", help: "open or close the group of threads" },
+  { keys: ["o"], act: "groups", help: "open or close all groups" },
   { keys: ["Escape"], act: "clear", help: "choose nothing, take the filter away" },
 ];
 

@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 
 import { row } from "./fixtures";
-import { bandsOf, boxAt, boxesBetween, heldSize, layoutOf, seenAt } from "./layout";
+import { bandsOf, boxAt, boxesBetween, boxOfRow, headingAt, heldSize, layoutOf, seenAt } from "./layout";
 
 const ROWS = [row(0, "cpu"), row(1, "cpu"), row(2, "irq"), row(3), row(4)];
 
@@ -72,4 +72,33 @@ it("lets CPUs scroll where there are too many, or nothing else", () => {
   expect(seenAt(layout, 100, 400)).toBe(layout);
   const alone = layoutOf(many.slice(0, 2), [0, 1], "normal", "horizontal");
   expect(heldSize(alone, 400)).toBe(0);
+});
+
+it("closes the threads of a group into one box, and shows them below its name when it is open", () => {
+  const group = { id: 3, name: "server 7", members: [3, 4], open: false };
+  const closed = layoutOf(ROWS, [0, 1, 2, 3, 4], "normal", "horizontal", { pinned: [], groups: [group] });
+  expect(closed.boxes.map(({ order, members }) => members ?? order)).toEqual([0, 1, 2, [3, 4]]);
+  expect(boxOfRow(closed, 4)?.row.name).toBe("server 7");
+  const open = layoutOf(ROWS, [0, 1, 2, 3, 4], "normal", "horizontal", { pinned: [], groups: [{ ...group, open: true }] });
+  expect(open.boxes.map(({ order }) => order)).toEqual([0, 1, 2, 3, 4]);
+  const heading = open.headings.find((each) => each.group === 3);
+  expect(headingAt(open, (heading?.from ?? 0) + 1)).toBe(heading);
+  // One that is shown alone, as others are filtered out, is a row as any other.
+  const alone = layoutOf(ROWS, [0, 4], "normal", "horizontal", { pinned: [], groups: [group] });
+  expect(alone.boxes.map(({ order, members }) => members ?? order)).toEqual([0, 4]);
+});
+
+it("keeps pinned rows first and in sight, once, whatever is filtered", () => {
+  const all = [...ROWS, ...Array.from({ length: 40 }, (_, at) => row(5 + at))];
+  const shown = all.map((_, order) => order).filter((order) => order !== 30);
+  const group = { id: 9, name: "g", members: [9, 10, 20], open: false };
+  const layout = layoutOf(all, shown, "normal", "horizontal", { pinned: [30, 20], groups: [group] });
+  expect(layout.boxes.slice(0, 3).map(({ order }) => order)).toEqual([30, 20, 0]);
+  expect(layout.boxes.filter(({ order }) => order === 20)).toHaveLength(1);
+  expect(boxOfRow(layout, 9)?.members).toEqual([9, 10]);
+  const seen = seenAt(layout, 200, 400);
+  expect(seen.boxes.slice(0, 4).map(({ order, from }) => [order, from - 200]))
+    .toEqual(layout.boxes.slice(0, 4).map(({ order, from }) => [order, from]));
+  // Where CPUs would leave too little, the pinned ones alone stay.
+  expect(heldSize(layout, 150)).toBe(layout.pinned);
 });

@@ -8,8 +8,12 @@ export type Orientation = "horizontal" | "vertical";
 /** Pixels of CSS across the direction of time. */
 export interface Box {
   readonly row: Row;
-  /** Place in the source's rows. */
+  /** Place in the source's rows; of a closed group, that of its first member. */
   readonly order: number;
+  /** Of a closed group, the places of the rows that it stands for. */
+  readonly members?: readonly number[];
+  /** Whether it stands below the heading of an open group. */
+  readonly inGroup?: boolean;
   readonly from: number;
   /** Of the bar. */
   readonly bar: number;
@@ -21,6 +25,8 @@ export interface Heading {
   readonly text: string;
   readonly from: number;
   readonly size: number;
+  /** Of an open group: its number. */
+  readonly group?: number;
 }
 
 export interface Layout {
@@ -29,9 +35,11 @@ export interface Layout {
   readonly size: number;
   readonly density: Density;
   readonly orientation: Orientation;
+  /** Pixels of the pinned rows, which come first. */
+  readonly pinned: number;
 }
 
-const GROUPS: Readonly<Record<string, string>> = {
+const KINDS: Readonly<Record<string, string>> = {
   cpu: "CPUs",
   irq: "Interrupts",
   softirq: "Soft interrupts",
@@ -41,6 +49,24 @@ const GROUPS: Readonly<Record<string, string>> = {
   annotation: "Decoded",
 };
 
+/** Rows that belong together: threads of one process, container or name. */
+export interface Group {
+  /** The lowest id of its rows. */
+  readonly id: number;
+  readonly name: string;
+  /** By their order. */
+  readonly members: readonly number[];
+  readonly open: boolean;
+}
+
+/** Which rows come first, and which are together. Rows by their order. */
+export interface Grouping {
+  readonly pinned: readonly number[];
+  readonly groups: readonly Group[];
+}
+
+export const UNGROUPED: Grouping = { pinned: [], groups: [] };
+
 const SIZES: Readonly<Record<Orientation, Readonly<Record<Density, readonly [number, number]>>>> = {
   horizontal: { compact: [11, 0], normal: [20, 0], events: [20, 15] },
   vertical: { compact: [16, 0], normal: [64, 0], events: [56, 116] },
@@ -48,42 +74,106 @@ const SIZES: Readonly<Record<Orientation, Readonly<Record<Density, readonly [num
 const HEADING = { horizontal: 22, vertical: 18 } as const;
 const GAP = 3;
 
-/** Those rows that `shown` names by their order, under a heading for each kind. */
+/**
+ * Those rows that `shown` names by their order, under a heading for each kind. Pinned ones come
+ * first, whether shown or not; the rows of a group are together, or one box where it is closed.
+ */
 export function layoutOf(
   rows: readonly Row[],
   shown: readonly number[],
   density: Density,
   orientation: Orientation,
+  { pinned, groups }: Grouping = UNGROUPED,
 ): Layout {
   const [bar, lane] = SIZES[orientation][density];
   const boxes: Box[] = [];
   const headings: Heading[] = [];
   let at = 0;
-  let group = "";
-  for (const order of shown) {
-    const row = rows[order];
-    if (row === undefined) continue;
-    const name = GROUPS[row.kind] ?? row.kind;
-    if (name !== group) {
-      group = name;
-      headings.push({ text: name, from: at, size: HEADING[orientation] });
-      at += HEADING[orientation];
-    }
-    boxes.push({ row, order, from: at, bar, lane });
+  const head = (text: string, group?: number): void => {
+    const size = HEADING[orientation];
+    headings.push({ text, from: at, size, ...(group === undefined ? {} : { group }) });
+    at += size;
+  };
+  const add = (row: Row, order: number, more: Pick<Box, "members" | "inGroup"> = {}): void => {
+    boxes.push({ row, order, from: at, bar, lane, ...more });
     at += bar + lane + GAP;
+  };
+  const above = new Set(pinned);
+  const high = pinned.flatMap((order) => (rows[order] === undefined ? [] : [[rows[order], order] as const]));
+  if (high.length > 0) head("Pinned");
+  for (const [row, order] of high) add(row, order);
+  const pinnedSize = at;
+  let kind = "";
+  for (const part of partsOf(shown.filter((order) => !above.has(order)), groups)) {
+    const [first = 0] = part.members;
+    const row = rows[first];
+    if (row === undefined) continue;
+    const name = KINDS[row.kind] ?? row.kind;
+    if (name !== kind) {
+      kind = name;
+      head(name);
+    }
+    if (part.group === null) add(row, first);
+    else if (part.group.open) {
+      head(`${part.group.name} · ${part.members.length}`, part.group.id);
+      for (const order of part.members) {
+        const member = rows[order];
+        if (member !== undefined) add(member, order, { inGroup: true });
+      }
+    } else add(groupRow(part.group, part.members.length), first, { members: part.members });
   }
-  return { boxes, headings, size: at + GAP, density, orientation };
+  return { boxes, headings, size: at + GAP, density, orientation, pinned: pinnedSize };
 }
 
-/** So much of what is seen may CPUs take that stay in sight. */
-const MOST_HELD = 0.4;
+/** Shown rows in their order: each by itself, those of a group together where it is met first. */
+function partsOf(
+  shown: readonly number[],
+  groups: readonly Group[],
+): readonly { readonly group: Group | null; readonly members: readonly number[] }[] {
+  const groupOf = new Map(groups.flatMap((group) => group.members.map((order) => [order, group] as const)));
+  const members = new Map<Group, number[]>();
+  for (const order of shown) {
+    const group = groupOf.get(order);
+    if (group === undefined) continue;
+    const own = members.get(group);
+    if (own === undefined) members.set(group, [order]);
+    else own.push(order);
+  }
+  return shown.flatMap((order): readonly { readonly group: Group | null; readonly members: readonly number[] }[] => {
+    const group = groupOf.get(order);
+    const own = group === undefined ? [order] : (members.get(group) ?? []);
+    // One alone needs no heading.
+    if (group === undefined || own.length === 1) return [{ group: null, members: [order] }];
+    return own[0] === order ? [{ group, members: own }] : [];
+  });
+}
 
-/** Pixels of the rows of CPUs, which stay in sight; 0 where they would leave too little of `room`. */
-export function heldSize({ boxes }: Layout, room: number): number {
-  const behind = boxes.findIndex(({ row }) => row.kind !== "cpu");
+/** The row that stands for a closed group. */
+function groupRow({ id, name }: Group, members: number): Row {
+  return {
+    id: -1 - id, kind: "group", name, detail: String(members), cpu: null, actor: null, busy: null, instances: null,
+  };
+}
+
+/** The box in which a row is: its own, or that of its closed group. */
+export function boxOfRow({ boxes }: Layout, order: number): Box | null {
+  return boxes.find((box) => box.members?.includes(order) ?? box.order === order) ?? null;
+}
+
+/** So much of what is seen may CPUs take that stay in sight, and so much rows that were pinned. */
+const MOST_HELD = 0.4;
+const MOST_PINNED = 0.7;
+
+/**
+ * Pixels of the pinned rows and of those of CPUs, which stay in sight; of the pinned alone, or none,
+ * where they would leave too little of `room`.
+ */
+export function heldSize({ boxes, pinned }: Layout, room: number): number {
+  const behind = boxes.findIndex(({ row, from }) => from >= pinned && row.kind !== "cpu");
   const next = behind < 0 ? undefined : boxes[behind - 1];
   const size = next === undefined ? 0 : next.from + next.bar + next.lane + GAP;
-  return size <= room * MOST_HELD ? size : 0;
+  if (size <= Math.max(room * MOST_HELD, pinned === size ? room * MOST_PINNED : 0)) return size;
+  return pinned <= room * MOST_PINNED ? pinned : 0;
 }
 
 /** As it is seen at `scroll`: other rows go away beneath the CPUs, each as soon as it is not whole. */
@@ -96,6 +186,11 @@ export function seenAt(layout: Layout, scroll: number, room: number): Layout {
       return one.from < held + scroll ? [] : [one];
     });
   return { ...layout, boxes: moved(layout.boxes), headings: moved(layout.headings) };
+}
+
+/** The heading at a place. */
+export function headingAt({ headings }: Layout, at: number): Heading | null {
+  return headings.find(({ from, size }) => at >= from && at < from + size) ?? null;
 }
 
 /** The boxes of which something shows between two places. */

@@ -1,4 +1,4 @@
-import { boxesBetween, type Box, type Layout } from "./layout";
+import { boxesBetween, type Box, type Heading, type Layout } from "./layout";
 import { contextOf } from "./stage";
 import { Texts } from "./texts";
 import type { Theme } from "./theme";
@@ -10,9 +10,15 @@ export interface NamesScene {
   readonly theme: Theme;
   readonly chosen: number | null;
   readonly hovered: number | null;
+  /** Whether rows can be pinned: the one that is pointed at has a pin then. */
+  readonly pins: boolean;
 }
 
 const EDGE = 12;
+/** Rows of an open group stand in from its heading. */
+const INDENT = 10;
+/** From the right edge: a click there pins. */
+export const PIN_PX = 24;
 /** Columns narrower than this have their names turned. */
 const TURNED_BELOW = 48;
 
@@ -40,19 +46,59 @@ export class Names {
       this.small = new Texts(context, `11px ${theme.sans}`);
     }
     context.textBaseline = "middle";
-    for (const { text, from, size } of layout.headings) {
-      context.fillStyle = theme.panel;
-      if (vertical) context.fillRect(from - scroll, 0, size, height);
-      else context.fillRect(0, from - scroll, width, size);
-      context.fillStyle = theme.muted;
-      context.font = `600 11px ${theme.sans}`;
-      if (vertical) this.turned(text, from - scroll + size / 2, height, this.small);
-      else context.fillText(text, EDGE, from - scroll + size / 2 + 0.5);
-    }
+    for (const heading of layout.headings) this.heading(heading, scene, width, height);
     for (const box of boxesBetween(layout, scroll, scroll + (vertical ? width : height))) {
       if (vertical) this.inHead(box, scene, height);
       else this.inLine(box, scene, width);
     }
+  }
+
+  private heading({ text, from, size, group }: Heading, scene: NamesScene, width: number, height: number): void {
+    const { context } = this;
+    const { theme, scroll, layout } = scene;
+    const at = from - scroll;
+    context.fillStyle = group === undefined ? theme.panel : theme.page;
+    if (layout.orientation === "vertical") context.fillRect(at, 0, size, height);
+    else context.fillRect(0, at, width, size);
+    context.fillStyle = group === undefined ? theme.muted : theme.ink;
+    context.font = `${group === undefined ? 600 : 400} 11px ${theme.sans}`;
+    if (layout.orientation === "vertical") this.turned(text, at + size / 2, height, this.small);
+    else if (group === undefined) context.fillText(text, EDGE, at + size / 2 + 0.5);
+    else {
+      this.triangle(EDGE, at + size / 2, true, theme);
+      context.fillStyle = theme.ink;
+      this.small?.draw(text, EDGE + 14, at + size / 2 + 0.5, width - EDGE - 20);
+    }
+  }
+
+  /** What opens and closes a group. */
+  private triangle(x: number, y: number, open: boolean, theme: Theme): void {
+    const { context } = this;
+    context.fillStyle = theme.muted;
+    context.beginPath();
+    if (open) {
+      context.moveTo(x, y - 2.5);
+      context.lineTo(x + 8, y - 2.5);
+      context.lineTo(x + 4, y + 3);
+    } else {
+      context.moveTo(x + 1.5, y - 4);
+      context.lineTo(x + 7, y);
+      context.lineTo(x + 1.5, y + 4);
+    }
+    context.fill();
+  }
+
+  /** A pin: what a click beside the name does. */
+  private pin(x: number, y: number, theme: Theme, pinned: boolean): void {
+    const { context } = this;
+    context.strokeStyle = context.fillStyle = theme.accent;
+    context.lineWidth = 1.3;
+    context.beginPath();
+    context.arc(x, y - 2, 3.2, 0, Math.PI * 2);
+    if (pinned) context.fill();
+    context.moveTo(x, y + 1);
+    context.lineTo(x, y + 6);
+    context.stroke();
   }
 
   private inLine(box: Box, scene: NamesScene, width: number): void {
@@ -64,15 +110,21 @@ export class Names {
     const texts = layout.density === "compact" ? this.small : this.plain;
     if (texts === null) return;
     context.font = layout.density === "compact" ? texts.font.replace("11px", "9.5px") : texts.font;
+    const isPinned = box.from < layout.pinned;
+    const pinnable = scene.pins && box.members === undefined && (box.order === scene.hovered || isPinned);
+    if (pinnable) this.pin(width - PIN_PX / 2, middle, theme, isPinned);
     const detail = box.row.detail;
+    const right = width - (pinnable ? PIN_PX : 8);
     const aside = detail === "" || this.small === null ? 0 : this.small.width(detail) + 10;
+    const left = EDGE + (box.members !== undefined ? 14 : box.inGroup === true ? INDENT : 0);
+    if (box.members !== undefined) this.triangle(EDGE, middle, false, theme);
     context.fillStyle = theme.ink;
-    texts.draw(box.row.name, EDGE, middle, width - EDGE - 8 - aside);
+    texts.draw(box.row.name, left, middle, right - left - aside);
     if (aside === 0) return;
     context.fillStyle = theme.muted;
     if (layout.density !== "compact") context.font = this.small?.font ?? context.font;
     context.textAlign = "right";
-    context.fillText(detail, width - 8, middle);
+    context.fillText(detail, right, middle);
     context.textAlign = "left";
   }
 

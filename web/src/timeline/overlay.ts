@@ -1,4 +1,5 @@
 import { formatCount } from "../base/units";
+import type { ArrowShape } from "./arrows";
 import type { Hit } from "./hit";
 import type { Source } from "./source";
 import type { Span } from "./span";
@@ -12,6 +13,8 @@ export interface Frame {
   readonly cross: number;
   readonly vertical: boolean;
 }
+
+const SVG = "http://www.w3.org/2000/svg";
 
 /** A box along and across time, CSS pixels. */
 interface Area {
@@ -31,6 +34,7 @@ export class Overlay {
   private readonly range: HTMLElement;
   private readonly rangeText: HTMLElement;
   private readonly tip: HTMLElement;
+  private readonly arrows: SVGSVGElement;
 
   constructor(
     private readonly stage: HTMLElement,
@@ -46,14 +50,19 @@ export class Overlay {
     this.rangeText = add("tl-range-text", this.range);
     this.rangeText.hidden = false;
     this.chosen = add("tl-chosen");
+    this.arrows = stage.appendChild(document.createElementNS(SVG, "svg"));
+    this.arrows.classList.add("tl-arrows");
+    this.arrows.setAttribute("aria-hidden", "true");
     this.cross = add("tl-cross");
     this.tip = add("tl-tip");
     // Read out by the status line instead.
     this.tip.setAttribute("aria-hidden", "true");
   }
 
-  showRange(range: Span | null, frame: Frame): void {
-    const area = range === null ? null : areaOf(range, frame, 0, frame.cross);
+  /** `across`: from where to where, for a range of some rows. */
+  showRange(range: Span | null, frame: Frame, across: readonly [number, number] | null): void {
+    const [top, bottom] = across ?? [0, frame.cross];
+    const area = range === null ? null : areaOf(range, frame, top, bottom);
     this.put(this.range, area, frame);
     if (range !== null) this.rangeText.textContent = formatLength(range.end - range.begin);
   }
@@ -61,6 +70,20 @@ export class Overlay {
   showChosen(item: Span | null, top: number, bottom: number, frame: Frame): void {
     const area = item === null || bottom <= 0 ? null : areaOf(item, frame, top - 2, bottom + 2);
     this.put(this.chosen, area, frame);
+  }
+
+  showArrows(shapes: readonly ArrowShape[]): void {
+    if (shapes.length === 0 && this.arrows.childElementCount === 0) return;
+    this.arrows.replaceChildren(...shapes.map(({ kind, line, head }) => {
+      const group = document.createElementNS(SVG, "g");
+      group.setAttribute("class", `tl-arrow-${kind}`);
+      for (const [name, shape] of [["line", line], ["head", head]] as const) {
+        const path = group.appendChild(document.createElementNS(SVG, "path"));
+        path.setAttribute("d", shape);
+        path.setAttribute("class", `tl-arrow-${name}`);
+      }
+      return group;
+    }));
   }
 
   showHit(hit: Hit | null, frame: Frame, at: readonly [number, number]): void {

@@ -40,6 +40,11 @@ export class ServerSource implements Source {
     return okay({ info: info.value, source });
   }
 
+  /** The same trace with its rows in another order; none may be missing. */
+  inOrder(rows: readonly Row[]): ServerSource {
+    return new ServerSource(this.address, this.tag, this.name, this.duration, rows, this.losses, this.look);
+  }
+
   async items(
     span: Span,
     buckets: number,
@@ -125,6 +130,8 @@ function readRows(list: readonly Readonly<Record<string, unknown>>[]): Row[] {
     kind: textOr(row["kind"], "other"),
     name: textOr(row["name"], `row ${at}`),
     detail: detailOf(row["kind"], row["tid"], row["cpu"]),
+    ...(typeof row["process"] === "number" ? { process: row["process"] } : {}),
+    ...(typeof row["container"] === "string" ? { container: row["container"] } : {}),
     cpu: numberOr(row["cpu"], null),
     actor: numberOr(row["actor"], null),
     ...seenOf(row["first"], row["last"]),

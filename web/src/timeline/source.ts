@@ -33,6 +33,9 @@ export interface Row {
   readonly name: string;
   /** A few words beside the name, as a thread's number. */
   readonly detail: string;
+  /** Of a thread, the number of its process and the container or cgroup, where known. */
+  readonly process?: number;
+  readonly container?: string;
   /** Of what happens on one CPU only. */
   readonly cpu: number | null;
   /** The analysis' number of the actor; null of rows that show several. */

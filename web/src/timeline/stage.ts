@@ -132,14 +132,14 @@ export class Stage {
     const vertical = layout.orientation === "vertical";
     const room = vertical ? LABEL_HEIGHT : LABEL_PX;
     const wideFrom = layout.density === "compact" ? Infinity : room * ratio;
-    let block = -1;
-    let pieces: ReturnType<typeof scene.items.cover> = [];
+    const covers = new Map<number, ReturnType<typeof scene.items.cover>>();
+    const piecesOf = (order: number): ReturnType<typeof scene.items.cover> => {
+      const block = Math.floor(order / BLOCK);
+      const pieces = covers.get(block) ?? scene.items.cover(level, view, block);
+      covers.set(block, pieces);
+      return pieces;
+    };
     boxes.forEach((box, at) => {
-      const own = Math.floor(box.order / BLOCK);
-      if (own !== block) {
-        block = own;
-        pieces = scene.items.cover(level, view, block);
-      }
       const from = at * BANDS * main;
       const lines = {
         pixels: pixels.subarray(from, from + BANDS * main),
@@ -147,13 +147,19 @@ export class Stage {
         used: this.used.fill(0),
         width: main,
       };
-      paints.only = box.row.kind === "cpu" ? scene.actor : null;
+      paints.only = box.row.actor === null ? scene.actor : null;
       let last: Label | undefined;
-      for (const { tile, clip } of pieces) {
-        const range = tile.rows.get(box.row.id);
+      const parts = (box.members ?? [box.order]).flatMap((order) => {
+        const id = source.rows[order]?.id;
+        return id === undefined ? [] : piecesOf(order).map((piece) => ({ ...piece, id }));
+      });
+      for (const { tile, clip, id } of parts) {
+        const range = tile.rows.get(id);
         if (range === undefined) continue;
         const { data } = tile;
         const wide = (item: number, from: number, to: number): void => {
+          // Of a group, several may run at once: a text would be of one of them.
+          if (box.members !== undefined) return;
           const actor = data.actor[item] ?? -1;
           // Texts are made for full colours: what is faint has none.
           if (paints.only !== null && paints.only !== actor) return;

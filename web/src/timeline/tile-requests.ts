@@ -53,6 +53,6 @@ function tilesOf(level: number, first: number, last: number, block: number): Til
 
 /** The blocks of rows of which something shows. */
 function blocksOf(layout: Layout, from: number, to: number): number[] {
-  const blocks = boxesBetween(layout, from, to).map(({ order }) => Math.floor(order / BLOCK));
-  return [...new Set(blocks)];
+  const orders = boxesBetween(layout, from, to).flatMap(({ order, members }) => members ?? [order]);
+  return [...new Set(orders.map((order) => Math.floor(order / BLOCK)))];
 }

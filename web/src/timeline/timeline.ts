@@ -1,14 +1,19 @@
 import { onMediaChange } from "../base/media";
+import { type Arrow, arrowShapes } from "./arrows";
 import { AxisView } from "./axis-view";
 import type { Changed, Choices, Chosen } from "./choices";
 import { buildFrame, type Elements, fit } from "./frame";
 import { type Acts, listen } from "./gestures";
-import { type Hit, hitAt } from "./hit";
+import { type Hit, type HitItem, hitAt } from "./hit";
 import { actOf, type KeyAct } from "./keys";
-import { type Box, type Density, heldSize, type Layout, layoutOf, type Orientation, seenAt } from "./layout";
+import {
+  type Box, boxAt, boxesBetween, boxOfRow, type Density, type Grouping, headingAt, heldSize, type Layout, layoutOf, type Orientation,
+  seenAt, UNGROUPED,
+} from "./layout";
 import { MiniMap } from "./mini-map";
 import { Motion } from "./motion";
-import { Names } from "./names";
+import { nameGrip } from "./name-grip";
+import { Names, PIN_PX } from "./names";
 import { Overlay } from "./overlay";
 import type { Items, Marks, Overview, Source } from "./source";
 import { centreOf, clampSpan, lengthOf, shiftSpan, type Span, spanOf, wholeSpan } from "./span";
@@ -26,6 +31,10 @@ export interface TimelineOptions {
   readonly orientation?: Orientation;
   /** Told when a key changes them, for buttons and the page's address. */
   readonly turned?: (density: Density, orientation: Orientation) => void;
+  /** Which rows come first and which are together, and who changes it: rows by their ids. */
+  readonly grouping?: Grouping;
+  readonly pinned?: (row: number) => void;
+  readonly grouped?: (group: number | "all") => void;
 }
 
 const OVERVIEW_BUCKETS = 1024;
@@ -48,6 +57,7 @@ export class Timeline {
   private readonly ends: (() => void)[] = [];
   private readonly controller = new AbortController();
   private layout: Layout;
+  private grouping: Grouping;
   private theme: Theme;
   private paints: Paints;
   private shown: readonly number[];
@@ -57,7 +67,8 @@ export class Timeline {
   private overview: Overview | null = null;
   private pointer: readonly [number, number] | null = null;
   private hovered: number | null = null;
-  private drawing: Span | null = null;
+  private arrows: readonly Arrow[] = [];
+  private drawing: { readonly range: Span; readonly area: readonly number[] | null } | null = null;
   private asked = false;
   /** Settles when all that is seen at first is drawn. */
   readonly drawn: Promise<void>;
@@ -75,8 +86,9 @@ export class Timeline {
     this.elements = buildFrame(host, source.name);
     const { root, stage, bars, names, axis, corner, mapHost, map } = this.elements;
     this.shown = source.rows.map((_, order) => order);
+    this.grouping = options.grouping ?? UNGROUPED;
     this.layout = layoutOf(
-      source.rows, this.shown, options.density ?? "normal", options.orientation ?? "horizontal",
+      source.rows, this.shown, options.density ?? "normal", options.orientation ?? "horizontal", this.grouping,
     );
     root.dataset["orientation"] = this.layout.orientation;
     this.theme = themeOf(root);
@@ -91,6 +103,7 @@ export class Timeline {
     this.overlay = new Overlay(stage, source);
     this.items = this.storeOf((span, rows, signal) => source.items(span, BUCKETS, rows, signal));
     this.marks = this.storeOf((span, rows, signal) => source.marks(span, BUCKETS, rows, signal));
+    nameGrip(root, this.controller.signal);
     this.listen();
     void this.loadOverview();
     this.invalidate();
@@ -112,14 +125,28 @@ export class Timeline {
   }
 
   arrange(density: Density, orientation: Orientation): void {
-    this.layout = layoutOf(this.source.rows, this.shown, density, orientation);
+    this.layout = layoutOf(this.source.rows, this.shown, density, orientation, this.grouping);
     this.elements.root.dataset["orientation"] = orientation;
     this.setScroll(this.scroll);
     this.resize();
   }
 
-  /** Brings a row into sight. */
+  /** Shows what led to what. */
+  showArrows(arrows: readonly Arrow[]): void {
+    this.arrows = arrows;
+    this.invalidate();
+  }
+
+  /** Other rows come first, or are together. */
+  group(grouping: Grouping): void {
+    this.grouping = grouping;
+    this.arrange(this.density, this.orientation);
+  }
+
+  /** Brings a row into sight; a closed group that has it is opened. */
   reveal(row: number): void {
+    const closed = this.boxOf(row);
+    if (closed?.members !== undefined) this.options.grouped?.(groupOf(closed));
     const box = this.boxOf(row);
     if (box === null) return;
     const [, cross] = this.extent();
@@ -194,11 +221,18 @@ export class Timeline {
     namesHost.addEventListener("wheel", (event) => {
       if (acts.pan(0, isVertical() ? event.deltaX || event.deltaY : event.deltaY)) event.preventDefault();
     }, { signal, passive: false });
+    namesHost.addEventListener("pointermove", (event) => {
+      const { left, top } = namesHost.getBoundingClientRect();
+      const across = isVertical() ? event.clientX - left : event.clientY - top;
+      this.hoverName(boxAt(this.seen(), across + this.scroll)?.order ?? null);
+    }, { signal });
+    namesHost.addEventListener("pointerleave", () => { this.hoverName(null); }, { signal });
     namesHost.addEventListener("click", (event) => {
       const { left, top } = namesHost.getBoundingClientRect();
       const across = isVertical() ? event.clientX - left : event.clientY - top;
       const middle = (isVertical() ? stage.clientHeight : stage.clientWidth) / 2;
-      acts.click(middle, across);
+      const atPin = !isVertical() && event.clientX - left > namesHost.clientWidth - PIN_PX;
+      if (!this.clickName(across, atPin)) acts.click(middle, across);
       this.focus();
     }, { signal });
     stage.addEventListener("keydown", (event) => {
@@ -208,6 +242,7 @@ export class Timeline {
       this.resize();
     });
     observer.observe(root);
+    observer.observe(namesHost);
     onMediaChange(() => {
       this.theme = themeOf(root);
       this.paints = new Paints(this.theme, this.source.look);
@@ -216,6 +251,26 @@ export class Timeline {
     this.ends.push(() => {
       observer.disconnect();
     });
+  }
+
+  private hoverName(order: number | null): void {
+    if (order === this.hovered) return;
+    this.hovered = order;
+    this.stale.names = true;
+    this.invalidate();
+  }
+
+  /** Opens or closes a group, or pins a row; false where there is neither at a place among the names. */
+  private clickName(across: number, atPin: boolean): boolean {
+    const { grouped, pinned } = this.options;
+    const at = across + this.scroll;
+    const heading = headingAt(this.seen(), at);
+    const box = heading === null ? boxAt(this.seen(), at) : null;
+    if (heading?.group !== undefined) grouped?.(heading.group);
+    else if (box?.members !== undefined) grouped?.(groupOf(box));
+    else if (atPin && box !== null) pinned?.(box.row.id);
+    else return heading !== null;
+    return true;
   }
 
   private acts(): Acts {
@@ -231,10 +286,11 @@ export class Timeline {
       zoom: (factor, at, smooth) => {
         this.zoom(factor, at / this.extent()[0], smooth);
       },
-      mark: (from, to, done) => {
+      mark: (from, to, done, across) => {
         const range = spanOf(this.timeAt(from), this.timeAt(to));
-        this.drawing = done ? null : range;
-        if (done) this.choices.setRange(range);
+        const area = across === null ? null : this.rowsBetween(across);
+        this.drawing = done ? null : { range, area };
+        if (done) this.choices.setRange(range, area);
         else this.invalidate();
       },
       click: (main, cross) => {
@@ -248,6 +304,7 @@ export class Timeline {
       },
       hover: (place) => {
         this.pointer = place;
+        if (place === null) this.hoverName(null);
         this.invalidate();
       },
     };
@@ -260,6 +317,24 @@ export class Timeline {
       this.stale.names = true;
     }
     this.invalidate();
+  }
+
+  /** The rows that show between two places of the stage, by their ids. */
+  private rowsBetween([from, to]: readonly [number, number]): number[] {
+    const boxes = boxesBetween(this.seen(), from + this.scroll, to + this.scroll);
+    const orders = boxes.flatMap(({ order, members }) => members ?? [order]);
+    return orders.flatMap((order) => this.source.rows[order]?.id ?? []).sort((a, b) => a - b);
+  }
+
+  /** Where some rows are on the stage: from the first to the last of them. */
+  private extentOf(rows: readonly number[]): readonly [number, number] | null {
+    const ids = new Set(rows);
+    const { source: { rows: all }, scroll } = this;
+    const isIn = (order: number): boolean => ids.has(all[order]?.id ?? -1);
+    const boxes = this.seen().boxes.filter(({ order, members }) => members?.some(isIn) ?? isIn(order));
+    const [first, last] = [boxes[0], boxes.at(-1)];
+    if (first === undefined || last === undefined) return null;
+    return [first.from - scroll - 1, last.from - scroll + last.bar + last.lane + 1];
   }
 
   private choose({ row, time, item }: Hit): void {
@@ -306,6 +381,12 @@ export class Timeline {
       },
       mark: () => { this.choices.setRange(item ?? this.inside(view)); },
       clear: () => { this.choices.clear(); },
+      pin: () => {
+        const row = this.hoveredRow() ?? value.place?.row;
+        if (row !== undefined) this.options.pinned?.(row);
+      },
+      group: () => { this.toggleGroup(); },
+      groups: () => { this.options.grouped?.("all"); },
       turn: () => { this.turn(this.density, this.orientation === "vertical" ? "horizontal" : "vertical"); },
       density: () => {
         const next = (DENSITIES.indexOf(this.density) + 1) % DENSITIES.length;
@@ -313,6 +394,24 @@ export class Timeline {
       },
     };
     steps[act]();
+  }
+
+  /** The row that is pointed at; of a closed group, none. */
+  private hoveredRow(): number | null {
+    const hit = this.pointer === null ? null : this.hit(this.pointer[0], this.pointer[1]);
+    return hit === null || hit.box.members !== undefined ? null : hit.row.id;
+  }
+
+  /** Opens or closes the group that is pointed at, else that of the chosen row. */
+  private toggleGroup(): void {
+    const pointed = this.pointer === null ? undefined : this.hit(this.pointer[0], this.pointer[1])?.box;
+    const { place } = this.choices.value;
+    const box = pointed ?? (place === null ? null : this.boxOf(place.row));
+    if (box === null) return;
+    const group = box.members === undefined
+      ? this.grouping.groups.find(({ members }) => members.includes(box.order))?.id
+      : groupOf(box);
+    if (group !== undefined) this.options.grouped?.(group);
   }
 
   private turn(density: Density, orientation: Orientation): void {
@@ -323,7 +422,8 @@ export class Timeline {
   private stepRow(by: number): void {
     const { place, view } = this.choices.value;
     const { boxes } = this.layout;
-    const now = boxes.findIndex(({ row }) => row.id === place?.row);
+    const chosen = place === null ? null : this.boxOf(place.row);
+    const now = boxes.findIndex((box) => box === chosen);
     const box = boxes[now < 0 ? 0 : Math.min(Math.max(now + by, 0), boxes.length - 1)];
     if (box === undefined) return;
     const inSight = place !== null && place.time >= view.begin && place.time <= view.end;
@@ -339,7 +439,7 @@ export class Timeline {
     }
     const looks = this.source.look.states;
     const here = this.chosenItem() ?? { begin: place.time, end: place.time };
-    const next = neighbour(this.items, box, here, by, view, this.perPixel(view), looks, this.source.duration);
+    const next = neighbour(this.items, this.memberOf(box, place.row), here, by, view, this.perPixel(view), looks, this.source.duration);
     if (next === null) {
       this.go(shiftSpan(view, by * lengthOf(view) * 0.8));
       return;
@@ -350,20 +450,31 @@ export class Timeline {
     this.chooseIn(box, centreOf(next));
   }
 
+  /** Of a closed group, the one of its rows. */
+  private memberOf(box: Box, id: number): Box {
+    const order = this.source.rows.findIndex((row) => row.id === id);
+    const row = this.source.rows[order];
+    return row === undefined ? box : { ...box, row, order };
+  }
+
   private chooseIn(box: Box, time: number): void {
     const { view } = this.choices.value;
     const perPixel = this.perPixel(view);
-    const hit = hitAt(this.layout, box.from + 1, time, perPixel, this.items, this.marks);
+    const hit = this.hitIn(box, time, perPixel);
     if (hit !== null) this.choose(hit);
   }
 
   /** The item that is chosen, as far as it is loaded. */
-  private chosenItem(): Span | null {
+  private chosenItem(): HitItem | null {
     const { place, view } = this.choices.value;
     const box = place === null ? null : this.boxOf(place.row);
     if (place === null || box === null) return null;
-    const perPixel = this.perPixel(view);
-    return hitAt(this.layout, box.from + 1, place.time, perPixel, this.items, this.marks)?.item ?? null;
+    return this.hitIn(box, place.time, this.perPixel(view))?.item ?? null;
+  }
+
+  private hitIn(box: Box, time: number, perPixel: number): Hit | null {
+    const { layout, source, items, marks } = this;
+    return hitAt(layout, source.rows, box.from + 1, time, perPixel, items, marks, source.look.states);
   }
 
   private show(span: Span): void {
@@ -392,7 +503,9 @@ export class Timeline {
   private hit(main: number, cross: number): Hit | null {
     const { view } = this.choices.value;
     const time = this.timeAt(main);
-    return hitAt(this.seen(), cross + this.scroll, time, this.perPixel(view), this.items, this.marks);
+    const { source, items, marks } = this;
+    const across = cross + this.scroll;
+    return hitAt(this.seen(), source.rows, across, time, this.perPixel(view), items, marks, source.look.states);
   }
 
   /** The rows where they are on the screen, but for the scroll. */
@@ -405,7 +518,18 @@ export class Timeline {
   }
 
   private boxOf(row: number): Box | null {
-    return this.layout.boxes.find((box) => box.row.id === row) ?? null;
+    return boxOfRow(this.layout, this.source.rows.findIndex(({ id }) => id === row));
+  }
+
+  /** Where a row's bar is on the stage; where it goes when it lies beneath others that stay in sight. */
+  private placeOf(row: number): readonly [number, number] | null {
+    const order = this.source.rows.findIndex(({ id }) => id === row);
+    const shown = boxOfRow(this.seen(), order);
+    const box = shown ?? boxOfRow(this.layout, order);
+    if (box === null) return null;
+    const top = box.from - this.scroll;
+    const held = heldSize(this.layout, this.extent()[1]);
+    return shown === null && top < held ? [held, held] : [top, top + box.bar];
   }
 
   private inside({ begin, end }: Span): Span {
@@ -494,12 +618,16 @@ export class Timeline {
     });
     this.axis.paint(ticks, view, this.source.losses, this.theme, this.orientation);
     const frame = { view, main, cross, vertical };
-    this.map.place(view, this.drawing ?? value.range);
-    this.overlay.showRange(this.drawing ?? value.range, frame);
+    const { range, area } = this.drawing ?? value;
+    this.map.place(view, range);
+    this.overlay.showRange(range, frame, area === null ? null : this.extentOf(area));
     const box = chosen === null ? undefined : seen.boxes.find(({ order }) => order === chosen.order);
     const top = (box?.from ?? 0) - this.scroll;
     this.overlay.showChosen(box === undefined ? null : this.chosenItem(), top, top + (box?.bar ?? 0), frame);
     this.paintHover(frame);
+    this.overlay.showArrows(arrowShapes(
+      this.arrows, (row) => this.placeOf(row), view.begin, this.perPixel(view), main, cross, vertical,
+    ));
     if (this.stale.names) this.paintNames(chosen?.order ?? null);
     if (this.stale.map) this.map.paint(this.overview, this.source.losses, this.theme);
     this.stale = { names: false, map: false };
@@ -511,15 +639,13 @@ export class Timeline {
     const { pointer } = this;
     const hit = pointer === null ? null : this.hit(pointer[0], pointer[1]);
     this.overlay.showHit(hit, frame, pointer ?? [0, 0]);
-    const hovered = hit?.box.order ?? null;
-    if (hovered === this.hovered) return;
-    this.hovered = hovered;
-    this.stale.names = true;
+    if (hit !== null) this.hoverName(hit.box.order);
   }
 
   private paintNames(chosen: number | null): void {
     const { layout, scroll, theme, hovered } = this;
-    this.names.paint({ layout: this.seen(), scroll, theme, chosen, hovered });
+    const pins = this.options.pinned !== undefined;
+    this.names.paint({ layout: this.seen(), scroll, theme, chosen, hovered, pins });
     const [, cross] = this.extent();
     const { thumb } = this.elements;
     thumb.hidden = layout.size <= cross;
@@ -544,3 +670,5 @@ export class Timeline {
   }
 }
 
+/** The number of a closed group, by the box that stands for it. */
+const groupOf = ({ row }: Box): number => -1 - row.id;

@@ -6,6 +6,7 @@ import type { Chosen } from "./selection";
 const CHOSEN: Chosen = {
   view: { begin: -12.5, end: 1e15 },
   range: { begin: 3, end: 9 },
+  area: [3, 4, 5, 9],
   place: { row: 4, time: 1234.5 },
   actor: 7,
 };
@@ -26,7 +27,7 @@ it("writes what is chosen so that it is read again", () => {
 });
 
 it("takes nothing from an address that makes no sense", () => {
-  const bad: Record<string, string> = { view: "9,1", range: "a,b", at: "1", actor: "x" };
+  const bad: Record<string, string> = { view: "9,1", range: "a,b", area: "1-99999999999", at: "1", actor: "x" };
   expect(readChosen((name) => bad[name] ?? null)).toEqual({});
 });
 

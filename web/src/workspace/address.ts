@@ -1,5 +1,6 @@
 import type { Chosen } from "./selection";
 import type { Span } from "../timeline/span";
+import { numberRuns } from "../timeline/tiles";
 
 /**
  * The page's address as the place where all state is. What one would take back is a step of the
@@ -10,14 +11,15 @@ export class Address {
   private pending: ReturnType<typeof setTimeout> | undefined;
   private words: URLSearchParams;
 
-  constructor(private readonly window: Window) {
+  /** Follows the back button until `signal`. */
+  constructor(private readonly window: Window, signal?: AbortSignal) {
     this.words = new URLSearchParams(window.location.search);
     window.addEventListener("popstate", () => {
       clearTimeout(this.pending);
       this.pending = undefined;
       this.words = new URLSearchParams(window.location.search);
       for (const listener of this.listeners) listener();
-    });
+    }, signal === undefined ? {} : { signal });
   }
 
   get(name: string): string | null {
@@ -65,26 +67,42 @@ const SETTLE_MS = 400;
 export function readChosen(get: (name: string) => string | null, suffix = ""): Partial<Chosen> {
   const view = readSpan(get(`view${suffix}`));
   const range = readSpan(get(`range${suffix}`));
+  const area = readRuns(get(`area${suffix}`));
   const [row, time] = numbers(get(`at${suffix}`), ":");
   const [actor] = numbers(get(`actor${suffix}`), ":");
   return {
     ...(view === null ? {} : { view }),
     ...(range === null ? {} : { range }),
+    ...(range === null || area.length === 0 ? {} : { area }),
     ...(row === undefined || time === undefined ? {} : { place: { row, time } }),
     ...(actor === undefined ? {} : { actor }),
   };
 }
 
 export function writeChosen(
-  { view, range, place, actor }: Chosen,
+  { view, range, area, place, actor }: Chosen,
   suffix = "",
 ): Record<string, string | null> {
   return {
     [`view${suffix}`]: writeSpan(view),
     [`range${suffix}`]: range === null ? null : writeSpan(range),
+    [`area${suffix}`]: area === null ? null : numberRuns(area),
     [`at${suffix}`]: place === null ? null : `${place.row}:${rounded(place.time)}`,
     [`actor${suffix}`]: actor === null ? null : String(actor),
   };
+}
+
+const MOST_ROWS = 20_000;
+
+/** Numbers as `numberRuns` writes them. */
+function readRuns(text: string | null): number[] {
+  const all: number[] = [];
+  for (const run of text === null || text === "" ? [] : text.split(",")) {
+    const [first = NaN, last = first] = run.split("-").map(Number);
+    if (!Number.isInteger(first) || !Number.isInteger(last) || last - first > MOST_ROWS) return [];
+    for (let at = first; at <= last && all.length < MOST_ROWS; at += 1) all.push(at);
+  }
+  return all;
 }
 
 function readSpan(text: string | null): Span | null {
@@ -97,7 +115,8 @@ const writeSpan = ({ begin, end }: Span): string => `${rounded(begin)},${rounded
 /** Thousandths of a nanosecond are enough to find the very picture again. */
 const rounded = (value: number): string => String(Math.round(value * 1000) / 1000);
 
-function numbers(text: string | null, between: string): number[] {
+/** Numbers of a word; none where any part of it is not one. */
+export function numbers(text: string | null, between: string): number[] {
   if (text === null || text === "") return [];
   const values = text.split(between).map(Number);
   return values.every(Number.isFinite) ? values : [];

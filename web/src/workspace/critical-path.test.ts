@@ -2,8 +2,8 @@ import { expect, test, vi } from "vitest";
 
 import { row } from "../timeline/fixtures";
 import type { Row } from "../timeline/source";
-import { type CriticalPath, partText, pathParts, rowOn } from "./critical-path";
-import { showCause } from "./details";
+import { type CriticalPath, partText, pathArrows, pathParts, rowOn } from "./critical-path";
+import { instanceArrows, showCause } from "./details";
 
 const rows: readonly Row[] = [
   row(0, "cpu", "CPU 0"),
@@ -66,4 +66,22 @@ test("the key for the cause presses the button that leads there", () => {
   details.append(lead);
   expect(showCause(details)).toBe(true);
   expect(act).toHaveBeenCalledOnce();
+});
+
+test("arrows lead from the waker to the begin, on to what was woken, and along the path before", () => {
+  const waker = { actor: 7, cpu: 1, name: "eth0", label: "irq:eth0", time: 900 };
+  const woken = { actor: 7, cpu: 0, name: "eth0", begin: 1300 };
+  const arrows = instanceArrows({ rows, rowOf }, 80, {
+    waker, ready: 905, begin: 1000, woke: [{ ...woken, time: 1200 }, { ...woken, time: null }],
+  });
+  expect(arrows).toEqual([
+    { from: { row: 72, time: 900 }, to: { row: 80, time: 1000 }, kind: "cause" },
+    { from: { row: 80, time: 1200 }, to: { row: 71, time: 1300 }, kind: "effect" },
+  ]);
+  expect(instanceArrows({ rows, rowOf }, 80, { waker: null, ready: null, begin: 5, woke: [] })).toEqual([]);
+  expect(pathArrows({ rows, rowOf }, path)).toEqual([]);
+  const first = { actor: "irq:eth0/24", actor_id: 7, cpu: 0, begin: 900, end: 950 };
+  expect(pathArrows({ rows, rowOf }, { ...path, hops: [first, ...path.hops] })).toEqual([
+    { from: { row: 71, time: 950 }, to: { row: 72, time: 1000 }, kind: "path" },
+  ]);
 });

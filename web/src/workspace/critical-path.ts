@@ -1,4 +1,5 @@
 import { askJson } from "../base/answers";
+import type { Arrow } from "../timeline/arrows";
 import { formatLength, formatTime } from "../timeline/time-format";
 import type { Workspace } from "./panel";
 import { link } from "./views/actors";
@@ -40,18 +41,34 @@ interface PathHop {
   readonly end: number;
 }
 
-/** Asks for the path of an activation, and shows it in `host`; nothing once `signal` is aborted. */
+/** Asks for the path of an activation, shows it in `host`, and returns it; nothing once `signal` is aborted. */
 export async function showPath(
   host: HTMLElement,
   workspace: Workspace,
   instance: number,
   signal: AbortSignal,
-): Promise<void> {
+): Promise<CriticalPath | null> {
   const question = `instance=${instance}&v=${workspace.info.tag}`;
   const answer = await askJson(`${workspace.api}/critical-path?${question}`, signal);
-  if (signal.aborted) return;
-  if (answer.ok) host.replaceChildren(...pathParts(workspace, answer.value as CriticalPath));
-  else host.replaceChildren(make("p", { role: "alert" }, answer.error));
+  if (signal.aborted) return null;
+  if (!answer.ok) {
+    host.replaceChildren(make("p", { role: "alert" }, answer.error));
+    return null;
+  }
+  const path = answer.value as CriticalPath;
+  host.replaceChildren(...pathParts(workspace, path));
+  return path;
+}
+
+/** An arrow from each step of the path to the next, but for the last, which is what woke the chosen one. */
+export function pathArrows(workspace: Pick<Workspace, "rows" | "rowOf">, { hops }: CriticalPath): Arrow[] {
+  return hops.slice(0, -2).flatMap((hop, at): Arrow[] => {
+    const next = hops[at + 1];
+    const from = rowOn(workspace, hop.actor_id, hop.cpu);
+    const to = next === undefined ? null : rowOn(workspace, next.actor_id, next.cpu);
+    if (next === undefined || from === null || to === null) return [];
+    return [{ from: { row: from.id, time: hop.end }, to: { row: to.id, time: next.begin }, kind: "path" }];
+  });
 }
 
 /** The path as a list of who is on it, the time of its parts, and where it waited longest. */

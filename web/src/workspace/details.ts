@@ -1,9 +1,11 @@
 import { askJson } from "../base/answers";
+import type { Arrow } from "../timeline/arrows";
 import { lossText } from "../timeline/overlay";
 import { formatLength, formatTime } from "../timeline/time-format";
-import { rowOn, showPath } from "./critical-path";
-import type { Instance, ItemAnswer } from "./item";
+import { pathArrows, rowOn, showPath } from "./critical-path";
+import type { Instance, ItemAnswer, Woken } from "./item";
 import type { Workspace } from "./panel";
+import { link } from "./views/actors";
 import { button, make } from "./views/elements";
 import { count, plural } from "./views/words";
 
@@ -14,6 +16,7 @@ export function showDetails(host: HTMLElement, workspace: Workspace): () => void
     under?.abort();
     under = new AbortController();
     const { place } = workspace.selection.value;
+    workspace.showArrows([]);
     if (place === null) host.replaceChildren(...overall(workspace));
     else void showItem(host, workspace, place.row, place.time, under.signal);
   };
@@ -44,7 +47,31 @@ async function showItem(
   const details = answer.value as ItemAnswer;
   host.replaceChildren(...itemParts(workspace, row, time, details));
   const path = host.querySelector<HTMLElement>(".ws-path");
-  if (details.instance && path !== null) await showPath(path, workspace, details.instance.instance, signal);
+  const { instance } = details;
+  if (instance === null || instance === undefined || path === null) return;
+  const arrows = instanceArrows(workspace, row, instance);
+  workspace.showArrows(arrows);
+  const found = await showPath(path, workspace, instance.instance, signal);
+  if (found !== null) workspace.showArrows([...pathArrows(workspace, found), ...arrows]);
+}
+
+/** From what woke the activation to its begin, and from it to what it woke. */
+export function instanceArrows(
+  workspace: Pick<Workspace, "rows" | "rowOf">,
+  row: number,
+  { waker, woke, ready, begin }: Pick<Instance, "waker" | "woke" | "ready" | "begin">,
+): Arrow[] {
+  const from = waker === null ? null : rowOn(workspace, waker.actor, waker.cpu);
+  const since = waker?.time ?? ready;
+  const cause: Arrow[] = from === null || since === null || begin === null ? [] : [
+    { from: { row: from.id, time: since }, to: { row, time: begin }, kind: "cause" },
+  ];
+  const effects = woke.flatMap(({ actor, cpu, time, begin: began }): Arrow[] => {
+    const to = rowOn(workspace, actor, cpu);
+    if (to === null || time === null) return [];
+    return [{ from: { row, time }, to: { row: to.id, time: began }, kind: "effect" }];
+  });
+  return [...cause, ...effects];
 }
 
 /** What there is to say where nothing is chosen. */
@@ -145,10 +172,25 @@ function instanceParts(workspace: Workspace, instance: Instance): HTMLElement[] 
       ["Preempted", instance.preemptions === null || instance.preemptions === undefined
         ? null : plural(instance.preemptions, "time")],
       ["Woken by", who],
+      ["Woke", instance.woke.length === 0 ? null : wokenList(workspace, instance)],
       ["Incomplete", instance.unsure.length === 0 ? null : instance.unsure.join("; ")],
     ]),
     make("div", { class: "ws-path" }),
   ];
+}
+
+function wokenList(workspace: Workspace, { woke, woke_count: all }: Instance): HTMLElement {
+  const list = make("ul", { class: "ws-woke" }, ...woke.map((one, at) => make("li", {},
+    link(one.name, () => { showWoken(workspace, one); }, "Show it",
+      at === 0 ? { "data-effect": true, title: "Show it (Shift+C)" } : {}))));
+  if (all > woke.length) list.append(make("li", {}, `${count(all - woke.length)} more`));
+  return list;
+}
+
+function showWoken(workspace: Workspace, { actor, cpu, begin }: Woken): void {
+  const row = rowOn(workspace, actor, cpu);
+  const place = row === null ? null : { row: row.id, time: begin };
+  workspace.selection.reveal({ begin, end: begin + 1 }, place, actor);
 }
 
 function lossesIn({ losses }: Workspace, begin: number, end: number): HTMLElement[] {
@@ -170,8 +212,13 @@ function facts(pairs: readonly (readonly [string, Node | string | null])[]): HTM
 }
 
 /** Goes to what woke or raised the chosen activation, as its button does; false where none is known. */
-export function showCause(details: HTMLElement): boolean {
-  const cause = details.querySelector<HTMLButtonElement>("[data-cause]");
-  cause?.click();
-  return cause !== null;
+export const showCause = (details: HTMLElement): boolean => press(details, "[data-cause]");
+
+/** Goes to the first that the chosen activation woke or raised. */
+export const showEffect = (details: HTMLElement): boolean => press(details, "[data-effect]");
+
+function press(details: HTMLElement, which: string): boolean {
+  const button = details.querySelector<HTMLButtonElement>(which);
+  button?.click();
+  return button !== null;
 }

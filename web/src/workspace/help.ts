@@ -17,13 +17,14 @@ export function helpDialog(): HTMLDialogElement {
     ["Ctrl + wheel, pinch", "zoom around the pointer"],
     ["Wheel", "from row to row; Shift + wheel in time"],
     ["Shift + drag, drag on the axis", "filter all views to a span"],
+    ["Shift + drag over rows", "sum up these rows in Area"],
     ["Click, double click", "choose an item, show it in full width"],
   ].flatMap(([act, help]) => [make("dt", {}, act ?? ""), make("dd", {}, help ?? "")]);
   const keys = KEYS.flatMap(({ keys: names, help }) => [
     make("dt", {}, ...names.flatMap((name) => [make("kbd", {}, NAMES[name] ?? name.toUpperCase()), " "])),
     make("dd", {}, help),
   ]);
-  for (const [key, help] of [["C", "go to what woke or raised what is chosen, back to the interrupt that began it"], ["/", "search in names and events"], ["?", "show this help"]] as const) {
+  for (const [key, help] of [["C", "go to what woke or raised what is chosen, back to the interrupt that began it"], ["Shift+C", "go to the first that it woke or raised"], ["/", "search in names and events"], ["?", "show this help"]] as const) {
     keys.push(make("dt", {}, make("kbd", {}, key)), make("dd", {}, help));
   }
   const dialog = make("dialog", { class: "ws-keys", "aria-label": "Mouse and keys" },

@@ -42,6 +42,18 @@ export interface Instance {
     readonly label: string;
     readonly time: number | null;
   } | null;
+  /** The first that it woke or raised itself, of so many. */
+  readonly woke: readonly Woken[];
+  readonly woke_count: number;
+}
+
+/** An activation that another woke: when, where it is known, and since when it was on a CPU. */
+export interface Woken {
+  readonly actor: number;
+  readonly cpu: number;
+  readonly name: string;
+  readonly time: number | null;
+  readonly begin: number;
 }
 
 interface ItemEvent {

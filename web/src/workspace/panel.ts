@@ -1,3 +1,4 @@
+import type { Arrow } from "../timeline/arrows";
 import type { Loss, Row } from "../timeline/source";
 import type { Selection } from "./selection";
 
@@ -44,6 +45,8 @@ export interface Workspace {
   /** The view's own state in the page's address, under names that begin with the view's id. */
   parameter(name: string): string | null;
   setParameter(name: string, value: string | null): void;
+  /** Draws arrows on the timeline. */
+  showArrows(arrows: readonly Arrow[]): void;
   /** Shows another view, with values for its own names in the address. */
   openPanel(id: string, parameters: Readonly<Record<string, string | null>>): void;
 }

@@ -1,4 +1,5 @@
 import type { Panel } from "./panel";
+import { area } from "./views/area";
 import { instances } from "./views/instances";
 import { latency } from "./views/latency";
 import { log } from "./views/log";
@@ -10,6 +11,7 @@ import { statistics } from "./views/statistics";
 /** The views beneath the timeline, in the order of their tabs. */
 export const PANELS: readonly Panel[] = [
   statistics,
+  area,
   instances,
   load,
   switches,

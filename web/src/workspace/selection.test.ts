@@ -11,7 +11,7 @@ describe("a selection", () => {
     selection.choose({ row: 2, time: 50 }, 9);
     selection.choose({ row: 2, time: 50 }, 9);
     expect(told).toHaveBeenCalledOnce();
-    expect(told.mock.calls[0]?.[1]).toEqual({ view: false, range: false, place: true, actor: true });
+    expect(told.mock.calls[0]?.[1]).toEqual({ view: false, range: false, area: false, place: true, actor: true });
     end();
     selection.clear();
     expect(told).toHaveBeenCalledOnce();

@@ -35,9 +35,9 @@ export class Selection implements Choices {
     this.change({ view: clampSpan(view, this.duration) });
   }
 
-  /** Filters all views to a span; null takes that away. */
-  setRange(range: Span | null): void {
-    this.change({ range });
+  /** Filters all views to a span, and sums to some rows of it; null takes that away. */
+  setRange(range: Span | null, area: readonly number[] | null = null): void {
+    this.change({ range, area: range === null ? null : area });
   }
 
   /** Brings out an actor in all views. */
@@ -64,7 +64,7 @@ export class Selection implements Choices {
   }
 
   clear(): void {
-    this.change({ range: null, place: null, actor: null });
+    this.change({ range: null, area: null, place: null, actor: null });
   }
 
   /** Takes all of it from elsewhere, as from the page's address; what is not given is nothing. */
@@ -73,7 +73,7 @@ export class Selection implements Choices {
   }
 
   private nothing(): Chosen {
-    return { view: wholeSpan(this.duration), range: null, place: null, actor: null };
+    return { view: wholeSpan(this.duration), range: null, area: null, place: null, actor: null };
   }
 
   private change(to: Partial<Chosen>): void {
@@ -82,10 +82,11 @@ export class Selection implements Choices {
     const changed: Changed = {
       view: !sameSpan(now.view, before.view),
       range: !sameSpan(now.range, before.range),
+      area: now.area?.join() !== before.area?.join(),
       place: now.place?.row !== before.place?.row || now.place?.time !== before.place?.time,
       actor: now.actor !== before.actor,
     };
-    if (!changed.view && !changed.range && !changed.place && !changed.actor) return;
+    if (!Object.values(changed).includes(true)) return;
     this.chosen = now;
     for (const listener of this.listeners) listener(now, changed);
   }

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 import { listenForKeys } from "./shortcuts";
 
-const acts = { help: vi.fn(), search: vi.fn(), cause: vi.fn(() => true), timeline: vi.fn(() => true) };
+const acts = { help: vi.fn(), search: vi.fn(), cause: vi.fn(() => true), effect: vi.fn(() => true), timeline: vi.fn(() => true) };
 let controller = new AbortController();
 
 beforeEach(() => {
@@ -16,8 +16,8 @@ afterEach(() => {
   vi.clearAllMocks();
 });
 
-const press = (key: string, selector = "body"): boolean => {
-  const event = new KeyboardEvent("keydown", { key, bubbles: true, cancelable: true });
+const press = (key: string, selector = "body", shiftKey = false): boolean => {
+  const event = new KeyboardEvent("keydown", { key, shiftKey, bubbles: true, cancelable: true });
   return !(document.querySelector(selector)?.dispatchEvent(event) ?? true);
 };
 
@@ -35,7 +35,15 @@ it("walks from one cause to the one before", () => {
   acts.cause.mockReturnValueOnce(false);
   expect(press("c")).toBe(false);
   expect(acts.cause).toHaveBeenCalledTimes(2);
+  press("C", "body", true);
+  expect(acts.cause).toHaveBeenCalledTimes(2);
+  expect(acts.effect).toHaveBeenCalledOnce();
   expect(acts.timeline).not.toHaveBeenCalled();
+});
+
+it("takes letters though a button was pressed last, and leaves it what presses it", () => {
+  expect(press("c", "button")).toBe(true);
+  for (const key of ["Enter", " ", "ArrowLeft", "Escape"]) expect(press(key, "button")).toBe(false);
 });
 
 it("leaves the page its own keys, and what is typed", () => {

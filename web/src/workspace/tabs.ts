@@ -63,6 +63,11 @@ export class Tabs {
     this.unmount = panel.mount(this.host, this.workspace);
   }
 
+  close(): void {
+    this.unmount?.();
+    this.unmount = null;
+  }
+
   private step(by: number): void {
     const at = this.panels.findIndex(({ id }) => id === this.shown);
     const next = this.panels[(at + by + this.panels.length) % this.panels.length];

@@ -2,9 +2,10 @@ import type { Density, Orientation } from "../timeline/layout";
 import { formatLength } from "../timeline/time-format";
 import { helpDialog } from "./help";
 import type { Clocks } from "./pair";
+import type { GroupedBy } from "./groups";
 import { segments } from "./segments";
 import type { Selection } from "./selection";
-import { button, make } from "./views/elements";
+import { button, choice, labelled, make } from "./views/elements";
 
 /** What the tools of a workspace do. */
 export interface Tools {
@@ -12,6 +13,7 @@ export interface Tools {
   arrange(density: Density, orientation: Orientation): void;
   zoom(factor: number): void;
   whole(): void;
+  groupBy(by: GroupedBy): void;
   clearRange(): void;
   setClocks(clocks: Clocks): void;
   /** False when nothing is chosen in one of the two traces. */
@@ -26,7 +28,17 @@ export interface ToolState {
   readonly orientation: Orientation;
   /** Null for one trace. */
   readonly clocks: Clocks | null;
+  /** By what threads may be grouped, and by which they are; left out where there are none. */
+  readonly groupings?: readonly GroupedBy[];
+  readonly groupedBy?: GroupedBy;
 }
+
+const GROUPED_BY: Readonly<Record<GroupedBy, string>> = {
+  process: "by process",
+  container: "by container",
+  name: "by name",
+  none: "one by one",
+};
 
 /** The row of tools above the timelines. */
 export class Toolbar {
@@ -72,7 +84,12 @@ export class Toolbar {
       button("Whole", () => { tools.whole(); }, { title: "Show the whole trace (0)" }));
     this.range.append(this.length, button("Clear", () => { tools.clearRange(); },
       { title: "Take the filter away (Esc)" }));
-    this.element.append(search, ...(state.here === undefined ? [] : [here]), this.density.group, this.orientation.group, zoom, this.range);
+    const { groupings = [], groupedBy = "none" } = state;
+    const groups = groupings.length < 2 ? [] : [labelled("Threads", choice(
+      groupings.map((by) => [by, GROUPED_BY[by]] as const), groupedBy,
+      (by) => { tools.groupBy(by as GroupedBy); },
+    ))];
+    this.element.append(search, ...groups, ...(state.here === undefined ? [] : [here]), this.density.group, this.orientation.group, zoom, this.range);
     if (state.clocks !== null) this.element.append(...this.pairTools(state.clocks, tools));
     this.element.append(button("Keys", () => { this.showHelp(); },
       { class: "ws-right", title: "What mouse and keys do (?)" }), this.help);

@@ -1,6 +1,7 @@
 import { Timeline } from "../timeline/timeline";
-import type { Density, Orientation } from "../timeline/layout";
-import { type Address, readChosen, writeChosen } from "./address";
+import type { Density, Grouping, Orientation } from "../timeline/layout";
+import { type Address, numbers, readChosen, writeChosen } from "./address";
+import { ALL_GROUPS, type GroupedBy, groupingOf } from "./groups";
 import type { OpenTrace } from "./opened";
 import type { Workspace } from "./panel";
 import { Selection } from "./selection";
@@ -34,6 +35,7 @@ export class TraceView {
     orientation: Orientation,
     turned: (density: Density, orientation: Orientation) => void,
     titled: boolean,
+    private readonly groupedBy: GroupedBy,
   ) {
     const line = make("div", { class: "ws-line" });
     this.element = make("section", { class: "ws-trace", "aria-label": trace.info.name });
@@ -42,7 +44,12 @@ export class TraceView {
     // In the page before it is drawn: only there has it a size and colours.
     host.append(this.element);
     this.selection = new Selection(duration, this.fromAddress());
-    this.timeline = new Timeline(line, trace.source, this.selection, { density, orientation, turned });
+    this.timeline = new Timeline(line, trace.source, this.selection, {
+      density, orientation, turned,
+      grouping: this.grouping(),
+      pinned: (row) => { this.pin(row); },
+      grouped: (group) => { this.toggle(group); },
+    });
     this.selection.subscribe((now, changed) => {
       if (changed.view && this.here) {
         clearTimeout(this.settling);
@@ -50,7 +57,7 @@ export class TraceView {
       }
       if (this.restoring) return;
       // Looking elsewhere is no step; choosing is one.
-      address.set(writeChosen(now, suffix), changed.range || changed.place || changed.actor);
+      address.set(writeChosen(now, suffix), changed.range || changed.area || changed.place || changed.actor);
     });
     this.follow();
     const { place } = this.selection.value;
@@ -67,6 +74,7 @@ export class TraceView {
       setParameter: (name, value) => {
         address.set({ [name]: value }, true);
       },
+      showArrows: (arrows) => { this.timeline.showArrows(arrows); },
       openPanel: (id, parameters) => {
         address.go({ ...parameters, tab: id });
       },
@@ -76,6 +84,7 @@ export class TraceView {
   /** Takes what is chosen from the address: the back button was used. */
   restore(): void {
     this.restoring = true;
+    this.timeline.group(this.grouping());
     this.selection.restore(this.fromAddress());
     this.restoring = false;
   }
@@ -85,6 +94,48 @@ export class TraceView {
     this.wanted = text.trim().toLowerCase();
     this.here = here;
     this.applyFilter();
+  }
+
+  close(): void {
+    clearTimeout(this.settling);
+    this.timeline.close();
+    this.element.remove();
+  }
+
+  /** Pins a row on top, or lets it go. */
+  pin(row: number): void {
+    const pinned = this.pinned();
+    const rows = pinned.includes(row) ? pinned.filter((each) => each !== row) : [...pinned, row];
+    this.regroup({ pin: rows.length === 0 ? null : rows.join(",") });
+  }
+
+  private pinned(): number[] {
+    return numbers(this.address.get(`pin${this.suffix}`), ",");
+  }
+
+  /** Opens a group that is closed, closes one that is open; all of them where any is closed. */
+  private toggle(group: number | typeof ALL_GROUPS): void {
+    const { groups } = this.grouping();
+    const open = groups.filter((each) => each.open).map(({ id }) => id);
+    const some = group === ALL_GROUPS
+      ? (open.length < groups.length ? groups.map(({ id }) => id) : [])
+      : (open.includes(group) ? open.filter((each) => each !== group) : [...open, group]);
+    const all = some.length === groups.length ? ALL_GROUPS : some.join(",");
+    this.regroup({ open: some.length === 0 ? null : all });
+  }
+
+  private regroup(changes: Readonly<Record<string, string | null>>): void {
+    const named = Object.entries(changes).map(([name, value]) => [`${name}${this.suffix}`, value]);
+    this.address.set(Object.fromEntries(named) as Record<string, string | null>, true);
+    this.timeline.group(this.grouping());
+  }
+
+  private grouping(): Grouping {
+    const open = this.address.get(`open${this.suffix}`);
+    return groupingOf(
+      this.trace.source.rows, this.groupedBy, this.pinned(),
+      open === ALL_GROUPS ? ALL_GROUPS : numbers(open, ","),
+    );
   }
 
   private applyFilter(): void {

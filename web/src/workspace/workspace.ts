@@ -2,9 +2,10 @@ import type { Density, Orientation } from "../timeline/layout";
 import type { Row } from "../timeline/source";
 import { centreOf, wholeSpan, zoomSpan } from "../timeline/span";
 import { Address } from "./address";
-import { showCause, showDetails } from "./details";
+import { showCause, showDetails, showEffect } from "./details";
 import { type OpenTrace, openTrace } from "./opened";
 import { type Clocks, Pair } from "./pair";
+import { type GroupedBy, groupings, inGroups, usualGrouping } from "./groups";
 import { listenForKeys } from "./shortcuts";
 import { splitter } from "./splitter";
 import { Tabs } from "./tabs";
@@ -20,7 +21,15 @@ export async function startWorkspace(host: HTMLElement, keys: readonly string[])
     if (!each.ok) throw new Error(each.error);
     traces.push(each.value);
   }
-  new TraceWorkspace(host, traces);
+  openWorkspace(host, traces);
+}
+
+/** Rows in another order make another timeline: all else is in the page's address. */
+function openWorkspace(host: HTMLElement, traces: readonly OpenTrace[]): void {
+  const workspace = new TraceWorkspace(host, traces, () => {
+    workspace.close();
+    openWorkspace(host, traces);
+  });
 }
 
 /** Of each trace. */
@@ -30,7 +39,9 @@ const DENSITIES: readonly Density[] = ["compact", "normal", "events"];
 const PATIENCE_MS = 2000;
 
 class TraceWorkspace {
-  private readonly address = new Address(window);
+  private readonly controller = new AbortController();
+  private readonly address = new Address(window, this.controller.signal);
+  private readonly groupedBy: GroupedBy;
   private readonly views: readonly TraceView[];
   private readonly pair: Pair | null;
   private readonly toolbar: Toolbar;
@@ -41,14 +52,18 @@ class TraceWorkspace {
   private active: TraceView;
   private leave: () => void = () => undefined;
 
-  constructor(host: HTMLElement, traces: readonly OpenTrace[]) {
+  /** `regroup` makes the workspace anew, with threads grouped as the address says. */
+  constructor(host: HTMLElement, traces: readonly OpenTrace[], private readonly regroup: () => void) {
     const { address } = this;
+    const all = traces.flatMap(({ source }) => source.rows);
+    const options = groupings(all);
+    this.groupedBy = groupedByOf(address, all);
     this.usual = traces.every(({ source }) => hasEventsAlone(source.rows)) ? "events" : "normal";
     const { density, orientation, filter, here } = arrangementOf(address, this.usual);
     const two = traces.length > 1;
     const clocks: Clocks = address.get("clocks") === "separate" ? "separate" : "aligned";
     const shift = Number(address.get("shift") ?? 0) || 0;
-    this.toolbar = new Toolbar({ filter, here, density, orientation, clocks: two ? clocks : null }, this.tools());
+    this.toolbar = new Toolbar({ filter, here, density, orientation, clocks: two ? clocks : null, groupedBy: this.groupedBy, groupings: options }, this.tools());
     const lines = make("div", { class: "ws-lines", "data-traces": String(traces.length) });
     const body = make("div", { class: "ws-body" });
     const root = make("div", { class: "ws" },
@@ -66,8 +81,8 @@ class TraceWorkspace {
     // Two that move as one may both be looked at beyond the end of the shorter.
     const longest = Math.max(...traces.map(({ info }) => info.duration)) + Math.abs(shift);
     this.views = traces.map((trace, at) => new TraceView(
-      lines, trace, address, at === 0 ? "" : String(at + 1), two ? longest : trace.info.duration,
-      density, orientation, (d, o) => { this.arrange(d, o); }, two,
+      lines, { ...trace, source: trace.source.inOrder(inGroups(trace.source.rows, this.groupedBy)) }, address, at === 0 ? "" : String(at + 1), two ? longest : trace.info.duration,
+      density, orientation, (d, o) => { this.arrange(d, o); }, two, this.groupedBy,
     ));
     const [first, second] = this.views;
     if (first === undefined) throw new Error("there is no trace to show");
@@ -77,6 +92,10 @@ class TraceWorkspace {
     this.activate(first);
     for (const view of this.views) this.follow(view);
     address.subscribe(() => {
+      if (groupedByOf(address, all) !== this.groupedBy) {
+        this.regroup();
+        return;
+      }
       this.restore();
       this.tabs?.show(true);
     });
@@ -87,8 +106,9 @@ class TraceWorkspace {
         root.querySelector<HTMLElement>(".ws-panel input[type=search]")?.focus();
       },
       cause: () => showCause(this.details),
+      effect: () => showEffect(this.details),
       timeline: (event) => this.active.timeline.press(event),
-    });
+    }, this.controller.signal);
     void this.addViews(root);
   }
 
@@ -97,7 +117,15 @@ class TraceWorkspace {
     const drawn = Promise.all(this.views.map(({ timeline }) => timeline.drawn));
     await Promise.race([drawn, new Promise((resolve) => setTimeout(resolve, PATIENCE_MS))]);
     const { PANELS } = await import("./panels");
+    if (this.controller.signal.aborted) return;
     this.tabs = new Tabs(root, PANELS, this.address, this.active.workspace);
+  }
+
+  close(): void {
+    this.controller.abort();
+    this.leave();
+    for (const view of this.views) view.close();
+    this.tabs?.close();
   }
 
   private follow(view: TraceView): void {
@@ -162,6 +190,10 @@ class TraceWorkspace {
         const { selection } = this.active;
         selection.look(wholeSpan(selection.duration));
       },
+      groupBy: (by) => {
+        this.address.set({ group: by, open: null, open2: null }, true);
+        this.regroup();
+      },
       clearRange: () => { this.active.selection.setRange(null); },
       setClocks: (clocks) => {
         if (this.pair === null) return;
@@ -181,6 +213,11 @@ class TraceWorkspace {
 /** Whether nothing but events is known: the trace does not say what ran when. */
 export function hasEventsAlone(rows: readonly Row[]): boolean {
   return rows.every(({ kind, busy }) => kind === "cpu" && busy === 0);
+}
+
+/** By what threads are grouped: as the address says, where that puts any together. */
+function groupedByOf(address: Address, rows: readonly Row[]): GroupedBy {
+  return groupings(rows).find((by) => by === address.get("group")) ?? usualGrouping(rows);
 }
 
 /** How rows are arranged, and which are shown, as the address says. */

@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterator
+import tomllib
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from pathlib import Path
 from typing import Annotated
 
 import typer
@@ -16,6 +18,7 @@ from benchvise.errors import BenchviseError
 from benchvise.measure.runner import local_registry
 from benchvise.measure.suite import load_suite, suite_names
 from benchvise.names import NamedEntry, search
+from benchvise.state.catalogue import load_catalogue
 from benchvise.state.knob_names import knob_entries
 from benchvise.trace.recording import SETS
 
@@ -43,10 +46,15 @@ def find(
 ) -> None:
     """Find a setting, benchmark, suite, trace analysis or event by a name you know.
 
+    Tools that Benchvise does not have are found, too: what does the same, or takes their number.
+
     Example: benchvise find transparent_hugepage
     """
     query = " ".join(text)
     matches = search(query, named_entries(), limit)
+    # Names of one tool are often alike.
+    matches = list({(match.kind, match.command): match for match in reversed(matches)}.values())
+    matches.reverse()
     if as_json:
         print_json("names", [NameMatch(m.kind, m.name, m.summary, m.command) for m in matches])
         return
@@ -54,12 +62,22 @@ def find(
         stdout().print(text_line(f"Nothing is called '{query}'."))
         stdout().print("All names: benchvise knobs, benchvise bench, benchvise suites", style="dim")
         raise typer.Exit(1)
-    table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    for heading in ("kind", "name", "what it is", "next"):
-        table.add_column(heading, no_wrap=heading != "what it is")
+    _print(matches)
+
+
+def _print(matches: Sequence[NamedEntry]) -> None:
+    """Kind, name and summary in columns; the command whole below them, to be copied."""
+    kind = max(len(match.kind) for match in matches)
+    name = max(len(match.name) for match in matches)
+    console = stdout()
     for match in matches:
-        table.add_row(match.kind, Text(match.name), Text(match.summary), Text(match.command))
-    stdout().print(table)
+        row = Table.grid(padding=(0, 2, 0, 0))
+        row.add_column(width=kind, style="dim")
+        row.add_column(width=name, style="bold", no_wrap=True)
+        row.add_column()
+        row.add_row(match.kind, Text(match.name), Text(match.summary))
+        console.print(row)
+        console.print(Text(f"    {match.command}", "cyan"), soft_wrap=True)
 
 
 def named_entries() -> Iterator[NamedEntry]:
@@ -73,7 +91,25 @@ def named_entries() -> Iterator[NamedEntry]:
     for name in SETS:
         command = f"benchvise trace record BOARD --events {name}"
         yield NamedEntry("events", name, f"the kernel's {name} events, recorded together", command)
+    yield from _read_only_state()
     yield from _commands(PROGRAM, "benchvise")
+    yield from _other_tools()
+
+
+def _read_only_state() -> Iterator[NamedEntry]:
+    """Items of a board's state that have no setting of their own."""
+    for item in load_catalogue():
+        if not item.knobs:
+            aliases = (item.id.rpartition(".")[2],)
+            command = "benchvise snapshot BOARD"
+            yield NamedEntry("state", item.id, item.title, command, aliases, item.summary)
+
+
+def _other_tools() -> Iterator[NamedEntry]:
+    file = Path(__file__).with_name("other_tools.toml")
+    for tool in tomllib.loads(file.read_text(encoding="utf-8"))["tool"]:
+        for name in tool["names"]:
+            yield NamedEntry("tool", name, tool["summary"], tool["command"])
 
 
 def _benchmarks() -> Iterator[NamedEntry]:

@@ -27,6 +27,9 @@ from benchvise.web.workspace.served import ServedTrace
 _MOST_EVENTS = 200
 """Events that are listed: the log shows them all."""
 
+_MOST_WOKEN = 20
+"""Instances that one woke, which are listed."""
+
 _NEAR = 4096
 _RAN = frozenset({"running", "irq", "softirq", "idle"})
 _IN_TURN = frozenset({"runnable", "preempted"})
@@ -71,11 +74,30 @@ class ShownWaker:
 
 
 @dataclass(frozen=True, slots=True)
+class ShownWoken:
+    """An instance that another woke or raised.
+
+    It is of ``actor`` on ``cpu``, woken at ``time`` where that is known, on a CPU from ``begin``.
+    """
+
+    actor: int
+    cpu: int
+    name: str
+    label: str
+    instance: int
+    time: int | None
+    begin: int
+
+
+@dataclass(frozen=True, slots=True)
 class ShownInstance:
-    """The instance that an item is a part of."""
+    """The instance that an item is a part of: what woke it, and the first of the ``woke_count``
+    instances that it woke or raised itself."""
 
     instance: Instance = field(metadata=in_json(inline=True))
     waker: ShownWaker | None
+    woke: tuple[ShownWoken, ...]
+    woke_count: int
 
 
 @dataclass(frozen=True, slots=True)
@@ -177,14 +199,32 @@ def _shown_instance(trace: ServedTrace, number: int) -> ShownInstance:
         end=instance.end - origin,
         ready=None if instance.ready is None else instance.ready - origin,
     )
+    woken = np.flatnonzero(analysis.instances["cause"] == number)
+    woke = tuple(_shown_woken(trace, int(one)) for one in woken[:_MOST_WOKEN])
     cause = int(analysis.instances["cause"][number])
     if cause == NONE:
-        return ShownInstance(shifted, None)
+        return ShownInstance(shifted, None, woke, int(woken.size))
     waker = analysis.actors[int(analysis.instances["actor"][cause])]
     at = int(analysis.instances["cause_time"][number])
     time = None if at == NONE else at - origin
     cpu = int(analysis.instances["cpu"][cause])
-    return ShownInstance(shifted, ShownWaker(waker.id, cpu, waker.name, waker.label, cause, time))
+    shown = ShownWaker(waker.id, cpu, waker.name, waker.label, cause, time)
+    return ShownInstance(shifted, shown, woke, int(woken.size))
+
+
+def _shown_woken(trace: ServedTrace, number: int) -> ShownWoken:
+    rows = trace.loaded.analysis.instances
+    actor = trace.loaded.analysis.actors[int(rows["actor"][number])]
+    at = int(rows["cause_time"][number])
+    return ShownWoken(
+        actor.id,
+        int(rows["cpu"][number]),
+        actor.name,
+        actor.label,
+        number,
+        None if at == NONE else at - trace.origin,
+        int(rows["begin"][number]) - trace.origin,
+    )
 
 
 def _events(trace: ServedTrace, item: TimelineItem, cpu: int | None) -> ShownEvents:

@@ -19,7 +19,7 @@ from starlette.routing import Route
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.readers.open_files import open_files
 from benchvise.web.tagged_answers import tagged_answer
-from benchvise.web.workspace import activity, causes, events, latency, sql
+from benchvise.web.workspace import activity, area, causes, events, latency, sql
 from benchvise.web.workspace.query import TraceQuery
 
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="trace-view")
@@ -47,6 +47,7 @@ def _answered(request: Request, question: Question) -> Response:
 routes = [
     view("actors", activity.statistics),
     view("instances", activity.instance_points),
+    view("area", area.area_sums),
     view("load", activity.load),
     view("switches", activity.switches),
     view("latency", latency.latency),

@@ -39,6 +39,7 @@ from benchvise.state.intervention import Intervention, intervening, read_boot_id
 from benchvise.state.restore import restore
 from benchvise.state.roles import find_roles
 from benchvise.why.bench import PATIENCE_S, CrossCheck
+from benchvise.why.benches.command_words import paths_in
 from benchvise.why.explain.counters import READS, between, work_of
 from benchvise.why.model import Bounds, Side
 from benchvise.why.witness.model import SideWatch
@@ -110,6 +111,11 @@ class LiveBoard:
     def is_command(self) -> bool:
         """Whether a user's command is measured."""
         return self.entry.benchmark.startswith("command.")
+
+    @property
+    def paths(self) -> tuple[str, ...]:
+        """The paths that a command names."""
+        return paths_in(" ".join(self.entry.params.get("run", ()))) if self.is_command else ()
 
     @property
     def board(self) -> Board:
@@ -248,7 +254,7 @@ class LiveBoard:
         self.channel: ProbeChannel = open_channel(self._board)
         try:
             self.registry: Registry = board_registry(self.channel)
-            self.roles = find_roles(self.channel).roles
+            self.roles = find_roles(self.channel, self.paths).roles
             boot_id = read_boot_id(self.channel)
             self._sources = Sources(self._board, self.channel)
         except BaseException:

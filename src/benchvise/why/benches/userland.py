@@ -15,7 +15,6 @@ from __future__ import annotations
 import hashlib
 import posixpath
 import re
-import shlex
 from collections.abc import Iterable, Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -26,6 +25,7 @@ from benchvise.board import Board
 from benchvise.errors import BenchviseError, BoardUnusable, UsageError
 from benchvise.rig.images import elf
 from benchvise.text import last_line, printable
+from benchvise.why.benches.command_words import program_words
 from benchvise.why.provenance.files import FileSource
 from benchvise.why.provenance.sources import DirectoryFiles, image_files
 
@@ -133,7 +133,9 @@ def closure_of(board: Board, command: str) -> Closure:
 def closure_in(programs: Programs, command: str) -> Closure:
     """What a command runs of these programs. UserlandIncomplete when that cannot be told."""
     reader = _Reader(programs)
-    programs_or_none = [reader.program(word) for word in dict.fromkeys(named(command))]
+    programs_or_none = [
+        reader.program(word) for word in dict.fromkeys(word.text for word in program_words(command))
+    ]
     files = [program for program in programs_or_none if program is not None]
     if not files or reader.abi is None:
         raise UserlandIncomplete(f"no program of '{printable(command, 80)}' is a file there")
@@ -418,15 +420,7 @@ class InRoot:
 
 _PROGRAMS = 8
 _ASK_S = 20.0
-_SEPARATORS = {"|", "||", "&", "&&", ";", "(", ")", "{", "}", "!"}
-_SHELL_VARIABLE = re.compile(r"[A-Za-z_]\w*=")
 _HASH = re.compile(rb"\\?([0-9a-f]{64})")
-
-# These run the program that comes after their options.
-_WRAPPERS = {
-    *("env", "nice", "ionice", "chrt", "taskset", "time", "timeout", "sudo", "nohup", "setsid"),
-    *("stdbuf", "exec", "command", "numactl", "setarch"),
-}
 
 # Only programs that are known to say their version so, and to do nothing else.
 _VERSION_WORDS = {
@@ -449,7 +443,7 @@ def find_programs(board: Board, command: str) -> tuple[dict[str, str], dict[str,
 
     What the board cannot tell is not there. BoardUnreachable when contact is lost.
     """
-    names = list(dict.fromkeys(named(command)))[:_PROGRAMS]
+    names = list(dict.fromkeys(word.text for word in program_words(command)))[:_PROGRAMS]
     programs: dict[str, str] = {}
     versions: dict[str, str] = {}
     if not names:
@@ -468,28 +462,6 @@ def find_programs(board: Board, command: str) -> tuple[dict[str, str], dict[str,
             if answer:
                 versions[path] = printable(answer.splitlines()[0], 200)
     return programs, versions
-
-
-def named(command: str) -> Iterator[str]:
-    """The words of a command line that are programs to be run."""
-    try:
-        lexer = shlex.shlex(command, posix=True, punctuation_chars=True)
-        lexer.whitespace_split = True
-        tokens = list(lexer)
-    except ValueError:  # quotes that do not match: the shell will say so
-        return
-    expected = True
-    for word in tokens:
-        if word in _SEPARATORS or set(word) <= set("|&;()"):
-            expected = True
-        elif expected and not _SHELL_VARIABLE.match(word) and not word.startswith("-"):
-            wrapper = word.rpartition("/")[2] in _WRAPPERS
-            # Options of wrappers take values that look like programs: those do not exist.
-            expected = wrapper or (
-                expected and word.replace(".", "").isalnum() and word[0].isdigit()
-            )
-            if not wrapper and not word[0].isdigit():
-                yield word
 
 
 def _ask(board: Board, argv: list[str]) -> bytes:

@@ -13,13 +13,13 @@ swap that is not what was meant is refused, so that nothing is excluded by it.
 from __future__ import annotations
 
 import posixpath
-import re
 import shlex
 from collections.abc import Callable, Collection, Iterator, Sequence
 
 from benchvise.board import Board
 from benchvise.errors import BoardUnusable
 from benchvise.text import last_line
+from benchvise.why.benches.command_words import program_words
 from benchvise.why.benches.userland import (
     PRELOAD,
     PRELOAD_FILE,
@@ -43,16 +43,18 @@ def rewritten(
 
     UserlandIncomplete when a program is not a word of its own in it.
     """
+    calls = {}
     for program in closure.programs:
         arguments = _call(program, directory, preloaded)
         if program.script:
             arguments += [program.argument] if program.argument else []
             arguments.append(posixpath.join(directory, program.script))
-        pattern = rf"(?<![\w./=-]){re.escape(program.word)}(?![\w./=-])"
-        match = re.search(pattern, command)
-        if match is None:
-            raise UserlandIncomplete(f"'{program.word}' is quoted in the command")
-        command = command[: match.start()] + shlex.join(arguments) + command[match.end() :]
+        calls[program.word] = shlex.join(arguments)
+    words = [word for word in program_words(command) if word.text in calls]
+    for missing in calls.keys() - {word.text for word in words}:
+        raise UserlandIncomplete(f"'{missing}' is quoted in the command")
+    for word in reversed(words):
+        command = command[: word.begin] + calls[word.text] + command[word.end :]
     return command
 
 

@@ -29,6 +29,7 @@ from benchvise.why.benches.userland import (
 )
 from benchvise.why.benches.userland_copies import Copies
 from benchvise.why.model import (
+    NOT_KNOWN,
     Arm,
     Finding,
     Grade,
@@ -44,6 +45,8 @@ USERLAND = "userland"
 _HASH_DIGITS = 12  # digits of a hash
 _TRY_S = 600.0
 _TRIES = 3  # a command may fail now and then whatever programs it has
+
+_UNKNOWN_POINTS = -6.0
 
 _TITLE = "the programs and libraries that the command runs"
 _PRELOAD_TITLE = f"the libraries that {PRELOAD_FILE} names"
@@ -84,7 +87,7 @@ class UserlandSwap:
         try:
             good, bad = (self._closure(side) for side in (Side.GOOD, Side.BAD))
         except UserlandIncomplete as error:
-            return [_whole("not known", "not known", str(error))]
+            return [_whole(NOT_KNOWN, NOT_KNOWN, str(error))]
         if good.abi != bad.abi:
             why_not = f"the boards are of different kinds: {good.abi[0]} and {bad.abi[0]}"
         elif good.parts == bad.parts:
@@ -233,9 +236,12 @@ def is_userland(suspect: Suspect, *, whole: bool = False) -> bool:
 
 def _whole(good: str, bad: str, why_not: str) -> Suspect:
     means = None if why_not else LayerMeans(USERLAND)
+    term = Term("layer", 1.0, "it differs")
+    if good == NOT_KNOWN:
+        term = Term("layer", _UNKNOWN_POINTS, "whether it differs is not known")
     return Suspect(
         USERLAND, _TITLE, Layer.USERLAND, USERLAND, good, bad,
-        means=means, untestable=why_not, terms=(Term("layer", 1.0, "it differs"),),
+        means=means, untestable=why_not, terms=(term,),
     )  # fmt: skip
 
 

@@ -38,8 +38,8 @@ from benchvise.why.model import Arm, Purpose, Side, Suspect
 # A step counts from so many standard errors on.
 _SURE = 2.0
 _WITHIN_ERROR = 1.0
-# Rather try the heaviest suspect alone, when it has this part of the weight of all in the step.
-_LIKELY = 0.4
+LIKELY = 0.4
+"""Rather try the heaviest suspect alone, when it has this part of the weight of all in the step."""
 # What is left of the weight of a suspect that was nothing alone.
 _DISCOUNT = 0.05
 # So often all at once is measured again.
@@ -517,7 +517,7 @@ class Search:
         if self.narrowed[0].id in self._alone:
             return False
         weights = [self._weight(suspect) for suspect in self.narrowed]
-        if weights[0] >= _LIKELY * sum(weights):
+        if weights[0] >= LIKELY * sum(weights):
             return True
         half = tuple(self.suspects[: self._nearest(step, 0.5)])
         return not self.lab.affords(self._cost(self._question("", half)))

@@ -98,7 +98,10 @@ def explain(
         prediction=_beside_the_effect(prediction, effect),
         predicted=prediction.ratio,
         artefact=_artefact(card, case),
-        remedies=tuple(Remedy(remedy.system, remedy.text, remedy.cost) for remedy in card.remedies),
+        remedies=tuple(
+            Remedy(remedy.system, _named(remedy.text, suspects), remedy.cost)
+            for remedy in card.remedies
+        ),
         literature=card.literature,
     )
 
@@ -291,6 +294,13 @@ def _support(checks: Sequence[CounterCheck], signs: Sequence[CounterSign]) -> Su
 
 
 # -- words -----------------------------------------------------------------------------------------
+
+
+def _named(text: str, suspects: Sequence[Suspect]) -> str:
+    """A card's remedy with the variable that the cause is, where it is one of the environment."""
+    names = (s.id.partition(":")[2] for s in suspects if s.item == "process.environment")
+    name = next((name for name in names if re.fullmatch(r"\w+", name, re.ASCII)), "VARIABLE")
+    return text.replace("VARIABLE", name)
 
 
 def _filled(

@@ -164,22 +164,34 @@ def _cpus(case: ConfirmedCause, side: Side) -> float | None:
 def quota(case: ConfirmedCause) -> Prediction:
     """The shares of one thread."""
     cpus = {side: _cpus(case, side) or 1.0 for side in Side}
-    texts = {
-        side: case.setting(side, "cgroup.cpu_max") or case.entry(side, "system.cgroup/cpu.max")
-        for side in Side
-    }
-    if not all(isinstance(text, str) for text in texts.values()):
+    texts = {side: _quota_text(case, side) for side in Side}
+    if not all(texts.values()):
         return Prediction("not available: the quotas are not known")
-    shares = {side: quota_share(str(texts[side]), cpus[side]) for side in Side}
+    shares = {side: quota_share(texts[side], cpus[side]) for side in Side}
     here, there = shares[Side.BAD], shares[Side.GOOD]
     sentence = f"the group may use {here:g} CPUs here and {there:g} there"
-    pause = _pause(str(texts[Side.BAD]))
+    pause = _pause(texts[Side.BAD])
     if pause is not None:
         sentence += (
             f"; a single thread that never sleeps stands still for {pause / 1000:g} ms of each"
         )
         sentence += " period"
     return Prediction(sentence, min(there, 1.0) / min(here, 1.0))
+
+
+def _quota_text(case: ConfirmedCause, side: Side) -> str:
+    """The quota as ``cpu.max`` has it, also where control groups are of version 1; empty where it
+    is not known."""
+    text = case.setting(side, "cgroup.cpu_max") or case.entry(side, "system.cgroup/cpu.max")
+    if isinstance(text, str):
+        return text
+    time, period = (
+        case.number(side, f"cgroup.{name}", f"system.cgroup/cpu.{name}")
+        for name in ("cfs_quota_us", "cfs_period_us")
+    )
+    if time is None or period is None:
+        return ""
+    return f"max {period:.0f}" if time < 0 else f"{time:.0f} {period:.0f}"
 
 
 def _pause(text: str) -> float | None:

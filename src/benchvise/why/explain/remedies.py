@@ -24,7 +24,7 @@ from benchvise.state.places import MOUNTS
 from benchvise.state.roles import ROLES
 from benchvise.text import printable
 from benchvise.why.cards import load_cards, named
-from benchvise.why.explain import session_remedies
+from benchvise.why.explain import session_remedies, system_remedies
 from benchvise.why.explain.remedy_lines import (
     BUILDROOT,
     COMMAND_LINE,
@@ -84,6 +84,8 @@ def remedies(
     settings = _settings(suspect, side_values)
     if any(setting.knob.path.startswith(MOUNTS) for setting in settings):
         ways += session_remedies.of_mount_settings(suspect, settings, cost)
+    elif system_remedies.are_of_trees(settings):
+        ways += system_remedies.of_settings(settings, cost)
     elif settings:
         for setting in settings:
             ways += _of_setting(setting, roles, cost)
@@ -95,6 +97,8 @@ def remedies(
         ways += session_remedies.of_session(suspect, side_values[Side.GOOD], cost)
     elif _is_command_line(suspect):
         ways += _of_command_line(suspect, side_values, cost)
+    elif suspect.item in system_remedies.ITEMS:
+        ways += system_remedies.of_item(suspect, cost)
     elif suspect.item.startswith("kernel.") or suspect.layer is Layer.KERNEL:
         ways += _of_kernel(suspect, side_values, cost)
     return tuple(dict.fromkeys(ways))
@@ -138,8 +142,9 @@ _SIBLINGS = {
 
 def _edits(suspect: Suspect, origins: Sequence[Origin]) -> Iterator[Remedy]:
     """The bad value's own line: with the good value in its place where it has the bad one once, as
-    without it the setting may be what it is with it; else to be taken away. By hand or by sed,
-    which touches the line only if it still names the setting."""
+    without it the setting may be what it is with it; else the good side's own line of that kind;
+    else to be taken away. By hand or by sed, which touches the line only if it still names the
+    setting."""
     for origin in origins:
         if origin.side is not Side.BAD or not origin.line or origin.kind == COMMAND_LINE:
             continue  # of a command line a word goes, and not the line
@@ -152,11 +157,23 @@ def _edits(suspect: Suspect, origins: Sequence[Origin]) -> Iterator[Remedy]:
             what, option = f"put {good} for {bad} in", "-i -E"
             edit = f"s/{_BORDER[0]}{re.escape(bad)}{_BORDER[1]}/\\1{good}\\2/"
         text = f"{what} line {origin.line} of {file}{doubt}: {origin.text:120}"
+        instead = _line_of_good_side(origins, origin)
+        if change is None and instead is not None:
+            begin = f"in line {origin.line} of {file}{doubt}"
+            yield Remedy(ORIGIN, f"{begin}, for {origin.text:120}\nput {instead.text:120}")
+            continue
         mark = _mark(suspect, origin)
         if _IN_A_FILE.search(origin.kind) and mark:
             script = f"{origin.line}{{/{mark}/{edit}}}"
             text += f"\nsed {option} {shlex.quote(script)} {shlex.quote(file)}"
         yield Remedy(ORIGIN, text)
+
+
+def _line_of_good_side(origins: Sequence[Origin], origin: Origin) -> Origin | None:
+    """The line by which the good side sets the same otherwise, in a file of the same kind."""
+    lines = [o for o in origins if o.side is Side.GOOD and o.line and o.kind == origin.kind]
+    is_one = len(lines) == 1 and lines[0].certain and lines[0].text != origin.text
+    return lines[0] if is_one else None
 
 
 _BORDER = "(^|[^[:alnum:]_./-])", "([^[:alnum:]_./-]|$)"
@@ -186,12 +203,15 @@ def _one_value(suspect: Suspect, side: Side) -> str:
 
 def _mark(suspect: Suspect, origin: Origin) -> str:
     """A word of the line that is ours and not the board's: the last part of a knob's file, of an
-    option of a mount, the name of a variable or of a limit."""
+    option of a mount, the name of a variable or of a limit. Of a line of a start file its longest
+    plain word, so that no other line is taken for it."""
     means = suspect.means
     settings = means.to_good if isinstance(means, SettingMeans) else ()
     part = suspect.id.partition(":")[2].removeprefix(session_remedies.LIMIT)
     if suspect.item in session_remedies.ITEMS and re.fullmatch(r"\w+", part, re.ASCII):
         return part if part in origin.text.raw else ""
+    if suspect.item == "boot.init_settings":
+        return max(re.findall(r"\w+", origin.text.raw, re.ASCII), key=len, default="")
     for setting in settings:
         word = setting.knob.path.rpartition("/")[2]
         if re.fullmatch(r"\w+", word) and word in origin.text.raw:
@@ -208,7 +228,7 @@ def _of_setting(setting: Setting, roles: Mapping[str, str], cost: str) -> Iterat
     slug = re.sub(r"[^a-z0-9]+", "-", knob.name.lower()).strip("-")
     place, name_of_own = _group_of(knob.name)
     unit = unit_setting(name_of_own, value)
-    now = note + now_command(path, value)
+    now = note + (_without_limits(knob, path) if value == knob.empty else now_command(path, value))
     if unit:
         yield from _of_unit(unit, now, roles.get(place, ""), cost)
         return
@@ -225,6 +245,14 @@ def _of_setting(setting: Setting, roles: Mapping[str, str], cost: str) -> Iterat
         yield Remedy(COMMAND_LINE, f"{word}\n{command_line_places(word)}", cost)
     if options := config_lines(knob.name, value):
         yield from _of_options(options, slug, cost)
+
+
+def _without_limits(knob: Knob, path: str) -> str:
+    """The line that empties a file of a control group; limits of disks go one by one."""
+    if knob.path.endswith("/io.max"):
+        every = " ".join(f"{name}=max" for name in ("rbps", "wbps", "riops", "wiops"))
+        return f'for disk in $(cut -d" " -f1 {path}); do echo "$disk {every}" > {path}; done'
+    return f"echo > {path}"
 
 
 def _group_of(name: str) -> tuple[str, str]:

@@ -2,8 +2,9 @@
 
 ``survey_of`` reads all files that set something, in the order of a boot, once a source. A line that
 sets another value than the system has is not the origin, whatever its place. Where the value is not
-known, the last line is named, as uncertain. Where no line sets it, the answer says what was
-searched, and what decides the value then.
+known, the last line is named, as uncertain. Where no line sets it, one that names the setting
+beside its value is told (``mentions``), else the answer says what was searched, and what decides
+the value then.
 
 A part of an image's init settings is a suspect of ``benchvise.rig.compose``. It is called by its
 file, ``/etc/rc.local#2``, and shows what each image has there.
@@ -11,18 +12,31 @@ file, ``/etc/rc.local#2``, and shows what each image has there.
 
 from __future__ import annotations
 
+import json
+import re
 from collections.abc import Iterator, Mapping, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, replace
 from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from benchvise.state.catalogue import items_by_id
+from benchvise.state.places import FILTERS, PROGRAMS, SERVICES
 from benchvise.text import NO_TEXT, Untrusted
-from benchvise.why.model import NOT_FOUND, LayerMeans, Origin, ProcessMeans, Side, Suspect
+from benchvise.why.model import (
+    NOT_FOUND,
+    LayerMeans,
+    Origin,
+    ProcessMeans,
+    SettingMeans,
+    Side,
+    Suspect,
+)
 from benchvise.why.provenance import daemons, direct, kernel, scripts, session, udev, units
 from benchvise.why.provenance.assignment import Assignment, Line, Stage, same
 from benchvise.why.provenance.files import INIT_FILES, INIT_LINKS, FileSource, SettingFiles, Tree
 from benchvise.why.provenance.globs import ANYTHING, is_pattern, overlap
+from benchvise.why.provenance.mentions import mentions
 from benchvise.why.provenance.targets import Wanted, canonical, places_of, targets_of
 
 PART_LAYER = "init-settings"
@@ -45,7 +59,7 @@ def origin_of_part(survey: Survey, suspect: Suspect, side: Side) -> Origin | Non
     """The line of a part on a side, and of what kind it is; None when that side has it not."""
     path = file_of(suspect)
     side_text = suspect.good if side is Side.GOOD else suspect.bad
-    texts = [line.strip() for line in side_text.split("\n")]
+    texts = [line.strip() for line in _lines_in(side_text)]
     wanted = [text for text in texts if text and text[0] not in _COMMENT]
     lines = survey.tree.lines(path) if path else ()
     if not lines or not wanted:
@@ -61,6 +75,20 @@ def origin_of_part(survey: Survey, suspect: Suspect, side: Side) -> Origin | Non
         if assignment is not None
         else origin
     )
+
+
+_QUOTED = re.compile(r'"(?:[^"\\]|\\.)*"')
+
+
+def _lines_in(side_text: str) -> list[str]:
+    """The lines that a side shows: each by itself, or in a list, of which the end may be cut."""
+    if not side_text.startswith("["):
+        return side_text.split("\n")
+    lines = []
+    for quoted in _QUOTED.findall(side_text):
+        with suppress(ValueError):
+            lines.append(str(json.loads(quoted)))
+    return lines
 
 
 _MOST_ORIGINS = 8  # of one suspect
@@ -83,7 +111,12 @@ def find_origins(files: FileSource, suspect: Suspect, side: Side) -> tuple[Origi
         if not wanted.is_absent:
             origins += _of_target(survey, wanted, side)
     if not origins:
+        origins = list(_of_program(survey, suspect, side))
+    if not origins:
         origins = [_by_record(o) for w in places_of(suspect) for o in _of_target(survey, w, side)]
+    if not origins:
+        known = [glob for kind in KINDS for glob in kind.globs]
+        origins = [*mentions(survey.tree, targets_of(suspect, side, files.roles), side, known)]
     unique: dict[tuple[Untrusted, int], Origin] = {}
     for origin in origins:
         unique.setdefault((origin.file, origin.line), origin)
@@ -106,8 +139,20 @@ def settings_of(files: FileSource) -> list[tuple[Origin, str, str]]:
         for assignment in survey_of(files).assignments
         if assignment.when[0] > Stage.COMMAND_LINE
         and assignment.kind != session.NAME_LOOKUP
-        and not assignment.target.startswith("mounted:")
+        and not assignment.target.startswith(("mounted:", SERVICES, FILTERS))
     ]
+
+
+def _of_program(survey: Survey, suspect: Suspect, side: Side) -> Iterator[Origin]:
+    """The lines that call a program by its name, where the suspect is one that runs on a side."""
+    means = suspect.means
+    settings = means.towards(side) if isinstance(means, SettingMeans) else ()
+    names = [path.removeprefix(PROGRAMS) for s in settings for path in s.paths
+             if path.startswith(PROGRAMS) and s.value == "running"]  # fmt: skip
+    for name in names:
+        for kind, line in scripts.lines_that_call(survey.tree, name):
+            origin = Origin(side, kind, Untrusted(line.file), line.number, _text_of(line))
+            yield replace(origin, certain=False, note=Untrusted("it names the program"))
 
 
 def _of_target(survey: Survey, wanted: Wanted, side: Side) -> list[Origin]:
@@ -149,7 +194,8 @@ def _chosen(
         certain = False
     also = [a for a in matching if a.line != best.line]
     if also:
-        notes.append(f"{Untrusted(also[-1].line.where)} says the same")
+        says = "belongs to it, too" if best.kind == session.NAME_LOOKUP else "says the same"
+        notes.append(f"{Untrusted(also[-1].line.where)} {says}")
     if ANYTHING in best.target:
         notes.append("which file it is, is only known when it runs")
         certain = False

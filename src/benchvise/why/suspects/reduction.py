@@ -9,7 +9,7 @@ from __future__ import annotations
 import json
 import re
 import tomllib
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -93,9 +93,13 @@ def layer_of(item: str) -> Layer:
 
 
 def reduce(
-    differences: Sequence[Difference], metric: Metric, differing_knobs: Iterable[str]
+    differences: Sequence[Difference],
+    metric: Metric,
+    differing_knobs: Iterable[str],
+    seen: Collection[str] = (),
 ) -> Kept:
-    """Drops what cannot be the cause. ``differing_knobs`` are the knobs whose values differ."""
+    """Drops what cannot be the cause. ``differing_knobs`` are the knobs whose values differ,
+    ``seen`` the files of the kernel that were read on both sides."""
     excluded: dict[str, str] = {}
     left = list(_without(_out_of_reach(differences, metric), excluded))
     left = list(_without(map(_identifying, left), excluded))
@@ -103,6 +107,7 @@ def reduce(
     left = list(_without((_following(d, moved) for d in left), excluded))
     left = list(_without(_parts_shown_elsewhere(left), excluded))
     left = list(_without(((_unset(d, moved), _sets(d, moved)) for d in left), excluded))
+    left = list(_without((_without_seen(d, frozenset(seen)) for d in left), excluded))
     return Kept(tuple(left), excluded)
 
 
@@ -284,6 +289,48 @@ def _mount_knobs_of(part: DifferencePart, moved: set[str]) -> tuple[str, ...]:
         for word in knob.choices
     }
     return tuple(by_word[word] for word in words) if words <= by_word.keys() else ()
+
+
+_FSTAB = "/etc/fstab"
+_MOUNTS = "/proc/self/mountinfo"
+_SYSCTL_FILES = ("/etc/sysctl.conf", "/etc/sysctl.d/*.conf")
+_SYSCTL_LINE = re.compile(r"-?([\w./-]+)\s*=")
+
+
+def _without_seen(difference: Difference, seen: frozenset[str]) -> tuple[Difference, str]:
+    """Without the lines of a file of init settings that set what was read on both sides: where it
+    differs it is a difference of its own, and where it does not the line does nothing now."""
+    if difference.entry.item != "boot.init_settings":
+        return difference, ""
+    why = "what it sets was read on both sides, and is compared by itself"
+    file = difference.entry.key
+    if file == _FSTAB:
+        return difference, why if _MOUNTS in seen else ""
+    if not any(fnmatchcase(file, pattern) for pattern in _SYSCTL_FILES):
+        return difference, ""
+    kept = tuple(
+        replace(part, a=_unseen(part.a, seen), b=_unseen(part.b, seen)) for part in difference.parts
+    )
+    kept = tuple(part for part in kept if part.a or part.b)
+    return (replace(difference, parts=kept), "") if kept else (difference, why)
+
+
+def _unseen(lines: Any, seen: frozenset[str]) -> Any:
+    """The lines of ``sysctl.conf`` whose setting was not read on both sides."""
+    if isinstance(lines, str):
+        match = _SYSCTL_LINE.match(lines)
+        return None if match and _sysctl_path(match[1]) in seen else lines
+    if isinstance(lines, list):
+        return [line for line in lines if _unseen(line, seen) is not None] or None
+    return lines
+
+
+def _sysctl_path(name: str) -> str:
+    """The file of a name of sysctl(8): the first separator tells which one it is."""
+    dot, slash = name.find("."), name.find("/")
+    if slash < 0 or 0 <= dot < slash:
+        name = name.translate(str.maketrans("./", "/."))
+    return f"/proc/sys/{name}"
 
 
 @cache

@@ -11,12 +11,12 @@ import math
 import os
 import re
 from collections import defaultdict
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
 
 from benchvise.quantities import format_value
-from benchvise.why.explain.counters import COUNTERS
+from benchvise.why.explain.counters import COUNTERS, OF_THE_SYSTEM
 from benchvise.why.witness.kinds import CHILDREN, FILE_CALLS, waited_for
 from benchvise.why.witness.model import (
     Activity,
@@ -43,7 +43,7 @@ _APART = 0.1  # of the good side's time
 _RATIO = 1.5
 _FEW_CALLS = 20
 _MOVED_S = 0.001
-_MOVED = 0.02  # of the difference in time: calls that differ by less are not listed
+_MOVED = 0.1  # of the difference in time: calls that take less of it are not listed
 _MUCH_LONGER = 3.0
 _ORDINARY_LOAD = 0.3  # waiting for a CPU to having one
 _LEAST_CPU_S = 1e-4
@@ -53,12 +53,14 @@ _WHOLE = 1.05  # of the difference in time: parts that are more together have sh
 @dataclass(frozen=True, slots=True)
 class MeasuredTimes:
     """What trials tell: the wall time of a run on either side, in seconds, where that is the metric
-    (None otherwise), and the medians of what was counted."""
+    (None otherwise), and the medians of what was counted. ``apart`` are the counters whose trials
+    tell the sides apart, None where that is not known."""
 
     good_s: float | None
     bad_s: float | None
     good: Mapping[str, float]
     bad: Mapping[str, float]
+    apart: Collection[str] | None = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -76,18 +78,19 @@ def compare(good: SideWatch, bad: SideWatch, measured: MeasuredTimes) -> Witness
     good_files = _only(files[0], files[1])
     doubt = _doubt(good_s, bad_s, measured, good, bad)
     least_s = max(_MOVED_S, _MOVED * abs((bad_s or 0.0) - (good_s or 0.0)))
+    calls = tuple(_calls(good.calls, bad.calls, least_s))[:_MOST_CALLS]
     parts: tuple[WitnessPart, ...] = ()
     if not doubt and good_s is not None and bad_s is not None:
         parts = tuple(_parts(good, bad, bad_s - good_s, measured))[:_MOST_PARTS]
     return Witness(
-        sentence=doubt or _sentence(parts, good_files, bad_files),
+        sentence=(doubt or _sentence(parts)) + _many(calls, parts) + _opened(good_files, bad_files),
         good_s=good_s,
         bad_s=bad_s,
         parts=parts,
-        calls=tuple(_calls(good.calls, bad.calls, least_s))[:_MOST_CALLS],
+        calls=calls,
         good_files=tuple(good_files[:_MOST_FILES]),
         bad_files=tuple(bad_files[:_MOST_FILES]),
-        counts=tuple(_counts(good, bad, measured))[:_MOST_COUNTS],
+        counts=tuple(_counts(good, bad, measured, good_s, bad_s))[:_MOST_COUNTS],
         missing=tuple(
             WitnessGap(side, means, reason)
             for side, seen in (("good", good), ("bad", bad))
@@ -150,7 +153,7 @@ def _parts(
     """The largest first; what is less on the bad side, or too little, is left out."""
     is_recorded = good.seconds is not None and bad.seconds is not None
     if is_recorded:
-        before, after = _with_load_shared(_recorded(good), _recorded(bad))
+        before, after = _with_load_shared(_recorded(good), _recorded(bad), measured)
     else:
         before, after = _followed(good, measured.good), _followed(bad, measured.bad)
     by = {_key(part): part.by for part in (*good.spent, *bad.spent) if part.by}
@@ -180,17 +183,32 @@ _ON_CPU = ("user", "kernel")
 
 
 def _with_load_shared(
-    good: Mapping[_Key, float], bad: Mapping[_Key, float]
+    good: Mapping[_Key, float], bad: Mapping[_Key, float], measured: MeasuredTimes
 ) -> tuple[dict[_Key, float], dict[_Key, float]]:
     """The times, with waiting for a CPU counted to what it was wanted for.
 
     Where others keep the CPUs busy on both sides, whoever computes longer waits longer. Only where
-    the bad side waits much longer for the same work is that a part of its own.
+    the bad side waits much longer for the same work, or by the trials computes no longer, is that a
+    part of its own.
     """
     ratios = [side.get(_RUNNABLE, 0.0) / max(_on_cpu(side), _LEAST_CPU_S) for side in (good, bad)]
-    if ratios[1] > _MUCH_LONGER * max(ratios[0], _ORDINARY_LOAD):
+    is_much = ratios[1] > _MUCH_LONGER * max(ratios[0], _ORDINARY_LOAD)
+    if is_much or (ratios[1] > ratios[0] and _computes_as_long(measured)):
         return dict(good), dict(bad)
     return _shared(good), _shared(bad)
+
+
+def _computes_as_long(measured: MeasuredTimes) -> bool:
+    """Whether the trials' CPU time is far from longer by as much as their time is."""
+    if measured.good_s is None or measured.bad_s is None or measured.bad_s <= measured.good_s:
+        return False
+    cpu = [
+        sum(counted.get(name, 0.0) for name in ("user_ns", "sys_ns"))
+        for counted in (measured.good, measured.bad)
+    ]
+    if not all(cpu):
+        return False
+    return math.log(cpu[1] / cpu[0]) < _SHOWN * math.log(measured.bad_s / measured.good_s)
 
 
 def _on_cpu(side: Mapping[_Key, float]) -> float:
@@ -337,9 +355,7 @@ def _text(activity: Activity, key: _Key, target: str, good: SideWatch, bad: Side
     return f"{what}{about}{f': {name}' if name else ''}"
 
 
-def _sentence(
-    parts: Sequence[WitnessPart], good_files: Sequence[str], bad_files: Sequence[str]
-) -> str:
+def _sentence(parts: Sequence[WitnessPart]) -> str:
     """``97 % of the gap is waiting in connect to 192.0.2.53:53: name server.``
 
     Where parts are longer by more than the whole command is, others are shorter: then the shares
@@ -350,12 +366,22 @@ def _sentence(
     shares = [part.share / longer if is_more else min(part.share, 1.0) for part in parts[:3]]
     texts = [f"{s:.0%}".replace("%", " % ") + p.text for s, p in zip(shares, parts, strict=False)]
     if not texts:
-        return "The difference in time is spread over many small parts" + _opened(
-            good_files, bad_files
-        )
+        return "The difference in time is spread over many small parts"
     whole = "what takes longer on bad" if is_more else "the gap"
     texts[0] = texts[0].replace(" % ", f" % of {whole} is ", 1)
-    return ", ".join(texts) + _opened(good_files, bad_files)
+    return ", ".join(texts)
+
+
+def _many(calls: Sequence[WitnessCall], parts: Sequence[WitnessPart]) -> str:
+    """``; newfstatat of /etc/localtime 231778 times on bad, 0 on good``: what is done many times
+    more on bad, and is in no part that is told."""
+    told = {part.call for part in parts}
+    many = [call for call in calls if call.is_much_more and call.name not in told]
+    if not many:
+        return ""
+    call = max(many, key=lambda call: call.bad)
+    about = f" of {call.target}" if call.target else ""
+    return f"; {call.name}{about} {call.bad} times on bad, {call.good} on good"
 
 
 def _opened(good_files: Sequence[str], bad_files: Sequence[str]) -> str:
@@ -375,7 +401,8 @@ def _opened(good_files: Sequence[str], bad_files: Sequence[str]) -> str:
 def _calls(
     good: Sequence[CallsAbout], bad: Sequence[CallsAbout], least_s: float
 ) -> Iterator[WitnessCall]:
-    """By name and target, those with the largest difference in time first; ``least_s`` counts."""
+    """Calls of another number, or longer on the bad side by ``least_s``, by name and target: those
+    with the largest difference in time first."""
     sides = [{(c.name, c.target): c for c in calls} for calls in (good, bad)]
     none = CallsAbout("", "", 0, 0, 0.0, 0.0)
     rows = []
@@ -384,7 +411,7 @@ def _calls(
         counts = sorted((before.count, after.count))
         is_number = counts[1] >= _FEW_CALLS and counts[1] > _RATIO * counts[0]
         times = sorted((before.seconds, after.seconds))
-        is_time = times[1] - times[0] > least_s and times[1] > _RATIO * times[0]
+        is_time = after.seconds - before.seconds > least_s and times[1] > _RATIO * times[0]
         if (is_number or is_time) and name not in CHILDREN:
             rows.append(
                 WitnessCall(name, target, before.count, after.count, before.seconds, after.seconds)
@@ -395,6 +422,11 @@ def _calls(
 _OF_A_RUN = re.compile(r"\d+|(?<=[./_-])[A-Za-z0-9]{6,10}$")
 _MADE_UP = ("/proc/", "/sys/", "/dev/", "pipe:", "socket:")
 _LIBRARY = re.compile(r"\.so(\.[0-9.]+)?$")
+
+
+def opened_in(calls: Iterable[CallsAbout]) -> tuple[str, ...]:
+    """The files that were opened or executed."""
+    return tuple(_files(calls).values())
 
 
 def _files(calls: Iterable[CallsAbout]) -> dict[str, str]:
@@ -425,17 +457,36 @@ _OWN_COUNTS = {
 }
 
 
-def _counts(good: SideWatch, bad: SideWatch, measured: MeasuredTimes) -> Iterator[WitnessCount]:
-    """What was counted in the trials, then what was while the command was watched."""
+BY_TIME = OF_THE_SYSTEM | {"switches_forced", "cpu_migrations", "wait_ns", "steal_ticks"}
+"""What goes on by itself: whoever takes twice as long counts twice as much of it."""
+
+
+def _counts(
+    good: SideWatch,
+    bad: SideWatch,
+    measured: MeasuredTimes,
+    good_s: float | None,
+    bad_s: float | None,
+) -> Iterator[WitnessCount]:
+    """What was counted in the trials, the command's own first, then what was while the command was
+    watched.
+
+    Left out are counters whose trials overlap, and those that differ no more than the time does.
+    """
+    longer = max(good_s, bad_s) / min(good_s, bad_s) if good_s and bad_s else 1.0
     rows = []
     for name in measured.good.keys() & measured.bad.keys() & COUNTERS.keys():
+        if measured.apart is not None and name not in measured.apart:
+            continue
         low, high = sorted((measured.good[name], measured.bad[name]))
         counter = COUNTERS[name]
-        if high > max(counter.least, (1 + 2 * counter.margin) * low):
-            ratio = (high + 1) / (low + 1)
+        usual = longer * _RATIO if name in BY_TIME else 1.0
+        # What is below the least is taken for none, but may be as much as that.
+        if high > (1 + 2 * counter.margin) * usual * max(counter.least, low):
+            ratio = (high + 1) / (low + 1) / usual
             row = WitnessCount(name, counter.summary, measured.good[name], measured.bad[name])
-            rows.append((ratio, row))
-    yield from (row for _, row in sorted(rows, key=lambda row: (-row[0], row[1].name)))
+            rows.append((name in OF_THE_SYSTEM, -ratio, name, row))
+    yield from (row for *_, row in sorted(rows, key=lambda row: row[:3]))
     for name, summary in _OWN_COUNTS.items():
         before, after = good.counts.get(name), bad.counts.get(name)
         if before is not None and after is not None:

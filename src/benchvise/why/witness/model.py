@@ -120,6 +120,15 @@ class WitnessCall:
     bad_s: float = field(metadata=in_json(digits=6))
     """The same on the bad side."""
 
+    @property
+    def is_much_more(self) -> bool:
+        """Whether the bad side does it far more often."""
+        return self.bad >= _MANY and self.bad > _TIMES * self.good
+
+
+_MANY = 100
+_TIMES = 10
+
 
 @dataclass(frozen=True, slots=True)
 class WitnessCount:

@@ -10,7 +10,8 @@ from fnmatch import fnmatchcase
 from functools import cache
 from importlib.resources import files
 
-from benchvise.why.model import Suspect, Term
+from benchvise.why.cards import knobs_of
+from benchvise.why.model import Layer, Suspect, Term
 from benchvise.why.witness.model import Activity, Witness, WitnessPart
 
 NAME = "witness"
@@ -40,8 +41,8 @@ class Touch:
     files: tuple[str, ...] = ()
 
     def names_suspect(self, suspect: Suspect) -> bool:
-        """Whether it is about a suspect."""
-        return _any((suspect.id, suspect.item), self.names)
+        """Whether it is about a suspect, or about what a line of a start file sets."""
+        return _any((suspect.id, suspect.item, *_set_by_lines(suspect)), self.names)
 
     def is_about(self, part: WitnessPart) -> bool:
         """Whether it is about what a command does in a part of the gap."""
@@ -70,13 +71,54 @@ def touches() -> tuple[Touch, ...]:
     )
 
 
+@dataclass(frozen=True, slots=True)
+class SettingProgram:
+    """Programs that a line of a start file may call, and what they set."""
+
+    programs: tuple[str, ...]
+    names: tuple[str, ...]
+
+
+@cache
+def setting_programs() -> tuple[SettingProgram, ...]:
+    """The table."""
+    text = (files(__package__) / "touches.toml").read_text(encoding="utf-8")
+    return tuple(
+        SettingProgram(tuple(record["programs"]), tuple(record["names"]))
+        for record in tomllib.loads(text)["line"]
+    )
+
+
+_LINES = "boot.init_settings"
+_WORD = re.compile(r"[\w.+-]+")
+
+
+@cache
+def _set_by_lines(suspect: Suspect) -> tuple[str, ...]:
+    """The names of what the lines of a start file set, by the files and programs in them."""
+    if suspect.item != _LINES and suspect.layer is not Layer.INIT_SETTINGS:
+        return ()
+    words = set(_WORD.findall("\n".join((suspect.title, suspect.good, suspect.bad))))
+    named = [
+        name
+        for record in setting_programs()
+        if any(fnmatchcase(word, program) for word in words for program in record.programs)
+        for name in record.names
+    ]
+    return (*knobs_of(suspect), *named)
+
+
 def put_first(suspects: Sequence[Suspect], witness: Witness | None) -> tuple[Suspect, ...]:
     """The suspects with a term for what they touch, in their new order."""
-    if witness is None or not (witness.parts or witness.bad_files or witness.good_files):
+    if witness is None:
         return tuple(suspects)
     touching = {}
     for suspect in suspects:
-        terms = [*_of_files(suspect, witness), *_of_parts(suspect, witness)]
+        terms = [
+            *_of_files(suspect, witness),
+            *_of_parts(suspect, witness),
+            *_of_calls(suspect, witness),
+        ]
         if terms:
             touching[suspect] = max(terms, key=lambda term: term.points)
     lift = _lift(suspects, touching)
@@ -116,14 +158,34 @@ def _of_parts(suspect: Suspect, witness: Witness) -> Iterator[Term]:
 def _of_files(suspect: Suspect, witness: Witness) -> Iterator[Term]:
     """A suspect that names a file which only one side opens, or that decides which is opened."""
     text = "\n".join((suspect.id, suspect.title, suspect.good, suspect.bad, *suspect.members))
+    part = _of_own_making(witness)
     for side, opened in (("bad", witness.bad_files), ("good", witness.good_files)):
         for file in opened:
             reason = f"only the {side} side opens {file}"
             if file in text or _is_named(_VERSION.sub("", file.rpartition("/")[2]), text):
-                yield Term(NAME, _FILE_POINTS, reason)
+                yield Term(NAME, _FILE_POINTS * part, reason)
             for touch in touches():
                 if touch.names_suspect(suspect) and _any((file,), touch.files):
-                    yield Term(NAME, _DECIDED_POINTS, f"{touch.why}: {reason}")
+                    yield Term(NAME, _DECIDED_POINTS * part, f"{touch.why}: {reason}")
+
+
+_OF_OTHERS = (Activity.RUNNABLE, Activity.INTERRUPTS)
+
+
+def _of_own_making(witness: Witness) -> float:
+    """The part of the gap that may be of what the command itself does: which files it opens
+    decides nothing about the CPU that others take."""
+    shares = sum(part.share for part in witness.parts if part.activity in _OF_OTHERS)
+    return max(0.0, 1.0 - shares)
+
+
+def _of_calls(suspect: Suspect, witness: Witness) -> Iterator[Term]:
+    """A suspect that decides about a file which only the bad side is busy with."""
+    for call in witness.calls:
+        for touch in touches() if call.is_much_more else ():
+            if touch.names_suspect(suspect) and _any((call.target,), touch.files):
+                reason = f"{touch.why}: {call.name} {call.target} {call.bad} times on bad"
+                yield Term(NAME, _DECIDED_POINTS, f"{reason}, {call.good} on good")
 
 
 def _is_named(name: str, text: str) -> bool:

@@ -52,7 +52,7 @@ _DISTURBED = 0.1
 _LONG_S = 5.0  # what takes longer is recorded once
 _ENOUGH_S = 10.0  # after so long no more recordings are made
 _GRACE_S = 30.0
-_CALL_LINES = 3000
+CALL_LINES = 3000
 
 
 @dataclass(slots=True)
@@ -124,7 +124,7 @@ def _recorded(
     limit_s: float,
     keep: Path | None,
     seen: _Seen,
-) -> tuple[float, tuple[SpentTime, ...]]:
+) -> tuple[float, tuple[SpentTime, ...]] | None:
     if board.kind == "console":
         raise NotAvailable("it takes a second connection, and a console has but one")
     place = channel.place
@@ -156,8 +156,7 @@ def _recorded(
         assert best is not None  # noqa: S101 - there is at least one
         if keep is not None:
             _keep(best.path, keep)
-    _note(best.recorded, seen)
-    return best.seconds, best.spent
+    return (best.seconds, best.spent) if _is_whole(best.recorded, seen) else None
 
 
 @dataclass(frozen=True, slots=True)
@@ -182,20 +181,23 @@ def _keep(path: Path, to: Path) -> None:
         raise OutputError(f"{to} cannot be written: {error.strerror}", "make room there") from error
 
 
-def _note(recorded: Recorded, seen: _Seen) -> None:
+def _is_whole(recorded: Recorded, seen: _Seen) -> bool:
+    """Whether the command was recorded to its end: a part of it tells nothing of its time."""
     ends = {
-        "time": "the command was ended while it was recorded, as it took too long",
-        "size": f"the recording ended at {SIZE}: what the command did after that is not in it",
-        "memory": "the recording ended early, as the board had no more memory for it",
+        "time": "the command was ended, as it took too long",
+        "size": f"it ended at {SIZE}, before the command did",
+        "memory": "it ended before the command did, as the board had no more memory for it",
     }
-    if recorded.reason in ends:
-        seen.remarks.append(ends[recorded.reason])
     if recorded.lost:
         seen.remarks.append(f"{recorded.lost} events were lost while the command was recorded")
     if "syscalls" in map(str, recorded.absent):
         seen.missing["system calls in the recording"] = (
             "this kernel does not record system calls (CONFIG_FTRACE_SYSCALLS)"
         )
+    if recorded.reason not in ends:
+        return True
+    seen.missing[TRACE] = ends[recorded.reason]
+    return False
 
 
 # -- followed --------------------------------------------------------------------------------------
@@ -208,7 +210,7 @@ def _followed(
     end: FollowedMessage | None = None
     words = ["follow", "--run", command, "--limit_ms", str(round(limit_s * 1000))]
     for message in channel.request(words, silence_timeout=limit_s + _GRACE_S):
-        if isinstance(message, CallMessage) and len(calls) < _CALL_LINES:
+        if isinstance(message, CallMessage) and len(calls) < CALL_LINES:
             calls.append(
                 CallsAbout(
                     plain_name(printable(message.name, NAME_LIMIT)),

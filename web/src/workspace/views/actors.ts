@@ -1,7 +1,7 @@
 import type { Row } from "../../timeline/source";
 import { lengthOf, type Span } from "../../timeline/span";
 import type { Workspace } from "../panel";
-import { button, choice, labelled, make } from "./elements";
+import { type Attributes, button, choice, labelled, make } from "./elements";
 
 const MOST = 3000;
 const FAR = 0.05;
@@ -63,6 +63,6 @@ function cpuRow({ rows }: Workspace, cpu: number | null): Row | null {
 }
 
 /** A button that reads as a number or a name, and leads to a place of the timeline. */
-export function link(text: string, act: () => void, title: string): HTMLButtonElement {
-  return button(text, act, { class: "view-link", title });
+export function link(text: string, act: () => void, title: string, more: Attributes = {}): HTMLButtonElement {
+  return button(text, act, { class: "view-link", title, ...more });
 }

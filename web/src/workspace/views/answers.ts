@@ -41,6 +41,30 @@ export interface ActorRow {
   } | null;
 }
 
+/** `GET area`: CPUs, and actors (handlers on each CPU), over the selected time. */
+export interface AreaSums extends Head {
+  readonly cpus: readonly {
+    readonly cpu: number;
+    readonly ran: number;
+    readonly activations: number;
+    readonly foremost: readonly { readonly actor: number; readonly ran: number }[];
+    readonly others: number;
+  }[];
+  readonly actors: readonly {
+    readonly actor: number;
+    readonly cpu: number | null;
+    readonly ran: number;
+    readonly activations: number;
+    readonly longest: number;
+    readonly longest_at: number | null;
+    readonly runnable: number | null;
+    readonly preempted: number | null;
+    readonly uninterruptible: number | null;
+    readonly sleeping: number | null;
+  }[];
+  readonly more: number;
+}
+
 export interface Statistics extends Head {
   readonly duration: number;
   readonly actors: readonly ActorRow[];

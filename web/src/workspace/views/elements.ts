@@ -2,7 +2,7 @@
 
 type Child = Node | string;
 
-type Attributes = Readonly<Record<string, string | boolean | null>>;
+export type Attributes = Readonly<Record<string, string | boolean | null>>;
 
 /** `true` sets an attribute without a value; `false` and null leave it out. */
 export function make<K extends keyof HTMLElementTagNameMap>(

@@ -87,7 +87,7 @@ test("the log finds where the timeline stands", () => {
 });
 
 test("the log stands where the timeline does", () => {
-  const nothing = { range: null, place: null, actor: null };
+  const nothing = { range: null, area: null, place: null, actor: null };
   const view = { begin: 300, end: 400 };
   expect(momentOf({ ...nothing, view })).toBe(300);
   expect(momentOf({ ...nothing, view, place: { row: 1, time: 350 } })).toBe(350);

@@ -32,11 +32,15 @@ from benchvise.rig.images.cache import digest
 from benchvise.rig.images.tools import Tools, find_program
 from benchvise.rig.virtual.recipes import CACHE
 from benchvise.rig.virtual.recipes.pins import Pin, pin_list
+from benchvise.text import enumerated
 
 MIRROR_VARIABLE = "BENCHVISE_DEBIAN_MIRROR"
 SNAPSHOT = "http://snapshot.debian.org/archive/debian"
 """Debian's archive of the past; a time follows."""
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+
+_NAMED = 2
+"""Packages that a warning names; the list of pins has them all."""
 
 _log = logging.getLogger(__name__)
 
@@ -110,15 +114,20 @@ class Package:
 
 @dataclass(frozen=True, slots=True)
 class Archive:
-    """Debian's packages of one release for one architecture, both in Debian's words."""
+    """Debian's packages of one release for one architecture, both in Debian's words.
+
+    ``with_security`` adds those of the release's security archive.
+    """
 
     suite: str
     architecture: str
+    with_security: bool = False
 
     @property
     def name(self) -> str:
         """Such as ``bookworm-arm64``."""
-        return f"{self.suite}-{self.architecture}"
+        security = "-security" if self.with_security else ""
+        return f"{self.suite}{security}-{self.architecture}"
 
     def download(self, alone: Sequence[str], whole: Sequence[str] = ()) -> list[Package]:
         """The packages ``alone``, and those of ``whole`` with all that they depend on.
@@ -163,7 +172,7 @@ class Archive:
         _log.warning(
             "%s: the pinned packages (%s) cannot be had, so boards are made of the mirror's present"
             " ones and differ from those of others: %s",
-            *(self.name, ", ".join(f"{pin.name} {pin.version}" for pin in pins)),
+            *(self.name, enumerated([f"{pin.name} {pin.version}" for pin in pins], _NAMED)),
             "; ".join(reasons),
         )
         return None
@@ -184,8 +193,11 @@ class Archive:
                 f"the keys of the Debian archive are not installed ({KEYRING})",
                 "apt-get install debian-archive-keyring",
             )
-        source = f"deb [signed-by={KEYRING}] {address} {self.suite} main\n"
-        (own / "sources.list").write_text(source)
+        sources = [(address, self.suite)]
+        if self.with_security:
+            sources.append((security_mirror(self.suite), f"{self.suite}-security"))
+        lines = [f"deb [signed-by={KEYRING}] {place} {suite} main\n" for place, suite in sources]
+        (own / "sources.list").write_text("".join(lines))
         configuration = own / "apt.conf"
         configuration.write_text(
             _CONFIGURATION.format(
@@ -297,16 +309,34 @@ def mirror() -> str:
     chosen = os.environ.get(MIRROR_VARIABLE, "")
     if chosen:
         return chosen
-    layout = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
-    targets = run_apt(["apt-get", "indextargets", "--format", layout, "Created-By: Packages"])
-    for line in targets.splitlines():
-        fields = line.split()
-        if len(fields) == 3 and _SUITES.fullmatch(fields[1]) and fields[2] == "main":
-            return fields[0]
+    for address, suite in _sources():
+        if _SUITES.fullmatch(suite):
+            return address
     raise ImageError(
         "this system's apt names no Debian archive to take the boards' software from",
         f"set {MIRROR_VARIABLE} to the address of one",
     )
+
+
+def security_mirror(suite: str) -> str:
+    """The address of a release's security archive. ImageError where this system's apt has none."""
+    for address, name in _sources():
+        if name == f"{suite}-security":
+            return address
+    raise ImageError(
+        f"this system's apt does not name the security archive of {suite}",
+        "add it to /etc/apt/sources.list",
+    )
+
+
+def _sources() -> Iterator[tuple[str, str]]:
+    """Address and release of each archive that this system's apt names."""
+    layout = "$(REPO_URI) $(RELEASE) $(COMPONENT)"
+    targets = run_apt(["apt-get", "indextargets", "--format", layout, "Created-By: Packages"])
+    for line in targets.splitlines():
+        fields = line.split()
+        if len(fields) == 3 and fields[2] == "main":
+            yield fields[0], fields[1]
 
 
 def _how_to_reach_it() -> str:

@@ -34,11 +34,16 @@ NAME = frozenset("abcdefghijklmnopqrstuvwxyzABCDEFGHIJKLMNOPQRSTUVWXYZ0123456789
 
 @dataclass(slots=True)
 class Token:
-    """A sign, or a word where the sign is empty; ``fd`` is the number before a redirection."""
+    """A sign, or a word where the sign is empty; ``fd`` is the number before a redirection.
+
+    A word stands from ``begin`` to ``end`` in the text of its line and of those that go on in it.
+    """
 
     sign: str  # empty for a word
     line: int
     word: Word = ()
+    begin: int = 0
+    end: int = 0
 
     @property
     def plain(self) -> str:
@@ -293,4 +298,4 @@ def _line_tokens(text: str, number: int) -> Iterator[Token]:
             if digits.isdigit() and text[reader.at : reader.at + 1] in ("<", ">"):
                 yield Token("fd", line, (Piece("text", digits),))
             else:
-                yield Token("", line, word)
+                yield Token("", line, word, begin, reader.at)

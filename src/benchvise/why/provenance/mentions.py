@@ -1,0 +1,91 @@
+"""Lines of files that no program known here reads, which name a setting beside its value.
+
+Products have configurations of their own, which a start script or a daemon turns into settings.
+What reads such a file is not known, so its lines are only named where nothing else sets the value,
+and as uncertain.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Collection, Iterator, Sequence
+
+from benchvise.text import Untrusted
+from benchvise.why.model import Origin, Side
+from benchvise.why.provenance.files import Tree
+from benchvise.why.provenance.globs import is_pattern, overlap
+from benchvise.why.provenance.targets import Wanted
+
+KIND = "a line that names it"
+GLOBS = ("/etc/*.conf", "/etc/*/*.conf", "/etc/default/*", "/etc/conf.d/*", "/etc/sysconfig/*")
+
+# What the other version of control groups calls it.
+_ALSO = {
+    "cpu.cfs_quota_us": ("cpu.max", "CPUQuota"),
+    "cpu.shares": ("cpu.weight", "CPUWeight"),
+    "cpu.max": ("cpu.cfs_quota_us",),
+    "cpu.weight": ("cpu.shares",),
+    "memory.limit_in_bytes": ("memory.max",),
+    "memory.max": ("memory.limit_in_bytes",),
+}
+_NUMBER = re.compile(r"\d{2,}")
+_MOST = 3
+_SHORTEST = 4
+_TEXT_LIMIT = 300
+
+
+def mentions(
+    tree: Tree, wanted: Sequence[Wanted], side: Side, known: Collection[str]
+) -> tuple[Origin, ...]:
+    """The lines, at most ``_MOST``. Files of the globs ``known`` are left out: who reads these is
+    known, and none of their lines sets it. Raises what the source raises."""
+    names = {name: values for target in wanted for name, values in _names_of(target)}
+    if not names:
+        return ()
+    tree.ask(GLOBS)
+    paths = dict.fromkeys(path for glob in GLOBS for path in tree.paths(glob))
+    found = [
+        Origin(
+            side,
+            KIND,
+            Untrusted(path),
+            line.number,
+            Untrusted(line.text.strip()[:_TEXT_LIMIT]),
+            certain=False,
+            note=Untrusted("what reads this file is not known"),
+        )
+        for path in paths
+        if not any(overlap(glob, path) for glob in known)
+        for line in tree.lines(path)
+        if any(_says(line.text, name, values) for name, values in names.items())
+    ]
+    return tuple(found[:_MOST])
+
+
+def _names_of(wanted: Wanted) -> Iterator[tuple[str, frozenset[str]]]:
+    """What a line may call a target, with the words of its value one of which has to be there."""
+    if wanted.is_absent or not wanted.values:
+        return
+    name = wanted.target.rpartition("/")[2].rpartition(":")[2]
+    if len(name) < _SHORTEST or is_pattern(name):
+        return
+    yield name, wanted.values
+    for other in _ALSO.get(name, ()):
+        numbers = frozenset(n for value in wanted.values for n in _NUMBER.findall(value))
+        if numbers:
+            yield other, numbers
+
+
+def _says(text: str, name: str, values: Collection[str]) -> bool:
+    stripped = text.strip()
+    if stripped[:1] in ("#", ";", ""):
+        return False
+    place = re.search(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])", stripped)
+    if place is None:
+        return False
+    rest = " ".join(stripped[place.end() :].split())
+    return any(
+        re.search(rf"(?<![\w.-]){re.escape(' '.join(value.split()))}(?![\w.-])", rest)
+        for value in values
+        if value.strip()
+    )

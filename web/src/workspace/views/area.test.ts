@@ -1,0 +1,49 @@
+import { expect, test } from "vitest";
+
+import { row } from "../../timeline/fixtures";
+import { Selection } from "../selection";
+import type { AreaSums } from "./answers";
+import { area, areaRows } from "./area";
+import type { Workspace } from "../panel";
+
+const handler = { ...row(2, "irq", "<img src=x>"), cpu: 1, detail: "CPU 1" };
+const ROWS = [row(0, "cpu", "CPU 0"), handler, row(5)];
+const of = (actor: number, cpu: number | null, ran: number) => ({
+  actor, cpu, ran, activations: 2, longest: ran, longest_at: 10,
+  runnable: cpu === null ? 4 : null, preempted: null, uninterruptible: null, sleeping: null,
+});
+const FOUND: AreaSums = {
+  begin: 0, end: 100, cautions: [], more: 0,
+  cpus: [{ cpu: 0, ran: 60, activations: 9, foremost: [{ actor: 5, ran: 50 }], others: 3 }],
+  actors: [of(5, null, 50), of(2, 1, 7), of(2, 0, 3)],
+};
+
+test("a row has its own sums: of a handler, those of its CPU", () => {
+  const selection = new Selection(100);
+  const rows = areaRows({ rows: ROWS, selection }, FOUND);
+  expect(rows.map((each) => [each.row.id, each.ran])).toEqual([[0, 60], [2, 7], [5, 50]]);
+  expect(rows[0]?.foremost).toEqual([[5, 50]]);
+  selection.setRange({ begin: 0, end: 50 }, [5]);
+  expect(areaRows({ rows: ROWS, selection }, FOUND).map((each) => each.row.id)).toEqual([5]);
+  selection.setRange(null);
+  expect(selection.value.area).toBeNull();
+});
+
+test("the table asks for the selected time, and names are texts", async () => {
+  const asked: string[] = [];
+  globalThis.fetch = ((where: string) => {
+    asked.push(where);
+    return Promise.resolve(new Response(JSON.stringify(FOUND)));
+  }) as typeof fetch;
+  const host = document.createElement("div");
+  const selection = new Selection(100, { range: { begin: 5, end: 50 }, area: [2] });
+  const leave = area.mount(host, {
+    api: "/api/traces/k", rows: ROWS, selection, actorName: String, rowOf: () => null,
+  } as unknown as Workspace);
+  await new Promise((resolve) => setTimeout(resolve, 200));
+  expect(asked).toEqual(["/api/traces/k/area?begin=5&end=50"]);
+  expect(host.querySelector("tbody th")?.textContent).toBe("<img src=x> CPU 1");
+  expect(host.querySelectorAll("tbody tr")).toHaveLength(1);
+  expect(host.textContent).toContain("1 row");
+  leave();
+});
