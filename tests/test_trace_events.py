@@ -165,7 +165,7 @@ def test_trace_printk_is_written_with_its_arguments(tmp_path: Path) -> None:
     # trace-cmd 3.1.6 knows neither %pS there nor %-4d, and leaves escapes.
     assert ours[0].split("p=")[0] == theirs[0].split("p=")[0]
     assert ours[1] == theirs[1].replace("\\", "")
-    assert ours[2] == f"ip=0x{here:x}, fmt=0x{form + 32:x}, buf=[0]"
+    assert ours[2] == f"ip=0x{here:x}, fmt={form + 32}, buf=[0]"
 
 
 COMMON = b"""format:
