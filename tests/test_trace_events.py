@@ -117,20 +117,6 @@ def _reported(path: Path, *options: str) -> str:
     return subprocess.run(command, capture_output=True, text=True, check=True).stdout
 
 
-def test_whole_stacks_have_the_functions_that_trace_cmd_names(tmp_path: Path) -> None:
-    path = recorded("guest-stacks.dat", tmp_path)
-    stacks = list(EventLog(path).events(EventFilter(("kernel_stack",))))
-    theirs: list[list[str]] = []
-    for line in _reported(path, "-t").splitlines():
-        if "kernel_stack:" in line:
-            theirs.append([])
-        elif match := re.match(r"=> (\S+) \([0-9a-f]+\)", line):
-            theirs[-1].append(match[1])
-    ours = [[f.split("+")[0] for f in event.text.split(" => ")[1:]] for event in stacks]
-    assert ours == theirs
-    assert len(ours) > 30 and max(map(len, ours)) > 12
-
-
 def test_trace_printk_is_written_with_its_arguments(tmp_path: Path) -> None:
     """Packed here as ``vbin_printf`` packs, printed by trace-cmd."""
     recording = made_traces.read(recorded("guest-graph.dat", tmp_path))

@@ -1,96 +1,15 @@
-"""ftrace's text as a source, against the binary recording of the same events."""
+"""ftrace's text as a source."""
 
 from __future__ import annotations
 
-import subprocess
 from pathlib import Path
 
 import pytest
 import skips
-from trace_data import recorded, trace
 
-from benchvise.trace.loaded import LoadedTrace, load_trace
+from benchvise.trace.loaded import load_trace
 
 skips.need_decoder()
-
-SCHEDULING = ("instances", "fragments", "waits")
-
-
-def _compared(binary: LoadedTrace, text: LoadedTrace, *, unit: int = 1) -> None:
-    """Events, fields and analyses are the same; times are cut or rounded to ``unit`` ns."""
-    assert text.trace.counts == binary.trace.counts
-    compared = 0
-    for name in binary.trace.counts:
-        ours, theirs = text.trace.tables[name], binary.trace.tables[name]
-        assert all(
-            abs(a - b) < unit
-            for a, b in zip(ours["time"].to_pylist(), theirs["time"].to_pylist(), strict=True)
-        ), name
-        for column in set(ours.column_names) & set(theirs.column_names) - {"time"}:
-            if ours[column].type == "string" and theirs[column].type != "string":
-                continue  # a function's name, or a flag's
-            if column in UNWRITTEN.get(name, ()):
-                continue
-            assert [_same(v) for v in ours[column].to_pylist()] == [
-                _same(v) for v in theirs[column].to_pylist()
-            ], (name, column)
-            compared += len(ours)
-    assert compared > 5 * binary.trace.events
-    names = [
-        sorted((actor.kind, actor.label) for actor in loaded.analysis.actors)
-        for loaded in (binary, text)
-    ]
-    assert names[0] == names[1]
-    for table in SCHEDULING if unit == 1 else ():
-        ours, theirs = text.trace.analysis[table], binary.trace.analysis[table]
-        for column in ("begin", "end", "execution", "cause", "flags", "state", "why", "ready"):
-            if column in ours.column_names:
-                assert ours[column].to_pylist() == theirs[column].to_pylist(), (table, column)
-
-
-UNWRITTEN = {"print": ("buf",)}
-"""Without the line break that ends it."""
-
-
-def _same(value: object) -> object:
-    """As 64 bits without a sign: a text does not tell how wide a number was."""
-    if isinstance(value, int):
-        return value & (1 << 64) - 1 if value >= 0 or value < -(1 << 31) else value & (1 << 32) - 1
-    return value
-
-
-def test_what_the_kernel_writes_is_what_it_recorded(tmp_path: Path) -> None:
-    binary = load_trace(recorded("guest-events.dat", tmp_path), use_cache=False)
-    text = load_trace(recorded("guest-events.txt", tmp_path), use_cache=False)
-    assert text.trace.outline["format"] == "ftrace text"
-    _compared(binary, text, unit=1000)
-
-
-@pytest.mark.parametrize("options", [["-N"], []], ids=["kernel's formats", "plugins"])
-def test_what_trace_cmd_reports_gives_the_same_analysis(options: list[str], tmp_path: Path) -> None:
-    skips.needs("trace-cmd")
-    path = trace("f100k")
-    report = tmp_path / "report.txt"
-    with report.open("wb") as file:
-        subprocess.run(["trace-cmd", "report", "-t", *options, path], stdout=file, check=True)
-    binary, text = (load_trace(file, use_cache=False) for file in (path, report))
-    assert text.trace.counts == binary.trace.counts
-    switches = [loaded.trace.tables["sched_switch"] for loaded in (binary, text)]
-    for column in ("time", "cpu", "prev_comm", "prev_pid", "next_comm", "next_pid", "next_prio"):
-        assert switches[0][column].to_pylist() == switches[1][column].to_pylist(), column
-    # Who ran when: without the context of events that only the binary has, timers stay in threads.
-    assert _threads_ran(binary) == _threads_ran(text)
-
-
-def _threads_ran(loaded: LoadedTrace) -> set[tuple[int | None, int, int]]:
-    """Thread, begin and end of each span on a CPU."""
-    fragments = loaded.analysis.fragments
-    tids = [actor.tid if actor.kind == "task" else None for actor in loaded.analysis.actors]
-    rows = zip(fragments["actor"], fragments["begin"], fragments["end"], strict=True)
-    return {
-        (tids[actor], int(begin), int(end)) for actor, begin, end in rows if tids[actor] is not None
-    }
-
 
 SYSTRACE = """<!DOCTYPE HTML>
 <html><body><script class="trace-data" type="application/text">

@@ -129,8 +129,8 @@ def events(
     """List events in order of time, with their fields.
 
     A line has the thread, the CPU, the time in seconds, the event and its fields, as the kernel's
-    print format writes them: trace_printk with its text, functions by the kernel's symbols, stacks
-    whole. Where the trace has no format, or one that is not understood, fields have their names.
+    print format writes them: trace_printk with its text, functions and stacks by the kernel's
+    symbols. Where the trace has no format, or one that is not understood, fields have their names.
     Only what is asked for is decoded; nothing is kept for the next time.
 
     Example: benchvise trace events trace.dat --event 'sched_*' --process iperf3 --since +0.5
