@@ -36,7 +36,18 @@ def key(root: Path) -> str:
     return key_of(root / "traces" / "after")
 
 
-VIEWS = ("actors", "area", "load", "switches", "log", "names", "tables", "search?text=sensor")
+VIEWS = (
+    "actors",
+    "area",
+    "counters",
+    "delays",
+    "load",
+    "switches",
+    "log",
+    "names",
+    "tables",
+    "search?text=sensor",
+)
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -148,6 +159,23 @@ def test_nobody_waits_for_ever(client: Client, key: str, monkeypatch: pytest.Mon
         assert answer.json["error"]["remedy"] == "choose a shorter range of time"
     # The reader that was still at it is gone; another one answers.
     assert client.get(address).status == 200
+
+
+def test_more_rows_of_a_query_are_saved_than_shown(client: Client, key: str) -> None:
+    body = json.dumps({"sql": "SELECT * FROM range(1500)"}).encode()
+    for question, rows, more in (("query", 1000, True), ("query?rows=5000", 1500, False)):
+        answer = client.post(f"/api/traces/{key}/{question}", body, content_type="application/json")
+        assert (len(answer.json["rows"]), answer.json["more"]) == (rows, more)
+    far = f"/api/traces/{key}/query?rows=99999999"
+    assert client.post(far, body, content_type="application/json").status == 400
+
+
+def test_a_trace_is_saved_for_perfetto(client: Client, key: str, root: Path) -> None:
+    answer = client.get(f"/api/traces/{key}/perfetto")
+    assert answer.status == 200, answer.text
+    assert "after.perfetto-trace" in answer.headers["content-disposition"]
+    assert b"sched_switch" in answer.body or len(answer.body) > 100_000
+    assert client.get("/api/traces/nothing/perfetto").status == 404
 
 
 # -- two traces ------------------------------------------------------------------------------------
