@@ -124,7 +124,8 @@ def post(client: Client, key: str, body: Any, **headers: str) -> Any:
 
 def test_a_query_is_posted(client: Client, key: str) -> None:
     answer = post(client, key, {"sql": "SELECT count(*) AS n FROM sched_switch"})
-    assert answer.status == 200 and answer.json["columns"][0]["name"] == "n"
+    assert answer.status == 200, answer.text
+    assert answer.json["columns"][0]["name"] == "n"
     assert post(client, key, {"sql": "FROM read_text('/etc/passwd')"}).status == 400
     for nothing in ({}, {"sql": ""}, {"sql": 5}, ["sql"]):
         assert "no query" in post(client, key, nothing).json["error"]["message"]
