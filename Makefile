@@ -34,7 +34,7 @@ unexport PYTHONDONTWRITEBYTECODE
 # Of several targets at once, the lines of each come together.
 IN_TURN := $(MAKE) --no-print-directory --output-sync=target
 
-.PHONY: demo test test-beside test-settings test-alone test-nightly checks \
+.PHONY: demo test tests-compiled test-beside test-settings test-alone test-nightly checks \
 	checks-meanwhile lint lint-python lint-web lint-crates test-web test-crates guest-kernel bench \
 	score score-open fuzz docs pictures man dist clean install pins probe probes web
 
@@ -45,10 +45,14 @@ demo: install web
 
 test:
 	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES)
-	+@$(IN_TURN) -j2 install probes web guest-kernel
+	+@$(IN_TURN) -j2 install probes web guest-kernel tests-compiled
 	+@$(MAKE) --no-print-directory test-beside
 	+@$(MAKE) --no-print-directory -j2 test-settings checks-meanwhile
 	+@$(MAKE) --no-print-directory test-alone
+
+# Once, before each of several would rewrite and compile all the same modules of tests.
+tests-compiled: install
+	@$(BIN)/pytest --collect-only -q >build/collected
 
 # So many wait for something at any time that the others leave no CPU idle.
 test-beside:

@@ -102,7 +102,7 @@ def test_facts_name_the_busy(static: Path) -> None:
 @skips.needs("strace")
 def test_facts_name_the_busy_where_every_look_takes_long(static: Path) -> None:
     """As on a board that is so busy that the probe itself has to wait for its turn."""
-    slow = ["strace", "-o", "/dev/null", "-e", "trace=%file", "-e", "inject=%file:delay_exit=5000"]
+    slow = ["strace", "-o", "/dev/null", "-e", "trace=%file", "-e", "inject=%file:delay_exit=1000"]
     with busy_process() as pid:
         done = subprocess.run([*slow, static, "facts"], capture_output=True, check=False)
     if not done.stdout:

@@ -95,6 +95,33 @@ def test_files_and_directories_are_other_ones_for_the_command_alone(
     assert "there is no such file or directory" in missing.one("error")["message"]
 
 
+@skips.needs_root
+def test_a_directory_is_a_copy_and_a_file_another_one_for_the_command_alone(
+    probe: Path, tmp_path: Path
+) -> None:
+    directory, other = tmp_path / "data", tmp_path / "other"
+    (directory / "below").mkdir(parents=True)
+    (directory / "below/rows").write_bytes(b"rows" * 100_000)
+    (directory / "below/rows").chmod(0o640)
+    (directory / "link").symlink_to("below/rows")
+    other.write_text("the other one\n")
+    (directory / "this").write_text("this one\n")
+    output = tmp_path / "output"
+    line = f"{{ cd {directory}; stat -c '%a %s' below/rows; stat -f -c %T .; cat this; cmp link"
+    line += f" below/rows && echo new > new; }} > {output}"
+    given = f"directory.{directory}=copy,bind.{directory}/this={other}"
+    follow(probe, line, "--show", "state", "--as", given)
+    assert output.read_text() == "640 400000\ntmpfs\nthe other one\n"
+    assert sorted(path.name for path in directory.iterdir()) == ["below", "link", "this"]
+    assert (directory / "this").read_text() == "this one\n"
+    missing = follow(probe, "true", "--as", f"bind.{other}={tmp_path}/none", code=77)
+    assert "there is no such file or directory" in missing.one("error")["message"]
+    with (directory / "large").open("wb") as file:
+        file.truncate(257 << 20)
+    large = follow(probe, "true", "--as", f"directory.{directory}=copy", code=77)
+    assert "more than there is memory for" in large.one("error")["message"]
+
+
 def test_waiting_is_told_by_the_call_and_its_time(probe: Path) -> None:
     found = calls(follow(probe, "sleep 0.3"))
     (slept,) = [line for (name, _), line in found.items() if "nanosleep" in name]

@@ -159,7 +159,7 @@ def test_from_a_softirq_to_a_thread_that_it_wakes(
     by_hand = woken_by_softirq(scheduling, "NET_RX", 21330)
     assert len(by_hand) > 600
     words = ("--from", "softirq:NET_RX", "--to", "task:21330", "--hops", "1", "--match", "cause")
-    found = ask(capsys, "latency", str(busy), *words, "--worst", "10000", "--unsure")
+    found = ask(capsys, "latency", str(busy), *words, "--worst", "10000", "--incomplete")
     assert sorted((one["begin"], one["end"]) for one in found["worst"]) == by_hand
     times = [end - begin for begin, end in by_hand]
     assert found["total"]["median"] == median(times)

@@ -167,6 +167,10 @@ class MemoryBench:
         """Nothing is run here that could be watched."""
         raise NotAvailable("nothing can be watched here")
 
+    def digests(self, side: Side, paths: Sequence[str]) -> Mapping[str, str]:
+        """There are no files here."""
+        raise NotAvailable("there are no files here")
+
     def has_images(self) -> bool:
         return self.images
 

@@ -96,10 +96,10 @@ def found(
     *,
     good: Mapping[str, str | None] | None = None,
     may_set: Mapping[Side, bool] = BOTH,
-    with_risk: bool = False,
+    allowed: tuple[str, ...] = (),
 ) -> SuspectSelection:
     """What is found where the bad side has these files otherwise."""
-    return find(side(good), side(changes), metric(benchmark), may_set=may_set, with_risk=with_risk)
+    return find(side(good), side(changes), metric(benchmark), may_set=may_set, allowed=allowed)
 
 
 def one(changes: Mapping[str, str | None], benchmark: str = "command.time", **more: Any) -> Suspect:

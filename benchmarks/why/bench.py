@@ -187,6 +187,10 @@ class SimBench:
         """Nothing is run here that could be watched."""
         raise NotAvailable("nothing can be watched here")
 
+    def digests(self, side: Side, paths: Sequence[str]) -> Mapping[str, str]:  # noqa: ARG002
+        """There are no files here."""
+        raise NotAvailable("there are no files here")
+
     def has_images(self) -> bool:
         """See Bench."""
         return False

@@ -296,7 +296,14 @@ static int set_file(const char *path, const char *value)
 
 static int set_directory(const char *path, const char *value)
 {
+	if (strcmp(value, "copy") == 0)
+		return own_mounts_copy(path);
 	return strcmp(value, "memory") == 0 ? own_mounts_directory(path) : -EINVAL;
+}
+
+static int set_bind(const char *path, const char *value)
+{
+	return own_mounts_bind(path, value);
 }
 
 /* What a name with a dot at its end begins is followed by what it is about: `limit.nofile`. */
@@ -331,8 +338,10 @@ static const struct {
 	 "what /etc/ld.so.preload names is not loaded (root)"},
 	{"file.", NULL, set_file, false, "a text with %XX for bytes, after the path of a file",
 	 "what a file holds (root); nobody else sees it"},
-	{"directory.", NULL, set_directory, false, "memory, after the path of a directory",
-	 "an empty directory in memory (root); nobody else sees it"},
+	{"directory.", NULL, set_directory, false, "memory or copy, after the path of a directory",
+	 "a directory in memory, empty or with a copy of what it holds (root); nobody else sees it"},
+	{"bind.", NULL, set_bind, false, "a path, after the path of a file or directory",
+	 "another file or directory of the board stands there (root); nobody else sees it"},
 };
 
 enum { COUNT = sizeof(attributes) / sizeof(attributes[0]) };
@@ -349,6 +358,8 @@ static const char *reason_of(int error)
 		return "this kernel is too old for it";
 	case ENOENT:
 		return "this kernel does not offer it";
+	case EFBIG:
+		return "it holds more than there is memory for a copy";
 	case ENOTDIR:
 		return "there is no such file or directory";
 	default:

@@ -13,4 +13,12 @@ int own_mounts_file(const char *path, const char *content);
  * none. */
 int own_mounts_directory(const char *path);
 
+/* The directory is a copy in memory: -EFBIG where it holds more than a quarter of the memory that is
+ * free, or than 256 MiB. */
+int own_mounts_copy(const char *path);
+
+/* The file, or the directory, is another one, which is there under another path. -ENOTDIR where one
+ * of them is not. */
+int own_mounts_bind(const char *path, const char *from);
+
 #endif

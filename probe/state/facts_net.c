@@ -2,12 +2,10 @@
 #include <dirent.h>
 #include <errno.h>
 #include <linux/ethtool.h>
-#include <linux/netlink.h>
 #include <linux/pkt_sched.h>
 #include <linux/rtnetlink.h>
 #include <linux/sockios.h>
 #include <net/if.h>
-#include <poll.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
@@ -17,8 +15,9 @@
 
 #include "core/clock.h"
 #include "state/facts.h"
+#include "state/netlink.h"
 
-enum { NAMES_MAX = 512, WAIT_MS = 100 };
+enum { NAMES_MAX = 512 };
 
 static int control = -1; /* any socket */
 
@@ -316,25 +315,16 @@ static void fact_qdisc(struct json *j, const struct nlmsghdr *message)
 	fact_send(j);
 }
 
-/* Returns 0 when more is to come, 1 at the end, or a negative errno. */
-static int take_qdiscs(struct json *j, char *data, ssize_t length)
+static int take_qdisc(void *context, const struct nlmsghdr *message)
 {
-	struct nlmsghdr *m = (void *)data;
-
-	for (; NLMSG_OK(m, (unsigned)length); m = NLMSG_NEXT(m, length)) {
-		if (m->nlmsg_type == NLMSG_DONE)
-			return 1;
-		if (m->nlmsg_type == NLMSG_ERROR)
-			return -EPROTO;
-		if (m->nlmsg_type == RTM_NEWQDISC && m->nlmsg_len >= NLMSG_LENGTH(sizeof(struct tcmsg)))
-			fact_qdisc(j, m);
-	}
+	if (message->nlmsg_type == RTM_NEWQDISC &&
+	    message->nlmsg_len >= NLMSG_LENGTH(sizeof(struct tcmsg)))
+		fact_qdisc(context, message);
 	return 0;
 }
 
-static int ask_qdiscs(struct json *j, int fd)
+static void describe_qdiscs(struct json *j)
 {
-	static char data[32768] __attribute__((aligned(NLMSG_ALIGNTO)));
 	struct {
 		struct nlmsghdr head;
 		struct tcmsg tc;
@@ -343,29 +333,10 @@ static int ask_qdiscs(struct json *j, int fd)
 			 .nlmsg_flags = NLM_F_REQUEST | NLM_F_DUMP},
 		.tc = {.tcm_family = AF_UNSPEC},
 	};
-	struct pollfd in = {.fd = fd, .events = POLLIN};
-	int status = 0;
-
-	if (send(fd, &request, sizeof(request), 0) < 0)
-		return -errno;
-	while (status == 0) {
-		ssize_t n = poll(&in, 1, WAIT_MS) > 0 ? recv(fd, data, sizeof(data), 0) : 0;
-		if (n <= 0)
-			return n < 0 ? -errno : -ETIMEDOUT;
-		status = take_qdiscs(j, data, n);
-	}
-	return status < 0 ? status : 0;
-}
-
-static void describe_qdiscs(struct json *j)
-{
-	int fd = socket(AF_NETLINK, SOCK_RAW | SOCK_CLOEXEC, NETLINK_ROUTE);
-	int error = fd < 0 ? -errno : ask_qdiscs(j, fd);
+	int error = netlink_ask(NETLINK_ROUTE, &request, sizeof(request), take_qdisc, j);
 
 	if (error)
 		fact_na(j, "qdisc", NULL, -error, "");
-	if (fd >= 0)
-		close(fd);
 }
 
 void facts_network(struct json *j)

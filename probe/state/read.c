@@ -14,6 +14,7 @@
 #include "core/json.h"
 #include "core/param.h"
 #include "state/state.h"
+#include "state/trees.h"
 
 enum { SECONDS_A_FILE = 2 };
 
@@ -135,7 +136,7 @@ static int report_link(struct json *j, const char *path, size_t limit)
 	return json_send(j);
 }
 
-static int report_mount(void *context, const char *path, const char *value)
+static int report_state(void *context, const char *path, const char *value)
 {
 	struct json *j = context;
 
@@ -145,10 +146,10 @@ static int report_mount(void *context, const char *path, const char *value)
 	return json_send(j);
 }
 
-static int read_mounts(const char *pattern)
+static int read_tree(const char *pattern)
 {
 	struct json j = {0};
-	int matches = mounts_each(pattern, report_mount, &j);
+	int matches = tree_each(pattern, report_state, &j);
 
 	if (matches == 0) {
 		json_begin(&j, "value");
@@ -179,8 +180,8 @@ static int for_each_match(const char *pattern, size_t limit,
 
 int state_read(const char *pattern, size_t limit)
 {
-	if (mounts_is_path(pattern))
-		return read_mounts(pattern);
+	if (tree_is_path(pattern))
+		return read_tree(pattern);
 	return for_each_match(pattern, limit, report_file);
 }
 

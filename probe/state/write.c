@@ -7,6 +7,7 @@
 
 #include "core/json.h"
 #include "state/state.h"
+#include "state/trees.h"
 
 static int write_value(const char *path, const char *value)
 {
@@ -31,22 +32,18 @@ static int write_value(const char *path, const char *value)
 	return error;
 }
 
-static int take_mount(void *context, const char *path, const char *value)
+struct description {
+	struct json *j;
+	const char *key;
+};
+
+static int take_value(void *context, const char *path, const char *value)
 {
+	const struct description *d = context;
+
 	(void)path;
-	*(const char **)context = value;
+	json_string(d->j, d->key, value);
 	return 0;
-}
-
-static void describe_mount(struct json *j, const char *key, const char *path)
-{
-	const char *value = NULL;
-
-	mounts_each(path, take_mount, &value);
-	if (value)
-		json_string(j, key, value);
-	else
-		json_na(j, key, errno_name(ENOENT));
 }
 
 /* Without the white space at its end, so that what was written compares equal. */
@@ -56,8 +53,10 @@ static void describe(struct json *j, const char *key, const char *path)
 	bool cut;
 	ssize_t n;
 
-	if (mounts_is_path(path)) {
-		describe_mount(j, key, path);
+	if (tree_is_path(path)) {
+		struct description d = {j, key};
+		if (tree_each(path, take_value, &d) == 0)
+			json_na(j, key, errno_name(ENOENT));
 		return;
 	}
 	n = state_read_file(path, text, STATE_VALUE_MAX, &cut);
@@ -80,7 +79,7 @@ int state_write(const char *path, const char *value)
 	json_string(&j, "path", path);
 	json_string(&j, "asked", value);
 	describe(&j, "old", path);
-	error = mounts_is_path(path) ? mounts_write(path, value) : write_value(path, value);
+	error = tree_is_path(path) ? tree_write(path, value) : write_value(path, value);
 	describe(&j, "now", path);
 	if (error) {
 		json_signed(&j, "errno", -error);

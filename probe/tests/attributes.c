@@ -183,6 +183,6 @@ int main(void)
 	refused(2, "env.X=%00", "it takes a text with %XX");
 	refused(2, "preload=all", "it takes none");
 	refused(2, "file.etc/hosts=x", "it takes a text with %XX for bytes, after the path");
-	refused(2, "directory./tmp=disk", "it takes memory, after the path");
+	refused(2, "directory./tmp=disk", "it takes memory or copy, after the path");
 	return 0;
 }

@@ -120,6 +120,11 @@ class TestJudgement:
         ]  # fmt: skip
         assert answer.named[0].places == ("/etc/sysctl.conf:3",)
 
+    def test_what_is_not_decided_comes_in_the_order_of_the_answer(self) -> None:
+        answer = read(_document(untested=[{"suspect": "PATH"}, {"suspect": "vm.swappiness"}]))
+        names = [one.said.split(" | ")[0] for one in answer.named]
+        assert names == ["vm.swappiness", "PATH", "nofile"]
+
     def test_a_cause_that_is_not_the_planted_one_is_false(self) -> None:
         result = _judged(_CASE)
         assert result.place == 2

@@ -28,7 +28,7 @@ def by_id(item: Item) -> str:
 def test_all_numbers_are_there_and_ids_are_unique() -> None:
     assert sorted(item.number for item in ITEMS if item.number) == list(range(1, 103))
     assert len(items_by_id()) == len(ITEMS)
-    unnumbered = {"process.environment", "process.files", "system.limits"}
+    unnumbered = {"process.environment", "process.files", "system.limits", "system.services"}
     assert unnumbered == {i.id for i in ITEMS if i.number == 0}
 
 
@@ -93,8 +93,16 @@ def test_items_of_the_reference_that_are_evidence_are_volatile() -> None:
 def test_a_knob_is_bounded(knob: Knob) -> None:
     assert re.fullmatch(r"[a-z]+\.[a-z0-9_]+", knob.name)
     assert knob.summary and not knob.summary.endswith(".")
-    roots = ("/proc/sys/", "/sys/", "/proc/self/mountinfo/*/")
+    roots: tuple[str, ...] = (
+        "/proc/sys/",
+        "/sys/",
+        "/proc/self/mountinfo/*/",
+        "/proc/swaps/",
+        "/proc/net/dev/*/",
+    )
+    roots += ("/proc/net/netlink/*", "/proc/1/comm/*", "/proc/loadavg/*")
     assert knob.path.startswith(roots), "nothing else is ever written"
+    assert knob.absent or not (knob.each or knob.fleeting)
     assert ".." not in knob.path
     assert all(role in ROLES for role in re.findall(r"\{(\w+)\}", knob.path))
     assert "," not in "".join(re.findall(r"\{[^}]*\}", knob.path)), "a knob has one path"

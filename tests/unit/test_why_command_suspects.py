@@ -59,6 +59,7 @@ def test_a_file_of_name_lookup_is_another_one_for_the_command(tmp_path: Path) ->
     source = DirectoryFiles(build({"/etc/resolv.conf": SEARCHED}, tmp_path), "tree")
     (origin,) = find_origins(source, suspect, Side.BAD)
     assert (origin.where, origin.text.raw) == ("/etc/resolv.conf:3", "options ndots:5")
+    assert "/etc/resolv.conf:2 belongs to it, too" in origin.note.raw
     values = {Side.GOOD: suspect.good, Side.BAD: suspect.bad}
     first, now = remedies(suspect, origins=[origin], side_values=values)
     assert first.text.startswith("remove line 3 of /etc/resolv.conf: options ndots:5")
@@ -107,6 +108,23 @@ def test_a_file_that_the_bad_side_lacks_cannot_be_covered() -> None:
     assert tried(board({"/etc/gai.conf": "precedence ::ffff:0:0/96 100\n"}), board({})) == {}
 
 
+def zone(name: str) -> Snapshot:
+    return with_value(side(), "process.files/time zone", f"/usr/share/zoneinfo/{name}")
+
+
+def test_the_time_zone_is_another_one_for_the_command(tmp_path: Path) -> None:
+    suspect = tried(zone("UTC"), zone("Europe/Berlin"))["process.files:/etc/localtime"]
+    assert means(suspect).to_good == {"bind./etc/localtime": "/usr/share/zoneinfo/UTC"}
+    tree = build({"/usr/share/zoneinfo/Europe/Berlin": ""}, tmp_path)
+    (tree / "etc").mkdir(exist_ok=True)
+    (tree / "etc/localtime").symlink_to("/usr/share/zoneinfo/Europe/Berlin")
+    (origin,) = find_origins(DirectoryFiles(tree, "tree"), suspect, Side.BAD)
+    assert (origin.where, origin.certain) == ("/etc/localtime", True)
+    values = {Side.GOOD: suspect.good, Side.BAD: suspect.bad}
+    first = remedies(suspect, origins=[origin], side_values=values)
+    assert "ln -sf /usr/share/zoneinfo/UTC /etc/localtime" in [r.text for r in first]
+
+
 # -- directories in memory -------------------------------------------------------------------------
 
 ROOT = "36 35 98:0 / / rw,relatime - ext4 /dev/sda1 rw\n"
@@ -120,7 +138,7 @@ def test_a_directory_in_memory_is_tried(tmp_path: Path) -> None:
     suspects = tried(good, bad)
     suspect = suspects.pop("storage.mounts:/scratch")
     assert suspects == {}
-    assert means(suspect) == ProcessMeans({"directory./scratch": "memory"}, {})
+    assert means(suspect) == ProcessMeans({"directory./scratch": "copy"}, {})
     assert suspect.not_on_good
     fstab = "/dev/sda1 / ext4 defaults 0 1\n/dev/sda3 /scratch ext4 defaults 0 2\n"
     source = DirectoryFiles(build({"/etc/fstab": fstab}, tmp_path), "tree")
@@ -230,7 +248,7 @@ def test_a_process_has_its_settings_of_whoever_started_it(
         ("LANG", "locale"),
         ("LC_ALL", "locale"),
         ("ZSTD_CLEVEL", "environment-of-programs"),
-        ("LD_PRELOAD", "c-library-copies"),
+        ("LD_PRELOAD", "preloaded-library"),
     ],
 )
 def test_variables_have_the_mechanism_that_they_are_about(variable: str, card: str) -> None:

@@ -37,7 +37,7 @@ from benchvise.why.model import (
     Trial,
 )
 from benchvise.why.plan import plan
-from benchvise.why.suspects.find import NEEDS_CONSENT, SuspectSelection
+from benchvise.why.suspects.find import SuspectSelection, needs_consent
 
 FORTY = tuple(f"knob{n:02}" for n in range(40))
 
@@ -659,11 +659,11 @@ def diagnose_untested(reasons: Mapping[str, str], *, root: bool) -> Diagnosis:
 
 
 def test_settings_that_were_not_tested_are_not_ruled_out() -> None:
-    some = {"knob03": "the bad side may not be set", "knob04": NEEDS_CONSENT}
+    some = {"knob03": "the bad side may not be set", "knob04": needs_consent(["knob04"])}
     found = diagnose_untested(some, root=False)
     said = " / ".join(found.needed)
     assert "root on the bad one, to test a setting that may be the cause" in said
-    assert "--risky, to test a setting that may be the cause" in said
+    assert "--allow knob04, to test a setting that may be the cause" in said
     assert "the cause is not among the settings that were tested" in said
     assert "that can be changed at run time" not in said
 

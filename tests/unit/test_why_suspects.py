@@ -21,7 +21,7 @@ from benchvise.state.knobs import canonical
 from benchvise.state.model import Snapshot, snapshot_of
 from benchvise.text import printable
 from benchvise.why.model import Layer, Means, ProcessMeans, SettingMeans, Side
-from benchvise.why.suspects.find import find
+from benchvise.why.suspects.find import consent_for, find
 from benchvise.why.suspects.reduction import knobs_of_boot_option, layer_of, reach_of, ties
 
 SNAPSHOTS = Path(__file__).parents[1] / "data" / "snapshots"
@@ -203,8 +203,11 @@ class TestRights:
     def test_risky_settings_take_consent(self) -> None:
         changes = {"/proc/sys/vm/swappiness": "100\n"}
         suspect = one(changes)
-        assert suspect.means is None and "--risky" in suspect.untestable
-        assert settings(one(changes, with_risk=True).means) == ["vm.swappiness=60"]
+        assert suspect.means is None and "--allow vm.swappiness" in suspect.untestable
+        assert consent_for(suspect) == ("vm.swappiness",)
+        for allowed in ("vm.swappiness", "vm.*", "memory.swap", "all"):
+            assert settings(one(changes, allowed=(allowed,)).means) == ["vm.swappiness=60"]
+        assert one(changes, allowed=("memory.zswap",)).means is None
 
     def test_what_a_process_inherits_is_flipped_for_it_alone(self) -> None:
         process = {"uid": 0, "policy": 0, "priority": 0, "nice": 0, "io_class": 0, "io_level": 0}

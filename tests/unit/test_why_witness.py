@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Sequence
+from collections.abc import Iterable, Mapping, Sequence
 from dataclasses import replace
 from fnmatch import fnmatchcase
 from pathlib import Path
@@ -608,6 +608,17 @@ def test_every_touch_is_about_something_that_there_is() -> None:
     assert all(name in known or name.startswith(_FROM_DIFFERENCES) for name in named)
 
 
+def test_files_decide_nothing_about_the_cpu_that_others_take() -> None:
+    """A time zone that one side alone opens came before the weight of the control group."""
+    good, bad = loaded(0.4, 0.1), loaded(0.4, 9.0)
+    zone = about("openat", "/usr/share/zoneinfo/UTC", 1, 0.0)
+    found = compare(good, replace(bad, calls=(zone,)), MeasuredTimes(0.5, 9.4, {}, {}))
+    assert found.parts[0].activity is Activity.RUNNABLE
+    names = ("process.environment:TZ", "cgroup.cpu_shares")
+    suspects = [Suspect(name, "", Layer.PROCESS, name, "", "") for name in names]
+    assert put_first(suspects, found)[0].id == "cgroup.cpu_shares"
+
+
 def test_a_line_of_a_start_file_touches_what_it_sets() -> None:
     """A line that loads packet filters came behind mounts that the command never touched."""
     seen = compare(
@@ -654,3 +665,34 @@ def test_a_mount_that_the_command_never_touches_comes_last() -> None:
     assert order("/media/ram", "/srv") == ["kernel.x", "storage.mounts"]
     assert order("/media/ram", "/run") == ["storage.mounts", "kernel.x"]
     assert order("/data") == ["storage.mounts", "kernel.x"]
+
+
+# -- files that only one side has ------------------------------------------------------------------
+
+
+class WithFiles(Watched):
+    """The bad side has a hook of an interpreter that the good one does not have."""
+
+    def watch(self, side: Side, trace: Path | None) -> SideWatch:
+        seen = super().watch(side, trace)
+        opened = ["/usr/lib/a.so", "/var/cache/x", "/usr/lib/python3/hook.py"]
+        if side is Side.BAD:
+            opened += ["/usr/lib/python3/agent.pth"]
+        return replace(seen, calls=(*seen.calls, *(about("openat", f, 1, 0.0) for f in opened)))
+
+    def digests(self, side: Side, paths: Sequence[str]) -> Mapping[str, str]:
+        assert "/data/x" not in paths
+        mine = {"/usr/lib/a.so": "a", "/var/cache/x": str(side), "/usr/lib/python3/hook.py": "h"}
+        return mine | ({"/usr/lib/python3/agent.pth": "p"} if side is Side.BAD else {})
+
+
+def test_a_file_that_only_one_side_has_and_the_command_opens_is_told_first() -> None:
+    """What an interpreter loads by itself was in no list of settings, and so was never named."""
+    bench = WithFiles(NAMES, losses(), rest=0.7)
+    found = diagnose(bench, points=POINTS)
+    assert found.verdict is DiagnosisVerdict.UNEXPLAINED
+    first, *others = found.untested
+    assert first.suspect == "userland.file:/usr/lib/python3/agent.pth"
+    assert (first.good, first.bad) == ("not there", "p")
+    assert first.command == "mv -- /usr/lib/python3/agent.pth /usr/lib/python3/agent.pth.away"
+    assert all("a.so" not in other.suspect for other in others)

@@ -67,10 +67,12 @@ def _causes(document: Document) -> Iterator[Named]:
 
 
 def _untested(document: Document) -> Iterator[Named]:
-    """Suspects by their score, without those that are causes and those that an experiment has
-    excluded."""
+    """What the answer lists as likeliest and not decided, in that order, then the other suspects by
+    their rank; without those that are causes and those that an experiment has excluded."""
     done = _proven(document) | _excluded(document)
-    for suspect in document["suspects"]:
+    listed = [str(difference["suspect"]) for difference in document.get("untested", ())]
+    place = {name: number for number, name in enumerate(listed)}
+    for suspect in sorted(document["suspects"], key=lambda s: place.get(s["id"], len(place))):
         if suspect["id"] not in done:
             yield Named(_said(suspect), False, None, _places(suspect.get("origins", ())))
 

@@ -11,7 +11,7 @@ import subprocess
 import sys
 import tempfile
 import time
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, replace
 from pathlib import Path
@@ -118,7 +118,7 @@ def _on_virtual_boards(
             return replace(untouched, left_out="the decoys matter")
         if options.only_effects or not effects.counts:
             return judge(case, _NOTHING, effects, printed="", origin="", changes=())
-        asked = _Asked(case, options, place, (), virtual.environment)
+        asked = _Asked(case, options, place, (), virtual.environment, virtual.switch_on)
         return _ask(asked, virtual.boards["good"], virtual.boards["bad"], effects)
 
 
@@ -134,13 +134,15 @@ _NOTHING = Answer("", "", (), 0, 0.0, True, frozenset())
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
-    """What is asked where: ``inside`` are the words before ``benchvise``."""
+    """What is asked where: ``inside`` are the words before ``benchvise``; ``switch_on`` has the
+    boards reached by ssh."""
 
     case: Case
     options: Options
     place: Path
     inside: Sequence[str]
     environment: Mapping[str, str]
+    switch_on: Callable[[], None] = lambda: None
 
     @property
     def benchvise(self) -> list[str]:
@@ -157,6 +159,7 @@ class _Asked:
 
 
 def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult:
+    asked.switch_on()
     before = {board.name: state(board) for board in (good, bad)}
     load = os.getloadavg()[0]
     evidence = asked.place / "evidence"
@@ -174,6 +177,7 @@ def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult
         answer = read(json.loads((evidence / "diagnosis.json").read_text()))
     elif asked.options.kill is None:
         raise _Broken(f"no answer: {said.strip()[-300:]}")
+    asked.switch_on()
     changes = [
         f"{board.name}: {change}"
         for board in (good, bad)

@@ -100,7 +100,7 @@ def watch(
         ),
     ],
     every: Annotated[
-        str, typer.Option("--every", metavar="S", help="How often to look: 60, 30s, 5min, 1h.")
+        str, typer.Option("--every", metavar="S", help="Interval between polls: 60, 30s, 5min, 1h.")
     ] = "60",
     duration: Annotated[
         str | None,
@@ -119,7 +119,7 @@ def watch(
         ),
     ] = None,
     show: Annotated[
-        bool, typer.Option("--show", help="Do not look; show what was seen so far.")
+        bool, typer.Option("--show", help="Show the stored history; do not poll.")
     ] = False,
     by: Annotated[
         Literal["day", "week"], typer.Option("--by", help="With --show: a column for each.")
@@ -136,8 +136,8 @@ def watch(
 ) -> None:
     """Poll boards for weeks: counters, kernel log, sensors; report changes as they happen.
 
-    It is all kept in the store, goes on where it was, and belongs to the runs that it happened
-    during. With --show, a table of it by days or weeks.
+    Everything is stored; a watch that is started again continues where it stopped. Runs show the
+    events that happened during them. With --show, print the history by day or week.
 
     Example: benchvise watch ssh://root@10.0.0.7 --every 60
     """
@@ -222,7 +222,7 @@ def _print_outcome(outcome: WatchOutcome, every: float) -> None:
     if cost is not None and cost > CHEAP:
         enough = every * cost / CHEAP
         console.print(
-            text_line(f"more than {CHEAP:.1%}: look every {enough:.0f} s or less often", "yellow")
+            text_line(f"more than {CHEAP:.1%}: poll every {enough:.0f} s or less often", "yellow")
         )
     if outcome.error is not None:
         console.print(text_line(str(outcome.error), "bold red"), soft_wrap=True)

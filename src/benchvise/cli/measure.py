@@ -131,8 +131,8 @@ def run(
         typer.Option(
             "--set",
             metavar="KNOB=VALUE",
-            help="Measure with a setting of the board changed, and put it back. A+B measures a "
-            "run with each value, `each` one with all that the board offers.",
+            help="Change a setting of the board for the run, and restore it. A+B measures a run "
+            "with each value, `each` one with all that the board offers.",
             rich_help_panel=_STATE,
         ),
     ] = None,
@@ -146,8 +146,8 @@ def run(
         bool,
         typer.Option(
             "--trace",
-            help="Record what the kernel does meanwhile; `show RUN --trace -o FILE` gives the "
-            "file. Needs root on the board, and makes figures worse.",
+            help="Record kernel events during the run; `show RUN --trace -o FILE` writes the "
+            "trace. Requires root on the board; adds tracing overhead.",
             rich_help_panel=_STATE,
         ),
     ] = False,
@@ -172,7 +172,7 @@ def run(
         bool,
         typer.Option(
             "--remove-probe",
-            help="Take the probe off the boards afterwards.",
+            help="Remove the probe from the boards afterwards.",
             rich_help_panel=_STATE,
         ),
     ] = False,
@@ -266,7 +266,9 @@ def _print_runs(records: Sequence[RunRecord], *, as_json: bool) -> None:
         print_json("runs", [run_data(record) for record in records])
         return
     runs = [(record, summaries(record)) for record in records]
-    for record, series in runs:
+    for number, (record, series) in enumerate(runs):
+        if number:
+            stdout().print()
         stdout().print(run_table(record, series, notes=False))
         stdout().print(_next_step(record.id), style="dim")
     if len(runs) > 1:

@@ -105,7 +105,7 @@ def tag(
     run: RunArgument,
     names: Annotated[list[str], typer.Argument(metavar="TAG...", help="Single words.")],
     remove: Annotated[
-        bool, typer.Option("--remove", help="Take the tags off instead of giving them.")
+        bool, typer.Option("--remove", help="Remove the tags instead of adding them.")
     ] = False,
     store: StoreOption = None,
     as_json: JsonOption = False,
@@ -178,7 +178,7 @@ def show(
     ] = False,
     console: Annotated[
         bool,
-        typer.Option("--console", help="What the board's console said, for a board of a rig."),
+        typer.Option("--console", help="The console log of the run, for a board of a rig."),
     ] = False,
     trace: Annotated[
         bool, typer.Option("--trace", help="The trace that was recorded with the run.")
@@ -263,7 +263,7 @@ def compare(
     ] = False,
     figures: Annotated[
         bool,
-        typer.Option("--figures", help="Also compare percentiles and the like, a series each."),
+        typer.Option("--percentiles", help="Also compare percentiles, a series each."),
     ] = False,
     counters: Annotated[
         bool,

@@ -5,6 +5,7 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
+from fnmatch import fnmatchcase
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated
@@ -28,6 +29,8 @@ from benchvise.cli.progress import LineColumn, RigProgress
 from benchvise.cli.user_command import BetterOption, MatchOption, UnitOption, user_command
 from benchvise.documents import encode
 from benchvise.errors import UsageError
+from benchvise.state.catalogue import knobs
+from benchvise.text import printable
 from benchvise.why.bench import PATIENCE_S
 from benchvise.why.events import (
     CauseConfirmed,
@@ -44,6 +47,7 @@ from benchvise.why.events import (
     TrialTaken,
 )
 from benchvise.why.model import Grade
+from benchvise.why.suspects.find import ALL
 
 if TYPE_CHECKING:
     from benchvise.flows import why as flow
@@ -213,16 +217,22 @@ def why(
     budget: Annotated[
         float | None,
         typer.Option(
-            "--budget", metavar="MIN", min=0, help="Minutes after which it says what it knows."
+            "--budget",
+            metavar="MIN",
+            min=0,
+            help="Minutes after which it stops and answers with what is known.",
         ),
     ] = None,
-    risky: Annotated[
-        bool,
+    allow: Annotated[
+        list[str] | None,
         typer.Option(
-            "--risky",
-            help="Also try settings that can disturb all that runs on a board, such as swapping.",
+            "--allow",
+            metavar="NAME,…|all",
+            help="Also try these settings, which can disturb all that runs on a board: services, "
+            "swap, packet filters.",
         ),
-    ] = False,
+    ] = None,
+    risky: Annotated[bool, typer.Option("--risky", help="The same as --allow all.")] = False,
     patience: Annotated[
         float,
         typer.Option(
@@ -287,11 +297,10 @@ def why(
 ) -> None:
     """Find out why two boards differ, and prove it.
 
-    Measures the gap, flips what differs on one board and on the other, confirms what closes and
-    opens it, and puts everything back. Ctrl-C gives the answer as far as it is known; --resume
-    goes on.
+    Measures the gap, applies settings of one board to the other, confirms the cause in both
+    directions, and restores everything. Ctrl-C prints the answer so far; --resume continues.
 
-    --try ID goes on with the evidence of a diagnosis and tries one of its differences.
+    --try ID continues a diagnosis with its evidence, and tests one of its differences.
 
     Exit codes: 0 explained, or no difference; 1 not explained; 3 a board was lost; 4 interrupted.
 
@@ -321,7 +330,9 @@ def why(
         root = "" if good_root is None else str(good_root.resolve())
         sides = Sides(first, other, bench, wanted, rig, patience, tuple(board or ()), root)
         sides.entry()
-        request = flow.settled(flow.WhyRequest(sides, budget, layers, seed, risky), store)
+        request = flow.settled(
+            flow.WhyRequest(sides, budget, layers, seed, _allowed(allow or (), risky=risky)), store
+        )
     for due in restores_due():
         stderr().print(text_line(f"not as it was: {due}: benchvise restore", style="yellow"))
     if dry_run:
@@ -405,6 +416,27 @@ def _diagnosed(
         )
     finally:
         (trying if started else booting).__exit__(None, None, None)
+
+
+def _allowed(names: Sequence[str], *, risky: bool) -> tuple[str, ...]:
+    """The settings that may be tried though they can disturb a board, as they were named, commas
+    between them; UsageError for one that is no setting, or disturbs nothing."""
+    chosen = [word for text in names for word in text.split(",") if word]
+    known = {name: (item.id, knob.risky) for name, (item, knob) in knobs().items()}
+    for word in chosen:
+        meant = [
+            is_risky
+            for name, (item, is_risky) in known.items()
+            if fnmatchcase(name, word) or fnmatchcase(item, word) or word.startswith(f"{name}:")
+        ]
+        if word != ALL and not any(meant):
+            what = "can be tried without" if meant else "is no setting that can be changed"
+            raise UsageError(
+                f"--allow {printable(word, 60)}: it {what}",
+                f"name {', '.join(sorted(n for n, (_, at_risk) in known.items() if at_risk)[:3])}, "
+                "… or all; `benchvise knobs` lists them",
+            )
+    return (ALL,) if risky or ALL in chosen else tuple(dict.fromkeys(chosen))
 
 
 def _print_plan(request: flow.WhyRequest, store: str | None, *, as_json: bool) -> None:

@@ -61,15 +61,16 @@ _GOOD_ENDS = frozenset(
 
 @dataclass(frozen=True, slots=True)
 class WhyRequest:
-    """What the user asks for. ``budget_min`` is in minutes; ``seed`` None: any; ``risky``: also
-    settings that can disturb all of a board. ``corpus`` are runs whose boards tell what is usual.
+    """What the user asks for. ``budget_min`` is in minutes; ``seed`` None: any; ``allow``: the
+    settings that can disturb all of a board and are tried all the same. ``corpus`` are runs whose
+    boards tell what is usual.
     """
 
     sides: Sides
     budget_min: float | None = None
     layers: bool = True
     seed: int | None = None
-    risky: bool = False
+    allow: tuple[str, ...] = ()
     corpus: tuple[str, ...] = ()
 
     @computed.before("sides")
@@ -84,8 +85,8 @@ class WhyRequest:
             arguments += ["--budget", f"{self.budget_min:g}"]
         if not self.layers:
             arguments += ["--no-layers"]
-        if self.risky:
-            arguments += ["--risky"]
+        if self.allow:
+            arguments += ["--allow", ",".join(self.allow)]
         if self.seed is not None:
             arguments += ["--seed", str(self.seed)]
         return shlex.join(arguments)
@@ -196,7 +197,7 @@ def _begun(request: WhyRequest, bench: Bench, options: DiagnosisOptions) -> Diag
 
 
 def _diagnosis_rules(request: WhyRequest) -> DiagnosisRules:
-    return DiagnosisRules(with_risk=request.risky)
+    return DiagnosisRules(allowed=request.allow)
 
 
 def newest_directory() -> Path:
@@ -270,6 +271,8 @@ def resumed(directory: Path) -> WhyRequest:
         document = json.loads(path.read_text(encoding="utf-8"))
         if document["format"] != _FORMAT:
             raise ValueError("another format")
+        if document.pop("risky", False):  # of versions that knew all or nothing
+            document["allow"] = ["all"]
         return decode(WhyRequest, document)
     except OSError as error:
         raise UsageError(

@@ -236,6 +236,10 @@ _VERDICT_TONES: dict[str, Tone] = {
 }
 
 
+_FEW = 12
+"""So many series fit a screen, and whoever compares them wants to see the values of all."""
+
+
 def compare_rows(
     result: RunComparison,
     *,
@@ -246,10 +250,11 @@ def compare_rows(
     """The series of two runs, as ``compare_runs`` sorted them.
 
     Without ``everything``, series in which no difference was shown are counted only, unless noise
-    may hide one. ``around`` is what else has to be said of the two.
+    may hide one, or the runs have few. ``around`` is what else has to be said of the two.
     """
     from benchvise.measure.compare import SeriesVerdict
 
+    everything = everything or len(result.comparisons) <= _FEW
     base, other = printable(result.a, 40), printable(result.b, 40)
     columns = (
         Column("Series"),

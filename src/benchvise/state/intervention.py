@@ -21,6 +21,7 @@ from benchvise.state import knobs as values
 from benchvise.state.catalogue import knobs
 from benchvise.state.journal import Journal, JournalChange
 from benchvise.state.knobs import Setting
+from benchvise.state.model import Knob
 from benchvise.state.places import (
     BoardFiles,
     Goal,
@@ -95,9 +96,7 @@ class Intervention:
         """
         boot_id = read_boot_id(self._files)
         journal = self._journal = Journal.begin(self._board, boot_id, self._files.place)
-        # First those that are set: a file of theirs may be one of another knob too.
-        catalogue = [*(s.knob for s in settings), *(knob for _, knob in knobs().values())]
-        before = places.survey(self._files, catalogue, self._roles)
+        before = self._survey(settings)
         self._targets = self._all_targets(settings, before)
         tied = {knob.name for setting in settings for knob in values.companions(setting.knob)}
         self._remember_all(tied, before)
@@ -108,7 +107,7 @@ class Intervention:
             lambda goal, now: self._wrote(journal, goal, now),
         )
         # Also where some were refused: those that were made may have changed something else.
-        after = places.survey(self._files, catalogue, self._roles)
+        after = self._survey(settings)
         foreign = self._look_for_side_effects(journal, tied, before, after)
         if missed:
             raise self._not_made(missed, settings)
@@ -121,6 +120,16 @@ class Intervention:
                 settings if len(settings) == 1 else (),
             )
         journal.applied()
+
+    def _survey(self, settings: Sequence[Setting]) -> dict[str, SettingPlace]:
+        """All that can be set, by path, and the files that these settings name."""
+        # First those that are set: a file of theirs may be one of another knob too.
+        catalogue = [*(s.knob for s in settings), *(knob for _, knob in knobs().values())]
+        named = [Goal(s.knob, path, s.value) for s in settings for path in s.paths]
+        found = present(self._files, named) if any(s.knob.absent for s in settings) else {}
+        lasting = (knob for knob in catalogue if not knob.fleeting)
+        surveyed = places.survey(self._files, lasting, self._roles)
+        return {**surveyed, **{path: place for path, place in found.items() if place.value}}
 
     @property
     def applied(self) -> tuple[AppliedSetting, ...]:
@@ -225,7 +234,7 @@ class Intervention:
                     f"{self._board}: {knob.name} cannot be set: {place.path} {place.value_text}",
                     "root may be needed to read it"
                     if place.reason in _DENIED
-                    else "this board's kernel or hardware has no such setting",
+                    else _nothing_there(knob),
                 )
             if not places.may_be_written(glob, place.path):
                 raise places.unwritable(place.path)
@@ -271,6 +280,8 @@ class Intervention:
                 continue
             if path in self._numbers:
                 journal.written(self._numbers[path], new)
+            if was is None and new is not None and known.knob.absent:
+                self._remember_new(journal, known, new)
             if known.knob.name in tied:
                 continue
             foreign.append(f"{known.knob.name} ({path}: {_value_text(old)} → {_value_text(new)})")
@@ -279,6 +290,13 @@ class Intervention:
                 journal.plan([change])
                 journal.written(change.number, new)
         return foreign
+
+    def _remember_new(self, journal: Journal, place: SettingPlace, now: str) -> None:
+        """A file that came to be along with what was set: a service that another one needs."""
+        change = self._remember(SettingPlace(place.knob, place.path, place.knob.absent), None)
+        if change is not None:
+            journal.plan([change])
+            journal.written(change.number, now)
 
     def _not_made(self, missed: Sequence[Missed], settings: Sequence[Setting]) -> NotMade:
         miss = missed[0]
@@ -314,6 +332,12 @@ class Intervention:
             f"{self._board}: not put back: {what}{why}{first}",
             f"benchvise restore {self._board}",
         )
+
+
+def _nothing_there(knob: Knob) -> str:
+    if knob.absent:
+        return "the board has none of that name, or none that may be changed"
+    return "this board's kernel or hardware has no such setting"
 
 
 @contextmanager

@@ -18,6 +18,7 @@ from benchvise.quantities import parse_cpus
 from benchvise.state.catalogue import knobs
 from benchvise.state.knob_names import concrete_files, knob_entries
 from benchvise.state.model import Knob
+from benchvise.state.normalise.network import discipline_options
 
 EACH = "each"
 
@@ -136,7 +137,7 @@ def present_value(knob: Knob, path: str, text: str) -> str:
 
     Of a list with the chosen word marked it is that word.
     """
-    value = " ".join(text.split())
+    value = " ".join(text.split()) or knob.empty
     if knob.kind == "integer":
         return str(int(value)) if _NUMBER.fullmatch(value) else value
     if knob.kind == "text":
@@ -153,6 +154,44 @@ def marked_choices(path: str, text: str) -> tuple[str, ...]:
     if path == _PARENTHESISED:
         return tuple(text.replace("(", "").replace(")", "").split())
     return tuple(_CHOSEN.sub(r"\1", text).split()) if _CHOSEN.search(text) else ()
+
+
+def as_written(knob: Knob, value: str, present: str) -> str:
+    """The text that a file takes for a value, where it holds ``present`` (both as
+    ``present_value`` has them). Limits of disks are taken a disk at a time, and the first one that
+    is not right is given."""
+    if knob.path.endswith("/io.max"):
+        wanted, there = _limits_of_disks(value), _limits_of_disks(present)
+        for disk in {**wanted, **there}:
+            limits = {**dict.fromkeys(_IO_LIMITS, "max"), **wanted.get(disk, {})}
+            if limits != {**dict.fromkeys(_IO_LIMITS, "max"), **there.get(disk, {})}:
+                return " ".join([disk, *(f"{name}={limit}" for name, limit in limits.items())])
+    return "\n" if knob.empty and value == knob.empty else value
+
+
+_IO_LIMITS = ("rbps", "wbps", "riops", "wiops")
+
+
+def _limits_of_disks(value: str) -> dict[str, dict[str, str]]:
+    """``8:0 rbps=max wbps=1048576 …``, of each disk its limits by name."""
+    limits: dict[str, dict[str, str]] = {}
+    disk = ""
+    for word in value.split():
+        name, equals, limit = word.partition("=")
+        if equals and disk:
+            limits[disk][name] = limit
+        elif ":" in word:
+            disk = word
+            limits.setdefault(disk, {})
+    return limits
+
+
+def shown_value(knob: Knob, value: str) -> str:
+    """A value for people: the options of a queueing discipline in words, where these are known."""
+    kind, _, options = value.partition(" ")
+    if knob.name == "net.qdisc" and re.fullmatch(r"([0-9a-f]{2})+", options):
+        return f"{kind} {discipline_options(kind, options)}"
+    return value
 
 
 def can_be_put_back(knob: Knob, value: str) -> bool:

@@ -86,6 +86,14 @@ class Knob:
     The kernel may set other knobs anew along with this one: those of the same item, and those
     whose names, with wildcards, are in ``resets``. They are put back too. Whatever else changes
     makes an intervention fail.
+
+    ``empty`` is the word for what is set where a file is empty.
+
+    Of some kinds a board has the files that are in use and no others: services that run, areas of
+    swap. ``absent`` is the value that one has which is not among them; it can be asked for by its
+    path. Where ``each`` is set, every file is a setting of its own, which has nothing to do with
+    the others. Files of one that is ``fleeting`` come and go by themselves, and are only looked at
+    where they are set.
     """
 
     name: str
@@ -98,6 +106,10 @@ class Knob:
     pattern: str = ""
     risky: bool = False
     resets: tuple[str, ...] = ()
+    empty: str = ""
+    absent: str = ""
+    each: bool = False
+    fleeting: bool = False
 
 
 @dataclass(frozen=True, slots=True)

@@ -2,8 +2,9 @@
 brought to given values.
 
 Nothing outside ``ROOTS`` is ever named to a board for writing, whatever a role or the board's own
-answers say: ``/proc/sys``, ``/sys``, and the options of mounts, which the probe shows as files
-(``probe/state/mounts.c``).
+answers say: ``/proc/sys``, ``/sys``, and what the probe shows as files, though the kernel does not:
+options of mounts (``probe/state/mounts.c``), areas of swap, queueing disciplines, tables of
+nftables, services and programs (``probe/state/trees.h``).
 """
 
 from __future__ import annotations
@@ -22,7 +23,12 @@ from benchvise.state.model import Knob
 from benchvise.text import printable
 
 MOUNTS = "/proc/self/mountinfo/"
-ROOTS = ("/proc/sys/", "/sys/", MOUNTS)
+SWAPS = "/proc/swaps/"
+INTERFACES = "/proc/net/dev/"
+FILTERS = "/proc/net/netlink/"
+SERVICES = "/proc/1/comm/"
+PROGRAMS = "/proc/loadavg/"
+ROOTS = ("/proc/sys/", "/sys/", MOUNTS, SWAPS, INTERFACES, FILTERS, SERVICES, PROGRAMS)
 
 Roles = Mapping[str, str]
 """Which device has a role on a board: ``{"root_disk": "mmcblk0"}``."""
@@ -211,7 +217,7 @@ def unwritable(glob: str) -> SettingError:
     """The error for a path that nothing may be written to."""
     return SettingError(
         f"'{glob}' is not among the files that may be written",
-        f"settings are files of {' and '.join(root.rstrip('/') for root in ROOTS)}",
+        "settings are files of /proc/sys and /sys, and what `benchvise knobs` lists beside them",
     )
 
 
@@ -307,7 +313,7 @@ def drive(
             before = present(files, [goal])[goal.path]
             if before.value is None or is_reached(goal, before):
                 continue
-            result = files.write(goal.path, goal.value)
+            result = files.write(goal.path, values.as_written(goal.knob, goal.value, before.value))
             text = result.now
             now = None if text is None else values.present_value(goal.knob, goal.path, text)
             errors[goal.path] = result.error

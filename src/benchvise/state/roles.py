@@ -102,13 +102,18 @@ class DeviceNames:
         """What a device that a glob found is called in a key; None when it is left out.
 
         ``kind`` says what it is: ``disk``, ``nic``, ``irq``, ``mmc`` (the number of a host),
-        ``card``, ``mount`` (in a path with ``!`` for ``/``), ``bdi`` (major and minor).
+        ``card``, ``mount`` and ``path`` (with ``!`` for ``/``), ``port`` (any interface), ``bdi``
+        (major and minor).
         """
         match kind:
             case "disk":
                 return self._disk(matched[0])
             case "nic":
                 return self._nic(matched[0])
+            case "port":  # those too that containers and tunnels make
+                return self._role(matched[0])
+            case "path":
+                return matched[0].replace("!", "/")
             case "irq":
                 return self.interrupts.get(matched[0])
             case "mmc":

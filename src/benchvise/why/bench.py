@@ -132,6 +132,12 @@ class Bench(Protocol):
         and as ``measure`` does.
         """
 
+    def digests(self, side: Side, paths: Sequence[str]) -> Mapping[str, str]:
+        """The SHA-256 of those of these files that a side has.
+
+        Raises NotAvailable where its files cannot be read, and BoardUnreachable.
+        """
+
     def has_images(self) -> bool:
         """Whether the images of both sides are at hand: what ``layers`` does not name is alike."""
 

@@ -20,7 +20,7 @@ from benchvise.why.model import (
     Suspect,
     UntestedDifference,
 )
-from benchvise.why.witness.model import Witness
+from benchvise.why.witness.model import SideWatch, Witness
 
 # Standard errors.
 _SURE = 2.0
@@ -53,8 +53,8 @@ class DiagnosisState:
     """The likeliest differences that no experiment has decided."""
     witness: Witness | None = None
     """What the command does differently; None where it was not watched."""
-    touched: frozenset[str] | None = None
-    """The paths that the command touches on either side; None where that is not known."""
+    watches: Mapping[Side, SideWatch] = field(default_factory=dict)
+    """What was seen of the command on each side; none where it was not watched."""
     next_steps: list[str] = field(default_factory=list)
 
     @property

@@ -32,10 +32,10 @@ from benchvise.why.suspects.find import SuspectSelection, find
 class DiagnosisRules:
     """The rules that Benchvise ships.
 
-    ``with_risk`` permits tests of settings that can disturb the whole board.
+    ``allowed`` are patterns of settings that can disturb the whole board, and may be tried.
     """
 
-    with_risk: bool = field(default=False, kw_only=True)
+    allowed: tuple[str, ...] = field(default=(), kw_only=True)
 
     def examine(
         self, metric: Metric, facts: Mapping[Side, SideFacts], snapshots: Mapping[Side, Snapshot]
@@ -47,7 +47,7 @@ class DiagnosisRules:
         self, good: Snapshot, bad: Snapshot, metric: Metric, *, may_set: Mapping[Side, bool]
     ) -> SuspectSelection:
         """What differs and may matter. ``may_set`` says where settings can be made."""
-        return find(good, bad, metric, may_set=may_set, with_risk=self.with_risk)
+        return find(good, bad, metric, may_set=may_set, allowed=self.allowed)
 
     def rank(
         self,

@@ -48,6 +48,12 @@ from benchvise.why.model import (
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.spending import is_wall_time
 from benchvise.why.witness.compare import BY_TIME, MeasuredTimes, compare
+from benchvise.why.witness.opened import (
+    OPENED_FILE,
+    file_suspects,
+    opened_files,
+    without_swapped,
+)
 from benchvise.why.witness.touching import put_first
 from benchvise.why.witness.untouched import put_last, touched_paths
 
@@ -103,8 +109,8 @@ def watch_command(case: DiagnosisState, lab: Laboratory) -> None:
         _told_apart(lab),
     )
     for _ in range(_WATCHES):
-        watches = lab.watch(Side.GOOD), lab.watch(Side.BAD)
-        case.witness, case.touched = compare(*watches, times), touched_paths(watches)
+        case.watches = {side: lab.watch(side) for side in (Side.GOOD, Side.BAD)}
+        case.witness = compare(case.watches[Side.GOOD], case.watches[Side.BAD], times)
         if not case.witness.is_doubtful:
             break
     assert case.witness is not None  # noqa: S101 - it is watched at least once
@@ -118,13 +124,27 @@ def rank_suspects(
     case.reached = "ranking the differences"
     good, bad = case.snapshots[Side.GOOD], case.snapshots[Side.BAD]
     selection = rules.find(good, bad, lab.bench.metric, may_set=options.may_set)
-    case.suspects = _ranked(case, lab, rules, options, selection.suspects)
+    found = (*selection.suspects, *_opened_files(case, lab, selection.suspects))
+    case.suspects = _ranked(case, lab, rules, options, found)
     if not _is_clear(case.suspects):
         checks = lab.cross_check(options.cross_checks)
-        case.suspects = _ranked(case, lab, rules, options, selection.suspects, checks)
+        case.suspects = _ranked(case, lab, rules, options, found, checks)
     case.excluded = selection.excluded
     lab.decided("suspects", [suspect.id for suspect in case.suspects])
     lab.observe(SuspectsRanked(case.suspects, case.excluded))
+
+
+def _opened_files(
+    case: DiagnosisState, lab: Laboratory, others: Sequence[Suspect]
+) -> tuple[Suspect, ...]:
+    """The files that the command opens and that are not the same on both sides; none where it was
+    not watched, or files cannot be read."""
+    paths = opened_files(case.watches.values())
+    if not paths:
+        return ()
+    digests = {side: lab.digests(side, paths) for side in (Side.GOOD, Side.BAD)}
+    known = {side: of for side, of in digests.items() if of is not None}
+    return file_suspects(case.watches, known, others) if len(known) == len(digests) else ()
 
 
 def _is_clear(suspects: Sequence[Suspect]) -> bool:
@@ -150,7 +170,8 @@ def _ranked(
         counters=_symptoms(case, lab),
         corpus=options.corpus,
     )
-    return put_first(put_last(ranked, case.snapshots, case.touched), case.witness)
+    touched = touched_paths(tuple(case.watches.values())) if case.watches else None
+    return put_first(put_last(ranked, case.snapshots, touched), case.witness)
 
 
 def _counted(lab: Laboratory, side: Side) -> dict[str, float]:
@@ -271,6 +292,9 @@ def search_layers(
     case.reached = "searching the layers"
     layers = list(_ranked(case, lab, rules, options, case.layers))
     lab.decided("layers", [layer.id for layer in layers])
+    if any(suspect.id.startswith(OPENED_FILE) for suspect in case.suspects):
+        swapped = [part for layer in testable(layers) for part in (layer, *lab.bench.parts(layer))]
+        case.suspects = without_swapped(case.suspects, swapped)
     before = len(case.proven)
     purposes = (Purpose.LAYER, Purpose.LAYER)
     _search(case, lab, testable(layers), case.flipped, purposes)

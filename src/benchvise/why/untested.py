@@ -38,6 +38,7 @@ from benchvise.why.model import (
 )
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.find import NO_SETTING
+from benchvise.why.witness.opened import NOT_THERE, OPENED_FILE
 from benchvise.why.wording import percent
 
 MOST = 5
@@ -204,7 +205,8 @@ def _described(
         origins=tuple(origins),
         command=try_command(suspect.id, lab.directory)
         if can_try
-        else _by_hand(suspect, remedies)
+        else _without_file(suspect)
+        or _by_hand(suspect, remedies)
         or _of_file(suspect, case.snapshots)
         or _with_layers(suspect, lab.bench.metric, names),
     )
@@ -214,6 +216,14 @@ def try_command(suspect: str, directory: Path | None) -> str:
     """The command that goes on with the evidence in a directory and tries one suspect."""
     where = "DIRECTORY" if directory is None else str(directory)
     return shlex.join(["benchvise", "why", "--resume", where, "--try", suspect])
+
+
+def _without_file(suspect: Suspect) -> str:
+    """The line of shell that takes a file away which only the bad side has; empty for others."""
+    if not suspect.id.startswith(OPENED_FILE) or suspect.good != NOT_THERE:
+        return ""
+    path = suspect.id.removeprefix(OPENED_FILE)
+    return shlex.join(["mv", "--", path, f"{path}.away"])
 
 
 def _by_hand(suspect: Suspect, remedies: Sequence[Remedy]) -> str:

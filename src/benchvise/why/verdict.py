@@ -32,11 +32,12 @@ from benchvise.why.model import (
 )
 from benchvise.why.spending import waiting_or_computing
 from benchvise.why.stages import as_cause, in_order
-from benchvise.why.suspects.find import NEEDS_CONSENT
+from benchvise.why.suspects.find import ALL, consent_for
 from benchvise.why.untested import hidden_share, undecided_share
 from benchvise.why.wording import apart, percent, reach, scatters, share
 
 _NAMED = 8
+_MOST_ALLOWED = 3  # settings that are named one by one
 _OPEN = (DiagnosisVerdict.UNEXPLAINED, DiagnosisVerdict.PARTLY, DiagnosisVerdict.INCOMPLETE)
 _SETTINGS = (Layer.PROCESS, Layer.RUN_TIME)
 _MOSTLY = 0.5
@@ -371,12 +372,14 @@ def _to_see_a_gap(case: DiagnosisState, lab: Laboratory) -> Iterator[str]:
 def _settings(case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions) -> Iterator[str]:
     """What is open among the settings: those not tested, and an effect that none of them has."""
     untested = [s for s in case.suspects if s.means is None and s.layer in _SETTINGS]
-    risky = sum(suspect.untestable == NEEDS_CONSENT for suspect in untested)
+    at_risk = [names for suspect in untested if (names := consent_for(suspect))]
+    risky = len(at_risk)
     kept = 0 if options.may_set.get(Side.BAD, False) else len(untested) - risky
     if kept:
         yield f"root on {lab.bench.name(Side.BAD)}, to test {_any_of(kept)}"
     if risky:
-        yield f"--risky, to test {_any_of(risky)}"
+        words = ",".join(dict.fromkeys(name for group in at_risk for name in group))
+        yield f"--allow {words if risky <= _MOST_ALLOWED else ALL}, to test {_any_of(risky)}"
     if (share := hidden_share(case, lab)) is not None:
         proven = "more than is confirmed" if case.proven else "and none is confirmed alone"
         yield (

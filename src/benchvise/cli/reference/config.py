@@ -54,7 +54,7 @@ def config(as_json: JsonOption = False) -> None:
         return
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     for heading in ("key", "option", "value", "from"):
-        table.add_column(heading, no_wrap=heading in ("key", "option"))
+        table.add_column(heading, no_wrap=heading in ("key", "option"), overflow="fold")
     for entry in entries:
         value = ", ".join(entry.value) if isinstance(entry.value, list) else f"{entry.value}"
         style = "" if entry.origin != "built in" else "dim"

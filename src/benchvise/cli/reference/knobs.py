@@ -93,7 +93,7 @@ def list_knobs(
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
     table.add_column("setting", no_wrap=True)
     table.add_column("on the board" if board else "values", overflow="fold", max_width=30)
-    table.add_column("what it sets")
+    table.add_column("what it sets", overflow="fold")
     for _, knob in pairs:
         values = _short_values(present.get(knob.name, ())) if board else _values(knob)
         table.add_row(Text(knob.name), text_line(values), Text(knob.summary))

@@ -25,7 +25,7 @@ class InfraredOptions(LineOptions):
 
     protocol: Annotated[
         str | None,
-        CommandOption("--protocol", "NEC, RC-5, …", metavar="NAME", default_text="found"),
+        CommandOption("--protocol", "NEC, RC-5, …", metavar="NAME", default_text="detected"),
     ] = None
     frames: Annotated[
         int,

@@ -33,7 +33,7 @@ class FskOptions(LineOptions):
     baud: Annotated[float, CommandOption("--baud", "Symbols a second.", metavar="N", minimum=0.001)]
     levels: Annotated[
         int | None,
-        CommandOption("--levels", "Frequencies.", metavar="2|4", default_text="found"),
+        CommandOption("--levels", "Frequencies.", metavar="2|4", default_text="detected"),
     ] = None
     sent: Annotated[
         str,

@@ -33,15 +33,15 @@ class UartOptions(CaptureOptions):
     ] = ()
     baud: Annotated[
         float | None,
-        CommandOption("--baud", "Baud rate.", metavar="N", minimum=1, default_text="found"),
+        CommandOption("--baud", "Baud rate.", metavar="N", minimum=1, default_text="detected"),
     ] = None
     frame: Annotated[
         str | None,
-        CommandOption("--frame", "Bits, parity, stops.", metavar="8n1", default_text="found"),
+        CommandOption("--frame", "Bits, parity, stops.", metavar="8n1", default_text="detected"),
     ] = None
     inverted: Annotated[
         bool | None,
-        CommandOption("--inverted/--not-inverted", "Idle level.", default_text="found"),
+        CommandOption("--inverted/--not-inverted", "Idle level.", default_text="detected"),
     ] = None
     log: Annotated[
         Path | None,

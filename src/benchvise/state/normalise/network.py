@@ -42,8 +42,8 @@ _ROOT = 0xFFFFFFFF
 def qdiscs(fact: object) -> list[str]:
     """The queueing disciplines of an interface, in the words of ``tc``.
 
-    Numbers that the kernel chose itself are left out; of options only a token bucket's limit is
-    spelled out, others stand as digits.
+    Numbers that the kernel chose itself are left out; of options only the limits of token buckets
+    and plain queues are spelled out, others stand as digits.
     """
     if not isinstance(fact, Sequence) or isinstance(fact, str):
         raise ValueError("not a list of queueing disciplines")
@@ -53,9 +53,16 @@ def qdiscs(fact: object) -> list[str]:
 def _qdisc(entry: Mapping[str, object]) -> str:
     kind, parent = str(entry.get("kind", "?")), entry.get("parent")
     where = "root" if parent == _ROOT else f"parent {_handle(parent)}"
-    options = str(entry.get("options", ""))
-    settings = _token_bucket(options) if kind == "tbf" else options
-    return f"{kind} {where} {settings}".strip()
+    return f"{kind} {where} {discipline_options(kind, str(entry.get('options', '')))}".strip()
+
+
+def discipline_options(kind: str, options: str) -> str:
+    """The options of a queueing discipline, given as hex digits; in words where these are known."""
+    if kind == "tbf":
+        return _token_bucket(options)
+    if kind in ("pfifo", "bfifo") and len(options) == 8:
+        return f"limit {_word(bytes.fromhex(options), 0)} {'packets' if kind == 'pfifo' else 'B'}"
+    return options
 
 
 def _handle(number: object) -> str:

@@ -186,8 +186,8 @@ DELAYS: TraceAnalysis[DelaysRequest, Delays] = TraceAnalysis(
     name="delays",
     kind="trace-delays",
     summary="List what kept threads from running: who had the CPU, and who preempted them.",
-    description="Each wait for a CPU, after a wake-up or a preemption, is given to whoever had "
-    "that CPU meanwhile.",
+    description="Each wait for a CPU, after a wake-up or a preemption, is attributed to the "
+    "actors that ran on that CPU.",
     example="delays trace.dat task:iperf3 --by-name",
     request=DelaysRequest,
     shapes=(_DELAYS, _PREEMPTIONS),

@@ -141,7 +141,6 @@ class IncompleteInstances:
         CommandOption(
             "--incomplete",
             "Keep instances that an end of the trace cuts, or that lost events meet.",
-            short="--unsure",
         ),
     ] = False
 

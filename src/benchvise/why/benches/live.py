@@ -38,6 +38,7 @@ from benchvise.state.knobs import Setting
 from benchvise.state.model import Snapshot
 from benchvise.state.snapshot import take_snapshot
 from benchvise.why.bench import ArmRefused, CrossCheck, SideFacts
+from benchvise.why.benches.file_digests import digests_on
 from benchvise.why.benches.live_board import LiveBoard, Process, cross_check, still_set
 from benchvise.why.benches.processes import OtherChange, ProcessChecks
 from benchvise.why.benches.record import Record, covariates
@@ -61,6 +62,7 @@ from benchvise.why.model import (
 from benchvise.why.provenance import find_origins
 from benchvise.why.provenance.sources import ProbedFiles
 from benchvise.why.witness.model import SideWatch
+from benchvise.why.witness.opened import OPENED_FILE, origins_of_file
 
 T = TypeVar("T")
 
@@ -280,6 +282,12 @@ class LiveBench:
         usual_s = self.seconds(Arm(side), None) / self._batches()
         return self._lasting(side, lambda: self._live[side].watch(usual_s, trace))
 
+    def digests(self, side: Side, paths: Sequence[str]) -> Mapping[str, str]:
+        """The SHA-256 of those of these files that a side has."""
+        if side not in self._live:
+            raise NotAvailable("the files of a record are not there")
+        return self._lasting(side, lambda: digests_on(self._live[side].board, paths))
+
     # -- what else the loop asks for ---------------------------------------------------------------
 
     def has_images(self) -> bool:
@@ -302,6 +310,8 @@ class LiveBench:
         """The places that set a value; of a record no more than its root is known."""
         if self._userland is not None and is_userland(suspect):
             return self._userland.origins(side, suspect)
+        if suspect.id.startswith(OPENED_FILE):
+            return origins_of_file(side, suspect)
         if side is Side.GOOD and self._root is not None:
             return find_origins(self._root, suspect, side)
         if side not in self._live:
@@ -561,14 +571,18 @@ def means_of(arm: Arm) -> tuple[list[Setting], dict[str, str]]:
     return list(settings), attributes
 
 
-def _settings(suspect: Suspect, side: Side) -> frozenset[tuple[str, str]]:
+_Named = frozenset[tuple[str, str, tuple[str, ...]]]
+
+
+def _settings(suspect: Suspect, side: Side) -> _Named:
     means = suspect.means
     return _names(means.towards(side.other)) if isinstance(means, SettingMeans) else frozenset()
 
 
-def _names(settings: Sequence[Setting]) -> frozenset[tuple[str, str]]:
-    """Knobs and values: what was not kept may be one file of a setting of several."""
-    return frozenset((setting.knob.name, setting.value) for setting in settings)
+def _names(settings: Sequence[Setting]) -> _Named:
+    """Knobs and values: what was not kept may be one file of a setting of several. Of knobs whose
+    files are settings of their own, the file too."""
+    return frozenset((s.knob.name, s.value, s.paths if s.knob.each else ()) for s in settings)
 
 
 def refusing(arm: Arm, message: str) -> list[str]:

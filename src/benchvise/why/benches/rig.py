@@ -14,6 +14,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 
 from benchvise.board import Board
+from benchvise.board.channel import NotAvailable
 from benchvise.errors import BenchviseError, BoardUnreachable
 from benchvise.measure.suite import SuiteEntry
 from benchvise.rig.boot.verdict import BootError
@@ -201,6 +202,10 @@ class RigBench:
         boot = self._ready(Arm(side), frozenset(), Arm(side), fresh=False)
         usual_s = boot.live.seconds(Arm(side), None) / boot.board.batches
         return boot.board.watch(usual_s, trace)
+
+    def digests(self, side: Side, paths: Sequence[str]) -> Mapping[str, str]:  # noqa: ARG002
+        """Images are compared by their layers."""
+        raise NotAvailable("images are compared by their layers")
 
     # -- layers ------------------------------------------------------------------------------------
 

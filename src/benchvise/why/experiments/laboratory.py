@@ -200,6 +200,22 @@ class Laboratory:
             self._log.record("watch", key, answer, self.now())
         return decode(SideWatch, answer)
 
+    def digests(self, side: Side, paths: Sequence[str]) -> Mapping[str, str] | None:
+        """The checksums of those of these files that a side has; None where they cannot be read."""
+        key = (str(side), *paths)
+        answer = self._log.recall("digests", key)
+        if answer is None:
+            try:
+                answer = {"digests": dict(self.bench.digests(side, paths))}
+            except (MeasurementError, NotAvailable) as error:
+                answer = {"digests": None, "reason": str(error)}
+            except BoardUnreachable:
+                self.lost = Arm(side)
+                raise
+            self._log.record("digests", key, answer, self.now())
+        digests = answer["digests"]
+        return None if digests is None else {str(k): str(v) for k, v in digests.items()}
+
     def decided(self, what: str, names: Sequence[str]) -> None:
         """Logs a decision; on replay it must be the same again."""
         if self._log.recall(what, names) is None:

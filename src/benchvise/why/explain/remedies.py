@@ -24,7 +24,7 @@ from benchvise.state.places import MOUNTS
 from benchvise.state.roles import ROLES
 from benchvise.text import printable
 from benchvise.why.cards import load_cards, named
-from benchvise.why.explain import session_remedies
+from benchvise.why.explain import session_remedies, system_remedies
 from benchvise.why.explain.remedy_lines import (
     BUILDROOT,
     COMMAND_LINE,
@@ -84,6 +84,8 @@ def remedies(
     settings = _settings(suspect, side_values)
     if any(setting.knob.path.startswith(MOUNTS) for setting in settings):
         ways += session_remedies.of_mount_settings(suspect, settings, cost)
+    elif system_remedies.are_of_trees(settings):
+        ways += system_remedies.of_settings(settings, cost)
     elif settings:
         for setting in settings:
             ways += _of_setting(setting, roles, cost)
@@ -95,6 +97,8 @@ def remedies(
         ways += session_remedies.of_session(suspect, side_values[Side.GOOD], cost)
     elif _is_command_line(suspect):
         ways += _of_command_line(suspect, side_values, cost)
+    elif suspect.item in system_remedies.ITEMS:
+        ways += system_remedies.of_item(suspect, cost)
     elif suspect.item.startswith("kernel.") or suspect.layer is Layer.KERNEL:
         ways += _of_kernel(suspect, side_values, cost)
     return tuple(dict.fromkeys(ways))
@@ -224,7 +228,7 @@ def _of_setting(setting: Setting, roles: Mapping[str, str], cost: str) -> Iterat
     slug = re.sub(r"[^a-z0-9]+", "-", knob.name.lower()).strip("-")
     place, name_of_own = _group_of(knob.name)
     unit = unit_setting(name_of_own, value)
-    now = note + now_command(path, value)
+    now = note + (_without_limits(knob, path) if value == knob.empty else now_command(path, value))
     if unit:
         yield from _of_unit(unit, now, roles.get(place, ""), cost)
         return
@@ -241,6 +245,14 @@ def _of_setting(setting: Setting, roles: Mapping[str, str], cost: str) -> Iterat
         yield Remedy(COMMAND_LINE, f"{word}\n{command_line_places(word)}", cost)
     if options := config_lines(knob.name, value):
         yield from _of_options(options, slug, cost)
+
+
+def _without_limits(knob: Knob, path: str) -> str:
+    """The line that empties a file of a control group; limits of disks go one by one."""
+    if knob.path.endswith("/io.max"):
+        every = " ".join(f"{name}=max" for name in ("rbps", "wbps", "riops", "wiops"))
+        return f'for disk in $(cut -d" " -f1 {path}); do echo "$disk {every}" > {path}; done'
+    return f"echo > {path}"
 
 
 def _group_of(name: str) -> tuple[str, str]:

@@ -123,8 +123,8 @@ def unit_setting(knob: str, value: str) -> str:
     if knob == "cgroup.cpu_max":
         return _quota(value)
     fix = fixes().get(knob, Fix(knob))
-    text = "infinity" if value == "max" else value
-    return fix.unit.format(value=text, last=text.split()[-1]) if fix.unit else ""
+    text = {"max": "infinity", "all": ""}.get(value, value)
+    return fix.unit.format(value=text, last=(text.split() or [""])[-1]) if fix.unit else ""
 
 
 def _quota(value: str) -> str:

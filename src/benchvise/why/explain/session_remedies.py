@@ -24,7 +24,7 @@ from benchvise.why.explain.remedy_lines import (
     yocto_file,
 )
 from benchvise.why.model import Remedy, Side, Suspect
-from benchvise.why.suspects.command_suspects import FILES, NOT_THERE, SEPARATOR
+from benchvise.why.suspects.command_suspects import FILES, LOCALTIME, NOT_THERE, SEPARATOR
 
 ITEMS = ("process.environment", "process.inherited", FILES)
 HARD_LIMIT = "hard_limit."
@@ -107,6 +107,12 @@ def _of_hard_limit(kind: str, value: str, cost: str) -> Iterator[Remedy]:
 
 def _of_file(path: str, good: str, bad: str, cost: str) -> Iterator[Remedy]:
     """The lines that only one side has, as comments: what writes the file decides where they go."""
+    if path == LOCALTIME:
+        zone = shlex.quote(f"/usr/share/zoneinfo/{good}")
+        yield Remedy(NOW, f"ln -sf {zone} {path}", cost)
+        yield Remedy(YOCTO, f'# conf/local.conf, with tzdata\nDEFAULT_TIMEZONE = "{good}"', cost)
+        yield Remedy(BUILDROOT, f'BR2_TARGET_TZ_INFO=y\nBR2_TARGET_LOCALTIME="{good}"', cost)
+        return
     lines = [f"# {path}: take away {line}" for line in _lines_of(bad)]
     lines += [f"# {path}: put in {line}" for line in _lines_of(good)]
     if not lines:

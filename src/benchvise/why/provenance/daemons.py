@@ -7,6 +7,7 @@ from __future__ import annotations
 import re
 from collections.abc import Callable, Iterator, Mapping
 
+from benchvise.state.places import FILTERS
 from benchvise.why.provenance.assignment import Assignment, Line, Stage
 from benchvise.why.provenance.direct import path_of
 from benchvise.why.provenance.files import SettingFiles, Tree, split_words
@@ -28,6 +29,9 @@ _TUNED_FILES = (
     "/etc/tuned/profiles/*/tuned.conf", "/usr/lib/tuned/profiles/*/tuned.conf",
 )  # fmt: skip
 _HDPARM = "/etc/hdparm.conf"
+_NFTABLES = ("/etc/nftables.conf", "/etc/nftables.d/*", "/etc/nftables/*",
+             "/etc/sysconfig/nftables.conf")  # fmt: skip
+_TABLE = re.compile(r"\s*(?:add\s+)?table\s+(?:(ip6?|inet|arp|bridge|netdev)\s+)?([\w.-]+)")
 
 _CPUFREQ = "/sys/devices/system/cpu/cpufreq/policy*/"
 _VARIABLE = re.compile(r"\s*(?:export\s+)?([A-Za-z_]\w{0,60})\s*=\s*(.*)")
@@ -82,6 +86,7 @@ def _find(tree: Tree) -> Iterator[Assignment]:
         yield from _table(tree, path, "tlp", "TLP", (Stage.LATE, 4, rank))
     yield from _tuned(tree)
     yield from _hdparm(tree)
+    yield from _tables(tree)
 
 
 def _table(
@@ -212,6 +217,20 @@ def _profile(tree: Tree, path: str, rank: int) -> Iterator[Assignment]:
             yield Assignment(kind, line, _TUNED[section, name], setting_value, when)
 
 
+# -- nftables --------------------------------------------------------------------------------------
+
+
+def _tables(tree: Tree) -> Iterator[Assignment]:
+    """The line that begins each table."""
+    for rank, path in enumerate(path for glob in _NFTABLES for path in tree.paths(glob)):
+        for line in tree.lines(path):
+            match = _TABLE.match(line.text)
+            if match is not None:
+                target = f"{FILTERS}{match[1] or 'ip'}!{match[2]}"
+                when = (Stage.RUN_LEVEL, 30, rank, line.number)
+                yield Assignment("nftables", line, target, "active", when)
+
+
 # -- hdparm ----------------------------------------------------------------------------------------
 
 
@@ -236,5 +255,7 @@ def _hdparm(tree: Tree) -> Iterator[Assignment]:
 
 
 DAEMONS = SettingFiles(
-    "cpufrequtils, TLP, tuned and the like", (*_VARIABLES, *_TLP, *_TUNED_FILES, _HDPARM), _find
+    "cpufrequtils, TLP, tuned, nftables and the like",
+    (*_VARIABLES, *_TLP, *_TUNED_FILES, *_NFTABLES, _HDPARM),
+    _find,
 )

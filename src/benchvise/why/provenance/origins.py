@@ -21,8 +21,17 @@ from functools import cached_property
 from weakref import WeakKeyDictionary
 
 from benchvise.state.catalogue import items_by_id
+from benchvise.state.places import FILTERS, PROGRAMS, SERVICES
 from benchvise.text import NO_TEXT, Untrusted
-from benchvise.why.model import NOT_FOUND, LayerMeans, Origin, ProcessMeans, Side, Suspect
+from benchvise.why.model import (
+    NOT_FOUND,
+    LayerMeans,
+    Origin,
+    ProcessMeans,
+    SettingMeans,
+    Side,
+    Suspect,
+)
 from benchvise.why.provenance import daemons, direct, kernel, scripts, session, udev, units
 from benchvise.why.provenance.assignment import Assignment, Line, Stage, same
 from benchvise.why.provenance.files import INIT_FILES, INIT_LINKS, FileSource, SettingFiles, Tree
@@ -102,6 +111,8 @@ def find_origins(files: FileSource, suspect: Suspect, side: Side) -> tuple[Origi
         if not wanted.is_absent:
             origins += _of_target(survey, wanted, side)
     if not origins:
+        origins = list(_of_program(survey, suspect, side))
+    if not origins:
         origins = [_by_record(o) for w in places_of(suspect) for o in _of_target(survey, w, side)]
     if not origins:
         known = [glob for kind in KINDS for glob in kind.globs]
@@ -128,8 +139,20 @@ def settings_of(files: FileSource) -> list[tuple[Origin, str, str]]:
         for assignment in survey_of(files).assignments
         if assignment.when[0] > Stage.COMMAND_LINE
         and assignment.kind != session.NAME_LOOKUP
-        and not assignment.target.startswith("mounted:")
+        and not assignment.target.startswith(("mounted:", SERVICES, FILTERS))
     ]
+
+
+def _of_program(survey: Survey, suspect: Suspect, side: Side) -> Iterator[Origin]:
+    """The lines that call a program by its name, where the suspect is one that runs on a side."""
+    means = suspect.means
+    settings = means.towards(side) if isinstance(means, SettingMeans) else ()
+    names = [path.removeprefix(PROGRAMS) for s in settings for path in s.paths
+             if path.startswith(PROGRAMS) and s.value == "running"]  # fmt: skip
+    for name in names:
+        for kind, line in scripts.lines_that_call(survey.tree, name):
+            origin = Origin(side, kind, Untrusted(line.file), line.number, _text_of(line))
+            yield replace(origin, certain=False, note=Untrusted("it names the program"))
 
 
 def _of_target(survey: Survey, wanted: Wanted, side: Side) -> list[Origin]:
@@ -171,7 +194,8 @@ def _chosen(
         certain = False
     also = [a for a in matching if a.line != best.line]
     if also:
-        notes.append(f"{Untrusted(also[-1].line.where)} says the same")
+        says = "belongs to it, too" if best.kind == session.NAME_LOOKUP else "says the same"
+        notes.append(f"{Untrusted(also[-1].line.where)} {says}")
     if ANYTHING in best.target:
         notes.append("which file it is, is only known when it runs")
         certain = False

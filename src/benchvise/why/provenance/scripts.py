@@ -11,7 +11,8 @@ import posixpath
 import re
 from collections.abc import Iterator, Sequence
 
-from benchvise.why.provenance.assignment import Assignment, Stage
+from benchvise.state.places import SERVICES
+from benchvise.why.provenance.assignment import Assignment, Line, Stage
 from benchvise.why.provenance.files import Init, SettingFiles, Tree, init_of
 from benchvise.why.provenance.shell import Run
 
@@ -44,7 +45,14 @@ _GLOBS = (
     *INTERFACES,
     *HOOKS,
 )
-_LINKS = ("/etc/rc[S2345].d/S*", "/etc/init.d/*", "/etc/rc.local")
+_CALLERS = (
+    *((path, "rc.local") for path in _RC_LOCAL),
+    *((glob, "cron") for glob in CRON),
+    ("/etc/inittab", "inittab"),
+    ("/etc/local.d/*.start", "local.d"),
+    ("/etc/init.d/*", "init.d"),
+)
+_LINKS = ("/etc/service/*", "/etc/rc[S2345].d/S*", "/etc/init.d/*", "/etc/rc.local")
 
 _RUN_LEVEL = re.compile(r"[^:]{0,20}:([0-9S]{1,8}):initdefault:")
 _RC = re.compile(r"(?:^|/)(?:rcS|rc|rc\.sysinit|rc\.init)(?:\s|$)")
@@ -64,6 +72,9 @@ def _find(tree: Tree) -> Iterator[Assignment]:
     elif init is Init.SYSTEMD:
         yield from _links(tree, ("S", "5", "3", "2"), generated=True)
     else:
+        for path, target in tree.links("/etc/service/*"):  # runit
+            name = posixpath.basename(path)
+            yield _starts(path, name, (Stage.RUN_LEVEL, 0), f"leads to {target}")
         yield from _init_d(tree, "what starts this system could not be told")
     for path in _RC_LOCAL[:2] if init is Init.SYSTEMD else _RC_LOCAL:
         if tree.has(path):
@@ -73,6 +84,22 @@ def _find(tree: Tree) -> Iterator[Assignment]:
     for rank, glob in enumerate(HOOKS):
         for path in tree.paths(glob):
             yield from _script(tree, path, "network script", (Stage.LATE, 2, rank), ("*", "up"))
+
+
+def lines_that_call(tree: Tree, name: str) -> Iterator[tuple[str, Line]]:
+    """The lines of scripts, of cron and of inittab that name a program, with their kinds."""
+    called = re.compile(rf"(?<![\w.-]){re.escape(name)}(?![\w.-])")
+    for glob, kind in _CALLERS:
+        for path in tree.paths(glob):
+            for line in tree.lines(path):
+                if called.search(line.text) and not line.text.lstrip().startswith("#"):
+                    yield kind, line
+
+
+def _starts(path: str, name: str, when: tuple[int, ...], text: str = "") -> Assignment:
+    """That a link or a file has a service started."""
+    line = Line(path, 0, text)
+    return Assignment("init.d", line, f"{SERVICES}{name}", "running", when)
 
 
 def _script(
@@ -132,6 +159,7 @@ def _directories(tree: Tree, level: str) -> Iterator[Assignment]:
         yield from _links(tree, ("S", level), generated=False)
     else:  # Buildroot: rcS runs every S* beside itself
         for rank, path in enumerate(tree.paths("/etc/init.d/S*")):
+            yield _starts(path, posixpath.basename(path), (Stage.INIT, 1000 + rank))
             yield from _script(tree, path, "init.d", (Stage.INIT, 1000 + rank))
     path = "/etc/init.d/rcS"
     if tree.has(path):
@@ -155,9 +183,9 @@ def _links(tree: Tree, levels: Sequence[str], *, generated: bool) -> Iterator[As
             stage = (Stage.INIT, 1000) if level == "S" else (Stage.RUN_LEVEL, rank)
             script = target if tree.need(target) else path
             order = re.match(r"S(\d{1,3})", posixpath.basename(path))
-            yield from _script(
-                tree, script, "init.d", (*stage, int(order[1]) if order else 99, len(seen))
-            )
+            when = (*stage, int(order[1]) if order else 99, len(seen))
+            yield _starts(path, name, when, f"leads to {target}")
+            yield from _script(tree, script, "init.d", when)
 
 
 def _has_unit(tree: Tree, name: str) -> bool:
@@ -184,6 +212,8 @@ def _openrc(tree: Tree) -> Iterator[Assignment]:
     for path, target in tree.links("/etc/runlevels/*/*"):
         level = path.split("/")[3]
         if level in levels:
+            when = (Stage.RUN_LEVEL, levels[level])
+            yield _starts(path, posixpath.basename(path), when, f"leads to {target}")
             services.append((levels[level], target))
     for rank, target in sorted(services):
         name = posixpath.basename(target)

@@ -10,7 +10,7 @@ from collections.abc import Iterator
 
 from benchvise.state.catalogue import knobs
 from benchvise.state.places import MOUNTS
-from benchvise.why.provenance.assignment import Assignment, Stage
+from benchvise.why.provenance.assignment import Assignment, Line, Stage
 from benchvise.why.provenance.files import SettingFiles, Tree, split_words
 
 ENVIRONMENT = ("/etc/environment", "/etc/environment.d/*.conf", "/etc/default/locale",
@@ -28,6 +28,7 @@ NAME_LOOKUP = "name lookup"
 
 NAME_LOOKUP_FILES = ("/etc/resolv.conf", "/etc/nsswitch.conf", "/etc/hosts", "/etc/gai.conf",
                      "/etc/host.conf")  # fmt: skip
+LOCALTIME = "/etc/localtime"
 _MOST_LINES = 2000  # of each: longer ones are lists of names
 
 
@@ -55,6 +56,10 @@ def _find(tree: Tree) -> Iterator[Assignment]:
         yield from _of_server(tree, path, (Stage.INIT, 1, rank))
     yield from _mounts(tree)
     yield from _name_lookup(tree)
+    for path, target in tree.links(LOCALTIME):
+        zone = target.rpartition("zoneinfo/")[2]
+        line = Line(path, 0, f"leads to {target}")
+        yield Assignment("time zone", line, path, zone, (Stage.LOGIN, 2))
 
 
 _SLACK = re.compile(r"\becho\s+(\d+)\s*>\s*/proc/\S+/timerslack_ns")
@@ -138,4 +143,5 @@ SESSION = SettingFiles(
     "profiles, environment, limits, fstab and files of name lookup",
     (*ENVIRONMENT, *PROFILES, *LIMITS, *SERVERS, FSTAB, *NAME_LOOKUP_FILES),
     _find,
+    (LOCALTIME,),
 )

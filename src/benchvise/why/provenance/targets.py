@@ -8,7 +8,7 @@ from dataclasses import dataclass
 
 from benchvise.state.catalogue import items_by_id, knobs
 from benchvise.state.model import Read
-from benchvise.state.places import MOUNTS
+from benchvise.state.places import INTERFACES, MOUNTS, SWAPS
 from benchvise.state.roles import ROLES
 from benchvise.why.model import LayerMeans, SettingMeans, Side, Suspect
 from benchvise.why.provenance.globs import overlap
@@ -127,10 +127,24 @@ def canonical(target: str) -> str:
 def _of_settings(suspect: Suspect, side: Side) -> Iterator[tuple[str, str]]:
     if isinstance(suspect.means, SettingMeans):
         for setting in suspect.means.towards(side):
+            if setting.knob.each:
+                yield from (_of_tree(path, setting.value) for path in setting.paths)
+                continue
             # A mount point has the same name on both sides, unlike a device.
             is_mount = setting.knob.path.startswith(MOUNTS)
             for path in (is_mount and setting.paths) or (setting.knob.path,):
                 yield path, setting.value
+
+
+def _of_tree(path: str, value: str) -> tuple[str, str]:
+    """What lines that set it are kept under, and what they say: ``swap:/dev/sda2``, ``on``."""
+    if path.startswith(SWAPS):
+        area = path.removeprefix(SWAPS).replace("!", "/")
+        return f"swap:{area}", "off" if value == "off" else "on"
+    if path.startswith(INTERFACES):
+        interface = path.removeprefix(INTERFACES).partition("/")[0]
+        return f"qdisc:{interface}", value.partition(" ")[0]
+    return path, value
 
 
 def _of_knob(suspect: Suspect, roles: Mapping[str, str]) -> Iterator[str]:
@@ -178,6 +192,8 @@ def _of_part(suspect: Suspect) -> Iterator[str]:
         return
     if item in ("kernel.command_line", "command-line"):
         yield f"word:{word}"
+    elif item == FILES and part.startswith("/"):
+        yield part
     elif item == "process.environment":
         yield f"environment:{word}"
     elif item == "process.inherited" and _LIMIT in word:

@@ -13,6 +13,7 @@ import re
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
 
+from benchvise.state.places import SERVICES
 from benchvise.why.provenance.assignment import Assignment, Line, Stage
 from benchvise.why.provenance.files import Init, SettingFiles, Tree, init_of, split_words
 from benchvise.why.provenance.shell import Run
@@ -124,6 +125,11 @@ def _unit(
             yield from run.assignments("systemd unit", when, doubt)
             run.written.clear()
             at += 1
+    first = unit.values("ExecStart") or unit.values("OnCalendar") or unit.values("OnBootSec")
+    if first and unit.name.endswith((".service", ".timer")):
+        line = first[0][1]
+        yield Assignment("systemd unit", line, f"{SERVICES}{instance}", "running",
+                         (stage, 500 + rank), not doubt, doubt)  # fmt: skip
     for _, name, value, line in unit.directives:
         for target, setting_value in _set_by(name, value, unit, instance):
             certain = not doubt and (target.startswith("/") or _gives_to_logins(unit.name))

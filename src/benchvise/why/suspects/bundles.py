@@ -6,15 +6,24 @@ other are one suspect, as half of it would be refused or do nothing.
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 
 from benchvise.errors import UsageError
 from benchvise.state import places
 from benchvise.state.catalogue import knobs
 from benchvise.state.globs import ByPath
-from benchvise.state.knobs import Setting, canonical, marked_choices, present_value, same
+from benchvise.state.knobs import (
+    Setting,
+    can_be_put_back,
+    canonical,
+    marked_choices,
+    present_value,
+    same,
+    shown_value,
+)
 from benchvise.state.model import Item, Knob, Snapshot, StateEntry
 from benchvise.state.roles import DeviceNames
 from benchvise.text import printable
@@ -30,6 +39,7 @@ class KnobChange:
 
     ``members`` are the entries that differ. ``refused`` says why the bad side cannot be given the
     good value, ``not_on_good`` why the good side cannot be given the bad one.
+    ``part`` is what of a knob it is about whose files are settings of their own.
     """
 
     item: Item
@@ -41,6 +51,12 @@ class KnobChange:
     to_bad: tuple[Setting, ...]
     refused: str = ""
     not_on_good: str = ""
+    part: str = ""
+
+    @property
+    def name(self) -> str:
+        """``net.qdisc:eth0``: what its suspect is called."""
+        return f"{self.knob.name}:{self.part}" if self.part else self.knob.name
 
 
 def knob_changes(
@@ -51,20 +67,34 @@ def knob_changes(
     A file that several knobs have goes to the one that covers most of what differs.
     """
     left = set(differing)
-    options = {
-        name: {n for n in {**good.by_knob[name], **bad.by_knob[name]} if n in left}
-        for name in knobs()
-    }
+    options: dict[tuple[str, str], set[str]] = {}
+    for name, (_, knob) in knobs().items():
+        entries = {n for n in {**good.by_knob[name], **bad.by_knob[name]} if n in left}
+        options |= {(name, n): {n} for n in entries} if knob.each else {(name, ""): entries}
     changes: list[KnobChange] = []
     while True:
-        best = max(options, key=lambda name: _preference(name, options[name] & left, good, bad))
+        best = max(options, key=lambda key: _preference(key[0], options[key] & left, good, bad))
         covered = options[best] & left
         if not covered:
-            return tuple(changes)
-        change = _change(best, covered, good, bad)
+            return tuple(_without_twins(changes))
+        change = _change(best[0], covered, good, bad)
         left -= covered
         if change is not None:
             changes.append(change)
+
+
+def _without_twins(changes: Sequence[KnobChange]) -> Iterator[KnobChange]:
+    """Without the programs of services that differ too: the service is what can be stopped."""
+    programs = {c.part: c for c in changes if c.knob.path.startswith(places.PROGRAMS)}
+    for change in changes:
+        if change.knob.path.startswith(places.SERVICES):
+            name = re.sub(r"^S\d\d(?=.)|\.service$", "", change.part)
+            twin = programs.pop(name, None)
+            members = twin.members if twin is not None else ()
+            yield replace(change, members=tuple(sorted({*change.members, *members})))
+        elif not change.knob.path.startswith(places.PROGRAMS):
+            yield change
+    yield from programs.values()
 
 
 def _preference(
@@ -79,6 +109,17 @@ def _preference(
 def _change(name: str, covered: set[str], good: KnobFiles, bad: KnobFiles) -> KnobChange | None:
     item, knob = knobs()[name]
     of_good, of_bad = good.by_knob[name], bad.by_knob[name]
+    part = ""
+    if knob.each:  # and nothing else
+        (entry,) = covered
+        part = _part(knob, (of_bad.get(entry) or of_good[entry]).path)
+        of_good, of_bad = (
+            {entry: table.get(entry) or _absent(knob, entry, other[entry], view, of_other)}
+            for table, other, view, of_other in (
+                (of_good, of_bad, good, bad),
+                (of_bad, of_good, bad, good),
+            )
+        )
     values_good, values_bad = _values(of_good, covered), _values(of_bad, covered)
     if not values_good or not values_bad:
         return None  # what one side has no such file for is not flipped by writing
@@ -93,22 +134,49 @@ def _change(name: str, covered: set[str], good: KnobFiles, bad: KnobFiles) -> Kn
     return KnobChange(
         item,
         knob,
-        _values_text(values_good),
-        _values_text(values_bad),
+        _values_text(values_good, knob, good),
+        _values_text(values_bad, knob, bad),
         tuple(sorted(members)),
         to_good,
         to_bad,
-        refused,
-        not_on_good,
+        refused or _why_not_back(knob, of_bad),
+        not_on_good or _why_not_back(knob, of_good),
+        part,
     )
+
+
+def _part(knob: Knob, path: str) -> str:
+    """What one of a knob's files is about: the service, the area of swap, the interface."""
+    begin = knob.path.index("*")
+    end = len(path) - len(knob.path) + begin + 1
+    return path[begin:end].replace("!", "/")
+
+
+def _absent(knob: Knob, entry: str, file: KnobFile, view: KnobFiles, other: KnobFiles) -> KnobFile:
+    """The file of a board that does not list it, as the other one does."""
+    names = {device: view.roles.get(role, "") for role, device in other.roles.items()}
+    part = _part(knob, file.path)
+    path = knob.path.replace("*", (names.get(part) or part).replace("/", "!"))
+    return KnobFile(entry, path, knob.absent)
+
+
+def _why_not_back(knob: Knob, files: Mapping[str, KnobFile]) -> str:
+    """Why a board could not be given back what it has; empty where it could."""
+    for file in files.values() if knob.absent else ():
+        if not can_be_put_back(knob, file.value):
+            return printable(f"{file.value} could not be put back", 200)
+    return ""
 
 
 def _values(table: Mapping[str, KnobFile], covered: set[str]) -> dict[str, str]:
     return {name: file.value for name, file in table.items() if name in covered}
 
 
-def _values_text(values: Mapping[str, str]) -> str:
+def _values_text(values: Mapping[str, str], knob: Knob, view: KnobFiles) -> str:
     """The one value, or each with the devices that have it."""
+    if knob.each and knob.kind == "choice" and not values.keys() & view.by_knob[knob.name].keys():
+        return "not there"  # whether it could be is not known
+    values = {name: shown_value(knob, value) for name, value in values.items()}
     by_value: dict[str, list[str]] = defaultdict(list)
     for name, value in values.items():
         by_value[value].append(name.partition("/")[2])
@@ -156,7 +224,9 @@ def _settings(
             return (), printable(f"{error.message}: {error.remedy}", 300)
         if not same(knob, file.value, value) or len(set(wanted.values())) == 1:
             by_value[value].append(path)
-    everywhere = len(by_value) == 1 and len(wanted) == len(files)
+    if knob.path.endswith("/io.max") and set(wanted.values()) != {knob.empty}:
+        return (), "its lines call disks by numbers, which mean others on another board"
+    everywhere = not knob.each and len(by_value) == 1 and len(wanted) == len(files)
     if everywhere and len(next(iter(by_value.values()))) == len(files):
         return (Setting(knob, next(iter(by_value))),), ""
     return tuple(Setting(knob, value, tuple(paths)) for value, paths in by_value.items()), ""
@@ -167,16 +237,16 @@ def _settings(
 
 def suspects_of(changes: Sequence[KnobChange]) -> Iterator[Suspect]:
     """A suspect for each change, and one for those that are tied to each other."""
-    left = {change.knob.name: change for change in changes}
+    left = {change.name: change for change in changes}
     for tie in ties():
         tied = [left.pop(name) for name in tie.knobs if name in left]
         if len(tied) > 1:
             yield _tied(tie, tied)
         else:
-            left |= {change.knob.name: change for change in tied}
+            left |= {change.name: change for change in tied}
     for change in left.values():
         yield _suspect(
-            change.knob.name,
+            change.name,
             change,
             change.good,
             change.bad,
@@ -224,7 +294,7 @@ def _suspect(
     usable = bool(to_good) and not refused
     return Suspect(
         id=name,
-        title=change.knob.summary + note,
+        title=(f"{change.part}: " if change.part else "") + change.knob.summary + note,
         layer=Layer.RUN_TIME,
         item=change.item.id,
         good=good,
@@ -260,12 +330,14 @@ class KnobFiles:
 
     by_knob: Mapping[str, Mapping[str, KnobFile]] = field(default_factory=dict)
     entries_at: Mapping[str, tuple[StateEntry, ...]] = field(default_factory=dict)
+    roles: Mapping[str, str] = field(default_factory=dict)
 
     @classmethod
     def of(cls, snapshot: Snapshot) -> KnobFiles:
         """The view of a snapshot; an entry that was taken twice counts by its first item."""
         at: dict[str, list[StateEntry]] = defaultdict(list)
-        for entry in snapshot.settings:
+        running = (e for e in snapshot.observations if e.path.startswith(places.PROGRAMS))
+        for entry in (*snapshot.settings, *running):
             if entry.missing is None and entry.path:
                 at[entry.path].append(entry)
         entries = {path: tuple(group_entries) for path, group_entries in at.items()}
@@ -277,7 +349,7 @@ class KnobFiles:
             by_knob[knob_name] = {
                 group[0].name: _knob_file(knob, group[0], entries) for _, _, group in group_entries
             }
-        return cls(by_knob, entries)
+        return cls(by_knob, entries, snapshot.roles)
 
     def names_at(self, path: str) -> tuple[str, ...]:
         """The names of all entries that were read from a file."""

@@ -25,6 +25,8 @@ SEPARATOR = "; "
 """Between lines of a file, as values of a suspect show them."""
 
 FILES = "process.files"
+TIME_ZONE = f"{FILES}/time zone"
+LOCALTIME = "/etc/localtime"
 MOUNT_POINT = "storage.mounts:"
 """What begins the id of a suspect that is about what is mounted at one place."""
 
@@ -59,6 +61,8 @@ def of_command(difference: Difference, part: DifferencePart, names: HostNames) -
         return _variable(difference, part) or False
     if name == "libc.preload/ld.so.preload":
         return _preload(difference) or False
+    if name == TIME_ZONE:
+        return _time_zone(difference) or False
     if name.startswith(f"{FILES}/"):
         return _file(difference, names)
     if name == MOUNTS:
@@ -113,6 +117,31 @@ def _preload(difference: Difference) -> Suspect | None:
         members=(difference.entry.name,),
         means=ProcessMeans({"preload": "none"}, {}),
         not_on_good="the good side does not have the library",
+    )
+
+
+_ZONES = "/usr/share/zoneinfo/"
+
+
+def _time_zone(difference: Difference) -> Suspect | None:
+    """The file of the zone that the other side's link leads to stands there for the command."""
+    good, bad = (
+        str(entry.value) if entry is not None and entry.missing is None else ""
+        for entry in (difference.a, difference.b)
+    )
+    names = [path.rpartition("zoneinfo/")[2] for path in (good, bad)]
+    if not all(re.fullmatch(r"[\w/+-]+", name, re.ASCII) for name in names):
+        return None  # one side has no link that tells its zone
+    to_good, to_bad = ({f"bind.{LOCALTIME}": f"{_ZONES}{name}"} for name in names)
+    return Suspect(
+        id=f"{FILES}:{LOCALTIME}",
+        title="the time zone of the system",
+        layer=Layer.PROCESS,
+        item=FILES,
+        good=names[0],
+        bad=names[1],
+        members=(difference.entry.name,),
+        means=ProcessMeans(to_good, to_bad),
     )
 
 
@@ -215,7 +244,7 @@ def _directory(difference: Difference, part: DifferencePart) -> Suspect | None:
         good=printable(str(part.a), _VALUE_LIMIT),
         bad=NOT_THERE if part.b is None else printable(str(part.b), _VALUE_LIMIT),
         members=(difference.entry.name,),
-        means=ProcessMeans({f"directory.{point}": "memory"}, {}),
+        means=ProcessMeans({f"directory.{point}": "copy"}, {}),
         not_on_good="the good side does not have the disk",
     )
 

@@ -10,10 +10,12 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Iterable, Iterator, Mapping, Sequence, Set
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence, Set
 from dataclasses import dataclass, replace
+from fnmatch import fnmatchcase
 from typing import Any
 
+from benchvise.state.catalogue import knobs
 from benchvise.state.diff import Difference, DifferenceKind, DifferencePart, diff_snapshots
 from benchvise.state.model import Flip, Snapshot, StateEntry
 from benchvise.text import printable
@@ -40,21 +42,23 @@ def find(
     metric: Metric,
     *,
     may_set: Mapping[Side, bool],
-    with_risk: bool = False,
+    allowed: Collection[str] = (),
 ) -> SuspectSelection:
     """The suspects of two snapshots for a metric.
 
     ``may_set`` says where settings can be made: not without root, and not on a recorded side.
-    Settings that can disturb the whole board are suspects without means unless ``with_risk``.
+    Settings that can disturb the whole board are suspects without means unless they are
+    ``allowed``: names or patterns of settings, suspects or items, or ``all``.
     """
     differences = diff_snapshots(good, bad).differences
     views = KnobFiles.of(good), KnobFiles.of(bad)
-    changes = knob_changes(*views, (d.entry.name for d in differences))
+    names = [d.entry.name for d in differences]
+    changes = knob_changes(*views, [*names, *_on_one_side(*views)])
     seen = _read_paths(good) & _read_paths(bad)
     kept = reduce(differences, metric, (change.knob.name for change in changes), seen)
     left = {difference.entry.name for difference in kept.differences}
-    changes = tuple(change for change in changes if left.intersection(change.members))
-    flipped = [_bounded(s, may_set, with_risk, good, bad) for s in suspects_of(changes)]
+    changes = tuple(c for c in changes if c.knob.fleeting or left.intersection(c.members))
+    flipped = [_bounded(s, may_set, allowed, good, bad) for s in suspects_of(changes)]
     covered = {member for suspect in flipped for member in suspect.members}
     rest = [d for d in kept.differences if d.entry.name not in covered]
     taken = {suspect.id for suspect in flipped}
@@ -66,6 +70,13 @@ def find(
     )
 
 
+def _on_one_side(good: KnobFiles, bad: KnobFiles) -> Iterator[str]:
+    """What is observed on one side alone and can be set: programs that run."""
+    for name, (_, knob) in knobs().items():
+        if knob.fleeting:
+            yield from sorted(good.by_knob[name].keys() ^ bad.by_knob[name].keys())
+
+
 def _read_paths(snapshot: Snapshot) -> set[str]:
     """The files that were read, and held a value."""
     return {entry.path for entry in snapshot.entries() if entry.missing is None}
@@ -74,16 +85,16 @@ def _read_paths(snapshot: Snapshot) -> set[str]:
 def _bounded(
     suspect: Suspect,
     may_set: Mapping[Side, bool],
-    with_risk: bool,
+    allowed: Collection[str],
     good: Snapshot,
     bad: Snapshot,
 ) -> Suspect:
     """With the means that may be used: none without the right or the consent to set."""
     if not isinstance(suspect.means, SettingMeans):
         return suspect
-    risky = [s.knob.name for s in suspect.means.to_good if s.knob.risky]
-    if risky and not with_risk:
-        return replace(suspect, means=None, untestable=NEEDS_CONSENT)
+    risky = dict.fromkeys(s.knob.name for s in suspect.means.to_good if s.knob.risky)
+    if risky and not _is_allowed((*risky, suspect.id, suspect.item), allowed):
+        return replace(suspect, means=None, untestable=needs_consent(risky))
     if not may_set.get(Side.BAD, False):
         instead = instead_of_setting(suspect, bad.roles.get("kernel", ""))
         if isinstance(instead, str):
@@ -95,7 +106,30 @@ def _bounded(
     return suspect
 
 
-NEEDS_CONSENT = "it can disturb the whole board: it is only tested with --risky"
+ALL = "all"
+"""Allows every setting that can disturb a board."""
+
+_CONSENT = "it can disturb the whole board: it is only tested with --allow "
+
+
+def _is_allowed(names: Iterable[str], allowed: Collection[str]) -> bool:
+    return ALL in allowed or any(
+        fnmatchcase(name, pattern) for name in names for pattern in allowed
+    )
+
+
+def needs_consent(knobs_at_risk: Iterable[str]) -> str:
+    """Why settings are not tried without consent, with how to give it."""
+    return _CONSENT + ",".join(knobs_at_risk)
+
+
+def consent_for(suspect: Suspect) -> tuple[str, ...]:
+    """The names to be allowed for a suspect; none where it takes no consent."""
+    if not suspect.untestable.startswith(_CONSENT):
+        return ()
+    return tuple(suspect.untestable.removeprefix(_CONSENT).split(","))
+
+
 NO_SETTING = "it can be changed by hand, but is none of the settings that are made here"
 _ONE_WAY = "a process cannot be given what the good side has switched off"
 
@@ -138,6 +172,12 @@ _REASONS = {
     Layer.DEVICE_TREE: "it takes a boot with the other device tree",
     Layer.BOOTLOADER: "it takes the other side's firmware",
     Layer.HARDWARE: "it is the hardware's",
+}
+
+
+_OF_ITEMS = {
+    "kernel.modules": "modules are not unloaded and loaded here: what uses them would be lost",
+    "kernel.security": "a process that has a profile or a filter cannot take it off",
 }
 
 
@@ -184,16 +224,16 @@ def _fixed_suspect(name: str, members: Sequence[tuple[Difference, DifferencePart
 
 
 def _why_not(differences: Sequence[Difference], layer: Layer) -> str:
-    reason = _REASONS.get(layer)
+    first = differences[0]
+    reason = _OF_ITEMS.get(first.entry.item) or _REASONS.get(layer)
     if reason is not None:
         return reason
     if len({difference.kind for difference in differences}) == 1:
-        if differences[0].kind is DifferenceKind.ONLY_A:
+        if first.kind is DifferenceKind.ONLY_A:
             return "the bad side does not have it"
-        if differences[0].kind is DifferenceKind.ONLY_B:
+        if first.kind is DifferenceKind.ONLY_B:
             return "the good side does not have it"
-    difference = differences[0]
-    flips = difference.item.flips if difference.item is not None else ()
+    flips = first.item.flips if first.item is not None else ()
     if Flip.RUN_TIME in flips or Flip.RISKY in flips:
         return NO_SETTING
     return "it can only be looked at"

@@ -424,6 +424,11 @@ _MADE_UP = ("/proc/", "/sys/", "/dev/", "pipe:", "socket:")
 _LIBRARY = re.compile(r"\.so(\.[0-9.]+)?$")
 
 
+def opened_in(calls: Iterable[CallsAbout]) -> tuple[str, ...]:
+    """The files that were opened or executed."""
+    return tuple(_files(calls).values())
+
+
 def _files(calls: Iterable[CallsAbout]) -> dict[str, str]:
     """The files that were opened or executed, by their names without what is new in each run."""
     files: dict[str, str] = {}

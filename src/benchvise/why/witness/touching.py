@@ -158,14 +158,25 @@ def _of_parts(suspect: Suspect, witness: Witness) -> Iterator[Term]:
 def _of_files(suspect: Suspect, witness: Witness) -> Iterator[Term]:
     """A suspect that names a file which only one side opens, or that decides which is opened."""
     text = "\n".join((suspect.id, suspect.title, suspect.good, suspect.bad, *suspect.members))
+    part = _of_own_making(witness)
     for side, opened in (("bad", witness.bad_files), ("good", witness.good_files)):
         for file in opened:
             reason = f"only the {side} side opens {file}"
             if file in text or _is_named(_VERSION.sub("", file.rpartition("/")[2]), text):
-                yield Term(NAME, _FILE_POINTS, reason)
+                yield Term(NAME, _FILE_POINTS * part, reason)
             for touch in touches():
                 if touch.names_suspect(suspect) and _any((file,), touch.files):
-                    yield Term(NAME, _DECIDED_POINTS, f"{touch.why}: {reason}")
+                    yield Term(NAME, _DECIDED_POINTS * part, f"{touch.why}: {reason}")
+
+
+_OF_OTHERS = (Activity.RUNNABLE, Activity.INTERRUPTS)
+
+
+def _of_own_making(witness: Witness) -> float:
+    """The part of the gap that may be of what the command itself does: which files it opens
+    decides nothing about the CPU that others take."""
+    shares = sum(part.share for part in witness.parts if part.activity in _OF_OTHERS)
+    return max(0.0, 1.0 - shares)
 
 
 def _of_calls(suspect: Suspect, witness: Witness) -> Iterator[Term]:

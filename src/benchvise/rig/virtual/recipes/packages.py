@@ -32,11 +32,15 @@ from benchvise.rig.images.cache import digest
 from benchvise.rig.images.tools import Tools, find_program
 from benchvise.rig.virtual.recipes import CACHE
 from benchvise.rig.virtual.recipes.pins import Pin, pin_list
+from benchvise.text import enumerated
 
 MIRROR_VARIABLE = "BENCHVISE_DEBIAN_MIRROR"
 SNAPSHOT = "http://snapshot.debian.org/archive/debian"
 """Debian's archive of the past; a time follows."""
 KEYRING = Path("/usr/share/keyrings/debian-archive-keyring.gpg")
+
+_NAMED = 2
+"""Packages that a warning names; the list of pins has them all."""
 
 _log = logging.getLogger(__name__)
 
@@ -168,7 +172,7 @@ class Archive:
         _log.warning(
             "%s: the pinned packages (%s) cannot be had, so boards are made of the mirror's present"
             " ones and differ from those of others: %s",
-            *(self.name, ", ".join(f"{pin.name} {pin.version}" for pin in pins)),
+            *(self.name, enumerated([f"{pin.name} {pin.version}" for pin in pins], _NAMED)),
             "; ".join(reasons),
         )
         return None

@@ -1,0 +1,65 @@
+"""What no file of the kernel shows is changed, and put back also after kill -9, on this machine."""
+
+from __future__ import annotations
+
+import json
+import os
+import subprocess
+import sys
+from pathlib import Path
+
+import pytest
+import skips
+from waiting import PATIENCE
+
+pytestmark = [skips.needs_root, *([pytest.mark.long] if skips.LONG else [])]
+
+MOMENTS = 20 if skips.LONG else 0
+"""At which it is killed, besides one while everything is set."""
+
+SCRIPT = Path(__file__).with_name("arms_on_this_machine.py")
+NOT_HERE = 77
+
+SEEN = {
+    "qdisc": ("rate 300Mbit", "refcnt"),
+    "filters": ("tcp dport 9 drop", "dormant"),
+    "swap": ("7", "off"),
+    "zram": ("lzo 8388608 ['3']", "lzo-rle 8388608 ['3']"),
+    "service": ("S", "none"),
+    "program": ("S", "T"),
+}
+"""Of each arm what another tool sees before and meanwhile."""
+
+TOOLS = {
+    "qdisc": ("ip", "tc"),
+    "filters": ("nft",),
+    "swap": ("mkswap", "losetup"),
+    "zram": ("mkswap",),
+    "service": ("pkill",),
+    "program": ("pkill",),
+}
+
+
+@pytest.mark.parametrize("arm", SEEN)
+def test_an_arm_is_made_held_and_undone_at_any_moment(arm: str, tmp_path: Path) -> None:
+    skips.need_namespaces("--net", "--mount")
+    for tool in ("unshare", *TOOLS[arm]):
+        skips.need(tool)
+    (tmp_path / "home").mkdir()
+    environment = {
+        **os.environ,
+        "BENCHVISE_STATE": str(tmp_path / "state"),
+        "BENCHVISE_BOARD_DIR": str(tmp_path / "home"),
+    }
+    words = ["unshare", "--net", "--mount", sys.executable, str(SCRIPT), arm, str(MOMENTS)]
+    done = subprocess.run(
+        words, env=environment, capture_output=True, text=True, timeout=PATIENCE * 4, check=False
+    )
+    if done.returncode == NOT_HERE:
+        skips.skip("board", done.stdout)
+    assert done.returncode == 0, done.stderr
+    told = json.loads(done.stdout)
+    before, meanwhile = SEEN[arm]
+    assert before in told["before"] and meanwhile in told["during"] != told["before"]
+    assert told["after"] == told["before"] and not told["journals"]
+    assert told["left due"] and told["seen set"], "no moment was one at which anything was set"
