@@ -110,7 +110,7 @@ def environment(tmp_path_factory: pytest.TempPathFactory) -> Mapping[str, str]:
 def test_errors_are_one_line_in_the_words_of_the_glossary(
     environment: Mapping[str, str], tmp_path: Path
 ) -> None:
-    wrong = []
+    wrong: list[str] = []
     for line in ERRORS:
         ran = benchvise(*line.split(), environment=environment, cwd=tmp_path)
         message = ran.err.strip() or ran.out.strip()
@@ -124,7 +124,7 @@ def test_errors_are_one_line_in_the_words_of_the_glossary(
 def test_tables_use_the_words_of_the_glossary_and_cut_nothing(
     environment: Mapping[str, str],
 ) -> None:
-    wrong = []
+    wrong: list[str] = []
     for columns in ("80", "160"):
         # Rich takes this for a terminal of that width.
         terminal = {**environment, "COLUMNS": columns, "TTY_COMPATIBLE": "1"}
