@@ -4,16 +4,18 @@ from __future__ import annotations
 
 import json
 import re
+import struct
 import subprocess
+from pathlib import Path
 
+import made_traces
 import pytest
 import skips
-from trace_data import trace
+from trace_data import recorded, trace
 
 from benchvise.cli.main import run
 from benchvise.errors import UsageError
-from benchvise.trace.event_listing import EventFilter, listed_events, listed_lines
-from benchvise.trace.loaded import LoadedTrace, load_trace
+from benchvise.trace.event_listing import EventFilter, EventLog, ListedEvent
 
 skips.need_decoder()
 
@@ -21,40 +23,36 @@ REPORTED = re.compile(
     r"\s*(?P<task>.*)-(?P<tid>\d+)\s+\[(?P<cpu>\d+)\]\s+(?P<s>\d+)\.(?P<ns>\d{9}): "
     r"(?P<event>\S+):\s*(?P<text>.*?)\s*$"
 )
-WITH_SYMBOLS = re.compile(r"(hr)?timer_(start|expire_entry)|workqueue_.*|ipi_send_cpu")
-"""Their functions are addresses here, names there."""
 
 
 @pytest.fixture(scope="module")
-def loaded() -> LoadedTrace:
-    return load_trace(trace("f100k"), use_cache=False)
+def every() -> list[ListedEvent]:
+    return list(EventLog(trace("f100k")).events(EventFilter()))
 
 
-def test_it_is_what_trace_cmd_prints_event_by_event(loaded: LoadedTrace) -> None:
+def test_it_is_what_trace_cmd_prints_event_by_event(every: list[ListedEvent]) -> None:
     skips.needs("trace-cmd")
     report = subprocess.run(
-        ["trace-cmd", "report", "-N", "-t", str(loaded.path)],
+        ["trace-cmd", "report", "-N", "-t", str(trace("f100k"))],
         capture_output=True, text=True, check=True,
     )  # fmt: skip
     reported = [match for line in report.stdout.splitlines() if (match := REPORTED.match(line))]
-    listed = list(listed_events(loaded, EventFilter()))
-    assert len(listed) == len(reported) == loaded.trace.events
-    compared = 0
-    for event, line in zip(listed, reported, strict=True):
+    assert len(every) == len(reported) == 63_578
+    for event, line in zip(every, reported, strict=True):
         time = int(line["s"]) * 1_000_000_000 + int(line["ns"])
         head = (line["task"], int(line["tid"]), int(line["cpu"]), time, line["event"])
         assert (event.task, event.tid, event.cpu, event.time, event.event) == head
-        if not WITH_SYMBOLS.fullmatch(event.event):
-            assert event.text.strip() == line["text"], event
-            compared += 1
-    assert compared > 60_000
+        ours, theirs = event.text.strip(), line["text"]
+        if event.event == "timer_start":
+            # trace-cmd 3.1.6 prints flags there that its value does not have.
+            ours, theirs = (text.partition(" flags=")[0] for text in (ours, theirs))
+        assert ours == theirs, event
 
 
-def test_filters_leave_the_rest_in_order(loaded: LoadedTrace) -> None:
-    every = list(listed_events(loaded, EventFilter()))
+def test_filters_leave_the_rest_in_order(every: list[ListedEvent]) -> None:
     tid = next(event.tid for event in every if event.task == "python3")
     wanted = EventFilter(("sched_sw*", "irq_*"), ("python3",), (1,))
-    some = list(listed_events(loaded, wanted))
+    some = list(EventLog(trace("f100k")).events(wanted))
     assert some == [
         event
         for event in every
@@ -64,33 +62,120 @@ def test_filters_leave_the_rest_in_order(loaded: LoadedTrace) -> None:
     ]
     assert 10 < len(some) < len(every) / 10
     by_number = EventFilter(wanted.events, (str(tid),), wanted.cpus)
-    assert {event.tid for event in listed_events(loaded, by_number)} == {tid}
-    lines = [line for chunk in listed_lines(loaded, wanted) for line in chunk]
+    assert {event.tid for event in EventLog(trace("f100k")).events(by_number)} == {tid}
+    lines = b"".join(EventLog(trace("f100k")).lines(wanted)).decode().splitlines()
     assert len(lines) == len(some)
     assert re.match(r" +python3-\d+ \[001\] \d+\.\d{9}: \w+: ", lines[0])
+    matching = EventFilter(text="comm=python3")
+    assert list(EventLog(trace("f100k")).events(matching)) == [
+        event for event in every if "comm=python3" in event.text
+    ]
+
+
+def test_slices_of_time_join_to_the_whole(every: list[ListedEvent]) -> None:
+    """Windows leave out pages by their stamps, and few events begin with small slices."""
+    first, last = every[0].time, every[-1].time
+    middle = (first + last) // 2
+    since, until = (f"+{(middle - first + more) / 1e9:.9f}" for more in (0, 30_000_000))
+    window = list(EventLog(trace("f100k"), since, until).events(EventFilter()))
+    assert window == [event for event in every if middle <= event.time < middle + 30_000_000]
+    assert len(window) > 100
+    assert list(EventLog(trace("f100k")).events(EventFilter(), 5000)) == every[:5000]
+    for name in ("f100k-v6", "f100k-zstd"):
+        assert list(EventLog(trace(name), since, until).events(EventFilter(), 70)) == window[:70]
 
 
 def test_without_a_print_format_fields_have_their_names() -> None:
-    kernel = load_trace(trace("vm-small"), use_cache=False)
     wanted = EventFilter(("sched_switch",), ("lttng*",))
-    first = next(listed_events(kernel, wanted))
+    first = next(EventLog(trace("vm-small")).events(wanted, 1))
     assert first.task is not None and first.task.startswith("lttng")
     assert re.match(r'prev_comm=".+", prev_tid=\d+, prev_prio=\d+, prev_state=\d', first.text)
 
 
-def test_what_the_trace_does_not_have_is_named(loaded: LoadedTrace) -> None:
+def test_what_the_trace_does_not_have_is_named() -> None:
+    log = EventLog(trace("f100k"))
     with pytest.raises(UsageError, match="no event nothing"):
-        next(listed_events(loaded, EventFilter(("nothing",))))
+        next(log.events(EventFilter(("nothing",))))
     with pytest.raises(UsageError, match="no thread nobody"):
-        next(listed_events(loaded, EventFilter(processes=("nobody",))))
+        next(log.events(EventFilter(processes=("nobody",))))
 
 
-def test_the_command_prints_lines_or_a_document(capsys: pytest.CaptureFixture[str]) -> None:
+def test_the_command_prints_lines_or_a_document(capfdbinary: pytest.CaptureFixture[bytes]) -> None:
     file = str(trace("f100k"))
-    command = ["trace", "events", file, "--no-cache", "--since", "+0.1", "--limit", "5"]
+    command = ["trace", "events", file, "--since", "+0.1", "--limit", "5"]
     assert run(command) == 0
-    assert len(capsys.readouterr().out.splitlines()) == 5
+    assert len(capfdbinary.readouterr().out.splitlines()) == 5
     assert run([*command, "--json"]) == 0
-    document = json.loads(capsys.readouterr().out)
+    document = json.loads(capfdbinary.readouterr().out)
     assert document["kind"] == "trace-events"
     assert len(document["data"]["events"]) == 5 and not document["data"]["complete"]
+
+
+def _reported(path: Path, *options: str) -> str:
+    skips.needs("trace-cmd")
+    command = ["trace-cmd", "report", *options, str(path)]
+    return subprocess.run(command, capture_output=True, text=True, check=True).stdout
+
+
+def test_trace_printk_is_written_with_its_arguments(tmp_path: Path) -> None:
+    """Packed here as ``vbin_printf`` packs, printed by trace-cmd."""
+    recording = made_traces.read(recorded("guest-graph.dat", tmp_path))
+    recording.formats = {"ftrace": [BPRINT, BPUTS]}
+    recording.kallsyms = b"ffffffff81000000 T here\nffffffff81001000 T there\n"
+    recording.printk = (
+        b'0xffffffff82000000 : "n=%d u=%u x=%llx s=%s p=%pS%% l=%ld %5d|%-4d|\\n"\n'
+        b'0xffffffff82000010 : "text \\"quoted\\" only\\n"\n'
+    )
+    recording.cmdlines = b"7 worker\n"
+    packed = struct.pack("<iIQ", -3, 4_000_000_000, 0xFFFF_FFFF_FFFF) + b"hi you\0"
+    packed += bytes(-len(packed) % 4)
+    packed += struct.pack("<Qqii", 0xFFFF_FFFF_8100_1004, -5, 42, 17)
+    here, form = 0xFFFF_FFFF_8100_0008, 0xFFFF_FFFF_8200_0000
+    records = [
+        struct.pack("<HBBiQQ", 6, 0, 0, 7, here, form) + packed,
+        struct.pack("<HBBiQQ", 14, 0, 0, 7, here, form + 16),
+        # Its format string is not in the file: what there is stands by its name.
+        struct.pack("<HBBiQQ", 6, 0, 0, 7, here, form + 32) + bytes(4),
+    ]
+    data = b"".join(struct.pack("<I", len(r) // 4 | 1000 << 5) + r for r in records)
+    page = struct.pack("<QQ", 1_000_000, len(data)) + data
+    recording.cpus = [[page.ljust(made_traces.PAGE, b"\0")]]
+    path = recording.save(tmp_path / "printk.dat")
+    ours = [event.text for event in EventLog(path).events(EventFilter())]
+    reported = _reported(path, "-N", "-t").splitlines()
+    theirs = [match["text"] for line in reported if (match := REPORTED.match(line))]
+    assert (
+        ours[0] == "here: n=-3 u=4000000000 x=ffffffffffff s=hi you p=there+0x4% l=-5    42|17  |"
+    )
+    assert ours[1] == 'here: text "quoted" only'
+    # trace-cmd 3.1.6 knows neither %pS there nor %-4d, and leaves escapes.
+    assert ours[0].split("p=")[0] == theirs[0].split("p=")[0]
+    assert ours[1] == theirs[1].replace("\\", "")
+    assert ours[2] == f"ip=0x{here:x}, fmt={form + 32}, buf=[0]"
+
+
+COMMON = b"""format:
+\tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
+\tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;
+\tfield:unsigned char common_preempt_count;\toffset:3;\tsize:1;\tsigned:0;
+\tfield:int common_pid;\toffset:4;\tsize:4;\tsigned:1;
+
+\tfield:unsigned long ip;\toffset:8;\tsize:8;\tsigned:0;
+"""
+BPRINT = (
+    b"name: bprint\nID: 6\n"
+    + COMMON
+    + b"""\tfield:const char * fmt;\toffset:16;\tsize:8;\tsigned:0;
+\tfield:u32 buf[];\toffset:24;\tsize:0;\tsigned:0;
+
+print fmt: "%ps: %s", (void *)REC->ip, REC->fmt
+"""
+)
+BPUTS = (
+    b"name: bputs\nID: 14\n"
+    + COMMON
+    + b"""\tfield:const char * str;\toffset:16;\tsize:8;\tsigned:0;
+
+print fmt: "%ps: %s", (void *)REC->ip, REC->str
+"""
+)

@@ -36,7 +36,18 @@ def key(root: Path) -> str:
     return key_of(root / "traces" / "after")
 
 
-VIEWS = ("actors", "area", "load", "switches", "log", "names", "tables", "search?text=sensor")
+VIEWS = (
+    "actors",
+    "area",
+    "counters",
+    "delays",
+    "load",
+    "switches",
+    "log",
+    "names",
+    "tables",
+    "search?text=sensor",
+)
 
 
 @pytest.mark.parametrize("view", VIEWS)
@@ -113,7 +124,8 @@ def post(client: Client, key: str, body: Any, **headers: str) -> Any:
 
 def test_a_query_is_posted(client: Client, key: str) -> None:
     answer = post(client, key, {"sql": "SELECT count(*) AS n FROM sched_switch"})
-    assert answer.status == 200 and answer.json["columns"][0]["name"] == "n"
+    assert answer.status == 200, answer.text
+    assert answer.json["columns"][0]["name"] == "n"
     assert post(client, key, {"sql": "FROM read_text('/etc/passwd')"}).status == 400
     for nothing in ({}, {"sql": ""}, {"sql": 5}, ["sql"]):
         assert "no query" in post(client, key, nothing).json["error"]["message"]
@@ -148,6 +160,23 @@ def test_nobody_waits_for_ever(client: Client, key: str, monkeypatch: pytest.Mon
         assert answer.json["error"]["remedy"] == "choose a shorter range of time"
     # The reader that was still at it is gone; another one answers.
     assert client.get(address).status == 200
+
+
+def test_more_rows_of_a_query_are_saved_than_shown(client: Client, key: str) -> None:
+    body = json.dumps({"sql": "SELECT * FROM range(1500)"}).encode()
+    for question, rows, more in (("query", 1000, True), ("query?rows=5000", 1500, False)):
+        answer = client.post(f"/api/traces/{key}/{question}", body, content_type="application/json")
+        assert (len(answer.json["rows"]), answer.json["more"]) == (rows, more)
+    far = f"/api/traces/{key}/query?rows=99999999"
+    assert client.post(far, body, content_type="application/json").status == 400
+
+
+def test_a_trace_is_saved_for_perfetto(client: Client, key: str, root: Path) -> None:
+    answer = client.get(f"/api/traces/{key}/perfetto")
+    assert answer.status == 200, answer.text
+    assert "after.perfetto-trace" in answer.headers["content-disposition"]
+    assert b"sched_switch" in answer.body or len(answer.body) > 100_000
+    assert client.get("/api/traces/nothing/perfetto").status == 404
 
 
 # -- two traces ------------------------------------------------------------------------------------

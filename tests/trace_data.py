@@ -54,6 +54,18 @@ def trace(name: str) -> Path:
     return UNPACKED / path
 
 
+def recorded(name: str, directory: Path) -> Path:
+    """A small recording of ``tests/data/traces``, made in a guest with Debian's kernel 6.1.
+
+    ``guest-NAME.dat`` are pages of the ring buffer, ``guest-NAME.txt`` is what the kernel wrote in
+    ``trace`` of the same buffer.
+    """
+    packed = ROOT / "tests" / "data" / "traces" / f"{name}.zst"
+    path = directory / name
+    path.write_bytes(zstandard.ZstdDecompressor().decompress(packed.read_bytes(), 1 << 24))
+    return path
+
+
 @cache
 def expected(name: str) -> dict[str, Any]:
     """What an independent decoder says of the trace."""

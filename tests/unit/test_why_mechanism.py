@@ -294,6 +294,15 @@ def test_each_limit_of_a_process_is_explained_by_what_it_is_about() -> None:
     assert cards_for(RUN, [preload])[0].id == "preloaded-library"
 
 
+def test_a_weight_is_no_quota() -> None:
+    """Shares of a CPU were told as a quota, which the counters then contradicted."""
+    for name, good, bad, card in (
+        ("cgroup.cpu_weight", "100", "1", "cpu-weight"),
+        ("cgroup.cpu_max", "max 100000", "10000 100000", "cpu-quota"),
+    ):
+        assert cards_for(RUN, [suspect(name, good, bad)])[0].id == card
+
+
 def test_the_check_of_a_variable_has_its_name() -> None:
     for name, check in (("GZIP", "time env -u GZIP COMMAND"), ("TZ", "TZ=:/etc/localtime")):
         variable = difference(

@@ -2,7 +2,7 @@
 
 use crate::cpu::NOBODY;
 use crate::growing::NONE;
-use crate::model::{Flags, Handler, IN_IRQ, IN_NMI, IN_SOFTIRQ};
+use crate::model::{Flags, Handler, IN_IRQ, IN_NMI, IN_SOFTIRQ, Named};
 use crate::scheduling::Scheduling;
 
 impl Scheduling {
@@ -30,5 +30,54 @@ impl Scheduling {
         }
         let thread = &self.threads.all[place.current as usize];
         if thread.tid == 0 { NONE } else { i64::from(thread.instance) }
+    }
+
+    /// The instance that wakes a thread, or [`NONE`] when that is not sure.
+    ///
+    /// The thread of an interrupt (`irq/36-eth0`, as all have on real-time kernels) is woken when
+    /// the interrupt's handler has returned, which asks for that: by the same interrupt, though no
+    /// handler runs any more. So is `ksoftirqd`, for what raised a softirq that waits there.
+    pub(crate) fn waker(&self, cpu: u16, thread: u32, task: &Named<'_>, flags: Flags) -> i64 {
+        let name = match task.name {
+            [] => self.threads.all[thread as usize].name.get(),
+            name => name,
+        };
+        let place = &self.cpus[usize::from(cpu)];
+        if let Some((irq, instance)) = place.returned
+            && flags.is_none_or(|flags| flags & (IN_IRQ | IN_NMI) == IN_IRQ)
+            && is_thread_of(name, irq)
+        {
+            return i64::from(instance);
+        }
+        match self.context(cpu, flags) {
+            NONE if name.starts_with(b"ksoftirqd/") => {
+                let raised = place.raised.iter().flatten().filter(|raise| raise.cause != NONE);
+                raised.max_by_key(|raise| raise.time).map_or(NONE, |raise| raise.cause)
+            }
+            cause => cause,
+        }
+    }
+}
+
+/// Whether a thread of this name handles that interrupt: `irq/36-eth0`, `irq/36-s-eth0`.
+fn is_thread_of(name: &[u8], irq: i32) -> bool {
+    let number = |rest: &[u8]| {
+        let end = rest.iter().position(|&c| c == b'-')?;
+        std::str::from_utf8(&rest[..end]).ok()?.parse::<i32>().ok()
+    };
+    name.strip_prefix(b"irq/").and_then(number) == Some(irq)
+}
+
+#[cfg(test)]
+mod tests {
+    use super::is_thread_of;
+
+    #[test]
+    fn threads_of_interrupts_are_known_by_their_names() {
+        assert!(is_thread_of(b"irq/36-eth0", 36));
+        assert!(is_thread_of(b"irq/9-s-acpi", 9));
+        for name in [&b"irq/37-eth0"[..], b"irq/36", b"irq/-eth0", b"sh", b""] {
+            assert!(!is_thread_of(name, 36), "{name:?}");
+        }
     }
 }

@@ -15,6 +15,7 @@ impl Scheduling {
         let place = &mut self.cpus[usize::from(cpu)];
         place.raised.fill(None);
         place.in_loss = true;
+        place.returned = None;
     }
 
     /// Who runs on a CPU is not known any more: what was believed is cut at `at`, and marked.
@@ -25,7 +26,6 @@ impl Scheduling {
             self.pop(cpu, at, why::OTHER, flags::CROSSES_LOSS);
         }
         let place = &mut self.cpus[usize::from(cpu)];
-        place.losses += 1;
         self.losses += 1;
         let current = std::mem::replace(&mut place.current, NOBODY);
         if current == NOBODY {

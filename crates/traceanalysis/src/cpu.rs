@@ -43,6 +43,9 @@ pub(crate) struct Cpu {
     /// Handlers, the innermost last.
     pub(crate) frames: Vec<Frame>,
     pub(crate) raised: [Option<Raise>; SOFTIRQS],
+    /// The interrupt whose handler returned last, by number and instance, while nothing else was
+    /// entered or switched to: what it wakes now is its thread.
+    pub(crate) returned: Option<(i32, u32)>,
     /// Since when no event of this CPU is missing.
     pub(crate) whole_since: i64,
     /// Kinds of handlers (bits) that were entered since then: what leaves without having been
@@ -52,8 +55,6 @@ pub(crate) struct Cpu {
     pub(crate) after_loss: bool,
     /// Whether events may be missing just now.
     pub(crate) in_loss: bool,
-    /// How often events were missing.
-    pub(crate) losses: u32,
     /// The time of the latest event.
     pub(crate) last: i64,
     /// The idle thread, once seen.
@@ -69,11 +70,11 @@ impl Cpu {
             taken: 0,
             frames: Vec::new(),
             raised: [None; SOFTIRQS],
+            returned: None,
             whole_since: begin,
             entered: 0,
             after_loss: false,
             in_loss: missing,
-            losses: 0,
             last: begin,
             idle: NOBODY,
         }

@@ -36,6 +36,7 @@ impl Scheduling {
         let actor = self.actors.handler(handler, name, now);
         let place = &mut self.cpus[usize::from(cpu)];
         place.entered |= kind(handler);
+        place.returned = None;
         let raise = match handler {
             Handler::Softirq(vector) => {
                 usize::try_from(vector).ok().and_then(|v| place.raised.get_mut(v)?.take())
@@ -91,7 +92,12 @@ impl Scheduling {
                 while self.cpus[usize::from(cpu)].frames.len() > at + 1 {
                     self.pop(cpu, now, why::OTHER, flags::CROSSES_LOSS);
                 }
+                let instance = self.cpus[usize::from(cpu)].frames[at].instance;
                 self.pop(cpu, now, why::BLOCKED, 0);
+                self.cpus[usize::from(cpu)].returned = match handler {
+                    Handler::Irq(irq) => Some((irq, instance)),
+                    _ => None,
+                };
             }
             None => self.exit_of_earlier(now, cpu, handler),
         }

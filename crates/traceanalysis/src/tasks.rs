@@ -75,6 +75,7 @@ impl Scheduling {
         state: i64,
         (next, at): (&Named<'_>, EventRow),
     ) {
+        self.cpus[usize::from(cpu)].returned = None;
         let from = self.thread(prev, cpu, now);
         let to = self.thread(next, cpu, now);
         self.threads.all[to as usize].named_at = Some(at);
@@ -138,7 +139,6 @@ impl Scheduling {
         let thread = &mut self.threads.all[at as usize];
         thread.since = now;
         thread.cpu = cpu;
-        thread.losses_there = self.cpus[usize::from(cpu)].losses;
         thread.losses_anywhere = self.losses;
         match left {
             _ if thread.tid == 0 => {
@@ -159,19 +159,23 @@ impl Scheduling {
     pub(crate) fn start(&mut self, cpu: u16, at: u32, now: i64, before: u8) {
         let thread = &mut self.threads.all[at as usize];
         let mut marks = before;
-        if thread.instance != NO_ROW
-            && self.cpus[usize::from(thread.cpu)].losses != thread.losses_there
-        {
+        // While it waited, it may have run on a CPU whose events are missing.
+        let lost = thread.losses_anywhere != self.losses;
+        if lost && !matches!(thread.state, State::Unseen | State::Fresh) {
             marks |= flags::CROSSES_LOSS;
         }
         let mut ready = NONE;
         match thread.state {
             State::Ready => {
                 ready = thread.since;
-                self.waits.push(thread.actor, ready, now, wait::WOKEN, thread.cpu);
+                if !lost {
+                    self.waits.push(thread.actor, ready, now, wait::WOKEN, thread.cpu);
+                }
             }
             State::Preempted => {
-                self.waits.push(thread.actor, thread.since, now, wait::PREEMPTED, thread.cpu);
+                if !lost {
+                    self.waits.push(thread.actor, thread.since, now, wait::PREEMPTED, thread.cpu);
+                }
                 if thread.instance == NO_ROW {
                     // It ran where events are missing.
                     marks |= flags::CROSSES_LOSS;
@@ -181,14 +185,14 @@ impl Scheduling {
                 // No wake-up was seen since it blocked: the one that came just before was for this.
                 ready = thread.since;
                 thread.wake = std::mem::replace(&mut thread.pending, NOT_WOKEN);
-                self.waits.push(thread.actor, ready, now, wait::WOKEN, thread.cpu);
-            }
-            State::Blocked(kind) => {
-                self.waits.push(thread.actor, thread.since, now, kind, thread.cpu);
-                if thread.losses_anywhere != self.losses {
-                    marks |= flags::CROSSES_LOSS;
+                if !lost {
+                    self.waits.push(thread.actor, ready, now, wait::WOKEN, thread.cpu);
                 }
             }
+            State::Blocked(kind) if !lost => {
+                self.waits.push(thread.actor, thread.since, now, kind, thread.cpu);
+            }
+            State::Blocked(_) => {}
             State::Unseen => marks |= flags::BEGAN_BEFORE,
             State::Fresh | State::Running | State::Lost => {}
         }
@@ -244,7 +248,7 @@ impl Scheduling {
             // Later names are seen when it runs.
             self.name(at, task);
         }
-        let mut woken = Woken { time: now, cause: self.context(cpu, flags) };
+        let mut woken = Woken { time: now, cause: self.waker(cpu, at, task, flags) };
         let thread = &mut self.threads.all[at as usize];
         let target = target.filter(|&cpu| usize::from(cpu) < self.cpus.len()).unwrap_or(thread.cpu);
         match (wake, thread.state) {
@@ -271,11 +275,12 @@ impl Scheduling {
                 let mut ready = now;
                 if let State::Blocked(kind) = thread.state {
                     ready = woken.time.max(thread.since);
-                    if thread.since < ready {
+                    if thread.since < ready && thread.losses_anywhere == self.losses {
                         self.waits.push(thread.actor, thread.since, ready, kind, thread.cpu);
                     }
                 }
                 let lost = thread.state == State::Lost;
+                thread.losses_anywhere = self.losses;
                 thread.state = State::Ready;
                 thread.since = ready;
                 thread.cpu = target;
@@ -419,16 +424,16 @@ impl Scheduling {
                 State::Blocked(kind) => Some(kind),
                 State::Unseen | State::Fresh | State::Running | State::Lost => None,
             };
+            let lost = thread.losses_anywhere != self.losses;
             if let Some(state) = state
                 && thread.since < end
+                && !lost
             {
                 self.waits.push(thread.actor, thread.since, end, state, thread.cpu);
             }
             let (actor, priority) = (thread.actor, thread.priority);
             let known = &mut self.actors.get_mut(actor).priority;
             *known = priority.or(*known);
-            let lost = self.cpus.get(usize::from(thread.cpu));
-            let lost = lost.is_some_and(|cpu| cpu.losses != thread.losses_there);
             let lost = lost && thread.state != State::Running;
             let marks = if lost { flags::CROSSES_LOSS } else { 0 };
             self.close(at, flags::CUT_BY_END | marks);

@@ -34,9 +34,7 @@ pub(crate) struct Thread {
     pub(crate) since: i64,
     /// Where it runs, last ran, or is queued.
     pub(crate) cpu: u16,
-    /// That CPU's count of losses when the thread was last known to be there.
-    pub(crate) losses_there: u32,
-    /// The count of all losses when the thread blocked.
+    /// The count of all losses when the thread was woken, or left its CPU.
     pub(crate) losses_anywhere: u32,
     pub(crate) name: Name,
     /// The switch to it that told its name last; it is read at the end, as names hardly change.
@@ -132,7 +130,6 @@ impl Threads {
             state,
             since: now,
             cpu,
-            losses_there: 0,
             losses_anywhere: 0,
             name: Name::of(&[]),
             named_at: None,

@@ -95,6 +95,64 @@ fn a_threaded_interrupt_is_a_chain_of_causes() {
     assert_eq!((thread.int("ready"), thread.int("begin")), (204, 210));
 }
 
+/// As the kernel does it: the handler returns with "wake the thread", then the thread is woken, still
+/// in the interrupt.
+#[test]
+fn the_thread_of_an_interrupt_is_woken_behind_its_handler() {
+    for names in [Names::Ftrace, Names::Lttng] {
+        let mut trace = Sequence::new(names);
+        let ran = |flags: i64, tid: i64| (names == Names::Ftrace).then_some((flags, tid));
+        // Once it has run, its name is known.
+        trace.context = ran(0, 0);
+        trace.switch(50, 0, IDLE, RUNNABLE, IRQ_THREAD);
+        trace.context = ran(0, 30);
+        trace.switch(60, 0, IRQ_THREAD, SLEEPS, A);
+        trace.context = ran(0, 10);
+        trace.switch(100, 0, A, SLEEPS, IDLE);
+        trace.context = ran(0x08, 0);
+        trace.irq(200, 0, 9, "nic").irq_exit(206, 0, 9).woken(207, 0, 30, 0);
+        // Nothing else that is woken there is caused by it.
+        trace.woken(208, 0, 10, 0);
+        trace.context = ran(0, 0);
+        trace.switch(210, 0, IDLE, RUNNABLE, IRQ_THREAD);
+        trace.context = ran(0, 30);
+        trace.switch(240, 0, IRQ_THREAD, SLEEPS, A);
+        trace.context = ran(0, 10);
+        trace.switch(260, 0, A, SLEEPS, IDLE);
+        // Behind a switch the interrupt is over.
+        trace.context = ran(0x08, 0);
+        trace.woken(300, 0, 30, 0);
+        trace.context = ran(0, 0);
+        trace.switch(310, 0, IDLE, RUNNABLE, IRQ_THREAD);
+        let result = trace.analyse();
+        let threads = result.instances_of("irq/9-nic");
+        let nic = result.instances_of("nic")[0];
+        let cause = threads[1].get("cause").map(|cause| &result.instances[cause as usize]);
+        assert_eq!(cause.map(|cause| cause.int("begin")), Some(nic.int("begin")));
+        assert_eq!(threads[2].get("cause"), None);
+        assert_eq!(result.instances_of("a").last().unwrap().get("cause"), None);
+    }
+}
+
+/// On real-time kernels softirqs of an interrupt wait for ksoftirqd, which is woken when it is over.
+#[test]
+fn ksoftirqd_is_woken_for_what_raised_its_softirq() {
+    let ksoftirqd = (14, "ksoftirqd/0");
+    let mut trace = Sequence::ftrace();
+    trace.context = Some((0, 0));
+    trace.switch(50, 0, IDLE, RUNNABLE, ksoftirqd);
+    trace.context = Some((0, 14));
+    trace.switch(100, 0, ksoftirqd, SLEEPS, IDLE);
+    trace.context = Some((0x08, 0));
+    trace.irq(200, 0, 9, "nic").softirq(202, 0, "raise", NET_RX).irq_exit(204, 0, 9);
+    trace.woken(205, 0, 14, 0);
+    trace.context = Some((0, 0));
+    trace.switch(210, 0, IDLE, RUNNABLE, ksoftirqd);
+    trace.context = Some((0, 14));
+    trace.switch(240, 0, ksoftirqd, SLEEPS, IDLE);
+    assert_eq!(chain(&trace.analyse(), "ksoftirqd/0"), [("nic".to_owned(), 200)]);
+}
+
 #[test]
 fn an_interrupt_reaches_a_task_by_its_softirq() {
     let mut trace = Sequence::ftrace();

@@ -13,10 +13,9 @@ use arrow_schema::SchemaRef;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use serde_json::Value;
 use traceanalysis::{Input, Loss};
 
-use crate::{Trace, analysis, export, pyarrow_table};
+use crate::{Trace, analysis, export, listing, objects, pyarrow_table};
 
 /// All rows of an event type, or of the index.
 struct Rows {
@@ -121,6 +120,11 @@ impl Decoded {
         self.index.as_ref().map(|index| index.table(py)).transpose()
     }
 
+    fn texts(&self, rows: Vec<(usize, usize)>) -> PyResult<Vec<String>> {
+        let batches = |name: &str| self.rows.get(name).map(|rows| rows.batches.as_slice());
+        listing::texts(&self.trace, &rows, batches)
+    }
+
     fn scheduling<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         analysis::scheduling(py, || self.input())
     }
@@ -191,10 +195,4 @@ impl Decoded {
         let index = self.index.as_ref().map(|index| index.batches.clone()).unwrap_or_default();
         Input::described(self.trace.info(), batches, index, self.lost.clone(), self.span)
     }
-}
-
-/// A list of Python's own objects.
-fn objects(py: Python<'_>, values: impl Iterator<Item = Value>) -> PyResult<Py<PyAny>> {
-    let text = Value::Array(values.collect()).to_string();
-    Ok(py.import("json")?.call_method1("loads", (text,))?.unbind())
 }

@@ -8,6 +8,7 @@ mod decoded;
 mod errors;
 mod export;
 mod levels;
+mod listing;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -17,6 +18,7 @@ use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_pyarrow::{IntoPyArrow, ToPyArrow};
 use arrow_schema::SchemaRef;
 use pyo3::prelude::*;
+use serde_json::Value;
 use tracefile::{Options, Selection};
 
 use crate::decoded::Decoded;
@@ -39,10 +41,18 @@ impl Trace {
         self.0.info().outline().to_string()
     }
 
+    fn span(&self, py: Python<'_>) -> PyResult<Option<(i64, i64)>> {
+        py.detach(|| self.0.span()).map_err(to_python)
+    }
+
+    fn symbol(&self, py: Python<'_>, address: u64) -> Option<String> {
+        py.detach(|| self.0.symbol(address))
+    }
+
     #[pyo3(signature = (events=None, index=true))]
     fn decode(&self, py: Python<'_>, events: Option<Events>, index: bool) -> PyResult<Decoded> {
         let chosen = selection(events);
-        let decoded = py.detach(|| self.0.decode(&chosen, &Options { index }));
+        let decoded = py.detach(|| self.0.decode(&chosen, &Options { index, times: None }));
         Decoded::new(py, self, decoded.map_err(to_python)?)
     }
 
@@ -94,6 +104,12 @@ fn pyarrow_table(
     reader.into_pyarrow(py)?.call_method0("read_all")
 }
 
+/// A list of Python's own objects.
+fn objects(py: Python<'_>, values: impl Iterator<Item = Value>) -> PyResult<Py<PyAny>> {
+    let text = Value::Array(values.collect()).to_string();
+    Ok(py.import("json")?.call_method1("loads", (text,))?.unbind())
+}
+
 #[pyfunction]
 fn open(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
     py.detach(|| tracefile::open(&path)).map(Arc::new).map(Trace).map_err(to_python)
@@ -116,6 +132,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<Decoded>()?;
     module.add_class::<levels::Levels>()?;
     module.add_class::<levels::LevelEvents>()?;
+    module.add_class::<listing::Listing>()?;
     module.add_function(wrap_pyfunction!(open, module)?)?;
     module.add_function(wrap_pyfunction!(content_hash, module)?)?;
     errors::add(module)

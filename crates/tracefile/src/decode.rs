@@ -4,6 +4,7 @@
 //! trace.dat). Units decode in parallel, each into its own columns; then the batches of every event
 //! type are put one after the other, and the order in time is merged.
 
+use std::ops::Range;
 use std::sync::Arc;
 
 use arrow_array::{ArrayRef, Int64Array, RecordBatch, RecordBatchOptions, UInt16Array};
@@ -26,9 +27,20 @@ pub(crate) trait Source: Send + Sync {
     /// columns that it returns, in order. Damage ends a unit or is passed over; it is never an error.
     fn decode(&self, unit: usize, chosen: &Chosen, rows: &mut Rows) -> Outcome;
 
-    /// The name of a kernel address, when the trace has a table of them.
-    fn symbol(&self, _address: u64) -> Option<String> {
+    /// The name of what is at or last before a kernel address and how far before, when the trace has
+    /// a table of them.
+    fn symbol(&self, _address: u64) -> Option<(&str, u64)> {
         None
+    }
+
+    /// The format strings of `trace_printk` by their addresses.
+    fn printk_formats(&self) -> Vec<(u64, String)> {
+        Vec::new()
+    }
+
+    /// Times before and after which a unit has no event, where that is known without decoding it.
+    fn span(&self, _unit: usize) -> (Option<i64>, Option<i64>) {
+        (None, None)
     }
 }
 
@@ -168,11 +180,14 @@ impl<'a> Rows<'a> {
 pub struct Options {
     /// Whether the order of all chosen events in time is made too: 16 bytes an event.
     pub index: bool,
+    /// Only events at these times are decoded, and only what has to be read for them is seen:
+    /// events, span and losses of the result are those of that part.
+    pub times: Option<Range<i64>>,
 }
 
 impl Default for Options {
     fn default() -> Self {
-        Self { index: true }
+        Self { index: true, times: None }
     }
 }
 
@@ -235,16 +250,28 @@ struct Work<'a> {
 }
 
 impl<'a> Work<'a> {
-    fn new(source: &'a dyn Source, selection: &Selection, ordered: bool) -> Result<Self> {
+    fn new(
+        source: &'a dyn Source,
+        selection: &Selection,
+        ordered: bool,
+        times: Option<Range<i64>>,
+    ) -> Result<Self> {
         let info = source.info();
         if info.events.len() > usize::from(u16::MAX) {
             return Err(Error::TooMuch(format!("{} event types", info.events.len())));
         }
-        let chosen = selection.resolve(info);
+        let chosen = selection.resolve(info, times);
         let schemas = info.events.iter().enumerate();
         let schemas =
             schemas.map(|(at, e)| schema(e, chosen.fields(at).unwrap_or_default())).collect();
         Ok(Self { source, chosen, schemas, ordered })
+    }
+
+    /// Whether a unit may have events at the times that are chosen.
+    fn meets(&self, at: usize) -> bool {
+        let Some(times) = self.chosen.times() else { return true };
+        let (begin, end) = self.source.span(at);
+        begin.is_none_or(|begin| begin < times.end) && end.is_none_or(|end| times.start <= end)
     }
 
     fn part(&self, at: usize) -> Part {
@@ -300,10 +327,10 @@ pub(crate) fn all(
     selection: &Selection,
     options: &Options,
 ) -> Result<Decoded> {
-    let work = Work::new(source, selection, options.index)?;
-    let units = source.units().len();
+    let work = Work::new(source, selection, options.index, options.times.clone())?;
+    let units: Vec<usize> = (0..source.units().len()).filter(|&at| work.meets(at)).collect();
     let mut parts: Vec<Part> =
-        (0..units).into_par_iter().with_max_len(1).map(|at| work.part(at)).collect();
+        units.into_par_iter().with_max_len(1).map(|at| work.part(at)).collect();
     let mut result = work.result();
     let mut ends = Ends(vec![None; source.info().streams.len()]);
     parts.iter_mut().for_each(|part| ends.add(&mut result, part));
@@ -328,7 +355,7 @@ pub(crate) fn in_waves(
     wave_bytes: u64,
     sink: &mut dyn FnMut(&EventType, RecordBatch) -> Result<()>,
 ) -> Result<Decoded> {
-    let work = Work::new(source, selection, false)?;
+    let work = Work::new(source, selection, false, None)?;
     let mut result = work.result();
     let mut ends = Ends(vec![None; source.info().streams.len()]);
     let units = source.units();
@@ -351,4 +378,26 @@ pub(crate) fn in_waves(
         next = end;
     }
     Ok(result)
+}
+
+/// Times of the first and last event of the trace, without decoding what lies between.
+pub(crate) fn span(source: &dyn Source) -> Result<Option<(i64, i64)>> {
+    let work = Work::new(source, &Selection::nothing(), false, None)?;
+    let units = source.units();
+    let mut first: Vec<Option<(i64, i64)>> = vec![None; source.info().streams.len()];
+    let mut last = first.clone();
+    let ahead = 0..units.len();
+    for (ends, order) in [
+        (&mut first, ahead.clone().collect::<Vec<_>>()),
+        (&mut last, ahead.rev().collect::<Vec<_>>()),
+    ] {
+        for at in order {
+            let end = &mut ends[units[at].stream];
+            if end.is_none() {
+                *end = work.part(at).outcome.span;
+            }
+        }
+    }
+    let begin = first.iter().flatten().map(|span| span.0).min();
+    Ok(begin.zip(last.iter().flatten().map(|span| span.1).max()))
 }

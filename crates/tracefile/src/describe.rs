@@ -92,6 +92,7 @@ fn format_name(format: Format) -> &'static str {
         Format::TraceDat6 => "trace.dat 6",
         Format::TraceDat7 => "trace.dat 7",
         Format::PerfData => "perf.data",
+        Format::FtraceText => "ftrace text",
     }
 }
 

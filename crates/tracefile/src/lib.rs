@@ -1,4 +1,4 @@
-//! Trace files to Arrow columns: CTF 1.8 and 2, trace.dat (versions 6 and 7), perf.data.
+//! Trace files to Arrow columns: CTF 1.8 and 2, trace.dat (versions 6 and 7), perf.data, ftrace's text.
 //!
 //! ```text
 //! open(path) ─→ Trace ─→ Selection ─→ decode ─→ one table per event type, one time index
@@ -26,6 +26,7 @@ mod map;
 mod model;
 mod perf;
 mod select;
+mod text;
 
 #[doc(hidden)]
 pub use ctf::open_bytes as open_ctf_bytes;
@@ -55,7 +56,40 @@ impl Trace {
     /// The name of a kernel function or variable at an address, with `+0x..` when it begins before;
     /// `None` when the trace has no table of symbols. The first call reads the table.
     pub fn symbol(&self, address: u64) -> Option<String> {
+        self.source.symbol(address).map(|(name, distance)| match distance {
+            0 => name.to_owned(),
+            distance => format!("{name}+0x{distance:x}"),
+        })
+    }
+
+    /// The same as the name, and how far before the address it begins.
+    pub fn symbol_at(&self, address: u64) -> Option<(&str, u64)> {
         self.source.symbol(address)
+    }
+
+    /// The format strings of `trace_printk` by their addresses, which events of `bprint` and
+    /// `bputs` name.
+    pub fn printk_formats(&self) -> Vec<(u64, String)> {
+        self.source.printk_formats()
+    }
+
+    /// Times of the first and last event, without decoding what lies between.
+    ///
+    /// # Errors
+    /// [`Error::TooMuch`] when it describes more event types than can be told apart.
+    pub fn span(&self) -> Result<Option<(i64, i64)>> {
+        decode::span(self.source.as_ref())
+    }
+
+    /// Whether times of its parts are known, so that [`Options::times`] leaves most of it alone.
+    pub fn sliceable(&self) -> bool {
+        let units = self.source.units().len();
+        units > 0 && (0..units).all(|unit| self.source.span(unit).0.is_some())
+    }
+
+    /// Bytes of event data.
+    pub fn bytes(&self) -> u64 {
+        self.source.units().iter().map(|unit| unit.bytes).sum()
     }
 
     /// Decodes what is selected, all of it in memory, on as many threads as rayon's pool has.
@@ -77,7 +111,7 @@ impl Trace {
     }
 }
 
-/// Opens a trace: a directory of CTF streams, a trace.dat or a perf.data file.
+/// Opens a trace: a directory of CTF streams, a trace.dat or a perf.data file, ftrace's text.
 ///
 /// # Errors
 /// [`Error::NotATrace`] when it is none of these, [`Error::Unsupported`] when it is one that cannot
@@ -101,10 +135,11 @@ fn opened(file: map::Mapped) -> Result<Trace> {
         head if perf::MAGICS.iter().any(|magic| head.starts_with(magic)) => {
             Box::new(perf::open(file)?)
         }
+        head if text::looks_like(head) => Box::new(text::open(file)?),
         _ => {
             let path = file.path().to_owned();
             let reason = "neither a directory with CTF metadata, nor a file that begins like a \
-                          trace.dat or a perf.data"
+                          trace.dat or a perf.data, nor ftrace's text"
                 .into();
             return Err(Error::NotATrace { path, reason });
         }

@@ -16,6 +16,8 @@ pub enum Format {
     TraceDat7,
     /// perf.data with tracepoint samples.
     PerfData,
+    /// ftrace's text.
+    FtraceText,
 }
 
 /// The order of the bytes of numbers.

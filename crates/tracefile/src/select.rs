@@ -1,6 +1,7 @@
 //! Which events and fields are decoded.
 
 use std::collections::HashMap;
+use std::ops::Range;
 
 use crate::{Error, Info, Result};
 
@@ -30,7 +31,7 @@ impl Selection {
     }
 
     /// The fields chosen of each event type of the trace, as indices; `None`: the event is not chosen.
-    pub(crate) fn resolve(&self, info: &Info) -> Chosen {
+    pub(crate) fn resolve(&self, info: &Info, times: Option<Range<i64>>) -> Chosen {
         let fields = info.events.iter().map(|event| {
             let all = || (0..event.fields.len()).collect();
             match &self.events {
@@ -43,7 +44,7 @@ impl Selection {
                 }),
             }
         });
-        Chosen { fields: fields.collect() }
+        Chosen { fields: fields.collect(), times }
     }
 
     /// An error when the selection names what the trace does not have.
@@ -64,11 +65,23 @@ impl Selection {
 /// A selection, resolved for one trace: per event type the chosen fields in ascending order.
 pub(crate) struct Chosen {
     fields: Vec<Option<Vec<usize>>>,
+    times: Option<Range<i64>>,
 }
 
 impl Chosen {
     /// Indices into the event type's fields; column `n` of its table is field `fields(event)[n]`.
     pub(crate) fn fields(&self, event: usize) -> Option<&[usize]> {
         self.fields.get(event)?.as_deref()
+    }
+
+    /// The times of which events are chosen; `None`: all.
+    pub(crate) fn times(&self) -> Option<&Range<i64>> {
+        self.times.as_ref()
+    }
+
+    /// Whether an event at this time is chosen, when its type is.
+    #[inline]
+    pub(crate) fn at(&self, time: i64) -> bool {
+        self.times.as_ref().is_none_or(|times| times.contains(&time))
     }
 }

@@ -216,7 +216,8 @@ fn texts(batch: &RecordBatch) -> HashSet<String> {
 
 fn compare(directory: &Path) -> usize {
     let trace = tracefile::open(directory).unwrap();
-    let decoded = trace.decode(&Selection::everything(), &Options { index: false }).unwrap();
+    let decoded =
+        trace.decode(&Selection::everything(), &Options { index: false, times: None }).unwrap();
     let info = trace.info();
     let mut tables: HashMap<&str, (usize, RecordBatch)> = HashMap::new();
     for (at, event) in info.events.iter().enumerate() {

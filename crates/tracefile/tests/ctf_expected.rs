@@ -28,7 +28,8 @@ fn all_figures_agree() {
         let Some(path) = common::real(directory) else { continue };
         let expected = &expected[name];
         let trace = tracefile::open(&path).unwrap();
-        let decoded = trace.decode(&Selection::everything(), &Options { index: true }).unwrap();
+        let decoded =
+            trace.decode(&Selection::everything(), &Options { index: true, times: None }).unwrap();
         let info = trace.info();
         assert_eq!(decoded.damage, [], "{name}");
         assert_eq!(decoded.events, expected["events"].as_u64().unwrap(), "{name}");

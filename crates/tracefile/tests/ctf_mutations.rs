@@ -49,7 +49,7 @@ fn decode(metadata: &[u8], stream: &[u8]) -> Option<(Trace, Decoded)> {
     let trace = tracefile::open_ctf_bytes(metadata, stream).ok()?;
     let decoded = trace.decode(&Selection::everything(), &Options::default()).unwrap();
     let some = Selection::nothing().event("e", Some(&["last"]));
-    let part = trace.decode(&some, &Options { index: false }).unwrap();
+    let part = trace.decode(&some, &Options { index: false, times: None }).unwrap();
     // What is passed over ends where what is read ends.
     assert_eq!((part.events, part.span), (decoded.events, decoded.span));
     assert_eq!(part.damage, decoded.damage);

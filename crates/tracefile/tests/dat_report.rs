@@ -126,7 +126,8 @@ fn agrees(file: &str, least: usize) {
     }
     assert!(samples.len() >= least, "{} event types", samples.len());
     let trace = tracefile::open(&path).unwrap();
-    let decoded = trace.decode(&Selection::everything(), &Options { index: false }).unwrap();
+    let decoded =
+        trace.decode(&Selection::everything(), &Options { index: false, times: None }).unwrap();
     let mut compared = 0;
     for table in &decoded.tables {
         let name = trace.info().events[table.event].name.as_str();

@@ -344,6 +344,12 @@ PROGRAM = Group(
                     "trace.catalogue.kernel.IDLE",
                 ),
                 Command(
+                    "functions",
+                    "List the kernel functions that took longest: calls, self and total times.",
+                    "records.analysis_command",
+                    "trace.catalogue.functions.FUNCTIONS",
+                ),
+                Command(
                     "counters",
                     "List least, mean and greatest values of counters: run queues, frequencies, "
                     "any field.",

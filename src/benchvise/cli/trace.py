@@ -115,53 +115,46 @@ def events(
     until: Annotated[
         str | None, typer.Option("--until", metavar="S", help="End before this moment.")
     ] = None,
+    text: Annotated[
+        str, typer.Option("--match", metavar="TEXT", help="Only events in whose fields it stands.")
+    ] = "",
     limit: Annotated[
         int | None,
         typer.Option(
             "--limit", metavar="N", min=1, help="Stop after N events (JSON: 10000 by default)."
         ),
     ] = None,
-    cache: CacheOption = True,
     as_json: JsonOption = False,
 ) -> None:
     """List events in order of time, with their fields.
 
     A line has the thread, the CPU, the time in seconds, the event and its fields, as the kernel's
-    print format writes them; where the trace has none, or one that is not understood, by their
-    names. Addresses are hexadecimal, without symbols.
+    print format writes them: trace_printk with its text, functions and stacks by the kernel's
+    symbols. Where the trace has no format, or one that is not understood, fields have their names.
+    Only what is asked for is decoded; nothing is kept for the next time.
 
     Example: benchvise trace events trace.dat --event 'sched_*' --process iperf3 --since +0.5
     """
     from itertools import islice
 
-    from benchvise.trace.event_listing import (
-        EventFilter,
-        EventListing,
-        listed_events,
-        listed_lines,
-    )
-    from benchvise.trace.loaded import load_trace
+    from benchvise.trace.event_listing import EventFilter, EventListing, EventLog
 
+    wanted = EventFilter(tuple(names or ()), tuple(processes or ()), tuple(cpus or ()), text)
     with stderr().status("reading the trace"):
-        loaded = load_trace(file, since, until, use_cache=cache)
-    wanted = EventFilter(tuple(names or ()), tuple(processes or ()), tuple(cpus or ()))
+        log = EventLog(file, since, until)
     if as_json:
         most = limit or _JSON_EVENTS
-        listed = tuple(islice(listed_events(loaded, wanted), most + 1))
+        listed = tuple(islice(log.events(wanted, most + 1), most + 1))
         complete = len(listed) <= most
-        listing = EventListing(str(file), tuple(loaded.cautions), listed[:most], complete)
+        listing = EventListing(str(file), log.cautions, listed[:most], complete)
         print_json("trace-events", encode(listing))
         return
-    for caution in loaded.cautions:
+    sys.stdout.flush()
+    for lines in log.lines(wanted, limit):
+        sys.stdout.buffer.write(lines)
+    sys.stdout.buffer.flush()
+    for caution in log.cautions:
         stderr().print(text_line(caution, style="yellow"), soft_wrap=True)
-    left = limit
-    for lines in listed_lines(loaded, wanted):
-        some = lines if left is None else lines[:left]
-        sys.stdout.write("".join(f"{line}\n" for line in some))
-        if left is not None:
-            left -= len(some)
-            if left <= 0:
-                break
 
 
 _JSON_EVENTS = 10_000

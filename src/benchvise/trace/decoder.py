@@ -15,7 +15,7 @@ if TYPE_CHECKING:
 
 
 _REMEDIES = {
-    "NotATrace": "it takes a trace.dat, a perf.data, or a directory with CTF metadata",
+    "NotATrace": "it takes a trace.dat, a perf.data, a directory with CTF metadata, ftrace's text",
     "Unreadable": "check the path and its permissions",
     "Unsupported": "the recording tool may be able to write it in another way",
     "Damaged": "its head or metadata is beyond use; copy it again from where it was recorded",

@@ -1,33 +1,31 @@
 """The events of a trace in order of time, with their fields as texts: ``benchvise trace events``.
 
-Fields are written as the kernel's print format says where the trace has one that can be evaluated
-(``trace.print_format``), else by their names, with the labels that the trace gives to numbers.
+Fields are written as the kernel's print format says where the trace has one that is understood,
+else by their names, with the labels that the trace gives to numbers; ``trace_printk`` by its format
+strings, addresses of functions by the kernel's symbols. ``crates/tracetext`` makes the texts: it
+decodes only what is asked for, a slice of time at a time, and uses no cache.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterator, Mapping, Sequence
+import json
+from collections.abc import Iterator
 from dataclasses import dataclass
 from fnmatch import fnmatchcase
-from typing import Any
-
-import numpy as np
-import pyarrow as pa
+from pathlib import Path
+from typing import TYPE_CHECKING
 
 from benchvise.errors import UsageError
 from benchvise.text import printable
-from benchvise.trace.analysis.latency.ends import running
-from benchvise.trace.analysis.model import Bools, Ints, TraceSpan
-from benchvise.trace.loaded import LoadedTrace
-from benchvise.trace.print_format import PrintFormat, UnknownFormat, parse_print_format
+from benchvise.trace.decoder import TraceOutline, decoder, open_native, translated
+from benchvise.trace.moments import parse_span
 
-_AT_ONCE = 1 << 16
-"""Events whose texts are made together."""
+if TYPE_CHECKING:
+    from benchvise.trace import native
 
-_LONGEST = 2000
-_NS = 1_000_000_000
-_UNKNOWN_CPU = 65535
-_COMMON = frozenset({"time", "cpu", "common_flags", "common_preempt_count", "common_pid"})
+_LONGEST = 10_000
+_FEW = 100_000
+"""A listing that is shorter begins with small slices."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -35,12 +33,13 @@ class EventFilter:
     """Which events are listed; an empty tuple is all.
 
     ``events``: names or patterns. ``processes``: names, patterns or numbers of threads in whose
-    context events happened. ``cpus``: numbers.
+    context events happened. ``cpus``: numbers. ``text``: what their text has in it.
     """
 
     events: tuple[str, ...] = ()
     processes: tuple[str, ...] = ()
     cpus: tuple[int, ...] = ()
+    text: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -60,7 +59,10 @@ class ListedEvent:
 
 @dataclass(frozen=True, slots=True)
 class EventListing:
-    """The first events of a trace that a filter lets through; ``complete`` says whether all."""
+    """The first events of a trace that a filter lets through; ``complete`` says whether all.
+
+    ``cautions`` say what is missing in the part of the trace that was read for them.
+    """
 
     file: str
     cautions: tuple[str, ...]
@@ -68,262 +70,132 @@ class EventListing:
     complete: bool
 
 
-@dataclass(frozen=True, slots=True)
-class _Chunk:
-    """Some events as columns of equal length; ``tid`` is -1 where it is not known."""
-
-    time: list[int]
-    cpu: list[int]
-    tid: list[int]
-    event: list[str]
-    text: list[str]
-
-
-def listed_events(loaded: LoadedTrace, wanted: EventFilter) -> Iterator[ListedEvent]:
-    """The events of the trace's span, in order of time.
+class EventLog:
+    """The events of an open trace, from ``since`` to before ``until``.
 
     Raises:
-        UsageError: the trace has no such event or thread.
+        UsageError: there is no such trace, it holds no event, or none in that span.
+        TraceError: it cannot be read.
     """
-    threads = _Threads(loaded, wanted.processes)
-    for chunk in _chunks(loaded, wanted, threads):
-        rows = zip(chunk.time, chunk.cpu, chunk.tid, chunk.event, chunk.text, strict=True)
-        for time, cpu, tid, event, text in rows:
-            yield ListedEvent(
-                time=time,
-                cpu=None if cpu == _UNKNOWN_CPU else cpu,
-                task=threads.name(tid),
-                tid=None if tid < 0 else tid,
-                event=event,
-                text=text,
+
+    def __init__(self, path: Path, since: str | None = None, until: str | None = None) -> None:
+        self.path = path
+        self._trace = open_native(path)
+        self._outline: TraceOutline = json.loads(self._trace.outline())
+        with translated():
+            span = self._trace.span()
+        if span is None:
+            raise UsageError(f"{path} holds no event", "")
+        self._begin, self._end = parse_span(*span, since, until)
+        self._listing: native.Listing | None = None
+
+    def events(self, wanted: EventFilter, most: int | None = None) -> Iterator[ListedEvent]:
+        """The events that a filter lets through, at most so many.
+
+        Raises:
+            UsageError: the trace has no such event or thread.
+        """
+        listing, left = self._listed(wanted, most), most
+        while left is None or left > 0:
+            with translated():
+                rows = listing.events(left)
+            if rows is None:
+                break
+            left = None if left is None else left - len(rows)
+            for time, cpu, tid, task, event, text in rows:
+                yield ListedEvent(time, cpu, task, tid, event, text)
+
+    def lines(self, wanted: EventFilter, most: int | None = None) -> Iterator[bytes]:
+        """The same as lines of UTF-8, many at a time: thread, CPU, seconds of the trace's clock,
+        event, fields.
+
+        Raises:
+            UsageError: the trace has no such event or thread.
+        """
+        listing, left = self._listed(wanted, most), most
+        while left is None or left > 0:
+            with translated():
+                part = listing.lines(left)
+            if part is None:
+                break
+            parts, count = part
+            left = None if left is None else left - count
+            for lines, doubtful in parts:
+                yield _harmless(lines, doubtful) if doubtful else lines
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What is missing in the part that was listed so far."""
+        if self._listing is None:
+            return ()
+        cautions = []
+        if losses := self._listing.losses:
+            counts = [loss["count"] for loss in losses]
+            more = " and more that were not counted" if None in counts else ""
+            kinds = "/".join(sorted({loss["kind"] for loss in losses}))
+            counted = sum(count or 0 for count in counts)
+            cautions.append(
+                f"LOST: {counted} {kinds}{more} in {len(losses)} places of what was read"
             )
+        if damage := self._listing.damage:
+            cautions.append(
+                f"DAMAGED: {len(damage)} places could not be read; trace info lists them"
+            )
+        return tuple(cautions)
+
+    def _listed(self, wanted: EventFilter, most: int | None) -> native.Listing:
+        numbers = {int(name) for name in wanted.processes if name.isdecimal()}
+        patterns = [name for name in wanted.processes if not name.isdecimal()]
+
+        def named(names: dict[int, str]) -> set[int]:
+            return _fitting(names, patterns)
+
+        events = _chosen_types(self._outline["events"], wanted.events) if wanted.events else None
+        with translated():
+            self._listing = decoder().Listing(
+                self._trace,
+                self._begin,
+                self._end,
+                events=events,
+                threads=numbers if wanted.processes else None,
+                named=named if patterns else None,
+                cpus=set(wanted.cpus) or None,
+                text=wanted.text or None,
+                few=most is not None and most < _FEW,
+            )
+        return self._listing
 
 
-def listed_lines(loaded: LoadedTrace, wanted: EventFilter) -> Iterator[list[str]]:
-    """The same as lines, some thousand at a time: thread, CPU, seconds of the trace's clock, event,
-    fields.
-
-    Raises:
-        UsageError: the trace has no such event or thread.
-    """
-    threads = _Threads(loaded, wanted.processes)
-    for chunk in _chunks(loaded, wanted, threads):
-        labels = {tid: threads.label(tid) for tid in set(chunk.tid)}
-        cpus = {cpu: "[ ? ]" if cpu == _UNKNOWN_CPU else f"[{cpu:03}]" for cpu in set(chunk.cpu)}
-        rows = zip(chunk.time, chunk.cpu, chunk.tid, chunk.event, chunk.text, strict=True)
-        yield [
-            f"{labels[tid]} {cpus[cpu]} {time // _NS}.{time % _NS:09}: {event}: {text}"
-            for time, cpu, tid, event, text in rows
-        ]
-
-
-def _chunks(loaded: LoadedTrace, wanted: EventFilter, threads: _Threads) -> Iterator[_Chunk]:
-    names: list[str] = loaded.trace.outline["events"]
-    chosen = _chosen_types(names, loaded.trace.counts, wanted.events)
-    texts = _EventTexts(loaded)
-    index, span = loaded.trace.index, loaded.analysis.span
-    times = index["time"].to_numpy()
-    first, last = (int(at) for at in np.searchsorted(times, [span.begin, span.end]))
-    for begin in range(first, last, _AT_ONCE):
-        part = index.slice(begin, min(_AT_ONCE, last - begin))
-        time, cpu, event, row = (
-            part[name].to_numpy().astype(np.int64) for name in ("time", "cpu", "event", "row")
-        )
-        keep = np.ones(time.size, dtype=np.bool_) if chosen is None else chosen[event]
-        if wanted.cpus:
-            keep &= np.isin(cpu, wanted.cpus)
-        if not keep.all():
-            time, cpu, event, row = time[keep], cpu[keep], event[keep], row[keep]
-        if time.size:
-            yield _chunk(names, threads, texts, time, cpu, event, row)
-
-
-def _chunk(
-    names: Sequence[str],
-    threads: _Threads,
-    texts: _EventTexts,
-    time: Ints,
-    cpu: Ints,
-    event: Ints,
-    row: Ints,
-) -> _Chunk:
-    """Some events; those of one type are made into texts together."""
-    made = np.full(time.size, "", dtype=object)
-    tids: Ints = threads.running_at(cpu, time)
-    for number in np.unique(event):
-        places = np.flatnonzero(event == number)
-        own_tids = texts.threads(names[number], row[places])
-        if own_tids is not None:
-            tids[places] = own_tids
-        kept = places[threads.meant(tids[places])]
-        if kept.size:
-            made[kept] = texts.of(names[number], row[kept])
-    keep = np.flatnonzero(threads.meant(tids))
-    return _Chunk(
-        time[keep].tolist(),
-        cpu[keep].tolist(),
-        tids[keep].tolist(),
-        [names[number] for number in event[keep].tolist()],
-        made[keep].tolist(),
-    )
-
-
-def _chosen_types(
-    names: Sequence[str], counts: Mapping[str, int], wanted: Sequence[str]
-) -> Bools | None:
-    """Which event types are meant, by their numbers; None for all."""
-    if not wanted:
-        return None
-    chosen = np.zeros(len(names), dtype=np.bool_)
+def _chosen_types(names: list[str], wanted: tuple[str, ...]) -> set[str]:
+    chosen: set[str] = set()
     for pattern in wanted:
-        fits = [name == pattern or fnmatchcase(name, pattern) for name in names]
-        if not any(fits):
+        fitting = {name for name in names if name == pattern or fnmatchcase(name, pattern)}
+        if not fitting:
             raise UsageError(
-                f"the trace has no event {printable(pattern, 80)}",
-                f"it has {', '.join(sorted(counts)[:8])}, …; trace info --all lists them",
+                f"the trace has no event {printable(pattern, 80)}", "trace info --all lists them"
             )
-        chosen |= np.array(fits)
+        chosen |= fitting
     return chosen
 
 
-class _Threads:
-    """Who was running: by the field that the kernel puts into each event, else by the switches."""
-
-    def __init__(self, loaded: LoadedTrace, wanted: Sequence[str]) -> None:
-        self._loaded = loaded
-        self._names: dict[int, str] = {0: "<idle>"}
-        for tid, name in loaded.trace.description["tasks"]:
-            self._names[int(tid)] = str(name)
-        self._has_field = any(
-            member["name"] == "common_pid"
-            for kind in loaded.trace.description["events"]
-            for member in kind["fields"]
-        )
-        self._names |= {} if self._has_field else self._of_actors()
-        self._wanted = self._numbers(wanted) if wanted else None
-
-    def _of_actors(self) -> dict[int, str]:
-        actors = self._loaded.analysis.actors
-        return {actor.tid: actor.name for actor in actors if actor.tid is not None and actor.tid}
-
-    def _numbers(self, wanted: Sequence[str]) -> Ints:
-        names = self._names | self._of_actors()
-        numbers: set[int] = set()
-        for text in wanted:
-            if text.isdecimal():
-                numbers.add(int(text))
-                continue
-            fitting = {tid for tid, name in names.items() if fnmatchcase(name, text)}
-            if not fitting:
-                raise UsageError(
-                    f"the trace has no thread {printable(text, 80)}",
-                    "name one, a pattern such as 'kworker*', or a number",
-                )
-            numbers |= fitting
-        self._names = names
-        return np.array(sorted(numbers), dtype=np.int64)
-
-    def running_at(self, cpu: Ints, time: Ints) -> Ints:
-        """The numbers of the threads on CPUs at times; -1 where that is not known here."""
-        unknown: Ints = np.full(time.size, -1, dtype=np.int64)
-        if self._has_field or self._loaded.analysis.events("sched_switch") is None:
-            return unknown
-        analysis = self._loaded.analysis
-        around = analysis.asked_about(TraceSpan(int(time.min()), int(time.max()) + 1)).sliced()
-        context = running(around, cpu, time)
-        tids = np.array(
-            [-1 if actor.tid is None else actor.tid for actor in analysis.actors], dtype=np.int64
-        )
-        inside = context >= 0
-        unknown[inside] = tids[analysis.instances["actor"][context[inside]]]
-        return unknown
-
-    def meant(self, tids: Ints) -> Bools:
-        """Which of them are asked for."""
-        if self._wanted is None:
-            return np.ones(tids.size, dtype=np.bool_)
-        return np.asarray(np.isin(tids, self._wanted), dtype=np.bool_)
-
-    def label(self, tid: int) -> str:
-        """The thread as a column of lines has it."""
-        if tid < 0:
-            return "?".rjust(22)
-        return printable(f"{self.name(tid) or '<...>'}-{tid}", 40).rjust(22)
-
-    def name(self, tid: int) -> str | None:
-        """What the thread is called; None where that is not known."""
-        return self._names.get(tid)
+def _fitting(names: dict[int, str], patterns: list[str]) -> set[int]:
+    numbers: set[int] = set()
+    for pattern in patterns:
+        fitting = {tid for tid, name in names.items() if fnmatchcase(name, pattern)}
+        if not fitting:
+            raise UsageError(
+                f"the trace has no thread {printable(pattern, 80)}",
+                "name one, a pattern such as 'kworker*', or a number",
+            )
+        numbers |= fitting
+    return numbers
 
 
-class _EventTexts:
-    """The fields of events as texts, type by type."""
-
-    def __init__(self, loaded: LoadedTrace) -> None:
-        self._tables = loaded.trace.tables
-        self._kinds = {kind["name"]: kind for kind in loaded.trace.description["events"]}
-        self._formats: dict[str, PrintFormat | None] = {}
-        self._whole: dict[str, pa.Table] = {}
-
-    def threads(self, name: str, rows: Ints) -> Ints | None:
-        """The threads of some rows of a type's table, where it has them."""
-        table = self._table(name)
-        if "common_pid" not in table.column_names:
-            return None
-        tids: Ints = table["common_pid"].to_numpy()[rows].astype(np.int64)
-        return tids
-
-    def of(self, name: str, rows: Ints) -> list[str]:
-        """The texts of some rows of a type's table."""
-        table = self._table(name).take(pa.array(rows))
-        known = self._formats[name]
-        if known is not None:
-            try:
-                columns = [table[field].to_pylist() for field in known.fields]
-                made = known.render(columns) if columns else [known.template % ()] * rows.size
-                return [_clean(text) for text in made]
-            except (TypeError, ValueError, OverflowError):
-                self._formats[name] = None  # a field is of another type than its format takes
-        return self._by_name(name, table)
-
-    def _table(self, name: str) -> pa.Table:
-        if name not in self._whole:
-            self._whole[name] = self._tables[name].combine_chunks()
-            self._formats[name] = self._format(name)
-        return self._whole[name]
-
-    def _format(self, name: str) -> PrintFormat | None:
-        fields = [field for field in self._whole[name].column_names if field not in _COMMON]
-        try:
-            return parse_print_format(str(self._kinds[name].get("print_format", "")), fields)
-        except UnknownFormat:
-            return None
-
-    def _by_name(self, name: str, table: pa.Table) -> list[str]:
-        members = [
-            member for member in self._kinds[name]["fields"]
-            if member["name"] in table.column_names and member["name"] not in _COMMON
-        ]  # fmt: skip
-        columns = [_values(member, table[member["name"]].to_pylist()) for member in members]
-        if not columns:
-            return [""] * table.num_rows
-        template = ", ".join(f"{member['name'].replace('%', '%%')}=%s" for member in members)
-        return [_clean(template % row) for row in zip(*columns, strict=True)]
-
-
-def _values(member: Mapping[str, Any], values: list[Any]) -> list[Any]:
-    """The values of a field as texts: labels, hexadecimal where the trace says so."""
-    labels = {low: text for low, high, text in member["labels"] if low == high}
-    if labels:
-        return [labels.get(value, value) for value in values]
-    if member["base"] == 16 and member["type"] in ("u8", "u16", "u32", "u64"):
-        return [value if value is None else f"0x{value:x}" for value in values]
-    if member["type"] == "text":
-        return [f'"{value}"' for value in values]
-    return [value.hex() if isinstance(value, bytes) else value for value in values]
-
-
-def _clean(text: str) -> str:
-    """A line as a terminal may show it: what strangers wrote cannot steer it."""
-    if len(text) <= _LONGEST and text.isprintable():
-        return text
-    return printable(text.rstrip("\n"), _LONGEST)
+def _harmless(lines: bytes, doubtful: list[tuple[int, int]]) -> bytes:
+    """Lines as a terminal may show them: what strangers wrote cannot steer it."""
+    pieces, at = [], 0
+    for begin, end in doubtful:
+        text = lines[begin:end].decode(errors="replace")
+        pieces += [lines[at:begin], printable(text, _LONGEST).encode()]
+        at = end
+    return b"".join([*pieces, lines[at:]])

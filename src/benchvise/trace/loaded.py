@@ -11,12 +11,10 @@ import numpy as np
 import pyarrow as pa
 
 from benchvise.errors import UsageError
-from benchvise.quantities import format_clock
 from benchvise.trace.analysis.model import Actor, Analysis, Flag, Loss, TraceSpan
 from benchvise.trace.analysis.names import find_all
+from benchvise.trace.moments import parse_span
 from benchvise.trace.opening import OpenTrace, open_trace
-
-_NS = 1_000_000_000
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +71,7 @@ def load_opened(
     if trace.span is None:
         raise UsageError(f"{path} holds no event", "")
     whole = TraceSpan(trace.span[0], trace.span[1])
-    within = _span(whole, since, until)
+    within = TraceSpan(*parse_span(whole.begin, whole.end, since, until))
 
     def events(name: str) -> pa.Table | None:
         table = trace.tables.get(name)
@@ -84,33 +82,6 @@ def load_opened(
     losses = tuple(_losses(trace))
     analysis = Analysis(trace.analysis, whole, losses, events, names, within)
     return LoadedTrace(path, trace, analysis, tuple(_cautions(trace, analysis)))
-
-
-def _span(whole: TraceSpan, since: str | None, until: str | None) -> TraceSpan:
-    """The part asked for. An answer's span holds its last event, so the end is exclusive."""
-    begin = whole.begin if since is None else parse_moment(since, whole.begin)
-    end = whole.end + 1 if until is None else parse_moment(until, whole.begin)
-    if begin >= end or begin > whole.end or end <= whole.begin:
-        raise UsageError(
-            "nothing of the trace lies in the span asked for",
-            f"it has events from {format_clock(whole.begin)} to {format_clock(whole.end)} s",
-        )
-    return TraceSpan(max(begin, whole.begin), min(end, whole.end + 1))
-
-
-def parse_moment(text: str, first: int) -> int:
-    """The moment in nanoseconds that a text means: ``12.5``, or ``+0.5`` from the ``first`` event.
-
-    Raises:
-        UsageError: it means none.
-    """
-    seconds, _, fraction = text.removeprefix("+").removesuffix("s").partition(".")
-    if not (seconds or fraction) or not (seconds + fraction).isdecimal() or len(fraction) > 9:
-        raise UsageError(
-            f"{text} is no moment", "say seconds of the trace's clock, or +S from its first event"
-        )
-    value = int(seconds or 0) * _NS + int(fraction.ljust(9, "0"))
-    return first + value if text.startswith("+") else value
 
 
 def _losses(trace: OpenTrace) -> list[Loss]:

@@ -4,6 +4,7 @@ Times are nanoseconds of the trace's clock.
 """
 
 from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Set as AbstractSet
 from os import PathLike
 from typing import Any, final
 
@@ -96,6 +97,12 @@ class Decoded:
     @property
     def span(self) -> tuple[int, int] | None:
         """Times of the first and last of them."""
+    def texts(self, rows: Sequence[tuple[int, int]]) -> list[str]:
+        """The fields of events as texts, by the kernel's print formats; given as (type, row).
+
+        Raises:
+            ValueError: there is no such event.
+        """
     def scheduling(self) -> dict[str, pa.Table]:
         """What they say of who ran when: actors, instances, fragments, waits.
 
@@ -130,6 +137,10 @@ class Trace:
         """
     def outline(self) -> str:
         """The same without what is large in it: ``events`` are names, ``streams`` CPUs."""
+    def span(self) -> tuple[int, int] | None:
+        """Times of the first and the last event, without decoding what lies between."""
+    def symbol(self, address: int) -> str | None:
+        """The name of what is at a kernel address, with ``+0x…`` when it begins before."""
     def decode(
         self, events: Mapping[str, Sequence[str] | None] | None = None, index: bool = True
     ) -> Decoded:
@@ -165,6 +176,50 @@ def content_hash(paths: Sequence[str | PathLike[str]]) -> str:
     Raises:
         TraceError: a file cannot be read.
     """
+
+@final
+class Listing:
+    """Events as texts, in order of time, which goes on through a trace."""
+
+    def __new__(
+        cls,
+        trace: Trace,
+        begin: int,
+        end: int,
+        *,
+        events: AbstractSet[str] | None = None,
+        threads: AbstractSet[int] | None = None,
+        named: Callable[[dict[int, str]], AbstractSet[int]] | None = None,
+        cpus: AbstractSet[int] | None = None,
+        text: str | None = None,
+        few: bool = False,
+    ) -> Listing:
+        """Of events at times from ``begin`` to before ``end``.
+
+        ``named`` is given the names of all threads, and says which more are meant. ``text``: only
+        events in whose text it is. ``few``: only the first ones will be asked for.
+
+        Raises:
+            TraceError: it cannot be decoded.
+        """
+    def lines(
+        self, most: int | None
+    ) -> tuple[list[tuple[bytes, list[tuple[int, int]]]], int] | None:
+        """The next lines in parts, each with the places of what a terminal must not be given; and
+        their number.
+
+        There may be none yet; None at the end of the trace.
+        """
+    def events(
+        self, most: int | None
+    ) -> list[tuple[int, int | None, int | None, str | None, str, str]] | None:
+        """The next events: time, CPU, thread, its name, event, text; None at the end."""
+    @property
+    def losses(self) -> list[LostEvents]:
+        """What is missing in the part that was listed."""
+    @property
+    def damage(self) -> list[DamagedPlace]:
+        """What could not be decoded of it."""
 
 @final
 class Levels:

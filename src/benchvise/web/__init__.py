@@ -19,6 +19,7 @@ links. A trace or a capture is named by a key of an index (``file_index``), neve
 - ``answers`` makes pages of documents; ``pages`` has a module for each group of pages.
 - ``readers``: the processes that open traces and captures, and may die of them. The server never
   maps nor decodes such a file.
+- ``export`` has a trace written for another viewer, in a process of its own.
 - ``timeline`` is the one set of questions that traces and captures answer; ``workspace`` and
   ``captures`` have the open files and what is asked of them.
 - ``live`` feeds pages that watch; ``rig`` has what they watch of boards, and what they may do.

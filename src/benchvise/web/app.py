@@ -19,6 +19,7 @@ from benchvise.web.access import Access
 from benchvise.web.answers import ASSETS, failure
 from benchvise.web.audit import AuditLog
 from benchvise.web.context import Context, Settings
+from benchvise.web.export import routes as export_routes
 from benchvise.web.file_index import capture_index, trace_index
 from benchvise.web.http import NotFound, Refused
 from benchvise.web.live import Hub
@@ -53,6 +54,7 @@ def create_app(settings: Settings, audit: AuditLog | None = None) -> Starlette:
             *runs.routes,
             *compare.routes,
             *history.routes,
+            *export_routes,
             *forwarding.routes,
             *files.routes,
             Mount("/assets", StaticFiles(directory=ASSETS, check_dir=False)),

@@ -12,6 +12,8 @@ export interface Hit {
   readonly time: number;
   readonly item: HitItem | null;
   readonly mark: HitMark | null;
+  /** Of a counter: its value there, or that it is not known. */
+  readonly value?: string;
 }
 
 export interface HitItem extends Span {
@@ -45,6 +47,7 @@ export function hitAt(
   if (box === null) return null;
   const reach = perPixel * REACH;
   const level = levelOf(perPixel);
+  if (box.track !== undefined) return { box, row: box.row, time, item: null, mark: null };
   const near = { begin: time - reach, end: time + reach };
   let best: { readonly row: Row; readonly item: HitItem } | null = null;
   for (const order of box.members ?? [box.order]) {

@@ -76,15 +76,15 @@ it("lets CPUs scroll where there are too many, or nothing else", () => {
 
 it("closes the threads of a group into one box, and shows them below its name when it is open", () => {
   const group = { id: 3, name: "server 7", members: [3, 4], open: false };
-  const closed = layoutOf(ROWS, [0, 1, 2, 3, 4], "normal", "horizontal", { pinned: [], groups: [group] });
+  const closed = layoutOf(ROWS, [0, 1, 2, 3, 4], "normal", "horizontal", { pinned: [], groups: [group], tracks: [] });
   expect(closed.boxes.map(({ order, members }) => members ?? order)).toEqual([0, 1, 2, [3, 4]]);
   expect(boxOfRow(closed, 4)?.row.name).toBe("server 7");
-  const open = layoutOf(ROWS, [0, 1, 2, 3, 4], "normal", "horizontal", { pinned: [], groups: [{ ...group, open: true }] });
+  const open = layoutOf(ROWS, [0, 1, 2, 3, 4], "normal", "horizontal", { pinned: [], groups: [{ ...group, open: true }], tracks: [] });
   expect(open.boxes.map(({ order }) => order)).toEqual([0, 1, 2, 3, 4]);
   const heading = open.headings.find((each) => each.group === 3);
   expect(headingAt(open, (heading?.from ?? 0) + 1)).toBe(heading);
   // One that is shown alone, as others are filtered out, is a row as any other.
-  const alone = layoutOf(ROWS, [0, 4], "normal", "horizontal", { pinned: [], groups: [group] });
+  const alone = layoutOf(ROWS, [0, 4], "normal", "horizontal", { pinned: [], groups: [group], tracks: [] });
   expect(alone.boxes.map(({ order, members }) => members ?? order)).toEqual([0, 4]);
 });
 
@@ -92,7 +92,7 @@ it("keeps pinned rows first and in sight, once, whatever is filtered", () => {
   const all = [...ROWS, ...Array.from({ length: 40 }, (_, at) => row(5 + at))];
   const shown = all.map((_, order) => order).filter((order) => order !== 30);
   const group = { id: 9, name: "g", members: [9, 10, 20], open: false };
-  const layout = layoutOf(all, shown, "normal", "horizontal", { pinned: [30, 20], groups: [group] });
+  const layout = layoutOf(all, shown, "normal", "horizontal", { pinned: [30, 20], groups: [group], tracks: [] });
   expect(layout.boxes.slice(0, 3).map(({ order }) => order)).toEqual([30, 20, 0]);
   expect(layout.boxes.filter(({ order }) => order === 20)).toHaveLength(1);
   expect(boxOfRow(layout, 9)?.members).toEqual([9, 10]);
@@ -101,4 +101,14 @@ it("keeps pinned rows first and in sight, once, whatever is filtered", () => {
     .toEqual(layout.boxes.slice(0, 4).map(({ order, from }) => [order, from]));
   // Where CPUs would leave too little, the pinned ones alone stay.
   expect(heldSize(layout, 150)).toBe(layout.pinned);
+});
+
+it("shows counters behind the pinned rows, and takes none of them for a row", () => {
+  const track = { ...row(-1_000_000, "counter", "run-queue"), cpu: null, actor: null };
+  const layout = layoutOf(ROWS, [0, 1, 2, 3, 4], "normal", "horizontal", { pinned: [4], groups: [], tracks: [track] });
+  expect(layout.boxes.map(({ order, track: at }) => at ?? order)).toEqual([4, 0, 0, 1, 2, 3]);
+  expect(layout.boxes[1]?.track).toBe(0);
+  expect(layout.pinned).toBe(layout.headings.find(({ text }) => text === "CPUs")?.from);
+  expect(boxOfRow(layout, -1)).toBeNull();
+  expect(boxOfRow(layout, -2)).toBeNull();
 });

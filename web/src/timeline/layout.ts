@@ -12,6 +12,8 @@ export interface Box {
   readonly order: number;
   /** Of a closed group, the places of the rows that it stands for. */
   readonly members?: readonly number[];
+  /** Of a counter, its place among those that are shown; its order is no row's. */
+  readonly track?: number;
   /** Whether it stands below the heading of an open group. */
   readonly inGroup?: boolean;
   readonly from: number;
@@ -35,7 +37,7 @@ export interface Layout {
   readonly size: number;
   readonly density: Density;
   readonly orientation: Orientation;
-  /** Pixels of the pinned rows, which come first. */
+  /** Pixels of the pinned rows and of counters, which come first. */
   readonly pinned: number;
 }
 
@@ -63,9 +65,16 @@ export interface Group {
 export interface Grouping {
   readonly pinned: readonly number[];
   readonly groups: readonly Group[];
+  /** Counters that are shown, as rows. */
+  readonly tracks: readonly Row[];
 }
 
-export const UNGROUPED: Grouping = { pinned: [], groups: [] };
+export const UNGROUPED: Grouping = { pinned: [], groups: [], tracks: [] };
+
+/** The order of what is no row of the source. */
+const NO_ORDER = -2;
+/** Pixels of a counter, across time. */
+const TRACK = { horizontal: 34, vertical: 64 } as const;
 
 const SIZES: Readonly<Record<Orientation, Readonly<Record<Density, readonly [number, number]>>>> = {
   horizontal: { compact: [11, 0], normal: [20, 0], events: [20, 15] },
@@ -83,7 +92,7 @@ export function layoutOf(
   shown: readonly number[],
   density: Density,
   orientation: Orientation,
-  { pinned, groups }: Grouping = UNGROUPED,
+  { pinned, groups, tracks }: Grouping = UNGROUPED,
 ): Layout {
   const [bar, lane] = SIZES[orientation][density];
   const boxes: Box[] = [];
@@ -102,6 +111,11 @@ export function layoutOf(
   const high = pinned.flatMap((order) => (rows[order] === undefined ? [] : [[rows[order], order] as const]));
   if (high.length > 0) head("Pinned");
   for (const [row, order] of high) add(row, order);
+  if (tracks.length > 0) head("Counters");
+  tracks.forEach((row, track) => {
+    boxes.push({ row, order: NO_ORDER, track, from: at, bar: TRACK[orientation], lane: 0 });
+    at += TRACK[orientation] + GAP;
+  });
   const pinnedSize = at;
   let kind = "";
   for (const part of partsOf(shown.filter((order) => !above.has(order)), groups)) {
@@ -157,6 +171,7 @@ function groupRow({ id, name }: Group, members: number): Row {
 
 /** The box in which a row is: its own, or that of its closed group. */
 export function boxOfRow({ boxes }: Layout, order: number): Box | null {
+  if (order < 0) return null;
   return boxes.find((box) => box.members?.includes(order) ?? box.order === order) ?? null;
 }
 

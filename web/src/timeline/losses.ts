@@ -25,7 +25,9 @@ export function paintLosses(
   if (pattern === null) return;
   context.fillStyle = pattern;
   for (const { from, to, cpus } of bands) {
-    for (const { row, from: top, bar } of boxes) {
+    for (const { row, from: top, bar, track } of boxes) {
+      // A counter is not drawn where it is not known.
+      if (track !== undefined) continue;
       if (row.cpu !== null && !(cpus === null || cpus.has(row.cpu))) continue;
       context.globalAlpha = row.cpu === null ? 0.22 : 1;
       context.fillRect(from, (top - scroll) * ratio, to - from, bar * ratio);

@@ -111,7 +111,7 @@ export class Names {
     if (texts === null) return;
     context.font = layout.density === "compact" ? texts.font.replace("11px", "9.5px") : texts.font;
     const isPinned = box.from < layout.pinned;
-    const pinnable = scene.pins && box.members === undefined && (box.order === scene.hovered || isPinned);
+    const pinnable = scene.pins && box.track === undefined && box.members === undefined && (box.order === scene.hovered || isPinned);
     if (pinnable) this.pin(width - PIN_PX / 2, middle, theme, isPinned);
     const detail = box.row.detail;
     const right = width - (pinnable ? PIN_PX : 8);
@@ -156,11 +156,11 @@ export class Names {
   }
 
   private ground(
-    { order }: Box,
+    { order, track }: Box,
     { chosen, hovered, theme }: NamesScene,
     [x, y, width, height]: readonly [number, number, number, number],
   ): void {
-    if (order !== chosen && order !== hovered) return;
+    if (track !== undefined || (order !== chosen && order !== hovered)) return;
     this.context.fillStyle = theme.panel;
     this.context.fillRect(x, y, width, height);
     if (order !== chosen) return;

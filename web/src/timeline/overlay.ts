@@ -102,7 +102,7 @@ export class Overlay {
     this.tip.style.transform = `translate(${left}px, ${top}px)`;
   }
 
-  private lines({ row, time, item, mark }: Hit, perPixel: number): HTMLElement[] {
+  private lines({ row, time, item, mark, value }: Hit, perPixel: number): HTMLElement[] {
     const { look, losses } = this.source;
     const lines: HTMLElement[] = [];
     const add = (text: string, name = ""): void => {
@@ -123,7 +123,8 @@ export class Overlay {
       add(`from ${formatTime(item.begin, 1)}`);
       if (several) add(`${formatCount(item.count)} items here: zoom in`, "tl-tip-note");
     } else {
-      add(row.name, "tl-tip-title");
+      add(value === undefined ? row.name : `${row.name} ${row.detail}`.trim(), "tl-tip-title");
+      if (value !== undefined) add(value);
       add(formatTime(time, perPixel));
     }
     const lost = losses.filter(

@@ -6,6 +6,7 @@ import type { Items, Marks, Source } from "./source";
 import type { Span } from "./span";
 import { Texts } from "./texts";
 import type { Paints, Theme } from "./theme";
+import { paintTrack, type TrackLines } from "./tracks";
 import type { TileStore } from "./tile-store";
 import { BLOCK, levelOf } from "./tiles";
 
@@ -24,6 +25,8 @@ export interface Scene {
   readonly actor: number | null;
   /** Order of the row that is chosen. */
   readonly chosen: number | null;
+  /** Of a counter, by its place among them: null is still to come, a text is why there is none. */
+  readonly track: (at: number) => TrackLines | string | null;
 }
 
 const LABEL_PX = 22;
@@ -70,6 +73,7 @@ export class Stage {
     turn();
     this.paintGround(scene, boxes, scale, ratio, main, cross);
     const labels = this.paintBars(scene, boxes, scale, ratio, main);
+    this.paintTracks(scene, boxes, scale, ratio, main);
     paintLosses(context, scene, boxes, scale, ratio, main);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.texts = this.texts?.font === `11px ${theme.sans}` ? this.texts : this.fresh(theme);
@@ -79,6 +83,14 @@ export class Stage {
     for (const label of labels) this.write(label, this.texts, scene, ratio, vertical);
     if (layout.density === "events") {
       paintMarks(context, this.texts, scene, boxes, scale, ratio, main);
+    }
+  }
+
+  private paintTracks(scene: Scene, boxes: readonly Box[], scale: Scale, ratio: number, main: number): void {
+    for (const box of boxes) {
+      const lines = box.track === undefined ? null : scene.track(box.track);
+      if (lines === null || typeof lines === "string") continue;
+      paintTrack(this.context, lines, box, scene.scroll, scale, ratio, main, scene.theme);
     }
   }
 

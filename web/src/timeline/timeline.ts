@@ -1,4 +1,6 @@
 import { onMediaChange } from "../base/media";
+import { failed } from "../base/result";
+import { formatCount } from "../base/units";
 import { type Arrow, arrowShapes } from "./arrows";
 import { AxisView } from "./axis-view";
 import type { Changed, Choices, Chosen } from "./choices";
@@ -25,6 +27,7 @@ import { BLOCK, BUCKETS, tileSpan } from "./tiles";
 import { ticksOf } from "./ticks";
 import { formatLength, formatTime } from "./time-format";
 import { requestsOf } from "./tile-requests";
+import { type AskTrack, type Track, type TrackLines, TrackStore, valueAt } from "./tracks";
 
 export interface TimelineOptions {
   readonly density?: Density;
@@ -35,6 +38,9 @@ export interface TimelineOptions {
   readonly grouping?: Grouping;
   readonly pinned?: (row: number) => void;
   readonly grouped?: (group: number | "all") => void;
+  /** Counters that are shown, and who has their values. */
+  readonly tracks?: readonly Track[];
+  readonly askTrack?: AskTrack;
 }
 
 const OVERVIEW_BUCKETS = 1024;
@@ -68,6 +74,8 @@ export class Timeline {
   private pointer: readonly [number, number] | null = null;
   private hovered: number | null = null;
   private arrows: readonly Arrow[] = [];
+  private tracks: readonly Track[];
+  private readonly trackStore: TrackStore;
   private drawing: { readonly range: Span; readonly area: readonly number[] | null } | null = null;
   private asked = false;
   /** Settles when all that is seen at first is drawn. */
@@ -86,6 +94,7 @@ export class Timeline {
     this.elements = buildFrame(host, source.name);
     const { root, stage, bars, names, axis, corner, mapHost, map } = this.elements;
     this.shown = source.rows.map((_, order) => order);
+    this.tracks = options.tracks ?? [];
     this.grouping = options.grouping ?? UNGROUPED;
     this.layout = layoutOf(
       source.rows, this.shown, options.density ?? "normal", options.orientation ?? "horizontal", this.grouping,
@@ -103,6 +112,8 @@ export class Timeline {
     this.overlay = new Overlay(stage, source);
     this.items = this.storeOf((span, rows, signal) => source.items(span, BUCKETS, rows, signal));
     this.marks = this.storeOf((span, rows, signal) => source.marks(span, BUCKETS, rows, signal));
+    const none: AskTrack = () => Promise.resolve(failed("there are no counters"));
+    this.trackStore = new TrackStore(source.duration, options.askTrack ?? none, () => { this.invalidate(); });
     nameGrip(root, this.controller.signal);
     this.listen();
     void this.loadOverview();
@@ -137,9 +148,10 @@ export class Timeline {
     this.invalidate();
   }
 
-  /** Other rows come first, or are together. */
-  group(grouping: Grouping): void {
+  /** Other rows come first, or are together; other counters are shown. */
+  group(grouping: Grouping, tracks: readonly Track[] = []): void {
     this.grouping = grouping;
+    this.tracks = tracks;
     this.arrange(this.density, this.orientation);
   }
 
@@ -172,6 +184,7 @@ export class Timeline {
     this.controller.abort();
     this.items.close();
     this.marks.close();
+    this.trackStore.close();
     for (const end of this.ends) end();
     this.elements.root.remove();
   }
@@ -295,6 +308,7 @@ export class Timeline {
       },
       click: (main, cross) => {
         const hit = this.hit(main, cross);
+        if (hit?.box.track !== undefined) return;
         if (hit === null) this.choices.choose(null);
         else this.choose(hit);
       },
@@ -421,7 +435,7 @@ export class Timeline {
 
   private stepRow(by: number): void {
     const { place, view } = this.choices.value;
-    const { boxes } = this.layout;
+    const boxes = this.layout.boxes.filter(({ track }) => track === undefined);
     const chosen = place === null ? null : this.boxOf(place.row);
     const now = boxes.findIndex((box) => box === chosen);
     const box = boxes[now < 0 ? 0 : Math.min(Math.max(now + by, 0), boxes.length - 1)];
@@ -505,7 +519,25 @@ export class Timeline {
     const time = this.timeAt(main);
     const { source, items, marks } = this;
     const across = cross + this.scroll;
-    return hitAt(this.seen(), source.rows, across, time, this.perPixel(view), items, marks, source.look.states);
+    const hit = hitAt(this.seen(), source.rows, across, time, this.perPixel(view), items, marks, source.look.states);
+    return hit?.box.track === undefined ? hit : { ...hit, value: this.valueText(hit.box.track, time) };
+  }
+
+  private trackLines(at: number): TrackLines | string | null {
+    const track = this.tracks[at];
+    const { width, height } = this.elements.bars;
+    const pixels = this.orientation === "vertical" ? height : width;
+    return track === undefined ? null : this.trackStore.lines(track, this.choices.value.view, pixels);
+  }
+
+  private valueText(at: number, time: number): string {
+    const lines = this.trackLines(at);
+    if (lines === null) return "asking …";
+    if (typeof lines === "string") return lines;
+    const value = valueAt(lines, time);
+    if (value === null) return "not known";
+    const [low, high] = value;
+    return low === high ? formatCount(low) : `${formatCount(low)} to ${formatCount(high)}: zoom in`;
   }
 
   /** The rows where they are on the screen, but for the scroll. */
@@ -615,6 +647,7 @@ export class Timeline {
       paints: this.paints,
       actor: value.actor,
       chosen: chosen?.order ?? null,
+      track: (at) => this.trackLines(at),
     });
     this.axis.paint(ticks, view, this.source.losses, this.theme, this.orientation);
     const frame = { view, main, cross, vertical };

@@ -75,7 +75,7 @@ export function instanceArrows(
 }
 
 /** What there is to say where nothing is chosen. */
-function overall({ info, rows }: Workspace): HTMLElement[] {
+function overall({ api, info, rows }: Workspace): HTMLElement[] {
   const list = facts([
     ["Length", formatLength(info.duration)],
     ["Events", count(info.events)],
@@ -92,6 +92,7 @@ function overall({ info, rows }: Workspace): HTMLElement[] {
     make("p", {}, "Click an item for its details. Drag moves; Shift and drag, or a drag on the " +
       "axis, filters all views; Ctrl and the wheel zooms."),
     list,
+    make("p", {}, make("a", { href: `${api}/perfetto`, download: true }, "Save for Perfetto")),
     ...remarks("Remarks", info.remarks),
     ...remarks("Damage", info.damage),
   ];

@@ -1,5 +1,6 @@
 import type { Group, Grouping } from "../timeline/layout";
 import type { Row } from "../timeline/source";
+import { type Track, trackRow } from "../timeline/tracks";
 
 /** By what threads are put together. */
 export type GroupedBy = "process" | "container" | "name" | "none";
@@ -39,6 +40,7 @@ export function groupingOf(
   by: GroupedBy,
   pinned: readonly number[],
   open: readonly number[] | typeof ALL_GROUPS,
+  tracks: readonly Track[] = [],
 ): Grouping {
   const orders = new Map(rows.map(({ id }, order) => [id, order]));
   const groups = by === "none" ? [] : membersBy(rows, by).flatMap(([key, members]): Group[] => {
@@ -47,7 +49,7 @@ export function groupingOf(
     const name = nameOf(rows, key, members, by);
     return [{ id, name, members, open: open === ALL_GROUPS || open.includes(id) }];
   });
-  return { pinned: pinned.flatMap((id) => orders.get(id) ?? []), groups };
+  return { pinned: pinned.flatMap((id) => orders.get(id) ?? []), groups, tracks: tracks.map(trackRow) };
 }
 
 /** The orders of threads by what they share; a thread that shares nothing is alone. */

@@ -1,5 +1,6 @@
 import type { Arrow } from "../timeline/arrows";
 import type { Loss, Row } from "../timeline/source";
+import type { Track } from "../timeline/tracks";
 import type { Selection } from "./selection";
 
 /** What the server says of a trace, `GET info`. */
@@ -45,6 +46,10 @@ export interface Workspace {
   /** The view's own state in the page's address, under names that begin with the view's id. */
   parameter(name: string): string | null;
   setParameter(name: string, value: string | null): void;
+  /** The counters that are on the timeline. */
+  tracks(): readonly Track[];
+  /** Shows a counter on the timeline, or takes it away. */
+  toggleTrack(track: Track): void;
   /** Draws arrows on the timeline. */
   showArrows(arrows: readonly Arrow[]): void;
   /** Shows another view, with values for its own names in the address. */

@@ -1,5 +1,7 @@
 import type { Panel } from "./panel";
 import { area } from "./views/area";
+import { counters } from "./views/counters";
+import { delays } from "./views/delays";
 import { instances } from "./views/instances";
 import { latency } from "./views/latency";
 import { log } from "./views/log";
@@ -15,6 +17,8 @@ export const PANELS: readonly Panel[] = [
   instances,
   load,
   switches,
+  counters,
+  delays,
   latency,
   log,
   search,

@@ -3,6 +3,8 @@ import type { Density, Grouping, Orientation } from "../timeline/layout";
 import { type Address, numbers, readChosen, writeChosen } from "./address";
 import { ALL_GROUPS, type GroupedBy, groupingOf } from "./groups";
 import type { OpenTrace } from "./opened";
+import type { Track } from "../timeline/tracks";
+import { MOST_TRACKS, readTracks, sameTrack, trackSource, writeTracks } from "./tracks";
 import type { Workspace } from "./panel";
 import { Selection } from "./selection";
 import { make } from "./views/elements";
@@ -47,6 +49,8 @@ export class TraceView {
     this.timeline = new Timeline(line, trace.source, this.selection, {
       density, orientation, turned,
       grouping: this.grouping(),
+      tracks: this.tracks(),
+      askTrack: trackSource(trace.api, trace.info.tag),
       pinned: (row) => { this.pin(row); },
       grouped: (group) => { this.toggle(group); },
     });
@@ -74,6 +78,12 @@ export class TraceView {
       setParameter: (name, value) => {
         address.set({ [name]: value }, true);
       },
+      tracks: () => this.tracks(),
+      toggleTrack: (track) => {
+        const shown = this.tracks();
+        const others = shown.filter((each) => !sameTrack(each, track));
+        this.regroup({ tracks: writeTracks(others.length < shown.length ? others : [...shown, track].slice(-MOST_TRACKS)) });
+      },
       showArrows: (arrows) => { this.timeline.showArrows(arrows); },
       openPanel: (id, parameters) => {
         address.go({ ...parameters, tab: id });
@@ -84,7 +94,7 @@ export class TraceView {
   /** Takes what is chosen from the address: the back button was used. */
   restore(): void {
     this.restoring = true;
-    this.timeline.group(this.grouping());
+    this.timeline.group(this.grouping(), this.tracks());
     this.selection.restore(this.fromAddress());
     this.restoring = false;
   }
@@ -127,14 +137,18 @@ export class TraceView {
   private regroup(changes: Readonly<Record<string, string | null>>): void {
     const named = Object.entries(changes).map(([name, value]) => [`${name}${this.suffix}`, value]);
     this.address.set(Object.fromEntries(named) as Record<string, string | null>, true);
-    this.timeline.group(this.grouping());
+    this.timeline.group(this.grouping(), this.tracks());
+  }
+
+  private tracks(): readonly Track[] {
+    return readTracks(this.address.get(`tracks${this.suffix}`));
   }
 
   private grouping(): Grouping {
     const open = this.address.get(`open${this.suffix}`);
     return groupingOf(
       this.trace.source.rows, this.groupedBy, this.pinned(),
-      open === ALL_GROUPS ? ALL_GROUPS : numbers(open, ","),
+      open === ALL_GROUPS ? ALL_GROUPS : numbers(open, ","), this.tracks(),
     );
   }
 

@@ -275,6 +275,9 @@ impl<'a> Work<'a> {
                 rows.abandon(event);
                 return Err(Problem::Event(event, stop));
             }
+            if !self.chosen.at(time) {
+                rows.abandon(event);
+            }
         } else if let Err(stop) = program::run(&layout.body, cursor, state, &mut []) {
             return Err(Problem::Event(event, stop));
         }

@@ -46,7 +46,7 @@ impl Buckets {
         }
         let id = crate::dat::page::u16_at::<BIG>(block, record.at as usize + events.type_at);
         let event = events.of_id(id);
-        if chosen.fields(event).is_none() {
+        if chosen.fields(event).is_none() || !chosen.at(record.time) {
             return Err(Left::NotChosen);
         }
         if record.length < events.layouts[event].least {

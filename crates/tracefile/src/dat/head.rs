@@ -26,6 +26,8 @@ pub(crate) struct Head<'a> {
     pub(crate) formats: Vec<(String, Cow<'a, [u8]>)>,
     /// Not read before somebody asks for a symbol.
     pub(crate) symbols: Option<Blob>,
+    /// The format strings of `trace_printk`, not read before an event needs one.
+    pub(crate) printk: Option<Blob>,
     pub(crate) cmdlines: Cow<'a, [u8]>,
     pub(crate) options: Options,
     pub(crate) buffers: Vec<Buffer>,
@@ -120,6 +122,7 @@ impl<'a> Head<'a> {
             header_page: None,
             formats: Vec::new(),
             symbols: None,
+            printk: None,
             cmdlines: Cow::Borrowed(&[]),
             options: Options::default(),
             buffers: Vec::new(),

@@ -20,11 +20,12 @@ mod unit;
 mod v6;
 mod v7;
 
+use std::borrow::Cow;
 use std::path::Path;
 use std::sync::OnceLock;
 
 use crate::dat::events::Events;
-use crate::dat::head::Head;
+use crate::dat::head::{Blob, Head};
 use crate::dat::options::{Cycles, Options};
 use crate::dat::page::PageLayout;
 use crate::dat::symbols::Symbols;
@@ -70,7 +71,7 @@ pub(crate) fn open(file: Mapped) -> Result<TraceDat> {
         notes: std::mem::take(&mut head.notes),
     };
     let time = Time { cycles: head.options.cycles, shift_ns: head.options.shift_ns };
-    let (codec, blob) = (head.codec, head.symbols.take());
+    let (codec, blob, printk) = (head.codec, head.symbols.take(), head.printk.take());
     Ok(TraceDat {
         info,
         events,
@@ -80,6 +81,7 @@ pub(crate) fn open(file: Mapped) -> Result<TraceDat> {
         units: parts.units,
         pages: parts.pages,
         blob,
+        printk,
         symbols: OnceLock::new(),
         file,
     })
@@ -99,6 +101,17 @@ fn read_head<'a>(file: &'a [u8], path: &Path) -> Result<Head<'a>> {
     Ok(head)
 }
 
+impl TraceDat {
+    /// The text of a block that is only read when it is needed.
+    fn text(&self, blob: &Blob) -> Option<Cow<'_, [u8]>> {
+        let prefix = if blob.prefixed { 4 } else { 0 };
+        match blob.bytes(&self.file, self.codec).ok()? {
+            Cow::Borrowed(bytes) => bytes.get(prefix..).map(Cow::Borrowed),
+            Cow::Owned(bytes) => bytes.get(prefix..).map(|text| Cow::Owned(text.to_vec())),
+        }
+    }
+}
+
 impl Source for TraceDat {
     fn info(&self) -> &Info {
         &self.info
@@ -112,13 +125,19 @@ impl Source for TraceDat {
         unit::decode(self, unit, chosen, rows)
     }
 
-    fn symbol(&self, address: u64) -> Option<String> {
-        let symbols = self.symbols.get_or_init(|| {
-            let blob = self.blob.as_ref()?;
-            let bytes = blob.bytes(&self.file, self.codec).ok()?;
-            Some(Symbols::parse(bytes.get(if blob.prefixed { 4 } else { 0 }..)?))
-        });
+    fn symbol(&self, address: u64) -> Option<(&str, u64)> {
+        let symbols =
+            self.symbols.get_or_init(|| Some(Symbols::parse(&self.text(self.blob.as_ref()?)?)));
         symbols.as_ref()?.name(address)
+    }
+
+    fn printk_formats(&self) -> Vec<(u64, String)> {
+        let text = self.printk.as_ref().and_then(|blob| self.text(blob));
+        symbols::printk_formats(&text.unwrap_or_default())
+    }
+
+    fn span(&self, unit: usize) -> (Option<i64>, Option<i64>) {
+        unit::span(self, unit)
     }
 }
 

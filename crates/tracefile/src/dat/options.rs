@@ -75,6 +75,7 @@ pub(crate) mod id {
     pub(crate) const FTRACE_EVENTS: u16 = 17;
     pub(crate) const EVENT_FORMATS: u16 = 18;
     pub(crate) const KALLSYMS: u16 = 19;
+    pub(crate) const PRINTK: u16 = 20;
     pub(crate) const CMDLINES: u16 = 21;
     pub(crate) const BUFFER_TEXT: u16 = 22;
     pub(crate) const LAST_BOOT_INFO: u16 = 24;

@@ -30,6 +30,7 @@ pub(crate) struct TraceDat {
     /// Where each unit's pages are.
     pub(crate) pages: Vec<Pages>,
     pub(crate) blob: Option<Blob>,
+    pub(crate) printk: Option<Blob>,
     pub(crate) symbols: OnceLock<Option<Symbols>>,
 }
 
@@ -175,6 +176,20 @@ fn groups(chunks: Vec<Chunk>) -> Vec<(Data, usize)> {
     units
 }
 
+/// Times between which the events of a unit are: its first page's stamp, and that of the page behind
+/// it. Of compressed pages neither is known.
+pub(crate) fn span(trace: &TraceDat, at: usize) -> (Option<i64>, Option<i64>) {
+    let begin = |at: usize| match &trace.pages.get(at)?.data {
+        Data::Plain(range) => {
+            let stamp = page::stamp(&trace.file[range.clone()], &trace.layout)?;
+            Some(trace.time.nanoseconds(stamp))
+        }
+        Data::Packed(_) => None,
+    };
+    let follows = trace.units.get(at + 1).is_some_and(|next| next.stream == trace.units[at].stream);
+    (begin(at), if follows { begin(at + 1) } else { None })
+}
+
 /// Decodes a unit.
 pub(crate) fn decode(trace: &TraceDat, at: usize, chosen: &Chosen, rows: &mut Rows) -> Outcome {
     let pages = &trace.pages[at];
@@ -246,7 +261,18 @@ impl Work<'_, '_> {
     /// Sorts the records of a block by type.
     fn block<const BIG: bool>(&mut self, block: &[u8], place: usize, plain: bool, page: usize) {
         let (layout, events, clock) = (&self.trace.layout, &self.trace.events, self.trace.time);
+        let stamp = |number: usize| {
+            let bytes = block.get(number * page..)?;
+            page::stamp(bytes, layout).map(|stamp| clock.nanoseconds(stamp))
+        };
         for (number, bytes) in block.chunks(page).enumerate() {
+            // What lies before or behind the times that are asked for needs no walk.
+            if let Some(times) = self.chosen.times()
+                && (stamp(number).is_some_and(|begin| begin >= times.end)
+                    || stamp(number + 1).is_some_and(|end| end < times.start))
+            {
+                continue;
+            }
             let begin = number * page;
             let (mut count, mut first, mut last) = (0u64, i64::MAX, i64::MIN);
             let (mut short, mut shortest) = (0u64, None);

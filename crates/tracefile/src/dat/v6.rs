@@ -37,13 +37,16 @@ pub(crate) fn read<'a>(
     head.symbols = Some(Blob { range: at..reader.position(), unpacked: None, prefixed: false });
     let rest = (|| {
         let size = reader.u32()?;
+        let at = reader.position();
         reader.take(size as usize)?;
+        let printk = at..reader.position();
         let size = reader.u64()?;
         let cmdlines = reader.take(usize::try_from(size).ok()?)?;
-        Some((cmdlines, reader.u32()?))
+        Some((printk, cmdlines, reader.u32()?))
     })();
-    let (cmdlines, cpus) =
+    let (printk, cmdlines, cpus) =
         rest.ok_or_else(|| cut(reader.position(), "the command lines or before them"))?;
+    head.printk = Some(Blob { range: printk, unpacked: None, prefixed: false });
     head.cmdlines = Cow::Borrowed(cmdlines);
     let mut data = word(&mut reader, &mut head.options, head.order, path)?;
     head.options.cpu_count = head.options.cpu_count.or(Some(cpus));

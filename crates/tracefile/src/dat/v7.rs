@@ -146,6 +146,7 @@ fn section_of<'a>(
         (id::FTRACE_EVENTS, "the formats of ftrace's own events"),
         (id::EVENT_FORMATS, "the event formats"),
         (id::KALLSYMS, "the kernel symbols"),
+        (id::PRINTK, "the formats of trace_printk"),
         (id::CMDLINES, "the names of tasks"),
     ];
     let Some((_, what)) = wanted.into_iter().find(|(id, _)| *id == option) else { return };
@@ -160,10 +161,24 @@ fn section_of<'a>(
     if section.cut {
         head.damage.push((offset, format!("{what}: the file ends within")));
     }
-    if option == id::KALLSYMS {
-        head.symbols = Some(Blob { prefixed: true, ..section.blob });
-        return;
-    }
+    let lazy = match option {
+        id::KALLSYMS => &mut head.symbols,
+        id::PRINTK => &mut head.printk,
+        _ => return taken(head, option, offset, what, section, file, formats),
+    };
+    *lazy = Some(Blob { prefixed: true, ..section.blob });
+}
+
+/// Reads a section that is needed at once.
+fn taken<'a>(
+    head: &mut Head<'a>,
+    option: u16,
+    offset: u64,
+    what: &str,
+    section: Section,
+    file: &'a [u8],
+    formats: &mut Vec<(String, Cow<'a, [u8]>)>,
+) {
     let bytes = match section.blob.bytes(file, head.codec) {
         Ok(bytes) => bytes,
         Err(why) => return head.damage.push((offset, format!("{what}: {why}"))),

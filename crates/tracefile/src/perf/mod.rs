@@ -16,7 +16,7 @@ use crate::dat::events::Events;
 use crate::dat::head as texts;
 use crate::dat::layout::Record;
 use crate::dat::page::PageLayout;
-use crate::dat::symbols::Symbols;
+use crate::dat::symbols::{Symbols, printk_formats};
 use crate::dat::{MAGIC, format};
 use crate::decode::{Outcome, Rows, Source, Unit};
 use crate::map::Mapped;
@@ -42,6 +42,8 @@ pub(crate) struct PerfData {
     parts: Vec<(usize, Range<usize>)>,
     /// Where the kernel's symbols are in the file.
     kallsyms: Range<usize>,
+    /// And the format strings of `trace_printk`.
+    printk: Range<usize>,
     symbols: OnceLock<Symbols>,
 }
 
@@ -121,8 +123,10 @@ pub(crate) fn open(file: Mapped) -> Result<PerfData> {
             .collect(),
         notes,
     };
-    let kallsyms = head.tracing_data.start + described.kallsyms.start
-        ..head.tracing_data.start + described.kallsyms.end;
+    let within = |part: &Range<usize>| {
+        head.tracing_data.start + part.start..head.tracing_data.start + part.end
+    };
+    let (kallsyms, printk) = (within(&described.kallsyms), within(&described.printk));
     Ok(PerfData {
         info,
         order: head.order,
@@ -132,6 +136,7 @@ pub(crate) fn open(file: Mapped) -> Result<PerfData> {
         units,
         parts,
         kallsyms,
+        printk,
         symbols: OnceLock::new(),
         unpacked,
         file,
@@ -148,6 +153,8 @@ struct Described<'a> {
     long: u8,
     /// Where in these bytes the kernel's symbols are.
     kallsyms: Range<usize>,
+    /// And the format strings of `trace_printk`.
+    printk: Range<usize>,
 }
 
 fn described(bytes: &[u8]) -> std::result::Result<Described<'_>, String> {
@@ -169,10 +176,14 @@ fn described(bytes: &[u8]) -> std::result::Result<Described<'_>, String> {
     if !whole {
         return Err("cut short".into());
     }
-    let size = reader.u32().unwrap_or(0) as usize;
-    let begin = reader.position();
-    let end = if reader.take(size).is_some() { begin + size } else { begin };
-    Ok(Described { formats, long: layout.long as u8, kallsyms: begin..end })
+    let mut text = || {
+        let size = reader.u32().unwrap_or(0) as usize;
+        let begin = reader.position();
+        let end = if reader.take(size).is_some() { begin + size } else { begin };
+        begin..end
+    };
+    let (kallsyms, printk) = (text(), text());
+    Ok(Described { formats, long: layout.long as u8, kallsyms, printk })
 }
 
 impl Source for PerfData {
@@ -191,10 +202,20 @@ impl Source for PerfData {
         }
     }
 
-    fn symbol(&self, address: u64) -> Option<String> {
+    fn symbol(&self, address: u64) -> Option<(&str, u64)> {
         let symbols =
             self.symbols.get_or_init(|| Symbols::parse(&self.file[self.kallsyms.clone()]));
         symbols.name(address)
+    }
+
+    fn printk_formats(&self) -> Vec<(u64, String)> {
+        printk_formats(&self.file[self.printk.clone()])
+    }
+
+    fn span(&self, unit: usize) -> (Option<i64>, Option<i64>) {
+        let (cpu, range) = &self.parts[unit];
+        let samples = &self.cpus[*cpu].samples[range.clone()];
+        (samples.first().map(|first| first.time), samples.last().map(|last| last.time))
     }
 }
 

@@ -35,7 +35,8 @@ pub fn target(name: &str) -> &'static Target {
 fn check(opened: tracefile::Result<Trace>) -> u64 {
     let Ok(trace) = opened else { return 0 };
     let _ = trace.info().to_json();
-    let Ok(decoded) = trace.decode(&Selection::everything(), &Options { index: true }) else {
+    let Ok(decoded) = trace.decode(&Selection::everything(), &Options { index: true, times: None })
+    else {
         return 0;
     };
     let mut rows = HashMap::new();

@@ -14,6 +14,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchvise.errors import UsageError
+from benchvise.trace.analysis.idle import EVENTS
 from benchvise.trace.analysis.model import Analysis, Ints, Rows, Waited, integers
 
 RUN_QUEUE = "run-queue"
@@ -23,6 +24,21 @@ USUAL = ("cpu_frequency.state", "power_cpu_frequency.state")
 second."""
 
 _CPU = "cpu_id"
+
+_LEFT_IDLE = (1 << 32) - 1
+"""The state that an event of ``idle.EVENTS`` names when a CPU leaves idle: here -1."""
+
+
+@dataclass(frozen=True, slots=True)
+class CounterSteps:
+    """The values of a counter in order of time: each holds from ``time`` to before ``until``, in ns
+    of the trace's clock, and is not known between that and the next."""
+
+    name: str
+    cpu: int | None
+    time: Ints
+    value: Ints
+    until: Ints
 
 
 @dataclass(frozen=True, slots=True)
@@ -52,23 +68,47 @@ def counters(analysis: Analysis, names: Sequence[str] = ()) -> list[Counter]:
     Raises:
         UsageError: the trace has no such event, or the event no such field of whole numbers.
     """
-    if not names:
-        return [
-            *_run_queues(analysis),
-            *(
-                counter
-                for name in USUAL
-                if analysis.events(name.partition(".")[0]) is not None
-                for counter in _fields(analysis, name)
-            ),
-        ]
-    answer: list[Counter] = []
-    for name in dict.fromkeys(names):
-        answer += _run_queues(analysis) if name == RUN_QUEUE else _fields(analysis, name)
-    return answer
+    usual = [RUN_QUEUE, *(name for name in USUAL if _has_event(analysis, name))]
+    return [
+        counter
+        for name in dict.fromkeys(names or usual)
+        for steps in counter_steps(analysis, name)
+        for counter in _summary(analysis, steps)
+    ]
 
 
-def _fields(analysis: Analysis, name: str) -> Iterator[Counter]:
+def counter_steps(analysis: Analysis, name: str) -> list[CounterSteps]:
+    """The values of a counter over the whole trace, of each CPU where it has one for each.
+
+    Raises:
+        UsageError: as ``counters`` does.
+    """
+    return list(_run_queues(analysis) if name == RUN_QUEUE else _fields(analysis, name))
+
+
+def counter_names(analysis: Analysis) -> list[str]:
+    """All counters that the trace has: fields of whole numbers of events that occurred."""
+    names = [RUN_QUEUE] if analysis.cpus else []
+    for event in analysis.event_names:
+        table = analysis.events(event)
+        if table is not None and table.num_rows:
+            names += [f"{event}.{field}" for field in _numbers(table)]
+    return names
+
+
+def _has_event(analysis: Analysis, name: str) -> bool:
+    return analysis.events(name.partition(".")[0]) is not None
+
+
+def _numbers(table: pa.Table) -> list[str]:
+    return [
+        column.name
+        for column in table.schema
+        if pa.types.is_integer(column.type) and column.name not in ("time", "cpu")
+    ]
+
+
+def _fields(analysis: Analysis, name: str) -> Iterator[CounterSteps]:
     event, _, field = name.partition(".")
     table = analysis.events(event)
     if table is None:
@@ -76,29 +116,28 @@ def _fields(analysis: Analysis, name: str) -> Iterator[Counter]:
             f"the trace has no event {event[:80]}",
             f"name a counter as EVENT.FIELD, or {RUN_QUEUE}; trace info lists the events",
         )
-    numbers = [
-        column.name
-        for column in table.schema
-        if pa.types.is_integer(column.type) and column.name not in ("time", "cpu")
-    ]
+    numbers = _numbers(table)
     if field not in numbers:
         raise UsageError(
             f"{event[:80]} has no field {field[:80]} of whole numbers",
             f"it has {', '.join(numbers[:20]) or 'none'}",
         )
+    table = table.filter(table.column(field).is_valid())
     time = integers(table.column("time"))
     order = np.argsort(time, kind="stable")  # a table has the events of one CPU after another's
     time, value = time[order], integers(table.column(field))[order]
+    if event in EVENTS and field == "state":
+        value = np.where(value == _LEFT_IDLE, -1, value)
     if _CPU not in numbers or field == _CPU:
-        yield from _counter(analysis, name, None, time, value)
+        yield from _steps(analysis, name, None, time, value)
         return
     cpus = Rows(table)[_CPU][order]
     for cpu in np.unique(cpus).tolist():
         here = cpus == cpu
-        yield from _counter(analysis, name, int(cpu), time[here], value[here])
+        yield from _steps(analysis, name, int(cpu), time[here], value[here])
 
 
-def _run_queues(analysis: Analysis) -> Iterator[Counter]:
+def _run_queues(analysis: Analysis) -> Iterator[CounterSteps]:
     waits, fragments = analysis.waits, analysis.fragments
     waiting = (waits["state"] == Waited.WOKEN) | (waits["state"] == Waited.PREEMPTED)
     running = analysis.of_kind("task")[fragments["actor"]]
@@ -114,21 +153,26 @@ def _run_queues(analysis: Analysis) -> Iterator[Counter]:
         time, at = np.unique(np.concatenate([begin, end]), return_inverse=True)
         step = np.concatenate([np.ones(begin.size), -np.ones(end.size)])
         change = np.bincount(at, weights=step, minlength=time.size)
-        yield from _counter(analysis, RUN_QUEUE, cpu, time, np.cumsum(change).astype(np.int64))
+        yield from _steps(analysis, RUN_QUEUE, cpu, time, np.cumsum(change).astype(np.int64))
 
 
-def _counter(
+def _steps(
     analysis: Analysis, name: str, cpu: int | None, time: Ints, value: Ints
-) -> Iterator[Counter]:
-    """The counter over the span; none where no value is known in it. ``time`` ascends."""
+) -> Iterator[CounterSteps]:
+    """How long each value holds; none where there is no value. ``time`` ascends."""
     if time.size == 0:
         return
-    span = analysis.span
     until = np.append(time[1:], analysis.whole.end + 1)
     for loss in analysis.losses:
         if loss.cpu in (None, cpu) or cpu is None:
             since = analysis.whole.begin if loss.begin is None else loss.begin
             until = np.where((time <= since) & (since < until), since, until)
+    yield CounterSteps(name, cpu, time, value, until)
+
+
+def _summary(analysis: Analysis, steps: CounterSteps) -> Iterator[Counter]:
+    """The counter over the span; none where no value is known in it."""
+    time, value, until, span = steps.time, steps.value, steps.until, analysis.span
     first, last = np.clip(time, span.begin, span.end), np.clip(until, span.begin, span.end)
     held = last - first
     kept = np.flatnonzero(held > 0)
@@ -137,8 +181,8 @@ def _counter(
     values, total = value[kept], int(held[kept].sum())
     lowest, highest = kept[np.argmin(values)], kept[np.argmax(values)]
     yield Counter(
-        name=name,
-        cpu=cpu,
+        name=steps.name,
+        cpu=steps.cpu,
         changes=int(span.holds(time).sum()),
         minimum=int(value[lowest]),
         mean=float((values * (held[kept] / total)).sum()),

@@ -11,6 +11,7 @@ from typing import Any
 from benchvise.trace.catalogue.actors import ACTORS
 from benchvise.trace.catalogue.causes import CRITICAL_PATH, DELAYS
 from benchvise.trace.catalogue.compare import COMPARE
+from benchvise.trace.catalogue.functions import FUNCTIONS
 from benchvise.trace.catalogue.info import INFO
 from benchvise.trace.catalogue.kernel import BLOCK, COUNTERS, IDLE, SYSCALLS, TIMERS
 from benchvise.trace.catalogue.latency import LATENCY
@@ -33,6 +34,7 @@ ANALYSES: tuple[TraceAnalysis[Any, Any], ...] = (
     BLOCK,
     TIMERS,
     IDLE,
+    FUNCTIONS,
     COUNTERS,
     COMPARE,
 )

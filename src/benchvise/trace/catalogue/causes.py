@@ -84,7 +84,7 @@ _SEGMENTS: TableShape[PathSegment] = TableShape(
 
 def _path(traces: Sequence[LoadedTrace], request: CriticalPathRequest) -> CriticalPath:
     from benchvise.trace.analysis.critical_path import critical_path, select_activation
-    from benchvise.trace.loaded import parse_moment
+    from benchvise.trace.moments import parse_moment
 
     [trace] = traces
     analysis = trace.analysis

@@ -36,7 +36,9 @@ if TYPE_CHECKING:
 
 # -- options: each described once, an analysis' request is made of these ---------------------------
 
-FILE = CommandArgument("FILE", "A trace.dat, a perf.data, or a directory with a CTF trace.")
+FILE = CommandArgument(
+    "FILE", "A trace.dat, a perf.data, a directory with a CTF trace, or ftrace's text."
+)
 CACHE = CommandOption(
     "--cache/--no-cache", "Keep what was decoded beside the trace, for the next time."
 )

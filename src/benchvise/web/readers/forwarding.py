@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import asyncio
 from contextlib import suppress
+from dataclasses import replace
 
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
@@ -13,7 +14,7 @@ from starlette.routing import Route
 from benchvise.errors import UsageError
 from benchvise.trace.query_limits import QueryLimits
 from benchvise.web.context import context
-from benchvise.web.http import Refused, posted_text
+from benchvise.web.http import Query, Refused, posted_text
 
 LIMITS = QueryLimits(
     rows=1000,
@@ -23,6 +24,9 @@ LIMITS = QueryLimits(
     to_have_more="let it group and filter more",
 )
 """Of a query."""
+
+MOST_ROWS = 100_000
+"""Rows of a query whose answer is saved: ``rows=`` asks for more than a page shows."""
 
 _DESERTED_SECONDS = 0.25
 """How often it is looked whether somebody still waits for a query."""
@@ -58,14 +62,19 @@ def _about_all_files(path: str) -> list[Route]:
 
 
 async def _query(request: Request) -> Response:
-    """``POST {"sql": "SELECT ..."}``; ended when nobody waits for it any more."""
+    """``POST {"sql": "SELECT ..."}``; ended when nobody waits for it any more.
+
+    ``rows`` is how many are answered at most, ``LIMITS`` says how many usually.
+    """
     text = await posted_text(request, "sql")
     if not text.strip():
         raise UsageError("there is no query", 'send {"sql": "SELECT ..."}')
     shared = context(request)
     file = await run_in_threadpool(shared.traces.find, request.path_params["key"])
+    rows = Query(request.query_params).whole("rows", LIMITS.rows, 1, MOST_ROWS)
+    limits = replace(LIMITS, rows=rows)
     asked = asyncio.ensure_future(
-        shared.readers.query(file, text, dict(request.query_params), LIMITS)
+        shared.readers.query(file, text, dict(request.query_params), limits)
     )
     while not asked.done():
         await asyncio.wait([asked], timeout=_DESERTED_SECONDS)

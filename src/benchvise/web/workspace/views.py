@@ -19,16 +19,22 @@ from starlette.routing import Route
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.readers.open_files import open_files
 from benchvise.web.tagged_answers import tagged_answer
-from benchvise.web.workspace import activity, area, causes, events, latency, sql
+from benchvise.web.workspace import activity, area, causes, counters, events, latency, sql, waiting
 from benchvise.web.workspace.query import TraceQuery
+from benchvise.web.workspace.served import ServedTrace
 
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="trace-view")
 
-Question: TypeAlias = Callable[[LoadedTrace, TraceQuery], object]
+Question: TypeAlias = Callable[[ServedTrace, TraceQuery], object]
 
 
-def view(name: str, question: Question) -> Route:
-    """The route of one view's answer."""
+def view(name: str, question: Callable[[LoadedTrace, TraceQuery], object]) -> Route:
+    """The route of one view's answer, which is of the trace alone."""
+    return _served(name, lambda trace, query: question(trace.loaded, query))
+
+
+def _served(name: str, question: Question) -> Route:
+    """The route of an answer that is made with what is kept between requests."""
 
     async def endpoint(request: Request) -> Response:
         loop = asyncio.get_running_loop()
@@ -41,13 +47,16 @@ def _answered(request: Request, question: Question) -> Response:
     """The answer, or that the browser's is still good."""
     trace = open_files(request).trace(request.path_params["key"])
     query = TraceQuery(request.query_params)
-    return tagged_answer(request, trace.tag, lambda: question(trace.loaded, query))
+    return tagged_answer(request, trace.tag, lambda: question(trace, query), lasting=True)
 
 
 routes = [
     view("actors", activity.statistics),
     view("instances", activity.instance_points),
     view("area", area.area_sums),
+    view("counters", counters.counter_table),
+    _served("track", lambda trace, query: counters.counter_track(trace.loaded, query, trace.steps)),
+    view("delays", waiting.shown_delays),
     view("load", activity.load),
     view("switches", activity.switches),
     view("latency", latency.latency),

@@ -65,6 +65,57 @@ export interface AreaSums extends Head {
   readonly more: number;
 }
 
+/** `GET counters`: moments in ns since the first event. */
+export interface CounterRow {
+  readonly name: string;
+  readonly cpu: number | null;
+  readonly changes: number;
+  readonly minimum: number;
+  readonly mean: number;
+  readonly maximum: number;
+  readonly minimum_at: number;
+  readonly maximum_at: number;
+  readonly known: number;
+}
+
+export interface CounterTable extends Head {
+  readonly counters: readonly CounterRow[];
+  /** All that the trace has. */
+  readonly names: readonly string[];
+}
+
+/** `GET delays`: times in ns. */
+export interface DelayRow {
+  readonly thread: string;
+  readonly thread_ids: readonly number[];
+  readonly by: string;
+  readonly waits: number;
+  readonly time: number;
+  readonly after_preemption: number;
+  readonly share: number;
+  readonly longest: number;
+  readonly longest_at: number;
+}
+
+export interface PreemptionRow {
+  readonly thread: string;
+  readonly thread_ids: readonly number[];
+  readonly by: string;
+  readonly count: number;
+  readonly wait: (Distribution & { readonly total: number }) | null;
+  readonly longest_at: number;
+}
+
+export interface Delays extends Head {
+  readonly delays: readonly DelayRow[];
+  readonly preemptions: readonly PreemptionRow[];
+  readonly more_delays: number;
+  readonly more_preemptions: number;
+  readonly waited: number;
+  readonly waits: number;
+  readonly unsure: number;
+}
+
 export interface Statistics extends Head {
   readonly duration: number;
   readonly actors: readonly ActorRow[];

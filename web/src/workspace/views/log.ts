@@ -1,12 +1,15 @@
+import { csv, save } from "../../base/saving";
 import type { Panel, Workspace } from "../panel";
 import type { Chosen } from "../selection";
 import { actorField, link, reveal } from "./actors";
 import type { Log, LogEvent } from "./answers";
-import { address, Answer, askDocument, nothing } from "./answer";
+import { address, Answer, askDocument, nothing, type Words } from "./answer";
 import { button, labelled, make, tick } from "./elements";
 import { count, moment } from "./words";
 
 const PAGE = 200;
+const SAVED_AT_ONCE = 1000;
+const MOST_SAVED = 100_000;
 /** The log follows when the timeline has come to rest, not while it moves. */
 const SETTLE_MS = 250;
 
@@ -45,24 +48,26 @@ export const log: Panel = {
       pages,
       list,
     );
+    const said = make("span", { class: "view-note", role: "status" });
+    const saving = new AbortController();
+    host.querySelector("form")?.append(
+      button("Save as CSV", () => { void saveEvents(workspace, query(), said, saving.signal); },
+        { title: `The events that the filters leave, at most ${count(MOST_SAVED)}` }),
+      said);
     host.querySelector("form")?.addEventListener("submit", (event) => {
       event.preventDefault();
+    });
+    const query = (): Words => ({
+      event: workspace.parameter("log-event"),
+      field: workspace.parameter("log-field"),
+      cpu: workspace.parameter("log-cpu"),
+      actor: ofActor(workspace) ? workspace.selection.value.actor : null,
     });
     const answer = new Answer<Log>(
       list,
       (signal) => {
-        const { actor } = workspace.selection.value;
         const at = offset === null ? momentOf(workspace.selection.value) : null;
-        const query = {
-          event: workspace.parameter("log-event"),
-          field: workspace.parameter("log-field"),
-          cpu: workspace.parameter("log-cpu"),
-          actor: ofActor(workspace) ? actor : null,
-          offset,
-          at,
-          limit: PAGE,
-        };
-        return askDocument(address(workspace, "log", query), signal);
+        return askDocument(address(workspace, "log", { ...query(), offset, at, limit: PAGE }), signal);
       },
       (found) => {
         offset = found.offset;
@@ -84,11 +89,36 @@ export const log: Panel = {
     });
     return () => {
       clearTimeout(settling);
+      saving.abort();
       unsubscribe();
       answer.stop();
     };
   },
 };
+
+/** Saves the events that a query leaves as CSV, a page after another. */
+export async function saveEvents(workspace: Workspace, query: Words, said: HTMLElement, signal: AbortSignal): Promise<void> {
+  const lines: (readonly unknown[])[] = [["time_ns", "cpu", "event", "while", "fields"]];
+  let total = Infinity;
+  while (lines.length - 1 < Math.min(total, MOST_SAVED)) {
+    said.textContent = `Asking … ${count(lines.length - 1)}`;
+    const words = { ...query, offset: lines.length - 1, limit: SAVED_AT_ONCE };
+    const answer = await askDocument<Log>(address(workspace, "log", words), signal);
+    if (signal.aborted) return;
+    if (!answer.ok) {
+      said.textContent = answer.error;
+      return;
+    }
+    ({ total } = answer.value);
+    for (const { time, cpu, event, actor_name: actor, fields } of answer.value.events) {
+      lines.push([time, cpu, event, actor, fields.map(([name, value]) => `${name}=${value}`).join(" ")]);
+    }
+    if (answer.value.events.length === 0) break;
+  }
+  save(csv(lines), `${workspace.info.name} events.csv`);
+  const saved = lines.length - 1;
+  said.textContent = saved < total ? `Saved the first ${count(saved)} of ${count(total)} events.` : `Saved ${count(saved)} events.`;
+}
 
 const ofActor = (workspace: Workspace): boolean => workspace.parameter("log-actor") === "1";
 

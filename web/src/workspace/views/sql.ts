@@ -1,5 +1,6 @@
 import { csrfHeader, errorOf } from "../../base/answers";
 import { failed, okay, type Result } from "../../base/result";
+import { csv, save } from "../../base/saving";
 import type { Panel, Workspace } from "../panel";
 import { link, reveal } from "./actors";
 import type { QueryAnswer, TableList } from "./answers";
@@ -128,6 +129,26 @@ async function listTables(workspace: Workspace, host: HTMLElement, signal: Abort
   host.append(list);
 }
 
+/** Rows that are saved at most: many more than a table shows. */
+const MOST_SAVED = 100_000;
+
+/** Saves the answer as CSV: what is shown, or asked for anew where that is not all. */
+async function saveAnswer(workspace: Workspace, found: QueryAnswer, said: HTMLElement): Promise<void> {
+  let all = found;
+  if (found.more) {
+    said.textContent = "Asking for all rows …";
+    const query = workspace.parameter("sql-query") ?? "";
+    const answer = await post(address(workspace, "query", { rows: MOST_SAVED }), query, new AbortController().signal);
+    if (!answer.ok) {
+      said.textContent = answer.error;
+      return;
+    }
+    all = answer.value;
+  }
+  save(csv([all.columns.map(({ name }) => name), ...all.rows]), `${workspace.info.name} query.csv`);
+  said.textContent = all.more ? `Saved the first ${count(all.rows.length)} rows; there are more.` : `Saved ${plural(all.rows.length, "row")}.`;
+}
+
 function drawing(workspace: Workspace, found: QueryAnswer): HTMLElement {
   const head = make("tr");
   if (found.times !== null) head.append(make("th", { scope: "col" }, "Go to"));
@@ -147,7 +168,10 @@ function drawing(workspace: Workspace, found: QueryAnswer): HTMLElement {
   const more = found.more ? ", the first of more" : "";
   const caption = make("caption", {}, `${plural(found.rows.length, "row")}${more}, ${found.seconds.toFixed(2)} s`);
   const table = make("table", { class: "view-table" }, caption, make("thead", {}, head), body);
-  return make("div", { class: "view-scroll" }, table);
+  const said = make("span", { class: "view-note", role: "status" });
+  const bar = make("div", { class: "view-bar" },
+    button("Save as CSV", () => { void saveAnswer(workspace, found, said); }), said);
+  return make("div", {}, bar, make("div", { class: "view-scroll" }, table));
 }
 
 function lead(workspace: Workspace, time: number | null): Node[] {

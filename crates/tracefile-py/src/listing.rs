@@ -1,0 +1,165 @@
+//! The events of a trace as texts, for Python.
+
+use std::collections::{HashMap, HashSet};
+use std::sync::{Arc, Mutex};
+
+use pyo3::exceptions::PyValueError;
+use pyo3::prelude::*;
+use pyo3::types::PyBytes;
+use tracetext::{Chunk, Filter, Made, Texts};
+
+use crate::errors::to_python;
+use crate::{Trace, objects};
+
+/// A listing that goes on through a trace.
+#[pyclass(frozen, module = "benchvise.trace.native")]
+pub(crate) struct Listing(Mutex<tracetext::Listing>, Arc<tracefile::Trace>);
+
+/// Lines in parts, each with those in it that are not plain; and how many lines there are.
+type Lines<'py> = (Vec<(Bound<'py, PyBytes>, Vec<(usize, usize)>)>, usize);
+/// Time, CPU, thread, its name, event and text.
+type Event = (i64, Option<u16>, Option<i32>, Option<String>, String, String);
+
+#[pymethods]
+impl Listing {
+    #[new]
+    #[pyo3(signature = (trace, begin, end, *, events=None, threads=None, named=None, cpus=None,
+                        text=None, few=false))]
+    #[allow(clippy::too_many_arguments)]
+    fn new(
+        py: Python<'_>,
+        trace: &Bound<'_, Trace>,
+        begin: i64,
+        end: i64,
+        events: Option<HashSet<String>>,
+        threads: Option<HashSet<i32>>,
+        named: Option<Py<PyAny>>,
+        cpus: Option<HashSet<u16>>,
+        text: Option<String>,
+        few: bool,
+    ) -> PyResult<Self> {
+        let trace = Arc::clone(&trace.get().0);
+        let types = trace.info().events.iter().enumerate();
+        let events = events.map(|names| {
+            types.filter(|(_, event)| names.contains(&event.name)).map(|(at, _)| at).collect()
+        });
+        let filter = Filter { events, threads, cpus, text };
+        let texts = Arc::new(Texts::new(Arc::clone(&trace)));
+        let raised = Mutex::new(None);
+        let of = Arc::clone(&trace);
+        let listing = py.detach(|| {
+            let choose = |threads: &tracetext::Threads| {
+                let names: HashMap<i32, &str> = threads.all().collect();
+                let chosen = Python::attach(|py| {
+                    let named = named.as_ref().expect("only called when there is one");
+                    named.call1(py, (names,))?.extract::<HashSet<i32>>(py)
+                });
+                chosen.unwrap_or_else(|error| {
+                    *raised.lock().expect("nothing panics while it is held") = Some(error);
+                    HashSet::new()
+                })
+            };
+            let choose: Option<tracetext::Choose<'_>> =
+                if named.is_some() { Some(&choose) } else { None };
+            let span = of.span()?.unwrap_or((0, 0));
+            tracetext::Listing::new(Arc::clone(&of), texts, filter, span, begin..end, few, choose)
+        });
+        match raised.into_inner().expect("nothing panics while it is held") {
+            Some(error) => Err(error),
+            None => Ok(Self(Mutex::new(listing.map_err(to_python)?), trace)),
+        }
+    }
+
+    fn lines<'py>(&self, py: Python<'py>, most: Option<usize>) -> PyResult<Option<Lines<'py>>> {
+        let Some(chunks) = self.advance(py, Made::Line, most)? else { return Ok(None) };
+        let count = chunks.iter().map(|chunk| chunk.time.len()).sum();
+        let part = |chunk: Chunk| {
+            let part = (PyBytes::new(py, &chunk.text), chunk.doubtful.clone());
+            self.0.lock().expect("nothing panics while it is held").done(chunk);
+            part
+        };
+        Ok(Some((chunks.into_iter().map(part).collect(), count)))
+    }
+
+    fn events(&self, py: Python<'_>, most: Option<usize>) -> PyResult<Option<Vec<Event>>> {
+        let Some(chunks) = self.advance(py, Made::Text, most)? else { return Ok(None) };
+        let listing = self.0.lock().expect("nothing panics while it is held");
+        Ok(Some(chunks.iter().flat_map(|chunk| self.rows(&listing, chunk)).collect()))
+    }
+
+    #[getter]
+    fn losses(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let listing = self.0.lock().expect("nothing panics while it is held");
+        objects(py, listing.losses.iter().map(tracefile::Loss::to_json))
+    }
+
+    #[getter]
+    fn damage(&self, py: Python<'_>) -> PyResult<Py<PyAny>> {
+        let listing = self.0.lock().expect("nothing panics while it is held");
+        objects(py, listing.damage.iter().map(tracefile::Damage::to_json))
+    }
+}
+
+impl Listing {
+    /// The next chunks, with at most so many events together.
+    fn advance(
+        &self,
+        py: Python<'_>,
+        made: Made,
+        most: Option<usize>,
+    ) -> PyResult<Option<Vec<Chunk>>> {
+        let mut left = most.unwrap_or(usize::MAX);
+        let chunks =
+            py.detach(|| self.0.lock().expect("nothing panics while it is held").advance(made));
+        let chunks = chunks.map_err(to_python)?;
+        Ok(chunks.map(|mut chunks| {
+            for chunk in &mut chunks {
+                chunk.cut(left);
+                left -= chunk.time.len();
+            }
+            chunks
+        }))
+    }
+
+    fn rows(&self, listing: &tracetext::Listing, chunk: &Chunk) -> Vec<Event> {
+        let events = &self.1.info().events;
+        let mut begin = 0;
+        let row = |at: usize| {
+            let text = &chunk.text[begin..chunk.ends[at]];
+            begin = chunk.ends[at];
+            let (cpu, thread) = (chunk.cpu[at], chunk.thread[at]);
+            (
+                chunk.time[at],
+                (cpu != tracefile::Index::NO_CPU).then_some(cpu),
+                (thread >= 0).then_some(thread),
+                listing.threads().name(thread).map(str::to_owned),
+                events[usize::from(chunk.event[at])].name.clone(),
+                String::from_utf8_lossy(text).into_owned(),
+            )
+        };
+        (0..chunk.time.len()).map(row).collect()
+    }
+}
+
+/// The texts of some rows of tables, given as (type, row), of events that were decoded or kept.
+pub(crate) fn texts<'a>(
+    trace: &Arc<tracefile::Trace>,
+    rows: &[(usize, usize)],
+    batches: impl Fn(&str) -> Option<&'a [arrow_array::RecordBatch]>,
+) -> PyResult<Vec<String>> {
+    let texts = Texts::new(Arc::clone(trace));
+    let mut ready = HashMap::new();
+    let mut written = Vec::with_capacity(rows.len());
+    for &(event, row) in rows {
+        let name = trace.info().events.get(event).map(|event| event.name.as_str());
+        let of = name
+            .and_then(&batches)
+            .filter(|of| row < of.iter().map(arrow_array::RecordBatch::num_rows).sum());
+        let of = of.ok_or_else(|| PyValueError::new_err("no such event"))?;
+        let batches = ready.entry(event).or_insert_with(|| texts.batches(event, of));
+        let mut text = Vec::new();
+        texts.write(&mut text, event, batches, row);
+        written.push(String::from_utf8_lossy(&text).into_owned());
+    }
+    Ok(written)
+}

@@ -1,0 +1,29 @@
+//! Events of a trace as texts, in order of time.
+//!
+//! ```text
+//! print format of a type ─ parse ─→ conversions and expressions ┐
+//! printk_formats ─→ conversions over packed arguments ──────────┼─→ Texts: one row to one text
+//! kallsyms ─→ names of addresses ───────────────────────────────┘        │
+//! Filter ─→ Listing: the trace a slice of time at a time ─→ decode what is chosen ─→ Chunk
+//! ```
+//!
+//! Formats come from the trace: nothing in them is run as a program, and what is not understood in
+//! one makes the event's fields be listed by their names.
+
+#![warn(missing_docs)]
+
+mod cells;
+mod conversion;
+mod expression;
+mod listing;
+mod named;
+mod packed;
+mod parse;
+mod pointer;
+mod printer;
+mod texts;
+mod threads;
+
+pub use listing::{Choose, Chunk, Filter, Listing, Made};
+pub use texts::{Batches, Texts};
+pub use threads::Threads;

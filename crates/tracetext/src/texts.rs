@@ -1,0 +1,228 @@
+//! The text of each event: by its print format, by a format string of `trace_printk`, as a stack of
+//! functions, or by the names of its fields.
+
+use std::collections::HashMap;
+use std::sync::{Arc, OnceLock};
+
+use arrow_array::RecordBatch;
+use tracefile::{ByteOrder, EventType, Trace};
+
+use crate::cells::Column;
+use crate::conversion::{self, Piece};
+use crate::expression::Row;
+use crate::named::NamedField;
+use crate::packed::{self, Arguments};
+use crate::parse::{self, PrintFormat};
+use crate::pointer::{self, Distance};
+use crate::printer::Printer;
+
+/// How events of a type become texts.
+enum Kind {
+    Format(PrintFormat),
+    /// `bprint`: the address of a format string, and packed arguments.
+    Packed,
+    /// `bputs`: the address of a text.
+    Constant,
+    /// `kernel_stack`, `user_stack`.
+    Stack,
+    Named,
+}
+
+struct OfType {
+    kind: Kind,
+    /// The columns that it reads.
+    fields: Vec<String>,
+    named: Vec<NamedField>,
+}
+
+/// How all events of a trace become texts.
+pub struct Texts {
+    trace: Arc<Trace>,
+    types: Vec<OnceLock<OfType>>,
+    printk: OnceLock<HashMap<u64, PrintkFormat>>,
+    long: u8,
+}
+
+struct PrintkFormat {
+    text: String,
+    pieces: Option<Vec<Piece>>,
+}
+
+/// Columns that a text reads, and those that are listed by name, with the field that each is.
+type BatchColumns<'a> = (Vec<Column<'a>>, Vec<(usize, Column<'a>)>);
+
+/// The decoded events of a type: batches of columns, in the order that an index's rows count.
+pub struct Batches<'a> {
+    /// Row of the table at which each batch begins.
+    starts: Vec<usize>,
+    /// Of each batch, the columns that its text reads; then those that are listed by name.
+    columns: Vec<BatchColumns<'a>>,
+}
+
+impl<'a> Batches<'a> {
+    pub(crate) fn place(&self, row: usize) -> (usize, usize) {
+        let batch = self.starts.partition_point(|&start| start <= row) - 1;
+        (batch, row - self.starts[batch])
+    }
+}
+
+impl Texts {
+    /// Of a trace that is open. Formats are parsed when the first event of their type is written.
+    pub fn new(trace: Arc<Trace>) -> Self {
+        let types = trace.info().events.iter().map(|_| OnceLock::new()).collect();
+        let long = trace.info().environment.iter().find(|(name, _)| name == "kernel_long_bytes");
+        let long = long.and_then(|(_, value)| value.parse().ok()).filter(|&bytes| bytes == 4);
+        Self { trace, types, printk: OnceLock::new(), long: long.unwrap_or(8) }
+    }
+
+    /// The fields that the texts of a type read.
+    pub fn fields(&self, event: usize) -> Vec<String> {
+        let of = self.of(event);
+        let mut fields = of.fields.clone();
+        if matches!(of.kind, Kind::Named) {
+            fields = of.named.iter().map(|field| field.name.clone()).collect();
+        }
+        fields
+    }
+
+    /// Decoded events of a type, ready to be written. They need not have all columns.
+    pub fn batches<'a>(&self, event: usize, batches: &'a [RecordBatch]) -> Batches<'a> {
+        let of = self.of(event);
+        let mut starts = Vec::with_capacity(batches.len());
+        let mut rows = 0;
+        let columns = batches.iter().map(|batch| {
+            starts.push(rows);
+            rows += batch.num_rows();
+            let column = |name: &str| Some(Column::new(batch.column_by_name(name)?.as_ref()));
+            let read: Option<Vec<Column>> = of.fields.iter().map(|name| column(name)).collect();
+            let named = of.named.iter().enumerate();
+            let named = named.filter_map(|(at, field)| Some((at, column(&field.name)?)));
+            (read.unwrap_or_default(), named.collect())
+        });
+        let columns = columns.collect();
+        Batches { starts, columns }
+    }
+
+    /// Writes the text of a row of a type's table.
+    pub fn write(&self, out: &mut Vec<u8>, event: usize, batches: &Batches<'_>, row: usize) {
+        let of = self.of(event);
+        let (batch, row) = batches.place(row);
+        let (columns, named) = &batches.columns[batch];
+        let begin = out.len();
+        let row = Row { columns, row };
+        // Of columns that are not all there nothing but the names can be written.
+        let whole = columns.len() == of.fields.len();
+        let written = match &of.kind {
+            _ if !whole => None,
+            Kind::Format(format) => self.printer().formatted(out, format, row),
+            Kind::Packed => self.packed(out, row),
+            Kind::Constant => self.constant(out, row),
+            Kind::Stack => self.stack(out, row),
+            Kind::Named => None,
+        };
+        if written.is_none() {
+            out.truncate(begin);
+            for (at, (field, column)) in named.iter().enumerate() {
+                out.extend_from_slice(if at > 0 { b", " } else { b"" });
+                of.named[*field].write(out, column, row.row);
+            }
+        }
+        while out.len() > begin && out.last().is_some_and(|&last| last == b'\n') {
+            out.pop();
+        }
+    }
+
+    fn printer(&self) -> Printer<'_> {
+        Printer { symbols: self.trace.as_ref(), long: self.long }
+    }
+
+    fn of(&self, event: usize) -> &OfType {
+        self.types[event].get_or_init(|| self.compiled(&self.trace.info().events[event]))
+    }
+
+    fn compiled(&self, event: &EventType) -> OfType {
+        let known: Vec<&str> = event.fields.iter().map(|field| field.name.as_str()).collect();
+        let has = |names: &[&str]| names.iter().all(|name| known.contains(name));
+        let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
+        let named = NamedField::all(&event.fields);
+        let (kind, fields) = match event.name.as_str() {
+            "bprint" if has(&["ip", "fmt", "buf"]) => (Kind::Packed, own(&["ip", "fmt", "buf"])),
+            "bputs" if has(&["ip", "str"]) => (Kind::Constant, own(&["ip", "str"])),
+            "kernel_stack" | "user_stack" if has(&["caller"]) => (Kind::Stack, own(&["caller"])),
+            _ => match parse::parse(&event.print_format, &known, self.long) {
+                Ok(format) => {
+                    let fields = format.fields.clone();
+                    (Kind::Format(format), fields)
+                }
+                Err(_) => (Kind::Named, Vec::new()),
+            },
+        };
+        OfType { kind, fields, named }
+    }
+
+    /// `CALLER: TEXT`, as the kernel writes it.
+    fn packed(&self, out: &mut Vec<u8>, row: Row<'_>) -> Option<()> {
+        self.caller(out, row)?;
+        let address = row.columns[1].get(row.row).int()? as u64;
+        let format = self.printk().get(&address)?;
+        let pieces = format.pieces.as_ref()?;
+        let big = self.trace.info().byte_order == ByteOrder::Big;
+        let mut bytes = Vec::new();
+        for word in row.columns[2].get(row.row).items()? {
+            let word = word as u32;
+            bytes.extend_from_slice(&if big { word.to_be_bytes() } else { word.to_le_bytes() });
+        }
+        let mut arguments = Arguments::new(&bytes, self.long, big);
+        for piece in pieces {
+            match piece {
+                Piece::Text(text) => out.extend_from_slice(text.as_bytes()),
+                Piece::Conversion(conversion) => {
+                    let width = arguments.amount(conversion.width)?;
+                    let precision = arguments.amount(conversion.precision)?;
+                    let value = arguments.value(conversion)?;
+                    self.printer().converted(out, conversion, width, precision, &value)?;
+                }
+            }
+        }
+        Some(())
+    }
+
+    fn constant(&self, out: &mut Vec<u8>, row: Row<'_>) -> Option<()> {
+        self.caller(out, row)?;
+        let address = row.columns[1].get(row.row).int()? as u64;
+        out.extend_from_slice(self.printk().get(&address)?.text.as_bytes());
+        Some(())
+    }
+
+    fn caller(&self, out: &mut Vec<u8>, row: Row<'_>) -> Option<()> {
+        let caller = row.columns[0].get(row.row).int()? as u64;
+        pointer::symbol(out, self.trace.as_ref(), caller, Distance::Never);
+        out.extend_from_slice(b": ");
+        Some(())
+    }
+
+    /// The innermost function first, as the kernel lists them.
+    fn stack(&self, out: &mut Vec<u8>, row: Row<'_>) -> Option<()> {
+        let end = if self.long == 4 { u64::from(u32::MAX) } else { u64::MAX };
+        out.extend_from_slice(b"<stack trace>");
+        for caller in row.columns[0].get(row.row).items()? {
+            let caller = caller as u64;
+            if caller == end || caller == 0 {
+                break;
+            }
+            out.extend_from_slice(b" => ");
+            pointer::symbol(out, self.trace.as_ref(), caller, Distance::Some);
+        }
+        Some(())
+    }
+
+    fn printk(&self) -> &HashMap<u64, PrintkFormat> {
+        self.printk.get_or_init(|| {
+            let formats = self.trace.printk_formats().into_iter();
+            let read = |text: &str| {
+                conversion::pieces(text).ok().filter(|pieces| packed::readable(pieces))
+            };
+            formats.map(|(at, text)| (at, PrintkFormat { pieces: read(&text), text })).collect()
+        })
+    }
+}

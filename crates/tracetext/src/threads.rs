@@ -1,0 +1,192 @@
+//! Which thread an event happened in: by the field that ftrace puts into each event, or that LTTng's
+//! contexts add; else by the switches of its CPU.
+
+use std::collections::HashMap;
+
+use arrow_array::RecordBatch;
+use tracefile::{EventType, Info, Options, Result, Scope, Selection, Trace};
+
+use crate::cells::Column;
+
+/// The fields of `sched_switch` that say who runs.
+#[derive(Debug, Clone)]
+struct Switch {
+    event: usize,
+    /// Previous and next thread, previous and next name.
+    fields: [String; 4],
+}
+
+/// Names of threads, and who runs on each CPU.
+pub struct Threads {
+    names: HashMap<i32, String>,
+    /// Of each type, the field that tells the thread.
+    own: Vec<Option<String>>,
+    switch: Option<Switch>,
+    /// Whether names are learned from switches: the trace has no table of them.
+    learn: bool,
+    running: HashMap<u16, i32>,
+}
+
+/// Stands for a thread that is not known.
+pub(crate) const UNKNOWN: i32 = -1;
+
+impl Threads {
+    pub(crate) fn new(info: &Info) -> Self {
+        let mut names: HashMap<i32, String> = info.tasks.iter().cloned().collect();
+        names.insert(0, "<idle>".into());
+        let own: Vec<_> = info.events.iter().map(thread_field).collect();
+        let switch = info.events.iter().position(|event| event.name == "sched_switch");
+        let switch = switch.and_then(|event| switch_fields(event, &info.events[event]));
+        Self { names, own, switch, learn: info.tasks.is_empty(), running: HashMap::new() }
+    }
+
+    /// The field that tells the thread of a type's events.
+    pub(crate) fn field(&self, event: usize) -> Option<&str> {
+        self.own[event].as_deref()
+    }
+
+    /// What has to be decoded of switches to know who runs, where that is needed.
+    pub(crate) fn switches(&self) -> Option<(usize, &[String; 4])> {
+        let switch = self.switch.as_ref().filter(|_| self.own.iter().any(Option::is_none))?;
+        // ftrace's types without the field are those that no event is of.
+        self.own[switch.event].is_none().then_some((switch.event, &switch.fields))
+    }
+
+    /// Reads the switches of the whole trace: names of threads, and who ran at a time.
+    pub(crate) fn read_ahead(&mut self, trace: &Trace, time: i64) -> Result<()> {
+        let Some(switch) = self.switch.clone() else { return Ok(()) };
+        let info = trace.info();
+        let fields: Vec<&str> = switch.fields.iter().map(String::as_str).collect();
+        let chosen = Selection::nothing().event(&info.events[switch.event].name, Some(&fields));
+        let decoded = trace.decode(&chosen, &Options { index: true, times: None })?;
+        let batches = decoded.tables.into_iter().find(|table| table.event == switch.event);
+        let batches = batches.map(|table| table.batches).unwrap_or_default();
+        let reader = SwitchReader::new(&batches);
+        let Some(index) = decoded.index else { return Ok(()) };
+        for at in 0..index.len() {
+            let [previous, next] = reader.threads(index.row[at] as usize);
+            for (thread, name) in reader.names(index.row[at] as usize) {
+                if thread != 0 && !name.is_empty() {
+                    self.names.entry(thread).or_insert(name);
+                }
+            }
+            if index.time[at] < time {
+                self.running.insert(index.cpu[at], next);
+            } else {
+                self.running.entry(index.cpu[at]).or_insert(previous);
+            }
+        }
+        Ok(())
+    }
+
+    /// Takes over switches, given as (CPU, row) in order of time, of the batches of their type;
+    /// calls `each` with the place and the thread that ran before it.
+    pub(crate) fn follow(
+        &mut self,
+        batches: &[RecordBatch],
+        events: impl Iterator<Item = (u16, u16, u32)>,
+        mut each: impl FnMut(i32),
+    ) {
+        let reader = SwitchReader::new(batches);
+        let number = self.switch.as_ref().map(|switch| switch.event);
+        let events: Vec<(u16, u16, u32)> = events.collect();
+        // Who ran before a CPU's first switch is told by that.
+        for &(cpu, event, row) in &events {
+            if Some(usize::from(event)) == number && !self.running.contains_key(&cpu) {
+                self.running.insert(cpu, reader.threads(row as usize)[0]);
+            }
+        }
+        for (cpu, event, row) in events {
+            each(self.running.get(&cpu).copied().unwrap_or(UNKNOWN));
+            if Some(usize::from(event)) == number {
+                self.running.insert(cpu, reader.threads(row as usize)[1]);
+                if self.learn {
+                    for (thread, name) in reader.names(row as usize) {
+                        if thread != 0 && self.names.get(&thread) != Some(&name) {
+                            self.names.insert(thread, name);
+                        }
+                    }
+                }
+            }
+        }
+    }
+
+    /// What a thread is called; the empty text where that is not known.
+    pub fn name(&self, thread: i32) -> Option<&str> {
+        self.names.get(&thread).map(String::as_str)
+    }
+
+    /// All threads with a name.
+    pub fn all(&self) -> impl Iterator<Item = (i32, &str)> {
+        self.names.iter().map(|(&thread, name)| (thread, name.as_str()))
+    }
+}
+
+fn thread_field(event: &EventType) -> Option<String> {
+    let outside = |name: &str| {
+        event.fields.iter().find(|field| field.scope != Scope::Payload && field.name == name)
+    };
+    let field = outside("common_pid").or_else(|| outside("tid")).or_else(|| outside("vtid"));
+    field.map(|field| field.name.clone())
+}
+
+fn switch_fields(event: usize, of: &EventType) -> Option<Switch> {
+    let has = |name: &str| of.fields.iter().any(|field| field.name == name);
+    let id = ["tid", "pid"].into_iter().find(|id| has(&format!("next_{id}")))?;
+    let fields =
+        [format!("prev_{id}"), format!("next_{id}"), "prev_comm".into(), "next_comm".into()];
+    fields.iter().all(|name| has(name)).then_some(Switch { event, fields })
+}
+
+/// The columns of decoded switches.
+struct SwitchReader<'a> {
+    starts: Vec<usize>,
+    batches: Vec<Vec<Column<'a>>>,
+}
+
+impl<'a> SwitchReader<'a> {
+    fn new(batches: &'a [RecordBatch]) -> Self {
+        let mut starts = Vec::new();
+        let mut rows = 0;
+        let mut columns = Vec::new();
+        for batch in batches {
+            let named = |names: [&str; 2]| {
+                names
+                    .iter()
+                    .find_map(|name| batch.column_by_name(name))
+                    .map(|c| Column::new(c.as_ref()))
+            };
+            let of = [
+                named(["prev_tid", "prev_pid"]),
+                named(["next_tid", "next_pid"]),
+                named(["prev_comm", "prev_comm"]),
+                named(["next_comm", "next_comm"]),
+            ];
+            starts.push(rows);
+            rows += batch.num_rows();
+            columns.push(of.into_iter().flatten().collect());
+        }
+        Self { starts, batches: columns }
+    }
+
+    fn place(&self, row: usize) -> Option<(&[Column<'a>], usize)> {
+        let batch = self.starts.partition_point(|&start| start <= row).checked_sub(1)?;
+        let columns = &self.batches[batch];
+        (columns.len() == 4).then(|| (columns.as_slice(), row - self.starts[batch]))
+    }
+
+    /// The threads that ran before and after.
+    fn threads(&self, row: usize) -> [i32; 2] {
+        let Some((columns, row)) = self.place(row) else { return [UNKNOWN; 2] };
+        [0, 1].map(|at| columns[at].get(row).int().map_or(UNKNOWN, |thread| thread as i32))
+    }
+
+    fn names(&self, row: usize) -> [(i32, String); 2] {
+        let threads = self.threads(row);
+        let name = |at: usize| match self.place(row).map(|(c, row)| c[at].get(row)) {
+            Some(crate::cells::Value::Text(text)) => text.into_owned(),
+            _ => String::new(),
+        };
+        [(threads[0], name(2)), (threads[1], name(3))]
+    }
+}

@@ -1,0 +1,259 @@
+"""Kernel functions: how often each was called, and how long its calls took.
+
+Calls are those of ftrace's function_graph tracer (``funcgraph_entry`` and ``funcgraph_exit``),
+which nest: a call's *total* time is from its entry to its exit, its *self* time is that without the
+traced functions that it called. Both hold the time in which the thread was off its CPU. The
+function tracer tells calls alone (``function``): its functions have counts and no times.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Callable
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchvise.trace.analysis.distributions import TimeDistribution, distribution
+from benchvise.trace.analysis.model import NONE, Analysis, Bools, Ints, Rows
+
+EVENTS = ("funcgraph_entry", "funcgraph_exit", "function")
+
+Symbol = Callable[[int], str | None]
+"""The name of what is at an address."""
+
+
+@dataclass(frozen=True, slots=True)
+class FunctionCalls:
+    """The calls of a function that begin in the span. Times in ns.
+
+    ``total`` is of whole calls, ``self_time`` the sum of their self times and ``self_share`` its
+    part of the span, over all CPUs. ``incomplete`` calls are cut by an end of the trace or meet
+    lost events: they are counted, and in no time. ``worst_at`` and ``worst_cpu`` are where the
+    longest begins. Times are None for a function that only the function tracer told.
+    """
+
+    name: str
+    calls: int
+    incomplete: int
+    total: TimeDistribution | None
+    self_time: int | None
+    self_share: float | None
+    worst_at: int | None
+    worst_cpu: int | None
+    deepest: int | None
+
+
+@dataclass(frozen=True, slots=True)
+class CallTable:
+    """Calls as columns of equal length, in order of their beginnings; times in ns.
+
+    ``parent`` is the place of the call within which it was made, -1 for none that was traced.
+    """
+
+    function: Ints
+    thread: Ints
+    cpu: Ints
+    begin: Ints
+    end: Ints
+    duration: Ints
+    depth: Ints
+    parent: Ints
+    self_time: Ints
+    complete: Bools
+
+
+def function_calls(analysis: Analysis) -> CallTable:
+    """Every call that the graph tracer saw begin, also those without an end.
+
+    ``duration`` is what the kernel measured where the trace has that (until Linux 6.13): the stamps
+    of its events hold the time of writing them, too.
+    """
+    entry, leave = (analysis.events(name) for name in EVENTS[:2])
+    if entry is None:
+        none: Ints = np.zeros(0, dtype=np.int64)
+        return CallTable(*[none] * 9, complete=np.zeros(0, dtype=np.bool_))
+    entries, exits = Rows(entry), None if leave is None else Rows(leave)
+    joined = _Joined(entries, exits)
+    begins, ends = joined.pairs()
+    times, depths, keys = joined.time, joined.depth, joined.key
+    begin = times[begins]
+    end = np.where(ends >= 0, times[ends], analysis.whole.end)
+    complete = (ends >= 0) & ~_lost_between(analysis, begin, end)
+    order = np.lexsort((depths[begins], begin))
+    begins, ends = begins[order], ends[order]
+    begin, end, complete = begin[order], end[order], complete[order]
+    depth, key = depths[begins], keys[begins]
+    parent = _parents(key, depth, begin, np.where(ends >= 0, end, begin))
+    duration = end - begin
+    if joined.measured is not None:
+        duration = np.where(ends >= 0, joined.measured[ends], duration)
+    self_time = duration.copy()
+    inner = np.flatnonzero((parent >= 0) & complete)
+    np.subtract.at(self_time, parent[inner], duration[inner])
+    # Self time is only known where all is that was called within.
+    broken = np.flatnonzero((parent >= 0) & ~complete)
+    complete[parent[broken]] = False
+    return CallTable(
+        function=joined.function[begins],
+        thread=joined.thread[begins],
+        cpu=joined.cpu[begins],
+        begin=begin,
+        end=end,
+        duration=duration,
+        depth=depth,
+        parent=parent,
+        self_time=self_time,
+        complete=complete,
+    )
+
+
+class _Joined:
+    """Entries and exits of all CPUs in one order of time."""
+
+    def __init__(self, entries: Rows, exits: Rows | None) -> None:
+        parts = [entries] if exits is None else [entries, exits]
+
+        def column(name: str) -> Ints:
+            arrays = [rows[name] for rows in parts]
+            joined: Ints = np.concatenate(arrays)
+            return joined
+
+        enters = np.repeat([True, False][: len(parts)], [len(rows) for rows in parts])
+        time = column("time")
+        order = np.argsort(time, kind="stable")
+        self.time = time[order]
+        self.cpu = column("cpu")[order]
+        self.thread = column("common_pid")[order]
+        self.function = column(_function_column(entries))[order]
+        self.depth = column("depth")[order]
+        self.enters: Bools = enters[order]
+        self.measured: Ints | None = None
+        if exits is not None and {"calltime", "rettime"} <= set(exits.table.column_names):
+            measured = exits["rettime"] - exits["calltime"]
+            unknown: Ints = np.zeros(len(entries), dtype=np.int64)
+            self.measured = np.concatenate([unknown, measured])[order]
+        # Each CPU has an idle task of its own.
+        self.key: Ints = np.where(self.thread == 0, -1 - self.cpu, self.thread)
+
+    def pairs(self) -> tuple[Ints, Ints]:
+        """The places of all entries, and of the exit of each; -1 where there is none.
+
+        Of one thread and depth the next event behind an entry is its exit: another entry, or the
+        exit of another function, tells that what lay between is missing.
+        """
+        order = np.lexsort((self.time, self.depth, self.key))
+        # Where the next entry has the stamp of an exit, it stands before it: behind an open entry
+        # the exit comes first.
+        enters, time = self.enters[order], self.time[order]
+        swapped = 1 + np.flatnonzero(
+            enters[:-2] & enters[1:-1] & ~enters[2:] & (time[1:-1] == time[2:])
+        )
+        order[swapped], order[swapped + 1] = order[swapped + 1], order[swapped]
+        entered = self.enters[order]
+        following = np.roll(order, -1)
+        same = (
+            (self.key[order] == self.key[following])
+            & (self.depth[order] == self.depth[following])
+            & (self.function[order] == self.function[following])
+            & ~self.enters[following]
+        )
+        if same.size:
+            same[-1] = False
+        begins = order[entered]
+        ends = np.where(same[entered], following[entered], -1)
+        return begins, ends
+
+
+def _function_column(rows: Rows) -> str:
+    return "func" if "func" in rows.table.column_names else "graph_ent.func"
+
+
+def _parents(key: Ints, depth: Ints, begin: Ints, end: Ints) -> Ints:
+    """For each call the place of that within which it was made; calls are in order of time."""
+    parent: Ints = np.full(key.size, -1, dtype=np.int64)
+    if not key.size:
+        return parent
+    # One number for thread and depth: the last call before of the thread at one depth less.
+    _, thread = np.unique(key, return_inverse=True)
+    width = int(depth.max()) + 2
+    group = thread.astype(np.int64) * width + depth
+    order = np.lexsort((np.arange(key.size), group))
+    sorted_group, places = group[order], order
+    # Calls are numbered in order of time: search for (group - 1, own number).
+    composite = sorted_group * (key.size + 1) + places
+    wanted = (group - 1) * (key.size + 1) + np.arange(key.size)
+    at = np.searchsorted(composite, wanted) - 1
+    found = (at >= 0) & (depth > 0)
+    candidate = places[np.maximum(at, 0)]
+    found &= (group[candidate] == group - 1) & (begin[candidate] <= begin) & (end[candidate] >= end)
+    parent[found] = candidate[found]
+    return parent
+
+
+def _lost_between(analysis: Analysis, begin: Ints, end: Ints) -> Bools:
+    """Which calls lost events may have met: their thread may have been on any CPU meanwhile."""
+    lost: Bools = np.zeros(begin.size, dtype=np.bool_)
+    for loss in analysis.losses:
+        since = analysis.whole.begin if loss.begin is None else loss.begin
+        until = analysis.whole.end if loss.end is None else loss.end
+        lost |= (begin <= until) & (end >= since)
+    return lost
+
+
+def functions(analysis: Analysis, symbol: Symbol) -> list[FunctionCalls]:
+    """Functions by the sum of their self times, then those of which only counts are known."""
+    calls = function_calls(analysis)
+    inside = analysis.span.holds(calls.begin)
+    numbers, place = np.unique(calls.function, return_inverse=True)
+    rows = []
+    for at, number in enumerate(numbers):
+        own = np.flatnonzero((place == at) & inside)
+        if not own.size:
+            continue
+        whole = own[calls.complete[own]]
+        length = calls.duration[whole]
+        self_time = int(calls.self_time[whole].sum())
+        worst = int(whole[np.argmax(length)]) if whole.size else None
+        rows.append(
+            FunctionCalls(
+                name=_name(symbol, int(number)),
+                calls=int(own.size),
+                incomplete=int(own.size - whole.size),
+                total=distribution(np.sort(length)),
+                self_time=self_time,
+                self_share=self_time / analysis.span.duration,
+                worst_at=None if worst is None else int(calls.begin[worst]),
+                worst_cpu=None if worst is None else int(calls.cpu[worst]),
+                deepest=int(calls.depth[own].max()),
+            )
+        )
+    rows.sort(key=lambda row: (-(row.self_time or 0), row.name))
+    return rows + _counted(analysis, symbol)
+
+
+def _counted(analysis: Analysis, symbol: Symbol) -> list[FunctionCalls]:
+    """What the function tracer told."""
+    table = analysis.events("function")
+    if table is None:
+        return []
+    rows = Rows(table)
+    inside = analysis.span.holds(rows["time"])
+    if table.schema.field("ip").type == "string":  # an ftrace text, which has names
+        codes, texts = rows.texts("ip")
+        counts = np.bincount(codes[inside], minlength=len(texts))
+        named = [(texts[at], int(n)) for at, n in enumerate(counts) if n]
+    else:
+        numbers, count = np.unique(rows["ip"][inside], return_counts=True)
+        named = [
+            (_name(symbol, int(number)), int(n)) for number, n in zip(numbers, count, strict=True)
+        ]
+    named.sort(key=lambda pair: (-pair[1], pair[0]))
+    return [FunctionCalls(name, n, 0, None, None, None, None, None, None) for name, n in named]
+
+
+def _name(symbol: Symbol, address: int) -> str:
+    """The function's own name: the graph tracer's addresses lie within its first bytes."""
+    if address == NONE:
+        return "?"
+    found = symbol(address & (1 << 64) - 1)
+    return found.split("+0x")[0] if found else f"0x{address & (1 << 64) - 1:x}"

@@ -1,0 +1,85 @@
+"""The record of ``benchvise trace functions``."""
+
+from __future__ import annotations
+
+from collections.abc import Iterator, Sequence
+from dataclasses import dataclass
+from typing import TYPE_CHECKING
+
+from benchvise.table import ColumnSpec, TableSpec, ValueUnit
+from benchvise.trace.catalogue.record import (
+    ListedRows,
+    PartOfTrace,
+    TableShape,
+    TraceAnalysis,
+    durations,
+)
+
+if TYPE_CHECKING:
+    from benchvise.trace.analysis.functions import FunctionCalls
+    from benchvise.trace.loaded import LoadedTrace
+
+
+@dataclass(frozen=True, kw_only=True)
+class FunctionsRequest(PartOfTrace, ListedRows):
+    """How many functions are listed."""
+
+
+_FUNCTIONS: TableShape[FunctionCalls] = TableShape(
+    "functions",
+    "Kernel functions by self time",
+    "more functions",
+    (
+        ColumnSpec("Function", ValueUnit.TEXT, lambda row: row.name),
+        ColumnSpec("Calls", ValueUnit.COUNT, lambda row: row.calls),
+        ColumnSpec("Incomplete", ValueUnit.COUNT, lambda row: row.incomplete, "muted"),
+        ColumnSpec("Self", ValueUnit.NS, lambda row: row.self_time),
+        ColumnSpec("Share", ValueUnit.SHARE, lambda row: row.self_share),
+        *durations("", lambda row: row.total, "total"),
+        *durations("", lambda row: row.total, "median", "p99", "maximum", strong=True),
+        ColumnSpec("Longest at", ValueUnit.MOMENT, lambda row: row.worst_at),
+        ColumnSpec("CPU", ValueUnit.NUMBER, lambda row: row.worst_cpu),
+        ColumnSpec("Deepest", ValueUnit.NUMBER, lambda row: row.deepest, "muted"),
+    ),
+)
+
+
+def _functions(traces: Sequence[LoadedTrace], _request: FunctionsRequest) -> list[FunctionCalls]:
+    from benchvise.trace.analysis.functions import functions
+
+    [trace] = traces
+    return functions(trace.analysis, trace.trace.source.symbol)
+
+
+def _tables(
+    answer: list[FunctionCalls], request: FunctionsRequest
+) -> Iterator[TableSpec[FunctionCalls]]:
+    missing = (
+        "none: the trace has no calls of functions; record it with trace-cmd record -p "
+        "function_graph",
+    )
+    remarks = (
+        "self: without the traced functions that it called; total and self hold time off the CPU",
+        "share: of the self time in the span; on several CPUs all together may be more than 100 %",
+        "incomplete: cut by an end of the trace, or beside lost events; in no time",
+    )
+    yield _FUNCTIONS.filled(
+        "Functions, most self time first",
+        answer,
+        *(remarks if answer else missing),
+        top=request.top,
+    )
+
+
+FUNCTIONS = TraceAnalysis(
+    name="functions",
+    kind="trace-functions",
+    summary="List the kernel functions that took longest: calls, self and total times.",
+    description="Of calls that ftrace's function_graph tracer recorded; the function tracer tells "
+    "only how often each function was called.",
+    example="functions trace.dat --since +1",
+    request=FunctionsRequest,
+    shapes=(_FUNCTIONS,),
+    analyse=_functions,
+    tables=_tables,
+)

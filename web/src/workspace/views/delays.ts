@@ -1,0 +1,92 @@
+import type { Panel, Workspace } from "../panel";
+import { actorField, link, reveal } from "./actors";
+import type { DelayRow, Delays, PreemptionRow } from "./answers";
+import { address, Answer, askDocument, nothing } from "./answer";
+import { make, tick } from "./elements";
+import { count, duration, plural, share } from "./words";
+
+/** What kept threads from running: who had the CPU while they waited for it, and who preempted them. */
+export const delays: Panel = {
+  id: "delays",
+  title: "Delays",
+  mount(host, workspace) {
+    const tables = make("div", { class: "view-scroll" });
+    const [actors, updateActors] = actorField(workspace, "all threads");
+    const byName = tick("Put threads of one name together", byNames(workspace), (on) => {
+      workspace.setParameter("delays-names", on ? "1" : null);
+      answer.again();
+    });
+    host.append(make("div", { class: "view-bar" }, actors, byName), tables);
+    const answer = new Answer<Delays>(
+      tables,
+      (signal) => {
+        const { actor } = workspace.selection.value;
+        const isThread = actor !== null && workspace.rowOf(actor)?.kind === "thread";
+        const query = { actor: isThread ? actor : null, by_name: byNames(workspace) };
+        return askDocument(address(workspace, "delays", query), signal);
+      },
+      (found) => {
+        tables.replaceChildren(...drawAll(workspace, found));
+      },
+    );
+    answer.again();
+    const unsubscribe = workspace.selection.subscribe((_, changed) => {
+      if (changed.actor) updateActors();
+      if (changed.range || changed.actor) answer.again();
+    });
+    return () => {
+      unsubscribe();
+      answer.stop();
+    };
+  },
+};
+
+const byNames = (workspace: Workspace): boolean => workspace.parameter("delays-names") === "1";
+
+function drawAll(workspace: Workspace, found: Delays): HTMLElement[] {
+  const left = found.unsure > 0 ? `, ${plural(found.unsure, "incomplete wait")} left out` : "";
+  const summary = make("p", { class: "view-note" },
+    `${duration(found.waited)} in ${plural(found.waits, "wait")} for a CPU${left}. Behind an idle task, the CPU was leaving idle.`);
+  if (found.delays.length === 0) return [summary, nothing("No thread waited for a CPU here.")];
+  return [
+    summary,
+    drawTable("Who had the CPU meanwhile", ["Thread", "Waited behind", "Time", "Share", "Preempted", "Waits", "Longest"],
+      found.delays.map((row) => delayCells(workspace, row)), found.more_delays),
+    ...(found.preemptions.length === 0 ? [] : [drawTable(
+      "Who took the CPU from a thread that could have gone on", ["Thread", "Preempted by", "Times", "Waited", "Median", "p99", "Longest"],
+      found.preemptions.map((row) => preemptionCells(workspace, row)), found.more_preemptions)]),
+  ];
+}
+
+type Cells = readonly (Node | string)[];
+
+function delayCells(workspace: Workspace, row: DelayRow): Cells {
+  return [
+    row.thread, row.by, duration(row.time), share(row.share), duration(row.after_preemption), count(row.waits),
+    longest(workspace, row.thread_ids, row.longest_at, row.longest),
+  ];
+}
+
+function preemptionCells(workspace: Workspace, { thread, thread_ids, by, count: times, wait, longest_at }: PreemptionRow): Cells {
+  return [
+    thread, by, count(times), duration(wait?.total), duration(wait?.median), duration(wait?.p99),
+    wait === null ? "–" : longest(workspace, thread_ids, longest_at, wait.maximum),
+  ];
+}
+
+function longest(workspace: Workspace, ids: readonly number[], begin: number, length: number): HTMLElement {
+  return link(duration(length), () => {
+    reveal(workspace, ids.length === 1 ? (ids[0] ?? null) : null, begin, begin + length);
+  }, "Move the timeline to this wait");
+}
+
+function drawTable(caption: string, columns: readonly string[], rows: readonly Cells[], more: number): HTMLElement {
+  const isText = (at: number): boolean => at < 2;
+  const table = make("table", { class: "view-table delays" },
+    make("caption", {}, more > 0 ? `${caption}; ${count(more)} more pairs not shown` : caption),
+    make("thead", {}, make("tr", {}, ...columns.map((name, at) =>
+      make("th", { scope: "col", class: isText(at) ? null : "num" }, name)))),
+    make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map((cell, at) =>
+      at === 0 ? make("th", { scope: "row" }, cell) : make("td", { class: isText(at) ? null : "num" }, cell))))));
+  return table;
+}
