@@ -106,7 +106,7 @@ class ConfiguredValue:
 
 def configuration_files() -> list[ConfigurationFile]:
     """The files that are there, the nearest first. UsageError for one with a mistake in it."""
-    return [_read(path) for path in _paths() if path.is_file()]
+    return [_read(path) for path in _paths() if os.path.isfile(path)]  # noqa: PTH113
 
 
 def configured_values(environment: Mapping[str, str] = os.environ) -> list[ConfiguredValue]:
@@ -153,10 +153,10 @@ def _paths() -> Iterator[Path]:
     except OSError:  # it was removed
         directory = Path("/")
     for place in (directory, *directory.parents):
-        if (place / FILE_NAME).is_file():
+        if os.path.isfile(place / FILE_NAME):  # noqa: PTH113 - False where it may not be seen
             yield place / FILE_NAME
             break
-        if (place / ".git").exists() or place == Path.home():
+        if os.path.exists(place / ".git") or place == Path.home():  # noqa: PTH110
             break
     yield user_directory("config") / FILE_NAME
 

@@ -127,3 +127,14 @@ def test_a_file_that_others_can_write_is_not_read(project: Path) -> None:
 def test_a_checkout_ends_the_search(project: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     (project / "inside" / ".git").mkdir()
     assert configured_suite() is None
+
+
+def test_a_directory_that_may_not_be_read_has_no_file(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    def refuse(path: object, **_: object) -> None:
+        raise PermissionError(13, "Permission denied", str(path))
+
+    monkeypatch.chdir(tmp_path)
+    monkeypatch.setattr("os.stat", refuse)
+    assert configuration_files() == []

@@ -59,7 +59,7 @@ impl Listing {
                     HashSet::new()
                 })
             };
-            let choose: Option<&dyn Fn(&tracetext::Threads) -> HashSet<i32>> =
+            let choose: Option<tracetext::Choose<'_>> =
                 if named.is_some() { Some(&choose) } else { None };
             let span = of.span()?.unwrap_or((0, 0));
             tracetext::Listing::new(Arc::clone(&of), texts, filter, span, begin..end, few, choose)

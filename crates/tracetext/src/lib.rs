@@ -24,6 +24,6 @@ mod printer;
 mod texts;
 mod threads;
 
-pub use listing::{Chunk, Filter, Listing, Made};
+pub use listing::{Choose, Chunk, Filter, Listing, Made};
 pub use texts::{Batches, Texts};
 pub use threads::Threads;

@@ -27,6 +27,9 @@ pub struct Filter {
     pub text: Option<String>,
 }
 
+/// Chooses threads by their names.
+pub type Choose<'a> = &'a dyn Fn(&Threads) -> HashSet<i32>;
+
 /// Bytes of the trace that are decoded together, of long listings.
 const SLICE: u64 = 6 << 20;
 /// And at first, where only some events are wanted.
@@ -95,7 +98,7 @@ impl Listing {
         span: (i64, i64),
         times: Range<i64>,
         few: bool,
-        named: Option<&dyn Fn(&Threads) -> HashSet<i32>>,
+        named: Option<Choose<'_>>,
     ) -> Result<Self> {
         let mut threads = Threads::new(trace.info());
         if named.is_some() || threads.switches().is_some() && times.start > span.0 {

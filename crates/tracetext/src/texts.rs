@@ -48,12 +48,15 @@ struct PrintkFormat {
     pieces: Option<Vec<Piece>>,
 }
 
+/// Columns that a text reads, and those that are listed by name, with the field that each is.
+type BatchColumns<'a> = (Vec<Column<'a>>, Vec<(usize, Column<'a>)>);
+
 /// The decoded events of a type: batches of columns, in the order that an index's rows count.
 pub struct Batches<'a> {
     /// Row of the table at which each batch begins.
     starts: Vec<usize>,
     /// Of each batch, the columns that its text reads; then those that are listed by name.
-    columns: Vec<(Vec<Column<'a>>, Vec<(usize, Column<'a>)>)>,
+    columns: Vec<BatchColumns<'a>>,
 }
 
 impl<'a> Batches<'a> {
@@ -161,9 +164,7 @@ impl Texts {
     fn packed(&self, out: &mut Vec<u8>, row: Row<'_>) -> Option<()> {
         self.caller(out, row)?;
         let address = row.columns[1].get(row.row).int()? as u64;
-        let Some(format) = self.printk().get(&address) else {
-            return None;
-        };
+        let format = self.printk().get(&address)?;
         let pieces = format.pieces.as_ref()?;
         let big = self.trace.info().byte_order == ByteOrder::Big;
         let mut bytes = Vec::new();

@@ -22,7 +22,7 @@ export function csv(lines: readonly (readonly unknown[])[]): Blob {
 function cellOf(value: unknown): string {
   if (value === null || value === undefined) return "";
   if (typeof value === "number" || typeof value === "boolean") return String(value);
-  const raw = String(value as string);
+  const raw = typeof value === "string" ? value : JSON.stringify(value);
   const text = /^[=+\-@\t\r]/.test(raw) && !/^-?\d+(\.\d+)?$/.test(raw) ? `'${raw}` : raw;
   return /[",\r\n]/.test(text) ? `"${text.replaceAll('"', '""')}"` : text;
 }

@@ -94,7 +94,7 @@ fn event(line: &str) -> Option<Line<'_>> {
 /// The thread before, the CPU within and the rest behind the first `[001]` that follows a thread.
 fn at_cpu(line: &str) -> Option<((&str, i32), u16, &str)> {
     for (open, _) in line.match_indices('[') {
-        let Some((digits, rest)) = line[open + 1..].split_once(']') else { return None };
+        let (digits, rest) = line[open + 1..].split_once(']')?;
         if digits.is_empty() || digits.len() > 5 || !digits.bytes().all(|c| c.is_ascii_digit()) {
             continue;
         }

@@ -71,7 +71,8 @@ def function_calls(analysis: Analysis) -> CallTable:
     entry, leave = (analysis.events(name) for name in EVENTS[:2])
     if entry is None:
         none: Ints = np.zeros(0, dtype=np.int64)
-        return CallTable(*[none] * 9, complete=np.zeros(0, dtype=np.bool_))
+        whole: Bools = np.zeros(0, dtype=np.bool_)
+        return CallTable(none, none, none, none, none, none, none, none, none, whole)
     entries, exits = Rows(entry), None if leave is None else Rows(leave)
     joined = _Joined(entries, exits)
     begins, ends = joined.pairs()
