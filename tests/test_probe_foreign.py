@@ -34,7 +34,7 @@ from waiting import PATIENCE
 
 pytest_plugins = ["probe_fixtures"]
 
-SIZE_LIMIT = 310_000
+SIZE_LIMIT = 300_000
 
 
 @dataclass(frozen=True)
