@@ -15,7 +15,7 @@ from trace_data import recorded, trace
 
 from benchvise.cli.main import run
 from benchvise.errors import UsageError
-from benchvise.trace.event_listing import EventFilter, EventLog, ListedEvent
+from benchvise.trace.event_listing import EventFilter, EventReader, ListedEvent
 
 skips.need_decoder()
 
@@ -27,7 +27,7 @@ REPORTED = re.compile(
 
 @pytest.fixture(scope="module")
 def every() -> list[ListedEvent]:
-    return list(EventLog(trace("f100k")).events(EventFilter()))
+    return list(EventReader(trace("f100k")).events(EventFilter()))
 
 
 def test_it_is_what_trace_cmd_prints_event_by_event(every: list[ListedEvent]) -> None:
@@ -52,7 +52,7 @@ def test_it_is_what_trace_cmd_prints_event_by_event(every: list[ListedEvent]) ->
 def test_filters_leave_the_rest_in_order(every: list[ListedEvent]) -> None:
     tid = next(event.tid for event in every if event.task == "python3")
     wanted = EventFilter(("sched_sw*", "irq_*"), ("python3",), (1,))
-    some = list(EventLog(trace("f100k")).events(wanted))
+    some = list(EventReader(trace("f100k")).events(wanted))
     assert some == [
         event
         for event in every
@@ -62,12 +62,12 @@ def test_filters_leave_the_rest_in_order(every: list[ListedEvent]) -> None:
     ]
     assert 10 < len(some) < len(every) / 10
     by_number = EventFilter(wanted.events, (str(tid),), wanted.cpus)
-    assert {event.tid for event in EventLog(trace("f100k")).events(by_number)} == {tid}
-    lines = b"".join(EventLog(trace("f100k")).lines(wanted)).decode().splitlines()
+    assert {event.tid for event in EventReader(trace("f100k")).events(by_number)} == {tid}
+    lines = b"".join(EventReader(trace("f100k")).lines(wanted)).decode().splitlines()
     assert len(lines) == len(some)
     assert re.match(r" +python3-\d+ \[001\] \d+\.\d{9}: \w+: ", lines[0])
     matching = EventFilter(text="comm=python3")
-    assert list(EventLog(trace("f100k")).events(matching)) == [
+    assert list(EventReader(trace("f100k")).events(matching)) == [
         event for event in every if "comm=python3" in event.text
     ]
 
@@ -77,23 +77,23 @@ def test_slices_of_time_join_to_the_whole(every: list[ListedEvent]) -> None:
     first, last = every[0].time, every[-1].time
     middle = (first + last) // 2
     since, until = (f"+{(middle - first + more) / 1e9:.9f}" for more in (0, 30_000_000))
-    window = list(EventLog(trace("f100k"), since, until).events(EventFilter()))
+    window = list(EventReader(trace("f100k"), since, until).events(EventFilter()))
     assert window == [event for event in every if middle <= event.time < middle + 30_000_000]
     assert len(window) > 100
-    assert list(EventLog(trace("f100k")).events(EventFilter(), 5000)) == every[:5000]
+    assert list(EventReader(trace("f100k")).events(EventFilter(), 5000)) == every[:5000]
     for name in ("f100k-v6", "f100k-zstd"):
-        assert list(EventLog(trace(name), since, until).events(EventFilter(), 70)) == window[:70]
+        assert list(EventReader(trace(name), since, until).events(EventFilter(), 70)) == window[:70]
 
 
 def test_without_a_print_format_fields_have_their_names() -> None:
     wanted = EventFilter(("sched_switch",), ("lttng*",))
-    first = next(EventLog(trace("vm-small")).events(wanted, 1))
+    first = next(EventReader(trace("vm-small")).events(wanted, 1))
     assert first.task is not None and first.task.startswith("lttng")
     assert re.match(r'prev_comm=".+", prev_tid=\d+, prev_prio=\d+, prev_state=\d', first.text)
 
 
 def test_what_the_trace_does_not_have_is_named() -> None:
-    log = EventLog(trace("f100k"))
+    log = EventReader(trace("f100k"))
     with pytest.raises(UsageError, match="no event nothing"):
         next(log.events(EventFilter(("nothing",))))
     with pytest.raises(UsageError, match="no thread nobody"):
@@ -141,7 +141,7 @@ def test_trace_printk_is_written_with_its_arguments(tmp_path: Path) -> None:
     page = struct.pack("<QQ", 1_000_000, len(data)) + data
     recording.cpus = [[page.ljust(made_traces.PAGE, b"\0")]]
     path = recording.save(tmp_path / "printk.dat")
-    ours = [event.text for event in EventLog(path).events(EventFilter())]
+    ours = [event.text for event in EventReader(path).events(EventFilter())]
     reported = _reported(path, "-N", "-t").splitlines()
     theirs = [match["text"] for line in reported if (match := REPORTED.match(line))]
     assert (

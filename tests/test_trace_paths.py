@@ -71,8 +71,10 @@ def test_who_preempted_whom_is_what_the_report_says(capsys: pytest.CaptureFixtur
         if (counts[pair], times[pair]) != (ours_counts[pair], ours_times[pair])
     }
     assert sum(counts.values()) > 40_000
-    # Threads beside the moments at which this trace lacks events are incomplete.
-    assert sum(counts[pair] for pair in wrong) < 0.001 * sum(counts.values()), wrong
+    # What waited while this trace lacks events is incomplete, and not counted.
+    missing = sum(is_there - ours for is_there, ours in wrong.values())
+    assert 0 < missing < 0.001 * sum(counts.values()), wrong
+    assert all(is_there > ours for is_there, ours in wrong.values()), wrong
 
 
 @pytest.mark.parametrize("name", ["f100k", "f1m", "vm-small", "many-threads"])
@@ -148,7 +150,7 @@ def test_who_had_the_cpu_in_a_wait_is_what_the_report_says(
             if kind == "irq" and rest == "hrtimer":
                 key = "hrtimer"
             ours[key] += segment["end"] - segment["begin"]
-    assert sum(ours.values()) == last["end"] - last["begin"] > 90_000_000
+    assert sum(ours.values()) == last["end"] - last["begin"] > 3_000_000
     assert ours == +spent
 
 

@@ -137,11 +137,11 @@ def events(
     """
     from itertools import islice
 
-    from benchvise.trace.event_listing import EventFilter, EventListing, EventLog
+    from benchvise.trace.event_listing import EventFilter, EventListing, EventReader
 
     wanted = EventFilter(tuple(names or ()), tuple(processes or ()), tuple(cpus or ()), text)
     with stderr().status("reading the trace"):
-        log = EventLog(file, since, until)
+        log = EventReader(file, since, until)
     if as_json:
         most = limit or _JSON_EVENTS
         listed = tuple(islice(log.events(wanted, most + 1), most + 1))

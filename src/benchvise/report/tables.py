@@ -254,7 +254,7 @@ def compare_rows(
     """
     from benchvise.measure.compare import SeriesVerdict
 
-    everything = everything or len(result.comparisons) <= _FEW
+    few = len(result.comparisons) <= _FEW
     base, other = printable(result.a, 40), printable(result.b, 40)
     columns = (
         Column("Series"),
@@ -269,7 +269,7 @@ def compare_rows(
     rows = tuple(
         _change_row(c)
         for c in result.comparisons
-        if everything or c.hidden_by_noise or c.verdict is not SeriesVerdict.NO_DIFFERENCE
+        if everything or few or c.hidden_by_noise or c.verdict is not SeriesVerdict.NO_DIFFERENCE
     )
     remarks = [
         # What noise may hide is many series on a bad day: why each is noisy stands in `show`.

@@ -70,7 +70,7 @@ class EventListing:
     complete: bool
 
 
-class EventLog:
+class EventReader:
     """The events of an open trace, from ``since`` to before ``until``.
 
     Raises:

@@ -14,18 +14,21 @@ export function nameGrip(root: HTMLElement, signal: AbortSignal): void {
   bar.setAttribute("aria-valuemin", String(LEAST));
   bar.setAttribute("aria-valuemax", String(MOST));
   const width = (): number => bar.getBoundingClientRect().right - root.getBoundingClientRect().left;
+  const tell = (): void => { bar.setAttribute("aria-valuenow", String(Math.round(width()))); };
   const set = (wanted: number | null): void => {
     if (wanted === null) root.style.removeProperty("--tl-names");
     else {
       const most = Math.max(LEAST, Math.min(MOST, root.clientWidth * 0.6 || MOST));
       const size = Math.round(Math.min(Math.max(wanted, LEAST), most));
       root.style.setProperty("--tl-names", `${size}px`);
-      bar.setAttribute("aria-valuenow", String(size));
     }
+    tell();
     keep(wanted);
   };
   const kept = parseFloat(read());
   if (Number.isFinite(kept)) set(kept);
+  tell();
+  bar.addEventListener("focus", tell, { signal });
   bar.addEventListener("pointerdown", (event) => {
     if (event.button !== 0) return;
     event.preventDefault();

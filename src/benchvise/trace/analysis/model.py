@@ -220,10 +220,10 @@ class Analysis:
     def sliced(self) -> Analysis:
         """The same with those fragments only that touch the span: for what adds up times in it.
 
-        Fragments are in order of their ends, so that a short span costs little in a long trace.
+        Fragments are nearly in order of their ends, so that a short span costs little in a long
+        trace; those that a loss cut come later than they ended.
         """
-        ends = self.fragments["end"]
-        first = int(np.searchsorted(ends, self.span.begin, side="left"))
+        first = int(np.searchsorted(self._latest_ends, self.span.begin, side="left"))
         kept = first + np.flatnonzero(self.fragments["begin"][first:] < self.span.end)
         other = self.asked_about(self.span)
         other.__dict__["fragments"] = _Taken(self.fragments, kept)
@@ -252,6 +252,12 @@ class Analysis:
     def fragments(self) -> Rows:
         """The spans on a CPU."""
         return Rows(self.tables["fragments"])
+
+    @cached_property
+    def _latest_ends(self) -> npt.NDArray[np.int64]:
+        """For each fragment the latest end of it and those before."""
+        latest: npt.NDArray[np.int64] = np.maximum.accumulate(self.fragments["end"])
+        return latest
 
     @cached_property
     def waits(self) -> Rows:

@@ -34,7 +34,7 @@ _WIDEST = 1 << 13
 
 
 @dataclass(frozen=True, slots=True)
-class CounterTable:
+class TrackTable:
     """Counters over the span; ``names`` are all that the trace has. Times in ns since the first
     event."""
 
@@ -43,14 +43,14 @@ class CounterTable:
     names: tuple[str, ...]
 
 
-def counter_table(loaded: LoadedTrace, query: TraceQuery) -> CounterTable:
+def counter_table(loaded: LoadedTrace, query: TraceQuery) -> TrackTable:
     """``counters``: those of ``counter`` (several with commas), the usual ones for none."""
     part = query.part(loaded)
     names = counter_names(part.analysis)
     usual = [RUN_QUEUE, *USUAL, *(f"{event}.state" for event in EVENTS)]
     asked = query.items("counter")[:_MOST_ASKED] or [name for name in usual if name in names]
     origin = part.analysis.whole.begin
-    return CounterTable(
+    return TrackTable(
         answered_part(part),
         tuple(
             replace(one, minimum_at=one.minimum_at - origin, maximum_at=one.maximum_at - origin)
@@ -111,11 +111,11 @@ def counter_track(loaded: LoadedTrace, query: TraceQuery, kept: KeptSteps) -> Co
     first = whole.begin if begin is None else begin
     last = whole.end + 1 if end is None else max(end, first + 1)
     shift = shift_of(first, last, query.whole("width", 1000, 1, _WIDEST))
-    columns = _drawn(steps, first, last, shift, whole.begin)
+    columns = _lines_at(steps, first, last, shift, whole.begin)
     return CounterTrack(int(steps.value.min()), int(steps.value.max()), *columns)
 
 
-def _drawn(
+def _lines_at(
     steps: CounterSteps, first: int, last: int, shift: int, origin: int
 ) -> tuple[list[int], list[int], list[int], list[int]]:
     """Lines of begin, end, low and high in order of time."""

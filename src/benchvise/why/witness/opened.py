@@ -72,7 +72,7 @@ def origins_of_file(side: Side, suspect: Suspect) -> tuple[Origin, ...]:
 
 def without_swapped(suspects: Sequence[Suspect], layers: Sequence[Suspect]) -> tuple[Suspect, ...]:
     """Without the files that layers or parts of them are about, which can be swapped."""
-    swapped = set(_words(layers))
+    swapped = set(_words_of(layers))
     return tuple(
         s
         for s in suspects
@@ -80,7 +80,7 @@ def without_swapped(suspects: Sequence[Suspect], layers: Sequence[Suspect]) -> t
     )
 
 
-def _words(suspects: Sequence[Suspect]) -> Iterator[str]:
+def _words_of(suspects: Sequence[Suspect]) -> Iterator[str]:
     for suspect in suspects:
         yield from suspect.good.split()
         yield from suspect.bad.split()
