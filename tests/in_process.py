@@ -34,11 +34,23 @@ class Ran:
         return json.loads(self.out)["data"]
 
 
+class Printed(io.TextIOWrapper):
+    """Takes text and, as its ``buffer``, bytes."""
+
+    def __init__(self) -> None:
+        self._bytes = io.BytesIO()
+        super().__init__(self._bytes, encoding="utf-8", write_through=True)
+
+    def text(self) -> str:
+        """All that came."""
+        return self._bytes.getvalue().decode()
+
+
 def benchvise(
     *words: str | Path, environment: Mapping[str, str] | None = None, cwd: Path | None = None
 ) -> Ran:
     """Runs ``benchvise`` with these words, in this environment and directory instead of ours."""
-    out, err = io.StringIO(), io.StringIO()
+    out, err = Printed(), Printed()
     with pytest.MonkeyPatch.context() as patch:
         for name in () if environment is None else set(os.environ) - set(environment):
             patch.delenv(name)
@@ -48,4 +60,4 @@ def benchvise(
             patch.chdir(cwd)
         with contextlib.redirect_stdout(out), contextlib.redirect_stderr(err):
             code = main.run([*map(str, words)])
-    return Ran(code, out.getvalue(), err.getvalue())
+    return Ran(code, out.text(), err.text())

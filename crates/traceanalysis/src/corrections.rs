@@ -12,6 +12,7 @@ impl Scheduling {
     /// Events of a CPU are missing after `at`: nothing is believed about it any more.
     pub(crate) fn begin_loss(&mut self, cpu: u16, at: i64) {
         self.forget(cpu, at);
+        self.losses += 1;
         let place = &mut self.cpus[usize::from(cpu)];
         place.raised.fill(None);
         place.in_loss = true;
@@ -26,7 +27,7 @@ impl Scheduling {
             self.pop(cpu, at, why::OTHER, flags::CROSSES_LOSS);
         }
         let place = &mut self.cpus[usize::from(cpu)];
-        self.losses += 1;
+        place.losses += 1;
         let current = std::mem::replace(&mut place.current, NOBODY);
         if current == NOBODY {
             return;

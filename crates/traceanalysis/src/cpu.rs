@@ -55,6 +55,8 @@ pub(crate) struct Cpu {
     pub(crate) after_loss: bool,
     /// Whether events may be missing just now.
     pub(crate) in_loss: bool,
+    /// How often events were missing, or a switch that no loss tells of.
+    pub(crate) losses: u32,
     /// The time of the latest event.
     pub(crate) last: i64,
     /// The idle thread, once seen.
@@ -75,6 +77,7 @@ impl Cpu {
             entered: 0,
             after_loss: false,
             in_loss: missing,
+            losses: 0,
             last: begin,
             idle: NOBODY,
         }

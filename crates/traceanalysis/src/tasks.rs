@@ -41,11 +41,19 @@ impl Scheduling {
         }
     }
 
+    /// A CPU's count of losses; a thread may be told to be on one whose stream is not there.
+    fn losses_of(&self, cpu: u16) -> u32 {
+        self.cpus.get(usize::from(cpu)).map_or(0, |place| place.losses)
+    }
+
     #[cold]
     fn new_thread(&mut self, tid: i32, state: State, cpu: u16, now: i64) -> u32 {
         let actor = self.actors.task(tid, now);
         let at = self.threads.push(tid, actor, state, cpu, now);
-        self.threads.all[at as usize].losses_anywhere = self.losses;
+        let losses_there = self.losses_of(cpu);
+        let thread = &mut self.threads.all[at as usize];
+        thread.losses_there = losses_there;
+        thread.losses_anywhere = self.losses;
         self.threads.set(tid, at);
         at
     }
@@ -139,6 +147,7 @@ impl Scheduling {
         let thread = &mut self.threads.all[at as usize];
         thread.since = now;
         thread.cpu = cpu;
+        thread.losses_there = self.cpus[usize::from(cpu)].losses;
         thread.losses_anywhere = self.losses;
         match left {
             _ if thread.tid == 0 => {
@@ -159,8 +168,15 @@ impl Scheduling {
     pub(crate) fn start(&mut self, cpu: u16, at: u32, now: i64, before: u8) {
         let thread = &mut self.threads.all[at as usize];
         let mut marks = before;
-        // While it waited, it may have run on a CPU whose events are missing.
-        let lost = thread.losses_anywhere != self.losses;
+        // While it waited, it may have run on a CPU whose events are missing; or on its own, where
+        // a switch is.
+        let lost = thread.losses_anywhere != self.losses
+            || (!matches!(thread.state, State::Blocked(_))
+                && thread.instance != NO_ROW
+                && self
+                    .cpus
+                    .get(usize::from(thread.cpu))
+                    .is_some_and(|place| place.losses != thread.losses_there));
         if lost && !matches!(thread.state, State::Unseen | State::Fresh) {
             marks |= flags::CROSSES_LOSS;
         }
@@ -280,6 +296,7 @@ impl Scheduling {
                     }
                 }
                 let lost = thread.state == State::Lost;
+                thread.losses_there = self.cpus.get(usize::from(target)).map_or(0, |c| c.losses);
                 thread.losses_anywhere = self.losses;
                 thread.state = State::Ready;
                 thread.since = ready;
