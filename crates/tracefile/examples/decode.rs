@@ -37,7 +37,7 @@ fn run() -> Result<(), Box<dyn std::error::Error>> {
         let (wall, cpu) = (Instant::now(), cpu_seconds());
         let trace = tracefile::open(&path)?;
         let opened = wall.elapsed().as_secs_f64();
-        let decoded = trace.decode(&selection, &Options { index })?;
+        let decoded = trace.decode(&selection, &Options { index, times: None })?;
         let (wall, cpu) = (wall.elapsed().as_secs_f64(), cpu_seconds() - cpu);
         let peak = peak.bytes();
         let rows: usize = decoded

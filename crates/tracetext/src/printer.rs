@@ -150,7 +150,9 @@ mod tests {
         let bytes: ArrayRef = Arc::new(BinaryArray::from(vec![&b"\x01\xab\x03"[..]]));
         let word: ArrayRef = Arc::new(UInt32Array::from(vec![0xffff_ffff]));
         let address: ArrayRef = Arc::new(UInt64Array::from(vec![0x1004]));
-        let cases: Vec<(&str, Vec<(&str, ArrayRef)>, &str)> = vec![
+        // A format, the fields it prints, and the text.
+        type Case = (&'static str, Vec<(&'static str, ArrayRef)>, &'static str);
+        let cases: Vec<Case> = vec![
             (
                 switch,
                 vec![
