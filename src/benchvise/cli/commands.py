@@ -64,6 +64,11 @@ PROGRAM = Group(
         ),
         Command("run", "Measure boards and keep the results.", "measure.run"),
         Command(
+            "versus",
+            "Time two or more commands side by side, in random order, and say which is faster.",
+            "versus.versus",
+        ),
+        Command(
             "restore",
             "Restore settings that a run left behind when it was killed or lost its board.",
             "state.restore",
@@ -462,7 +467,10 @@ PROGRAM = Group(
     ),
     default="next",
     subjects=(
-        ("Measure and compare", ("run", "runs", "show", "compare", "report", "tag", "note")),
+        (
+            "Measure and compare",
+            ("run", "versus", "runs", "show", "compare", "report", "tag", "note"),
+        ),
         ("Find the cause", ("why", "snapshot", "diff", "restore")),
         ("Hold and watch boards", ("rig", "health", "watch")),
         ("Traces, captures, workbench", ("trace", "signal", "serve")),

@@ -32,6 +32,7 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.measure.model import Benchmark
     from benchvise.report.data import ComparisonDocument, RunData
     from benchvise.report.health_tables import WatchHistoryData
+    from benchvise.report.versus import VersusDocument
     from benchvise.rig.compose.compose import Manifest
     from benchvise.rig.hold.actions import BoardResult, FailedBoard
     from benchvise.rig.hold.messages import (
@@ -118,6 +119,7 @@ def json_kinds() -> dict[str, Any]:
         "state-diff": StateDiff,
         "suite": SuiteDocument,
         "suites": list[SuiteDocument],
+        "versus": VersusDocument,
         "watch": list[WatchOutcome],
         "watch-history": list[WatchHistoryData],
         "why-plan": DiagnosisPlan,
