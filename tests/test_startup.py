@@ -38,6 +38,7 @@ LIGHTEST = {
     ("bench", "list"): {"msgspec"},
     ("run", "--help"): set[str](),
     ("versus", "--help"): set[str](),
+    ("gate", "--help"): set[str](),
     ("restore",): set[str](),
     ("runs",): {"sqlalchemy"},
     ("show", "--help"): set[str](),

@@ -74,7 +74,7 @@ def test_everything_happens_in_its_turn(tmp_path: Path) -> None:
         (["false", "true"], "'false' failed (exit 1)"),
         (["true", "true  "], ""),
         (["no-such-program-here", "true"], "not to be found"),
-        (["true", "true #", "--prepare", "echo why >&2; exit 9"], "--prepare of 'true' failed"),
+        (["true", "true #", "--prepare", "echo why >&2; exit 9"], "failed on local (exit 9): why"),
         (["sleep 60", "true", "--timeout", "1"], "did not end within 1 s"),
     ],
 )
@@ -117,7 +117,7 @@ def test_parameters_and_exports(tmp_path: Path) -> None:
     jsonschema.validate(document, document_schema("versus", json_kinds()["versus"]))
     commands = document["data"]["commands"]
     assert [c["parameters"] for c in commands] == [
-        {"n": n, "word": word} for n in "12" for word in ("=a", "|b")
+        {"word": word, "n": n} for word in ("=a", "|b") for n in "12"
     ]
     assert len(document["data"]["comparisons"]) == 3
     exported = json.loads((tmp_path / "json.out").read_text())["results"]
@@ -128,13 +128,13 @@ def test_parameters_and_exports(tmp_path: Path) -> None:
         assert result["mean"] == pytest.approx(sum(result["times"]) / 2)
         assert result["parameters"] == command["parameters"]
     rows = list(csv.DictReader(io.StringIO((tmp_path / "csv.out").read_text())))
-    assert [row["parameter_word"] for row in rows] == ["'=a", "|b"] * 2
+    assert [row["parameter_word"] for row in rows] == ["'=a", "'=a", "|b", "|b"]
     assert {"command", "mean", "stddev", "median", "user", "system", "min", "max"} < set(rows[0])
     assert "\\|b" in (tmp_path / "markdown.out").read_text()
 
 
 def test_an_export_that_cannot_be_written_is_told_before_anything_runs(tmp_path: Path) -> None:
-    ran = run(f"touch {tmp_path}/ran", "true", "--export-csv", tmp_path / "no" / "x.csv", expect=1)
+    ran = run(f"touch {tmp_path}/ran", "true", "--export-csv", tmp_path / "no" / "x.csv", expect=2)
     assert "x.csv" in ran.err and not (tmp_path / "ran").exists()
 
 
@@ -186,7 +186,7 @@ def test_how_often() -> None:
         assert 2 <= len(sizes) <= 5
 
 
-# -- what is said ----------------------------------------------------------------------------------
+# -- verdicts and exports --------------------------------------------------------------------------
 
 
 def made(name: str, values: Sequence[float]) -> MeasuredCommand:

@@ -89,6 +89,11 @@ PROGRAM = Group(
             "results.compare",
         ),
         Command(
+            "gate",
+            "Measure a change beside a baseline and say whether it may pass: exit 0, 1 or 5.",
+            "gate.gate",
+        ),
+        Command(
             "report",
             "Write one self-contained page about one or more runs, to look at or to mail.",
             "results.report",
@@ -469,7 +474,7 @@ PROGRAM = Group(
     subjects=(
         (
             "Measure and compare",
-            ("run", "versus", "runs", "show", "compare", "report", "tag", "note"),
+            ("run", "versus", "runs", "show", "compare", "gate", "report", "tag", "note"),
         ),
         ("Find the cause", ("why", "snapshot", "diff", "restore")),
         ("Hold and watch boards", ("rig", "health", "watch")),

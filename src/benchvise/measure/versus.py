@@ -294,8 +294,8 @@ class _Runner:
             if not self._channel.is_open:
                 raise
             remedy = "" if isinstance(error, NotAvailable) else "--ignore-failure times it anyway"
-            message = error.message.removeprefix(f"{_BENCHMARK}: ")
-            raise MeasurementError(message, error.remedy or remedy) from error
+            text = error.message.removeprefix(f"{_BENCHMARK}: ")
+            raise MeasurementError(text, error.remedy or remedy) from error
         self.aside("conclude", variant, variant.conclude)
         return begin, tuple(samples)
 

@@ -75,7 +75,9 @@ def _times(measured: MeasuredCommand) -> CommandTimes:
         variant.command,
         dict(variant.parameters),
         summarise(measured.series),
-        *(_median(measured.detail(key)) for key in ("user_ns", "sys_ns", "max_rss_bytes")),
+        _median(measured.detail("user_ns")),
+        _median(measured.detail("sys_ns")),
+        _median(measured.detail("max_rss_bytes")),
         tuple(value for block in measured.series.values for value in block),
     )
 
