@@ -120,9 +120,9 @@ def test_a_trace_without_the_command_says_so() -> None:
         spans_of([("task", 1, 0, 10, 0, "kworker")])
 
 
-def test_time_that_no_event_tells_of_is_waiting() -> None:
+def test_time_that_no_event_tells_of_is_not_known() -> None:
     rows: list[Sequence[object]] = [("task", 1, 0, 100 * MS, 1, "sh"), ("run", 1, 0, MS, MS, "")]
-    assert spent(rows)["waiting", "", "sh"] == 99
+    assert spent(rows)["unseen", "", "sh"] == 99
 
 
 # -- what a call waits for -------------------------------------------------------------------------

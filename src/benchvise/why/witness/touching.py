@@ -169,7 +169,7 @@ def _of_files(suspect: Suspect, witness: Witness) -> Iterator[Term]:
                     yield Term(NAME, _DECIDED_POINTS * part, f"{touch.why}: {reason}")
 
 
-_OF_OTHERS = (Activity.RUNNABLE, Activity.INTERRUPTS)
+_OF_OTHERS = (Activity.RUNNABLE, Activity.INTERRUPTS, Activity.UNSEEN)
 
 
 def _of_own_making(witness: Witness) -> float:
