@@ -35,7 +35,8 @@ class SpentTime:
     """A part of the time that a command took, by the way from its begin to its end.
 
     ``how`` is ``user``, ``kernel``, ``interrupts``, ``runnable``, ``waiting``, or ``unseen`` where
-    events are missing; ``call`` the system call that it was in, ``program`` the name of the process, ``by`` who ended the waiting.
+    events are missing; ``call`` the system call that it was in, ``program`` the name of the
+    process, ``by`` who ended the waiting.
     """
 
     how: str

@@ -2,8 +2,8 @@
 
 The shell's time is what it ran and what it waited. Where it waited for another process of the
 command (a child, the other end of a pipe, the holder of a lock), that time is what the other one
-did meanwhile, and so on. What is left are CPU time and waiting for what is outside of the command. Where
-events are missing, nothing is known.
+did meanwhile, and so on. What is left are CPU time and waiting for what is outside of the command.
+Where events are missing, nothing is known.
 """
 
 from __future__ import annotations
