@@ -13,6 +13,7 @@ def json_kinds() -> dict[str, Any]:
     """The type of ``data`` by kind."""
     # Late: together they import nearly everything, and only the documentation asks for all.
     from benchvise.cli.bench import BenchmarkDocument
+    from benchvise.cli.exchange import ExportedResults, ImportedResults
     from benchvise.cli.measure import BoardPlan
     from benchvise.cli.output import ErrorDocument
     from benchvise.cli.reference.completion import CompletionScript
@@ -76,9 +77,11 @@ def json_kinds() -> dict[str, Any]:
         "diagnosis-list": list[DiagnosisInfo],
         "doctor": list[Check],
         "error": ErrorDocument,
+        "export": ExportedResults,
         "gate": GateDocument,
         "health": Judgement,
         "help": DescribedCommand,
+        "import": ImportedResults,
         "knob": KnobDocument,
         "knobs": list[KnobDocument],
         "names": list[NameMatch],
