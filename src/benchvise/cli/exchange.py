@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass, replace
+from dataclasses import replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
@@ -14,30 +14,6 @@ from benchvise.text import counted, enumerated
 
 if TYPE_CHECKING:
     from benchvise.store.redaction import Redacted
-
-
-@dataclass(frozen=True, slots=True)
-class ExportedResults:
-    """What ``export --json`` prints."""
-
-    file: str
-    runs: tuple[str, ...]
-    redacted: tuple[Redacted, ...]
-    """What was replaced by names that mean nothing; empty with ``--private``."""
-
-
-@dataclass(frozen=True, slots=True)
-class ImportedResults:
-    """What ``import --json`` prints."""
-
-    file: str
-    written_by: str
-    """The version of Benchvise that wrote the file."""
-    imported: tuple[str, ...]
-    present: tuple[str, ...]
-    """Runs of the file that the store had already; they stay as they are."""
-    redacted: tuple[Redacted, ...]
-    """What was replaced when the file was written."""
 
 
 def export_runs(
@@ -70,7 +46,7 @@ def export_runs(
     """
     from benchvise.output_files import check_output_file, open_output
     from benchvise.store import Store
-    from benchvise.store.results_file import write_results
+    from benchvise.store.results_file import ExportedResults, write_results
 
     check_output_file(output, "the results")
     with Store.open(store) as results:
@@ -113,7 +89,7 @@ def import_runs(
     Example: benchvise import results.bvz
     """
     from benchvise.store import Store
-    from benchvise.store.results_file import read_results
+    from benchvise.store.results_file import ImportedResults, read_results
 
     try:
         with file.open("rb") as stream:

@@ -13,7 +13,6 @@ def json_kinds() -> dict[str, Any]:
     """The type of ``data`` by kind."""
     # Late: together they import nearly everything, and only the documentation asks for all.
     from benchvise.cli.bench import BenchmarkDocument
-    from benchvise.cli.exchange import ExportedResults, ImportedResults
     from benchvise.cli.measure import BoardPlan
     from benchvise.cli.output import ErrorDocument
     from benchvise.cli.reference.completion import CompletionScript
@@ -61,6 +60,7 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.state.model import Snapshot
     from benchvise.state.restore import RestoredSession
     from benchvise.store import DiagnosisInfo, RunInfo
+    from benchvise.store.results_file import ExportedResults, ImportedResults
     from benchvise.trace.event_listing import EventListing
     from benchvise.trace.recording import Recorded
     from benchvise.why.model import Diagnosis

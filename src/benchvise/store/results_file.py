@@ -68,6 +68,30 @@ class ResultsFile:
 
 
 @dataclass(frozen=True, slots=True)
+class ExportedResults:
+    """What ``export --json`` prints."""
+
+    file: str
+    runs: tuple[str, ...]
+    redacted: tuple[Redacted, ...]
+    """What was replaced by names that mean nothing; empty with ``--private``."""
+
+
+@dataclass(frozen=True, slots=True)
+class ImportedResults:
+    """What ``import --json`` prints."""
+
+    file: str
+    written_by: str
+    """The version of Benchvise that wrote the file."""
+    imported: tuple[str, ...]
+    present: tuple[str, ...]
+    """Runs of the file that the store had already; they stay as they are."""
+    redacted: tuple[Redacted, ...]
+    """What was replaced when the file was written."""
+
+
+@dataclass(frozen=True, slots=True)
 class _Manifest:
     format: int
     benchvise: str
