@@ -113,7 +113,7 @@ def test_a_file_holds_everything() -> None:
 
 def test_from_store_to_store_and_back(tmp_path: Path) -> None:
     one = travelling()
-    files = []
+    files: list[bytes] = []
     for name in ("a.db", "b.db"):
         with Store.open(str(tmp_path / name)) as store:
             source = [one] if not files else list(opened(files[-1]).runs)
@@ -256,7 +256,7 @@ HOSTILE: Mapping[str, tuple[Callable[[dict[str, bytes]], None], str]] = {
     "a run twice": (manifest(runs=["4f2a91c07be3"] * 2), "twice"),
     "a run that is not there": (manifest(runs=["0123456789ab"]), "is missing"),
     "a path as a run": (manifest(runs=["../../../x"]), "is missing"),
-    "no manifest": (lambda parts: parts.pop("manifest.json") and None, "no manifest"),
+    "no manifest": (lambda parts: parts.__delitem__("manifest.json"), "no manifest"),
     "a manifest that is no JSON": (
         lambda parts: parts.update({"manifest.json": b"[" * 100_000}), "makes no sense",
     ),

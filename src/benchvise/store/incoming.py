@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import dataclasses
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from datetime import UTC, datetime
 from typing import Any
 
@@ -101,5 +101,5 @@ def _moment(run: RunRecord, text: str) -> datetime:
 
 
 def _insert(connection: Connection, table: Table, row: Mapping[str, Any]) -> int:
-    keys = connection.execute(insert(table), row).inserted_primary_key or ()
-    return int(keys[0])
+    keys: Sequence[int] = connection.execute(insert(table), row).inserted_primary_key or ()
+    return keys[0]
