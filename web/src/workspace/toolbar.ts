@@ -15,6 +15,8 @@ export interface Tools {
   whole(): void;
   groupBy(by: GroupedBy): void;
   clearRange(): void;
+  /** Left out where no notes are kept. */
+  readonly note?: () => void;
   setClocks(clocks: Clocks): void;
   /** False when nothing is chosen in one of the two traces. */
   alignChosen(): boolean;
@@ -82,7 +84,8 @@ export class Toolbar {
       button("−", () => { tools.zoom(2); }, { title: "Zoom out (S)", "aria-label": "Zoom out" }),
       button("+", () => { tools.zoom(0.5); }, { title: "Zoom in (W)", "aria-label": "Zoom in" }),
       button("Whole", () => { tools.whole(); }, { title: "Show the whole trace (0)" }));
-    this.range.append(this.length, button("Clear", () => { tools.clearRange(); },
+    const { note } = tools;
+    this.range.append(this.length, ...(note === undefined ? [] : [button("Note", note, { title: "Write a note on this span (N)" })]), button("Clear", () => { tools.clearRange(); },
       { title: "Take the filter away (Esc)" }));
     const { groupings = [], groupedBy = "none" } = state;
     const groups = groupings.length < 2 ? [] : [labelled("Threads", choice(

@@ -194,6 +194,7 @@ class TraceWorkspace {
         this.address.set({ group: by, open: null, open2: null }, true);
         this.regroup();
       },
+      note: () => { this.active.workspace.noteAnything(); },
       clearRange: () => { this.active.selection.setRange(null); },
       setClocks: (clocks) => {
         if (this.pair === null) return;
