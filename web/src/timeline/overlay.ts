@@ -170,17 +170,28 @@ export class Overlay {
     return lines;
   }
 
-  private put(element: HTMLElement, area: Area | null, { vertical }: Frame): void {
+  private put(element: HTMLElement, area: Area | null, frame: Frame): void {
     element.hidden = area === null;
     if (area === null) return;
-    const [along, across] = [area.to - area.from, area.bottom - area.top];
+    const { x, y, width, height } = placeOf(area, frame);
     const { style } = element;
-    style.transform = vertical
-      ? `translate(${area.top}px, ${area.from}px)`
-      : `translate(${area.from}px, ${area.top}px)`;
-    style.width = `${vertical ? across : along}px`;
-    style.height = `${vertical ? along : across}px`;
+    style.transform = `translate(${x}px, ${y}px)`;
+    style.width = `${width}px`;
+    style.height = `${height}px`;
   }
+}
+
+function placeOf({ from, to, top, bottom }: Area, { vertical }: Frame): { x: number; y: number; width: number; height: number } {
+  const [along, across] = [to - from, bottom - top];
+  return vertical
+    ? { x: top, y: from, width: across, height: along }
+    : { x: from, y: top, width: along, height: across };
+}
+
+/** Where a span is seen on the stage, from `top` to `bottom` across time; null when it is outside. */
+export function frameOf(span: Span | null, frame: Frame, top: number, bottom: number): ReturnType<typeof placeOf> | null {
+  const area = span === null || bottom <= 0 ? null : areaOf(span, frame, top, bottom);
+  return area === null ? null : placeOf(area, frame);
 }
 
 /** A frame on the stage, CSS pixels. */

@@ -20,6 +20,7 @@ import { Names, PIN_PX } from "./names";
 import { flagBoxes, Overlay } from "./overlay";
 import type { Items, Marks, Overview, Source } from "./source";
 import { centreOf, clampSpan, lengthOf, shiftSpan, type Span, spanOf, wholeSpan } from "./span";
+import { type Drawn, type Picture, pictureOf } from "./snapshot";
 import { Stage } from "./stage";
 import { neighbour } from "./stepping";
 import { Paints, type Theme, themeOf } from "./theme";
@@ -699,44 +700,68 @@ export class Timeline {
     });
   }
 
-  private paint(): void {
+  /** What is drawn now, but for the pointer. */
+  private drawnNow(): Drawn {
     const { value } = this.choices;
-    const [main, cross] = this.extent();
     const { view } = value;
-    const vertical = this.orientation === "vertical";
-    this.fetch(this.motion.target ?? view, cross);
+    const [main, cross] = this.extent();
     const ticks = ticksOf(view, main, LABEL_ROOM[this.orientation]);
     const chosen = value.place === null ? null : this.boxOf(value.place.row);
-    const seen = this.seen();
-    this.stage.paint({
-      source: this.source,
-      items: this.items,
-      marks: this.marks,
-      layout: seen,
-      scroll: this.scroll,
-      view,
-      ticks: ticks.ticks.filter(({ label }) => label !== "").map(({ time }) => time),
-      theme: this.theme,
-      paints: this.paints,
-      actor: value.actor,
-      chosen: chosen?.order ?? null,
-      track: (at) => this.trackLines(at),
-    });
-    const frame = { view, main, cross, vertical };
-    const flags = flagMarks(this.flags, view.begin, this.perPixel(view), main);
-    this.axis.paint(ticks, view, this.source.losses, this.theme, this.orientation, flags);
-    this.overlay.showFlags(flagBoxes(flags, (row) => this.placeOf(row), frame));
+    const layout = this.seen();
     const { range, area } = this.drawing ?? value;
-    this.map.place(view, range);
-    this.overlay.showRange(range, frame, area === null ? null : this.extentOf(area));
-    const box = chosen === null ? undefined : seen.boxes.find(({ order }) => order === chosen.order);
+    const box = chosen === null ? undefined : layout.boxes.find(({ order }) => order === chosen.order);
     const top = (box?.from ?? 0) - this.scroll;
-    this.overlay.showChosen(box === undefined ? null : this.chosenItem(), top, top + (box?.bar ?? 0), frame);
+    return {
+      scene: {
+        source: this.source,
+        items: this.items,
+        marks: this.marks,
+        layout,
+        scroll: this.scroll,
+        view,
+        ticks: ticks.ticks.filter(({ label }) => label !== "").map(({ time }) => time),
+        theme: this.theme,
+        paints: this.paints,
+        actor: value.actor,
+        chosen: chosen?.order ?? null,
+        track: (at) => this.trackLines(at),
+      },
+      frame: { view, main, cross, vertical: this.orientation === "vertical" },
+      ticks,
+      flags: flagMarks(this.flags, view.begin, this.perPixel(view), main),
+      arrows: arrowShapes(
+        this.arrows, (row) => this.placeOf(row), view.begin, this.perPixel(view), main, cross, this.orientation === "vertical",
+      ),
+      range,
+      across: area === null ? null : this.extentOf(area),
+      item: box === undefined ? null : this.chosenItem(),
+      bar: [top, top + (box?.bar ?? 0)],
+    };
+  }
+
+  /** What is seen, but for the mini-map and the pointer, as SVG. */
+  picture(): Picture {
+    return pictureOf(this.drawnNow(), this.elements, { hovered: null, pins: this.options.pinned !== undefined }, (row) => this.placeOf(row));
+  }
+
+  /** The colours that it is drawn in. */
+  get colours(): Theme {
+    return this.theme;
+  }
+
+  private paint(): void {
+    const { value } = this.choices;
+    this.fetch(this.motion.target ?? value.view, this.extent()[1]);
+    const { scene, frame, ticks, flags, arrows, range, across, item, bar } = this.drawnNow();
+    this.stage.paint(scene);
+    this.axis.paint(ticks, value.view, this.source.losses, this.theme, this.orientation, flags);
+    this.overlay.showFlags(flagBoxes(flags, (row) => this.placeOf(row), frame));
+    this.map.place(value.view, range);
+    this.overlay.showRange(range, frame, across);
+    this.overlay.showChosen(item, bar[0], bar[1], frame);
     this.paintHover(frame);
-    this.overlay.showArrows(arrowShapes(
-      this.arrows, (row) => this.placeOf(row), view.begin, this.perPixel(view), main, cross, vertical,
-    ));
-    if (this.stale.names) this.paintNames(chosen?.order ?? null);
+    this.overlay.showArrows(arrows);
+    if (this.stale.names) this.paintNames(scene.chosen);
     if (this.stale.map) this.map.paint(this.overview, this.source.losses, this.theme);
     this.stale = { names: false, map: false };
     this.elements.root.dataset["state"] = this.items.waiting ? "loading" : "complete";

@@ -6,6 +6,7 @@ import { showCause, showDetails, showEffect } from "./details";
 import { type OpenTrace, openTrace } from "./opened";
 import { type Clocks, Pair } from "./pair";
 import { type GroupedBy, groupings, inGroups, usualGrouping } from "./groups";
+import { savePicture } from "./save-picture";
 import { listenForKeys } from "./shortcuts";
 import { splitter } from "./splitter";
 import { Tabs } from "./tabs";
@@ -195,6 +196,7 @@ class TraceWorkspace {
         this.regroup();
       },
       note: () => { this.active.workspace.noteAnything(); },
+      savePicture: (kind) => { void savePicture(this.views, kind); },
       clearRange: () => { this.active.selection.setRange(null); },
       setClocks: (clocks) => {
         if (this.pair === null) return;

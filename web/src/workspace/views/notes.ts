@@ -4,7 +4,7 @@ import type { Panel, Workspace } from "../panel";
 import { around, link } from "./actors";
 import { failure, nothing } from "./answer";
 import { button, make, tick } from "./elements";
-import { moment } from "./words";
+import { moment, stamp } from "./words";
 
 /** Notes on moments and spans of the trace, for all who use the store. */
 export const notes: Panel = {
@@ -103,7 +103,7 @@ function line(workspace: Workspace, note: Note): HTMLElement {
     make("td", { class: "num" }, note.end > note.begin ? formatLength(note.end - note.begin) : "–"),
     make("td", { class: "ws-note-text" }, note.text),
     make("td", {}, row === null ? rowText(note) : `${row.name} ${row.detail}`.trim()),
-    make("td", {}, `${note.author}, ${new Date(note.written).toLocaleString()}`),
+    make("td", {}, `${note.author}, ${stamp(note.written)}`),
     make("td", { class: "ws-acts" },
       button("Edit", () => {
         book.write({ begin: note.begin, end: note.end, row: row?.id ?? null }, note);
