@@ -20,6 +20,7 @@ from typer.core import TyperCommand, TyperGroup
 from benchvise.cli.color import color_options
 from benchvise.cli.commands import Command, Group
 from benchvise.configuration import command_defaults
+from benchvise.terminal_colors import NAME, VALUE
 
 _HELP_NAMES = ["-h", "--help"]
 _CONTEXT = {"help_option_names": _HELP_NAMES}
@@ -89,14 +90,14 @@ class CommandGroup(TyperGroup):
             for heading, entries in self.subjects
         ]
         longest = max(len(name) for _, lines in panels for name, _ in lines)
-        usage = Text.assemble(("Usage: ", "yellow"), f"{ctx.command_path} COMMAND ...")
+        usage = Text.assemble(("Usage: ", VALUE), f"{ctx.command_path} COMMAND ...")
         console = help_console()
         console.print(Padding(usage, 1), style="bold")
         console.print(Padding(Text(self.help or ""), (0, 1, 1, 1)))
         for title, lines in (*panels, ("Options", shared)):
             table = Table(show_header=False, expand=True, box=None, pad_edge=False)
             # As wide in each panel, so that the summaries stand in one column.
-            table.add_column(style="bold cyan", no_wrap=True, min_width=longest)
+            table.add_column(style=NAME, no_wrap=True, min_width=longest)
             table.add_column(ratio=10)
             for name, text in lines:
                 table.add_row(Text(name), Text(text))

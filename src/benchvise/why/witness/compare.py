@@ -290,6 +290,8 @@ def _activity(key: _Key, target: str, by: str, *, faults: bool) -> Activity:
             return Activity.INTERRUPTS
         case "runnable":
             return Activity.RUNNABLE
+        case "unseen":
+            return Activity.UNSEEN
         case _:
             return waited_for(key.call, target, by)
 
@@ -348,6 +350,8 @@ def _text(activity: Activity, key: _Key, target: str, good: SideWatch, bad: Side
             return f"CPU time{of} in {key.call}{times}"
         case Activity.RUNNABLE | Activity.INTERRUPTS:
             return f"{activity}{of}"
+        case Activity.UNSEEN:
+            return "not known, as events of the trace are missing"
     what = f"waiting in {key.call}" if key.call else "waiting outside of system calls"
     files = "files below " if target.endswith("/") else ""
     about = f" {_JOINED.get(activity, 'on')} {files}{target.rstrip('/')}" if target else ""
