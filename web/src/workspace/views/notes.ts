@@ -75,7 +75,7 @@ function listed(workspace: Workspace): HTMLElement[] {
   const { notes: book } = workspace;
   if (book.error !== null) return [failure(book.error)];
   if (book.notes.length === 0) return [nothing(HELP)];
-  const head = ["From", "Length", "Note", "Row", "Written", ""].map((name, at) =>
+  const head = ["From", "Length", "Note", "Row", "Written", "Change"].map((name, at) =>
     make("th", { scope: "col", class: at === 1 ? "num" : null }, name));
   return [make("table", { class: "view-table notes" },
     make("thead", {}, make("tr", {}, ...head)),
