@@ -328,7 +328,7 @@ def test_a_note_of_which_half_is_old_is_read_again(monkeypatch: pytest.MonkeyPat
         (path,) = locks.directory().iterdir()
         whole = path.read_bytes()
         path.write_bytes(whole[:40] + whole[40:].replace(b"boot", b"foot"))
-        monkeypatch.setattr(locks.time, "sleep", lambda _: path.write_bytes(whole))
+        monkeypatch.setattr(time, "sleep", lambda _: path.write_bytes(whole))
         found = locks.holder("a board")
         assert found is not None and found.doing == {"op": "boot"}
 

@@ -151,6 +151,7 @@ class RealSuspects(Given):
         gap: Gap | None,
         checks: Sequence[CrossCheck],
         counters: Mapping[Side, Mapping[str, float]],
+        busy: Mapping[Side, Mapping[str, float]],
         corpus: Sequence[Snapshot],
     ) -> tuple[Suspect, ...]:
         return tuple(suspects)

@@ -141,8 +141,8 @@ def _junit(comparison: ComparisonDocument, threshold: float | None) -> str:
         "errors": "0",
         "skipped": str(skipped),
     }
-    root = ET.Element("testsuites", name="benchvise", **counts)
-    suite = ET.SubElement(root, "testsuite", name=_heading(comparison), **counts)
+    root = ET.Element("testsuites", {"name": "benchvise", **counts})
+    suite = ET.SubElement(root, "testsuite", {"name": _heading(comparison), **counts})
     for change in comparison.changes:
         case = ET.SubElement(
             suite, "testcase", classname=_benchmark(change.key), name=sentence(change.key)
