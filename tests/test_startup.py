@@ -37,6 +37,8 @@ LIGHTEST = {
     ("doctor", "--help"): set[str](),
     ("bench", "list"): {"msgspec"},
     ("run", "--help"): set[str](),
+    ("versus", "--help"): set[str](),
+    ("gate", "--help"): set[str](),
     ("restore",): set[str](),
     ("runs",): {"sqlalchemy"},
     ("show", "--help"): set[str](),

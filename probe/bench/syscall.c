@@ -244,7 +244,7 @@ const struct benchmark os_syscall = {
 	.counted = "a call (open: the pair of open and close)",
 	.method = "the call by its number, over and over, with warm caches; of the C library "
 		  "only syscall() is in between (vdso: the library's clock_gettime)",
-	.pitfalls = "mitigations of CPU faults dominate the figure: compare them before blaming "
+	.pitfalls = "mitigations of CPU faults dominate the value: compare them before blaming "
 		    "the kernel; seccomp, auditing and tracing add to each call; vdso is as slow "
 		    "as clock where the clock source cannot be read without the kernel",
 	.not_measured = "calls with cold caches, as programs make them between other work; the "

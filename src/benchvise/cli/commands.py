@@ -64,6 +64,11 @@ PROGRAM = Group(
         ),
         Command("run", "Measure boards and keep the results.", "measure.run"),
         Command(
+            "versus",
+            "Time two or more commands side by side, in random order, and say which is faster.",
+            "versus.versus",
+        ),
+        Command(
             "restore",
             "Restore settings that a run left behind when it was killed or lost its board.",
             "state.restore",
@@ -82,6 +87,11 @@ PROGRAM = Group(
             "compare",
             "Compare two runs: what changed, by how much, and whether that is more than noise.",
             "results.compare",
+        ),
+        Command(
+            "gate",
+            "Measure a change beside a baseline and say whether it may pass: exit 0, 1 or 5.",
+            "gate.gate",
         ),
         Command(
             "report",
@@ -462,7 +472,10 @@ PROGRAM = Group(
     ),
     default="next",
     subjects=(
-        ("Measure and compare", ("run", "runs", "show", "compare", "report", "tag", "note")),
+        (
+            "Measure and compare",
+            ("run", "versus", "runs", "show", "compare", "gate", "report", "tag", "note"),
+        ),
         ("Find the cause", ("why", "snapshot", "diff", "restore")),
         ("Hold and watch boards", ("rig", "health", "watch")),
         ("Traces, captures, workbench", ("trace", "signal", "serve")),

@@ -31,7 +31,9 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.health.judging import Judgement
     from benchvise.measure.model import Benchmark
     from benchvise.report.data import ComparisonDocument, RunData
+    from benchvise.report.gate import GateDocument
     from benchvise.report.health_tables import WatchHistoryData
+    from benchvise.report.versus import VersusDocument
     from benchvise.rig.compose.compose import Manifest
     from benchvise.rig.hold.actions import BoardResult, FailedBoard
     from benchvise.rig.hold.messages import (
@@ -74,6 +76,7 @@ def json_kinds() -> dict[str, Any]:
         "diagnosis-list": list[DiagnosisInfo],
         "doctor": list[Check],
         "error": ErrorDocument,
+        "gate": GateDocument,
         "health": Judgement,
         "help": DescribedCommand,
         "knob": KnobDocument,
@@ -118,6 +121,7 @@ def json_kinds() -> dict[str, Any]:
         "state-diff": StateDiff,
         "suite": SuiteDocument,
         "suites": list[SuiteDocument],
+        "versus": VersusDocument,
         "watch": list[WatchOutcome],
         "watch-history": list[WatchHistoryData],
         "why-plan": DiagnosisPlan,
