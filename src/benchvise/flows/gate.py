@@ -45,9 +45,10 @@ INSTALL_SECONDS = 3600.0
 class GateRequest:
     """What the user asks for.
 
-    ``baseline`` names a run or a results file with one, or, with ``install``, is the command that installs the old state on
-    the board; ``install`` installs the new one. Nothing to be measured in ``run`` means the series
-    of the baseline. ``retries`` is how often what is undecided is measured again.
+    ``baseline`` names a run or a results file with one, or, with ``install``, is the command that
+    installs the old state on the board; ``install`` installs the new one. Nothing to be measured in
+    ``run`` means the series of the baseline. ``retries`` is how often what is undecided is measured
+    again.
     """
 
     baseline: str

@@ -44,6 +44,7 @@ from benchvise.text import Untrusted
 
 if TYPE_CHECKING:
     from benchvise.store.results_file import TravellingRun
+    from benchvise.store.trace_notes import TraceNotes
     from benchvise.store.watches import Watches
 
 PlannedSeries: TypeAlias = tuple[SeriesSpec, str, Better, str]
@@ -346,6 +347,13 @@ class Store:
         from benchvise.store.watches import Watches
 
         return Watches(self._database)
+
+    @property
+    def trace_notes(self) -> TraceNotes:
+        """What users say of moments and spans of traces."""
+        from benchvise.store.trace_notes import TraceNotes
+
+        return TraceNotes(self._database)
 
     # Reading
 
