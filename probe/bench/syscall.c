@@ -250,8 +250,8 @@ const struct benchmark os_syscall = {
 	.not_measured = "calls with cold caches, as programs make them between other work; the "
 			"lookup of a long path",
 	.reference = "perf bench syscall basic, lat_syscall null, read and write: within 5 %; "
-		"lat_syscall stat, fstat and open: within 20 %, as its C library may take "
-		"another system call for them; lat_select polls descriptors that differ",
+		"lat_syscall stat, fstat and open, by which calls its C library takes: "
+		"within 20 %",
 	.params = syscall_params,
 	.setup = setup_syscall,
 	.batch = batch_syscall,
