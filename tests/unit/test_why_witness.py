@@ -336,7 +336,7 @@ def test_what_is_spread_over_files_is_told_by_their_directory() -> None:
 
 
 def test_a_target_that_differs_by_a_trifle_is_not_named_before_that_with_the_time() -> None:
-    """Followed, dd took no longer for its file on bad; a message to /dev/null took a microsecond."""
+    """Followed, dd took no longer for its file; a message to /dev/null took a microsecond more."""
     waited = SpentTime("waiting", "write", "dd", "", 0.7)
     good = [about("write", "/data/out", 150, 0.30), about("write", "/dev/null", 3, 1e-6)]
     bad = [about("write", "/data/out", 150, 0.28), about("write", "/dev/null", 3, 2e-6)]
