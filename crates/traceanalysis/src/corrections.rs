@@ -12,7 +12,7 @@ impl Scheduling {
     /// Events of a CPU are missing after `at`: nothing is believed about it any more.
     pub(crate) fn begin_loss(&mut self, cpu: u16, at: i64) {
         self.forget(cpu, at);
-        self.losses += 1;
+        self.losses.push(at);
         let place = &mut self.cpus[usize::from(cpu)];
         place.raised.fill(None);
         place.in_loss = true;
@@ -27,7 +27,8 @@ impl Scheduling {
             self.pop(cpu, at, why::OTHER, flags::CROSSES_LOSS);
         }
         let place = &mut self.cpus[usize::from(cpu)];
-        place.losses += 1;
+        place.open_gap(at);
+        let gap = place.gaps.len() as u32 - 1;
         let current = std::mem::replace(&mut place.current, NOBODY);
         if current == NOBODY {
             return;
@@ -38,6 +39,8 @@ impl Scheduling {
         thread.totals.end = at;
         thread.totals.flags |= flags::CROSSES_LOSS;
         thread.since = at;
+        thread.gaps_there = gap;
+        thread.losses_anywhere = self.losses.len() as u32;
         thread.state = State::Lost;
         self.fragments.push(&Fragment {
             actor: thread.actor,

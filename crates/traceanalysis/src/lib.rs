@@ -49,6 +49,7 @@ mod tasks;
 mod threads;
 mod timers;
 mod turns;
+mod waiting;
 mod walk;
 mod witnesses;
 
