@@ -67,6 +67,8 @@ pub(crate) struct Cpu {
     pub(crate) after_loss: bool,
     /// Whether events may be missing just now.
     pub(crate) in_loss: bool,
+    /// The loss that goes on, by its place in the losses of all CPUs.
+    pub(crate) loss: Option<u32>,
     /// When it was not known who ran, in order of time.
     pub(crate) gaps: Vec<Gap>,
     /// The time of the latest event.
@@ -89,6 +91,7 @@ impl Cpu {
             entered: 0,
             after_loss: false,
             in_loss: missing,
+            loss: None,
             gaps: Vec::new(),
             last: begin,
             idle: NOBODY,

@@ -26,6 +26,8 @@ pub(crate) struct Scheduling {
     pub(crate) lost_anywhere: bool,
     /// When events began to be missing on any CPU, in order of time.
     pub(crate) losses: Vec<i64>,
+    /// How many of these, from the first, are over.
+    pub(crate) losses_over: u32,
     /// When the trace begins.
     pub(crate) begin: i64,
     pub(crate) threads: Threads,
@@ -53,6 +55,7 @@ impl Scheduling {
             anywhere: losses.anywhere.clone(),
             lost_anywhere: losses.anywhere.contains(&true),
             losses: Vec::new(),
+            losses_over: 0,
             begin: span.0,
             threads: Threads::default(),
             actors: Actors::new(&input.events),

@@ -53,7 +53,8 @@ impl Scheduling {
         let gaps_there = self.gaps_of(cpu);
         let thread = &mut self.threads.all[at as usize];
         thread.gaps_there = gaps_there;
-        thread.losses_anywhere = self.losses.len() as u32;
+        // What was there before it was seen may have run in any loss until then.
+        thread.losses_over = if state == State::Unseen { 0 } else { self.losses_over };
         self.threads.set(tid, at);
         at
     }
@@ -148,7 +149,7 @@ impl Scheduling {
         thread.since = now;
         thread.cpu = cpu;
         thread.gaps_there = self.cpus[usize::from(cpu)].gaps.len() as u32;
-        thread.losses_anywhere = self.losses.len() as u32;
+        thread.losses_over = self.losses_over;
         match left {
             _ if thread.tid == 0 => {
                 thread.state = State::Fresh;
@@ -173,7 +174,8 @@ impl Scheduling {
         let mut ready = NONE;
         match thread.state {
             State::Unseen => marks |= flags::BEGAN_BEFORE,
-            State::Fresh | State::Running => {}
+            State::Running => {}
+            State::Fresh if thread.tid == 0 => {}
             _ if lost => marks |= flags::CROSSES_LOSS,
             _ => {}
         }
@@ -271,12 +273,14 @@ impl Scheduling {
             }
             (_, State::Running | State::Ready) => {}
             (_, State::Unseen | State::Fresh | State::Blocked(_) | State::Lost) => {
+                let mut is_told = true;
                 if wake == Wake::Wakeup {
                     if thread.pending.time != NONE {
                         woken = thread.pending;
                     } else if self.traces_waking {
                         // Who woke it was told by an event that is missing.
                         woken.cause = NONE;
+                        is_told = false;
                     }
                 }
                 thread.pending = NOT_WOKEN;
@@ -292,10 +296,13 @@ impl Scheduling {
                     _ => {}
                 }
                 let gaps_there = self.gaps_of(target);
-                let losses = self.losses.len() as u32;
+                let losses_over = self.losses_over;
                 let thread = &mut self.threads.all[at as usize];
                 thread.gaps_there = gaps_there;
-                thread.losses_anywhere = losses;
+                // Where the event is missing that decided it, it came earlier, in a loss.
+                if is_told {
+                    thread.losses_over = losses_over;
+                }
                 thread.state = State::Ready;
                 thread.since = ready;
                 thread.cpu = target;
@@ -434,7 +441,7 @@ impl Scheduling {
         self.finish_waits(end);
         for at in 0..self.threads.all.len() as u32 {
             let thread = &self.threads.all[at as usize];
-            let lost = thread.losses_anywhere != self.losses.len() as u32;
+            let lost = thread.losses_over != self.losses.len() as u32;
             let (actor, priority) = (thread.actor, thread.priority);
             let known = &mut self.actors.get_mut(actor).priority;
             *known = priority.or(*known);

@@ -14,7 +14,7 @@ impl Scheduling {
     #[inline]
     pub(crate) fn may_have_run(&self, at: u32) -> bool {
         let thread = &self.threads.all[at as usize];
-        self.losses.len() as u32 != thread.losses_anywhere
+        self.losses.len() as u32 != thread.losses_over
             || (!matches!(thread.state, State::Blocked(_))
                 && thread.instance != NO_ROW
                 && self.gaps_since(thread.cpu, thread.gaps_there))
@@ -47,7 +47,7 @@ impl Scheduling {
     fn waited_beside_gaps(&mut self, at: u32, now: i64, state: u8, after: u8, marks: u8) {
         let thread = &self.threads.all[at as usize];
         let (actor, since, cpu) = (thread.actor, thread.since, thread.cpu);
-        let lost = thread.losses_anywhere as usize;
+        let lost = thread.losses_over as usize;
         if let Some(&missing) = self.losses.get(lost) {
             // It may have run on any CPU: known is what was before all of that, and is after it.
             let (mut begin, mut end) = (missing.max(since), now);
