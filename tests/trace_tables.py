@@ -26,7 +26,7 @@ SCHEMAS: dict[str, dict[str, pa.DataType]] = {
         "actor": U32, "cpu": U16, "begin": I64, "end": I64, "execution": I64, "instance": U32,
         "why": U8,
     },
-    "waits": {"actor": U32, "begin": I64, "end": I64, "state": U8, "cpu": U16},
+    "waits": {"actor": U32, "begin": I64, "end": I64, "state": U8, "cpu": U16, "flags": U8},
     "syscalls": {
         "actor": U32, "cpu": U16, "name": TEXT, "begin": I64, "end": I64, "result": I64,
     },
@@ -108,7 +108,7 @@ class Builder:
 
     def add(self, table: str, **row: Any) -> None:
         """Adds a row to any other table."""
-        self.rows[table].append(row)
+        self.rows[table].append(({"flags": 0} if table == "waits" else {}) | row)
 
     def analysis(
         self,

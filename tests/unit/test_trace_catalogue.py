@@ -79,7 +79,7 @@ def test_the_catalogue_is_cheap_to_import() -> None:
 
 SPREAD = TimeDistribution(
     count=3, mean=2.0, minimum=1.0, median=2.0, interval=QuantileBounds(1.0, 3.0), p95=2.9,
-    p99=2.98, p99_interval=None, maximum=3e6, total=6.0,
+    p99=2.98, p99_interval=None, p999=2.998, maximum=3e6, total=6.0,
 )  # fmt: skip
 SHAPE: TableShape[tuple[str, TimeDistribution | None]] = TableShape(
     "waits",

@@ -14,17 +14,18 @@ from benchvise.trace.analysis.critical_path import (
     select_activation,
 )
 from benchvise.trace.analysis.delays import delays
-from benchvise.trace.analysis.model import Analysis, Loss, TraceSpan
+from benchvise.trace.analysis.model import Analysis, Flag, Loss, TraceSpan
 
 READER = 4
 
 
-def network(**more: object) -> Analysis:
+def network(*, flags: int = 0, **more: object) -> Analysis:
     """One CPU from 1000 to 2000: an interrupt raises a softirq, which wakes a thread.
 
     irq 1100-1120 in idle; softirq raised at 1110, runs 1130-1160 with another irq 1140-1150 in it;
     it wakes the reader at 1155. A thread that computes has the CPU from 1200 to 1400, the reader
     runs 1400-1700, preempted 1500-1600 by the same thread, with an interrupt 1620-1625 in it.
+    ``flags`` are those of its first wait.
     """
     b = Builder()
     idle = b.actor("idle", "swapper/0", cpu=0)
@@ -44,7 +45,7 @@ def network(**more: object) -> Analysis:
     )
     b.instance(idle, 1700, 2000, flags=2, why=3)
     b.add("waits", actor=hog, begin=1180, end=1200, state=0, cpu=0)
-    b.add("waits", actor=reader, begin=1155, end=1400, state=0, cpu=0)
+    b.add("waits", actor=reader, begin=1155, end=1400, state=0, cpu=0, flags=flags)
     b.add("waits", actor=hog, begin=1400, end=1500, state=1, cpu=0)
     b.add("waits", actor=reader, begin=1500, end=1600, state=1, cpu=0)
     return b.analysis(1000, 2000, **more)  # type: ignore[arg-type]
@@ -114,7 +115,7 @@ def test_waits_are_given_to_whoever_had_the_cpu() -> None:
 
 
 def test_waits_beside_a_loss_are_left_out_and_counted() -> None:
-    analysis = network(losses=[Loss(0, 1300, 1310, 5)])
+    analysis = network(flags=Flag.LOSS)
     answer = delays(analysis, [analysis.actors[READER]])
     assert answer.incomplete == 1
     assert answer.waited == 100

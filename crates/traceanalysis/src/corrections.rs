@@ -11,12 +11,25 @@ use crate::threads::State;
 impl Scheduling {
     /// Events of a CPU are missing after `at`: nothing is believed about it any more.
     pub(crate) fn begin_loss(&mut self, cpu: u16, at: i64) {
+        self.give_up(cpu, at);
+        self.cpus[usize::from(cpu)].loss = Some(self.losses.len() as u32);
+        self.losses.push(at);
+        self.count_losses();
+    }
+
+    fn give_up(&mut self, cpu: u16, at: i64) {
         self.forget(cpu, at);
-        self.losses += 1;
         let place = &mut self.cpus[usize::from(cpu)];
         place.raised.fill(None);
         place.in_loss = true;
         place.returned = None;
+    }
+
+    /// A thread that is seen now may have run where events are missing since the first loss that
+    /// goes on, be it that it began before.
+    fn count_losses(&mut self) {
+        let ongoing = self.cpus.iter().filter_map(|place| place.loss).min();
+        self.losses_over = ongoing.unwrap_or(self.losses.len() as u32);
     }
 
     /// Who runs on a CPU is not known any more: what was believed is cut at `at`, and marked.
@@ -27,7 +40,8 @@ impl Scheduling {
             self.pop(cpu, at, why::OTHER, flags::CROSSES_LOSS);
         }
         let place = &mut self.cpus[usize::from(cpu)];
-        place.losses += 1;
+        place.open_gap(at);
+        let gap = place.gaps.len() as u32 - 1;
         let current = std::mem::replace(&mut place.current, NOBODY);
         if current == NOBODY {
             return;
@@ -38,6 +52,8 @@ impl Scheduling {
         thread.totals.end = at;
         thread.totals.flags |= flags::CROSSES_LOSS;
         thread.since = at;
+        thread.gaps_there = gap;
+        thread.losses_over = self.losses_over;
         thread.state = State::Lost;
         self.fragments.push(&Fragment {
             actor: thread.actor,
@@ -97,7 +113,9 @@ impl Scheduling {
         after_loss: bool,
     ) {
         if after_loss {
-            self.begin_loss(cpu, at);
+            self.give_up(cpu, at);
+            self.cpus[usize::from(cpu)].loss = None;
+            self.count_losses();
         }
         let place = &mut self.cpus[usize::from(cpu)];
         place.in_loss = self.anywhere[usize::from(cpu)];

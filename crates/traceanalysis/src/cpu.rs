@@ -30,6 +30,18 @@ pub(crate) struct Raise {
     pub(crate) cause: i64,
 }
 
+/// A span in which it is not known who ran on a CPU: events are missing, or a switch that no loss
+/// tells of.
+#[derive(Debug, Clone, Copy)]
+pub(crate) struct Gap {
+    pub(crate) begin: i64,
+    /// [`OPEN`] while it goes on.
+    pub(crate) end: i64,
+}
+
+/// The end of a gap that goes on.
+pub(crate) const OPEN: i64 = i64::MAX;
+
 /// More than the kernel has vectors.
 pub(crate) const SOFTIRQS: usize = 16;
 
@@ -55,8 +67,10 @@ pub(crate) struct Cpu {
     pub(crate) after_loss: bool,
     /// Whether events may be missing just now.
     pub(crate) in_loss: bool,
-    /// How often events were missing, or a switch that no loss tells of.
-    pub(crate) losses: u32,
+    /// The loss that goes on, by its place in the losses of all CPUs.
+    pub(crate) loss: Option<u32>,
+    /// When it was not known who ran, in order of time.
+    pub(crate) gaps: Vec<Gap>,
     /// The time of the latest event.
     pub(crate) last: i64,
     /// The idle thread, once seen.
@@ -77,9 +91,27 @@ impl Cpu {
             entered: 0,
             after_loss: false,
             in_loss: missing,
-            losses: 0,
+            loss: None,
+            gaps: Vec::new(),
             last: begin,
             idle: NOBODY,
+        }
+    }
+
+    /// It is not known who runs from `at` on.
+    pub(crate) fn open_gap(&mut self, at: i64) {
+        if self.gaps.last().is_none_or(|gap| gap.end != OPEN) {
+            self.gaps.push(Gap { begin: at, end: OPEN });
+        }
+    }
+
+    /// It is known again who runs.
+    #[inline]
+    pub(crate) fn close_gap(&mut self, now: i64) {
+        if let Some(gap) = self.gaps.last_mut()
+            && gap.end == OPEN
+        {
+            gap.end = now.max(gap.begin);
         }
     }
 

@@ -210,6 +210,9 @@ pub(crate) struct Waits {
     end: Vec<i64>,
     state: Vec<u8>,
     cpu: Vec<u16>,
+    flags: Vec<u8>,
+    /// Whether any came after one that ends later, as those before a loss do.
+    mixed: bool,
 }
 
 impl Waits {
@@ -220,19 +223,51 @@ impl Waits {
             end: Vec::with_capacity(rows),
             state: Vec::with_capacity(rows),
             cpu: Vec::with_capacity(rows),
+            flags: Vec::with_capacity(rows),
+            mixed: false,
         }
     }
 
     #[inline]
-    pub(crate) fn push(&mut self, actor: u32, begin: i64, end: i64, state: u8, cpu: u16) {
+    pub(crate) fn push(
+        &mut self,
+        actor: u32,
+        (begin, end): (i64, i64),
+        state: u8,
+        cpu: u16,
+        flags: u8,
+    ) {
+        self.mixed |= self.end.last().is_some_and(|&last| end < last);
         self.actor.push(actor);
         self.begin.push(begin);
         self.end.push(end);
         self.state.push(state);
         self.cpu.push(cpu);
+        self.flags.push(flags);
+    }
+
+    /// In order of their ends.
+    fn ordered(self) -> Self {
+        fn taken<T: Copy>(values: &[T], order: &[u32]) -> Vec<T> {
+            order.iter().map(|&at| values[at as usize]).collect()
+        }
+        let mut order: Vec<u32> = (0..self.end.len() as u32).collect();
+        order.sort_by_key(|&at| self.end[at as usize]);
+        Self {
+            actor: taken(&self.actor, &order),
+            begin: taken(&self.begin, &order),
+            end: taken(&self.end, &order),
+            state: taken(&self.state, &order),
+            cpu: taken(&self.cpu, &order),
+            flags: taken(&self.flags, &order),
+            mixed: false,
+        }
     }
 
     pub(crate) fn into_batch(self) -> RecordBatch {
+        if self.mixed {
+            return self.ordered().into_batch();
+        }
         RecordBatch::try_new(
             schemas::waits(),
             vec![
@@ -241,6 +276,7 @@ impl Waits {
                 column::<Int64Type>(self.end),
                 column::<UInt8Type>(self.state),
                 column::<UInt16Type>(self.cpu),
+                column::<UInt8Type>(self.flags),
             ],
         )
         .expect("the columns of the schema")

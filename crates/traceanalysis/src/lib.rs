@@ -49,6 +49,7 @@ mod tasks;
 mod threads;
 mod timers;
 mod turns;
+mod waiting;
 mod walk;
 mod witnesses;
 
@@ -75,11 +76,7 @@ pub fn analyse(input: &Input) -> Tables {
 
 /// Who ran when, for how long, and what it waited for.
 pub fn scheduling(input: &Input) -> SchedulingTables {
-    let (span, cpus) = walk::extent(&input.index);
-    let span = match (input.span, span) {
-        (Some((first, last)), Some((begin, end))) => (first.min(begin), last.max(end)),
-        (recorded, seen) => recorded.or(seen).unwrap_or_default(),
-    };
+    let (span, cpus) = walk::extent(input);
     let bindings = bindings::Bindings::new(input);
     let tables = pass::run(input, &bindings, cpus, span);
     SchedulingTables {

@@ -4,7 +4,7 @@ use std::sync::Arc;
 
 use arrow_array::RecordBatch;
 
-/// Bits of `instances.flags`.
+/// Bits of `flags` of instances and waits.
 pub mod flags {
     /// Began before the trace, or was runnable before it: `begin` is the first that was seen of it.
     pub const BEGAN_BEFORE: u8 = 1;
@@ -188,7 +188,8 @@ pub mod schemas {
 
     /// One row a span in which a thread did not run, in order of their ends. `cpu`: where it last
     /// ran, or where it was put when it was woken. What it is at the end of the trace counts until
-    /// there.
+    /// there. `flags`: see [`super::flags`]; where events were lost a thread may have run, so that
+    /// a wait is cut in pieces there, each of them marked, and the time between is not in the table.
     pub fn waits() -> SchemaRef {
         schema(&[
             ("actor", UInt32, VALUE),
@@ -196,6 +197,7 @@ pub mod schemas {
             ("end", Int64, VALUE),
             ("state", UInt8, VALUE),
             ("cpu", UInt16, VALUE),
+            ("flags", UInt8, VALUE),
         ])
     }
 

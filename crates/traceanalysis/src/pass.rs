@@ -20,8 +20,11 @@ pub(crate) fn run(
     let losses = Losses::new(&input.losses, cpus, span);
     let first = First::new(input, bindings, &losses.whole_from(span.0));
     let mut this = Scheduling::new(input, bindings, &losses, span);
-    for cpu in (0..cpus).filter(|&cpu| !losses.at_first[cpu]) {
-        this.begin_whole(cpu as u16, span.0, first.at(cpu, span.0), false);
+    for cpu in 0..cpus {
+        match losses.at_first[cpu] {
+            true => this.begin_loss(cpu as u16, span.0),
+            false => this.begin_whole(cpu as u16, span.0, first.at(cpu, span.0), false),
+        }
     }
     let mut edges = losses.edges();
     let receive = |index: Columns<'_>, read: &Read<'_>| {

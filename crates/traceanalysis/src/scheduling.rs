@@ -22,8 +22,14 @@ pub(crate) struct Scheduling {
     pub(crate) cpus: Vec<Cpu>,
     /// By CPU: events may be missing anywhere.
     pub(crate) anywhere: Vec<bool>,
-    /// How often events were missing on any CPU.
-    pub(crate) losses: u32,
+    /// Whether events may be missing anywhere on any CPU.
+    pub(crate) lost_anywhere: bool,
+    /// When events began to be missing on any CPU, in order of time.
+    pub(crate) losses: Vec<i64>,
+    /// How many of these, from the first, are over.
+    pub(crate) losses_over: u32,
+    /// When the trace begins.
+    pub(crate) begin: i64,
     pub(crate) threads: Threads,
     pub(crate) actors: Actors,
     pub(crate) instances: Instances,
@@ -47,7 +53,10 @@ impl Scheduling {
             traces_switches: named("sched_switch").is_some_and(EventTable::has_rows),
             cpus: losses.at_first.iter().map(|&missing| Cpu::new(span.0, missing)).collect(),
             anywhere: losses.anywhere.clone(),
-            losses: 0,
+            lost_anywhere: losses.anywhere.contains(&true),
+            losses: Vec::new(),
+            losses_over: 0,
+            begin: span.0,
             threads: Threads::default(),
             actors: Actors::new(&input.events),
             instances: Instances::with_capacity(switches + handlers),

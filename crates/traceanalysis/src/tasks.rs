@@ -41,19 +41,20 @@ impl Scheduling {
         }
     }
 
-    /// A CPU's count of losses; a thread may be told to be on one whose stream is not there.
-    fn losses_of(&self, cpu: u16) -> u32 {
-        self.cpus.get(usize::from(cpu)).map_or(0, |place| place.losses)
+    /// A CPU's count of gaps; a thread may be told to be on one whose stream is not there.
+    fn gaps_of(&self, cpu: u16) -> u32 {
+        self.cpus.get(usize::from(cpu)).map_or(0, |place| place.gaps.len() as u32)
     }
 
     #[cold]
     fn new_thread(&mut self, tid: i32, state: State, cpu: u16, now: i64) -> u32 {
         let actor = self.actors.task(tid, now);
         let at = self.threads.push(tid, actor, state, cpu, now);
-        let losses_there = self.losses_of(cpu);
+        let gaps_there = self.gaps_of(cpu);
         let thread = &mut self.threads.all[at as usize];
-        thread.losses_there = losses_there;
-        thread.losses_anywhere = self.losses;
+        thread.gaps_there = gaps_there;
+        // What was there before it was seen may have run in any loss until then.
+        thread.losses_over = if state == State::Unseen { 0 } else { self.losses_over };
         self.threads.set(tid, at);
         at
     }
@@ -147,8 +148,8 @@ impl Scheduling {
         let thread = &mut self.threads.all[at as usize];
         thread.since = now;
         thread.cpu = cpu;
-        thread.losses_there = self.cpus[usize::from(cpu)].losses;
-        thread.losses_anywhere = self.losses;
+        thread.gaps_there = self.cpus[usize::from(cpu)].gaps.len() as u32;
+        thread.losses_over = self.losses_over;
         match left {
             _ if thread.tid == 0 => {
                 thread.state = State::Fresh;
@@ -166,52 +167,43 @@ impl Scheduling {
     /// A thread gets the CPU. `before`: flags of an instance that was running before now.
     #[inline]
     pub(crate) fn start(&mut self, cpu: u16, at: u32, now: i64, before: u8) {
-        let thread = &mut self.threads.all[at as usize];
         let mut marks = before;
-        // While it waited, it may have run on a CPU whose events are missing; or on its own, where
-        // a switch is.
-        let lost = thread.losses_anywhere != self.losses
-            || (!matches!(thread.state, State::Blocked(_))
-                && thread.instance != NO_ROW
-                && self
-                    .cpus
-                    .get(usize::from(thread.cpu))
-                    .is_some_and(|place| place.losses != thread.losses_there));
-        if lost && !matches!(thread.state, State::Unseen | State::Fresh) {
-            marks |= flags::CROSSES_LOSS;
-        }
+        let lost = self.may_have_run(at);
+        let thread = &self.threads.all[at as usize];
+        let since = thread.since;
         let mut ready = NONE;
         match thread.state {
+            State::Unseen => marks |= flags::BEGAN_BEFORE,
+            State::Running => {}
+            State::Fresh if thread.tid == 0 => {}
+            _ if lost => marks |= flags::CROSSES_LOSS,
+            _ => {}
+        }
+        match thread.state {
             State::Ready => {
-                ready = thread.since;
-                if !lost {
-                    self.waits.push(thread.actor, ready, now, wait::WOKEN, thread.cpu);
-                }
+                ready = since;
+                self.waited(at, now, wait::WOKEN, wait::WOKEN, 0);
             }
             State::Preempted => {
-                if !lost {
-                    self.waits.push(thread.actor, thread.since, now, wait::PREEMPTED, thread.cpu);
-                }
                 if thread.instance == NO_ROW {
                     // It ran where events are missing.
                     marks |= flags::CROSSES_LOSS;
                 }
+                self.waited(at, now, wait::PREEMPTED, wait::PREEMPTED, 0);
             }
             State::Blocked(_) if thread.pending.time != NONE => {
                 // No wake-up was seen since it blocked: the one that came just before was for this.
-                ready = thread.since;
+                ready = since;
+                self.waited(at, now, wait::WOKEN, wait::WOKEN, 0);
+                let thread = &mut self.threads.all[at as usize];
                 thread.wake = std::mem::replace(&mut thread.pending, NOT_WOKEN);
-                if !lost {
-                    self.waits.push(thread.actor, ready, now, wait::WOKEN, thread.cpu);
-                }
             }
-            State::Blocked(kind) if !lost => {
-                self.waits.push(thread.actor, thread.since, now, kind, thread.cpu);
-            }
-            State::Blocked(_) => {}
-            State::Unseen => marks |= flags::BEGAN_BEFORE,
-            State::Fresh | State::Running | State::Lost => {}
+            State::Blocked(kind) => self.waited(at, now, kind, kind, 0),
+            // It was not woken since: it could have run.
+            State::Lost => self.waited(at, now, wait::PREEMPTED, wait::PREEMPTED, 0),
+            State::Unseen | State::Fresh | State::Running => {}
         }
+        let thread = &mut self.threads.all[at as usize];
         if thread.instance == NO_ROW {
             let woken = std::mem::replace(&mut thread.wake, NOT_WOKEN);
             thread.instance = self.instances.begin(&Begin {
@@ -236,6 +228,9 @@ impl Scheduling {
         thread.state = State::Running;
         thread.since = now;
         thread.cpu = cpu;
+        if !place.in_loss || self.anywhere[usize::from(cpu)] {
+            place.close_gap(now);
+        }
         place.current = at;
         place.since = now;
         place.taken = 0;
@@ -278,26 +273,36 @@ impl Scheduling {
             }
             (_, State::Running | State::Ready) => {}
             (_, State::Unseen | State::Fresh | State::Blocked(_) | State::Lost) => {
+                let mut is_told = true;
                 if wake == Wake::Wakeup {
                     if thread.pending.time != NONE {
                         woken = thread.pending;
                     } else if self.traces_waking {
                         // Who woke it was told by an event that is missing.
                         woken.cause = NONE;
+                        is_told = false;
                     }
                 }
                 thread.pending = NOT_WOKEN;
                 // One that overtook the blocking counts from there.
                 let mut ready = now;
-                if let State::Blocked(kind) = thread.state {
-                    ready = woken.time.max(thread.since);
-                    if thread.since < ready && thread.losses_anywhere == self.losses {
-                        self.waits.push(thread.actor, thread.since, ready, kind, thread.cpu);
-                    }
-                }
                 let lost = thread.state == State::Lost;
-                thread.losses_there = self.cpus.get(usize::from(target)).map_or(0, |c| c.losses);
-                thread.losses_anywhere = self.losses;
+                match thread.state {
+                    State::Blocked(kind) => {
+                        ready = woken.time.max(thread.since);
+                        self.waited(at, ready, kind, kind, 0);
+                    }
+                    State::Lost => self.waited(at, now, wait::OTHER, wait::OTHER, 0),
+                    _ => {}
+                }
+                let gaps_there = self.gaps_of(target);
+                let losses_over = self.losses_over;
+                let thread = &mut self.threads.all[at as usize];
+                thread.gaps_there = gaps_there;
+                // Where the event is missing that decided it, it came earlier, in a loss.
+                if is_told {
+                    thread.losses_over = losses_over;
+                }
                 thread.state = State::Ready;
                 thread.since = ready;
                 thread.cpu = target;
@@ -433,21 +438,10 @@ impl Scheduling {
                 self.actors.seen(thread.actor, end);
             }
         }
+        self.finish_waits(end);
         for at in 0..self.threads.all.len() as u32 {
             let thread = &self.threads.all[at as usize];
-            let state = match thread.state {
-                State::Ready => Some(wait::WOKEN),
-                State::Preempted => Some(wait::PREEMPTED),
-                State::Blocked(kind) => Some(kind),
-                State::Unseen | State::Fresh | State::Running | State::Lost => None,
-            };
-            let lost = thread.losses_anywhere != self.losses;
-            if let Some(state) = state
-                && thread.since < end
-                && !lost
-            {
-                self.waits.push(thread.actor, thread.since, end, state, thread.cpu);
-            }
+            let lost = thread.losses_over != self.losses.len() as u32;
             let (actor, priority) = (thread.actor, thread.priority);
             let known = &mut self.actors.get_mut(actor).priority;
             *known = priority.or(*known);

@@ -34,10 +34,10 @@ pub(crate) struct Thread {
     pub(crate) since: i64,
     /// Where it runs, last ran, or is queued.
     pub(crate) cpu: u16,
-    /// That CPU's count of losses when the thread was last known to be there.
-    pub(crate) losses_there: u32,
-    /// The count of all losses when the thread was woken, or left its CPU.
-    pub(crate) losses_anywhere: u32,
+    /// That CPU's count of gaps when the thread was last known to be there.
+    pub(crate) gaps_there: u32,
+    /// The count of losses that were over when the thread was woken, or left its CPU.
+    pub(crate) losses_over: u32,
     pub(crate) name: Name,
     /// The switch to it that told its name last; it is read at the end, as names hardly change.
     pub(crate) named_at: Option<EventRow>,
@@ -132,8 +132,8 @@ impl Threads {
             state,
             since: now,
             cpu,
-            losses_there: 0,
-            losses_anywhere: 0,
+            gaps_there: 0,
+            losses_over: 0,
             name: Name::of(&[]),
             named_at: None,
             priority: None,

@@ -50,11 +50,11 @@ impl Turns {
         Some(this)
     }
 
-    /// The actor that has a CPU at a time that is not before what was asked last.
+    /// The actor that has a CPU at a time that is not before what was asked last, and since when.
     #[inline]
-    pub(crate) fn at(&mut self, cpu: u16, time: i64) -> Option<u32> {
+    pub(crate) fn at(&mut self, cpu: u16, time: i64) -> Option<(u32, i64)> {
         let turn = self.settle(cpu, time)?;
-        (turn.begin <= time).then_some(turn.actor)
+        (turn.begin <= time).then_some((turn.actor, turn.begin))
     }
 
     /// The CPU was given to another: of turns that end at the same time, one is over.

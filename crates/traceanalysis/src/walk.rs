@@ -4,6 +4,8 @@ use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::{Int64Type, UInt16Type, UInt32Type};
 
+use crate::input::Input;
+
 /// Stands in the index for a CPU that is not known.
 pub(crate) const NO_CPU: u16 = u16::MAX;
 
@@ -41,15 +43,19 @@ pub(crate) fn walk(index: Columns<'_>, known: &[bool], receive: &mut impl FnMut(
     }
 }
 
-/// The times of the first and last event, and one more than the highest CPU.
-pub(crate) fn extent(index: &[RecordBatch]) -> (Option<(i64, i64)>, usize) {
-    let mut span = None;
+/// The times of the beginning and the end, and one more than the highest CPU.
+pub(crate) fn extent(input: &Input) -> ((i64, i64), usize) {
+    let mut seen = None;
     let mut most = 0;
-    for Columns { times, cpus, .. } in index.iter().filter_map(Columns::of) {
+    for Columns { times, cpus, .. } in input.index.iter().filter_map(Columns::of) {
         if let (Some(&first), Some(&last)) = (times.first(), times.last()) {
-            span = Some((span.map_or(first, |(first, _)| first), last));
+            seen = Some((seen.map_or(first, |(first, _)| first), last));
         }
         most = cpus.iter().map(|&cpu| if cpu == NO_CPU { 0 } else { cpu + 1 }).fold(most, u16::max);
     }
+    let span = match (input.span, seen) {
+        (Some((first, last)), Some((begin, end))) => (first.min(begin), last.max(end)),
+        (recorded, seen) => recorded.or(seen).unwrap_or_default(),
+    };
     (span, usize::from(most))
 }

@@ -191,3 +191,66 @@ fn a_loss_after_the_last_switch_cuts_what_ran() {
     let marked = i64::from(flags::CROSSES_LOSS);
     assert_ne!(result.instances_of("a")[0].int("flags") & marked, 0);
 }
+
+#[test]
+fn a_call_is_not_joined_with_the_return_of_a_later_one_behind_a_loss() {
+    let call = |name: &str| (format!("sys_enter_{name}"), format!("sys_exit_{name}"));
+    let (enter, exit) = call("read");
+    let mut trace = Sequence::ftrace();
+    trace.losses = vec![loss(0, Some(210), Some(300)), loss(1, Some(420), Some(480))];
+    trace
+        .switch(100, 0, IDLE, RUNNABLE, A)
+        .add(210, 0, &enter, &[("__syscall_nr", 0)], &[])
+        .add(300, 0, &exit, &[("__syscall_nr", 0), ("ret", 1)], &[])
+        .add(400, 0, &enter, &[("__syscall_nr", 0)], &[])
+        .add(500, 0, &exit, &[("__syscall_nr", 0), ("ret", 2)], &[])
+        .add(600, 1, "sched_process_exit", &[("pid", 99)], &[("comm", "x")])
+        .switch(700, 0, A, SLEEPS, IDLE);
+    let result = trace.analyse();
+    let calls = result.of(&result.syscalls, "a");
+    let ends: Vec<_> = calls.iter().map(|call| call.get("end")).collect();
+    assert_eq!(ends, [None, Some(500)], "a loss elsewhere does not matter to who runs");
+}
+
+#[test]
+fn a_preempted_thread_waits_on_both_sides_of_a_switch_that_is_missing() {
+    let mut trace = Sequence::ftrace();
+    trace
+        .switch(100, 0, IDLE, RUNNABLE, A)
+        .switch(200, 0, A, PREEMPTED, B)
+        // B left unseen, and C runs.
+        .switch(500, 0, (30, "c"), SLEEPS, B)
+        .switch(600, 0, B, SLEEPS, A)
+        .switch(700, 0, A, SLEEPS, IDLE);
+    let result = trace.analyse();
+    let waits: Vec<_> = result
+        .of(&result.waits, "a")
+        .iter()
+        .map(|wait| (wait.int("begin"), wait.int("end"), wait.int("flags")))
+        .collect();
+    let marked = i64::from(flags::CROSSES_LOSS);
+    assert_eq!(waits[0], (500, 600, marked), "B's last event was at 200");
+}
+
+#[test]
+fn what_is_known_of_a_wait_before_and_after_a_loss_stays() {
+    let mut trace = Sequence::ftrace();
+    trace.losses = vec![loss(1, Some(300), Some(400))];
+    trace
+        .switch(100, 0, IDLE, RUNNABLE, A)
+        .switch(110, 1, (0, "swapper/1"), RUNNABLE, B)
+        .switch(200, 0, A, SLEEPS, IDLE)
+        .switch(450, 1, B, SLEEPS, (0, "swapper/1"))
+        .wake(600, 0, "sched_wakeup", 10, 0)
+        .switch(610, 0, IDLE, RUNNABLE, A)
+        .switch(700, 0, A, SLEEPS, IDLE);
+    let result = trace.analyse();
+    let waits: Vec<_> = result
+        .of(&result.waits, "a")
+        .iter()
+        .map(|wait| (wait.int("begin"), wait.int("end"), wait.int("flags")))
+        .collect();
+    let marked = i64::from(flags::CROSSES_LOSS);
+    assert_eq!(waits[..2], [(200, 300, marked), (400, 600, marked)]);
+    assert_eq!(waits[2], (600, 610, 0));
+}

@@ -325,6 +325,13 @@ PROGRAM = Group(
                     "trace.catalogue.causes.DELAYS",
                 ),
                 Command(
+                    "modes",
+                    "Group the response times of an actor into modes, and show what "
+                    "distinguishes them.",
+                    "records.analysis_command",
+                    "trace.catalogue.modes.MODES",
+                ),
+                Command(
                     "sched",
                     "List what the scheduler did: waits for a CPU, time slices, "
                     "preemptions, migrations.",

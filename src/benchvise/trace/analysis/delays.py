@@ -19,7 +19,7 @@ from benchvise.trace.analysis.distributions import (
     distribution,
     numbered,
 )
-from benchvise.trace.analysis.model import Actor, Analysis, Bools, Ints, Waited
+from benchvise.trace.analysis.model import Actor, Analysis, Ints, Waited
 from benchvise.trace.analysis.names import Grouping
 from benchvise.trace.analysis.occupants import UNKNOWN, Occupants, occupants
 
@@ -91,7 +91,7 @@ def delays(analysis: Analysis, chosen: Sequence[Actor], *, by_name: bool = False
     mine = np.flatnonzero(
         (threads.of_actor[rows["actor"]] >= 0) & runnable & analysis.span.holds(rows["end"])
     )
-    whole = _complete(analysis, mine)
+    whole = rows["flags"][mine] == 0
     kept = mine[whole]
     sums = _Sums(analysis, kept, threads, others)
     taken = _Takeovers(analysis, kept, threads, others)
@@ -103,19 +103,6 @@ def delays(analysis: Analysis, chosen: Sequence[Actor], *, by_name: bool = False
         int(kept.size),
         int((~whole).sum()),
     )
-
-
-def _complete(analysis: Analysis, waits: Ints) -> Bools:
-    """Which waits are seen from begin to end, without lost events on their CPU meanwhile."""
-    rows = analysis.waits
-    begin, end, cpu = rows["begin"][waits], rows["end"][waits], rows["cpu"][waits]
-    seen: Bools = (begin > analysis.whole.begin) & (end < analysis.whole.end)
-    for loss in analysis.losses:
-        since = analysis.whole.begin if loss.begin is None else loss.begin
-        until = analysis.whole.end if loss.end is None else loss.end
-        here = True if loss.cpu is None else cpu == loss.cpu
-        seen &= ~(here & (begin <= until) & (end >= since))
-    return seen
 
 
 @dataclass(frozen=True, slots=True)

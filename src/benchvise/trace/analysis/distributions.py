@@ -32,7 +32,8 @@ class TimeDistribution:
 
     ``interval`` is the 95 % interval of the median, ``p99_interval`` that of the 99th percentile;
     None when there are too few values for one. Percentiles are interpolated (definition 7 of
-    Hyndman and Fan): with fewer than 100 values the 99th says little more than the maximum.
+    Hyndman and Fan): with fewer than 100 values the 99th says little more than the maximum, with
+    fewer than 1000 the 99.9th (``p999``).
     """
 
     count: int
@@ -43,6 +44,7 @@ class TimeDistribution:
     p95: float
     p99: float
     p99_interval: QuantileBounds | None
+    p999: float
     maximum: float
     total: float
 
@@ -63,6 +65,7 @@ def distribution(values: Ints | Floats) -> TimeDistribution | None:
         p95=quantile(values, 0.95),
         p99=quantile(values, 0.99),
         p99_interval=quantile_bounds(values, 0.99),
+        p999=quantile(values, 0.999),
         maximum=float(values[-1]),
         total=total,
     )
@@ -80,6 +83,7 @@ def _of_few(values: list[float]) -> TimeDistribution:
         p95=_between(values, 0.95),
         p99=_between(values, 0.99),
         p99_interval=None,
+        p999=_between(values, 0.999),
         maximum=float(values[-1]),
         total=total,
     )

@@ -29,7 +29,7 @@ NONE = int(np.iinfo(np.int64).min)
 
 
 class Flag(IntFlag):
-    """Why an instance is incomplete."""
+    """Why an instance or a wait is incomplete."""
 
     CUT_BEGIN = 1
     CUT_END = 2

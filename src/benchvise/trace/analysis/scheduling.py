@@ -51,15 +51,13 @@ def scheduling(
 ) -> list[TaskScheduling]:
     """The chosen tasks that ran or waited in the span; who waited longest for a CPU stands first.
 
-    Waits and time slices count when they end in the span; those that the end of the trace cut are
-    left out, as are those that reach back before the first event.
+    Waits and time slices count when they end in the span; incomplete ones are left out.
     """
     tasks = [actor for actor in chosen if actor.kind == "task"]
     grouping = Grouping(analysis.actors, tasks, by_name=by_name)
     waits, count = analysis.waits, len(grouping)
     group = grouping.of_actor[waits["actor"]]
-    seen = (waits["begin"] > analysis.whole.begin) & (waits["end"] < analysis.whole.end)
-    kept = np.flatnonzero((group >= 0) & seen & analysis.span.holds(waits["end"]))
+    kept = np.flatnonzero((group >= 0) & (waits["flags"] == 0) & analysis.span.holds(waits["end"]))
     by_group = Groups(group[kept], count)
     time, state = (waits["end"] - waits["begin"])[kept], waits["state"][kept]
 

@@ -15,6 +15,7 @@ from benchvise.trace.catalogue.functions import FUNCTIONS
 from benchvise.trace.catalogue.info import INFO
 from benchvise.trace.catalogue.kernel import BLOCK, COUNTERS, IDLE, SYSCALLS, TIMERS
 from benchvise.trace.catalogue.latency import LATENCY
+from benchvise.trace.catalogue.modes import MODES
 from benchvise.trace.catalogue.record import TraceAnalysis
 from benchvise.trace.catalogue.scheduling import SCHED, WAKEUPS
 from benchvise.trace.catalogue.stats import LOAD, STATS, SWITCHES
@@ -28,6 +29,7 @@ ANALYSES: tuple[TraceAnalysis[Any, Any], ...] = (
     LATENCY,
     CRITICAL_PATH,
     DELAYS,
+    MODES,
     SCHED,
     WAKEUPS,
     SYSCALLS,

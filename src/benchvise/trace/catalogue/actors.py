@@ -73,7 +73,15 @@ _ACTORS: TableShape[ActorMetrics] = TableShape(
             "Execution", lambda actor: actor.execution, "median", "p99", "maximum", strong=True
         ),
         *durations(
-            "Response", lambda actor: actor.response, "median", "p99", "maximum", strong=True
+            "Response",
+            lambda actor: actor.response,
+            *("median", "p99", "p999", "maximum"),
+            strong=True,
+        ),
+        ColumnSpec(
+            "Longest at",
+            ValueUnit.MOMENT,
+            lambda actor: actor.worst[0].begin if actor.worst else None,
         ),
         *durations("Latency", lambda actor: actor.latency, "median", "p99", strong=True),
         *durations("Period", lambda actor: actor.period, "median"),
@@ -90,7 +98,7 @@ _METRICS: TableShape[_MetricLine] = TableShape(
         *durations(
             "",
             lambda line: line.values,
-            *("median", "interval", "p95", "p99", "maximum", "mean"),
+            *("median", "interval", "p95", "p99", "p999", "maximum", "mean"),
             strong=True,
         ),
     ),
@@ -139,7 +147,8 @@ def _tables(answer: list[ActorMetrics], request: ActorsRequest) -> Iterator[Tabl
         answer,
         *incomplete_left_out(sum(actor.incomplete for actor in answer)),
         "execution: on a CPU, without nested interrupts; response: from wake-up to the end; "
-        "latency: from wake-up to the first moment on a CPU",
+        "latency: from wake-up to the first moment on a CPU; longest at: when the longest response "
+        "began to run, for trace critical-path --at",
         top=request.top,
     )
 

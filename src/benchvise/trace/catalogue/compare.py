@@ -67,7 +67,28 @@ def _tail_tone(change: MetricChange) -> Tone:
 
 def _has_tail(change: MetricChange) -> bool:
     """Whether its longest values changed, be it that the median did not."""
-    return change.tail is not None and change.tail.notable
+    notable = change.tail is not None and change.tail.notable
+    return notable or (change.shift is not None and change.shift.changed)
+
+
+def _tail_quantile(change: MetricChange) -> str:
+    return "" if change.shift is None else f"p{change.shift.quantile * 100:g}"
+
+
+def _shift_tone(change: MetricChange) -> Tone:
+    return "strong" if change.shift is not None and change.shift.changed else "plain"
+
+
+def _at(change: MetricChange, side: int) -> int | None:
+    return None if change.longest_at is None else change.longest_at[side]
+
+
+def _one_of(pair: tuple[int, int] | None, side: int) -> int | None:
+    return None if pair is None else pair[side]
+
+
+def _rate_tone(rate: ActorRate) -> Tone:
+    return "strong" if rate.changed else "plain"
 
 
 _CHANGES: TableShape[MetricChange] = TableShape(
@@ -93,8 +114,25 @@ _CHANGES: TableShape[MetricChange] = TableShape(
         ColumnSpec("Delta", ValueUnit.EFFECT, lambda change: change.delta, detail=True),
         ColumnSpec("p99 A", ValueUnit.NS, lambda change: change.a.p99, detail=True),
         ColumnSpec("p99 B", ValueUnit.NS, lambda change: change.b.p99, detail=True),
+        ColumnSpec("p99.9 A", ValueUnit.NS, lambda change: change.a.p999, detail=True),
+        ColumnSpec("p99.9 B", ValueUnit.NS, lambda change: change.b.p999, detail=True),
+        ColumnSpec("Tail", ValueUnit.TEXT, _tail_quantile),
+        ColumnSpec(
+            "Change of tail",
+            ValueUnit.RATIO,
+            lambda change: change.shift.ratio if change.shift else None,
+            _shift_tone,
+        ),
+        ColumnSpec(
+            "95 % of tail ratio",
+            ValueUnit.RATIO_RANGE,
+            lambda change: interval_ends(change.shift.interval) if change.shift else None,
+            "muted",
+        ),
         ColumnSpec("Max A", ValueUnit.NS, lambda change: change.a.maximum),
         ColumnSpec("Max B", ValueUnit.NS, lambda change: change.b.maximum, _tail_tone),
+        ColumnSpec("Max A at", ValueUnit.MOMENT, lambda change: _at(change, 0), detail=True),
+        ColumnSpec("Max B at", ValueUnit.MOMENT, lambda change: _at(change, 1)),
         ColumnSpec("Changed", ValueUnit.NUMBER, lambda change: int(change.changed), detail=True),
     ),
 )
@@ -110,6 +148,20 @@ _RATES: TableShape[ActorRate] = TableShape(
         ColumnSpec(
             "B", ValueUnit.PER_SECOND, lambda rate: rate.per_second[1], key="instances_per_s_b"
         ),
+        ColumnSpec(
+            "Change", ValueUnit.RATIO, lambda rate: rate.ratio, _rate_tone, key="rate_ratio"
+        ),
+        ColumnSpec(
+            "95 % of ratio",
+            ValueUnit.RATIO_RANGE,
+            lambda rate: interval_ends(rate.interval),
+            "muted",
+            key="rate_ratio_interval",
+        ),
+        ColumnSpec("Missing A", ValueUnit.COUNT, lambda rate: _one_of(rate.missing, 0)),
+        ColumnSpec("B", ValueUnit.COUNT, lambda rate: _one_of(rate.missing, 1), key="missing_b"),
+        ColumnSpec("Extra A", ValueUnit.COUNT, lambda rate: _one_of(rate.extra, 0)),
+        ColumnSpec("B", ValueUnit.COUNT, lambda rate: _one_of(rate.extra, 1), key="extra_b"),
     ),
 )
 
@@ -136,8 +188,9 @@ def _tables(answer: TraceComparison, request: CompareRequest) -> Iterator[TableS
     remarks = []
     if tails:
         remarks.append(
-            f"{tails} metrics have an unchanged median, and a longest value that differs: "
-            "at least twice, or more often than by chance (p < 0.01)"
+            f"{tails} metrics have an unchanged median, and a tail that differs: its quantile "
+            "changed, or the longest value did at least twice or more often than by chance "
+            "(p < 0.01)"
         )
     if not request.everything:
         unchanged = len(answer.changes) - len(listed)
@@ -157,7 +210,12 @@ def _tables(answer: TraceComparison, request: CompareRequest) -> Iterator[TableS
     yield _CHANGES.filled(title, listed, *remarks, top=request.top)
     largest = sorted(answer.rates, key=lambda rate: -abs(rate.load[1] - rate.load[0]))
     title = "Load of a CPU and instances, the largest difference first"
-    yield _RATES.filled(title, largest, top=request.top)
+    yield _RATES.filled(
+        title,
+        largest,
+        "missing, extra: activations, by A's median period, where A is regular",
+        top=request.top,
+    )
 
 
 def _fails(answer: TraceComparison, request: CompareRequest) -> bool:

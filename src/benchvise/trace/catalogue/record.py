@@ -177,6 +177,7 @@ _STATISTICS = {
     "p95": "p95",
     "p99": "p99",
     "p99_interval": "p99 interval",
+    "p999": "p99.9",
     "maximum": "max",
     "mean": "mean",
     "total": "in all",
