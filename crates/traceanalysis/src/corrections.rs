@@ -71,6 +71,18 @@ impl Scheduling {
         }
     }
 
+    /// Another runs than was believed, and no loss tells why: a switch from the one is missing.
+    #[cold]
+    pub(crate) fn mistaken(&mut self, cpu: u16) {
+        let Self { cpus, threads, .. } = self;
+        let place = &cpus[usize::from(cpu)];
+        let last = place.last;
+        if let Some(thread) = threads.all.get_mut(place.current as usize) {
+            thread.unswitched += 1;
+        }
+        self.forget(cpu, last);
+    }
+
     /// Whether an event of a thread says that the CPU runs another than is believed. Without
     /// switches nothing is believed.
     #[inline]
@@ -87,9 +99,10 @@ impl Scheduling {
     /// first event in which it is seen.
     #[cold]
     pub(crate) fn correct(&mut self, now: i64, cpu: u16, tid: i32) {
-        let last = self.cpus[usize::from(cpu)].last;
-        self.forget(cpu, last);
+        let was_known = self.cpus[usize::from(cpu)].current != NOBODY;
+        self.mistaken(cpu);
         let at = self.thread(&Named { tid, name: &[], priority: None }, cpu, now);
+        self.threads.all[at as usize].unswitched += u32::from(was_known);
         self.elsewhere(at);
         // Not before what is known of it from other CPUs.
         let now = now.max(self.threads.all[at as usize].since);
@@ -100,7 +113,7 @@ impl Scheduling {
     pub(crate) fn elsewhere(&mut self, at: u32) {
         if self.threads.all[at as usize].state == State::Running {
             let there = self.threads.all[at as usize].cpu;
-            self.forget(there, self.cpus[usize::from(there)].last);
+            self.mistaken(there);
         }
     }
 

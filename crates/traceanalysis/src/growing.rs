@@ -8,7 +8,7 @@ use arrow_array::{
 };
 use arrow_buffer::{ArrowNativeType, BooleanBuffer, NullBuffer, ScalarBuffer};
 
-use crate::output::schemas;
+use crate::output::{flags, schemas};
 
 /// Stands for null in columns of times.
 pub(crate) const NONE: i64 = i64::MIN;
@@ -69,6 +69,14 @@ pub(crate) struct Instances {
     flags: Vec<u8>,
 }
 
+fn mark(actors: &[u32], marks: &mut [u8], is_partial: &[bool]) {
+    for (&actor, marks) in actors.iter().zip(marks) {
+        if is_partial.get(actor as usize).is_some_and(|&partial| partial) {
+            *marks |= flags::CROSSES_LOSS;
+        }
+    }
+}
+
 impl Instances {
     pub(crate) fn with_capacity(rows: usize) -> Self {
         Self {
@@ -86,6 +94,11 @@ impl Instances {
             period: Vec::with_capacity(rows),
             flags: Vec::with_capacity(rows),
         }
+    }
+
+    /// All instances of some actors are incomplete.
+    pub(crate) fn mark(&mut self, is_partial: &[bool]) {
+        mark(&self.actor, &mut self.flags, is_partial);
     }
 
     /// A new instance; its number.
@@ -244,6 +257,11 @@ impl Waits {
         self.state.push(state);
         self.cpu.push(cpu);
         self.flags.push(flags);
+    }
+
+    /// All waits of some actors are incomplete.
+    pub(crate) fn mark(&mut self, is_partial: &[bool]) {
+        mark(&self.actor, &mut self.flags, is_partial);
     }
 
     /// In order of their ends.

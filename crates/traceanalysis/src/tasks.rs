@@ -97,8 +97,8 @@ impl Scheduling {
         if current != from {
             // Who ran is not who was believed to run: a switch is missing, though no loss is known.
             if current != NOBODY {
-                let last = self.cpus[usize::from(cpu)].last;
-                self.forget(cpu, last);
+                self.mistaken(cpu);
+                self.threads.all[from as usize].unswitched += 1;
             }
             self.elsewhere(from);
         }
@@ -110,6 +110,7 @@ impl Scheduling {
         }
         self.leave(cpu, from, now, left);
         self.elsewhere(to);
+        self.threads.all[to as usize].switched += 1;
         self.start(cpu, to, now, 0);
     }
 
@@ -441,7 +442,7 @@ impl Scheduling {
         self.finish_waits(end);
         for at in 0..self.threads.all.len() as u32 {
             let thread = &self.threads.all[at as usize];
-            let lost = thread.losses_over != self.losses.len() as u32;
+            let lost = self.may_have_run(at);
             let (actor, priority) = (thread.actor, thread.priority);
             let known = &mut self.actors.get_mut(actor).priority;
             *known = priority.or(*known);
@@ -449,5 +450,19 @@ impl Scheduling {
             let marks = if lost { flags::CROSSES_LOSS } else { 0 };
             self.close(at, flags::CUT_BY_END | marks);
         }
+        self.mark_partial();
+    }
+
+    /// Of threads whose switches are missing nothing is known for sure, nor was before that showed.
+    fn mark_partial(&mut self) {
+        let partial = self.threads.all.iter().filter(|thread| thread.is_partial());
+        let actors: Vec<u32> = partial.map(|thread| thread.actor).collect();
+        let Some(&last) = actors.iter().max() else { return };
+        let mut is_partial = vec![false; last as usize + 1];
+        for actor in actors {
+            is_partial[actor as usize] = true;
+        }
+        self.waits.mark(&is_partial);
+        self.instances.mark(&is_partial);
     }
 }

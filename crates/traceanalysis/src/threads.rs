@@ -38,6 +38,11 @@ pub(crate) struct Thread {
     pub(crate) gaps_there: u32,
     /// The count of losses that were over when the thread was woken, or left its CPU.
     pub(crate) losses_over: u32,
+    /// How often it was switched to.
+    pub(crate) switched: u32,
+    /// How often it was seen to run, or not to run any more, without a switch that no loss took: in
+    /// a recording of some processes only, switches between others are not there.
+    pub(crate) unswitched: u32,
     pub(crate) name: Name,
     /// The switch to it that told its name last; it is read at the end, as names hardly change.
     pub(crate) named_at: Option<EventRow>,
@@ -54,6 +59,18 @@ pub(crate) struct Thread {
     /// Softirqs that it ran when it was switched away from, on kernels where that can be.
     pub(crate) suspended: Vec<Frame>,
 }
+
+impl Thread {
+    /// Whether so many of its switches are missing that it may have run at any time. One now and
+    /// then is left out by some kernels.
+    #[inline]
+    pub(crate) fn is_partial(&self) -> bool {
+        self.unswitched > 0 && self.unswitched * MISSING >= self.switched
+    }
+}
+
+/// One of so many.
+const MISSING: u32 = 8;
 
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Woken {
@@ -134,6 +151,8 @@ impl Threads {
             cpu,
             gaps_there: 0,
             losses_over: 0,
+            switched: 0,
+            unswitched: 0,
             name: Name::of(&[]),
             named_at: None,
             priority: None,

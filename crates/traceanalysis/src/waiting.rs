@@ -9,13 +9,16 @@ use crate::threads::{NO_ROW, State};
 const MOST_PIECES: usize = 64;
 
 impl Scheduling {
-    /// Whether a thread may have run since it was last seen, as events are missing: on any CPU, or a
-    /// switch on the one where it waits.
+    /// Whether a thread may have run since it was last seen, as events are missing: on any CPU, or
+    /// its own switches, or after a loss a switch on the CPU where it waits. In a recording without
+    /// losses, switches that are missing between others say nothing of it.
     #[inline]
     pub(crate) fn may_have_run(&self, at: u32) -> bool {
         let thread = &self.threads.all[at as usize];
         self.losses.len() as u32 != thread.losses_over
-            || (!matches!(thread.state, State::Blocked(_))
+            || thread.is_partial()
+            || (!self.losses.is_empty()
+                && !matches!(thread.state, State::Blocked(_))
                 && thread.instance != NO_ROW
                 && self.gaps_since(thread.cpu, thread.gaps_there))
     }
@@ -47,6 +50,9 @@ impl Scheduling {
     fn waited_beside_gaps(&mut self, at: u32, now: i64, state: u8, after: u8, marks: u8) {
         let thread = &self.threads.all[at as usize];
         let (actor, since, cpu) = (thread.actor, thread.since, thread.cpu);
+        if thread.is_partial() {
+            return;
+        }
         let lost = thread.losses_over as usize;
         if let Some(&missing) = self.losses.get(lost) {
             // It may have run on any CPU: known is what was before all of that, and is after it.

@@ -103,7 +103,7 @@ def rank(
                     _direction(suspect, metric),
                     _size(suspect),
                     population.rarity(suspect),
-                    _symptom(suspect, counters or {}),
+                    _unless_idle(_symptom(suspect, counters or {}), suspect, busy or {}),
                     _busy(suspect, busy or {}),
                     _check(suspect, gap, checks),
                     _cost(suspect),
@@ -265,6 +265,16 @@ def _busy(suspect: Suspect, busy: Mapping[Side, Mapping[str, float]]) -> Iterato
     if name and cpus[name] >= _BUSY_CPUS and suspect.bad == "running":
         points = min(_BUSY_POINTS, _BUSY_POINTS + math.log(cpus[name] / _VERY_BUSY_CPUS))
         yield Term("busy", points, f"{name} took {cpus[name]:.1f} CPU there while nothing ran")
+
+
+def _unless_idle(
+    terms: Iterator[Term], suspect: Suspect, busy: Mapping[Side, Mapping[str, float]]
+) -> Iterator[Term]:
+    """Without what speaks for a program that takes no CPU on the bad side, or is not there."""
+    names = [m.removeprefix(_RUNS) for m in suspect.members if m.startswith(_RUNS)]
+    seen = busy.get(Side.BAD)
+    takes = suspect.bad == "running" and any((seen or {}).get(name[:_COMM]) for name in names)
+    yield from (t for t in terms if t.points < 0 or not names or seen is None or takes)
 
 
 def _difference(counter: str, why: str, good: float, bad: float) -> Term | None:

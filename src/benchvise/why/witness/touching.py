@@ -23,7 +23,7 @@ _BROAD_POINTS = 2.5  # where it can change more than some system calls
 _DECIDED_POINTS = 5.0
 _AHEAD = 0.5
 _LEAST_SHARE = 0.25
-_MOST = 0.8  # of the gap
+_MOST = 0.8  # of the part of the gap that is the command's own
 _AS_OFTEN = 0.9
 _SHORTEST = 4  # characters of a name of a file that a suspect's text is searched for
 _VERSION = re.compile(r"\.so(?:\.[0-9.]+)?$")
@@ -160,10 +160,11 @@ def _that_no_reading_changes(witness: Witness) -> Term | None:
         if part.activity in _ELSEWHERE and counts:
             low, high = sorted((counts[0].good, counts[0].bad))
             share += part.share if low >= _AS_OFTEN * high else 0.0
-    if share < _MOST:
+    own = _of_own_making(witness)
+    if share < max(_LEAST_SHARE, _MOST * own):
         return None
     reason = "the command asks the same as often on both sides, and each answer takes longer"
-    return Term(NAME, -_BROAD_POINTS * min(share, 1.0), reason)
+    return Term(NAME, -_BROAD_POINTS * min(share / own, 1.0), reason)
 
 
 def _of_parts(suspect: Suspect, witness: Witness) -> Iterator[Term]:
