@@ -127,6 +127,15 @@ def activation_modes(
     )
 
 
+def most_active(analysis: Analysis, actors: Sequence[Actor]) -> list[Actor]:
+    """Of the actors that are no idle tasks, the one with the most activations in the span."""
+    rows = analysis.instances
+    inside = analysis.span.holds(rows["begin"])
+    counts = np.bincount(rows["actor"][inside], minlength=len(analysis.actors))
+    working = [actor for actor in actors if actor.kind != "idle"]
+    return [max(working, key=lambda actor: int(counts[actor.id]))] if working else []
+
+
 def _described(
     analysis: Analysis, instances: Ints, values: Ints, whole: int, traits: tuple[ModeTrait, ...]
 ) -> ActivationMode:
