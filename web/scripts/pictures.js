@@ -1,9 +1,11 @@
 // Takes the pictures of the documentation, and prints the outline of each page that they show as
 // JSON: its headings, columns and tabs, by which a test finds that a picture is out of date.
 //
-//   node scripts/pictures.js BASE REPORT.html [--shots DIRECTORY]
+//   node scripts/pictures.js BASE REPORT.html [--shots DIRECTORY] [--boot]
 //
-// BASE has two traces, `before` and `after`, as tests/story_traces.py makes them.
+// BASE has two traces, `before` and `after`, as tests/story_traces.py makes them, and a board
+// `rig:arm64-1`; with --boot that boots, and is shown when its kernel has started init. Without, its
+// picture is not taken.
 
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -13,10 +15,11 @@ import { launch } from "./browser.js";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { shots: { type: "string" } },
+  options: { shots: { type: "string" }, boot: { type: "boolean" } },
 });
 const [base, report] = positionals;
 const outlines = {};
+const BOOT_MS = 300_000; // on a machine that emulates and has much else to do
 
 const browser = await launch();
 try {
@@ -30,13 +33,13 @@ try {
     return page;
   };
   // Numbers differ from recording to recording, so they do not count.
-  const look = async (page, name, part) => {
+  const look = async (page, name, part, shot = true) => {
     const parts = await page.$$eval(
       "main :is(h1, h2, thead th, legend, figcaption, [role=tab])",
       (found) => found.map((one) => one.textContent.replace(/\d+/g, "0").replace(/\s+/g, " ").trim()),
     );
     outlines[name] = [...new Set(parts.filter(Boolean))];
-    if (values.shots) {
+    if (values.shots && shot) {
       await (part ?? page).screenshot({ path: join(values.shots, `${name}.png`) });
     }
   };
@@ -47,6 +50,15 @@ try {
     await look(page, `report-${scheme}`, page.locator("[data-figure]").first());
     await page.close();
   }
+
+  const board = await open(`${base}/boards/rig:arm64-1`, 1280, "dark");
+  if (values.boot) {
+    board.setDefaultTimeout(BOOT_MS);
+    await board.click("button:text-is('Boot')");
+    await board.waitForSelector("text=/booting: (init|login) at/");
+  }
+  await look(board, "workbench-board", undefined, values.boot);
+  await board.close();
 
   const page = await open(`${base}/traces`, 1280, "light");
   await page.check('input[aria-label="Compare before"]');
