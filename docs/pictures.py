@@ -34,6 +34,7 @@ from benchvise.report.html import write_report  # noqa: E402
 from benchvise.rig.virtual import standard_bench  # noqa: E402
 
 BOARD = "arm64-1"
+BOARD_PICTURE = "workbench-board"
 
 
 def look(directory: Path, report: Path, *options: str | Path) -> dict[str, Any]:
@@ -60,7 +61,7 @@ def simulated_board() -> Iterator[Path | None]:
         try:
             bench = standard_bench.up(f"{BOARD}=arm64-uboot", place)
         except BenchviseError as error:
-            print(f"workbench-board.png is left as it is: {error}")
+            print(f"{BOARD_PICTURE}.png is left as it is: {error}")
             yield None
             return
         try:
@@ -93,6 +94,8 @@ def main() -> None:
                 continue
             (IMAGES / picture.name).write_bytes(picture.read_bytes())
             print(f"docs/images/{picture.name}: {picture.stat().st_size / 1000:.0f} kB")
+        if rig is not None and not (directory / f"{BOARD_PICTURE}.png").exists():
+            print(f"{BOARD_PICTURE}.png is left as it is: the board took too long to boot")
 
 
 if __name__ == "__main__":

@@ -232,7 +232,7 @@ def call_details(loaded: LoadedTrace, query: TraceQuery, kept: KeptCalls) -> Cal
     if at < 0 or (time is not None and calls.end[own[at]] < time):
         raise UsageError("no call was made there", "choose another moment")
     call = int(own[at])
-    around = []
+    around: list[int] = []
     outer = int(table.parent[call])
     while outer >= 0 and len(around) < _LANES:
         around.append(outer)
