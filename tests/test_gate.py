@@ -165,6 +165,8 @@ def test_behind_a_run(world: Path) -> None:
     comment = (world / "comment.md").read_text()
     assert "Regressed" in comment and "+50.0 %" in comment
     gated(*words, "--threshold", "60", expect=0)
+    ran("export", "before", "-o", "old.bvz")
+    gated("--baseline", "old.bvz", *words[2:], expect=1)
     shown = ran("gate", *words, expect=1).out
     assert "1 regressed" in shown and "Kept as" in shown
 
@@ -211,6 +213,7 @@ def test_only_what_is_undecided_is_measured_again(world: Path) -> None:
         (["gate"], "needs a --baseline", 2),
         (["gate", "--baseline", "nothing"], "no runs in", 2),
         (["gate", "--baseline", "false", "--install", "true", *WHAT], "'false' failed on", 1),
+        (["gate", "--baseline", "none.bvz"], "cannot be read", 2),
         (["gate", "--baseline", "x", "--comment", "no/where.md"], "where.md", 2),
     ],
 )

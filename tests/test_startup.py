@@ -39,6 +39,8 @@ LIGHTEST = {
     ("run", "--help"): set[str](),
     ("versus", "--help"): set[str](),
     ("gate", "--help"): set[str](),
+    ("export", "--help"): set[str](),
+    ("import", "--help"): set[str](),
     ("restore",): set[str](),
     ("runs",): {"sqlalchemy"},
     ("show", "--help"): set[str](),

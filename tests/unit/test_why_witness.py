@@ -335,6 +335,16 @@ def test_what_is_spread_over_files_is_told_by_their_directory() -> None:
     assert found.sentence == "100 % of the gap is waiting in fsync of files below /data/d: disk"
 
 
+def test_a_target_that_differs_by_a_trifle_is_not_named_before_that_with_the_time() -> None:
+    """Followed, dd took no longer for its file; a message to /dev/null took a microsecond more."""
+    waited = SpentTime("waiting", "write", "dd", "", 0.7)
+    good = [about("write", "/data/out", 150, 0.30), about("write", "/dev/null", 3, 1e-6)]
+    bad = [about("write", "/data/out", 150, 0.28), about("write", "/dev/null", 3, 2e-6)]
+    found = compare(side(0.0, 0.4, *good), SideWatch(seconds=1.2, spent=(waited,), followed_s=1.2,
+                    calls=tuple(bad)), UNKNOWN)  # fmt: skip
+    assert (found.parts[0].target, found.parts[0].activity) == ("/data/out", Activity.DISK)
+
+
 def test_files_without_a_directory_in_common_are_counted_and_not_one_of_them_named() -> None:
     """As where a compiler reads headers, libraries and plug-ins from everywhere."""
     places = ("/usr/lib/gcc", "/etc/ld", "/home/build", "/var/cache")

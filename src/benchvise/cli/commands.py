@@ -98,6 +98,16 @@ PROGRAM = Group(
             "Write one self-contained page about one or more runs, to look at or to mail.",
             "results.report",
         ),
+        Command(
+            "export",
+            "Write runs to one file: samples, snapshots, notes, without what is private.",
+            "exchange.export_runs",
+        ),
+        Command(
+            "import",
+            "Read runs from a file into the store, with their ids, times, tags and notes.",
+            "exchange.import_runs",
+        ),
         Command("why", "Find out why two boards differ, and prove it.", "why.why"),
         Command(
             "watch",
@@ -474,7 +484,19 @@ PROGRAM = Group(
     subjects=(
         (
             "Measure and compare",
-            ("run", "versus", "runs", "show", "compare", "gate", "report", "tag", "note"),
+            (
+                "run",
+                "versus",
+                "runs",
+                "show",
+                "compare",
+                "gate",
+                "report",
+                "export",
+                "import",
+                "tag",
+                "note",
+            ),
         ),
         ("Find the cause", ("why", "snapshot", "diff", "restore")),
         ("Hold and watch boards", ("rig", "health", "watch")),

@@ -39,8 +39,9 @@ def gate(
         str,
         typer.Option(
             "--baseline",
-            metavar="RUN|CMD",
-            help="A stored run; with --install, the command that installs the old state there.",
+            metavar="RUN|FILE|CMD",
+            help="A stored run, or a file of `export` with one; with --install, the command that "
+            "installs the old state.",
         ),
     ] = "",
     install: Annotated[

@@ -60,6 +60,7 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.state.model import Snapshot
     from benchvise.state.restore import RestoredSession
     from benchvise.store import DiagnosisInfo, RunInfo
+    from benchvise.store.results_file import ExportedResults, ImportedResults
     from benchvise.trace.event_listing import EventListing
     from benchvise.trace.recording import Recorded
     from benchvise.why.model import Diagnosis
@@ -76,9 +77,11 @@ def json_kinds() -> dict[str, Any]:
         "diagnosis-list": list[DiagnosisInfo],
         "doctor": list[Check],
         "error": ErrorDocument,
+        "export": ExportedResults,
         "gate": GateDocument,
         "health": Judgement,
         "help": DescribedCommand,
+        "import": ImportedResults,
         "knob": KnobDocument,
         "knobs": list[KnobDocument],
         "names": list[NameMatch],

@@ -13,6 +13,7 @@ import uuid
 from collections.abc import Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
+from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchvise.board import Board
@@ -33,6 +34,9 @@ from benchvise.text import last_line, printable
 if TYPE_CHECKING:
     from benchvise.store import Store
 
+SUFFIX = ".bvz"
+"""What a results file ends with."""
+
 INSTALL_SECONDS = 3600.0
 """Time for a command that installs a side."""
 
@@ -41,9 +45,10 @@ INSTALL_SECONDS = 3600.0
 class GateRequest:
     """What the user asks for.
 
-    ``baseline`` names a run, or, with ``install``, is the command that installs the old state on
-    the board; ``install`` installs the new one. Nothing to be measured in ``run`` means the series
-    of the baseline. ``retries`` is how often what is undecided is measured again.
+    ``baseline`` names a run or a results file with one, or, with ``install``, is the command that
+    installs the old state on the board; ``install`` installs the new one. Nothing to be measured in
+    ``run`` means the series of the baseline. ``retries`` is how often what is undecided is measured
+    again.
     """
 
     baseline: str
@@ -85,7 +90,7 @@ def gate(request: GateRequest, store: Store, observe: Observer) -> GateResult:
     installed, and what measuring raises. The runs are kept in the store.
     """
     (board_name,) = request.run.boards
-    base = None if request.install is not None else store.load(request.baseline)
+    base = None if request.install is not None else _baseline(request.baseline, store)
     new = _Side(request.run.label or "gate-new", request.install or "")
     old = _Side("gate-base", request.baseline if request.install is not None else "")
     with deferred(), ExitStack() as stack, let_through():
@@ -118,6 +123,28 @@ def gate(request: GateRequest, store: Store, observe: Observer) -> GateResult:
             if not again or passes > request.retries:
                 return GateResult(judged, board_name, passes, (*old.runs, *new.runs))
             plan = replace(plan, series=tuple(again), seed=plan.seed + 1)
+
+
+def _baseline(reference: str, store: Store) -> RunRecord:
+    """The run that a baseline names: one of the store, or the only one of a results file."""
+    path = Path(reference)
+    if path.suffix != SUFFIX:
+        return store.load(reference)
+    from benchvise.store.results_file import read_results
+
+    try:
+        with path.open("rb") as file:
+            runs = read_results(file, reference).runs
+    except OSError as error:
+        raise UsageError(
+            f"{reference} cannot be read ({error.strerror})", "check its name and permissions"
+        ) from error
+    if len(runs) != 1:
+        raise UsageError(
+            f"{reference} has {len(runs)} runs, and a baseline is one",
+            "export one run, or `benchvise import` the file and name one",
+        )
+    return runs[0].run
 
 
 def _judged(base: RunRecord | None, old: _Side, new: _Side, threshold: float) -> Gate:

@@ -256,6 +256,7 @@ def _search(
             case.excess += search.excess
             case.reached = also(stage, search.narrowed)
             case.narrowed = search.narrowed
+            case.vanished |= search.vanished
         if search.futile:
             case.next_steps.append(search.futile)
         rest = [s for s in search.suspects if s not in case.flipped]
