@@ -101,6 +101,7 @@ ALLOWED = {
         "web",
         "why",
     },
+    "api": {"board", "errors", "flows", "measure", "report", "state", "store", "trace"},
     "web": {
         "board",
         "errors",
