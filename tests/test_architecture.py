@@ -101,7 +101,17 @@ ALLOWED = {
         "web",
         "why",
     },
-    "api": {"board", "errors", "flows", "measure", "report", "state", "store", "trace"},
+    "api": {
+        "board",
+        "configuration",
+        "errors",
+        "flows",
+        "measure",
+        "report",
+        "state",
+        "store",
+        "trace",
+    },
     "web": {
         "board",
         "errors",

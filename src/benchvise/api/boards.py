@@ -5,7 +5,7 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from benchvise.api.results import StoredRun
+from benchvise.api.results import StoredRun, default_store
 from benchvise.board import full_name, open_board
 from benchvise.board.channel import open_channel
 from benchvise.errors import MeasurementError, UsageError
@@ -26,7 +26,7 @@ class BoardHandle:
 
     def __init__(self, name: str = "local", *, store: str | None = None) -> None:
         self.name = full_name(name)
-        self.store_url = store
+        self.store_url = store or default_store()
 
     def __repr__(self) -> str:
         return f"<board {self.name}>"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -9,6 +10,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from benchvise.api.records import Records
+from benchvise.configuration import command_defaults
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.flows import results as flow
@@ -138,7 +140,7 @@ class ResultStore:
     """A store of results; each method opens it and closes it again. A context manager too."""
 
     def __init__(self, url: str | None = None) -> None:
-        self.url = url
+        self.url = url or default_store()
 
     def __enter__(self) -> Self:
         return self
@@ -211,8 +213,14 @@ class ComparedRuns:
         return self.changes._repr_html_()
 
 
+def default_store() -> str | None:
+    """The store that commands take without ``--store``; None: the user's own."""
+    given = os.environ.get("BENCHVISE_STORE")
+    return given or command_defaults("benchvise runs", ["store"]).get("store")
+
+
 def open_store(url: str | None = None) -> ResultStore:
-    """The store at a path or a PostgreSQL URL; without one, the user's own."""
+    """The store at a path or a PostgreSQL URL; without one, that of the commands."""
     return ResultStore(url)
 
 
