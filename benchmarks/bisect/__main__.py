@@ -8,7 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.bisect.histories import HELD_OUT, NORMAL, make_history
+from benchmarks.bisect.histories import HELD_OUT, HELD_OUT_SEEDS, NORMAL, make_history
 from benchmarks.bisect.searches import Outcome, has_reference, ours, reference
 
 _HEAD = (
@@ -20,6 +20,7 @@ _HEAD = (
 def main() -> None:
     """``python -m benchmarks.bisect [--histories N] [--shape NAME] [--count N] [--effect E]``."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bisect")
+    parser.add_argument("--first-seed", type=int, default=HELD_OUT_SEEDS)
     parser.add_argument("--histories", type=int, default=500)
     parser.add_argument("--shape", choices=[NORMAL, *HELD_OUT], action="append")
     parser.add_argument("--count", type=int, action="append")
@@ -27,18 +28,19 @@ def main() -> None:
     options = parser.parse_args()
     if not has_reference():
         print("reference: not available: git-bayesect is not installed\n")
+    seeds = range(options.first_seed, options.first_seed + options.histories)
     begun = time.monotonic()
     print(_HEAD)
     print("|---|" + "---:|" * 11)
     for shape in options.shape or [NORMAL]:
         for count in options.count or [128, 1024]:
             for effect in options.effect or [1.0, 2.0, 4.0]:
-                print(_row(shape, count, effect, options.histories), flush=True)
+                print(_row(shape, count, effect, seeds), flush=True)
     print(f"\n{options.histories} histories each, {time.monotonic() - begun:.0f} s")
 
 
-def _row(shape: str, count: int, effect: float, histories: int) -> str:
-    made = [make_history(seed, count, effect, shape) for seed in range(histories)]
+def _row(shape: str, count: int, effect: float, seeds: range) -> str:
+    made = [make_history(seed, count, effect, shape) for seed in seeds]
     own = [ours(history) for history in made]
     theirs = [reference(history) for history in made] if has_reference() else []
     samples = [outcome.samples for outcome in own]

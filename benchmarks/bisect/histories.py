@@ -12,6 +12,9 @@ NORMAL = "normal"
 HELD_OUT = ("lognormal", "bursts", "drift")
 """Shapes of noise that nothing was tuned on."""
 
+HELD_OUT_SEEDS = 20_000
+"""Seeds below were used to tune the search."""
+
 TURNS = 4000
 """Samples of a history at most."""
 

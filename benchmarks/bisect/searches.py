@@ -8,7 +8,7 @@ from dataclasses import dataclass
 import numpy as np
 
 from benchmarks.bisect.histories import TURNS, History
-from benchvise.bisect.choice import Costs, boundary, next_version
+from benchvise.bisect.choice import Costs, next_version
 from benchvise.bisect.posterior import ChangePosterior
 
 CONFIDENCE = 0.95
@@ -37,7 +37,7 @@ def ours(history: History) -> Outcome:
         if posterior.samples < _AT_LEAST or len(posterior.values) < 2:
             continue
         place, probability = posterior.best
-        if probability >= boundary(CONFIDENCE, posterior.levels.effect):
+        if probability >= CONFIDENCE:
             return Outcome(place == history.place, turn + 1, probability)
     return Outcome(found=False, samples=MOST, posterior=0.0)
 

@@ -1,4 +1,4 @@
-"""Which version to measure next, and when enough is known.
+"""Which version to measure next, and whether anything changed at all.
 
 The next version is the one that is expected to tell most about the place a minute: what a sample
 tells is the mutual information between the side that a version is on and the value of a binary
@@ -8,17 +8,15 @@ it takes, the more samples have to be worth it.
 
 from __future__ import annotations
 
-from collections.abc import Mapping
 from dataclasses import dataclass
 from functools import lru_cache
-from math import erf, exp, log, sqrt
+from math import erf, log, sqrt
 
 import numpy as np
 
 from benchvise.bisect.posterior import ChangePosterior
 from benchvise.statistics import Floats
 
-CONFIDENCE = 0.95
 LEAST_CHANGE = 0.01
 """A change that is smaller is none; as in comparisons."""
 
@@ -30,28 +28,27 @@ _DOUBTFUL = 0.25  # as likely is it that nothing has changed when both ends are 
 _DOUBTFUL_SHARE = 0.7
 _SHOWN = 2.0  # standard deviations between the levels: fewer, and the ends are measured, too
 _UNSHOWN_SHARE = 0.5
-_CALIBRATION = ((1.0, 2.0, 4.0), (0.6, -0.9, -2.3))
-"""Effects, and what is added to the logarithm of the odds at which to stop."""
 
 
 @dataclass(frozen=True, slots=True)
 class Costs:
-    """Seconds: of a sample, of making a version ready that is not, and of those that are known.
+    """Seconds: of a ``sample``, and of making a version ready (``switch``) that is not ready.
 
-    ``current`` is the version that is ready now (None: none is). ``known`` are versions that were
-    built already and are ready in less.
+    ``current`` is the version that is ready now; None: none is.
     """
 
     sample: float = 1.0
     switch: float = 0.0
-    known: Mapping[int, float] | None = None
     current: int | None = None
+
+    @property
+    def first_samples(self) -> int:
+        """Of each end before the search begins: more where going back there is dear."""
+        return FIRST_SAMPLES if self.switch <= 3.0 * self.sample else 2 * FIRST_SAMPLES
 
     def of(self, count: int) -> Floats:
         """(count) seconds until a version is ready to be measured."""
         costs = np.full(count, self.switch)
-        for version, seconds in (self.known or {}).items():
-            costs[version] = seconds
         if self.current is not None:
             costs[self.current] = 0.0
         return costs
@@ -61,7 +58,7 @@ def next_version(posterior: ChangePosterior, costs: Costs, least: float = LEAST_
     """The version to measure next; both ends first, and again while no change is likely."""
     ends = (0, posterior.count - 1)
     taken = [len(posterior.values.get(end, ())) for end in ends]
-    if min(taken) < FIRST_SAMPLES:
+    if min(taken) < costs.first_samples:
         return _end(ends, taken, costs)
     levels = posterior.levels
     shown = abs(levels.after - levels.before) > _SHOWN * levels.doubt
@@ -89,24 +86,11 @@ def no_change(posterior: ChangePosterior, least: float) -> float:
     return posterior.no_change + (1.0 - posterior.no_change) * small
 
 
-def boundary(confidence: float, effect: float) -> float:
-    """The posterior at which to stop, so that answers are right as often as ``confidence`` says.
-
-    ``effect`` is the change in scatters of one sample. The last sample carries the odds beyond any
-    boundary, the farther the more it tells (D. Siegmund, Sequential Analysis, Springer 1985,
-    ch. 10), so the boundary lies lower for large effects; a small one is found more easily where
-    chance makes it look large, so there it lies higher. How much was calibrated on simulated
-    histories (``benchmarks/bisect``).
-    """
-    odds = log(confidence / (1.0 - confidence)) + float(np.interp(effect, *_CALIBRATION))
-    return 1.0 / (1.0 + exp(-odds))
-
-
 def _end(ends: tuple[int, int], taken: list[int], costs: Costs) -> int:
     """The end with fewer samples; of a costly change of versions, all of one end first."""
     if costs.switch > costs.sample and costs.current in ends:
         own = ends.index(costs.current)
-        if taken[own] < FIRST_SAMPLES or taken[own] <= taken[1 - own]:
+        if taken[own] < costs.first_samples or taken[own] <= taken[1 - own]:
             return ends[own]
     return ends[0] if taken[0] <= taken[1] else ends[1]
 

@@ -9,7 +9,7 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from benchvise.bisect.choice import Costs, boundary, next_version, no_change
+from benchvise.bisect.choice import Costs, next_version, no_change
 from benchvise.bisect.journal import JournalEntry, MeasurementJournal
 from benchvise.bisect.model import (
     Bisection,
@@ -19,7 +19,7 @@ from benchvise.bisect.model import (
     VersionBench,
     VersionUnusable,
 )
-from benchvise.bisect.posterior import ChangePosterior
+from benchvise.bisect.posterior import ChangePosterior, TwoChanges
 from benchvise.text import Untrusted
 
 _LEAST_SAMPLES = 4
@@ -27,7 +27,7 @@ _LOOK_FOR_TWO_AFTER = 8  # samples between two looks for a second change, which 
 _RATHER_TWO = 0.5
 
 
-class Search:
+class BisectionSearch:
     """A bisection that is going on. ``names`` are its versions, from the good one to the bad."""
 
     def __init__(
@@ -45,6 +45,7 @@ class Search:
         self._journal = journal
         self._options = options
         self._observe = observe
+        self._two: TwoChanges | None = None
         self._sign = 1.0 if bench.better == "lower" else -1.0
         self._ready: int | None = 0  # the bench was opened with it
         self._waits: list[float] = []
@@ -74,6 +75,8 @@ class Search:
     # -- one step ----------------------------------------------------------------------------------
 
     def _next(self) -> int:
+        if self._two is not None and self._two.share > self._options.confidence:
+            return self._two.next_version
         costs = Costs(
             statistics.median(self._times[-20:]) if self._times else 1.0,
             statistics.median(self._waits[-20:]) if self._waits else 0.0,
@@ -139,12 +142,13 @@ class Search:
         if no_change(posterior, self._options.least) >= confidence:
             return BisectionVerdict.NO_CHANGE
         _, probability = posterior.best
-        placed = probability >= boundary(confidence, posterior.levels.effect)
-        if placed or posterior.samples % _LOOK_FOR_TWO_AFTER == 0:
-            two, _ = posterior.two_changes()
-            if two >= confidence:
+        placed = probability >= confidence
+        is_due = posterior.samples % _LOOK_FOR_TWO_AFTER == 0
+        if placed or is_due or (self._two is not None and self._two.share > _RATHER_TWO):
+            self._two = posterior.two_changes()
+            if self._two.share > confidence and self._two.probability >= confidence:
                 return BisectionVerdict.TWO_CHANGES
-            if placed and two < _RATHER_TWO:
+            if placed and self._two.share < _RATHER_TWO:
                 return BisectionVerdict.FOUND
         return None
 
@@ -160,7 +164,8 @@ class Search:
         posterior, names = self.posterior, self.names
         known = self._has_both_ends() and posterior.samples >= _LEAST_SAMPLES
         place, probability = posterior.best if known else (0, 0.0)
-        two, (first, second) = posterior.two_changes() if known else (0.0, (0, 0))
+        two = posterior.two_changes() if known else TwoChanges(0.0, (0, 0), 0.0, 0)
+        first, second = two.places
         if verdict is BisectionVerdict.TWO_CHANGES:
             place = first
         levels = posterior.levels if known else None
@@ -177,9 +182,9 @@ class Search:
             first_bad=names[place] if placed else None,
             last_good=None if last_good is None else names[last_good],
             candidates=self._candidates() if placed else (),
-            probability=probability,
+            probability=two.probability if verdict is BisectionVerdict.TWO_CHANGES else probability,
             no_change=no_change(posterior, self._options.least) if known else 0.0,
-            two_changes=two,
+            two_changes=two.share,
             second=names[second] if verdict is BisectionVerdict.TWO_CHANGES else None,
             ratio=after / before if before and after else None,
             before=before,

@@ -87,7 +87,7 @@ class Bisection:
     """The fewest versions that have the change with the stated confidence; those that were left
     out just before one of them are among them."""
     probability: float
-    """P(the change is at ``first_bad``)."""
+    """P(the change is at ``first_bad``); with two changes, that both are where they are said."""
     no_change: float
     """P(nothing became worse by more than ``least``)."""
     two_changes: float

@@ -33,7 +33,7 @@ _REGRIDS = 3
 
 
 @dataclass(frozen=True, slots=True)
-class Levels:
+class SideLevels:
     """What is known of the values on both sides: natural logarithms, the larger the worse.
 
     ``scatter`` is that of one sample, ``spread`` that of versions on the same side, ``doubt`` the
@@ -46,10 +46,20 @@ class Levels:
     spread: float
     doubt: float
 
-    @property
-    def effect(self) -> float:
-        """The change in scatters of one sample, as far as it is known."""
-        return abs(self.after - self.before) / self.scatter
+
+@dataclass(frozen=True, slots=True)
+class TwoChanges:
+    """What is known if there are two.
+
+    ``share`` is P(two changes) against one and none, ``places`` the likeliest pair and
+    ``probability`` P(this pair | two changes). ``next_version`` is the one whose side (before,
+    between, after) is least known.
+    """
+
+    share: float
+    places: tuple[int, int]
+    probability: float
+    next_version: int
 
 
 class ChangePosterior:
@@ -67,7 +77,7 @@ class ChangePosterior:
         self._logs: dict[int, Floats] = {}
         self._known = False
         self._whole = True
-        self._known_levels: Levels | None = None
+        self._known_levels: SideLevels | None = None
 
     def add(self, version: int, value: float) -> None:
         """Takes a sample: the logarithm of the value, the larger the worse."""
@@ -103,7 +113,7 @@ class ChangePosterior:
         return self._no_change
 
     @property
-    def levels(self) -> Levels:
+    def levels(self) -> SideLevels:
         """Both sides and the scatter, each by its posterior mean."""
         self._update()
         if self._known_levels is None:
@@ -116,12 +126,12 @@ class ChangePosterior:
         place = int(np.argmax(self.places))
         return place, float(self.places[place]) * (1.0 - self.no_change)
 
-    def two_changes(self) -> tuple[float, tuple[int, int]]:
-        """P(two changes) against one and none, and their likeliest places."""
+    def two_changes(self) -> TwoChanges:
+        """What speaks for two changes; takes longer than the other answers."""
         self._update()
         order, weights = sorted(self.values), self._weights
         if len(order) < 3:
-            return 0.0, (0, 0)
+            return TwoChanges(0.0, (0, 0), 0.0, 0)
         self._whole = True
         self._evaluate()
         grid = self._grid
@@ -153,8 +163,27 @@ class ChangePosterior:
             self._log_placed + np.log(1.0 - NO_CHANGE - TWO_CHANGES),
         )
         share = float(np.exp(two - np.logaddexp(two, others)))
-        first, second = np.unravel_index(int(np.argmax(logs)), logs.shape)
-        return share, (order[int(first) + 1], order[int(second) + 1])
+        pairs_known = np.exp(logs - _log_sum(logs.ravel()))
+        first_gap, second_gap = np.unravel_index(int(np.argmax(pairs_known)), logs.shape)
+        starts = self._spread_places(order, pairs_known.sum(axis=1))
+        ends = self._spread_places(order, pairs_known.sum(axis=0))
+        places = tuple(
+            order[gap] + 1 + int(np.argmax(part[order[gap] + 1 : order[gap + 1] + 1]))
+            for gap, part in ((int(first_gap), starts), (int(second_gap), ends))
+        )
+        inside = weights[first_gap] * weights[second_gap]
+        if first_gap == second_gap:
+            inside = weights[first_gap] * (weights[first_gap] - 1.0) / 2.0
+        begun, ended = np.cumsum(starts), np.cumsum(ends)
+        sides = np.clip(np.stack([1.0 - begun, begun - ended, ended]), 1e-12, 1.0)
+        doubt = -(sides * np.log(sides)).sum(axis=0)
+        doubt[list(self.left_out)] = -1.0
+        return TwoChanges(
+            share,
+            (places[0], places[1]),
+            float(pairs_known[first_gap, second_gap] / inside),
+            int(np.argmax(doubt)),
+        )
 
     # -- how ---------------------------------------------------------------------------------------
 
@@ -264,7 +293,7 @@ class ChangePosterior:
         deviation = float(np.sqrt(weights @ (logs - mean) ** 2))
         return float(np.exp(mean)), deviation
 
-    def _mean_levels(self) -> Levels:
+    def _mean_levels(self) -> SideLevels:
         """Over the likely places; each side is weighted by the levels of the other that follow."""
         grid = self._grid
         assert grid is not None  # noqa: S101 - evaluated
@@ -282,7 +311,7 @@ class ChangePosterior:
         by_noise = self._shares.sum(axis=1)
         scatter = float(by_noise @ grid.scatter)
         spread = float(np.sqrt(by_noise @ grid.spread**2))
-        return Levels(means[0], means[1], scatter, spread, float(np.sqrt(sum(variances))))
+        return SideLevels(means[0], means[1], scatter, spread, float(np.sqrt(sum(variances))))
 
 
 def _lifted(logs: Floats) -> tuple[Floats, Floats]:

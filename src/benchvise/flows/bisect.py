@@ -201,7 +201,7 @@ def bisect(options: BisectOptions) -> Bisection:
     version cannot be measured, and Interrupted.
     """
     from benchvise.bisect.journal import MeasurementJournal
-    from benchvise.bisect.loop import Search
+    from benchvise.bisect.loop import BisectionSearch
     from benchvise.bisect.model import BisectionOptions
 
     request = _resumed(options) if options.resume is not None else _request(options)
@@ -226,7 +226,7 @@ def bisect(options: BisectOptions) -> Bisection:
                 write_output(directory / REQUEST, text, "the request")
             with let_through():
                 bench = _open_bench(request, directory, stack, options)
-                search = Search(request.names, bench, journal, limits, options.observe)
+                search = BisectionSearch(request.names, bench, journal, limits, options.observe)
                 verdict = search.run()
             return search.answer(
                 verdict, str(directory), lambda good, bad: _next_step(request, good, bad)
@@ -245,7 +245,7 @@ def _open_bench(
     # Late: boards and rigs are not needed to refuse a command line.
     from benchvise.flows import bisect_benches as benches
 
-    metric = benches.Metric(request.bench, request.command)
+    metric = benches.VersionMetric(request.bench, request.command)
     good = request.names[0]
     options.observe(f"{len(request.names)} versions; {good} is made ready first")
     if request.kind == "images":

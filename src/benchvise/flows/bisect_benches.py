@@ -47,7 +47,7 @@ _REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
-class Metric:
+class VersionMetric:
     """What is measured of each version: a benchmark, or a command in which it is named."""
 
     bench: str | None
@@ -85,7 +85,7 @@ class BoardBench:
     """
 
     names: Sequence[str]
-    metric: Metric
+    metric: VersionMetric
     maker: Maker
     _live: LiveBoard | None = None
     _kind: MetricKind = field(init=False)
@@ -258,13 +258,7 @@ def git(directory: Path, *words: str) -> str:
 
 def commits(repository: Path, good: str, bad: str) -> list[str]:
     """The commits from the good one to the bad one, by first parents; 12 hex digits each."""
-    first, last = (
-        git(
-            repository, "rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}"
-        )
-        for name in (good, bad)
-    )
-    first, last = first.strip(), last.strip()
+    first, last = _commit(repository, good), _commit(repository, bad)
     listed = git(
         repository, "rev-list", "--reverse", "--first-parent", "--ancestry-path", f"{first}..{last}"
     ).split()
