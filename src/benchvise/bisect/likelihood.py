@@ -107,7 +107,8 @@ def _spread_out(logs: Floats, grid: NoiseGrid, spread: float) -> Floats:
     kernel = np.exp(-0.5 * (steps / spread) ** 2)
     top = logs.max()
     blurred = np.convolve(np.exp(logs - top), kernel / kernel.sum())[reach : reach + logs.size]
-    return np.log(np.maximum(blurred, 1e-300)) + top
+    spread_out: Floats = np.log(np.maximum(blurred, 1e-300)) + top
+    return spread_out
 
 
 def first_scale(values: Mapping[int, Sequence[float]]) -> float:

@@ -324,5 +324,5 @@ def _log_sum(logs: Floats, axis: int | None = None) -> Floats:
     top = np.max(logs, axis=axis, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):
-        total = np.log(np.exp(logs - top).sum(axis=axis, keepdims=True)) + top
+        total: Floats = np.log(np.exp(logs - top).sum(axis=axis, keepdims=True)) + top
     return total.squeeze() if axis is None else total.squeeze(axis)

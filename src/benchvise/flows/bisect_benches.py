@@ -67,8 +67,9 @@ class VersionMetric:
 class Maker(Protocol):
     """Makes versions ready to be measured."""
 
-    tree: Path | None
-    """Where they are built, if they are."""
+    @property
+    def tree(self) -> Path | None:
+        """Where they are built, if they are."""
 
     def make(self, version: str) -> LiveBoard | None:
         """Makes the version ready; the board where it is another connection than before.
@@ -156,7 +157,7 @@ def _explained(version: str, act: Callable[[], T]) -> T:
 class CommandMaker:
     """Nothing is built: the command has the version in it."""
 
-    tree = None
+    tree: Path | None = None
 
     def __init__(self, live: LiveBoard) -> None:
         self._live = live
@@ -315,7 +316,7 @@ def _last_line(log: Path) -> str:
 class ImageMaker:
     """Writes images to the card of one board of a rig, and boots them."""
 
-    tree = None
+    tree: Path | None = None
 
     def __init__(self, session: BootSession, entry: SuiteEntry) -> None:
         self._session = session
