@@ -71,7 +71,7 @@ def next_version(posterior: ChangePosterior, costs: Costs, least: float = LEAST_
     waits = costs.of(posterior.count)
     best, rate = 0, -1.0
     for visit in _VISITS if waits.max() > 0.0 else _VISITS[:1]:
-        rates = _told(posterior, visit, after) / (waits + visit * costs.sample)
+        rates = _information_gain(posterior, visit, after) / (waits + visit * costs.sample)
         version = _middle(rates, after)
         if rates[version] > rate:
             best, rate = version, float(rates[version])
@@ -101,7 +101,7 @@ def _middle(rates: Floats, after: Floats) -> int:
     return int(candidates[np.argmin(np.abs(after[candidates] - 0.5))])
 
 
-def _told(posterior: ChangePosterior, visit: int, after: Floats) -> Floats:
+def _information_gain(posterior: ChangePosterior, visit: int, after: Floats) -> Floats:
     """(count) bits that so many further samples of each version tell about its side.
 
     Where versions scatter, too, the first samples of one tell more than those that follow.
