@@ -21,6 +21,7 @@ GROUND = {
     "local_users",
     "quantities",
     "table",
+    "terminal_colors",
     "text",
     "user_directories",
 }
@@ -36,6 +37,7 @@ ALLOWED = {
     "names": set[str](),
     "quantities": set[str](),
     "table": set[str](),
+    "terminal_colors": set[str](),
     "text": set[str](),
     "user_directories": set[str](),
     "errors": set[str](),

@@ -64,6 +64,11 @@ PROGRAM = Group(
         ),
         Command("run", "Measure boards and keep the results.", "measure.run"),
         Command(
+            "versus",
+            "Time two or more commands side by side, in random order, and say which is faster.",
+            "versus.versus",
+        ),
+        Command(
             "restore",
             "Restore settings that a run left behind when it was killed or lost its board.",
             "state.restore",
@@ -84,9 +89,24 @@ PROGRAM = Group(
             "results.compare",
         ),
         Command(
+            "gate",
+            "Measure a change beside a baseline and say whether it may pass: exit 0, 1 or 5.",
+            "gate.gate",
+        ),
+        Command(
             "report",
             "Write one self-contained page about one or more runs, to look at or to mail.",
             "results.report",
+        ),
+        Command(
+            "export",
+            "Write runs to one file: samples, snapshots, notes, without what is private.",
+            "exchange.export_runs",
+        ),
+        Command(
+            "import",
+            "Read runs from a file into the store, with their ids, times, tags and notes.",
+            "exchange.import_runs",
         ),
         Command("why", "Find out why two boards differ, and prove it.", "why.why"),
         Command(
@@ -468,7 +488,22 @@ PROGRAM = Group(
     ),
     default="next",
     subjects=(
-        ("Measure and compare", ("run", "runs", "show", "compare", "report", "tag", "note")),
+        (
+            "Measure and compare",
+            (
+                "run",
+                "versus",
+                "runs",
+                "show",
+                "compare",
+                "gate",
+                "report",
+                "export",
+                "import",
+                "tag",
+                "note",
+            ),
+        ),
         ("Find the cause", ("why", "bisect", "snapshot", "diff", "restore")),
         ("Hold and watch boards", ("rig", "health", "watch")),
         ("Traces, captures, workbench", ("trace", "signal", "serve")),

@@ -32,7 +32,9 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.health.judging import Judgement
     from benchvise.measure.model import Benchmark
     from benchvise.report.data import ComparisonDocument, RunData
+    from benchvise.report.gate import GateDocument
     from benchvise.report.health_tables import WatchHistoryData
+    from benchvise.report.versus import VersusDocument
     from benchvise.rig.compose.compose import Manifest
     from benchvise.rig.hold.actions import BoardResult, FailedBoard
     from benchvise.rig.hold.messages import (
@@ -59,6 +61,7 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.state.model import Snapshot
     from benchvise.state.restore import RestoredSession
     from benchvise.store import DiagnosisInfo, RunInfo
+    from benchvise.store.results_file import ExportedResults, ImportedResults
     from benchvise.trace.event_listing import EventListing
     from benchvise.trace.recording import Recorded
     from benchvise.why.model import Diagnosis
@@ -76,8 +79,11 @@ def json_kinds() -> dict[str, Any]:
         "diagnosis-list": list[DiagnosisInfo],
         "doctor": list[Check],
         "error": ErrorDocument,
+        "export": ExportedResults,
+        "gate": GateDocument,
         "health": Judgement,
         "help": DescribedCommand,
+        "import": ImportedResults,
         "knob": KnobDocument,
         "knobs": list[KnobDocument],
         "names": list[NameMatch],
@@ -120,6 +126,7 @@ def json_kinds() -> dict[str, Any]:
         "state-diff": StateDiff,
         "suite": SuiteDocument,
         "suites": list[SuiteDocument],
+        "versus": VersusDocument,
         "watch": list[WatchOutcome],
         "watch-history": list[WatchHistoryData],
         "why-plan": DiagnosisPlan,

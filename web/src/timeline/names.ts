@@ -1,5 +1,5 @@
+import { type Brush, brushOf, type Surface } from "./brush";
 import { boxesBetween, type Box, type Heading, type Layout } from "./layout";
-import { contextOf } from "./stage";
 import { Texts } from "./texts";
 import type { Theme } from "./theme";
 
@@ -24,12 +24,12 @@ const TURNED_BELOW = 48;
 
 /** Draws the names of rows beside (or above) their bars. */
 export class Names {
-  private readonly context: CanvasRenderingContext2D;
+  private readonly context: Brush;
   private plain: Texts | null = null;
   private small: Texts | null = null;
 
-  constructor(readonly canvas: HTMLCanvasElement) {
-    this.context = contextOf(canvas);
+  constructor(readonly canvas: Surface) {
+    this.context = brushOf(canvas);
   }
 
   paint(scene: NamesScene): void {

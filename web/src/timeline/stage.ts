@@ -1,3 +1,4 @@
+import { type Brush, brushOf, type Surface } from "./brush";
 import { bandsOf, boxesBetween, type Box, type Layout } from "./layout";
 import { paintLosses } from "./losses";
 import { paintMarks } from "./marks";
@@ -45,7 +46,7 @@ interface Label {
 
 /** Draws rows into one canvas, along `main`, the direction of time, and across it. */
 export class Stage {
-  private readonly context: CanvasRenderingContext2D;
+  private readonly context: Brush;
   private readonly strip = document.createElement("canvas");
   private readonly stripContext: CanvasRenderingContext2D;
   private image: ImageData | null = null;
@@ -53,8 +54,8 @@ export class Stage {
   private used = new Float64Array(0);
   private texts: Texts | null = null;
 
-  constructor(readonly canvas: HTMLCanvasElement) {
-    this.context = contextOf(canvas);
+  constructor(readonly canvas: Surface) {
+    this.context = brushOf(canvas);
     this.stripContext = contextOf(this.strip);
   }
 

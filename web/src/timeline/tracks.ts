@@ -1,4 +1,5 @@
 import type { Result } from "../base/result";
+import type { Brush } from "./brush";
 import type { Box } from "./layout";
 import type { Scale } from "./raster";
 import type { Row } from "./source";
@@ -106,7 +107,7 @@ const ROOM = 2;
 
 /** Draws one counter in its box, in pixels of the canvas: `main` along time. */
 export function paintTrack(
-  context: CanvasRenderingContext2D,
+  context: Brush,
   lines: TrackLines,
   box: Box,
   scroll: number,

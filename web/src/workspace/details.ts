@@ -127,6 +127,9 @@ function itemParts(
       { title: "In full width" }),
     button("Filter views", () => { selection.setRange({ begin: item.begin, end: item.end }); },
       { title: "All views show this span only" }),
+    button("Note", () => {
+      workspace.note({ begin: Math.round(item.begin), end: Math.round(item.end), row: rowId });
+    }, { title: "Write a note on it (N)" }),
   );
   return [
     make("h2", {}, actor.name),

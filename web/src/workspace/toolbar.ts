@@ -14,7 +14,11 @@ export interface Tools {
   zoom(factor: number): void;
   whole(): void;
   groupBy(by: GroupedBy): void;
+  /** Saves what is seen as a file. Left out where there is no such picture. */
+  readonly savePicture?: (kind: "png" | "svg") => void;
   clearRange(): void;
+  /** Left out where no notes are kept. */
+  readonly note?: () => void;
   setClocks(clocks: Clocks): void;
   /** False when nothing is chosen in one of the two traces. */
   alignChosen(): boolean;
@@ -82,7 +86,8 @@ export class Toolbar {
       button("−", () => { tools.zoom(2); }, { title: "Zoom out (S)", "aria-label": "Zoom out" }),
       button("+", () => { tools.zoom(0.5); }, { title: "Zoom in (W)", "aria-label": "Zoom in" }),
       button("Whole", () => { tools.whole(); }, { title: "Show the whole trace (0)" }));
-    this.range.append(this.length, button("Clear", () => { tools.clearRange(); },
+    const { note } = tools;
+    this.range.append(this.length, ...(note === undefined ? [] : [button("Note", note, { title: "Write a note on this span (N)" })]), button("Clear", () => { tools.clearRange(); },
       { title: "Take the filter away (Esc)" }));
     const { groupings = [], groupedBy = "none" } = state;
     const groups = groupings.length < 2 ? [] : [labelled("Threads", choice(
@@ -91,8 +96,14 @@ export class Toolbar {
     ))];
     this.element.append(search, ...groups, ...(state.here === undefined ? [] : [here]), this.density.group, this.orientation.group, zoom, this.range);
     if (state.clocks !== null) this.element.append(...this.pairTools(state.clocks, tools));
+    const { savePicture } = tools;
+    if (savePicture !== undefined) {
+      this.element.append(make("span", { class: "ws-group ws-right", role: "group", "aria-label": "Save the picture" },
+        button("Save PNG", () => { savePicture("png"); }, { title: "Save what is seen as PNG" }),
+        button("SVG", () => { savePicture("svg"); }, { title: "Save what is seen as SVG, with texts as texts" })));
+    }
     this.element.append(button("Keys", () => { this.showHelp(); },
-      { class: "ws-right", title: "What mouse and keys do (?)" }), this.help);
+      { class: savePicture === undefined ? "ws-right" : null, title: "What mouse and keys do (?)" }), this.help);
   }
 
   /** Shows what mouse and keys do. */

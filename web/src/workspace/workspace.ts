@@ -6,6 +6,7 @@ import { showCause, showDetails, showEffect } from "./details";
 import { type OpenTrace, openTrace } from "./opened";
 import { type Clocks, Pair } from "./pair";
 import { type GroupedBy, groupings, inGroups, usualGrouping } from "./groups";
+import { savePicture } from "./save-picture";
 import { listenForKeys } from "./shortcuts";
 import { splitter } from "./splitter";
 import { Tabs } from "./tabs";
@@ -194,6 +195,8 @@ class TraceWorkspace {
         this.address.set({ group: by, open: null, open2: null }, true);
         this.regroup();
       },
+      note: () => { this.active.workspace.noteAnything(); },
+      savePicture: (kind) => { void savePicture(this.views, kind); },
       clearRange: () => { this.active.selection.setRange(null); },
       setClocks: (clocks) => {
         if (this.pair === null) return;
