@@ -104,6 +104,17 @@ ALLOWED = {
         "web",
         "why",
     },
+    "api": {
+        "board",
+        "configuration",
+        "errors",
+        "flows",
+        "measure",
+        "report",
+        "state",
+        "store",
+        "trace",
+    },
     "web": {
         "board",
         "errors",

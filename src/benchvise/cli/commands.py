@@ -480,6 +480,11 @@ PROGRAM = Group(
             "reference.config.config",
         ),
         Command(
+            "schema",
+            "Print the JSON Schema of a kind of `--json` document, or list the kinds.",
+            "reference.schema.schema",
+        ),
+        Command(
             "completion",
             "Print the completion script of a shell.",
             "reference.completion.completion",
@@ -508,6 +513,6 @@ PROGRAM = Group(
         ("Hold and watch boards", ("rig", "health", "watch")),
         ("Traces, captures, workbench", ("trace", "signal", "serve")),
         ("Look up", ("find", "bench", "suites", "knobs")),
-        ("This program", ("next", "doctor", "config", "completion", "help")),
+        ("This program", ("next", "doctor", "config", "schema", "completion", "help")),
     ),
 )

@@ -108,6 +108,7 @@ def json_kinds() -> dict[str, Any]:
         "run-list": list[RunInfo],
         "run-said": RunAnnotations,
         "runs": list[RunData],
+        "schemas": list[str],
         "serve": ServedAddress,
         "signal-analysers": list[str],
         "signal-capture": RecordedCapture,
