@@ -55,12 +55,11 @@ def directory() -> Path:
 
 def qdisc() -> MachineArm:
     tool("ip", "link", "set", "lo", "up")
-    tool("tc", "qdisc", "add", "dev", "lo", "root", "tbf", "rate", "300mbit", "burst", "64k",
-         "latency", "50ms")  # fmt: skip
+    tool("tc", "qdisc", "add", "dev", "lo", "root", "handle", "7:", "tbf", "rate", "300mbit",
+         "burst", "64k", "latency", "50ms")  # fmt: skip
     return MachineArm(
         "net.qdisc", "/proc/net/dev/lo/qdisc", "default",
-        lambda: tool("tc", "-d", "qdisc", "show", "dev", "lo").partition(" root")[2]
-        or tool("tc", "qdisc", "show", "dev", "lo"),
+        lambda: tool("tc", "-d", "qdisc", "show", "dev", "lo"),
     )  # fmt: skip
 
 

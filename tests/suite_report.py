@@ -9,8 +9,10 @@ its own to it, and the ``last`` reports for all.
 
 from __future__ import annotations
 
+import importlib.metadata
 import json
 import os
+import re
 from collections import Counter
 from collections.abc import Iterator
 from dataclasses import asdict, dataclass, field
@@ -19,6 +21,7 @@ from pathlib import Path
 import pytest
 from skips import parse
 
+LOCK = Path(__file__).parents[1] / "requirements-dev.lock"
 RECORD = Path(__file__).parents[1] / "build" / "suite-record.json"
 KEPT = ("first", "next")
 MOST_RETRIES = 3
@@ -147,3 +150,19 @@ class SuiteReport:
             terminalreporter.section("fails" if is_strict() else "would fail with STRICT=1")
             for line in self._faults:
                 terminalreporter.write_line(line)
+        if exitstatus != pytest.ExitCode.OK and (differing := unlike_lock(LOCK.read_text())):
+            terminalreporter.section("not the environment of requirements-dev.lock: make install")
+            terminalreporter.write_line(", ".join(differing))
+
+
+def unlike_lock(lock: str) -> list[str]:
+    """Packages that this environment lacks, or has in another version than the lock's."""
+    differing = []
+    for name, version in re.findall(r"^([\w.-]+)==(\S+) \\$", lock, re.MULTILINE):
+        try:
+            installed = importlib.metadata.version(name)
+        except importlib.metadata.PackageNotFoundError:
+            installed = "absent"
+        if installed != version:
+            differing.append(f"{name} {installed} (locked: {version})")
+    return differing

@@ -32,11 +32,16 @@ LIGHTEST = {
     ("find", "--help"): set[str](),
     ("knobs", "--help"): set[str](),
     ("suites",): {"msgspec"},
+    ("schema", "--help"): set[str](),
     ("completion", "--help"): set[str](),
     ("help", "run"): set[str](),
     ("doctor", "--help"): set[str](),
     ("bench", "list"): {"msgspec"},
     ("run", "--help"): set[str](),
+    ("versus", "--help"): set[str](),
+    ("gate", "--help"): set[str](),
+    ("export", "--help"): set[str](),
+    ("import", "--help"): set[str](),
     ("restore",): set[str](),
     ("runs",): {"sqlalchemy"},
     ("show", "--help"): set[str](),
@@ -92,7 +97,7 @@ def test_help_of_a_group_imports_no_command(path: tuple[str, ...], tmp_path: Pat
         *("benchvise.cli", "benchvise.cli.color", "benchvise.cli.commands", "benchvise.cli.extras"),
         *("benchvise.cli.groups", "benchvise.cli.main", "benchvise.configuration"),
         *("benchvise.errors", "benchvise.state", "benchvise.state.interrupts"),
-        "benchvise.user_directories",
+        *("benchvise.terminal_colors", "benchvise.user_directories"),
     }
 
 

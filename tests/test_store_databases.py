@@ -403,6 +403,50 @@ def test_a_diagnosis_is_named_where_no_run_is_meant(store: Store, place: Place) 
         store.diagnosis("ab")
 
 
+def test_notes_on_a_trace_are_kept_changed_once_and_deleted(store: Store) -> None:
+    notes = store.trace_notes
+    late = notes.add("b" * 64, 2**61, 2**61, "late\r\n<b>\x00\udcff", author="ada")
+    span = notes.add("b" * 64, -5, 10, " stall \n", row="thread 812 kworker", author="ada")
+    assert notes.of("a" * 64) == []
+    first, second = notes.of("b" * 64)
+    assert (first.id, first.begin, first.end, first.row) == (span, -5, 10, "thread 812 kworker")
+    assert (first.text, first.author, first.revision) == ("stall", "ada", 1)
+    assert (second.id, second.text) == (late, "late\n<b>\ufffd\ufffd")
+
+    notes.change("b" * 64, span, 1, 3, 4, "other", author="bob")
+    with pytest.raises(UsageError, match="changed by somebody else"):
+        notes.change("b" * 64, span, 1, 3, 4, "lost")
+    changed = notes.of("b" * 64)[0]
+    assert (changed.begin, changed.text, changed.row) == (3, "other", "")
+    assert (changed.author, changed.revision) == ("bob", 2)
+
+    with pytest.raises(UsageError, match="gone"):
+        notes.delete("a" * 64, span)
+    notes.delete("b" * 64, span)
+    with pytest.raises(UsageError, match="gone"):
+        notes.change("b" * 64, span, 2, 3, 4, "lost")
+    assert [note.id for note in notes.of("b" * 64)] == [late]
+
+
+def test_what_cannot_be_a_note_on_a_trace_is_refused(
+    store: Store, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setattr("benchvise.store.trace_notes.MOST_NOTES", 1)
+    notes = store.trace_notes
+    for first, last, text, row, fault in (
+        (0, 0, " \n", "", "no text"),
+        (0, 0, "x" * 2001, "", "too long"),
+        (0, 0, "x", "r" * 301, "row"),
+        (2, 1, "x", "", "no span"),
+        (0, 2**70, "x", "", "no span"),
+    ):
+        with pytest.raises(UsageError, match=fault):
+            notes.add("a" * 64, first, last, text, row=row)
+    notes.add("a" * 64, 0, 0, "x")
+    with pytest.raises(UsageError, match="at most 1"):
+        notes.add("a" * 64, 0, 0, "y")
+
+
 # Migrations
 
 
@@ -458,7 +502,7 @@ def test_the_newest_revision_is_the_head_of_the_migrations() -> None:
     assert ScriptDirectory(str(directory)).get_heads() == [NEWEST]
 
 
-def test_a_store_that_six_migrations_made_opens_as_it_is(tmp_path: Path) -> None:
+def test_a_store_that_six_migrations_made_is_brought_up_to_date(tmp_path: Path) -> None:
     file = tmp_path / "old.db"
     script = Path(__file__).parent / "data" / "store-of-six-migrations.sql"
     with contextlib.closing(sqlite3.connect(file)) as connection:
@@ -474,6 +518,7 @@ def test_a_store_that_six_migrations_made_opens_as_it_is(tmp_path: Path) -> None
         run = begin(store, "new")
         assert store.load("new").id == run
         assert store.load("old") == record
+        assert store.trace_notes.of("a" * 64) == []
 
 
 def test_a_store_from_before_them_is_refused(place: Place) -> None:

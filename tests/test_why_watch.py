@@ -110,8 +110,11 @@ def test_the_way_leads_into_a_child_and_out_again(bench: Bench, tmp_path: Path) 
     program += "; any(time.perf_counter() > end for _ in iter(int, 1))"
     command = f"true; {shlex.quote(sys.executable)} -S -c {shlex.quote(program)}; true"
     found = watch(bench(command, {"PACE": "0.01"}, {"PACE": "1.5"}), tmp_path)
-    assert found.parts[0].activity is Activity.USER
-    assert found.parts[0].program.startswith("python")
+    # Where this machine is busy, it waits for a CPU as well: all else is its own.
+    own = [part for part in found.parts if part.activity is not Activity.RUNNABLE]
+    assert own[0].activity is Activity.USER, found.parts
+    assert own[0].program.startswith("python")
+    assert sum(part.share for part in found.parts if part in own[1:]) < 0.1, found.parts
 
 
 def test_without_root_the_calls_tell_all_the_same(

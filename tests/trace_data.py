@@ -19,7 +19,8 @@ from pathlib import Path
 from typing import Any
 
 import skips
-import zstandard
+
+from benchvise.rig import zstd
 
 ROOT = Path(__file__).parents[1]
 ARCHIVES = ROOT.parent / "shared" / "data" / "traces"
@@ -62,7 +63,7 @@ def recorded(name: str, directory: Path) -> Path:
     """
     packed = ROOT / "tests" / "data" / "traces" / f"{name}.zst"
     path = directory / name
-    path.write_bytes(zstandard.ZstdDecompressor().decompress(packed.read_bytes(), 1 << 24))
+    path.write_bytes(zstd.decompress(packed.read_bytes()))
     return path
 
 
@@ -94,8 +95,8 @@ def unpack(archive: str) -> None:
 
 
 def _extract(archive: Path, directory: Path) -> None:
-    reader = zstandard.ZstdDecompressor(max_window_size=1 << 31)
-    with archive.open("rb") as packed, reader.stream_reader(packed) as plain:
+    largest_window: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 31}
+    with zstd.ZstdFile(archive, options=largest_window) as plain:
         if archive.name.endswith(".tar.zst"):
             with tarfile.open(fileobj=plain, mode="r|") as files:
                 if hasattr(tarfile, "data_filter"):

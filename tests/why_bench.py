@@ -221,6 +221,7 @@ class Given(DiagnosisRules):
         gap: Gap | None,
         checks: Sequence[CrossCheck],
         counters: Mapping[Side, Mapping[str, float]],
+        busy: Mapping[Side, Mapping[str, float]],
         corpus: Sequence[Snapshot],
     ) -> tuple[Suspect, ...]:
         return tuple(sorted(suspects, key=lambda one: -one.score))

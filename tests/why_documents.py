@@ -330,7 +330,7 @@ MECHANISM = Mechanism(
     ),
     "reading the source from the L1 cache instead of memory halves the traffic: 2.0 times as fast",
     2.0,
-    "This figure is not a copy bandwidth: the source was never written, so half of the traffic "
+    "This value is not a copy bandwidth: the source was never written, so half of the traffic "
     "that the name promises does not exist. Measure memory.copy with source=written.",
     (),
     ("Linux, tools/perf/bench/mem-functions.c, commit 1beaef29c341",),

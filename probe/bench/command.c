@@ -362,7 +362,7 @@ static const struct param params[] = {
 	 "the command line, for `sh -c` on the board; its default, `true`, is the shell itself"},
 	{"metric", PARAM_CHOICE, "wall", 0, 0, "wall cpu user sys rss",
 	 "what the value is: wall time, CPU time (both kinds, or one), or the most memory; the "
-	 "others are figures beside it"},
+	 "others are further metrics"},
 	{"warmup", PARAM_INTEGER, "1", 0, 100, NULL,
 	 "runs before the first that counts, which fill the caches of programs and files"},
 	{"timeout_s", PARAM_INTEGER, "600", 1, 86400, NULL,

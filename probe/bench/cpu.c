@@ -120,7 +120,7 @@ const struct benchmark cpu_clock = {
 		  "measures every CPU",
 	.pitfalls = "a governor that ramps up (the CPU is kept busy until its clock is steady); "
 		    "heat (each sample of every benchmark carries the clock before and after); on "
-		    "an emulated CPU the figure is the speed of the emulator",
+		    "an emulated CPU the value is the speed of the emulator",
 	.not_measured = "how much work a cycle does; the clocks of memory, bus or other CPUs; what "
 			"is lost to interrupts and to a hypervisor; the clock that is left when all "
 			"CPUs work (cpu.sustained)",
@@ -386,7 +386,7 @@ const struct benchmark cpu_sustained = {
 	.pitfalls = "half a minute (batches=30) shows a power limit; a heat sink takes ten minutes "
 		    "(--batches 600 --processes 1); between processes the board cools down, and "
 		    "other series of a suite run then; a board that is hot already begins low; in "
-		    "a closed case it is another figure",
+		    "a closed case it is another value",
 	.not_measured = "the hottest load there is: of vectors, only those that the architecture "
 			"always has; work done in a cycle; throttling of memory or GPU",
 	.reference = "mhz (W. Tarreau) on all CPUs at once: within 2 %",

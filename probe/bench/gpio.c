@@ -109,7 +109,7 @@ static int setup(struct run *run)
 	run->counted = what_is_counted(r);
 	if (r->echo)
 		run_caveat(run, "echo: whoever makes the edges decides how many there are, and an "
-				"instrument at both lines sees the whole response; this figure is "
+				"instrument at both lines sees the whole response; this value is "
 				"the program's part");
 	else if (r->polls)
 		run_caveat(run, "method=mmap polls: no interrupt and no sleep is part of this");

@@ -109,7 +109,7 @@ const struct benchmark memory_latency = {
 	.method = "follows pointers along one random cycle through every line of a written buffer, "
 		  "after one whole turn to warm up; batches go on where the last one stopped",
 	.pitfalls = "a constant stride is foreseen by the prefetcher (ten times too low); with "
-		    "base pages a large buffer adds TLB misses to the figure (order=local and "
+		    "base pages a large buffer adds TLB misses to the value (order=local and "
 		    "pages=huge have few); a size near that of a cache gives a mixture of two "
 		    "levels",
 	.not_measured = "loads that overlap, which real programs have; latency while others use "

@@ -208,7 +208,7 @@ const struct benchmark memory_copy = {
 			"copied byte is read once, written once, and with ordinary stores its line "
 			"is read a second time",
 	.reference = "beyond the caches within 5 %: STREAM copy, which counts read plus written bytes, "
-		"twice this figure; perf bench mem memcpy (5.9 or later, GiB/s printed as GB/s) "
+		"twice this value; perf bench mem memcpy (5.9 or later, GiB/s printed as GB/s) "
 		"with the same instructions (-f x86-64-movsb is kernel=movsb); what calls the C "
 		"library's memcpy compares with memory.libc_copy",
 	.params = copy_params,

@@ -222,7 +222,7 @@ const struct benchmark net_latency = {
 		  "remote host answers with the same bytes. A lost datagram counts as lost and not as time",
 	.pitfalls = "the interface's interrupt coalescing (`ethtool -c`) is often the largest "
 		    "part; idle states of both machines' CPUs come next, as each end sleeps while "
-		    "it waits; the remote host is half of the figure",
+		    "it waits; the remote host is half of the value",
 	.not_measured = "latency under load (rtt_ns of net.tcp is that); connection setup; answers "
 			"that take work; spinning receivers (SO_BUSY_POLL)",
 	.reference = "sockperf ping-pong (it prints half a round trip), qperf tcp_lat and udp_lat: "

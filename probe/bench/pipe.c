@@ -138,7 +138,7 @@ const struct benchmark pipe_latency = {
 	.better = "lower",
 	.counted = "a round trip: two writes, two reads, two switches or wake-ups",
 	.method = "two processes and two pipes; each reads before it writes",
-	.pitfalls = "placement: unpinned, the figure is bimodal, up to ten times apart; on "
+	.pitfalls = "placement: unpinned, the value is bimodal, up to ten times apart; on "
 		    "different CPUs it contains leaving an idle state, which depends on cpuidle",
 	.not_measured = "the switch alone (os.context_switch); messages that queue; sockets, which "
 			"take about twice as long",

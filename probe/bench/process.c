@@ -290,7 +290,7 @@ const struct benchmark os_thread = {
 	.method = "pthread_create and pthread_join, over and over on one CPU, of the C library in "
 		  "the probe (musl), which maps a stack for each thread and gives it back",
 	.pitfalls = "much of it is the stack: a library that keeps stacks for the next thread "
-		    "(glibc) is quicker, so this is no figure of the board's own library",
+		    "(glibc) is quicker, so this is no value of the board's own library",
 	.not_measured = "handing work to a thread that is there already (os.futex); a thread on "
 			"another CPU",
 	.reference = "a loop of pthread_create and pthread_join with musl: within 10 %",

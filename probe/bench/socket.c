@@ -292,7 +292,7 @@ const struct benchmark socket_latency = {
 	.counted = "a round trip: two sends, two receives, two switches or wake-ups",
 	.method = "two processes and one connection; each receives before it sends; TCP without "
 		  "Nagle's delay",
-	.pitfalls = "placement: unpinned, the figure is bimodal, up to ten times apart; packet "
+	.pitfalls = "placement: unpinned, the value is bimodal, up to ten times apart; packet "
 		    "filters and network namespaces add to tcp and udp; over loopback the softirq "
 		    "of the receiver runs on the sender's CPU",
 	.not_measured = "a network interface, its driver and interrupts; making a connection; many "

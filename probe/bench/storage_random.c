@@ -165,7 +165,7 @@ const struct benchmark storage_random_write = {
 		  "each write is timed from being asked for to being seen done",
 	.pitfalls = "a drive's own write cache answers at first and is slower when full: only "
 		    "sync=each waits for the medium with every write; depth and size decide; memory "
-		    "cards erase whole megabytes to write 4 KiB, so the figure can fall a hundredfold "
+		    "cards erase whole megabytes to write 4 KiB, so the value can fall a hundredfold "
 		    "outside the range that they keep open, and every run wears them",
 	.not_measured = "writing new files (storage.write); a commit as of a database "
 			"(storage.fsync); a drive's steady state after hours of writing",

@@ -98,10 +98,10 @@ const struct benchmark storage_read = {
 	.method = "reads block after block of a file of random bytes and goes on where the batch "
 		  "before ended; buffered, the file's pages are dropped before each batch and the "
 		  "kernel is asked whether they are gone",
-	.pitfalls = "a page cache that is not empty measures memory (figure resident; mode=cached "
+	.pitfalls = "a page cache that is not empty measures memory (metric resident; mode=cached "
 		    "does it on purpose); buffered reads go with the kernel's read-ahead, which keeps "
 		    "several requests going, so they may beat direct reads at depth 1: state mode, "
-		    "block and depth with every figure; the cache of a drive or of a virtual "
+		    "block and depth with every value; the cache of a drive or of a virtual "
 		    "machine's host cannot be emptied from here, and a virtual machine that gave free "
 		    "memory back fills its page cache several times slower at first; a fresh file says "
 		    "little about one that was overwritten many times",

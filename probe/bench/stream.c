@@ -206,7 +206,7 @@ static int transfer(struct run *run, uint64_t iterations, bool make)
 		return 0;
 	if (word == WRONG)
 		return json_error(1, EBADMSG, "pipe.throughput: byte %llu out of the pipe is not "
-					      "what was written into it: the figures would mean "
+					      "what was written into it: the values would mean "
 					      "nothing",
 				  (unsigned long long)atomic_load(&p->shared->goal));
 	return json_error(1, EPIPE, "pipe.throughput: the other process went away: it was killed, or "

@@ -54,7 +54,7 @@ const struct benchmark os_context_switch = {
 	.method = "two processes wake each other with one byte through two pipes; half a round "
 		  "trip, less what a write and a read of such a byte cost in one process (the "
 		  "quickest of four measurements after each batch)",
-	.pitfalls = "placement is the largest error of all: unpinned, the figure is bimodal, up to "
+	.pitfalls = "placement is the largest error of all: unpinned, the value is bimodal, up to "
 		    "ten times apart; on two CPUs it is a wake-up and not a switch; waking the "
 		    "sleeper is part of it",
 	.not_measured = "refilling the caches of a large process (lat_ctx -s 16 and more); "

@@ -244,14 +244,14 @@ const struct benchmark os_syscall = {
 	.counted = "a call (open: the pair of open and close)",
 	.method = "the call by its number, over and over, with warm caches; of the C library "
 		  "only syscall() is in between (vdso: the library's clock_gettime)",
-	.pitfalls = "mitigations of CPU faults dominate the figure: compare them before blaming "
+	.pitfalls = "mitigations of CPU faults dominate the value: compare them before blaming "
 		    "the kernel; seccomp, auditing and tracing add to each call; vdso is as slow "
 		    "as clock where the clock source cannot be read without the kernel",
 	.not_measured = "calls with cold caches, as programs make them between other work; the "
 			"lookup of a long path",
 	.reference = "perf bench syscall basic, lat_syscall null, read and write: within 5 %; "
-		"lat_syscall stat, fstat and open: within 20 %, as its C library may take "
-		"another system call for them; lat_select polls descriptors that differ",
+		"lat_syscall stat, fstat and open, by which calls its C library takes: "
+		"within 20 %",
 	.params = syscall_params,
 	.setup = setup_syscall,
 	.batch = batch_syscall,

@@ -156,7 +156,7 @@ const struct benchmark timer_wakeup = {
 		  "wake-up goes into a histogram (detail.histogram), and those of all batches make "
 		  "p99.9 and p99.99; the schedule never waits, so a wake-up that overruns others "
 		  "makes these late, too",
-	.pitfalls = "policy=other has a timer slack of 50 us, which is most of its figure "
+	.pitfalls = "policy=other has a timer slack of 50 us, which is most of its value "
 		    "(slack_ns=1 takes it away); deep idle states add their exit time "
 		    "(dma_latency=zero removes it, and hides what an idle board does); in a virtual "
 		    "machine the tail is the host's (see stolen_ns); the maximum grows with the "

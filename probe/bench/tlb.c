@@ -156,7 +156,7 @@ const struct benchmark memory_tlb = {
 		  "pages (4 KiB as a rule) and with huge pages, in turns, of which the quickest of "
 		  "four counts; the difference is what the TLB's misses cost. Measure several spans: span=256K..256M",
 	.pitfalls = "where the first-level TLB reaches over the span there is nothing to see, and the "
-		    "figure is noise around zero; page tables that fit the cache are walked fast, "
+		    "value is noise around zero; page tables that fit the cache are walked fast, "
 		    "so the cost grows with the span; lines of huge pages lie evenly in the sets of "
 		    "a cache, those of base pages do not always, which the difference contains",
 	.not_measured = "translations that overlap, as independent loads have; faults; the TLB of "

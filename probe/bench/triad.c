@@ -242,7 +242,7 @@ const struct benchmark memory_triad = {
 	.pitfalls = "STREAM counts each array once, but ordinary stores read a line before they "
 		    "write it, so the bus carries a third more (copy, scale: half more); arrays "
 		    "that fit the caches measure the caches; with unequal CPUs the slowest holds "
-		    "up the others (figure waiting); one thread rarely fills the bus and many may "
+		    "up the others (metric waiting); one thread rarely fills the bus and many may "
 		    "get less than a few: compare thread counts",
 	.not_measured = "stores past the cache, which need not read the line first (memory.copy:"
 			"kernel=nt); vectors wider than the architecture always has; NUMA nodes "

@@ -308,7 +308,7 @@ const struct benchmark os_futex = {
 	.counted = "a round trip: two wakes, two waits, two switches or wake-ups",
 	.method = "each end sets the other's word, wakes it (FUTEX_WAKE) and waits for its own "
 		  "(FUTEX_WAIT); no library's lock or condition is in between",
-	.pitfalls = "placement: unpinned, the figure is bimodal, up to ten times apart; on different "
+	.pitfalls = "placement: unpinned, the value is bimodal, up to ten times apart; on different "
 		    "CPUs it contains leaving an idle state; an end whose word is set before it "
 		    "waits does not sleep, as with any futex",
 	.not_measured = "locks without contention, which do not enter the kernel; the queue in a "
@@ -332,7 +332,7 @@ const struct benchmark os_eventfd = {
 	.counted = "a round trip: two writes, two reads, two switches or wake-ups",
 	.method = "each end writes to the other's eventfd and reads its own, which blocks until "
 		  "something is written",
-	.pitfalls = "placement: unpinned, the figure is bimodal, up to ten times apart; on different "
+	.pitfalls = "placement: unpinned, the value is bimodal, up to ten times apart; on different "
 		    "CPUs it contains leaving an idle state",
 	.not_measured = "poll and epoll around it, as event loops have them; eventfds as semaphores",
 	.reference = "pipe.latency, which copies a byte besides; a loop of reads and writes of two "

@@ -97,7 +97,7 @@ static uint64_t least_under_quota(struct run *run)
 	if (!quota_read(&quota) || quota.cpus >= (double)sysconf(_SC_NPROCESSORS_ONLN))
 		return 0;
 	run_caveat(run, "a CPU quota is in force: batches last longer than its periods, so that "
-			"the figure holds the time that the quota takes");
+			"the value holds the time that the quota takes");
 	return 2 * quota.period_ns + TICKS_AND_SLICES_NS;
 }
 

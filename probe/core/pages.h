@@ -53,8 +53,8 @@ void pages_describe_own(struct json *j);
 /* A line for the table of parameters. */
 #define OBSERVE_PARAM(whose)                                                                  \
 	{"observe", PARAM_CHOICE, "nothing", 0, 0, "nothing pages",                           \
-	 "pages: look at what the memory of " whose " is made of, for the figures "           \
-	 "zero_page_bytes (read and never written), rss_bytes and anon_huge_bytes; the looks " \
-	 "disturb, so do not compare times that were taken with it"}
+	 "pages: read what the memory of " whose " is made of, for the metrics "              \
+	 "zero_page_bytes (read and never written), rss_bytes and anon_huge_bytes; reading "  \
+	 "disturbs, so do not compare times that were taken with it"}
 
 #endif

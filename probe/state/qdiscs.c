@@ -1,6 +1,7 @@
 /* The queueing discipline that an interface sends by: /proc/net/dev/eth0/qdisc. It holds `default`
- * for what the kernel puts there by itself, or the kind and its options as netlink has them, in hex:
- * what the kernel says of one is what makes the same again (tc-netlink, pkt_sched.h).
+ * for what the kernel puts there by itself, or the kind, its handle (`7:`) where somebody chose that,
+ * and its options as netlink has them, in hex: what the kernel says of one is what makes the same
+ * again (tc-netlink, pkt_sched.h).
  *
  * One with classes, filters or disciplines below it is more than that, so it is shown as such, and
  * not replaced: it could not be put back. */
@@ -17,6 +18,7 @@
 #include "state/trees.h"
 
 enum { KIND_MAX = 16, OPTIONS_MAX = 512, INTERFACES_MAX = 64, JITTER_AT = 20 };
+static const uint32_t CHOSEN_BY_KERNEL = 0x80000000; /* the first of those handles */
 
 struct qdisc {
 	unsigned interface;
@@ -38,7 +40,7 @@ struct qdiscs {
 
 /* Those that have no classes of their own making. */
 static const char plain[] = " pfifo bfifo pfifo_fast fq fq_codel fq_pie codel pie sfq tbf netem cake "
-			    "red sfb choke gred hhf noqueue ";
+			    "red sfb choke hhf noqueue ";
 
 static bool is_plain(const char *kind)
 {
@@ -142,6 +144,8 @@ static void describe(const struct qdisc *q, char *value, size_t size)
 		return;
 	}
 	at = (size_t)snprintf(value, size, "%s%s", q->kind, q->more ? " with more below it" : "");
+	if (!q->more && q->handle < CHOSEN_BY_KERNEL)
+		at += (size_t)snprintf(value + at, size - at, " %x:", q->handle >> 16);
 	for (size_t i = 0; i < q->length && !q->more && at + 4 < size; i++)
 		at += (size_t)snprintf(value + at, size - at, "%s%02x", i ? "" : " ", q->options[i]);
 }
@@ -237,7 +241,8 @@ static int write_root(const char *name, const char *value)
 	};
 	unsigned interface = interface_of(name);
 	unsigned char options[OPTIONS_MAX];
-	char kind[KIND_MAX];
+	char kind[KIND_MAX], *end;
+	unsigned long handle;
 	int length, error;
 
 	if (!interface)
@@ -245,7 +250,13 @@ static int write_root(const char *name, const char *value)
 	if (strcmp(value, "default") == 0)
 		return remove_root(interface);
 	snprintf(kind, sizeof(kind), "%.*s", (int)strcspn(value, " "), value);
-	length = strchr(value, ' ') ? bytes_of(strchr(value, ' ') + 1, options) : 0;
+	value += strlen(kind);
+	handle = strtoul(value, &end, 16);
+	if (*end == ':') {
+		request.tc.tcm_handle = (uint32_t)handle << 16;
+		value = end + 1;
+	}
+	length = value[0] ? bytes_of(value + 1, options) : 0;
 	if (length < 0 || !is_plain(kind))
 		return -EINVAL;
 	/* What is there may be of the same kind, which is then changed and not made anew. */

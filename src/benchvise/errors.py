@@ -11,6 +11,7 @@
     ├── TraceError                     1  a trace cannot be read, or not asked what it was asked
     ├── CaptureError                   1  a capture cannot be read, or not asked what it was asked
     ├── SettingError                   1  a setting was refused, did not hold, or is not put back
+    ├── Undecided                      5  a gate is neither passed nor failed: noise may hide more
     └── Interrupted                    4  Ctrl-C or SIGTERM; what was measured is kept, what was
                                           set is put back
 
@@ -87,3 +88,9 @@ class Interrupted(BenchviseError):  # noqa: N818
     """The user or the system asked to stop."""
 
     exit_code = 4
+
+
+class Undecided(BenchviseError):  # noqa: N818
+    """A gate could not be decided: noise may hide a regression."""
+
+    exit_code = 5

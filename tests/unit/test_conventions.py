@@ -3,18 +3,26 @@
 from __future__ import annotations
 
 import os
+import re
+import shutil
 import subprocess
 import sys
+from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
+from rich.color import Color
 
-from benchvise import __version__
+from benchvise import __version__, terminal_colors
 from benchvise.cli.color import color_options, take_color_option
 from benchvise.cli.commands import PROGRAM, Group
 from benchvise.cli.extras import missing_extra
 from benchvise.cli.main import run
 from benchvise.errors import UsageError
+
+ROOT = Path(__file__).parents[2]
+SOURCE = ROOT / "src" / "benchvise"
+TRACE = ROOT / "tests" / "data" / "traces" / "small.dat"
 
 
 def output(capsys: pytest.CaptureFixture[str], *words: str, code: int = 0) -> str:
@@ -91,6 +99,80 @@ def test_colours_are_those_asked_for(
     assert "\x1b[" in output(capsys, "suites", "--color", "auto")
     monkeypatch.setenv("NO_COLOR", "1")
     assert "\x1b[3" not in output(capsys, "rig", "--help")
+
+
+COLOUR = re.compile(r"\x1b\[[0-9;]*?\b(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])\b")
+"""A sequence that sets a colour, beside others that set bold or faint."""
+
+TABLES = (
+    "suites", "suites show quick", "knobs", "knobs show memory.thp", "bench",
+    "bench show gpio.response", "find thp", "next", "config", "doctor", "runs", "run local --plan",
+    "restore", "rig virtual status", "health --log LOG", "trace info TRACE", "trace stats TRACE",
+    "trace actors TRACE", "diff LOG LOG", "show nothing", "compare a b", "report a", "tag a b",
+    "note a b", "watch --show", "rig status", "signal info LOG", "why --resume nowhere",
+    "snapshot ssh://192.0.2.7:1 -o x/y", "serve --port 99999999",
+)  # fmt: skip
+"""A line for each command that needs no board: a table, a page, or an error with its prefix."""
+
+ALWAYS_COLOURED = ("find thp", "doctor", "health --log LOG", "show nothing", "trace info LOG")
+
+
+def test_every_command_keeps_to_the_colours_asked_for(
+    capsys: pytest.CaptureFixture[str], monkeypatch: pytest.MonkeyPatch, tmp_path: Path
+) -> None:
+    monkeypatch.delenv("NO_COLOR", raising=False)
+    for name in ("XDG_DATA_HOME", "XDG_STATE_HOME", "XDG_CONFIG_HOME", "XDG_CACHE_HOME"):
+        monkeypatch.setenv(name, str(tmp_path))
+    monkeypatch.chdir(tmp_path)
+    log, trace = tmp_path / "log.txt", tmp_path / "small.dat"
+    log.write_text("[    1.234567] ata1.00: failed command: READ FPDMA QUEUED\n")
+    shutil.copy(TRACE, trace)
+
+    def printed(line: str, *more: str) -> str:
+        words = line.replace("LOG", str(log)).replace("TRACE", str(trace)).split()
+        run([*words, *more])
+        return "".join(capsys.readouterr())
+
+    commands = [" ".join(path) for path in paths(PROGRAM)]
+    for line in (*(f"{name} --help" for name in commands), *ALWAYS_COLOURED):
+        assert COLOUR.search(printed(line, "--color", "always")), line
+    monkeypatch.setenv("FORCE_COLOR", "1")  # as on a terminal
+    for line in TABLES:
+        assert not re.search(r"\x1b\[[0-9;]*m", printed(line, "--color", "never")), line
+    monkeypatch.setenv("NO_COLOR", "1")
+    for line in (*(f"{name} --help" for name in commands), *TABLES):
+        assert not COLOUR.search(printed(line)), line
+
+
+def paths(group: Group, path: tuple[str, ...] = ()) -> Iterator[tuple[str, ...]]:
+    """The words of every command and group."""
+    for entry in group.entries:
+        yield (*path, entry.name)
+        if isinstance(entry, Group):
+            yield from paths(entry, (*path, entry.name))
+
+
+def test_colours_can_be_read_on_black_and_on_white() -> None:
+    styles = [value for name, value in vars(terminal_colors).items() if name.isupper()]
+    numbers = {int(n) for style in styles for n in re.findall(r"color\((\d+)\)", str(style))}
+    assert numbers
+    for number in numbers:
+        light = luminance(Color.from_ansi(number).get_truecolor())
+        assert min((light + 0.05) / 0.05, 1.05 / (light + 0.05)) >= 4.0, number
+    named = re.compile(r"[\"'](?:bold )?(?:red|green|yellow|blue|magenta|cyan)[\"']")
+    sources = [*(SOURCE / "cli").rglob("*.py"), *(SOURCE / "report").glob("*.py")]
+    assert [path.name for path in sources if named.search(path.read_text())] == []
+
+
+def luminance(color: tuple[int, int, int]) -> float:
+    """Relative luminance, 0 to 1 (WCAG 2.1)."""
+
+    def linear(part: int) -> float:
+        share = part / 255
+        return share / 12.92 if share <= 0.04045 else ((share + 0.055) / 1.055) ** 2.4
+
+    red, green, blue = map(linear, color)
+    return 0.2126 * red + 0.7152 * green + 0.0722 * blue
 
 
 EACH_WITHOUT_A_READER = """if True:

@@ -66,7 +66,7 @@ def test_the_extras_of_the_wheel_bring_the_modules_that_are_named(extra: str) ->
         for requirement in project["optional-dependencies"][extra]
     }
     owners = module_owners()
-    named = {name.lower() for module in EXTRAS[extra] for name in owners[module]}
+    named = {name.lower().replace(".", "-") for module in EXTRAS[extra] for name in owners[module]}
     # labgrid brings these two by itself.
     assert brought == named - {"grpcio", "pyserial-labgrid", "pyserial"}
     core = {re.split(r"[\[>=<]", requirement)[0] for requirement in project["dependencies"]}

@@ -118,7 +118,7 @@ def test_an_unwritten_source_is_held_against_a_written_one_of_its_size() -> None
     )
     assert [row[0] for row in insight.rows] == ["size=64M", "size=1M"]
     assert "1.6 times as fast" in insight.sentence
-    assert "neither figure is a bandwidth" in insight.sentence
+    assert "neither value is a bandwidth" in insight.sentence
 
 
 def test_a_written_source_of_zeros_will_do() -> None:

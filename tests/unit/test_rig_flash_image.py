@@ -10,11 +10,11 @@ from pathlib import Path
 
 import pytest
 import skips
-import zstandard
 from flash_images import COMPRESS, bmap_text, random_bytes
 
 from benchvise.documents import encode
 from benchvise.errors import UsageError
+from benchvise.rig import zstd
 from benchvise.rig.card import decompress
 from benchvise.rig.card.image import PACKAGES_LIMIT, open_image
 from benchvise.rig.faults import Fault, FlashError
@@ -50,7 +50,7 @@ def test_sizes_of_several_streams(tmp_path: Path) -> None:
     skippable = b"\x50\x2a\x4d\x18\x03\0\0\0abc"
     frames = skippable + COMPRESS["zst"](DATA) + COMPRESS["zst"](b"12")
     assert open_image(put(tmp_path, "a.img.zst", frames)).size == len(DATA) + 2
-    unknown = zstandard.ZstdCompressor(write_content_size=False).compress(DATA)
+    unknown = zstd.compress(DATA, options={zstd.CompressionParameter.content_size_flag: 0})
     assert open_image(put(tmp_path, "b.img.zst", unknown)).size is None
 
 

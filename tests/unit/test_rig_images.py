@@ -16,12 +16,12 @@ from xml.etree import ElementTree
 import pytest
 import rig_images as images
 import skips
-import zstandard
 from hypothesis import given
 from hypothesis import strategies as st
 from rig_elf import AARCH64, X86_64, program
 from rig_images import MIB, Part
 
+from benchvise.rig import zstd
 from benchvise.rig.compose.layers import libc as abi
 from benchvise.rig.images import ImageError, elf
 from benchvise.rig.images import raw_loader as raw
@@ -155,7 +155,7 @@ def test_kernels_are_told_by_their_headers() -> None:
     assert identify(riscv) == KernelImage("Image", "riscv64", "6.1.0-test")
     assert identify(gzip.compress(image)) == KernelImage("Image.gz", "aarch64", "6.1.0-test")
     head = b"\0" * 0x24 + b"\x18\x28\x6f\x01" + bytes(200)
-    for packed in (gzip.compress, lzma.compress, zstandard.ZstdCompressor().compress):
+    for packed in (gzip.compress, lzma.compress, zstd.compress):
         assert identify(head + packed(image)) == KernelImage("zImage", "arm", "6.1.0-test")
     assert identify(head, "vmlinuz-5.4-x") == KernelImage("zImage", "arm", "5.4-x")
     bz = bytearray(0x300)

@@ -321,6 +321,27 @@ def test_a_note_is_read_whole_while_it_changes() -> None:
         child.join(PATIENCE)
 
 
+def test_a_note_of_which_half_is_old_is_read_again(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Half of a note is what a reader finds whose writer has lost its CPU within the write."""
+    with locks.held("a board", "a test"):
+        locks.note_activity("a board", {"op": "boot"})
+        (path,) = locks.directory().iterdir()
+        whole = path.read_bytes()
+        path.write_bytes(whole[:40] + whole[40:].replace(b"boot", b"foot"))
+        monkeypatch.setattr(time, "sleep", lambda _: path.write_bytes(whole))
+        found = locks.holder("a board")
+        assert found is not None and found.doing == {"op": "boot"}
+
+
+def test_what_is_no_note_is_no_holder(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "_HALF_SECONDS", 0.01)
+    with locks.held("a board", "a test"):
+        (path,) = locks.directory().iterdir()
+        for text in (b"{}", b"00000000 {}", b"x" * 9000, b"\0" * 9):
+            path.write_bytes(text)
+            assert locks.holder("a board") is None
+
+
 def test_one_who_is_not_leaving_is_named(tmp_path: Path) -> None:
     with (
         locks.held("a board", "flashing", name="the board one"),

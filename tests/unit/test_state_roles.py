@@ -238,6 +238,13 @@ def test_other_roles() -> None:
     assert "cgroup_top" not in roles
 
 
+def test_who_traces_the_login_has_a_role() -> None:
+    status = "Name:\tbvprobe\nPid:\t40\nTracerPid:\t{}\nUid:\t0\n"
+    traced = names_from({"/proc/self/status": status.format(117)}, {})
+    assert traced.fill("/proc/{tracer}/comm") == "/proc/117/comm"
+    assert "tracer" not in names_from({"/proc/self/status": status.format(0)}, {}).roles
+
+
 def test_each_controller_of_version_1_has_a_group_of_its_own() -> None:
     files = {
         "/proc/self/mountinfo": "33 24 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:9 - "

@@ -9,7 +9,7 @@ from pathlib import Path
 
 import pytest
 from conftest import TIMING
-from suite_report import SuiteRecord
+from suite_report import LOCK, SuiteRecord, unlike_lock
 
 TESTS = Path(__file__).parents[1]
 CONFTEST = """
@@ -136,3 +136,12 @@ def test_the_slowest_are_named(tmp_path: Path) -> None:
     ]
     source = "".join(f"def test_{n}(): pass\n" for n in range(13))
     assert "slowest: 10 of 13" in suite(tmp_path, source)[1]
+
+
+def test_another_environment_than_the_locked_one_is_named() -> None:
+    assert unlike_lock(LOCK.read_text()) == []
+    lock = f"nowhere==1.0 \\\n    --hash=sha256:0\npytest=={pytest.__version__}.1 \\\n"
+    assert unlike_lock(lock) == [
+        "nowhere absent (locked: 1.0)",
+        f"pytest {pytest.__version__} (locked: {pytest.__version__}.1)",
+    ]

@@ -200,7 +200,7 @@ def test_every_script_that_posts_sends_the_proof() -> None:
 def test_islands_that_post_are_known() -> None:
     """What the test of readers' pages looks for is found where it is."""
     assert posting_scripts("board") == {"board.ts"}
-    assert posting_scripts("workspace") == {"sql.ts"}
+    assert posting_scripts("workspace") == {"notes.ts", "sql.ts"}
     assert posting_scripts("console") == {"typing.ts"}
 
 

@@ -125,7 +125,7 @@ def test_a_board_of_a_rig_is_not_switched_on_without_leave(
     words = {"store": str(tmp_path / "store.db"), "rig": str(rig)}
     target, ours = "/health/look?board=rig%3Aone", f"http://{HOST}"
     without = Client.of(**words)
-    assert "Look now" not in without.get("/health/rig%3Aone").text
+    assert "Read now" not in without.get("/health/rig%3Aone").text
     assert without.post(target, origin=ours).status == 403
     assert asked == []
     assert Client.of(**words, control=True).post(target, origin=ours).status == 502

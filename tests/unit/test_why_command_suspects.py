@@ -21,6 +21,7 @@ from benchvise.why.explain.remedies import remedies
 from benchvise.why.model import NOT_FOUND, Layer, ProcessMeans, Side, Suspect
 from benchvise.why.provenance import find_origins
 from benchvise.why.provenance.sources import DirectoryFiles
+from benchvise.why.suspects.command_suspects import TRACER
 from benchvise.why.suspects.find import find
 from benchvise.why.suspects.ranking import prior_of
 
@@ -176,6 +177,24 @@ def test_hard_limits_go_with_soft_ones_or_alone() -> None:
     told = [remedy.text for remedy in remedies(alone, origins=[], side_values=values)]
     assert told[0] == "prlimit --nofile=:4096 --pid $$"
     assert any("* hard nofile 4096" in text for text in told)
+
+
+def test_a_tracer_that_only_the_bad_side_has_is_told_with_what_starts_it(tmp_path: Path) -> None:
+    """B. Gregg, strace Wow Much Syscall; it cannot be tried, as nothing attaches it again."""
+    bad = with_value(side(), "process.inherited/tracer", "strace")
+    (suspect,) = find(side(), bad, COMMAND, may_set=BOTH).suspects
+    assert (suspect.id, suspect.good, suspect.bad) == (TRACER, "not there", "strace")
+    assert suspect.means is None and "end the tracer" in suspect.untestable
+    script = "#!/bin/sh\nexec strace -f -o /dev/null -p $(pidof sshd)\n"
+    tree = build({"/etc/init.d/trace-sessions": script}, tmp_path)
+    (link := tree / "etc/rc2.d/S60trace").parent.mkdir(parents=True)
+    link.symlink_to("../init.d/trace-sessions")
+    (origin,) = find_origins(DirectoryFiles(tree, "tree"), suspect, Side.BAD)
+    assert origin.where == "/etc/init.d/trace-sessions:2"
+    values = {Side.GOOD: suspect.good, Side.BAD: suspect.bad}
+    told = [remedy.text for remedy in remedies(suspect, origins=[origin], side_values=values)]
+    assert told[0].startswith("remove line 2 of /etc/init.d/trace-sessions")
+    assert "pkill -x strace" in told
 
 
 def test_a_snapshot_without_hard_limits_says_nothing_of_them() -> None:

@@ -53,6 +53,29 @@ def alone(given: Suspect, benchmark: str = "command.time", **more: object) -> di
     return terms(ranked)
 
 
+def test_what_is_busy_on_the_bad_side_alone_comes_before_what_is_idle() -> None:
+    """chef/bento#609: a job that starts at boot and takes the CPU."""
+    names = ("syslogd", "make-index", "ubusd")
+    given = [
+        suspect(
+            f"service.state:{name}",
+            "not there",
+            "running",
+            item="system.services",
+            members=(f"system.services/program {name}", f"system.services/service {name}"),
+        )
+        for name in names
+    ]
+    busy = {Side.GOOD: {}, Side.BAD: {"make-index": 0.31, "ubusd": 0.01}}
+    assert rank(given, metric("command.time"), busy=busy)[0].id == "service.state:make-index"
+    points = alone(given[1], busy=busy)["busy"]
+    assert 3.5 < points <= 4.0
+    assert "busy" not in alone(given[0], busy=busy) and "busy" not in alone(given[2], busy=busy)
+    here = suspect("program.state:x", "running", "not there", item="system.services",
+                   members=("system.services/program x",))  # fmt: skip
+    assert "busy" not in alone(here, busy={Side.GOOD: {"x": 1.0}, Side.BAD: {}})
+
+
 class TestOrder:
     def test_huge_pages_come_first_for_memory_and_last_for_a_disk(self) -> None:
         given = [

@@ -6,7 +6,7 @@ import gzip
 import json
 import os
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from functools import cache
 from pathlib import Path
 
@@ -86,6 +86,45 @@ def test_what_experiments_have_excluded_is_not_listed() -> None:
     assert answer.untested == ()
 
 
+class KeepsWhatItMakes(MemoryBench):
+    """A command that is fast for good once it has run under a setting: it leaves a cache."""
+
+    kept: bool = False
+
+    def measure(self, arm: Arm) -> Trial:
+        if arm.side is Side.BAD and "knob03" in arm.ids and not self.kept:
+            self.kept = True
+            self.response = losses(knob05=0.01)
+        return super().measure(arm)
+
+
+@pytest.mark.parametrize("names", [("knob03",), NAMES])
+def test_a_gap_that_stays_away_excludes_nothing(names: tuple[str, ...]) -> None:
+    """PYTHONDONTWRITEBYTECODE of alltuner/vibetuner#1246: with and without it, all is compiled."""
+    bench = KeepsWhatItMakes(names, losses(knob03=0.5, knob05=0.01), images=True)
+    found = diagnose(bench)
+    assert found.verdict is DiagnosisVerdict.UNEXPLAINED
+    assert {one.suspect for one in found.untested} <= set(names) and found.untested
+    assert all("stayed away" in one.reason for one in found.untested)
+    assert any("the gap went when knob" in step for step in found.needed)
+    assert [e.outcome for e in found.experiments] == ["unresolved"]
+    assert len(found.trials) < 40
+
+
+def test_a_load_that_ends_on_both_sides_is_no_vanished_gap() -> None:
+    """Both get faster by more than the gap while the first experiment runs: the search goes on."""
+
+    class Relieved(MemoryBench):
+        def _trial(self, arm: Arm, number: int) -> Trial:
+            self.rest = 0.0
+            trial = super()._trial(arm, number)
+            late = number > 18
+            return replace(trial, value=trial.value * (3.0 if late else 1.0))
+
+    found = diagnose(Relieved(NAMES, losses(knob03=0.5)))
+    assert [cause.name for cause in found.causes] == ["knob03"]
+
+
 def test_a_refused_suspect_is_listed_with_its_line() -> None:
     bench = MemoryBench(NAMES, losses(knob03=0.5), refused=frozenset({"knob03"}))
     answer = diagnose(bench)
@@ -151,6 +190,7 @@ class RealSuspects(Given):
         gap: Gap | None,
         checks: Sequence[CrossCheck],
         counters: Mapping[Side, Mapping[str, float]],
+        busy: Mapping[Side, Mapping[str, float]],
         corpus: Sequence[Snapshot],
     ) -> tuple[Suspect, ...]:
         return tuple(suspects)

@@ -37,6 +37,7 @@ from benchvise.why.witness.model import (
     SideWatch,
     SpentTime,
     Witness,
+    WitnessCall,
     WitnessPart,
 )
 from benchvise.why.witness.path import spent_times
@@ -120,9 +121,9 @@ def test_a_trace_without_the_command_says_so() -> None:
         spans_of([("task", 1, 0, 10, 0, "kworker")])
 
 
-def test_time_that_no_event_tells_of_is_waiting() -> None:
+def test_time_that_no_event_tells_of_is_not_known() -> None:
     rows: list[Sequence[object]] = [("task", 1, 0, 100 * MS, 1, "sh"), ("run", 1, 0, MS, MS, "")]
-    assert spent(rows)["waiting", "", "sh"] == 99
+    assert spent(rows)["unseen", "", "sh"] == 99
 
 
 # -- what a call waits for -------------------------------------------------------------------------
@@ -332,6 +333,16 @@ def test_what_is_spread_over_files_is_told_by_their_directory() -> None:
     found = compare(side(0.0, 0.1), bad, UNKNOWN)
     assert found.parts[0].target == "/data/d/"
     assert found.sentence == "100 % of the gap is waiting in fsync of files below /data/d: disk"
+
+
+def test_a_target_that_differs_by_a_trifle_is_not_named_before_that_with_the_time() -> None:
+    """Followed, dd took no longer for its file; a message to /dev/null took a microsecond more."""
+    waited = SpentTime("waiting", "write", "dd", "", 0.7)
+    good = [about("write", "/data/out", 150, 0.30), about("write", "/dev/null", 3, 1e-6)]
+    bad = [about("write", "/data/out", 150, 0.28), about("write", "/dev/null", 3, 2e-6)]
+    found = compare(side(0.0, 0.4, *good), SideWatch(seconds=1.2, spent=(waited,), followed_s=1.2,
+                    calls=tuple(bad)), UNKNOWN)  # fmt: skip
+    assert (found.parts[0].target, found.parts[0].activity) == ("/data/out", Activity.DISK)
 
 
 def test_files_without_a_directory_in_common_are_counted_and_not_one_of_them_named() -> None:
@@ -595,6 +606,30 @@ def test_who_waits_does_not_matter_where_all_wait_for_the_same() -> None:
     spent = (SpentTime("waiting", "clock_nanosleep", name, "", 1.0) for name in ("sh", "true"))
     found = compare(side(0.0, 1.0), replace(side(0.0, 3.0), spent=tuple(spent)), UNKNOWN)
     assert found.sentence == "100 % of the gap is waiting in clock_nanosleep: timer"
+
+
+def test_where_the_same_is_asked_as_often_what_the_command_reads_comes_last() -> None:
+    """Thousands of rules make each answer late: the list of hosts, read once, does not."""
+    hosts = suspect("userland.file:/etc/hosts", -1.5, item="userland.file")
+    rules = suspect("nft.table:inet/bans", -4.1, item="net.filter")
+    seen = witness((Activity.NETWORK, "recvfrom", "10.0.0.1:5003"))
+
+    def order(good: int, bad: int) -> list[str]:
+        call = WitnessCall("recvfrom", "10.0.0.1:5003", good, bad, 0.02, 0.2)
+        return [s.item for s in put_first((hosts, rules), replace(seen, calls=(call,)))]
+
+    assert order(1200, 1200) == ["net.filter", "userland.file"]
+    (_, last) = put_first(
+        (hosts, rules),
+        replace(seen, calls=(WitnessCall("recvfrom", "10.0.0.1:5003", 9, 9, 0.02, 0.2),)),
+    )
+    assert "as often on both sides" in last.terms[-1].reason
+    # where more is asked, what was read may be why
+    (_, last) = put_first(
+        (rules, hosts),
+        replace(seen, calls=(WitnessCall("recvfrom", "10.0.0.1:5003", 9, 90, 0.02, 0.2),)),
+    )
+    assert all("as often" not in term.reason for term in last.terms)
 
 
 def test_every_touch_is_about_something_that_there_is() -> None:

@@ -6,7 +6,8 @@ from collections.abc import Collection
 
 from benchmarks.why.open.boards import Board
 
-# Words that busybox knows, too. What changes by itself is not in it.
+# Words that busybox knows, too. What changes by itself is not in it, as the handles that the kernel
+# gives to queueing disciplines from 8000 on.
 _SCRIPT = r"""
 env | grep -vE '^(SSH_|_=|PWD=|OLDPWD=|SHLVL=)' | sed 's/^/env /'
 ulimit -a 2> /dev/null | sed 's/^/limit /'
@@ -15,7 +16,7 @@ find /etc /root /opt /usr/local /srv -type f ! -path '*/__pycache__/*' ! -name '
   -exec cksum {} + 2> /dev/null | sed 's/^/file /'
 find /etc -type l -exec ls -l {} + | sed 's/.* \(.* -> .*\)/link \1/'
 ip -o link 2> /dev/null | sed 's/^/interface /'
-tc qdisc 2> /dev/null | sed 's/^/qdisc /'
+tc qdisc 2> /dev/null | sed 's/^qdisc \([a-z_]*\) [89a-f][0-9a-f]*:/qdisc \1/; s/^/qdisc /'
 ip route 2> /dev/null | sed 's/^/route /'
 nft list ruleset 2> /dev/null | grep -v counter | sed 's/^/rule /'
 for file in $(find /proc/sys /sys/kernel/mm /sys/block/*/queue /sys/class/bdi/*/ -maxdepth 6 \

@@ -64,6 +64,11 @@ PROGRAM = Group(
         ),
         Command("run", "Measure boards and keep the results.", "measure.run"),
         Command(
+            "versus",
+            "Time two or more commands side by side, in random order, and say which is faster.",
+            "versus.versus",
+        ),
+        Command(
             "restore",
             "Restore settings that a run left behind when it was killed or lost its board.",
             "state.restore",
@@ -84,11 +89,32 @@ PROGRAM = Group(
             "results.compare",
         ),
         Command(
+            "gate",
+            "Measure a change beside a baseline and say whether it may pass: exit 0, 1 or 5.",
+            "gate.gate",
+        ),
+        Command(
             "report",
             "Write one self-contained page about one or more runs, to look at or to mail.",
             "results.report",
         ),
+        Command(
+            "export",
+            "Write runs to one file: samples, snapshots, notes, without what is private.",
+            "exchange.export_runs",
+        ),
+        Command(
+            "import",
+            "Read runs from a file into the store, with their ids, times, tags and notes.",
+            "exchange.import_runs",
+        ),
         Command("why", "Find out why two boards differ, and prove it.", "why.why"),
+        Command(
+            "bisect",
+            "Find the version that made it worse, although values scatter.",
+            "records.command_line",
+            "flows.bisect.BISECT",
+        ),
         Command(
             "watch",
             "Poll boards for weeks: counters, kernel log, sensors; report changes as they happen.",
@@ -461,6 +487,11 @@ PROGRAM = Group(
             "reference.config.config",
         ),
         Command(
+            "schema",
+            "Print the JSON Schema of a kind of `--json` document, or list the kinds.",
+            "reference.schema.schema",
+        ),
+        Command(
             "completion",
             "Print the completion script of a shell.",
             "reference.completion.completion",
@@ -469,11 +500,26 @@ PROGRAM = Group(
     ),
     default="next",
     subjects=(
-        ("Measure and compare", ("run", "runs", "show", "compare", "report", "tag", "note")),
-        ("Find the cause", ("why", "snapshot", "diff", "restore")),
+        (
+            "Measure and compare",
+            (
+                "run",
+                "versus",
+                "runs",
+                "show",
+                "compare",
+                "gate",
+                "report",
+                "export",
+                "import",
+                "tag",
+                "note",
+            ),
+        ),
+        ("Find the cause", ("why", "bisect", "snapshot", "diff", "restore")),
         ("Hold and watch boards", ("rig", "health", "watch")),
         ("Traces, captures, workbench", ("trace", "signal", "serve")),
         ("Look up", ("find", "bench", "suites", "knobs")),
-        ("This program", ("next", "doctor", "config", "completion", "help")),
+        ("This program", ("next", "doctor", "config", "schema", "completion", "help")),
     ),
 )

@@ -7,8 +7,9 @@ from rich.table import Table
 
 from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout, text_line
 from benchvise.flows.doctor import CheckState, examine
+from benchvise.terminal_colors import BAD, DOUBT, GOOD
 
-_STYLES = {CheckState.OK: "green", CheckState.LIMITED: "yellow", CheckState.MISSING: "bold red"}
+_STYLES = {CheckState.OK: GOOD, CheckState.LIMITED: DOUBT, CheckState.MISSING: BAD}
 
 
 def doctor(store: StoreOption = None, as_json: JsonOption = False) -> None:

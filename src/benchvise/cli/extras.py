@@ -8,7 +8,7 @@ from benchvise.errors import BenchviseError
 
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "trace": ("duckdb", "pyarrow"),
-    "rig": ("attr", "elftools", "grpc", "labgrid", "pexpect", "serial", "yaml", "zstandard"),
+    "rig": ("attr", "backports", "elftools", "grpc", "labgrid", "pexpect", "serial", "yaml"),
     "web": ("starlette", "uvicorn"),
     "postgres": ("psycopg",),
 }

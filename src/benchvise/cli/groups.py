@@ -7,19 +7,16 @@ needs no command's module.
 from __future__ import annotations
 
 import importlib
-import os
 from collections import UserDict
-from collections.abc import Sequence
-from pathlib import Path
 from typing import Any, cast
 
 import typer
-from typer._coercion import build_runtime_param
 from typer.core import TyperCommand, TyperGroup
 
 from benchvise.cli.color import color_options
 from benchvise.cli.commands import Command, Group
 from benchvise.configuration import command_defaults
+from benchvise.terminal_colors import NAME, VALUE
 
 _HELP_NAMES = ["-h", "--help"]
 _CONTEXT = {"help_option_names": _HELP_NAMES}
@@ -37,10 +34,6 @@ class ProgramCommand(TyperCommand):
             names = [str(parameter.name) for parameter in self.params]
             extra.setdefault("default_map", command_defaults(path, names))
         return super().make_context(info_name, args, parent, **extra)
-
-    def get_params(self, ctx: Any) -> Any:
-        """Its parameters and the help option."""
-        return _plain(super().get_params(ctx))
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - rich formats
         """Prints the command's help."""
@@ -64,10 +57,6 @@ class CommandGroup(TyperGroup):
         self.takes_text = group.takes_text
         self.commands = _ImportedCommands({entry.name: entry for entry in group.entries})
 
-    def get_params(self, ctx: Any) -> Any:
-        """The help option."""
-        return _plain(super().get_params(ctx))
-
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The words, with the name of the default command where no command is named."""
         names_none = args and args[0] not in self.commands and args[0] not in _HELP_NAMES
@@ -89,14 +78,14 @@ class CommandGroup(TyperGroup):
             for heading, entries in self.subjects
         ]
         longest = max(len(name) for _, lines in panels for name, _ in lines)
-        usage = Text.assemble(("Usage: ", "yellow"), f"{ctx.command_path} COMMAND ...")
+        usage = Text.assemble(("Usage: ", VALUE), f"{ctx.command_path} COMMAND ...")
         console = help_console()
         console.print(Padding(usage, 1), style="bold")
         console.print(Padding(Text(self.help or ""), (0, 1, 1, 1)))
         for title, lines in (*panels, ("Options", shared)):
             table = Table(show_header=False, expand=True, box=None, pad_edge=False)
             # As wide in each panel, so that the summaries stand in one column.
-            table.add_column(style="bold cyan", no_wrap=True, min_width=longest)
+            table.add_column(style=NAME, no_wrap=True, min_width=longest)
             table.add_column(ratio=10)
             for name, text in lines:
                 table.add_row(Text(name), Text(text))
@@ -158,54 +147,3 @@ def _flowing(text: str) -> str:
 def _object(path: str) -> Any:
     module, _, name = path.rpartition(".")
     return getattr(importlib.import_module(f"benchvise.{module}"), name)
-
-
-class _PlainParameter:
-    """How a parameter's words become its value: texts, paths and defaults are taken as they are.
-
-    typer has pydantic look at every value, also at the defaults of options that nobody gave, and
-    pydantic takes longer to import than most commands take to run. It is left to typer what has to
-    be parsed or checked.
-    """
-
-    def __init__(self, parameter: Any) -> None:
-        self._parameter = parameter
-        self._typers: Any = None
-
-    def coerce(self, value: Any, param: Any, ctx: Any) -> Any:
-        """The value of the right type; typer's BadParameter for one that is refused."""
-        if value is None:
-            return () if param.multiple or param.nargs == -1 else None
-        if self._is_right(value):
-            return list(value) if isinstance(value, tuple) else value
-        if self._is_plain_path(value):
-            return Path(value)
-        if self._typers is None:
-            self._typers = build_runtime_param(self._parameter.type_descriptor)
-        return self._typers.coerce(value, param=param, ctx=ctx)
-
-    def _is_right(self, value: Any) -> bool:
-        described = self._parameter.type_descriptor
-        if described.parameter_info.parser is not None:
-            return False
-        if described.annotation == list[str]:
-            return isinstance(value, list | tuple) and all(isinstance(word, str) for word in value)
-        is_default = value == self._parameter.default
-        return type(value) is described.annotation and (is_default or isinstance(value, str))
-
-    def _is_plain_path(self, value: Any) -> bool:
-        """Whether it is a path of which nothing is asked but that it can be read if it is there."""
-        described = self._parameter.type_descriptor
-        info = described.parameter_info
-        checked = info.exists or info.writable or not (info.file_okay and info.dir_okay)
-        changed = info.parser or info.resolve_path or info.allow_dash or info.path_type
-        if described.annotation is not Path or checked or changed or not isinstance(value, str):
-            return False
-        return os.access(value, os.R_OK) or not os.path.lexists(value)
-
-
-def _plain(parameters: Sequence[Any]) -> Sequence[Any]:
-    for parameter in parameters:
-        if not isinstance(parameter._runtime_param, _PlainParameter):
-            parameter._runtime_param = _PlainParameter(parameter)
-    return parameters

@@ -28,6 +28,7 @@ from benchvise.health.watch.alerts import spell
 from benchvise.quantities import seconds_or_none
 from benchvise.report.health_tables import health_report, history_tables, watch_history_data
 from benchvise.report.rendering import rendered
+from benchvise.terminal_colors import BAD, DOUBT, ERROR, GOOD
 
 _WIDTH = 80
 
@@ -88,7 +89,7 @@ def health(
 
 # -- watch -----------------------------------------------------------------------------------------
 
-_STYLES = {"alert": "bold red", "error": "red", "warning": "yellow", "note": "dim"}
+_STYLES = {"alert": BAD, "error": ERROR, "warning": DOUBT, "note": "dim"}
 
 
 def watch(
@@ -201,7 +202,7 @@ def _tell(happening: WatchNotice, *, as_json: bool) -> None:
         line += f"; {happening.alert.remedy}"
     style = _STYLES.get(happening.severity, "")
     if happening.alert is not None and not happening.alert.raised:
-        style = "green"
+        style = GOOD
     console = stderr() if as_json else stdout()
     console.print(text_line(line, style=style), soft_wrap=True)
 
@@ -222,10 +223,10 @@ def _print_outcome(outcome: WatchOutcome, every: float) -> None:
     if cost is not None and cost > CHEAP:
         enough = every * cost / CHEAP
         console.print(
-            text_line(f"more than {CHEAP:.1%}: poll every {enough:.0f} s or less often", "yellow")
+            text_line(f"more than {CHEAP:.1%}: poll every {enough:.0f} s or less often", DOUBT)
         )
     if outcome.error is not None:
-        console.print(text_line(str(outcome.error), "bold red"), soft_wrap=True)
+        console.print(text_line(str(outcome.error), BAD), soft_wrap=True)
     console.print(text_line(f"benchvise watch --show {outcome.board}", "dim"), soft_wrap=True)
 
 

@@ -12,6 +12,7 @@ from typing import Any
 def json_kinds() -> dict[str, Any]:
     """The type of ``data`` by kind."""
     # Late: together they import nearly everything, and only the documentation asks for all.
+    from benchvise.bisect.model import Bisection
     from benchvise.cli.bench import BenchmarkDocument
     from benchvise.cli.measure import BoardPlan
     from benchvise.cli.output import ErrorDocument
@@ -31,7 +32,9 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.health.judging import Judgement
     from benchvise.measure.model import Benchmark
     from benchvise.report.data import ComparisonDocument, RunData
+    from benchvise.report.gate import GateDocument
     from benchvise.report.health_tables import WatchHistoryData
+    from benchvise.report.versus import VersusDocument
     from benchvise.rig.compose.compose import Manifest
     from benchvise.rig.hold.actions import BoardResult, FailedBoard
     from benchvise.rig.hold.messages import (
@@ -58,6 +61,7 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.state.model import Snapshot
     from benchvise.state.restore import RestoredSession
     from benchvise.store import DiagnosisInfo, RunInfo
+    from benchvise.store.results_file import ExportedResults, ImportedResults
     from benchvise.trace.event_listing import EventListing
     from benchvise.trace.recording import Recorded
     from benchvise.why.model import Diagnosis
@@ -65,6 +69,7 @@ def json_kinds() -> dict[str, Any]:
 
     return {
         "benchmark": BenchmarkDocument,
+        "bisection": Bisection,
         "benchmarks": list[Benchmark],
         "comparison": ComparisonDocument,
         "completion": CompletionScript,
@@ -74,8 +79,11 @@ def json_kinds() -> dict[str, Any]:
         "diagnosis-list": list[DiagnosisInfo],
         "doctor": list[Check],
         "error": ErrorDocument,
+        "export": ExportedResults,
+        "gate": GateDocument,
         "health": Judgement,
         "help": DescribedCommand,
+        "import": ImportedResults,
         "knob": KnobDocument,
         "knobs": list[KnobDocument],
         "names": list[NameMatch],
@@ -100,6 +108,7 @@ def json_kinds() -> dict[str, Any]:
         "run-list": list[RunInfo],
         "run-said": RunAnnotations,
         "runs": list[RunData],
+        "schemas": list[str],
         "serve": ServedAddress,
         "signal-analysers": list[str],
         "signal-capture": RecordedCapture,
@@ -118,6 +127,7 @@ def json_kinds() -> dict[str, Any]:
         "state-diff": StateDiff,
         "suite": SuiteDocument,
         "suites": list[SuiteDocument],
+        "versus": VersusDocument,
         "watch": list[WatchOutcome],
         "watch-history": list[WatchHistoryData],
         "why-plan": DiagnosisPlan,

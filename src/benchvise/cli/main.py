@@ -1,7 +1,7 @@
 """The program: commands from their table, and the one place where errors become exit codes.
 
 Exit codes: 0 ok, 1 failed or regression found, 2 usage, 3 board or rig not reachable,
-4 interrupted with everything measured kept and everything set put back.
+4 interrupted with everything measured kept and everything set put back, 5 a gate is undecided.
 """
 
 from __future__ import annotations

@@ -34,6 +34,7 @@ from benchvise.flows.settings import Combination, restores_due
 from benchvise.measure.model import RunRecord
 from benchvise.measure.plan import PROCESSES, Plan
 from benchvise.measure.runner import Event
+from benchvise.terminal_colors import DOUBT, ERROR
 from benchvise.trace.recording import RecordingPlan, check_events
 
 if TYPE_CHECKING:
@@ -235,7 +236,7 @@ def run(
         _print_plans(flow.plan_only(request), as_json=as_json)
         return
     for due in restores_due():
-        stderr().print(text_line(f"not as it was: {due}: benchvise restore", style="yellow"))
+        stderr().print(text_line(f"not as it was: {due}: benchvise restore", style=DOUBT))
     from benchvise.store import Store  # late, as --help and --plan do without
 
     with Store.open(store) as results:
@@ -244,12 +245,12 @@ def run(
     _print_runs(records, as_json=as_json)
     failures = [line for result in ended for line in result.failures]
     for line in failures:
-        stderr().print(text_line(f"failed: {line}", style="red"))
+        stderr().print(text_line(f"failed: {line}", style=ERROR))
     errors = [(result.board, result.error) for result in ended if result.error is not None]
     for name, error in errors:
         fault = getattr(error, "fault", "")
         line = f"{name}: {f'{fault}: ' if fault else ''}{error}"
-        stderr().print(text_line(line, style="red"))
+        stderr().print(text_line(line, style=ERROR))
     if errors:
         raise typer.Exit(errors[0][1].exit_code)
     if failures:

@@ -21,6 +21,7 @@ from benchvise.cli.color import color_options
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
 from benchvise.report.sinks import LINE_LIMIT, Terminal, json_text, sentence
+from benchvise.terminal_colors import BAD
 from benchvise.text import AnyText, printable
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -77,7 +78,7 @@ def print_error(error: BenchviseError, *, as_json: bool) -> None:
         print_json("error", ErrorDocument(message, remedy, error.exit_code))
         return
     line = f"{message}: {remedy}" if remedy else message
-    stderr().print(Text("benchvise: ", style="bold red").append(line, ""), soft_wrap=True)
+    stderr().print(Text.assemble(("benchvise: ", BAD), line), soft_wrap=True)
 
 
 RigOption = Annotated[

@@ -100,6 +100,19 @@ class RunProgress(_BoardProgress):
             self._progress.advance(task, plan.processes)
 
 
+class VersusProgress(_BoardProgress):
+    """One bar, counting runs of commands; redrawn by events only, for the same reason."""
+
+    def __init__(self, console: Terminal) -> None:
+        super().__init__(console, MofNCompleteColumn(), TimeRemainingColumn(), auto_refresh=False)
+
+    def observe(self, done: int, total: int | None, command: str) -> None:
+        """Takes note of what runs now."""
+        task = self._task("versus")
+        self._progress.update(task, completed=done, total=total, description=command)
+        self._progress.refresh()
+
+
 class RigProgress(_BoardProgress):
     """A line a board: how far its card is written, then how far it has booted.
 

@@ -2,10 +2,11 @@
 
 from __future__ import annotations
 
+import sys
 from collections.abc import Mapping
 from dataclasses import dataclass
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any, Literal
 
 import typer
 
@@ -19,6 +20,11 @@ if TYPE_CHECKING:
 
 LINE_LIMIT = 1000
 """Characters of a note that are shown."""
+
+ComparisonFormatName = Literal[
+    "table", "json", "csv", "markdown", "junit", "github", "gitlab", "bmf", "lava"
+]
+"""How ``compare`` prints: for people, as ``--json``, or as ``report.comparison_formats`` has it."""
 
 RunOrDiagnosis = Annotated[
     str,
@@ -269,12 +275,20 @@ def compare(
         bool,
         typer.Option("--counters", help="Also show what an iteration costs, for what changed."),
     ] = False,
+    format: Annotated[  # noqa: A002 - the option's name
+        ComparisonFormatName,
+        typer.Option("--format", help="The format of the output, for people or for a program."),
+    ] = "table",
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Compare two runs: what changed, by how much, and whether that is more than noise.
 
     The first run is the base: "faster" means that the second is better.
+
+    --format junit, github (annotations), gitlab (Code Quality), bmf (Bencher), lava
+    (lava-test-case) and markdown are for pipelines: a series that is slower by more than
+    --threshold is a failure there too.
 
     Example: benchvise compare before after --threshold 5
     """
@@ -285,9 +299,16 @@ def compare(
     from benchvise.report.tables import compare_rows, counter_rows, tail_rows
 
     compared = flow.compare(store, base, other, figures=figures, every=everything)
+    if as_json and format not in ("table", "json"):
+        raise UsageError(f"--json and --format {format} exclude each other", "give one of them")
     result = compared.result
-    if as_json:
+    if as_json or format == "json":
         print_json("comparison", comparison_data(result, compared.counters, compared.state))
+    elif format != "table":
+        from benchvise.report.comparison_formats import COMPARISON_FORMATS  # most print a table
+
+        document = comparison_data(result, compared.counters, compared.state)
+        sys.stdout.write(COMPARISON_FORMATS[format].write(document, threshold))
     else:
         around = around_comparison(compared.base, compared.other, compared.state)
         table = compare_rows(

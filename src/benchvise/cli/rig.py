@@ -28,6 +28,7 @@ from benchvise.rig.hold.messages import (
     NotReadable,
     PowerChange,
 )
+from benchvise.terminal_colors import BAD, DOUBT, ERROR, GOOD
 from benchvise.text import Untrusted
 
 if TYPE_CHECKING:
@@ -216,7 +217,7 @@ def _state(outcome: BoardOutcome[BoardStatus]) -> tuple[Text, Text, Text]:
     state = outcome.result
     if state is None:
         reason = outcome.error.message if outcome.error is not None else ""
-        return Text("?", style="red"), Text("?"), text_line(reason)
+        return Text("?", style=ERROR), Text("?"), text_line(reason)
     holder = "free"
     if state.holder is not None:  # one elsewhere has no process here
         pid = f" ({state.holder.pid})" if state.holder.pid else ""
@@ -226,8 +227,8 @@ def _state(outcome: BoardOutcome[BoardStatus]) -> tuple[Text, Text, Text]:
 
 def _switch(value: str | NotReadable | None) -> Text:
     if isinstance(value, NotReadable):
-        return text_line(f"? {value.na}", style="red")
-    return text_line(value or "-", style="green" if value == "on" else "")
+        return text_line(f"? {value.na}", style=ERROR)
+    return text_line(value or "-", style=GOOD if value == "on" else "")
 
 
 def _show(
@@ -251,7 +252,7 @@ def _fail(outcomes: list[BoardOutcome[T]], *, quiet: bool) -> None:
     errors = [outcome.error for outcome in outcomes if outcome.error is not None]
     for error in () if quiet else errors:
         fault = getattr(error, "fault", "")
-        line = text_line(f"{fault}: " if fault else "", style="bold red")
+        line = text_line(f"{fault}: " if fault else "", style=BAD)
         remedy = f": {error.remedy}" if error.remedy else ""
         line.append(f"{error.message}{remedy}", style="default")
         stderr().print(line, soft_wrap=True)
@@ -409,7 +410,7 @@ def _show_composition(composition: Composition) -> None:
     stdout().print(text_line(f"{composition.out}: {composition.base.path.name} with", style="bold"))
     stdout().print(table)
     for warning in composition.warnings:
-        stdout().print(text_line(f"note: {warning}", style="yellow"))
+        stdout().print(text_line(f"note: {warning}", style=DOUBT))
     stdout().print(
         text_line(
             f"\nSHA-256 {composition.sha256}. Next: benchvise rig flash NAME {composition.out}",

@@ -27,6 +27,7 @@ from benchvise.state.restore import (
     restore_sessions,
     result_data,
 )
+from benchvise.terminal_colors import BAD
 from benchvise.text import printable
 
 
@@ -136,7 +137,7 @@ def _print(result: SessionResult) -> None:
     heading = f"{session.board or session.file}, set {session.started[:16].replace('T', ' ')} UTC"
     heading = f"{heading}: {result.outcome}" + (f": {result.reason}" if result.reason else "")
     good = result.outcome in (RestoreOutcome.DONE, RestoreOutcome.ALIVE)
-    stdout().print(text_line(heading, style="bold" if good else "bold red"))
+    stdout().print(text_line(heading, style="bold" if good else BAD))
     table = Table(box=None, show_header=False, pad_edge=False, padding=(0, 2, 0, 2))
     for restored in result.changes:
         if restored.change.new is not None or restored.verdict is not RestoreVerdict.ALREADY:

@@ -15,6 +15,7 @@ from benchvise.cli.output import JsonOption, RigOption, print_json, stderr, stdo
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.quantities import format_size
+from benchvise.terminal_colors import BAD, DOUBT
 from benchvise.trace.catalogue.record import CACHE, FILE
 
 if TYPE_CHECKING:
@@ -154,7 +155,7 @@ def events(
         sys.stdout.buffer.write(lines)
     sys.stdout.buffer.flush()
     for caution in log.cautions:
-        stderr().print(text_line(caution, style="yellow"), soft_wrap=True)
+        stderr().print(text_line(caution, style=DOUBT), soft_wrap=True)
 
 
 _JSON_EVENTS = 10_000
@@ -344,18 +345,18 @@ def recording_lines(recorded: Recorded) -> Iterator[Text]:
     from benchvise.flows.tracing import recording_summary
 
     if "events" in recorded.ended:
-        yield Text(recording_summary(recorded), style="bold red" if recorded.lost else "bold")
+        yield Text(recording_summary(recorded), style=BAD if recorded.lost else "bold")
         yield Text(
             f"the recorder took {recorded.overhead:.2%} of one CPU, beside what each event costs "
             "where it happens"
         )
     if recorded.reason in _EARLY:
-        yield Text(f"ended early: {_EARLY[recorded.reason]}", style="yellow")
+        yield Text(f"ended early: {_EARLY[recorded.reason]}", style=DOUBT)
     for sentence in recorded.caveats:
-        yield Text(f"{sentence:600}", style="yellow")
+        yield Text(f"{sentence:600}", style=DOUBT)
     status = recorded.ended.get("command")
     if isinstance(status, int) and status:
-        yield Text(f"the command ended with exit {status}", style="yellow")
+        yield Text(f"the command ended with exit {status}", style=DOUBT)
     if recorded.absent:
         yield Text(f"not in this kernel: {', '.join(map(str, recorded.absent))}", style="dim")
     yield Text(

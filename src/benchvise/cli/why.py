@@ -30,6 +30,7 @@ from benchvise.cli.user_command import BetterOption, MatchOption, UnitOption, us
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.state.catalogue import knobs
+from benchvise.terminal_colors import DOUBT
 from benchvise.text import printable
 from benchvise.why.bench import PATIENCE_S
 from benchvise.why.events import (
@@ -104,7 +105,7 @@ class WhyProgress:
             case StageBegun(stage):
                 self._update(str(stage), 0, None)
             case FindingMade(finding):
-                style = "yellow" if finding.grade is not Grade.NOTES else "dim"
+                style = DOUBT if finding.grade is not Grade.NOTES else "dim"
                 self._say(f"{finding.rule}: {finding.sentence}", style)
             case SuspectsRanked(suspects, excluded):
                 self._testable = sum(suspect.testable for suspect in suspects)
@@ -126,9 +127,9 @@ class WhyProgress:
                 self._progress.advance(self._task)
                 self._count()
             case TrialFailed(_, flipped, reason):
-                self._say(f"{' with '.join(flipped) or 'the metric'}: {reason}", "yellow")
+                self._say(f"{' with '.join(flipped) or 'the metric'}: {reason}", DOUBT)
             case LeftOut(suspect, side, reason):
-                self._say(f"left out on the {side} side: {suspect.id}: {reason}", "yellow")
+                self._say(f"left out on the {side} side: {suspect.id}: {reason}", DOUBT)
             case ExperimentDecided(experiment):
                 self._experiments.append(experiment.seconds)
                 self._say(f"{experiment.question} {experiment.outcome}", "dim")
@@ -334,7 +335,7 @@ def why(
             flow.WhyRequest(sides, budget, layers, seed, _allowed(allow or (), risky=risky)), store
         )
     for due in restores_due():
-        stderr().print(text_line(f"not as it was: {due}: benchvise restore", style="yellow"))
+        stderr().print(text_line(f"not as it was: {due}: benchvise restore", style=DOUBT))
     if dry_run:
         _print_plan(request, store, as_json=as_json)
         return
@@ -350,7 +351,7 @@ def why(
         stdout().print(tables(document), soft_wrap=True)
         stdout().print(text_line(_next_step(answer), style="dim"), soft_wrap=True)
     if answer.unkept:
-        stderr().print(text_line(answer.unkept, style="yellow"), soft_wrap=True)
+        stderr().print(text_line(answer.unkept, style=DOUBT), soft_wrap=True)
     raise typer.Exit(answer.exit_code)
 
 

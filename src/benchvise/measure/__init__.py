@@ -6,6 +6,7 @@
     validity                        one series: median, interval, stable or why not
     metrics                         what a series tells beside its value: percentiles, counters
     compare                         two series: ratio, interval, verdict
+    versus                          commands timed in turn and compared, without a plan or a store
     insights                        one run: what its series show together
 
 The lines of a series come from a *source*: the probe, told to go on batch by batch, or a benchmark

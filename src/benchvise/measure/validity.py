@@ -344,7 +344,7 @@ def _temperature(samples: Sequence[Sample]) -> str:
 
 
 def _generator(samples: Sequence[Sample], values: Floats) -> str:
-    """Where the other end had no CPU time left, the figure is its limit and not the board's."""
+    """Where the other end had no CPU time left, the value is its limit and not the board's."""
     mask = np.array(["generator" in sample.flags for sample in samples])
     if mask.mean() < _COMMON:
         return ""

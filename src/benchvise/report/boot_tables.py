@@ -12,12 +12,11 @@ from rich.text import Text
 from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.boot.verdict import BootReport
 from benchvise.rig.soak.soak import FailureRate, RigFault, SoakBoot, SoakResult
+from benchvise.terminal_colors import BAD, DOUBT, ERROR, GOOD, HUES
 
 _WIDTH = 40
 _BLOCKS = " ▏▎▍▌▋▊▉█"
 # Distinct for all kinds of colour vision; the phases are named beside them anyway.
-_STYLES = ("blue", "cyan", "yellow", "magenta")
-
 _NUMBERS_SHOWN = 8
 _CONDITIONS_SHOWN = 4
 _OUTLIERS_SHOWN = 10
@@ -40,14 +39,14 @@ def timeline_view(report: BootReport, *, name: str = "", width: int = _WIDTH) ->
     for i, (phase, at) in enumerate(report.phases.items()):
         if phase == PHASES[0]:
             continue
-        bar = _bar(before, at, end, width, _STYLES[i % len(_STYLES)])
+        bar = _bar(before, at, end, width, HUES[i % len(HUES)])
         table.add_row(Text(phase), bar, Text(_seconds(at)), Text(_seconds(at - before)))
         before = at
     if not report.ok and report.seconds > before:
-        bar = _bar(before, report.seconds, end, width, "red")
+        bar = _bar(before, report.seconds, end, width, ERROR)
         rest = report.seconds - before
         table.add_row(
-            Text("given up", style="bold red"),
+            Text("given up", style=BAD),
             bar,
             Text(_seconds(report.seconds)),
             Text(_seconds(rest)),
@@ -70,18 +69,18 @@ def timelines_view(reports: Mapping[str, BootReport], *, width: int = _WIDTH) ->
         names = list(report.phases)
         for i, phase in enumerate(names[1:], 1):
             cells = _cells(report.phases[phase], longest, width)
-            bar.append("█" * (cells - filled), style=_STYLES[i % len(_STYLES)])
+            bar.append("█" * (cells - filled), style=HUES[i % len(HUES)])
             filled = max(filled, cells)
         fault = report.fault
         if fault is not None:
             cells = _cells(report.seconds, longest, width)
-            bar.append("░" * (cells - filled), style="red")
+            bar.append("░" * (cells - filled), style=ERROR)
         table.add_row(
             Text(name),
             bar,
             Text(report.stage),
             Text(_seconds(report.phases.get(report.stage, 0.0))),
-            Text("booted", style="bold blue") if fault is None else Text(fault, style="bold red"),
+            Text("booted", style=GOOD) if fault is None else Text(fault, style=BAD),
         )
     return table
 
@@ -90,13 +89,13 @@ def _verdict(report: BootReport) -> list[Text]:
     fault = report.fault
     lines = []
     if fault is None:
-        lines.append(Text(report.sentence, style="bold blue"))
+        lines.append(Text(report.sentence, style=GOOD))
     else:
-        lines.append(Text.assemble((fault, "bold red"), f": {report.sentence}"))
+        lines.append(Text.assemble((fault, BAD), f": {report.sentence}"))
         if report.evidence:
             lines.append(Text(f"  '{report.evidence}'"))
         if report.remedy:
-            lines.append(Text(f"  {report.remedy}", style="dim"))
+            lines.append(Text(f"  {report.remedy}"))
         lines.append(Text(f"  console: {report.console}", style="dim"))
     return lines
 
@@ -141,7 +140,7 @@ def soak_table(result: SoakResult) -> RenderableType:
         parts.append(Text(f"boot {fault.number} does not count: {fault.fault}: {fault.sentence}"))
     if result.ended:
         done = len(result.boots) + len(result.rig_faults)
-        parts.append(Text(f"ended after {done} of {result.wanted} boots: {result.ended}", "yellow"))
+        parts.append(Text(f"ended after {done} of {result.wanted} boots: {result.ended}", DOUBT))
     return Group(*parts)
 
 
@@ -170,10 +169,10 @@ def _headline(result: SoakResult) -> Text:
     text = Text()
     text.append(result.board, "bold")
     if result.simulated:
-        text.append("  simulated", "yellow")
+        text.append("  simulated", DOUBT)
     about = "".join(f"  {name} {value}" for name, value in result.about.items())
     text.append(about + "\n")
-    text.append(rate_text(rate) if rate else "no boot counts", "bold red" if result.failed else "")
+    text.append(rate_text(rate) if rate else "no boot counts", BAD if result.failed else "")
     return text
 
 
@@ -182,7 +181,7 @@ def _failures(result: SoakResult) -> RenderableType:
     logs = []
     for group in result.groups:
         table.add_row(
-            Text(group.fault, "bold red"),
+            Text(group.fault, BAD),
             str(len(group.boots)),
             Text("\n".join(group.where.split(", "))),
             Text(_which(result, group.boots)),

@@ -30,17 +30,18 @@ from benchvise.kernel_log.rules import Severity
 from benchvise.quantities import ABSENT, format_number, format_percent
 from benchvise.report.rendering import Cell, Column, Table
 from benchvise.table import Tone
+from benchvise.terminal_colors import BAD, DOUBT, GOOD
 
 REMARKS = 8
 """Remarks of a section that are shown; --json has all."""
 
 _STYLES = {
-    HealthVerdict.GOOD: "bold blue",
-    HealthVerdict.WARNING: "yellow",
-    HealthVerdict.FAILING: "bold red",
+    HealthVerdict.GOOD: GOOD,
+    HealthVerdict.WARNING: DOUBT,
+    HealthVerdict.FAILING: BAD,
     HealthVerdict.UNKNOWN: "dim",
 }
-_SEVERITIES = {Severity.FAILING: "bold red", Severity.WARNING: "yellow", Severity.NOTE: "dim"}
+_SEVERITIES = {Severity.FAILING: BAD, Severity.WARNING: DOUBT, Severity.NOTE: "dim"}
 _WIDTH = 22
 
 
@@ -101,7 +102,7 @@ def _remarks(section: HealthSection) -> Group:
             Text(remark.sentence, style=_SEVERITIES[remark.severity]),
         )
         if remark.severity is not Severity.NOTE and not _said_again(section, remark):
-            grid.add_row("", Text(remark.remedy, style="dim"))
+            grid.add_row("", Text(remark.remedy))
     more = len(section.remarks) - REMARKS
     title = Text(section.name, style="bold")
     if more > 0:
@@ -144,7 +145,7 @@ def _sensors(sensors: Sequence[Sensor]) -> Group:
         grid.add_row(
             Text(sensor.chip if sensor.chip != chip else ""),
             Text(sensor.label),
-            Text(f"{value} {sensor.unit}", style="yellow" if sensor.alarm else ""),
+            Text(f"{value} {sensor.unit}", style=DOUBT if sensor.alarm else ""),
             Text(limits, style="dim"),
         )
         chip = sensor.chip

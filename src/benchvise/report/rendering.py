@@ -21,6 +21,7 @@ from benchvise.quantities import ABSENT, format_cpus
 from benchvise.report import sinks
 from benchvise.report.sinks import markdown, sentence
 from benchvise.table import ColumnSpec, TableSpec, Tone, ValueUnit
+from benchvise.terminal_colors import BAD, DOUBT, GOOD
 from benchvise.text import AnyText, raw
 from benchvise.trace.query_document import QueryDocument, sql_text
 
@@ -99,10 +100,9 @@ _STYLES: dict[Tone, str] = {
     "plain": "",
     "strong": "bold",
     "muted": "dim",
-    "doubt": "yellow",
-    # Blue and orange hues are told apart by all kinds of colour vision; the word says it anyway.
-    "good": "bold blue",
-    "bad": "bold red",
+    "doubt": DOUBT,
+    "good": GOOD,
+    "bad": BAD,
 }
 
 
@@ -154,7 +154,7 @@ def _remarks(remarks: Sequence[AnyText]) -> RichTable:
         about, colon, rest = text.partition(": ")
         if about.count("(") > about.count(")"):  # the colon is that of a quotation
             about, colon = text, ""
-        grid.add_row(Text(about), Text(rest if colon else "", style="dim"))
+        grid.add_row(Text(about, style="dim"), Text(rest if colon else ""))
     return grid
 
 

@@ -112,7 +112,7 @@ def _series_row(series: SeriesRecord, summary: Summary | None) -> tuple[Cell, ..
     unit = series.unit
     return (
         Cell(name),
-        _median(summary, unit, "strong"),
+        value_cell(summary, unit, "strong"),
         Cell(format_range(summary.low, summary.high, unit)),
         Cell(format_value(summary.minimum, unit)),
         Cell(format_value(summary.p95, unit)),
@@ -121,7 +121,7 @@ def _series_row(series: SeriesRecord, summary: Summary | None) -> tuple[Cell, ..
     )
 
 
-def _median(summary: Summary, unit: str, tone: Tone = "plain") -> Cell:
+def value_cell(summary: Summary, unit: str, tone: Tone = "plain") -> Cell:
     """The median; marked where no single value describes the series."""
     if summary.stable:
         return Cell(format_value(summary.median, unit), tone)
@@ -291,13 +291,20 @@ def compare_rows(
 
 def _change_row(comparison: Comparison) -> tuple[Cell, ...]:
     unit = comparison.unit
-    interval = ABSENT
-    if comparison.low is not None and comparison.high is not None:
-        interval = f"{comparison.low:.3f} to {comparison.high:.3f}"
     return (
         Cell(comparison.spec.key),
         _headline(comparison.a, unit),
         _headline(comparison.b, unit),
+        *change_cells(comparison),
+    )
+
+
+def change_cells(comparison: Comparison) -> tuple[Cell, Cell, Cell]:
+    """The change of the value, the ratio with its interval, and the verdict."""
+    interval = ABSENT
+    if comparison.low is not None and comparison.high is not None:
+        interval = f"{comparison.low:.3f} to {comparison.high:.3f}"
+    return (
         Cell(format_change(comparison.ratio), "strong" if comparison.changed else "plain"),
         Cell(interval),
         Cell(str(comparison.verdict), _VERDICT_TONES[comparison.verdict]),
@@ -307,7 +314,7 @@ def _change_row(comparison: Comparison) -> tuple[Cell, ...]:
 def _headline(summary: Summary | None, unit: str) -> Cell:
     if summary is None:
         return Cell(ABSENT, "muted")
-    return _median(summary, unit)
+    return value_cell(summary, unit)
 
 
 def tail_rows(
@@ -435,7 +442,7 @@ def _median_cell(summary: Summary | None, base: Summary | None, unit: str) -> Ce
     if summary is None:
         return Cell(ABSENT, "muted")
     if not summary.stable:
-        return _median(summary, unit)
+        return value_cell(summary, unit)
     text = format_value(summary.median, unit)
     if base is None or base is summary or not base.stable or not base.median:
         return Cell(text, "strong" if base is summary else "plain")

@@ -26,6 +26,7 @@ from benchvise.report.why_words import (
     DiagnosisText,
     diagnosis_text,
 )
+from benchvise.terminal_colors import COMMAND
 from benchvise.text import counted, printable
 
 if TYPE_CHECKING:
@@ -79,12 +80,12 @@ def _block(block: Block, width: int) -> Iterator[Text]:
     lines = (text for line in block.lines for text in _line(line, width - _NAME - 1, ""))
     for index, text in enumerate(lines):
         name = "" if index else block.name
-        yield Text(f"{name:<{_NAME}} ", style="dim").append_text(text)
+        yield Text.assemble((f"{name:<{_NAME}} ", "dim"), text)
 
 
 def _line(line: BlockLine, width: int, indent: str) -> Iterator[Text]:
     if line.code:
-        yield Text(f"{indent}  ").append(line.text, "cyan")
+        yield Text(f"{indent}  ").append(line.text, COMMAND)
         return
     for part in _wrapped(line.text, width):
         yield Text(indent).append_text(styled(Cell(part, line.tone)))

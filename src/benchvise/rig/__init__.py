@@ -18,6 +18,6 @@ hardware: only the rig file differs. ``images`` is the workshop under ``compose`
 of others) and ``virtual``; ``soak`` boots a board many times; ``faults`` names what can go wrong.
 
 Imports run one way: ``hold`` → ``drivers`` → ``strategy`` → ``power``, ``environment`` →
-``virtual`` → ``soak`` → ``boot``, ``card`` → ``console``, ``locks`` → ``faults``. Only this package
-imports labgrid.
+``virtual`` → ``soak`` → ``boot``, ``card`` → ``console``, ``locks`` → ``faults``, ``zstd``. Only
+this package imports labgrid.
 """

@@ -13,6 +13,7 @@ import hashlib
 import json
 import os
 import time
+import zlib
 from collections.abc import Iterator, Mapping
 from contextlib import contextmanager
 from dataclasses import dataclass, field, replace
@@ -28,7 +29,9 @@ DIRECTORY_VARIABLE = "BENCHVISE_LOCK_DIR"
 _SHARED = Path("/run/lock")
 _POLL_SECONDS = 0.05
 _HOLDER_LIMIT = 4096
+_NOTE_LENGTH = _HOLDER_LIMIT + 9  # behind its checksum
 _LEAVE_SECONDS = 30.0
+_HALF_SECONDS = 0.5  # a note that is not whole after that is none of ours
 _UNNOTED_SECONDS = 1.0  # a holder leaves its note at once, a reader has gone by then
 
 
@@ -166,17 +169,28 @@ def _try(descriptor: int) -> bool:
 
 
 def _noted(descriptor: int) -> Holder | None:
-    """The note of the holder, or of one that was killed; None when there is none."""
-    with contextlib.suppress(OSError, ValueError):
-        return decode(Holder, json.loads(os.pread(descriptor, _HOLDER_LIMIT, 0)))
+    """The note of the holder, or of one that was killed; None when there is none.
+
+    A reader may find half of a note that is being changed, for as long as the writer's CPU is taken
+    from it: its checksum tells, and it is read again.
+    """
+    begun = time.monotonic()
+    with contextlib.suppress(OSError):
+        while note := os.pread(descriptor, _NOTE_LENGTH, 0):
+            checksum, _, text = note.partition(b" ")
+            with contextlib.suppress(ValueError):
+                if int(checksum, 16) == zlib.crc32(text):
+                    return decode(Holder, json.loads(text))
+            if time.monotonic() - begun > _HALF_SECONDS:
+                break
+            time.sleep(0.001)
     return None
 
 
 def _note(descriptor: int, who: Holder | None) -> None:
     """Leaves a note for those who wait; a full disk must not keep anybody from a lock.
 
-    All notes are of one length, so that a new one takes the place of the old one at once: whoever
-    reads meanwhile finds the one or the other.
+    All notes are of one length, so that nothing of an old one is left behind a new one.
     """
     with contextlib.suppress(OSError):
         if who is None:
@@ -185,7 +199,8 @@ def _note(descriptor: int, who: Holder | None) -> None:
         text = json.dumps(encode(who)).encode()
         if len(text) > _HOLDER_LIMIT:
             text = json.dumps(encode(replace(who, doing={}))).encode()
-        os.pwrite(descriptor, text.ljust(_HOLDER_LIMIT), 0)
+        text = text.ljust(_HOLDER_LIMIT)
+        os.pwrite(descriptor, b"%08x %s" % (zlib.crc32(text), text), 0)
 
 
 def _busy(name: str, who: Holder | None) -> RigError:

@@ -45,6 +45,19 @@ def conditions(before: Snapshot, after: Snapshot) -> tuple[Condition, ...]:
     return tuple(condition for rule in _RULES for condition in rule(before, after))
 
 
+def busy_programs(*snapshots: Snapshot) -> dict[str, float]:
+    """The CPUs that programs took while snapshots were taken, the most of each: 0.3 is 30 % of one.
+
+    Programs that are part of looking are left out.
+    """
+    programs: dict[str, float] = {}
+    for snapshot in snapshots:
+        for table in _values(snapshot, "system.processes", "busy*").values():
+            for name, cpus in _busy(table):
+                programs[name] = max(programs.get(name, 0.0), cpus)
+    return programs
+
+
 # -- looking at snapshots --------------------------------------------------------------------------
 
 
@@ -190,11 +203,7 @@ def _background(before: Snapshot, after: Snapshot) -> Iterator[Condition]:
     Where far more wants to run than there are CPUs, each process gets little: the load tells then,
     that of the first snapshot, before anything of ours ran.
     """
-    programs: dict[str, float] = {}
-    for snapshot in (before, after):
-        for table in _values(snapshot, "system.processes", "busy*").values():
-            for name, cpus in _busy(table):
-                programs[name] = max(programs.get(name, 0.0), cpus)
+    programs = busy_programs(before, after)
     busy = sorted(programs.items(), key=lambda one: -one[1])
     names = enumerated([f"{name} ({cpus:.1f} CPU)" for name, cpus in busy])
     load, cpus = _load(before)

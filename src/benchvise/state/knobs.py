@@ -188,10 +188,14 @@ def _limits_of_disks(value: str) -> dict[str, dict[str, str]]:
 
 def shown_value(knob: Knob, value: str) -> str:
     """A value for people: the options of a queueing discipline in words, where these are known."""
-    kind, _, options = value.partition(" ")
-    if knob.name == "net.qdisc" and re.fullmatch(r"([0-9a-f]{2})+", options):
-        return f"{kind} {discipline_options(kind, options)}"
+    discipline = _DISCIPLINE.fullmatch(value)
+    if knob.name == "net.qdisc" and discipline is not None:
+        kind, handle, options = discipline.groups("")
+        return f"{kind}{handle} {discipline_options(kind, options)}"
     return value
+
+
+_DISCIPLINE = re.compile(r"(\w+)( [0-9a-f]+:)? ((?:[0-9a-f]{2})+)", re.ASCII)
 
 
 def can_be_put_back(knob: Knob, value: str) -> bool:

@@ -31,6 +31,7 @@ ROLES: Mapping[str, str] = {
     "cgroup_top": "the topmost one below the root that both lie in, as such a path",
     "cpu_group": "the group of the login under the controller cpu (version 1), as such a path",
     "kernel": "the release of the kernel that runs",
+    "tracer": "the process that traces (ptrace) what the login starts; none where it does not",
 }
 
 _FILES = (
@@ -219,6 +220,7 @@ def _roles(
         ("cgroup_top", lambda: _group_above(_control_group(files, names.mounts), 2)),
         ("cpu_group", lambda: _controlled_group("cpu", files, names.mounts)),
         ("kernel", lambda: files.get("/proc/sys/kernel/osrelease", "").strip() or None),
+        ("tracer", lambda: _tracer(files)),
     )
     for role, find in finders:
         with contextlib.suppress(ValueError, IndexError):
@@ -293,6 +295,12 @@ def _wifi_nic(links: Mapping[str, str]) -> str | None:
 def _dram(links: Mapping[str, str]) -> str | None:
     devices = (path.rpartition("/")[2] for path in links if path.startswith("/sys/class/devfreq/"))
     return min(filter(_DRAM.search, devices), default=None)
+
+
+def _tracer(files: Mapping[str, str]) -> str | None:
+    """Where it is not in the login's own namespace of processes, the kernel says 0."""
+    traced = re.search(r"^TracerPid:\s*([1-9]\d*)$", files.get("/proc/self/status", ""), re.M)
+    return traced[1] if traced else None
 
 
 def _bench_cpu(files: Mapping[str, str]) -> str | None:

@@ -7,6 +7,9 @@ SQLite in the user's data directory by default, PostgreSQL by URL; same tables, 
       ├ snapshots, diagnoses       documents that are kept whole
       ├ watches                    what was seen of a board over weeks
       ├ notes, references          what users say of their runs, and how they name them
+      ├ results_file, redaction    runs as one file that travels, without what is private
+      ├ incoming                   runs of such a file, put into a store
+      ├ trace_notes                what users say of moments and spans of traces
       └ owner                      which process is measuring, and whether it is still there
     tables, values                 columns, records of rows, and what a column can hold
     database, location, faults     connections, tables brought up to date, errors in plain words

@@ -5,9 +5,8 @@ The revision lies in a table of our own name, so that another program's database
 Alembic manages too, is never taken for a store. When there is nothing to do, opening only reads. A
 new store is made as ``tables.py`` has it; migrations, which make the same, are for older ones.
 
-Until the first release there is one migration, changed along with ``tables.py``. From then on, to
-add one: change ``tables.py``, write ``migrations/versions/vNNNN_what.py`` with ``revision =
-"NNNN"``, and set ``NEWEST``. ``tests/test_store_databases.py`` says what differs.
+To add a migration: change ``tables.py``, write ``migrations/versions/vNNNN_what.py`` with
+``revision = "NNNN"``, and set ``NEWEST``. ``tests/test_store_databases.py`` says what differs.
 """
 
 from __future__ import annotations
@@ -148,7 +147,7 @@ def _postgres(location: Location, timeout: float) -> Engine:
 
 # -- its tables ------------------------------------------------------------------------------------
 
-NEWEST = "0006"
+NEWEST = "0007"
 VERSION_TABLE = "benchvise_version"
 
 _LOCK = 0x62656E6368  # any number, but the same for all: "bench"

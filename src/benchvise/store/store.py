@@ -10,7 +10,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
 from types import TracebackType
-from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar
+from typing import TYPE_CHECKING, Any, Self, TypeAlias, TypeVar, get_args
 
 from sqlalchemy import Connection, Table, Update, delete, insert, select, update
 
@@ -43,6 +43,8 @@ from benchvise.store.values import stored
 from benchvise.text import Untrusted
 
 if TYPE_CHECKING:
+    from benchvise.store.results_file import TravellingRun
+    from benchvise.store.trace_notes import TraceNotes
     from benchvise.store.watches import Watches
 
 PlannedSeries: TypeAlias = tuple[SeriesSpec, str, Better, str]
@@ -307,12 +309,51 @@ class Store:
         with self._database.writing() as connection:
             notes.set_note(connection, run_id, text)
 
+    def travelling(self, reference: str, *, attachments: bool = False) -> TravellingRun:
+        """The run that ``reference`` names with what belongs to it, to be written to a file.
+
+        UsageError for a run that is still measured. With ``attachments``, with its files.
+        """
+        from benchvise.store.results_file import TravellingRun
+
+        run = self.load(reference)
+        if run.status is RunStatus.RUNNING:
+            raise UsageError(f"the run {run.id} is still measured", "wait for its end")
+        taken = {moment: self.snapshot(run.id, moment) for moment in get_args(Moment)}
+        names = self.attachments(run.id) if attachments else ()
+        files = {name: self.attachment(run.id, name) for name in names}
+        return TravellingRun(
+            run,
+            {moment: snapshot for moment, snapshot in taken.items() if snapshot is not None},
+            {name: content for name, content in files.items() if content is not None},
+        )
+
+    def take_in(self, runs: Sequence[TravellingRun]) -> list[str]:
+        """Adds runs that were measured elsewhere, all or none; returns the ids of the new ones.
+
+        Runs that the store has stay as they are. UsageError for one that no store could hold.
+        """
+        from benchvise.store import incoming  # nobody else needs it
+
+        with self._database.writing() as connection:
+            new = [one for one in runs if not incoming.has_run(connection, one.run.id)]
+            for one in new:
+                incoming.add_run(connection, one)
+        return [one.run.id for one in new]
+
     @property
     def watches(self) -> Watches:
         """What is kept of boards that are watched."""
         from benchvise.store.watches import Watches
 
         return Watches(self._database)
+
+    @property
+    def trace_notes(self) -> TraceNotes:
+        """What users say of moments and spans of traces."""
+        from benchvise.store.trace_notes import TraceNotes
+
+        return TraceNotes(self._database)
 
     # Reading
 

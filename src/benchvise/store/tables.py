@@ -2,7 +2,8 @@
 
 A snapshot belongs to a run. What it found set is a state, which is kept once however often it is
 found, under the hash of its content. Diagnoses stand for themselves. What a watch has seen belongs
-to a watched board, not to a run.
+to a watched board, not to a run. Notes on a trace belong to what the trace holds, wherever its
+files lie.
 
 What is queried is a column; what the board said is a JSON object beside it. A change here needs
 a migration (``migrations/versions``); a test compares the two on both databases.
@@ -276,6 +277,22 @@ WATCH_EVENT = Table(
     Index(None, "watched_number", "last"),
 )
 """Something that happened to a watched board, ``count`` times between ``at`` and ``last``."""
+
+TRACE_NOTE = Table(
+    "trace_note",
+    METADATA,
+    Column("number", Whole, primary_key=True),
+    Column("id", Name(12), nullable=False, unique=True),
+    Column("trace", Name(64), nullable=False, index=True),
+    Column("begin", Large, nullable=False),
+    Column("end", Large, nullable=False),
+    Column("row", CleanText, nullable=False),
+    Column("text", CleanText, nullable=False),
+    Column("author", CleanText, nullable=False),
+    Column("written", Moment, nullable=False),
+    Column("revision", Whole, nullable=False),
+)
+"""What a user says of a moment or a span of a trace; as ``trace_notes.TraceNote``."""
 
 
 T = TypeVar("T")

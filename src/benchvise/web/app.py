@@ -34,6 +34,7 @@ from benchvise.web.pages import (
     home,
     login,
     runs,
+    trace_notes,
 )
 from benchvise.web.readers import forwarding
 from benchvise.web.security import Guard
@@ -56,6 +57,7 @@ def create_app(settings: Settings, audit: AuditLog | None = None) -> Starlette:
             *history.routes,
             *export_routes,
             *forwarding.routes,
+            *trace_notes.routes,
             *files.routes,
             Mount("/assets", StaticFiles(directory=ASSETS, check_dir=False)),
         ],

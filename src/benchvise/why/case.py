@@ -49,6 +49,8 @@ class DiagnosisState:
     layers: tuple[Suspect, ...] = ()
     narrowed: tuple[Suspect, ...] = ()
     """Among which suspects a cause lies that the search has not reached yet."""
+    vanished: bool = False
+    """Whether the gap went when those were first set, and stayed away."""
     untested: tuple[UntestedDifference, ...] = ()
     """The likeliest differences that no experiment has decided."""
     witness: Witness | None = None

@@ -108,7 +108,7 @@ def _investigate(
     stages.search_settings(case, lab)
     if case.measured is None or not case.measured.shown:
         return
-    if options.layers and case.unfinished:
+    if options.layers and case.unfinished and not case.vanished:
         _begin(lab, DiagnosisStage.LAYERS)
         stages.search_layers(case, lab, rules, options)
     _begin(lab, DiagnosisStage.TOGETHER)

@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from benchvise.documents import computed, in_json
 from benchvise.errors import SettingError
 from benchvise.state import places
+from benchvise.state.conditions import busy_programs
 from benchvise.state.model import Snapshot
 from benchvise.why.bench import Bench
 from benchvise.why.case import DiagnosisOptions
@@ -90,9 +91,17 @@ def plan(bench: Bench, options: DiagnosisOptions, rules: DiagnosisRules) -> Diag
     good, bad = snapshots[Side.GOOD], snapshots[Side.BAD]
     selection = rules.find(good, bad, bench.metric, may_set=options.may_set)
 
+    busy = {side: busy_programs(snapshot) for side, snapshot in snapshots.items()}
+
     def rank(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
         return rules.rank(
-            suspects, bench.metric, gap=None, checks=(), counters={}, corpus=options.corpus
+            suspects,
+            bench.metric,
+            gap=None,
+            checks=(),
+            counters={},
+            busy=busy,
+            corpus=options.corpus,
         )
 
     ranked = rank(selection.suspects)

@@ -57,11 +57,18 @@ class DiagnosisRules:
         gap: Gap | None,
         checks: Sequence[CrossCheck],
         counters: Mapping[Side, Mapping[str, float]],
+        busy: Mapping[Side, Mapping[str, float]],
         corpus: Sequence[Snapshot],
     ) -> tuple[Suspect, ...]:
         """The suspects, best first, with the terms of their scores."""
         return ranking.rank(
-            suspects, metric, gap=gap, checks=checks, counters=counters, corpus=corpus
+            suspects,
+            metric,
+            gap=gap,
+            checks=checks,
+            counters=counters,
+            busy=busy,
+            corpus=corpus,
         )
 
     def explain(

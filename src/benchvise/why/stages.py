@@ -17,6 +17,7 @@ from benchvise.errors import (
     MeasurementError,
     SettingError,
 )
+from benchvise.state.conditions import busy_programs
 from benchvise.statistics import mann_whitney
 from benchvise.text import NO_TEXT, Untrusted
 from benchvise.why.bench import CrossCheck
@@ -168,6 +169,7 @@ def _ranked(
         gap=None if case.measured is None else case.measured.gap,
         checks=checks,
         counters=_symptoms(case, lab),
+        busy={side: busy_programs(snapshot) for side, snapshot in case.snapshots.items()},
         corpus=options.corpus,
     )
     touched = touched_paths(tuple(case.watches.values())) if case.watches else None
@@ -254,6 +256,7 @@ def _search(
             case.excess += search.excess
             case.reached = also(stage, search.narrowed)
             case.narrowed = search.narrowed
+            case.vanished |= search.vanished
         if search.futile:
             case.next_steps.append(search.futile)
         rest = [s for s in search.suspects if s not in case.flipped]

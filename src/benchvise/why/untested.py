@@ -98,6 +98,9 @@ def _undecided(case: DiagnosisState, lab: Laboratory) -> Iterator[tuple[Suspect,
         refused = lab.left_out.get((Side.BAD, suspect.id), "")
         if suspect.id in proven:
             continue
+        if case.vanished and suspect in narrowed:
+            yield suspect, "the gap went when it was first set, and stayed away"
+            continue
         if suspect.means is None:
             yield suspect, suspect.untestable
         elif refused:

@@ -1,20 +1,22 @@
+import { type Brush, brushOf, type Surface } from "./brush";
+import { type FlagMark, paintFlags } from "./flags";
 import type { Orientation } from "./layout";
 import { lossBands } from "./losses";
 import type { Loss } from "./source";
 import type { Span } from "./span";
-import { contextOf } from "./stage";
+import { Texts } from "./texts";
 import type { Theme } from "./theme";
 import { baseLabel, type Ticks } from "./ticks";
 
 /** Draws the axis of time: along the top, or down the left side. */
 export class AxisView {
-  private readonly context: CanvasRenderingContext2D;
+  private readonly context: Brush;
 
   constructor(
-    readonly canvas: HTMLCanvasElement,
-    private readonly corner: HTMLElement,
+    readonly canvas: Surface,
+    private readonly corner: Pick<HTMLElement, "textContent">,
   ) {
-    this.context = contextOf(canvas);
+    this.context = brushOf(canvas);
   }
 
   paint(
@@ -23,6 +25,7 @@ export class AxisView {
     losses: readonly Loss[],
     theme: Theme,
     orientation: Orientation,
+    flags: readonly FlagMark[] = [],
   ): void {
     const { canvas, context } = this;
     const ratio = canvas.width / Math.max(canvas.clientWidth, 1);
@@ -54,6 +57,7 @@ export class AxisView {
       }
     }
     context.textAlign = "left";
+    paintFlags(context, flags, new Texts(context, context.font), theme, orientation, main);
     context.fillStyle = theme.loss;
     for (const { from, to } of lossBands(losses, { begin: view.begin, perPixel }, main, 3)) {
       if (vertical) context.fillRect(width - 3, from, 3, to - from);

@@ -17,6 +17,7 @@ export type KeyAct =
   | "turn"
   | "density"
   | "pin"
+  | "note"
   | "group"
   | "groups";
 
@@ -43,6 +44,7 @@ export const KEYS: readonly Key[] = [
   { keys: ["v"], act: "turn", help: "turn the timeline: time runs to the right, or down" },
   { keys: ["e"], act: "density", help: "rows narrow, wide, or with the names of events" },
   { keys: ["p"], act: "pin", help: "pin the row on top, or let it go" },
+  { keys: ["n"], act: "note", help: "write a note on the range, else on what is pointed at or chosen" },
   { keys: ["g"], act: "group", help: "open or close the group of threads" },
   { keys: ["o"], act: "groups", help: "open or close all groups" },
   { keys: ["Escape"], act: "clear", help: "choose nothing, take the filter away" },

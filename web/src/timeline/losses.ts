@@ -1,3 +1,4 @@
+import type { Brush } from "./brush";
 import type { Box } from "./layout";
 import type { Scale } from "./raster";
 import type { Loss } from "./source";
@@ -12,7 +13,7 @@ const HATCH_PX = 7;
  * on the rows of threads, which may have been there. Other CPUs are as they are seen.
  */
 export function paintLosses(
-  context: CanvasRenderingContext2D,
+  context: Brush,
   { source, scroll, theme }: Scene,
   boxes: readonly Box[],
   scale: Scale,

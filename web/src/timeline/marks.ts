@@ -1,4 +1,5 @@
 import { formatCount } from "../base/units";
+import type { Brush } from "./brush";
 import type { Box } from "./layout";
 import type { Scale } from "./raster";
 import type { Scene } from "./stage";
@@ -19,7 +20,7 @@ interface Placed {
 
 /** Events as small ticks beside the bar, with their names where there is room. */
 export function paintMarks(
-  context: CanvasRenderingContext2D,
+  context: Brush,
   texts: Texts,
   scene: Scene,
   boxes: readonly Box[],
@@ -30,7 +31,7 @@ export function paintMarks(
   const level = levelOf(scale.perPixel);
   const vertical = scene.layout.orientation === "vertical";
   for (const box of boxes) {
-    if (box.members !== undefined || box.track !== undefined) continue;
+    if (box.members !== undefined || box.track !== undefined || box.calls !== undefined) continue;
     const placed: Placed[] = [];
     for (const { tile, clip } of scene.marks.cover(level, scene.view, Math.floor(box.order / BLOCK))) {
       const range = tile.rows.get(box.row.id);
@@ -54,7 +55,7 @@ export function paintMarks(
 
 /** Beneath the bar: a name stands right of its mark, up to where the next has its own. */
 function inLane(
-  context: CanvasRenderingContext2D,
+  context: Brush,
   texts: Texts,
   placed: readonly Placed[],
   box: Box,
@@ -76,7 +77,7 @@ function inLane(
 
 /** Beside the bar: each name on a line of its own, with a line to its mark. */
 function inColumn(
-  context: CanvasRenderingContext2D,
+  context: Brush,
   texts: Texts,
   placed: readonly Placed[],
   box: Box,

@@ -1,5 +1,6 @@
 import { formatCount } from "../base/units";
 import type { ArrowShape } from "./arrows";
+import type { Flag, FlagMark } from "./flags";
 import type { Hit } from "./hit";
 import type { Source } from "./source";
 import type { Span } from "./span";
@@ -35,6 +36,7 @@ export class Overlay {
   private readonly rangeText: HTMLElement;
   private readonly tip: HTMLElement;
   private readonly arrows: SVGSVGElement;
+  private readonly flags: SVGSVGElement;
 
   constructor(
     private readonly stage: HTMLElement,
@@ -50,9 +52,14 @@ export class Overlay {
     this.rangeText = add("tl-range-text", this.range);
     this.rangeText.hidden = false;
     this.chosen = add("tl-chosen");
-    this.arrows = stage.appendChild(document.createElementNS(SVG, "svg"));
-    this.arrows.classList.add("tl-arrows");
-    this.arrows.setAttribute("aria-hidden", "true");
+    const drawing = (name: string): SVGSVGElement => {
+      const element = stage.appendChild(document.createElementNS(SVG, "svg"));
+      element.classList.add(name);
+      element.setAttribute("aria-hidden", "true");
+      return element;
+    };
+    this.flags = drawing("tl-flags");
+    this.arrows = drawing("tl-arrows");
     this.cross = add("tl-cross");
     this.tip = add("tl-tip");
     // Read out by the status line instead.
@@ -86,13 +93,42 @@ export class Overlay {
     }));
   }
 
+  /** Frames around what notes are about: of a row, or from the first to the last. */
+  showFlags(boxes: readonly FlagBox[]): void {
+    if (boxes.length === 0 && this.flags.childElementCount === 0) return;
+    this.flags.replaceChildren(...boxes.map(({ x, y, width, height, chosen }) => {
+      const element = document.createElementNS(SVG, "rect");
+      for (const [name, value] of Object.entries({ x, y, width, height })) element.setAttribute(name, value.toFixed(1));
+      element.setAttribute("class", chosen ? "tl-flag tl-flag-chosen" : "tl-flag");
+      return element;
+    }));
+  }
+
+  /** What is pointed at in the axis: a moment, and a note that is there. */
+  showMoment(time: number, flag: Flag | null, frame: Frame, at: readonly [number, number]): void {
+    this.put(this.cross, areaOf({ begin: time, end: time }, frame, 0, frame.cross), frame);
+    const text = document.createElement("div");
+    text.textContent = flag?.text ?? "";
+    text.className = "tl-tip-text";
+    const when = document.createElement("div");
+    when.textContent = flag === null
+      ? formatTime(time, (frame.view.end - frame.view.begin) / frame.main)
+      : `${formatTime(flag.begin, 1)}${flag.end > flag.begin ? `, ${formatLength(flag.end - flag.begin)}` : ""}`;
+    this.showTip(flag === null ? [when] : [text, when], frame, at);
+  }
+
   showHit(hit: Hit | null, frame: Frame, at: readonly [number, number]): void {
     const time = hit?.time ?? null;
     const area = time === null ? null : areaOf({ begin: time, end: time }, frame, 0, frame.cross);
     this.put(this.cross, area, frame);
-    this.tip.hidden = hit === null;
-    if (hit === null) return;
-    this.tip.replaceChildren(...this.lines(hit, (frame.view.end - frame.view.begin) / frame.main));
+    const lines = hit === null ? null : this.lines(hit, (frame.view.end - frame.view.begin) / frame.main);
+    this.showTip(lines, frame, at);
+  }
+
+  private showTip(lines: readonly HTMLElement[] | null, frame: Frame, at: readonly [number, number]): void {
+    this.tip.hidden = lines === null;
+    if (lines === null) return;
+    this.tip.replaceChildren(...lines);
     const [x, y] = frame.vertical ? [at[1], at[0]] : at;
     const { clientWidth, clientHeight } = this.stage;
     const { offsetWidth, offsetHeight } = this.tip;
@@ -102,7 +138,7 @@ export class Overlay {
     this.tip.style.transform = `translate(${left}px, ${top}px)`;
   }
 
-  private lines({ row, time, item, mark, value }: Hit, perPixel: number): HTMLElement[] {
+  private lines({ row, time, item, mark, value, call }: Hit, perPixel: number): HTMLElement[] {
     const { look, losses } = this.source;
     const lines: HTMLElement[] = [];
     const add = (text: string, name = ""): void => {
@@ -114,6 +150,12 @@ export class Overlay {
     if (mark !== null) {
       add(mark.count === 1 ? look.eventName(mark.event) : `${formatCount(mark.count)} events`, "tl-tip-title");
       add(formatTime(mark.time, 1));
+    } else if (call !== undefined) {
+      add(call.name, "tl-tip-title");
+      add(`${call.count > 1 ? "from the first to the last: " : ""}${formatLength(call.end - call.begin)}`);
+      add(`from ${formatTime(call.begin, 1)}`);
+      if (call.count > 1) add(`${formatCount(call.count)} calls here, the longest is named: zoom in`, "tl-tip-note");
+      if (!call.complete) add("incomplete: its end, or what it called, is not known", "tl-tip-note");
     } else if (item !== null) {
       const several = item.count > 1;
       const who = item.actor >= 0 ? look.actorName(item.actor) : row.name;
@@ -134,17 +176,56 @@ export class Overlay {
     return lines;
   }
 
-  private put(element: HTMLElement, area: Area | null, { vertical }: Frame): void {
+  private put(element: HTMLElement, area: Area | null, frame: Frame): void {
     element.hidden = area === null;
     if (area === null) return;
-    const [along, across] = [area.to - area.from, area.bottom - area.top];
+    const { x, y, width, height } = placeOf(area, frame);
     const { style } = element;
-    style.transform = vertical
-      ? `translate(${area.top}px, ${area.from}px)`
-      : `translate(${area.from}px, ${area.top}px)`;
-    style.width = `${vertical ? across : along}px`;
-    style.height = `${vertical ? along : across}px`;
+    style.transform = `translate(${x}px, ${y}px)`;
+    style.width = `${width}px`;
+    style.height = `${height}px`;
   }
+}
+
+function placeOf({ from, to, top, bottom }: Area, { vertical }: Frame): { x: number; y: number; width: number; height: number } {
+  const [along, across] = [to - from, bottom - top];
+  return vertical
+    ? { x: top, y: from, width: across, height: along }
+    : { x: from, y: top, width: along, height: across };
+}
+
+/** Where a span is seen on the stage, from `top` to `bottom` across time; null when it is outside. */
+export function frameOf(span: Span | null, frame: Frame, top: number, bottom: number): ReturnType<typeof placeOf> | null {
+  const area = span === null || bottom <= 0 ? null : areaOf(span, frame, top, bottom);
+  return area === null ? null : placeOf(area, frame);
+}
+
+/** A frame on the stage, CSS pixels. */
+export interface FlagBox {
+  readonly x: number;
+  readonly y: number;
+  readonly width: number;
+  readonly height: number;
+  readonly chosen: boolean;
+}
+
+/** The frames of flags; `placeOf` says where a row is across time, null for one that is not shown. */
+export function flagBoxes(
+  marks: readonly FlagMark[],
+  placeOf: (row: number) => readonly [number, number] | null,
+  { cross, vertical }: Frame,
+): FlagBox[] {
+  return marks.flatMap(({ flag, from, to }): FlagBox[] => {
+    const across = flag.row === null ? [0, cross] as const : placeOf(flag.row);
+    if (across === null || across[1] <= 0) return [];
+    const [main, size] = [Math.round(from) + 0.5, Math.max(Math.round(to) - Math.round(from), 0)];
+    const [top, high] = flag.row === null ? [-2, cross + 4] : [across[0] - 1.5, across[1] - across[0] + 3];
+    // A moment is a line, which a frame without width is; of a row it has to be seen beside its item.
+    const [begin, long] = size > 0 || flag.row === null ? [main, size] : [main - 2, 4];
+    return [vertical
+      ? { x: top, y: begin, width: high, height: long, chosen: flag.chosen }
+      : { x: begin, y: top, width: long, height: high, chosen: flag.chosen }];
+  });
 }
 
 /** What is missing, in words. */

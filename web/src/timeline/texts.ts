@@ -1,9 +1,11 @@
+import type { Brush } from "./brush";
+
 /** Texts on a canvas, cut to the room that they have. Measuring is dear, so each is measured once. */
 export class Texts {
   private readonly widths = new Map<string, number>();
 
   constructor(
-    private readonly context: CanvasRenderingContext2D,
+    private readonly context: Brush,
     readonly font: string,
   ) {}
 

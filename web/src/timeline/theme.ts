@@ -11,6 +11,8 @@ export interface Theme {
   readonly strong: string;
   readonly accent: string;
   readonly loss: string;
+  /** Of notes. */
+  readonly flag: string;
   /** Of text in a coloured bar. */
   readonly onBar: string;
   readonly line: string;
@@ -32,6 +34,7 @@ export function themeOf(element: Element): Theme {
     strong: property("--rule-strong"),
     accent: property("--accent"),
     loss: property("--loss"),
+    flag: property("--flag"),
     onBar: property("--on-bar"),
     line: property("--line-1"),
     sans: property("--sans"),

@@ -3,7 +3,9 @@ import { failed } from "../base/result";
 import { formatCount } from "../base/units";
 import { type Arrow, arrowShapes } from "./arrows";
 import { AxisView } from "./axis-view";
+import { callAt, callBeside, type CallSlices, type CallSource, type HitCall, laneOf } from "./calls";
 import type { Changed, Choices, Chosen } from "./choices";
+import { type Flag, flagMarks, flagNear } from "./flags";
 import { buildFrame, type Elements, fit } from "./frame";
 import { type Acts, listen } from "./gestures";
 import { type Hit, type HitItem, hitAt } from "./hit";
@@ -16,9 +18,10 @@ import { MiniMap } from "./mini-map";
 import { Motion } from "./motion";
 import { nameGrip } from "./name-grip";
 import { Names, PIN_PX } from "./names";
-import { Overlay } from "./overlay";
+import { flagBoxes, Overlay } from "./overlay";
 import type { Items, Marks, Overview, Source } from "./source";
 import { centreOf, clampSpan, lengthOf, shiftSpan, type Span, spanOf, wholeSpan } from "./span";
+import { type Drawn, type Picture, pictureOf } from "./snapshot";
 import { Stage } from "./stage";
 import { neighbour } from "./stepping";
 import { Paints, type Theme, themeOf } from "./theme";
@@ -27,6 +30,7 @@ import { BLOCK, BUCKETS, tileSpan } from "./tiles";
 import { ticksOf } from "./ticks";
 import { formatLength, formatTime } from "./time-format";
 import { requestsOf } from "./tile-requests";
+import { ViewStore } from "./view-store";
 import { type AskTrack, type Track, type TrackLines, TrackStore, valueAt } from "./tracks";
 
 export interface TimelineOptions {
@@ -41,12 +45,23 @@ export interface TimelineOptions {
   /** Counters that are shown, and who has their values. */
   readonly tracks?: readonly Track[];
   readonly askTrack?: AskTrack;
+  /** Asked for a note on something, and for the note that a flag stands for. */
+  readonly noted?: (about: Noted) => void;
+  readonly flagged?: (flag: Flag) => void;
+}
+
+/** What a note is to be about: a moment, or a span, of a row (by its id) or of all. */
+export interface Noted extends Span {
+  readonly row: number | null;
 }
 
 const OVERVIEW_BUCKETS = 1024;
 const LABEL_ROOM = { horizontal: 110, vertical: 56 } as const;
 const ZOOM_STEP = 1.6;
 const PAN_SHARE = 0.15;
+/** How far beside a flag the pointer may be, in pixels. */
+const FLAG_REACH = 9;
+const CALL_REACH = 2;
 const DENSITIES: readonly Density[] = ["compact", "normal", "events"];
 
 /** A timeline in an element: draws what `source` has, and moves as `choices` says. */
@@ -72,10 +87,15 @@ export class Timeline {
   private kept: { of: Layout; scroll: number; cross: number; seen: Layout } | null = null;
   private overview: Overview | null = null;
   private pointer: readonly [number, number] | null = null;
+  /** Whether that is in the axis: no row is pointed at then. */
+  private inAxis = false;
   private hovered: number | null = null;
+  private flags: readonly Flag[] = [];
   private arrows: readonly Arrow[] = [];
   private tracks: readonly Track[];
   private readonly trackStore: TrackStore;
+  private calls: CallSource | null = null;
+  private readonly callStore: ViewStore<number, CallSlices>;
   private drawing: { readonly range: Span; readonly area: readonly number[] | null } | null = null;
   private asked = false;
   /** Settles when all that is seen at first is drawn. */
@@ -114,6 +134,11 @@ export class Timeline {
     this.marks = this.storeOf((span, rows, signal) => source.marks(span, BUCKETS, rows, signal));
     const none: AskTrack = () => Promise.resolve(failed("there are no counters"));
     this.trackStore = new TrackStore(source.duration, options.askTrack ?? none, () => { this.invalidate(); });
+    this.callStore = new ViewStore<number, CallSlices>(
+      source.duration, String,
+      (key, span, width, signal) => this.calls?.ask(key, span, width, signal) ?? Promise.resolve(failed("there are no calls")),
+      () => { this.invalidate(); },
+    );
     nameGrip(root, this.controller.signal);
     this.listen();
     void this.loadOverview();
@@ -131,12 +156,19 @@ export class Timeline {
   /** Rows by their order in the source; all when null. */
   filter(shown: readonly number[] | null): void {
     this.shown = shown ?? this.source.rows.map((_, order) => order);
-    this.note(this.shown.length === 0 ? "No row fits." : "");
+    this.say(this.shown.length === 0 ? "No row fits." : "");
+    this.arrange(this.density, this.orientation);
+  }
+
+  /** Shows calls of functions beneath the threads that made them, or takes them away. */
+  showCalls(calls: CallSource | null): void {
+    this.calls = calls;
     this.arrange(this.density, this.orientation);
   }
 
   arrange(density: Density, orientation: Orientation): void {
-    this.layout = layoutOf(this.source.rows, this.shown, density, orientation, this.grouping);
+    const grouping = { ...this.grouping, calls: this.calls?.threads ?? [] };
+    this.layout = layoutOf(this.source.rows, this.shown, density, orientation, grouping);
     this.elements.root.dataset["orientation"] = orientation;
     this.setScroll(this.scroll);
     this.resize();
@@ -146,6 +178,14 @@ export class Timeline {
   showArrows(arrows: readonly Arrow[]): void {
     this.arrows = arrows;
     this.invalidate();
+  }
+
+  /** Shows notes: in the axis, and around what they are about. */
+  showFlags(flags: readonly Flag[]): void {
+    this.flags = flags;
+    // The axis has room for them, and a canvas is as large as it.
+    this.elements.root.dataset["flags"] = flags.length > 0 ? "yes" : "no";
+    this.resize();
   }
 
   /** Other rows come first, or are together; other counters are shown. */
@@ -176,6 +216,11 @@ export class Timeline {
     return act !== null;
   }
 
+  /** Asks for a note on the range, else on what is chosen. */
+  note(): void {
+    this.options.noted?.(this.notable());
+  }
+
   focus(): void {
     this.elements.stage.focus({ preventScroll: true });
   }
@@ -185,6 +230,7 @@ export class Timeline {
     this.items.close();
     this.marks.close();
     this.trackStore.close();
+    this.callStore.close();
     for (const end of this.ends) end();
     this.elements.root.remove();
   }
@@ -200,11 +246,11 @@ export class Timeline {
         return load(tileSpan(level, index), ids, signal);
       },
       () => {
-        this.note("");
+        this.say("");
         this.invalidate();
       },
       (reason) => {
-        this.note(`Part of the timeline is missing: ${reason}`);
+        this.say(`Part of the timeline is missing: ${reason}`);
       },
     );
   }
@@ -215,7 +261,7 @@ export class Timeline {
       this.stale.map = true;
       this.invalidate();
     } catch (error) {
-      if (!this.controller.signal.aborted) this.note(`The mini-map is missing: ${String(error)}`);
+      if (!this.controller.signal.aborted) this.say(`The mini-map is missing: ${String(error)}`);
     }
   }
 
@@ -225,7 +271,7 @@ export class Timeline {
     const acts = this.acts();
     this.ends.push(
       listen(stage, acts, isVertical),
-      listen(axisHost, acts, isVertical, true),
+      listen(axisHost, this.axisActs(acts), isVertical, true),
       this.choices.subscribe((now, changed) => {
         this.follow(now, changed);
       }),
@@ -310,18 +356,65 @@ export class Timeline {
         const hit = this.hit(main, cross);
         if (hit?.box.track !== undefined) return;
         if (hit === null) this.choices.choose(null);
+        else if (hit.box.calls !== undefined) this.chooseCall(hit.box, hit.call ?? null);
         else this.choose(hit);
       },
       open: (main, cross) => {
-        const item = this.hit(main, cross)?.item;
+        const hit = this.hit(main, cross);
+        const item = hit?.call ?? hit?.item;
         if (item !== null && item !== undefined) this.show(item);
       },
       hover: (place) => {
         this.pointer = place;
+        this.inAxis = false;
         if (place === null) this.hoverName(null);
         this.invalidate();
       },
     };
+  }
+
+  /** In the axis a click is on a note, and a double click writes one: there are no rows. */
+  private axisActs(acts: Acts): Acts {
+    return {
+      ...acts,
+      click: (main) => {
+        const flag = this.flagAt(main);
+        if (flag !== null) this.options.flagged?.(flag);
+      },
+      open: (main) => {
+        const time = Math.round(this.timeAt(main));
+        if (this.flagAt(main) === null) this.options.noted?.({ begin: time, end: time, row: null });
+      },
+      hover: (place) => {
+        acts.hover(place);
+        this.inAxis = place !== null;
+      },
+    };
+  }
+
+  private flagAt(main: number): Flag | null {
+    return flagNear(this.flags, this.timeAt(main), this.perPixel(this.choices.value.view) * FLAG_REACH);
+  }
+
+  /** What a note would be about: the range, what is pointed at, what is chosen, or the middle. */
+  private notable(): Noted {
+    const { range, area, place, view } = this.choices.value;
+    if (range !== null) return { ...rounded(range), row: area?.length === 1 ? (area[0] ?? null) : null };
+    if (this.pointer !== null) {
+      const hit = this.pointed();
+      const time = Math.round(this.timeAt(this.pointer[0]));
+      const isOn = hit !== null && (hit.item !== null || hit.mark !== null);
+      return { begin: time, end: time, row: isOn ? hit.row.id : null };
+    }
+    const item = this.chosenItem();
+    if (place !== null && item?.count === 1) return { ...rounded(item), row: place.row };
+    const time = Math.round(place?.time ?? centreOf(view));
+    return { begin: time, end: time, row: place?.row ?? null };
+  }
+
+  /** What is under the pointer among the rows. */
+  private pointed(): Hit | null {
+    return this.pointer === null || this.inAxis ? null : this.hit(this.pointer[0], this.pointer[1]);
   }
 
   /** What is chosen was changed, here or elsewhere. */
@@ -367,6 +460,29 @@ export class Timeline {
     this.elements.status.textContent = `${row.name}:${who} ${state}${long}, at ${from}`;
   }
 
+  /** Of several calls on one pixel, nobody can tell which is meant: then it is shown in full width. */
+  private chooseCall({ row }: Box, call: HitCall | null): void {
+    if (call === null) return;
+    if (call.count > 1) this.show(call);
+    else this.choices.choose({ row: row.id, time: centreOf(call) });
+    this.elements.status.textContent = call.count > 1
+      ? `${formatCount(call.count)} calls`
+      : `${call.name} for ${formatLength(call.end - call.begin)}, at ${formatTime(call.begin, 1)}`;
+  }
+
+  /** What is drawn of the calls of a thread: null is still to come, a text is why there is nothing. */
+  private callSlices(key: number): CallSlices | string | null {
+    const { width, height } = this.elements.bars;
+    return this.callStore.lines(key, this.choices.value.view, this.orientation === "vertical" ? height : width);
+  }
+
+  /** The call of a lane at a time, as far as it is loaded. */
+  private callIn({ key, lane }: NonNullable<Box["calls"]>, time: number, reach: number): HitCall | null {
+    const slices = this.callSlices(key);
+    if (slices === null || typeof slices === "string") return null;
+    return callAt(slices, this.calls?.functions ?? [], lane, time, reach);
+  }
+
   private key(act: KeyAct): void {
     const { value } = this.choices;
     const { view, range } = value;
@@ -399,6 +515,7 @@ export class Timeline {
         const row = this.hoveredRow() ?? value.place?.row;
         if (row !== undefined) this.options.pinned?.(row);
       },
+      note: () => { this.note(); },
       group: () => { this.toggleGroup(); },
       groups: () => { this.options.grouped?.("all"); },
       turn: () => { this.turn(this.density, this.orientation === "vertical" ? "horizontal" : "vertical"); },
@@ -412,13 +529,13 @@ export class Timeline {
 
   /** The row that is pointed at; of a closed group, none. */
   private hoveredRow(): number | null {
-    const hit = this.pointer === null ? null : this.hit(this.pointer[0], this.pointer[1]);
+    const hit = this.pointed();
     return hit === null || hit.box.members !== undefined ? null : hit.row.id;
   }
 
   /** Opens or closes the group that is pointed at, else that of the chosen row. */
   private toggleGroup(): void {
-    const pointed = this.pointer === null ? undefined : this.hit(this.pointer[0], this.pointer[1])?.box;
+    const pointed = this.pointed()?.box;
     const { place } = this.choices.value;
     const box = pointed ?? (place === null ? null : this.boxOf(place.row));
     if (box === null) return;
@@ -435,7 +552,7 @@ export class Timeline {
 
   private stepRow(by: number): void {
     const { place, view } = this.choices.value;
-    const boxes = this.layout.boxes.filter(({ track }) => track === undefined);
+    const boxes = this.layout.boxes.filter(({ track, calls }) => track === undefined && calls === undefined);
     const chosen = place === null ? null : this.boxOf(place.row);
     const now = boxes.findIndex((box) => box === chosen);
     const box = boxes[now < 0 ? 0 : Math.min(Math.max(now + by, 0), boxes.length - 1)];
@@ -451,6 +568,10 @@ export class Timeline {
       this.stepRow(0);
       return;
     }
+    if (box.calls !== undefined) {
+      this.stepCall(box, box.calls, place.time, by);
+      return;
+    }
     const looks = this.source.look.states;
     const here = this.chosenItem() ?? { begin: place.time, end: place.time };
     const next = neighbour(this.items, this.memberOf(box, place.row), here, by, view, this.perPixel(view), looks, this.source.duration);
@@ -462,6 +583,21 @@ export class Timeline {
       this.choices.look(shiftSpan(view, centreOf(next) - centreOf(view)));
     }
     this.chooseIn(box, centreOf(next));
+  }
+
+  private stepCall(box: Box, calls: NonNullable<Box["calls"]>, time: number, by: -1 | 1): void {
+    const { view } = this.choices.value;
+    const here = this.callIn(calls, time, 0) ?? { begin: time, end: time };
+    const slices = this.callSlices(calls.key);
+    const next = slices === null || typeof slices === "string"
+      ? null
+      : callBeside(slices, this.calls?.functions ?? [], calls.lane, here, by);
+    if (next === null) {
+      this.go(shiftSpan(view, by * lengthOf(view) * 0.8));
+      return;
+    }
+    if (next.end < view.begin || next.begin > view.end) this.choices.look(shiftSpan(view, centreOf(next) - centreOf(view)));
+    this.chooseCall(box, next);
   }
 
   /** Of a closed group, the one of its rows. */
@@ -483,6 +619,10 @@ export class Timeline {
     const { place, view } = this.choices.value;
     const box = place === null ? null : this.boxOf(place.row);
     if (place === null || box === null) return null;
+    if (box.calls !== undefined) {
+      const call = this.callIn(box.calls, place.time, 0);
+      return call === null ? null : { begin: call.begin, end: call.end, actor: -1, state: 0, count: call.count };
+    }
     return this.hitIn(box, place.time, this.perPixel(view))?.item ?? null;
   }
 
@@ -520,6 +660,10 @@ export class Timeline {
     const { source, items, marks } = this;
     const across = cross + this.scroll;
     const hit = hitAt(this.seen(), source.rows, across, time, this.perPixel(view), items, marks, source.look.states);
+    if (hit?.box.calls !== undefined) {
+      const call = this.callIn(hit.box.calls, time, this.perPixel(view) * CALL_REACH);
+      return call === null ? hit : { ...hit, call };
+    }
     return hit?.box.track === undefined ? hit : { ...hit, value: this.valueText(hit.box.track, time) };
   }
 
@@ -550,6 +694,7 @@ export class Timeline {
   }
 
   private boxOf(row: number): Box | null {
+    if (laneOf(row) !== null) return this.layout.boxes.find((box) => box.row.id === row) ?? null;
     return boxOfRow(this.layout, this.source.rows.findIndex(({ id }) => id === row));
   }
 
@@ -607,7 +752,7 @@ export class Timeline {
     this.paint();
   }
 
-  private note(text: string): void {
+  private say(text: string): void {
     const { note } = this.elements;
     note.textContent = text;
     note.hidden = text === "";
@@ -626,42 +771,69 @@ export class Timeline {
     });
   }
 
-  private paint(): void {
+  /** What is drawn now, but for the pointer. */
+  private drawnNow(): Drawn {
     const { value } = this.choices;
-    const [main, cross] = this.extent();
     const { view } = value;
-    const vertical = this.orientation === "vertical";
-    this.fetch(this.motion.target ?? view, cross);
+    const [main, cross] = this.extent();
     const ticks = ticksOf(view, main, LABEL_ROOM[this.orientation]);
     const chosen = value.place === null ? null : this.boxOf(value.place.row);
-    const seen = this.seen();
-    this.stage.paint({
-      source: this.source,
-      items: this.items,
-      marks: this.marks,
-      layout: seen,
-      scroll: this.scroll,
-      view,
-      ticks: ticks.ticks.filter(({ label }) => label !== "").map(({ time }) => time),
-      theme: this.theme,
-      paints: this.paints,
-      actor: value.actor,
-      chosen: chosen?.order ?? null,
-      track: (at) => this.trackLines(at),
-    });
-    this.axis.paint(ticks, view, this.source.losses, this.theme, this.orientation);
-    const frame = { view, main, cross, vertical };
+    const layout = this.seen();
     const { range, area } = this.drawing ?? value;
-    this.map.place(view, range);
-    this.overlay.showRange(range, frame, area === null ? null : this.extentOf(area));
-    const box = chosen === null ? undefined : seen.boxes.find(({ order }) => order === chosen.order);
+    const box = chosen === null ? undefined : layout.boxes.find(({ row }) => row.id === chosen.row.id);
     const top = (box?.from ?? 0) - this.scroll;
-    this.overlay.showChosen(box === undefined ? null : this.chosenItem(), top, top + (box?.bar ?? 0), frame);
+    return {
+      scene: {
+        source: this.source,
+        items: this.items,
+        marks: this.marks,
+        layout,
+        scroll: this.scroll,
+        view,
+        ticks: ticks.ticks.filter(({ label }) => label !== "").map(({ time }) => time),
+        theme: this.theme,
+        paints: this.paints,
+        actor: value.actor,
+        chosen: chosen === null || chosen.calls !== undefined ? null : chosen.order,
+        calls: (key) => ({ slices: this.callSlices(key), functions: this.calls?.functions ?? [] }),
+        track: (at) => this.trackLines(at),
+      },
+      frame: { view, main, cross, vertical: this.orientation === "vertical" },
+      ticks,
+      flags: flagMarks(this.flags, view.begin, this.perPixel(view), main),
+      arrows: arrowShapes(
+        this.arrows, (row) => this.placeOf(row), view.begin, this.perPixel(view), main, cross, this.orientation === "vertical",
+      ),
+      range,
+      across: area === null ? null : this.extentOf(area),
+      item: box === undefined ? null : this.chosenItem(),
+      bar: [top, top + (box?.bar ?? 0)],
+    };
+  }
+
+  /** What is seen, but for the mini-map and the pointer, as SVG. */
+  picture(): Picture {
+    return pictureOf(this.drawnNow(), this.elements, { hovered: null, pins: this.options.pinned !== undefined }, (row) => this.placeOf(row));
+  }
+
+  /** The colours that it is drawn in. */
+  get colours(): Theme {
+    return this.theme;
+  }
+
+  private paint(): void {
+    const { value } = this.choices;
+    this.fetch(this.motion.target ?? value.view, this.extent()[1]);
+    const { scene, frame, ticks, flags, arrows, range, across, item, bar } = this.drawnNow();
+    this.stage.paint(scene);
+    this.axis.paint(ticks, value.view, this.source.losses, this.theme, this.orientation, flags);
+    this.overlay.showFlags(flagBoxes(flags, (row) => this.placeOf(row), frame));
+    this.map.place(value.view, range);
+    this.overlay.showRange(range, frame, across);
+    this.overlay.showChosen(item, bar[0], bar[1], frame);
     this.paintHover(frame);
-    this.overlay.showArrows(arrowShapes(
-      this.arrows, (row) => this.placeOf(row), view.begin, this.perPixel(view), main, cross, vertical,
-    ));
-    if (this.stale.names) this.paintNames(chosen?.order ?? null);
+    this.overlay.showArrows(arrows);
+    if (this.stale.names) this.paintNames(scene.chosen);
     if (this.stale.map) this.map.paint(this.overview, this.source.losses, this.theme);
     this.stale = { names: false, map: false };
     this.elements.root.dataset["state"] = this.items.waiting ? "loading" : "complete";
@@ -670,7 +842,11 @@ export class Timeline {
 
   private paintHover(frame: { view: Span; main: number; cross: number; vertical: boolean }): void {
     const { pointer } = this;
-    const hit = pointer === null ? null : this.hit(pointer[0], pointer[1]);
+    if (pointer !== null && this.inAxis) {
+      this.overlay.showMoment(this.timeAt(pointer[0]), this.flagAt(pointer[0]), frame, [pointer[0], 0]);
+      return;
+    }
+    const hit = this.pointed();
     this.overlay.showHit(hit, frame, pointer ?? [0, 0]);
     if (hit !== null) this.hoverName(hit.box.order);
   }
@@ -702,6 +878,9 @@ export class Timeline {
     else this.marks.request([], []);
   }
 }
+
+/** Whole nanoseconds, as notes have. */
+const rounded = ({ begin, end }: Span): Span => ({ begin: Math.round(begin), end: Math.round(end) });
 
 /** The number of a closed group, by the box that stands for it. */
 const groupOf = ({ row }: Box): number => -1 - row.id;

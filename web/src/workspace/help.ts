@@ -17,6 +17,7 @@ export function helpDialog(): HTMLDialogElement {
     ["Ctrl + wheel, pinch", "zoom around the pointer"],
     ["Wheel", "from row to row; Shift + wheel in time"],
     ["Shift + drag, drag on the axis", "filter all views to a span"],
+    ["Double click on the axis", "write a note on this moment"],
     ["Shift + drag over rows", "sum up these rows in Area"],
     ["Click, double click", "choose an item, show it in full width"],
   ].flatMap(([act, help]) => [make("dt", {}, act ?? ""), make("dd", {}, help ?? "")]);

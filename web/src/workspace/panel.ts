@@ -1,6 +1,8 @@
 import type { Arrow } from "../timeline/arrows";
 import type { Loss, Row } from "../timeline/source";
 import type { Track } from "../timeline/tracks";
+import type { Noted } from "../timeline/timeline";
+import type { NoteBook } from "./notes";
 import type { Selection } from "./selection";
 
 /** What the server says of a trace, `GET info`. */
@@ -50,6 +52,13 @@ export interface Workspace {
   tracks(): readonly Track[];
   /** Shows a counter on the timeline, or takes it away. */
   toggleTrack(track: Track): void;
+  /** What users say of the trace. */
+  readonly notes: NoteBook;
+  /** Begins a note on something, or on what is chosen now, in its view. */
+  note(about: Noted): void;
+  noteAnything(): void;
+  /** Draws the flags of notes anew: another one is chosen. */
+  flagsChanged(): void;
   /** Draws arrows on the timeline. */
   showArrows(arrows: readonly Arrow[]): void;
   /** Shows another view, with values for its own names in the address. */

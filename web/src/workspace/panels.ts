@@ -6,6 +6,7 @@ import { instances } from "./views/instances";
 import { latency } from "./views/latency";
 import { log } from "./views/log";
 import { load, switches } from "./views/overtime";
+import { notes } from "./views/notes";
 import { search } from "./views/search";
 import { sql } from "./views/sql";
 import { statistics } from "./views/statistics";
@@ -21,6 +22,7 @@ export const PANELS: readonly Panel[] = [
   delays,
   latency,
   log,
+  notes,
   search,
   sql,
 ];

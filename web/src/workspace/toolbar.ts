@@ -14,7 +14,13 @@ export interface Tools {
   zoom(factor: number): void;
   whole(): void;
   groupBy(by: GroupedBy): void;
+  /** Shows calls of functions, or not. */
+  readonly showCalls?: (on: boolean) => void;
+  /** Saves what is seen as a file. Left out where there is no such picture. */
+  readonly savePicture?: (kind: "png" | "svg") => void;
   clearRange(): void;
+  /** Left out where no notes are kept. */
+  readonly note?: () => void;
   setClocks(clocks: Clocks): void;
   /** False when nothing is chosen in one of the two traces. */
   alignChosen(): boolean;
@@ -26,6 +32,8 @@ export interface ToolState {
   readonly here?: boolean;
   readonly density: Density;
   readonly orientation: Orientation;
+  /** Whether calls of functions are shown; left out where there are none. */
+  readonly calls?: boolean;
   /** Null for one trace. */
   readonly clocks: Clocks | null;
   /** By what threads may be grouped, and by which they are; left out where there are none. */
@@ -48,6 +56,7 @@ export class Toolbar {
   private readonly help = helpDialog();
   private readonly search;
   private readonly here;
+  private readonly calls: HTMLButtonElement | null;
   private readonly range = make("span", { class: "ws-range", hidden: true });
   private readonly length = make("span");
   private state: ToolState;
@@ -65,6 +74,12 @@ export class Toolbar {
       here.setAttribute("aria-pressed", String(here.getAttribute("aria-pressed") !== "true"));
       filter();
     }, { "aria-pressed": String(state.here ?? false), title: "Only rows that have begun, and have not ended, in the span that is shown" });
+    const calls = state.calls === undefined ? [] : [button("Functions", () => {
+      const on = this.calls?.getAttribute("aria-pressed") !== "true";
+      this.calls?.setAttribute("aria-pressed", String(on));
+      tools.showCalls?.(on);
+    }, { "aria-pressed": String(state.calls), title: "The calls of kernel functions beneath the threads that made them" })];
+    this.calls = calls[0] ?? null;
     const arrange = (to: Partial<ToolState>): void => {
       this.state = { ...this.state, ...to };
       tools.arrange(this.state.density, this.state.orientation);
@@ -82,17 +97,24 @@ export class Toolbar {
       button("−", () => { tools.zoom(2); }, { title: "Zoom out (S)", "aria-label": "Zoom out" }),
       button("+", () => { tools.zoom(0.5); }, { title: "Zoom in (W)", "aria-label": "Zoom in" }),
       button("Whole", () => { tools.whole(); }, { title: "Show the whole trace (0)" }));
-    this.range.append(this.length, button("Clear", () => { tools.clearRange(); },
+    const { note } = tools;
+    this.range.append(this.length, ...(note === undefined ? [] : [button("Note", note, { title: "Write a note on this span (N)" })]), button("Clear", () => { tools.clearRange(); },
       { title: "Take the filter away (Esc)" }));
     const { groupings = [], groupedBy = "none" } = state;
     const groups = groupings.length < 2 ? [] : [labelled("Threads", choice(
       groupings.map((by) => [by, GROUPED_BY[by]] as const), groupedBy,
       (by) => { tools.groupBy(by as GroupedBy); },
     ))];
-    this.element.append(search, ...groups, ...(state.here === undefined ? [] : [here]), this.density.group, this.orientation.group, zoom, this.range);
+    this.element.append(search, ...groups, ...(state.here === undefined ? [] : [here]), ...calls, this.density.group, this.orientation.group, zoom, this.range);
     if (state.clocks !== null) this.element.append(...this.pairTools(state.clocks, tools));
+    const { savePicture } = tools;
+    if (savePicture !== undefined) {
+      this.element.append(make("span", { class: "ws-group ws-right", role: "group", "aria-label": "Save the picture" },
+        button("Save PNG", () => { savePicture("png"); }, { title: "Save what is seen as PNG" }),
+        button("SVG", () => { savePicture("svg"); }, { title: "Save what is seen as SVG, with texts as texts" })));
+    }
     this.element.append(button("Keys", () => { this.showHelp(); },
-      { class: "ws-right", title: "What mouse and keys do (?)" }), this.help);
+      { class: savePicture === undefined ? "ws-right" : null, title: "What mouse and keys do (?)" }), this.help);
   }
 
   /** Shows what mouse and keys do. */

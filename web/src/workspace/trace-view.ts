@@ -1,13 +1,17 @@
 import { Timeline } from "../timeline/timeline";
 import type { Density, Grouping, Orientation } from "../timeline/layout";
 import { type Address, numbers, readChosen, writeChosen } from "./address";
+import { hasCalls, openCalls } from "./calls";
 import { ALL_GROUPS, type GroupedBy, groupingOf } from "./groups";
+import { NoteBook } from "./notes";
 import type { OpenTrace } from "./opened";
+import type { CallSource } from "../timeline/calls";
 import type { Track } from "../timeline/tracks";
 import { MOST_TRACKS, readTracks, sameTrack, trackSource, writeTracks } from "./tracks";
 import type { Workspace } from "./panel";
 import { Selection } from "./selection";
 import { make } from "./views/elements";
+import { showNote } from "./views/notes";
 
 /** Rows come and go when the view has come to rest, not while it moves. */
 const SETTLE_MS = 250;
@@ -19,6 +23,9 @@ export class TraceView {
   readonly selection: Selection;
   readonly timeline: Timeline;
   readonly workspace: Workspace;
+  private readonly notes: NoteBook;
+  private calls: CallSource | null = null;
+  private readonly controller = new AbortController();
   private restoring = false;
   private wanted = "";
   private here = false;
@@ -53,7 +60,15 @@ export class TraceView {
       askTrack: trackSource(trace.api, trace.info.tag),
       pinned: (row) => { this.pin(row); },
       grouped: (group) => { this.toggle(group); },
+      noted: (about) => { this.workspace.note(about); },
+      flagged: ({ id }) => {
+        const note = this.notes.notes.find((each) => each.id === id);
+        if (note === undefined) return;
+        showNote(this.workspace, note);
+        this.workspace.openPanel("notes", {});
+      },
     });
+    this.notes = new NoteBook(trace.api.replace("/api/", "/") + "/notes", trace.source.rows);
     this.selection.subscribe((now, changed) => {
       if (changed.view && this.here) {
         clearTimeout(this.settling);
@@ -84,16 +99,54 @@ export class TraceView {
         const others = shown.filter((each) => !sameTrack(each, track));
         this.regroup({ tracks: writeTracks(others.length < shown.length ? others : [...shown, track].slice(-MOST_TRACKS)) });
       },
+      notes: this.notes,
+      note: (about) => {
+        this.notes.write(about);
+        this.workspace.openPanel("notes", {});
+      },
+      noteAnything: () => { this.timeline.note(); },
+      flagsChanged: () => { this.timeline.showFlags(this.notes.flags(address.get("note"))); },
       showArrows: (arrows) => { this.timeline.showArrows(arrows); },
       openPanel: (id, parameters) => {
         address.go({ ...parameters, tab: id });
       },
     };
+    this.notes.subscribe(() => { this.workspace.flagsChanged(); });
+    void this.openNotes();
+    if (hasCalls(trace.info)) void this.openCalls();
+  }
+
+  private async openCalls(): Promise<void> {
+    const { api, info } = this.trace;
+    const answer = await openCalls(api, info.tag, this.controller.signal);
+    if (!answer.ok || this.controller.signal.aborted) return;
+    this.calls = answer.value;
+    this.showCalls();
+  }
+
+  /** Shows calls of functions, or not, as the address says. */
+  showCalls(): void {
+    this.timeline.showCalls(this.address.get("calls") === "0" ? null : this.calls);
+    const { place } = this.selection.value;
+    if (place !== null) this.timeline.reveal(place.row);
+  }
+
+  /** Asks for the notes; a link to one of them leads to it. */
+  private async openNotes(): Promise<void> {
+    const { address, suffix } = this;
+    const isLink = address.get(`view${suffix}`) === null && address.get("note") !== null;
+    await this.notes.load(this.controller.signal);
+    const note = isLink ? this.notes.notes.find(({ id }) => id === address.get("note")) : undefined;
+    if (note === undefined || this.controller.signal.aborted) return;
+    showNote(this.workspace, note);
+    if (address.get("tab") === null) this.workspace.openPanel("notes", {});
   }
 
   /** Takes what is chosen from the address: the back button was used. */
   restore(): void {
     this.restoring = true;
+    this.workspace.flagsChanged();
+    if (this.calls !== null) this.showCalls();
     this.timeline.group(this.grouping(), this.tracks());
     this.selection.restore(this.fromAddress());
     this.restoring = false;
@@ -108,6 +161,7 @@ export class TraceView {
 
   close(): void {
     clearTimeout(this.settling);
+    this.controller.abort();
     this.timeline.close();
     this.element.remove();
   }

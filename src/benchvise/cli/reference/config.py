@@ -9,6 +9,7 @@ from rich.text import Text
 
 from benchvise.cli.output import JsonOption, print_json, stdout, text_line
 from benchvise.configuration import FILE_NAME, configuration_files, configured_values
+from benchvise.terminal_colors import DOUBT
 from benchvise.user_directories import user_directory
 
 
@@ -63,7 +64,7 @@ def config(as_json: JsonOption = False) -> None:
         )
     stdout().print(table)
     for line in document.ignored:
-        stdout().print(text_line(f"not read: {line}", style="yellow"))
+        stdout().print(text_line(f"not read: {line}", style=DOUBT))
     if not document.files:
         place = user_directory("config") / FILE_NAME
         stdout().print(Text(f"\nNo file yet: {FILE_NAME} here, or {place}", style="dim"))

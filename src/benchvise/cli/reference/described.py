@@ -4,12 +4,17 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
-from pathlib import Path
 from typing import Any
 
 _EXAMPLE = "Example: "
 
-_METAVARS: Mapping[Any, str] = {int: "N", float: "N", Path: "PATH"}
+_PATHS = ("path", "file", "directory", "filename")
+
+_METAVARS: Mapping[str, str] = {
+    **dict.fromkeys(("int", "int range", "float", "float range"), "N"),
+    **dict.fromkeys(_PATHS, "PATH"),
+}
+"""What an option takes, by the names of typer's types; all others take a TEXT."""
 
 _GROUPS: Mapping[str, str] = {
     "--store": "Where results and boards are",
@@ -135,14 +140,12 @@ def _argument(parameter: Any) -> DescribedArgument:
 
 
 def _option(parameter: Any) -> DescribedOption:
-    kind = parameter.type_descriptor
-    choices = (
-        tuple(str(getattr(c, "value", c)) for c in kind.choices or ()) if kind.is_choice else ()
-    )
+    kind = parameter.type
+    choices = tuple(str(getattr(c, "value", c)) for c in getattr(kind, "choices", ()))
     names = (*parameter.opts, *parameter.secondary_opts)
     long_name = next((name for name in names if name.startswith("--")), names[0])
     takes_value = not parameter.is_flag
-    metavar = parameter.metavar or "|".join(choices) or _METAVARS.get(kind.annotation, "TEXT")
+    metavar = parameter.metavar or "|".join(choices) or _METAVARS.get(kind.name, "TEXT")
     variable = parameter.envvar
     return DescribedOption(
         tuple(sorted(names, key=lambda name: name.startswith("--"))),
@@ -153,7 +156,7 @@ def _option(parameter: Any) -> DescribedOption:
         _default(parameter),
         _limits(parameter) if takes_value else "",
         variable if isinstance(variable, str) else "",
-        kind.is_path or kind.annotation == list[Path] or metavar in ("FILE", "DIR", "PATH"),
+        kind.name in _PATHS or metavar in ("FILE", "DIR", "PATH"),
     )
 
 
@@ -170,7 +173,8 @@ def _default(parameter: Any) -> str:
 
 
 def _limits(parameter: Any) -> str:
-    lowest, highest = getattr(parameter, "min", None), getattr(parameter, "max", None)
+    kind = parameter.type
+    lowest, highest = getattr(kind, "min", None), getattr(kind, "max", None)
     if lowest is not None and highest is not None:
         return f"{lowest} to {highest}"
     if lowest is not None:

@@ -20,6 +20,7 @@ from benchvise.measure.suite import load_suite, suite_names
 from benchvise.names import NamedEntry, search
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.knob_names import knob_entries
+from benchvise.terminal_colors import COMMAND
 from benchvise.trace.recording import SETS
 
 
@@ -77,7 +78,7 @@ def _print(matches: Sequence[NamedEntry]) -> None:
         row.add_column()
         row.add_row(match.kind, Text(match.name), Text(match.summary))
         console.print(row)
-        console.print(Text(f"    {match.command}", "cyan"), soft_wrap=True)
+        console.print(Text(f"    {match.command}", COMMAND), soft_wrap=True)
 
 
 def named_entries() -> Iterator[NamedEntry]:

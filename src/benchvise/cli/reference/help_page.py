@@ -11,6 +11,7 @@ from rich.table import Table
 from rich.text import Text
 
 from benchvise.cli.reference.described import DescribedCommand, DescribedOption, described
+from benchvise.terminal_colors import COMMAND, NAME, VALUE
 
 _NAME_COLUMN = 34
 """Columns of the terminal for an option's names at most: longer ones are broken."""
@@ -24,15 +25,15 @@ def print_help(command: Any, path: str, console: Console) -> None:
 
 def help_parts(command: DescribedCommand) -> list[RenderableType]:
     """The paragraphs and panels of a command's help."""
-    usage = Text.assemble(("Usage: ", "yellow"), (command.usage, "bold"))
+    usage = Text.assemble(("Usage: ", VALUE), (command.usage, "bold"))
     parts: list[RenderableType] = [Padding(usage, 1)]
     parts += [Padding(Text(p), (0, 1, 1, 1)) for p in (command.summary, *command.paragraphs)]
     if command.examples:
         # No panel: a border would be copied with the command.
-        examples = Group(*(Text(f"  {example}", style="green") for example in command.examples))
+        examples = Group(*(Text(f"  {example}", style=COMMAND) for example in command.examples))
         parts.append(Padding(Group(Text("Example:"), examples), (0, 1, 1, 1)))
     if command.arguments:
-        rows = [(Text(a.metavar, style="bold cyan"), Text(a.help)) for a in command.arguments]
+        rows = [(Text(a.metavar, style=NAME), Text(a.help)) for a in command.arguments]
         parts.append(_panel("Arguments", rows))
     for heading, options in command.option_groups().items():
         parts.append(_panel(heading, [_option_row(option) for option in options]))
@@ -40,9 +41,9 @@ def help_parts(command: DescribedCommand) -> list[RenderableType]:
 
 
 def _option_row(option: DescribedOption) -> tuple[Text, Text]:
-    names = Text(", ".join(option.names), style="bold cyan")
+    names = Text(", ".join(option.names), style=NAME)
     if option.metavar:
-        names.append(f" {option.metavar}", style="yellow")
+        names.append(f" {option.metavar}", style=VALUE)
     details = f" {option.details}" if option.details else ""
     return names, Text.assemble(option.help, (details, "dim"))
 

@@ -52,7 +52,7 @@ DESCRIPTION = Benchmark(
     "first and results at the end, of this the first group, or all of it where there is no group; "
     "a run that fails or that does not match is an error and no sample",
     pitfalls="the command's own method is as good or bad as it is: one interval, a mean without "
-    "spread, a rounded figure; units and prefixes are those of the command (perf says GB and "
+    "spread, a rounded value; units and prefixes are those of the command (perf says GB and "
     "means GiB); numbers with separators (1,234) are refused, so match without them",
     not_measured="what the command does not print; the command's own warm-up",
     peer="the command by hand: equal",
@@ -74,8 +74,8 @@ DESCRIPTION = Benchmark(
             "observe",
             "choice",
             "nothing",
-            "pages: look at what the memory of the command is made of, as command.time does; the "
-            "looks disturb, so do not compare values that were taken with it",
+            "pages: read what the memory of the command is made of, as command.time does; reading "
+            "disturbs, so do not compare values that were taken with it",
             choices=("nothing", "pages"),
         ),
     ),

@@ -142,5 +142,5 @@ def _zero_page_sentence(
     )
     return (
         f"{effect}. Such a source is the one shared zero page, read from a cache: with base pages "
-        "or with huge ones, neither figure is a bandwidth."
+        "or with huge ones, neither value is a bandwidth."
     )

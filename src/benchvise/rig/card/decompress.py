@@ -1,8 +1,8 @@
 """Compressed images: what they are compressed with, how long they are, and their bytes.
 
 A decompressor that is a program of its own and uses several processors is taken where there is
-one; otherwise the standard library's, and ``zstandard`` for zst. Both say when an image is cut off
-or damaged: the formats carry checksums.
+one; otherwise the standard library's (``rig.zstd`` for zst). Both say when an image is cut off or
+damaged: the formats carry checksums.
 """
 
 from __future__ import annotations
@@ -215,28 +215,28 @@ class _Gzip:
 
 
 class _Zstandard:
-    """The zstandard package; ``known_size`` has seen that no frame is cut off."""
+    """Frame after frame; ``known_size`` has seen that none is cut off."""
 
     def __init__(self, path: Path, file: IO[bytes]) -> None:
-        import zstandard  # of the extra `rig`
+        from benchvise.rig import zstd  # of the extra `rig`
 
         self._path = path
-        decoder = zstandard.ZstdDecompressor(max_window_size=1 << 31)
-        self._reader = decoder.stream_reader(file, read_size=_BLOCK, read_across_frames=True)
+        largest_window: dict[int, int] = {zstd.DecompressionParameter.window_log_max: 31}
+        self._reader = zstd.ZstdFile(file, options=largest_window)
 
     def readinto(self, buffer: memoryview) -> int:
-        import zstandard  # of the extra `rig`
+        from benchvise.rig import zstd  # of the extra `rig`
 
         try:
-            return int(self._reader.readinto(buffer))
-        except zstandard.ZstdError as error:
+            return self._reader.readinto(buffer)
+        except (EOFError, zstd.ZstdError) as error:
             raise damaged(self._path, f"cannot be decompressed ({error})") from error
 
     def stop(self) -> None:
         pass  # a buffer takes no time
 
     def close(self) -> None:
-        self._reader.close()  # type: ignore[no-untyped-call]
+        self._reader.close()
 
 
 def known_size(path: Path, compression: str) -> int | None:
@@ -295,7 +295,7 @@ def _numbers(data: bytes) -> list[int]:
 
 def _zst_size(path: Path, file: IO[bytes]) -> int | None:
     """From its frames' headers, walking from block to block (RFC 8878, 3.1)."""
-    import zstandard  # of the extra `rig`
+    from benchvise.rig import zstd  # of the extra `rig`
 
     end = file.seek(0, os.SEEK_END)
     position, total, is_known = 0, 0, True
@@ -305,12 +305,12 @@ def _zst_size(path: Path, file: IO[bytes]) -> int | None:
             position += 8 + int.from_bytes(head[4:8], "little")
             continue
         try:
-            frame = zstandard.get_frame_parameters(head)
-            position += zstandard.frame_header_size(head)
-        except zstandard.ZstdError as error:
+            content = zstd.get_frame_info(head).decompressed_size
+        except zstd.ZstdError as error:
             raise damaged(path, f"cannot be decompressed ({error})") from error
-        is_known = is_known and frame.content_size != zstandard.CONTENTSIZE_UNKNOWN
-        total += frame.content_size if is_known else 0
+        position += _zst_header_size(head[4])
+        is_known = is_known and content is not None
+        total += content or 0
         last = False
         while not last:
             block = int.from_bytes(_at(file, position, 3), "little")
@@ -318,10 +318,19 @@ def _zst_size(path: Path, file: IO[bytes]) -> int | None:
             if position + 3 > end or kind == 3:
                 raise damaged(path, "is cut off")
             position += 3 + (1 if kind == 1 else size)
-        position += 4 if frame.has_checksum else 0
+        position += 4 if head[4] & 4 else 0  # the checksum
     if position > end:
         raise damaged(path, "is cut off")
     return total if is_known else None
+
+
+def _zst_header_size(descriptor: int) -> int:
+    """Bytes of a frame's header, by the byte behind its magic number (RFC 8878, 3.1.1.1)."""
+    is_single_segment = bool(descriptor & 0x20)
+    window = 0 if is_single_segment else 1
+    dictionary = (0, 1, 2, 4)[descriptor & 3]
+    content = (1 if is_single_segment else 0, 2, 4, 8)[descriptor >> 6]
+    return 5 + window + dictionary + content
 
 
 def _at(file: IO[bytes], position: int, length: int) -> bytes:

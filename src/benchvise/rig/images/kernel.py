@@ -153,7 +153,7 @@ def _contents(data: bytes) -> Iterator[bytes]:
 
 def _unpacked(data: bytes) -> bytes:
     """As much as can be unpacked of what begins here; nothing if it is no known format."""
-    import zstandard  # of the extra `rig`
+    from benchvise.rig import zstd  # of the extra `rig`
 
     try:
         if data[:2] == b"\x1f\x8b":
@@ -161,14 +161,13 @@ def _unpacked(data: bytes) -> bytes:
         if data[:3] == b"BZh":
             return bz2.BZ2Decompressor().decompress(data, _MOST)
         if data[:4] == b"\x28\xb5\x2f\xfd":
-            with zstandard.ZstdDecompressor().stream_reader(data) as reader:
-                return reader.read(_MOST)
+            return zstd.ZstdDecompressor().decompress(data, _MOST)
         if data[:1] == b"\x5d":
             unpacker = lzma.LZMADecompressor(lzma.FORMAT_ALONE, memlimit=_MOST)
         else:
             unpacker = lzma.LZMADecompressor(lzma.FORMAT_XZ, memlimit=_MOST)
         return unpacker.decompress(data, _MOST)
-    except (OSError, EOFError, lzma.LZMAError, zlib.error, zstandard.ZstdError):
+    except (OSError, EOFError, lzma.LZMAError, zlib.error, zstd.ZstdError):
         return b""
 
 

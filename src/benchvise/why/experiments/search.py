@@ -20,7 +20,7 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from itertools import pairwise
 
-from benchvise.why.experiments import partners, resolution
+from benchvise.why.experiments import partners, resolution, vanished
 from benchvise.why.experiments.confirm import FEWEST, Confirmation, confirm
 from benchvise.why.experiments.gap import Scale
 from benchvise.why.experiments.laboratory import Laboratory, Unmakeable
@@ -82,7 +82,9 @@ class Search:
     """Among which suspects the step lies that is being looked at."""
     all_in: Effect | None = None
     futile: str = ""
-    """Why the search ended before its end: no proof could be had in this noise."""
+    """Why the search ended before its end: no proof could be had in this noise, or any more."""
+    vanished: bool = False
+    """Whether the gap went when ``narrowed`` were set for the first time."""
     _points: dict[int, Effect] = field(default_factory=dict)
     _alone: dict[str, Effect] = field(default_factory=dict)
     _closed: set[str] = field(default_factory=set)
@@ -131,6 +133,8 @@ class Search:
             first = first or self._ask_all(count)
         except Unresolved:
             return False
+        if self.has_vanished(first):
+            return False
         self.all_in = first.effect
         self.suspects = [s for s in self.suspects if s in first.flipped]
         count = len(self.suspects)
@@ -139,6 +143,19 @@ class Search:
             half = self._nearest(SearchStep(0, count, 0.0, 0.0), 0.5)
             self._measure(half, "do two opposite effects cancel each other?")
         return True
+
+    def has_vanished(self, first: ExperimentReading) -> bool:
+        """Whether the gap is gone since these were set for the first time: then nothing that is
+        measured on this side tells anything any more."""
+        try:
+            self.vanished = vanished.has_vanished(self.lab, self.scale, first.blocks)
+        except Unmakeable:
+            return False
+        if self.vanished:
+            self.futile = vanished.reason_why(self.lab, first.flipped)
+            vanished.mark(self.lab, first.flipped, "the gap went meanwhile")
+            self.narrowed = first.flipped
+        return self.vanished
 
     def _ask_all(self, count: int) -> ExperimentReading:
         """What all of them gain together. Where that may be nothing and most of the gap alike, as

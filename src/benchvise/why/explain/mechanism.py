@@ -326,7 +326,7 @@ def _artefact(card: Card, case: ConfirmedCause) -> str:
     if card.needs and amount is None:
         return (
             f"whether '{printable(case.metric.name, 80)}' reads memory that it never wrote could "
-            "not be looked at here; if it does, the figure is not a copy bandwidth"
+            "not be looked at here; if it does, the value is not a copy bandwidth"
         )
     return _filled(card.artefact, case, {} if amount is None else {card.needs: amount})
 

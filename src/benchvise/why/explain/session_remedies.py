@@ -24,7 +24,7 @@ from benchvise.why.explain.remedy_lines import (
     yocto_file,
 )
 from benchvise.why.model import Remedy, Side, Suspect
-from benchvise.why.suspects.command_suspects import FILES, LOCALTIME, NOT_THERE, SEPARATOR
+from benchvise.why.suspects.command_suspects import FILES, LOCALTIME, NOT_THERE, SEPARATOR, TRACER
 
 ITEMS = ("process.environment", "process.inherited", FILES)
 HARD_LIMIT = "hard_limit."
@@ -53,6 +53,10 @@ def of_session(suspect: Suspect, good: str, cost: str) -> Iterator[Remedy]:
     name = suspect.id.partition(":")[2]
     if suspect.item == "process.environment" and _VARIABLE.fullmatch(name):
         yield from _of_variable(name, None if good == "not there" else good, cost)
+    elif suspect.id == TRACER and good == NOT_THERE:
+        yield Remedy(
+            NOW, f"pkill -x {shlex.quote(suspect.bad)}", "what it traces goes on without it"
+        )
     elif suspect.item == FILES:
         yield from _of_file(name, good, suspect.bad, cost)
     elif name.startswith(HARD_LIMIT) and re.fullmatch(r"\d+|unlimited", good):

@@ -38,6 +38,7 @@ from benchvise.why.provenance.files import INIT_FILES, INIT_LINKS, FileSource, S
 from benchvise.why.provenance.globs import ANYTHING, is_pattern, overlap
 from benchvise.why.provenance.mentions import mentions
 from benchvise.why.provenance.targets import Wanted, canonical, places_of, targets_of
+from benchvise.why.suspects.command_suspects import NOT_THERE, TRACER
 
 PART_LAYER = "init-settings"
 PART_KIND = "init settings"
@@ -149,6 +150,9 @@ def _of_program(survey: Survey, suspect: Suspect, side: Side) -> Iterator[Origin
     settings = means.towards(side) if isinstance(means, SettingMeans) else ()
     names = [path.removeprefix(PROGRAMS) for s in settings for path in s.paths
              if path.startswith(PROGRAMS) and s.value == "running"]  # fmt: skip
+    if suspect.id == TRACER:
+        value = suspect.good if side is Side.GOOD else suspect.bad
+        names = [value] if value != NOT_THERE else []
     for name in names:
         for kind, line in scripts.lines_that_call(survey.tree, name):
             origin = Origin(side, kind, Untrusted(line.file), line.number, _text_of(line))

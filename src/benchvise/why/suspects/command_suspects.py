@@ -21,6 +21,7 @@ NOT_SET = "%"
 """What stands for a variable that is not set."""
 
 NOT_THERE = "not there"
+TRACER = "process.inherited:tracer"
 SEPARATOR = "; "
 """Between lines of a file, as values of a suspect show them."""
 

@@ -21,7 +21,13 @@ from benchvise.state.model import Flip, Snapshot, StateEntry
 from benchvise.text import printable
 from benchvise.why.model import Layer, Metric, ProcessMeans, SettingMeans, Side, Suspect
 from benchvise.why.suspects.bundles import KnobFiles, knob_changes, suspects_of
-from benchvise.why.suspects.command_suspects import HostNames, host_names, of_command
+from benchvise.why.suspects.command_suspects import (
+    NOT_THERE,
+    TRACER,
+    HostNames,
+    host_names,
+    of_command,
+)
 from benchvise.why.suspects.reduction import layer_of, reduce
 
 
@@ -328,6 +334,8 @@ def process_suspects(
 
 def _suspect_of(difference: Difference, part: DifferencePart) -> Suspect | bool | None:
     name = difference.entry.name
+    if name == "process.inherited/tracer":
+        return _tracer(difference)
     if name == "process.inherited/process" and part.key == "hard_limits":
         return True  # of a snapshot that has none
     if name == "timer.resolution/of the probe" and part.key == "slack_ns":
@@ -347,6 +355,23 @@ def _suspect_of(difference: Difference, part: DifferencePart) -> Suspect | bool 
     if name == "process.inherited/process" and part.key.startswith("hard_limits "):
         return _hard_limit(difference, part)
     return None
+
+
+def _tracer(difference: Difference) -> Suspect:
+    good, bad = (
+        NOT_THERE if entry is None or entry.missing is not None else value_text(entry.value)
+        for entry in (difference.a, difference.b)
+    )
+    return Suspect(
+        id=TRACER,
+        title="the process that traces what is started",
+        layer=Layer.PROCESS,
+        item="process.inherited",
+        good=good,
+        bad=bad,
+        members=(difference.entry.name,),
+        untestable="who is stopped at each system call cannot let itself go on: end the tracer",
+    )
 
 
 def _limit(difference: Difference, part: DifferencePart) -> Suspect | None:

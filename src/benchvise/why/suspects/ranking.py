@@ -48,6 +48,10 @@ _FEWEST_BOARDS = 3
 _SAME = 1.1
 _DIFFERENT = 1.5
 _ALIKE = 0.5
+_BUSY_CPUS = 0.05
+_VERY_BUSY_CPUS = 0.3
+_BUSY_POINTS = 4.0
+_COMM = 15  # characters of a program's name that the kernel keeps
 _COSTS = {
     Layer.PROCESS: 0.0,
     Layer.RUN_TIME: 0.0,
@@ -77,12 +81,14 @@ def rank(
     gap: Gap | None = None,
     checks: Sequence[CrossCheck] = (),
     counters: Mapping[Side, Mapping[str, float]] | None = None,
+    busy: Mapping[Side, Mapping[str, float]] | None = None,
     corpus: Sequence[Snapshot] = (),
 ) -> tuple[Suspect, ...]:
     """The suspects, best first, each with its terms; layers of images bring terms of their own.
 
-    ``counters`` are what was counted on the sides, per batch or process. ``corpus`` are snapshots
-    of other boards and times.
+    ``counters`` are what was counted on the sides, per batch or process; ``busy`` the programs that
+    were busy there while nothing was measured, with the CPUs that they took. ``corpus`` are
+    snapshots of other boards and times.
     """
     population = _Population(corpus)
     scored = [
@@ -98,6 +104,7 @@ def rank(
                     _size(suspect),
                     population.rarity(suspect),
                     _symptom(suspect, counters or {}),
+                    _busy(suspect, busy or {}),
                     _check(suspect, gap, checks),
                     _cost(suspect),
                 )
@@ -245,6 +252,19 @@ def _symptom(suspect: Suspect, counters: Mapping[Side, Mapping[str, float]]) -> 
                 best = term
     if best is not None:
         yield best
+
+
+_RUNS = "system.services/program "
+
+
+def _busy(suspect: Suspect, busy: Mapping[Side, Mapping[str, float]]) -> Iterator[Term]:
+    """A service or program that the bad side alone runs, and that was seen to take CPU there."""
+    names = [m.removeprefix(_RUNS) for m in suspect.members if m.startswith(_RUNS)]
+    cpus = {name: busy.get(Side.BAD, {}).get(name[:_COMM], 0.0) for name in names}
+    name = max(cpus, key=lambda name: cpus[name], default="")
+    if name and cpus[name] >= _BUSY_CPUS and suspect.bad == "running":
+        points = min(_BUSY_POINTS, _BUSY_POINTS + math.log(cpus[name] / _VERY_BUSY_CPUS))
+        yield Term("busy", points, f"{name} took {cpus[name]:.1f} CPU there while nothing ran")
 
 
 def _difference(counter: str, why: str, good: float, bad: float) -> Term | None:

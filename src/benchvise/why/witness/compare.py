@@ -39,6 +39,7 @@ _MOST_FILES = 20
 _MOST_COUNTS = 12
 _NAMED_FILES = 3
 _SHOWN = 0.5  # of the measured gap or of its logarithm: so much a run that was watched has to show
+_LITTLE = 0.2  # of the time of a call
 _APART = 0.1  # of the good side's time
 _RATIO = 1.5
 _FEW_CALLS = 20
@@ -290,6 +291,8 @@ def _activity(key: _Key, target: str, by: str, *, faults: bool) -> Activity:
             return Activity.INTERRUPTS
         case "runnable":
             return Activity.RUNNABLE
+        case "unseen":
+            return Activity.UNSEEN
         case _:
             return waited_for(key.call, target, by)
 
@@ -306,8 +309,12 @@ def _target(call: str, good: Sequence[CallsAbout], bad: Sequence[CallsAbout]) ->
         for about in calls:
             if about.name == call:
                 more[about.target] += sign * about.seconds
-    if all(time <= 0 for time in more.values()):  # to be followed took more than it differs
-        more = defaultdict(float, {c.target: c.seconds for c in bad if c.name == call})
+    whole = sum(about.seconds for about in bad if about.name == call)
+    if sum(time for time in more.values() if time > 0) < _LITTLE * whole:
+        # While it was followed, it did not differ.
+        more = defaultdict(float)
+        for about in bad:
+            more[about.target] += about.seconds if about.name == call else 0.0
     best = max(more, key=lambda target: more[target], default="")
     longer = {target: time for target, time in more.items() if time > 0}
     if more and more[best] < sum(longer.values()) / 2:
@@ -348,6 +355,8 @@ def _text(activity: Activity, key: _Key, target: str, good: SideWatch, bad: Side
             return f"CPU time{of} in {key.call}{times}"
         case Activity.RUNNABLE | Activity.INTERRUPTS:
             return f"{activity}{of}"
+        case Activity.UNSEEN:
+            return "not known, as events of the trace are missing"
     what = f"waiting in {key.call}" if key.call else "waiting outside of system calls"
     files = "files below " if target.endswith("/") else ""
     about = f" {_JOINED.get(activity, 'on')} {files}{target.rstrip('/')}" if target else ""

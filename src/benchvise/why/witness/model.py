@@ -24,6 +24,7 @@ class Activity(StrEnum):
     TIMER = "waiting for a timer"
     PROCESS = "waiting for another process"
     OTHER = "waiting"
+    UNSEEN = "not seen"
 
 
 # -- one side --------------------------------------------------------------------------------------
@@ -33,8 +34,9 @@ class Activity(StrEnum):
 class SpentTime:
     """A part of the time that a command took, by the way from its begin to its end.
 
-    ``how`` is ``user``, ``kernel``, ``interrupts``, ``runnable`` or ``waiting``; ``call`` the
-    system call that it was in, ``program`` the name of the process, ``by`` who ended the waiting.
+    ``how`` is ``user``, ``kernel``, ``interrupts``, ``runnable``, ``waiting``, or ``unseen`` where
+    events are missing; ``call`` the system call that it was in, ``program`` the name of the
+    process, ``by`` who ended the waiting.
     """
 
     how: str

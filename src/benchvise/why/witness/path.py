@@ -3,6 +3,7 @@
 The shell's time is what it ran and what it waited. Where it waited for another process of the
 command (a child, the other end of a pipe, the holder of a lock), that time is what the other one
 did meanwhile, and so on. What is left are CPU time and waiting for what is outside of the command.
+Where events are missing, nothing is known.
 """
 
 from __future__ import annotations
@@ -45,8 +46,7 @@ class _Walk:
         for wait, low, high in _between(task.waits, begin, end):
             self._wait(task, wait.text, low, high, waiting)
             covered += high - low
-        if end - begin > covered:  # before it was seen, or while events were lost
-            self._add("waiting", task.call_at(begin), task, end - begin - covered)
+        self._add("unseen", "", task, end - begin - covered)
 
     def _run(self, task: Task, run: TaskSpan, begin: int, end: int) -> None:
         inside = 0

@@ -23,6 +23,8 @@ _BROAD_POINTS = 2.5  # where it can change more than some system calls
 _DECIDED_POINTS = 5.0
 _AHEAD = 0.5
 _LEAST_SHARE = 0.25
+_MOST = 0.8  # of the gap
+_AS_OFTEN = 0.9
 _SHORTEST = 4  # characters of a name of a file that a suspect's text is searched for
 _VERSION = re.compile(r"\.so(?:\.[0-9.]+)?$")
 
@@ -113,6 +115,7 @@ def put_first(suspects: Sequence[Suspect], witness: Witness | None) -> tuple[Sus
     if witness is None:
         return tuple(suspects)
     touching = {}
+    spared = _that_no_reading_changes(witness)
     for suspect in suspects:
         terms = [
             *_of_files(suspect, witness),
@@ -121,11 +124,11 @@ def put_first(suspects: Sequence[Suspect], witness: Witness | None) -> tuple[Sus
         ]
         if terms:
             touching[suspect] = max(terms, key=lambda term: term.points)
+        elif spared is not None and _any((suspect.id, suspect.item), _READ):
+            touching[suspect] = spared
     lift = _lift(suspects, touching)
     scored = [
-        replace(s, terms=(*s.terms, replace(touching[s], points=touching[s].points + lift)))
-        if s in touching
-        else s
+        replace(s, terms=(*s.terms, _lifted(touching[s], lift))) if s in touching else s
         for s in suspects
     ]
     return tuple(sorted(scored, key=lambda s: (s.means is None, -s.log_odds)))
@@ -133,9 +136,34 @@ def put_first(suspects: Sequence[Suspect], witness: Witness | None) -> tuple[Sus
 
 def _lift(suspects: Sequence[Suspect], touching: Mapping[Suspect, Term]) -> float:
     """What the likeliest of those that touch it lacks to be before all others."""
+    touched = [s for s, term in touching.items() if term.points > 0 and s.means is not None]
     others = [s.log_odds for s in suspects if s not in touching and s.means is not None]
-    mine = [s.log_odds + term.points for s, term in touching.items() if s.means is not None]
+    mine = [s.log_odds + touching[s].points for s in touched]
     return max(0.0, max(others) - max(mine) + _AHEAD) if others and mine else 0.0
+
+
+def _lifted(term: Term, lift: float) -> Term:
+    return replace(term, points=term.points + lift) if term.points > 0 else term
+
+
+_READ = ("userland.file:*", "process.environment", "process.files", "userland.*", "libc.*")
+"""What a command reads, and decides by what it asks of the kernel."""
+_ELSEWHERE = (Activity.NETWORK, Activity.DISK)
+
+
+def _that_no_reading_changes(witness: Witness) -> Term | None:
+    """For what a command reads: where it asks the same of the network or a disk as often, and each
+    answer takes longer, what it has read before is hardly why."""
+    share = 0.0
+    for part in witness.parts:
+        counts = [c for c in witness.calls if (c.name, c.target) == (part.call, part.target)]
+        if part.activity in _ELSEWHERE and counts:
+            low, high = sorted((counts[0].good, counts[0].bad))
+            share += part.share if low >= _AS_OFTEN * high else 0.0
+    if share < _MOST:
+        return None
+    reason = "the command asks the same as often on both sides, and each answer takes longer"
+    return Term(NAME, -_BROAD_POINTS * min(share, 1.0), reason)
 
 
 def _of_parts(suspect: Suspect, witness: Witness) -> Iterator[Term]:
@@ -169,7 +197,7 @@ def _of_files(suspect: Suspect, witness: Witness) -> Iterator[Term]:
                     yield Term(NAME, _DECIDED_POINTS * part, f"{touch.why}: {reason}")
 
 
-_OF_OTHERS = (Activity.RUNNABLE, Activity.INTERRUPTS)
+_OF_OTHERS = (Activity.RUNNABLE, Activity.INTERRUPTS, Activity.UNSEEN)
 
 
 def _of_own_making(witness: Witness) -> float:

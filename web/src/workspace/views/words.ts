@@ -21,6 +21,14 @@ export function share(value: number): string {
   return percent >= 9.95 ? `${percent.toFixed(1)} %` : `${percent.toFixed(2)} %`;
 }
 
+/** A date and time of the reader's clock: `2026-11-26 07:43`. */
+export function stamp(iso: string): string {
+  const at = new Date(iso);
+  if (Number.isNaN(at.getTime())) return "–";
+  const two = (value: number): string => String(value).padStart(2, "0");
+  return `${at.getFullYear()}-${two(at.getMonth() + 1)}-${two(at.getDate())} ${two(at.getHours())}:${two(at.getMinutes())}`;
+}
+
 /** A count with its thousands apart. */
 export const count = formatCount;
 

@@ -62,7 +62,7 @@ def initrd(
     ``compression`` is gzip, zstd, or nothing: unpacking takes long in an emulator, and so does
     reading from a slow card.
     """
-    import zstandard  # of the extra `rig`
+    from benchvise.rig import zstd  # of the extra `rig`
 
     files = kernel.module_files(modules)
     present = [name for name in modules if name.replace("-", "_") in kernel.order]
@@ -77,7 +77,7 @@ def initrd(
     data = cpio_archive(entries)
     match compression:
         case "zstd":
-            return zstandard.ZstdCompressor(level=19).compress(data)
+            return zstd.compress(data, 19)
         case "gzip":
             packer = zlib.compressobj(9, zlib.DEFLATED, 31)  # no time of day in the header
             return packer.compress(data) + packer.flush()

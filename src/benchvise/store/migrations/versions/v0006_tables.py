@@ -1,7 +1,7 @@
-"""All tables.
+"""All tables of the first stores.
 
-Until the first release there is one revision, and a change of ``tables.py`` changes it. Its number
-is that of the last of six that came before, so that stores which those made open as they are.
+Its number is that of the last of six that came before, so that stores which those made are brought
+up to date, too.
 """
 
 import sqlalchemy as sa

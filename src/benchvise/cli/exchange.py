@@ -1,0 +1,117 @@
+"""``benchvise export`` and ``benchvise import``: results as one file."""
+
+from __future__ import annotations
+
+from dataclasses import replace
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated
+
+import typer
+
+from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout, text_line
+from benchvise.errors import UsageError
+from benchvise.text import counted, enumerated
+
+if TYPE_CHECKING:
+    from benchvise.store.redaction import Redacted
+
+
+def export_runs(
+    runs: Annotated[
+        list[str], typer.Argument(metavar="RUN...", help="Runs: ids, labels, or @ for the newest.")
+    ],
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="FILE", help="The file to write.")
+    ] = Path("results.bvz"),
+    attachments: Annotated[
+        bool,
+        typer.Option("--attachments", help="With files that are kept with the runs: consoles."),
+    ] = False,
+    private: Annotated[
+        bool,
+        typer.Option(
+            "--private", help="Keep host names, addresses, serial numbers and user names."
+        ),
+    ] = False,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write runs to one file: samples, snapshots, notes, without what is private.
+
+    Host names, user names, MAC and IP addresses, UUIDs and serial numbers are replaced by names
+    that mean nothing, the same one by the same; what was replaced is listed. What a note or a label
+    says is yours to look at.
+
+    Example: benchvise export before after -o results.bvz
+    """
+    from benchvise.output_files import check_output_file, open_output
+    from benchvise.store import Store
+    from benchvise.store.results_file import ExportedResults, write_results
+
+    check_output_file(output, "the results")
+    with Store.open(store) as results:
+        ids = dict.fromkeys(results.resolve(reference) for reference in runs)
+        travelling = [results.travelling(run, attachments=attachments) for run in ids]
+    with open_output(output, "the results") as file:
+        redacted = write_results(file, travelling, private=private)
+    if as_json:
+        print_json("export", ExportedResults(str(output), tuple(ids), redacted))
+        return
+    stdout().print(text_line(f"{counted(len(ids), 'run')} in {output}"), soft_wrap=True)
+    stdout().print(text_line(_redacted_line(redacted, private=private)), soft_wrap=True)
+
+
+def _redacted_line(redacted: tuple[Redacted, ...], *, private: bool) -> str:
+    if private:
+        return "nothing was redacted: the file has host names, addresses and serial numbers"
+    kinds = [f"{one.kind} ({one.different}, in {counted(one.places, 'place')})" for one in redacted]
+    return f"redacted: {enumerated(kinds, 10) or 'nothing private was found'}"
+
+
+def import_runs(
+    file: Annotated[Path, typer.Argument(metavar="FILE", help="A file of `benchvise export`.")],
+    board: Annotated[
+        str | None,
+        typer.Option(
+            "--board",
+            metavar="NAME",
+            help="Call the board so, as `local` of another machine is not this one.",
+        ),
+    ] = None,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Read runs from a file into the store, with their ids, times, tags and notes.
+
+    Runs that the store has already stay as they are. A file that is damaged, too large or of
+    another format is refused as a whole.
+
+    Example: benchvise import results.bvz
+    """
+    from benchvise.store import Store
+    from benchvise.store.results_file import ImportedResults, read_results
+
+    try:
+        with file.open("rb") as stream:
+            content = read_results(stream, str(file))
+    except OSError as error:
+        raise UsageError(
+            f"{file} cannot be read ({error.strerror})", "check its name and permissions"
+        ) from error
+    runs = [
+        one if board is None else replace(one, run=replace(one.run, board=board))
+        for one in content.runs
+    ]
+    with Store.open(store) as results:
+        new = results.take_in(runs)
+    present = tuple(one.run.id for one in runs if one.run.id not in new)
+    if as_json:
+        print_json(
+            "import",
+            ImportedResults(str(file), content.version, tuple(new), present, content.redacted),
+        )
+        return
+    for one in runs:
+        word = "imported" if one.run.id in new else "already here"
+        line = f"{word}: {one.run.id} {one.run.label} on {one.run.board}"
+        stdout().print(text_line(line), soft_wrap=True)
