@@ -89,7 +89,7 @@ def _command(command: object, path: str) -> Iterator[str]:
 
 def _csv_columns(path: str) -> Iterator[str]:
     """What ``--csv`` prints, of commands that are described by a ``CommandRecord``."""
-    record = signal_records().get(path)
+    record = command_records().get(path)
     if record is not None:
         yield "Columns of `--csv`:"
         yield ""
@@ -103,18 +103,22 @@ def _csv_columns(path: str) -> Iterator[str]:
         )
 
 
-def signal_records() -> dict[str, CommandRecord[Any, Any]]:
-    """The records of ``benchvise signal`` by the command's whole name."""
-    groups = [entry for entry in PROGRAM.entries if isinstance(entry, Group)]
-    signal = next(group for group in groups if group.name == "signal")
+def command_records() -> dict[str, CommandRecord[Any, Any]]:
+    """The records that commands are made of, by the command's whole name."""
     records = {}
-    for entry in signal.entries:
-        if isinstance(entry, Command):
+    for path, entry in _entries(PROGRAM, "benchvise"):
+        if entry.source == "records.command_line":
             module, _, name = entry.record.rpartition(".")
-            records[f"benchvise signal {entry.name}"] = getattr(
-                import_module(f"benchvise.{module}"), name
-            )
+            records[path] = getattr(import_module(f"benchvise.{module}"), name)
     return records
+
+
+def _entries(group: Group, path: str) -> Iterator[tuple[str, Command]]:
+    for entry in group.entries:
+        if isinstance(entry, Group):
+            yield from _entries(entry, f"{path} {entry.name}")
+        else:
+            yield f"{path} {entry.name}", entry
 
 
 def analyses_page() -> str:

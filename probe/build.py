@@ -17,8 +17,11 @@ import platform
 import subprocess
 import sys
 import tempfile
+import threading
+from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
+from functools import partial
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -128,6 +131,9 @@ class Target:
     cpu: tuple[str, ...] = ()
 
 
+# A compiler takes one CPU, and many files one after the other.
+FREE_CPUS = threading.BoundedSemaphore(os.cpu_count() or 1)
+
 TARGETS = {
     "x86_64": Target("x86_64-linux-musl", "x86_64-linux-gnu.2.28"),
     "aarch64": Target("aarch64-linux-musl", "aarch64-linux-gnu.2.28"),
@@ -180,10 +186,18 @@ def compile_c(
 
 
 def run_compiler(command: list[str]) -> None:
-    """Runs a compiler in ``probe/``; leaves with its exit code when it fails."""
-    result = subprocess.run(command, cwd=HERE, check=False)
+    """Runs a compiler in ``probe/`` on a free CPU; leaves with its exit code when it fails."""
+    with FREE_CPUS:
+        result = subprocess.run(command, cwd=HERE, check=False)
     if result.returncode:
         sys.exit(result.returncode)
+
+
+def in_parallel(*steps: Callable[[], None]) -> None:
+    """Takes all steps, each in a thread; leaves with the exit code of one that fails."""
+    with ThreadPoolExecutor(len(steps)) as pool:
+        for finished in [pool.submit(step) for step in steps]:
+            finished.result()
 
 
 def build(arch: str, output: Path) -> None:
@@ -199,9 +213,11 @@ def build(arch: str, output: Path) -> None:
     with tempfile.TemporaryDirectory(dir=directory, prefix=".building-") as unfinished:
         probe, reach, helper = (Path(unfinished, name) for name in ("bvprobe", "bvio", "bvlibc"))
         static = (target.musl, *target.cpu, "-static")
-        compile_c(static, PROBE_SOURCES, probe, without=IO)
-        compile_c(static, IO_SOURCES, reach)
-        compile_c((target.glibc, *target.cpu), HELPER_SOURCES, helper)
+        in_parallel(
+            partial(compile_c, static, PROBE_SOURCES, probe, without=IO),
+            partial(compile_c, static, IO_SOURCES, reach),
+            partial(compile_c, (target.glibc, *target.cpu), HELPER_SOURCES, helper),
+        )
         for program in (probe, reach):
             size = program.stat().st_size
             if size >= SIZE_LIMIT:
@@ -220,10 +236,7 @@ def main() -> None:
     arguments = parser.parse_args()
     native = {"arm64": "aarch64"}.get(platform.machine(), platform.machine())
     wanted = {native if arch == "native" else arch for arch in arguments.arch or TARGETS}
-    # A compiler takes one CPU, and many files one after the other.
-    with ThreadPoolExecutor(os.cpu_count()) as pool:
-        for finished in [pool.submit(build, arch, arguments.output) for arch in sorted(wanted)]:
-            finished.result()
+    in_parallel(*(partial(build, arch, arguments.output) for arch in sorted(wanted)))
 
 
 if __name__ == "__main__":

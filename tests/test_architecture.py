@@ -68,8 +68,10 @@ ALLOWED = {
         "trace",
         "why",
     },
+    "bisect": {"errors", "statistics"},
     "why": {"board", "errors", "measure", "rig", "state", "statistics", "trace"},
     "flows": {
+        "bisect",
         "board",
         "errors",
         "health",
@@ -85,6 +87,7 @@ ALLOWED = {
     },
     "__main__": {"cli"},
     "cli": {
+        "bisect",
         "board",
         "configuration",
         "errors",
@@ -100,6 +103,17 @@ ALLOWED = {
         "trace",
         "web",
         "why",
+    },
+    "api": {
+        "board",
+        "configuration",
+        "errors",
+        "flows",
+        "measure",
+        "report",
+        "state",
+        "store",
+        "trace",
     },
     "web": {
         "board",
@@ -185,7 +199,7 @@ def test_a_flow_joins_packages(path: Path) -> None:
 
 _NAMED = re.compile(r"`((?:src|probe|crates|tests|docs|benchmarks|suites|web/src)/[\w./*-]+)`")
 _MODULE = re.compile(
-    r"\b((?:board|cli|documents|flows|health|kernel_log|measure|report|rig|signal|state|store|text"
+    r"\b((?:bisect|board|cli|documents|flows|health|kernel_log|measure|report|rig|signal|state|store|text"
     r"|trace|web|why)\.[a-z_]+)\b(?!/)"
 )
 

@@ -32,6 +32,7 @@ LIGHTEST = {
     ("find", "--help"): set[str](),
     ("knobs", "--help"): set[str](),
     ("suites",): {"msgspec"},
+    ("schema", "--help"): set[str](),
     ("completion", "--help"): set[str](),
     ("help", "run"): set[str](),
     ("doctor", "--help"): set[str](),

@@ -245,6 +245,7 @@ def store(tmp_path: Path) -> str:
         ("knobs", ["knobs", "list", "swappiness"]),
         ("names", ["find", "thp"]),
         ("next", ["next"]),
+        ("schemas", ["schema"]),
         ("suite", ["suites", "show", "quick"]),
         ("suites", ["suites"]),
     ],
@@ -263,3 +264,13 @@ def test_commands(
     document: dict[str, Any] = json.loads(capsys.readouterr().out)
     assert document["kind"] == kind
     jsonschema.validate(document, document_schema(kind, KINDS[kind]))
+
+
+def test_a_schema_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
+    assert run(["schema", "comparison"]) == 0
+    printed = json.loads(capsys.readouterr().out)
+    assert printed == json.loads(json.dumps(document_schema("comparison", KINDS["comparison"])))
+    assert run(["schema"]) == 0
+    assert capsys.readouterr().out.split() == sorted(KINDS)
+    assert run(["schema", "comparisson"]) == 2
+    assert "did you mean comparison" in capsys.readouterr().err

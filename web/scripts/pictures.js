@@ -1,9 +1,11 @@
 // Takes the pictures of the documentation, and prints the outline of each page that they show as
 // JSON: its headings, columns and tabs, by which a test finds that a picture is out of date.
 //
-//   node scripts/pictures.js BASE REPORT.html [--shots DIRECTORY]
+//   node scripts/pictures.js BASE REPORT.html [--shots DIRECTORY] [--boot]
 //
-// BASE has two traces, `before` and `after`, as tests/story_traces.py makes them.
+// BASE has two traces, `before` and `after`, as tests/story_traces.py makes them, and a board
+// `rig:arm64-1`; with --boot that boots, and is shown when its kernel has started init. Without, or
+// when that takes too long, its picture is not taken.
 
 import { join } from "node:path";
 import { parseArgs } from "node:util";
@@ -13,10 +15,11 @@ import { launch } from "./browser.js";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
-  options: { shots: { type: "string" } },
+  options: { shots: { type: "string" }, boot: { type: "boolean" } },
 });
 const [base, report] = positionals;
 const outlines = {};
+const BOOT_MS = 180_000; // on a machine that emulates
 
 const browser = await launch();
 try {
@@ -30,13 +33,13 @@ try {
     return page;
   };
   // Numbers differ from recording to recording, so they do not count.
-  const look = async (page, name, part) => {
+  const look = async (page, name, part, shot = true) => {
     const parts = await page.$$eval(
       "main :is(h1, h2, thead th, legend, figcaption, [role=tab])",
       (found) => found.map((one) => one.textContent.replace(/\d+/g, "0").replace(/\s+/g, " ").trim()),
     );
     outlines[name] = [...new Set(parts.filter(Boolean))];
-    if (values.shots) {
+    if (values.shots && shot) {
       await (part ?? page).screenshot({ path: join(values.shots, `${name}.png`) });
     }
   };
@@ -63,6 +66,15 @@ try {
   await page.waitForFunction(() => document.querySelector("#ws-panel [aria-busy]") === null);
   await page.waitForTimeout(1000);
   await look(page, "trace-both");
+
+  // The last one: a boot may take longer than anybody waits.
+  const board = await open(`${base}/boards/rig:arm64-1`, 1280, "dark");
+  let booted = false;
+  if (values.boot) {
+    await board.click("button:text-is('Boot')");
+    booted = await board.waitForSelector("text=/booting: (init|login) at/", { timeout: BOOT_MS }).then(() => true, () => false);
+  }
+  await look(board, "workbench-board", undefined, booted);
   console.log(JSON.stringify(outlines));
 } finally {
   await browser.close();

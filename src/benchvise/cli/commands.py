@@ -110,6 +110,12 @@ PROGRAM = Group(
         ),
         Command("why", "Find out why two boards differ, and prove it.", "why.why"),
         Command(
+            "bisect",
+            "Find the version that made it worse, although values scatter.",
+            "records.command_line",
+            "flows.bisect.BISECT",
+        ),
+        Command(
             "watch",
             "Poll boards for weeks: counters, kernel log, sensors; report changes as they happen.",
             "health.watch",
@@ -481,6 +487,11 @@ PROGRAM = Group(
             "reference.config.config",
         ),
         Command(
+            "schema",
+            "Print the JSON Schema of a kind of `--json` document, or list the kinds.",
+            "reference.schema.schema",
+        ),
+        Command(
             "completion",
             "Print the completion script of a shell.",
             "reference.completion.completion",
@@ -505,10 +516,10 @@ PROGRAM = Group(
                 "note",
             ),
         ),
-        ("Find the cause", ("why", "snapshot", "diff", "restore")),
+        ("Find the cause", ("why", "bisect", "snapshot", "diff", "restore")),
         ("Hold and watch boards", ("rig", "health", "watch")),
         ("Traces, captures, workbench", ("trace", "signal", "serve")),
         ("Look up", ("find", "bench", "suites", "knobs")),
-        ("This program", ("next", "doctor", "config", "completion", "help")),
+        ("This program", ("next", "doctor", "config", "schema", "completion", "help")),
     ),
 )

@@ -12,6 +12,7 @@ from typing import Any
 def json_kinds() -> dict[str, Any]:
     """The type of ``data`` by kind."""
     # Late: together they import nearly everything, and only the documentation asks for all.
+    from benchvise.bisect.model import Bisection
     from benchvise.cli.bench import BenchmarkDocument
     from benchvise.cli.measure import BoardPlan
     from benchvise.cli.output import ErrorDocument
@@ -68,6 +69,7 @@ def json_kinds() -> dict[str, Any]:
 
     return {
         "benchmark": BenchmarkDocument,
+        "bisection": Bisection,
         "benchmarks": list[Benchmark],
         "comparison": ComparisonDocument,
         "completion": CompletionScript,
@@ -106,6 +108,7 @@ def json_kinds() -> dict[str, Any]:
         "run-list": list[RunInfo],
         "run-said": RunAnnotations,
         "runs": list[RunData],
+        "schemas": list[str],
         "serve": ServedAddress,
         "signal-analysers": list[str],
         "signal-capture": RecordedCapture,

@@ -46,6 +46,9 @@ MOST_RUNS = 1000
 SECONDS = 3.0
 """Runs are repeated for about so long a command, where nobody says how often."""
 
+ASIDE_SECONDS = 3600.0
+"""Time for a command around the runs, which may well build something."""
+
 _BENCHMARK = "command.time"
 _MOST_VARIANTS = 200
 _IGNORING = "trap 'exit 0' 0; "  # what a shell does last is how it ends, whatever failed before
@@ -257,8 +260,8 @@ def scan(text: str) -> tuple[str, tuple[str, ...]]:
 class _Runner:
     """Runs commands on one board, one at a time."""
 
-    def __init__(self, board: Board, channel: ProbeChannel, request: VersusRequest) -> None:
-        self._board, self._request = board, request
+    def __init__(self, board: Board, channel: ProbeChannel) -> None:
+        self._board = board
         self._source = ProbeSource(channel)
         self._channel = channel
 
@@ -267,7 +270,7 @@ class _Runner:
         if not command:
             return
         words = ["sh", "-c", 'exec sh -c "$1" >/dev/null', "sh", command]
-        done = self._board.run(words, timeout=self._request.timeout_s)
+        done = self._board.run(words, timeout=ASIDE_SECONDS)
         if done.returncode:
             said = last_line(done.stderr)
             raise MeasurementError(
@@ -314,7 +317,7 @@ def measure_commands(
     """
     measured = variants(request)
     specs = [_spec(registry, request, variant) for variant in measured]
-    runner = _Runner(board, channel, request)
+    runner = _Runner(board, channel)
     begun: list[CommandVariant] = []
     try:
         for variant in measured:

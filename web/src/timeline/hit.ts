@@ -1,3 +1,4 @@
+import type { HitCall } from "./calls";
 import { type Box, boxAt, type Layout } from "./layout";
 import type { Items, Marks, Row, StateLook } from "./source";
 import type { Span } from "./span";
@@ -14,6 +15,8 @@ export interface Hit {
   readonly mark: HitMark | null;
   /** Of a counter: its value there, or that it is not known. */
   readonly value?: string;
+  /** Of calls: the one that is there. */
+  readonly call?: HitCall;
 }
 
 export interface HitItem extends Span {
@@ -47,7 +50,7 @@ export function hitAt(
   if (box === null) return null;
   const reach = perPixel * REACH;
   const level = levelOf(perPixel);
-  if (box.track !== undefined) return { box, row: box.row, time, item: null, mark: null };
+  if (box.track !== undefined || box.calls !== undefined) return { box, row: box.row, time, item: null, mark: null };
   const near = { begin: time - reach, end: time + reach };
   let best: { readonly row: Row; readonly item: HitItem } | null = null;
   for (const order of box.members ?? [box.order]) {

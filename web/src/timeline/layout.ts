@@ -1,3 +1,4 @@
+import { type CallingThread, laneRow } from "./calls";
 import type { Row } from "./source";
 
 /** How much room a row has: bars alone, bars with text, or events named beneath them too. */
@@ -14,6 +15,8 @@ export interface Box {
   readonly members?: readonly number[];
   /** Of a counter, its place among those that are shown; its order is no row's. */
   readonly track?: number;
+  /** Of calls: the thread's key, and the lane, which is their depth. */
+  readonly calls?: { readonly key: number; readonly lane: number };
   /** Whether it stands below the heading of an open group. */
   readonly inGroup?: boolean;
   readonly from: number;
@@ -67,6 +70,8 @@ export interface Grouping {
   readonly groups: readonly Group[];
   /** Counters that are shown, as rows. */
   readonly tracks: readonly Row[];
+  /** Threads whose calls are shown: each beneath its row, others behind all rows. */
+  readonly calls?: readonly CallingThread[];
 }
 
 export const UNGROUPED: Grouping = { pinned: [], groups: [], tracks: [] };
@@ -75,6 +80,9 @@ export const UNGROUPED: Grouping = { pinned: [], groups: [], tracks: [] };
 const NO_ORDER = -2;
 /** Pixels of a counter, across time. */
 const TRACK = { horizontal: 34, vertical: 64 } as const;
+/** Pixels of a lane of calls, which follow each other closely. */
+const LANE = { horizontal: 13, vertical: 18 } as const;
+const LANE_GAP = 1;
 
 const SIZES: Readonly<Record<Orientation, Readonly<Record<Density, readonly [number, number]>>>> = {
   horizontal: { compact: [11, 0], normal: [20, 0], events: [20, 15] },
@@ -92,7 +100,7 @@ export function layoutOf(
   shown: readonly number[],
   density: Density,
   orientation: Orientation,
-  { pinned, groups, tracks }: Grouping = UNGROUPED,
+  { pinned, groups, tracks, calls = [] }: Grouping = UNGROUPED,
 ): Layout {
   const [bar, lane] = SIZES[orientation][density];
   const boxes: Box[] = [];
@@ -106,6 +114,19 @@ export function layoutOf(
   const add = (row: Row, order: number, more: Pick<Box, "members" | "inGroup"> = {}): void => {
     boxes.push({ row, order, from: at, bar, lane, ...more });
     at += bar + lane + GAP;
+    const thread = row.kind === "thread" ? waiting.get(row.detail) : undefined;
+    if (thread === undefined || more.members !== undefined) return;
+    waiting.delete(row.detail);
+    addCalls(thread, true, more);
+  };
+  const waiting = new Map(calls.map((thread) => [String(thread.key), thread]));
+  const addCalls = (thread: CallingThread, own: boolean, more: Pick<Box, "inGroup"> = {}): void => {
+    for (let depth = 0; depth < thread.lanes; depth += 1) {
+      const ids = { key: thread.key, lane: depth };
+      boxes.push({ row: laneRow(thread, depth, own), order: NO_ORDER, calls: ids, from: at, bar: LANE[orientation], lane: 0, ...more });
+      at += LANE[orientation] + LANE_GAP;
+    }
+    at += GAP;
   };
   const above = new Set(pinned);
   const high = pinned.flatMap((order) => (rows[order] === undefined ? [] : [[rows[order], order] as const]));
@@ -117,6 +138,7 @@ export function layoutOf(
     at += TRACK[orientation] + GAP;
   });
   const pinnedSize = at;
+  const known = new Set(calls.length === 0 ? [] : rows.flatMap(({ kind: each, detail }) => (each === "thread" ? [detail] : [])));
   let kind = "";
   for (const part of partsOf(shown.filter((order) => !above.has(order)), groups)) {
     const [first = 0] = part.members;
@@ -136,6 +158,10 @@ export function layoutOf(
       }
     } else add(groupRow(part.group, part.members.length), first, { members: part.members });
   }
+  // Threads that have no row: the trace does not say what ran when, or they idle.
+  const rowless = shown.length < rows.length ? [] : [...waiting.values()].filter(({ key }) => !known.has(String(key)));
+  if (rowless.length > 0) head("Functions");
+  for (const thread of rowless) addCalls(thread, false);
   return { boxes, headings, size: at + GAP, density, orientation, pinned: pinnedSize };
 }
 

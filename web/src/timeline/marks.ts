@@ -31,7 +31,7 @@ export function paintMarks(
   const level = levelOf(scale.perPixel);
   const vertical = scene.layout.orientation === "vertical";
   for (const box of boxes) {
-    if (box.members !== undefined || box.track !== undefined) continue;
+    if (box.members !== undefined || box.track !== undefined || box.calls !== undefined) continue;
     const placed: Placed[] = [];
     for (const { tile, clip } of scene.marks.cover(level, scene.view, Math.floor(box.order / BLOCK))) {
       const range = tile.rows.get(box.row.id);

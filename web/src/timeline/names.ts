@@ -107,16 +107,16 @@ export class Names {
     const top = box.from - scroll;
     this.ground(box, scene, [0, top - 1, width, box.bar + box.lane + 2]);
     const middle = top + box.bar / 2 + 0.5;
-    const texts = layout.density === "compact" ? this.small : this.plain;
+    const texts = layout.density === "compact" || box.calls !== undefined ? this.small : this.plain;
     if (texts === null) return;
     context.font = layout.density === "compact" ? texts.font.replace("11px", "9.5px") : texts.font;
     const isPinned = box.from < layout.pinned;
-    const pinnable = scene.pins && box.track === undefined && box.members === undefined && (box.order === scene.hovered || isPinned);
+    const pinnable = scene.pins && box.track === undefined && box.calls === undefined && box.members === undefined && (box.order === scene.hovered || isPinned);
     if (pinnable) this.pin(width - PIN_PX / 2, middle, theme, isPinned);
     const detail = box.row.detail;
     const right = width - (pinnable ? PIN_PX : 8);
     const aside = detail === "" || this.small === null ? 0 : this.small.width(detail) + 10;
-    const left = EDGE + (box.members !== undefined ? 14 : box.inGroup === true ? INDENT : 0);
+    const left = EDGE + (box.members !== undefined ? 14 : box.inGroup === true ? INDENT : 0) + (box.calls === undefined ? 0 : INDENT);
     if (box.members !== undefined) this.triangle(EDGE, middle, false, theme);
     context.fillStyle = theme.ink;
     texts.draw(box.row.name, left, middle, right - left - aside);
@@ -156,11 +156,11 @@ export class Names {
   }
 
   private ground(
-    { order, track }: Box,
+    { order, track, calls }: Box,
     { chosen, hovered, theme }: NamesScene,
     [x, y, width, height]: readonly [number, number, number, number],
   ): void {
-    if (track !== undefined || (order !== chosen && order !== hovered)) return;
+    if (track !== undefined || calls !== undefined || (order !== chosen && order !== hovered)) return;
     this.context.fillStyle = theme.panel;
     this.context.fillRect(x, y, width, height);
     if (order !== chosen) return;

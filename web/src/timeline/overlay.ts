@@ -138,7 +138,7 @@ export class Overlay {
     this.tip.style.transform = `translate(${left}px, ${top}px)`;
   }
 
-  private lines({ row, time, item, mark, value }: Hit, perPixel: number): HTMLElement[] {
+  private lines({ row, time, item, mark, value, call }: Hit, perPixel: number): HTMLElement[] {
     const { look, losses } = this.source;
     const lines: HTMLElement[] = [];
     const add = (text: string, name = ""): void => {
@@ -150,6 +150,12 @@ export class Overlay {
     if (mark !== null) {
       add(mark.count === 1 ? look.eventName(mark.event) : `${formatCount(mark.count)} events`, "tl-tip-title");
       add(formatTime(mark.time, 1));
+    } else if (call !== undefined) {
+      add(call.name, "tl-tip-title");
+      add(`${call.count > 1 ? "from the first to the last: " : ""}${formatLength(call.end - call.begin)}`);
+      add(`from ${formatTime(call.begin, 1)}`);
+      if (call.count > 1) add(`${formatCount(call.count)} calls here, the longest is named: zoom in`, "tl-tip-note");
+      if (!call.complete) add("incomplete: its end, or what it called, is not known", "tl-tip-note");
     } else if (item !== null) {
       const several = item.count > 1;
       const who = item.actor >= 0 ? look.actorName(item.actor) : row.name;

@@ -1,4 +1,5 @@
 import { type Brush, brushOf, type Surface } from "./brush";
+import { type CallSlices, paintCalls } from "./calls";
 import { bandsOf, boxesBetween, type Box, type Layout } from "./layout";
 import { paintLosses } from "./losses";
 import { paintMarks } from "./marks";
@@ -28,6 +29,8 @@ export interface Scene {
   readonly chosen: number | null;
   /** Of a counter, by its place among them: null is still to come, a text is why there is none. */
   readonly track: (at: number) => TrackLines | string | null;
+  /** The same of the calls of a thread, by its key, with the names of functions. */
+  readonly calls: (key: number) => { readonly slices: CallSlices | string | null; readonly functions: readonly string[] };
 }
 
 const LABEL_PX = 22;
@@ -75,6 +78,7 @@ export class Stage {
     this.paintGround(scene, boxes, scale, ratio, main, cross);
     const labels = this.paintBars(scene, boxes, scale, ratio, main);
     this.paintTracks(scene, boxes, scale, ratio, main);
+    labels.push(...this.paintLanes(scene, boxes, scale, ratio, main));
     paintLosses(context, scene, boxes, scale, ratio, main);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.texts = this.texts?.font === `11px ${theme.sans}` ? this.texts : this.fresh(theme);
@@ -93,6 +97,23 @@ export class Stage {
       if (lines === null || typeof lines === "string") continue;
       paintTrack(this.context, lines, box, scene.scroll, scale, ratio, main, scene.theme);
     }
+  }
+
+  /** All calls; returns the names that have room in them. */
+  private paintLanes(scene: Scene, boxes: readonly Box[], scale: Scale, ratio: number, main: number): Label[] {
+    const labels: Label[] = [];
+    const wide = scene.layout.orientation === "vertical" ? Infinity : LABEL_PX * ratio;
+    for (const box of boxes) {
+      if (box.calls === undefined) continue;
+      const { slices, functions } = scene.calls(box.calls.key);
+      if (slices === null || typeof slices === "string") continue;
+      const top = Math.round((box.from - scene.scroll) * ratio);
+      const across = [top, Math.round(box.bar * ratio)] as const;
+      for (const { from, to, name } of paintCalls(this.context, slices, functions, box.calls.lane, across, scale, main, scene.theme, wide)) {
+        if (labels.length < MOST_LABELS) labels.push({ box, from, to, who: name, long: "" });
+      }
+    }
+    return labels;
   }
 
   private fresh(theme: Theme): Texts {
@@ -153,6 +174,7 @@ export class Stage {
       return pieces;
     };
     boxes.forEach((box, at) => {
+      if (box.calls !== undefined) return;
       const from = at * BANDS * main;
       const lines = {
         pixels: pixels.subarray(from, from + BANDS * main),

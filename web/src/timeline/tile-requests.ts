@@ -53,7 +53,7 @@ function tilesOf(level: number, first: number, last: number, block: number): Til
 
 /** The blocks of rows of which something shows. */
 function blocksOf(layout: Layout, from: number, to: number): number[] {
-  const boxes = boxesBetween(layout, from, to).filter(({ track }) => track === undefined);
+  const boxes = boxesBetween(layout, from, to).filter(({ track, calls }) => track === undefined && calls === undefined);
   const orders = boxes.flatMap(({ order, members }) => members ?? [order]);
   return [...new Set(orders.map((order) => Math.floor(order / BLOCK)))];
 }

@@ -3,6 +3,7 @@ import { failed } from "../base/result";
 import { formatCount } from "../base/units";
 import { type Arrow, arrowShapes } from "./arrows";
 import { AxisView } from "./axis-view";
+import { callAt, callBeside, type CallSlices, type CallSource, type HitCall, laneOf } from "./calls";
 import type { Changed, Choices, Chosen } from "./choices";
 import { type Flag, flagMarks, flagNear } from "./flags";
 import { buildFrame, type Elements, fit } from "./frame";
@@ -29,6 +30,7 @@ import { BLOCK, BUCKETS, tileSpan } from "./tiles";
 import { ticksOf } from "./ticks";
 import { formatLength, formatTime } from "./time-format";
 import { requestsOf } from "./tile-requests";
+import { ViewStore } from "./view-store";
 import { type AskTrack, type Track, type TrackLines, TrackStore, valueAt } from "./tracks";
 
 export interface TimelineOptions {
@@ -59,6 +61,7 @@ const ZOOM_STEP = 1.6;
 const PAN_SHARE = 0.15;
 /** How far beside a flag the pointer may be, in pixels. */
 const FLAG_REACH = 9;
+const CALL_REACH = 2;
 const DENSITIES: readonly Density[] = ["compact", "normal", "events"];
 
 /** A timeline in an element: draws what `source` has, and moves as `choices` says. */
@@ -91,6 +94,8 @@ export class Timeline {
   private arrows: readonly Arrow[] = [];
   private tracks: readonly Track[];
   private readonly trackStore: TrackStore;
+  private calls: CallSource | null = null;
+  private readonly callStore: ViewStore<number, CallSlices>;
   private drawing: { readonly range: Span; readonly area: readonly number[] | null } | null = null;
   private asked = false;
   /** Settles when all that is seen at first is drawn. */
@@ -129,6 +134,11 @@ export class Timeline {
     this.marks = this.storeOf((span, rows, signal) => source.marks(span, BUCKETS, rows, signal));
     const none: AskTrack = () => Promise.resolve(failed("there are no counters"));
     this.trackStore = new TrackStore(source.duration, options.askTrack ?? none, () => { this.invalidate(); });
+    this.callStore = new ViewStore<number, CallSlices>(
+      source.duration, String,
+      (key, span, width, signal) => this.calls?.ask(key, span, width, signal) ?? Promise.resolve(failed("there are no calls")),
+      () => { this.invalidate(); },
+    );
     nameGrip(root, this.controller.signal);
     this.listen();
     void this.loadOverview();
@@ -150,8 +160,15 @@ export class Timeline {
     this.arrange(this.density, this.orientation);
   }
 
+  /** Shows calls of functions beneath the threads that made them, or takes them away. */
+  showCalls(calls: CallSource | null): void {
+    this.calls = calls;
+    this.arrange(this.density, this.orientation);
+  }
+
   arrange(density: Density, orientation: Orientation): void {
-    this.layout = layoutOf(this.source.rows, this.shown, density, orientation, this.grouping);
+    const grouping = { ...this.grouping, calls: this.calls?.threads ?? [] };
+    this.layout = layoutOf(this.source.rows, this.shown, density, orientation, grouping);
     this.elements.root.dataset["orientation"] = orientation;
     this.setScroll(this.scroll);
     this.resize();
@@ -213,6 +230,7 @@ export class Timeline {
     this.items.close();
     this.marks.close();
     this.trackStore.close();
+    this.callStore.close();
     for (const end of this.ends) end();
     this.elements.root.remove();
   }
@@ -338,10 +356,12 @@ export class Timeline {
         const hit = this.hit(main, cross);
         if (hit?.box.track !== undefined) return;
         if (hit === null) this.choices.choose(null);
+        else if (hit.box.calls !== undefined) this.chooseCall(hit.box, hit.call ?? null);
         else this.choose(hit);
       },
       open: (main, cross) => {
-        const item = this.hit(main, cross)?.item;
+        const hit = this.hit(main, cross);
+        const item = hit?.call ?? hit?.item;
         if (item !== null && item !== undefined) this.show(item);
       },
       hover: (place) => {
@@ -440,6 +460,29 @@ export class Timeline {
     this.elements.status.textContent = `${row.name}:${who} ${state}${long}, at ${from}`;
   }
 
+  /** Of several calls on one pixel, nobody can tell which is meant: then it is shown in full width. */
+  private chooseCall({ row }: Box, call: HitCall | null): void {
+    if (call === null) return;
+    if (call.count > 1) this.show(call);
+    else this.choices.choose({ row: row.id, time: centreOf(call) });
+    this.elements.status.textContent = call.count > 1
+      ? `${formatCount(call.count)} calls`
+      : `${call.name} for ${formatLength(call.end - call.begin)}, at ${formatTime(call.begin, 1)}`;
+  }
+
+  /** What is drawn of the calls of a thread: null is still to come, a text is why there is nothing. */
+  private callSlices(key: number): CallSlices | string | null {
+    const { width, height } = this.elements.bars;
+    return this.callStore.lines(key, this.choices.value.view, this.orientation === "vertical" ? height : width);
+  }
+
+  /** The call of a lane at a time, as far as it is loaded. */
+  private callIn({ key, lane }: NonNullable<Box["calls"]>, time: number, reach: number): HitCall | null {
+    const slices = this.callSlices(key);
+    if (slices === null || typeof slices === "string") return null;
+    return callAt(slices, this.calls?.functions ?? [], lane, time, reach);
+  }
+
   private key(act: KeyAct): void {
     const { value } = this.choices;
     const { view, range } = value;
@@ -509,7 +552,7 @@ export class Timeline {
 
   private stepRow(by: number): void {
     const { place, view } = this.choices.value;
-    const boxes = this.layout.boxes.filter(({ track }) => track === undefined);
+    const boxes = this.layout.boxes.filter(({ track, calls }) => track === undefined && calls === undefined);
     const chosen = place === null ? null : this.boxOf(place.row);
     const now = boxes.findIndex((box) => box === chosen);
     const box = boxes[now < 0 ? 0 : Math.min(Math.max(now + by, 0), boxes.length - 1)];
@@ -525,6 +568,10 @@ export class Timeline {
       this.stepRow(0);
       return;
     }
+    if (box.calls !== undefined) {
+      this.stepCall(box, box.calls, place.time, by);
+      return;
+    }
     const looks = this.source.look.states;
     const here = this.chosenItem() ?? { begin: place.time, end: place.time };
     const next = neighbour(this.items, this.memberOf(box, place.row), here, by, view, this.perPixel(view), looks, this.source.duration);
@@ -536,6 +583,21 @@ export class Timeline {
       this.choices.look(shiftSpan(view, centreOf(next) - centreOf(view)));
     }
     this.chooseIn(box, centreOf(next));
+  }
+
+  private stepCall(box: Box, calls: NonNullable<Box["calls"]>, time: number, by: -1 | 1): void {
+    const { view } = this.choices.value;
+    const here = this.callIn(calls, time, 0) ?? { begin: time, end: time };
+    const slices = this.callSlices(calls.key);
+    const next = slices === null || typeof slices === "string"
+      ? null
+      : callBeside(slices, this.calls?.functions ?? [], calls.lane, here, by);
+    if (next === null) {
+      this.go(shiftSpan(view, by * lengthOf(view) * 0.8));
+      return;
+    }
+    if (next.end < view.begin || next.begin > view.end) this.choices.look(shiftSpan(view, centreOf(next) - centreOf(view)));
+    this.chooseCall(box, next);
   }
 
   /** Of a closed group, the one of its rows. */
@@ -557,6 +619,10 @@ export class Timeline {
     const { place, view } = this.choices.value;
     const box = place === null ? null : this.boxOf(place.row);
     if (place === null || box === null) return null;
+    if (box.calls !== undefined) {
+      const call = this.callIn(box.calls, place.time, 0);
+      return call === null ? null : { begin: call.begin, end: call.end, actor: -1, state: 0, count: call.count };
+    }
     return this.hitIn(box, place.time, this.perPixel(view))?.item ?? null;
   }
 
@@ -594,6 +660,10 @@ export class Timeline {
     const { source, items, marks } = this;
     const across = cross + this.scroll;
     const hit = hitAt(this.seen(), source.rows, across, time, this.perPixel(view), items, marks, source.look.states);
+    if (hit?.box.calls !== undefined) {
+      const call = this.callIn(hit.box.calls, time, this.perPixel(view) * CALL_REACH);
+      return call === null ? hit : { ...hit, call };
+    }
     return hit?.box.track === undefined ? hit : { ...hit, value: this.valueText(hit.box.track, time) };
   }
 
@@ -624,6 +694,7 @@ export class Timeline {
   }
 
   private boxOf(row: number): Box | null {
+    if (laneOf(row) !== null) return this.layout.boxes.find((box) => box.row.id === row) ?? null;
     return boxOfRow(this.layout, this.source.rows.findIndex(({ id }) => id === row));
   }
 
@@ -709,7 +780,7 @@ export class Timeline {
     const chosen = value.place === null ? null : this.boxOf(value.place.row);
     const layout = this.seen();
     const { range, area } = this.drawing ?? value;
-    const box = chosen === null ? undefined : layout.boxes.find(({ order }) => order === chosen.order);
+    const box = chosen === null ? undefined : layout.boxes.find(({ row }) => row.id === chosen.row.id);
     const top = (box?.from ?? 0) - this.scroll;
     return {
       scene: {
@@ -723,7 +794,8 @@ export class Timeline {
         theme: this.theme,
         paints: this.paints,
         actor: value.actor,
-        chosen: chosen?.order ?? null,
+        chosen: chosen === null || chosen.calls !== undefined ? null : chosen.order,
+        calls: (key) => ({ slices: this.callSlices(key), functions: this.calls?.functions ?? [] }),
         track: (at) => this.trackLines(at),
       },
       frame: { view, main, cross, vertical: this.orientation === "vertical" },

@@ -3,9 +3,9 @@ import type { Brush } from "./brush";
 import type { Box } from "./layout";
 import type { Scale } from "./raster";
 import type { Row } from "./source";
-import { lengthOf, type Span } from "./span";
-import { levelOf } from "./tiles";
+import type { Span } from "./span";
 import type { Theme } from "./theme";
+import { ViewStore } from "./view-store";
 
 /** A counter on the timeline: what it is, and of which CPU. */
 export interface Track {
@@ -34,60 +34,12 @@ export function trackRow(track: Track, at: number): Row {
   return { id: -1_000_000 - at, kind: "counter", name: track.name, detail, cpu: null, actor: null, busy: null, instances: null };
 }
 
-interface Kept {
-  readonly span: Span;
-  readonly level: number;
-  readonly lines: TrackLines | string;
-}
-
-/** Keeps the lines of counters for what is seen, with as much on either side, and asks for others. */
-export class TrackStore {
-  private readonly kept = new Map<string, Kept>();
-  private readonly under = new Map<string, { readonly controller: AbortController; readonly level: number; readonly span: Span }>();
-
-  constructor(
-    private readonly duration: number,
-    private readonly ask: AskTrack,
-    private readonly arrived: () => void,
-  ) {}
-
-  /** The best that is there, or why there is nothing; null where it is still to come. */
-  lines(track: Track, view: Span, pixels: number): TrackLines | string | null {
-    const key = keyOf(track);
-    const level = levelOf(lengthOf(view) / pixels);
-    const kept = this.kept.get(key);
-    const seen = { begin: Math.max(view.begin, 0), end: Math.min(view.end, this.duration) };
-    const fits = (one: { readonly span: Span; readonly level: number } | undefined): boolean =>
-      one?.level === level && one.span.begin <= seen.begin && one.span.end >= seen.end;
-    if (!fits(kept) && !fits(this.under.get(key))) void this.fetch(track, key, view, level);
-    return kept?.lines ?? null;
-  }
-
-  close(): void {
-    for (const { controller } of this.under.values()) controller.abort();
-  }
-
-  private async fetch(track: Track, key: string, view: Span, level: number): Promise<void> {
-    this.under.get(key)?.controller.abort();
-    const controller = new AbortController();
-    const length = lengthOf(view);
-    const span = {
-      begin: Math.max(0, Math.floor(view.begin - length)),
-      end: Math.max(1, Math.min(Math.ceil(view.end + length), this.duration + 1)),
-    };
-    this.under.set(key, { controller, level, span });
-    const width = Math.max(1, Math.ceil(lengthOf(span) / 2 ** level));
-    const answer = await this.ask(track, span, Math.min(width, MOST_WIDE), controller.signal);
-    if (controller.signal.aborted) return;
-    this.under.delete(key);
-    this.kept.set(key, { span, level, lines: answer.ok ? answer.value : answer.error });
-    this.arrived();
+/** Keeps the lines of counters for what is seen. */
+export class TrackStore extends ViewStore<Track, TrackLines> {
+  constructor(duration: number, ask: AskTrack, arrived: () => void) {
+    super(duration, ({ name, cpu }) => `${cpu ?? ""}/${name}`, ask, arrived);
   }
 }
-
-const MOST_WIDE = 8192;
-
-const keyOf = ({ name, cpu }: Track): string => `${cpu ?? ""}/${name}`;
 
 /** The value at a time: a number, or the least and the greatest where there are several; null is not known. */
 export function valueAt(lines: TrackLines, time: number): readonly [number, number] | null {

@@ -1,7 +1,9 @@
 import { askJson } from "../base/answers";
 import type { Arrow } from "../timeline/arrows";
+import { laneOf } from "../timeline/calls";
 import { lossText } from "../timeline/overlay";
 import { formatLength, formatTime } from "../timeline/time-format";
+import { type CallAnswer, callParts } from "./calls";
 import { pathArrows, rowOn, showPath } from "./critical-path";
 import type { Instance, ItemAnswer, Woken } from "./item";
 import type { Workspace } from "./panel";
@@ -37,6 +39,16 @@ async function showItem(
   time: number,
   signal: AbortSignal,
 ): Promise<void> {
+  const lane = laneOf(row);
+  if (lane !== null) {
+    const where = `thread=${lane.key}&lane=${lane.lane}&t=${Math.floor(time)}&v=${workspace.info.tag}`;
+    const call = await askJson(`${workspace.api}/call?${where}`, signal);
+    if (signal.aborted) return;
+    host.replaceChildren(...(call.ok
+      ? callParts(workspace, lane.key, call.value as CallAnswer)
+      : [make("p", { role: "alert" }, call.error)]));
+    return;
+  }
   const question = `row=${row}&t=${Math.floor(time)}&v=${workspace.info.tag}`;
   const answer = await askJson(`${workspace.api}/item?${question}`, signal);
   if (signal.aborted) return;

@@ -14,6 +14,8 @@ export interface Tools {
   zoom(factor: number): void;
   whole(): void;
   groupBy(by: GroupedBy): void;
+  /** Shows calls of functions, or not. */
+  readonly showCalls?: (on: boolean) => void;
   /** Saves what is seen as a file. Left out where there is no such picture. */
   readonly savePicture?: (kind: "png" | "svg") => void;
   clearRange(): void;
@@ -30,6 +32,8 @@ export interface ToolState {
   readonly here?: boolean;
   readonly density: Density;
   readonly orientation: Orientation;
+  /** Whether calls of functions are shown; left out where there are none. */
+  readonly calls?: boolean;
   /** Null for one trace. */
   readonly clocks: Clocks | null;
   /** By what threads may be grouped, and by which they are; left out where there are none. */
@@ -52,6 +56,7 @@ export class Toolbar {
   private readonly help = helpDialog();
   private readonly search;
   private readonly here;
+  private readonly calls: HTMLButtonElement | null;
   private readonly range = make("span", { class: "ws-range", hidden: true });
   private readonly length = make("span");
   private state: ToolState;
@@ -69,6 +74,12 @@ export class Toolbar {
       here.setAttribute("aria-pressed", String(here.getAttribute("aria-pressed") !== "true"));
       filter();
     }, { "aria-pressed": String(state.here ?? false), title: "Only rows that have begun, and have not ended, in the span that is shown" });
+    const calls = state.calls === undefined ? [] : [button("Functions", () => {
+      const on = this.calls?.getAttribute("aria-pressed") !== "true";
+      this.calls?.setAttribute("aria-pressed", String(on));
+      tools.showCalls?.(on);
+    }, { "aria-pressed": String(state.calls), title: "The calls of kernel functions beneath the threads that made them" })];
+    this.calls = calls[0] ?? null;
     const arrange = (to: Partial<ToolState>): void => {
       this.state = { ...this.state, ...to };
       tools.arrange(this.state.density, this.state.orientation);
@@ -94,7 +105,7 @@ export class Toolbar {
       groupings.map((by) => [by, GROUPED_BY[by]] as const), groupedBy,
       (by) => { tools.groupBy(by as GroupedBy); },
     ))];
-    this.element.append(search, ...groups, ...(state.here === undefined ? [] : [here]), this.density.group, this.orientation.group, zoom, this.range);
+    this.element.append(search, ...groups, ...(state.here === undefined ? [] : [here]), ...calls, this.density.group, this.orientation.group, zoom, this.range);
     if (state.clocks !== null) this.element.append(...this.pairTools(state.clocks, tools));
     const { savePicture } = tools;
     if (savePicture !== undefined) {

@@ -1,9 +1,11 @@
 import { Timeline } from "../timeline/timeline";
 import type { Density, Grouping, Orientation } from "../timeline/layout";
 import { type Address, numbers, readChosen, writeChosen } from "./address";
+import { hasCalls, openCalls } from "./calls";
 import { ALL_GROUPS, type GroupedBy, groupingOf } from "./groups";
 import { NoteBook } from "./notes";
 import type { OpenTrace } from "./opened";
+import type { CallSource } from "../timeline/calls";
 import type { Track } from "../timeline/tracks";
 import { MOST_TRACKS, readTracks, sameTrack, trackSource, writeTracks } from "./tracks";
 import type { Workspace } from "./panel";
@@ -22,6 +24,7 @@ export class TraceView {
   readonly timeline: Timeline;
   readonly workspace: Workspace;
   private readonly notes: NoteBook;
+  private calls: CallSource | null = null;
   private readonly controller = new AbortController();
   private restoring = false;
   private wanted = "";
@@ -110,6 +113,22 @@ export class TraceView {
     };
     this.notes.subscribe(() => { this.workspace.flagsChanged(); });
     void this.openNotes();
+    if (hasCalls(trace.info)) void this.openCalls();
+  }
+
+  private async openCalls(): Promise<void> {
+    const { api, info } = this.trace;
+    const answer = await openCalls(api, info.tag, this.controller.signal);
+    if (!answer.ok || this.controller.signal.aborted) return;
+    this.calls = answer.value;
+    this.showCalls();
+  }
+
+  /** Shows calls of functions, or not, as the address says. */
+  showCalls(): void {
+    this.timeline.showCalls(this.address.get("calls") === "0" ? null : this.calls);
+    const { place } = this.selection.value;
+    if (place !== null) this.timeline.reveal(place.row);
   }
 
   /** Asks for the notes; a link to one of them leads to it. */
@@ -127,6 +146,7 @@ export class TraceView {
   restore(): void {
     this.restoring = true;
     this.workspace.flagsChanged();
+    if (this.calls !== null) this.showCalls();
     this.timeline.group(this.grouping(), this.tracks());
     this.selection.restore(this.fromAddress());
     this.restoring = false;

@@ -217,7 +217,7 @@ def functions(analysis: Analysis, symbol: Symbol) -> list[FunctionCalls]:
         worst = int(whole[np.argmax(length)]) if whole.size else None
         rows.append(
             FunctionCalls(
-                name=_name(symbol, int(number)),
+                name=function_name(symbol, int(number)),
                 calls=int(own.size),
                 incomplete=int(own.size - whole.size),
                 total=distribution(np.sort(length)),
@@ -246,13 +246,14 @@ def _counted(analysis: Analysis, symbol: Symbol) -> list[FunctionCalls]:
     else:
         numbers, count = np.unique(rows["ip"][inside], return_counts=True)
         named = [
-            (_name(symbol, int(number)), int(n)) for number, n in zip(numbers, count, strict=True)
+            (function_name(symbol, int(number)), int(n))
+            for number, n in zip(numbers, count, strict=True)
         ]
     named.sort(key=lambda pair: (-pair[1], pair[0]))
     return [FunctionCalls(name, n, 0, None, None, None, None, None, None) for name, n in named]
 
 
-def _name(symbol: Symbol, address: int) -> str:
+def function_name(symbol: Symbol, address: int) -> str:
     """The function's own name: the graph tracer's addresses lie within its first bytes."""
     if address == NONE:
         return "?"

@@ -33,7 +33,8 @@ _MOST_CELLS = 1 << 16
 def split_into_modes(values: Ints | Floats) -> list[int]:
     """Where modes begin in values (ns) in ascending order: ``[0]`` where there is only one."""
     logs = np.log(np.maximum(values, 1).astype(np.float64))
-    begins, open_parts = [], [(0, int(logs.size))]
+    begins: list[int] = []
+    open_parts = [(0, int(logs.size))]
     while open_parts:
         begin, end = open_parts.pop()
         inside = None
@@ -61,7 +62,7 @@ def _least_likely_valley(logs: Floats) -> int | None:
     peaks = np.flatnonzero((density[1:-1] >= density[:-2]) & (density[1:-1] > density[2:])) + 1
     highest_below = np.maximum.accumulate(density)
     highest_above = np.maximum.accumulate(density[::-1])[::-1]
-    likeliest: tuple[float, float, int] | None = None
+    least_likely: tuple[float, float, int] | None = None
     for first, last in zip(peaks[:-1].tolist(), peaks[1:].tolist(), strict=True):
         valley = first + int(np.argmin(density[first : last + 1]))
         half = min(highest_below[valley], highest_above[valley]) / 2
@@ -76,9 +77,9 @@ def _least_likely_valley(logs: Floats) -> int | None:
         span = float(edges[2] - edges[0])
         chance = _poisson_at_most(until - inside, 1.5 * half * span)
         if chance < _UNLIKELY:
-            found = (chance, -span, below)
-            likeliest = found if likeliest is None else min(likeliest, found)
-    return None if likeliest is None else likeliest[2]
+            this = (chance, -span, below)
+            least_likely = this if least_likely is None else min(least_likely, this)
+    return None if least_likely is None else least_likely[2]
 
 
 def _smoothed(cells: Ints, cell: float, bandwidth: float) -> Floats:

@@ -127,6 +127,15 @@ def activation_modes(
     )
 
 
+def most_active(analysis: Analysis, actors: Sequence[Actor]) -> list[Actor]:
+    """Of the actors that are no idle tasks, the one with the most activations in the span."""
+    rows = analysis.instances
+    inside = analysis.span.holds(rows["begin"])
+    counts = np.bincount(rows["actor"][inside], minlength=len(analysis.actors))
+    working = [actor for actor in actors if actor.kind != "idle"]
+    return [max(working, key=lambda actor: int(counts[actor.id]))] if working else []
+
+
 def _described(
     analysis: Analysis, instances: Ints, values: Ints, whole: int, traits: tuple[ModeTrait, ...]
 ) -> ActivationMode:
@@ -154,7 +163,7 @@ def _described(
 
 # -- what distinguishes modes ----------------------------------------------------------------------
 
-_Found = tuple[str, str, Ints]
+_Trait = tuple[str, str, Ints]
 """A trait's kind and name, and the positions of the activations that have it."""
 
 
@@ -196,13 +205,13 @@ class _Traits:
         )
         self._names = list(names)
 
-    def all(self) -> Iterator[_Found]:
+    def all(self) -> Iterator[_Trait]:
         """Every trait that some of the activations have, and some have not."""
-        for kind, what, having in self._found():
+        for kind, what, having in self._candidates():
             if LEAST <= having.size < self.instances.size:
                 yield kind, what, having
 
-    def _found(self) -> Iterator[_Found]:
+    def _candidates(self) -> Iterator[_Trait]:
         rows, mine = self.analysis.instances, self.instances
         cpus = rows["cpu"][mine]
         for cpu in np.unique(cpus).tolist():
@@ -219,7 +228,7 @@ class _Traits:
             for one in np.unique(group).tolist():
                 yield kind, self._names[one], np.unique(positions[group == one])
 
-    def _causes(self) -> Iterator[_Found]:
+    def _causes(self) -> Iterator[_Trait]:
         """Who woke or raised them, and who that before."""
         rows = self.analysis.instances
         at, path = self.instances, np.zeros(self.instances.size, dtype=np.int64)
@@ -235,7 +244,7 @@ class _Traits:
                 yield "woken by" if depth == 0 else "path", " ← ".join(names), having
 
     def _path_names(self, instance: int, most: int) -> list[str]:
-        rows, names = self.analysis.instances, []
+        rows, names = self.analysis.instances, list[str]()
         while len(names) < most and (instance := int(rows["cause"][instance])) != NONE:
             names.append(self._names[int(self._group[rows["actor"][instance]])])
         return names

@@ -73,15 +73,19 @@ _ACTORS: TableShape[ActorMetrics] = TableShape(
             "Execution", lambda actor: actor.execution, "median", "p99", "maximum", strong=True
         ),
         *durations(
-            "Response",
-            lambda actor: actor.response,
-            *("median", "p99", "p999", "maximum"),
-            strong=True,
+            "Response", lambda actor: actor.response, "median", "p99", "maximum", strong=True
+        ),
+        ColumnSpec(
+            "Response p99.9",
+            ValueUnit.NS,
+            lambda actor: actor.response.p999 if actor.response else None,
+            detail=True,
         ),
         ColumnSpec(
             "Longest at",
             ValueUnit.MOMENT,
             lambda actor: actor.worst[0].begin if actor.worst else None,
+            detail=True,
         ),
         *durations("Latency", lambda actor: actor.latency, "median", "p99", strong=True),
         *durations("Period", lambda actor: actor.period, "median"),
@@ -147,8 +151,8 @@ def _tables(answer: list[ActorMetrics], request: ActorsRequest) -> Iterator[Tabl
         answer,
         *incomplete_left_out(sum(actor.incomplete for actor in answer)),
         "execution: on a CPU, without nested interrupts; response: from wake-up to the end; "
-        "latency: from wake-up to the first moment on a CPU; longest at: when the longest response "
-        "began to run, for trace critical-path --at",
+        "latency: from wake-up to the first moment on a CPU; an actor that is named has p99.9 and "
+        "the moments of its longest responses, for trace critical-path --at",
         top=request.top,
     )
 

@@ -116,23 +116,25 @@ _CHANGES: TableShape[MetricChange] = TableShape(
         ColumnSpec("p99 B", ValueUnit.NS, lambda change: change.b.p99, detail=True),
         ColumnSpec("p99.9 A", ValueUnit.NS, lambda change: change.a.p999, detail=True),
         ColumnSpec("p99.9 B", ValueUnit.NS, lambda change: change.b.p999, detail=True),
-        ColumnSpec("Tail", ValueUnit.TEXT, _tail_quantile),
+        ColumnSpec("Tail quantile", ValueUnit.TEXT, _tail_quantile, detail=True),
         ColumnSpec(
-            "Change of tail",
+            "Tail",
             ValueUnit.RATIO,
             lambda change: change.shift.ratio if change.shift else None,
             _shift_tone,
+            key="tail_ratio",
         ),
         ColumnSpec(
             "95 % of tail ratio",
             ValueUnit.RATIO_RANGE,
             lambda change: interval_ends(change.shift.interval) if change.shift else None,
             "muted",
+            detail=True,
         ),
         ColumnSpec("Max A", ValueUnit.NS, lambda change: change.a.maximum),
         ColumnSpec("Max B", ValueUnit.NS, lambda change: change.b.maximum, _tail_tone),
         ColumnSpec("Max A at", ValueUnit.MOMENT, lambda change: _at(change, 0), detail=True),
-        ColumnSpec("Max B at", ValueUnit.MOMENT, lambda change: _at(change, 1)),
+        ColumnSpec("Max B at", ValueUnit.MOMENT, lambda change: _at(change, 1), detail=True),
         ColumnSpec("Changed", ValueUnit.NUMBER, lambda change: int(change.changed), detail=True),
     ),
 )
@@ -201,6 +203,10 @@ def _tables(answer: TraceComparison, request: CompareRequest) -> Iterator[TableS
     if any(answer.incomplete):
         of_a, of_b = answer.incomplete
         remarks.append(f"incomplete instances left out: {of_a} in A, {of_b} in B")
+    remarks.append(
+        "tail: the highest of p99.9, p99 and p90 that both support; its interval, and when the "
+        "longest began, are in CSV and JSON"
+    )
     remarks.append(
         "delta (CSV, JSON): Cliff's, 1 when all of B is above all of A, -1 when below; instances "
         "of one actor are not independent, so the intervals are somewhat too narrow"

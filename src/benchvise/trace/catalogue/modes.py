@@ -77,18 +77,15 @@ _TRAITS: TableShape[_TraitLine] = TableShape(
 
 
 def _analyse(traces: Sequence[LoadedTrace], request: ModesRequest) -> ActivationModes:
-    from benchvise.errors import UsageError
-    from benchvise.trace.analysis.modes import activation_modes
+    from benchvise.trace.analysis.modes import activation_modes, most_active
 
     [trace] = traces
+    chosen = request.actors_of(trace)
     if not request.names and request.ids is None:
-        raise UsageError(
-            "modes are of one actor, and none is named",
-            "name it: trace modes FILE task:NAME; trace actors lists them",
-        )
+        chosen = most_active(trace.analysis, chosen)
     return activation_modes(
         trace.analysis,
-        request.actors_of(trace),
+        chosen,
         metric=request.metric,
         incomplete=request.incomplete,
     )
@@ -109,9 +106,10 @@ def _tables(answer: ActivationModes, _request: ModesRequest) -> Iterator[TableSp
     title = f"{answer.actor}: {answer.metric} of {answer.count} activations, "
     title += f"{len(numbered)} modes: {of}" if many else "one mode"
     yield _MODES.filled(title, numbered, *remarks)
-    if many:
-        nothing = () if lines else ("nothing that the trace tells distinguishes the modes",)
-        yield _TRAITS.filled("What distinguishes them", lines, *nothing)
+    nothing = (
+        "nothing that the trace tells distinguishes the modes" if many else "there is one mode"
+    )
+    yield _TRAITS.filled("What distinguishes them", lines, *(() if lines else (nothing,)))
 
 
 MODES: TraceAnalysis[ModesRequest, ActivationModes] = TraceAnalysis(
@@ -121,7 +119,8 @@ MODES: TraceAnalysis[ModesRequest, ActivationModes] = TraceAnalysis(
     description="Modes are parts of the distribution with a valley between them. What "
     "distinguishes one: its CPU, who woke it, the path of causes, who ran before, who preempted "
     "or interrupted it; listed where it is far oftener or rarer in the mode than in all others "
-    "(Fisher's exact test, corrected for all that were tried).",
+    "(Fisher's exact test, corrected for all that were tried). Without a name it is the actor with "
+    "the most activations.",
     example="modes trace.dat task:iperf3",
     request=ModesRequest,
     shapes=(_MODES, _TRAITS),

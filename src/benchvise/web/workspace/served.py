@@ -20,6 +20,7 @@ from benchvise.trace.loaded import LoadedTrace, load_opened
 from benchvise.trace.manifest import Stat, signature
 from benchvise.trace.opening import OpenTrace, open_trace
 from benchvise.web.http import Busy
+from benchvise.web.workspace.calls import KeptCalls
 from benchvise.web.workspace.counters import KeptSteps
 
 MOST = 4
@@ -55,6 +56,8 @@ class ServedTrace:
     """When it was asked for last."""
     steps: KeptSteps = field(default_factory=KeptSteps, init=False)
     """Values of counters."""
+    calls: KeptCalls = field(default_factory=KeptCalls, init=False)
+    """Calls of functions."""
     _loaded: LoadedTrace | None = field(default=None, init=False)
     _levels: Levels | None = field(default=None, init=False)
     _loading: threading.Lock = field(default_factory=threading.Lock, init=False)

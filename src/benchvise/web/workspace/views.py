@@ -19,7 +19,17 @@ from starlette.routing import Route
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.readers.open_files import open_files
 from benchvise.web.tagged_answers import tagged_answer
-from benchvise.web.workspace import activity, area, causes, counters, events, latency, sql, waiting
+from benchvise.web.workspace import (
+    activity,
+    area,
+    calls,
+    causes,
+    counters,
+    events,
+    latency,
+    sql,
+    waiting,
+)
 from benchvise.web.workspace.query import TraceQuery
 from benchvise.web.workspace.served import ServedTrace
 
@@ -56,6 +66,11 @@ routes = [
     view("area", area.area_sums),
     view("counters", counters.counter_table),
     _served("track", lambda trace, query: counters.counter_track(trace.loaded, query, trace.steps)),
+    _served(
+        "calling", lambda trace, query: calls.calling_threads(trace.loaded, query, trace.calls)
+    ),
+    _served("calls", lambda trace, query: calls.shown_calls(trace.loaded, query, trace.calls)),
+    _served("call", lambda trace, query: calls.call_details(trace.loaded, query, trace.calls)),
     view("delays", waiting.shown_delays),
     view("load", activity.load),
     view("switches", activity.switches),

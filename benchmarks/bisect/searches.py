@@ -1,0 +1,72 @@
+"""Ours and the reference tool on one history: the version that is named, and the samples taken."""
+
+from __future__ import annotations
+
+import importlib
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.bisect.histories import TURNS, History
+from benchvise.bisect.choice import Costs, next_version
+from benchvise.bisect.posterior import ChangePosterior
+
+CONFIDENCE = 0.95
+MOST = 3000
+"""Samples after which a search is given up, as not found."""
+
+_LEAST = 1e-4  # no change is too small to count
+_AT_LEAST = 4
+
+
+@dataclass(frozen=True, slots=True)
+class Outcome:
+    """Whether the right version was named, after how many samples, and the posterior then."""
+
+    found: bool
+    samples: int
+    posterior: float
+
+
+def ours(history: History) -> Outcome:
+    """The search as ``benchvise bisect`` makes it, where every sample costs the same."""
+    posterior = ChangePosterior(history.count)
+    for turn in range(min(MOST, TURNS)):
+        version = next_version(posterior, Costs(), _LEAST)
+        posterior.add(version, history.value(version, turn))
+        if posterior.samples < _AT_LEAST or len(posterior.values) < 2:
+            continue
+        place, probability = posterior.best
+        if probability >= CONFIDENCE:
+            return Outcome(place == history.place, turn + 1, probability)
+    return Outcome(found=False, samples=MOST, posterior=0.0)
+
+
+def has_reference() -> bool:
+    """Whether git-bayesect can be imported."""
+    try:
+        importlib.import_module("git_bayesect")
+    except ImportError:
+        return False
+    return True
+
+
+def reference(history: History) -> Outcome:
+    """git-bayesect, until one place has the stated posterior.
+
+    It counts from the bad version on. The good one can be measured and is no place.
+    """
+    weights = np.ones(history.count)
+    weights[-1] = 0.0
+    bisector = importlib.import_module("git_bayesect").Bisector(weights)
+    last = history.count - 1
+    with np.errstate(divide="ignore", invalid="ignore"):
+        for turn in range(min(MOST, TURNS)):
+            index = bisector.select()
+            value = history.value(last - index, turn)
+            bisector.record(index, bool(value > history.effect / 2.0))
+            shares = bisector.distribution
+            best = int(np.argmax(shares))
+            if shares[best] >= CONFIDENCE:
+                return Outcome(last - best == history.place, turn + 1, float(shares[best]))
+    return Outcome(found=False, samples=MOST, posterior=0.0)

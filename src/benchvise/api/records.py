@@ -1,0 +1,91 @@
+"""Rows of results: a sequence of typed records, and what notebooks make of one."""
+
+from __future__ import annotations
+
+import importlib
+from collections.abc import Iterator, Sequence
+from dataclasses import fields, is_dataclass
+from typing import Any, Generic, TypeVar, overload
+
+from markupsafe import Markup
+
+from benchvise.documents import encode
+from benchvise.errors import UsageError
+from benchvise.report.sinks import cell
+
+T = TypeVar("T")
+
+_SHOWN = 30
+_HEADING, _CELL = Markup("<th>{}</th>"), Markup("<td>{}</td>")
+
+
+class Records(Sequence[T], Generic[T]):
+    """Records of one type, which can become a table."""
+
+    def __init__(self, records: Sequence[T]) -> None:
+        self._records = tuple(records)
+
+    @overload
+    def __getitem__(self, index: int) -> T: ...
+
+    @overload
+    def __getitem__(self, index: slice) -> Records[T]: ...
+
+    def __getitem__(self, index: int | slice) -> T | Records[T]:
+        """A record, or a part of them."""
+        if isinstance(index, slice):
+            return Records(self._records[index])
+        return self._records[index]
+
+    def __len__(self) -> int:
+        return len(self._records)
+
+    def __iter__(self) -> Iterator[T]:
+        return iter(self._records)
+
+    def __repr__(self) -> str:
+        name = type(self._records[0]).__name__ if self._records else "nothing"
+        return f"<{len(self)} x {name}>"
+
+    def rows(self) -> list[dict[str, Any]]:
+        """Each record as JSON has it: keys and values of the commands' ``--json``."""
+        return [encode(record) for record in self._records]
+
+    def to_arrow(self) -> Any:
+        """A ``pyarrow.Table``. UsageError without pyarrow."""
+        return _module("pyarrow", "pip install 'benchvise[trace]'").Table.from_pylist(self.rows())
+
+    def to_pandas(self) -> Any:
+        """A ``pandas.DataFrame``. UsageError without pandas."""
+        return _module("pandas", "pip install pandas").DataFrame(self.rows())
+
+    def to_polars(self) -> Any:
+        """A ``polars.DataFrame``. UsageError without polars."""
+        return _module("polars", "pip install polars").DataFrame(self.rows())
+
+    def _repr_html_(self) -> str:
+        """The first rows, for Jupyter."""
+        if not self._records:
+            return "<p>nothing</p>"
+        first = self._records[0]
+        names = [f.name for f in fields(first)] if is_dataclass(first) else ["value"]
+        rows = [_html_row(_HEADING, names)]
+        rows += [
+            _html_row(_CELL, [getattr(record, name, record) for name in names])
+            for record in self._records[:_SHOWN]
+        ]
+        rest = len(self) - _SHOWN
+        more = Markup("<p>{} more</p>").format(rest) if rest > 0 else ""
+        return Markup("<table>{}</table>{}").format(Markup("").join(rows), more)
+
+
+def _html_row(pattern: Markup, values: Sequence[object]) -> Markup:
+    cells = (pattern.format(cell(str(value))) for value in values)
+    return Markup("<tr>{}</tr>").format(Markup("").join(cells))
+
+
+def _module(name: str, remedy: str) -> Any:
+    try:
+        return importlib.import_module(name)
+    except ImportError as error:
+        raise UsageError(f"{name} is not installed", remedy) from error

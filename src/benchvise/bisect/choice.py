@@ -1,0 +1,147 @@
+"""Which version to measure next, and whether anything changed at all.
+
+The next version is the one that is expected to tell most about the place a minute: what a sample
+tells is the mutual information between the side that a version is on and the value of a binary
+input with noise; a version that has to be built or booted first costs that time too, so the longer
+it takes, the more samples have to be worth it.
+"""
+
+from __future__ import annotations
+
+from dataclasses import dataclass
+from functools import lru_cache
+from math import erf, log, sqrt
+
+import numpy as np
+
+from benchvise.bisect.posterior import ChangePosterior
+from benchvise.statistics import Floats
+
+LEAST_CHANGE = 0.01
+"""A change that is smaller is none; as in comparisons."""
+
+FIRST_SAMPLES = 2
+"""Of the good and of the bad version, before the search begins."""
+
+_VISITS = (1, 2, 4, 8, 16)  # samples of one visit that are considered
+_DOUBTFUL = 0.25  # as likely is it that nothing has changed when both ends are measured again
+_DOUBTFUL_SHARE = 0.7
+_SHOWN = 2.0  # standard deviations between the levels: fewer, and the ends are measured, too
+_UNSHOWN_SHARE = 0.5
+
+
+@dataclass(frozen=True, slots=True)
+class Costs:
+    """Seconds: of a ``sample``, and of making a version ready (``switch``) that is not ready.
+
+    ``current`` is the version that is ready now; None: none is.
+    """
+
+    sample: float = 1.0
+    switch: float = 0.0
+    current: int | None = None
+
+    @property
+    def first_samples(self) -> int:
+        """Of each end before the search begins: more where going back there is dear."""
+        return FIRST_SAMPLES if self.switch <= 3.0 * self.sample else 2 * FIRST_SAMPLES
+
+    def of(self, count: int) -> Floats:
+        """(count) seconds until a version is ready to be measured."""
+        costs = np.full(count, self.switch)
+        if self.current is not None:
+            costs[self.current] = 0.0
+        return costs
+
+
+def next_version(posterior: ChangePosterior, costs: Costs, least: float = LEAST_CHANGE) -> int:
+    """The version to measure next; both ends first, and again while no change is likely."""
+    ends = (0, posterior.count - 1)
+    taken = [len(posterior.values.get(end, ())) for end in ends]
+    if min(taken) < costs.first_samples:
+        return _end(ends, taken, costs)
+    levels = posterior.levels
+    shown = abs(levels.after - levels.before) > _SHOWN * levels.doubt
+    share = sum(taken) / posterior.samples
+    doubtful = no_change(posterior, least) > _DOUBTFUL
+    if (doubtful and share < _DOUBTFUL_SHARE) or (not shown and share < _UNSHOWN_SHARE):
+        return _end(ends, taken, costs)
+    after = np.cumsum(posterior.places)
+    after[list(posterior.left_out)] = 0.0  # tells nothing: it cannot be measured
+    waits = costs.of(posterior.count)
+    best, rate = 0, -1.0
+    for visit in _VISITS if waits.max() > 0.0 else _VISITS[:1]:
+        rates = _information_gain(posterior, visit, after) / (waits + visit * costs.sample)
+        version = _middle(rates, after)
+        if rates[version] > rate:
+            best, rate = version, float(rates[version])
+    return best
+
+
+def no_change(posterior: ChangePosterior, least: float) -> float:
+    """P(nothing changed to the worse by more than ``least``, a share of the value)."""
+    levels = posterior.levels
+    apart = levels.after - levels.before
+    small = 0.5 * (1.0 + erf((log(1.0 + least) - apart) / (max(levels.doubt, 1e-12) * sqrt(2.0))))
+    return posterior.no_change + (1.0 - posterior.no_change) * small
+
+
+def _end(ends: tuple[int, int], taken: list[int], costs: Costs) -> int:
+    """The end with fewer samples; of a costly change of versions, all of one end first."""
+    if costs.switch > costs.sample and costs.current in ends:
+        own = ends.index(costs.current)
+        if taken[own] < costs.first_samples or taken[own] <= taken[1 - own]:
+            return ends[own]
+    return ends[0] if taken[0] <= taken[1] else ends[1]
+
+
+def _middle(rates: Floats, after: Floats) -> int:
+    """The best version; of those as good the one nearest to the middle of what is possible."""
+    candidates = np.flatnonzero(rates >= rates.max() * (1.0 - 1e-9))
+    return int(candidates[np.argmin(np.abs(after[candidates] - 0.5))])
+
+
+def _information_gain(posterior: ChangePosterior, visit: int, after: Floats) -> Floats:
+    """(count) bits that so many further samples of each version tell about its side.
+
+    Where versions scatter, too, the first samples of one tell more than those that follow.
+    """
+    levels = posterior.levels
+    apart = (levels.after - levels.before) ** 2
+    one_sample = levels.scatter**2 + levels.doubt**2
+
+    def strength(samples: Floats) -> Floats:
+        """The square of the effect that so many samples show."""
+        noise = levels.spread**2 + one_sample / np.maximum(samples, 1.0)
+        return np.where(samples > 0, apart / noise, 0.0)
+
+    taken = np.zeros(posterior.count)
+    for version, values in posterior.values.items():
+        taken[version] = len(values)
+    effects = np.sqrt(strength(taken + visit) - strength(taken))
+    rows = np.minimum((effects * _ROWS_AN_EFFECT).astype(np.intp), _ROWS - 1)
+    columns = after * (_COLUMNS - 1)
+    below = np.minimum(columns.astype(np.intp), _COLUMNS - 2)
+    table = _information()
+    share = columns - below
+    told: Floats = table[rows, below] * (1.0 - share) + table[rows, below + 1] * share
+    return told
+
+
+_ROWS, _ROWS_AN_EFFECT, _COLUMNS = 128, 16, 129
+
+
+@lru_cache(maxsize=1)
+def _information() -> Floats:
+    """Bits that a value tells about a side: by the effect, in 16ths, and the side's probability."""
+    shares = np.linspace(0.0, 1.0, _COLUMNS)[:, None]
+    rows = []
+    for row in range(_ROWS):
+        effect = (row + 0.5) / _ROWS_AN_EFFECT
+        x = np.linspace(-8.0, effect + 8.0, 201)
+        one, other = np.exp(-0.5 * (x - effect) ** 2), np.exp(-0.5 * x**2)
+        one, other = one / one.sum(), other / other.sum()
+        mixed = shares * one + (1.0 - shares) * other
+        told = shares * one * np.log2(one / mixed) + (1.0 - shares) * other * np.log2(other / mixed)
+        rows.append(np.maximum(told.sum(axis=1), 0.0))
+    return np.stack(rows)

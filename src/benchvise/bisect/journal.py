@@ -1,0 +1,99 @@
+"""The journal of a bisection: every sample on disk before it is used.
+
+A file of JSON lines, in the order in which things happened:
+
+    {"version": "v5", "ready_s": 31.2, "seconds": 1.5, "value": 4.2}
+    {"version": "v6", "ready_s": 12.0, "seconds": 0.0, "left_out": "make: *** [all] Error 2"}
+
+``ready_s`` is what building or booting took; 0 where the version was ready already. Whoever writes
+it holds a lock on it. A last line that was cut off by a kill is dropped.
+"""
+
+from __future__ import annotations
+
+import fcntl
+import json
+import os
+from dataclasses import dataclass
+from pathlib import Path
+
+from benchvise.documents import decode, encode
+from benchvise.errors import StoreError, UsageError
+
+FILE = "measurements.jsonl"
+
+
+@dataclass(frozen=True, slots=True)
+class JournalEntry:
+    """A sample, or why a version is left out. Times are in seconds."""
+
+    version: str
+    ready_s: float
+    seconds: float
+    value: float | None = None
+    left_out: str = ""
+
+
+class MeasurementJournal:
+    """The open journal of one bisection; ``entries`` are what was there already.
+
+    Raises UsageError where another process writes it or it is damaged, StoreError where it cannot
+    be written.
+    """
+
+    def __init__(self, directory: Path) -> None:
+        self._path = directory / FILE
+        try:
+            directory.mkdir(parents=True, exist_ok=True)
+            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            self._descriptor = os.open(self._path, flags, 0o666)
+        except OSError as error:
+            raise self._unwritable(error) from None
+        try:
+            self.entries = self._read()
+        except BaseException:
+            self.close()
+            raise
+
+    def add(self, entry: JournalEntry) -> None:
+        """Appends an entry; it is on disk when this returns."""
+        data = json.dumps(encode(entry), separators=(",", ":")).encode() + b"\n"
+        try:
+            while data:
+                data = data[os.write(self._descriptor, data) :]
+            os.fsync(self._descriptor)
+        except OSError as error:
+            raise self._unwritable(error) from None
+
+    def close(self) -> None:
+        """Closes and unlocks it. May be called more than once."""
+        if self._descriptor >= 0:
+            os.close(self._descriptor)
+            self._descriptor = -1
+
+    def _read(self) -> tuple[JournalEntry, ...]:
+        try:
+            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except OSError:
+            raise UsageError(
+                f"{self._path} is being written by another bisection", "wait for its end"
+            ) from None
+        with open(self._descriptor, "rb", closefd=False) as file:
+            whole, newline, _cut = file.read().rpartition(b"\n")
+        entries = []
+        for number, line in enumerate(whole.split(b"\n") if newline else (), 1):
+            try:
+                entries.append(decode(JournalEntry, json.loads(line)))
+            except (ValueError, TypeError, KeyError, RecursionError):
+                raise UsageError(
+                    f"{self._path} line {number} is damaged", "begin anew in another directory"
+                ) from None
+        os.ftruncate(self._descriptor, len(whole) + len(newline))
+        os.lseek(self._descriptor, 0, os.SEEK_END)
+        return tuple(entries)
+
+    def _unwritable(self, error: OSError) -> StoreError:
+        return StoreError(
+            f"the samples cannot be kept in {self._path}: {error.strerror}",
+            "make room, or choose another directory with -o",
+        )

@@ -1,0 +1,502 @@
+"""``benchvise bisect``: find the version that made it worse, although values scatter.
+
+A bisection has a directory: ``request.json`` holds what was asked, ``measurements.jsonl`` every
+sample. One that was stopped or killed goes on from there.
+"""
+
+from __future__ import annotations
+
+import json
+import secrets
+import shlex
+from contextlib import ExitStack
+from dataclasses import dataclass, replace
+from datetime import UTC, datetime
+from pathlib import Path
+from typing import TYPE_CHECKING, Annotated, Any
+
+from benchvise.command import CommandArgument, CommandOption, CommandRecord, ObservedOptions
+from benchvise.documents import computed, decode, encode
+from benchvise.errors import Interrupted, UsageError
+from benchvise.flows.run import UserCommand
+from benchvise.output_files import check_output_directory, write_output
+from benchvise.quantities import format_duration, format_value
+from benchvise.state.interrupts import deferred, let_through
+from benchvise.state.journal import state_directory
+from benchvise.table import ColumnSpec, NamedValue, TableSpec, ValueUnit, named_values
+from benchvise.text import printable
+
+if TYPE_CHECKING:
+    from benchvise.bisect.model import Bisection, MeasuredVersion
+    from benchvise.flows.bisect_benches import BoardBench
+
+REQUEST = "request.json"
+_FORMAT = 1
+_MOST_VERSIONS = 100_000
+
+
+@dataclass(frozen=True, kw_only=True)
+class BisectOptions(ObservedOptions):
+    """What is bisected, how it is measured, and when to stop."""
+
+    board: Annotated[
+        str | None,
+        CommandArgument("[BOARD]", "local, USER@HOST, an IP address, ssh://HOST:PORT, rig:NAME."),
+    ] = None
+    good: Annotated[
+        str | None, CommandOption("--good", "The version that is good.", metavar="A")
+    ] = None
+    bad: Annotated[
+        str | None, CommandOption("--bad", "The version that is worse.", metavar="B")
+    ] = None
+    versions: Annotated[
+        str | None,
+        CommandOption(
+            "--versions",
+            "The versions in their order, with commas between, or @FILE with one a line; --command "
+            "names one by {}.",
+            metavar="LIST",
+        ),
+    ] = None
+    git: Annotated[
+        Path | None,
+        CommandOption(
+            "--git",
+            "The versions are commits of this repository; they are built in a work tree of "
+            "their own.",
+            metavar="DIR",
+        ),
+    ] = None
+    build: Annotated[
+        str | None,
+        CommandOption("--build", "Builds a commit, in its work tree here.", metavar="CMD"),
+    ] = None
+    deploy: Annotated[
+        str | None,
+        CommandOption("--deploy", "Puts what was built on the board; runs here.", metavar="CMD"),
+    ] = None
+    images: Annotated[
+        str | None,
+        CommandOption(
+            "--images",
+            "The versions are images, listed as by --versions, or all of a directory by name; "
+            "written to the card of BOARD and booted.",
+            metavar="LIST",
+        ),
+    ] = None
+    bench: Annotated[
+        str | None,
+        CommandOption("--bench", "The benchmark that is worse.", metavar="ID[:param=value,...]"),
+    ] = None
+    command: Annotated[
+        str | None,
+        CommandOption(
+            "--command",
+            "A command of yours that is worse: its time, or with --match, what it prints. {} is "
+            "the version, {tree} the work tree of --git.",
+            metavar="CMD",
+        ),
+    ] = None
+    match: Annotated[
+        str | None,
+        CommandOption(
+            "--match",
+            "Finds the number in the command's output: the first group of the last match.",
+            metavar="REGEX",
+        ),
+    ] = None
+    better: Annotated[
+        str | None,
+        CommandOption("--better", "Which way that number is better.", metavar="higher|lower"),
+    ] = None
+    unit: Annotated[
+        str | None, CommandOption("--unit", "The unit of that number.", metavar="TEXT")
+    ] = None
+    confidence: Annotated[
+        float,
+        CommandOption(
+            "--confidence",
+            "Percent of such answers that are to be right.",
+            metavar="P",
+            minimum=50,
+            maximum=99.99,
+        ),
+    ] = 95.0
+    least: Annotated[
+        float,
+        CommandOption(
+            "--least",
+            "The least change that counts, in percent of the value.",
+            metavar="P",
+            minimum=0.001,
+            maximum=1000,
+        ),
+    ] = 1.0
+    budget: Annotated[
+        float | None,
+        CommandOption(
+            "--budget",
+            "Minutes after which it stops and answers with what is known.",
+            metavar="MIN",
+            minimum=0,
+        ),
+    ] = None
+    output: Annotated[
+        Path | None,
+        CommandOption(
+            "-o",
+            "Where the journal and the work tree go.",
+            metavar="DIR",
+            default_text="a new directory beside the journals of settings",
+        ),
+    ] = None
+    resume: Annotated[
+        Path | None,
+        CommandOption(
+            "--resume",
+            "Go on with a bisection that was stopped; it knows what it was asked.",
+            metavar="DIR",
+        ),
+    ] = None
+    rig_file: Annotated[
+        str | None,
+        CommandOption(
+            "--rig",
+            "The labgrid environment that describes the rig.",
+            metavar="FILE",
+            default_text="the virtual bench's, when it runs",
+            environment="BENCHVISE_RIG",
+        ),
+    ] = None
+
+
+@dataclass(frozen=True, slots=True)
+class BisectRequest:
+    """What the user asks for. ``names`` are the versions from the good one to the bad one;
+    ``confidence`` and ``least`` are shares."""
+
+    board: str
+    kind: str
+    names: tuple[str, ...]
+    bench: str | None
+    command: UserCommand | None
+    confidence: float
+    least: float
+    budget_min: float | None = None
+    git: str = ""
+    build: str = ""
+    deploy: str | None = None
+    rig: str | None = None
+
+    @computed.before("board")
+    def format(self) -> int:
+        """Raised when the meaning of a field changes."""
+        return _FORMAT
+
+
+def bisect(options: BisectOptions) -> Bisection:
+    """Searches until the place of the change is known, or there is none, or the time is up.
+
+    Raises UsageError, what opening the board raises, VersionUnusable where the good or the bad
+    version cannot be measured, and Interrupted.
+    """
+    from benchvise.bisect.journal import MeasurementJournal
+    from benchvise.bisect.loop import BisectionSearch
+    from benchvise.bisect.model import BisectionOptions
+
+    request = _resumed(options) if options.resume is not None else _request(options)
+    directory = options.resume or options.output or _new_directory()
+    check_output_directory(directory, "the journal")
+    if options.resume is None and (directory / REQUEST).exists():
+        raise UsageError(
+            f"{directory} has a bisection already",
+            f"go on with it by --resume {directory}, or choose another directory",
+        )
+    limits = BisectionOptions(
+        request.confidence,
+        request.least,
+        None if request.budget_min is None else 60.0 * request.budget_min,
+    )
+    try:
+        with deferred(), ExitStack() as stack:
+            journal = MeasurementJournal(directory)
+            stack.callback(journal.close)
+            if options.resume is None:
+                text = json.dumps(encode(request), indent=1) + "\n"
+                write_output(directory / REQUEST, text, "the request")
+            with let_through():
+                bench = _open_bench(request, directory, stack, options)
+                search = BisectionSearch(request.names, bench, journal, limits, options.observe)
+                verdict = search.run()
+            return search.answer(
+                verdict, str(directory), lambda good, bad: _next_step(request, good, bad)
+            )
+    except KeyboardInterrupt:
+        raise Interrupted(
+            f"interrupted; what was measured is kept in {directory}",
+            f"benchvise bisect --resume {directory}",
+        ) from None
+
+
+def _open_bench(
+    request: BisectRequest, directory: Path, stack: ExitStack, options: BisectOptions
+) -> BoardBench:
+    """The board and what makes versions ready; the good version is ready already."""
+    # Late: boards and rigs are not needed to refuse a command line.
+    from benchvise.flows import bisect_benches as benches
+
+    metric = benches.VersionMetric(request.bench, request.command)
+    good = request.names[0]
+    options.observe(f"{len(request.names)} versions; {good} is made ready first")
+    if request.kind == "images":
+        session = benches.open_session(request.board, request.rig, stack)
+        images = benches.ImageMaker(session, metric.entry(good))
+        stack.callback(images.close)
+        return benches.BoardBench(request.names, metric, images)
+    tree = directory.resolve() / "tree" if request.kind == "git" else None
+    live = benches.open_live(request.board, request.rig, metric.entry(good, tree), stack)
+    if tree is None:
+        return benches.BoardBench(request.names, metric, benches.CommandMaker(live))
+    maker = benches.GitMaker(Path(request.git), tree, request.build, request.deploy, live)
+    stack.callback(maker.close)
+    return benches.BoardBench(request.names, metric, maker)
+
+
+# -- what is asked ---------------------------------------------------------------------------------
+
+
+def _request(options: BisectOptions) -> BisectRequest:
+    """The options, checked; UsageError names what is missing or too much."""
+    from benchvise.board import full_name
+
+    sources = {"--versions": options.versions, "--git": options.git, "--images": options.images}
+    given = [name for name, value in sources.items() if value is not None]
+    if len(given) != 1:
+        raise UsageError(
+            "which versions?" if not given else f"{' and '.join(given)} exclude each other",
+            "give one of --versions LIST, --git DIR, --images LIST",
+        )
+    if options.good is None or options.bad is None:
+        raise UsageError(
+            "which version is good, and which one is worse?", "give --good A and --bad B"
+        )
+    kind = given[0].removeprefix("--")
+    _check_metric(options, kind)
+    if (options.build is not None or options.deploy is not None) and kind != "git":
+        raise UsageError("--build and --deploy are for commits", "give --git DIR")
+    command = None
+    if options.command is not None:
+        command = UserCommand(options.command, options.match, options.better, options.unit)
+        command.entry()
+    return BisectRequest(
+        board=full_name(options.board or "local"),
+        kind=kind,
+        names=_names(options, kind),
+        bench=options.bench,
+        command=command,
+        confidence=options.confidence / 100.0,
+        least=options.least / 100.0,
+        budget_min=options.budget,
+        git="" if options.git is None else str(options.git.resolve()),
+        build=options.build or "",
+        deploy=options.deploy,
+        rig=options.rig_file,
+    )
+
+
+def _check_metric(options: BisectOptions, kind: str) -> None:
+    if (options.bench is None) == (options.command is None):
+        raise UsageError(
+            "what is measured?" if options.bench is None else "two things to measure",
+            "give one: --bench memory.copy, or --command CMD",
+        )
+    if options.command is None and (options.match or options.better or options.unit):
+        raise UsageError("--match, --better and --unit belong to a command", "add --command")
+    if options.better not in (None, "higher", "lower"):
+        raise UsageError(f"--better {options.better}: it is higher or lower", "say one of them")
+    if kind == "versions" and (options.command is None or "{}" not in options.command):
+        raise UsageError(
+            "--versions are named by a command, and none has {} in it",
+            "give --command 'CMD {}'",
+        )
+    if kind == "git" and options.build is None:
+        raise UsageError("commits have to be built", "give --build CMD (`--build true`: nothing)")
+
+
+def _names(options: BisectOptions, kind: str) -> tuple[str, ...]:
+    """The versions from the good one to the bad one."""
+    good, bad = str(options.good), str(options.bad)
+    if kind == "git":
+        from benchvise.flows.bisect_benches import commits
+
+        assert options.git is not None  # noqa: S101 - it is the kind
+        names = commits(options.git, good, bad)
+    else:
+        listed = _listed(str(options.versions or options.images), images=kind == "images")
+        if kind == "images":
+            good, bad = str(Path(good).resolve()), str(Path(bad).resolve())
+        for option, name in (("--good", good), ("--bad", bad)):
+            if name not in listed:
+                raise UsageError(
+                    f"{option} {name} is not in the list of {len(listed)} versions",
+                    f"it has {', '.join(printable(word, 60) for word in listed[:5])} …",
+                )
+        first, last = listed.index(good), listed.index(bad)
+        if first > last:
+            raise UsageError(
+                f"{good} comes after {bad} in the list", "list versions from the oldest on"
+            )
+        names = listed[first : last + 1]
+    if len(names) < 2:
+        raise UsageError("the good and the bad version are the same", "name two")
+    if len(names) > _MOST_VERSIONS:
+        raise UsageError(f"{len(names)} versions are too many", f"at most {_MOST_VERSIONS}")
+    return tuple(names)
+
+
+def _listed(text: str, *, images: bool) -> list[str]:
+    """The names of a list: with commas between, @FILE, or a directory of images."""
+    if text.startswith("@"):
+        path = Path(text[1:])
+        try:
+            words = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+        except (OSError, ValueError) as error:
+            raise UsageError(f"{path} cannot be read ({error})", "name a text file") from error
+    elif images and Path(text).is_dir():
+        words = sorted(str(path) for path in Path(text).iterdir() if path.is_file())
+    else:
+        words = [word.strip() for word in text.split(",")]
+    names = [word for word in words if word]
+    if images:
+        names = [str(Path(word).resolve()) for word in names]
+        for name in names:
+            if not Path(name).is_file():
+                raise UsageError(f"there is no image {name}", "list files")
+    seen: set[str] = set()
+    for name in names:
+        if name in seen:
+            raise UsageError(f"{name} is in the list twice", "list each version once")
+        seen.add(name)
+    return names
+
+
+def _resumed(options: BisectOptions) -> BisectRequest:
+    """What the bisection in a directory was asked; UsageError where there is none."""
+    assert options.resume is not None  # noqa: S101 - the caller looked
+    chosen = (options.board, options.good, options.bad, options.versions, options.git)
+    more = (options.images, options.bench, options.command, options.output)
+    if any(value is not None for value in (*chosen, *more)):
+        raise UsageError(
+            "--resume goes on with what was asked before",
+            f"give nothing else: benchvise bisect --resume {options.resume}",
+        )
+    path = options.resume / REQUEST
+    try:
+        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
+        if document["format"] != _FORMAT:
+            raise ValueError("another format")
+        request = decode(BisectRequest, document)
+    except OSError as error:
+        raise UsageError(
+            f"there is no bisection to resume in {options.resume} ({path.name}: {error.strerror})",
+            "name the directory that -o was given, or that was printed",
+        ) from error
+    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
+        raise UsageError(
+            f"{path} is not what this version writes", "begin anew in another directory"
+        ) from error
+    if options.budget is not None:
+        request = replace(request, budget_min=options.budget)
+    return request
+
+
+def _new_directory() -> Path:
+    name = f"{datetime.now(UTC):%Y%m%dT%H%M%S}-{secrets.token_hex(3)}"
+    return state_directory() / "bisect" / name
+
+
+def _next_step(request: BisectRequest, good: str, bad: str) -> str:
+    """What explains the difference of two neighbours: ``why`` for images, the commit itself."""
+    if request.kind == "git":
+        return shlex.join(["git", "-C", request.git, "show", bad])
+    if request.kind != "images":
+        return ""
+    words = ["benchvise", "why", good, bad, "--board", request.board]
+    if request.bench is not None:
+        words += ["--bench", request.bench]
+    elif request.command is not None:
+        given = request.command
+        options = {"--command": given.line, "--match": given.match, "--better": given.better}
+        options["--unit"] = given.unit
+        words += [word for name, value in options.items() if value for word in (name, value)]
+    return shlex.join(words)
+
+
+# -- how it is shown -------------------------------------------------------------------------------
+
+
+def _probability(version: MeasuredVersion) -> float | None:
+    return None if version.left_out else version.probability
+
+
+_COLUMNS: tuple[ColumnSpec[MeasuredVersion], ...] = (
+    ColumnSpec("Version", ValueUnit.TEXT, lambda row: row.version),
+    ColumnSpec("Number", ValueUnit.NUMBER, lambda row: row.number),
+    ColumnSpec("Samples", ValueUnit.COUNT, lambda row: len(row.samples)),
+    ColumnSpec("Median", ValueUnit.QUANTITY, lambda row: row.median),
+    ColumnSpec("P(change here)", ValueUnit.SHARE, _probability, key="probability"),
+    ColumnSpec("Left out", ValueUnit.TEXT, lambda row: str(row.left_out), "doubt"),
+)
+
+
+def _tables(result: Bisection, _options: BisectOptions) -> list[TableSpec[Any]]:
+    rows = [NamedValue("Answer", result.headline, "strong")]
+    if result.first_bad is not None:
+        rows.append(NamedValue("Between", f"{result.last_good} and {result.first_bad}"))
+    if len(result.candidates) > 1:
+        rows.append(NamedValue("Candidates", ", ".join(result.candidates[:20])))
+    if result.before is not None and result.after is not None and result.scatter is not None:
+        levels = f"{format_value(result.before, result.unit)}, then "
+        levels += f"{format_value(result.after, result.unit)}; one sample scatters by "
+        rows.append(NamedValue("Levels", f"{levels}{100 * result.scatter:.2g} %"))
+    amount = f"{result.samples} samples of {sum(bool(v.samples) for v in result.versions)} of "
+    amount += f"{result.count} versions in {format_duration(result.seconds)}"
+    rows.append(NamedValue("Measured", amount))
+    others = f"no change {100 * result.no_change:.1f} %, two changes "
+    rows.append(NamedValue("Otherwise", f"{others}{100 * result.two_changes:.1f} %"))
+    if result.next_step:
+        rows.append(NamedValue("Next", result.next_step))
+    title = f"Bisection from {result.good} to {result.bad}"
+    return [named_values(title, rows), TableSpec("What was measured", _COLUMNS, result.versions)]
+
+
+def _exit_code(result: Bisection) -> int:
+    return 1 if result.verdict == "undecided" else 0
+
+
+def _messages(result: Bisection) -> list[str]:
+    if result.verdict == "undecided":
+        return [f"Go on: benchvise bisect --resume {result.directory} --budget MIN"]
+    return [f"The journal is in {result.directory}"]
+
+
+BISECT = CommandRecord(
+    name="bisect",
+    kind="bisection",
+    summary="Find the version that made it worse, although values scatter.",
+    details="Each sample is a fresh process. The next version is the one that tells most a minute; "
+    "one that cannot be built, booted or measured is left out. Ctrl-C keeps what was measured; "
+    "--resume continues, after kill -9 too.\n\n"
+    "Exit codes: 0 decided (also: no change, two changes); 1 undecided; 3 the board was lost; "
+    "4 interrupted.",
+    example="benchvise bisect --git ~/src/app --good v1.4 --bad main --build 'make -j4' "
+    "--command '{tree}/app --selftest'",
+    options=BisectOptions,
+    run=bisect,
+    document=lambda result: result,
+    tables=_tables,
+    columns=_COLUMNS,
+    rows=lambda result: result.versions,
+    messages=_messages,
+    exit_code=_exit_code,
+)

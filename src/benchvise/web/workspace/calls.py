@@ -1,0 +1,306 @@
+"""Calls of kernel functions on the timeline: which threads have some, what is drawn of them, one
+of them.
+
+Calls are those of the function_graph tracer, see ``trace.analysis.functions``. Each thread has a
+lane for each depth, as calls nest. What is drawn keeps to the rule of all rows: a pixel in which a
+call was made is not blank, and where several calls of a depth fall on one pixel, one item stands
+for them and says how many.
+"""
+
+from __future__ import annotations
+
+import threading
+from dataclasses import dataclass
+from functools import cached_property
+
+import numpy as np
+import pyarrow as pa
+
+from benchvise.errors import UsageError
+from benchvise.text import printable
+from benchvise.trace.analysis.functions import CallTable, Symbol, function_calls, function_name
+from benchvise.trace.analysis.model import Analysis, Bools, Ints
+from benchvise.trace.levels import shift_of
+from benchvise.trace.loaded import LoadedTrace
+from benchvise.web.workspace.query import TraceQuery
+
+_MOST_THREADS = 1000
+_LANES = 64
+"""The kernel's own stack of traced calls has 50. What lies deeper is drawn in the last lane."""
+
+_WIDEST = 1 << 14
+_MOST_WITHIN = 20
+
+
+@dataclass(frozen=True, slots=True)
+class CallingThread:
+    """A thread of which calls are known: ``key`` is its id, or -1 - CPU of an idle task.
+
+    ``lanes`` is how deep its calls nest.
+    """
+
+    key: int
+    name: str
+    cpu: int | None
+    lanes: int
+    calls: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallingThreads:
+    """Those with most calls first; ``functions`` are names by the numbers that calls have."""
+
+    threads: tuple[CallingThread, ...]
+    more: int
+    functions: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class CallWithin:
+    """Functions that were called within a call: how often, and their total time in ns."""
+
+    name: str
+    calls: int
+    total: int
+
+
+@dataclass(frozen=True, slots=True)
+class CalledFrom:
+    """A call around another one, as an item of its thread's lane."""
+
+    name: str
+    lane: int
+    begin: int
+    end: int
+
+
+@dataclass(frozen=True, slots=True)
+class CallDetails:
+    """A call. Times in ns since the first event; ``total`` and ``self_time`` are None for a call
+    that is incomplete: cut by an end of the trace, or beside lost events.
+
+    ``around`` are the calls within which it was made, the outermost first; ``within`` the functions
+    that it called itself, by their total time, and ``within_more`` how many are left out.
+    """
+
+    name: str
+    thread: str
+    lane: int
+    begin: int
+    end: int
+    cpu: int
+    total: int | None
+    self_time: int | None
+    around: tuple[CalledFrom, ...]
+    within: tuple[CallWithin, ...]
+    within_more: int
+
+
+class ShownCalls:
+    """The calls of a trace, ordered for the timeline; made when they are first asked for."""
+
+    def __init__(self, analysis: Analysis, symbol: Symbol) -> None:
+        self._symbol = symbol
+        self._actors = {actor.tid: actor.name for actor in analysis.actors if actor.tid}
+        self.origin = analysis.whole.begin
+        self.table = function_calls(analysis)
+        calls = self.table
+        self.key: Ints = np.where(calls.thread == 0, -1 - calls.cpu, calls.thread)
+        keys, place = np.unique(self.key, return_inverse=True)
+        least: Ints = np.full(keys.size, np.iinfo(np.int64).max, dtype=np.int64)
+        np.minimum.at(least, place, calls.depth)
+        depth = calls.depth - least[place] if keys.size else calls.depth
+        self.lane: Ints = np.minimum(depth, _LANES - 1)
+        self.end = _shown_ends(calls, self.key)
+        numbers, self.function = np.unique(calls.function, return_inverse=True)
+        self._numbers = numbers
+        # Of one thread and lane, in order of time.
+        self._order = np.lexsort((calls.begin, self.lane, self.key))
+        self._sorted_key, self._sorted_lane = self.key[self._order], self.lane[self._order]
+
+    @cached_property
+    def names(self) -> tuple[str, ...]:
+        """The names of functions by the numbers of ``function``."""
+        return tuple(printable(function_name(self._symbol, int(at)), 160) for at in self._numbers)
+
+    def threads(self) -> list[CallingThread]:
+        """All threads with calls, those with most first."""
+        keys, counts = np.unique(self.key, return_counts=True)
+        found = []
+        for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
+            lanes = int(self.lane[self.key == key].max()) + 1
+            cpu = -1 - key if key < 0 else None
+            found.append(CallingThread(key, self.thread_name(key), cpu, lanes, count))
+        return sorted(found, key=lambda thread: (-thread.calls, thread.key))
+
+    def thread_name(self, key: int) -> str:
+        """The name of a thread, and its number."""
+        if key < 0:
+            return f"idle, CPU {-1 - key}"
+        return f"{printable(self._actors.get(key, 'thread'), 80)} {key}"
+
+    def of(self, key: int, lane: int | None = None) -> Ints:
+        """The calls of a thread (and lane), by their places in the table, ordered by lane and
+        time."""
+        first, last = np.searchsorted(self._sorted_key, [key, key + 1])
+        if lane is not None:
+            lanes = self._sorted_lane[first:last]
+            low, high = np.searchsorted(lanes, [lane, lane + 1])
+            first, last = first + low, first + high
+        return self._order[first:last]
+
+
+class KeptCalls:
+    """The calls of one trace, kept between requests."""
+
+    def __init__(self) -> None:
+        self._calls: ShownCalls | None = None
+        self._lock = threading.Lock()
+
+    def of(self, loaded: LoadedTrace) -> ShownCalls:
+        """The calls; one thread makes them while the others wait."""
+        with self._lock:
+            if self._calls is None:
+                self._calls = ShownCalls(loaded.analysis, loaded.trace.source.symbol)
+            return self._calls
+
+
+def calling_threads(loaded: LoadedTrace, _query: TraceQuery, kept: KeptCalls) -> CallingThreads:
+    """``calling``: the threads of which calls are known."""
+    calls = kept.of(loaded)
+    threads = calls.threads()
+    shown = threads[:_MOST_THREADS]
+    return CallingThreads(tuple(shown), len(threads) - len(shown), calls.names)
+
+
+def shown_calls(loaded: LoadedTrace, query: TraceQuery, kept: KeptCalls) -> pa.Table:
+    """``calls`` of a ``thread`` (its key) from ``begin`` to ``end``, on ``width`` pixels.
+
+    Columns, in order of lane and time: ``lane``, ``begin``, ``end`` (ns since the first event),
+    ``function`` (number; of several calls that of the longest), ``count`` (calls for which it
+    stands), ``complete`` (1: all of these).
+    """
+    calls = kept.of(loaded)
+    key = query.whole("thread", None, -(1 << 20), 1 << 31)
+    begin, end = query.moment("begin", loaded), query.moment("end", loaded)
+    first = calls.origin if begin is None else begin
+    last = loaded.analysis.whole.end + 1 if end is None else max(end, first + 1)
+    shift = shift_of(first, last, query.whole("width", 1000, 1, _WIDEST))
+    own = calls.of(key)
+    own = own[(calls.end[own] >= first) & (calls.table.begin[own] < last)]
+    since, until = calls.table.begin[own] - calls.origin, calls.end[own] - calls.origin
+    lane = calls.lane[own]
+    # A call that lies over an edge of pixels is an item; the others of a pixel are one together.
+    bucket = since >> shift
+    alone = bucket != np.maximum(until - 1, since) >> shift
+    group = np.where(alone, -1 - np.arange(own.size), bucket)
+    change = np.flatnonzero(
+        (np.diff(group, prepend=group[:1] - 1) != 0) | (np.diff(lane, prepend=lane[:1] - 1) != 0)
+    )
+    counts = np.diff(np.append(change, own.size))
+    longest = _longest(until - since, change, counts)
+    complete = calls.table.complete[own].astype(np.uint8)
+    last_end, all_complete = (
+        (until, complete)
+        if not own.size
+        else (
+            np.maximum.reduceat(until, change),
+            np.minimum.reduceat(complete, change),
+        )
+    )
+    return pa.table(
+        {
+            "lane": lane[change].astype(np.uint8),
+            "begin": since[change].astype(np.float64),
+            "end": last_end.astype(np.float64),
+            "function": calls.function[own][longest].astype(np.int32),
+            "count": counts.astype(np.uint32),
+            "complete": all_complete,
+        }
+    )
+
+
+def call_details(loaded: LoadedTrace, query: TraceQuery, kept: KeptCalls) -> CallDetails:
+    """``call`` of a ``thread`` (its key) and ``lane`` at ``t``. UsageError where there is none."""
+    calls = kept.of(loaded)
+    table = calls.table
+    key = query.whole("thread", None, -(1 << 20), 1 << 31)
+    lane = query.whole("lane", None, 0, _LANES - 1)
+    time = query.moment("t", loaded)
+    own = calls.of(key, lane)
+    at = int(np.searchsorted(table.begin[own], calls.origin if time is None else time, "right")) - 1
+    if at < 0 or (time is not None and calls.end[own[at]] < time):
+        raise UsageError("no call was made there", "choose another moment")
+    call = int(own[at])
+    around: list[int] = []
+    outer = int(table.parent[call])
+    while outer >= 0 and len(around) < _LANES:
+        around.append(outer)
+        outer = int(table.parent[outer])
+    inner = np.flatnonzero(table.parent == call)
+    within = _within(calls, inner)
+    is_whole = bool(table.complete[call])
+    return CallDetails(
+        name=calls.names[int(calls.function[call])],
+        thread=calls.thread_name(key),
+        lane=lane,
+        begin=int(table.begin[call]) - calls.origin,
+        end=int(calls.end[call]) - calls.origin,
+        cpu=int(table.cpu[call]),
+        total=int(table.duration[call]) if is_whole else None,
+        self_time=int(table.self_time[call]) if is_whole else None,
+        around=tuple(
+            CalledFrom(
+                calls.names[int(calls.function[one])],
+                int(calls.lane[one]),
+                int(table.begin[one]) - calls.origin,
+                int(calls.end[one]) - calls.origin,
+            )
+            for one in reversed(around)
+        ),
+        within=tuple(within[:_MOST_WITHIN]),
+        within_more=max(len(within) - _MOST_WITHIN, 0),
+    )
+
+
+def _within(calls: ShownCalls, inner: Ints) -> list[CallWithin]:
+    numbers, place = np.unique(calls.function[inner], return_inverse=True)
+    counts = np.bincount(place, minlength=numbers.size)
+    totals: Ints = np.zeros(numbers.size, dtype=np.int64)
+    np.add.at(totals, place, calls.table.duration[inner])
+    within = [
+        CallWithin(calls.names[int(number)], int(count), int(total))
+        for number, count, total in zip(numbers, counts, totals, strict=True)
+    ]
+    return sorted(within, key=lambda one: (-one.total, one.name))
+
+
+def _longest(length: Ints, change: Ints, counts: Ints) -> Ints:
+    """The place of the longest of each group."""
+    group = np.repeat(np.arange(change.size), counts)
+    order = np.lexsort((-length, group))
+    return order[change]
+
+
+def _shown_ends(calls: CallTable, key: Ints) -> Ints:
+    """Ends as they are drawn. Of a call whose exit is not known, it is the next call of its thread
+    that is not within it: by then it had ended."""
+    end = calls.end.copy()
+    lost: Bools = ~calls.complete
+    open_calls = np.flatnonzero(lost & (end == end.max(initial=0)))
+    if not open_calls.size:
+        return end
+    _, thread = np.unique(key, return_inverse=True)
+    for depth in np.unique(calls.depth).tolist():
+        # Of this depth, by thread and time: the first call behind each open one as deep or deeper.
+        own = np.flatnonzero(calls.depth == depth)
+        order = own[np.lexsort((own, thread[own]))]
+        deeper = open_calls[calls.depth[open_calls] >= depth]
+        width = key.size + 1
+        places = thread[order] * width + order
+        at = np.searchsorted(places, thread[deeper] * width + deeper, side="right")
+        known = at < order.size
+        following = order[np.minimum(at, order.size - 1)]
+        known &= thread[following] == thread[deeper]
+        end[deeper[known]] = np.minimum(end[deeper[known]], calls.begin[following[known]])
+    return np.maximum(end, calls.begin)

@@ -1,0 +1,243 @@
+"""The search for the version that made it worse: on planted changes, without a board."""
+
+from __future__ import annotations
+
+import itertools
+import json
+import math
+from dataclasses import dataclass, field
+from pathlib import Path
+from typing import Literal
+
+import numpy as np
+import pytest
+
+from benchvise.bisect.choice import Costs, next_version
+from benchvise.bisect.journal import FILE, JournalEntry, MeasurementJournal
+from benchvise.bisect.loop import BisectionSearch
+from benchvise.bisect.model import (
+    Bisection,
+    BisectionOptions,
+    BisectionVerdict,
+    VersionBench,
+    VersionUnusable,
+)
+from benchvise.bisect.posterior import ChangePosterior
+from benchvise.errors import UsageError
+
+
+@dataclass
+class PlantedBench:
+    """Versions with known levels, whose samples scatter by ``noise`` of the value."""
+
+    levels: list[float]
+    noise: float = 0.02
+    broken: frozenset[int] = frozenset()
+    seed: int = 1
+    better: Literal["higher", "lower"] = "lower"
+    unit: str = "ms"
+    made: list[int] = field(default_factory=list)
+    measured: int = 0
+    die_after: int = 10**9
+
+    def __post_init__(self) -> None:
+        self._chance = np.random.default_rng(self.seed)
+
+    def ready(self, version: int) -> None:
+        self.made.append(version)
+        if version in self.broken:
+            raise VersionUnusable(f"v{version} does not build")
+
+    def measure(self, version: int) -> float:
+        self.measured += 1
+        if self.measured > self.die_after:
+            raise KeyboardInterrupt
+        return self.levels[version] * math.exp(self.noise * self._chance.standard_normal())
+
+
+def planted(count: int, place: int, ratio: float = 1.1) -> list[float]:
+    return [100.0 * (ratio if version >= place else 1.0) for version in range(count)]
+
+
+def search(
+    bench: PlantedBench, directory: Path, budget_s: float | None = None, least: float = 0.01
+) -> Bisection:
+    typed: VersionBench = bench
+    names = [f"v{number}" for number in range(len(bench.levels))]
+    journal = MeasurementJournal(directory)
+    try:
+        going = BisectionSearch(
+            names, typed, journal, BisectionOptions(0.95, least, budget_s), lambda _line: None
+        )
+        verdict = going.run()
+        return going.answer(verdict, str(directory), lambda good, bad: f"why {good} {bad}")
+    finally:
+        journal.close()
+
+
+def test_finds_the_planted_version_of_a_hundred(tmp_path: Path) -> None:
+    for number, place in enumerate((1, 37, 99)):
+        bench = PlantedBench(planted(100, place), seed=place)
+        answer = search(bench, tmp_path / str(number))
+        assert answer.verdict is BisectionVerdict.FOUND
+        assert answer.first_bad == f"v{place}"
+        assert answer.last_good == f"v{place - 1}"
+        assert answer.candidates == (f"v{place}",)
+        assert answer.probability >= 0.95
+        assert answer.ratio == pytest.approx(1.1, rel=0.03)
+        assert answer.next_step == f"why v{place - 1} v{place}"
+        assert answer.samples == bench.measured < 40
+
+
+def test_of_a_value_that_is_better_when_higher(tmp_path: Path) -> None:
+    bench = PlantedBench(planted(30, 12, ratio=0.9), better="higher", unit="MB/s")
+    answer = search(bench, tmp_path)
+    assert (answer.verdict, answer.first_bad) == (BisectionVerdict.FOUND, "v12")
+    assert answer.before == pytest.approx(100.0, rel=0.03)
+    assert answer.after == pytest.approx(90.0, rel=0.03)
+
+
+def test_leaves_out_what_cannot_be_built_and_says_so(tmp_path: Path) -> None:
+    answer = search(PlantedBench(planted(24, 13), broken=frozenset({11, 12})), tmp_path)
+    assert answer.first_bad == "v13"
+    assert answer.last_good == "v10"
+    assert answer.candidates == ("v11", "v12", "v13")
+    assert "v11, v12" in answer.headline
+    left_out = {row.version: str(row.left_out) for row in answer.versions if row.left_out}
+    assert left_out == {"v11": "v11 does not build", "v12": "v12 does not build"}
+
+
+def test_the_bad_version_has_to_be_measurable(tmp_path: Path) -> None:
+    with pytest.raises(VersionUnusable, match="v9 does not build"):
+        search(PlantedBench(planted(10, 4), broken=frozenset({9})), tmp_path)
+
+
+def test_says_that_nothing_changed(tmp_path: Path) -> None:
+    answer = search(PlantedBench([100.0] * 40, noise=0.01), tmp_path, least=0.02)
+    assert answer.verdict is BisectionVerdict.NO_CHANGE
+    assert answer.first_bad is None
+    assert answer.no_change >= 0.95
+
+
+def test_says_that_there_are_two_changes(tmp_path: Path) -> None:
+    levels = [100.0] * 8 + [110.0] * 10 + [121.0] * 8
+    answer = search(PlantedBench(levels, noise=0.01), tmp_path)
+    assert answer.verdict is BisectionVerdict.TWO_CHANGES
+    assert (answer.first_bad, answer.second) == ("v8", "v18")
+    assert answer.probability >= 0.95
+
+
+def test_outliers_are_no_proof(tmp_path: Path) -> None:
+    class Disturbed(PlantedBench):
+        def measure(self, version: int) -> float:
+            value = super().measure(version)
+            return value * 2.0 if self.measured % 9 == 5 else value
+
+    answer = search(Disturbed(planted(64, 20), noise=0.01), tmp_path)
+    assert (answer.verdict, answer.first_bad) == (BisectionVerdict.FOUND, "v20")
+    assert answer.ratio == pytest.approx(1.1, rel=0.03)
+
+
+def test_goes_on_where_it_was_killed(tmp_path: Path) -> None:
+    with pytest.raises(KeyboardInterrupt):
+        search(PlantedBench(planted(64, 30), die_after=6), tmp_path)
+    journal = tmp_path / FILE
+    journal.write_bytes(journal.read_bytes() + b'{"version": "v3", "rea')  # a line cut by the kill
+    bench = PlantedBench(planted(64, 30), seed=2)
+    answer = search(bench, tmp_path)
+    assert answer.first_bad == "v30"
+    assert answer.samples == bench.measured + 6
+    assert len([json.loads(line) for line in journal.read_text().splitlines()]) == answer.samples
+
+
+def test_a_spent_budget_is_undecided(tmp_path: Path) -> None:
+    journal = MeasurementJournal(tmp_path)
+    for version in ("v0", "v63", "v0", "v63"):
+        journal.add(JournalEntry(version, 60.0, 1.0, 110.0 if version == "v63" else 100.0))
+    journal.close()
+    answer = search(PlantedBench(planted(64, 30)), tmp_path, budget_s=200.0)
+    assert answer.verdict is BisectionVerdict.UNDECIDED
+    assert answer.seconds == 244.0
+
+
+def test_a_journal_has_one_writer_and_no_damage(tmp_path: Path) -> None:
+    first = MeasurementJournal(tmp_path)
+    with pytest.raises(UsageError, match="another bisection"):
+        MeasurementJournal(tmp_path)
+    first.close()
+    (tmp_path / FILE).write_text('{"version": 5}\n')
+    with pytest.raises(UsageError, match="line 1 is damaged"):
+        MeasurementJournal(tmp_path)
+
+
+# -- the parts -------------------------------------------------------------------------------------
+
+
+def filled(count: int, samples: dict[int, list[float]]) -> ChangePosterior:
+    posterior = ChangePosterior(count)
+    for version, values in samples.items():
+        for value in values:
+            posterior.add(version, value)
+    return posterior
+
+
+def test_versions_between_two_measured_ones_share_what_is_known() -> None:
+    posterior = filled(9, {0: [0.0, 0.1, -0.1], 4: [0.05, -0.05], 8: [2.0, 2.1, 1.9]})
+    places = posterior.places
+    assert places[0] == 0.0
+    assert places[5:] == pytest.approx([places[5]] * 4)
+    assert places[5:].sum() > 0.95
+    assert places.sum() == pytest.approx(1.0)
+
+
+def test_the_posterior_is_that_of_a_direct_integration() -> None:
+    """Against sums over each unknown on an even, much finer grid, without the module's own."""
+    samples = {0: [0.1, -0.4, 0.3], 2: [0.9, -0.2], 3: [1.6], 5: [1.4, 2.2, 1.1]}
+    ours = filled(6, samples).places
+    levels = np.linspace(-6.0, 8.0, 181)
+    expected = np.zeros(6)
+    ordered = sorted(samples)
+    for ratio, share in ((0.0, 0.93), (1.5, 0.07)):
+        for scatter in np.exp(np.linspace(np.log(0.15), np.log(3.5), 41)):
+            likelihood = {v: direct(samples[v], levels, scatter, ratio) for v in ordered}
+            apart = (levels[None, :] - levels[:, None]) / (2.0 * scatter)
+            change = np.where(apart > 0, 1.94, 0.06) / (1.0 + apart**2) / scatter
+            for low, high in itertools.pairwise(ordered):
+                before = np.prod([likelihood[v] for v in ordered if v <= low], axis=0)
+                after = np.prod([likelihood[v] for v in ordered if v >= high], axis=0)
+                expected[low + 1 : high + 1] += share * float(before @ change @ after)
+    assert ours == pytest.approx(expected / expected.sum(), abs=0.03)
+
+
+def direct(values: list[float], levels: np.ndarray, scatter: float, ratio: float) -> np.ndarray:
+    def at(shift: float) -> np.ndarray:
+        z = (np.array(values)[:, None] - levels - shift) / scatter
+        return np.asarray(((1.0 + z * z / 8.0) ** -4.5 / scatter).prod(axis=0))
+
+    if ratio == 0.0:
+        return at(0.0)
+    shifts = np.linspace(-4.0, 4.0, 81)
+    weights = np.exp(-0.5 * shifts**2)
+    total = [
+        w * at(s * ratio * scatter) for s, w in zip(shifts, weights / weights.sum(), strict=True)
+    ]
+    return np.asarray(np.sum(total, axis=0))
+
+
+def test_what_is_costly_to_make_ready_has_to_be_worth_it() -> None:
+    ends = {0: [0.0, 0.3, 0.1, 0.0], 63: [1.0, 1.5, 1.1, 1.3]}
+    assert next_version(filled(64, ends), Costs()) == 32
+    doubtful = filled(64, {**ends, 10: [0.75]})
+    assert next_version(doubtful, Costs(1.0, 1000.0, current=10)) == 10
+    assert next_version(doubtful, Costs(1.0, 0.0, current=10)) != 10
+
+
+def test_two_changes_are_each_where_they_are_said() -> None:
+    posterior = ChangePosterior(12)
+    for version in range(12):
+        for sample in (-0.1, 0.0, 0.1):
+            posterior.add(version, (version >= 4) + (version >= 9) + sample)
+    two = posterior.two_changes()
+    assert two.share > 0.99
+    assert two.places == (4, 9)
+    assert two.probability > 0.99
