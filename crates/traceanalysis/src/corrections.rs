@@ -79,6 +79,7 @@ impl Scheduling {
         let last = place.last;
         if let Some(thread) = threads.all.get_mut(place.current as usize) {
             thread.unswitched += 1;
+            self.mistakes += u32::from(thread.tid != 0);
         }
         self.forget(cpu, last);
     }

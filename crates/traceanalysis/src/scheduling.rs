@@ -28,6 +28,10 @@ pub(crate) struct Scheduling {
     pub(crate) losses: Vec<i64>,
     /// How many of these, from the first, are over.
     pub(crate) losses_over: u32,
+    pub(crate) switches: u32,
+    /// How often another thread ran than the one that was switched to last, and no loss tells why;
+    /// without those that idled.
+    pub(crate) mistakes: u32,
     /// When the trace begins.
     pub(crate) begin: i64,
     pub(crate) threads: Threads,
@@ -56,6 +60,8 @@ impl Scheduling {
             lost_anywhere: losses.anywhere.contains(&true),
             losses: Vec::new(),
             losses_over: 0,
+            switches: 0,
+            mistakes: 0,
             begin: span.0,
             threads: Threads::default(),
             actors: Actors::new(&input.events),

@@ -111,6 +111,7 @@ impl Scheduling {
         self.leave(cpu, from, now, left);
         self.elsewhere(to);
         self.threads.all[to as usize].switched += 1;
+        self.switches += 1;
         self.start(cpu, to, now, 0);
     }
 
@@ -455,8 +456,8 @@ impl Scheduling {
 
     /// Of threads whose switches are missing nothing is known for sure, nor was before that showed.
     fn mark_partial(&mut self) {
-        let partial = self.threads.all.iter().filter(|thread| thread.is_partial());
-        let actors: Vec<u32> = partial.map(|thread| thread.actor).collect();
+        let partial = (0..self.threads.all.len()).filter(|&at| self.is_partial(at as u32));
+        let actors: Vec<u32> = partial.map(|at| self.threads.all[at].actor).collect();
         let Some(&last) = actors.iter().max() else { return };
         let mut is_partial = vec![false; last as usize + 1];
         for actor in actors {

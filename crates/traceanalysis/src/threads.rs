@@ -60,18 +60,6 @@ pub(crate) struct Thread {
     pub(crate) suspended: Vec<Frame>,
 }
 
-impl Thread {
-    /// Whether so many of its switches are missing that it may have run at any time. One now and
-    /// then is left out by some kernels.
-    #[inline]
-    pub(crate) fn is_partial(&self) -> bool {
-        self.unswitched > 0 && self.unswitched * MISSING >= self.switched
-    }
-}
-
-/// One of so many.
-const MISSING: u32 = 8;
-
 #[derive(Debug, Clone, Copy)]
 pub(crate) struct Woken {
     pub(crate) time: i64,

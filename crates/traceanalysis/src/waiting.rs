@@ -8,6 +8,11 @@ use crate::threads::{NO_ROW, State};
 /// Of one wait: pieces between gaps of its CPU. Traces that were made up could have any number.
 const MOST_PIECES: usize = 64;
 
+/// Of one in so many of its switches.
+const MISSING: u32 = 8;
+/// Of all switches: one in so many does not follow from the one before it.
+const OTHERS_MISSING: u32 = 20;
+
 impl Scheduling {
     /// Whether a thread may have run since it was last seen, as events are missing: on any CPU, or
     /// its own switches, or after a loss a switch on the CPU where it waits. In a recording without
@@ -16,11 +21,22 @@ impl Scheduling {
     pub(crate) fn may_have_run(&self, at: u32) -> bool {
         let thread = &self.threads.all[at as usize];
         self.losses.len() as u32 != thread.losses_over
-            || thread.is_partial()
+            || self.is_partial(at)
             || (!self.losses.is_empty()
                 && !matches!(thread.state, State::Blocked(_))
                 && thread.instance != NO_ROW
                 && self.gaps_since(thread.cpu, thread.gaps_there))
+    }
+
+    /// Whether so many of a thread's switches are missing that it may have run at any time: in a
+    /// recording of some processes, where switches between all others are not there. Some kernels
+    /// leave out one now and then that ends idling, which is no reason to doubt anything.
+    #[inline]
+    pub(crate) fn is_partial(&self, at: u32) -> bool {
+        self.mistakes * OTHERS_MISSING > self.switches && {
+            let thread = &self.threads.all[at as usize];
+            thread.unswitched > 0 && thread.unswitched * MISSING >= thread.switched
+        }
     }
 
     fn gaps_since(&self, cpu: u16, before: u32) -> bool {
@@ -50,7 +66,7 @@ impl Scheduling {
     fn waited_beside_gaps(&mut self, at: u32, now: i64, state: u8, after: u8, marks: u8) {
         let thread = &self.threads.all[at as usize];
         let (actor, since, cpu) = (thread.actor, thread.since, thread.cpu);
-        if thread.is_partial() {
+        if self.is_partial(at) {
             return;
         }
         let lost = thread.losses_over as usize;
