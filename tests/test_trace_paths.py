@@ -71,10 +71,7 @@ def test_who_preempted_whom_is_what_the_report_says(capsys: pytest.CaptureFixtur
         if (counts[pair], times[pair]) != (ours_counts[pair], ours_times[pair])
     }
     assert sum(counts.values()) > 40_000
-    # What waited while this trace lacks events is incomplete, and not counted.
-    missing = sum(is_there - ours for is_there, ours in wrong.values())
-    assert 0 < missing < 0.001 * sum(counts.values()), wrong
-    assert all(is_there > ours for is_there, ours in wrong.values()), wrong
+    assert not wrong
 
 
 @pytest.mark.parametrize("name", ["f100k", "f1m", "vm-small", "many-threads"])

@@ -249,10 +249,11 @@ def test_each_controller_of_version_1_has_a_group_of_its_own() -> None:
     files = {
         "/proc/self/mountinfo": "33 24 0:30 / /sys/fs/cgroup/cpu,cpuacct rw,nosuid shared:9 - "
         "cgroup cgroup rw,cpu,cpuacct\n34 24 0:31 / /sys/fs/cgroup/cpuset rw - "
-        "cgroup cgroup rw,cpuset\n",
-        "/proc/self/cgroup": "4:cpuset:/\n3:cpu,cpuacct:/user.slice\n0::/elsewhere\n",
+        "cgroup cgroup rw,cpuset\n35 24 0:32 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n",
+        "/proc/self/cgroup": "5:blkio:/user.slice\n4:cpuset:/\n3:cpu,cpuacct:/user.slice\n0::/x\n",
     }
     names = names_from(files, {})
+    assert names.roles["blkio_group"] == "/blkio/user.slice"
     assert names.roles["cpu_group"] == "/cpu,cpuacct/user.slice"
     assert "cgroup" not in names.roles
 

@@ -30,6 +30,7 @@ ROLES: Mapping[str, str] = {
     "cgroup_above": "the group that this one lies in, as such a path; none for the root's",
     "cgroup_top": "the topmost one below the root that both lie in, as such a path",
     "cpu_group": "the group of the login under the controller cpu (version 1), as such a path",
+    "blkio_group": "the same under the controller blkio",
     "kernel": "the release of the kernel that runs",
     "tracer": "the process that traces (ptrace) what the login starts; none where it does not",
 }
@@ -219,6 +220,7 @@ def _roles(
         ("cgroup_above", lambda: _group_above(_control_group(files, names.mounts), 1)),
         ("cgroup_top", lambda: _group_above(_control_group(files, names.mounts), 2)),
         ("cpu_group", lambda: _controlled_group("cpu", files, names.mounts)),
+        ("blkio_group", lambda: _controlled_group("blkio", files, names.mounts)),
         ("kernel", lambda: files.get("/proc/sys/kernel/osrelease", "").strip() or None),
         ("tracer", lambda: _tracer(files)),
     )
