@@ -14,7 +14,8 @@ import sys
 import threading
 import time
 from collections.abc import Iterator
-from dataclasses import dataclass, field
+from concurrent.futures import ThreadPoolExecutor
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import Any, NamedTuple
 
@@ -29,7 +30,7 @@ from benchvise.errors import UsageError
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold import actions
 from benchvise.rig.hold.client import HeldBoard
-from benchvise.rig.hold.messages import BoardEvent, PhaseReached, PowerChange
+from benchvise.rig.hold.messages import BoardAwaited, BoardEvent, PhaseReached, PowerChange
 from benchvise.rig.virtual.boards import GDB_SOCKET
 
 GOOD, OTHER = "good", "other"
@@ -265,6 +266,36 @@ def test_what_somebody_holds_is_neither_switched_nor_turned(calm: TestBench) -> 
         holder = calm.status(GOOD)[GOOD]["holder"]
         assert holder["what"] == "a test that holds it"
         held.close(off=True)
+    assert calm.command("rig", "power", GOOD, "off").code == 0
+
+
+def test_a_board_that_is_in_use_is_waited_for(
+    calm: TestBench, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv("BENCHVISE_WAIT", raising=False)
+    refused = calm.command("rig", "power", GOOD, "off", "--wait", "soon")
+    assert (refused.code, refused.err) == (
+        2,
+        "benchvise: 'soon' is no time to wait: write 90s, 30min or 2h\n",
+    )
+    events: list[tuple[str, object]] = []
+    with ThreadPoolExecutor() as pool:
+        with HeldBoard(actions.load(str(calm.rig_file)), GOOD, "a test that holds it") as held:
+            patient = replace(actions.load(str(calm.rig_file)), wait_s=PATIENCE)
+            waiter = pool.submit(
+                lambda: actions.boot(patient, [GOOD], observe=lambda *e: events.append(e))
+            )
+            status = wait_until(
+                lambda: calm.status(GOOD)[GOOD]["waiting"] and calm.status(GOOD)[GOOD], "no waiter"
+            )
+            assert status["holder"]["what"] == "a test that holds it"
+            assert [one["what"] for one in status["waiting"]] == ["rig boot"]
+            assert "; next: rig boot (" in calm.command("rig", "status", GOOD).out
+            assert not waiter.done()
+            held.close(off=True)
+        (outcome,) = waiter.result(PATIENCE)
+    assert outcome.error is None and outcome.result is not None
+    assert type(events[0][1]) is BoardAwaited
     assert calm.command("rig", "power", GOOD, "off").code == 0
 
 

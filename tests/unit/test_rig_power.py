@@ -8,13 +8,15 @@ import os
 import signal
 import time
 from dataclasses import dataclass
+from functools import partial
 from multiprocessing.connection import Connection
 from pathlib import Path
+from typing import Any
 
 import pytest
-from waiting import PATIENCE
+from waiting import PATIENCE, wait_until
 
-from benchvise.rig import locks, power
+from benchvise.rig import locks, power, turns
 from benchvise.rig.environment import RigOptions
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.power import Outlet
@@ -340,6 +342,90 @@ def test_what_is_no_note_is_no_holder(monkeypatch: pytest.MonkeyPatch) -> None:
         for text in (b"{}", b"00000000 {}", b"x" * 9000, b"\0" * 9):
             path.write_bytes(text)
             assert locks.holder("a board") is None
+
+
+def holding(key: str, what: str, seconds: float, pipe: Any) -> Any:
+    """A process that waits for a lock, says so once it has it, and keeps it until it is told.
+
+    A process of its own, as a lock is also that of all who are forked from its holder.
+    """
+
+    def run() -> None:
+        with locks.held(key, what, wait_s=seconds):
+            pipe.send(what)
+            pipe.recv()
+
+    child = spawned.Process(target=run, daemon=True)
+    child.start()
+    return child
+
+
+def _waits(key: str, what: str) -> bool:
+    return what in [waiter.what for waiter in locks.waiters(key)]
+
+
+def test_those_who_wait_have_their_turn_in_the_order_in_which_they_came() -> None:
+    pipes = {name: spawned.Pipe() for name in ("holder", "first", "second", "third")}
+    children = {}
+    for name, (mine, theirs) in pipes.items():
+        children[name] = holding("a board", name, PATIENCE, theirs)
+        if name == "holder":
+            assert mine.recv() == name
+        else:
+            wait_until(partial(_waits, "a board", name), name)
+    assert [w.what for w in locks.waiters("a board")] == ["first", "second", "third"]
+    children["second"].kill()  # the kernel releases its ticket
+    children["second"].join()
+    assert [w.what for w in locks.waiters("a board")] == ["first", "third"]
+    for name, after in (("holder", "first"), ("first", "third"), ("third", "")):
+        pipes[name][0].send("go")
+        if after:
+            assert pipes[after][0].recv() == after
+    for child in children.values():
+        child.join(PATIENCE)
+    assert locks.waiters("a board") == () and locks.holder("a board") is None
+
+
+def test_who_only_tries_does_not_push_in(monkeypatch: pytest.MonkeyPatch) -> None:
+    """The lock is free, and somebody waits who has not looked since."""
+    monkeypatch.setattr(locks, "_UNNOTED_SECONDS", 0.0)
+    path = locks._path("a board")
+    note = partial(locks._note, who=locks.Holder(1, "a nightly run", time.time()))
+    with (
+        turns.ticket(path, note),
+        pytest.raises(RigError, match=r"the board one is next for a nightly run \(process 1"),
+        locks.held("a board", "another", name="the board one"),
+    ):
+        pass
+    with locks.held("a board", "another"):
+        pass
+
+
+def test_what_lies_among_tickets_is_none(tmp_path: Path) -> None:
+    path = locks._path("a board")
+    with turns.ticket(path, lambda _: None) as own:
+        (own.parent / "0000").write_bytes(b"a file of nobody")
+        (own.parent / "0001").symlink_to("/etc/passwd")
+        (own.parent / "0002").mkdir()
+        assert turns.waiting(path) == [own]
+        assert locks.waiters("a board") == ()  # it has no note
+    assert Path("/etc/passwd").exists()
+
+
+def test_waiting_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:
+    monkeypatch.setattr(locks, "_IN_TURN_SECONDS", 0.05)
+    told: list[locks.Holder] = []
+    mine, theirs = spawned.Pipe()
+    child = holding("a board", "a long test", 0.0, theirs)
+    mine.recv()
+    with (
+        pytest.raises(RigError, match="in use: a long test"),
+        locks.held("a board", "another", wait_s=0.1, observe=told.append),
+    ):
+        pass
+    assert [who.what for who in told] == ["a long test"] and locks.waiters("a board") == ()
+    mine.send("go")
+    child.join(PATIENCE)
 
 
 def test_one_who_is_not_leaving_is_named(tmp_path: Path) -> None:

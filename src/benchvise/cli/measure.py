@@ -13,6 +13,8 @@ from benchvise.cli.output import (
     JsonOption,
     RigOption,
     StoreOption,
+    WaitOption,
+    be_patient,
     print_json,
     stderr,
     stdout,
@@ -194,6 +196,7 @@ def run(
         ),
     ] = False,
     rig: RigOption = None,
+    wait: WaitOption = None,
     plan: Annotated[
         bool, typer.Option("--plan", help="Print the plan and stop.", rich_help_panel=_OUTPUT)
     ] = False,
@@ -211,6 +214,7 @@ def run(
 
     Example: benchvise run local ssh://root@10.0.0.7 --suite quick --label first-look
     """
+    be_patient(wait)
     request = flow.RunRequest(
         boards=tuple(map(full_name, boards or ["local"])),
         suite=suite or (None if bench or command else configured_suite()),

@@ -81,6 +81,27 @@ def print_error(error: BenchviseError, *, as_json: bool) -> None:
     stderr().print(Text.assemble(("benchvise: ", BAD), line), soft_wrap=True)
 
 
+WaitOption = Annotated[
+    str | None,
+    typer.Option(
+        "--wait",
+        envvar="BENCHVISE_WAIT",
+        metavar="TIME",
+        help="Wait this long for boards of a rig that are in use, such as 30min. Whoever came "
+        "first is next.",
+        show_default="not at all",
+    ),
+]
+
+
+def be_patient(wait: str | None) -> None:
+    """Takes what ``--wait`` says."""
+    if wait is not None:
+        from benchvise.rig import environment  # late: only where it is asked for
+
+        environment.be_patient(wait)
+
+
 RigOption = Annotated[
     str | None,
     typer.Option(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import threading
+import time
 from types import TracebackType
 from typing import TYPE_CHECKING, Self
 
@@ -18,7 +19,9 @@ from rich.progress import (
 )
 from rich.text import Text
 
+from benchvise.quantities import format_duration
 from benchvise.report.sinks import Terminal, sentence
+from benchvise.text import LINE_LIMIT, printable
 
 if TYPE_CHECKING:
     from benchvise.measure.plan import Plan
@@ -125,13 +128,18 @@ class RigProgress(_BoardProgress):
 
     def observe(self, board: str, event: BoardEvent) -> None:
         """Shows an event of a board."""
-        from benchvise.rig.hold.messages import PhaseReached  # late: loaded where there are events
+        # late: loaded where there are events
+        from benchvise.rig.hold.messages import BoardAwaited, PhaseReached
 
         with self._lock:
             task = self._task(board)
             if isinstance(event, PhaseReached):
                 reached = f"{event.phase} at {event.seconds:.1f} s"
                 self._progress.update(task, total=None, description=reached)
+            elif isinstance(event, BoardAwaited):
+                since = format_duration(max(0.0, time.time() - event.since))
+                awaited = f"in use for {since}: {printable(event.what, LINE_LIMIT)}; waiting"
+                self._progress.update(task, total=None, description=awaited)
             else:
                 self._progress.update(
                     task, completed=event.done, total=event.total, description=_flash(event)

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import sys
+import time
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
@@ -14,14 +15,25 @@ from rich import box
 from rich.table import Table
 from rich.text import Text
 
-from benchvise.cli.output import JsonOption, RigOption, print_json, stderr, stdout, text_line
+from benchvise.cli.output import (
+    JsonOption,
+    RigOption,
+    WaitOption,
+    be_patient,
+    print_json,
+    stderr,
+    stdout,
+    text_line,
+)
 from benchvise.cli.progress import RigProgress
 from benchvise.errors import Interrupted, UsageError
+from benchvise.quantities import format_duration
 from benchvise.rig.boot.verdict import BootReport
 from benchvise.rig.card.mux import MuxSide
 from benchvise.rig.hold import actions
 from benchvise.rig.hold.actions import BoardOutcome, open_terminal, outcome_document
 from benchvise.rig.hold.messages import (
+    BoardHolder,
     BoardStatus,
     BootedBoard,
     FlashedCard,
@@ -81,6 +93,7 @@ def power(
     name: Name,
     to: Annotated[PowerChange, typer.Argument(help="on, off, or cycle.")],
     rig: RigOption = None,
+    wait: WaitOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Switch boards on or off by name; each change is read back.
@@ -89,6 +102,7 @@ def power(
 
     Example: benchvise rig power arm64-1 off
     """
+    be_patient(wait)
     outcomes = actions.power(actions.load(rig), [name], to)
     _show(outcomes, "rig-power", lambda state: f"power {state.power}", as_json=as_json)
 
@@ -97,12 +111,14 @@ def mux(
     name: Name,
     to: Annotated[MuxTo, typer.Argument(help="host (this machine) or dut (the board).")],
     rig: RigOption = None,
+    wait: WaitOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Turn a card to this machine or to its board, which must be off.
 
     Example: benchvise rig mux arm64-1 host
     """
+    be_patient(wait)
     outcomes = actions.mux(actions.load(rig), [name], MuxSide(to.value))
     _show(outcomes, "rig-mux", lambda card: f"card at {card.mux}", as_json=as_json)
 
@@ -117,12 +133,14 @@ def flash(
         ),
     ],
     rig: RigOption = None,
+    wait: WaitOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write an image to cards, read it back, and compare; the boards are off.
 
     Example: benchvise rig flash arm64-1 arm64-2 build/core-image.wic.bz2
     """
+    be_patient(wait)
     if len(targets) < 2:
         raise UsageError("an image and at least one board are needed", "NAME... IMAGE")
     with RigProgress(stderr()) as progress:
@@ -139,6 +157,7 @@ def boot(
     names: Names,
     off: Annotated[bool, typer.Option("--off", help="Switch the boards off afterwards.")] = False,
     rig: RigOption = None,
+    wait: WaitOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Boot boards from off to a shell; show the duration of each phase.
@@ -147,6 +166,7 @@ def boot(
 
     Example: benchvise rig boot all
     """
+    be_patient(wait)
     with RigProgress(stderr()) as progress:
         outcomes = actions.boot(actions.load(rig), names, keep_on=not off, observe=progress.observe)
     if as_json:
@@ -176,13 +196,16 @@ class RecordedConsole:
     console: Path
 
 
-def console(name: Name, rig: RigOption = None, as_json: JsonOption = False) -> None:
+def console(
+    name: Name, rig: RigOption = None, wait: WaitOption = None, as_json: JsonOption = False
+) -> None:
     """Open a board's serial console (Ctrl-] quits). The session is recorded.
 
     With --json, the console goes to standard error, the path of its log to standard output.
 
     Example: benchvise rig console arm64-1
     """
+    be_patient(wait)
     loaded = actions.load(rig)
     (board,) = loaded.select([name])[:1]
     log = open_terminal(loaded, board, sys.stderr.buffer if as_json else None)
@@ -219,10 +242,19 @@ def _state(outcome: BoardOutcome[BoardStatus]) -> tuple[Text, Text, Text]:
         reason = outcome.error.message if outcome.error is not None else ""
         return Text("?", style=ERROR), Text("?"), text_line(reason)
     holder = "free"
-    if state.holder is not None:  # one elsewhere has no process here
-        pid = f" ({state.holder.pid})" if state.holder.pid else ""
-        holder = f"{state.holder.what}{pid}"
+    if state.holder is not None:
+        holder = _held_by(state.holder)
+    if state.waiting:
+        more = len(state.waiting) - 1
+        holder += f"; next: {_held_by(state.waiting[0])}{f' and {more} more' if more else ''}"
     return _switch(state.power), _switch(state.mux), text_line(holder)
+
+
+def _held_by(holder: BoardHolder) -> str:
+    told = [str(holder.pid)] if holder.pid else []  # one elsewhere has no process here
+    if holder.since is not None:
+        told.append(f"for {format_duration(max(0.0, time.time() - holder.since))}")
+    return f"{holder.what} ({', '.join(told)})" if told else holder.what
 
 
 def _switch(value: str | NotReadable | None) -> Text:

@@ -20,6 +20,8 @@ from benchvise.cli.output import (
     JsonOption,
     RigOption,
     StoreOption,
+    WaitOption,
+    be_patient,
     print_json,
     stderr,
     stdout,
@@ -293,6 +295,7 @@ def why(
         ),
     ] = None,
     rig: RigOption = None,
+    wait: WaitOption = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -312,6 +315,7 @@ def why(
     from benchvise.flows.why_sides import Sides
     from benchvise.report.why_terminal import tables
 
+    be_patient(wait)
     if resume is None and to_try:
         resume = flow.newest_directory()
     if resume is not None:

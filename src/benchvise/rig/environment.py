@@ -15,6 +15,7 @@ from pathlib import Path
 
 from benchvise.documents import decode
 from benchvise.errors import UsageError
+from benchvise.quantities import seconds_or_none
 from benchvise.rig.virtual.bench import RIG_FILE, default_directory, runs
 
 VARIABLE = "BENCHVISE_RIG"
@@ -78,6 +79,8 @@ class Rig:
     features: Mapping[str, frozenset[str]]
     places: Mapping[str, str] = field(default_factory=dict)
     options: RigOptions = field(default_factory=RigOptions)
+    wait_s: float = 0.0
+    """How long a board that somebody else holds is waited for."""
 
     @property
     def names(self) -> list[str]:
@@ -146,6 +149,34 @@ _OTHERS = (AttributeError, LookupError, RecursionError, TypeError, ValueError)
 deeply, or of another shape than an environment."""
 
 
+WAIT_VARIABLE = "BENCHVISE_WAIT"
+
+
+def be_patient(wait: str) -> None:
+    """Has all that this process opens from now on wait so long for boards that are in use.
+
+    UsageError where it is no time.
+    """
+    before = os.environ.get(WAIT_VARIABLE)
+    os.environ[WAIT_VARIABLE] = wait
+    try:
+        patience_s()
+    except UsageError:
+        del os.environ[WAIT_VARIABLE]
+        if before is not None:
+            os.environ[WAIT_VARIABLE] = before
+        raise
+
+
+def patience_s() -> float:
+    """How long boards that are in use are waited for; UsageError where that is no time."""
+    text = os.environ.get(WAIT_VARIABLE, "0")
+    seconds = 0.0 if text.strip() in ("", "0") else seconds_or_none(text)
+    if seconds is None:
+        raise UsageError(f"'{text}' is no time to wait", "write 90s, 30min or 2h")
+    return seconds
+
+
 def load_rig(path: Path) -> Rig:
     """Reads a rig file through labgrid's own loader. UsageError when that refuses it."""
     from labgrid.config import Config
@@ -184,7 +215,7 @@ def load_rig(path: Path) -> Rig:
         options = RigOptions.from_config(own, path.resolve().parent)
     except UsageError as error:
         raise UsageError(f"{path}: {error.message}", error.remedy) from None
-    return Rig(path, features, places, options)
+    return Rig(path, features, places, options, patience_s())
 
 
 def _remote_place(resources: object) -> str | None:

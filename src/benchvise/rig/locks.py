@@ -14,14 +14,16 @@ import json
 import os
 import time
 import zlib
-from collections.abc import Iterator, Mapping
-from contextlib import contextmanager
+from collections.abc import Callable, Iterator, Mapping
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
+from functools import partial
 from pathlib import Path
 from typing import Any
 
 from benchvise.documents import decode, encode
 from benchvise.errors import BenchviseError
+from benchvise.rig import turns
 from benchvise.rig.faults import Fault, RigError
 
 DIRECTORY_VARIABLE = "BENCHVISE_LOCK_DIR"
@@ -31,6 +33,7 @@ _POLL_SECONDS = 0.05
 _HOLDER_LIMIT = 4096
 _NOTE_LENGTH = _HOLDER_LIMIT + 9  # behind its checksum
 _LEAVE_SECONDS = 30.0
+_IN_TURN_SECONDS = 60.0  # who waits shorter does so for a device that is soon free
 _HALF_SECONDS = 0.5  # a note that is not whole after that is none of ours
 _UNNOTED_SECONDS = 1.0  # a holder leaves its note at once, a reader has gone by then
 
@@ -51,25 +54,39 @@ class Holder:
 
 
 @contextmanager
-def held(key: str, what: str, *, name: str = "", wait_s: float = 0.0) -> Iterator[None]:
+def held(
+    key: str,
+    what: str,
+    *,
+    name: str = "",
+    wait_s: float = 0.0,
+    observe: Callable[[Holder], None] | None = None,
+) -> Iterator[None]:
     """Holds the lock ``key`` within this context; ``what`` is shown to others who want it.
 
     ``name`` is what the lock's thing is called to users, when the key is not that. Waits up to
     ``wait_s`` seconds, and for one that is leaving a little. Raises RigError (board-busy) when
-    somebody else has it.
+    somebody else has it, or waits for it since longer. ``observe`` is told once who has it.
     """
     path = _path(key)
     descriptor = _open(path)
     try:
-        begun = time.monotonic()
-        while not _try(descriptor):
-            who = holder(key)
-            patience = 0.0 if who else _UNNOTED_SECONDS
-            if who and who.leaving:
-                patience = _LEAVE_SECONDS
-            if time.monotonic() - begun >= max(wait_s, patience):
-                raise _busy(name or key, who)
-            time.sleep(_POLL_SECONDS)
+        with ExitStack() as queue:
+            begun, turn = time.monotonic(), None
+            while _is_before(path, turn) or not _try(descriptor):
+                has = holder(key)
+                who = has or _first_waiting(path, turn)
+                patience = 0.0 if who else _UNNOTED_SECONDS
+                if who and who.leaving:
+                    patience = _LEAVE_SECONDS
+                if time.monotonic() - begun >= max(wait_s, patience):
+                    raise _busy(name or key, who, waits=has is None)
+                if turn is None and wait_s >= _IN_TURN_SECONDS:
+                    mine = partial(_note, who=Holder(os.getpid(), what, time.time()))
+                    turn = queue.enter_context(turns.ticket(path, mine))
+                    if observe is not None and who is not None:
+                        observe(who)
+                time.sleep(_POLL_SECONDS)
         _note(descriptor, Holder(os.getpid(), what, time.time()))
         try:
             yield
@@ -93,6 +110,34 @@ def holder(key: str) -> Holder | None:
             return noted
         _note(descriptor, None)  # it is of one that was killed
         return None
+    finally:
+        os.close(descriptor)
+
+
+def waiters(key: str) -> tuple[Holder, ...]:
+    """Who waits for the lock, who came first before others."""
+    notes = (_noted_in(ticket) for ticket in turns.waiting(_path(key)))
+    return tuple(note for note in notes if note is not None)
+
+
+def _is_before(path: Path, turn: Path | None) -> bool:
+    """Whether somebody came before; who has no ticket comes after all who have."""
+    tickets = turns.waiting(path)
+    return bool(tickets) and (turn is None or tickets[0] < turn)
+
+
+def _first_waiting(path: Path, turn: Path | None) -> Holder | None:
+    tickets = [ticket for ticket in turns.waiting(path) if turn is None or ticket < turn]
+    return _noted_in(tickets[0]) if tickets else None
+
+
+def _noted_in(ticket: Path) -> Holder | None:
+    try:
+        descriptor = os.open(ticket, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return None
+    try:
+        return _noted(descriptor)
     finally:
         os.close(descriptor)
 
@@ -203,12 +248,13 @@ def _note(descriptor: int, who: Holder | None) -> None:
         os.pwrite(descriptor, b"%08x %s" % (zlib.crc32(text), text), 0)
 
 
-def _busy(name: str, who: Holder | None) -> RigError:
+def _busy(name: str, who: Holder | None, *, waits: bool) -> RigError:
     if who is None:
         return RigError(Fault.BUSY, f"{name} is in use by another program", "wait until it ends")
     seconds = max(0.0, time.time() - who.since)
     return RigError(
         Fault.BUSY,
-        f"{name} is in use: {who.what} (process {who.pid}, for {seconds:.0f} s)",
-        f"wait until it ends, or stop it: kill {who.pid}",
+        f"{name} is {'next for' if waits else 'in use:'} {who.what} "
+        f"(process {who.pid}, for {seconds:.0f} s)",
+        f"wait until it ends (--wait 30m), or stop it: kill {who.pid}",
     )

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import ipaddress
 import threading
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from starlette.requests import Request
@@ -124,7 +124,7 @@ class Context:
             if self.settings.rig:
                 raise
             return None
-        return load_rig(path)
+        return replace(load_rig(path), wait_s=0.0)  # whoever sees the page looks again
 
     def _file_places(self) -> list[Path]:
         """The directories of all files that may be looked at: also those of runs' traces."""

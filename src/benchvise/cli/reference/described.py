@@ -19,6 +19,7 @@ _METAVARS: Mapping[str, str] = {
 _GROUPS: Mapping[str, str] = {
     "--store": "Where results and boards are",
     "--rig": "Where results and boards are",
+    "--wait": "Where results and boards are",
     "--json": "Output",
     "--csv": "Output",
     "--markdown": "Output",

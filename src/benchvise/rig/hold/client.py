@@ -52,7 +52,8 @@ class HeldBoard:
     """One board, held by a process of its own until ``close``.
 
     Without a ``purpose`` only its state is read: nothing is locked. Raises RigError (board-busy)
-    when somebody else holds it, UsageError when the rig file does not describe it.
+    when somebody else holds it, UsageError when the rig file does not describe it. A board that is
+    in use is waited for as long as the rig says (``Rig.wait_s``).
     """
 
     def __init__(self, rig: Rig, name: str, purpose: str, observe: EventObserver | None = None):
@@ -64,7 +65,7 @@ class HeldBoard:
         self._lock = threading.Lock()
         # A file and no pipe: nobody has to read what labgrid's drivers warn of.
         self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        order = WorkerOrder(str(rig.path.resolve()), name, purpose)
+        order = WorkerOrder(str(rig.path.resolve()), name, purpose, rig.wait_s)
         try:
             self._child = Forked(order, self._stderr)
         except BaseException:

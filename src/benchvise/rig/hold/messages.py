@@ -30,12 +30,14 @@ from benchvise.rig.faults import Fault, FlashError, RigError
 class WorkerOrder:
     """What a process is started for: a board of a rig file, held for a purpose that others see.
 
-    Without a ``purpose`` it only reads the board's state, and takes no lock.
+    Without a ``purpose`` it only reads the board's state, and takes no lock. A board that is in use
+    is waited for, ``wait_s`` seconds at most.
     """
 
     rig: str
     name: str
     purpose: str
+    wait_s: float = 0.0
 
 
 # Requests, and what each is answered with
@@ -179,17 +181,20 @@ class NotReadable:
 
 @dataclass(frozen=True, slots=True)
 class BoardHolder:
-    """Who holds a board: a process of this machine, or ``pid`` 0 for who has its place."""
+    """Who holds a board, or waits for it: a process of this machine, or ``pid`` 0 for who has its
+    place; ``since`` in seconds since 1970, where that is known."""
 
     pid: int
     what: str
+    since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)
 class BoardStatus:
     """Power (on, off, unknown), the side that has the card (None without a mux), the holder.
 
-    ``lock`` is the key of the board's lock; empty where its place is another user's.
+    ``lock`` is the key of the board's lock; empty where its place is another user's. ``waiting``
+    have their turn in that order.
     """
 
     board: str
@@ -197,6 +202,7 @@ class BoardStatus:
     power: str | NotReadable
     mux: str | NotReadable | None
     lock: str = field(default="", metadata=in_json(omit_default=True))
+    waiting: tuple[BoardHolder, ...] = ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -257,7 +263,15 @@ class PhaseReached:
     seconds: float
 
 
-BoardEvent: TypeAlias = FlashProgress | PhaseReached
+@dataclass(frozen=True, slots=True)
+class BoardAwaited:
+    """The board is in use, and waited for: by what, since when (seconds since 1970)."""
+
+    what: str
+    since: float
+
+
+BoardEvent: TypeAlias = FlashProgress | PhaseReached | BoardAwaited
 """What comes before the answer to a request that takes long."""
 
 
@@ -307,11 +321,12 @@ class WorkerMessage:
     error: WorkerError | None = field(default=None, metadata=in_json(omit_default=True))
     flash: FlashProgress | None = field(default=None, metadata=in_json(omit_default=True))
     phase: PhaseReached | None = field(default=None, metadata=in_json(omit_default=True))
+    awaited: BoardAwaited | None = field(default=None, metadata=in_json(omit_default=True))
 
     @property
     def event(self) -> BoardEvent | None:
         """What has happened, where it is no end."""
-        return self.flash or self.phase
+        return self.flash or self.phase or self.awaited
 
 
 @dataclass(frozen=True, slots=True)

@@ -43,6 +43,7 @@ from benchvise.rig.hold import messages
 from benchvise.rig.hold.messages import (
     AnalyserCommand,
     BoardActivity,
+    BoardAwaited,
     BoardHolder,
     BoardStatus,
     BootedBoard,
@@ -68,6 +69,7 @@ _LONG: Mapping[type, str] = {messages.WriteCard: "flash", messages.BootBoard: "b
 """What takes so long that others may want to know how far it is, and what they see of it."""
 
 _DRAIN_SECONDS = 0.1
+_PLACE_SECONDS = 2.0  # between two questions for a place that another user has
 
 T = TypeVar("T")
 
@@ -82,10 +84,11 @@ class ClientGone(BaseException):
 class Worker:
     """Holds the board until it is released, or its client is gone."""
 
-    def __init__(self, rig: Rig, name: str, purpose: str) -> None:
+    def __init__(self, rig: Rig, name: str, purpose: str, wait_s: float = 0.0) -> None:
         self._rig = rig
         self._name = name
         self._purpose = purpose
+        self._wait_s = wait_s
         self._requests: queue.Queue[tuple[int, Request] | None] = queue.Queue()
         self._gone = threading.Event()
         self._lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -137,21 +140,42 @@ class Worker:
         if not observing:
             self._key = self._lock_key()
             self._stack.enter_context(
-                locks.held(self._key, self._purpose, name=f"the board {self._name}")
+                locks.held(
+                    self._key,
+                    self._purpose,
+                    name=f"the board {self._name}",
+                    wait_s=self._wait_s,
+                    observe=lambda who: self._say_awaited(who.what, who.since),
+                )
             )
 
     def _take_place(self, place: str) -> None:
         """Wholly or not at all: a signal to stop that comes meanwhile is heeded afterwards.
 
-        labgrid's session is an asyncio loop, which may swallow what a signal raises in it.
+        labgrid's session is an asyncio loop, which may swallow what a signal raises in it. A place
+        that somebody else has is asked for again while it is waited for.
         """
-        self._may_stop = False
-        try:
-            self._stack.enter_context(acquired(self._rig.path, place, self._purpose))
-        finally:
-            self._may_stop = True
-        if self._stop_requested:
-            self._stop()
+        deadline = time.monotonic() + self._wait_s
+        is_told = False
+        while True:
+            self._may_stop = False
+            try:
+                self._stack.enter_context(acquired(self._rig.path, place, self._purpose))
+                return
+            except RigError as error:
+                if error.fault is not Fault.BUSY or time.monotonic() >= deadline:
+                    raise
+                if not is_told:
+                    self._say_awaited(error.message, time.time())
+                is_told = True
+            finally:
+                self._may_stop = True
+                if self._stop_requested:
+                    self._stop()
+            time.sleep(_PLACE_SECONDS)
+
+    def _say_awaited(self, what: str, since: float) -> None:
+        self._send(WorkerMessage(0, awaited=BoardAwaited(what, since)))
 
     def _lock_key(self) -> str:
         """Names the outlet, so that two rig files that describe one board exclude each other."""
@@ -219,10 +243,11 @@ class Worker:
         process = locks.holder(lock)
         return BoardStatus(
             self._name,
-            BoardHolder(process.pid, process.what) if process is not None else None,
+            _holder_of(process) if process is not None else None,
             _readable(self._power_state),
             _readable(self._mux_side),
             lock,
+            tuple(_holder_of(waiter) for waiter in locks.waiters(lock)),
         )
 
     def _switch_power(self, to: PowerChange) -> PowerState:
@@ -366,6 +391,10 @@ class Worker:
             self._gone.set()
 
 
+def _holder_of(process: locks.Holder) -> BoardHolder:
+    return BoardHolder(process.pid, process.what, process.since)
+
+
 def _readable(read: Callable[[], T]) -> T | NotReadable:
     """What can be read, or why not: one broken part must not hide the others."""
     try:
@@ -395,7 +424,7 @@ def _unforeseen(name: str, error: Exception) -> RigError:
 
 def work(order: WorkerOrder) -> int:
     """The whole life of the process; returns its exit code."""
-    return Worker(load_rig(Path(order.rig)), order.name, order.purpose).serve()
+    return Worker(load_rig(Path(order.rig)), order.name, order.purpose, order.wait_s).serve()
 
 
 # -- from the rig file to labgrid's objects --------------------------------------------------------

@@ -1,0 +1,69 @@
+"""Turns: those who wait long for a lock have it in the order in which they came.
+
+Whoever waits keeps a ticket: a file beside the lock, locked by its owner and named by the time at
+which he came. The kernel releases it when he dies. Others of this machine see who waits for what;
+who only tries finds a lock that others wait for in use.
+"""
+
+from __future__ import annotations
+
+import contextlib
+import fcntl
+import os
+import threading
+import time
+from collections.abc import Callable, Iterator
+from contextlib import contextmanager
+from pathlib import Path
+
+_SUFFIX = ".waiting"
+
+
+@contextmanager
+def ticket(lock: Path, note: Callable[[int], None]) -> Iterator[Path]:
+    """A ticket for a lock within this context; ``note`` writes into it who waits, by descriptor.
+
+    Raises OSError where none can be left.
+    """
+    place = lock.with_name(lock.name + _SUFFIX)
+    with contextlib.suppress(FileExistsError):
+        place.mkdir()
+        place.chmod(0o1777)  # whoever may use the lock may wait for it
+    # Locked before it has its name: a ticket that is not locked is one of the dead.
+    draft = place / f".{os.getpid()}-{threading.get_ident()}"
+    descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
+    own = place / f"{time.time_ns():020d}-{os.getpid()}-{threading.get_ident()}"
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        note(descriptor)
+        draft.rename(own)
+        yield own
+    finally:
+        for path in (draft, own):
+            path.unlink(missing_ok=True)
+        os.close(descriptor)
+
+
+def waiting(lock: Path) -> list[Path]:
+    """The tickets of those who wait, in their order; those of the dead are removed."""
+    try:
+        tickets = sorted(lock.with_name(lock.name + _SUFFIX).iterdir())
+    except OSError:
+        return []
+    return [path for path in tickets if not path.name.startswith(".") and _is_alive(path)]
+
+
+def _is_alive(path: Path) -> bool:
+    try:
+        descriptor = os.open(path, os.O_RDONLY | os.O_CLOEXEC | os.O_NOFOLLOW)
+    except OSError:
+        return False  # it has just had its turn, or is nothing of ours
+    try:
+        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+    except OSError:
+        return True
+    finally:
+        os.close(descriptor)
+    with contextlib.suppress(OSError):
+        path.unlink()
+    return False
