@@ -180,7 +180,7 @@ def test_a_file_size_limit_keeps_what_was_stored(tmp_path: Path) -> None:
     with Store.open(str(tmp_path / "x.db")) as store:
         _, process = begin_process(store)
         old = resource.getrlimit(resource.RLIMIT_FSIZE)
-        resource.setrlimit(resource.RLIMIT_FSIZE, (400_000, old[1]))
+        resource.setrlimit(resource.RLIMIT_FSIZE, (600_000, old[1]))
         try:
             stored, error = fill(store, process, 4000)
         finally:
