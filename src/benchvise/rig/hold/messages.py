@@ -186,7 +186,7 @@ class BoardHolder:
 
     pid: int
     what: str
-    since: float | None = None
+    since: float | None = field(default=None, metadata=in_json(omit_default=True))
 
 
 @dataclass(frozen=True, slots=True)
