@@ -75,7 +75,10 @@ def _run(chosen: Sequence[Case], options: Options, seconds: float | None) -> lis
         if seconds is not None and time.monotonic() - begin > seconds:
             print(f"the time is over: {len(chosen) - number + 1} cases not run", file=sys.stderr)
             break
-        result = run(one, options)
+        try:
+            result = run(one, options)
+        except KeyboardInterrupt:  # what is known is kept
+            break
         results.append(result)
         told = " · ".join(word for word in table.row(result)[1:] if word)
         print(f"{number}/{len(chosen)} {result.name}: {told}", file=sys.stderr, flush=True)

@@ -157,7 +157,9 @@ class Laboratory:
     def _network(self) -> None:
         addresses = [f"10.77.0.{host}/24" for host in (1, 3, 4)]
         self._ip("link", "set", "lo", "up")
-        self._ip("link", "add", "br0", "type", "bridge")
+        # Else it has the least address of its ports: when a board with that is switched off, all
+        # others go on sending to an address that nobody has.
+        self._ip("link", "add", "br0", "address", "02:00:00:00:00:01", "type", "bridge")
         for address in addresses:
             self._ip("addr", "add", address, "dev", "br0")
         for address in ("fd77::1/64", "fd77::99/64"):

@@ -100,10 +100,8 @@ impl Scheduling {
     /// first event in which it is seen.
     #[cold]
     pub(crate) fn correct(&mut self, now: i64, cpu: u16, tid: i32) {
-        let was_known = self.cpus[usize::from(cpu)].current != NOBODY;
         self.mistaken(cpu);
         let at = self.thread(&Named { tid, name: &[], priority: None }, cpu, now);
-        self.threads.all[at as usize].unswitched += u32::from(was_known);
         self.elsewhere(at);
         // Not before what is known of it from other CPUs.
         let now = now.max(self.threads.all[at as usize].since);

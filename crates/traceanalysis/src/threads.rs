@@ -40,8 +40,9 @@ pub(crate) struct Thread {
     pub(crate) losses_over: u32,
     /// How often it was switched to.
     pub(crate) switched: u32,
-    /// How often it was seen to run, or not to run any more, without a switch that no loss took: in
-    /// a recording of some processes only, switches between others are not there.
+    /// How often it was switched from without having been seen to run, or ran no more without a
+    /// switch, and no loss tells why: in a recording of some processes, switches between others are
+    /// not there.
     pub(crate) unswitched: u32,
     pub(crate) name: Name,
     /// The switch to it that told its name last; it is read at the end, as names hardly change.

@@ -117,3 +117,32 @@ fn what_is_followed_is_as_in_the_whole_recording_and_nothing_contradicts_it() {
     }
     assert!(unsaid > 10_000, "the recordings lack what others did: {unsaid}");
 }
+
+/// The kernel leaves a switch out that ends idling, in a recording that lacks switches of others.
+#[test]
+fn a_switch_from_idling_that_the_kernel_leaves_out_makes_nothing_of_the_thread_unknown() {
+    let mut trace = Sequence::ftrace();
+    trace.context = Some((0, 0));
+    let idle = (0, "swapper/0");
+    trace.switch(100, 0, idle, PREEMPTED, (10, "a"));
+    for begin in (200..2000).step_by(100) {
+        // Others: what ran between them is not recorded.
+        trace.context = Some((0, 10));
+        trace.switch(begin, 0, (10, "a"), PREEMPTED, (20, "b"));
+        trace.context = Some((0, 30));
+        trace.switch(begin + 20, 0, (30, "c"), SLEEPS, (10, "a"));
+        trace.context = Some((0, 10));
+        trace.switch(begin + 30, 0, (10, "a"), SLEEPS, idle);
+        trace.context = Some((0, 0));
+        trace.wake(begin + 60, 0, "sched_wakeup", 10, 0);
+        // No switch from idling; the next event is its own.
+        trace.context = Some((0, 10));
+        trace.add(begin + 70, 0, "other", &[("x", 1)], &[]);
+    }
+    let result = trace.analyse();
+    let waits: Vec<_> = result.of(&result.waits, "a").iter().map(|w| w.int("begin")).collect();
+    for begin in (200..1900).step_by(100) {
+        assert!(waits.contains(&begin), "preempted at {begin}");
+        assert!(waits.contains(&(begin + 30)), "asleep since {}", begin + 30);
+    }
+}
