@@ -33,6 +33,7 @@ from benchvise.why.model import (
     Layer,
     Metric,
     Origin,
+    Purpose,
     Remedy,
     Side,
     Stop,
@@ -123,6 +124,38 @@ def test_a_load_that_ends_on_both_sides_is_no_vanished_gap() -> None:
 
     found = diagnose(Relieved(NAMES, losses(knob03=0.5)))
     assert [cause.name for cause in found.causes] == ["knob03"]
+
+
+class Crowded(MemoryBench):
+    """For some trials other work keeps both sides busy: nothing is faster than the bad side."""
+
+    begin, end = 0, 0
+
+    def _trial(self, arm: Arm, number: int) -> Trial:
+        trial = super()._trial(arm, number)
+        if not self.begin <= number < self.end:
+            return trial
+        slowest = super()._trial(Arm(Side.BAD), number)
+        return replace(trial, value=min(trial.value, slowest.value))
+
+
+def test_a_load_that_hides_the_gap_while_a_repair_is_tried_excludes_nothing() -> None:
+    """koordinator-sh/koordinator#489: a set of CPUs, tried while others took them all."""
+    bench = Crowded(("knob03",), losses(knob03=0.5))
+    calm = diagnose(bench)
+    # of the first block, whose other two trials are the good side's
+    first = next(e for e in calm.experiments if e.purpose is Purpose.REPAIR).trials[0] - 2
+    bench = Crowded(("knob03",), losses(knob03=0.5))
+    bench.begin, bench.end = first, first + 14
+    found = diagnose(bench)
+    assert [cause.name for cause in found.causes] == ["knob03"], "tried again"
+    bench = Crowded(("knob03",), losses(knob03=0.5))
+    bench.begin, bench.end = first, 10_000
+    found = diagnose(bench)
+    assert found.verdict is DiagnosisVerdict.UNEXPLAINED
+    assert [one.suspect for one in found.untested] == ["knob03"]
+    assert "knob03" not in [e.flipped[0] for e in found.experiments if e.purpose is Purpose.REPAIR
+                            and e.outcome != "unresolved"]  # fmt: skip
 
 
 def test_a_refused_suspect_is_listed_with_its_line() -> None:
