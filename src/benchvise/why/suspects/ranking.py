@@ -51,6 +51,7 @@ _ALIKE = 0.5
 _BUSY_CPUS = 0.05
 _VERY_BUSY_CPUS = 0.3
 _BUSY_POINTS = 4.0
+_IDLE_POINTS = -1.0
 _COMM = 15  # characters of a program's name that the kernel keeps
 _COSTS = {
     Layer.PROCESS: 0.0,
@@ -265,6 +266,8 @@ def _busy(suspect: Suspect, busy: Mapping[Side, Mapping[str, float]]) -> Iterato
     if name and cpus[name] >= _BUSY_CPUS and suspect.bad == "running":
         points = min(_BUSY_POINTS, _BUSY_POINTS + math.log(cpus[name] / _VERY_BUSY_CPUS))
         yield Term("busy", points, f"{name} took {cpus[name]:.1f} CPU there while nothing ran")
+    elif name and not cpus[name] and Side.BAD in busy and suspect.bad == "running":
+        yield Term("busy", _IDLE_POINTS, f"{name} took no CPU there while it was looked at")
 
 
 def _unless_idle(
