@@ -336,8 +336,7 @@ static int send_end(const struct follower *f)
 static int answer(const struct follower *f)
 {
 	if (f->error)
-		return json_error(77, f->error, "follow: this kernel does not tell a follower "
-						"about system calls (it takes Linux 5.3)");
+		return json_error(77, f->error, "follow: it takes Linux 5.3");
 	if (!f->ended)
 		return 1;
 	return sums_send(&f->sums) < 0 || send_end(f) < 0 ? 1 : 0;

@@ -70,10 +70,12 @@ def test_what_is_busy_on_the_bad_side_alone_comes_before_what_is_idle() -> None:
     assert rank(given, metric("command.time"), busy=busy)[0].id == "service.state:make-index"
     points = alone(given[1], busy=busy)["busy"]
     assert 3.5 < points <= 4.0
-    assert "busy" not in alone(given[0], busy=busy) and "busy" not in alone(given[2], busy=busy)
+    assert alone(given[0], busy=busy)["busy"] < 0 and "busy" not in alone(given[2], busy=busy)
+    assert "busy" not in alone(given[0])  # where nobody looked
     here = suspect("program.state:x", "running", "not there", item="system.services",
                    members=("system.services/program x",))  # fmt: skip
-    assert "busy" not in alone(here, busy={Side.GOOD: {"x": 1.0}, Side.BAD: {}})
+    found = alone(here, busy={Side.GOOD: {"x": 1.0}, Side.BAD: {}})
+    assert "busy" not in found and found["direction"] < 0
 
 
 class TestOrder:

@@ -672,6 +672,9 @@ def test_a_line_of_a_start_file_touches_what_it_sets() -> None:
         )
     ]
     assert put_first(lines, seen)[0].id == "boot.init_settings:/etc/rc.local"
+    fragments = replace(lines[0], id="boot.init_settings:60", bad='["net.ipv4.ipfrag_low_thresh"]')
+    first, last = put_first((lines[0], fragments), seen)
+    assert (first.id, last.id) == ("boot.init_settings:60", lines[0].id)
 
 
 def test_a_mount_that_the_command_never_touches_comes_last() -> None:

@@ -44,8 +44,9 @@ _ULIMIT = {
     "rss": "m",
     "as": "v",
     "cpu": "t",
+    "core": "c",
 }
-_IN_KIB = ("data", "fsize", "memlock", "rss", "stack", "as")
+_IN_KIB = ("data", "fsize", "memlock", "rss", "stack", "as", "core")
 
 
 def of_session(suspect: Suspect, good: str, cost: str) -> Iterator[Remedy]:

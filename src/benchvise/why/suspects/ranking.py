@@ -51,6 +51,8 @@ _ALIKE = 0.5
 _BUSY_CPUS = 0.05
 _VERY_BUSY_CPUS = 0.3
 _BUSY_POINTS = 4.0
+_IDLE_POINTS = -0.5
+_ABSENT_POINTS = -1.0
 _COMM = 15  # characters of a program's name that the kernel keeps
 _COSTS = {
     Layer.PROCESS: 0.0,
@@ -258,13 +260,17 @@ _RUNS = "system.services/program "
 
 
 def _busy(suspect: Suspect, busy: Mapping[Side, Mapping[str, float]]) -> Iterator[Term]:
-    """A service or program that the bad side alone runs, and that was seen to take CPU there."""
+    """A service or program that one side alone runs: what was seen of it on the bad one."""
     names = [m.removeprefix(_RUNS) for m in suspect.members if m.startswith(_RUNS)]
     cpus = {name: busy.get(Side.BAD, {}).get(name[:_COMM], 0.0) for name in names}
     name = max(cpus, key=lambda name: cpus[name], default="")
     if name and cpus[name] >= _BUSY_CPUS and suspect.bad == "running":
         points = min(_BUSY_POINTS, _BUSY_POINTS + math.log(cpus[name] / _VERY_BUSY_CPUS))
         yield Term("busy", points, f"{name} took {cpus[name]:.1f} CPU there while nothing ran")
+    elif name and not cpus[name] and Side.BAD in busy and suspect.bad == "running":
+        yield Term("busy", _IDLE_POINTS, f"{name} took no CPU there while it was looked at")
+    elif name and suspect.good == "running" and suspect.bad != "running":
+        yield Term("direction", _ABSENT_POINTS, f"{name} is not there, so it takes nothing")
 
 
 def _unless_idle(

@@ -93,6 +93,7 @@ def setting_programs() -> tuple[SettingProgram, ...]:
 
 _LINES = "boot.init_settings"
 _WORD = re.compile(r"[\w.+-]+")
+_SYSCTL = re.compile(r"(?:net|vm|fs|kernel)\.\w")
 
 
 @cache
@@ -101,7 +102,8 @@ def _set_by_lines(suspect: Suspect) -> tuple[str, ...]:
     if suspect.item != _LINES and suspect.layer is not Layer.INIT_SETTINGS:
         return ()
     words = set(_WORD.findall("\n".join((suspect.title, suspect.good, suspect.bad))))
-    named = [
+    named = [word for word in words if _SYSCTL.match(word)]
+    named += [
         name
         for record in setting_programs()
         if any(fnmatchcase(word, program) for word in words for program in record.programs)
