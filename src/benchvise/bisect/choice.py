@@ -26,7 +26,7 @@ FIRST_SAMPLES = 2
 _VISITS = (1, 2, 4, 8, 16)  # samples of one visit that are considered
 _DOUBTFUL = 0.25  # as likely is it that nothing has changed when both ends are measured again
 _DOUBTFUL_SHARE = 0.7
-_SHOWN = 2.0  # standard deviations between the levels: fewer, and the ends are measured, too
+_APART = 2.0  # standard deviations between the levels: fewer, and the ends are measured, too
 _UNSHOWN_SHARE = 0.5
 
 
@@ -61,10 +61,10 @@ def next_version(posterior: ChangePosterior, costs: Costs, least: float = LEAST_
     if min(taken) < costs.first_samples:
         return _end(ends, taken, costs)
     levels = posterior.levels
-    shown = abs(levels.after - levels.before) > _SHOWN * levels.doubt
+    are_apart = abs(levels.after - levels.before) > _APART * levels.doubt
     share = sum(taken) / posterior.samples
     doubtful = no_change(posterior, least) > _DOUBTFUL
-    if (doubtful and share < _DOUBTFUL_SHARE) or (not shown and share < _UNSHOWN_SHARE):
+    if (doubtful and share < _DOUBTFUL_SHARE) or (not are_apart and share < _UNSHOWN_SHARE):
         return _end(ends, taken, costs)
     after = np.cumsum(posterior.places)
     after[list(posterior.left_out)] = 0.0  # tells nothing: it cannot be measured
@@ -124,8 +124,8 @@ def _information_gain(posterior: ChangePosterior, visit: int, after: Floats) -> 
     below = np.minimum(columns.astype(np.intp), _COLUMNS - 2)
     table = _information()
     share = columns - below
-    told: Floats = table[rows, below] * (1.0 - share) + table[rows, below + 1] * share
-    return told
+    information: Floats = table[rows, below] * (1.0 - share) + table[rows, below + 1] * share
+    return information
 
 
 _ROWS, _ROWS_AN_EFFECT, _COLUMNS = 128, 16, 129
@@ -139,9 +139,11 @@ def _information() -> Floats:
     for row in range(_ROWS):
         effect = (row + 0.5) / _ROWS_AN_EFFECT
         x = np.linspace(-8.0, effect + 8.0, 201)
-        one, other = np.exp(-0.5 * (x - effect) ** 2), np.exp(-0.5 * x**2)
-        one, other = one / one.sum(), other / other.sum()
-        mixed = shares * one + (1.0 - shares) * other
-        told = shares * one * np.log2(one / mixed) + (1.0 - shares) * other * np.log2(other / mixed)
-        rows.append(np.maximum(told.sum(axis=1), 0.0))
+        changed, other = np.exp(-0.5 * (x - effect) ** 2), np.exp(-0.5 * x**2)
+        changed, other = changed / changed.sum(), other / other.sum()
+        mixed = shares * changed + (1.0 - shares) * other
+        bits = shares * changed * np.log2(changed / mixed) + (1.0 - shares) * other * np.log2(
+            other / mixed
+        )
+        rows.append(np.maximum(bits.sum(axis=1), 0.0))
     return np.stack(rows)

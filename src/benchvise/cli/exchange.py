@@ -64,7 +64,9 @@ def export_runs(
 def _redacted_line(redacted: tuple[Redacted, ...], *, private: bool) -> str:
     if private:
         return "nothing was redacted: the file has host names, addresses and serial numbers"
-    kinds = [f"{one.kind} ({one.different}, in {counted(one.places, 'place')})" for one in redacted]
+    kinds = [
+        f"{part.kind} ({part.different}, in {counted(part.places, 'place')})" for part in redacted
+    ]
     return f"redacted: {enumerated(kinds, 10) or 'nothing private was found'}"
 
 
@@ -99,19 +101,19 @@ def import_runs(
             f"{file} cannot be read ({error.strerror})", "check its name and permissions"
         ) from error
     runs = [
-        one if board is None else replace(one, run=replace(one.run, board=board))
-        for one in content.runs
+        record if board is None else replace(record, run=replace(record.run, board=board))
+        for record in content.runs
     ]
     with Store.open(store) as results:
         new = results.take_in(runs)
-    present = tuple(one.run.id for one in runs if one.run.id not in new)
+    present = tuple(record.run.id for record in runs if record.run.id not in new)
     if as_json:
         print_json(
             "import",
             ImportedResults(str(file), content.version, tuple(new), present, content.redacted),
         )
         return
-    for one in runs:
-        word = "imported" if one.run.id in new else "already here"
-        line = f"{word}: {one.run.id} {one.run.label} on {one.run.board}"
+    for record in runs:
+        word = "imported" if record.run.id in new else "already here"
+        line = f"{word}: {record.run.id} {record.run.label} on {record.run.board}"
         stdout().print(text_line(line), soft_wrap=True)

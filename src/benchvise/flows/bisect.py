@@ -359,14 +359,14 @@ def _listed(text: str, *, images: bool) -> list[str]:
     if text.startswith("@"):
         path = Path(text[1:])
         try:
-            words = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
+            names = [line.strip() for line in path.read_text(encoding="utf-8").splitlines()]
         except (OSError, ValueError) as error:
             raise UsageError(f"{path} cannot be read ({error})", "name a text file") from error
     elif images and Path(text).is_dir():
-        words = sorted(str(path) for path in Path(text).iterdir() if path.is_file())
+        names = sorted(str(path) for path in Path(text).iterdir() if path.is_file())
     else:
-        words = [word.strip() for word in text.split(",")]
-    names = [word for word in words if word]
+        names = [word.strip() for word in text.split(",")]
+    names = [name for name in names if name]
     if images:
         names = [str(Path(word).resolve()) for word in names]
         for name in names:

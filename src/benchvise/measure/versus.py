@@ -164,21 +164,21 @@ def variants(request: VersusRequest) -> list[CommandVariant]:
         dict(zip(request.parameters, values, strict=True))
         for values in itertools.product(*request.parameters.values())
     ]
-    found = [
+    variants = [
         _variant(request, number, values)
         for number in range(len(request.commands))
         for values in combinations
     ]
-    unique = list(dict.fromkeys((v.line, v.prepare, v.conclude) for v in found))
-    if len(found) < 2 or len(unique) < len(found):
+    unique = list(dict.fromkeys((v.line, v.prepare, v.conclude) for v in variants))
+    if len(variants) < 2 or len(unique) < len(variants):
         raise UsageError(
-            "one command has nothing to be compared with" if len(found) < 2
+            "one command has nothing to be compared with" if len(variants) < 2
             else "a command is given twice",
             "name another, or vary a parameter: --parameter-list n=1,2",
         )  # fmt: skip
-    if len(found) > _MOST_VARIANTS:
-        raise UsageError(f"{len(found)} commands are too many", f"{_MOST_VARIANTS} at most")
-    return _told_apart(found)
+    if len(variants) > _MOST_VARIANTS:
+        raise UsageError(f"{len(variants)} commands are too many", f"{_MOST_VARIANTS} at most")
+    return _told_apart(variants)
 
 
 def _variant(request: VersusRequest, number: int, values: Mapping[str, str]) -> CommandVariant:
@@ -200,14 +200,14 @@ def _variant(request: VersusRequest, number: int, values: Mapping[str, str]) -> 
     )
 
 
-def _told_apart(found: Sequence[CommandVariant]) -> list[CommandVariant]:
+def _told_apart(variants: Sequence[CommandVariant]) -> list[CommandVariant]:
     """With its parameters behind a name that another has too."""
-    names = [variant.name for variant in found]
+    names = [variant.name for variant in variants]
     told = [
         replace(v, name=f"{v.name} ({', '.join(f'{k}={x}' for k, x in v.parameters.items())})")
         if names.count(v.name) > 1
         else v
-        for v in found
+        for v in variants
     ]
     if len({variant.name for variant in told}) < len(told):
         raise UsageError("two commands have the same --name", "give each its own")
@@ -272,10 +272,10 @@ class _Runner:
         words = ["sh", "-c", 'exec sh -c "$1" >/dev/null', "sh", command]
         done = self._board.run(words, timeout=ASIDE_SECONDS)
         if done.returncode:
-            said = last_line(done.stderr)
+            reason = last_line(done.stderr)
             raise MeasurementError(
                 f"--{what} of '{printable(variant.name, 60)}' failed on {self._board.name} "
-                f"(exit {done.returncode})" + (f": {said}" if said else ""),
+                f"(exit {done.returncode})" + (f": {reason}" if reason else ""),
                 "run it by hand there",
             )
 

@@ -114,8 +114,8 @@ def write_results(
     redactor = None if private else Redactor()
     parts: dict[str, str] = {}
     if redactor is not None:
-        for one in runs:
-            _learn(redactor, one)
+        for travelling in runs:
+            _learn(redactor, travelling)
     with zipfile.ZipFile(file, "w", zipfile.ZIP_DEFLATED) as archive:
 
         def add(name: str, content: bytes) -> None:
@@ -123,19 +123,23 @@ def write_results(
                              zipfile.ZIP_DEFLATED)  # fmt: skip
             parts[name] = hashlib.sha256(content).hexdigest()
 
-        for one in runs:
-            document = _run_document(one)
+        for travelling in runs:
+            document = _run_document(travelling)
             if redactor is not None:
                 document = redactor.document(document)
-                document["run"]["id"] = one.run.id
-            add(f"runs/{one.run.id}.json", _json(document))
-            for name, content in one.attachments.items():
+                document["run"]["id"] = travelling.run.id
+            add(f"runs/{travelling.run.id}.json", _json(document))
+            for name, content in travelling.attachments.items():
                 kept = _attachment(name, content, redactor)
                 if kept is not None:
-                    add(f"attachments/{one.run.id}/{name}", kept)
+                    add(f"attachments/{travelling.run.id}/{name}", kept)
         redacted = () if redactor is None else tuple(redactor.summary())
         manifest = _Manifest(
-            FORMAT, benchvise.__version__, tuple(one.run.id for one in runs), redacted, parts
+            FORMAT,
+            benchvise.__version__,
+            tuple(travelling.run.id for travelling in runs),
+            redacted,
+            parts,
         )
         archive.writestr(
             zipfile.ZipInfo(_MANIFEST, (1980, 1, 1, 0, 0, 0)),
@@ -145,28 +149,28 @@ def write_results(
     return redacted
 
 
-def _learn(redactor: Redactor, one: TravellingRun) -> None:
+def _learn(redactor: Redactor, travelling: TravellingRun) -> None:
     """Host names first: they are replaced in texts that come before the place that tells them."""
-    redactor.know_address(one.run.board)
-    told = [one.run.host.get("hostname")]
-    for snapshot in one.snapshots.values():
+    redactor.know_address(travelling.run.board)
+    names = [travelling.run.host.get("hostname")]
+    for snapshot in travelling.snapshots.values():
         redactor.know_address(snapshot.board)
-        told += [
+        names += [
             entry.value for entry in snapshot.settings if entry.path == "/proc/sys/kernel/hostname"
         ]
-    for name in told:
+    for name in names:
         if isinstance(name, str):
             redactor.know_host(name)
 
 
-def _run_document(one: TravellingRun) -> dict[str, Any]:
-    document = encode(one.run)
-    for series, record in zip(document["series"], one.run.series, strict=True):
+def _run_document(travelling: TravellingRun) -> dict[str, Any]:
+    document = encode(travelling.run)
+    for series, record in zip(document["series"], travelling.run.series, strict=True):
         for process, of in zip(series["processes"], record.processes, strict=True):
             for sample, measured in zip(process["samples"], of.samples, strict=True):
                 if not math.isfinite(measured.value):  # JSON has no number for it
                     sample["value"] = str(measured.value)
-    return {"run": document, "snapshots": encode(one.snapshots)}
+    return {"run": document, "snapshots": encode(travelling.snapshots)}
 
 
 def _attachment(name: str, content: bytes, redactor: Redactor | None) -> bytes | None:
@@ -255,7 +259,7 @@ def _read(archive: _Archive) -> ResultsFile:
     if set(manifest.parts) != set(archive.names) - {_MANIFEST}:
         raise _RefusedError("its parts are not those that its manifest names")
     runs = tuple(_travelling(archive, manifest, identity) for identity in manifest.runs)
-    if len(manifest.parts) != len(runs) + sum(len(one.attachments) for one in runs):
+    if len(manifest.parts) != len(runs) + sum(len(travelling.attachments) for travelling in runs):
         raise _RefusedError("it has parts of runs that its manifest does not name")
     return ResultsFile(manifest.benchvise, runs, manifest.redacted)
 

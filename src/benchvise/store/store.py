@@ -336,10 +336,10 @@ class Store:
         from benchvise.store import incoming  # nobody else needs it
 
         with self._database.writing() as connection:
-            new = [one for one in runs if not incoming.has_run(connection, one.run.id)]
-            for one in new:
-                incoming.add_run(connection, one)
-        return [one.run.id for one in new]
+            new = [record for record in runs if not incoming.has_run(connection, record.run.id)]
+            for record in new:
+                incoming.add_run(connection, record)
+        return [record.run.id for record in new]
 
     @property
     def watches(self) -> Watches:

@@ -126,12 +126,12 @@ class ShownCalls:
     def threads(self) -> list[CallingThread]:
         """All threads with calls, those with most first."""
         keys, counts = np.unique(self.key, return_counts=True)
-        found = []
+        threads = []
         for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
             lanes = int(self.lane[self.key == key].max()) + 1
             cpu = -1 - key if key < 0 else None
-            found.append(CallingThread(key, self.thread_name(key), cpu, lanes, count))
-        return sorted(found, key=lambda thread: (-thread.calls, thread.key))
+            threads.append(CallingThread(key, self.thread_name(key), cpu, lanes, count))
+        return sorted(threads, key=lambda thread: (-thread.calls, thread.key))
 
     def thread_name(self, key: int) -> str:
         """The name of a thread, and its number."""
@@ -169,8 +169,8 @@ def calling_threads(loaded: LoadedTrace, _query: TraceQuery, kept: KeptCalls) ->
     """``calling``: the threads of which calls are known."""
     calls = kept.of(loaded)
     threads = calls.threads()
-    shown = threads[:_MOST_THREADS]
-    return CallingThreads(tuple(shown), len(threads) - len(shown), calls.names)
+    listed = threads[:_MOST_THREADS]
+    return CallingThreads(tuple(listed), len(threads) - len(listed), calls.names)
 
 
 def shown_calls(loaded: LoadedTrace, query: TraceQuery, kept: KeptCalls) -> pa.Table:
@@ -299,8 +299,8 @@ def _shown_ends(calls: CallTable, key: Ints) -> Ints:
         width = key.size + 1
         places = thread[order] * width + order
         at = np.searchsorted(places, thread[deeper] * width + deeper, side="right")
-        known = at < order.size
+        has_next = at < order.size
         following = order[np.minimum(at, order.size - 1)]
-        known &= thread[following] == thread[deeper]
-        end[deeper[known]] = np.minimum(end[deeper[known]], calls.begin[following[known]])
+        has_next &= thread[following] == thread[deeper]
+        end[deeper[has_next]] = np.minimum(end[deeper[has_next]], calls.begin[following[has_next]])
     return np.maximum(end, calls.begin)
