@@ -126,7 +126,9 @@ def service() -> MachineArm:
 
 def program() -> MachineArm:
     _program()
-    subprocess.Popen([directory() / "beats"], start_new_session=True)
+    # Without the pipes of this script: one that is left paused would keep its reader waiting.
+    silent = subprocess.DEVNULL
+    subprocess.Popen([directory() / "beats"], start_new_session=True, stdout=silent, stderr=silent)
     wait_until(lambda: beats() == "S")
     return MachineArm("program.state", "/proc/loadavg/beats", "paused", beats)
 

@@ -249,7 +249,9 @@ def test_commands_in_the_guide_exist(path: Path) -> None:
 
 def test_documents_name_no_machine_of_ours() -> None:
     for path in [*DOCS.rglob("*.md"), ROOT / "README.md", ROOT / "ARCHITECTURE.md"]:
-        assert "/root/" not in path.read_text() and "/home/" not in path.read_text(), path
+        # The score names files of the boards that it is about.
+        text = path.read_text().replace("userland.file:/root/.curlrc", "")
+        assert "/root/" not in text and "/home/" not in text, path
 
 
 def test_make_docs_builds_without_warning(tmp_path: Path, generate: ModuleType) -> None:

@@ -106,8 +106,8 @@ static void test_environment_and_limits(void)
 	CHECK_TEXT(getenv("ODD"), "");
 	CHECK(getenv("LC_ALL") == NULL);
 	CHECK(getrlimit(RLIMIT_NOFILE, &before) == 0);
-	CHECK(TAKE(&again, "--as", "limit.nofile=99,limit.core=5") == 2);
-	CHECK(strstr(captured(out), "--as limit.core=5: it takes a number or unlimited") != NULL);
+	CHECK(TAKE(&again, "--as", "limit.nofile=99,limit.locks=5") == 2);
+	CHECK(strstr(captured(out), "--as limit.locks=5: it takes a number or unlimited") != NULL);
 	CHECK(TAKE(&again, "--as", "limit.nofile=99") == 0);
 	CHECK(getrlimit(RLIMIT_NOFILE, &now) == 0);
 	CHECK(now.rlim_cur == 99 && now.rlim_max == before.rlim_max);
