@@ -414,8 +414,8 @@ def _layers(case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions) ->
         swapped = [e for e in layers if e.outcome is not ExperimentOutcome.UNRESOLVED]
         if not swapped or case.proven or hidden_share(case, lab) is not None:
             return
-        names = {name for experiment in swapped for name in experiment.flipped}
-        what = "files" if all(name.startswith(OPENED_FILE) for name in names) else "layers"
+        ids = {name for experiment in swapped for name in experiment.flipped}
+        what = "files" if all(name.startswith(OPENED_FILE) for name in ids) else "layers"
         if (share := undecided_share(lab, case, Purpose.LAYER)) is not None:
             yield _scattered(f"the swapped {what}", "they", share)
         else:
