@@ -30,7 +30,7 @@ from benchvise.why.model import (
     Term,
 )
 from benchvise.why.witness.compare import MeasuredTimes, compare
-from benchvise.why.witness.kinds import waited_for
+from benchvise.why.witness.kinds import named_call, waited_for
 from benchvise.why.witness.model import (
     Activity,
     CallsAbout,
@@ -734,3 +734,14 @@ def test_a_file_that_only_one_side_has_and_the_command_opens_is_told_first() -> 
     assert (first.good, first.bad) == ("not there", "p")
     assert first.command == "mv -- /usr/lib/python3/agent.pth /usr/lib/python3/agent.pth.away"
     assert all("a.so" not in other.suspect for other in others)
+
+
+def test_calls_that_the_probe_has_no_name_for_are_named_by_the_architecture() -> None:
+    """Was: "syscall 15: 1730 times on bad"."""
+    assert named_call("syscall 15", "x86_64") == "rt_sigreturn"
+    assert named_call("syscall 139", "aarch64") == named_call("syscall 139", "riscv64")
+    assert named_call("syscall 139", "aarch64") == "rt_sigreturn"
+    assert named_call("syscall 119", "arm") == "sigreturn"
+    assert named_call("syscall 427", "mips") == "io_uring_register"
+    for unknown in ("syscall 99999", "syscall", "openat", "syscall 1 2"):
+        assert named_call(unknown, "x86_64") == unknown

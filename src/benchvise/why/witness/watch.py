@@ -28,7 +28,7 @@ from benchvise.errors import (
 )
 from benchvise.text import NAME_LIMIT, SENTENCE_LIMIT, printable
 from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder
-from benchvise.why.witness.kinds import plain_name
+from benchvise.why.witness.kinds import named_call, plain_name
 from benchvise.why.witness.model import CallsAbout, SideWatch, SpentTime
 from benchvise.why.witness.path import spent_times
 from benchvise.why.witness.spans import read_spans
@@ -207,13 +207,14 @@ def _followed(
     channel: ProbeChannel, command: str, limit_s: float, seen: _Seen
 ) -> tuple[float, tuple[CallsAbout, ...]]:
     calls: list[CallsAbout] = []
+    architecture = channel.ready.arch
     end: FollowedMessage | None = None
     words = ["follow", "--run", command, "--limit_ms", str(round(limit_s * 1000))]
     for message in channel.request(words, silence_timeout=limit_s + _GRACE_S):
         if isinstance(message, CallMessage) and len(calls) < CALL_LINES:
             calls.append(
                 CallsAbout(
-                    plain_name(printable(message.name, NAME_LIMIT)),
+                    plain_name(named_call(printable(message.name, NAME_LIMIT), architecture)),
                     printable(message.target),
                     max(0, message.count),
                     max(0, message.errors),
