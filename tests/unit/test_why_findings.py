@@ -657,7 +657,7 @@ def test_why_finding_10_options_of_mounts_are_tried() -> None:
     # What no knob covers is still told.
     good, bad = mounted("async", ",data=ordered"), mounted("sync", ",data=journal")
     names = [suspect.id for suspect in find(good, bad, COMMAND, may_set=BOTH).suspects]
-    assert names == ["mount.sync", "storage.mounts"]
+    assert names == ["mount.sync", "storage.mounts:/data"]
 
 
 def test_why_finding_10_a_mount_of_one_side_only_is_told_once() -> None:

@@ -30,6 +30,7 @@ from benchvise.text import NAME_LIMIT, SENTENCE_LIMIT, printable
 from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder
 from benchvise.why.witness.kinds import named_call, plain_name
 from benchvise.why.witness.model import CallsAbout, SideWatch, SpentTime
+from benchvise.why.witness.neighbours import activities, sample
 from benchvise.why.witness.path import spent_times
 from benchvise.why.witness.spans import read_spans
 
@@ -77,6 +78,7 @@ def watch(
     seen = _Seen()
     recorded: tuple[float, tuple[SpentTime, ...]] | None = None
     followed: tuple[float, tuple[CallsAbout, ...]] | None = None
+    before = sample(board)
     # A second connection may not be had where the first one is.
     with _left_out(seen, TRACE, channel, BoardUnreachable):
         recorded = _recorded(board, channel, command, usual_s, limit_s, trace, seen)
@@ -92,6 +94,7 @@ def watch(
         remarks=tuple(seen.remarks),
         trace=str(trace) if trace is not None and trace.exists() else "",
         cost_s=round(time.monotonic() - begun, 3),
+        neighbours=activities(before, sample(board)),
     )
 
 
