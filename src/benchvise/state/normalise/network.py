@@ -130,7 +130,7 @@ _METRICS = re.compile(
 
 
 def route_metrics(text: str) -> dict[str, str]:
-    """The routes of ``ip route`` that are not plain: destination to what is said of it (a size of
+    """The routes of ``ip route`` that are not plain: destination to what its line adds (a size of
     segments or windows, a time, a route to nowhere), without addresses on the way."""
     routes = {}
     for line in text.splitlines():

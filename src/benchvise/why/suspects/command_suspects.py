@@ -227,7 +227,7 @@ def _only_in(lines: Sequence[str], others: Sequence[str]) -> str:
     return "the same lines in another order" if set(lines) == set(others) else NOT_THERE
 
 
-# -- mounts and directories -------------------------------------------------------------------------
+# -- mounts and directories ----------------------------------------------------------------------
 
 
 def _directory(difference: Difference, part: DifferencePart) -> Suspect | None:

@@ -37,7 +37,7 @@ _SHARE = 0.1
 
 
 @dataclass(slots=True)
-class Sample:
+class ProcessSample:
     """The processes of a board at one moment, by number."""
 
     at: float
@@ -47,7 +47,7 @@ class Sample:
     holders: list[int] = field(default_factory=list)
 
 
-def sample(board: Board) -> Sample | None:
+def sample(board: Board) -> ProcessSample | None:
     """The processes of a board now; None where it cannot tell. Raises BoardUnreachable."""
     try:
         completed = board.run(["sh", "-c", _READ], timeout=_READ_S)
@@ -56,9 +56,9 @@ def sample(board: Board) -> Sample | None:
     return parse_sample(completed.stdout.decode("utf-8", "replace"), time.monotonic())
 
 
-def parse_sample(text: str, at: float) -> Sample | None:
+def parse_sample(text: str, at: float) -> ProcessSample | None:
     """A sample by what was read; None where that has no process."""
-    found = Sample(at)
+    found = ProcessSample(at)
     name, process = "", 0
     for line in text.splitlines():
         key, _, value = line.partition(":")
@@ -79,7 +79,9 @@ def parse_sample(text: str, at: float) -> Sample | None:
     return found if found.names else None
 
 
-def activities(before: Sample | None, after: Sample | None) -> tuple[NeighbourActivity, ...]:
+def activities(
+    before: ProcessSample | None, after: ProcessSample | None
+) -> tuple[NeighbourActivity, ...]:
     """What the programs that were there all the time did between two samples."""
     if before is None or after is None or after.at <= before.at:
         return ()
@@ -99,7 +101,7 @@ def activities(before: Sample | None, after: Sample | None) -> tuple[NeighbourAc
     )
 
 
-def _woke(process: int, before: Sample, after: Sample) -> int:
+def _woke(process: int, before: ProcessSample, after: ProcessSample) -> int:
     return max(0, after.wakes.get(process, 0) - before.wakes.get(process, 0))
 
 
