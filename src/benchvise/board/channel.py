@@ -48,7 +48,7 @@ _MESSAGE = 500
 _GRACE_SECONDS = 2.0
 _KILL_SECONDS = 5.0
 
-_INPUTS_A_REQUEST = 500
+_INPUTS_A_REQUEST = 1000
 _INPUT_BYTES_A_REQUEST = 48 << 10
 
 # The probe's process number there, for ending it should it no longer listen. The empty line
