@@ -20,11 +20,7 @@ pub(crate) struct Counted {
 }
 
 impl Counted {
-    pub(crate) fn new(
-        py: Python<'_>,
-        info: &Info,
-        counted: tracefile::Counted,
-    ) -> PyResult<Self> {
+    pub(crate) fn new(py: Python<'_>, info: &Info, counted: tracefile::Counted) -> PyResult<Self> {
         let tracefile::Counted { decoded, types, cpus } = counted;
         let named = info.events.iter().map(|event| event.name.clone()).zip(types);
         Ok(Self {
