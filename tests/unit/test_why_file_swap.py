@@ -100,6 +100,24 @@ def test_each_kind_of_difference_is_made_for_the_command_alone(swap: FileSwap) -
     swap.close()
 
 
+def test_a_program_that_a_link_leads_to_is_found_first_on_the_path(
+    swap: FileSwap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a directory too large to be copied; what the link leads to stays for its other names."""
+    monkeypatch.setattr("benchvise.why.benches.file_swap._COPY", "exit 4")
+    (tmp_path / "bad/fs/bin/awk").symlink_to("shim")
+    program = tmp_path / "good/fs/bin/awk"
+    program.write_text("#!/bin/sh\necho good\n")
+    program.chmod(0o755)
+    found = suspects({"/fs/bin/awk": "1"}, {"/fs/bin/awk": "2", "/fs/bin/shim": "3"})
+    attributes = swap.attributes(Arm(Side.BAD, (found["/fs/bin/awk"],)))
+    first = Path(attributes["env.PATH"].partition(":")[0])
+    assert list(attributes) == ["env.PATH"] and (first / "awk").read_text() == program.read_text()
+    with pytest.raises(ArmRefused, match="too large to be copied"):
+        swap.attributes(Arm(Side.BAD, (found["/fs/bin/shim"],)))
+    swap.close()
+
+
 def test_checksums_sizes_and_entries_are_read_by_the_board(tmp_path: Path) -> None:
     (tmp_path / "fs" / "full").mkdir(parents=True)
     (tmp_path / "fs" / "full" / "a").write_text("x")
