@@ -32,7 +32,8 @@ MOUNT_POINT = "storage.mounts:"
 """What begins the id of a suspect that is about what is mounted at one place."""
 
 MOUNTS = "storage.mounts/mounts"
-KINDS = "storage.file_systems/kinds"
+FILE_SYSTEMS = "storage.file_systems"
+KINDS = f"{FILE_SYSTEMS}/kinds"
 
 _CUT = 1000  # characters of a variable: the probe tells no more of a longer one
 _VALUE_LIMIT = 120

@@ -22,6 +22,7 @@ from benchvise.text import printable
 from benchvise.why.model import Layer, Metric, ProcessMeans, SettingMeans, Side, Suspect
 from benchvise.why.suspects.bundles import KnobFiles, knob_changes, suspects_of
 from benchvise.why.suspects.command_suspects import (
+    FILE_SYSTEMS,
     MOUNT_POINT,
     MOUNTS,
     NOT_THERE,
@@ -205,6 +206,9 @@ def _id_of(difference: Difference, part: DifferencePart) -> str:
         return f"{entry.item}:{printable(part.key, 60)}"
     if entry.name == MOUNTS and part.key.startswith("/"):
         return f"{MOUNT_POINT}{printable(part.key, 80)}"
+    if entry.item == FILE_SYSTEMS:
+        point = next((key for key in (entry.key, part.key) if key.startswith("/")), "")
+        return f"{FILE_SYSTEMS}:{printable(point, 80)}" if point else entry.item
     if entry.item == "kernel.modules" and entry.key != "modules":
         return f"kernel.modules:{entry.key.partition('.')[0]}"
     if entry.item == "boot.init_settings":
@@ -235,6 +239,8 @@ def _fixed_suspect(name: str, members: Sequence[tuple[Difference, DifferencePart
 def _title(name: str, first: Difference) -> str:
     if name.startswith(MOUNT_POINT):
         return f"the file system at {name.removeprefix(MOUNT_POINT)} and its options"
+    if name.startswith(f"{FILE_SYSTEMS}:"):
+        return f"what the file system at {name.partition(':')[2]} is made of, and its size"
     item = first.item
     return f"{item.title}: {item.summary}" if item is not None else first.entry.item
 
