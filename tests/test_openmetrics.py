@@ -8,9 +8,8 @@ import re
 from pathlib import Path
 
 import pytest
-from prometheus_client import Metric
-from prometheus_client.openmetrics.parser import text_string_to_metric_families as openmetrics
-from prometheus_client.parser import text_string_to_metric_families as text_format
+from prometheus_client import Metric, parser
+from prometheus_client.openmetrics import parser as openmetrics_parser
 from report_runs import demonstration_run, series, spec
 from watch_boards import DAY, HOUR, PlayedBoard, PlayedClock, play
 from web_client import Client
@@ -27,6 +26,14 @@ from benchvise.store.watches import LatestPoll, LatestValue, RaisedAlert
 ATTACK = 'a"} 1\nevil_total{x="\\\u202e\x1b[2J'
 BEGAN = 1_700_000_000.0
 DASHBOARD = Path(__file__).parents[1] / "examples" / "grafana" / "benchvise-boards.json"
+
+
+def openmetrics(text: str) -> list[Metric]:
+    return list(openmetrics_parser.text_string_to_metric_families(text))  # type: ignore[no-untyped-call]
+
+
+def text_format(text: str) -> list[Metric]:
+    return list(parser.text_string_to_metric_families(text))
 
 
 def by_name(families: list[Metric]) -> dict[str, list[tuple[dict[str, str], float]]]:
@@ -64,7 +71,7 @@ def test_the_parser_of_prometheus_reads_what_the_store_has(store: str, tmp_path:
         assert latest.text(opened) == text
         latest.write(opened, tmp_path / "benchvise.prom")
         run = opened.load("0" * 11 + "1")
-    read = by_name(list(openmetrics(text)))
+    read = by_name(openmetrics(text))
     played = {"board": "ssh://played"}
     assert read["benchvise_board_sensor"] == [({**played, "sensor": "SoC", "unit": "°C"}, 71.5)]
     assert read["benchvise_board_counter_total"] == [({**played, "counter": "sda CRC errors"}, 24)]
@@ -78,10 +85,10 @@ def test_the_parser_of_prometheus_reads_what_the_store_has(store: str, tmp_path:
     assert read["benchvise_series_interval_low"] == [(labels, summary.low)]
     assert read["benchvise_series_interval_high"] == [(labels, summary.high)]
     # Each poll has written those of the boards that are watched.
-    watched = by_name(list(text_format((tmp_path / "watch.prom").read_text())))
+    watched = by_name(text_format((tmp_path / "watch.prom").read_text()))
     assert watched == {name: of for name, of in read.items() if "series" not in name}
     # The collector of node_exporter reads the older format: the same samples, counters as such.
-    older = list(text_format((tmp_path / "benchvise.prom").read_text()))
+    older = text_format((tmp_path / "benchvise.prom").read_text())
     assert by_name(older) == read
     kinds = {family.name: family.type for family in older}
     assert kinds["benchvise_board_counter"] == "counter" and "unknown" not in kinds.values()
@@ -94,17 +101,17 @@ def test_hostile_names_stay_in_their_labels() -> None:
         LatestValue(f"x{n}", WatchedKind.COUNTER, "", n) for n in (-1.0, math.nan, math.inf)
     )
     poll = LatestPoll(ATTACK, BEGAN, values + odd, (RaisedAlert(ATTACK, ATTACK, BEGAN),))
-    read = by_name(list(openmetrics(exposition([poll, poll], []))))
+    read = by_name(openmetrics(exposition([poll, poll], [])))
     assert not any(name.startswith("evil") for name in read)
     assert len(read["benchvise_board_sensor"]) == 3
     assert len(read["benchvise_board_counter_total"]) == 3, "those that no counter can be are not"
-    assert list(openmetrics(exposition([], []))) == []
+    assert (openmetrics(exposition([], []))) == []
 
 
 def test_the_workbench_gives_them_to_those_who_may(store: str) -> None:
     answer = Client.of(store=store).get("/metrics")
     assert answer.headers["content-type"].startswith("application/openmetrics-text")
-    assert "benchvise_series_median" in by_name(list(openmetrics(answer.text)))
+    assert "benchvise_series_median" in by_name(openmetrics(answer.text))
     # Of no loopback server: there, only requests of this user's programs would be looked at.
     guarded = Client.of(store=store, token="x" * 32, host="192.0.2.1")
     refused = guarded.get("/metrics")
