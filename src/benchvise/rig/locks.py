@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchvise.board import interruption
 from benchvise.documents import decode, encode
 from benchvise.errors import BenchviseError
 from benchvise.rig import turns
@@ -86,7 +87,7 @@ def held(
                     turn = queue.enter_context(turns.ticket(path, mine))
                     if observe is not None and who is not None:
                         observe(who)
-                time.sleep(_POLL_SECONDS)
+                interruption.sleep(_POLL_SECONDS)
         _note(descriptor, Holder(os.getpid(), what, time.time()))
         try:
             yield

@@ -23,6 +23,7 @@ from benchvise.rig.boot.verdict import BootError, BootReport
 from benchvise.rig.card.flash import FlashProgress, FlashResult
 from benchvise.rig.card.image import ImageOrigin
 from benchvise.rig.card.mux import MuxSide
+from benchvise.rig.environment import NetworkService
 from benchvise.rig.faults import Fault, FlashError, RigError
 
 
@@ -31,7 +32,8 @@ class WorkerOrder:
     """What a process is started for: a board of a rig file, held for a purpose that others see.
 
     Without a ``purpose`` it only reads the board's state, and takes no lock. A board that is in use
-    is waited for, ``wait_s`` seconds at most.
+    is waited for, ``wait_s`` seconds at most. With no ``name`` it keeps places of the rig's
+    coordinator, for boards that need no process of their own.
     """
 
     rig: str
@@ -129,6 +131,25 @@ class Release:
     off: bool
 
 
+@dataclass(frozen=True, slots=True)
+class TakePlace:
+    """Takes a place of the coordinator; answered with NetworkService."""
+
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class GivePlace:
+    """Gives a place back that was taken."""
+
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListPlaces:
+    """Answered with PlaceList; changes nothing."""
+
+
 Request: TypeAlias = (
     ReadStatus
     | SwitchPower
@@ -142,6 +163,9 @@ Request: TypeAlias = (
     | FindDebugger
     | SwitchOffAtEnd
     | Release
+    | TakePlace
+    | GivePlace
+    | ListPlaces
 )
 _REQUESTS: Mapping[str, type[Request]] = {kind.__name__: kind for kind in Request.__args__}
 
@@ -253,6 +277,24 @@ class AnalyserCommand:
 
     prefix: tuple[str, ...]
     sigrok_cli: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceState:
+    """A place of the coordinator: who has it (HOST/USER, empty where nobody), and where its board
+    answers. ``ours``: this user may use it."""
+
+    place: str
+    owner: str
+    ours: bool
+    service: NetworkService | None
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceList:
+    """All places that the coordinator has."""
+
+    places: tuple[PlaceState, ...]
 
 
 @dataclass(frozen=True, slots=True)

@@ -10,16 +10,21 @@ import contextlib
 import hashlib
 import json
 import os
+import time
 from collections.abc import Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from benchvise.rig import locks
+from benchvise.rig.environment import NetworkService, network_service
 from benchvise.rig.faults import Fault, RigError
+from benchvise.rig.hold.messages import PlaceState
 
 _DEFAULT_ADDRESS = "127.0.0.1:20408"
+_RESTART_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,6 +39,47 @@ def taker(rig: Path, place: str) -> PlaceOwner | None:
     """Who has the place; None when it is free. RigError when the coordinator does not know it."""
     session = _session(_address(rig))
     return _taker(session, _place(session, place))
+
+
+def states(rig: Path) -> list[PlaceState]:
+    """All places of the coordinator, read at once; nothing is taken."""
+    session = _session(_address(rig))
+    listed = []
+    for name, entry in session.places.items():
+        owner = _taker(session, entry)
+        listed.append(
+            PlaceState(
+                name,
+                "" if owner is None else owner.name,
+                owner is not None and owner.ours,
+                _service(session, entry),
+            )
+        )
+    return listed
+
+
+def service_at(rig: Path, place: str) -> NetworkService:
+    """Where the board of a place answers; RigError where none of its resources says so."""
+    session = _session(_address(rig))
+    service = _service(session, _place(session, place))
+    if service is None:
+        raise RigError(
+            Fault.RIG_BROKEN,
+            f"the place {place} has no NetworkService",
+            "export one with the board's address, or give the board a console and a strategy",
+        )
+    return service
+
+
+def _service(session: Any, entry: Any) -> NetworkService | None:
+    for exporter, groups in session.resources.items():
+        for group, resources in groups.items():
+            for name, resource in resources.items():
+                if resource.cls == "NetworkService" and entry.hasmatch(
+                    (exporter, group, resource.cls, name)
+                ):
+                    return network_service(resource.args)
+    return None
 
 
 @contextmanager
@@ -75,15 +121,29 @@ def _take(address: str, place: str, note: Path) -> bool:
 
 
 def _give_back(address: str, place: str, note: Path) -> None:
-    """Gives the place back; where that fails, `labgrid-client who` shows that it is still taken."""
+    """Gives the place back, also to a coordinator that is just started anew; where that fails,
+    `labgrid-client who` shows that it is still taken.
+    """
+    deadline = time.monotonic() + _RESTART_SECONDS
+    while True:
+        try:
+            session = _session(address)
+        except RigError:
+            if time.monotonic() >= deadline:
+                return
+            time.sleep(1.0)
+            continue
+        with contextlib.suppress(RigError):
+            _release(session, _place(session, place))
+            note.unlink(missing_ok=True)
+        return
+
+
+def _release(session: Any, entry: Any) -> None:
     from labgrid.remote.generated.labgrid_coordinator_pb2 import ReleasePlaceRequest
 
-    with contextlib.suppress(RigError):
-        session = _session(address)
-        entry = _place(session, place)
-        request = ReleasePlaceRequest(placename=entry.name, fromuser=_me(session))
-        _run(session, session.stub.ReleasePlace(request))
-        note.unlink(missing_ok=True)
+    request = ReleasePlaceRequest(placename=entry.name, fromuser=_me(session))
+    _run(session, session.stub.ReleasePlace(request))
 
 
 def _acquire(session: Any, entry: Any) -> None:
@@ -186,10 +246,15 @@ def _busy(place: str, who: str) -> RigError:
 
 def _address(rig: Path) -> str:
     """As labgrid's own RemotePlace chooses it."""
+    return _address_in(rig, rig.stat().st_mtime_ns, os.environ.get("LG_COORDINATOR", ""))
+
+
+@lru_cache
+def _address_in(rig: Path, _changed: int, otherwise: str) -> str:
+    """Read once: that of a large lab takes its time."""
     from labgrid.config import Config
 
-    address = os.environ.get("LG_COORDINATOR", _DEFAULT_ADDRESS)
-    return str(Config(str(rig)).get_option("coordinator_address", address))
+    return str(Config(str(rig)).get_option("coordinator_address", otherwise or _DEFAULT_ADDRESS))
 
 
 def _note(address: str, place: str) -> Path:

@@ -37,9 +37,10 @@ from benchvise.rig.card.flash import FlashProgress
 from benchvise.rig.card.image import open_image
 from benchvise.rig.card.mux import MuxSide
 from benchvise.rig.console.recorder import ConsoleRecorder
-from benchvise.rig.environment import Rig, load_rig
+from benchvise.rig.environment import STRATEGY, Rig, load_rig
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold import messages
+from benchvise.rig.hold.keeper import keep_places
 from benchvise.rig.hold.messages import (
     AnalyserCommand,
     BoardActivity,
@@ -424,12 +425,12 @@ def _unforeseen(name: str, error: Exception) -> RigError:
 
 def work(order: WorkerOrder) -> int:
     """The whole life of the process; returns its exit code."""
+    if not order.name:
+        return keep_places(Path(order.rig), order.purpose)
     return Worker(load_rig(Path(order.rig)), order.name, order.purpose, order.wait_s).serve()
 
 
 # -- from the rig file to labgrid's objects --------------------------------------------------------
-
-STRATEGY = "CardStrategy"
 
 
 def open_target(path: Path, name: str) -> Any:

@@ -1,0 +1,172 @@
+"""What boards have in common that disturbs measurements: found out, or declared in the rig file.
+
+Boards that share something are measured in turn, all others at once. Found out are simulated boards
+and addresses of this machine, boards at one address, and a power budget that not all of them fit.
+Two names of one host that is not this machine are not found out, nor what lies between: a switch, a
+USB hub, a jump host.
+"""
+
+from __future__ import annotations
+
+from collections.abc import Iterable, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass
+
+from benchvise.board.address import numeric_address, parse_ssh
+from benchvise.board.ssh import configured_host
+from benchvise.errors import BenchviseError
+from benchvise.flows.boards import NamedBoards
+from benchvise.rig.environment import PREFIX, SIMULATED, Rig, is_rig
+
+THIS_MACHINE = "this machine"
+INTERLEAVED = 8
+"""Boards of one lane that are open at the same time, and are measured process by process in turn:
+more of them are too far apart in time to be compared in pairs."""
+
+
+@dataclass(frozen=True, slots=True)
+class Lane:
+    """Boards that are measured in turn, in blocks that are open together; ``shared`` is why."""
+
+    blocks: tuple[tuple[str, ...], ...]
+    shared: tuple[str, ...] = ()
+
+    @property
+    def boards(self) -> tuple[str, ...]:
+        """All of them, in order."""
+        return tuple(name for block in self.blocks for name in block)
+
+
+def lanes_of(named: NamedBoards) -> list[Lane]:
+    """The boards by what they share, in the order of their first ones."""
+    if len(named.names) == 1:
+        return [Lane((named.names,))]
+    return grouped(named.names, shared_by(named), named.rig)
+
+
+def in_turn(named: NamedBoards) -> Lane:
+    """All boards one after another, because that is wanted."""
+    return Lane(_blocks(named.names, named.rig), ("--parallel none",))
+
+
+def grouped(
+    names: Sequence[str], shared: Mapping[str, frozenset[str]], rig: Rig | None = None
+) -> list[Lane]:
+    """Boards that share something, also through a third one, are one lane."""
+    lane_of: dict[str, list[str]] = {}
+    lanes: list[list[str]] = []
+    for name in names:
+        joined = [lane_of[thing] for thing in sorted(shared[name]) if thing in lane_of]
+        lane = joined[0] if joined else []
+        if not joined:
+            lanes.append(lane)
+        for other in joined[1:]:
+            if other is not lane and other in lanes:
+                lanes.remove(other)
+                lane += other
+                lane_of.update((t, lane) for t, had in list(lane_of.items()) if had is other)
+        lane.append(name)
+        lane_of.update((thing, lane) for thing in shared[name])
+    order = {name: number for number, name in enumerate(names)}
+    found = [sorted(lane, key=order.__getitem__) for lane in lanes]
+    return [
+        Lane(_blocks(lane, rig), _common([shared[name] for name in lane]))
+        for lane in sorted(found, key=lambda lane: order[lane[0]])
+    ]
+
+
+def shared_by(named: NamedBoards) -> dict[str, frozenset[str]]:
+    """What each board shares with whoever has the same."""
+    services = _services(named)
+    budget = _over_budget(named)
+    shared: dict[str, frozenset[str]] = {}
+    for name in named.names:
+        found: frozenset[str] | None = None
+        if named.rig is not None and is_rig(name):
+            board = name.removeprefix(PREFIX)
+            found = named.rig.targets[board].shares
+            if found is None and SIMULATED in named.rig.features[board]:
+                found = frozenset({THIS_MACHINE})
+            if found is None:
+                found = _of_host(services.get(board, ""))
+            found |= budget.get(board, frozenset())
+        elif name == "local":
+            found = frozenset({THIS_MACHINE})
+        else:
+            with suppress(BenchviseError):  # it says so itself when it is opened
+                found = _of_host(configured_host(parse_ssh(name)))
+        shared[name] = found or frozenset()
+    return shared
+
+
+def _services(named: NamedBoards) -> dict[str, str]:
+    """The addresses of the rig's boards: of the file, or of their places, read all at once."""
+    rig = named.rig
+    if rig is None:
+        return {}
+    boards = [name.removeprefix(PREFIX) for name in named.names if is_rig(name)]
+    known = {name: service.address for name in boards if (service := rig.targets[name].service)}
+    asked = [
+        name
+        for name in boards
+        if name in rig.places and name not in known and rig.targets[name].shares is None
+    ]
+    if asked:
+        from benchvise.rig.hold.network import place_states  # late: it starts labgrid
+
+        with suppress(BenchviseError):  # the boards themselves say that the coordinator is missing
+            states = place_states(rig)
+            for name in asked:
+                state = states.get(rig.places[name])
+                if state is not None and state.service is not None:
+                    known[name] = state.service.address
+    return known
+
+
+def _of_host(host: str) -> frozenset[str]:
+    from benchvise.rig.boot.address import is_this_machine
+
+    if not host:
+        return frozenset()
+    address = numeric_address(host)
+    if host == "localhost" or (address is not None and is_this_machine(address)):
+        return frozenset({THIS_MACHINE})
+    return frozenset({f"the host {address or host}"})
+
+
+def _over_budget(named: NamedBoards) -> dict[str, frozenset[str]]:
+    """The boards that cannot all be on at the same time."""
+    rig = named.rig
+    if rig is None or rig.options.budget_w is None:
+        return {}
+    watts = {
+        board: rig.targets[board].watts
+        for name in named.names
+        if is_rig(name) and rig.targets[board := name.removeprefix(PREFIX)].watts > 0
+    }
+    if sum(watts.values()) <= rig.options.budget_w:
+        return {}
+    budget = f"the power budget of {rig.options.budget_w:g} W"
+    return {board: frozenset({budget}) for board in watts}
+
+
+def _blocks(names: Sequence[str], rig: Rig | None) -> tuple[tuple[str, ...], ...]:
+    """As many as are open at the same time, and fit the power budget."""
+    budget = None if rig is None else rig.options.budget_w
+    blocks: list[list[str]] = []
+    used = 0.0
+    for name in names:
+        watts = rig.targets[name.removeprefix(PREFIX)].watts if rig and is_rig(name) else 0.0
+        is_full = not blocks or len(blocks[-1]) >= INTERLEAVED
+        if is_full or (budget is not None and used + watts > budget):
+            blocks.append([])
+            used = 0.0
+        blocks[-1].append(name)
+        used += watts
+    return tuple(map(tuple, blocks))
+
+
+def _common(shared: Sequence[Iterable[str]]) -> tuple[str, ...]:
+    """What more than one of them has."""
+    things = [thing for those in shared for thing in those]
+    return tuple(sorted({thing for thing in things if things.count(thing) > 1}))
