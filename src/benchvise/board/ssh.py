@@ -249,11 +249,11 @@ def configured_host(address: SshAddress) -> str:
     config = _configuration()
     command = ["ssh", *(("-F", config) if config else ()), "-G", "--", address.host]
     with contextlib.suppress(OSError, subprocess.TimeoutExpired):
-        said = subprocess.run(
+        output = subprocess.run(
             command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_CLOSE_SECONDS,
             check=False,
         ).stdout.decode("utf-8", "replace")  # fmt: skip
-        for line in said.splitlines():
+        for line in output.splitlines():
             if line.startswith("hostname "):
                 return line.removeprefix("hostname ").strip()
     return address.host

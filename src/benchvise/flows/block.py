@@ -36,7 +36,7 @@ if TYPE_CHECKING:
 
 
 @dataclass
-class Block:
+class BoardBlock:
     """Boards to be measured in turn; ``ended`` has their runs, and boards that failed before."""
 
     request: RunRequest
@@ -72,8 +72,13 @@ class Block:
                 with let_through():
                     combinations = settings.combinations(self.requests, boards)
                 for combination in combinations:
-                    with settings.applied_to_all(combination, boards) as made, let_through():
-                        for session, intervention in itertools.zip_longest(self._sessions, made):
+                    with (
+                        settings.applied_to_all(combination, boards) as interventions,
+                        let_through(),
+                    ):
+                        for session, intervention in itertools.zip_longest(
+                            self._sessions, interventions
+                        ):
                             session.intervention = intervention
                         self._measure_in_turn(combination)
                     self.ended += [
@@ -141,7 +146,7 @@ def open_sessions(
     waiting = [(stack.enter_context(ExitStack()), *pair) for pair in opened]
     sessions = []
     for (own, board, _), session, error in all_at_once(
-        waiting, lambda one: _open_session(request, *one)
+        waiting, lambda entry: _open_session(request, *entry)
     ):
         if error is None:
             sessions.append(session)

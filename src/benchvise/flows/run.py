@@ -16,7 +16,7 @@ from typing import TYPE_CHECKING
 
 from benchvise.errors import BenchviseError, Interrupted, UsageError
 from benchvise.flows import settings
-from benchvise.flows.block import Block, open_sessions
+from benchvise.flows.block import BoardBlock, open_sessions
 from benchvise.flows.boards import NamedBoards, all_failed
 from benchvise.flows.fleet import FleetPlan, each_lane, plan_fleet
 from benchvise.flows.request import RunRequest, RunResult
@@ -90,12 +90,12 @@ def run(
     request.entries()  # what is wrong with it is said before a board is reached
     named = NamedBoards.of(request.boards, request.rig)
     fleet = plan_fleet(named, request.parallel)
-    blocks: list[Block] = []
+    blocks: list[BoardBlock] = []
     is_alone = len(named.names) == 1 or len(fleet.lanes) == len(fleet.lanes[0].blocks) == 1
 
     def measured(lane: Lane) -> None:
         for names in lane.blocks:
-            block = Block(request, requests, NamedBoards(names, named.rig), store, observe)
+            block = BoardBlock(request, requests, NamedBoards(names, named.rig), store, observe)
             blocks.append(block)
             try:
                 block.measure(observe_rig)
@@ -128,7 +128,7 @@ def run(
     return sorted(ended, key=lambda result: (not result.run_id, order[result.board]))
 
 
-def _interrupted(blocks: Sequence[Block], *, put_back: bool) -> Interrupted:
+def _interrupted(blocks: Sequence[BoardBlock], *, put_back: bool) -> Interrupted:
     runs = list(dict.fromkeys(run_id for block in blocks for run_id in block.run_ids))
     restored = "; the settings are as they were before" if put_back else ""
     if not runs:

@@ -68,10 +68,10 @@ def grouped(
         lane.append(name)
         lane_of.update((thing, lane) for thing in shared[name])
     order = {name: number for number, name in enumerate(names)}
-    found = [sorted(lane, key=order.__getitem__) for lane in lanes]
+    ordered = [sorted(lane, key=order.__getitem__) for lane in lanes]
     return [
         Lane(_blocks(lane, rig), _common([shared[name] for name in lane]))
-        for lane in sorted(found, key=lambda lane: order[lane[0]])
+        for lane in sorted(ordered, key=lambda lane: order[lane[0]])
     ]
 
 
@@ -81,21 +81,21 @@ def shared_by(named: NamedBoards) -> dict[str, frozenset[str]]:
     budget = _over_budget(named)
     shared: dict[str, frozenset[str]] = {}
     for name in named.names:
-        found: frozenset[str] | None = None
+        things: frozenset[str] | None = None
         if named.rig is not None and is_rig(name):
             board = name.removeprefix(PREFIX)
-            found = named.rig.targets[board].shares
-            if found is None and SIMULATED in named.rig.features[board]:
-                found = frozenset({THIS_MACHINE})
-            if found is None:
-                found = _of_host(services.get(board, ""))
-            found |= budget.get(board, frozenset())
+            things = named.rig.targets[board].shares
+            if things is None and SIMULATED in named.rig.features[board]:
+                things = frozenset({THIS_MACHINE})
+            if things is None:
+                things = _of_host(services.get(board, ""))
+            things |= budget.get(board, frozenset())
         elif name == "local":
-            found = frozenset({THIS_MACHINE})
+            things = frozenset({THIS_MACHINE})
         else:
             with suppress(BenchviseError):  # it says so itself when it is opened
-                found = _of_host(configured_host(parse_ssh(name)))
-        shared[name] = found or frozenset()
+                things = _of_host(configured_host(parse_ssh(name)))
+        shared[name] = things or frozenset()
     return shared
 
 
@@ -106,17 +106,17 @@ def _services(named: NamedBoards) -> dict[str, str]:
         return {}
     boards = [name.removeprefix(PREFIX) for name in named.names if is_rig(name)]
     known = {name: service.address for name in boards if (service := rig.targets[name].service)}
-    asked = [
+    unknown = [
         name
         for name in boards
         if name in rig.places and name not in known and rig.targets[name].shares is None
     ]
-    if asked:
+    if unknown:
         from benchvise.rig.hold.network import place_states  # late: it starts labgrid
 
         with suppress(BenchviseError):  # the boards themselves say that the coordinator is missing
             states = place_states(rig)
-            for name in asked:
+            for name in unknown:
                 state = states.get(rig.places[name])
                 if state is not None and state.service is not None:
                     known[name] = state.service.address

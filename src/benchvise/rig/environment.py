@@ -253,8 +253,8 @@ _REACHED_ONLY = frozenset({"SSHDriver"})
 def _target(path: Path, name: str, table: Mapping[object, object]) -> RigTarget:
     """What Benchvise reads of a target; what else is wrong with it is labgrid's to say."""
     resources, drivers = _parts(table.get("resources")), _parts(table.get("drivers"))
-    found = resources.get("NetworkService")
-    service = None if found is None else network_service(found)
+    arguments = resources.get("NetworkService")
+    service = None if arguments is None else network_service(arguments)
     reached_only = set(drivers) <= _REACHED_ONLY and (
         service is not None or ("RemotePlace" in resources and set(resources) == {"RemotePlace"})
     )
@@ -294,10 +294,10 @@ def _parts(listed: object) -> dict[str, Mapping[str, object]]:
     for item in listed if isinstance(listed, list) else ():
         if isinstance(item, Mapping):
             pairs += [(item["cls"], item)] if "cls" in item else list(item.items())
-    found: dict[str, Mapping[str, object]] = {}
+    parts: dict[str, Mapping[str, object]] = {}
     for cls, arguments in pairs:
-        found.setdefault(str(cls), arguments if isinstance(arguments, Mapping) else {})
-    return found
+        parts.setdefault(str(cls), arguments if isinstance(arguments, Mapping) else {})
+    return parts
 
 
 def _remote_place(resources: object) -> str | None:

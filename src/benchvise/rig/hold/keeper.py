@@ -89,16 +89,16 @@ def _requests() -> Iterator[str]:
     may swallow what a signal raises in it.
     """
     received = b""
-    told = False
+    is_stopped = False
 
-    def tell(*_signal: object) -> None:
-        nonlocal told
-        told = True
+    def stop(*_signal: object) -> None:
+        nonlocal is_stopped
+        is_stopped = True
         os.write(wake, b"!")
 
     woken, wake = os.pipe()
-    signal.signal(signal.SIGTERM, tell)
-    while not told:
+    signal.signal(signal.SIGTERM, stop)
+    while not is_stopped:
         while b"\n" in received:
             line, _, received = received.partition(b"\n")
             yield line.decode("utf-8", "replace")
