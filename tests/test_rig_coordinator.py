@@ -3,10 +3,14 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
@@ -16,10 +20,12 @@ from waiting import PATIENCE, wait_until
 
 from benchvise.documents import encode
 from benchvise.rig import locks
-from benchvise.rig.environment import Rig, load_rig
+from benchvise.rig.environment import BoardRequest, NetworkService, Rig, load_rig
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold import actions
+from benchvise.rig.hold.choice import choose, release
 from benchvise.rig.hold.messages import PowerChange
+from benchvise.rig.hold.network import NetworkHold
 from benchvise.rig.hold.places import PlaceOwner, taker
 
 
@@ -166,3 +172,71 @@ def end_worker(running: Lab, rig: Rig, number: signal.Signals) -> None:
     finally:
         client.kill()
         client.wait()
+
+
+def network_rig(running: Lab, tmp_path: Path, wait_s: float = 0.0) -> Rig:
+    """The same places, for boards that are reached over their network alone."""
+    path = tmp_path / "network.yaml"
+    targets = "".join(
+        f"  rack-{place}: {{features: [rack], resources: {{RemotePlace: {{name: {place}}}}}}}\n"
+        for place in running.places
+    )
+    path.write_text(f"targets:\n{targets}options: {{coordinator_address: '{running.address}'}}\n")
+    return replace(load_rig(path), wait_s=wait_s)
+
+
+def test_one_process_keeps_the_places_of_boards_without_drivers(
+    running: Lab, rig: Rig, tmp_path: Path
+) -> None:
+    network = network_rig(running, tmp_path)
+    with ExitStack() as stack:
+        for name in network.names:
+            hold = NetworkHold(network, name, "a test")
+            stack.callback(hold.close, off=False)
+            assert hold.service == NetworkService("127.0.0.1", 9, "root")
+        assert taker(rig.path, "one") == taker(rig.path, "two") == PlaceOwner("here/we", ours=True)
+        holders = {str(locks.holder(f"place {p} at {running.address}")) for p in running.places}
+        assert len({text.partition(",")[0] for text in holders}) == 1
+        with pytest.raises(RigError, match="in use: a test"):
+            NetworkHold(network, "rack-one", "another")
+        (one, _) = actions.status(network, [])
+        assert one.result is not None and one.result.holder is not None
+        assert one.result.holder.what == "place of here/we"
+    assert taker(rig.path, "one") is taker(rig.path, "two") is None
+
+
+def test_who_waits_for_any_board_has_a_reservation_of_labgrid(
+    running: Lab, rig: Rig, tmp_path: Path
+) -> None:
+    """Behind that of another user, who came before."""
+    network = network_rig(running, tmp_path, wait_s=PATIENCE)
+    request = BoardRequest("any=rack", 1, frozenset({"rack"}))
+    for place in running.places:
+        assert running.labgrid("-p", place, "acquire", user="eve").returncode == 0
+    chosen: list[str] = []
+
+    def wait() -> None:
+        holds = choose(network, request, "a test")
+        chosen.extend(hold.name for hold in holds)
+        release(holds)
+
+    eve = running.labgrid("reserve", "name=one", user="eve")
+    token = re.search(r"Reservation '(\w+)'", eve.stdout)
+    assert token is not None, eve.stdout
+    thread = threading.Thread(target=wait)
+    thread.start()
+    wait_until(
+        lambda: running.labgrid("reservations").stdout.count("owner: here/we") == 2,
+        "our reservations",
+    )
+    running.labgrid("-p", "one", "release", user="eve")
+    running.labgrid("-p", "one", "acquire", user="eve")  # it is eve's turn
+    assert chosen == []
+    running.labgrid("-p", "two", "release", user="eve")
+    thread.join(PATIENCE)
+    assert chosen == ["rack-two"]
+    assert "here/we" not in running.labgrid("reservations").stdout
+    running.labgrid("cancel-reservation", token[1], user="eve")
+    for place in running.places:
+        if taker(rig.path, place) is not None:
+            running.labgrid("-p", place, "release", user="eve")

@@ -85,13 +85,11 @@ def _samples(field: Field) -> tuple[int, int]:
     """Runs that are complete, and the samples that they should have and have not."""
     complete = lost = 0
     with Store.open(str(field.directory / "results.db")) as store:
-        for run in store.runs():
+        for run in store.runs(limit=None):
             if run.status != "complete":
                 continue
             complete += 1
-            series = store.load(run.id).series
-            kept = sum(len(one.values) for one in series)
-            lost += len(SERIES) * PROCESSES * BATCHES - kept
+            lost += len(SERIES) * PROCESSES * BATCHES - run.samples
     return complete, lost
 
 

@@ -21,9 +21,13 @@ from benchvise.state.interrupts import deferred, let_through
 
 RIG = """
 targets:
-  pi: {resources: {NetworkService: {address: 203.0.113.1}}, drivers: {CardStrategy: {watts: 10}}}
-  beagle: {resources: {NetworkService: {address: 203.0.113.2}}, drivers: {CardStrategy: {watts: 10}}}
-  twin: {resources: {NetworkService: {address: 203.0.113.2, port: 2022}}}
+  pi:
+    resources: {NetworkService: {address: 198.51.100.1}}
+    drivers: {CardStrategy: {watts: 10}}
+  beagle:
+    resources: {NetworkService: {address: 198.51.100.2}}
+    drivers: {CardStrategy: {watts: 10}}
+  twin: {resources: {NetworkService: {address: 198.51.100.2, port: 2022}}}
   here: {resources: {NetworkService: {address: 127.0.0.1}}, drivers: [SSHDriver: {}]}
   virtual: {features: [simulated], drivers: {CardStrategy: {}}}
   left: {options: {benchvise: {shares: [hub]}}, drivers: {CardStrategy: {}}}
@@ -52,7 +56,7 @@ def test_boards_share_a_host_this_machine_a_budget_or_what_is_declared(tmp_path:
     lanes = lanes_of(rig)
     assert boards_of(lanes) == ["pi", "beagle twin", "here virtual", "left right", "alone"]
     assert [lane.shared for lane in lanes] == [
-        *((), ("the host 203.0.113.2",), ("this machine",), ("hub",), ()),
+        *((), ("the host 198.51.100.2",), ("this machine",), ("hub",), ()),
     ]
     # What a third one joins is one lane, and boards of a small budget are not on together.
     lanes = lanes_of(named(tmp_path, 15))

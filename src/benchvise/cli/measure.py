@@ -60,8 +60,8 @@ def run(
         list[str] | None,
         typer.Argument(
             metavar="[BOARD]...",
-            help="local, USER@HOST, an IP address, ssh://HOST:PORT, rig:NAME, rig:all, or "
-            "rig:tag=FEATURE.",
+            help="local, USER@HOST, an IP address, ssh://HOST:PORT, rig:NAME, rig:all, "
+            "rig:tag=FEATURE, or those that are free: rig:any=FEATURE,… or rig:N=FEATURE,….",
         ),
     ] = None,
     suite: Annotated[
@@ -307,7 +307,7 @@ def _print_runs(records: Sequence[RunRecord], *, as_json: bool) -> None:
 
 def _measured(request: RunRequest, results: Store) -> list[RunResult]:
     """Progress of the boards' boots first, then of what is measured; one line a board each."""
-    if len(request.boards) > 1 or any(":all" in n or ":tag=" in n for n in request.boards):
+    if len(request.boards) > 1 or any(n == "rig:all" or "=" in n for n in request.boards):
         with FleetProgress(stderr()) as fleet:
             return flow.run(request, results, fleet.observe, fleet.observe_rig, fleet.observe_end)
     booting = RigProgress(stderr())

@@ -5,17 +5,25 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Self
 
 from benchvise.board import Board, full_name, open_board, register_kind
 from benchvise.documents import JsonObject, encode
 from benchvise.errors import BenchviseError, UsageError
-from benchvise.rig.environment import PREFIX, Rig, find_rig_file, is_rig, load_rig
+from benchvise.rig.environment import (
+    PREFIX,
+    BoardRequest,
+    Rig,
+    find_rig_file,
+    is_rig,
+    load_rig,
+)
 
 if TYPE_CHECKING:
     from benchvise.rig.hold.board import RigBoard
+    from benchvise.rig.hold.choice import Hold
     from benchvise.rig.hold.connection import EventObserver
 
 _ATTACHED_BYTES = 8 << 20
@@ -35,26 +43,51 @@ class Prepared:
 
 @dataclass(frozen=True, slots=True)
 class NamedBoards:
-    """The boards that a command names, each once, in order; ``rig`` is read where one is of it."""
+    """The boards that a command names, each once, in order; ``rig`` is read where one is of it.
+
+    ``holds`` are those of the rig that were chosen because they were free, and are held already.
+    """
 
     names: tuple[str, ...]
     rig: Rig | None = None
+    holds: Mapping[str, Hold] = field(default_factory=dict)
+
+    def some(self, names: Sequence[str]) -> Self:
+        """Those of them alone."""
+        return replace(self, names=tuple(names))
 
     @classmethod
-    def of(cls, names: Sequence[str], rig_file: str | None) -> Self:
-        """Full names, with ``rig:all`` and ``rig:tag=…`` replaced by those of the boards."""
+    def of(
+        cls,
+        names: Sequence[str],
+        rig_file: str | None,
+        stack: ExitStack,
+        observe: EventObserver | None = None,
+    ) -> Self:
+        """Full names, with ``rig:all`` and ``rig:tag=…`` replaced by those of the boards, and
+        ``rig:any=…`` and ``rig:N=…`` by those that are free, which ``stack`` releases.
+        """
         names = [full_name(name) for name in names]
         if not any(map(is_rig, names)):
             return cls(tuple(names))
         rig = load_rig(find_rig_file(rig_file))
         expanded: dict[str, None] = {}
+        holds: dict[str, Hold] = {}
         for name in names:
-            if is_rig(name):
-                for board in rig.select([name.removeprefix(PREFIX)]):
-                    expanded[f"{PREFIX}{board}"] = None
+            selector = name.removeprefix(PREFIX)
+            request = BoardRequest.parse(selector) if is_rig(name) else None
+            if request is not None and selector not in rig.features:
+                from benchvise.rig.hold.choice import choose, release  # late: labgrid
+
+                chosen = choose(rig, request, _purpose(), observe)
+                stack.callback(release, chosen)
+                holds.update((hold.name, hold) for hold in chosen)
+                expanded.update((f"{PREFIX}{hold.name}", None) for hold in chosen)
+            elif is_rig(name):
+                expanded.update((f"{PREFIX}{board}", None) for board in rig.select([selector]))
             else:
                 expanded[name] = None
-        return cls(tuple(expanded), rig)
+        return cls(tuple(expanded), rig, holds)
 
 
 def open_boards(
@@ -67,7 +100,7 @@ def open_boards(
     observe: EventObserver | None = None,
 ) -> tuple[list[tuple[Board, Prepared]], list[tuple[str, BenchviseError]]]:
     """Opens the boards, as ``open_named`` does."""
-    named = NamedBoards.of(names, rig_file)
+    named = NamedBoards.of(names, rig_file, stack, observe)
     return open_named(named, stack, image=image, keep_on=keep_on, observe=observe)
 
 
@@ -101,7 +134,13 @@ def open_named(
         from benchvise.rig.hold.board import open_all  # late: most boards are in no rig
 
         brought = open_all(
-            named.rig, in_rig, purpose=_purpose(), image=image, keep_on=keep_on, observe=observe
+            named.rig,
+            in_rig,
+            purpose=_purpose(),
+            image=image,
+            keep_on=keep_on,
+            observe=observe,
+            holds=named.holds,
         )
         for name, board, error in brought:
             if board is not None:

@@ -24,8 +24,8 @@ from benchvise.flows.session import Observer
 from benchvise.flows.settings import Combination
 from benchvise.flows.sharing import Lane
 from benchvise.measure.plan import Plan
-from benchvise.state.interrupts import deferred
-from benchvise.state.knobs import parse_setting_requests
+from benchvise.state.interrupts import deferred, let_through
+from benchvise.state.knobs import SettingRequest, parse_setting_requests
 
 if TYPE_CHECKING:
     from benchvise.rig.hold.connection import EventObserver
@@ -47,14 +47,21 @@ class PlannedRun:
 def plan_only(request: RunRequest) -> tuple[FleetPlan, list[PlannedRun]]:
     """What ``run`` would do on each board, with each setting, without measuring or setting."""
     requests = parse_setting_requests(request.settings)
-    named = NamedBoards.of(request.boards, request.rig)
+    with ExitStack() as stack:
+        named = NamedBoards.of(request.boards, request.rig, stack)
+        return _planned(request, requests, named)
+
+
+def _planned(
+    request: RunRequest, requests: Sequence[SettingRequest], named: NamedBoards
+) -> tuple[FleetPlan, list[PlannedRun]]:
     fleet = plan_fleet(named, request.parallel)
 
     def planned(lane: Lane) -> list[PlannedRun]:
         runs = []
         for names in lane.blocks:
             with ExitStack() as stack:
-                opened, _ = open_sessions(request, NamedBoards(names, named.rig), stack, None)
+                opened, _ = open_sessions(request, named.some(names), stack, None)
                 reached = [session.reached for session in opened]
                 runs += [
                     PlannedRun(session.name, session.plan, combination, lane)
@@ -88,14 +95,34 @@ def run(
     """
     requests = parse_setting_requests(request.settings)
     request.entries()  # what is wrong with it is said before a board is reached
-    named = NamedBoards.of(request.boards, request.rig)
-    fleet = plan_fleet(named, request.parallel)
+    with deferred(), ExitStack() as stack:
+        try:
+            with let_through():
+                named = NamedBoards.of(request.boards, request.rig, stack, observe_rig)
+                fleet = plan_fleet(named, request.parallel)
+        except KeyboardInterrupt:
+            raise _interrupted((), put_back=False) from None
+        observers = (observe, observe_rig, observe_end)
+        return _measure_fleet(request, requests, named, fleet, store, *observers)
+
+
+def _measure_fleet(
+    request: RunRequest,
+    requests: Sequence[SettingRequest],
+    named: NamedBoards,
+    fleet: FleetPlan,
+    store: Store,
+    observe: Observer,
+    observe_rig: EventObserver | None,
+    observe_end: Callable[[RunResult], None] | None,
+) -> list[RunResult]:
+    """The lanes of boards, in threads if there are several; signals are deferred by the caller."""
     blocks: list[BoardBlock] = []
     is_alone = len(named.names) == 1 or len(fleet.lanes) == len(fleet.lanes[0].blocks) == 1
 
     def measured(lane: Lane) -> None:
         for names in lane.blocks:
-            block = BoardBlock(request, requests, NamedBoards(names, named.rig), store, observe)
+            block = BoardBlock(request, requests, named.some(names), store, observe)
             blocks.append(block)
             try:
                 block.measure(observe_rig)
@@ -112,14 +139,13 @@ def run(
                     for result in block.ended:
                         observe_end(result)
 
-    with deferred():
-        try:
-            if len(fleet.lanes) == 1:
-                measured(fleet.lanes[0])
-            else:
-                each_lane(fleet, measured)
-        except KeyboardInterrupt:
-            raise _interrupted(blocks, put_back=bool(requests)) from None
+    try:
+        if len(fleet.lanes) == 1:
+            measured(fleet.lanes[0])
+        else:
+            each_lane(fleet, measured)
+    except KeyboardInterrupt:
+        raise _interrupted(blocks, put_back=bool(requests)) from None
     ended = [result for block in blocks for result in block.ended]
     failed = [(r.board, r.error) for r in ended if not r.run_id and r.error is not None]
     if len(failed) == len(ended):

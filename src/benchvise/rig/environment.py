@@ -10,8 +10,9 @@ import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Self
 
 from benchvise.documents import decode
 from benchvise.errors import UsageError
@@ -97,6 +98,30 @@ class RigTarget:
 
 
 @dataclass(frozen=True, slots=True)
+class BoardRequest:
+    """So many boards with all these features, whichever are free: ``any=FEATURES``, ``N=FEATURES``.
+
+    ``text`` is how it was written.
+    """
+
+    text: str
+    count: int
+    features: frozenset[str]
+
+    @classmethod
+    def parse(cls, selector: str) -> Self | None:
+        """From what follows ``rig:``; None where it names boards."""
+        word, equals, listed = selector.partition("=")
+        if not equals or not (word == "any" or word.isdecimal()):
+            return None
+        features = frozenset(name.strip() for name in listed.split(",") if name.strip())
+        count = 1 if word == "any" else int(word[:6])
+        if count < 1:
+            raise UsageError(f"rig:{selector}: no board is asked for", "write any=FEATURE, 2=…")
+        return cls(selector, count, features)
+
+
+@dataclass(frozen=True, slots=True)
 class Rig:
     """A rig file that has been read: the names of its boards and what it says of them."""
 
@@ -123,7 +148,28 @@ class Rig:
             chosen.update(dict.fromkeys(self._meant(selector)))
         return list(chosen)
 
+    def matching(self, request: BoardRequest) -> list[str]:
+        """The boards that have these features; UsageError where they are too few."""
+        names = [name for name in self.names if request.features <= self.features[name]]
+        if len(names) < request.count:
+            tags = sorted({tag for tags in self.features.values() for tag in tags})
+            raise UsageError(
+                f"{self.path}: {len(names)} boards fit rig:{request.text}, "
+                f"{request.count} are needed",
+                f"features are {', '.join(tags) or 'none'}: `features:` of a target",
+            )
+        return names
+
+    def without_waiting(self) -> Rig:
+        """The same for who waits otherwise."""
+        return replace(self, wait_s=0.0)
+
     def _meant(self, selector: str) -> list[str]:
+        if selector not in self.features and BoardRequest.parse(selector) is not None:
+            raise UsageError(
+                f"'{selector}' chooses a board that is free, which commands do that measure",
+                "name the boards here, or `tag=FEATURE`",
+            )
         if selector == "all":
             return self.names
         if selector.startswith("tag="):

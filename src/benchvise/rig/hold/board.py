@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -110,18 +110,22 @@ def open_all(
     image: str | None = None,
     keep_on: bool = False,
     observe: EventObserver | None = None,
+    holds: Mapping[str, HeldBoard | NetworkHold] | None = None,
 ) -> list[tuple[str, RigBoard | None, BenchviseError | None]]:
     """Brings boards to their shells, all at once: off, card written if asked for, booted. Those
     without a strategy are reached over their network as they are.
 
-    Each name with its board, or with the error that is its own: one that fails is switched off
+    ``holds`` are boards that are held already. Each name with its board, or with the error that is
+    its own: one that fails is switched off
     and released, and neither delays nor fails the others.
     """
 
     def bring(name: str) -> RigBoard:
+        held = (holds or {}).get(name)
         if not rig.targets[name].is_switched:
-            return _reach_network(rig, name, purpose, image, observe)
-        held = HeldBoard(rig, name, purpose, observe)
+            return _reach_network(rig, name, purpose, image, observe, held)
+        if not isinstance(held, HeldBoard):
+            held = HeldBoard(rig, name, purpose, observe)
         try:
             held.switch_off_at_end(True)
             card = held.write_card(image) if image else None
@@ -139,7 +143,12 @@ def open_all(
 
 
 def _reach_network(
-    rig: Rig, name: str, purpose: str, image: str | None, observe: EventObserver | None
+    rig: Rig,
+    name: str,
+    purpose: str,
+    image: str | None,
+    observe: EventObserver | None,
+    held: HeldBoard | NetworkHold | None,
 ) -> RigBoard:
     """A board that is there, and has nothing to be booted by."""
     if image is not None:
@@ -148,7 +157,8 @@ def _reach_network(
             f"{name} is reached over its network alone: the rig file gives it no card",
             "leave --image out, or give it a mux, a card reader and a CardStrategy",
         )
-    held = NetworkHold(rig, name, purpose, observe)
+    if not isinstance(held, NetworkHold):
+        held = NetworkHold(rig, name, purpose, observe)
     try:
         service = held.service
         where = SshAddress(f"{PREFIX}{name}", service.address, service.user, service.port)

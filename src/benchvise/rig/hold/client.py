@@ -46,15 +46,22 @@ class HeldBoard(WorkerConnection):
 
     Without a ``purpose`` only its state is read: nothing is locked. Raises RigError (board-busy)
     when somebody else holds it, UsageError when the rig file does not describe it. A board that is
-    in use is waited for as long as the rig says (``Rig.wait_s``).
+    in use is waited for as long as the rig says (``Rig.wait_s``); with ``number``, that of a ticket
+    of this process, it comes when that one does.
     """
 
-    def __init__(self, rig: Rig, name: str, purpose: str, observe: EventObserver | None = None):
+    def __init__(
+        self,
+        rig: Rig,
+        name: str,
+        purpose: str,
+        observe: EventObserver | None = None,
+        number: str = "",
+    ) -> None:
         self.rig = rig
         self.features = rig.features.get(name, frozenset())
-        super().__init__(
-            WorkerOrder(str(rig.path.resolve()), name, purpose, rig.wait_s), name, observe
-        )
+        order = WorkerOrder(str(rig.path.resolve()), name, purpose, rig.wait_s, number)
+        super().__init__(order, name, observe)
 
     def _begin(self) -> None:
         _held.add(self)

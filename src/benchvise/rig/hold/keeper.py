@@ -20,7 +20,6 @@ from pathlib import Path
 
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
-from benchvise.rig.environment import NetworkService
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold import messages, places
 from benchvise.rig.hold.messages import (
@@ -30,6 +29,7 @@ from benchvise.rig.hold.messages import (
     WorkerMessage,
     parse_request,
 )
+from benchvise.rig.hold.places import Reservations
 
 _CHUNK = 64 << 10
 
@@ -45,15 +45,24 @@ def keep_places(rig: Path, purpose: str) -> int:
 
     with ExitStack() as all_places, contextlib.suppress(OSError):
         taken: dict[str, ExitStack] = {}
+        reservations = Reservations(rig)
+        all_places.callback(_cancel, reservations)
 
         def answer(request: Request) -> object:
             match request:
-                case messages.TakePlace(place):
-                    return _take(rig, place, purpose, taken, all_places)
+                case messages.TakePlace(place, number):
+                    taken[place] = own = ExitStack()
+                    all_places.enter_context(own)
+                    own.enter_context(places.acquired(rig, place, purpose, number))
+                    return places.service_at(rig, place)
                 case messages.GivePlace(place):
                     taken.pop(place, ExitStack()).close()
                 case messages.ListPlaces():
-                    return PlaceList(tuple(places.states(rig)))
+                    return PlaceList(tuple(places.states(rig, reservations.tokens)))
+                case messages.ReservePlaces(wanted):
+                    allocated = set(reservations.want(wanted))
+                    listed = places.states(rig, reservations.tokens)
+                    return PlaceList(tuple(s for s in listed if s.place in allocated))
             return None
 
         send(WorkerMessage(0, ended=True))
@@ -72,14 +81,9 @@ def keep_places(rig: Path, purpose: str) -> int:
     return 0
 
 
-def _take(
-    rig: Path, place: str, purpose: str, taken: dict[str, ExitStack], all_places: ExitStack
-) -> NetworkService:
-    with ExitStack() as own:
-        own.enter_context(places.acquired(rig, place, purpose))
-        service = places.service_at(rig, place)
-        taken[place] = all_places.enter_context(own.pop_all())
-        return service
+def _cancel(reservations: Reservations) -> None:
+    with contextlib.suppress(BenchviseError):
+        reservations.want(())
 
 
 def _requests() -> Iterator[str]:

@@ -32,14 +32,16 @@ class WorkerOrder:
     """What a process is started for: a board of a rig file, held for a purpose that others see.
 
     Without a ``purpose`` it only reads the board's state, and takes no lock. A board that is in use
-    is waited for, ``wait_s`` seconds at most. With no ``name`` it keeps places of the rig's
-    coordinator, for boards that need no process of their own.
+    is waited for, ``wait_s`` seconds at most; with ``number``, that of a ticket which the client
+    has, it comes when that one does. With no ``name`` it keeps places of the rig's coordinator, for
+    boards that need no process of their own.
     """
 
     rig: str
     name: str
     purpose: str
     wait_s: float = 0.0
+    number: str = ""
 
 
 # Requests, and what each is answered with
@@ -133,9 +135,10 @@ class Release:
 
 @dataclass(frozen=True, slots=True)
 class TakePlace:
-    """Takes a place of the coordinator; answered with NetworkService."""
+    """Takes a place of the coordinator; answered with NetworkService. ``number`` as in an order."""
 
     place: str
+    number: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -148,6 +151,14 @@ class GivePlace:
 @dataclass(frozen=True, slots=True)
 class ListPlaces:
     """Answered with PlaceList; changes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReservePlaces:
+    """Reserves each of these places at the coordinator, or waits for it in the coordinator's queue;
+    cancels the reservations of others. Answered with PlaceList: those that may be taken now."""
+
+    places: tuple[str, ...]
 
 
 Request: TypeAlias = (
@@ -166,6 +177,7 @@ Request: TypeAlias = (
     | TakePlace
     | GivePlace
     | ListPlaces
+    | ReservePlaces
 )
 _REQUESTS: Mapping[str, type[Request]] = {kind.__name__: kind for kind in Request.__args__}
 
@@ -282,17 +294,19 @@ class AnalyserCommand:
 @dataclass(frozen=True, slots=True)
 class PlaceState:
     """A place of the coordinator: who has it (HOST/USER, empty where nobody), and where its board
-    answers. ``ours``: this user may use it."""
+    answers. ``ours``: this user may use it. ``is_reserved``: the coordinator keeps it for a
+    reservation that is not this process's."""
 
     place: str
     owner: str
     ours: bool
     service: NetworkService | None
+    is_reserved: bool = False
 
 
 @dataclass(frozen=True, slots=True)
 class PlaceList:
-    """All places that the coordinator has."""
+    """Places that the coordinator has."""
 
     places: tuple[PlaceState, ...]
 

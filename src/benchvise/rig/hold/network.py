@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import NoneType
@@ -40,9 +40,14 @@ class PlaceKeeper(WorkerConnection):
     def __init__(self, rig: Path, purpose: str) -> None:
         super().__init__(WorkerOrder(str(rig.resolve()), "", purpose), "the coordinator's places")
 
-    def take(self, place: str) -> NetworkService:
+    def take(self, place: str, number: str = "") -> NetworkService:
         """Takes a place; where its board answers. RigError (board-busy) where others have it."""
-        return self._ask(messages.TakePlace(place), NetworkService)
+        return self._ask(messages.TakePlace(place, number), NetworkService)
+
+    def reserve(self, wanted: Sequence[str]) -> set[str]:
+        """Reserves these places, and cancels other reservations; those that are ours to take."""
+        listed = self._ask(messages.ReservePlaces(tuple(wanted)), PlaceList)
+        return {state.place for state in listed.places}
 
     def give(self, place: str) -> None:
         """Gives it back."""
@@ -79,7 +84,7 @@ class _Keepers:
                     keeper.__exit__(None, None, None)
 
 
-_keepers = _Keepers()
+keepers = _Keepers()
 
 
 class NetworkHold:
@@ -90,9 +95,15 @@ class NetworkHold:
     """
 
     def __init__(
-        self, rig: Rig, name: str, purpose: str, observe: EventObserver | None = None
+        self,
+        rig: Rig,
+        name: str,
+        purpose: str,
+        observe: EventObserver | None = None,
+        number: str = "",
     ) -> None:
         self.rig = rig
+        self._number = number
         self.name = name
         self.features = rig.features.get(name, frozenset())
         self._observe = observe or (lambda _name, _event: None)
@@ -107,7 +118,7 @@ class NetworkHold:
     def _hold(self, stack: ExitStack, purpose: str) -> NetworkService:
         place = self.rig.places.get(self.name)
         if place is not None:
-            keeper = stack.enter_context(_keepers.use(self.rig.path, purpose))
+            keeper = stack.enter_context(keepers.use(self.rig.path, purpose))
             service = self._take(keeper, place)
             stack.callback(keeper.give, place)
             return service
@@ -119,6 +130,7 @@ class NetworkHold:
                 name=f"the board {self.name}",
                 wait_s=self.rig.wait_s,
                 observe=lambda who: self._observe(self.name, BoardAwaited(who.what, who.since)),
+                number=self._number,
             )
         )
         return own
@@ -128,7 +140,7 @@ class NetworkHold:
         deadline, is_told = time.monotonic() + self.rig.wait_s, False
         while True:
             try:
-                return keeper.take(place)
+                return keeper.take(place, self._number)
             except RigError as error:
                 if error.fault is not Fault.BUSY or time.monotonic() >= deadline:
                     raise
@@ -167,7 +179,7 @@ def statuses(rig: Rig, names: list[str]) -> dict[str, BoardStatus]:
 
 def place_states(rig: Rig) -> dict[str, PlaceState]:
     """All places of the rig's coordinator by name; nothing is taken."""
-    with _keepers.use(rig.path, "benchvise") as keeper:
+    with keepers.use(rig.path, "benchvise") as keeper:
         return keeper.states()
 
 

@@ -11,7 +11,7 @@ import hashlib
 import json
 import os
 import time
-from collections.abc import Iterator
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
 from functools import lru_cache
@@ -41,8 +41,59 @@ def taker(rig: Path, place: str) -> PlaceOwner | None:
     return _taker(session, _place(session, place))
 
 
-def states(rig: Path) -> list[PlaceState]:
-    """All places of the coordinator, read at once; nothing is taken."""
+def lock_key(rig: Path, place: str) -> str:
+    """Names the place's lock, among the commands of this machine."""
+    return f"place {place} at {_address(rig)}"
+
+
+class Reservations:
+    """Reservations at a rig's coordinator, each for one place, until they are cancelled.
+
+    The coordinator gives a place that is free to the oldest reservation that it fits, also one of
+    ``labgrid-client reserve``, and forgets those that nobody asks for within a minute.
+    """
+
+    def __init__(self, rig: Path) -> None:
+        self._rig = rig
+        self._tokens: dict[str, str] = {}
+
+    @property
+    def tokens(self) -> frozenset[str]:
+        """What the coordinator calls them."""
+        return frozenset(self._tokens.values())
+
+    def want(self, places: Sequence[str]) -> list[str]:
+        """Keeps reservations for these places alone; which of them may be taken now."""
+        from labgrid.remote.generated import labgrid_coordinator_pb2 as pb2
+
+        session = _session(_address(self._rig))
+        for place in [place for place in self._tokens if place not in places]:
+            with contextlib.suppress(RigError):
+                token = self._tokens.pop(place)
+                _run(session, session.stub.CancelReservation(
+                    pb2.CancelReservationRequest(token=token)))  # fmt: skip
+        allocated = []
+        for place in places:
+            if place in self._tokens:
+                request = pb2.PollReservationRequest(token=self._tokens[place])
+                try:
+                    reservation = _run(session, session.stub.PollReservation(request)).reservation
+                except RigError:  # it is forgotten: the coordinator was started anew
+                    del self._tokens[place]
+            if place not in self._tokens:
+                request = pb2.CreateReservationRequest(prio=0.0)
+                request.filters["main"].filter["name"] = _place(session, place).name
+                reservation = _run(session, session.stub.CreateReservation(request)).reservation
+                self._tokens[place] = reservation.token
+            if reservation.allocations:
+                allocated.append(place)
+        return allocated
+
+
+def states(rig: Path, reservations: frozenset[str] = frozenset()) -> list[PlaceState]:
+    """All places of the coordinator, read at once; nothing is taken. ``reservations`` are those of
+    this process.
+    """
     session = _session(_address(rig))
     listed = []
     for name, entry in session.places.items():
@@ -53,6 +104,7 @@ def states(rig: Path) -> list[PlaceState]:
                 "" if owner is None else owner.name,
                 owner is not None and owner.ours,
                 _service(session, entry),
+                bool(entry.reservation) and entry.reservation not in reservations,
             )
         )
     return listed
@@ -83,15 +135,17 @@ def _service(session: Any, entry: Any) -> NetworkService | None:
 
 
 @contextmanager
-def acquired(rig: Path, place: str, what: str) -> Iterator[None]:
+def acquired(rig: Path, place: str, what: str, number: str = "") -> Iterator[None]:
     """The place is ours within this context; one that its user had taken before stays his.
 
-    ``what`` is shown to other commands that want it meanwhile. RigError (board-busy) when somebody
-    else has it, rig-broken when the coordinator, the place or its exporter is not there.
+    ``what`` is shown to other commands that want it meanwhile; ``number`` as in ``locks.held``.
+    RigError (board-busy) when somebody else has it, rig-broken when the coordinator, the place or
+    its exporter is not there.
     """
     address = _address(rig)
     # Also among our own commands: labgrid lets all of one user share a place.
-    with locks.held(f"place {place} at {address}", what, name=f"the place {place}"):
+    key = lock_key(rig, place)
+    with locks.held(key, what, name=f"the place {place}", number=number):
         note = _note(address, place)
         ours = _take(address, place, note)
         try:

@@ -85,11 +85,12 @@ class ClientGone(BaseException):
 class Worker:
     """Holds the board until it is released, or its client is gone."""
 
-    def __init__(self, rig: Rig, name: str, purpose: str, wait_s: float = 0.0) -> None:
+    def __init__(self, rig: Rig, order: WorkerOrder) -> None:
         self._rig = rig
-        self._name = name
-        self._purpose = purpose
-        self._wait_s = wait_s
+        self._name = order.name
+        self._purpose = order.purpose
+        self._wait_s = order.wait_s
+        self._number = order.number
         self._requests: queue.Queue[tuple[int, Request] | None] = queue.Queue()
         self._gone = threading.Event()
         self._lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -147,6 +148,7 @@ class Worker:
                     name=f"the board {self._name}",
                     wait_s=self._wait_s,
                     observe=lambda who: self._say_awaited(who.what, who.since),
+                    number=self._number,
                 )
             )
 
@@ -161,7 +163,9 @@ class Worker:
         while True:
             self._may_stop = False
             try:
-                self._stack.enter_context(acquired(self._rig.path, place, self._purpose))
+                self._stack.enter_context(
+                    acquired(self._rig.path, place, self._purpose, self._number)
+                )
                 return
             except RigError as error:
                 if error.fault is not Fault.BUSY or time.monotonic() >= deadline:
@@ -427,7 +431,7 @@ def work(order: WorkerOrder) -> int:
     """The whole life of the process; returns its exit code."""
     if not order.name:
         return keep_places(Path(order.rig), order.purpose)
-    return Worker(load_rig(Path(order.rig)), order.name, order.purpose, order.wait_s).serve()
+    return Worker(load_rig(Path(order.rig)), order).serve()
 
 
 # -- from the rig file to labgrid's objects --------------------------------------------------------
