@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import os
-import re
 import signal
 import subprocess
 import sys
@@ -15,6 +14,8 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from labgrid.remote.generated import labgrid_coordinator_pb2
+from labgrid.resource.remote import RemotePlaceManager
 from rig_places import Lab, lab
 from waiting import PATIENCE, wait_until
 
@@ -208,11 +209,10 @@ def test_one_process_keeps_the_places_of_boards_without_drivers(
 def test_who_waits_for_any_board_has_a_reservation_of_labgrid(
     running: Lab, rig: Rig, tmp_path: Path
 ) -> None:
-    """Behind that of another user, who came before."""
+    """As long as it waits, and no longer."""
     network = network_rig(running, tmp_path, wait_s=PATIENCE)
-    request = BoardRequest("any=rack", 1, frozenset({"rack"}))
-    for place in running.places:
-        assert running.labgrid("-p", place, "acquire", user="eve").returncode == 0
+    request = BoardRequest("2=rack", 2, frozenset({"rack"}))
+    assert running.labgrid("-p", "one", "acquire", user="eve").returncode == 0
     chosen: list[str] = []
 
     def wait() -> None:
@@ -220,23 +220,23 @@ def test_who_waits_for_any_board_has_a_reservation_of_labgrid(
         chosen.extend(hold.name for hold in holds)
         release(holds)
 
-    eve = running.labgrid("reserve", "name=one", user="eve")
-    token = re.search(r"Reservation '(\w+)'", eve.stdout)
-    assert token is not None, eve.stdout
     thread = threading.Thread(target=wait)
     thread.start()
-    wait_until(
-        lambda: running.labgrid("reservations").stdout.count("owner: here/we") == 2,
-        "our reservations",
-    )
+    wait_until(lambda: reserved(rig) == ["one", "two"], "our reservations")
+    assert chosen == []  # two is free, and reserved until one is too
     running.labgrid("-p", "one", "release", user="eve")
-    running.labgrid("-p", "one", "acquire", user="eve")  # it is eve's turn
-    assert chosen == []
-    running.labgrid("-p", "two", "release", user="eve")
     thread.join(PATIENCE)
-    assert chosen == ["rack-two"]
-    assert "here/we" not in running.labgrid("reservations").stdout
-    running.labgrid("cancel-reservation", token[1], user="eve")
-    for place in running.places:
-        if taker(rig.path, place) is not None:
-            running.labgrid("-p", place, "release", user="eve")
+    assert chosen == ["rack-one", "rack-two"]
+    wait_until(lambda: reserved(rig) == [], "the end of our reservations")
+
+
+def reserved(rig: Rig) -> list[str]:
+    """The places that this user waits for or may take, as the coordinator says."""
+    taker(rig.path, "one")
+    session = RemotePlaceManager.get().session
+    listed = session.loop.run_until_complete(reservations(session)).reservations
+    return sorted(r.filters["main"].filter["name"] for r in listed if r.owner == "here/we")
+
+
+async def reservations(session: Any) -> Any:
+    return await session.stub.GetReservations(labgrid_coordinator_pb2.GetReservationsRequest())
