@@ -95,7 +95,8 @@ def lab(directory: Path, boards: int, dying: int = 0, hanging: int = 0) -> Itera
             for name, login in (("healthy", ""), ("dying", ""), ("hanging", _HANGS))
         ]
         port = _free_port()
-        made = Field(directory, f"127.0.0.1:{port}", *servers)
+        healthy, dies, hangs = servers
+        made = Field(directory, f"127.0.0.1:{port}", healthy, dies, hangs)
         made.boards = [f"board-{number:03}" for number in range(1, boards + 1)]
         # The bad ones are spread over the lab: the middle ones of equal parts.
         bad = [(number * boards + boards // 2) // max(1, dying + hanging) % boards
@@ -134,7 +135,8 @@ def descendants(parent: int) -> list[int]:
 
 def _write_files(made: Field, behind: Mapping[str, Server]) -> None:
     exported: list[dict[str, object]] = [{} for _ in range(EXPORTERS)]
-    places, targets = {}, {}
+    places: dict[str, object] = {}
+    targets: dict[str, object] = {}
     for number, name in enumerate(made.boards):
         service = {
             "address": f"127.0.{1 + number // 200}.{1 + number % 200}",

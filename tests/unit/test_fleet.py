@@ -9,13 +9,14 @@ from typing import Any
 
 import pytest
 
-from benchvise.board import interruption, process
-from benchvise.board.interruption import Interruption, heeding
+from benchvise import interruption
+from benchvise.board import process
 from benchvise.errors import BoardUnreachable, UsageError
 from benchvise.flows import fleet
 from benchvise.flows.boards import NamedBoards
 from benchvise.flows.fleet import FleetPlan, each_lane, plan_fleet
 from benchvise.flows.sharing import Lane, grouped, lanes_of
+from benchvise.interruption import Interruption, heeding
 from benchvise.rig.environment import load_rig
 from benchvise.state.interrupts import deferred, let_through
 
@@ -50,6 +51,7 @@ def boards_of(lanes: list[Lane]) -> list[str]:
 
 def test_boards_share_a_host_this_machine_a_budget_or_what_is_declared(tmp_path: Path) -> None:
     rig = named(tmp_path)
+    assert rig.rig is not None
     assert [rig.rig.targets[name].is_switched for name in ("pi", "twin", "here", "alone")] == [
         *(True, False, False, False)
     ]  # fmt: skip
@@ -86,7 +88,7 @@ def test_how_many_at_once_and_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     rig = named(tmp_path)
     assert plan_fleet(rig, "2").at_once == 2
     assert plan_fleet(rig, "none").lanes[0].boards == rig.names
-    monkeypatch.setattr(fleet.os, "cpu_count", lambda: 2)
+    monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr(fleet, "_free_bytes", lambda: 4 << 30)
     assert plan_fleet(rig, "auto").at_once == 5
     monkeypatch.setattr(fleet, "_free_bytes", lambda: 128 << 20)

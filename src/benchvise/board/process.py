@@ -11,7 +11,7 @@ import time
 from collections.abc import Sequence
 from typing import IO
 
-from benchvise.board import interruption
+from benchvise import interruption
 
 OUTPUT_LIMIT = 16 << 20
 """Bytes of output after which a command is given up."""

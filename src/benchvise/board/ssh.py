@@ -25,7 +25,8 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
-from benchvise.board import interruption, process
+from benchvise import interruption
+from benchvise.board import process
 from benchvise.board.address import SshAddress, numeric_address
 from benchvise.board.protocol import RUN_SECONDS, Completed
 from benchvise.errors import BenchviseError, BoardUnreachable, BoardUnusable, UsageError

@@ -164,7 +164,7 @@ class FleetProgress(_BoardProgress):
         from benchvise.measure.runner import ProcessBegun, ProcessEnded, SeriesEnded
 
         with self._lock:
-            task = self._shown(board)
+            task = self._board_task(board)
             total = None if plan.time_s else len(plan.series) * plan.processes
             if isinstance(event, ProcessBegun):
                 key = plan.series[event.position].key
@@ -178,7 +178,7 @@ class FleetProgress(_BoardProgress):
     def observe_rig(self, board: str, event: BoardEvent) -> None:
         """Shows how far a board has booted, or who has it."""
         with self._lock:
-            task = self._shown(f"{PREFIX}{board}")
+            task = self._board_task(f"{PREFIX}{board}")
             self._progress.update(task, description=_rig_event(event))
             self._draw()
 
@@ -196,7 +196,7 @@ class FleetProgress(_BoardProgress):
             )
             self._draw(now=True)
 
-    def _shown(self, board: str) -> TaskID:
+    def _board_task(self, board: str) -> TaskID:
         task = self._tasks.get(board)
         if task is None:
             is_shown = len(self._tasks) < self._most

@@ -13,10 +13,10 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import TypeVar
 
-from benchvise.board.interruption import Interruption, heeding
 from benchvise.errors import UsageError
 from benchvise.flows.boards import NamedBoards
 from benchvise.flows.sharing import Lane, in_turn, lanes_of
+from benchvise.interruption import Interruption, heeding
 from benchvise.state.interrupts import let_through
 
 _T = TypeVar("_T")

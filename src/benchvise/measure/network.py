@@ -17,7 +17,8 @@ from collections.abc import Iterator
 from dataclasses import dataclass
 from typing import TypeVar
 
-from benchvise.board import Board, interruption, messages, open_board, process
+from benchvise import interruption
+from benchvise.board import Board, messages, open_board, process
 from benchvise.board.address import is_loopback
 from benchvise.board.channel import NotAvailable
 from benchvise.board.deploy import deploy
@@ -57,18 +58,18 @@ _READS = 16  # at a time: more than a pipe holds
 _REMEDY = "name another other end by peer=ADDRESS[:PORT]"
 
 
-_far_end = threading.Lock()
-"""This machine as the far end: of one board at a time, also where several are measured at once."""
+_remote_host_turn = threading.Lock()
+"""This machine as the remote host: of one board at a time, also of several measured at once."""
 
 
 def in_turn(process_messages: Iterator[_T]) -> Iterator[_T]:
-    """The same messages of one process, while this machine is the far end of no other board."""
-    while not _far_end.acquire(timeout=_TURN_SECONDS):
+    """The same messages of one process, while this machine is the remote host of no other board."""
+    while not _remote_host_turn.acquire(timeout=_TURN_SECONDS):
         interruption.raise_if_set()
     try:
         yield from process_messages
     finally:
-        _far_end.release()
+        _remote_host_turn.release()
 
 
 @dataclass(frozen=True, slots=True)

@@ -21,7 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
-from benchvise.board import interruption
+from benchvise import interruption
 from benchvise.documents import decode, encode
 from benchvise.errors import BenchviseError
 from benchvise.rig import turns

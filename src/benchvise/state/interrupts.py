@@ -12,7 +12,7 @@ lets one of them, and no more, interrupt what is done in between:
 ``let_through`` has to be entered inside all that must be undone: Python may raise between a block
 and the first line of its context manager's exit, and then that exit is not run.
 
-In a thread that heeds an interruption (``benchvise.board.interruption``) both do the same with that
+In a thread that heeds an interruption (``benchvise.interruption``) both do the same with that
 one, which is what signals are to it.
 """
 
@@ -25,7 +25,7 @@ from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
-from benchvise.board import interruption
+from benchvise import interruption
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 

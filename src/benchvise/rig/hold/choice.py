@@ -14,7 +14,7 @@ from contextlib import ExitStack, suppress
 from dataclasses import dataclass
 from typing import TypeAlias
 
-from benchvise.board import interruption
+from benchvise import interruption
 from benchvise.errors import BenchviseError
 from benchvise.rig import locks, turns
 from benchvise.rig.environment import BoardRequest, Rig

@@ -11,7 +11,7 @@ from pathlib import Path
 from types import NoneType
 from typing import Any, TypeVar
 
-from benchvise.board import interruption
+from benchvise import interruption
 from benchvise.errors import BenchviseError
 from benchvise.rig.card.mux import MuxSide
 from benchvise.rig.environment import Rig

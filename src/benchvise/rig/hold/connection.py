@@ -12,7 +12,7 @@ import threading
 from collections.abc import Callable
 from typing import Self, TypeAlias, TypeVar
 
-from benchvise.board import interruption
+from benchvise import interruption
 from benchvise.documents import decode
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold.forks import Forked

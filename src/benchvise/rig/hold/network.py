@@ -13,7 +13,7 @@ from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from types import NoneType
 
-from benchvise.board import interruption
+from benchvise import interruption
 from benchvise.errors import UsageError
 from benchvise.rig import locks
 from benchvise.rig.environment import NetworkService, Rig

@@ -1,4 +1,4 @@
-"""Ctrl-C for threads that work with boards: Python raises it in the main thread alone.
+"""Ctrl-C for threads: Python raises it in the main thread alone.
 
     interruption = Interruption()
     with heeding(interruption):      # in the thread
