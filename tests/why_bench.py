@@ -171,6 +171,9 @@ class MemoryBench:
         """There are no files here."""
         raise NotAvailable("there are no files here")
 
+    def can_swap_files(self) -> bool:
+        return False
+
     def has_images(self) -> bool:
         return self.images
 

@@ -191,6 +191,10 @@ class SimBench:
         """There are no files here."""
         raise NotAvailable("there are no files here")
 
+    def can_swap_files(self) -> bool:
+        """False: there are no files."""
+        return False
+
     def has_images(self) -> bool:
         """See Bench."""
         return False

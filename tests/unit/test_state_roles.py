@@ -255,6 +255,7 @@ def test_each_controller_of_version_1_has_a_group_of_its_own() -> None:
     names = names_from(files, {})
     assert names.roles["blkio_group"] == "/blkio/user.slice"
     assert names.roles["cpu_group"] == "/cpu,cpuacct/user.slice"
+    assert names.roles["cpuset_group"] == "/cpuset" and "memory_group" not in names.roles
     assert "cgroup" not in names.roles
 
 

@@ -99,6 +99,16 @@ def test_an_empty_file_of_a_control_group_stands_for_no_limit() -> None:
     assert can_be_put_back(disks, two) and as_written(disks, two, limits).startswith("179:0 rbps")
 
 
+def test_limits_of_disks_of_version_1_are_taken_away_one_by_one() -> None:
+    """They were read, and could not be tried."""
+    knob = find_knob("cgroup.io_read_bps")
+    two = present_value(knob, "", "7:0 1048576\n8:0 2000\n")
+    assert can_be_put_back(knob, two) and can_be_put_back(knob, present_value(knob, "", ""))
+    assert as_written(knob, "none", two) == "7:0 0"
+    assert as_written(knob, "none", "8:0 2000") == "8:0 0"
+    assert as_written(knob, two, "7:0 1048576") == "8:0 2000"
+
+
 @pytest.mark.parametrize(
     ("place", "text", "knob", "path", "value", "line"),
     [

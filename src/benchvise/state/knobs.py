@@ -166,7 +166,23 @@ def as_written(knob: Knob, value: str, present: str) -> str:
             limits = {**dict.fromkeys(_IO_LIMITS, "max"), **wanted.get(disk, {})}
             if limits != {**dict.fromkeys(_IO_LIMITS, "max"), **there.get(disk, {})}:
                 return " ".join([disk, *(f"{name}={limit}" for name, limit in limits.items())])
+    if is_limit_of_disks(knob.path):
+        before, after = (_limit_by_disk(text) for text in (present, value))
+        for disk in {**after, **before}:
+            if after.get(disk) != before.get(disk):
+                return f"{disk} {after.get(disk, '0')}"
     return "\n" if knob.empty and value == knob.empty else value
+
+
+def is_limit_of_disks(path: str) -> bool:
+    """Whether a file has one limit for each disk, as control groups of version 1 write them: it is
+    taken away by writing 0."""
+    return "/blkio.throttle." in path
+
+
+def _limit_by_disk(value: str) -> dict[str, str]:
+    words = value.split()
+    return dict(zip(words[::2], words[1::2], strict=False)) if ":" in value else {}
 
 
 _IO_LIMITS = ("rbps", "wbps", "riops", "wiops")

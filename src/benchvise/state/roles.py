@@ -31,6 +31,8 @@ ROLES: Mapping[str, str] = {
     "cgroup_top": "the topmost one below the root that both lie in, as such a path",
     "cpu_group": "the group of the login under the controller cpu (version 1), as such a path",
     "blkio_group": "the same under the controller blkio",
+    "memory_group": "the same under the controller memory",
+    "cpuset_group": "the same under the controller cpuset",
     "kernel": "the release of the kernel that runs",
     "tracer": "the process that traces (ptrace) what the login starts; none where it does not",
 }
@@ -221,6 +223,8 @@ def _roles(
         ("cgroup_top", lambda: _group_above(_control_group(files, names.mounts), 2)),
         ("cpu_group", lambda: _controlled_group("cpu", files, names.mounts)),
         ("blkio_group", lambda: _controlled_group("blkio", files, names.mounts)),
+        ("memory_group", lambda: _controlled_group("memory", files, names.mounts)),
+        ("cpuset_group", lambda: _controlled_group("cpuset", files, names.mounts)),
         ("kernel", lambda: files.get("/proc/sys/kernel/osrelease", "").strip() or None),
         ("tracer", lambda: _tracer(files)),
     )

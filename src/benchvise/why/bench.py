@@ -138,6 +138,10 @@ class Bench(Protocol):
         Raises NotAvailable where its files cannot be read, and BoardUnreachable.
         """
 
+    def can_swap_files(self) -> bool:
+        """Whether the command of one side can be given files of the other one (suspects of
+        ``witness.opened``)."""
+
     def has_images(self) -> bool:
         """Whether the images of both sides are at hand: what ``layers`` does not name is alike."""
 

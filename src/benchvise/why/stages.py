@@ -145,7 +145,10 @@ def _opened_files(
         return ()
     digests = {side: lab.digests(side, paths) for side in (Side.GOOD, Side.BAD)}
     known = {side: of for side, of in digests.items() if of is not None}
-    return file_suspects(case.watches, known, others) if len(known) == len(digests) else ()
+    if len(known) < len(digests):
+        return ()
+    can_swap = lab.bench.can_swap_files()
+    return file_suspects(case.watches, known, others, can_swap=can_swap)
 
 
 def _is_clear(suspects: Sequence[Suspect]) -> bool:
@@ -224,7 +227,7 @@ def _counts(lab: Laboratory, side: Side) -> dict[str, list[float]]:
 def search_settings(case: DiagnosisState, lab: Laboratory) -> None:
     """The causes among what can be flipped without a boot."""
     case.reached = "searching the settings"
-    suspects = testable(case.suspects)
+    suspects = [s for s in testable(case.suspects) if not s.id.startswith(OPENED_FILE)]
     first = None
     if case.measured is None:
         first = _gap_by_all_in(case, lab, suspects)
@@ -288,16 +291,19 @@ def _gap_by_all_in(
 def search_layers(
     case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, options: DiagnosisOptions
 ) -> None:
-    """The causes among the layers that can be swapped, and then inside of what was found."""
+    """The causes among the layers and the files that can be swapped, and then inside of what was
+    found."""
     case.layers = tuple(lab.bench.layers())
-    if not case.layers:
-        return
-    case.reached = "searching the layers"
     layers = list(_ranked(case, lab, rules, options, case.layers))
-    lab.decided("layers", [layer.id for layer in layers])
     if any(suspect.id.startswith(OPENED_FILE) for suspect in case.suspects):
         swapped = [part for layer in testable(layers) for part in (layer, *lab.bench.parts(layer))]
         case.suspects = without_swapped(case.suspects, swapped)
+        files = [s for s in testable(case.suspects) if s.id.startswith(OPENED_FILE)]
+        layers = sorted((*layers, *files), key=lambda s: (s.means is None, -s.log_odds))
+    if not layers:
+        return
+    case.reached = "searching the layers"
+    lab.decided("layers", [layer.id for layer in layers])
     before = len(case.proven)
     purposes = (Purpose.LAYER, Purpose.LAYER)
     _search(case, lab, testable(layers), case.flipped, purposes)

@@ -34,6 +34,7 @@ from benchvise.why.spending import waiting_or_computing
 from benchvise.why.stages import as_cause, in_order
 from benchvise.why.suspects.find import ALL, consent_for
 from benchvise.why.untested import hidden_share, undecided_share
+from benchvise.why.witness.opened import OPENED_FILE
 from benchvise.why.wording import apart, percent, reach, scatters, share
 
 _NAMED = 8
@@ -413,10 +414,12 @@ def _layers(case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions) ->
         swapped = [e for e in layers if e.outcome is not ExperimentOutcome.UNRESOLVED]
         if not swapped or case.proven or hidden_share(case, lab) is not None:
             return
+        ids = {name for experiment in swapped for name in experiment.flipped}
+        what = "files" if all(name.startswith(OPENED_FILE) for name in ids) else "layers"
         if (share := undecided_share(lab, case, Purpose.LAYER)) is not None:
-            yield _scattered("the swapped layers", "they", share)
+            yield _scattered(f"the swapped {what}", "they", share)
         else:
-            yield f"the cause is in none of the swapped layers: {_hardware(case)}"
+            yield f"the cause is in none of the swapped {what}: {_hardware(case)}"
         return
     if hidden_share(case, lab) is not None:
         return

@@ -39,6 +39,7 @@ from benchvise.state.model import Snapshot
 from benchvise.state.snapshot import take_snapshot
 from benchvise.why.bench import ArmRefused, CrossCheck, SideFacts
 from benchvise.why.benches.file_digests import digests_on
+from benchvise.why.benches.file_swap import FileSwap, is_file, path_of
 from benchvise.why.benches.live_board import LiveBoard, Process, cross_check, still_set
 from benchvise.why.benches.processes import OtherChange, ProcessChecks
 from benchvise.why.benches.record import Record, covariates
@@ -115,6 +116,8 @@ class LiveBench:
             )
         swappable = command and (root is not None or len(self._live) == len(Side))
         self._userland = UserlandSwap(self._live, command, root) if swappable else None
+        has_both = command and len(self._live) == len(Side) and not self._is_one_board
+        self._file_swap = FileSwap(self._live) if has_both else None
         self._checks = ProcessChecks()
         self._files: dict[Side, tuple[ProbeChannel, ProbedFiles]] = {}
         self._recorded = {
@@ -290,6 +293,10 @@ class LiveBench:
 
     # -- what else the loop asks for ---------------------------------------------------------------
 
+    def can_swap_files(self) -> bool:
+        """Whether the command of one side can be given files of the other one."""
+        return self._file_swap is not None
+
     def has_images(self) -> bool:
         """Whether the images of both sides are at hand: what ``layers`` does not name is alike."""
         return False
@@ -311,7 +318,7 @@ class LiveBench:
         if self._userland is not None and is_userland(suspect):
             return self._userland.origins(side, suspect)
         if suspect.id.startswith(OPENED_FILE):
-            return origins_of_file(side, suspect)
+            return origins_of_file(side, suspect, self._contents(suspect))
         if side is Side.GOOD and self._root is not None:
             return find_origins(self._root, suspect, side)
         if side not in self._live:
@@ -326,6 +333,14 @@ class LiveBench:
             return find_origins(files, suspect, side)
 
         return self._lasting(side, find)
+
+    def _contents(self, suspect: Suspect) -> Mapping[Side, bytes | None]:
+        """What a file that can be swapped holds on each side; nothing for others."""
+        swap = self._file_swap
+        if swap is None or not is_file(suspect):
+            return {}
+        path = path_of(suspect)
+        return {side: self._lasting(side, partial(swap.content, side, path)) for side in Side}
 
     def findings(self, *, look: bool = True) -> Sequence[Finding]:
         """What was noticed; with ``look`` the state of the live boards is read once more."""
@@ -356,6 +371,9 @@ class LiveBench:
         if self._userland is not None:
             with suppress(BenchviseError):  # a board that is gone keeps the copies
                 self._userland.close()
+        if self._file_swap is not None:
+            with suppress(BenchviseError):
+                self._file_swap.close()
         for board in self._live.values():
             board.close()
 
@@ -365,12 +383,16 @@ class LiveBench:
         self, arm: Arm, measure: Callable[[LiveBoard, Mapping[str, str]], Process]
     ) -> Process:
         """Makes the arm, measures, checks that it held, and puts everything back."""
-        settings, attributes = means_of(arm)
+        settings, given = means_of(arm)
         board = self._live[arm.side]
+
+        def attributes() -> Mapping[str, str]:
+            files = {} if self._file_swap is None else self._file_swap.attributes(arm)
+            return {**files, **given}
 
         def once() -> Process:
             with let_through():  # before anything is read and set for it, an interrupt is cheap
-                pass
+                swapped = attributes()
             with board.intervention() as intervention:
                 self._interventions[arm.side] = intervention
                 try:
@@ -378,7 +400,7 @@ class LiveBench:
                 finally:
                     self._note(arm.side, intervention.applied, undone=False)
                 with let_through():
-                    process = measure(board, attributes)
+                    process = measure(board, swapped)
                     intervention.check_held()
             return process
 
@@ -391,7 +413,7 @@ class LiveBench:
 
         def plain() -> Process:
             with let_through():
-                return measure(board, attributes)
+                return measure(board, attributes())
 
         try:
             with deferred():
@@ -555,8 +577,8 @@ def means_of(arm: Arm) -> tuple[list[Setting], dict[str, str]]:
                     raise ArmRefused(f"{suspect.title} cannot be set there", "", [suspect.id])
             case ProcessMeans() as means:
                 attributes |= means.towards(arm.side.other)
-            case LayerMeans() if is_userland(suspect):
-                pass  # another command line, and no setting
+            case LayerMeans() if is_userland(suspect) or is_file(suspect):
+                pass  # another command line, or files put before it, and no setting
             case _:
                 raise ArmRefused(
                     f"{suspect.title} is not set on a running board",

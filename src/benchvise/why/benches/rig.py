@@ -209,6 +209,10 @@ class RigBench:
 
     # -- layers ------------------------------------------------------------------------------------
 
+    def can_swap_files(self) -> bool:
+        """False: the sides are images."""
+        return False
+
     def has_images(self) -> bool:
         """Whether the images of both sides are at hand: what ``layers`` does not name is alike."""
         return True

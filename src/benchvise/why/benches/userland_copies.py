@@ -78,7 +78,7 @@ def without_preload(loader: bytes) -> bytes:
     return loader.replace(own, other.ljust(len(own), b"\0"))
 
 
-_MAKE = (
+MAKE_DIRECTORY = (
     'for d in "${TMPDIR:-/tmp}" /var/tmp /dev/shm "$HOME"; do '
     'umask 077; p=$(mktemp -d "$d/benchvise-userland.XXXXXX" 2>/dev/null) || continue; '
     'printf "#!/bin/sh\\n" >"$p/try" && chmod 700 "$p/try" && "$p/try" 2>/dev/null && '
@@ -161,7 +161,7 @@ class Copies:
 
     def _make(self, parts: frozenset[str], loaders: Collection[str]) -> str:
         if not self._top:
-            self._top = self._run(["sh", "-c", _MAKE]).strip()
+            self._top = self._run(["sh", "-c", MAKE_DIRECTORY]).strip()
         if not self._top.startswith("/"):
             raise UserlandIncomplete("there is no place to put programs to on the board")
         # Never one that is there: what is written to a link goes to where it leads.

@@ -18,7 +18,7 @@ from collections.abc import Iterator, Mapping, Sequence
 from types import MappingProxyType
 
 from benchvise.state.catalogue import knobs
-from benchvise.state.knobs import Setting
+from benchvise.state.knobs import Setting, is_limit_of_disks
 from benchvise.state.model import Knob
 from benchvise.state.places import MOUNTS
 from benchvise.state.roles import ROLES
@@ -52,6 +52,7 @@ from benchvise.why.explain.remedy_lines import (
 )
 from benchvise.why.model import Layer, LayerMeans, Origin, Remedy, SettingMeans, Side, Suspect
 from benchvise.why.suspects.command_suspects import MOUNT_POINT
+from benchvise.why.witness.opened import OPENED_FILE
 
 ORIGIN = "the line that sets it"
 
@@ -91,6 +92,9 @@ def remedies(
             ways += _of_setting(setting, roles, cost)
     elif suspect.id.startswith(MOUNT_POINT):
         ways += session_remedies.of_memory(suspect.id.removeprefix(MOUNT_POINT))
+    elif suspect.id.startswith(OPENED_FILE):
+        only_bad = side_values[Side.GOOD] in _ABSENT
+        ways += session_remedies.of_file(suspect.id.removeprefix(OPENED_FILE), only_bad=only_bad)
     elif suspect.item == "storage.mounts":
         ways += session_remedies.of_mounts(side_values, cost)
     elif suspect.item in session_remedies.ITEMS:
@@ -249,6 +253,8 @@ def _of_setting(setting: Setting, roles: Mapping[str, str], cost: str) -> Iterat
 
 def _without_limits(knob: Knob, path: str) -> str:
     """The line that empties a file of a control group; limits of disks go one by one."""
+    if is_limit_of_disks(knob.path):
+        return f'for disk in $(cut -d" " -f1 {path}); do echo "$disk 0" > {path}; done'
     if knob.path.endswith("/io.max"):
         every = " ".join(f"{name}=max" for name in ("rbps", "wbps", "riops", "wiops"))
         return f'for disk in $(cut -d" " -f1 {path}); do echo "$disk {every}" > {path}; done'

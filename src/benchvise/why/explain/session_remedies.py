@@ -183,6 +183,15 @@ def of_memory(point: str) -> Iterator[Remedy]:
     yield Remedy(BUILDROOT, f"# fstab of the root file system overlay\n{line}", cost)
 
 
+def of_file(path: str, *, only_bad: bool) -> Iterator[Remedy]:
+    """A file that the command opens, away or as the good side has it."""
+    name = shlex.quote(path)
+    if only_bad:
+        yield Remedy(NOW, f"mv -- {name} {name}.away")
+    else:
+        yield Remedy(NOW, f"# put the good side's file there\ncp -p -- {name} {name}.before")
+
+
 def of_mount_settings(suspect: Suspect, settings: Sequence[Setting], cost: str) -> Iterator[Remedy]:
     """The good option of each mount that the suspect is about."""
     entries = (member.removeprefix(f"{suspect.item}/") for member in suspect.members)

@@ -3,15 +3,20 @@
 A file that only one side has, or that holds something else there, is a difference that no list of
 settings names: a start-up hook of an interpreter, a wrapper before a program, a plug-in, a
 configuration. Only files that the command was seen to open are compared, by their checksums.
+
+One can be tried where both boards are at hand: the command alone is given the other side's. Not so
+data, caches and logs, which differ by themselves, parts of the C library, which only go together,
+and the files of two systems that differ in most of what they hold.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterable, Iterator, Mapping, Sequence
+from dataclasses import replace
 
 from benchvise.text import Untrusted
-from benchvise.why.model import Layer, Origin, Side, Suspect, Term
+from benchvise.why.model import Layer, LayerMeans, Origin, Side, Suspect, Term
 from benchvise.why.witness.compare import opened_in
 from benchvise.why.witness.model import SideWatch
 
@@ -21,8 +26,16 @@ OPENED_FILE = "userland.file:"
 MOST = 600
 """So many files are compared at most."""
 
+FILE_LAYER = "file"
+"""The layer of the means by which such a suspect is flipped; the part is the file."""
+
 UNTESTABLE = "it takes the other side's file"
 NOT_THERE = "not there"
+
+_OF_DATA = "it is data of that board, which no experiment takes to the other one"
+_OF_LIBC = "it is a part of the C library, which only goes together: it takes the whole user land"
+_OF_MANY = "the boards differ in most files that the command opens: it takes the whole user land"
+_MOST_TRIED = 40
 
 _DIGITS = 12
 _ONE_SIDE = Term("file", 0.5, "only one side has it, and the command opens it there")
@@ -32,6 +45,13 @@ _DATA = re.compile(
     r"/(tmp|var/(tmp|log|cache|lib)|run|home|root|data|srv|mnt|media|dev|proc|sys)/|"
     r"/etc/ld\.so\.cache$"
 )
+_COMPILED = re.compile(r"/__pycache__/|\.py[co]$")
+_OF_USER = re.compile(
+    r"/(?:root|home/[^/]+)/\.(?!cache/|local/(?:share|state)/|ssh/|gnupg/)(?![^/]*_?history$)"
+)
+"""What a program reads from a home as its configuration."""
+
+_LIBC_PART = re.compile(r"/(ld-linux|ld-musl|ld64|ld\.so|lib(c|m|pthread|dl|rt)\.so)\b[^/]*$")
 
 
 def opened_files(watches: Iterable[SideWatch]) -> tuple[str, ...]:
@@ -44,10 +64,13 @@ def file_suspects(
     watches: Mapping[Side, SideWatch],
     digests: Mapping[Side, Mapping[str, str]],
     others: Sequence[Suspect],
+    *,
+    can_swap: bool = False,
 ) -> tuple[Suspect, ...]:
     """A suspect for each file that is not the same, without those that ``others`` are about.
 
-    ``digests`` lead from a file to its checksum; a file that is not there has none.
+    ``digests`` lead from a file to its checksum; a file that is not there has none. With
+    ``can_swap`` those that the command can be given have the means for it.
     """
     told = "\n".join(
         text for s in others for text in (s.id, s.title, s.good, s.bad, *s.members)
@@ -58,16 +81,74 @@ def file_suspects(
         good, bad = (digests[side].get(path, "") for side in (Side.GOOD, Side.BAD))
         if good != bad and path not in known:
             suspects.append(_suspect(path, good, bad))
-    return tuple(suspects)
+    return _with_means(suspects) if can_swap else tuple(suspects)
 
 
-def origins_of_file(side: Side, suspect: Suspect) -> tuple[Origin, ...]:
-    """The file itself, where a side has it."""
+def _with_means(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
+    tried = [suspect for suspect in suspects if not _why_not(suspect)]
+    few = tried if len(tried) <= _MOST_TRIED else [s for s in tried if _is_configuration(s)]
+    given = {suspect.id for suspect in few[:_MOST_TRIED]}
+    return tuple(
+        replace(s, means=LayerMeans(FILE_LAYER, _path(s)), untestable="")
+        if s.id in given
+        else replace(s, untestable=_why_not(s) or _OF_MANY)
+        for s in suspects
+    )
+
+
+def _why_not(suspect: Suspect) -> str:
+    """Why a command is not given this file; empty where it can be."""
+    path = _path(suspect)
+    if _is_data(path):
+        return _OF_DATA
+    if _COMPILED.search(path) and NOT_THERE not in (suspect.good, suspect.bad):
+        return _OF_DATA
+    return _OF_LIBC if _LIBC_PART.search(path) else ""
+
+
+def _is_configuration(suspect: Suspect) -> bool:
+    on_one_side = NOT_THERE in (suspect.good, suspect.bad)
+    return on_one_side or _path(suspect).startswith(("/etc/", "/root/", "/home/"))
+
+
+def _is_data(path: str) -> bool:
+    return bool(_DATA.match(path)) and not _OF_USER.match(path)
+
+
+def _path(suspect: Suspect) -> str:
+    return suspect.id.removeprefix(OPENED_FILE)
+
+
+def origins_of_file(
+    side: Side, suspect: Suspect, contents: Mapping[Side, bytes | None] | None = None
+) -> tuple[Origin, ...]:
+    """The file itself, where a side has it, and of a text whose ``contents`` are known the first
+    line that the other side's has not."""
     digest = suspect.good if side is Side.GOOD else suspect.bad
     if digest == NOT_THERE:
         return ()
-    path = suspect.id.removeprefix(OPENED_FILE)
-    return (Origin(side, "file", Untrusted(path), 0, Untrusted(f"SHA-256 {digest}…")),)
+    line, text = _own_line(side, contents or {})
+    text = text or f"SHA-256 {digest}…"
+    return (Origin(side, "file", Untrusted(_path(suspect)), line, Untrusted(text)),)
+
+
+def _own_line(side: Side, contents: Mapping[Side, bytes | None]) -> tuple[int, str]:
+    """Number and text of the first line of a side that the other's file has not: one that says
+    something before a comment; 0 where there is none, or the file is no text."""
+    own, other = (contents.get(which) or b"" for which in (side, side.other))
+    if not own or b"\0" in own or b"\0" in other or max(len(own), len(other)) > _MOST_TEXT:
+        return 0, ""
+    known = {line.strip() for line in other.splitlines()}
+    new = [
+        (number, line.strip().decode("utf-8", "replace"))
+        for number, line in enumerate(own.splitlines(), 1)
+        if line.strip() and line.strip() not in known
+    ]
+    telling = [(n, text) for n, text in new if not text.startswith(("#", ";", "//"))]
+    return next(iter(telling or new), (0, ""))
+
+
+_MOST_TEXT = 1 << 20
 
 
 def without_swapped(suspects: Sequence[Suspect], layers: Sequence[Suspect]) -> tuple[Suspect, ...]:
@@ -88,7 +169,7 @@ def _words_of(suspects: Sequence[Suspect]) -> Iterator[str]:
 
 def _suspect(path: str, good: str, bad: str) -> Suspect:
     term = _DIFFERS if good and bad else _ONE_SIDE
-    if _DATA.match(path):
+    if _is_data(path):
         term = _IS_DATA
     return Suspect(
         f"{OPENED_FILE}{path}",

@@ -1,0 +1,139 @@
+"""Files of the other side that stand before a command alone."""
+
+from __future__ import annotations
+
+import subprocess
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass
+from pathlib import Path
+from typing import cast
+
+import pytest
+
+from benchvise.board import Completed
+from benchvise.why.bench import ArmRefused
+from benchvise.why.benches.file_swap import FileSwap
+from benchvise.why.benches.live import means_of
+from benchvise.why.benches.live_board import LiveBoard
+from benchvise.why.model import Arm, LayerMeans, Side, Suspect
+from benchvise.why.witness.model import CallsAbout, SideWatch
+from benchvise.why.witness.opened import (
+    FILE_LAYER,
+    NOT_THERE,
+    OPENED_FILE,
+    file_suspects,
+    origins_of_file,
+)
+
+
+@dataclass
+class Here:
+    """A board whose files below /fs lie in a directory of this machine."""
+
+    name: str
+    root: Path
+    boots: int = 0
+
+    @property
+    def board(self) -> Here:
+        return self
+
+    def run(self, argv: Sequence[str], *, input: bytes = b"", timeout: float = 0) -> Completed:  # noqa: A002
+        words = [f"{self.root}{word}" if word.startswith("/fs") else word for word in argv]
+        done = subprocess.run(words, input=input, capture_output=True, timeout=timeout, check=False)
+        return Completed(done.returncode, done.stdout.replace(f"{self.root}".encode(), b""), b"")
+
+
+def suspects(good: Mapping[str, str], bad: Mapping[str, str]) -> dict[str, Suspect]:
+    """Those of a command that opens all of these files, by path to content."""
+    calls = tuple(CallsAbout("openat", path, 1, 0, 0.0, 0.0) for path in {**good, **bad})
+    watches = {side: SideWatch(calls=calls) for side in Side}
+    digests = {Side.GOOD: dict(good), Side.BAD: dict(bad)}
+    found = file_suspects(watches, digests, (), can_swap=True)
+    return {suspect.id.removeprefix(OPENED_FILE): suspect for suspect in found}
+
+
+GOOD = {"/fs/etc/conf": "fast\n", "/fs/etc/same": "x\n", "/fs/etc/hook/new.txt": "hook\n"}
+BAD = {
+    "/fs/etc/conf": "# why\nslow 1\n", "/fs/etc/same": "x\n",
+    "/fs/root/.rc": "limit\n", "/fs/bin/shim": "#!/bin/sh\nsleep 1\n",
+}  # fmt: skip
+
+
+@pytest.fixture
+def swap(tmp_path: Path) -> FileSwap:
+    boards = {}
+    for side, files in ((Side.GOOD, GOOD), (Side.BAD, BAD)):
+        for path, content in files.items():
+            place = Path(f"{tmp_path}/{side}{path}")
+            place.parent.mkdir(parents=True, exist_ok=True)
+            place.write_text(content)
+            place.chmod(0o755 if "/bin/" in path else 0o644)
+        (tmp_path / str(side) / "fs" / "bin").mkdir(exist_ok=True)
+        boards[side] = cast(LiveBoard, Here(str(side), tmp_path / str(side)))
+    return FileSwap(boards)
+
+
+def test_each_kind_of_difference_is_made_for_the_command_alone(swap: FileSwap) -> None:
+    """Was: "it takes the other side's file", and nothing that could be tried."""
+    found = suspects(GOOD, BAD)
+    assert set(found) == {*GOOD, *BAD} - {"/fs/etc/same"}
+    arm = Arm(Side.BAD, tuple(found.values()))
+    assert means_of(arm) == ([], {})
+    binds = swap.attributes(arm)
+    assert swap.attributes(arm) is binds  # made once
+    read = {name.removeprefix("bind."): Path(source) for name, source in binds.items()}
+    assert list(read)[:2] == ["/fs/bin", "/fs/etc"]  # a directory before what stands in it
+    assert not any(read["/fs/bin"].iterdir())  # what is executed must be away
+    assert (read["/fs/etc"] / "hook/new.txt").read_text() == "hook\n"
+    assert (read["/fs/etc"] / "same").read_text() == "x\n"
+    assert read["/fs/etc/conf"].read_text() == "fast\n"
+    assert read["/fs/root/.rc"].read_text() == ""  # it is read, so an empty one does
+    swap.close()
+    assert not any(source.exists() for source in read.values())
+    again = swap.attributes(Arm(Side.GOOD, (found["/fs/bin/shim"], found["/fs/etc/conf"])))
+    shim = Path(again["bind./fs/bin"]) / "shim"
+    assert shim.read_text() == BAD["/fs/bin/shim"] and shim.stat().st_mode & 0o777 == 0o755
+    assert Path(again["bind./fs/etc/conf"]).read_text() == BAD["/fs/etc/conf"]
+    swap.close()
+
+
+def test_what_must_stay_on_its_board_is_not_taken_along(swap: FileSwap, tmp_path: Path) -> None:
+    (tmp_path / "good" / "fs/etc/conf").chmod(0o600)
+    found = suspects(GOOD, BAD)
+    with pytest.raises(ArmRefused, match="not everybody may read it") as refused:
+        swap.attributes(Arm(Side.BAD, (found["/fs/root/.rc"], found["/fs/etc/conf"])))
+    assert refused.value.suspects == ("userland.file:/fs/etc/conf",)
+    swap.close()
+
+
+def test_which_files_are_tried() -> None:
+    good = {
+        "/lib/libc.so.6": "1",
+        "/var/cache/x": "1",
+        "/usr/a/__pycache__/m.pyc": "1",
+        "/etc/b": "1",
+    }
+    bad = dict.fromkeys(good, "2") | {"/root/.curlrc": "2", "/usr/lib/plug.so": "2"}
+    found = suspects(good, bad)
+    assert {path for path, one in found.items() if one.means is not None} == {
+        "/etc/b", "/root/.curlrc", "/usr/lib/plug.so",
+    }  # fmt: skip
+    assert found["/root/.curlrc"].means == LayerMeans(FILE_LAYER, "/root/.curlrc")
+    assert "C library" in found["/lib/libc.so.6"].untestable
+    scores = {path: one.log_odds for path, one in found.items()}
+    assert scores["/root/.curlrc"] > scores["/etc/b"] > scores["/var/cache/x"]
+    many = {f"/usr/lib/{a}{b}": "1" for a in "abcdefgh" for b in "abcdefgh"} | {"/etc/b": "1"}
+    found = suspects(many, dict.fromkeys(many, "2"))
+    assert [path for path, one in found.items() if one.means is not None] == ["/etc/b"]
+
+
+def test_the_line_of_a_file_that_the_other_side_has_not_is_told() -> None:
+    (suspect,) = suspects({"/etc/conf": "1"}, {"/etc/conf": "2"}).values()
+    contents = {Side.GOOD: b"[a]\nx = 1\n", Side.BAD: b"# why\n[a]\nx = 9\n"}
+    (origin,) = origins_of_file(Side.BAD, suspect, contents)
+    assert (origin.line, f"{origin.text}") == (3, "x = 9")
+    (whole,) = origins_of_file(Side.BAD, suspect, {Side.GOOD: None, Side.BAD: b"\0\n"})
+    assert whole.line == 0
+    (only,) = suspects({}, {"/etc/conf": "2"}).values()
+    assert only.good == NOT_THERE and not origins_of_file(Side.GOOD, only, contents)
