@@ -19,13 +19,14 @@ SERIES = ("os.syscall", "memory.latency:size=32K", "os.context_switch")
 PROCESSES, BATCHES = 3, 10
 
 _HEAD = (
-    "| boards | die | measured | time (s) | CPU of the boards / cores (s) | times that "
-    "| CPU of the runner (s) | processes | RSS (MiB) | PSS (MiB) | samples lost | places left |"
+    "| boards | die | status (s) | measured | time (s) | CPU of the boards / cores (s) "
+    "| times that | CPU of the runner (s) | processes | RSS (MiB) | PSS (MiB) | samples lost "
+    "| places left |"
 )
 
 
 def main() -> None:
-    """``python -m benchmarks.fleet [N …] [--dying N] [--hanging N] [--parallel N] [--status]``."""
+    """``python -m benchmarks.fleet [N …] [--dying N] [--hanging N] [--parallel N]``."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet")
     parser.add_argument("boards", type=int, nargs="*")
     parser.add_argument("--dying", type=int, default=0, help="boards whose sshd is killed")
@@ -35,7 +36,7 @@ def main() -> None:
     parser.add_argument("--parallel", default="auto")
     options = parser.parse_args()
     print(_HEAD)
-    print("|" + "---:|" * 12)
+    print("|" + "---:|" * 13)
     for boards in options.boards or [1, 10, 50, 200]:
         with (
             tempfile.TemporaryDirectory(prefix="benchvise-fleet-") as place,
@@ -51,6 +52,10 @@ def _row(field: Field, options: argparse.Namespace) -> str:
         *("--processes", str(PROCESSES), "--batches", str(BATCHES)),
         *("--parallel", options.parallel),
     ]
+    begun = time.monotonic()
+    status = [sys.executable, "-m", "benchvise", "rig", "status", "--json"]
+    subprocess.run(status, env=field.environment(), check=True, stdout=subprocess.DEVNULL)
+    status_s = time.monotonic() - begun
     servers = (field.healthy, field.hanging)
     before = sum(cpu_seconds(server.process.pid) for server in servers)
     begun = time.monotonic()
@@ -75,9 +80,9 @@ def _row(field: Field, options: argparse.Namespace) -> str:
     measured, lost = _samples(field)
     most = census.most
     return (
-        f"| {len(field.boards)} | {options.dying + options.hanging} | {measured} | {taken:.1f} "
-        f"| {ideal:.1f} | {taken / ideal:.2f} | {usage.ru_utime + usage.ru_stime:.1f} "
-        f"| {most.processes} | {most.rss:.0f} | {most.pss:.0f} | {lost} | {len(field.taken())} |"
+        f"| {len(field.boards)} | {options.dying + options.hanging} | {status_s:.1f} | {measured} "
+        f"| {taken:.1f} | {ideal:.1f} | {taken / ideal:.2f} "
+        f"| {usage.ru_utime + usage.ru_stime:.1f} | {most.processes} | {most.rss:.0f} | {most.pss:.0f} | {lost} | {len(field.taken())} |"
     )
 
 

@@ -67,6 +67,7 @@ class BoardBlock:
         with deferred(), ExitStack() as stack:
             with let_through():
                 self._sessions, failed = open_sessions(self.request, self.named, stack, observe_rig)
+            self.ended += [RunResult("", name, (), error) for name, error in failed]
             boards = [session.reached for session in self._sessions]
             try:
                 with let_through():
@@ -91,18 +92,20 @@ class BoardBlock:
             except BenchviseError as error:
                 self._end_all(RunStatus.FAILED, str(error))
                 raise
-            self.ended += [RunResult("", name, (), error) for name, error in failed]
+            self._sessions = []  # of many boards, each keeps what it knows of one
 
     def fail(self, error: BenchviseError) -> None:
         """Takes an error that ended it for that of each board that has not ended before."""
         begun = {session.name: session for session in self._sessions}
-        done = {result.run_id for result in self.ended if result.run_id}
+        failed = {result.board for result in self.ended if not result.run_id}
+        done = {result.run_id for result in self.ended}
         for name in self.named.names:
             session = begun.get(name)
-            if session is None or not session.run_id:
+            if name not in failed and (session is None or not session.run_id):
                 self.ended.append(RunResult("", name, (), error))
-            elif session.run_id not in done:
+            elif session is not None and session.run_id not in done:
                 self.ended.append(RunResult(session.run_id, name, tuple(session.failures), error))
+        self._sessions = []
 
     def _measure_in_turn(self, combination: Combination) -> None:
         """One run on each board, process by process in turn."""
