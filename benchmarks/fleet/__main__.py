@@ -79,11 +79,13 @@ def _row(field: Field, options: argparse.Namespace) -> str:
     ideal = work / (os.cpu_count() or 1)
     measured, lost = _samples(field)
     most = census.most
-    return (
-        f"| {len(field.boards)} | {options.dying + options.hanging} | {status_s:.1f} | {measured} "
-        f"| {taken:.1f} | {ideal:.1f} | {taken / ideal:.2f} "
-        f"| {usage.ru_utime + usage.ru_stime:.1f} | {most.processes} | {most.rss:.0f} | {most.pss:.0f} | {lost} | {len(field.taken())} |"
+    cells = (
+        *(len(field.boards), options.dying + options.hanging, f"{status_s:.1f}", measured),
+        *(f"{taken:.1f}", f"{ideal:.1f}", f"{taken / ideal:.2f}"),
+        *(f"{usage.ru_utime + usage.ru_stime:.1f}", most.processes),
+        *(f"{most.rss:.0f}", f"{most.pss:.0f}", lost, len(field.taken())),
     )
+    return f"| {' | '.join(map(str, cells))} |"
 
 
 def _samples(field: Field) -> tuple[int, int]:
