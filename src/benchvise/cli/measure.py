@@ -273,7 +273,8 @@ def run(
     errors = [(result.board, result.error) for result in ended if result.error is not None]
     for name, error in errors:
         fault = getattr(error, "fault", "")
-        line = f"{name}: {f'{fault}: ' if fault else ''}{error}"
+        text = str(error).removeprefix(f"{name}: ")
+        line = f"{name}: {f'{fault}: ' if fault else ''}{text}"
         stderr().print(text_line(line, style=ERROR))
     if errors:
         raise typer.Exit(errors[0][1].exit_code)
