@@ -102,14 +102,14 @@ import os, sys
 from pathlib import Path
 from benchvise.cli import main
 from benchvise.trace import loaded
-decode = loaded.open_trace
+decode = loaded.open_on_demand
 def cut(path, **more):
     opened = decode(path, **more)
     for kept in CUT:
         os.truncate(kept, 8)
     opened.tables["sched_switch"]["time"].to_numpy().sum()
     return opened
-loaded.open_trace = cut
+loaded.open_on_demand = cut
 main.entry()
 """
 """A command that is made to read what was cut a moment ago."""
@@ -200,9 +200,9 @@ def test_memory_that_ends_while_a_trace_is_opened_is_said(
     def fails(*_: object, **_more: object) -> None:
         raise error
 
-    monkeypatch.setattr(opening, "open_trace", fails)
+    monkeypatch.setattr(opening, "open_on_demand", fails)
     request = confined_query._Request(
-        file, "SELECT 1", QueryLimits(), use_cache=False, asker=os.getpid()
+        file, "SELECT 1", QueryLimits(), cache=False, asker=os.getpid()
     )
     answer = confined_query._answered(request)
     assert answer.error == "reading t.dat needs more memory than there is"

@@ -24,7 +24,7 @@ DURATION = re.compile(
 
 
 def test_every_call_takes_what_the_kernel_printed(tmp_path: Path) -> None:
-    loaded = load_trace(recorded("guest-graph.dat", tmp_path), use_cache=False)
+    loaded = load_trace(recorded("guest-graph.dat", tmp_path), cache=False)
     calls = function_calls(loaded.analysis)
     symbol = loaded.trace.source.symbol
     name = [(symbol(int(at) & (1 << 64) - 1) or "?").split("+")[0] for at in calls.function]

@@ -22,7 +22,7 @@ WAITS = ["runnable", "preempted", "sleeping", "uninterruptible", "stopped"]
 
 @pytest.fixture(scope="module", params=["f100k", "vm-small"])
 def loaded(request: pytest.FixtureRequest) -> LoadedTrace:
-    return load_trace(trace(request.param), use_cache=False)
+    return load_trace(trace(request.param), cache=False)
 
 
 @pytest.fixture(scope="module")
@@ -219,7 +219,7 @@ def test_what_is_kept_is_the_same(tmp_path: Path) -> None:
     copy.write_bytes(trace("f100k").read_bytes())
     found = []
     for _ in range(2):
-        opened = load_trace(copy, use_cache=True)
+        opened = load_trace(copy, cache=True)
         levels = Levels(opened.trace)
         duration = opened.analysis.whole.end - opened.analysis.whole.begin
         items = levels.items(list(range(levels.row_count)), 0, duration, 14)

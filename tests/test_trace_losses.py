@@ -31,7 +31,7 @@ def complete() -> Recording:
 @pytest.fixture(scope="module")
 def known(complete: Recording, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Metrics]:
     path = complete.save(tmp_path_factory.mktemp("complete") / "complete.dat")
-    loaded = load_trace(path, use_cache=False)
+    loaded = load_trace(path, cache=False)
     assert loaded.trace.events > 5000
     return {
         table: metrics(loaded, table, incomplete=True)
@@ -48,7 +48,7 @@ def test_what_is_not_incomplete_is_what_the_complete_recording_has(
         chance = random.Random(seed)
         share = chance.choice((0.01, 0.05, 0.2))
         path = without_some(complete, chance, share).save(tmp_path / f"{seed}.dat")
-        loaded = load_trace(path, use_cache=False)
+        loaded = load_trace(path, cache=False)
         assert loaded.trace.losses
         for table, truth in known.items():
             told = metrics(loaded, table, incomplete=False)

@@ -15,7 +15,7 @@ from trace_data import expected, trace
 from benchvise.errors import TraceError, UsageError
 from benchvise.trace import cache, native
 from benchvise.trace.catalogue.info import summarise
-from benchvise.trace.opening import OpenTrace, open_trace
+from benchvise.trace.opening import OpenTrace, open_on_demand, open_trace
 
 TRACES = (
     "f100k",
@@ -103,6 +103,8 @@ def test_what_is_kept_is_analysed_like_what_was_decoded(name: str, tmp_path: Pat
     given = trace(name)
     (shutil.copytree if given.is_dir() else shutil.copy)(given, path)
     plain = open_trace(path, use_cache=False).analysis
+    demanded = open_on_demand(path, use_cache=False)
+    assert all(demanded.analysis[table].equals(plain[table]) for table in plain)
     open_trace(path)
     again = open_trace(path)
     assert again.keeping.reused
@@ -113,6 +115,24 @@ def test_what_is_kept_is_analysed_like_what_was_decoded(name: str, tmp_path: Pat
         "syscalls",
         "devices",
     }
+
+
+@pytest.mark.parametrize("analysed", [False, True])
+def test_what_is_decoded_on_demand_is_the_same_and_not_kept(copied: Path, analysed: bool) -> None:
+    """In a process of its own that is all that most commands do."""
+    demanded, plain = open_on_demand(copied, analysed=analysed), open_trace(copied, use_cache=False)
+    assert (demanded.counts, demanded.events, demanded.span) == (
+        *(plain.counts, plain.events, plain.span),
+    )
+    assert demanded.index.equals(plain.index) and list(demanded.tables) == list(plain.tables)
+    some = ["sched_switch", "softirq_entry", "sched_process_fork", "xdp_exception"]
+    assert all(demanded.tables[name].equals(plain.tables[name]) for name in some)
+    assert not copied.with_name("trace.dat.benchvise-cache").exists()
+    open_trace(copied)
+    again = open_on_demand(copied)
+    assert again.keeping.reused and again.analysis["instances"].num_rows
+    parts = copied.with_name("trace.dat.benchvise-cache").iterdir()
+    assert [path.name for path in parts] == ["decoded"]
 
 
 def test_nothing_is_written_before_it_is_to_be(copied: Path) -> None:
@@ -221,7 +241,7 @@ def test_a_trace_that_grows_is_noticed_and_not_kept(
     from benchvise.trace import opening
 
     taken = iter([[("", 1, 1, 1)], [("", 2, 1, 1)]])
-    monkeypatch.setattr(opening, "_signature", lambda path: next(taken))
+    monkeypatch.setattr(opening, "signature_now", lambda path: next(taken))
     opened = open_trace(copied)
     assert opened.remarks == ["the trace is being written to: this is what it held when opened"]
     assert not copied.with_name("trace.dat.benchvise-cache").exists()

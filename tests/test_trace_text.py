@@ -32,7 +32,7 @@ def test_androids_systrace_opens(legacy: bool, tmp_path: Path) -> None:
     path = tmp_path / "trace.html"
     body = SYSTRACE.replace("\n", "\\n\\\n") if legacy else SYSTRACE
     path.write_text(body)
-    loaded = load_trace(path, use_cache=False)
+    loaded = load_trace(path, cache=False)
     assert loaded.trace.counts == {"sched_switch": 2, "print": 2}
     assert loaded.trace.tables["print"]["buf"].to_pylist() == ["B|777|draw: a=b", "E"]
     [loss] = loaded.trace.losses

@@ -52,7 +52,7 @@ def workspace(tmp_path_factory: pytest.TempPathFactory) -> Iterator[Workspace]:
 
 @pytest.fixture(scope="module")
 def loaded() -> LoadedTrace:
-    return load_trace(trace("f100k"), use_cache=False)
+    return load_trace(trace("f100k"), cache=False)
 
 
 def test_info_says_what_it_is_and_what_to_beware_of(

@@ -99,7 +99,7 @@ def test_the_handler_that_prints_is_why_iperf_is_late_in_story_11(tmp_path: Path
     from benchvise.trace.loaded import load_trace
 
     board = story_traces.record(6.0, printing=True, seed=12)
-    loaded = load_trace(story_traces.write(board, tmp_path / "after"), use_cache=False)
+    loaded = load_trace(story_traces.write(board, tmp_path / "after"), cache=False)
     answer = activation_modes(loaded.analysis, loaded.choose(["task:iperf3"]))
     assert len(answer.modes) >= 2
     slowest = answer.modes[-1]

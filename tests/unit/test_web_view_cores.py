@@ -39,7 +39,7 @@ def after(both: tuple[LoadedTrace, LoadedTrace]) -> LoadedTrace:
 
 
 def opened(path: Path) -> LoadedTrace:
-    return load_trace(path, use_cache=False)
+    return load_trace(path, cache=False)
 
 
 def ask(question: Any, loaded: LoadedTrace, **words: object) -> Any:

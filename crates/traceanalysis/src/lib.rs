@@ -38,6 +38,7 @@ mod handlers;
 mod input;
 mod losses;
 mod model;
+mod needed;
 mod output;
 mod pass;
 mod prelude;
@@ -55,6 +56,7 @@ mod witnesses;
 
 pub use columns::ANALYSED_COLUMNS;
 pub use input::{EventTable, Input, Labels, Loss};
+pub use needed::{Pass, needed};
 pub use output::{DeviceTables, SYSCALLS, SchedulingTables, Tables, flags, schemas, wait, why};
 
 use arrow_array::RecordBatch;

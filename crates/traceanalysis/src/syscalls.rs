@@ -22,6 +22,9 @@ pub(crate) fn run(
     let mut turns = Turns::new(actors, fragments)?;
     let threads = actors.iter().map(RecordBatch::num_rows).sum();
     let (span, cpus) = extent(input);
+    // A call may have gone on where all events are missing, or none is of a call.
+    let lossy = input.losses.iter().filter_map(|loss| loss.cpu).map(|cpu| usize::from(cpu) + 1);
+    let cpus = lossy.fold(cpus, usize::max);
     let losses = Losses::new(&input.losses, cpus, span);
     let mut edges = losses.edges();
     let mut lost = Lost::new(cpus, &losses);

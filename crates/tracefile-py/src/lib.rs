@@ -4,6 +4,7 @@
 //! interpreter is free for other threads while a trace is opened, decoded or hashed.
 
 mod analysis;
+mod counted;
 mod decoded;
 mod errors;
 mod export;
@@ -17,10 +18,13 @@ use std::sync::{Arc, Mutex};
 use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
 use arrow_pyarrow::{IntoPyArrow, ToPyArrow};
 use arrow_schema::SchemaRef;
+use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;
+use traceanalysis::Pass;
 use tracefile::{Options, Selection};
 
+use crate::counted::Counted;
 use crate::decoded::Decoded;
 use crate::errors::to_python;
 
@@ -54,6 +58,25 @@ impl Trace {
         let chosen = selection(events);
         let decoded = py.detach(|| self.0.decode(&chosen, &Options { index, times: None }));
         Decoded::new(py, self, decoded.map_err(to_python)?)
+    }
+
+    fn decode_for(&self, py: Python<'_>, pass: &str) -> PyResult<Decoded> {
+        let pass = match pass {
+            "scheduling" => Pass::Scheduling,
+            "syscalls" => Pass::Syscalls,
+            "devices" => Pass::Devices,
+            _ => return Err(PyValueError::new_err(format!("there is no pass {pass}"))),
+        };
+        let decoded = py.detach(|| {
+            let options = Options { index: true, times: None };
+            self.0.decode(&traceanalysis::needed(self.0.info(), pass), &options)
+        });
+        Decoded::new(py, self, decoded.map_err(to_python)?)
+    }
+
+    fn count(&self, py: Python<'_>) -> PyResult<Counted> {
+        let counted = py.detach(|| self.0.count()).map_err(to_python)?;
+        Counted::new(py, self.0.info(), counted)
     }
 
     fn stream(
@@ -130,6 +153,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("LEVEL_STATES", tracelevels::state::NAMES)?;
     module.add_class::<Trace>()?;
     module.add_class::<Decoded>()?;
+    module.add_class::<Counted>()?;
     module.add_class::<levels::Levels>()?;
     module.add_class::<levels::LevelEvents>()?;
     module.add_class::<listing::Listing>()?;

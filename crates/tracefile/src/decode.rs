@@ -4,6 +4,7 @@
 //! trace.dat). Units decode in parallel, each into its own columns; then the batches of every event
 //! type are put one after the other, and the order in time is merged.
 
+use std::collections::BTreeMap;
 use std::ops::Range;
 use std::sync::Arc;
 
@@ -221,6 +222,17 @@ pub struct Decoded {
     pub span: Option<(i64, i64)>,
 }
 
+/// How many events a trace has.
+#[derive(Debug)]
+pub struct Counted {
+    /// What else decoding gives, without tables.
+    pub decoded: Decoded,
+    /// By type, as the place in [`Info::events`].
+    pub types: Vec<u64>,
+    /// By CPU, of those that have any; `None`: not known.
+    pub cpus: BTreeMap<Option<u16>, u64>,
+}
+
 /// The Arrow schema of an event type's table, with the chosen fields.
 fn schema(event: &EventType, chosen: &[usize]) -> SchemaRef {
     let own = chosen.iter().map(|&at| &event.fields[at]).map(|field| {
@@ -319,6 +331,35 @@ impl Ends {
             result.span = Some((a.min(first), b.max(last)));
         }
     }
+}
+
+/// How many events there are, see [`crate::Trace::count`].
+pub(crate) fn counted(source: &dyn Source) -> Result<Counted> {
+    let names = source.info().events.iter().map(|event| event.name.as_str());
+    let every = names.fold(Selection::nothing(), |chosen, name| chosen.event(name, Some(&[])));
+    let work = Work::new(source, &every, false, None)?;
+    // Of each unit only the numbers stay.
+    let count = |at| {
+        let mut part = work.part(at);
+        let rows = std::mem::take(&mut part.batches);
+        let rows = rows.into_iter().map(|(event, batch)| (event, batch.num_rows() as u64));
+        (part, rows.collect::<Vec<_>>())
+    };
+    let units = (0..source.units().len()).into_par_iter().with_max_len(1);
+    let parts: Vec<(Part, Vec<(usize, u64)>)> = units.map(count).collect();
+    let mut decoded = work.result();
+    decoded.tables.clear();
+    let mut types = vec![0; source.info().events.len()];
+    let mut cpus = BTreeMap::new();
+    let mut ends = Ends(vec![None; source.info().streams.len()]);
+    for (mut part, rows) in parts {
+        ends.add(&mut decoded, &mut part);
+        for (event, count) in rows {
+            types[event] += count;
+            *cpus.entry(part.cpu).or_default() += count;
+        }
+    }
+    Ok(Counted { decoded, types, cpus })
 }
 
 /// Everything in memory, see [`crate::Trace::decode`].

@@ -30,7 +30,7 @@ mod text;
 
 #[doc(hidden)]
 pub use ctf::open_bytes as open_ctf_bytes;
-pub use decode::{Decoded, Options, Table};
+pub use decode::{Counted, Decoded, Options, Table};
 pub use error::{Error, Result};
 pub use hash::content_hash;
 pub use index::Index;
@@ -95,6 +95,14 @@ impl Trace {
     /// Decodes what is selected, all of it in memory, on as many threads as rayon's pool has.
     pub fn decode(&self, selection: &Selection, options: &Options) -> Result<Decoded> {
         decode::all(self.source.as_ref(), selection, options)
+    }
+
+    /// Counts all events; memory does not grow with the trace.
+    ///
+    /// # Errors
+    /// [`Error::TooMuch`] when it describes more event types than can be told apart.
+    pub fn count(&self) -> Result<Counted> {
+        decode::counted(self.source.as_ref())
     }
 
     /// Decodes with bounded memory: `sink` gets the record batches of about `wave_bytes` of the

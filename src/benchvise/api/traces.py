@@ -100,7 +100,7 @@ class TraceHandle:
     @cached_property
     def loaded(self) -> LoadedTrace:
         """The trace with its analysis; opened when it is first needed."""
-        return load_trace(self.path, *self._span, use_cache=self._use_cache)
+        return load_trace(self.path, *self._span, cache=self._use_cache)
 
     @property
     def event_counts(self) -> dict[str, int]:
@@ -160,7 +160,7 @@ class TraceHandle:
         """The trace from then to then; with neither, as it was opened."""
         if span in ((None, None), self._span):
             return self.loaded
-        return load_trace(self.path, *span, use_cache=self._use_cache)
+        return load_trace(self.path, *span, cache=self._use_cache)
 
 
 def open_trace(

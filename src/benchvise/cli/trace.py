@@ -22,7 +22,7 @@ if TYPE_CHECKING:
     from benchvise.trace.recording import Recorded
 
 TraceArgument = Annotated[Path, typer.Argument(metavar=FILE.metavar, help=FILE.help)]
-CacheOption = Annotated[bool, typer.Option(CACHE.flag, help=CACHE.help)]
+CacheOption = Annotated[bool | None, typer.Option(CACHE.flag, help=CACHE.help, show_default=False)]
 
 
 class QueryFormat(StrEnum):
@@ -62,7 +62,7 @@ def query(
         int,
         typer.Option("--memory", metavar="MB", min=64, help="Memory that the query may use."),
     ] = 1024,
-    cache: CacheOption = True,
+    cache: CacheOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Query a trace by SQL: every event type is a table, and so is every analysis.
@@ -77,7 +77,7 @@ def query(
 
     limits = QueryLimits(rows=limit, seconds=seconds, memory_mb=memory)
     with stderr().status("reading the trace"):
-        answer = ask_confined(file, sql, limits, use_cache=cache)
+        answer = ask_confined(file, sql, limits, cache=cache)
     if as_json or layout is QueryFormat.JSON:
         print_json("trace-query", encode(answer))
     elif layout is QueryFormat.CSV:
@@ -175,7 +175,7 @@ def export(
     output: Annotated[
         Path, typer.Option("-o", "--output", metavar="OUT", help="The file or directory.")
     ],
-    cache: CacheOption = True,
+    cache: CacheOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Write a trace for another program.
@@ -187,7 +187,7 @@ def export(
     from benchvise.trace.export import export_trace
 
     with stderr().status("writing"):
-        exported = export_trace(file, target.value, output, use_cache=cache)
+        exported = export_trace(file, target.value, output, cache=cache)
     if as_json:
         print_json("trace-export", encode(exported))
         return

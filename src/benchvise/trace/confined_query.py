@@ -33,7 +33,7 @@ from benchvise.confinement import (
 from benchvise.documents import decode, encode
 from benchvise.errors import BenchviseError, TraceError, UsageError
 from benchvise.text import last_line
-from benchvise.trace.manifest import confined_files
+from benchvise.trace.manifest import confined_files, places
 from benchvise.trace.query_document import QueryColumn, QueryDocument
 from benchvise.trace.query_limits import (
     QueryLimits,
@@ -67,7 +67,8 @@ class _Request:
     path: Path
     sql: str
     limits: QueryLimits
-    use_cache: bool
+    cache: bool | None
+    """Whether all is decoded and kept; False: nor is what is kept used."""
     asker: int
     """The process that waits for the answer."""
 
@@ -87,15 +88,18 @@ class _Answer:
 
 
 def ask_confined(
-    path: Path, sql: str, limits: QueryLimits, *, use_cache: bool = True
+    path: Path, sql: str, limits: QueryLimits, *, cache: bool | None = None
 ) -> QueryDocument:
     """Opens a trace and runs one query over it.
+
+    ``cache``: whether all of it is decoded and kept; False: nor is what is kept used. Without
+    either of them only what the query names is decoded.
 
     Raises:
         UsageError: there is no such trace, it is no query, or it needs more than it may use.
         TraceError: the trace cannot be read, or changed while it was.
     """
-    request = json.dumps(encode(_Request(path, sql, limits, use_cache, os.getpid()))).encode()
+    request = json.dumps(encode(_Request(path, sql, limits, cache, os.getpid()))).encode()
     with tempfile.TemporaryFile() as complaints:
         done = subprocess.run(
             PROGRAM,
@@ -149,8 +153,8 @@ def main() -> None:
     dies_before_others()
     confine(
         Confinement(
-            readable=[*python_places(), key, trace],
-            writable=[*DEVICES, kept, trace.parent] if request.use_cache else DEVICES,
+            readable=[*python_places(), key, trace, *places(trace)],
+            writable=[*DEVICES, kept, trace.parent] if request.cache else DEVICES,
             memory=share_of_memory(_SHARE),
         )
     )
@@ -159,11 +163,15 @@ def main() -> None:
 
 def _answered(request: _Request) -> _Answer:
     # After `confine`: they start threads, which would stay free.
-    from benchvise.trace.opening import open_trace
-    from benchvise.trace.query import ask, query_document
+    from benchvise.trace.opening import open_on_demand, open_trace
+    from benchvise.trace.query import ask, prepare, query_document
 
     try:
-        trace = open_trace(request.path, use_cache=request.use_cache)
+        if request.cache:
+            trace = open_trace(request.path)
+        else:
+            trace = open_on_demand(request.path, use_cache=request.cache is None, analysed=False)
+            prepare(trace, request.sql)
     except BenchviseError as error:
         return _failed(error)
     except MemoryError:

@@ -22,8 +22,8 @@ from benchvise.output_files import (
     new_directory,
 )
 from benchvise.trace.analysis.model import Actor, Analysis, Ints, Rows
-from benchvise.trace.loaded import load_trace
-from benchvise.trace.opening import OpenTrace
+from benchvise.trace.loaded import load_opened
+from benchvise.trace.opening import OpenTrace, open_on_demand, open_trace
 
 ExportLayout = Literal["perfetto", "chrome", "parquet"]
 
@@ -52,7 +52,7 @@ class ExportedTrace:
 
 
 def export_trace(
-    path: Path, layout: ExportLayout, output: Path, *, use_cache: bool
+    path: Path, layout: ExportLayout, output: Path, *, cache: bool | None = None
 ) -> ExportedTrace:
     """Writes a trace in another format: Parquet to a new directory, the others to a file.
 
@@ -60,7 +60,7 @@ def export_trace(
     TraceError when it cannot be read, OutputError when the output cannot be written.
     """
     _CHECKS[layout](output, "the trace")
-    loaded = load_trace(path, use_cache=use_cache)
+    loaded = load_opened(_opened(path, layout, cache), path)
     with _DRAFTS[layout](output, "the trace") as draft:
         if layout == "perfetto":
             perfetto = write_perfetto(loaded.trace, draft)
@@ -86,6 +86,12 @@ def export_trace(
             written, unit, remarks = sum(files.values()), "rows", [f"{len(files)} files"]
         size = _size(draft)
     return ExportedTrace(layout, output, size, written, unit, (*remarks, *loaded.cautions))
+
+
+def _opened(path: Path, layout: ExportLayout, cache: bool | None) -> OpenTrace:
+    if cache or layout != "chrome":  # which has what ran, not every event
+        return open_trace(path, use_cache=cache is not False, keep=bool(cache))
+    return open_on_demand(path, use_cache=cache is None)
 
 
 def _size(path: Path) -> int:

@@ -14,7 +14,7 @@ from benchvise.errors import UsageError
 from benchvise.trace.analysis.model import Actor, Analysis, Flag, Loss, TraceSpan
 from benchvise.trace.analysis.names import find_all
 from benchvise.trace.moments import parse_span
-from benchvise.trace.opening import OpenTrace, open_trace
+from benchvise.trace.opening import OpenTrace, open_on_demand, open_trace
 
 
 @dataclass(frozen=True, slots=True)
@@ -47,17 +47,24 @@ class LoadedTrace:
 
 
 def load_trace(
-    path: Path, since: str | None = None, until: str | None = None, *, use_cache: bool = True
+    path: Path,
+    since: str | None = None,
+    until: str | None = None,
+    *,
+    cache: bool | None = None,
 ) -> LoadedTrace:
     """Opens a trace and its analysis tables.
 
     ``since`` and ``until`` are seconds of the trace's clock, or ``+S`` from its first event.
+    ``cache``: whether all of it is decoded and kept; False: nor is what is kept used. Without
+    either of them what is not kept is decoded when it is read.
 
     Raises:
         UsageError: there is no such trace, or nothing of it lies in the span.
         TraceError: it cannot be read.
     """
-    return load_opened(open_trace(path, use_cache=use_cache), path, since, until)
+    opened = open_trace(path) if cache else open_on_demand(path, use_cache=cache is None)
+    return load_opened(opened, path, since, until)
 
 
 def load_opened(
@@ -74,8 +81,7 @@ def load_opened(
     within = TraceSpan(*parse_span(whole.begin, whole.end, since, until))
 
     def events(name: str) -> pa.Table | None:
-        table = trace.tables.get(name)
-        return table if table is not None and table.num_rows else None
+        return trace.tables[name] if name in trace.counts else None
 
     # Not the tables themselves: there are thousands, and each would be mapped.
     names = tuple(name for name in trace.tables if name in trace.counts)
@@ -122,6 +128,6 @@ def _cautions(trace: OpenTrace, analysis: Analysis) -> list[str]:
         cautions.append(
             f"DAMAGED: {len(trace.damage)} places could not be read; trace info lists them"
         )
-    if analysis.events("sched_switch") is None:
+    if "sched_switch" not in trace.counts:
         cautions.append("no sched_switch: the trace does not say which task ran when")
     return [*cautions, *trace.remarks]

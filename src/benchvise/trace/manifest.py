@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from pathlib import Path
 from typing import Any, TypeAlias
 
+from benchvise.errors import TraceError
 from benchvise.trace.decoder import decoder, translated
 from benchvise.user_directories import user_directory
 
@@ -186,6 +187,18 @@ def signature(path: Path) -> list[Stat]:
         name = "" if file == path else str(file.relative_to(path))
         stats.append((name, stat.st_size, stat.st_mtime_ns, stat.st_ino))
     return stats
+
+
+def signature_now(path: Path) -> list[Stat]:
+    """The same, for who is about to read the trace.
+
+    Raises:
+        TraceError: a file cannot be looked at.
+    """
+    try:
+        return signature(path)
+    except OSError as error:
+        raise TraceError(f"{error.filename}: {error.strerror}") from error
 
 
 def sizes(stats: list[Stat]) -> list[tuple[str, int]]:

@@ -6,7 +6,7 @@ Times are nanoseconds of the trace's clock.
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from os import PathLike
-from typing import Any, final
+from typing import Any, Literal, final
 
 import pyarrow as pa
 
@@ -127,6 +127,20 @@ class Decoded:
         """
 
 @final
+class Counted:
+    """What counting gives; ``losses`` and the others are those of ``Decoded``."""
+
+    counts: dict[str, int]
+    """By the names of events that occurred."""
+    cpus: dict[int | None, int]
+    """By CPU, of those that have any; None: not known."""
+    losses: list[LostEvents]
+    damage: list[DamagedPlace]
+    notes: list[str]
+    events: int
+    span: tuple[int, int] | None
+
+@final
 class Trace:
     """A trace that has been opened; its events are not decoded yet."""
 
@@ -141,6 +155,18 @@ class Trace:
         """Times of the first and the last event, without decoding what lies between."""
     def symbol(self, address: int) -> str | None:
         """The name of what is at a kernel address, with ``+0x…`` when it begins before."""
+    def decode_for(self, part: Literal["scheduling", "syscalls", "devices"]) -> Decoded:
+        """Decodes what those analyses read, with the index.
+
+        Raises:
+            TooMuch: a table is larger than its indices can say.
+        """
+    def count(self) -> Counted:
+        """Counts all events; memory does not grow with the trace.
+
+        Raises:
+            TooMuch: it describes more event types than can be told apart.
+        """
     def decode(
         self, events: Mapping[str, Sequence[str] | None] | None = None, index: bool = True
     ) -> Decoded:

@@ -2,6 +2,9 @@
 
 The analysis tables are made part by part when they are first read: a timeline needs no system
 calls, which are most of the events of many traces.
+
+Who asks one question and goes opens a trace ``open_on_demand``: of what is not kept, just those
+events and fields are decoded that the question needs, and nothing is kept.
 """
 
 from __future__ import annotations
@@ -12,11 +15,10 @@ from collections.abc import Callable, Collection, Iterator, Mapping
 from dataclasses import asdict, dataclass, field, replace
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
 import pyarrow as pa
 
-from benchvise.errors import TraceError
 from benchvise.trace import cache
 from benchvise.trace.decoder import (
     DamagedPlace,
@@ -27,21 +29,20 @@ from benchvise.trace.decoder import (
     open_native,
     translated,
 )
-from benchvise.trace.manifest import Stat, signature
-from benchvise.trace.summary import DECODED, TraceSummary, count
+from benchvise.trace.manifest import Stat, signature_now
+from benchvise.trace.summary import BEING_WRITTEN, DECODED, TraceSummary, count, events_by_cpu
 
 if TYPE_CHECKING:
     from benchvise.trace import native
 
 
+AnalysisPart: TypeAlias = Literal["scheduling", "syscalls", "devices"]
+"""Analysis tables that are made together."""
+
 _INDEX = "index"
 _DESCRIPTION = "description"
 _EVENT = "event:"
 """Stands before the names of event tables in the cache, so that an event may be named `index`."""
-
-_NO_INDEX = pa.schema(
-    [("time", pa.int64()), ("cpu", pa.uint16()), ("event", pa.uint16()), ("row", pa.uint32())]
-).empty_table()
 
 
 @dataclass(slots=True)
@@ -78,9 +79,6 @@ class OpenTrace:
     """By event name: ``time``, ``cpu``, fields. Also of events that never occurred."""
     counts: Mapping[str, int]
     """How often each event occurred, without those that never did."""
-    index: pa.Table
-    """All events in order of time: ``time``, ``cpu``, ``event`` (place in the description),
-    ``row`` (of its table)."""
     losses: list[LostEvents]
     damage: list[DamagedPlace]
     notes: list[str]
@@ -98,16 +96,43 @@ class OpenTrace:
     _source: native.Trace | None = None
     """It as the decoder has it open, when that has decoded it."""
     _decoded: native.Decoded | None = None
+    """All its events, when they were decoded."""
+    _for_scheduling: native.Decoded | None = None
+    """Of a trace that is decoded on demand: what has been, for the analyses of scheduling."""
+
+    @cached_property
+    def index(self) -> pa.Table:
+        """All events in order of time: ``time``, ``cpu``, ``event`` (place in the description),
+        ``row`` (of its table)."""
+        if self._part is not None:
+            return self._part.tables[_INDEX]
+        if self._decoded is not None:
+            return self._decoded.index
+        with translated():
+            return self.source.decode(dict.fromkeys(self.outline["events"], ())).index
 
     @cached_property
     def source(self) -> native.Trace:
         """The trace as the decoder has it open."""
         return self._source or open_native(self.path)
 
+    def decoded_for(self, part: AnalysisPart) -> native.Decoded:
+        """Its events as the decoder has them, with what a part of the analyses reads of them."""
+        if self._part is not None or self._decoded is not None:
+            return self.decoded(decoder().ANALYSED_COLUMNS)
+        if part == "scheduling" and self._for_scheduling is not None:
+            decoded, self._for_scheduling = self._for_scheduling, None  # its memory goes with it
+            return decoded
+        with translated():
+            return self.source.decode_for(part)
+
     def decoded(self, columns: Collection[str] | None = None) -> native.Decoded:
         """Its events as the decoder has them; at least those columns, where they are named."""
         if self._decoded is not None:
             return self._decoded
+        if self._part is None:
+            with translated():
+                return self.source.decode()
         # Not those types that never occurred: there are thousands, and each would be mapped.
         tables = {name: self.tables[name] for name in self.counts}
         if columns is not None:
@@ -167,7 +192,7 @@ class OpenTrace:
         """Keeps tables that follow from the events, now or later."""
         if self.keeping.later is not None:
             self.keeping.later.append(lambda: self._keep(part, tables()))
-        elif self._part is not None:
+        elif self._part is not None and self.keeping.wanted:
             self._keep(part, tables())
 
     def keep(self) -> bool:
@@ -200,7 +225,8 @@ class OpenTrace:
         )
 
     def _count(self) -> TraceSummary:
-        return count(self.description, self.tables, self._facts())
+        by_cpu = events_by_cpu(self.counts, self.tables)
+        return count(self.description, by_cpu, self._facts())
 
     def _facts(self) -> dict[str, Any]:
         return {
@@ -233,12 +259,12 @@ class OpenTrace:
 
 
 def open_trace(
-    path: Path, *, use_cache: bool = True, counting: bool = False, keep_later: bool = False
+    path: Path, *, use_cache: bool = True, keep: bool = True, keep_later: bool = False
 ) -> OpenTrace:
     """Opens a trace and decodes all its events, or maps what is kept of it.
 
-    For ``counting`` alone, what is not kept is decoded without fields, has an empty index, and is
-    not kept either. With ``keep_later`` nothing is kept until ``OpenTrace.keep`` is called.
+    Without ``keep`` nothing more is kept; with ``keep_later`` not until ``OpenTrace.keep`` is
+    called.
 
     Raises:
         UsageError: there is no such trace, or no decoder.
@@ -248,36 +274,101 @@ def open_trace(
     if use_cache and (kept := cache.load(path, DECODED)) is not None:
         opened = _from_part(path, kept)
         opened.keeping.later = [] if keep_later else None
+        opened.keeping.wanted = keep
         return opened
     trace = open_native(path)
-    stats = _signature(path)
-    outline = json.loads(trace.outline())
+    stats = signature_now(path)
     with translated():
-        chosen = dict.fromkeys(outline["events"], ()) if counting else None
-        decoded = trace.decode(chosen, not counting)
+        decoded = trace.decode()
     opened = OpenTrace(
         path,
-        outline,
+        json.loads(trace.outline()),
         _Fresh(decoded),
         {name: count for name, count in decoded.counts.items() if count},
-        _NO_INDEX if decoded.index is None else decoded.index,
         decoded.losses,
         decoded.damage,
         decoded.notes,
         decoded.events,
         decoded.span,
-        Keeping(use_cache),
+        Keeping(use_cache and keep),
         _source=trace,
         _decoded=decoded,
     )
-    if _signature(path) != stats:
-        opened.remarks.append("the trace is being written to: this is what it held when opened")
-    elif use_cache and not counting:
+    if not _remark_change(opened, stats) and opened.keeping.wanted:
         opened._stats, opened.keeping.later = stats, []
         if not keep_later:
             opened.keep()
             return opened.mapped() or opened
     return opened
+
+
+def open_on_demand(path: Path, *, use_cache: bool = True, analysed: bool = True) -> OpenTrace:
+    """Opens a trace for one question: maps what is kept of it, else decodes what is asked for.
+
+    ``analysed``: the tables of scheduling will be read, else the events are only counted at first.
+    Nothing is kept, and each event type that is read is decoded by itself.
+
+    Raises:
+        UsageError: there is no such trace, or no decoder.
+        TraceError: it cannot be read.
+    """
+    path = path.resolve()
+    if use_cache and (kept := cache.load(path, DECODED)) is not None:
+        opened = _from_part(path, kept)
+        opened.keeping.wanted = False
+        return opened
+    trace = open_native(path)
+    stats = signature_now(path)
+    with translated():
+        decoded = trace.decode_for("scheduling") if analysed else None
+        known = decoded or trace.count()
+    opened = OpenTrace(
+        path,
+        outline := json.loads(trace.outline()),
+        _OnDemand(trace, outline["events"]),
+        {name: count for name, count in known.counts.items() if count},
+        known.losses,
+        known.damage,
+        known.notes,
+        known.events,
+        known.span,
+        Keeping(wanted=False),
+        _source=trace,
+        _for_scheduling=decoded,
+    )
+    _remark_change(opened, stats)
+    return opened
+
+
+def _remark_change(opened: OpenTrace, stats: list[Stat]) -> bool:
+    """Whether a trace changed while it was decoded, which is then told."""
+    changed = signature_now(opened.path) != stats
+    if changed:
+        opened.remarks.append(BEING_WRITTEN)
+    return changed
+
+
+class _OnDemand(Mapping[str, pa.Table]):
+    """The event tables of a trace, each decoded when somebody asks for it."""
+
+    def __init__(self, trace: native.Trace, names: list[str]) -> None:
+        self._trace = trace
+        self._names = dict.fromkeys(names)
+        self._made: dict[str, pa.Table] = {}
+
+    def __getitem__(self, name: str) -> pa.Table:
+        if name not in self._names:
+            raise KeyError(name)
+        if name not in self._made:
+            with translated():
+                self._made[name] = self._trace.decode({name: None}, index=False).table(name)
+        return self._made[name]
+
+    def __iter__(self) -> Iterator[str]:
+        return iter(self._names)
+
+    def __len__(self) -> int:
+        return len(self._names)
 
 
 class _Fresh(Mapping[str, pa.Table]):
@@ -326,7 +417,6 @@ def _from_part(path: Path, part: cache.CachedPart) -> OpenTrace:
         facts["outline"],
         _Events(part.tables),
         facts["counts"],
-        part.tables[_INDEX],
         facts["losses"],
         facts["damage"],
         facts["notes"],
@@ -335,13 +425,6 @@ def _from_part(path: Path, part: cache.CachedPart) -> OpenTrace:
         keeping,
         _part=part,
     )
-
-
-def _signature(path: Path) -> list[Stat]:
-    try:
-        return signature(path)
-    except OSError as error:
-        raise TraceError(f"{error.filename}: {error.strerror}") from error
 
 
 # -- analysis tables -------------------------------------------------------------------------------
@@ -384,14 +467,11 @@ class AnalysisTables(Mapping[str, pa.Table]):
         return len(self._parts)
 
     def _scheduling(self) -> Mapping[str, pa.Table]:
-        return self._events.scheduling()
+        return self._trace.decoded_for("scheduling").scheduling()
 
     def _syscalls(self) -> Mapping[str, pa.Table]:
-        return self._events.syscalls(self["actors"], self["fragments"])
+        ran = self["actors"], self["fragments"]
+        return self._trace.decoded_for("syscalls").syscalls(*ran)
 
     def _devices(self) -> Mapping[str, pa.Table]:
-        return self._events.devices()
-
-    @cached_property
-    def _events(self) -> native.Decoded:
-        return self._trace.decoded(decoder().ANALYSED_COLUMNS)
+        return self._trace.decoded_for("devices").devices()

@@ -195,6 +195,21 @@ def fresh_database() -> duckdb.DuckDBPyConnection:
     return duckdb.connect(":memory:", config={**_CONFIG, "threads": 1, "async_threads": 0})
 
 
+def prepare(trace: OpenTrace, sql: str) -> None:
+    """Has what a query names decoded, before ``ask`` may use little memory only.
+
+    Raises:
+        UsageError: it is no query.
+    """
+    with fresh_database() as parser:
+        try:
+            wanted = _names(parser, sql)
+        except RecursionError:  # `ask` will say so, with less memory to go on in
+            return
+    for _ in QueryTables(trace).named(wanted):
+        pass
+
+
 def ask(
     trace: OpenTrace,
     sql: str,

@@ -2,13 +2,15 @@
 
 from __future__ import annotations
 
+import json
 from collections import Counter
 from collections.abc import Mapping
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-from benchvise.trace.manifest import kept_facts
+from benchvise.trace.decoder import open_native, translated
+from benchvise.trace.manifest import kept_facts, signature_now
 
 if TYPE_CHECKING:
     import pyarrow as pa
@@ -23,6 +25,8 @@ if TYPE_CHECKING:
 
 DECODED = "decoded"
 """The part of the cache that holds a trace's events, and their summary."""
+
+BEING_WRITTEN = "the trace is being written to: this is what it held when opened"
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,9 +78,9 @@ class TraceSummary:
 
 
 def count(
-    described: TraceDescription, tables: Mapping[str, pa.Table], facts: Mapping[str, Any]
+    described: TraceDescription, by_cpu: Mapping[int | None, int], facts: Mapping[str, Any]
 ) -> TraceSummary:
-    """Counts a decoded trace: its description, event tables, and what else the decoder says."""
+    """The summary of a trace: its description, its events by CPU, and what the decoder says."""
     counts: Mapping[str, int] = facts["counts"]
     types = [
         EventCount(kind["name"], kind["system"], counts[kind["name"]], len(kind["fields"]))
@@ -93,7 +97,7 @@ def count(
         facts["events"],
         first,
         last,
-        _streams(described["streams"], counts, tables),
+        _streams(described["streams"], by_cpu),
         sorted(types, key=lambda kind: (-kind.count, kind.name)),
         len(described["events"]) - len(types),
         facts["losses"],
@@ -104,14 +108,8 @@ def count(
 
 
 def _streams(
-    described: list[StreamDescription], counts: Mapping[str, int], tables: Mapping[str, pa.Table]
+    described: list[StreamDescription], by_cpu: Mapping[int | None, int]
 ) -> list[StreamCount]:
-    import pyarrow.compute as pc  # takes longer to import than to read a summary that was kept
-
-    by_cpu: Counter[int | None] = Counter()
-    for name in counts:
-        for entry in pc.value_counts(tables[name]["cpu"]).to_pylist():
-            by_cpu[entry["values"]] += entry["counts"]
     streams_of = Counter(stream["cpu"] for stream in described)
     return [
         StreamCount(
@@ -119,10 +117,44 @@ def _streams(
             stream["cpu"],
             stream["files"],
             stream["bytes"],
-            by_cpu[stream["cpu"]] if streams_of[stream["cpu"]] == 1 else None,
+            by_cpu.get(stream["cpu"], 0) if streams_of[stream["cpu"]] == 1 else None,
         )
         for stream in described
     ]
+
+
+def events_by_cpu(
+    counts: Mapping[str, int], tables: Mapping[str, pa.Table]
+) -> dict[int | None, int]:
+    """How many events of the types that occurred are of each CPU; None: it is not known."""
+    import pyarrow.compute as pc  # takes longer to import than to read a summary that was kept
+
+    by_cpu: Counter[int | None] = Counter()
+    for name in counts:
+        for entry in pc.value_counts(tables[name]["cpu"]).to_pylist():
+            by_cpu[entry["values"]] += entry["counts"]
+    return by_cpu
+
+
+def counted_summary(path: Path) -> TraceSummary:
+    """Counts what a trace holds, in memory that does not grow with it; nothing is kept.
+
+    Raises:
+        UsageError: there is no such trace, or no decoder.
+        TraceError: it cannot be read.
+    """
+    trace = open_native(path)
+    stats = signature_now(path)
+    with translated():
+        counted = trace.count()
+    facts = {
+        name: getattr(counted, name)
+        for name in ("counts", "losses", "damage", "notes", "events", "span")
+    }
+    summary = count(json.loads(trace.info()), counted.cpus, facts)
+    if signature_now(path) == stats:
+        return summary
+    return replace(summary, notes=[*summary.notes, BEING_WRITTEN])
 
 
 def kept_summary(trace: Path) -> TraceSummary | None:

@@ -97,7 +97,7 @@ def counter_names(analysis: Analysis) -> list[str]:
 
 
 def _has_event(analysis: Analysis, name: str) -> bool:
-    return analysis.events(name.partition(".")[0]) is not None
+    return name.partition(".")[0] in analysis.event_names
 
 
 def _numbers(table: pa.Table) -> list[str]:

@@ -97,24 +97,20 @@ _TYPES: TableShape[_TypeLine] = TableShape(
 
 def _analyse(_traces: Sequence[LoadedTrace], request: InfoRequest) -> TraceSummary:
     [path] = request.files
-    return summarise(path, use_cache=request.cache)
+    return summarise(path, use_cache=request.cache is not False)
 
 
 def summarise(path: Path, *, use_cache: bool = True) -> TraceSummary:
-    """Counts what a trace holds: as it was kept, if it was, else decoding times only.
+    """Counts what a trace holds: as it was kept, if it was, else by a pass over it.
 
     Raises:
         UsageError: there is no such trace, or no decoder.
         TraceError: it cannot be read.
     """
-    from benchvise.trace.summary import kept_summary
+    from benchvise.trace.summary import counted_summary, kept_summary
 
     kept = kept_summary(path.resolve()) if use_cache else None
-    if kept is None:
-        from benchvise.trace.opening import open_trace
-
-        kept = open_trace(path, use_cache=use_cache, counting=True).summary()
-    return replace(kept, path=str(path))
+    return replace(kept or counted_summary(path.resolve()), path=str(path))
 
 
 def _tables(answer: TraceSummary, request: InfoRequest) -> Iterator[TableSpec[Any]]:

@@ -40,7 +40,9 @@ FILE = CommandArgument(
     "FILE", "A trace.dat, a perf.data, a directory with a CTF trace, or ftrace's text."
 )
 CACHE = CommandOption(
-    "--cache/--no-cache", "Keep what was decoded beside the trace, for the next time."
+    "--cache/--no-cache",
+    "Keep all that is decoded beside the trace; or do not use what is kept. By default what is "
+    "kept is used, and nothing more is kept.",
 )
 TOP = CommandOption("--top", "Lines of a table; JSON and CSV have all.", metavar="N", minimum=1)
 
@@ -49,7 +51,7 @@ TOP = CommandOption("--top", "Lines of a table; JSON and CSV have all.", metavar
 class TraceRequest:
     """What every analysis is asked; which traces, its subclasses say."""
 
-    cache: Annotated[bool, CACHE] = True
+    cache: Annotated[bool | None, CACHE] = None
 
     @property
     def files(self) -> tuple[Path, ...]:

@@ -122,7 +122,7 @@ def read_spans(trace: Path) -> CommandSpans:
 
     Raises what opening it raises, and MeasurementError where it does not hold the command.
     """
-    answer = ask_confined(trace, _QUERY, QueryLimits(rows=ROWS, seconds=_SECONDS), use_cache=False)
+    answer = ask_confined(trace, _QUERY, QueryLimits(rows=ROWS, seconds=_SECONDS), cache=False)
     if answer.more:
         raise MeasurementError(
             f"the trace of the command has more than {ROWS} spans",
