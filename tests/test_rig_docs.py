@@ -69,7 +69,7 @@ def test_the_rig_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch)
     strategy = open_target(path, "pi4")
     assert strategy.own_image() == str(tmp_path / "build" / "core-image.wic.bz2")
     path.write_text(shares)
-    assert load_rig(path).targets["pi4"].shares == {"hub-2"}
+    assert load_rig(path).targets["pi4"].shares == frozenset({"hub-2"})
     path.write_text(network)
     rig = load_rig(path)
     assert [rig.targets[name].is_switched for name in ("rack-17", "nas")] == [False, False]
