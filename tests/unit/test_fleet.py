@@ -12,10 +12,10 @@ import pytest
 from benchvise import interruption
 from benchvise.board import process
 from benchvise.errors import BoardUnreachable, UsageError
-from benchvise.flows import fleet
+from benchvise.flows import lanes
 from benchvise.flows.boards import NamedBoards
-from benchvise.flows.fleet import FleetPlan, each_lane, plan_fleet
-from benchvise.flows.sharing import Lane, grouped, lanes_of
+from benchvise.flows.lanes import FleetPlan, Lane, grouped, lanes_of, plan_fleet
+from benchvise.flows.run import each_lane
 from benchvise.interruption import Interruption, heeding
 from benchvise.rig.environment import load_rig
 from benchvise.state.interrupts import deferred, let_through
@@ -55,16 +55,16 @@ def test_boards_share_a_host_this_machine_a_budget_or_what_is_declared(tmp_path:
     assert [rig.rig.targets[name].is_switched for name in ("pi", "twin", "here", "alone")] == [
         *(True, False, False, False)
     ]  # fmt: skip
-    lanes = lanes_of(rig)
-    assert boards_of(lanes) == ["pi", "beagle twin", "here virtual", "left right", "alone"]
-    assert [lane.shared for lane in lanes] == [
+    rig_lanes = lanes_of(rig)
+    assert boards_of(rig_lanes) == ["pi", "beagle twin", "here virtual", "left right", "alone"]
+    assert [lane.shared for lane in rig_lanes] == [
         *((), ("the host 198.51.100.2",), ("this machine",), ("hub",), ()),
     ]
     # What a third one joins is one lane, and boards of a small budget are not on together.
-    lanes = lanes_of(named(tmp_path, 15))
-    assert boards_of(lanes)[0] == "pi beagle twin"
-    assert lanes[0].blocks == (("rig:pi",), ("rig:beagle", "rig:twin"))
-    assert "the power budget of 15 W" in lanes[0].shared
+    rig_lanes = lanes_of(named(tmp_path, 15))
+    assert boards_of(rig_lanes)[0] == "pi beagle twin"
+    assert rig_lanes[0].blocks == (("rig:pi",), ("rig:beagle", "rig:twin"))
+    assert "the power budget of 15 W" in rig_lanes[0].shared
     assert boards_of(lanes_of(named(tmp_path, 100, "local", "rig:pi", "rig:here"))) == [
         "local here",
         "pi",
@@ -74,8 +74,8 @@ def test_boards_share_a_host_this_machine_a_budget_or_what_is_declared(tmp_path:
 def test_lanes_join_in_whatever_order_their_boards_come() -> None:
     things = {"a": "1", "b": "2", "c": "3", "d": "12", "e": "23", "f": ""}
     for names in (list(things), list(reversed(things))):
-        lanes = grouped(names, {name: frozenset(things[name]) for name in names})
-        assert sorted(map(sorted, (lane.boards for lane in lanes))) == [
+        joined = grouped(names, {name: frozenset(things[name]) for name in names})
+        assert sorted(map(sorted, (lane.boards for lane in joined))) == [
             ["a", "b", "c", "d", "e"],
             ["f"],
         ]
@@ -89,9 +89,9 @@ def test_how_many_at_once_and_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatc
     assert plan_fleet(rig, "2").at_once == 2
     assert plan_fleet(rig, "none").lanes[0].boards == rig.names
     monkeypatch.setattr("os.cpu_count", lambda: 2)
-    monkeypatch.setattr(fleet, "_free_bytes", lambda: 4 << 30)
+    monkeypatch.setattr(lanes, "_free_bytes", lambda: 4 << 30)
     assert plan_fleet(rig, "auto").at_once == 5
-    monkeypatch.setattr(fleet, "_free_bytes", lambda: 128 << 20)
+    monkeypatch.setattr(lanes, "_free_bytes", lambda: 128 << 20)
     small = plan_fleet(rig, "auto")
     assert (small.at_once, small.reason) == (2, "memory of this machine")
     said = list(small.sentences())

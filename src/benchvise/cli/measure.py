@@ -32,7 +32,7 @@ from benchvise.configuration import configured_suite
 from benchvise.documents import in_json
 from benchvise.errors import UsageError
 from benchvise.flows import run as flow
-from benchvise.flows.fleet import FleetPlan, check_parallel
+from benchvise.flows.lanes import FleetPlan, check_parallel
 from benchvise.flows.request import RunRequest, RunResult
 from benchvise.flows.run import PlannedRun
 from benchvise.flows.settings import restores_due

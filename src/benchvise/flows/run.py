@@ -10,19 +10,20 @@ names ─→ sharing   lanes: boards that share something, in turn; all lanes at
 from __future__ import annotations
 
 from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
 from benchvise.errors import BenchviseError, Interrupted, UsageError
 from benchvise.flows import settings
 from benchvise.flows.block import BoardBlock, open_sessions
 from benchvise.flows.boards import NamedBoards, all_failed
-from benchvise.flows.fleet import FleetPlan, each_lane, plan_fleet
+from benchvise.flows.lanes import FleetPlan, Lane, plan_fleet
 from benchvise.flows.request import RunRequest, RunResult
 from benchvise.flows.session import Observer
 from benchvise.flows.settings import Combination
-from benchvise.flows.sharing import Lane
+from benchvise.interruption import Interruption, heeding
 from benchvise.measure.plan import Plan
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.state.knobs import SettingRequest, parse_setting_requests
@@ -32,6 +33,7 @@ if TYPE_CHECKING:
     from benchvise.store import Store
 
 _LISTED = 5
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
@@ -152,6 +154,33 @@ def _measure_fleet(
         raise all_failed(failed)
     order = {name: number for number, name in enumerate(named.names)}
     return sorted(ended, key=lambda result: (not result.run_id, order[result.board]))
+
+
+def each_lane(fleet: FleetPlan, work: Callable[[Lane], _T]) -> list[_T]:
+    """Does the work for all lanes, each in a thread of its own; what it comes to, in their order.
+
+    On Ctrl-C, and where the work raises, all others are interrupted, and have ended when this
+    raises: KeyboardInterrupt, or the first error. Signals have to be deferred by the caller.
+    """
+    interruption = Interruption()
+
+    def heeded(lane: Lane) -> _T:
+        with heeding(interruption):
+            return work(lane)
+
+    pool = ThreadPoolExecutor(fleet.at_once, thread_name_prefix="lane")
+    try:
+        futures = [pool.submit(heeded, lane) for lane in fleet.lanes]
+        with let_through():
+            for future in as_completed(futures):
+                future.result()
+        return [future.result() for future in futures]
+    except BaseException:
+        interruption.set()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+        interruption.close()
 
 
 def _interrupted(blocks: Sequence[BoardBlock], *, put_back: bool) -> Interrupted:

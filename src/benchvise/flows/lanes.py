@@ -1,20 +1,22 @@
-"""What boards have in common that disturbs measurements: found out, or declared in the rig file.
+"""Lanes: boards that share something that disturbs measurements; and how many lanes go on at once.
 
-Boards that share something are measured in turn, all others at once. Found out are simulated boards
-and addresses of this machine, boards at one address, and a power budget that not all of them fit.
-Two names of one host that is not this machine are not found out, nor what lies between: a switch, a
-USB hub, a jump host.
+Boards of one lane are measured in turn, lanes at once. What is shared is declared in the rig file,
+or found out: simulated boards and addresses of this machine, boards at one address, and a power
+budget that not all of them fit. Two names of one host that is not this machine are not found out,
+nor what lies between: a switch, a USB hub, a jump host.
 """
 
 from __future__ import annotations
 
-from collections.abc import Iterable, Mapping, Sequence
+import os
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from pathlib import Path
 
 from benchvise.board.address import numeric_address, parse_ssh
 from benchvise.board.ssh import configured_host
-from benchvise.errors import BenchviseError
+from benchvise.errors import BenchviseError, UsageError
 from benchvise.flows.boards import NamedBoards
 from benchvise.rig.environment import PREFIX, SIMULATED, Rig, is_rig
 
@@ -170,3 +172,71 @@ def _common(shared: Sequence[Iterable[str]]) -> tuple[str, ...]:
     """What more than one of them has."""
     things = [thing for those in shared for thing in those]
     return tuple(sorted({thing for thing in things if things.count(thing) > 1}))
+
+
+# -- how many lanes at once ------------------------------------------------------------------------
+
+_BOARD_BYTES = 32 << 20
+"""What a board that is measured takes of this machine's memory: two clients of ssh, and a process
+where it has a console."""
+
+_LANES_A_CPU = 8
+
+
+@dataclass(frozen=True, slots=True)
+class FleetPlan:
+    """The lanes of boards, how many of them go on at the same time, and what decides that."""
+
+    lanes: tuple[Lane, ...]
+    at_once: int
+    reason: str
+
+    def sentences(self) -> Iterator[str]:
+        """Which boards are measured at once and which in turn, and why."""
+        alone = [lane.boards[0] for lane in self.lanes if len(lane.boards) == 1]
+        if len(self.lanes) > 1:
+            yield f"{len(self.lanes)} lanes, {self.at_once} at once ({self.reason})"
+            if alone:
+                yield f"share nothing: {', '.join(alone)}"
+        for lane in self.lanes:
+            if len(lane.boards) > 1:
+                yield f"in turn: {', '.join(lane.boards)} ({', '.join(lane.shared)})"
+
+
+def plan_fleet(named: NamedBoards, parallel: str) -> FleetPlan:
+    """``parallel`` is ``auto``, ``none`` or how many lanes at once; UsageError for other words."""
+    if parallel == "none" or len(named.names) == 1:
+        check_parallel(parallel)
+        return FleetPlan((in_turn(named),), 1, "--parallel none")
+    lanes = tuple(lanes_of(named))
+    wanted = check_parallel(parallel)
+    if wanted is not None:
+        return FleetPlan(lanes, min(wanted, len(lanes)), f"--parallel {wanted}")
+    bounds = {
+        "no board shares anything with another lane": len(lanes),
+        f"{_LANES_A_CPU} for each CPU of this machine": _LANES_A_CPU * (os.cpu_count() or 1),
+        "memory of this machine": max(1, _free_bytes() // 2 // _BOARD_BYTES),
+    }
+    reason = min(bounds, key=bounds.__getitem__)
+    return FleetPlan(lanes, bounds[reason], reason)
+
+
+def check_parallel(parallel: str) -> int | None:
+    """The number that ``--parallel`` names; None for ``auto`` and ``none``. Else UsageError."""
+    if parallel in ("auto", "none"):
+        return None
+    if parallel.isdecimal() and 1 <= int(parallel) <= 10_000:
+        return int(parallel)
+    raise UsageError(
+        f"--parallel: '{parallel}' is no number of boards",
+        "write auto, none, or how many boards that share nothing are measured at once",
+    )
+
+
+def _free_bytes() -> int:
+    """Memory that can be had without swapping; none where the kernel does not say."""
+    for line in Path("/proc/meminfo").read_text().splitlines():
+        name, _, amount = line.partition(":")
+        if name == "MemAvailable":
+            return int(amount.split()[0]) << 10
+    return 0
