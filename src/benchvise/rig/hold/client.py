@@ -30,11 +30,9 @@ from benchvise.rig.hold.messages import (
 
 _T = TypeVar("_T")
 
-AT_ONCE = 8 * (os.cpu_count() or 1)
+AT_ONCE = max(16, 8 * (os.cpu_count() or 1))
 """Boards of which each has a process that starts or works at the same time: more of them make each
 so slow that a board seems dead, or its coordinator."""
-
-_LEAST = 16
 
 
 _held: set[HeldBoard] = set()
@@ -147,7 +145,7 @@ def all_at_once(
     if len(listed) == 1 and interruption.in_thread():
         return [_ended(listed[0], partial(work, listed[0]))]
     done: list[tuple[_T, Any, BenchviseError | None]] = []
-    with ThreadPoolExecutor(min(len(listed), max(AT_ONCE, _LEAST))) as pool:
+    with ThreadPoolExecutor(min(len(listed), AT_ONCE)) as pool:
         futures = [pool.submit(interruption.carried(work), item) for item in listed]
         for item, future in zip(listed, futures, strict=True):
             try:

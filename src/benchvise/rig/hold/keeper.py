@@ -51,10 +51,11 @@ def keep_places(rig: Path, purpose: str) -> int:
         def answer(request: Request) -> object:
             match request:
                 case messages.TakePlace(place, number):
-                    taken[place] = own = ExitStack()
-                    all_places.enter_context(own)
-                    own.enter_context(places.acquired(rig, place, purpose, number))
-                    return places.service_at(rig, place)
+                    with ExitStack() as own:
+                        own.enter_context(places.acquired(rig, place, purpose, number))
+                        service = places.service_at(rig, place)
+                        taken[place] = all_places.enter_context(own.pop_all())
+                    return service
                 case messages.GivePlace(place):
                     taken.pop(place, ExitStack()).close()
                 case messages.ListPlaces():
