@@ -120,6 +120,8 @@ score: install
 	$(BIN)/python -m benchmarks.why $(or $(ARGS),--publish)
 
 # Its other half, causes as integrators meet them, as many as fit: make score-open SECONDS=3600
+# Those held out, once, and where a run was interrupted again for the rest:
+# make score-open ARGS='--held-out --results build/open-held-out.json'
 score-open: install probe
 	@scripts/system-packages --optional $(OPEN_PACKAGES) $(RIG_PACKAGES)
 	$(BIN)/python -m benchmarks.why.open --publish --seconds $(or $(SECONDS),14400) $(ARGS)

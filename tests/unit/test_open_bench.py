@@ -12,8 +12,9 @@ from typing import Any
 import pytest
 
 from benchmarks.why import publish
+from benchmarks.why.open import __main__ as program
 from benchmarks.why.open import case as cases
-from benchmarks.why.open import decoys, published, table
+from benchmarks.why.open import decoys, published, results_file, table
 from benchmarks.why.open.answer import read
 from benchmarks.why.open.boards import Board
 from benchmarks.why.open.case import CLASSES, Case
@@ -22,6 +23,7 @@ from benchmarks.why.open.result import EQUAL, CaseResult, judge
 from benchmarks.why.open.state import changed
 from benchmarks.why.places import NotHere
 from benchmarks.why.real import PlantedEffect
+from benchvise.errors import UsageError
 
 _HERE = Path(cases.__file__).parent
 _CASE = Case("a", "limits", "https://x", "told", "true", truth=("nofile",), where="/etc/l:n")
@@ -39,10 +41,13 @@ class TestCases:
         assert len(every) >= 60
         assert len({case.name for case in every}) == len(every)
 
-    def test_the_held_out_third_is_what_was_drawn(self) -> None:
-        every = [*cases.development(), *cases.held_out()]
-        assert {case.name for case in cases.held_out()} == cases.drawn(every)
-        assert len(cases.held_out()) >= len(every) / 3
+    def test_the_held_out_set_is_of_many_classes_and_new(self) -> None:
+        held_out = cases.held_out()
+        assert len(held_out) >= 22
+        assert len({case.kind for case in held_out}) >= 8
+        assert {case.machine for case in held_out} == {"ssh"}
+        reports = {case.report for case in cases.development()}
+        assert not [case.name for case in held_out if case.report in reports]
 
     def test_each_cites_a_report_and_can_be_recognised(self) -> None:
         for case in (*cases.development(), *cases.held_out()):
@@ -224,6 +229,40 @@ class TestBars:
     def test_what_does_not_count_holds_nothing(self) -> None:
         left_out = CaseResult("a", "limits", left_out="too small")
         assert all(bar.held is None for bar in table.bars([left_out]))
+
+
+class TestResultsFile:
+    def test_a_run_that_was_interrupted_goes_on_where_it_ended(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        path = tmp_path / "kept" / "results.json"
+        names = [case.name for case in cases.held_out()][:3]
+        begun: list[str] = []
+
+        def run(case: Case, _options: object) -> CaseResult:
+            begun.append(case.name)
+            if len(begun) == 2:
+                raise KeyboardInterrupt
+            return CaseResult(case.name, case.kind, verdict="explained", place=1, restored=True)
+
+        monkeypatch.setattr(program, "run", run)
+        monkeypatch.setattr(publish, "commit", lambda: "abc")
+        words = ["--held-out", "--results", str(path), "--cases", *names]
+        program.main(words)
+        assert [result.name for result in results_file.read(path)] == begun[:1]
+        program.main(words)
+        assert sorted(begun) == sorted([*names, begun[1]])
+        kept = results_file.read(path)
+        assert {result.name for result in kept} == set(names)
+        assert {result.commit for result in kept} == {"abc"}
+        program.main(words)
+        assert len(begun) == 4
+
+    def test_another_file_is_refused(self, tmp_path: Path) -> None:
+        path = tmp_path / "other.json"
+        path.write_text("[1]")
+        with pytest.raises(UsageError, match="has no results of cases"):
+            results_file.read(path)
 
 
 class TestPublished:

@@ -181,6 +181,20 @@ def test_qdiscs() -> None:
         network.qdiscs("text")
 
 
+def test_routes_that_are_not_plain_are_told_by_what_is_said_of_them() -> None:
+    """A window or a size of segments of a route was shown by no interface and in no snapshot."""
+    text = """default via 192.0.2.1 dev eth0 proto static mtu lock 552 advmss 128
+192.0.2.0/24 dev eth0 proto kernel scope link src 192.0.2.7
+blackhole 198.51.100.0/24
+unicast 203.0.113.0/24 via 192.0.2.9 dev eth0 initcwnd 1 quickack 1
+"""
+    assert network.route_metrics(text) == {
+        "default": "mtu lock 552 advmss 128",
+        "198.51.100.0/24": "blackhole",
+        "203.0.113.0/24": "initcwnd 1 quickack 1",
+    }
+
+
 def test_wifi_tells_no_addresses() -> None:
     text = """phy#0
 \tInterface wlan0

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import hashlib
 import subprocess
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -10,8 +11,9 @@ from typing import cast
 
 import pytest
 
-from benchvise.board import Completed
+from benchvise.board import Board, Completed
 from benchvise.why.bench import ArmRefused
+from benchvise.why.benches.file_digests import digests_on
 from benchvise.why.benches.file_swap import FileSwap
 from benchvise.why.benches.live import means_of
 from benchvise.why.benches.live_board import LiveBoard
@@ -98,6 +100,34 @@ def test_each_kind_of_difference_is_made_for_the_command_alone(swap: FileSwap) -
     swap.close()
 
 
+def test_a_program_that_a_link_leads_to_is_found_first_on_the_path(
+    swap: FileSwap, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """In a directory too large to be copied; what the link leads to stays for its other names."""
+    monkeypatch.setattr("benchvise.why.benches.file_swap._COPY", "exit 4")
+    (tmp_path / "bad/fs/bin/awk").symlink_to("shim")
+    program = tmp_path / "good/fs/bin/awk"
+    program.write_text("#!/bin/sh\necho good\n")
+    program.chmod(0o755)
+    found = suspects({"/fs/bin/awk": "1"}, {"/fs/bin/awk": "2", "/fs/bin/shim": "3"})
+    attributes = swap.attributes(Arm(Side.BAD, (found["/fs/bin/awk"],)))
+    first = Path(attributes["env.PATH"].partition(":")[0])
+    assert list(attributes) == ["env.PATH"] and (first / "awk").read_text() == program.read_text()
+    with pytest.raises(ArmRefused, match="too large to be copied"):
+        swap.attributes(Arm(Side.BAD, (found["/fs/bin/shim"],)))
+    swap.close()
+
+
+def test_checksums_sizes_and_entries_are_read_by_the_board(tmp_path: Path) -> None:
+    (tmp_path / "fs" / "full").mkdir(parents=True)
+    (tmp_path / "fs" / "full" / "a").write_text("x")
+    paths = ["/fs/full", "/fs/full/a", "/fs/none"]
+    assert digests_on(cast(Board, Here("it", tmp_path)), paths) == {
+        "/fs/full": "directory 1",
+        "/fs/full/a": f"{hashlib.sha256(b'x').hexdigest()} 1",
+    }
+
+
 def test_what_must_stay_on_its_board_is_not_taken_along(swap: FileSwap, tmp_path: Path) -> None:
     (tmp_path / "good" / "fs/etc/conf").chmod(0o600)
     found = suspects(GOOD, BAD)
@@ -126,6 +156,16 @@ def test_which_files_are_tried() -> None:
     many = {f"/usr/lib/{a}{b}": "1" for a in "abcdefgh" for b in "abcdefgh"} | {"/etc/b": "1"}
     found = suspects(many, dict.fromkeys(many, "2"))
     assert [path for path, one in found.items() if one.means is not None] == ["/etc/b"]
+
+
+def test_directories_and_data_count_where_one_side_has_far_more() -> None:
+    good = {"/srv/spool": "directory 3", "/var/lib/db": "a 90000", "/etc/x": "directory 8"}
+    bad = {"/srv/spool": "directory 9000", "/var/lib/db": "b 900000", "/etc/x": "directory 9"}
+    found = suspects(good, bad)
+    assert set(found) == {"/srv/spool", "/var/lib/db"}
+    assert found["/srv/spool"].bad == "9000 entries" and found["/srv/spool"].means is None
+    assert "900000 on bad" in found["/var/lib/db"].terms[0].reason
+    assert (found["/var/lib/db"].good, found["/var/lib/db"].bad) == ("a", "b")
 
 
 def test_the_line_of_a_file_that_the_other_side_has_not_is_told() -> None:

@@ -657,7 +657,22 @@ def test_why_finding_10_options_of_mounts_are_tried() -> None:
     # What no knob covers is still told.
     good, bad = mounted("async", ",data=ordered"), mounted("sync", ",data=journal")
     names = [suspect.id for suspect in find(good, bad, COMMAND, may_set=BOTH).suspects]
-    assert names == ["mount.sync", "storage.mounts"]
+    assert names == ["mount.sync", "storage.mounts:/data"]
+
+
+def test_each_file_system_is_a_difference_of_its_own() -> None:
+    """Was: all in one, of which only the first three were shown."""
+
+    def made(size: int) -> tuple[StateEntry, ...]:
+        points = ("/data", "/run", "/srv", "/var/log")
+        return tuple(
+            StateEntry("storage.file_systems", p, value={"block_size": size}) for p in points
+        )
+
+    sides = [replace(side(), settings=made(size)) for size in (1024, 4096)]
+    found = find(*sides, COMMAND, may_set=BOTH).suspects
+    assert {suspect.id: suspect.bad for suspect in found}["storage.file_systems:/srv"] == "4096"
+    assert len(found) == 4
 
 
 def test_why_finding_10_a_mount_of_one_side_only_is_told_once() -> None:

@@ -21,6 +21,8 @@ from benchvise.state.knobs import Setting
 from benchvise.text import Untrusted
 from benchvise.why.explain import remedies, remedy_lines
 from benchvise.why.model import Layer, Origin, Remedy, SettingMeans, Side, Suspect
+from benchvise.why.provenance import find_origins
+from benchvise.why.provenance.sources import DirectoryFiles
 
 ROLES = {
     "root_disk": "mmcblk0",
@@ -381,6 +383,28 @@ def test_options_of_a_mount(good: str, bad: str, changed: str, point: str) -> No
     found = of(difference("mounts", "storage.mounts", good, bad, Layer.RUN_TIME))
     assert text_of(found, "now") == f"mount -o remount,{changed} {point}"
     assert f"in the line of {point}, the fourth field: {changed}" in text_of(found, "Debian")
+
+
+def test_options_of_one_mount_have_their_line_and_a_command(tmp_path: Path) -> None:
+    """Was: one suspect for all mounts, without file, line and command."""
+    (tmp_path / "etc").mkdir()
+    source = '"$(awk \'$2 == "/d" {print $1}\' /proc/mounts)"'
+    wanted = {
+        "nodelalloc": "mount -o remount,delalloc /d",
+        "dirsync": f"mount -o remount,relatime,rw {source} /d",
+    }
+    for option, command in wanted.items():
+        table = f"# x\n/dev/sda1 / ext4 rw 0 1\n/dev/sda3 /d ext4 rw,{option} 0 2\n"
+        (tmp_path / "etc/fstab").write_text(table)
+        good, bad = "sda3 ext4 relatime,rw", f"sda3 ext4 {option},relatime,rw"
+        one = difference("storage.mounts:/d", "storage.mounts", good, bad, Layer.RUN_TIME)
+        origins = find_origins(DirectoryFiles(tmp_path, "it"), one, Side.BAD)
+        assert [(f"{o.file}", o.line) for o in origins] == [("/etc/fstab", 3)]
+        ways = of(one, *origins)
+        assert text_of(ways, "now") == command
+        edit = text_of(ways, remedies.ORIGIN).splitlines()
+        assert edit[0].startswith(f"put defaults for {option} in line 3 of /etc/fstab")
+        assert edit[1].startswith("sed ")
 
 
 def test_what_nothing_helps_has_no_remedy() -> None:

@@ -108,6 +108,18 @@ def test_other_libraries_have_to_be_mapped() -> None:
     mapped = ("/usr/bin/sort", "/opt/copies/libz.so.1")
     assert verify(arm(means), BASELINE, [process(mapped=mapped)]).is_valid
     assert not verify(arm(means), BASELINE, [process()]).is_valid
+    # A shim before the real program is a script, whose shell sets variables of its own.
+    shim = process(mapped=mapped, environment={**LANG, "SHLVL": True})
+    assert verify(arm(means), BASELINE, [shim]).is_valid
+    assert not verify(arm(means), BASELINE, [process(mapped=mapped, cgroups=("0::/x",))]).is_valid
+
+
+def test_a_file_of_the_other_side_has_to_be_mounted_and_may_change_anything() -> None:
+    hook = "/etc/profile.d/hook.sh /9 tmpfs"
+    means = LayerMeans("file", "/etc/profile.d/hook.sh")
+    processes = [process(mounts=(ROOT_MOUNT, DATA_MOUNT, hook), environment={"NEW": True})]
+    assert verify(arm(means), BASELINE, processes).is_valid
+    assert verify(arm(means), BASELINE, [process(environment={"NEW": True})]).unreached
 
 
 def test_what_varies_from_run_to_run_says_nothing() -> None:

@@ -30,7 +30,7 @@ from benchvise.why.model import (
     Term,
 )
 from benchvise.why.witness.compare import MeasuredTimes, compare
-from benchvise.why.witness.kinds import waited_for
+from benchvise.why.witness.kinds import named_call, waited_for
 from benchvise.why.witness.model import (
     Activity,
     CallsAbout,
@@ -40,6 +40,7 @@ from benchvise.why.witness.model import (
     WitnessCall,
     WitnessPart,
 )
+from benchvise.why.witness.neighbours import activities, parse_sample, put_active_first
 from benchvise.why.witness.path import spent_times
 from benchvise.why.witness.spans import spans_of
 from benchvise.why.witness.touching import NAME, put_first, setting_programs, touches
@@ -734,3 +735,52 @@ def test_a_file_that_only_one_side_has_and_the_command_opens_is_told_first() -> 
     assert (first.good, first.bad) == ("not there", "p")
     assert first.command == "mv -- /usr/lib/python3/agent.pth /usr/lib/python3/agent.pth.away"
     assert all("a.so" not in other.suspect for other in others)
+
+
+def test_calls_that_the_probe_has_no_name_for_are_named_by_the_architecture() -> None:
+    """Was: "syscall 15: 1730 times on bad"."""
+    assert named_call("syscall 15", "x86_64") == "rt_sigreturn"
+    assert named_call("syscall 139", "aarch64") == named_call("syscall 139", "riscv64")
+    assert named_call("syscall 139", "aarch64") == "rt_sigreturn"
+    assert named_call("syscall 119", "arm") == "sigreturn"
+    assert named_call("syscall 427", "mips") == "io_uring_register"
+    for unknown in ("syscall 99999", "syscall", "openat", "syscall 1 2"):
+        assert named_call(unknown, "x86_64") == unknown
+
+
+# -- what other programs do meanwhile --------------------------------------------------------------
+
+
+def processes(*rows: tuple[int, str, int, int], locks: Sequence[int] = ()) -> str:
+    """What a board says of processes: number, name, memory in kB and wake-ups."""
+    text = "".join(
+        f"Name:\t{name}\nPid:\t{pid}\nVmRSS:\t  {kb} kB\nvoluntary_ctxt_switches:\t{wakes}\n"
+        for pid, name, kb, wakes in rows
+    )
+    return text + "".join(
+        f"lock 1: FLOCK  ADVISORY  WRITE {pid} 00:2f:12345 0 EOF\n" for pid in locks
+    )
+
+
+def test_a_service_that_holds_the_lock_or_wakes_often_comes_before_those_that_sleep() -> None:
+    """Was: services that take no CPU all stood in the order of the alphabet."""
+    rows = [(7, "sleeper", 900, 3), (8, "holder", 900, 3), (9, "flusher", 900, 10)]
+    before = parse_sample(processes(*rows), 10.0)
+    later = [(7, "sleeper", 900, 3), (8, "holder", 900, 3), (9, "flusher", 900, 250),
+             (10, "new", 1, 99)]  # fmt: skip
+    after = parse_sample(processes(*later, locks=[8]), 20.0)
+    seen = {one.name: one for one in activities(before, after)}
+    assert set(seen) == {"sleeper", "holder", "flusher"}
+    assert seen["flusher"].wakes_per_s == 24.0 and seen["holder"].locks == 1
+    suspects = [
+        replace(
+            suspect(f"service.state:{name}", -3.0, item="system.services"), bad="running",
+            members=(f"system.services/program {name}",), means=None,
+        )
+        for name in ("sleeper", "flusher", "holder")
+    ]  # fmt: skip
+    watched = SideWatch(neighbours=tuple(seen.values()))
+    order = [one.id for one in put_active_first(suspects, watched, None)]
+    assert order == ["service.state:flusher", "service.state:holder", "service.state:sleeper"]
+    assert put_active_first(suspects, SideWatch(), None) == tuple(suspects)
+    assert parse_sample("nonsense\nlock 1: x\nPid: y\n", 1.0) is None

@@ -1,7 +1,8 @@
 """``python -m benchmarks.why.open``: causes as integrators meet them, asked about and scored.
 
-Without options all development cases, one after another. ``--effects`` measures what the plants do
-and asks nothing. ``--publish`` keeps the results and writes the page of the documentation; results
+Without options all development cases, one after another. ``--effects`` measures what plants do and
+asks nothing. ``--results`` keeps each result in a file as soon as it is known; cases that are in it
+are not run again. ``--publish`` keeps the results and writes the page of the documentation; results
 of earlier runs stay for cases that are not run again.
 """
 
@@ -12,13 +13,15 @@ import random
 import signal
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from dataclasses import replace
 from pathlib import Path
 
 from rich.console import Console
 
+from benchmarks.why import publish
 from benchmarks.why.open import case as cases
-from benchmarks.why.open import published, table
+from benchmarks.why.open import published, results_file, table
 from benchmarks.why.open.case import Case
 from benchmarks.why.open.result import CaseResult
 from benchmarks.why.open.run import Options, equal, run
@@ -28,7 +31,7 @@ from benchvise.errors import UsageError
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.why.open", description=__doc__)
     parser.add_argument("--cases", nargs="+", default=[], metavar="NAME", help="cases or classes")
-    parser.add_argument("--held-out", action="store_true", help="the held-out third instead")
+    parser.add_argument("--held-out", action="store_true", help="those held out instead")
     parser.add_argument("--equal", type=int, default=0, metavar="N", help="N equal sides instead")
     parser.add_argument("--seconds", type=float, default=None, help="begin none after that time")
     parser.add_argument("--minutes", type=float, default=12, help="of each diagnosis (12)")
@@ -38,12 +41,16 @@ def main(words: Sequence[str] | None = None) -> int:
     )
     parser.add_argument("--seed", type=int, default=1, help="of the order (1)")
     parser.add_argument("--evidence", type=Path, help="keep answers and evidence there")
+    parser.add_argument("--results", type=Path, metavar="FILE", help="keep results, go on from it")
     parser.add_argument("--list", action="store_true", help="only print the cases")
     parser.add_argument("--publish", action="store_true", help="keep the results, write the page")
     arguments = parser.parse_args(words)
     console = Console(width=200)
+    if arguments.results and arguments.effects:
+        parser.error("--results is for answers, and --effects asks nothing")
     try:
         chosen = _chosen(arguments)
+        known = [] if arguments.results is None else results_file.read(arguments.results)
     except UsageError as error:
         parser.error(str(error))
     if arguments.list:
@@ -51,7 +58,17 @@ def main(words: Sequence[str] | None = None) -> int:
             console.print(f"{one.kind}: {one.name}: {one.report}", markup=False, soft_wrap=True)
         return 0
     options = Options(arguments.minutes, arguments.evidence, arguments.effects, arguments.kill)
-    results = _run(chosen, options, arguments.seconds)
+    names = {one.name for one in chosen}
+    results = [result for result in known if result.name in names]
+    done = {result.name for result in results}
+
+    def keep(result: CaseResult) -> None:
+        results.append(result)
+        if arguments.results is not None:
+            known.append(replace(result, commit=publish.commit()))
+            results_file.write(arguments.results, known)
+
+    _run([one for one in chosen if one.name not in done], options, arguments.seconds, keep)
     held = table.show(results, console)
     if arguments.publish:
         published.save(results, held_out=arguments.held_out)
@@ -67,10 +84,14 @@ def _chosen(arguments: argparse.Namespace) -> list[Case]:
     return chosen
 
 
-def _run(chosen: Sequence[Case], options: Options, seconds: float | None) -> list[CaseResult]:
-    """The results, each as soon as it is known on standard error."""
+def _run(
+    chosen: Sequence[Case],
+    options: Options,
+    seconds: float | None,
+    keep: Callable[[CaseResult], None],
+) -> None:
+    """Runs the cases; each result is kept as soon as it is known, and told on standard error."""
     begin = time.monotonic()
-    results = []
     for number, one in enumerate(chosen, 1):
         if seconds is not None and time.monotonic() - begin > seconds:
             print(f"the time is over: {len(chosen) - number + 1} cases not run", file=sys.stderr)
@@ -79,10 +100,9 @@ def _run(chosen: Sequence[Case], options: Options, seconds: float | None) -> lis
             result = run(one, options)
         except KeyboardInterrupt:  # what is known is kept
             break
-        results.append(result)
+        keep(result)
         told = " · ".join(word for word in table.row(result)[1:] if word)
         print(f"{number}/{len(chosen)} {result.name}: {told}", file=sys.stderr, flush=True)
-    return results
 
 
 if __name__ == "__main__":

@@ -155,7 +155,7 @@ class Laboratory:
             time.sleep(0.05)
 
     def _network(self) -> None:
-        addresses = [f"10.77.0.{host}/24" for host in (1, 3, 4)]
+        addresses = [f"10.77.0.{host}/24" for host in (1, 3, 4, 5)]
         self._ip("link", "set", "lo", "up")
         # Else it has the least address of its ports: when a board with that is switched off, all
         # others go on sending to an address that nobody has.

@@ -1,16 +1,15 @@
 """The cases: what is planted, what it slows down, how the true cause is recognised.
 
-``cases/*.toml`` has one file a class; ``held_out.toml`` has the third that is held out, drawn by
-``SEED`` when all cases were written and before any was run. Whoever changes the diagnosis reads the
-former only.
+``cases/*.toml`` has one file a class, and in ``first_held_out.toml`` those that were held out once.
+``held_out.toml`` has those that are held out now. Whoever changes the diagnosis reads the former
+only.
 """
 
 from __future__ import annotations
 
-import random
 import re
 import tomllib
-from collections.abc import Iterable, Sequence
+from collections.abc import Sequence
 from dataclasses import dataclass
 from pathlib import Path
 
@@ -31,8 +30,6 @@ CLASSES = (
     "modules and boot words",
     "kernel settings",
 )
-SEED = 20261123
-"""Of the draw of the held-out third."""
 
 _HERE = Path(__file__).parent
 _CASES = _HERE / "cases"
@@ -81,7 +78,7 @@ def development() -> list[Case]:
 
 
 def held_out() -> list[Case]:
-    """The held-out third."""
+    """The cases that are run once, at the end."""
     return _read(_HELD_OUT, held_out=True)
 
 
@@ -93,19 +90,6 @@ def named(cases: Sequence[Case], names: Sequence[str]) -> list[Case]:
         known = ", ".join(case.name for case in cases)
         raise UsageError(f"there is no case or class {min(unknown)}", f"there are {known}")
     return [case for case in cases if not names or {case.name, case.kind} & set(names)]
-
-
-def drawn(cases: Iterable[Case]) -> set[str]:
-    """The names that are held out of these: a third of each class."""
-    names: dict[str, list[str]] = {kind: [] for kind in CLASSES}
-    for case in cases:
-        names[case.kind].append(case.name)
-    rng = random.Random(SEED)  # noqa: S311 - a draw that can be repeated
-    return {
-        name
-        for kind in CLASSES
-        for name in rng.sample(sorted(names[kind]), round(len(names[kind]) / 3))
-    }
 
 
 def _read(path: Path, *, held_out: bool) -> list[Case]:

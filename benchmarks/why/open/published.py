@@ -15,9 +15,10 @@ from benchmarks.why.publish import BarScore, ClassScore, Coverage, PublishedRun
 
 def save(results: Sequence[CaseResult], *, held_out: bool) -> None:
     """Keeps the results of a run, beside those of cases that it did not run."""
-    group = "open-held-out" if held_out else "open"
+    group = "open-held-out-second" if held_out else "open"
     kept = {result.name: result for result in publish.load()[group].cases}
-    kept |= {result.name: replace(result, commit=publish.commit()) for result in results}
+    commit = publish.commit()
+    kept |= {result.name: replace(result, commit=result.commit or commit) for result in results}
     known = len(cases.held_out() if held_out else cases.development())
     publish.save(
         group, summarised(sorted(kept.values(), key=lambda one: (one.kind, one.name)), known)

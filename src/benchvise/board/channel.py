@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import contextlib
-import os
+import json
 import signal
 import subprocess
 import time
@@ -48,7 +48,7 @@ _MESSAGE = 500
 _GRACE_SECONDS = 2.0
 _KILL_SECONDS = 5.0
 
-_INPUTS_A_REQUEST = 500
+_INPUTS_A_REQUEST = 1000
 _INPUT_BYTES_A_REQUEST = 48 << 10
 
 # The probe's process number there, for ending it should it no longer listen. The empty line
@@ -393,7 +393,7 @@ def _batches(globs: Iterable[str]) -> Iterator[list[str]]:
     batch: list[str] = []
     size = 0
     for pattern in globs:
-        length = 6 * len(os.fsencode(pattern))  # at most, as JSON
+        length = len(json.dumps(pattern)) + 1  # at most: a request may be of fewer escapes
         if batch and (len(batch) == _INPUTS_A_REQUEST or size + length > _INPUT_BYTES_A_REQUEST):
             yield batch
             batch, size = [], 0

@@ -108,6 +108,12 @@ PROGRAM = Group(
             "Read runs from a file into the store, with their ids, times, tags and notes.",
             "exchange.import_runs",
         ),
+        Command(
+            "site",
+            "Write a static site of many boards: all metrics, ranks, a page each, comparison of "
+            "any two.",
+            "exchange.site",
+        ),
         Command("why", "Find out why two boards differ, and prove it.", "why.why"),
         Command(
             "bisect",
@@ -512,6 +518,7 @@ PROGRAM = Group(
                 "report",
                 "export",
                 "import",
+                "site",
                 "tag",
                 "note",
             ),

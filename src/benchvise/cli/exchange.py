@@ -1,4 +1,4 @@
-"""``benchvise export`` and ``benchvise import``: results as one file."""
+"""Results that leave the machine: ``export`` and ``import``, one file; ``site``, pages for all."""
 
 from __future__ import annotations
 
@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated
 
 import typer
 
-from benchvise.cli.output import JsonOption, StoreOption, print_json, stdout, text_line
+from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout, text_line
 from benchvise.errors import UsageError
 from benchvise.text import counted, enumerated
 
@@ -63,7 +63,7 @@ def export_runs(
 
 def _redacted_line(redacted: tuple[Redacted, ...], *, private: bool) -> str:
     if private:
-        return "nothing was redacted: the file has host names, addresses and serial numbers"
+        return "nothing was redacted: there are host names, addresses and serial numbers"
     kinds = [
         f"{part.kind} ({part.different}, in {counted(part.places, 'place')})" for part in redacted
     ]
@@ -117,3 +117,60 @@ def import_runs(
         word = "imported" if record.run.id in new else "already here"
         line = f"{word}: {record.run.id} {record.run.label} on {record.run.board}"
         stdout().print(text_line(line), soft_wrap=True)
+
+
+def site(
+    sources: Annotated[
+        list[str] | None,
+        typer.Argument(
+            metavar="[STORE|FILE]...",
+            help="Stores, and files of `benchvise export`; without any, your own store.",
+        ),
+    ] = None,
+    output: Annotated[
+        Path, typer.Option("-o", "--output", metavar="DIR", help="Where the pages are written.")
+    ] = Path("benchvise-site"),
+    title: Annotated[
+        str, typer.Option("--title", metavar="TEXT", help="The heading of the first page.")
+    ] = "Boards",
+    tag: Annotated[
+        str | None, typer.Option("--tag", metavar="TAG", help="Only runs that have this tag.")
+    ] = None,
+    private: Annotated[
+        bool,
+        typer.Option(
+            "--private", help="Keep host names, addresses, serial numbers and user names."
+        ),
+    ] = False,
+    store: StoreOption = None,
+    as_json: JsonOption = False,
+) -> None:
+    """Write a static site of many boards: all metrics, ranks, a page each, comparison of any two.
+
+    Of each board and suite the newest complete run is shown. The pages work from a disk and from
+    any web server. What is private is replaced as in `benchvise export`.
+
+    Example: benchvise site lab.db results.bvz -o site
+    """
+    from benchvise.flows.site import write_site
+
+    def progress(number: int, count: int, board: str) -> None:
+        if count >= _MANY_BOARDS and number % _MANY_BOARDS == 0:
+            stderr().print(text_line(f"{number} of {count} boards: {board}"), soft_wrap=True)
+
+    written = write_site(
+        sources or [], store, output, title=title, tag=tag, private=private, each=progress
+    )
+    if as_json:
+        print_json("site", written)
+        return
+    parts = (
+        counted(written.boards, "board"),
+        counted(written.metrics, "metric"),
+        counted(written.runs, "run"),
+    )
+    stdout().print(text_line(f"{written.page}: {', '.join(parts)}"), soft_wrap=True)
+    stdout().print(text_line(_redacted_line(written.redacted, private=private)), soft_wrap=True)
+
+
+_MANY_BOARDS = 25

@@ -29,6 +29,7 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.cli.serve import ServedAddress
     from benchvise.flows.doctor import Check
     from benchvise.flows.health import WatchOutcome
+    from benchvise.flows.site import WrittenSite
     from benchvise.health.judging import Judgement
     from benchvise.measure.model import Benchmark
     from benchvise.report.data import ComparisonDocument, RunData
@@ -122,6 +123,7 @@ def json_kinds() -> dict[str, Any]:
         "signal-serial": SerialTestDocument,
         "signal-synth": SynthTransmission,
         "signal-uart": SerialLinesDocument,
+        "site": WrittenSite,
         "snapshot": Snapshot,
         "soak": SoakDocument,
         "state-diff": StateDiff,

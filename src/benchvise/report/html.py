@@ -14,7 +14,7 @@ import re
 from collections import defaultdict
 from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from itertools import groupby
 from pathlib import Path
 from typing import Any
@@ -46,6 +46,8 @@ from benchvise.report.tables import tail_rows
 
 PAGE = "index.html"
 DATA = "data.json"
+SCRIPT = "report.js"
+STYLE = "report.css"
 _ASSETS = Path(__file__).parent / "assets"
 _MARKS = "\u2020\u2021\u00a7\u00b6"
 
@@ -73,11 +75,17 @@ def _write(directory: Path, content: str, page: str, data: str) -> Path:
     return directory / PAGE
 
 
-def render_page(data: ReportData, assets: Assets) -> str:
-    """The page of runs as text."""
+def render_page(
+    data: ReportData, assets: Assets | LinkedAssets, *, heading: str = "", home: str = ""
+) -> str:
+    """The page of runs as text.
+
+    ``heading`` is what it is called instead of its runs, ``home`` the address of the page that it
+    belongs to.
+    """
     page_figures = figures(data)
     return (
-        environment()
+        _templates()
         .get_template("report.html.j2")
         .render(
             data=data,
@@ -87,8 +95,9 @@ def render_page(data: ReportData, assets: Assets) -> str:
             every={figure.id: figure.every for figure in page_figures.samples},
             facts=facts(data.runs),
             tails=tails(data),
-            title=title(data),
+            title=heading or title(data),
             lede=lede(data.runs[0]),
+            home=home,
             series_url=None,
             spread_width=SPREAD_WIDTH,
             spread_reach=quantities.format_percent(SPREAD_REACH),
@@ -230,6 +239,10 @@ def environment(limit: int = CELL_LIMIT) -> Environment:
         "micro": _micro,
     }
     return templates
+
+
+_templates = cache(environment)
+"""For pages that are written by the hundred: templates are compiled once."""
 
 
 def _quantity(value: float | None, unit: str) -> Markup:
@@ -377,6 +390,7 @@ class Assets:
         """What the frame of a page is given: policy, script, style, and the data of its charts."""
         return {
             "policy": self.policy,
+            "assets_url": "",
             # Hashed in the policy: no character may be changed.
             "script": Asset(self.script),
             "style": Asset(self.style),
@@ -384,11 +398,46 @@ class Assets:
         }
 
 
+@dataclass(frozen=True, slots=True)
+class LinkedAssets:
+    """Script and style sheet as files beside the pages, for sites of many pages."""
+
+    url: str
+    """The address of their directory from the page, with a slash at its end."""
+
+    @property
+    def policy(self) -> str:
+        """A content policy that lets only files of the site act.
+
+        Browsers differ in what ``'self'`` is for a page that was opened from a disk.
+        """
+        return "; ".join(
+            (
+                "default-src 'none'",
+                "script-src 'self' file:",
+                "style-src 'self' file:",
+                "img-src data:",
+                "base-uri 'none'",
+                "form-action 'none'",
+            )
+        )
+
+    def around(self, document: object) -> dict[str, object]:
+        """What the frame of a page is given, as ``Assets.around`` gives it."""
+        return {
+            "policy": self.policy,
+            "assets_url": self.url,
+            "script": "",
+            "style": "",
+            "figures_json": embedded(document),
+        }
+
+
 def load_assets(directory: Path = _ASSETS) -> Assets:
     """Reads what ``make`` built from ``web/``."""
     try:
-        script = (directory / "report.js").read_text(encoding="utf-8")
-        style = (directory / "report.css").read_text(encoding="utf-8")
+        script = (directory / SCRIPT).read_text(encoding="utf-8")
+        style = (directory / STYLE).read_text(encoding="utf-8")
     except OSError as error:
         name = Path(error.filename or directory).name
         raise BenchviseError(

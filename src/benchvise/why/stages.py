@@ -49,6 +49,7 @@ from benchvise.why.model import (
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.spending import is_wall_time
 from benchvise.why.witness.compare import BY_TIME, MeasuredTimes, compare
+from benchvise.why.witness.neighbours import put_active_first
 from benchvise.why.witness.opened import (
     OPENED_FILE,
     file_suspects,
@@ -176,7 +177,9 @@ def _ranked(
         corpus=options.corpus,
     )
     touched = touched_paths(tuple(case.watches.values())) if case.watches else None
-    return put_first(put_last(ranked, case.snapshots, touched), case.witness)
+    ranked = put_last(ranked, case.snapshots, touched)
+    ranked = put_active_first(ranked, case.watches.get(Side.BAD), case.witness)
+    return put_first(ranked, case.witness)
 
 
 def _counted(lab: Laboratory, side: Side) -> dict[str, float]:

@@ -37,6 +37,7 @@ from benchvise.why.model import (
     UntestedDifference,
 )
 from benchvise.why.rules import DiagnosisRules
+from benchvise.why.suspects.command_suspects import MOUNT_POINT
 from benchvise.why.suspects.find import NO_SETTING
 from benchvise.why.witness.opened import NOT_THERE, OPENED_FILE
 from benchvise.why.wording import percent
@@ -235,7 +236,7 @@ def _by_hand(suspect: Suspect, remedies: Sequence[Remedy]) -> str:
     The line for the running system comes before an edit of the file that sets the value. What is
     none of the settings may be called by the name of one: the remedies for that do not hold.
     """
-    is_setting = suspect.untestable != NO_SETTING
+    is_setting = suspect.untestable != NO_SETTING or suspect.id.startswith(MOUNT_POINT)
     for system in (NOW, ORIGIN) if is_setting else (ORIGIN,):
         for remedy in remedies:
             lines = [line for line in remedy.text.splitlines() if not line.startswith("#")]

@@ -78,6 +78,7 @@ NORMALISERS: dict[str, Normaliser] = {
     "softnet": Normaliser(network.softnet),
     "snmp": Normaliser(network.snmp),
     "qdiscs": Normaliser(network.qdiscs, takes="data"),
+    "route_metrics": Normaliser(network.route_metrics),
     "wifi_devices": Normaliser(network.wifi_devices),
     "wifi_link": Normaliser(network.wifi_link),
     "clk_summary": Normaliser(devices.clk_summary),

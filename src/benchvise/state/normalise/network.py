@@ -120,3 +120,28 @@ def wifi_link(text: str) -> dict[str, Cell]:
 
 def _is_private(line: str) -> bool:
     return _IDENTITY.match(line) is not None
+
+
+_TYPES = ("blackhole", "unreachable", "prohibit", "throw")
+_METRICS = re.compile(
+    r"\b(mtu|advmss|window|initcwnd|initrwnd|rto_min|rtt|rttvar|cwnd|ssthresh|reordering|hoplimit|"
+    r"quickack|congctl|features|fastopen_no_cookie)( lock)? (\S+)"
+)
+
+
+def route_metrics(text: str) -> dict[str, str]:
+    """The routes of ``ip route`` that are not plain: destination to what its line adds (a size of
+    segments or windows, a time, a route to nowhere), without addresses on the way."""
+    routes = {}
+    for line in text.splitlines():
+        words = line.split()
+        kind = words[0] if words and words[0] in _TYPES else ""
+        if kind or (
+            words and words[0] in ("unicast", "local", "broadcast", "multicast", "anycast")
+        ):
+            words = words[1:]
+        told = [f"{m[1]}{m[2] or ''} {m[3]}" for m in _METRICS.finditer(line)]
+        told = [*([kind] if kind else []), *told]
+        if told and words:
+            routes[words[0]] = " ".join(told)
+    return routes

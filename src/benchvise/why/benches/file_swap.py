@@ -6,8 +6,10 @@ mount namespace of the command (``bind.PATH``). Nobody else sees it, and nothing
 
 A file that only the other side has needs a place, and one that is to be away must not be seen: for
 these the nearest directory that is there is copied, changed, and bound whole. A file that is read,
-and not executed, is covered by an empty one instead, as that leaves its directory what it is.
-Files that not everybody may read are not taken to another board.
+and not executed, is covered by an empty one instead, as that leaves its directory what it is. A
+program whose name is a link, in a directory too large for that, is found first on ``PATH``: what
+the link leads to may be other programs too (busybox). Files that not
+everybody may read are not taken to another board.
 """
 
 from __future__ import annotations
@@ -16,6 +18,7 @@ import posixpath
 import re
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from urllib.parse import quote
 
 from benchvise.board import Board
 from benchvise.errors import BoardUnusable
@@ -25,6 +28,9 @@ from benchvise.why.benches.live_board import LiveBoard
 from benchvise.why.benches.userland_copies import MAKE_DIRECTORY
 from benchvise.why.model import Arm, LayerMeans, Side, Suspect
 from benchvise.why.witness.opened import FILE_LAYER
+
+SEARCH_PATH = "env.PATH"
+"""The attribute by which programs are found first in the directories that are made here."""
 
 _RUN_S = 60.0
 _MOST_BYTES = 64 << 20
@@ -104,9 +110,10 @@ class FileSwap:
     def _make(self, side: Side, suspects: Mapping[str, Suspect]) -> Mapping[str, str]:
         covers: dict[str, str] = {}
         copies: dict[str, str] = {}
+        search: list[str] = []
         for path in sorted(suspects, key=lambda path: path.count("/")):
             try:
-                self._place_one(side, path, covers, copies)
+                self._place_one(side, path, covers, copies, search)
             except (_FileRefused, BoardUnusable) as problem:
                 raise ArmRefused(
                     f"{self._boards[side].name}: {path} of the other side cannot stand there: "
@@ -116,12 +123,22 @@ class FileSwap:
                 ) from problem
         # A directory is bound before what stands in it.
         binds = {f"bind.{path}": source for path, source in copies.items()}
-        return binds | {f"bind.{path}": source for path, source in covers.items()}
+        binds |= {f"bind.{path}": source for path, source in covers.items()}
+        if search:
+            own = self._run(side, ["sh", "-c", 'printf %s "$PATH"']).decode("utf-8", "replace")
+            binds[SEARCH_PATH] = quote(":".join([*search, own]), safe="/:.@+")
+        return binds
 
     def _place_one(
-        self, side: Side, path: str, covers: dict[str, str], copies: dict[str, str]
+        self,
+        side: Side,
+        path: str,
+        covers: dict[str, str],
+        copies: dict[str, str],
+        search: list[str],
     ) -> None:
-        """``covers`` lead from a file to what is bound over it, ``copies`` from a directory."""
+        """``covers`` lead from a file to what is bound over it, ``copies`` from a directory;
+        ``search`` are directories to find programs in."""
         if not _PATH.fullmatch(path) or "/../" in path:
             raise _FileRefused("its name has other characters than are sent along")
         own, other = self._file(side, path), self._file(side.other, path)
@@ -135,7 +152,14 @@ class FileSwap:
             return
         if inside is None:
             target = self._new_name(side)
-            inside = self._run(side, ["sh", "-c", _COPY, "sh", path, target]).decode().strip()
+            try:
+                inside = self._run(side, ["sh", "-c", _COPY, "sh", path, target]).decode().strip()
+            except _FileRefused:
+                if own is None or other is None or not own.is_link:
+                    raise
+                self._put(side, f"{target}/{posixpath.basename(path)}", other)
+                search.append(target)
+                return
             if not _PATH.fullmatch(inside):
                 raise _FileRefused("there is no directory for it that could be copied")
             copies[inside] = target

@@ -39,7 +39,7 @@ from benchvise.state.model import Snapshot
 from benchvise.state.snapshot import take_snapshot
 from benchvise.why.bench import ArmRefused, CrossCheck, SideFacts
 from benchvise.why.benches.file_digests import digests_on
-from benchvise.why.benches.file_swap import FileSwap, is_file, path_of
+from benchvise.why.benches.file_swap import SEARCH_PATH, FileSwap, is_file, path_of
 from benchvise.why.benches.live_board import LiveBoard, Process, cross_check, still_set
 from benchvise.why.benches.processes import OtherChange, ProcessChecks
 from benchvise.why.benches.record import Record, covariates
@@ -388,6 +388,12 @@ class LiveBench:
 
         def attributes() -> Mapping[str, str]:
             files = {} if self._file_swap is None else self._file_swap.attributes(arm)
+            if SEARCH_PATH in files and SEARCH_PATH in given:
+                raise ArmRefused(
+                    f"{board.name}: PATH is changed, and it finds programs of the other side",
+                    "try them one by one",
+                    [suspect.id for suspect in arm.flipped if is_file(suspect)],
+                )
             return {**files, **given}
 
         def once() -> Process:

@@ -51,7 +51,8 @@ from benchvise.why.explain.remedy_lines import (
     yocto_kernel,
 )
 from benchvise.why.model import Layer, LayerMeans, Origin, Remedy, SettingMeans, Side, Suspect
-from benchvise.why.suspects.command_suspects import MOUNT_POINT
+from benchvise.why.provenance.targets import is_one_mount
+from benchvise.why.suspects.command_suspects import MOUNT_POINT, options_apart
 from benchvise.why.witness.opened import OPENED_FILE
 
 ORIGIN = "the line that sets it"
@@ -90,6 +91,8 @@ def remedies(
     elif settings:
         for setting in settings:
             ways += _of_setting(setting, roles, cost)
+    elif is_one_mount(suspect):
+        ways += session_remedies.of_one_mount(suspect, cost)
     elif suspect.id.startswith(MOUNT_POINT):
         ways += session_remedies.of_memory(suspect.id.removeprefix(MOUNT_POINT))
     elif suspect.id.startswith(OPENED_FILE):
@@ -189,6 +192,9 @@ def _change(suspect: Suspect, origin: Origin) -> tuple[str, str] | None:
     the line has the bad one not just once."""
     values = {side: _one_value(suspect, side) for side in Side}
     good, bad = values[Side.GOOD], values[Side.BAD]
+    if is_one_mount(suspect):
+        more, lost = options_apart(suspect)
+        good, bad = (more or ["defaults"])[0], lost[0] if len(lost) == 1 and len(more) < 2 else ""
     if not _PLAIN_VALUE.fullmatch(good) or not _PLAIN_VALUE.fullmatch(bad):
         return None
     places = re.findall(rf"(?<![\w./-]){re.escape(bad)}(?![\w./-])", origin.text.raw)
@@ -211,6 +217,9 @@ def _mark(suspect: Suspect, origin: Origin) -> str:
     plain word, so that no other line is taken for it."""
     means = suspect.means
     settings = means.to_good if isinstance(means, SettingMeans) else ()
+    if is_one_mount(suspect):
+        lost = options_apart(suspect)[1]
+        return lost[0] if len(lost) == 1 and re.fullmatch(r"\w+", lost[0]) else ""
     part = suspect.id.partition(":")[2].removeprefix(session_remedies.LIMIT)
     if suspect.item in session_remedies.ITEMS and re.fullmatch(r"\w+", part, re.ASCII):
         return part if part in origin.text.raw else ""

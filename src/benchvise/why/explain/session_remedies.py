@@ -24,7 +24,15 @@ from benchvise.why.explain.remedy_lines import (
     yocto_file,
 )
 from benchvise.why.model import Remedy, Side, Suspect
-from benchvise.why.suspects.command_suspects import FILES, LOCALTIME, NOT_THERE, SEPARATOR, TRACER
+from benchvise.why.suspects.command_suspects import (
+    FILES,
+    LOCALTIME,
+    MOUNT_POINT,
+    NOT_THERE,
+    SEPARATOR,
+    TRACER,
+    options_apart,
+)
 
 ITEMS = ("process.environment", "process.inherited", FILES)
 HARD_LIMIT = "hard_limit."
@@ -155,9 +163,37 @@ _OPPOSITES = {
     "discard": "nodiscard",
     "ro": "rw",
     "nobarrier": "barrier",
+    "nodelalloc": "delalloc",
+    "noauto_da_alloc": "auto_da_alloc",
     "noatime": "relatime",
     "strictatime": "relatime",
 }
+
+
+def of_one_mount(suspect: Suspect, cost: str) -> Iterator[Remedy]:
+    """One file system as on the good side: its options, or away where that has none."""
+    point = suspect.id.removeprefix(MOUNT_POINT)
+    place = shlex.quote(point)
+    if suspect.good == NOT_THERE:
+        yield Remedy(NOW, f"umount {place}", cost)
+        return
+    if suspect.good.split(" ")[:2] != suspect.bad.split(" ")[:2]:
+        return  # another device, or another kind
+    more, lost = options_apart(suspect)
+    wanted = more or [_OPPOSITES[option] for option in lost if option in _OPPOSITES]
+    if wanted:
+        yield from _of_mount(point, ",".join(wanted), ",".join(lost), cost)
+    elif lost:
+        options = suspect.good.split(" ")[2]
+        device = f'"$(awk \'$2 == "{point}" {{print $1}}\' /proc/mounts)"'
+        if _OPTIONS.fullmatch(options) and _PLAIN_POINT.fullmatch(point):
+            yield Remedy(NOW, f"mount -o remount,{options} {device} {place}", cost)
+        yield Remedy(
+            DEBIAN, f"# /etc/fstab: in the line of {point}, without {','.join(lost)}", cost
+        )
+
+
+_PLAIN_POINT = re.compile(r"/[\w./-]*", re.ASCII)
 
 
 def of_mounts(side_values: Mapping[Side, str], cost: str) -> Iterator[Remedy]:

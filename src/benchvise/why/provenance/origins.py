@@ -215,6 +215,8 @@ def _is_absence(assignment: Assignment, wanted: Wanted) -> bool:
 def _agrees(assignment: Assignment, wanted: Wanted) -> bool:
     if not wanted.values or assignment.value is None:
         return True
+    if wanted.target.startswith("mount:"):
+        return not wanted.values.isdisjoint({assignment.value, *assignment.value.split(",")})
     return any(same(wanted.target, assignment.value, value) for value in wanted.values)
 
 

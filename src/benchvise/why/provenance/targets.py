@@ -12,7 +12,12 @@ from benchvise.state.places import INTERFACES, MOUNTS, SWAPS
 from benchvise.state.roles import ROLES
 from benchvise.why.model import LayerMeans, SettingMeans, Side, Suspect
 from benchvise.why.provenance.globs import overlap
-from benchvise.why.suspects.command_suspects import FILES, MOUNT_POINT, SEPARATOR
+from benchvise.why.suspects.command_suspects import (
+    FILES,
+    MOUNT_POINT,
+    SEPARATOR,
+    options_apart,
+)
 
 NOT_THERE = "not there"
 PRESENT = "given"
@@ -100,10 +105,17 @@ def targets_of(suspect: Suspect, side: Side, roles: Mapping[str, str]) -> tuple[
     )
 
 
+def is_one_mount(suspect: Suspect) -> bool:
+    """Whether a suspect is how one file system is mounted, and not that it is in memory."""
+    return suspect.id.startswith(MOUNT_POINT) and suspect.means is None
+
+
 def _values_of(suspect: Suspect, side_text: str) -> list[str]:
     """The values that a side shows, as lines of files have them; none where they are not known."""
     if suspect.item == FILES:
         return [line for line in side_text.split(SEPARATOR) if line and not line.endswith("…")]
+    if is_one_mount(suspect):
+        return options_apart(suspect)[side_text == suspect.bad]
     if suspect.id.startswith(MOUNT_POINT):
         return side_text.split(" ")[1:2]  # source, kind, options
     value = _plain(side_text) if _is_one_value(suspect, side_text) else None
@@ -188,7 +200,7 @@ def _of_part(suspect: Suspect) -> Iterator[str]:
         return
     word = part.split("=")[0]
     if suspect.id.startswith(MOUNT_POINT):
-        yield f"mounted:{part}"
+        yield f"mount:{part}" if is_one_mount(suspect) else f"mounted:{part}"
         return
     if item in ("kernel.command_line", "command-line"):
         yield f"word:{word}"
@@ -224,6 +236,8 @@ def _of_members(suspect: Suspect, roles: Mapping[str, str]) -> Iterator[str]:
                 path = _path_of(read, key, roles)
                 if path and path.startswith(("/sys/", "/proc/sys/", "/proc/irq/", "/etc/")):
                     yield path
+    if is_one_mount(suspect) and suspect.id != f"{MOUNT_POINT}/":
+        return
     if suspect.item in _OF_ITEMS and f":{_LIMIT}" not in suspect.id:
         yield from _OF_ITEMS[suspect.item]
 

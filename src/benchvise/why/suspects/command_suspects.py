@@ -32,7 +32,8 @@ MOUNT_POINT = "storage.mounts:"
 """What begins the id of a suspect that is about what is mounted at one place."""
 
 MOUNTS = "storage.mounts/mounts"
-KINDS = "storage.file_systems/kinds"
+FILE_SYSTEMS = "storage.file_systems"
+KINDS = f"{FILE_SYSTEMS}/kinds"
 
 _CUT = 1000  # characters of a variable: the probe tells no more of a longer one
 _VALUE_LIMIT = 120
@@ -227,7 +228,7 @@ def _only_in(lines: Sequence[str], others: Sequence[str]) -> str:
     return "the same lines in another order" if set(lines) == set(others) else NOT_THERE
 
 
-# -- directories -----------------------------------------------------------------------------------
+# -- mounts and directories ----------------------------------------------------------------------
 
 
 def _directory(difference: Difference, part: DifferencePart) -> Suspect | None:
@@ -248,6 +249,18 @@ def _directory(difference: Difference, part: DifferencePart) -> Suspect | None:
         means=ProcessMeans({f"directory.{point}": "copy"}, {}),
         not_on_good="the good side does not have the disk",
     )
+
+
+def options_apart(suspect: Suspect) -> tuple[list[str], list[str]]:
+    """Of a suspect about one mount: the options that only the good side has, and only the bad."""
+    good, bad = (_options(text) for text in (suspect.good, suspect.bad))
+    return [o for o in good if o not in bad], [o for o in bad if o not in good]
+
+
+def _options(mounted: str) -> list[str]:
+    fields = mounted.split(" ")
+    options = fields[2].split(",") if len(fields) == 3 else []
+    return [option for option in options if re.fullmatch(r"[\w=.:-]+", option, re.ASCII)]
 
 
 def _kind(mounted: object) -> str:

@@ -22,6 +22,9 @@ from benchvise.text import printable
 from benchvise.why.model import Layer, Metric, ProcessMeans, SettingMeans, Side, Suspect
 from benchvise.why.suspects.bundles import KnobFiles, knob_changes, suspects_of
 from benchvise.why.suspects.command_suspects import (
+    FILE_SYSTEMS,
+    MOUNT_POINT,
+    MOUNTS,
     NOT_THERE,
     TRACER,
     HostNames,
@@ -201,6 +204,11 @@ def _id_of(difference: Difference, part: DifferencePart) -> str:
     entry = difference.entry
     if entry.name in _BY_PART:
         return f"{entry.item}:{printable(part.key, 60)}"
+    if entry.name == MOUNTS and part.key.startswith("/"):
+        return f"{MOUNT_POINT}{printable(part.key, 80)}"
+    if entry.item == FILE_SYSTEMS:
+        point = next((key for key in (entry.key, part.key) if key.startswith("/")), "")
+        return f"{FILE_SYSTEMS}:{printable(point, 80)}" if point else entry.item
     if entry.item == "kernel.modules" and entry.key != "modules":
         return f"kernel.modules:{entry.key.partition('.')[0]}"
     if entry.item == "boot.init_settings":
@@ -210,12 +218,11 @@ def _id_of(difference: Difference, part: DifferencePart) -> str:
 
 def _fixed_suspect(name: str, members: Sequence[tuple[Difference, DifferencePart]]) -> Suspect:
     first = members[0][0]
-    item = first.item
     layer = layer_of(first.entry.item)
     labels = _member_labels(members)
     return Suspect(
         id=name,
-        title=f"{item.title}: {item.summary}" if item is not None else first.entry.item,
+        title=_title(name, first),
         layer=layer,
         item=first.entry.item,
         good=_shown_values(
@@ -227,6 +234,15 @@ def _fixed_suspect(name: str, members: Sequence[tuple[Difference, DifferencePart
         members=tuple(dict.fromkeys(difference.entry.name for difference, _ in members)),
         untestable=_why_not([difference for difference, _ in members], layer),
     )
+
+
+def _title(name: str, first: Difference) -> str:
+    if name.startswith(MOUNT_POINT):
+        return f"the file system at {name.removeprefix(MOUNT_POINT)} and its options"
+    if name.startswith(f"{FILE_SYSTEMS}:"):
+        return f"what the file system at {name.partition(':')[2]} is made of, and its size"
+    item = first.item
+    return f"{item.title}: {item.summary}" if item is not None else first.entry.item
 
 
 def _why_not(differences: Sequence[Difference], layer: Layer) -> str:

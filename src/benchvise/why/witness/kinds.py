@@ -3,6 +3,10 @@
 from __future__ import annotations
 
 import re
+import tomllib
+from collections.abc import Mapping
+from functools import cache
+from importlib.resources import files
 
 from benchvise.why.witness.model import Activity
 
@@ -33,6 +37,25 @@ _NAME_SERVICE = 53
 def plain_name(call: str) -> str:
     """The name of a system call without what tells the width of its times."""
     return _WIDTH.sub("", call)
+
+
+def named_call(call: str, architecture: str) -> str:
+    """The name of a call that the probe knows by its number alone (``syscall 15``), by the
+    architecture that the probe says it runs on; as it is where that has no such call."""
+    match = _NUMBERED.fullmatch(call)
+    return call if match is None else _names(architecture).get(int(match[1]), call)
+
+
+_NUMBERED = re.compile(r"syscall (\d{1,9})", re.ASCII)
+_TABLES = {"x86_64": "x86_64", "aarch64": "generic", "riscv64": "generic", "arm": "arm"}
+
+
+@cache
+def _names(architecture: str) -> Mapping[int, str]:
+    tables = tomllib.loads((files(__package__) / "call_numbers.toml").read_text("utf-8"))
+    table = next((t for prefix, t in _TABLES.items() if architecture.startswith(prefix)), "every")
+    entries = ",".join((tables["every"], tables[table])).split(",")
+    return {int(number): name for number, name in (entry.split() for entry in entries)}
 
 
 FILE_CALLS = re.compile(r"open(?:at2?)?|execve(?:at)?")

@@ -59,6 +59,17 @@ class CallsAbout:
 
 
 @dataclass(frozen=True, slots=True)
+class NeighbourActivity:
+    """What the processes of one program did beside the command: how often they went to sleep and
+    woke again, what memory they have in MB, and how many locks of files they hold."""
+
+    name: str
+    wakes_per_s: float
+    resident_mb: float
+    locks: int
+
+
+@dataclass(frozen=True, slots=True)
 class SideWatch:
     """What was seen of a command on one side.
 
@@ -66,7 +77,7 @@ class SideWatch:
     one whose system calls were followed, which makes each call longer; None and empty where that
     was not possible, for the reason in ``missing``, by means. ``counts`` are of either.
     ``trace`` is the file of the recording, empty where it was not kept. ``cost_s`` is what all of
-    it took. ``remarks`` must be known with it.
+    it took. ``remarks`` must be known with it. ``neighbours`` are the other programs.
     """
 
     seconds: float | None = None
@@ -78,6 +89,7 @@ class SideWatch:
     remarks: tuple[str, ...] = ()
     trace: str = ""
     cost_s: float = 0.0
+    neighbours: tuple[NeighbourActivity, ...] = ()
 
 
 # -- both sides ------------------------------------------------------------------------------------

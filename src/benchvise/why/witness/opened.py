@@ -69,7 +69,8 @@ def file_suspects(
 ) -> tuple[Suspect, ...]:
     """A suspect for each file that is not the same, without those that ``others`` are about.
 
-    ``digests`` lead from a file to its checksum; a file that is not there has none. With
+    ``digests`` lead from a file to its checksum, with its size where that is known, and from a
+    directory to the number of its entries (``directory 12``); what is not there has none. With
     ``can_swap`` those that the command can be given have the means for it.
     """
     told = "\n".join(
@@ -79,7 +80,11 @@ def file_suspects(
     suspects = []
     for path in opened_files(watches.values()):
         good, bad = (digests[side].get(path, "") for side in (Side.GOOD, Side.BAD))
-        if good != bad and path not in known:
+        if good == bad or path in known:
+            continue
+        if DIRECTORY in (good.partition(" ")[0], bad.partition(" ")[0]):
+            suspects += _directory(path, good, bad)
+        else:
             suspects.append(_suspect(path, good, bad))
     return _with_means(suspects) if can_swap else tuple(suspects)
 
@@ -99,6 +104,8 @@ def _with_means(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
 def _why_not(suspect: Suspect) -> str:
     """Why a command is not given this file; empty where it can be."""
     path = _path(suspect)
+    if suspect.untestable == _OF_ENTRIES:
+        return _OF_ENTRIES
     if _is_data(path):
         return _OF_DATA
     if _COMPILED.search(path) and NOT_THERE not in (suspect.good, suspect.bad):
@@ -170,7 +177,8 @@ def _words_of(suspects: Sequence[Suspect]) -> Iterator[str]:
 def _suspect(path: str, good: str, bad: str) -> Suspect:
     term = _DIFFERS if good and bad else _ONE_SIDE
     if _is_data(path):
-        term = _IS_DATA
+        term = _larger(good, bad) or _IS_DATA
+    good, bad = good.partition(" ")[0], bad.partition(" ")[0]
     return Suspect(
         f"{OPENED_FILE}{path}",
         f"the file {path}, which the command opens",
@@ -182,3 +190,41 @@ def _suspect(path: str, good: str, bad: str) -> Suspect:
         untestable=UNTESTABLE,
         terms=(term,),
     )
+
+
+DIRECTORY = "directory"
+"""What begins the value of a directory: the number of its entries follows."""
+
+_OF_ENTRIES = "it holds other files: the command reads all of its entries"
+_MANY_ENTRIES = 500
+_FAR_APART = 4.0
+_LARGE = 64 << 10
+
+
+def _directory(path: str, good: str, bad: str) -> list[Suspect]:
+    """A directory in which one side has many more entries than the other one."""
+    counts = [int(value.partition(" ")[2] or 0) for value in (good, bad)]
+    if max(counts) < max(_MANY_ENTRIES, _FAR_APART * min(counts)):
+        return []
+    reason = f"it has {counts[0]} entries on good and {counts[1]} on bad, and the command opens it"
+    return [
+        Suspect(
+            f"{OPENED_FILE}{path}",
+            f"the directory {path}, which the command opens",
+            Layer.USERLAND,
+            "userland.file",
+            f"{counts[0]} entries",
+            f"{counts[1]} entries",
+            (f"{OPENED_FILE}{path}",),
+            untestable=_OF_ENTRIES,
+            terms=(Term("file", 0.5, reason),),
+        )
+    ]
+
+
+def _larger(good: str, bad: str) -> Term | None:
+    """Of data that one side has far more of, what that speaks for."""
+    sizes = [int(value.partition(" ")[2] or 0) for value in (good, bad)]
+    if not all(sizes) or max(sizes) < max(_LARGE, _FAR_APART * min(sizes)):
+        return None
+    return Term("file", 0.0, f"it is data, of {sizes[0]} bytes on good and {sizes[1]} on bad")

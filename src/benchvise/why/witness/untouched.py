@@ -11,13 +11,13 @@ from dataclasses import replace
 
 from benchvise.state.model import Snapshot
 from benchvise.why.model import Side, Suspect, Term
-from benchvise.why.suspects.command_suspects import MOUNT_POINT, MOUNTS
+from benchvise.why.suspects.command_suspects import FILE_SYSTEMS, MOUNTS
 from benchvise.why.witness.model import SideWatch
 from benchvise.why.witness.touching import NAME
 from benchvise.why.witness.watch import CALL_LINES
 
 _POINTS = -3.0
-_ITEMS = ("storage.mounts", "storage.file_systems")
+_ITEMS = ("storage.mounts", FILE_SYSTEMS)
 _LINKS = {"/var/run/": "/run/", "/var/lock/": "/run/lock/"}
 """Where these lead on nearly every system."""
 
@@ -58,8 +58,9 @@ def _places(suspect: Suspect, snapshots: Mapping[Side, Snapshot]) -> set[str]:
     """All mount points that a suspect is about; none where that is not known."""
     if suspect.item not in _ITEMS:
         return set()
-    if suspect.id.startswith(MOUNT_POINT):
-        return {suspect.id.removeprefix(MOUNT_POINT)}
+    point = suspect.id.partition(":")[2]
+    if point.startswith("/"):
+        return {point}
     places: set[str] = set()
     for member in suspect.members:
         key = member.partition("/")[2]

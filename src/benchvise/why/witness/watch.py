@@ -28,8 +28,9 @@ from benchvise.errors import (
 )
 from benchvise.text import NAME_LIMIT, SENTENCE_LIMIT, printable
 from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder
-from benchvise.why.witness.kinds import plain_name
+from benchvise.why.witness.kinds import named_call, plain_name
 from benchvise.why.witness.model import CallsAbout, SideWatch, SpentTime
+from benchvise.why.witness.neighbours import activities, sample
 from benchvise.why.witness.path import spent_times
 from benchvise.why.witness.spans import read_spans
 
@@ -77,6 +78,7 @@ def watch(
     seen = _Seen()
     recorded: tuple[float, tuple[SpentTime, ...]] | None = None
     followed: tuple[float, tuple[CallsAbout, ...]] | None = None
+    before = sample(board)
     # A second connection may not be had where the first one is.
     with _left_out(seen, TRACE, channel, BoardUnreachable):
         recorded = _recorded(board, channel, command, usual_s, limit_s, trace, seen)
@@ -92,6 +94,7 @@ def watch(
         remarks=tuple(seen.remarks),
         trace=str(trace) if trace is not None and trace.exists() else "",
         cost_s=round(time.monotonic() - begun, 3),
+        neighbours=activities(before, sample(board)),
     )
 
 
@@ -207,13 +210,14 @@ def _followed(
     channel: ProbeChannel, command: str, limit_s: float, seen: _Seen
 ) -> tuple[float, tuple[CallsAbout, ...]]:
     calls: list[CallsAbout] = []
+    architecture = channel.ready.arch
     end: FollowedMessage | None = None
     words = ["follow", "--run", command, "--limit_ms", str(round(limit_s * 1000))]
     for message in channel.request(words, silence_timeout=limit_s + _GRACE_S):
         if isinstance(message, CallMessage) and len(calls) < CALL_LINES:
             calls.append(
                 CallsAbout(
-                    plain_name(printable(message.name, NAME_LIMIT)),
+                    plain_name(named_call(printable(message.name, NAME_LIMIT), architecture)),
                     printable(message.target),
                     max(0, message.count),
                     max(0, message.errors),

@@ -1,0 +1,151 @@
+"""What other programs did on a board while the command was watched there.
+
+A service that one side alone runs may take no CPU to speak of and be the cause all the same: it
+holds a lock, wakes a hundred times a second to empty a cache or to send, or has most of the memory.
+One that never wakes and holds nothing is hardly the cause. /proc/PID/status and /proc/locks tell
+that apart (proc(5), proc_locks(5)); they are read before and after the command was watched.
+"""
+
+from __future__ import annotations
+
+import re
+import time
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, field, replace
+
+from benchvise.board.protocol import Board
+from benchvise.errors import BoardUnusable
+from benchvise.text import printable
+from benchvise.why.model import Suspect, Term
+from benchvise.why.witness.model import Activity, NeighbourActivity, SideWatch, Witness
+from benchvise.why.witness.touching import NAME
+
+_READ = (
+    'grep -h -E "^(Name|Pid|VmRSS|voluntary_ctxt_switches):" /proc/[0-9]*/status 2>/dev/null; '
+    "sed -n 's/^/lock /p' /proc/locks 2>/dev/null; true"
+)
+_READ_S = 20.0
+_LOCK = re.compile(r"lock \d+: \w+ +\w+ +\w+ (\d{1,9}) ")
+_MOST = 400  # programs of a board
+_COMM = 15  # characters of a program's name that the kernel keeps
+
+_RUNS = "system.services/program "
+_OFTEN = 2.0  # wake-ups a second
+_HARDLY = 0.2
+_LARGE_MB = 128.0
+_SHARE = 0.1
+
+
+@dataclass(slots=True)
+class ProcessSample:
+    """The processes of a board at one moment, by number."""
+
+    at: float
+    names: dict[int, str] = field(default_factory=dict)
+    wakes: dict[int, int] = field(default_factory=dict)
+    resident_kb: dict[int, int] = field(default_factory=dict)
+    holders: list[int] = field(default_factory=list)
+
+
+def sample(board: Board) -> ProcessSample | None:
+    """The processes of a board now; None where it cannot tell. Raises BoardUnreachable."""
+    try:
+        completed = board.run(["sh", "-c", _READ], timeout=_READ_S)
+    except BoardUnusable:
+        return None
+    return parse_sample(completed.stdout.decode("utf-8", "replace"), time.monotonic())
+
+
+def parse_sample(text: str, at: float) -> ProcessSample | None:
+    """A sample by what was read; None where that has no process."""
+    found = ProcessSample(at)
+    name, process = "", 0
+    for line in text.splitlines():
+        key, _, value = line.partition(":")
+        number = re.match(r"\s*(\d{1,12})", value)
+        if lock := _LOCK.match(line):
+            found.holders.append(int(lock[1]))
+        elif key == "Name":
+            name, process = printable(value.strip(), _COMM), 0
+        elif number is None:
+            continue
+        elif key == "Pid":
+            process = int(number[1])
+            found.names[process] = name
+        elif key == "VmRSS" and process:
+            found.resident_kb[process] = int(number[1])
+        elif key == "voluntary_ctxt_switches" and process:
+            found.wakes[process] = int(number[1])
+    return found if found.names else None
+
+
+def activities(
+    before: ProcessSample | None, after: ProcessSample | None
+) -> tuple[NeighbourActivity, ...]:
+    """What the programs that were there all the time did between two samples."""
+    if before is None or after is None or after.at <= before.at:
+        return ()
+    seconds = after.at - before.at
+    programs: dict[str, list[int]] = {}
+    for process, name in after.names.items():
+        if before.names.get(process) == name:
+            programs.setdefault(name, []).append(process)
+    return tuple(
+        NeighbourActivity(
+            name,
+            round(sum(_woke(p, before, after) for p in processes) / seconds, 3),
+            round(sum(after.resident_kb.get(p, 0) for p in processes) / 1024, 1),
+            sum(after.holders.count(p) for p in processes),
+        )
+        for name, processes in list(programs.items())[:_MOST]
+    )
+
+
+def _woke(process: int, before: ProcessSample, after: ProcessSample) -> int:
+    return max(0, after.wakes.get(process, 0) - before.wakes.get(process, 0))
+
+
+# -- what it says of suspects ----------------------------------------------------------------------
+
+
+def put_active_first(
+    suspects: Sequence[Suspect], bad: SideWatch | None, witness: Witness | None
+) -> tuple[Suspect, ...]:
+    """The suspects in their new order, those about programs that only the bad side runs with a term
+    for what these did there."""
+    known = {} if bad is None else {activity.name: activity for activity in bad.neighbours}
+    if not known:
+        return tuple(suspects)
+    waits = _waits_for_locks(witness)
+    scored = []
+    for suspect in suspects:
+        terms = tuple(_terms(suspect, known, waits=waits))
+        scored.append(replace(suspect, terms=(*suspect.terms, *terms)) if terms else suspect)
+    return tuple(sorted(scored, key=lambda s: (s.means is None, -s.log_odds)))
+
+
+def _waits_for_locks(witness: Witness | None) -> bool:
+    parts = () if witness is None else witness.parts
+    return any(part.activity is Activity.LOCK and part.share >= _SHARE for part in parts)
+
+
+def _terms(
+    suspect: Suspect, known: Mapping[str, NeighbourActivity], *, waits: bool
+) -> Iterator[Term]:
+    names = [m.removeprefix(_RUNS)[:_COMM] for m in suspect.members if m.startswith(_RUNS)]
+    seen = [known[name] for name in names if name in known]
+    if not seen or suspect.bad != "running":
+        return
+    most = max(seen, key=lambda one: one.wakes_per_s)
+    if waits and (holder := next((one for one in seen if one.locks), None)):
+        yield Term(
+            NAME, 4.0, f"{holder.name} holds a lock of a file, and the command waits for one"
+        )
+    if most.wakes_per_s >= _OFTEN:
+        points = min(2.5, 1.0 + 0.02 * most.wakes_per_s)
+        yield Term(NAME, points, f"{most.name} woke {most.wakes_per_s:.3g} times a second there")
+    if (large := max(one.resident_mb for one in seen)) >= _LARGE_MB:
+        yield Term(NAME, 1.0, f"it has {large:.0f} MB of memory there")
+    is_still = most.wakes_per_s < _HARDLY and large < _LARGE_MB
+    if is_still and not any(one.locks for one in seen):
+        yield Term(NAME, -1.0, f"{most.name} did nothing while the command was watched")
