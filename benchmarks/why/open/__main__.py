@@ -103,6 +103,8 @@ def _run(
         keep(result)
         told = " · ".join(word for word in table.row(result)[1:] if word)
         print(f"{number}/{len(chosen)} {result.name}: {told}", file=sys.stderr, flush=True)
+        for change in result.changes:
+            print(f"  not as before: {change}", file=sys.stderr, flush=True)
 
 
 if __name__ == "__main__":

@@ -140,8 +140,8 @@ def route_metrics(text: str) -> dict[str, str]:
             words and words[0] in ("unicast", "local", "broadcast", "multicast", "anycast")
         ):
             words = words[1:]
-        told = [f"{m[1]}{m[2] or ''} {m[3]}" for m in _METRICS.finditer(line)]
-        told = [*([kind] if kind else []), *told]
-        if told and words:
-            routes[words[0]] = " ".join(told)
+        metrics = [f"{m[1]}{m[2] or ''} {m[3]}" for m in _METRICS.finditer(line)]
+        metrics = [*([kind] if kind else []), *metrics]
+        if metrics and words:
+            routes[words[0]] = " ".join(metrics)
     return routes

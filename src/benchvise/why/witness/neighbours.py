@@ -58,25 +58,25 @@ def sample(board: Board) -> ProcessSample | None:
 
 def parse_sample(text: str, at: float) -> ProcessSample | None:
     """A sample by what was read; None where that has no process."""
-    found = ProcessSample(at)
+    taken = ProcessSample(at)
     name, process = "", 0
     for line in text.splitlines():
         key, _, value = line.partition(":")
         number = re.match(r"\s*(\d{1,12})", value)
         if lock := _LOCK.match(line):
-            found.holders.append(int(lock[1]))
+            taken.holders.append(int(lock[1]))
         elif key == "Name":
             name, process = printable(value.strip(), _COMM), 0
         elif number is None:
             continue
         elif key == "Pid":
             process = int(number[1])
-            found.names[process] = name
+            taken.names[process] = name
         elif key == "VmRSS" and process:
-            found.resident_kb[process] = int(number[1])
+            taken.resident_kb[process] = int(number[1])
         elif key == "voluntary_ctxt_switches" and process:
-            found.wakes[process] = int(number[1])
-    return found if found.names else None
+            taken.wakes[process] = int(number[1])
+    return taken if taken.names else None
 
 
 def activities(
@@ -136,16 +136,16 @@ def _terms(
     seen = [known[name] for name in names if name in known]
     if not seen or suspect.bad != "running":
         return
-    most = max(seen, key=lambda one: one.wakes_per_s)
-    if waits and (holder := next((one for one in seen if one.locks), None)):
+    most = max(seen, key=lambda activity: activity.wakes_per_s)
+    if waits and (holder := next((activity for activity in seen if activity.locks), None)):
         yield Term(
             NAME, 4.0, f"{holder.name} holds a lock of a file, and the command waits for one"
         )
     if most.wakes_per_s >= _OFTEN:
-        points = min(2.5, 1.0 + 0.02 * most.wakes_per_s)
+        points = min(3.0, 1.5 + 0.03 * most.wakes_per_s)
         yield Term(NAME, points, f"{most.name} woke {most.wakes_per_s:.3g} times a second there")
-    if (large := max(one.resident_mb for one in seen)) >= _LARGE_MB:
+    if (large := max(activity.resident_mb for activity in seen)) >= _LARGE_MB:
         yield Term(NAME, 1.0, f"it has {large:.0f} MB of memory there")
     is_still = most.wakes_per_s < _HARDLY and large < _LARGE_MB
-    if is_still and not any(one.locks for one in seen):
+    if is_still and not any(activity.locks for activity in seen):
         yield Term(NAME, -1.0, f"{most.name} did nothing while the command was watched")

@@ -91,8 +91,8 @@ def file_suspects(
 
 def _with_means(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
     tried = [suspect for suspect in suspects if not _why_not(suspect)]
-    few = tried if len(tried) <= _MOST_TRIED else [s for s in tried if _is_configuration(s)]
-    given = {suspect.id for suspect in few[:_MOST_TRIED]}
+    chosen = tried if len(tried) <= _MOST_TRIED else [s for s in tried if _is_configuration(s)]
+    given = {suspect.id for suspect in chosen[:_MOST_TRIED]}
     return tuple(
         replace(s, means=LayerMeans(FILE_LAYER, _path(s)), untestable="")
         if s.id in given
