@@ -49,6 +49,7 @@ FAMILIES = {
     "flash": pairs_flash.pairs,
     "record": pairs_record.pairs,
     "trace": pairs_trace.pairs,
+    "answers": pairs_trace.answers,
     "signal": pairs_signal.pairs,
 }
 """Where pairs come from: one module a family, each with a function `pairs`."""
@@ -139,7 +140,7 @@ def further_sheets(options: argparse.Namespace, chosen: list[Pair], report: Repo
     rounds = min(options.rounds, 3)
     if pairs_flash.verifications:
         report.show(pairs_flash.verification())
-    if any("trace" in pair.name or "CTF" in pair.name for pair in chosen):
+    if any(pair.name.startswith(("trace.dat", "CTF")) for pair in chosen):
         report.show(pairs_trace.costs(rounds))
         report.show(levels.costs(rounds))
     if any(pair.name.startswith("signal") for pair in chosen):

@@ -11,6 +11,9 @@ asked for. Where both decode, the pair is there with ours on all CPUs and on one
 tools have one thread. The Python bindings of babeltrace2, which take three times as long as its
 text, are compared with nothing.
 
+Commands of ours are timed as users wait for them, on traces of which nothing is kept: beside a
+process that only decodes all events (*decoding alone*), and beside the reference tool.
+
 Claims are goals of ours, set before they were measured.
 
 What Pairs cannot show, as nobody else has it, comes in a table of its own: decoding in a process
@@ -109,6 +112,9 @@ def trace(name: str) -> Path | None:
     return Path(directory) / _WHERE[name] if directory else None
 
 
+OURS = (sys.executable, "-m", "benchvise")
+"""The program, as this interpreter has it."""
+
 _WHERE = {"f10m": "f10m.dat", "vm-huge": "huge/kernel"}
 
 
@@ -147,6 +153,45 @@ def _both(
             unit="events/s",
             rounds=6,
         )
+
+
+_ANSWERS = ("info", "stats", "wakeups", "sched")
+"""Commands whose first answer is timed; what they print is thrown away, as for both sides."""
+
+_SHARE_OF_DECODING = 1 / 1.5
+"""An answer may take half as long again as decoding all events to tables."""
+
+
+def _answer_pairs(
+    name: str, path: Path, reference: tuple[str, tuple[str, ...]] | None, goal: float
+) -> Iterator[Pair]:
+    """A whole command of ours on a trace of which nothing is kept, beside decoding all of it (a
+    process that does only that), and beside the reference tool; ``goal`` is that of ``stats``."""
+    decoding = (sys.executable, "-c", _PROGRAM, str(path), "null", "time")
+    events = decoded(path, None)["events"]
+    for command in _ANSWERS:
+        ours = (*OURS, "trace", command, str(path), "--no-cache")
+        label = f"answer {command}, {name}"
+        yield Pair(
+            f"{label} : decoding alone",
+            ours,
+            decoding,
+            bounds=at_least(_SHARE_OF_DECODING),
+            work=events,
+            unit="events/s",
+            rounds=6,
+        )
+        if reference is not None and command == "stats":
+            tool, words = reference
+            yield Pair(
+                f"{label} : {tool}",
+                ours,
+                ("taskset", "-c", str(measured_cpu()), *words),
+                bounds=at_least(goal),
+                work=events,
+                unit="events/s",
+                rounds=6,
+            )
 
 
 def _warm_rate(path: Path, chosen: dict[str, list[str]] | None, prefix: tuple[str, ...]) -> float:
@@ -208,6 +253,23 @@ def pairs() -> tuple[list[Pair], list[str]]:
             )
     else:
         missing.append("babeltrace2: not installed")
+    return found, missing
+
+
+def answers() -> tuple[list[Pair], list[str]]:
+    """First answers of whole commands: what can be run here, and what cannot."""
+    dat, ctf = trace("f10m"), trace("vm-huge")
+    if dat is None or ctf is None:
+        return [], ["answers about traces: there is no ../shared/data/traces"]
+    report = ("trace-cmd report", ("trace-cmd", "report", str(dat)))
+    dummy = ("babeltrace2 dummy", ("babeltrace2", str(ctf), "-c", "sink.utils.dummy"))
+    missing = [
+        f"{tool}: not installed" for tool in ("trace-cmd", "babeltrace2") if not shutil.which(tool)
+    ]
+    found = [
+        *_answer_pairs("trace.dat", dat, report if shutil.which("trace-cmd") else None, 12),
+        *_answer_pairs("CTF", ctf, dummy if shutil.which("babeltrace2") else None, 5),
+    ]
     return found, missing
 
 

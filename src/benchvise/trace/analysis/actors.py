@@ -27,10 +27,11 @@ from benchvise.trace.analysis.model import NONE, Actor, Analysis, Flag, Ints
 from benchvise.trace.analysis.names import Grouping
 
 _FLAG_REASONS = {
-    Flag.CUT_BEGIN: "began before the trace",
-    Flag.CUT_END: "cut by the end of the trace",
-    Flag.LOSS: "events are missing meanwhile",
+    int(Flag.CUT_BEGIN): "began before the trace",
+    int(Flag.CUT_END): "cut by the end of the trace",
+    int(Flag.LOSS): "events are missing meanwhile",
 }
+"""By plain numbers: there are tens of thousands of instances, and an enumeration is slow."""
 
 
 @dataclass(frozen=True, slots=True)

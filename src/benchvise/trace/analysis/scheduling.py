@@ -61,14 +61,13 @@ def scheduling(
     by_group = Groups(group[kept], count)
     time, state = (waits["end"] - waits["begin"])[kept], waits["state"][kept]
 
-    def waited(*states: int) -> list[TimeDistribution | None]:
-        chosen_rows = np.isin(state, states)
-        part = Groups(group[kept][chosen_rows], count)
-        return [distribution(values) for values in part.sorted(time[chosen_rows])]
+    def waited(rows: Bools) -> list[TimeDistribution | None]:
+        part = Groups(group[kept][rows], count)
+        return [distribution(values) for values in part.sorted(time[rows])]
 
-    runnable = np.isin(state, (Waited.WOKEN, Waited.PREEMPTED))
-    queued, woken = waited(Waited.WOKEN, Waited.PREEMPTED), waited(Waited.WOKEN)
-    preempted = waited(Waited.PREEMPTED)
+    after_wakeup, after_preemption = state == Waited.WOKEN, state == Waited.PREEMPTED
+    runnable = after_wakeup | after_preemption
+    queued, woken, preempted = map(waited, (runnable, after_wakeup, after_preemption))
     blocked = sums(group[kept], time * (state == Waited.INTERRUPTIBLE), count)
     held = sums(group[kept], time * (state == Waited.UNINTERRUPTIBLE), count)
     on_cpu = _Slices(analysis, grouping)
@@ -205,6 +204,7 @@ class _Parts:
         groups = Groups(group, len(names))
         ordered = groups.sorted(self.values[self.kept])
         away = np.bincount(group[self.away], minlength=len(names))
+        incomplete = np.bincount(group[~self.analysis.complete[self.kept]], minlength=len(names))
         described = []
         for at in np.argsort(-groups.sizes, kind="stable"):
             if groups.sizes[at] == 0:
@@ -217,7 +217,7 @@ class _Parts:
                     woken=names[at][0],
                     by=names[at][1],
                     count=int(groups.sizes[at]),
-                    incomplete=int((~self.analysis.complete[mine]).sum()),
+                    incomplete=int(incomplete[at]),
                     latency=distribution(ordered[at]),
                     other_cpu=int(away[at]),
                     worst=tuple(describe(self.analysis, np.array(longest, dtype=np.int64))),

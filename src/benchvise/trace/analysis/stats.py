@@ -2,12 +2,12 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
 
 import numpy as np
 
-from benchvise.trace.analysis.distributions import sums
+from benchvise.trace.analysis.distributions import numbered, sums
 from benchvise.trace.analysis.model import (
     NONE,
     Actor,
@@ -75,11 +75,11 @@ class Stats:
 
 def stats(analysis: Analysis, chosen: Sequence[Actor], *, by_name: bool = False) -> Stats:
     """Shares of the span; of the chosen actors those that ran, the busiest first."""
-    own = own_time(analysis)
+    own, ended = own_time(analysis), switched(analysis)
     return Stats(
         span=analysis.span,
-        cpus=tuple(_cpu(analysis, cpu, own) for cpu in analysis.cpus),
-        actors=tuple(_actors(analysis, chosen, own, by_name=by_name)),
+        cpus=tuple(_cpus(analysis, own, ended)),
+        actors=tuple(_actors(analysis, chosen, own, ended, by_name=by_name)),
     )
 
 
@@ -97,27 +97,41 @@ def switched(analysis: Analysis) -> Bools:
     return ended
 
 
-def _cpu(analysis: Analysis, cpu: int, own: Ints) -> CpuStats:
+_KINDS = ("task", "idle", "irq", "softirq")
+
+
+def _cpus(analysis: Analysis, own: Ints, ended: Bools) -> Iterator[CpuStats]:
     rows, instances = analysis.fragments, analysis.instances
-    here = rows["cpu"] == cpu
-    kinds = analysis.kinds[rows["actor"]]
-    time = {
-        kind: int(own[here & (kinds == kind)].sum()) for kind in ("task", "idle", "irq", "softirq")
-    }
-    began = (instances["cpu"] == cpu) & analysis.span.holds(instances["begin"])
-    tasks = analysis.of_kind("task")[instances["actor"]]
-    lost = [loss for loss in analysis.losses if loss.cpu in (cpu, None) and _meets(loss, analysis)]
-    counts = [loss.count for loss in lost]
-    return CpuStats(
-        cpu=cpu,
-        **time,
-        unknown=max(0, analysis.span.duration - sum(time.values())),
-        switches=int((switched(analysis) & here).sum()),
-        wakeups=int((began & tasks & (instances["ready"] != NONE)).sum()),
-        interrupts=int((began & analysis.of_kind("irq")[instances["actor"]]).sum()),
-        losses=len(lost),
-        lost_events=None if None in counts else sum(count or 0 for count in counts),
+    count = max(analysis.cpus, default=0) + 1
+    kinds = np.searchsorted(sorted(_KINDS), analysis.kinds)
+    time = sums(rows["cpu"] * len(_KINDS) + kinds[rows["actor"]], own, count * len(_KINDS))
+    switches = np.bincount(rows["cpu"][ended], minlength=count)
+    began = analysis.span.holds(instances["begin"])
+    woken = began & (instances["ready"] != NONE)
+    wakeups, interrupts = (
+        np.bincount(instances["cpu"][chosen], minlength=count)
+        for chosen in (
+            woken & analysis.of_kind("task")[instances["actor"]],
+            began & analysis.of_kind("irq")[instances["actor"]],
+        )
     )
+    for cpu in analysis.cpus:
+        shares = time[cpu * len(_KINDS) : (cpu + 1) * len(_KINDS)]
+        spent = {kind: int(ns) for kind, ns in zip(sorted(_KINDS), shares, strict=True)}
+        lost = [
+            loss for loss in analysis.losses if loss.cpu in (cpu, None) and _meets(loss, analysis)
+        ]
+        counts = [loss.count for loss in lost]
+        yield CpuStats(
+            cpu=cpu,
+            **spent,
+            unknown=max(0, analysis.span.duration - sum(spent.values())),
+            switches=int(switches[cpu]),
+            wakeups=int(wakeups[cpu]),
+            interrupts=int(interrupts[cpu]),
+            losses=len(lost),
+            lost_events=None if None in counts else sum(count or 0 for count in counts),
+        )
 
 
 def _meets(loss: Loss, analysis: Analysis) -> bool:
@@ -127,7 +141,7 @@ def _meets(loss: Loss, analysis: Analysis) -> bool:
 
 
 def _actors(
-    analysis: Analysis, chosen: Sequence[Actor], own: Ints, *, by_name: bool
+    analysis: Analysis, chosen: Sequence[Actor], own: Ints, seen: Bools, *, by_name: bool
 ) -> list[ActorStats]:
     rows, instances = analysis.fragments, analysis.instances
     grouping = Grouping(analysis.actors, chosen, by_name=by_name)
@@ -137,18 +151,19 @@ def _actors(
     busy = sums(group[kept], own[kept], count)
     handler = analysis.of_kind("irq", "softirq")[rows["actor"]]
     returned = handler & analysis.span.holds(rows["end"])
-    ended = kept & (switched(analysis) | returned)
+    ended = kept & (seen | returned)
     switches = np.bincount(group[ended], minlength=count)
     woken = grouping.of_actor[instances["actor"]]
     ready = (woken >= 0) & (instances["ready"] != NONE) & analysis.span.holds(instances["begin"])
     wakeups = np.bincount(woken[ready], minlength=count)
     ran = kept & (own > 0)
-    pairs = np.unique(group[ran] * (1 << 16) + rows["cpu"][ran])
+    pairs = numbered(group[ran] * (max(analysis.cpus, default=0) + 1) + rows["cpu"][ran])[0]
+    whose, where = np.divmod(pairs, max(analysis.cpus, default=0) + 1)
     described = []
     for at in np.argsort(-busy, kind="stable"):
         if busy[at] == 0 and switches[at] == 0:
             continue
-        on = pairs[(pairs >> 16) == at] & 0xFFFF
+        on = where[np.searchsorted(whose, at) : np.searchsorted(whose, at, side="right")]
         described.append(
             ActorStats(
                 actor=grouping.labels[at],

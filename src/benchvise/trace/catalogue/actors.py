@@ -17,6 +17,7 @@ from benchvise.trace.catalogue.record import (
     TableShape,
     TraceAnalysis,
     durations,
+    for_programs,
     incomplete_left_out,
     several,
 )
@@ -68,26 +69,29 @@ _ACTORS: TableShape[ActorMetrics] = TableShape(
     "more actors",
     (
         ColumnSpec("Actor", ValueUnit.ACTOR, lambda actor: actor.actor + several(actor.actors)),
-        ColumnSpec("Instances", ValueUnit.COUNT, lambda actor: actor.instances),
-        *durations(
-            "Execution", lambda actor: actor.execution, "median", "p99", "maximum", strong=True
+        ColumnSpec("n", ValueUnit.COUNT, lambda actor: actor.instances, key="instances"),
+        *durations("Execution", lambda actor: actor.execution, "median", strong=True),
+        *for_programs(
+            *durations("Execution", lambda actor: actor.execution, "p99"),
+            *durations("Execution", lambda actor: actor.execution, "maximum"),
         ),
         *durations(
-            "Response", lambda actor: actor.response, "median", "p99", "maximum", strong=True
+            "Response",
+            lambda actor: actor.response,
+            *("median", "p99", "p999", "maximum"),
+            strong=True,
         ),
         ColumnSpec(
-            "Response p99.9",
-            ValueUnit.NS,
-            lambda actor: actor.response.p999 if actor.response else None,
-            detail=True,
-        ),
-        ColumnSpec(
-            "Longest at",
+            "Longest\nat",
             ValueUnit.MOMENT,
             lambda actor: actor.worst[0].begin if actor.worst else None,
-            detail=True,
         ),
-        *durations("Latency", lambda actor: actor.latency, "median", "p99", strong=True),
+        *durations("Latency", lambda actor: actor.latency, "median", strong=True),
+        *for_programs(
+            *durations("Latency", lambda actor: actor.latency, "p99"),
+            *durations("Latency", lambda actor: actor.latency, "p999"),
+            *durations("Latency", lambda actor: actor.latency, "maximum"),
+        ),
         *durations("Period", lambda actor: actor.period, "median"),
     ),
 )
@@ -151,8 +155,8 @@ def _tables(answer: list[ActorMetrics], request: ActorsRequest) -> Iterator[Tabl
         answer,
         *incomplete_left_out(sum(actor.incomplete for actor in answer)),
         "execution: on a CPU, without nested interrupts; response: from wake-up to the end; "
-        "latency: from wake-up to the first moment on a CPU; an actor that is named has p99.9 and "
-        "the moments of its longest responses, for trace critical-path --at",
+        "latency: from wake-up to the first moment on a CPU; longest at: for trace "
+        "critical-path --at; an actor that is named has every metric, CSV more of them",
         top=request.top,
     )
 

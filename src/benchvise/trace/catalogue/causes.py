@@ -153,7 +153,8 @@ _PREEMPTIONS: TableShape[Preemption] = TableShape(
         ColumnSpec("Thread", ValueUnit.ACTOR, lambda one: one.thread),
         ColumnSpec("Preempted by", ValueUnit.ACTOR, lambda one: one.by),
         ColumnSpec("n", ValueUnit.COUNT, lambda one: one.count),
-        *durations("Wait", lambda one: one.wait, "total", "median", "p99", "maximum", strong=True),
+        *durations("Wait", lambda one: one.wait, "total", "median", strong=True),
+        *durations("\n", lambda one: one.wait, "p99", "p999", "maximum"),
         ColumnSpec("Longest at", ValueUnit.MOMENT, lambda one: one.longest_at),
     ),
 )

@@ -36,7 +36,7 @@ _FUNCTIONS: TableShape[FunctionCalls] = TableShape(
         ColumnSpec("Self", ValueUnit.NS, lambda row: row.self_time),
         ColumnSpec("Share", ValueUnit.SHARE, lambda row: row.self_share),
         *durations("", lambda row: row.total, "total"),
-        *durations("", lambda row: row.total, "median", "p99", "maximum", strong=True),
+        *durations("", lambda row: row.total, "median", "p99", "p999", "maximum", strong=True),
         ColumnSpec("Longest at", ValueUnit.MOMENT, lambda row: row.worst_at),
         ColumnSpec("CPU", ValueUnit.NUMBER, lambda row: row.worst_cpu),
         ColumnSpec("Deepest", ValueUnit.NUMBER, lambda row: row.deepest, "muted"),

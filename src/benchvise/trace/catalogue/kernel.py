@@ -15,6 +15,7 @@ from benchvise.trace.catalogue.record import (
     TableShape,
     TraceAnalysis,
     durations,
+    for_programs,
 )
 
 if TYPE_CHECKING:
@@ -41,7 +42,9 @@ class TimersRequest(PartOfTrace, ListedRows):
 _CALL_COLUMNS: tuple[ColumnSpec[SystemCall], ...] = (
     ColumnSpec("n", ValueUnit.COUNT, lambda call: call.count),
     ColumnSpec("Errors", ValueUnit.COUNT, lambda call: call.errors),
-    *durations("", lambda call: call.latency, "median", "p95", "p99", "maximum", strong=True),
+    *durations(
+        "", lambda call: call.latency, "median", "p95", "p99", "p999", "maximum", strong=True
+    ),
     ColumnSpec("Longest at", ValueUnit.MOMENT, lambda call: call.worst_at),
     *durations("", lambda call: call.latency, "total"),
 )
@@ -109,9 +112,14 @@ _REQUESTS: TableShape[Requests] = TableShape(
         ColumnSpec("Device", ValueUnit.TEXT, lambda kind: kind.device),
         ColumnSpec("Kind", ValueUnit.TEXT, lambda kind: kind.kind),
         ColumnSpec("n", ValueUnit.COUNT, lambda kind: kind.count),
-        *durations("Queue", lambda kind: kind.queue, "median", "p99"),
-        *durations("Device", lambda kind: kind.service, "median", "p99", "maximum", strong=True),
-        *durations("In all", lambda kind: kind.total, "p99"),
+        *durations("Queue", lambda kind: kind.queue, "median"),
+        *for_programs(*durations("Queue", lambda kind: kind.queue, "p99")),
+        *durations("Device", lambda kind: kind.service, "median", strong=True),
+        *for_programs(
+            *durations("Device", lambda kind: kind.service, "p99"),
+            *durations("Device", lambda kind: kind.service, "maximum"),
+        ),
+        *durations("In all", lambda kind: kind.total, "p99", "p999", "maximum"),
         ColumnSpec("Longest\nat", ValueUnit.MOMENT, lambda kind: kind.worst_at),
         ColumnSpec("Bytes", ValueUnit.BYTES, lambda kind: kind.bytes),
         ColumnSpec("Rate", ValueUnit.BYTES_PER_SECOND, lambda kind: kind.rate),
@@ -173,9 +181,11 @@ _TIMERS: TableShape[TimerMetrics] = TableShape(
         ColumnSpec("Runs", ValueUnit.COUNT, lambda timer: timer.count),
         _late("Late\nmedian", "median"),
         _late("\np99", "p99"),
+        _late("\np99.9", "p999"),
         _late("\nmax", "maximum"),
         ColumnSpec("Latest\nat", ValueUnit.MOMENT, lambda timer: timer.latest_at),
-        *durations("Function", lambda timer: timer.execution, "median", "maximum"),
+        *durations("Function", lambda timer: timer.execution, "median"),
+        *for_programs(*durations("Function", lambda timer: timer.execution, "maximum")),
         *durations("Period", lambda timer: timer.period, "median"),
     ),
 )
@@ -187,7 +197,7 @@ _TICKLESS: TableShape[Tickless] = TableShape(
         ColumnSpec("CPU", ValueUnit.NUMBER, lambda cpu: cpu.cpu),
         ColumnSpec("Periods", ValueUnit.COUNT, lambda cpu: cpu.count),
         ColumnSpec("Share", ValueUnit.SHARE, lambda cpu: cpu.share),
-        *durations("", lambda cpu: cpu.length, "median", "p99", "maximum", strong=True),
+        *durations("", lambda cpu: cpu.length, "median", "p99", "p999", "maximum", strong=True),
         ColumnSpec("Longest at", ValueUnit.MOMENT, lambda cpu: cpu.longest_at),
     ),
 )
@@ -233,7 +243,7 @@ _IDLE: TableShape[IdleState] = TableShape(
         ColumnSpec("Periods", ValueUnit.COUNT, lambda row: row.count),
         ColumnSpec("Incomplete", ValueUnit.COUNT, lambda row: row.incomplete, "muted"),
         ColumnSpec("Share", ValueUnit.SHARE, lambda row: row.share),
-        *durations("", lambda row: row.length, "median", "p99", "maximum", strong=True),
+        *durations("", lambda row: row.length, "median", "p99", "p999", "maximum", strong=True),
         ColumnSpec("Longest at", ValueUnit.MOMENT, lambda row: row.longest_at),
     ),
 )

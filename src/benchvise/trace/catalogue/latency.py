@@ -101,7 +101,7 @@ _TOTAL: TableShape[Latency] = TableShape(
         *durations(
             "",
             lambda answer: answer.total,
-            *("median", "interval", "p95", "p99", "maximum", "mean", "p99_interval"),
+            *("median", "interval", "p95", "p99", "p999", "maximum", "mean", "p99_interval"),
             strong=True,
         ),
     ),
@@ -116,7 +116,7 @@ _STAGES: TableShape[_StageLine] = TableShape(
         ColumnSpec("Stage", ValueUnit.STAGE, lambda line: line.stage.name),
         ColumnSpec("Share", ValueUnit.SHARE, lambda line: line.stage.share),
         *durations(
-            "", lambda line: line.stage.time, "median", "p95", "p99", "maximum", strong=True
+            "", lambda line: line.stage.time, "median", "p95", "p99", "p999", "maximum", strong=True
         ),
     ),
 )

@@ -221,6 +221,11 @@ def durations(
     return tuple(column(number, statistic) for number, statistic in enumerate(statistics))
 
 
+def for_programs(*columns: ColumnSpec[R]) -> tuple[ColumnSpec[R], ...]:
+    """The same columns in CSV only: a terminal has no room for all statistics."""
+    return tuple(replace(column, detail=True) for column in columns)
+
+
 @dataclass(frozen=True, slots=True)
 class TableShape(Generic[R]):
     """One table of a result: its ``name`` for ``--table``, its columns."""

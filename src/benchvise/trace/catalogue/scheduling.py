@@ -16,6 +16,7 @@ from benchvise.trace.catalogue.record import (
     TableShape,
     TraceAnalysis,
     durations,
+    for_programs,
     incomplete_left_out,
     several,
 )
@@ -46,9 +47,12 @@ _TASKS: TableShape[TaskScheduling] = TableShape(
         ColumnSpec(
             "Waits\nn", ValueUnit.COUNT, lambda task: task.run_queue.count if task.run_queue else 0
         ),
-        *durations("\n", lambda task: task.run_queue, "median", "p99", "maximum", strong=True),
+        *durations(
+            "\n", lambda task: task.run_queue, "median", "p99", "p999", "maximum", strong=True
+        ),
         ColumnSpec("Longest\nat", ValueUnit.MOMENT, lambda task: task.longest_wait_at),
-        *durations("Slice", lambda task: task.time_slice, "median", "maximum"),
+        *durations("Slice", lambda task: task.time_slice, "median"),
+        *for_programs(*durations("Slice", lambda task: task.time_slice, "maximum")),
         ColumnSpec("Switches", ValueUnit.COUNT, lambda task: task.switches),
         ColumnSpec("Pre-\nempted", ValueUnit.COUNT, lambda task: task.preemptions),
         ColumnSpec("Migra-\ntions", ValueUnit.COUNT, lambda task: task.migrations),
@@ -95,7 +99,7 @@ def _waking_columns(*waker: ColumnSpec[Waking]) -> tuple[ColumnSpec[Waking], ...
         *durations(
             "Latency",
             lambda waking: waking.latency,
-            *("median", "p95", "p99", "maximum"),
+            *("median", "p95", "p99", "p999", "maximum"),
             strong=True,
         ),
         ColumnSpec(
