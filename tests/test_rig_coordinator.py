@@ -6,20 +6,27 @@ import os
 import signal
 import subprocess
 import sys
+import threading
 from collections.abc import Iterator
+from contextlib import ExitStack
+from dataclasses import replace
 from pathlib import Path
 from typing import Any
 
 import pytest
+from labgrid.remote.generated import labgrid_coordinator_pb2
+from labgrid.resource.remote import RemotePlaceManager
 from rig_places import Lab, lab
 from waiting import PATIENCE, wait_until
 
 from benchvise.documents import encode
 from benchvise.rig import locks
-from benchvise.rig.environment import Rig, load_rig
+from benchvise.rig.environment import BoardRequest, NetworkService, Rig, load_rig
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold import actions
+from benchvise.rig.hold.choice import choose, release
 from benchvise.rig.hold.messages import PowerChange
+from benchvise.rig.hold.network import NetworkHold
 from benchvise.rig.hold.places import PlaceOwner, taker
 
 
@@ -166,3 +173,70 @@ def end_worker(running: Lab, rig: Rig, number: signal.Signals) -> None:
     finally:
         client.kill()
         client.wait()
+
+
+def network_rig(running: Lab, tmp_path: Path, wait_s: float = 0.0) -> Rig:
+    """The same places, for boards that are reached over their network alone."""
+    path = tmp_path / "network.yaml"
+    targets = "".join(
+        f"  rack-{place}: {{features: [rack], resources: {{RemotePlace: {{name: {place}}}}}}}\n"
+        for place in running.places
+    )
+    path.write_text(f"targets:\n{targets}options: {{coordinator_address: '{running.address}'}}\n")
+    return replace(load_rig(path), wait_s=wait_s)
+
+
+def test_one_process_keeps_the_places_of_boards_without_drivers(
+    running: Lab, rig: Rig, tmp_path: Path
+) -> None:
+    network = network_rig(running, tmp_path)
+    with ExitStack() as stack:
+        for name in network.names:
+            hold = NetworkHold(network, name, "a test")
+            stack.callback(hold.close, off=False)
+            assert hold.service == NetworkService("127.0.0.1", 9, "root")
+        assert taker(rig.path, "one") == taker(rig.path, "two") == PlaceOwner("here/we", ours=True)
+        holders = {str(locks.holder(f"place {p} at {running.address}")) for p in running.places}
+        assert len({text.partition(",")[0] for text in holders}) == 1
+        with pytest.raises(RigError, match="in use: a test"):
+            NetworkHold(network, "rack-one", "another")
+        (one, _) = actions.status(network, [])
+        assert one.result is not None and one.result.holder is not None
+        assert one.result.holder.what == "place of here/we"
+    assert taker(rig.path, "one") is taker(rig.path, "two") is None
+
+
+def test_who_waits_for_any_board_has_a_reservation_of_labgrid(
+    running: Lab, rig: Rig, tmp_path: Path
+) -> None:
+    """As long as it waits, and no longer."""
+    network = network_rig(running, tmp_path, wait_s=PATIENCE)
+    request = BoardRequest("2=rack", 2, frozenset({"rack"}))
+    assert running.labgrid("-p", "one", "acquire", user="eve").returncode == 0
+    chosen: list[str] = []
+
+    def wait() -> None:
+        holds = choose(network, request, "a test")
+        chosen.extend(hold.name for hold in holds)
+        release(holds)
+
+    thread = threading.Thread(target=wait)
+    thread.start()
+    wait_until(lambda: reserved(rig) == ["one", "two"], "our reservations")
+    assert chosen == []  # two is free, and reserved until one is too
+    running.labgrid("-p", "one", "release", user="eve")
+    thread.join(PATIENCE)
+    assert chosen == ["rack-one", "rack-two"]
+    wait_until(lambda: reserved(rig) == [], "the end of our reservations")
+
+
+def reserved(rig: Rig) -> list[str]:
+    """The places that this user waits for or may take, as the coordinator says."""
+    taker(rig.path, "one")
+    session = RemotePlaceManager.get().session
+    listed = session.loop.run_until_complete(reservations(session)).reservations
+    return sorted(r.filters["main"].filter["name"] for r in listed if r.owner == "here/we")
+
+
+async def reservations(session: Any) -> Any:
+    return await session.stub.GetReservations(labgrid_coordinator_pb2.GetReservationsRequest())

@@ -23,7 +23,7 @@ from benchvise.rig.card.flash import FlashProgress
 from benchvise.rig.environment import load_rig
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold import actions
-from benchvise.rig.hold.client import EventObserver
+from benchvise.rig.hold.connection import EventObserver
 from benchvise.rig.hold.messages import BoardEvent
 from benchvise.rig.hold.places import taker
 

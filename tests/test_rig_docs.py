@@ -62,12 +62,17 @@ def test_every_fault_and_variant_of_the_virtual_bench_is_documented() -> None:
 def test_the_rig_files_are_read(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(UdevManager, "__attrs_post_init__", lambda manager: None)
     monkeypatch.setattr(UdevManager, "_add_resource", lambda manager, resource: None)
-    local, remote = blocks("yaml")
+    local, shares, network, remote = blocks("yaml")
     path = tmp_path / "rig.yaml"
     path.write_text(local)
     assert load_rig(path).options.budget_w == 40
     strategy = open_target(path, "pi4")
     assert strategy.own_image() == str(tmp_path / "build" / "core-image.wic.bz2")
+    path.write_text(shares)
+    assert load_rig(path).targets["pi4"].shares == frozenset({"hub-2"})
+    path.write_text(network)
+    rig = load_rig(path)
+    assert [rig.targets[name].is_switched for name in ("rack-17", "nas")] == [False, False]
     path.write_text(remote)
     assert load_rig(path).places == {"pi4": "pi4"}
     drivers = yaml.safe_load(remote)["targets"]["pi4"]["drivers"]

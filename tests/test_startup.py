@@ -96,7 +96,12 @@ def test_help_of_a_group_imports_no_command(path: tuple[str, ...], tmp_path: Pat
     assert {name for name in modules if name.startswith("benchvise.")} == {
         *("benchvise.cli", "benchvise.cli.color", "benchvise.cli.commands", "benchvise.cli.extras"),
         *("benchvise.cli.groups", "benchvise.cli.main", "benchvise.configuration"),
-        *("benchvise.errors", "benchvise.state", "benchvise.state.interrupts"),
+        *(
+            "benchvise.errors",
+            "benchvise.interruption",
+            "benchvise.state",
+            "benchvise.state.interrupts",
+        ),
         *("benchvise.terminal_colors", "benchvise.user_directories"),
     }
 

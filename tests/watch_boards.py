@@ -7,6 +7,7 @@ from __future__ import annotations
 from collections.abc import Callable, Mapping
 from dataclasses import dataclass, field
 from datetime import UTC, datetime
+from pathlib import Path
 
 from benchvise.errors import BenchviseError, BoardUnreachable
 from benchvise.flows.health import BoardWatch, WatchClock, WatchNotice, WatchRequest
@@ -97,10 +98,11 @@ def play(
     every: float = HOUR,
     on_alert: str | None = None,
     name: str = "ssh://played",
+    textfile: Path | None = None,
 ) -> tuple[BoardWatch, list[WatchNotice]]:
     """One ``benchvise watch`` from the clock's time to ``until``; what it said."""
     told: list[WatchNotice] = []
-    request = WatchRequest((name,), every, until - board.clock.at)
+    request = WatchRequest((name,), every, until - board.clock.at, textfile=textfile)
     alarms = Alarms(on_alert)
     watch = BoardWatch(
         name, request, store, default_rules(), board.clock, told.append, alarms, board.reach

@@ -21,10 +21,11 @@ from rich.text import Text
 from starlette.datastructures import QueryParams
 
 from benchvise.cli import output
-from benchvise.cli.progress import RigProgress, RunProgress
+from benchvise.cli.progress import FleetProgress, RigProgress, RunProgress
 from benchvise.cli.why import WhyProgress
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
+from benchvise.flows.request import RunResult
 from benchvise.health.watch.alarms import environment as alarm_environment
 from benchvise.measure.model import RunRecord, SeriesSpec
 from benchvise.measure.runner import ProcessBegun
@@ -188,6 +189,17 @@ def running(text: str) -> Callable[[sinks.Terminal], None]:
     return watch
 
 
+def fleet(text: str) -> Callable[[sinks.Terminal], None]:
+    def watch(console: sinks.Terminal) -> None:
+        plan: Any = SimpleNamespace(series=[spec(text)], processes=3, time_s=None)
+        with FleetProgress(console) as progress:
+            progress.observe_rig(text, PhaseReached(text, 1.0))
+            progress.observe(text, plan, ProcessBegun(0, 0, {}))
+            progress.observe_end(RunResult("", text, (), BenchviseError(text)))
+
+    return watch
+
+
 def booting(text: str) -> Callable[[sinks.Terminal], None]:
     def watch(console: sinks.Terminal) -> None:
         with RigProgress(console) as progress:
@@ -208,7 +220,7 @@ def diagnosing(text: str) -> Callable[[sinks.Terminal], None]:
 
 
 @pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
-@pytest.mark.parametrize("progress", [running, booting, diagnosing])
+@pytest.mark.parametrize("progress", [running, fleet, booting, diagnosing])
 def test_progress_shows_one_line(progress: Any, text: str) -> None:
     shown = live(progress(text))
     assert ACTING.search(shown) is None

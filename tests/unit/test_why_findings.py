@@ -669,8 +669,8 @@ def test_each_file_system_is_a_difference_of_its_own() -> None:
             StateEntry("storage.file_systems", p, value={"block_size": size}) for p in points
         )
 
-    sides = [replace(side(), settings=made(size)) for size in (1024, 4096)]
-    found = find(*sides, COMMAND, may_set=BOTH).suspects
+    good, bad = (replace(side(), settings=made(size)) for size in (1024, 4096))
+    found = find(good, bad, COMMAND, may_set=BOTH).suspects
     assert {suspect.id: suspect.bad for suspect in found}["storage.file_systems:/srv"] == "4096"
     assert len(found) == 4
 

@@ -220,6 +220,13 @@ class TestRarity:
         assert self.rarity(self.corpus("m" * 40)) == 1.5
 
 
+def test_a_variable_whose_value_is_not_told_is_less_likely_than_one_that_is_known() -> None:
+    """Was: CHARSET, of which nothing is known, before the options of the mount that was written."""
+    known = alone(suspect("process.environment:LC_ALL", "C", "C.UTF-8"))
+    unknown = alone(suspect("process.environment:CHARSET", "given", "not there", means=None))
+    assert unknown["prior"] < known["prior"] - 1.0
+
+
 class TestTable:
     def test_every_record_names_settings_that_exist(self) -> None:
         items = items_by_id()

@@ -784,3 +784,11 @@ def test_a_service_that_holds_the_lock_or_wakes_often_comes_before_those_that_sl
     assert order == ["service.state:flusher", "service.state:holder", "service.state:sleeper"]
     assert put_active_first(suspects, SideWatch(), None) == tuple(suspects)
     assert parse_sample("nonsense\nlock 1: x\nPid: y\n", 1.0) is None
+
+
+def test_a_name_in_the_directory_that_a_process_is_in_is_of_the_disk() -> None:
+    """Was: nothing that is known, so that no mount was touched by it."""
+    assert waited_for("openat", "17") is waited_for("unlinkat", "a/b") is Activity.DISK
+    assert waited_for("mkdir", "new") is Activity.DISK
+    assert waited_for("openat", "/proc/stat") is Activity.OTHER
+    assert waited_for("read", "pipe") is Activity.PROCESS

@@ -11,6 +11,7 @@ from benchvise.board.channel import open_channel
 from benchvise.errors import MeasurementError, UsageError
 from benchvise.flows import run as flow
 from benchvise.flows import settings, state
+from benchvise.flows.request import RunRequest, UserCommand
 from benchvise.flows.settings import Reached
 from benchvise.measure.plan import PROCESSES, Plan
 from benchvise.measure.runner import Event
@@ -50,11 +51,11 @@ class BoardHandle:
         Raises UsageError, BoardUnreachable, ProbeError; MeasurementError where a series failed:
         what was measured is in the store then. One combination of settings at a time.
         """
-        request = flow.RunRequest(
+        request = RunRequest(
             boards=(self.name,),
             suite=suite,
             benches=(bench,) if isinstance(bench, str) else tuple(bench),
-            command=None if command is None else flow.UserCommand(command),
+            command=None if command is None else UserCommand(command),
             params=tuple(params),
             settings=(set,) if isinstance(set, str) else tuple(set),
             label=label,

@@ -11,6 +11,8 @@ import time
 from collections.abc import Sequence
 from typing import IO
 
+from benchvise import interruption
+
 OUTPUT_LIMIT = 16 << 20
 """Bytes of output after which a command is given up."""
 
@@ -58,14 +60,22 @@ class Pipes:
         self._close_stdin_if_due()
 
     def pump(self, timeout: float) -> bool:
-        """Waits until a pipe is ready and serves it; False when ``timeout`` seconds went by."""
+        """Waits until a pipe is ready and serves it; False when ``timeout`` seconds went by.
+
+        KeyboardInterrupt where this thread is interrupted meanwhile.
+        """
         poll = select.poll()
+        waking = interruption.waking()
+        if waking is not None:
+            poll.register(waking, select.POLLIN)
         if self._stdin is not None and self._unsent:
             poll.register(self._stdin, select.POLLOUT)
         for pipe in (self._out, self._err):
             if pipe is not None:
                 poll.register(pipe, select.POLLIN)
         ready = {descriptor for descriptor, _ in poll.poll(max(timeout, 0) * 1000)}
+        if waking in ready:
+            interruption.raise_if_set()
         if self._stdin is not None and self._stdin.fileno() in ready:
             self._write()
         if self._out is not None and self._out.fileno() in ready:

@@ -19,11 +19,13 @@ import shutil
 import subprocess
 import sys
 import tempfile
+import threading
 from collections.abc import Callable, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Self
 
+from benchvise import interruption
 from benchvise.board import process
 from benchvise.board.address import SshAddress, numeric_address
 from benchvise.board.protocol import RUN_SECONDS, Completed
@@ -38,6 +40,11 @@ _CLOSE_SECONDS = 5.0
 
 # A socket's path is at most 108 bytes, and ssh appends 17 characters while it makes it.
 _SOCKET_DIRECTORY_LIMIT = 80
+
+_ASKS = "Permission denied|Host key verification failed|host key is known"
+"""What ssh says that asks nobody, where it would have asked."""
+
+_asking = threading.Lock()
 
 _OPTIONS = (
     "LogLevel=ERROR",  # messages only: no banner, no "permanently added"
@@ -161,18 +168,31 @@ class SshBoard:
         """Starts the connection that all commands share, in the background once logged in.
 
         Its client stays in this terminal's session until then, so that it can ask for a password
-        or about a host key. If this process is killed it ends by itself (ControlPersist).
+        or about a host key. If this process is killed it ends by itself (ControlPersist). Boards
+        that are connected at once ask one after another, and only those that have to.
         """
-        options = ("-f", "-N", "-o", "ControlMaster=yes", "-o", "ControlPersist=60")
         interactive = sys.stdin is not None and sys.stdin.isatty()
+        if interactive and interruption.in_thread():
+            status, messages = self._login("-o", "BatchMode=yes", timeout=_OPEN_SECONDS)
+            if status == 255 and re.search(_ASKS, messages.decode("utf-8", "replace")):
+                with _asking:
+                    status, messages = self._login(timeout=None)
+        else:
+            status, messages = self._login(timeout=None if interactive else _OPEN_SECONDS)
+        if status != 0:
+            raise not_connected(self._address, messages)
+
+    def _login(self, *options: str, timeout: float | None) -> tuple[int, bytes]:
+        """ssh's exit status, and what it said."""
+        shared = ("-f", "-N", "-o", "ControlMaster=yes", "-o", "ControlPersist=60")
         with tempfile.TemporaryFile() as messages:  # no pipe: the background process would hold it
             try:
                 status = subprocess.run(
-                    self._command(*options),
+                    self._command(*options, *shared),
                     stdin=subprocess.DEVNULL,
                     stdout=subprocess.DEVNULL,
                     stderr=messages,
-                    timeout=None if interactive else _OPEN_SECONDS,
+                    timeout=timeout,
                     check=False,
                 ).returncode
             except FileNotFoundError:
@@ -182,9 +202,8 @@ class SshBoard:
             except subprocess.TimeoutExpired:
                 status = 255
                 messages.write(b"timed out while logging in\n")
-            if status != 0:
-                messages.seek(0)
-                raise not_connected(self._address, messages.read(64 << 10))
+            messages.seek(0)
+            return status, messages.read(64 << 10)
 
     def _session(self, remote: str) -> subprocess.Popen[bytes]:
         """One command over the shared connection, or over its own if that is gone."""
@@ -224,6 +243,21 @@ class SshBoard:
             f"{self.name}: logged in, but it runs no commands{quoted}",
             f"see what it does by hand: ssh {self._address.login} uname -m",
         )
+
+
+def configured_host(address: SshAddress) -> str:
+    """The host that ssh goes to by its configuration; the one in the name where ssh says none."""
+    config = _configuration()
+    command = ["ssh", *(("-F", config) if config else ()), "-G", "--", address.host]
+    with contextlib.suppress(OSError, subprocess.TimeoutExpired):
+        output = subprocess.run(
+            command, stdin=subprocess.DEVNULL, capture_output=True, timeout=_CLOSE_SECONDS,
+            check=False,
+        ).stdout.decode("utf-8", "replace")  # fmt: skip
+        for line in output.splitlines():
+            if line.startswith("hostname "):
+                return line.removeprefix("hostname ").strip()
+    return address.host
 
 
 def _configuration() -> str:

@@ -20,7 +20,7 @@ from benchvise.cli.output import (
 from benchvise.cli.progress import RunProgress
 from benchvise.cli.user_command import BetterOption, MatchOption, UnitOption, user_command
 from benchvise.errors import Undecided
-from benchvise.flows.run import RunRequest
+from benchvise.flows.request import RunRequest
 from benchvise.measure.plan import PROCESSES
 
 if TYPE_CHECKING:

@@ -25,6 +25,7 @@ from benchvise.flows.health import CHEAP, WatchNotice, WatchOutcome, WatchReques
 from benchvise.health.judging import HealthVerdict, judge_log
 from benchvise.health.saved_log import read_saved_log
 from benchvise.health.watch.alerts import spell
+from benchvise.output_files import check_output_file
 from benchvise.quantities import seconds_or_none
 from benchvise.report.health_tables import health_report, history_tables, watch_history_data
 from benchvise.report.rendering import rendered
@@ -119,6 +120,14 @@ def watch(
             help="Run this for each alert; ALERT_BOARD and others in its environment say what.",
         ),
     ] = None,
+    textfile: Annotated[
+        Path | None,
+        typer.Option(
+            "--textfile",
+            metavar="FILE",
+            help="Write metrics after each poll for node_exporter's textfile collector (.prom).",
+        ),
+    ] = None,
     show: Annotated[
         bool, typer.Option("--show", help="Show the stored history; do not poll.")
     ] = False,
@@ -154,7 +163,10 @@ def watch(
         rules,
         on_alert,
         rig,
+        textfile,
     )
+    if textfile is not None:
+        check_output_file(textfile, "the metrics")
     from benchvise.store import Store  # late, as it is not needed for --help
 
     with Store.open(store) as opened:

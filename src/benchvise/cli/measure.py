@@ -20,7 +20,7 @@ from benchvise.cli.output import (
     stdout,
     text_line,
 )
-from benchvise.cli.progress import RigProgress, RunProgress
+from benchvise.cli.progress import FleetProgress, RigProgress, RunProgress
 from benchvise.cli.user_command import (
     WHAT_IS_MEASURED,
     BetterOption,
@@ -32,7 +32,10 @@ from benchvise.configuration import configured_suite
 from benchvise.documents import in_json
 from benchvise.errors import UsageError
 from benchvise.flows import run as flow
-from benchvise.flows.settings import Combination, restores_due
+from benchvise.flows.lanes import FleetPlan, check_parallel
+from benchvise.flows.request import RunRequest, RunResult
+from benchvise.flows.run import PlannedRun
+from benchvise.flows.settings import restores_due
 from benchvise.measure.model import RunRecord
 from benchvise.measure.plan import PROCESSES, Plan
 from benchvise.measure.runner import Event
@@ -48,14 +51,17 @@ _STATE = "State of the board"
 _RIG = "Boards of a rig"
 _OUTPUT = "Output"
 
+_MOST_TABLES = 8
+"""Runs that are shown series by series; of more, a line each."""
+
 
 def run(
     boards: Annotated[
         list[str] | None,
         typer.Argument(
             metavar="[BOARD]...",
-            help="local, USER@HOST, an IP address, ssh://HOST:PORT, rig:NAME, rig:all, or "
-            "rig:tag=FEATURE.",
+            help="local, USER@HOST, an IP address, ssh://HOST:PORT, rig:NAME, rig:all, "
+            "rig:tag=FEATURE, or those that are free: rig:any=FEATURE,… or rig:N=FEATURE,….",
         ),
     ] = None,
     suite: Annotated[
@@ -189,6 +195,17 @@ def run(
             rich_help_panel=_RIG,
         ),
     ] = None,
+    parallel: Annotated[
+        str,
+        typer.Option(
+            "--parallel",
+            metavar="N|auto|none",
+            help="How many boards that share nothing are measured at once (none: all in turn, "
+            "interleaved, to compare them in pairs). Boards that share a host, an address, a power "
+            "budget, or a name in the rig file's `shares` are always measured in turn.",
+            rich_help_panel=_RIG,
+        ),
+    ] = "auto",
     keep_on: Annotated[
         bool,
         typer.Option(
@@ -209,13 +226,14 @@ def run(
 
     --command measures a command of yours; --param fills in what a suite cannot know, such as url.
 
-    Several boards are measured in turn, so that they can be compared in pairs. Boards of a rig
-    are booted afresh before that, all at once, and switched off afterwards.
+    Several boards that share nothing are measured at once, those that do in turn, process by
+    process, so that they can be compared in pairs; --plan says which and why. Boards of a rig are
+    booted afresh before that, and switched off afterwards.
 
     Example: benchvise run local ssh://root@10.0.0.7 --suite quick --label first-look
     """
     be_patient(wait)
-    request = flow.RunRequest(
+    request = RunRequest(
         boards=tuple(map(full_name, boards or ["local"])),
         suite=suite or (None if bench or command else configured_suite()),
         benches=tuple(bench or ()),
@@ -233,11 +251,13 @@ def run(
         image=image,
         keep_on=keep_on,
         trace=_recording_plan(trace, trace_events),
+        parallel=parallel,
     )
+    check_parallel(parallel)
     if len(set(request.boards)) < len(request.boards):
         raise UsageError("a board is named twice", "to measure it twice, run twice")
     if plan:
-        _print_plans(flow.plan_only(request), as_json=as_json)
+        _print_plans(*flow.plan_only(request), as_json=as_json)
         return
     for due in restores_due():
         stderr().print(text_line(f"not as it was: {due}: benchvise restore", style=DOUBT))
@@ -253,7 +273,8 @@ def run(
     errors = [(result.board, result.error) for result in ended if result.error is not None]
     for name, error in errors:
         fault = getattr(error, "fault", "")
-        line = f"{name}: {f'{fault}: ' if fault else ''}{error}"
+        text = str(error).removeprefix(f"{name}: ")
+        line = f"{name}: {f'{fault}: ' if fault else ''}{text}"
         stderr().print(text_line(line, style=ERROR))
     if errors:
         raise typer.Exit(errors[0][1].exit_code)
@@ -265,12 +286,16 @@ def _print_runs(records: Sequence[RunRecord], *, as_json: bool) -> None:
     from benchvise.flows.results import summaries
     from benchvise.report.data import run_data
     from benchvise.report.rendering import rendered
-    from benchvise.report.tables import run_table, side_by_side
+    from benchvise.report.tables import fleet_table, run_table, side_by_side
 
     if as_json:
         print_json("runs", [run_data(record) for record in records])
         return
     runs = [(record, summaries(record)) for record in records]
+    if len(runs) > _MOST_TABLES:
+        stdout().print(rendered(fleet_table(runs)))
+        stdout().print("\nNext: benchvise show RUN, or benchvise compare RUN RUN", style="dim")
+        return
     for number, (record, series) in enumerate(runs):
         if number:
             stdout().print()
@@ -281,8 +306,11 @@ def _print_runs(records: Sequence[RunRecord], *, as_json: bool) -> None:
         stdout().print(rendered(side_by_side(runs)))
 
 
-def _measured(request: flow.RunRequest, results: Store) -> list[flow.RunResult]:
+def _measured(request: RunRequest, results: Store) -> list[RunResult]:
     """Progress of the boards' boots first, then of what is measured; one line a board each."""
+    if len(request.boards) > 1 or any(n == "rig:all" or "=" in n for n in request.boards):
+        with FleetProgress(stderr()) as fleet:
+            return flow.run(request, results, fleet.observe, fleet.observe_rig, fleet.observe_end)
     booting = RigProgress(stderr())
     measuring = RunProgress(stderr())
     started = False
@@ -325,23 +353,33 @@ class BoardPlan:
     plan: Plan = field(metadata=in_json(inline=True))
     settings: Mapping[str, str]
     """Values by knob."""
+    in_turn_with: tuple[str, ...] = ()
+    """The other boards of its lane: one after another, while other lanes go on."""
+    shares: tuple[str, ...] = ()
+    """What it has in common with them."""
 
 
-def _print_plans(plans: list[tuple[str, Plan, Combination]], *, as_json: bool) -> None:
+def _print_plans(fleet: FleetPlan, runs: list[PlannedRun], *, as_json: bool) -> None:
     if as_json:
-        print_json(
-            "plan", [BoardPlan(board, plan, settings.values) for board, plan, settings in plans]
-        )
+        print_json("plan", [_board_plan(run) for run in runs])
         return
-    for board, plan, combination in plans:
+    for sentence in fleet.sentences():
+        stdout().print(text_line(sentence))
+    for run in runs:
+        plan = run.plan
         amount = f"for {plan.time_s:g} s" if plan.time_s else f"{plan.processes} processes"
         stdout().print(
-            f"{board}: {len(plan.series)} series, {amount}"
+            f"{run.board}: {len(plan.series)} series, {amount}"
             + (f" of {plan.batches} batches" if plan.batches else "")
             + f", seed {plan.seed}",
             style="bold",
         )
-        for setting in combination.settings:
+        for setting in run.combination.settings:
             stdout().print(f"  with {setting}")
         for spec in plan.series:
             stdout().print(f"  {spec.key}")
+
+
+def _board_plan(run: PlannedRun) -> BoardPlan:
+    others = tuple(name for name in run.lane.boards if name != run.board)
+    return BoardPlan(run.board, run.plan, run.combination.values, others, run.lane.shared)

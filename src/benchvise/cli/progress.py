@@ -21,13 +21,18 @@ from rich.text import Text
 
 from benchvise.quantities import format_duration
 from benchvise.report.sinks import Terminal, sentence
+from benchvise.rig.environment import PREFIX
 from benchvise.text import LINE_LIMIT, printable
 
 if TYPE_CHECKING:
+    from benchvise.flows.request import RunResult
     from benchvise.measure.plan import Plan
     from benchvise.measure.runner import Event
     from benchvise.rig.card.flash import FlashProgress
     from benchvise.rig.hold.messages import BoardEvent
+
+
+_REDRAW_SECONDS = 0.2
 
 
 class LineColumn(TextColumn):
@@ -133,17 +138,88 @@ class RigProgress(_BoardProgress):
 
         with self._lock:
             task = self._task(board)
-            if isinstance(event, PhaseReached):
-                reached = f"{event.phase} at {event.seconds:.1f} s"
-                self._progress.update(task, total=None, description=reached)
-            elif isinstance(event, BoardAwaited):
-                since = format_duration(max(0.0, time.time() - event.since))
-                awaited = f"in use for {since}: {printable(event.what, LINE_LIMIT)}; waiting"
-                self._progress.update(task, total=None, description=awaited)
+            if isinstance(event, PhaseReached | BoardAwaited):
+                self._progress.update(task, total=None, description=_rig_event(event))
             else:
                 self._progress.update(
                     task, completed=event.done, total=event.total, description=_flash(event)
                 )
+
+
+class FleetProgress(_BoardProgress):
+    """A line for each board that is being booted or measured, as many as fit; above them one for
+    all. Several threads report; redrawn by events only, at most a few times a second.
+    """
+
+    def __init__(self, console: Terminal) -> None:
+        super().__init__(console, MofNCompleteColumn(), auto_refresh=False)
+        self._lock = threading.Lock()
+        self._most = max(4, console.size.height - 4)
+        self._done = self._failed = 0
+        self._drawn = 0.0
+        self._total = self._task("fleet")
+
+    def observe(self, board: str, plan: Plan, event: Event) -> None:
+        """Takes note of an event of a board's run."""
+        from benchvise.measure.runner import ProcessBegun, ProcessEnded, SeriesEnded
+
+        with self._lock:
+            task = self._board_task(board)
+            total = None if plan.time_s else len(plan.series) * plan.processes
+            if isinstance(event, ProcessBegun):
+                key = plan.series[event.position].key
+                self._progress.update(task, total=total, description=key)
+            elif isinstance(event, ProcessEnded):
+                self._progress.advance(task)
+            elif isinstance(event, SeriesEnded) and event.status != "measured" and not plan.time_s:
+                self._progress.advance(task, plan.processes)
+            self._draw()
+
+    def observe_rig(self, board: str, event: BoardEvent) -> None:
+        """Shows how far a board has booted, or who has it."""
+        with self._lock:
+            task = self._board_task(f"{PREFIX}{board}")
+            self._progress.update(task, description=_rig_event(event))
+            self._draw()
+
+    def observe_end(self, result: RunResult) -> None:
+        """A board is done with: its line makes room, and is counted."""
+        with self._lock:
+            task = self._tasks.pop(result.board, None)
+            if task is not None:
+                self._progress.remove_task(task)
+            self._done += 1
+            self._failed += result.error is not None
+            failed = f", {self._failed} failed" if self._failed else ""
+            self._progress.update(
+                self._total, completed=self._done, description=f"boards ended{failed}"
+            )
+            self._draw(now=True)
+
+    def _board_task(self, board: str) -> TaskID:
+        task = self._tasks.get(board)
+        if task is None:
+            is_shown = len(self._tasks) < self._most
+            task = self._progress.add_task("", total=None, board=board, visible=is_shown)
+            self._tasks[board] = task
+        return task
+
+    def _draw(self, *, now: bool = False) -> None:
+        if now or time.monotonic() - self._drawn > _REDRAW_SECONDS:
+            self._drawn = time.monotonic()
+            self._progress.refresh()
+
+
+def _rig_event(event: BoardEvent) -> str:
+    # late: loaded where there are events
+    from benchvise.rig.hold.messages import BoardAwaited, PhaseReached
+
+    if isinstance(event, PhaseReached):
+        return f"{event.phase} at {event.seconds:.1f} s"
+    if isinstance(event, BoardAwaited):
+        since = format_duration(max(0.0, time.time() - event.since))
+        return f"in use for {since}: {printable(event.what, LINE_LIMIT)}; waiting"
+    return _flash(event)
 
 
 def _flash(progress: FlashProgress) -> str:

@@ -7,7 +7,7 @@ from typing import Annotated
 import typer
 
 from benchvise.errors import UsageError
-from benchvise.flows.run import UserCommand
+from benchvise.flows.request import UserCommand
 from benchvise.measure.model import Better
 
 WHAT_IS_MEASURED = "What is measured"

@@ -18,7 +18,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from benchvise.command import CommandArgument, CommandOption, CommandRecord, ObservedOptions
 from benchvise.documents import computed, decode, encode
 from benchvise.errors import Interrupted, UsageError
-from benchvise.flows.run import UserCommand
+from benchvise.flows.request import UserCommand
 from benchvise.output_files import check_output_directory, write_output
 from benchvise.quantities import format_duration, format_value
 from benchvise.state.interrupts import deferred, let_through

@@ -25,7 +25,7 @@ from benchvise.errors import (
     UsageError,
 )
 from benchvise.flows.boards import open_boards
-from benchvise.flows.run import UserCommand
+from benchvise.flows.request import UserCommand
 from benchvise.measure.model import MetricKind
 from benchvise.measure.suite import SuiteEntry, parse_bench
 from benchvise.rig.environment import PREFIX, find_rig_file, is_rig, load_rig

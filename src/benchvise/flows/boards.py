@@ -5,17 +5,26 @@ from __future__ import annotations
 import os
 from collections.abc import Mapping, Sequence
 from contextlib import ExitStack
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Self
 
 from benchvise.board import Board, full_name, open_board, register_kind
 from benchvise.documents import JsonObject, encode
 from benchvise.errors import BenchviseError, UsageError
-from benchvise.rig.environment import PREFIX, Rig, find_rig_file, is_rig, load_rig
+from benchvise.rig.environment import (
+    PREFIX,
+    BoardRequest,
+    Rig,
+    find_rig_file,
+    is_rig,
+    load_rig,
+)
 
 if TYPE_CHECKING:
-    from benchvise.rig.hold.client import EventObserver
+    from benchvise.rig.hold.board import RigBoard
+    from benchvise.rig.hold.choice import Hold
+    from benchvise.rig.hold.connection import EventObserver
 
 _ATTACHED_BYTES = 8 << 20
 
@@ -32,6 +41,55 @@ class Prepared:
     simulated: bool = False
 
 
+@dataclass(frozen=True, slots=True)
+class NamedBoards:
+    """The boards that a command names, each once, in order; ``rig`` is read where one is of it.
+
+    ``holds`` are those of the rig that were chosen because they were free, and are held already.
+    """
+
+    names: tuple[str, ...]
+    rig: Rig | None = None
+    holds: Mapping[str, Hold] = field(default_factory=dict)
+
+    def some(self, names: Sequence[str]) -> Self:
+        """Those of them alone."""
+        return replace(self, names=tuple(names))
+
+    @classmethod
+    def of(
+        cls,
+        names: Sequence[str],
+        rig_file: str | None,
+        stack: ExitStack,
+        observe: EventObserver | None = None,
+    ) -> Self:
+        """Full names, with ``rig:all`` and ``rig:tag=…`` replaced by those of the boards, and
+        ``rig:any=…`` and ``rig:N=…`` by those that are free, which ``stack`` releases.
+        """
+        names = [full_name(name) for name in names]
+        if not any(map(is_rig, names)):
+            return cls(tuple(names))
+        rig = load_rig(find_rig_file(rig_file))
+        expanded: dict[str, None] = {}
+        holds: dict[str, Hold] = {}
+        for name in names:
+            selector = name.removeprefix(PREFIX)
+            request = BoardRequest.parse(selector) if is_rig(name) else None
+            if request is not None and selector not in rig.features:
+                from benchvise.rig.hold.choice import choose, release  # late: labgrid
+
+                chosen = choose(rig, request, _purpose(), observe)
+                stack.callback(release, chosen)
+                holds.update((hold.name, hold) for hold in chosen)
+                expanded.update((f"{PREFIX}{hold.name}", None) for hold in chosen)
+            elif is_rig(name):
+                expanded.update((f"{PREFIX}{board}", None) for board in rig.select([selector]))
+            else:
+                expanded[name] = None
+        return cls(tuple(expanded), rig, holds)
+
+
 def open_boards(
     names: Sequence[str],
     stack: ExitStack,
@@ -41,40 +99,69 @@ def open_boards(
     keep_on: bool = False,
     observe: EventObserver | None = None,
 ) -> tuple[list[tuple[Board, Prepared]], list[tuple[str, BenchviseError]]]:
+    """Opens the boards, as ``open_named`` does."""
+    named = NamedBoards.of(names, rig_file, stack, observe)
+    return open_named(named, stack, image=image, keep_on=keep_on, observe=observe)
+
+
+def open_named(
+    named: NamedBoards,
+    stack: ExitStack,
+    *,
+    image: str | None = None,
+    keep_on: bool = False,
+    observe: EventObserver | None = None,
+) -> tuple[list[tuple[Board, Prepared]], list[tuple[str, BenchviseError]]]:
     """Opens the boards, in their order; those of a rig are brought to their shells all at once.
 
-    Returns the open ones, which ``stack`` closes, and those of a rig that failed with the reason.
-    Raises when a board that is in no rig cannot be opened, or when none can.
+    Returns the open ones, which ``stack`` closes, and those that failed with the reason. Raises
+    when none can be opened, and for a name that is wrong.
     """
-    rig, names = _expanded(names, rig_file)
-    in_rig = [name.removeprefix(PREFIX) for name in names if is_rig(name)]
+    in_rig = [name.removeprefix(PREFIX) for name in named.names if is_rig(name)]
     if image is not None and not in_rig:
         raise UsageError("--image is written to cards of a rig", "name boards by rig:NAME")
     opened: dict[str, tuple[Board, Prepared]] = {}
     failed: list[tuple[str, BenchviseError]] = []
-    for name in names:
+    for name in named.names:
         if not is_rig(name):
-            opened[name] = (stack.enter_context(open_board(name)), Prepared())
-    if rig is not None and in_rig:
+            try:
+                opened[name] = (stack.enter_context(open_board(name)), Prepared())
+            except UsageError:
+                raise
+            except BenchviseError as reason:
+                failed.append((name, reason))
+    if named.rig is not None and in_rig:
         from benchvise.rig.hold.board import open_all  # late: most boards are in no rig
 
         brought = open_all(
-            rig, in_rig, purpose=_purpose(), image=image, keep_on=keep_on, observe=observe
+            named.rig,
+            in_rig,
+            purpose=_purpose(),
+            image=image,
+            keep_on=keep_on,
+            observe=observe,
+            holds=named.holds,
         )
         for name, board, error in brought:
             if board is not None:
                 stack.enter_context(board)
-                about = {"boot": encode(board.start.report)}
-                if board.start.card is not None:
-                    card = encode(board.start.card)
-                    about |= {"image": card.pop("image"), "written": card}
-                files = {"console": Path(board.start.report.console)}
-                opened[board.name] = (board, Prepared(about, files, board.simulated))
+                opened[board.name] = (board, _prepared(board))
             elif error is not None:
                 failed.append((f"{PREFIX}{name}", error))
     if failed and not opened:
-        raise failed[0][1] if len(failed) == 1 else _all_failed(failed)
-    return [opened[name] for name in names if name in opened], failed
+        raise all_failed(failed)
+    return [opened[name] for name in named.names if name in opened], failed
+
+
+def _prepared(board: RigBoard) -> Prepared:
+    if board.start is None:
+        return Prepared(simulated=board.simulated)
+    about = {"boot": encode(board.start.report)}
+    if board.start.card is not None:
+        card = encode(board.start.card)
+        about |= {"image": card.pop("image"), "written": card}
+    files = {"console": Path(board.start.report.console)}
+    return Prepared(about, files, board.simulated)
 
 
 def read_end(path: Path) -> bytes:
@@ -85,22 +172,6 @@ def read_end(path: Path) -> bytes:
         return file.read(_ATTACHED_BYTES)
 
 
-def _expanded(names: Sequence[str], rig_file: str | None) -> tuple[Rig | None, list[str]]:
-    """Full names, with ``rig:all`` and ``rig:tag=…`` replaced by those of the boards, each once."""
-    names = [full_name(name) for name in names]
-    if not any(map(is_rig, names)):
-        return None, list(names)
-    rig = load_rig(find_rig_file(rig_file))
-    expanded: dict[str, None] = {}
-    for name in names:
-        if is_rig(name):
-            for board in rig.select([name.removeprefix(PREFIX)]):
-                expanded[f"{PREFIX}{board}"] = None
-        else:
-            expanded[name] = None
-    return rig, list(expanded)
-
-
 def _purpose() -> str:
     import sys
 
@@ -108,11 +179,18 @@ def _purpose() -> str:
     return command[:200] or "benchvise"
 
 
-def _all_failed(failed: Sequence[tuple[str, BenchviseError]]) -> BenchviseError:
+_NAMED = 5
+
+
+def all_failed(failed: Sequence[tuple[str, BenchviseError]]) -> BenchviseError:
     """The first error, which says that it was not the only one."""
     first = failed[0][1]
-    names = ", ".join(name for name, _ in failed[1:])
-    first.message = f"{first.message}; and {names} failed too"
+    others = [name for name, _ in failed[1:]]
+    names = ", ".join(others[:_NAMED])
+    if len(others) > _NAMED:
+        names += f" and {len(others) - _NAMED} more"
+    if others:
+        first.message = f"{first.message}; and {names} failed too"
     return first
 
 

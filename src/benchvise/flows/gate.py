@@ -20,7 +20,7 @@ from benchvise.board import Board
 from benchvise.board.channel import open_channel
 from benchvise.errors import BenchviseError, Interrupted, MeasurementError, UsageError
 from benchvise.flows.boards import open_boards
-from benchvise.flows.run import RunRequest, plan_for
+from benchvise.flows.request import RunRequest, plan_for
 from benchvise.flows.session import Observer, Session
 from benchvise.flows.settings import Combination
 from benchvise.measure.gate import Gate, judge_gate, with_more

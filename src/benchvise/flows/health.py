@@ -28,6 +28,7 @@ from benchvise.health.watch.tracker import WatchMemory, WatchStep, advance, note
 from benchvise.state.interrupts import deferred, let_through
 
 if TYPE_CHECKING:
+    from benchvise.flows.metrics import LatestMetrics
     from benchvise.store import Store
     from benchvise.store.watches import Watched
 
@@ -87,6 +88,8 @@ class WatchRequest:
     rules: Path | None = None
     on_alert: str | None = None
     rig: str | None = None
+    textfile: Path | None = None
+    """Is written after each poll, for the textfile collector of node_exporter."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -291,6 +294,8 @@ class BoardWatch:
         self._unwritten = False
         self._away = False
         self._mark: LogMark | None = None
+        self._metrics: LatestMetrics | None = None
+        self._export_failed = False
 
     def open_first(self) -> None:
         """Reaches the board; what it raises is kept, but for names that are none."""
@@ -350,9 +355,28 @@ class BoardWatch:
             self._say_unwritten(error)
         else:
             self._unwritten = False
+            self._export()
         self.outcome.polls += 1
         self.outcome.longest_look = max(self.outcome.longest_look, took)
         return True
+
+    def _export(self) -> None:
+        """The metrics of all boards of this watch; a file that cannot be written: said once."""
+        if self._request.textfile is None:
+            return
+        if self._metrics is None:
+            from benchvise.flows.metrics import LatestMetrics  # late: few watches export
+
+            self._metrics = LatestMetrics(frozenset(self._request.boards))
+        try:
+            self._metrics.write(self._store, self._request.textfile)
+            self._export_failed = False
+        except BenchviseError as error:
+            if not self._export_failed:
+                self._export_failed = True
+                self._tell(
+                    WatchNotice(self.board, self._clock.now(), "not exported", str(error), "error")
+                )
 
     def _remember(self, poller: BoardPoller) -> None:
         """Where the kernel log was read up to, when this is the first look."""

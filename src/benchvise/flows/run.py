@@ -1,168 +1,81 @@
 """``benchvise run``: measure boards and keep what was measured.
 
-Several boards are measured in turn, one process each, so that their values are neighbours in
-time and can be compared in pairs.
+names ─→ sharing   lanes: boards that share something, in turn; all lanes at once
+           │
+           └ fleet     a thread a lane, bounded
+               └ block     up to eight boards that are open together: process by process in
+                           turn, so that their values are neighbours in time, and pair up
 """
 
 from __future__ import annotations
 
-import contextlib
-import itertools
-import uuid
-from collections.abc import Sequence
+from collections.abc import Callable, Sequence
+from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack
 from dataclasses import dataclass
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, TypeVar
 
-from benchvise.board import Board
-from benchvise.board.channel import open_channel
-from benchvise.board.deploy import remove
-from benchvise.errors import (
-    BenchviseError,
-    BoardUnreachable,
-    Interrupted,
-    ProbeError,
-    UsageError,
-)
+from benchvise.errors import BenchviseError, Interrupted, UsageError
 from benchvise.flows import settings
-from benchvise.flows.boards import Prepared, open_boards
-from benchvise.flows.session import Observer, Session
+from benchvise.flows.block import BoardBlock, open_sessions
+from benchvise.flows.boards import NamedBoards, all_failed
+from benchvise.flows.lanes import FleetPlan, Lane, plan_fleet
+from benchvise.flows.request import RunRequest, RunResult
+from benchvise.flows.session import Observer
 from benchvise.flows.settings import Combination
-from benchvise.flows.tracing import Tracing
-from benchvise.measure.model import RunStatus
-from benchvise.measure.plan import PROCESSES, Plan, make_plan
-from benchvise.measure.registry import Registry
-from benchvise.measure.runner import Sources, board_registry
-from benchvise.measure.suite import SuiteEntry, load_suite, parse_bench, parse_params
-from benchvise.rig.environment import is_rig
-from benchvise.rig.hold.client import all_at_once
+from benchvise.interruption import Interruption, heeding
+from benchvise.measure.plan import Plan
 from benchvise.state.interrupts import deferred, let_through
-from benchvise.state.knobs import parse_setting_requests
-from benchvise.state.roles import find_roles
-from benchvise.trace.recording import RecordingPlan
+from benchvise.state.knobs import SettingRequest, parse_setting_requests
 
 if TYPE_CHECKING:
-    from benchvise.rig.hold.client import EventObserver
+    from benchvise.rig.hold.connection import EventObserver
     from benchvise.store import Store
 
-
-@dataclass(frozen=True, slots=True)
-class UserCommand:
-    """A command of the user's to be measured on the boards.
-
-    Its time, or with ``match``, a regular expression, the number that it prints.
-    """
-
-    line: str
-    match: str | None = None
-    better: str | None = None
-    unit: str | None = None
-
-    def entry(self) -> SuiteEntry:
-        """The benchmark that measures it."""
-        if self.match is None:
-            if self.better or self.unit:
-                raise UsageError("--better and --unit describe a number", "give a --match for it")
-            return SuiteEntry("command.time", {"run": (self.line,)})
-        if not self.better:
-            raise UsageError("--match finds a number", "say which is --better: higher or lower")
-        params = {"run": self.line, "match": self.match, "better": self.better, "unit": self.unit}
-        return SuiteEntry(
-            "command.output", {name: (text,) for name, text in params.items() if text}
-        )
+_LISTED = 5
+_T = TypeVar("_T")
 
 
 @dataclass(frozen=True, slots=True)
-class RunRequest:
-    """What the user asks for, not yet checked against any probe.
+class PlannedRun:
+    """What would be measured on a board with these settings, in which lane of the fleet."""
 
-    ``rig`` is the rig file, ``image`` what is written to the cards of its boards first;
-    ``keep_on`` leaves them switched on. With ``trace``, what the kernels do meanwhile is recorded.
-    """
-
-    boards: tuple[str, ...] = ("local",)
-    suite: str | None = None
-    benches: tuple[str, ...] = ()
-    command: UserCommand | None = None
-    params: tuple[str, ...] = ()
-    label: str = ""
-    processes: int = PROCESSES
-    batches: int | None = None
-    seed: int | None = None
-    time_s: float | None = None
-    remove_probe: bool = False
-    settings: tuple[str, ...] = ()
-    snapshots: bool = True
-    rig: str | None = None
-    image: str | None = None
-    keep_on: bool = False
-    trace: RecordingPlan | None = None
-
-    def entries(self) -> list[SuiteEntry]:
-        """The benchmarks asked for; the quick suite when none is."""
-        entries = [parse_bench(text) for text in self.benches]
-        if self.command is not None:
-            entries.append(self.command.entry())
-        if self.suite or not entries:
-            entries = [*load_suite(self.suite or "quick").entries, *entries]
-        return entries
-
-    def entries_for(self, registry: Registry) -> list[SuiteEntry]:
-        """The same with ``params`` set where they belong; UsageError for one that no series has."""
-        params = parse_params(self.params)
-        entries = self.entries()
-        names = {name for entry in entries for name in registry.parameter_names(entry.benchmark)}
-        for name in params:
-            if name not in names:
-                raise UsageError(
-                    f"--param {name}: nothing that is to be measured has that parameter",
-                    "see `benchvise bench show` of what the suite measures",
-                )
-        return [entry.with_params(params, registry) for entry in entries]
-
-    @property
-    def suite_name(self) -> str:
-        """The suite's name as kept with the run; empty for single benchmarks."""
-        return self.suite or ("" if self.benches or self.command else "quick")
-
-
-@dataclass(frozen=True, slots=True)
-class RunResult:
-    """A run as it ended; ``failures`` has a line for each series that failed.
-
-    ``error`` is why the board could not be measured, or not to the end, while others could;
-    ``run_id`` is empty when it did not come to a run.
-    """
-
-    run_id: str
     board: str
-    failures: tuple[str, ...]
-    error: BenchviseError | None = None
+    plan: Plan
+    combination: Combination
+    lane: Lane
 
 
-def plan_for(request: RunRequest, registry: Registry) -> Plan:
-    """The plan of a request, checked against what the board's probe offers."""
-    entries = request.entries_for(registry)
-    specs = [spec for entry in entries for spec in entry.specs(registry)]
-    return make_plan(
-        specs,
-        seed=request.seed,
-        processes=request.processes,
-        batches=request.batches,
-        time_s=request.time_s,
-    )
-
-
-def plan_only(request: RunRequest) -> list[tuple[str, Plan, Combination]]:
+def plan_only(request: RunRequest) -> tuple[FleetPlan, list[PlannedRun]]:
     """What ``run`` would do on each board, with each setting, without measuring or setting."""
     requests = parse_setting_requests(request.settings)
     with ExitStack() as stack:
-        sessions, _ = _open_all(request, stack, None)
-        return [
-            (session.name, session.plan, combination)
-            for combination in settings.combinations(requests, [s.reached for s in sessions])
-            for session in sessions
-        ]
+        named = NamedBoards.of(request.boards, request.rig, stack)
+        return _planned(request, requests, named)
+
+
+def _planned(
+    request: RunRequest, requests: Sequence[SettingRequest], named: NamedBoards
+) -> tuple[FleetPlan, list[PlannedRun]]:
+    fleet = plan_fleet(named, request.parallel)
+
+    def planned(lane: Lane) -> list[PlannedRun]:
+        runs = []
+        for names in lane.blocks:
+            with ExitStack() as stack:
+                opened, _ = open_sessions(request, named.some(names), stack, None)
+                reached = [session.reached for session in opened]
+                runs += [
+                    PlannedRun(session.name, session.plan, combination, lane)
+                    for combination in settings.combinations(requests, reached)
+                    for session in opened
+                ]
+        return runs
+
+    if len(fleet.lanes) == 1:
+        return fleet, planned(fleet.lanes[0])
+    with deferred():
+        return fleet, [run for runs in each_lane(fleet, planned) for run in runs]
 
 
 def run(
@@ -170,134 +83,115 @@ def run(
     store: Store,
     observe: Observer,
     observe_rig: EventObserver | None = None,
+    observe_end: Callable[[RunResult], None] | None = None,
 ) -> list[RunResult]:
     """Measures every board of the request; returns the runs in the boards' order.
 
-    Boards of a rig are brought to their shells first, all at once; one that fails there, or is
-    lost while others are measured, fails alone.
+    Boards that share nothing are measured at once, the others in turn. Boards of a rig are brought
+    to their shells first. Of several boards, one that fails fails alone. Observers may be called
+    by several threads; ``observe_end`` is told of each run that has ended, or did not come to be.
 
     With settings, there is a run for each combination of them. Each sample is stored before its
     board goes on. On any error, Ctrl-C or SIGTERM what was set is put back, the runs are marked
     with what happened and everything measured is kept.
     """
     requests = parse_setting_requests(request.settings)
-    ended: list[RunResult] = []
+    request.entries()  # what is wrong with it is said before a board is reached
     with deferred(), ExitStack() as stack:
-        with let_through():
-            sessions, failed = _open_all(request, stack, observe_rig)
-        boards = [session.reached for session in sessions]
         try:
             with let_through():
-                combinations = settings.combinations(requests, boards)
-            for combination in combinations:
-                with settings.applied_to_all(combination, boards) as interventions, let_through():
-                    for session, intervention in itertools.zip_longest(sessions, interventions):
-                        session.intervention = intervention
-                    _measure_in_turn(sessions, request, combination, store, observe)
-                ended += [RunResult(s.run_id, s.name, tuple(s.failures), s.lost) for s in sessions]
-            with let_through():
-                return ended + [RunResult("", name, (), error) for name, error in failed]
+                named = NamedBoards.of(request.boards, request.rig, stack, observe_rig)
+                fleet = plan_fleet(named, request.parallel)
         except KeyboardInterrupt:
-            _end_all(sessions, store, RunStatus.INTERRUPTED, "stopped by the user")
-            raise _interrupted(ended, sessions, put_back=bool(requests)) from None
-        except BenchviseError as error:
-            _end_all(sessions, store, RunStatus.FAILED, str(error))
-            raise
+            raise _interrupted((), put_back=False) from None
+        observers = (observe, observe_rig, observe_end)
+        return _measure_fleet(request, requests, named, fleet, store, *observers)
 
 
-def _measure_in_turn(
-    sessions: Sequence[Session],
+def _measure_fleet(
     request: RunRequest,
-    combination: Combination,
+    requests: Sequence[SettingRequest],
+    named: NamedBoards,
+    fleet: FleetPlan,
     store: Store,
     observe: Observer,
-) -> None:
-    """One run on each board, process by process in turn."""
-    group = uuid.uuid4().hex[:12] if len(sessions) > 1 else ""
-    for session in sessions:
-        session.begin(
-            store, combination, label=request.label, suite=request.suite_name, group=group
-        )
-    while not all(session.finished for session in sessions):
-        for session in sessions:
-            if not session.finished:
-                try:
-                    session.advance(store, observe)
-                except (BoardUnreachable, ProbeError) as error:
-                    # Settings that were made have to be put back, which is the caller's.
-                    if len(sessions) == 1 or combination.settings:
-                        raise
-                    session.end(store, RunStatus.FAILED, str(error))
-                    session.finished, session.lost = True, error
+    observe_rig: EventObserver | None,
+    observe_end: Callable[[RunResult], None] | None,
+) -> list[RunResult]:
+    """The lanes of boards, in threads if there are several; signals are deferred by the caller."""
+    blocks: list[BoardBlock] = []
+    is_alone = len(named.names) == 1 or len(fleet.lanes) == len(fleet.lanes[0].blocks) == 1
+
+    def measured(lane: Lane) -> None:
+        for names in lane.blocks:
+            block = BoardBlock(request, requests, named.some(names), store, observe)
+            blocks.append(block)
+            try:
+                block.measure(observe_rig)
+            except UsageError as error:
+                if is_alone or not any(other.is_begun for other in blocks):
+                    raise  # it is the request that is wrong, and not the board
+                block.fail(error)
+            except BenchviseError as error:
+                if is_alone:
+                    raise
+                block.fail(error)
+            finally:
+                if observe_end is not None:
+                    for result in block.ended:
+                        observe_end(result)
+
+    try:
+        if len(fleet.lanes) == 1:
+            measured(fleet.lanes[0])
+        else:
+            each_lane(fleet, measured)
+    except KeyboardInterrupt:
+        raise _interrupted(blocks, put_back=bool(requests)) from None
+    ended = [result for block in blocks for result in block.ended]
+    failed = [(r.board, r.error) for r in ended if not r.run_id and r.error is not None]
+    if len(failed) == len(ended):
+        raise all_failed(failed)
+    order = {name: number for number, name in enumerate(named.names)}
+    return sorted(ended, key=lambda result: (not result.run_id, order[result.board]))
 
 
-def _interrupted(
-    ended: Sequence[RunResult], sessions: Sequence[Session], *, put_back: bool
-) -> Interrupted:
-    runs = dict.fromkeys([r.run_id for r in ended] + [s.run_id for s in sessions if s.run_id])
-    listed = ", ".join(runs)
+def each_lane(fleet: FleetPlan, work: Callable[[Lane], _T]) -> list[_T]:
+    """Does the work for all lanes, each in a thread of its own; what it comes to, in their order.
+
+    On Ctrl-C, and where the work raises, all others are interrupted, and have ended when this
+    raises: KeyboardInterrupt, or the first error. Signals have to be deferred by the caller.
+    """
+    interruption = Interruption()
+
+    def heeded(lane: Lane) -> _T:
+        with heeding(interruption):
+            return work(lane)
+
+    pool = ThreadPoolExecutor(fleet.at_once, thread_name_prefix="lane")
+    try:
+        futures = [pool.submit(heeded, lane) for lane in fleet.lanes]
+        with let_through():
+            for future in as_completed(futures):
+                future.result()
+        return [future.result() for future in futures]
+    except BaseException:
+        interruption.set()
+        raise
+    finally:
+        pool.shutdown(wait=True, cancel_futures=True)
+        interruption.close()
+
+
+def _interrupted(blocks: Sequence[BoardBlock], *, put_back: bool) -> Interrupted:
+    runs = list(dict.fromkeys(run_id for block in blocks for run_id in block.run_ids))
     restored = "; the settings are as they were before" if put_back else ""
     if not runs:
         return Interrupted(f"interrupted before anything was measured{restored}")
+    listed = ", ".join(runs[:_LISTED])
+    if len(runs) > _LISTED:
+        listed += f" and {len(runs) - _LISTED} more"
     return Interrupted(
         f"interrupted; what was measured is kept in run {listed}{restored}",
-        f"benchvise show {next(reversed(runs))}",
+        f"benchvise show {runs[-1]}",
     )
-
-
-def _open_all(
-    request: RunRequest, stack: ExitStack, observe: EventObserver | None
-) -> tuple[list[Session], list[tuple[str, BenchviseError]]]:
-    """The boards that can be measured, and those that cannot with the reason."""
-    opened, failed = open_boards(
-        request.boards,
-        stack,
-        rig_file=request.rig,
-        image=request.image,
-        keep_on=request.keep_on,
-        observe=observe,
-    )
-    # All at once, as each has to be sent its probe and asked what it can do. What is opened for a
-    # board is the stack's to close from the beginning, also when this is interrupted.
-    waiting = [(stack.enter_context(ExitStack()), *pair) for pair in opened]
-    sessions = []
-    for (own, board, _), session, error in all_at_once(
-        waiting, lambda one: _open_session(request, *one)
-    ):
-        if error is None:
-            sessions.append(session)
-        elif is_rig(board.name) and len(opened) > 1 and not isinstance(error, UsageError):
-            failed.append((board.name, error))
-            own.close()
-            board.close()
-        else:
-            raise error
-    if not sessions:
-        raise failed[0][1]
-    return sessions, failed
-
-
-def _open_session(request: RunRequest, own: ExitStack, board: Board, prepared: Prepared) -> Session:
-    """Everything that is needed to measure the board; ``own`` closes it."""
-    if request.remove_probe:
-        own.callback(remove, board)
-    channel = own.enter_context(open_channel(board))
-    registry = board_registry(channel)
-    sources = own.enter_context(Sources(board, channel))
-    plan = plan_for(request, registry)
-    session = Session(
-        board.name, board, channel, registry, sources, plan, request.snapshots, prepared
-    )
-    if request.trace is not None:
-        session.tracing = Tracing(board, channel, sources, request.trace)
-        own.callback(session.tracing.drop)
-    if request.settings:
-        session.roles = find_roles(channel).roles
-    return session
-
-
-def _end_all(sessions: Sequence[Session], store: Store, status: RunStatus, reason: str) -> None:
-    """Marks every unfinished run; a store that fails now too must not hide the first error."""
-    for session in sessions:
-        with contextlib.suppress(BenchviseError):  # the next reader sees that its process is gone
-            session.end(store, status, reason)

@@ -140,6 +140,7 @@ class Session:
 
     def end(self, store: Store, status: RunStatus, reason: str) -> None:
         """Marks a run that did not come to its end."""
+        self._events = iter(())  # what it has taken for this process is given back
         if self.run_id and not self.finished:
             self._keep_trace(store)
             if self._remarks:

@@ -36,7 +36,7 @@ from benchvise.trace.recording import (
 )
 
 if TYPE_CHECKING:
-    from benchvise.rig.hold.client import EventObserver
+    from benchvise.rig.hold.connection import EventObserver
     from benchvise.store import Store
 
 ATTACHMENT = "trace"

@@ -43,7 +43,7 @@ from benchvise.why.rules import DiagnosisRules
 from benchvise.why.witness.model import Witness
 
 if TYPE_CHECKING:
-    from benchvise.rig.hold.client import EventObserver
+    from benchvise.rig.hold.connection import EventObserver
 
 REQUEST = "request.json"
 _FORMAT = 1

@@ -12,7 +12,7 @@ from benchvise.board import Board, open_board
 from benchvise.errors import UsageError
 from benchvise.flows import state
 from benchvise.flows.boards import open_boards
-from benchvise.flows.run import UserCommand
+from benchvise.flows.request import UserCommand
 from benchvise.measure.suite import SuiteEntry, parse_bench
 from benchvise.rig.environment import PREFIX, find_rig_file, is_rig, load_rig
 from benchvise.store import Store
@@ -24,7 +24,7 @@ from benchvise.why.benches.userland import opened_root
 from benchvise.why.model import Side
 
 if TYPE_CHECKING:
-    from benchvise.rig.hold.client import EventObserver
+    from benchvise.rig.hold.connection import EventObserver
 
 
 @dataclass(frozen=True, slots=True)

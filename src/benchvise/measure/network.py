@@ -11,9 +11,13 @@ from __future__ import annotations
 import contextlib
 import secrets
 import subprocess
+import threading
 import time
+from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import TypeVar
 
+from benchvise import interruption
 from benchvise.board import Board, messages, open_board, process
 from benchvise.board.address import is_loopback
 from benchvise.board.channel import NotAvailable
@@ -21,6 +25,8 @@ from benchvise.board.deploy import deploy
 from benchvise.board.messages import ErrorMessage, ListeningMessage, Message, read_message
 from benchvise.errors import BenchviseError
 from benchvise.text import AnyText, last_line, printable
+
+_T = TypeVar("_T")
 
 LOOPBACK_CAVEAT = (
     "board and host are one machine: the two ends share its CPUs, and no network lies between them"
@@ -46,9 +52,24 @@ def with_port(address: str, port: int) -> str:
 # -- this machine's own probe as a sink ------------------------------------------------------------
 
 READY_SECONDS = 10.0
+_TURN_SECONDS = 0.2  # between two looks whether it is interrupted
 _KEY_BYTES = 16
 _READS = 16  # at a time: more than a pipe holds
 _REMEDY = "name another other end by peer=ADDRESS[:PORT]"
+
+
+_remote_host_turn = threading.Lock()
+"""This machine as the remote host: of one board at a time, also of several measured at once."""
+
+
+def in_turn(process_messages: Iterator[_T]) -> Iterator[_T]:
+    """The same messages of one process, while this machine is the remote host of no other board."""
+    while not _remote_host_turn.acquire(timeout=_TURN_SECONDS):
+        interruption.raise_if_set()
+    try:
+        yield from process_messages
+    finally:
+        _remote_host_turn.release()
 
 
 @dataclass(frozen=True, slots=True)

@@ -28,10 +28,10 @@ from benchvise.board.messages import (
 )
 from benchvise.documents import JsonObject
 from benchvise.errors import MeasurementError, ProbeError, UsageError
-from benchvise.measure.hostside import HOST_BENCHMARKS
+from benchvise.measure.hostside import HOST_BENCHMARKS, http_requests
 from benchvise.measure.hostside.base import HostBenchmark, Order
 from benchvise.measure.model import Sample, SeriesSpec, SeriesStatus
-from benchvise.measure.network import Companion
+from benchvise.measure.network import Companion, in_turn
 from benchvise.measure.plan import Plan
 from benchvise.measure.registry import Registry
 
@@ -227,9 +227,11 @@ class Sources:
         if hosted is not None:
             count = int(hosted.description.defaults["batches"]) if batches is None else batches
             params, words = dict(spec.params), self._probe.attributes
-            return hosted.messages(Order(self._board, self._channel, params, count, words))
+            order = Order(self._board, self._channel, params, count, words)
+            loads_network = spec.benchmark == http_requests.ID
+            return in_turn(hosted.messages(order)) if loads_network else hosted.messages(order)
         if ("peer", "auto") in spec.params and ("protocol", "iperf3") not in spec.params:
-            return self._over_the_network(spec, batches)
+            return in_turn(self._over_the_network(spec, batches))
         return self._probe.messages(spec, batches)
 
     def mark_batches(self, marker: str) -> None:

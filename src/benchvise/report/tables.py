@@ -5,13 +5,14 @@ from __future__ import annotations
 from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
+from datetime import datetime
 from typing import TYPE_CHECKING
 
 from rich.console import Group, RenderableType
 from rich.table import Table as RichTable
 from rich.text import Text
 
-from benchvise.measure.model import RunRecord, RunStatus, SeriesRecord
+from benchvise.measure.model import RunRecord, RunStatus, SeriesRecord, SeriesStatus
 from benchvise.quantities import (
     ABSENT,
     format_change,
@@ -427,6 +428,44 @@ def side_by_side(runs: Sequence[tuple[RunRecord, Sequence[Summary]]]) -> Table:
     columns = [Column(_run_name(run), right=True) for run, _ in runs]
     simulated = any(run.simulated for run, _ in runs)
     return Table("Side by side", (Column("Series"), *columns), tuple(rows), (), simulated)
+
+
+def fleet_table(runs: Sequence[tuple[RunRecord, Sequence[Summary]]]) -> Table:
+    """A row for each of many runs: how it ended, how much was measured, what was not, how long it
+    took in seconds. ``runs`` as for ``side_by_side``.
+    """
+    rows = []
+    for run, summaries in runs:
+        unstable = sum(not summary.stable for summary in summaries)
+        failed = sum(series.status == SeriesStatus.FAILED for series in run.series)
+        missing = len(run.series) - len(summaries) - failed
+        rows.append(
+            (
+                Cell(run.board),
+                Cell(run.id),
+                Cell(str(run.status)),
+                Cell(str(len(summaries))),
+                Cell(str(unstable) if unstable else ""),
+                Cell(str(failed) if failed else ""),
+                Cell(str(missing) if missing > 0 else ""),
+                Cell(_duration(run)),
+                Cell(str(run.reason)),
+            )
+        )
+    columns = (
+        *(Column("Board"), Column("Run"), Column("Status")),
+        *(Column(name, right=True) for name in ("Series", "Unstable", "Failed", "Not available")),
+        *(Column("Time (s)", right=True), Column("Reason")),
+    )
+    simulated = any(run.simulated for run, _ in runs)
+    return Table(f"{len(runs)} runs", columns, tuple(rows), (), simulated)
+
+
+def _duration(run: RunRecord) -> str:
+    if run.finished is None:
+        return ""
+    taken = datetime.fromisoformat(run.finished) - datetime.fromisoformat(run.started)
+    return f"{taken.total_seconds():.1f}"
 
 
 def _by_key(run: RunRecord, summaries: Sequence[Summary]) -> Mapping[str, Summary]:

@@ -10,6 +10,7 @@
        │                                locks              board, relay box, muxes: released by the
        ↓                                                   kernel after kill -9
     hold.board: a Board over SSH, or over the console (console.board), measured like any other
+         └ hold.network   without console and power: its lock, or its place, which hold.keeper keeps
 
 labgrid keeps one global stack of steps, so each board has a process of its own, forked by
 ``hold.forks`` from one that has imported labgrid already; it switches its board off when the one

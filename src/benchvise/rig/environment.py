@@ -10,8 +10,9 @@ import os
 import re
 import warnings
 from collections.abc import Mapping, Sequence
-from dataclasses import dataclass, field, fields
+from dataclasses import dataclass, field, fields, replace
 from pathlib import Path
+from typing import Self
 
 from benchvise.documents import decode
 from benchvise.errors import UsageError
@@ -72,6 +73,55 @@ class RigOptions:
 
 
 @dataclass(frozen=True, slots=True)
+class NetworkService:
+    """Where a board answers to SSH, as labgrid's resource of that name says."""
+
+    address: str
+    port: int = 22
+    user: str = "root"
+
+
+@dataclass(frozen=True, slots=True)
+class RigTarget:
+    """What the rig file says of one board beside its features and place.
+
+    ``is_switched`` is whether it has a strategy, and so is booted and switched off; one that has
+    none is reached over its network as it is. ``service`` is None where the file does not say it.
+    ``watts`` is what the board takes at most. ``shares`` names what it has in common with others
+    that disturbs measurements; None where that is to be found out.
+    """
+
+    is_switched: bool = True
+    service: NetworkService | None = None
+    watts: float = 0.0
+    shares: frozenset[str] | None = None
+
+
+@dataclass(frozen=True, slots=True)
+class BoardRequest:
+    """So many boards with all these features, whichever are free: ``any=FEATURES``, ``N=FEATURES``.
+
+    ``text`` is how it was written.
+    """
+
+    text: str
+    count: int
+    features: frozenset[str]
+
+    @classmethod
+    def parse(cls, selector: str) -> Self | None:
+        """From what follows ``rig:``; None where it names boards."""
+        word, equals, listed = selector.partition("=")
+        if not equals or not (word == "any" or word.isdecimal()):
+            return None
+        features = frozenset(name.strip() for name in listed.split(",") if name.strip())
+        count = 1 if word == "any" else int(word[:6])
+        if count < 1:
+            raise UsageError(f"rig:{selector}: no board is asked for", "write any=FEATURE, 2=…")
+        return cls(selector, count, features)
+
+
+@dataclass(frozen=True, slots=True)
 class Rig:
     """A rig file that has been read: the names of its boards and what it says of them."""
 
@@ -79,6 +129,7 @@ class Rig:
     features: Mapping[str, frozenset[str]]
     places: Mapping[str, str] = field(default_factory=dict)
     options: RigOptions = field(default_factory=RigOptions)
+    targets: Mapping[str, RigTarget] = field(default_factory=dict)
     wait_s: float = 0.0
     """How long a board that somebody else holds is waited for."""
 
@@ -97,7 +148,28 @@ class Rig:
             chosen.update(dict.fromkeys(self._meant(selector)))
         return list(chosen)
 
+    def matching(self, request: BoardRequest) -> list[str]:
+        """The boards that have these features; UsageError where they are too few."""
+        names = [name for name in self.names if request.features <= self.features[name]]
+        if len(names) < request.count:
+            tags = sorted({tag for tags in self.features.values() for tag in tags})
+            raise UsageError(
+                f"{self.path}: {len(names)} boards fit rig:{request.text}, "
+                f"{request.count} are needed",
+                f"features are {', '.join(tags) or 'none'}: `features:` of a target",
+            )
+        return names
+
+    def without_waiting(self) -> Rig:
+        """The same for who waits otherwise."""
+        return replace(self, wait_s=0.0)
+
     def _meant(self, selector: str) -> list[str]:
+        if selector not in self.features and BoardRequest.parse(selector) is not None:
+            raise UsageError(
+                f"'{selector}' chooses a board that is free, which commands do that measure",
+                "name the boards here, or `tag=FEATURE`",
+            )
         if selector == "all":
             return self.names
         if selector.startswith("tag="):
@@ -202,9 +274,10 @@ def load_rig(path: Path) -> Rig:
         ) from error
     if not isinstance(targets, Mapping):
         raise UsageError(f"{path}: `targets:` is not a table", "name each board below it")
-    features, places = {}, {}
+    features, places, entries = {}, {}, {}
     for name, target in targets.items():
         table = target if isinstance(target, Mapping) else {}
+        entries[str(name)] = _target(path, str(name), table)
         listed = table.get("features", ())
         tags = listed if isinstance(listed, list | tuple | set | frozenset | Mapping) else (listed,)
         features[str(name)] = frozenset(str(feature) for feature in tags)
@@ -215,24 +288,65 @@ def load_rig(path: Path) -> Rig:
         options = RigOptions.from_config(own, path.resolve().parent)
     except UsageError as error:
         raise UsageError(f"{path}: {error.message}", error.remedy) from None
-    return Rig(path, features, places, options, patience_s())
+    return Rig(path, features, places, options, entries, patience_s())
+
+
+STRATEGY = "CardStrategy"
+_REACHED_ONLY = frozenset({"SSHDriver"})
+"""Drivers that a board may have which is reached over its network alone."""
+
+
+def _target(path: Path, name: str, table: Mapping[object, object]) -> RigTarget:
+    """What Benchvise reads of a target; what else is wrong with it is labgrid's to say."""
+    resources, drivers = _parts(table.get("resources")), _parts(table.get("drivers"))
+    arguments = resources.get("NetworkService")
+    service = None if arguments is None else network_service(arguments)
+    reached_only = set(drivers) <= _REACHED_ONLY and (
+        service is not None or ("RemotePlace" in resources and set(resources) == {"RemotePlace"})
+    )
+    watts = drivers.get(STRATEGY, {}).get("watts", 0)
+    options = table.get("options")
+    own = options.get("benchvise", {}) if isinstance(options, Mapping) else {}
+    unknown = set(own) - {"shares"} if isinstance(own, Mapping) else {str(own)}
+    shares = own.get("shares") if isinstance(own, Mapping) else None
+    if unknown or not (shares is None or isinstance(shares, list)):
+        raise UsageError(
+            f"{path}: {name}: options: benchvise: "
+            + (f"{min(map(str, unknown))} is not known" if unknown else "shares is no list"),
+            "write `shares: [NAME, …]`, or `shares: []` for a board that shares nothing",
+        )
+    return RigTarget(
+        not reached_only,
+        service,
+        float(watts) if isinstance(watts, int | float) else 0.0,
+        None if shares is None else frozenset(map(str, shares)),
+    )
+
+
+def network_service(arguments: Mapping[str, object]) -> NetworkService | None:
+    """The service by the arguments of labgrid's resource; None where they make none."""
+    address, port = str(arguments.get("address") or ""), arguments.get("port") or 22
+    if not address or not isinstance(port, int) or not 0 < port < 65536:
+        return None
+    return NetworkService(address, port, str(arguments.get("username") or "root"))
+
+
+def _parts(listed: object) -> dict[str, Mapping[str, object]]:
+    """Resources or drivers by class, whichever of labgrid's spellings they have; the first of one
+    class."""
+    pairs: list[tuple[object, object]] = []
+    if isinstance(listed, Mapping):
+        pairs = list(listed.items())
+    for item in listed if isinstance(listed, list) else ():
+        if isinstance(item, Mapping):
+            pairs += [(item["cls"], item)] if "cls" in item else list(item.items())
+    parts: dict[str, Mapping[str, object]] = {}
+    for cls, arguments in pairs:
+        parts.setdefault(str(cls), arguments if isinstance(arguments, Mapping) else {})
+    return parts
 
 
 def _remote_place(resources: object) -> str | None:
     """The name of the coordinator's place behind a target; None when its resources are here."""
-    items: list[object] = []
-    if isinstance(resources, Mapping):
-        items = [
-            {**(args if isinstance(args, Mapping) else {}), "cls": cls}
-            for cls, args in resources.items()
-        ]
-    elif isinstance(resources, list):
-        items = resources
-    for item in items:
-        if not isinstance(item, Mapping):
-            continue
-        if item.get("cls") == "RemotePlace":
-            return str(item.get("name", ""))
-        if isinstance(item.get("RemotePlace"), Mapping):
-            return str(item["RemotePlace"].get("name", ""))
-    return None
+    place = _parts(resources).get("RemotePlace")
+    return None if place is None else str(place.get("name", ""))

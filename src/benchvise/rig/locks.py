@@ -21,6 +21,7 @@ from functools import partial
 from pathlib import Path
 from typing import Any
 
+from benchvise import interruption
 from benchvise.documents import decode, encode
 from benchvise.errors import BenchviseError
 from benchvise.rig import turns
@@ -61,18 +62,21 @@ def held(
     name: str = "",
     wait_s: float = 0.0,
     observe: Callable[[Holder], None] | None = None,
+    number: str = "",
 ) -> Iterator[None]:
     """Holds the lock ``key`` within this context; ``what`` is shown to others who want it.
 
     ``name`` is what the lock's thing is called to users, when the key is not that. Waits up to
     ``wait_s`` seconds, and for one that is leaving a little. Raises RigError (board-busy) when
-    somebody else has it, or waits for it since longer. ``observe`` is told once who has it.
+    somebody else has it, or waits for it since longer. ``observe`` is told once who has it. With
+    ``number``, that of a ticket which the caller has, it comes when that one does.
     """
     path = _path(key)
+    own = turns.place_of(path) / number if number else None
     descriptor = _open(path)
     try:
         with ExitStack() as queue:
-            begun, turn = time.monotonic(), None
+            begun, turn = time.monotonic(), own
             while _is_before(path, turn) or not _try(descriptor):
                 has = holder(key)
                 who = has or _first_waiting(path, turn)
@@ -86,7 +90,7 @@ def held(
                     turn = queue.enter_context(turns.ticket(path, mine))
                     if observe is not None and who is not None:
                         observe(who)
-                time.sleep(_POLL_SECONDS)
+                interruption.sleep(_POLL_SECONDS)
         _note(descriptor, Holder(os.getpid(), what, time.time()))
         try:
             yield
@@ -112,6 +116,20 @@ def holder(key: str) -> Holder | None:
         return None
     finally:
         os.close(descriptor)
+
+
+@contextmanager
+def queued(key: str, what: str, number: str) -> Iterator[None]:
+    """Waits in the queue of a lock within this context, without taking it."""
+    note = partial(_note, who=Holder(os.getpid(), what, time.time()))
+    with turns.ticket(_path(key), note, number):
+        yield
+
+
+def is_next(key: str, number: str) -> bool:
+    """Whether nobody has the lock, and nobody came before who waits with that number."""
+    path = _path(key)
+    return not _is_before(path, turns.place_of(path) / number) and holder(key) is None
 
 
 def waiters(key: str) -> tuple[Holder, ...]:

@@ -19,20 +19,27 @@ from pathlib import Path
 _SUFFIX = ".waiting"
 
 
+def new_number() -> str:
+    """A number for tickets of who comes now. Who waits for one of several locks has one number for
+    all of them: so of two that wait, one is before the other at each lock.
+    """
+    return f"{time.time_ns():020d}-{os.getpid()}-{threading.get_ident()}"
+
+
 @contextmanager
-def ticket(lock: Path, note: Callable[[int], None]) -> Iterator[Path]:
+def ticket(lock: Path, note: Callable[[int], None], number: str = "") -> Iterator[Path]:
     """A ticket for a lock within this context; ``note`` writes into it who waits, by descriptor.
 
     Raises OSError where none can be left.
     """
-    place = lock.with_name(lock.name + _SUFFIX)
+    place = place_of(lock)
     with contextlib.suppress(FileExistsError):
         place.mkdir()
         place.chmod(0o1777)  # whoever may use the lock may wait for it
     # Locked before it has its name: a ticket that is not locked is one of the dead.
     draft = place / f".{os.getpid()}-{threading.get_ident()}"
     descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-    own = place / f"{time.time_ns():020d}-{os.getpid()}-{threading.get_ident()}"
+    own = place / (number or new_number())
     try:
         fcntl.flock(descriptor, fcntl.LOCK_EX)
         note(descriptor)
@@ -44,10 +51,15 @@ def ticket(lock: Path, note: Callable[[int], None]) -> Iterator[Path]:
         os.close(descriptor)
 
 
+def place_of(lock: Path) -> Path:
+    """Where the tickets of a lock lie."""
+    return lock.with_name(lock.name + _SUFFIX)
+
+
 def waiting(lock: Path) -> list[Path]:
     """The tickets of those who wait, in their order; those of the dead are removed."""
     try:
-        tickets = sorted(lock.with_name(lock.name + _SUFFIX).iterdir())
+        tickets = sorted(place_of(lock).iterdir())
     except OSError:
         return []
     return [path for path in tickets if not path.name.startswith(".") and _is_alive(path)]

@@ -11,16 +11,21 @@ lets one of them, and no more, interrupt what is done in between:
 
 ``let_through`` has to be entered inside all that must be undone: Python may raise between a block
 and the first line of its context manager's exit, and then that exit is not run.
+
+In a thread that heeds an interruption (``benchvise.interruption``) both do the same with that
+one, which is what signals are to it.
 """
 
 from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import contextmanager
+from contextlib import AbstractContextManager, contextmanager
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
+
+from benchvise import interruption
 
 _SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
 
@@ -38,9 +43,13 @@ class _State:
 _state = _State()
 
 
-@contextmanager
-def deferred() -> Iterator[None]:
+def deferred() -> AbstractContextManager[None]:
     """Holds signals back; the outermost raises KeyboardInterrupt at its end if one came."""
+    return interruption.held_back() if interruption.in_thread() else _deferred_signals()
+
+
+@contextmanager
+def _deferred_signals() -> Iterator[None]:
     if _state.depth == 0:
         _state.waiting = False
         _install()
@@ -66,11 +75,11 @@ class _LetThrough:
         _state.raising = False
 
 
-def let_through() -> _LetThrough:
+def let_through() -> AbstractContextManager[None]:
     """Lets one signal through, also one that came before; see the module. Without effect outside
     ``deferred``.
     """
-    return _LetThrough()
+    return interruption.let_through() if interruption.in_thread() else _LetThrough()
 
 
 def _on_signal(_number: int, _frame: FrameType | None) -> None:

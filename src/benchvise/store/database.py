@@ -13,8 +13,10 @@ from __future__ import annotations
 
 import contextlib
 import sqlite3
+import threading
 import time
 from collections.abc import Iterator
+from contextlib import AbstractContextManager
 from typing import Any
 
 from sqlalchemy import (
@@ -48,6 +50,11 @@ class Database:
     def __init__(self, location: Location, timeout: float) -> None:
         self.location = location
         self._timeout = timeout
+        # Of the threads of this process: an SQLite file takes one writer at a time, and is polled
+        # by those that wait, so that one may never have its turn.
+        self._writer: AbstractContextManager[object] = (
+            contextlib.nullcontext() if location.file is None else threading.Lock()
+        )
         with reported(location):
             self._engine = (
                 _postgres(location, timeout)
@@ -65,7 +72,7 @@ class Database:
     def writing(self) -> Iterator[Connection]:
         """A transaction that is on disk when the block has ended."""
         engine = self._engine.execution_options(**{_WRITING: True})
-        with reported(self.location), engine.begin() as connection:
+        with self._writer, reported(self.location), engine.begin() as connection:
             yield connection
 
     def use_write_ahead_log(self) -> None:

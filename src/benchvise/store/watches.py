@@ -56,6 +56,35 @@ class Watched:
     number: int
 
 
+@dataclass(frozen=True, slots=True)
+class LatestValue:
+    """A value of the last poll, or of the last one that had it."""
+
+    name: str
+    kind: WatchedKind
+    unit: str
+    value: float
+
+
+@dataclass(frozen=True, slots=True)
+class RaisedAlert:
+    """An alert that is raised; ``since`` in seconds since 1970."""
+
+    rule: str
+    subject: str
+    since: float
+
+
+@dataclass(frozen=True, slots=True)
+class LatestPoll:
+    """What is known of a watched board since its last poll, ``at`` seconds since 1970."""
+
+    board: str
+    at: float
+    values: tuple[LatestValue, ...]
+    alerts: tuple[RaisedAlert, ...]
+
+
 class Watches:
     """The watches of a store. Every method raises ``StoreError`` when it fails."""
 
@@ -114,6 +143,12 @@ class Watches:
                 select(WATCHED.c.board, WATCHED.c.machine).order_by(WATCHED.c.number)
             )
             return [board for board, machine in rows if machine == _machine(board)]
+
+    def latest(self, board: str) -> LatestPoll | None:
+        """The values and raised alerts of a board's last poll; None when it was never polled."""
+        with self._database.reading() as connection:
+            number = find_watched(connection, board)
+            return None if number is None else _latest(connection, number, board)
 
     def history(self, board: str, since: float, until: float) -> History | None:
         """What is kept of a board between two times; None when it was never watched."""
@@ -336,6 +371,29 @@ def _event(row: Row[Any]) -> WatchEvent:
 
 
 # -- reading ---------------------------------------------------------------------------------------
+
+
+def _latest(connection: Connection, number: int, board: str) -> LatestPoll | None:
+    statement = select(WATCHED.c.memory).where(WATCHED.c.number == number)
+    memory = memory_of(connection.execute(statement).scalar_one())
+    if not memory.at:
+        return None
+    mine = WATCH_METRIC.c.watched_number == number
+    rows = connection.execute(select(WATCH_METRIC).where(mine).order_by(WATCH_METRIC.c.id))
+    return LatestPoll(
+        board,
+        memory.at,
+        tuple(
+            LatestValue(row.name, WatchedKind(row.kind), row.unit, memory.values[row.name][0])
+            for row in rows
+            if row.name in memory.values
+        ),
+        tuple(
+            RaisedAlert(*_split(key), state.raised)
+            for key, state in memory.alerts.items()
+            if state.raised is not None
+        ),
+    )
 
 
 def _history(connection: Connection, number: int, since: float, until: float) -> History:

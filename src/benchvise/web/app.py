@@ -33,6 +33,7 @@ from benchvise.web.pages import (
     history,
     home,
     login,
+    metrics,
     runs,
     trace_notes,
 )
@@ -51,6 +52,7 @@ def create_app(settings: Settings, audit: AuditLog | None = None) -> Starlette:
             *boards.routes,
             *diagnoses.routes,
             *doctor.routes,
+            *metrics.routes,
             *health.routes,
             *runs.routes,
             *compare.routes,

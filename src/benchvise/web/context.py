@@ -10,6 +10,7 @@ from pathlib import Path
 from starlette.requests import Request
 
 from benchvise.errors import UsageError
+from benchvise.flows.metrics import LatestMetrics
 from benchvise.rig.environment import Rig, find_rig_file, load_rig
 from benchvise.store import Store
 from benchvise.web.cache import HealthReadings, ReportCache
@@ -93,6 +94,7 @@ class Context:
     readings: HealthReadings = field(default_factory=HealthReadings, init=False)
     readers: Readers = field(init=False)
     report_cache: ReportCache = field(init=False)
+    metrics: LatestMetrics = field(default_factory=LatestMetrics, init=False)
     control: Control = field(default_factory=Control, init=False)
     console_sessions: ConsoleSessions = field(default_factory=ConsoleSessions, init=False)
     _store: Store | None = field(default=None, init=False)

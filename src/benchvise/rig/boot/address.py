@@ -173,6 +173,12 @@ def own_address_towards(ip: Ip) -> Ip | None:
         return None
 
 
+def is_this_machine(address: str) -> bool:
+    """Whether a numeric address is one of this machine's own."""
+    ip = ipaddress.ip_address(address.partition("%")[0])
+    return ip.is_loopback or own_address_towards(ip) == ip
+
+
 def host_keys(board: Board) -> list[str]:
     """The public host keys of the board's SSH server, as ``TYPE BASE64``; OpenSSH and Dropbear.
 

@@ -19,12 +19,13 @@ from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
 
 from benchvise.documents import in_json
-from benchvise.errors import BenchviseError
+from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig.boot.verdict import BootReport
 from benchvise.rig.card.mux import MuxSide
 from benchvise.rig.console.recorder import logs_directory
 from benchvise.rig.environment import Rig, find_rig_file, load_rig
-from benchvise.rig.hold.client import EventObserver, HeldBoard, all_at_once
+from benchvise.rig.hold.client import HeldBoard, all_at_once
+from benchvise.rig.hold.connection import EventObserver
 from benchvise.rig.hold.messages import (
     BoardStatus,
     BootedBoard,
@@ -33,6 +34,7 @@ from benchvise.rig.hold.messages import (
     PowerChange,
     PowerState,
 )
+from benchvise.rig.hold.network import statuses
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -94,7 +96,16 @@ def load(rig_file: str | None) -> Rig:
 
 def status(rig: Rig, names: Sequence[str]) -> list[BoardOutcome[BoardStatus]]:
     """Power, card and holder of boards, by default all; changes nothing and locks nothing."""
-    return _each(rig, names or ["all"], "", HeldBoard.status)
+    chosen = rig.select(names or ["all"])
+    reached_only = [name for name in chosen if not rig.targets[name].is_switched]
+    others = [name for name in chosen if rig.targets[name].is_switched]
+    outcomes = {outcome.board: outcome for outcome in _each(rig, others, "", HeldBoard.status)}
+    try:
+        for name, found in statuses(rig, reached_only).items():
+            outcomes[name] = BoardOutcome(name, found)
+    except BenchviseError as error:
+        outcomes.update((name, BoardOutcome(name, None, error)) for name in reached_only)
+    return [outcomes[name] for name in chosen]
 
 
 def power(rig: Rig, names: Sequence[str], to: PowerChange) -> list[BoardOutcome[PowerState]]:
@@ -152,6 +163,12 @@ def _each(
     """The same for each board that is meant, all at once."""
 
     def hold(name: str) -> T:
+        if not rig.targets[name].is_switched:
+            raise UsageError(
+                f"{name} is reached over its network alone: the rig file gives it no power switch, "
+                "console or card",
+                "give it a CardStrategy, with the drivers that it uses",
+            )
         with HeldBoard(rig, name, purpose, observe) as held:
             return act(held)
 

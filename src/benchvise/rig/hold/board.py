@@ -9,7 +9,7 @@ from __future__ import annotations
 import contextlib
 import subprocess
 import time
-from collections.abc import Sequence
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Self
@@ -23,8 +23,11 @@ from benchvise.rig.card.image import Stamp, stamp_of
 from benchvise.rig.console.board import ConsoleBoard
 from benchvise.rig.console.recorder import logs_directory
 from benchvise.rig.environment import PREFIX, SIMULATED, Rig, find_rig_file, load_rig
-from benchvise.rig.hold.client import EventObserver, HeldBoard, all_at_once
+from benchvise.rig.faults import Fault, RigError
+from benchvise.rig.hold.client import HeldBoard, all_at_once
+from benchvise.rig.hold.connection import EventObserver
 from benchvise.rig.hold.messages import BootedBoard, FlashedCard, PowerChange
+from benchvise.rig.hold.network import NetworkHold
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,11 +40,13 @@ class BoardStart:
 
 @dataclass
 class RigBoard:
-    """A booted board of a rig. Leaving its context releases it, by default switched off."""
+    """A board of a rig that can be measured. Leaving its context releases it, by default switched
+    off. ``start`` is None for one that was there, and is not switched at all.
+    """
 
-    held: HeldBoard
+    held: HeldBoard | NetworkHold
     reached: Board
-    start: BoardStart
+    start: BoardStart | None
     off_at_end: bool = True
     kind: str = "rig"
     _closed: bool = field(default=False, init=False)
@@ -105,26 +110,68 @@ def open_all(
     image: str | None = None,
     keep_on: bool = False,
     observe: EventObserver | None = None,
+    holds: Mapping[str, HeldBoard | NetworkHold] | None = None,
 ) -> list[tuple[str, RigBoard | None, BenchviseError | None]]:
-    """Brings boards to their shells, all at once: off, card written if asked for, booted.
+    """Brings boards to their shells, all at once: off, card written if asked for, booted. Those
+    without a strategy are reached over their network as they are.
 
-    Each name with its board, or with the error that is its own: one that fails is switched off
+    ``holds`` are boards that are held already. Each name with its board, or with the error that is
+    its own: one that fails is switched off
     and released, and neither delays nor fails the others.
     """
 
     def bring(name: str) -> RigBoard:
-        held = HeldBoard(rig, name, purpose, observe)
+        held = (holds or {}).get(name)
+        if not rig.targets[name].is_switched:
+            return _reach_network(rig, name, purpose, image, observe, held)
+        if not isinstance(held, HeldBoard):
+            held = HeldBoard(rig, name, purpose, observe)
         try:
             held.switch_off_at_end(True)
             card = held.write_card(image) if image else None
             return boot_held(held, card, off_at_end=not keep_on)
-        except BaseException:
+        except BenchviseError:
             with contextlib.suppress(BenchviseError):
                 held.close(off=True)
             held.abort()
             raise
+        except BaseException:  # Ctrl-C in the middle: its process switches it off as it ends
+            held.abort()
+            raise
 
     return all_at_once(names, bring)
+
+
+def _reach_network(
+    rig: Rig,
+    name: str,
+    purpose: str,
+    image: str | None,
+    observe: EventObserver | None,
+    held: HeldBoard | NetworkHold | None,
+) -> RigBoard:
+    """A board that is there, and has nothing to be booted by."""
+    if image is not None:
+        raise RigError(
+            Fault.CARD_MISSING,
+            f"{name} is reached over its network alone: the rig file gives it no card",
+            "leave --image out, or give it a mux, a card reader and a CardStrategy",
+        )
+    if not isinstance(held, NetworkHold):
+        held = NetworkHold(rig, name, purpose, observe)
+    try:
+        service = held.service
+        where = SshAddress(f"{PREFIX}{name}", service.address, service.user, service.port)
+        return RigBoard(held, SshBoard(where, _identity(rig)), None)
+    except BaseException:
+        held.close(off=False)
+        raise
+
+
+def _identity(rig: Rig) -> list[str]:
+    """ssh's options for the key that the rig file names, if it names one."""
+    identity = rig.options.ssh_identity
+    return ["IdentitiesOnly=yes", f"IdentityFile={identity}"] if identity else []
 
 
 def boot_held(held: HeldBoard, card: FlashedCard | None, *, off_at_end: bool) -> RigBoard:
@@ -140,9 +187,7 @@ def _reach(held: HeldBoard, booted: BootedBoard, directory: Path) -> Board:
     """Over SSH where the board has an address, otherwise over its console."""
     if not booted.address:
         return ConsoleBoard(ConsoleShell(held), f"{PREFIX}{held.name}")
-    options = ["IdentitiesOnly=yes"] if held.rig.options.ssh_identity else []
-    if held.rig.options.ssh_identity:
-        options.append(f"IdentityFile={held.rig.options.ssh_identity}")
+    options = _identity(held.rig)
     # A card just written brings new host keys. They were read over the console, which no other
     # machine can answer on; without them the first answer is believed.
     keys, port = booted.host_keys or (), booted.port or 22

@@ -1,87 +1,68 @@
-"""Speaking to the processes that hold boards: one request at a time each, all boards at once."""
+"""Boards that processes hold, asked from here: all boards at once, within bounds."""
 
 from __future__ import annotations
 
 import base64
-import contextlib
-import json
-import signal
-import tempfile
-import threading
+import os
 from collections.abc import Callable, Iterable
 from concurrent.futures import ThreadPoolExecutor
+from functools import partial
 from pathlib import Path
 from types import NoneType
-from typing import Any, Self, TypeAlias, TypeVar
+from typing import Any, TypeVar
 
-from benchvise.documents import decode
+from benchvise import interruption
 from benchvise.errors import BenchviseError
 from benchvise.rig.card.mux import MuxSide
 from benchvise.rig.environment import Rig
-from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold import messages
-from benchvise.rig.hold.forks import Forked
+from benchvise.rig.hold.connection import EventObserver, WorkerConnection
 from benchvise.rig.hold.messages import (
     AnalyserCommand,
-    BoardEvent,
     BoardStatus,
     BootedBoard,
     CardSide,
     FlashedCard,
     PowerChange,
     PowerState,
-    Request,
-    WorkerMessage,
     WorkerOrder,
-    request_line,
 )
-from benchvise.text import last_line
 
-EventObserver: TypeAlias = Callable[[str, BoardEvent], None]
-"""Called with the name of a board and what has happened to it."""
-
-_END_SECONDS = 15.0
 _T = TypeVar("_T")
+
+AT_ONCE = max(16, 8 * (os.cpu_count() or 1))
+"""Boards of which each has a process that starts or works at the same time: more of them make each
+so slow that a board seems dead, or its coordinator."""
 
 
 _held: set[HeldBoard] = set()
 """Those of this process, to be given up when it is interrupted."""
 
 
-class HeldBoard:
+class HeldBoard(WorkerConnection):
     """One board, held by a process of its own until ``close``.
 
     Without a ``purpose`` only its state is read: nothing is locked. Raises RigError (board-busy)
     when somebody else holds it, UsageError when the rig file does not describe it. A board that is
-    in use is waited for as long as the rig says (``Rig.wait_s``).
+    in use is waited for as long as the rig says (``Rig.wait_s``); with ``number``, that of a ticket
+    of this process, it comes when that one does.
     """
 
-    def __init__(self, rig: Rig, name: str, purpose: str, observe: EventObserver | None = None):
+    def __init__(
+        self,
+        rig: Rig,
+        name: str,
+        purpose: str,
+        observe: EventObserver | None = None,
+        number: str = "",
+    ) -> None:
         self.rig = rig
-        self.name = name
         self.features = rig.features.get(name, frozenset())
-        self._observe = observe or (lambda _name, _event: None)
-        self._number = 0
-        self._lock = threading.Lock()
-        # A file and no pipe: nobody has to read what labgrid's drivers warn of.
-        self._stderr = tempfile.TemporaryFile()  # noqa: SIM115 - closed with the process
-        order = WorkerOrder(str(rig.path.resolve()), name, purpose, rig.wait_s)
-        try:
-            self._child = Forked(order, self._stderr)
-        except BaseException:
-            self._stderr.close()
-            raise
-        _held.add(self)
-        try:
-            self._answer(0)
-        except BaseException:
-            self._end()
-            raise
+        order = WorkerOrder(str(rig.path.resolve()), name, purpose, rig.wait_s, number)
+        super().__init__(order, name, observe)
 
-    @property
-    def pid(self) -> int:
-        """The process that holds the board."""
-        return self._child.pid
+    def _begin(self) -> None:
+        _held.add(self)
 
     def status(self) -> BoardStatus:
         """Power, card and holder; changes nothing, and needs no purpose."""
@@ -144,73 +125,16 @@ class HeldBoard:
         """Ends the process in the middle of what it does; it switches off if that was asked for."""
         self._end()
 
-    def give_up(self) -> None:
-        """Has its process stop, without waiting for it: whoever waits for an answer gets none."""
-        with contextlib.suppress(OSError):
-            self._child.stdin.close()
-
-    def __enter__(self) -> Self:
-        return self
-
-    def __exit__(self, *_exception: object) -> None:
-        self._end()
-
-    def _ask(self, request: Request, answer: type[_T]) -> _T:
-        """Has the board do something, to its end; raises what went wrong there."""
-        with self._lock:
-            self._number += 1
-            try:
-                self._child.stdin.write(request_line(self._number, request))
-                self._child.stdin.flush()
-            except (OSError, ValueError):  # ValueError: it was given up, and its input closed
-                raise self._died() from None
-            return decode(answer, self._answer(self._number))
-
-    def _answer(self, number: int) -> object:
-        """The result of a request; its events are passed on, and its error is raised."""
-        while True:
-            line = self._child.stdout.readline()
-            if not line.endswith("\n"):  # nothing, or what it was saying when it was killed
-                raise self._died()
-            message = decode(WorkerMessage, json.loads(line))
-            if message.id != number:
-                continue
-            if message.error is not None:
-                raise message.error.exception()
-            if message.ended:
-                return message.result
-            if message.event is not None:
-                self._observe(self.name, message.event)
-
-    def _died(self) -> RigError:
-        code = self._child.wait(_END_SECONDS)
-        self._stderr.seek(0)
-        reason = last_line(self._stderr.read()[-4096:])
-        how = f"ended with {signal.Signals(-code).name}" if code and code < 0 else "ended"
-        return RigError(
-            Fault.RIG_BROKEN,
-            f"{self.name}: the process that holds it {how}{f' ({reason})' if reason else ''}",
-            "try again; `benchvise rig status` shows in which state the board is",
-        )
-
     def _end(self) -> None:
-        """Closes its input, which makes it stop; by force if that does not."""
-        if self._stderr.closed:
-            return
-        with contextlib.suppress(OSError):
-            self._child.stdin.close()
-        if self._child.wait(_END_SECONDS) is None:
-            self._child.kill()
-            self._child.wait(_END_SECONDS)
-        self._child.close()
-        self._stderr.close()
+        super()._end()
         _held.discard(self)
 
 
 def all_at_once(
     items: Iterable[_T], work: Callable[[_T], object]
 ) -> list[tuple[_T, Any, BenchviseError | None]]:
-    """Does the work for all at once: each item with its result, or with its error.
+    """Does the work for all at once, a bounded number at a time: each item with its result, or with
+    its error.
 
     One that fails neither delays nor ends the others. On Ctrl-C all that are held are given up,
     which switches off those that are to be off at their end.
@@ -218,16 +142,25 @@ def all_at_once(
     listed = list(items)
     if not listed:
         return []
+    if len(listed) == 1 and interruption.in_thread():
+        return [_ended(listed[0], partial(work, listed[0]))]
     done: list[tuple[_T, Any, BenchviseError | None]] = []
-    with ThreadPoolExecutor(len(listed)) as pool:
-        futures = [pool.submit(work, item) for item in listed]
+    with ThreadPoolExecutor(min(len(listed), AT_ONCE)) as pool:
+        futures = [pool.submit(interruption.carried(work), item) for item in listed]
         for item, future in zip(listed, futures, strict=True):
             try:
-                done.append((item, future.result(), None))
-            except BenchviseError as error:
-                done.append((item, None, error))
+                done.append(_ended(item, future.result))
             except BaseException:
-                for held in list(_held):
-                    held.give_up()
+                pool.shutdown(wait=False, cancel_futures=True)
+                if not interruption.in_thread():  # there each ends by itself, and its own alone
+                    for held in list(_held):
+                        held.give_up()
                 raise  # once the threads have seen that their boards are gone
     return done
+
+
+def _ended(item: _T, work: Callable[[], object]) -> tuple[_T, Any, BenchviseError | None]:
+    try:
+        return item, work(), None
+    except BenchviseError as error:
+        return item, None, error

@@ -23,6 +23,7 @@ from benchvise.rig.boot.verdict import BootError, BootReport
 from benchvise.rig.card.flash import FlashProgress, FlashResult
 from benchvise.rig.card.image import ImageOrigin
 from benchvise.rig.card.mux import MuxSide
+from benchvise.rig.environment import NetworkService
 from benchvise.rig.faults import Fault, FlashError, RigError
 
 
@@ -31,13 +32,16 @@ class WorkerOrder:
     """What a process is started for: a board of a rig file, held for a purpose that others see.
 
     Without a ``purpose`` it only reads the board's state, and takes no lock. A board that is in use
-    is waited for, ``wait_s`` seconds at most.
+    is waited for, ``wait_s`` seconds at most; with ``number``, that of a ticket which the client
+    has, it comes when that one does. With no ``name`` it keeps places of the rig's coordinator, for
+    boards that need no process of their own.
     """
 
     rig: str
     name: str
     purpose: str
     wait_s: float = 0.0
+    number: str = ""
 
 
 # Requests, and what each is answered with
@@ -129,6 +133,34 @@ class Release:
     off: bool
 
 
+@dataclass(frozen=True, slots=True)
+class TakePlace:
+    """Takes a place of the coordinator; answered with NetworkService. ``number`` as in an order."""
+
+    place: str
+    number: str = ""
+
+
+@dataclass(frozen=True, slots=True)
+class GivePlace:
+    """Gives a place back that was taken."""
+
+    place: str
+
+
+@dataclass(frozen=True, slots=True)
+class ListPlaces:
+    """Answered with PlaceList; changes nothing."""
+
+
+@dataclass(frozen=True, slots=True)
+class ReservePlaces:
+    """Reserves each of these places at the coordinator, or waits for it in the coordinator's queue;
+    cancels the reservations of others. Answered with PlaceList: those that may be taken now."""
+
+    places: tuple[str, ...]
+
+
 Request: TypeAlias = (
     ReadStatus
     | SwitchPower
@@ -142,6 +174,10 @@ Request: TypeAlias = (
     | FindDebugger
     | SwitchOffAtEnd
     | Release
+    | TakePlace
+    | GivePlace
+    | ListPlaces
+    | ReservePlaces
 )
 _REQUESTS: Mapping[str, type[Request]] = {kind.__name__: kind for kind in Request.__args__}
 
@@ -253,6 +289,26 @@ class AnalyserCommand:
 
     prefix: tuple[str, ...]
     sigrok_cli: tuple[str, ...]
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceState:
+    """A place of the coordinator: who has it (HOST/USER, empty where nobody), and where its board
+    answers. ``ours``: this user may use it. ``is_reserved``: the coordinator keeps it for a
+    reservation that is not this process's."""
+
+    place: str
+    owner: str
+    ours: bool
+    service: NetworkService | None
+    is_reserved: bool = False
+
+
+@dataclass(frozen=True, slots=True)
+class PlaceList:
+    """Places that the coordinator has."""
+
+    places: tuple[PlaceState, ...]
 
 
 @dataclass(frozen=True, slots=True)

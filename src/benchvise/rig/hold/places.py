@@ -10,16 +10,21 @@ import contextlib
 import hashlib
 import json
 import os
-from collections.abc import Iterator
+import time
+from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 from typing import Any
 
 from benchvise.rig import locks
+from benchvise.rig.environment import NetworkService, network_service
 from benchvise.rig.faults import Fault, RigError
+from benchvise.rig.hold.messages import PlaceState
 
 _DEFAULT_ADDRESS = "127.0.0.1:20408"
+_RESTART_SECONDS = 20.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -36,16 +41,111 @@ def taker(rig: Path, place: str) -> PlaceOwner | None:
     return _taker(session, _place(session, place))
 
 
+def lock_key(rig: Path, place: str) -> str:
+    """Names the place's lock, among the commands of this machine."""
+    return f"place {place} at {_address(rig)}"
+
+
+class Reservations:
+    """Reservations at a rig's coordinator, each for one place, until they are cancelled.
+
+    The coordinator gives a place that is free to the oldest reservation that it fits, also one of
+    ``labgrid-client reserve``, and forgets those that nobody asks for within a minute.
+    """
+
+    def __init__(self, rig: Path) -> None:
+        self._rig = rig
+        self._tokens: dict[str, str] = {}
+
+    @property
+    def tokens(self) -> frozenset[str]:
+        """What the coordinator calls them."""
+        return frozenset(self._tokens.values())
+
+    def want(self, places: Sequence[str]) -> list[str]:
+        """Keeps reservations for these places alone; which of them may be taken now."""
+        from labgrid.remote.generated import labgrid_coordinator_pb2 as pb2
+
+        session = _session(_address(self._rig))
+        for place in [place for place in self._tokens if place not in places]:
+            with contextlib.suppress(RigError):
+                token = self._tokens.pop(place)
+                _run(session, session.stub.CancelReservation(
+                    pb2.CancelReservationRequest(token=token)))  # fmt: skip
+        allocated = []
+        for place in places:
+            if place in self._tokens:
+                request = pb2.PollReservationRequest(token=self._tokens[place])
+                try:
+                    reservation = _run(session, session.stub.PollReservation(request)).reservation
+                except RigError:  # it is forgotten: the coordinator was started anew
+                    del self._tokens[place]
+            if place not in self._tokens:
+                request = pb2.CreateReservationRequest(prio=0.0)
+                request.filters["main"].filter["name"] = _place(session, place).name
+                reservation = _run(session, session.stub.CreateReservation(request)).reservation
+                self._tokens[place] = reservation.token
+            if reservation.allocations:
+                allocated.append(place)
+        return allocated
+
+
+def states(rig: Path, reservations: frozenset[str] = frozenset()) -> list[PlaceState]:
+    """All places of the coordinator, read at once; nothing is taken. ``reservations`` are those of
+    this process.
+    """
+    session = _session(_address(rig))
+    listed = []
+    for name, entry in session.places.items():
+        owner = _taker(session, entry)
+        listed.append(
+            PlaceState(
+                name,
+                "" if owner is None else owner.name,
+                owner is not None and owner.ours,
+                _service(session, entry),
+                bool(entry.reservation) and entry.reservation not in reservations,
+            )
+        )
+    return listed
+
+
+def service_at(rig: Path, place: str) -> NetworkService:
+    """Where the board of a place answers; RigError where none of its resources says so."""
+    session = _session(_address(rig))
+    service = _service(session, _place(session, place))
+    if service is None:
+        raise RigError(
+            Fault.RIG_BROKEN,
+            f"the place {place} has no NetworkService",
+            "export one with the board's address, or give the board a console and a strategy",
+        )
+    return service
+
+
+def _service(session: Any, entry: Any) -> NetworkService | None:
+    for exporter, groups in session.resources.items():
+        for group, resources in groups.items():
+            for name, resource in resources.items():
+                if resource.cls == "NetworkService" and entry.hasmatch(
+                    (exporter, group, resource.cls, name)
+                ):
+                    return network_service(resource.args)
+    return None
+
+
 @contextmanager
-def acquired(rig: Path, place: str, what: str) -> Iterator[None]:
+def acquired(rig: Path, place: str, what: str, number: str = "") -> Iterator[None]:
     """The place is ours within this context; one that its user had taken before stays his.
 
-    ``what`` is shown to other commands that want it meanwhile. RigError (board-busy) when somebody
-    else has it, rig-broken when the coordinator, the place or its exporter is not there.
+    ``what`` is shown to other commands that want it meanwhile; ``number`` as in ``locks.held``.
+    RigError (board-busy) when somebody else has it, rig-broken when the coordinator, the place or
+    its exporter is not there.
     """
     address = _address(rig)
     # Also among our own commands: labgrid lets all of one user share a place.
-    with locks.held(f"place {place} at {address}", what, name=f"the place {place}"):
+    key = lock_key(rig, place)
+    with locks.held(key, what, name=f"the place {place}", number=number):
         note = _note(address, place)
         ours = _take(address, place, note)
         try:
@@ -75,15 +175,29 @@ def _take(address: str, place: str, note: Path) -> bool:
 
 
 def _give_back(address: str, place: str, note: Path) -> None:
-    """Gives the place back; where that fails, `labgrid-client who` shows that it is still taken."""
+    """Gives the place back, also to a coordinator that is just started anew; where that fails,
+    `labgrid-client who` shows that it is still taken.
+    """
+    deadline = time.monotonic() + _RESTART_SECONDS
+    while True:
+        try:
+            session = _session(address)
+        except RigError:
+            if time.monotonic() >= deadline:
+                return
+            time.sleep(1.0)
+            continue
+        with contextlib.suppress(RigError):
+            _release(session, _place(session, place))
+            note.unlink(missing_ok=True)
+        return
+
+
+def _release(session: Any, entry: Any) -> None:
     from labgrid.remote.generated.labgrid_coordinator_pb2 import ReleasePlaceRequest
 
-    with contextlib.suppress(RigError):
-        session = _session(address)
-        entry = _place(session, place)
-        request = ReleasePlaceRequest(placename=entry.name, fromuser=_me(session))
-        _run(session, session.stub.ReleasePlace(request))
-        note.unlink(missing_ok=True)
+    request = ReleasePlaceRequest(placename=entry.name, fromuser=_me(session))
+    _run(session, session.stub.ReleasePlace(request))
 
 
 def _acquire(session: Any, entry: Any) -> None:
@@ -186,10 +300,15 @@ def _busy(place: str, who: str) -> RigError:
 
 def _address(rig: Path) -> str:
     """As labgrid's own RemotePlace chooses it."""
+    return _address_in(rig, rig.stat().st_mtime_ns, os.environ.get("LG_COORDINATOR", ""))
+
+
+@lru_cache
+def _address_in(rig: Path, _changed: int, otherwise: str) -> str:
+    """Read once: that of a large lab takes its time."""
     from labgrid.config import Config
 
-    address = os.environ.get("LG_COORDINATOR", _DEFAULT_ADDRESS)
-    return str(Config(str(rig)).get_option("coordinator_address", address))
+    return str(Config(str(rig)).get_option("coordinator_address", otherwise or _DEFAULT_ADDRESS))
 
 
 def _note(address: str, place: str) -> Path:

@@ -37,9 +37,10 @@ from benchvise.rig.card.flash import FlashProgress
 from benchvise.rig.card.image import open_image
 from benchvise.rig.card.mux import MuxSide
 from benchvise.rig.console.recorder import ConsoleRecorder
-from benchvise.rig.environment import Rig, load_rig
+from benchvise.rig.environment import STRATEGY, Rig, load_rig
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold import messages
+from benchvise.rig.hold.keeper import keep_places
 from benchvise.rig.hold.messages import (
     AnalyserCommand,
     BoardActivity,
@@ -84,11 +85,12 @@ class ClientGone(BaseException):
 class Worker:
     """Holds the board until it is released, or its client is gone."""
 
-    def __init__(self, rig: Rig, name: str, purpose: str, wait_s: float = 0.0) -> None:
+    def __init__(self, rig: Rig, order: WorkerOrder) -> None:
         self._rig = rig
-        self._name = name
-        self._purpose = purpose
-        self._wait_s = wait_s
+        self._name = order.name
+        self._purpose = order.purpose
+        self._wait_s = order.wait_s
+        self._number = order.number
         self._requests: queue.Queue[tuple[int, Request] | None] = queue.Queue()
         self._gone = threading.Event()
         self._lines = os.fdopen(os.dup(1), "w", encoding="utf-8")
@@ -146,6 +148,7 @@ class Worker:
                     name=f"the board {self._name}",
                     wait_s=self._wait_s,
                     observe=lambda who: self._say_awaited(who.what, who.since),
+                    number=self._number,
                 )
             )
 
@@ -160,7 +163,9 @@ class Worker:
         while True:
             self._may_stop = False
             try:
-                self._stack.enter_context(acquired(self._rig.path, place, self._purpose))
+                self._stack.enter_context(
+                    acquired(self._rig.path, place, self._purpose, self._number)
+                )
                 return
             except RigError as error:
                 if error.fault is not Fault.BUSY or time.monotonic() >= deadline:
@@ -424,12 +429,12 @@ def _unforeseen(name: str, error: Exception) -> RigError:
 
 def work(order: WorkerOrder) -> int:
     """The whole life of the process; returns its exit code."""
-    return Worker(load_rig(Path(order.rig)), order.name, order.purpose, order.wait_s).serve()
+    if not order.name:
+        return keep_places(Path(order.rig), order.purpose)
+    return Worker(load_rig(Path(order.rig)), order).serve()
 
 
 # -- from the rig file to labgrid's objects --------------------------------------------------------
-
-STRATEGY = "CardStrategy"
 
 
 def open_target(path: Path, name: str) -> Any:

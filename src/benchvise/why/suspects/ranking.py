@@ -48,6 +48,8 @@ _FEWEST_BOARDS = 3
 _SAME = 1.1
 _DIFFERENT = 1.5
 _ALIKE = 0.5
+# Of a variable no more is said than that it is there, unless it is known to change programs.
+_NOT_TOLD, _UNKNOWN_VARIABLE = "given", 0.2
 _BUSY_CPUS = 0.05
 _VERY_BUSY_CPUS = 0.3
 _BUSY_POINTS = 4.0
@@ -128,6 +130,9 @@ def _prior(suspect: Suspect, metric: Metric) -> Iterator[Term]:
         guessed, why = _chance(suspect, like)
         odds = _LIKE * guessed + (1 - _LIKE) * odds
         why = f"{why}; the command looks like {like}"
+    if suspect.item == "process.environment" and _NOT_TOLD in (suspect.good, suspect.bad):
+        odds *= _UNKNOWN_VARIABLE
+        why = f"{why}; this variable is none that is known to change programs"
     yield Term("prior", math.log(odds), f"{odds:.1%} of such gaps: {why}")
 
 

@@ -29,6 +29,10 @@ _TIMERS = frozenset({"nanosleep", "clock_nanosleep", "alarm", "pause"})
 _SYNCS = frozenset({"fsync", "fdatasync", "sync", "syncfs", "msync", "sync_file_range"})
 _POLLS = re.compile(r"p?poll|_?(?:new)?select|pselect6|epoll_p?wait2?")
 _SOCKETS = re.compile(r"connect|accept4?|(?:recv|send)(?:from|to|m?msg)?|shutdown")
+_OF_NAMES = re.compile(
+    r"open(?:at2?)?|creat|(?:un)?link(?:at)?|symlink(?:at)?|mkdir(?:at)?|rmdir|rename(?:at2?)?|"
+    r"stat|lstat|statx|newfstatat|access|faccessat2?|readlink(?:at)?|truncate|execve"
+)
 _ADDRESS = re.compile(r"(?:\d{1,3}(?:\.\d{1,3}){3}|\[[0-9a-fA-F:.]+\]):(\d{1,5})(?!\d)")
 _WIDTH = re.compile(r"_time(?:32|64)$")
 _NAME_SERVICE = 53
@@ -82,6 +86,8 @@ def waited_for(call: str, target: str, by: str = "") -> Activity:
         return Activity.PROCESS if target and target != "socket" else Activity.NETWORK
     if target.startswith("/") and not target.startswith(("/proc/", "/sys/", "/dev/")):
         return Activity.DISK
+    if not target.startswith("/") and _OF_NAMES.fullmatch(call):
+        return Activity.DISK  # a name in the directory that the process is in
     if target in ("pipe", "socket") or target.startswith("/dev/"):
         return Activity.PROCESS if not target.startswith("/dev/") else Activity.OTHER
     return Activity.OTHER

@@ -142,7 +142,7 @@ def _terms(
             NAME, 4.0, f"{holder.name} holds a lock of a file, and the command waits for one"
         )
     if most.wakes_per_s >= _OFTEN:
-        points = min(2.5, 1.0 + 0.02 * most.wakes_per_s)
+        points = min(3.0, 1.5 + 0.03 * most.wakes_per_s)
         yield Term(NAME, points, f"{most.name} woke {most.wakes_per_s:.3g} times a second there")
     if (large := max(activity.resident_mb for activity in seen)) >= _LARGE_MB:
         yield Term(NAME, 1.0, f"it has {large:.0f} MB of memory there")

@@ -1,0 +1,198 @@
+"""Boards that are reached over their network as they are: no console, no power, nothing to boot.
+
+Such a board is held by its lock, or by its place at a coordinator, which one process keeps for all
+boards of this one (``keeper``).
+"""
+
+from __future__ import annotations
+
+import threading
+import time
+from collections.abc import Iterator, Sequence
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+from types import NoneType
+
+from benchvise import interruption
+from benchvise.errors import UsageError
+from benchvise.rig import locks
+from benchvise.rig.environment import NetworkService, Rig
+from benchvise.rig.faults import Fault, RigError
+from benchvise.rig.hold import messages
+from benchvise.rig.hold.connection import EventObserver, WorkerConnection
+from benchvise.rig.hold.messages import (
+    BoardAwaited,
+    BoardHolder,
+    BoardStatus,
+    NotReadable,
+    PlaceList,
+    PlaceState,
+    WorkerOrder,
+)
+
+_PLACE_SECONDS = 2.0  # between two questions for a place that another user has
+_NOT_SWITCHED = NotReadable("the rig file gives it no power switch")
+
+
+class PlaceKeeper(WorkerConnection):
+    """Asks the process that keeps places of a rig's coordinator."""
+
+    def __init__(self, rig: Path, purpose: str) -> None:
+        super().__init__(WorkerOrder(str(rig.resolve()), "", purpose), "the coordinator's places")
+
+    def take(self, place: str, number: str = "") -> NetworkService:
+        """Takes a place; where its board answers. RigError (board-busy) where others have it."""
+        return self._ask(messages.TakePlace(place, number), NetworkService)
+
+    def reserve(self, wanted: Sequence[str]) -> set[str]:
+        """Reserves these places, and cancels other reservations; those that are ours to take."""
+        listed = self._ask(messages.ReservePlaces(tuple(wanted)), PlaceList)
+        return {state.place for state in listed.places}
+
+    def give(self, place: str) -> None:
+        """Gives it back."""
+        self._ask(messages.GivePlace(place), NoneType)
+
+    def states(self) -> dict[str, PlaceState]:
+        """All places of the coordinator by name."""
+        listed = self._ask(messages.ListPlaces(), PlaceList).places
+        return {state.place: state for state in listed}
+
+
+class _Keepers:
+    """One keeper for each rig file, as long as a board of this process needs it."""
+
+    def __init__(self) -> None:
+        self._lock = threading.Lock()
+        self._running: dict[Path, tuple[PlaceKeeper, int]] = {}
+
+    @contextmanager
+    def use(self, rig: Path, purpose: str) -> Iterator[PlaceKeeper]:
+        with self._lock:
+            keeper, users = self._running.get(rig, (None, 0))
+            if keeper is None:
+                keeper = PlaceKeeper(rig, purpose)
+            self._running[rig] = (keeper, users + 1)
+        try:
+            yield keeper
+        finally:
+            with self._lock:
+                keeper, users = self._running.pop(rig)
+                if users > 1:
+                    self._running[rig] = (keeper, users - 1)
+                else:
+                    keeper.__exit__(None, None, None)
+
+
+keepers = _Keepers()
+
+
+class NetworkHold:
+    """One board that is reached over its network alone, held until ``close``.
+
+    Raises RigError (board-busy) when somebody else has it longer than the rig waits
+    (``Rig.wait_s``), rig-broken where its place or address is not there.
+    """
+
+    def __init__(
+        self,
+        rig: Rig,
+        name: str,
+        purpose: str,
+        observe: EventObserver | None = None,
+        number: str = "",
+    ) -> None:
+        self.rig = rig
+        self._number = number
+        self.name = name
+        self.features = rig.features.get(name, frozenset())
+        self._observe = observe or (lambda _name, _event: None)
+        with ExitStack() as stack:
+            self.service = self._hold(stack, purpose)
+            self._stack = stack.pop_all()
+
+    def close(self, *, off: bool) -> None:  # noqa: ARG002 - as that of boards that are switched
+        """Releases the board as it is. May be called more than once."""
+        self._stack.close()
+
+    def _hold(self, stack: ExitStack, purpose: str) -> NetworkService:
+        place = self.rig.places.get(self.name)
+        if place is not None:
+            keeper = stack.enter_context(keepers.use(self.rig.path, purpose))
+            service = self._take(keeper, place)
+            stack.callback(keeper.give, place)
+            return service
+        own = service_of(self.rig, self.name)
+        stack.enter_context(
+            locks.held(
+                lock_key(own),
+                purpose,
+                name=f"the board {self.name}",
+                wait_s=self.rig.wait_s,
+                observe=lambda who: self._observe(self.name, BoardAwaited(who.what, who.since)),
+                number=self._number,
+            )
+        )
+        return own
+
+    def _take(self, keeper: PlaceKeeper, place: str) -> NetworkService:
+        """A place that somebody else has is asked for again while it is waited for."""
+        deadline, is_told = time.monotonic() + self.rig.wait_s, False
+        while True:
+            try:
+                return keeper.take(place, self._number)
+            except RigError as error:
+                if error.fault is not Fault.BUSY or time.monotonic() >= deadline:
+                    raise
+                if not is_told:
+                    self._observe(self.name, BoardAwaited(error.message, time.time()))
+                is_told = True
+            interruption.sleep(_PLACE_SECONDS)
+
+
+def service_of(rig: Rig, name: str) -> NetworkService:
+    """Where the rig file says that the board answers; UsageError where it does not."""
+    service = rig.targets[name].service
+    if service is None:
+        raise UsageError(
+            f"{rig.path}: {name}: its NetworkService has no address", "write `address: HOST`"
+        )
+    return service
+
+
+def lock_key(service: NetworkService) -> str:
+    """Names the board, so that two rig files that describe one board exclude each other."""
+    return f"board at {service.address} port {service.port}"
+
+
+def statuses(rig: Rig, names: list[str]) -> dict[str, BoardStatus]:
+    """Who has boards that are reached over their network alone; their places are read at once."""
+    placed = {name: rig.places[name] for name in names if name in rig.places}
+    states = place_states(rig) if placed else {}
+    return {
+        name: _of_place(name, states.get(placed[name]), placed[name])
+        if name in placed
+        else _of_lock(name, lock_key(service_of(rig, name)))
+        for name in names
+    }
+
+
+def place_states(rig: Rig) -> dict[str, PlaceState]:
+    """All places of the rig's coordinator by name; nothing is taken."""
+    with keepers.use(rig.path, "benchvise") as keeper:
+        return keeper.states()
+
+
+def _of_place(name: str, state: PlaceState | None, place: str) -> BoardStatus:
+    if state is None:
+        missing = NotReadable(f"the coordinator has no place '{place}'")
+        return BoardStatus(name, None, missing, None)
+    holder = BoardHolder(0, f"place of {state.owner}") if state.owner else None
+    return BoardStatus(name, holder, _NOT_SWITCHED, None)
+
+
+def _of_lock(name: str, key: str) -> BoardStatus:
+    process = locks.holder(key)
+    holder = None if process is None else BoardHolder(process.pid, process.what, process.since)
+    waiting = tuple(BoardHolder(who.pid, who.what, who.since) for who in locks.waiters(key))
+    return BoardStatus(name, holder, _NOT_SWITCHED, None, key, waiting)
