@@ -148,6 +148,15 @@ def test_lava_gets_a_case_a_series() -> None:
             assert options["--units"] == change.unit
 
 
+def test_tsv_is_csv_between_tabs() -> None:
+    document = comparison()
+    tabs = list(csv.reader(io.StringIO(written("tsv", document)), delimiter="\t"))
+    assert tabs == list(csv.reader(io.StringIO(written("csv", document))))
+    hostile = replace(document.changes[0], key="a\tb\n=c", reason="x\ty")
+    rows = written("tsv", replace(document, changes=(hostile,))).splitlines()
+    assert [row.count("\t") for row in rows] == [len(tabs[0]) - 1] * 2
+
+
 def test_csv_has_every_series() -> None:
     rows = list(csv.DictReader(io.StringIO(written("csv", comparison()))))
     assert [row["series"] for row in rows] == [c.key for c in comparison().changes]

@@ -22,7 +22,7 @@ LINE_LIMIT = 1000
 """Characters of a note that are shown."""
 
 ComparisonFormatName = Literal[
-    "table", "json", "csv", "markdown", "junit", "github", "gitlab", "bmf", "lava"
+    "table", "json", "csv", "tsv", "markdown", "junit", "github", "gitlab", "bmf", "lava"
 ]
 """How ``compare`` prints: for people, as ``--json``, or as ``report.comparison_formats`` has it."""
 

@@ -88,6 +88,10 @@ def _csv(comparison: ComparisonDocument, _threshold: float | None) -> str:
     return csv_text(_COLUMNS, map(_csv_row, comparison.changes))
 
 
+def _tsv(comparison: ComparisonDocument, _threshold: float | None) -> str:
+    return csv_text(_COLUMNS, map(_csv_row, comparison.changes), "\t")
+
+
 def _csv_row(change: ChangeData) -> Iterator[object]:
     yield from (change.key, change.unit, change.better, change.verdict)
     for summary in (change.base, change.other):
@@ -306,6 +310,7 @@ COMPARISON_FORMATS: Mapping[str, ComparisonFormat] = {
     entry.name: entry
     for entry in (
         ComparisonFormat("csv", "all series, values as they are", _csv),
+        ComparisonFormat("tsv", "the same, between tabs", _tsv),
         ComparisonFormat("markdown", "a comment for a merge request", markdown_comment),
         ComparisonFormat("junit", "JUnit XML, a test case a series", _junit),
         ComparisonFormat("github", "annotations of a GitHub workflow", _github),

@@ -185,13 +185,17 @@ _CSV_LIMIT = 1 << 15  # characters of a cell; programs that open such files take
 _FORMULA = ("=", "+", "-", "@")
 
 
-def csv_text(columns: Iterable[AnyText], rows: Iterable[Iterable[object]]) -> str:
+def csv_text(
+    columns: Iterable[AnyText], rows: Iterable[Iterable[object]], delimiter: str = ","
+) -> str:
     """Rows as RFC 4180 has them, below a line of names; None is empty.
+
+    With a tab as ``delimiter``, no cell has one of its own.
 
     A text that a spreadsheet would calculate begins with an apostrophe; numbers stay numbers.
     """
     out = io.StringIO()
-    writer = csv.writer(out, lineterminator="\n")
+    writer = csv.writer(out, delimiter=delimiter, lineterminator="\n")
     writer.writerow(map(_csv_cell, columns))
     writer.writerows(map(_csv_cell, row) for row in rows)
     return out.getvalue()
