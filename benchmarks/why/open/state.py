@@ -20,7 +20,8 @@ tc qdisc 2> /dev/null | sed 's/^qdisc \([a-z_]*\) [89a-f][0-9a-f]*:/qdisc \1/; s
 ip route 2> /dev/null | sed 's/^/route /'
 nft list ruleset 2> /dev/null | grep -v counter | sed 's/^/rule /'
 for file in $(find /proc/sys /sys/kernel/mm /sys/block/*/queue /sys/class/bdi/*/ -maxdepth 6 \
-  -type f -perm -200 2> /dev/null | grep -vE 'ns_last_pid|/random/|fastopen_key|khugepaged/(full|pages)'); do
+  -type f -perm -200 2> /dev/null | \
+  grep -vE 'ns_last_pid|/random/|fastopen_key|khugepaged/(full|pages)'); do
   echo "set $file $(cat "$file" 2> /dev/null | tr '\n' ' ')"
 done
 ps -eo comm= 2> /dev/null | grep -v '^kworker/' | sort | uniq -c | sed 's/^/process /'
