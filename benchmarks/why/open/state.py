@@ -6,8 +6,8 @@ from collections.abc import Collection
 
 from benchmarks.why.open.boards import Board
 
-# Words that busybox knows, too. What changes by itself is not in it, as the handles that the kernel
-# gives to queueing disciplines from 8000 on.
+# Words that busybox knows, too. What changes by itself is not in it: the handles that the kernel
+# gives to queueing disciplines from 8000 on, keys that each boot draws, the kernel's workers.
 _SCRIPT = r"""
 env | grep -vE '^(SSH_|_=|PWD=|OLDPWD=|SHLVL=)' | sed 's/^/env /'
 ulimit -a 2> /dev/null | sed 's/^/limit /'
@@ -20,10 +20,11 @@ tc qdisc 2> /dev/null | sed 's/^qdisc \([a-z_]*\) [89a-f][0-9a-f]*:/qdisc \1/; s
 ip route 2> /dev/null | sed 's/^/route /'
 nft list ruleset 2> /dev/null | grep -v counter | sed 's/^/rule /'
 for file in $(find /proc/sys /sys/kernel/mm /sys/block/*/queue /sys/class/bdi/*/ -maxdepth 6 \
-  -type f -perm -200 2> /dev/null | grep -vE 'ns_last_pid|/random/|khugepaged/(full|pages)'); do
+  -type f -perm -200 2> /dev/null | \
+  grep -vE 'ns_last_pid|/random/|fastopen_key|khugepaged/(full|pages)'); do
   echo "set $file $(cat "$file" 2> /dev/null | tr '\n' ' ')"
 done
-ps -eo comm= 2> /dev/null | sort | uniq -c | sed 's/^/process /'
+ps -eo comm= 2> /dev/null | grep -v '^kworker/' | sort | uniq -c | sed 's/^/process /'
 """
 _OWN = ("/proc/sys/net/", "/proc/sys/kernel/msg", "/proc/sys/kernel/sem", "/proc/sys/kernel/shm")
 _COMES_AND_GOES = ("sshd", "sh", "bash", "ps", "sort", "uniq", "sed", "sleep", "env", "strace")
