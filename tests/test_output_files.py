@@ -127,7 +127,7 @@ def prepared_analyser(_patch: pytest.MonkeyPatch, _path: Path) -> tuple[str, ...
     return ()
 
 
-EXPORT = "benchvise.trace.export.load_trace"
+EXPORT = "benchvise.trace.export.load_opened"
 COMMANDS = {
     "snapshot": Command(("snapshot", "local"), "benchvise.flows.state.snapshot", prepared_snapshot),
     "trace record": Command(

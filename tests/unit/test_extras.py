@@ -36,7 +36,7 @@ WITHOUT_EXTRAS = f"""if True:
 
 def test_every_command_can_be_imported_and_those_of_the_core_work(tmp_path: Path) -> None:
     light = ["completion bash", "run --plan", "runs"]
-    heavy = ["trace info none.dat", "serve --port 0"]
+    heavy = ["trace stats none.dat", "serve --port 0"]
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_EXTRAS, *light, *heavy],
         capture_output=True,

@@ -24,6 +24,7 @@ from why_documents import EACH
 
 from benchvise.store import Store
 from benchvise.web.file_index import key_of
+from benchvise.web.pages import metrics
 from benchvise.web.readers import forwarding
 
 TRACE = Path(__file__).parents[1] / "data" / "traces" / "small.dat"
@@ -40,7 +41,8 @@ def page_routes() -> list[Route]:
     ]
 
 
-PAGES = {route.path: route for route in page_routes()}
+# Of all that people open; metrics are read by programs.
+PAGES = {route.path: route for route in page_routes() if route not in metrics.routes}
 
 
 @dataclass

@@ -61,7 +61,7 @@ def run(
         typer.Argument(
             metavar="[BOARD]...",
             help="local, USER@HOST, an IP address, ssh://HOST:PORT, rig:NAME, rig:all, "
-            "rig:tag=FEATURE, or those that are free: rig:any=FEATURE,… or rig:N=FEATURE,….",
+            "rig:tag=FEATURE, or those that are free: rig:any=FEATURE or rig:N=FEATURE.",
         ),
     ] = None,
     suite: Annotated[
