@@ -109,6 +109,21 @@ def test_limits_of_disks_of_version_1_are_taken_away_one_by_one() -> None:
     assert as_written(knob, two, "7:0 1048576") == "8:0 2000"
 
 
+def test_a_limit_of_a_disk_is_taken_away_and_never_given_to_another_board() -> None:
+    """Was: the same numbers were limited on the good side, where they mean another disk, and the
+    cause counted as refuted when that opened no gap."""
+    of_both = {
+        "/proc/self/mountinfo": "35 24 0:32 / /sys/fs/cgroup/blkio rw - cgroup cgroup rw,blkio\n",
+        "/proc/self/cgroup": "5:blkio:/media\n0::/\n",
+    }
+    limit = "/sys/fs/cgroup/blkio/media/blkio.throttle.write_iops_device"
+    good, bad = {**of_both, limit: "\n"}, {**of_both, limit: "7:3 400\n"}
+    suspect = one(bad, good=good)
+    assert towards(suspect) == ["cgroup.io_write_iops=none "]
+    assert towards(suspect, Side.BAD) == []
+    assert "mean others on another board" in suspect.not_on_good
+
+
 @pytest.mark.parametrize(
     ("place", "text", "knob", "path", "value", "line"),
     [

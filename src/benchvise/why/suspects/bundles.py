@@ -19,6 +19,7 @@ from benchvise.state.knobs import (
     Setting,
     can_be_put_back,
     canonical,
+    is_limit_of_disks,
     marked_choices,
     present_value,
     same,
@@ -224,7 +225,8 @@ def _settings(
             return (), printable(f"{error.message}: {error.remedy}", 300)
         if not same(knob, file.value, value) or len(set(wanted.values())) == 1:
             by_value[value].append(path)
-    if knob.path.endswith("/io.max") and set(wanted.values()) != {knob.empty}:
+    by_disk = knob.path.endswith("/io.max") or is_limit_of_disks(knob.path)
+    if by_disk and set(wanted.values()) != {knob.empty}:
         return (), "its lines call disks by numbers, which mean others on another board"
     everywhere = not knob.each and len(by_value) == 1 and len(wanted) == len(files)
     if everywhere and len(next(iter(by_value.values()))) == len(files):
