@@ -107,11 +107,11 @@ def _services(named: NamedBoards) -> dict[str, str]:
     if rig is None:
         return {}
     boards = [name.removeprefix(PREFIX) for name in named.names if is_rig(name)]
-    known = {name: service.address for name in boards if (service := rig.targets[name].service)}
+    addresses = {name: service.address for name in boards if (service := rig.targets[name].service)}
     unknown = [
         name
         for name in boards
-        if name in rig.places and name not in known and rig.targets[name].shares is None
+        if name in rig.places and name not in addresses and rig.targets[name].shares is None
     ]
     if unknown:
         from benchvise.rig.hold.network import place_states  # late: it starts labgrid
@@ -121,8 +121,8 @@ def _services(named: NamedBoards) -> dict[str, str]:
             for name in unknown:
                 state = states.get(rig.places[name])
                 if state is not None and state.service is not None:
-                    known[name] = state.service.address
-    return known
+                    addresses[name] = state.service.address
+    return addresses
 
 
 def _of_host(host: str) -> frozenset[str]:

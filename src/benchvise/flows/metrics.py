@@ -52,8 +52,10 @@ class LatestMetrics:
         for board in store.boards(_RUNS):
             if not self._means(board.name):
                 continue
-            known = self._medians.get(board.run)
-            medians, ended = (known, True) if known is not None else _medians(store, board.run)
+            remembered = self._medians.get(board.run)
+            medians, ended = (
+                (remembered, True) if remembered is not None else _medians(store, board.run)
+            )
             if ended:
                 kept[board.run] = medians
             yield from medians

@@ -76,7 +76,7 @@ def write_site(
     check_output_directory(directory, "the site")
     redactor = None if private else Redactor()
     builder = SiteBuilder()
-    shown = 0
+    series_count = 0
     with ExitStack() as opened:
         boards = _by_board(_candidates(sources or [store_url], tag, opened))
         if not boards:
@@ -95,12 +95,12 @@ def write_site(
                 name = redactor.text(name)
             measured = [one_run(record) for record in records]
             site_pages.write_board(directory, builder.add(name, measured), measured)
-            shown += len(measured)
+            series_count += len(measured)
     written = datetime.now(UTC).isoformat(timespec="seconds")
     site = builder.site(title, written, benchvise.__version__)
     page = site_pages.write_site(directory, site)
     redacted = () if redactor is None else tuple(redactor.summary())
-    return WrittenSite(str(page), len(site.boards), len(site.metrics), shown, redacted)
+    return WrittenSite(str(page), len(site.boards), len(site.metrics), series_count, redacted)
 
 
 # -- which runs ------------------------------------------------------------------------------------

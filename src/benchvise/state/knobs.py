@@ -181,8 +181,8 @@ def is_limit_of_disks(path: str) -> bool:
 
 
 def _limit_by_disk(value: str) -> dict[str, str]:
-    words = value.split()
-    return dict(zip(words[::2], words[1::2], strict=False)) if ":" in value else {}
+    fields = value.split()
+    return dict(zip(fields[::2], fields[1::2], strict=False)) if ":" in value else {}
 
 
 _IO_LIMITS = ("rbps", "wbps", "riops", "wiops")

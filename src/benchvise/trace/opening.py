@@ -321,17 +321,17 @@ def open_on_demand(path: Path, *, use_cache: bool = True, analysed: bool = True)
     stats = signature_now(path)
     with translated():
         decoded = trace.decode_for("scheduling") if analysed else None
-        known = decoded or trace.count()
+        counted = decoded or trace.count()
     opened = OpenTrace(
         path,
         outline := json.loads(trace.outline()),
         _OnDemand(trace, outline["events"]),
-        {name: count for name, count in known.counts.items() if count},
-        known.losses,
-        known.damage,
-        known.notes,
-        known.events,
-        known.span,
+        {name: count for name, count in counted.counts.items() if count},
+        counted.losses,
+        counted.damage,
+        counted.notes,
+        counted.events,
+        counted.span,
         Keeping(wanted=False),
         _source=trace,
         _for_scheduling=decoded,

@@ -101,8 +101,8 @@ def status(rig: Rig, names: Sequence[str]) -> list[BoardOutcome[BoardStatus]]:
     others = [name for name in chosen if rig.targets[name].is_switched]
     outcomes = {outcome.board: outcome for outcome in _each(rig, others, "", HeldBoard.status)}
     try:
-        for name, found in statuses(rig, reached_only).items():
-            outcomes[name] = BoardOutcome(name, found)
+        for name, status in statuses(rig, reached_only).items():
+            outcomes[name] = BoardOutcome(name, status)
     except BenchviseError as error:
         outcomes.update((name, BoardOutcome(name, None, error)) for name in reached_only)
     return [outcomes[name] for name in chosen]

@@ -134,14 +134,14 @@ def route_metrics(text: str) -> dict[str, str]:
     segments or windows, a time, a route to nowhere), without addresses on the way."""
     routes = {}
     for line in text.splitlines():
-        words = line.split()
-        kind = words[0] if words and words[0] in _TYPES else ""
+        fields = line.split()
+        kind = fields[0] if fields and fields[0] in _TYPES else ""
         if kind or (
-            words and words[0] in ("unicast", "local", "broadcast", "multicast", "anycast")
+            fields and fields[0] in ("unicast", "local", "broadcast", "multicast", "anycast")
         ):
-            words = words[1:]
+            fields = fields[1:]
         metrics = [f"{m[1]}{m[2] or ''} {m[3]}" for m in _METRICS.finditer(line)]
         metrics = [*([kind] if kind else []), *metrics]
-        if metrics and words:
-            routes[words[0]] = " ".join(metrics)
+        if metrics and fields:
+            routes[fields[0]] = " ".join(metrics)
     return routes

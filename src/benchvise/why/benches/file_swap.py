@@ -179,8 +179,8 @@ class FileSwap:
         return self._files[side, path]
 
     def _read(self, side: Side, path: str) -> _BoardFile | None:
-        words = ["sh", "-c", _READ, "sh", path, str(_MOST_BYTES)]
-        completed = self._boards[side].board.run(words, timeout=_RUN_S)
+        command = ["sh", "-c", _READ, "sh", path, str(_MOST_BYTES)]
+        completed = self._boards[side].board.run(command, timeout=_RUN_S)
         if completed.returncode == _NOT_THERE:
             return None
         if completed.returncode:

@@ -383,18 +383,18 @@ class LiveBench:
         self, arm: Arm, measure: Callable[[LiveBoard, Mapping[str, str]], Process]
     ) -> Process:
         """Makes the arm, measures, checks that it held, and puts everything back."""
-        settings, given = means_of(arm)
+        settings, inherited = means_of(arm)
         board = self._live[arm.side]
 
         def attributes() -> Mapping[str, str]:
             files = {} if self._file_swap is None else self._file_swap.attributes(arm)
-            if SEARCH_PATH in files and SEARCH_PATH in given:
+            if SEARCH_PATH in files and SEARCH_PATH in inherited:
                 raise ArmRefused(
                     f"{board.name}: PATH is changed, and it finds programs of the other side",
                     "try them one by one",
                     [suspect.id for suspect in arm.flipped if is_file(suspect)],
                 )
-            return {**files, **given}
+            return {**files, **inherited}
 
         def once() -> Process:
             with let_through():  # before anything is read and set for it, an interrupt is cheap

@@ -113,13 +113,13 @@ def put_active_first(
 ) -> tuple[Suspect, ...]:
     """The suspects in their new order, those about programs that only the bad side runs with a term
     for what these did there."""
-    known = {} if bad is None else {activity.name: activity for activity in bad.neighbours}
-    if not known:
+    activities = {} if bad is None else {activity.name: activity for activity in bad.neighbours}
+    if not activities:
         return tuple(suspects)
     waits = _waits_for_locks(witness)
     scored = []
     for suspect in suspects:
-        terms = tuple(_terms(suspect, known, waits=waits))
+        terms = tuple(_terms(suspect, activities, waits=waits))
         scored.append(replace(suspect, terms=(*suspect.terms, *terms)) if terms else suspect)
     return tuple(sorted(scored, key=lambda s: (s.means is None, -s.log_odds)))
 
@@ -130,10 +130,10 @@ def _waits_for_locks(witness: Witness | None) -> bool:
 
 
 def _terms(
-    suspect: Suspect, known: Mapping[str, NeighbourActivity], *, waits: bool
+    suspect: Suspect, activities: Mapping[str, NeighbourActivity], *, waits: bool
 ) -> Iterator[Term]:
     names = [m.removeprefix(_RUNS)[:_COMM] for m in suspect.members if m.startswith(_RUNS)]
-    seen = [known[name] for name in names if name in known]
+    seen = [activities[name] for name in names if name in activities]
     if not seen or suspect.bad != "running":
         return
     most = max(seen, key=lambda activity: activity.wakes_per_s)

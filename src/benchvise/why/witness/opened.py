@@ -73,14 +73,16 @@ def file_suspects(
     directory to the number of its entries (``directory 12``); what is not there has none. With
     ``can_swap`` those that the command can be given have the means for it.
     """
-    told = "\n".join(
+    texts = "\n".join(
         text for s in others for text in (s.id, s.title, s.good, s.bad, *s.members)
     ).split()
-    known = {word.strip(",;\"'[]") for word in told} | {word.partition(":")[2] for word in told}
+    mentioned = {word.strip(",;\"'[]") for word in texts} | {
+        word.partition(":")[2] for word in texts
+    }
     suspects = []
     for path in opened_files(watches.values()):
         good, bad = (digests[side].get(path, "") for side in (Side.GOOD, Side.BAD))
-        if good == bad or path in known:
+        if good == bad or path in mentioned:
             continue
         if DIRECTORY in (good.partition(" ")[0], bad.partition(" ")[0]):
             suspects += _directory(path, good, bad)
@@ -92,10 +94,10 @@ def file_suspects(
 def _with_means(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
     tried = [suspect for suspect in suspects if not _why_not(suspect)]
     chosen = tried if len(tried) <= _MOST_TRIED else [s for s in tried if _is_configuration(s)]
-    given = {suspect.id for suspect in chosen[:_MOST_TRIED]}
+    swapped = {suspect.id for suspect in chosen[:_MOST_TRIED]}
     return tuple(
         replace(s, means=LayerMeans(FILE_LAYER, _path(s)), untestable="")
-        if s.id in given
+        if s.id in swapped
         else replace(s, untestable=_why_not(s) or _OF_MANY)
         for s in suspects
     )
@@ -145,14 +147,14 @@ def _own_line(side: Side, contents: Mapping[Side, bytes | None]) -> tuple[int, s
     own, other = (contents.get(which) or b"" for which in (side, side.other))
     if not own or b"\0" in own or b"\0" in other or max(len(own), len(other)) > _MOST_TEXT:
         return 0, ""
-    known = {line.strip() for line in other.splitlines()}
+    of_other = {line.strip() for line in other.splitlines()}
     new = [
         (number, line.strip().decode("utf-8", "replace"))
         for number, line in enumerate(own.splitlines(), 1)
-        if line.strip() and line.strip() not in known
+        if line.strip() and line.strip() not in of_other
     ]
-    telling = [(n, text) for n, text in new if not text.startswith(("#", ";", "//"))]
-    return next(iter(telling or new), (0, ""))
+    settings = [(n, text) for n, text in new if not text.startswith(("#", ";", "//"))]
+    return next(iter(settings or new), (0, ""))
 
 
 _MOST_TEXT = 1 << 20
