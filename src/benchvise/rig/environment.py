@@ -83,7 +83,7 @@ class NetworkService:
 
 @dataclass(frozen=True, slots=True)
 class RigTarget:
-    """What the rig file says of one board beside its features and place.
+    """What the rig file says of one board apart from its features and place.
 
     ``is_switched`` is whether it has a strategy, and so is booted and switched off; one that has
     none is reached over its network as it is. ``service`` is None where the file does not say it.

@@ -116,7 +116,7 @@ class FileSwap:
                 self._place_one(side, path, covers, copies, search)
             except (_FileRefused, BoardUnusable) as problem:
                 raise ArmRefused(
-                    f"{self._boards[side].name}: {path} of the other side cannot stand there: "
+                    f"{self._boards[side].name}: {path} of the other side cannot be put there: "
                     f"{problem}",
                     "put the file there by hand and compare",
                     [suspects[path].id],
