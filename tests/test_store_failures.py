@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import contextlib
+import multiprocessing
 import os
 import resource
 import secrets
@@ -14,12 +15,14 @@ import sys
 import tempfile
 import time
 from collections.abc import Callable, Iterator
+from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
 import pytest
 import skips
 from postgres import PostgresServer
 from store_places import Place, begin, begin_process
+from waiting import PATIENCE
 
 from benchvise.errors import StoreError, UsageError
 from benchvise.measure.model import RunStatus, Sample
@@ -114,6 +117,42 @@ def test_two_processes_make_the_store_and_write_at_once(place: Place) -> None:
         assert [(run.status, run.samples) for run in store.runs()] == [("complete", 150)] * 2
 
 
+WRITERS, TAKEN = 20, 15
+
+
+def _write_at_once(url: str, number: int, start: Barrier) -> None:
+    start.wait()
+    with Store.open(url) as store:
+        run = begin(store, f"writer {number}")
+        process = store.begin_process(run, 0, 0, {})
+        for index in range(TAKEN):
+            store.add_sample(process, Sample(index, number + index / TAKEN, {}))
+        store.end_process(process, True)
+        store.end_run(run, RunStatus.COMPLETE, "")
+
+
+def test_twenty_processes_open_a_new_store_at_once_and_lose_nothing(place: Place) -> None:
+    context = multiprocessing.get_context("fork")
+    start = context.Barrier(WRITERS)
+    writers = [
+        context.Process(target=_write_at_once, args=(place.url, number, start))
+        for number in range(WRITERS)
+    ]
+    for writer in writers:
+        writer.start()
+    for writer in writers:
+        writer.join(PATIENCE)
+    assert [writer.exitcode for writer in writers] == [0] * WRITERS
+    with Store.open(place.url) as store:
+        runs = [store.load(info.id) for info in store.runs(limit=None)]
+    samples = {run.label: [s.value for s in run.series[0].processes[0].samples] for run in runs}
+    assert samples == {
+        f"writer {number}": [number + index / TAKEN for index in range(TAKEN)]
+        for number in range(WRITERS)
+    }
+    assert len(runs) == WRITERS
+
+
 def test_a_run_on_another_host_is_left_alone(place: Place) -> None:
     with Store.open(place.url) as store:
         begin(store)
@@ -190,30 +229,40 @@ def test_a_file_size_limit_keeps_what_was_stored(tmp_path: Path) -> None:
         assert store.runs()[0].samples == stored > 10
 
 
-@pytest.fixture
-def read_only_directory(tmp_path: Path) -> Iterator[Path]:
-    """A directory with a store in it that nobody, not even root, can write to any more."""
-    directory = tmp_path / "fixed"
+@skips.needs_root
+def test_a_store_on_read_only_media_can_be_read(tmp_path: Path) -> None:
+    directory = tmp_path / "a disc #1?"
     directory.mkdir()
-    if os.geteuid() != 0:
-        with Store.open(str(directory / "x.db")) as store:
-            begin(store)
-        directory.chmod(0o500)
-        yield directory
-        directory.chmod(0o700)
-        return
-    with small_disk(directory, "2M"):
-        with Store.open(str(directory / "x.db")) as store:
-            begin(store)
+    file = directory / "x.db"
+    with small_disk(directory, "4M"):
+        with Store.open(str(file)) as store:
+            run = begin(store)
+        connection = sqlite3.connect(file)  # what is open keeps its log
+        connection.execute("UPDATE run SET label = 'in the log'")
+        connection.commit()
+        log = shutil.copy(f"{file}-wal", tmp_path / "log")
+        connection.close()
         subprocess.run(["mount", "-o", "remount,ro", str(directory)], check=True)
-        yield directory
-
-
-@pytest.mark.parametrize("name", ["new.db", "x.db"])
-def test_a_read_only_directory(read_only_directory: Path, name: str) -> None:
-    with pytest.raises(StoreError, match="its directory is read-only") as caught:
-        Store.open(str(read_only_directory / name))
-    assert f"make {read_only_directory} writable" in caught.value.remedy
+        with Store.open(str(file)) as store:
+            assert (store.load("@").id, store.load("@").label) == (run, "in the log")
+            assert [info.id for info in store.runs()] == [run]
+            with pytest.raises(StoreError, match="on a read-only file system") as caught:
+                begin(store)
+        assert "copy it" in caught.value.remedy
+        assert [path.name for path in directory.iterdir()] == ["x.db"]
+        subprocess.run(["mount", "-o", "remount,rw", str(directory)], check=True)
+        shutil.copy(log, f"{file}-wal")
+        with sqlite3.connect(file) as older:
+            older.execute("UPDATE benchvise_version SET version_num = '0006'")
+        older.close()
+        subprocess.run(["mount", "-o", "remount,ro", str(directory)], check=True)
+        with pytest.raises(StoreError, match="of another version of Benchvise"):
+            Store.open(str(file))
+        subprocess.run(["mount", "-o", "remount,rw", str(directory)], check=True)
+        shutil.copy(log, f"{file}-wal")
+        subprocess.run(["mount", "-o", "remount,ro", str(directory)], check=True)
+        with pytest.raises(StoreError, match="a part of it still in"):
+            Store.open(str(file))
 
 
 @contextlib.contextmanager
@@ -227,6 +276,22 @@ def ordinary_user() -> Iterator[None]:
     finally:
         if was_root:
             os.seteuid(0)
+
+
+@pytest.mark.parametrize("name", ["new.db", "x.db"])
+def test_a_directory_that_this_user_may_not_write(name: str) -> None:
+    # Not under tmp_path, which another user may not enter.
+    with tempfile.TemporaryDirectory() as directory:
+        with Store.open(str(Path(directory, "x.db"))) as store:
+            begin(store)
+        Path(directory).chmod(0o555)
+        with (
+            ordinary_user(),
+            pytest.raises(StoreError, match="its directory is read-only") as caught,
+        ):
+            Store.open(str(Path(directory, name)))
+        Path(directory).chmod(0o755)
+    assert f"make {directory} writable" in caught.value.remedy
 
 
 def test_a_read_only_file_can_be_read() -> None:

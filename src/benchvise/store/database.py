@@ -15,8 +15,10 @@ import contextlib
 import sqlite3
 import threading
 import time
+import urllib.parse
 from collections.abc import Iterator
 from contextlib import AbstractContextManager
+from pathlib import Path
 from typing import Any
 
 from sqlalchemy import (
@@ -37,7 +39,7 @@ from sqlalchemy import (
 
 from benchvise.errors import StoreError
 from benchvise.store.faults import reported
-from benchvise.store.location import Location
+from benchvise.store.location import Location, on_read_only_media
 from benchvise.store.tables import METADATA
 from benchvise.store.values import DamagedValueError, dump_json
 
@@ -55,11 +57,12 @@ class Database:
         self._writer: AbstractContextManager[object] = (
             contextlib.nullcontext() if location.file is None else threading.Lock()
         )
+        self.is_read_only = location.file is not None and _is_unchanging(location.file)
         with reported(location):
             self._engine = (
                 _postgres(location, timeout)
                 if location.file is None
-                else _sqlite(location, timeout)
+                else _sqlite(location, timeout, self.is_read_only)
             )
 
     @contextlib.contextmanager
@@ -80,7 +83,7 @@ class Database:
 
         SQLite does not wait by itself when another process is changing the mode, so this does.
         """
-        if self.location.file is None:
+        if self.location.file is None or self.is_read_only:
             return
         deadline = time.monotonic() + self._timeout
         with reported(self.location), contextlib.closing(self._engine.raw_connection()) as raw:
@@ -106,10 +109,30 @@ class Database:
         return self._engine.execution_options(isolation_level="REPEATABLE READ")
 
 
-def _sqlite(location: Location, timeout: float) -> Engine:
-    engine = create_engine(
-        location.url, json_serializer=dump_json, connect_args={"timeout": timeout}
-    )
+def _is_unchanging(file: Path) -> bool:
+    """Whether a store lies on read-only media, and is whole without its write-ahead log.
+
+    StoreError where the log has something that the file has not.
+    """
+    if not on_read_only_media(file) or not file.is_file():
+        return False
+    log = file.with_name(f"{file.name}-wal")
+    if log.exists() and log.stat().st_size:
+        raise StoreError(
+            f"the store {file} is on a read-only file system, and a part of it still in {log.name}",
+            f"copy both to a directory that can be written: cp {file} {log} DIRECTORY",
+        )
+    return True
+
+
+def _sqlite(location: Location, timeout: float, is_read_only: bool) -> Engine:
+    url = location.url
+    if is_read_only:
+        # Nobody can change it, so that neither locks nor the files beside it are needed, which
+        # could not be made there.
+        name = urllib.parse.quote(str(location.file))
+        url = url.set(database=f"file:{name}", query={"immutable": "1", "uri": "true"})
+    engine = create_engine(url, json_serializer=dump_json, connect_args={"timeout": timeout})
 
     @event.listens_for(engine, "connect")
     def configure(connection: Any, _record: object) -> None:
@@ -179,6 +202,12 @@ def prepare(database: Database) -> None:
     database.use_write_ahead_log()
     if current == NEWEST:
         return
+    if database.is_read_only and current is not None:
+        raise StoreError(
+            f"the store {database.location.name} is of another version of Benchvise (its schema "
+            f"is {current}, not {NEWEST}), and on a read-only file system",
+            f"copy it to a directory that can be written: cp {database.location.name} DIRECTORY",
+        )
     with database.writing() as connection:
         if connection.dialect.name == "postgresql":
             connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})

@@ -16,7 +16,7 @@ from pathlib import Path
 from sqlalchemy.exc import DBAPIError, IntegrityError, OperationalError, SQLAlchemyError
 
 from benchvise.errors import StoreError
-from benchvise.store.location import Location
+from benchvise.store.location import Location, on_read_only_media
 from benchvise.store.values import DamagedValueError
 
 _ELSEWHERE = "give another place with --store"
@@ -71,6 +71,11 @@ def _sqlite(error: BaseException, file: Path) -> StoreError:
             return StoreError(
                 f"the store {file} cannot be read or written ({_message(error)})",
                 "look for a quota, a file size limit (`ulimit -f`) or disk errors (`dmesg`)",
+            )
+        case sqlite3.SQLITE_READONLY if on_read_only_media(file):
+            return StoreError(
+                f"the store {file} is on a read-only file system, and can only be read",
+                f"copy it to a directory that can be written, or {_ELSEWHERE}",
             )
         case sqlite3.SQLITE_READONLY if not _writable(file.parent):
             return _cannot_open(file)

@@ -34,6 +34,14 @@ def default_file(environment: Mapping[str, str] = os.environ) -> Path:
     return user_directory("data", environment) / "benchvise.db"
 
 
+def on_read_only_media(file: Path) -> bool:
+    """Whether a file lies on a file system on which nobody can write."""
+    try:
+        return bool(os.statvfs(file).f_flag & os.ST_RDONLY)
+    except OSError:
+        return False
+
+
 def locate(text: str | None) -> Location:
     """Read what the user gave as the store; nothing given is the default file.
 
