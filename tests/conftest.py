@@ -19,12 +19,15 @@ import gc
 import os
 import signal
 import time
+import zlib
 from collections.abc import Iterator
 from pathlib import Path
 
 import pytest
 from hypothesis import settings
 from suite_report import SuiteReport
+
+from benchvise.state import board_note
 
 # How long one example of a property takes says more of the machine than of what is tested.
 # The same examples each time, so that a failure belongs to the change that it came with; whoever
@@ -99,6 +102,17 @@ def nothing_runs_on() -> Iterator[None]:
                 os.kill(pid, number)
         while left and commands_of_ours() and time.monotonic() < deadline:
             time.sleep(0.1)
+
+
+@pytest.fixture(autouse=True)
+def own_notes(
+    request: pytest.FixtureRequest,
+    tmp_path_factory: pytest.TempPathFactory,
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    """Tests that set something on this machine see each other's journals no more than notes."""
+    name = f"notes-{zlib.crc32(request.node.nodeid.encode()):08x}"
+    monkeypatch.setenv(board_note.DIRECTORY_VARIABLE, str(tmp_path_factory.getbasetemp() / name))
 
 
 def commands_of_ours() -> list[int]:

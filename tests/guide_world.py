@@ -248,6 +248,7 @@ def new_world(template: Path, home: Path, board: SshServer, rig: TestBench | Non
         "LANG": "C.UTF-8",
         "BENCHVISE_SSH_CONFIG": str(config),
         "BENCHVISE_BOARD_DIR": str(home / "board"),
+        "BENCHVISE_BOARD_NOTES": str(home / "notes"),
         "BENCHVISE_LOCK_DIR": str(home / "locks"),
         "XDG_RUNTIME_DIR": str(home / "runtime"),
         "BROWSER": "true",

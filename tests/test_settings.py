@@ -23,7 +23,7 @@ from typing import Any, NamedTuple
 import pytest
 import skips
 from sshd import SshServer, children, ssh_server, wait_until_listening
-from waiting import PATIENCE
+from waiting import PATIENCE, wait_until
 
 from benchvise.board import ssh
 from benchvise.cli import main
@@ -447,3 +447,48 @@ def switch_off(board: SshServer) -> None:
     for pid in (pid for pid, name in names.items() if name.startswith("sshd")):
         with contextlib.suppress(ProcessLookupError):  # it went with another
             os.kill(pid, signal.SIGKILL)
+
+
+class TestTwoUsers:
+    """Two homes and one account on the board: neither sees the journals of the other."""
+
+    def test_one_after_the_other_and_after_kill_9(
+        self,
+        cli: Cli,
+        before: dict[Path, str],
+        applets_only: SshServer,
+        tmp_path: Path,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        server = applets_only  # which has just a dozen programs, and no `ln`
+        monkeypatch.setenv(ssh.CONFIG_VARIABLE, str(server.config))
+        environment = dict(os.environ)
+        other = {journal.DIRECTORY_VARIABLE: str(tmp_path / "other")}
+        setting = ["--set", "vm.overcommit_ratio=41", *LONG]
+        child = start(environment, "run", server.name, *setting)
+        wait_for("applied", child)
+        command = [*BENCHVISE, "run", server.name, "--set", "vm.overcommit_ratio=42", *SHORT]
+
+        def refused() -> str:
+            second = subprocess.run(
+                command, env={**environment, **other}, capture_output=True, text=True, check=False
+            )
+            assert second.returncode == 1, second
+            assert changed(before) == {VM / "overcommit_ratio": (was, "41\n")}
+            return second.stderr
+
+        was = before[VM / "overcommit_ratio"]
+        assert f"vm.overcommit_ratio (was {was.strip()}) since" in refused()
+        os.kill(child.pid, signal.SIGKILL)
+        child.communicate(timeout=PATIENCE)
+        wait_until(lambda: not children(server.process.pid), "its probe goes on")
+        assert f"benchvise restore {server.name} --take-over" in refused()
+        taken = subprocess.run(
+            [*BENCHVISE, "restore", server.name, "--take-over"],
+            env={**environment, **other},
+            capture_output=True,
+            text=True,
+            check=False,
+        )
+        assert taken.returncode == 0 and not changed(before), taken
+        assert "already as before" in cli("restore").stdout and no_journals()

@@ -20,8 +20,7 @@ from benchmarks.why.scenario import Scenario
 from benchmarks.why.score import Result, score
 from benchvise.documents import encode
 from benchvise.state import journal
-from benchvise.state.places import BoardFiles
-from benchvise.state.restore import restore
+from benchvise.state.restore import RestoreContact, restore
 from benchvise.why.bench import Bench
 from benchvise.why.model import Diagnosis, Side
 
@@ -137,8 +136,8 @@ def _restore(boards: Mapping[Side, SimBoard]) -> None:
     by_name = {board.name: board for board in boards.values()}
 
     @contextmanager
-    def reach(name: str) -> Iterator[BoardFiles]:
-        yield SimFiles(by_name[name])
+    def reach(name: str) -> Iterator[RestoreContact]:
+        yield RestoreContact(SimFiles(by_name[name]))
 
     for _ in restore(None, reach=reach):
         pass

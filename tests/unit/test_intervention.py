@@ -35,7 +35,13 @@ from benchvise.state import catalogue, interrupts, journal, knobs, places
 from benchvise.state.intervention import BOOT_ID, Intervention, NotMade, intervening
 from benchvise.state.knobs import Setting, parse_setting_request, parse_setting_requests
 from benchvise.state.model import Knob
-from benchvise.state.restore import RestoreOutcome, RestoreVerdict, SessionResult, restore
+from benchvise.state.restore import (
+    RestoreContact,
+    RestoreOutcome,
+    RestoreVerdict,
+    SessionResult,
+    restore,
+)
 
 MEMORY = Path("/dev/shm")  # noqa: S108 - only the tests' own directory in it
 ROLES = {"root_disk": "mmcblk0"}
@@ -85,9 +91,9 @@ def restored(
     kernel: FakeKernel, board: str | None = None, force: bool = False, keep: bool = False
 ) -> list[SessionResult]:
     @contextmanager
-    def reach(name: str) -> Iterator[FakeKernel]:
+    def reach(name: str) -> Iterator[RestoreContact]:
         assert name == "fake"
-        yield again(kernel)
+        yield RestoreContact(again(kernel))
 
     return list(restore(board, force=force, keep=keep, reach=reach))
 
@@ -691,9 +697,9 @@ class TestRestore:
         self.leave(kernel, "t.other=1")
 
         @contextmanager
-        def reach(_name: str) -> Iterator[FakeKernel]:
+        def reach(_name: str) -> Iterator[RestoreContact]:
             raise lost()
-            yield kernel
+            yield RestoreContact(kernel)
 
         (result,) = restore(None, reach=reach)
         assert result.outcome is RestoreOutcome.UNREACHABLE and result.reason
@@ -704,8 +710,8 @@ class TestRestore:
         kernel.refused[OTHER] = "EACCES"
 
         @contextmanager
-        def reach(_name: str) -> Iterator[FakeKernel]:
-            yield kernel
+        def reach(_name: str) -> Iterator[RestoreContact]:
+            yield RestoreContact(kernel)
 
         (result,) = restore(None, reach=reach)
         assert result.outcome is RestoreOutcome.LEFT

@@ -109,16 +109,24 @@ def restore(
         bool,
         typer.Option("--keep", help="Leave what someone else has changed since, for good."),
     ] = False,
+    take_over: Annotated[
+        bool,
+        typer.Option(
+            "--take-over",
+            help="Restore also what another user or host has left set, if its run is gone.",
+        ),
+    ] = False,
     as_json: JsonOption = False,
 ) -> None:
     """Restore settings that a run left behind when it was killed or lost its board.
 
     A run puts back by itself what it sets, also after an error or Ctrl-C; this is for the rest.
+    What other users and hosts have set, the board itself tells; --take-over restores that.
 
     Example: benchvise restore local
     """
     board = full_name(board) if board else None
-    results = restore_sessions(board, force=force, keep=keep)
+    results = restore_sessions(board, force=force, keep=keep, others=take_over)
     if as_json:
         print_json("restore", [result_data(result) for result in results])
     else:

@@ -94,6 +94,14 @@ class Session:
         self.run_id, self.failures, self.finished = "", [], False
         self._combination, self._measured, self._before = combination, 0, None
         self._remarks = []
+        if self.intervention is not None and self.intervention.not_noted:
+            self._remarks.append(
+                RunRemark(
+                    "no note on the board",
+                    "a note on the board of what is set there is not available: "
+                    f"{self.intervention.not_noted}; other users and hosts did not see it",
+                )
+            )
         benchmarks = [self.registry.get(spec.benchmark) for spec in self.plan.series]
         self.run_id = store.begin_run(
             label=combination.label(label),

@@ -1,9 +1,9 @@
 """Making settings on a board for a while, and putting everything back as it was.
 
-Journal, write, read back, compare; look whether anything else of the catalogue changed too; let
-the caller measure; undo in reverse. Whatever ends it, error, Ctrl-C or SIGTERM, the board is as
-before when the context is left, or the error says what is still set. After a kill or a power loss
-the journal tells ``restore`` what to put back.
+Journal, note on the board, write, read back, compare; look whether anything else of the catalogue
+changed too; let the caller measure; undo in reverse. Whatever ends it, error, Ctrl-C or SIGTERM,
+the board is as before when the context is left, or the error says what is still set. After a kill
+or a power loss the journal tells ``restore`` what to put back.
 """
 
 from __future__ import annotations
@@ -18,6 +18,7 @@ from benchvise.board.messages import content_text
 from benchvise.errors import BenchviseError, BoardUnreachable, SettingError
 from benchvise.state import interrupts, places
 from benchvise.state import knobs as values
+from benchvise.state.board_note import BoardNotes
 from benchvise.state.catalogue import knobs
 from benchvise.state.journal import Journal, JournalChange
 from benchvise.state.knobs import Setting
@@ -73,9 +74,15 @@ class Intervention:
     """Settings of one board: made by ``apply``, taken back by ``undo``, once each."""
 
     def __init__(
-        self, board: str, files: BoardFiles, reopen: Callable[[], BoardFiles], roles: Roles
+        self,
+        board: str,
+        files: BoardFiles,
+        reopen: Callable[[], BoardFiles],
+        roles: Roles,
+        notes: BoardNotes | None = None,
     ) -> None:
         self._board = board
+        self._notes = notes
         self._files = files
         self._reopen = reopen
         self._roles = roles
@@ -96,11 +103,14 @@ class Intervention:
         """
         boot_id = read_boot_id(self._files)
         journal = self._journal = Journal.begin(self._board, boot_id, self._files.place)
+        if self._notes is not None:  # before the values are read, which others may have set
+            self._notes.claim(journal, boot_id, self._files.place)
         before = self._survey(settings)
         self._targets = self._all_targets(settings, before)
         tied = {knob.name for setting in settings for knob in values.companions(setting.knob)}
         self._remember_all(tied, before)
         journal.plan(self._changes)
+        self._note(journal)
         missed = drive(
             self._files,
             self._targets,
@@ -109,6 +119,9 @@ class Intervention:
         # Also where some were refused: those that were made may have changed something else.
         after = self._survey(settings)
         foreign = self._look_for_side_effects(journal, tied, before, after)
+        if not missed and not foreign:
+            journal.applied()
+        self._note(journal)
         if missed:
             raise self._not_made(missed, settings)
         if foreign:
@@ -119,7 +132,6 @@ class Intervention:
                 "nothing was measured, as two changes cannot be told apart; all is as it was",
                 settings if len(settings) == 1 else (),
             )
-        journal.applied()
 
     def _survey(self, settings: Sequence[Setting]) -> dict[str, SettingPlace]:
         """All that can be set, by path, and the files that these settings name."""
@@ -130,6 +142,16 @@ class Intervention:
         lasting = (knob for knob in catalogue if not knob.fleeting)
         surveyed = places.survey(self._files, lasting, self._roles)
         return {**surveyed, **{path: place for path, place in found.items() if place.value}}
+
+    def _note(self, journal: Journal) -> None:
+        """Has the board itself tell what the journal tells."""
+        if self._notes is not None:
+            self._notes.update(journal, self._files.place)
+
+    @property
+    def not_noted(self) -> str:
+        """Why the board has no note of what is set on it; empty where it has."""
+        return "" if self._notes is None else self._notes.reason
 
     @property
     def applied(self) -> tuple[AppliedSetting, ...]:
@@ -161,7 +183,12 @@ class Intervention:
         if self._journal is None:
             return
         try:
-            missed = self._put_back(self._journal) if self._changes else []
+            if self._changes:
+                missed = self._put_back(self._journal)
+            else:
+                missed = []
+                with suppress(BenchviseError):  # nothing is set; what ended it is told instead
+                    self._release()
             if missed:
                 raise self._still_set("; ".join(map(str, missed[:_SHOWN])), None, after)
             self._journal.finish()
@@ -188,12 +215,19 @@ class Intervention:
                     journal.undone(
                         change.number for change in self._changes if change.path not in left
                     )
+                if not missed:
+                    self._release()
                 return missed
             except BenchviseError as error:
                 if last:
                     names = sorted({goal.knob.name for goal in goals})
                     raise self._still_set(", ".join(names), error, None) from error
         raise AssertionError("unreachable")
+
+    def _release(self) -> None:
+        """Removes the note: nothing of this session is left on the board."""
+        if self._notes is not None:
+            self._notes.release()
 
     def _all_targets(
         self, settings: Sequence[Setting], before: Mapping[str, SettingPlace]
@@ -349,18 +383,28 @@ def applied(
     Ctrl-C, SIGTERM and SIGHUP are held back in it: what may be interrupted goes into
     ``interrupts.let_through()`` inside. Raises what ``Intervention`` raises.
     """
-    with intervening(board.name, channel, lambda: open_channel(board), roles) as intervention:
+    notes = BoardNotes(board)
+    with intervening(
+        board.name, channel, lambda: open_channel(board), roles, notes
+    ) as intervention:
         intervention.apply(settings)
         yield intervention
 
 
 @contextmanager
 def intervening(
-    board: str, files: BoardFiles, reopen: Callable[[], BoardFiles], roles: Roles
+    board: str,
+    files: BoardFiles,
+    reopen: Callable[[], BoardFiles],
+    roles: Roles,
+    notes: BoardNotes | None = None,
 ) -> Iterator[Intervention]:
-    """An intervention that is undone at the end, with signals held back until then."""
+    """An intervention that is undone at the end, with signals held back until then.
+
+    ``notes`` is where the board itself has a note of it; None for boards that nobody else reaches.
+    """
     with interrupts.deferred():
-        intervention = Intervention(board, files, reopen, roles)
+        intervention = Intervention(board, files, reopen, roles, notes)
         try:
             yield intervention
         except BaseException as error:

@@ -190,6 +190,13 @@ class Journal:
         when = _now()
         self._append(*({"record": "undone", "number": number, "time": when} for number in numbers))
 
+    def content(self) -> str:
+        """Its lines so far, whole ones."""
+        with _explained(self.file):
+            end = os.lseek(self._descriptor, 0, os.SEEK_END)
+            text = os.pread(self._descriptor, end, 0).decode("utf-8", "replace")
+        return text if text.endswith("\n") else f"{text}\n"
+
     def finish(self) -> None:
         """Removes the journal: there is nothing to put back."""
         with _explained(self.file):
@@ -275,22 +282,26 @@ def _read(file: Path) -> JournalSession:
     try:
         alive = _is_locked(descriptor)
         with open(descriptor, "rb", closefd=False) as stream:
-            lines = stream.read().split(b"\n")
+            content = stream.read()
     except OSError as error:
         return JournalSession(file, damage=f"cannot be read ({error.strerror})")
     finally:
         os.close(descriptor)
+    return replace(parse_session(file, content), alive=alive)
+
+
+def parse_session(file: Path, content: bytes) -> JournalSession:
+    """What the lines of a journal tell, wherever they were read; ``damage`` where nothing."""
+    lines = content.split(b"\n")
     records = [record for line in lines if (record := _record(line)) is not None]
     if not records or records[0].get("record") != "session":
         # The first line is on the disk before there are others.
         damage = "its first line is damaged" if len(lines) > 1 and any(lines[1:]) else ""
-        return JournalSession(file, alive=alive, damage=damage)
+        return JournalSession(file, damage=damage)
     try:
-        return replace(_session(file, records), alive=alive)
+        return _session(file, records)
     except (KeyError, TypeError, ValueError, IndexError) as error:
-        return JournalSession(
-            file, alive=alive, damage=f"it is not understood ({printable(repr(error))})"
-        )
+        return JournalSession(file, damage=f"it is not understood ({printable(repr(error))})")
 
 
 def _session(file: Path, records: Sequence[Mapping[str, Any]]) -> JournalSession:

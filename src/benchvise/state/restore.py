@@ -16,6 +16,7 @@ from benchvise.board.channel import open_channel
 from benchvise.errors import BenchviseError, BoardUnreachable, SettingError, UsageError
 from benchvise.state import interrupts, journal
 from benchvise.state import knobs as values
+from benchvise.state.board_note import BoardNote, BoardNotes, session_token
 from benchvise.state.catalogue import knobs
 from benchvise.state.intervention import read_boot_id
 from benchvise.state.journal import Journal, JournalChange, JournalSession
@@ -29,7 +30,16 @@ from benchvise.state.places import (
     present,
 )
 
-Opener = Callable[[str], AbstractContextManager[BoardFiles]]
+
+@dataclass(frozen=True, slots=True)
+class RestoreContact:
+    """A board on which settings are restored; ``notes`` is None where nobody else reaches it."""
+
+    files: BoardFiles
+    notes: BoardNotes | None = None
+
+
+Opener = Callable[[str], AbstractContextManager[RestoreContact]]
 
 
 class RestoreVerdict(StrEnum):
@@ -150,9 +160,14 @@ def _restore(session: JournalSession, *, force: bool, keep: bool, reach: Opener)
         if not session.is_due:  # killed before its first write, or after the last was undone
             held.finish()
             return SessionResult(session, RestoreOutcome.DONE)
-        with reach(session.board) as files:
-            restored = _on_board(session, held, files, force=force, keep=keep)
-        if all(change.verdict in SETTLED for change in restored):
+        with reach(session.board) as contact:
+            token = session_token(session.file)
+            _refuse_of_others(session.board, contact, token)
+            restored = _on_board(session, held, contact.files, force=force, keep=keep)
+            settled = all(change.verdict in SETTLED for change in restored)
+            if settled and contact.notes is not None:
+                contact.notes.remove(token)
+        if settled:
             held.finish()
             return SessionResult(session, RestoreOutcome.DONE, changes=restored)
         return SessionResult(session, RestoreOutcome.LEFT, changes=restored)
@@ -164,9 +179,49 @@ def _restore(session: JournalSession, *, force: bool, keep: bool, reach: Opener)
         held.close()
 
 
+def take_over(
+    board: str, *, force: bool = False, keep: bool = False, reach: Opener | None = None
+) -> SessionResult | None:
+    """Restores what another user or host has set on a board, as the note there tells it.
+
+    None when there is no note. A session whose probe still runs there is never touched.
+    Raises BoardUnreachable, and other errors of opening the board.
+    """
+    with interrupts.deferred(), (reach or _reach)(board) as contact:
+        note = None if contact.notes is None else contact.notes.find()
+        if note is None or contact.notes is None:
+            return None
+        session = replace(note.session, board=board)
+        refusal = note.refusal(board)
+        if session.damage:
+            return SessionResult(session, RestoreOutcome.DAMAGED, refusal.message, refusal.remedy)
+        if note.alive:
+            return SessionResult(session, RestoreOutcome.ALIVE, refusal.message, refusal.remedy)
+        try:
+            restored = _on_board(session, None, contact.files, force=force, keep=keep)
+            if not all(change.verdict in SETTLED for change in restored):
+                return SessionResult(session, RestoreOutcome.LEFT, changes=restored)
+            contact.notes.remove(note.token)
+        except BoardUnreachable as error:
+            return SessionResult(session, RestoreOutcome.UNREACHABLE, error.message, error.remedy)
+        except BenchviseError as error:
+            return SessionResult(session, RestoreOutcome.FAILED, error.message, error.remedy)
+        return SessionResult(session, RestoreOutcome.DONE, f"of {note.maker}", changes=restored)
+
+
+def _refuse_of_others(board: str, contact: RestoreContact, token: str) -> None:
+    """SettingError when the board's note is of another session: that has taken over since."""
+    note: BoardNote | None = None if contact.notes is None else contact.notes.find()
+    if note is None or note.token == token:
+        return
+    if note.session.damage or note.session.boot_id == read_boot_id(contact.files):
+        raise note.refusal(board)
+
+
 def _on_board(
-    session: JournalSession, held: Journal, files: BoardFiles, *, force: bool, keep: bool
+    session: JournalSession, held: Journal | None, files: BoardFiles, *, force: bool, keep: bool
 ) -> tuple[Restored, ...]:
+    """Restores on the board, and keeps in the journal, where there is one, what is undone."""
     boot_id = read_boot_id(files)
     rebooted = bool(boot_id and session.boot_id and boot_id != session.boot_id)
     if session.probe and not rebooted:
@@ -181,7 +236,8 @@ def _on_board(
     elif not force:
         _judge(session, pending, RestoreVerdict.KEPT if keep else RestoreVerdict.FOREIGN)
     _put_back(pending, held, files)
-    held.undone(item.change.number for item in pending if item.verdict in SETTLED)
+    if held is not None:
+        held.undone(item.change.number for item in pending if item.verdict in SETTLED)
     return tuple(
         Restored(
             item.change,
@@ -239,12 +295,13 @@ def _judge(
             item.verdict = foreign
 
 
-def _put_back(pending: Sequence[_PendingChange], held: Journal, files: BoardFiles) -> None:
+def _put_back(pending: Sequence[_PendingChange], held: Journal | None, files: BoardFiles) -> None:
     """Writes what is due; what is right already may not suffer from that."""
     due = [item for item in pending if item.verdict is None]
     if not due:
         return
-    held.undoing(item.change.number for item in due)
+    if held is not None:
+        held.undoing(item.change.number for item in due)
     touched = [item for item in pending if item.verdict in (None, RestoreVerdict.ALREADY)]
     goals = [item.goal for item in reversed(touched) if item.goal is not None]
     missed = {miss.goal.path: miss for miss in drive(files, goals)}
@@ -260,9 +317,9 @@ def _put_back(pending: Sequence[_PendingChange], held: Journal, files: BoardFile
 
 
 @contextmanager
-def _reach(name: str) -> Iterator[BoardFiles]:
+def _reach(name: str) -> Iterator[RestoreContact]:
     with open_board(name) as board, open_channel(board) as channel:
-        yield channel
+        yield RestoreContact(channel, BoardNotes(board))
 
 
 # -- what the command restores, and how it says so -------------------------------------------------
@@ -270,15 +327,24 @@ def _reach(name: str) -> Iterator[BoardFiles]:
 _FAILED = frozenset({RestoreOutcome.LEFT, RestoreOutcome.DAMAGED, RestoreOutcome.FAILED})
 
 
-def restore_sessions(board: str | None, *, force: bool, keep: bool) -> list[SessionResult]:
+def restore_sessions(
+    board: str | None, *, force: bool, keep: bool, others: bool = False
+) -> list[SessionResult]:
     """Restores a board, or all; a result for each session that was due or is going on.
 
-    UsageError when both ``force`` and ``keep`` are asked for, SettingError when the journals
-    cannot be listed.
+    With ``others`` also what another user or host has left on the board. UsageError when both
+    ``force`` and ``keep`` are asked for, or ``others`` without a board, SettingError when the
+    journals cannot be listed.
     """
     if force and keep:
         raise UsageError("--force and --keep exclude each other", "choose one")
-    return list(restore(board, force=force, keep=keep))
+    if others and board is None:
+        raise UsageError("--take-over takes one board", "name the board")
+    results = list(restore(board, force=force, keep=keep))
+    if others and board is not None and all(r.outcome is RestoreOutcome.DONE for r in results):
+        taken = take_over(board, force=force, keep=keep)
+        results += [] if taken is None else [taken]
+    return results
 
 
 def others_due(board: str) -> list[str]:

@@ -35,8 +35,9 @@ from benchvise.measure.registry import Registry
 from benchvise.measure.runner import Sources, board_registry
 from benchvise.measure.suite import SuiteEntry, parse_bench
 from benchvise.state import journal
+from benchvise.state.board_note import BoardNotes
 from benchvise.state.intervention import Intervention, intervening, read_boot_id
-from benchvise.state.restore import restore
+from benchvise.state.restore import RestoreContact, restore
 from benchvise.state.roles import find_roles
 from benchvise.why.bench import PATIENCE_S, CrossCheck
 from benchvise.why.benches.command_words import paths_in
@@ -210,7 +211,10 @@ class LiveBoard:
 
     def intervention(self) -> contextlib.AbstractContextManager[Intervention]:
         """An intervention to apply settings by, undone at the end; see ``state.intervention``."""
-        return intervening(self.name, self.channel, lambda: open_channel(self._board), self.roles)
+        notes = BoardNotes(self._board)
+        return intervening(
+            self.name, self.channel, lambda: open_channel(self._board), self.roles, notes
+        )
 
     def counting(self) -> SeriesSpec:
         """What is measured, with perf counters on, and with a look at what its memory is made of.
@@ -235,7 +239,8 @@ class LiveBoard:
         """
         if not self.channel.is_open:
             self._await(error)
-            for _ in restore(self.name, reach=lambda _name: contextlib.nullcontext(self.channel)):
+            reached = RestoreContact(self.channel, BoardNotes(self._board))
+            for _ in restore(self.name, reach=lambda _name: contextlib.nullcontext(reached)):
                 pass
         left = still_set(self.name)
         if left:
