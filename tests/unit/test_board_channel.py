@@ -4,7 +4,9 @@ from __future__ import annotations
 
 import json
 import os
+import shutil
 import signal
+import subprocess
 import sys
 import time
 from collections.abc import Iterator
@@ -17,7 +19,7 @@ from hypothesis import strategies as st
 from waiting import PATIENCE
 
 from benchvise.board import messages, probes
-from benchvise.board.channel import NotAvailable, ProbeChannel
+from benchvise.board.channel import AS_IN_A_LOGIN, NotAvailable, ProbeChannel
 from benchvise.board.local import LocalBoard
 from benchvise.board.messages import (
     BeginMessage,
@@ -314,3 +316,15 @@ class TestRealProbe:
                     os.kill(int(children.read_text().split()[0]), signal.SIGKILL)
         assert real.is_open
         assert real.list_benchmarks().benchmarks
+
+
+@pytest.mark.parametrize("shell", ["sh", "bash", "busybox sh"])
+def test_what_is_started_is_as_deep_in_shells_as_what_a_user_starts(shell: str) -> None:
+    words = shell.split()
+    path = os.environ["PATH"]
+    if shutil.which(words[0]) is None:
+        pytest.skip(f"there is no {words[0]}")
+    words += ["-c", AS_IN_A_LOGIN, "sh", "env"]
+    for environment in ({"PATH": path}, {"PATH": path, "SHLVL": "0"}):
+        told = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
+        assert "SHLVL=1" in told.stdout.splitlines(), environment

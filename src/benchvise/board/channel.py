@@ -51,10 +51,15 @@ _KILL_SECONDS = 5.0
 _INPUTS_A_REQUEST = 1000
 _INPUT_BYTES_A_REQUEST = 48 << 10
 
+AS_IN_A_LOGIN = '[ -z "$BASH_VERSION$ZSH_VERSION" ]; SHLVL=$((1 + $?)); export SHLVL; exec "$@"'
+"""Script of sh that becomes its arguments, with the variable that a user's shell gives to what it
+starts. By it a bash tells whether sshd has started it, and then reads its rc file in place of
+``BASH_ENV``: a command that a user starts does not. Two shells take one away as they ``exec``."""
+
 # The probe's process number there, for ending it should it no longer listen. The empty line
 # parts it from what a login shell may have said without a line end.
 _PID_WORD = "benchvise-pid"
-_START = f'echo; echo "{_PID_WORD} $$"; exec "$@"'
+_START = f'echo; echo "{_PID_WORD} $$"; {AS_IN_A_LOGIN}'
 
 # Only while that number still belongs to the program that was started.
 _KILL = r'case $(tr "\0" " " < "/proc/$1/cmdline") in *"$2"*) kill -9 "$1";; esac'

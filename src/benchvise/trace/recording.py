@@ -16,7 +16,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol, Self, TypeAlias
 
 from benchvise.board import messages, process
-from benchvise.board.channel import failure_of
+from benchvise.board.channel import AS_IN_A_LOGIN, failure_of
 from benchvise.board.messages import ErrorMessage
 from benchvise.board.protocol import Board
 from benchvise.documents import (
@@ -43,7 +43,7 @@ SILENCE_SECONDS = 60.0
 CONSOLE_BYTES = 4 << 20
 """Of a recording that comes over a console, at some ten kilobytes a second."""
 
-_WORDS = 'echo; exec "$@"'  # the empty line parts our lines from what a login shell says
+_WORDS = f"echo; {AS_IN_A_LOGIN}"  # the empty line parts our lines from what a login shell says
 _NOISE_LINES = 100
 _MESSAGE = 500
 _MARK_LIMIT = 900

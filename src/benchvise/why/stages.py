@@ -56,6 +56,11 @@ from benchvise.why.witness.opened import (
     opened_files,
     without_swapped,
 )
+from benchvise.why.witness.partner_suspects import (
+    partner_files,
+    partner_suspects,
+    put_partners_first,
+)
 from benchvise.why.witness.touching import put_first
 from benchvise.why.witness.untouched import put_last, touched_paths
 
@@ -126,7 +131,7 @@ def rank_suspects(
     case.reached = "ranking the differences"
     good, bad = case.snapshots[Side.GOOD], case.snapshots[Side.BAD]
     selection = rules.find(good, bad, lab.bench.metric, may_set=options.may_set)
-    found = (*selection.suspects, *_opened_files(case, lab, selection.suspects))
+    found = (*selection.suspects, *_seen_suspects(case, lab, selection.suspects))
     case.suspects = _ranked(case, lab, rules, options, found)
     if not _is_clear(case.suspects):
         checks = lab.cross_check(options.cross_checks)
@@ -136,12 +141,13 @@ def rank_suspects(
     lab.observe(SuspectsRanked(case.suspects, case.excluded))
 
 
-def _opened_files(
+def _seen_suspects(
     case: DiagnosisState, lab: Laboratory, others: Sequence[Suspect]
 ) -> tuple[Suspect, ...]:
-    """The files that the command opens and that are not the same on both sides; none where it was
-    not watched, or files cannot be read."""
-    paths = opened_files(case.watches.values())
+    """The files that the command opens and that are not the same on both sides, and what differs in
+    the programs that it talks to; none where it was not watched, or files cannot be read."""
+    of_partners = partner_files(case.watches)
+    paths = tuple(dict.fromkeys((*opened_files(case.watches.values()), *of_partners)))
     if not paths:
         return ()
     digests = {side: lab.digests(side, paths) for side in (Side.GOOD, Side.BAD)}
@@ -149,7 +155,8 @@ def _opened_files(
     if len(known) < len(digests):
         return ()
     can_swap = lab.bench.can_swap_files()
-    return file_suspects(case.watches, known, others, can_swap=can_swap)
+    files = file_suspects(case.watches, known, others, can_swap=can_swap)
+    return (*files, *partner_suspects(case.watches, known, files))
 
 
 def _is_clear(suspects: Sequence[Suspect]) -> bool:
@@ -179,7 +186,8 @@ def _ranked(
     touched = touched_paths(tuple(case.watches.values())) if case.watches else None
     ranked = put_last(ranked, case.snapshots, touched)
     ranked = put_active_first(ranked, case.watches.get(Side.BAD), case.witness)
-    return put_first(ranked, case.witness)
+    ranked = put_first(ranked, case.witness)
+    return put_partners_first(ranked, case.witness, case.watches)
 
 
 def _counted(lab: Laboratory, side: Side) -> dict[str, float]:

@@ -79,6 +79,7 @@ NORMALISERS: dict[str, Normaliser] = {
     "snmp": Normaliser(network.snmp),
     "qdiscs": Normaliser(network.qdiscs, takes="data"),
     "route_metrics": Normaliser(network.route_metrics),
+    "filter_rules": Normaliser(network.filter_rules),
     "wifi_devices": Normaliser(network.wifi_devices),
     "wifi_link": Normaliser(network.wifi_link),
     "clk_summary": Normaliser(devices.clk_summary),

@@ -2,11 +2,12 @@
 
 from __future__ import annotations
 
+import hashlib
 import re
 import struct
 from collections.abc import Mapping, Sequence
 
-from benchvise.state.normalise.values import Cell, colon_table
+from benchvise.state.normalise.values import LINES, Cell, colon_table, lines
 
 
 def softnet(text: str) -> list[dict[str, int]]:
@@ -34,6 +35,21 @@ def snmp(text: str) -> dict[str, int]:
         for head, value in zip(heads[1:], values[1:], strict=True):
             counters[f"{heads[0].rstrip(':')}.{head}"] = int(value)
     return counters
+
+
+_COUNTED = re.compile(r"^\[\d+:\d+\] | ?\[\d+:\d+\]$| counter packets \d+ bytes \d+")
+
+
+def filter_rules(text: str) -> list[str]:
+    """The rules of packet filters as ``nft`` or ``iptables-save`` list them, without what they have
+    counted; of more than 400 lines the rest as a checksum."""
+    rules = [_COUNTED.sub("", line) for line in text.splitlines()]
+    rules = [line.rstrip() for line in rules if line.strip() and not line.startswith("#")]
+    if len(rules) <= LINES:
+        return lines("\n".join(rules))
+    rest = rules[LINES - 1 :]
+    digest = hashlib.sha256("\n".join(rest).encode()).hexdigest()[:12]
+    return [*lines("\n".join(rules[: LINES - 1])), f"and {len(rest)} lines, SHA-256 {digest}"]
 
 
 _ROOT = 0xFFFFFFFF

@@ -39,7 +39,7 @@ from benchvise.state.model import Snapshot
 from benchvise.state.snapshot import take_snapshot
 from benchvise.why.bench import ArmRefused, CrossCheck, SideFacts
 from benchvise.why.benches.file_digests import digests_on
-from benchvise.why.benches.file_swap import SEARCH_PATH, FileSwap, is_file, path_of
+from benchvise.why.benches.file_swap import SEARCH_PATH, FileSwap, is_file
 from benchvise.why.benches.live_board import LiveBoard, Process, cross_check, still_set
 from benchvise.why.benches.processes import OtherChange, ProcessChecks
 from benchvise.why.benches.record import Record, covariates
@@ -64,6 +64,7 @@ from benchvise.why.provenance import find_origins
 from benchvise.why.provenance.sources import ProbedFiles
 from benchvise.why.witness.model import SideWatch
 from benchvise.why.witness.opened import OPENED_FILE, origins_of_file
+from benchvise.why.witness.partner_suspects import STATE, origins_of_state, state_files
 
 T = TypeVar("T")
 
@@ -319,6 +320,8 @@ class LiveBench:
             return self._userland.origins(side, suspect)
         if suspect.id.startswith(OPENED_FILE):
             return origins_of_file(side, suspect, self._contents(suspect))
+        if suspect.id.startswith(STATE):
+            return origins_of_state(side, suspect, self._contents_on(side, state_files(suspect)))
         if side is Side.GOOD and self._root is not None:
             return find_origins(self._root, suspect, side)
         if side not in self._live:
@@ -335,12 +338,19 @@ class LiveBench:
         return self._lasting(side, find)
 
     def _contents(self, suspect: Suspect) -> Mapping[Side, bytes | None]:
-        """What a file that can be swapped holds on each side; nothing for others."""
+        """What a file that differs holds on each side; nothing where one side has no board."""
         swap = self._file_swap
-        if swap is None or not is_file(suspect):
+        if swap is None:
             return {}
-        path = path_of(suspect)
+        path = suspect.id.removeprefix(OPENED_FILE)
         return {side: self._lasting(side, partial(swap.content, side, path)) for side in Side}
+
+    def _contents_on(self, side: Side, paths: Sequence[str]) -> Mapping[str, bytes | None]:
+        """What files of one side hold."""
+        swap = self._file_swap
+        if swap is None:
+            return {}
+        return {path: self._lasting(side, partial(swap.content, side, path)) for path in paths}
 
     def findings(self, *, look: bool = True) -> Sequence[Finding]:
         """What was noticed; with ``look`` the state of the live boards is read once more."""

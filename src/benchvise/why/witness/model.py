@@ -70,6 +70,24 @@ class NeighbourActivity:
 
 
 @dataclass(frozen=True, slots=True)
+class Partner:
+    """A program on the board that the command talks to.
+
+    ``targets`` are the paths and addresses by which it does. ``state`` are limits of its control
+    groups (``cpu.max``), of its process, its scheduling and variables, each by its name. ``files``
+    may configure it, ``program`` is what it runs (itself and its libraries), ``opened`` are the
+    files that it holds open.
+    """
+
+    name: str
+    targets: tuple[str, ...] = ()
+    state: Mapping[str, str] = field(default_factory=dict)
+    files: tuple[str, ...] = ()
+    program: tuple[str, ...] = ()
+    opened: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, slots=True)
 class SideWatch:
     """What was seen of a command on one side.
 
@@ -77,7 +95,8 @@ class SideWatch:
     one whose system calls were followed, which makes each call longer; None and empty where that
     was not possible, for the reason in ``missing``, by means. ``counts`` are of either.
     ``trace`` is the file of the recording, empty where it was not kept. ``cost_s`` is what all of
-    it took. ``remarks`` must be known with it. ``neighbours`` are the other programs.
+    it took. ``remarks`` must be known with it. ``neighbours`` are the other programs, ``partners``
+    those of them that the command talks to.
     """
 
     seconds: float | None = None
@@ -90,6 +109,7 @@ class SideWatch:
     trace: str = ""
     cost_s: float = 0.0
     neighbours: tuple[NeighbourActivity, ...] = ()
+    partners: tuple[Partner, ...] = ()
 
 
 # -- both sides ------------------------------------------------------------------------------------

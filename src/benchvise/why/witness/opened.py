@@ -108,7 +108,7 @@ def _why_not(suspect: Suspect) -> str:
     path = _path(suspect)
     if suspect.untestable == _OF_ENTRIES:
         return _OF_ENTRIES
-    if _is_data(path):
+    if is_data(path):
         return _OF_DATA
     if _COMPILED.search(path) and NOT_THERE not in (suspect.good, suspect.bad):
         return _OF_DATA
@@ -120,7 +120,8 @@ def _is_configuration(suspect: Suspect) -> bool:
     return on_one_side or _path(suspect).startswith(("/etc/", "/root/", "/home/"))
 
 
-def _is_data(path: str) -> bool:
+def is_data(path: str) -> bool:
+    """Whether a file differs by itself between boards: data, a cache, a log."""
     return bool(_DATA.match(path)) and not _OF_USER.match(path)
 
 
@@ -178,7 +179,7 @@ def _words_of(suspects: Sequence[Suspect]) -> Iterator[str]:
 
 def _suspect(path: str, good: str, bad: str) -> Suspect:
     term = _DIFFERS if good and bad else _ONE_SIDE
-    if _is_data(path):
+    if is_data(path):
         term = _larger(good, bad) or _IS_DATA
     good, bad = good.partition(" ")[0], bad.partition(" ")[0]
     return Suspect(

@@ -23,17 +23,15 @@ _LINKS = {"/var/run/": "/run/", "/var/lock/": "/run/lock/"}
 
 
 def touched_paths(watches: Sequence[SideWatch]) -> frozenset[str] | None:
-    """The paths that the system calls of all these runs were about; None where they may not be all,
-    as a run was not followed to its end."""
+    """The paths that the system calls of all these runs were about, and those that the programs
+    have open which the command talks to; None where they may not be all, as a run was not followed
+    to its end."""
     is_whole = all(0 < len(watch.calls) < CALL_LINES for watch in watches)
     if not is_whole or any(watch.remarks for watch in watches):
         return None
-    return frozenset(
-        _plain(call.target)
-        for watch in watches
-        for call in watch.calls
-        if call.target.startswith("/")
-    )
+    calls = (call.target for watch in watches for call in watch.calls)
+    partners = (path for watch in watches for of in watch.partners for path in of.opened)
+    return frozenset(_plain(path) for path in (*calls, *partners) if path.startswith("/"))
 
 
 def put_last(

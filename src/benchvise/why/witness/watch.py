@@ -31,6 +31,7 @@ from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder
 from benchvise.why.witness.kinds import named_call, plain_name
 from benchvise.why.witness.model import CallsAbout, SideWatch, SpentTime
 from benchvise.why.witness.neighbours import activities, sample
+from benchvise.why.witness.partners import find_partners
 from benchvise.why.witness.path import spent_times
 from benchvise.why.witness.spans import read_spans
 
@@ -95,6 +96,7 @@ def watch(
         trace=str(trace) if trace is not None and trace.exists() else "",
         cost_s=round(time.monotonic() - begun, 3),
         neighbours=activities(before, sample(board)),
+        partners=find_partners(board, () if followed is None else followed[1]),
     )
 
 

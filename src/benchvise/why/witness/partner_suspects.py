@@ -1,0 +1,247 @@
+"""Suspects in the programs that a command talks to (``witness.partners``).
+
+A limit of another program's control group, its scheduling, a file that configures it, the libraries
+that it runs: what differs there between the sides is a suspect where the command waits for that
+program. Nothing of it is tried here, as a program reads most of that when it starts, and others
+talk to it too: the answer says where it is set, and how it is tried by hand.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import replace
+
+from benchvise.text import Untrusted
+from benchvise.why.model import NOT_KNOWN, Layer, Origin, Side, Suspect, Term
+from benchvise.why.witness.model import Activity, Partner, SideWatch, Witness
+from benchvise.why.witness.opened import NOT_THERE, OPENED_FILE, is_data
+from benchvise.why.witness.touching import NAME
+
+STATE = "partner.state:"
+"""What begins the id of a suspect about a limit or another value of a partner."""
+
+PROGRAM = "partner.program:"
+"""What begins the id of a suspect about what a partner runs."""
+
+_READS = "{name} reads it when it starts, and others talk to it too: change it there, start it anew"
+_HOLDS = "it holds for {name}, and not for the command: change it there"
+_RUNS = "it takes the other side's program: install that, and start it anew"
+
+_DIGITS = 12
+_SHOWN = 3
+_AHEAD = 0.5
+_LEAST_SHARE = 0.25
+_PRIOR = -2.5
+_POINTS = 3.0
+_OF_STATE = {"limit of open files": -1.0, "limit of core file size": -2.0, "THP_enabled": -1.0}
+_STRONG = re.compile(r"cpu\.(?:max|cfs_quota_us)|memory\.(?:high|max|limit)|io\.max|blkio\.|nice")
+_OF_OTHERS = (
+    *(Activity.RESOLVER, Activity.NETWORK, Activity.PROCESS, Activity.LOCK, Activity.OTHER),
+)
+_OF_CALLER = re.compile(r"limit of (?:pending signals|processes)|variable (?:HOME|USER|LOGNAME)$")
+
+
+def partner_files(watches: Mapping[Side, SideWatch]) -> tuple[str, ...]:
+    """The files of the partners that are compared, each once."""
+    return tuple(
+        dict.fromkeys(
+            path
+            for watch in watches.values()
+            for partner in watch.partners
+            for path in (*partner.files, *partner.program)
+            if not is_data(path)
+        )
+    )
+
+
+def partner_suspects(
+    watches: Mapping[Side, SideWatch],
+    digests: Mapping[Side, Mapping[str, str]],
+    others: Sequence[Suspect],
+) -> tuple[Suspect, ...]:
+    """What differs in programs of one name that the command talks to on both sides. ``digests``
+    lead from a file to its checksum; files that ``others`` are about are left to these."""
+    good, bad = ({p.name: p for p in watches[side].partners} for side in (Side.GOOD, Side.BAD))
+    taken = {suspect.id for suspect in others}
+    found: dict[str, Suspect] = {}
+    for name in good.keys() & bad.keys():
+        pair = good[name], bad[name]
+        for suspect in (*_states(*pair), *_files(*pair, digests), *_programs(*pair, digests)):
+            if suspect.id not in taken:
+                found.setdefault(suspect.id, suspect)
+    return tuple(found.values())
+
+
+def _states(good: Partner, bad: Partner) -> Iterator[Suspect]:
+    for key in dict.fromkeys((*good.state, *bad.state)):
+        values = [side.state.get(key, "none") for side in (good, bad)]
+        if values[0] == values[1] or _OF_CALLER.match(key):
+            continue
+        points = _OF_STATE.get(key, 1.0 if _STRONG.match(key) else 0.0)
+        yield Suspect(
+            f"{STATE}{bad.name}:{key}",
+            f"{key} of {bad.name}, which the command talks to",
+            Layer.RUN_TIME,
+            "partner.state",
+            good=values[0],
+            bad=values[1],
+            members=(f"{STATE}{bad.name}:{key}", *bad.files),
+            untestable=_HOLDS.format(name=bad.name),
+            terms=(_term(bad, points),),
+        )
+
+
+def _files(
+    good: Partner, bad: Partner, digests: Mapping[Side, Mapping[str, str]]
+) -> Iterator[Suspect]:
+    for path in dict.fromkeys((*good.files, *bad.files)):
+        values = [digests[side].get(path, "").partition(" ")[0] for side in (Side.GOOD, Side.BAD)]
+        if values[0] == values[1] or is_data(path):
+            continue
+        yield Suspect(
+            f"{OPENED_FILE}{path}",
+            f"the file {path} of {bad.name}, which the command talks to",
+            Layer.USERLAND,
+            "userland.file",
+            values[0][:_DIGITS] or NOT_THERE,
+            values[1][:_DIGITS] or NOT_THERE,
+            members=(f"{OPENED_FILE}{path}",),
+            untestable=_READS.format(name=bad.name),
+            terms=(_term(bad, 0.5 if bad.name in path else 0.0),),
+        )
+
+
+def _programs(
+    good: Partner, bad: Partner, digests: Mapping[Side, Mapping[str, str]]
+) -> Iterator[Suspect]:
+    """Programs and libraries whose files are not the same, as one suspect."""
+    first, second = (digests[side] for side in (Side.GOOD, Side.BAD))
+    named = [p for p in dict.fromkeys((*good.program, *bad.program)) if not is_data(p)]
+    other = [path for path in named if first.get(path) != second.get(path)]
+    if other:
+        shown = ", ".join(other[:_SHOWN]) + (" and others" if len(other) > _SHOWN else "")
+        values = [shown if any(p in of for p in other) else NOT_THERE for of in (first, second)]
+        yield Suspect(
+            f"{PROGRAM}{bad.name}",
+            f"what {bad.name} runs, which the command talks to",
+            Layer.USERLAND,
+            "partner.program",
+            good=values[0],
+            bad=values[1],
+            members=tuple(f"{PROGRAM}{path}" for path in other),
+            untestable=_RUNS,
+            terms=(_term(bad, -0.5),),
+        )
+
+
+def _term(partner: Partner, points: float) -> Term:
+    about = ", ".join(partner.targets[:_SHOWN])
+    return Term("partner", _PRIOR + points, f"the command talks to {partner.name} by {about}")
+
+
+# -- how likely ------------------------------------------------------------------------------------
+
+
+def put_partners_first(
+    suspects: Sequence[Suspect], witness: Witness | None, watches: Mapping[Side, SideWatch]
+) -> tuple[Suspect, ...]:
+    """The suspects in their new order: where the command waits for a program, what differs in that
+    program, or whether it runs, comes before all else that cannot be tried."""
+    if witness is None or Side.BAD not in watches:
+        return tuple(suspects)
+    waited = {p.name: _waited(p, watches[Side.BAD], witness) for p in watches[Side.BAD].partners}
+    waits = {name: share for name, share in waited.items() if share >= _LEAST_SHARE}
+    touching = {s: name for s in suspects if (name := _partner_of(s, waits))}
+    if not touching:
+        return tuple(suspects)
+    untried = [s.log_odds for s in suspects if s.means is None and s not in touching]
+    mine = [s.log_odds + _POINTS * waits[name] for s, name in touching.items()]
+    lift = max(0.0, max(untried, default=max(mine)) - max(mine) + _AHEAD)
+    scored = []
+    for suspect in suspects:
+        if name := touching.get(suspect, ""):
+            reason = f"the command waits for {name}: {waits[name]:.0%} of the gap"
+            points = _POINTS * waits[name] + lift
+            term = Term(NAME, points, reason.replace("%", " %"))
+            suspect = replace(suspect, terms=(*suspect.terms, term))
+        scored.append(suspect)
+    return tuple(sorted(scored, key=lambda s: (s.means is None, -s.log_odds)))
+
+
+def _waited(partner: Partner, watch: SideWatch, witness: Witness) -> float:
+    """The share of the gap that the command waits for a partner: in calls about its targets, or
+    where its waking ended the wait."""
+    by_name = {
+        (part.call, part.program)
+        for part in watch.spent
+        if part.by.removeprefix("task:").rpartition("-")[0] == partner.name[:15]
+        or part.by == f"task:{partner.name[:15]}"
+    }
+    return min(
+        1.0,
+        sum(
+            part.share
+            for part in witness.parts
+            if part.share > 0.0
+            and part.activity in _OF_OTHERS
+            and (
+                any(target in part.target.split(", ") for target in partner.targets)
+                or (part.call, part.program) in by_name
+            )
+        ),
+    )
+
+
+def _partner_of(suspect: Suspect, waits: Mapping[str, float]) -> str:
+    """The name of the program that a suspect is about and that the command waits for."""
+    about = {term.reason.partition(" talks to ")[2].partition(" by ")[0] for term in suspect.terms}
+    running = {member.rpartition(" ")[2] for member in suspect.members if " " in member}
+    return next((name for name in waits if name in about or name in running), "")
+
+
+# -- where it is set -------------------------------------------------------------------------------
+
+_CALLED = {
+    "cpu.max": ("cpu.cfs_quota_us", "CPUQuota"),
+    "cpu.cfs_quota_us": ("cpu.max", "CPUQuota"),
+    "cpu.shares": ("cpu.weight", "CPUWeight", "CPUShares"),
+    "cpu.weight": ("cpu.shares", "CPUWeight"),
+    "memory.high": ("MemoryHigh",),
+    "memory.max": ("memory.limit_in_bytes", "MemoryMax"),
+    "memory.limit_in_bytes": ("memory.max", "MemoryMax", "MemoryLimit"),
+    "nice": ("Nice", "renice"),
+    "scheduling": ("CPUSchedulingPolicy", "chrt"),
+    "CPUs": ("CPUAffinity", "AllowedCPUs", "taskset", "cpuset.cpus"),
+    "limit of open files": ("LimitNOFILE", "nofile", "ulimit -n"),
+}
+
+
+def origins_of_state(
+    side: Side, suspect: Suspect, contents: Mapping[str, bytes | None]
+) -> tuple[Origin, ...]:
+    """The first line of the partner's files that names the value; not certain, as what reads these
+    is not known. ``contents`` are the texts of the suspect's files on that side."""
+    key = suspect.id.rpartition(":")[2]
+    value = suspect.good if side is Side.GOOD else suspect.bad
+    if value in ("none", NOT_KNOWN):
+        return ()
+    names = (key.removeprefix("variable "), *_CALLED.get(key, ()))
+    for path, data in contents.items():
+        lines = (data or b"").decode("utf-8", "replace").splitlines()
+        for number, line in enumerate(lines, 1):
+            if any(name in line for name in names) and not line.lstrip().startswith(("#", ";")):
+                note = Untrusted("what reads this file is not known")
+                text = Untrusted(line.strip()[:300])
+                return (
+                    Origin(
+                        side, "a line that names it", Untrusted(path), number, text,
+                        certain=False, note=note,
+                    ),
+                )  # fmt: skip
+    return ()
+
+
+def state_files(suspect: Suspect) -> tuple[str, ...]:
+    """The files of the partner that such a suspect is about."""
+    return tuple(member for member in suspect.members if member.startswith("/"))

@@ -1,0 +1,362 @@
+"""The programs on a board that a command talks to: who answers, under which limits, by which files.
+
+A name server, a log daemon, a database, a bus: what slows a command down may lie with the one that
+it waits for. Who that is, is told by what the command's system calls were about. The kernel's lists
+of sockets lead from a path or an address to an inode, and the descriptors of processes from there
+to a program (proc(5), unix(7)); files that both hold open, and pipes with a name, do so by their
+path. Of such a program its control groups, limits, scheduling and environment are read, and which
+files it may be configured by: its program or script, what starts it, and what these name in /etc.
+"""
+
+from __future__ import annotations
+
+import ipaddress
+import posixpath
+import re
+from collections import defaultdict
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import suppress
+from dataclasses import dataclass, field
+
+from benchvise.board.protocol import Board
+from benchvise.errors import BoardUnusable
+from benchvise.text import printable
+from benchvise.why.witness.model import CallsAbout, Partner
+
+_READ_S = 20.0
+MOST = 6
+"""So many programs are looked at."""
+
+_MOST_FILES = 200
+_MOST_VALUE = 120
+_SOCKETS = (
+    "for t in unix tcp tcp6 udp udp6 fib_trie if_inet6; do "
+    'echo "table $t"; head -c 524288 "/proc/net/$t" 2>/dev/null; echo; done; '
+    'echo "table open"; ls -l /proc/[0-9]*/fd 2>/dev/null | grep -E "^/proc|socket:|-> /" | '
+    "head -c 4194304; true"
+)
+_ABOUT = (
+    'for p in "$@"; do d=/proc/$p; [ -d "$d" ] || continue; echo "process: $p"; '
+    'grep -E "^(Name|Cpus_allowed_list|Seccomp|THP_enabled|TracerPid):" "$d/status"; '
+    'echo "exe: $(readlink "$d/exe")"; echo "cwd: $(readlink "$d/cwd")"; '
+    'echo "stat: $(cat "$d/stat")"; tr "\\0" "\\n" <"$d/cmdline" | sed "s/^/word: /"; '
+    'tr "\\0" "\\n" <"$d/environ" | sed "s/^/env: /"; sed "s/^/limit: /" "$d/limits"; '
+    'ls -l "$d/fd" | sed -n "s|.* -> /|open: /|p"; '
+    'sed -n "s|.* \\(/.*\\)$|map: \\1|p" "$d/maps" | sort -u; '
+    "while IFS=: read -r n c g; do for r in /sys/fs/cgroup ${c:+/sys/fs/cgroup/$c} "
+    '$(echo "$c" | tr , "\\n" | sed -n "s|^..*|/sys/fs/cgroup/&|p") /sys/fs/cgroup/unified; do '
+    'b=$g; while [ "$b" ] && [ "$b" != / ] && [ -d "$r$b" ]; do '
+    "for f in cpu.max cpu.weight cpu.uclamp.max cpuset.cpus memory.high memory.max "
+    "memory.swap.max io.max io.weight pids.max cpu.cfs_quota_us cpu.cfs_period_us cpu.shares "
+    "memory.limit_in_bytes memory.soft_limit_in_bytes blkio.throttle.read_bps_device "
+    "blkio.throttle.write_bps_device blkio.throttle.read_iops_device "
+    'blkio.throttle.write_iops_device; do [ -r "$r$b/$f" ] && '
+    'echo "group: $f $r$b $(tr "\\n" ";" <"$r$b/$f")"; done; b=${b%/*}; done; done; '
+    'done <"$d/cgroup"; done 2>/dev/null; true'
+)
+# What is named in files that are named in the program, or in what starts it, is read too.
+_FILES = (
+    "n=$1 u=$2; shift 2; "
+    'named() { for f in $1; do head -c 8388608 "$f" | tr -c "[:graph:]" "\\n" | '
+    'grep -oE "/(usr/local/)?etc/[A-Za-z0-9_./@+-]+" | sed "s/[./]*$//"; done; }; '
+    "all() { sort -u | while read -r f; do case $f in */rc?.d|*/init.d|*/ssl*|*/alternatives*|"
+    "*/ld.so*|*/systemd|*/systemd/system) continue;; esac; "
+    'if [ -d "$f" ]; then for e in "$f"/*; do [ -f "$e" ] && echo "$e"; done; '
+    'elif [ -f "$f" ]; then echo "$f"; fi; done | head -100; }; '
+    's=$({ printf "%s\\n" "/etc/init.d/$n" "/etc/default/$n" "/etc/conf.d/$n" '
+    '"/etc/sysconfig/$n" "/etc/config/$n" "/etc/$n" "/etc/$n.conf" "/etc/$n.d" "$@"; '
+    '[ "$u" ] && printf "%s\\n" "/etc/systemd/system/$u" "/etc/systemd/system/$u.d" '
+    '"/run/systemd/system/$u" "/usr/lib/systemd/system/$u" "/lib/systemd/system/$u"; '
+    'grep -lws -- "$n" /etc/init.d/* /etc/rc.local /etc/inittab /etc/rc.d/* /etc/crontab '
+    "/etc/cron.d/*; } | all); "
+    'a=$(named "$s" | all); b=$(named "$a" | all); printf "%s\\n" $s $a $b | sort -u; true'
+)
+_INTERPRETER = re.compile(
+    r"(?:python|perl|ruby|lua|php|node|nodejs|java|tclsh|(?:ba|da|k|z)?sh|busybox)[\d.]*$"
+)
+_SCRIPTED = re.compile(r"(?:python|perl|ruby|lua|php|node|nodejs|tclsh|(?:ba|da|k|z)?sh)[\d.]*$")
+_ADDRESS = re.compile(r"(?:(\d{1,3}(?:\.\d{1,3}){3})|\[([0-9a-fA-F:.]+)\]):(\d{1,5})")
+_OPEN = re.compile(r" -> (.+)$")
+_OF_PROCESS = re.compile(r"/proc/(\d{1,12})/fd:?$")
+_INODE = re.compile(r"socket:\[(\d{1,20})\]")
+_LISTENS, _UNCONNECTED = "0A", "07"
+_NO_PARTNER = ("/proc/", "/sys/", "/dev/null", "/dev/zero", "/dev/tty", "/dev/urandom", "/dev/pts")
+_TELLS = re.compile(
+    r"LANG|LC_|TZ|PATH|MALLOC_|OMP_|GOMP_|GLIBC_TUNABLES|LD_|PYTHON|PERL5|PERL_|NODE_OPTIONS|"
+    r"UV_THREADPOOL|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|GOMAXPROCS|GOGC|GOMEMLIMIT|GODEBUG|RUBY|"
+    r"RES_OPTIONS|LOCALDOMAIN|BASH_ENV|ENV$|G_SLICE|G_DEBUG|RUST_|TMPDIR|SQLITE_TMPDIR"
+)
+_OF_SESSION = re.compile(
+    r"SSH_|XDG_|DBUS_|INVOCATION_ID|JOURNAL_|NOTIFY_|LISTEN_|MANAGERPID|SYSTEMD_|WATCHDOG_|PWD$|"
+    r"OLDPWD$|SHLVL$|_$|MAINPID|MEMORY_PRESSURE|CREDENTIALS_|RUNTIME_DIRECTORY"
+)
+_NO_LIMIT = re.compile(r"(?:max|-1|none|default 100|100|1024|)|9223372036854\d+|1844674407\d+")
+_DEVICE = re.compile(r"\b\d{1,5}:\d{1,7} ")
+_POLICIES = {"1": "fifo", "2": "rr", "3": "batch", "5": "idle", "6": "deadline"}
+
+
+def find_partners(board: Board, calls: Sequence[CallsAbout]) -> tuple[Partner, ...]:
+    """The programs that these calls of a command were about; none where the board cannot tell.
+
+    Raises BoardUnreachable.
+    """
+    targets = tuple(dict.fromkeys(t for call in calls for t in call.target.split(", ") if t))
+    try:
+        text = _said(board, ["sh", "-c", _SOCKETS])
+        owners = owners_of(targets, text)
+        if not owners:
+            return ()
+        told = _said(board, ["sh", "-c", _ABOUT, "sh", *map(str, list(owners)[: 4 * MOST])])
+        programs = list(_merged(parse_programs(told), owners))[:MOST]
+        return tuple(
+            program.partner(_said(board, ["sh", "-c", _FILES, "sh", *program.asked]).splitlines())
+            for program in programs
+        )
+    except BoardUnusable:
+        return ()
+
+
+def _said(board: Board, words: Sequence[str]) -> str:
+    return board.run(words, timeout=_READ_S).stdout.decode("utf-8", "replace")
+
+
+# -- who it is -------------------------------------------------------------------------------------
+
+
+def owners_of(targets: Iterable[str], text: str) -> dict[int, tuple[str, ...]]:
+    """Processes that hold what these targets are about, each with those of them, by the tables of
+    the kernel and the descriptors that a board told."""
+    tables = _tables(text)
+    inodes = _named_sockets(tables.get("unix", ()))
+    local = _local_addresses(tables)
+    ports = [
+        (*entry, "tcp" if name.startswith("tcp") else "udp")
+        for name in ("tcp", "tcp6", "udp", "udp6")
+        for entry in _bound(tables.get(name, ()))
+    ]
+    wanted: defaultdict[str, list[str]] = defaultdict(list)
+    for target in targets:
+        if target in inodes:
+            for inode in inodes[target]:
+                wanted[f"socket:[{inode}]"].append(target)
+        elif match := _ADDRESS.fullmatch(target):
+            for inode in _at(match[1] or match[2], int(match[3]), ports, local):
+                wanted[f"socket:[{inode}]"].append(target)
+        elif target.startswith("/") and not target.startswith(_NO_PARTNER):
+            wanted[target].append(target)
+    found: defaultdict[int, list[str]] = defaultdict(list)
+    process = 0
+    for line in tables.get("open", ()):
+        if head := _OF_PROCESS.match(line):
+            process = int(head[1])
+        elif (link := _OPEN.search(line)) and link[1] in wanted:
+            found[process] += wanted[link[1]]
+    others = {p: tuple(dict.fromkeys(of)) for p, of in found.items() if p > 1}
+    return others or {p: tuple(dict.fromkeys(of)) for p, of in found.items() if p}
+
+
+def _tables(text: str) -> dict[str, list[str]]:
+    tables: dict[str, list[str]] = {}
+    lines: list[str] = []
+    for line in text.splitlines():
+        if line.startswith("table "):
+            lines = tables.setdefault(line.removeprefix("table "), [])
+        else:
+            lines.append(line)
+    return tables
+
+
+def _named_sockets(lines: Sequence[str]) -> dict[str, list[str]]:
+    """Inodes of sockets by their path, or by @ and their name."""
+    inodes: defaultdict[str, list[str]] = defaultdict(list)
+    for line in lines:
+        fields = line.split(None, 7)
+        if len(fields) == 8:
+            inodes[fields[7]].append(fields[6])
+    return inodes
+
+
+def _bound(lines: Sequence[str]) -> Iterator[tuple[str, int, str]]:
+    """Address, port and inode of the sockets that wait for others."""
+    for line in lines:
+        fields = line.split()
+        if len(fields) < 10 or fields[3] not in (_LISTENS, _UNCONNECTED):
+            continue
+        with suppress(ValueError):
+            address, _, port = fields[1].partition(":")
+            yield _address(address), int(port, 16), fields[9]
+
+
+def _address(digits: str) -> str:
+    """The words of an address are as this little-endian board has them in memory."""
+    data = bytes.fromhex(digits)
+    words = [data[at : at + 4][::-1] for at in range(0, len(data), 4)]
+    return str(ipaddress.ip_address(b"".join(words)))
+
+
+def _local_addresses(tables: Mapping[str, Sequence[str]]) -> set[str]:
+    found, last = set(), ""
+    for line in tables.get("fib_trie", ()):
+        if match := re.search(r"-- (\d+\.\d+\.\d+\.\d+)$", line.rstrip()):
+            last = match[1]
+        elif "/32 host LOCAL" in line:
+            found.add(last)
+    for line in tables.get("if_inet6", ()):
+        with suppress(ValueError):
+            found.add(str(ipaddress.ip_address(bytes.fromhex(line.split(" ")[0]))))
+    return found
+
+
+def _at(
+    host: str, port: int, ports: Sequence[tuple[str, int, str, str]], local: set[str]
+) -> Iterator[str]:
+    with suppress(ValueError):
+        address = ipaddress.ip_address(host)
+        is_here = address.is_loopback or str(address) in local
+        for bound, number, inode, _ in ports:
+            if number == port and (bound == str(address) or (is_here and bound in _ANY)):
+                yield inode
+
+
+_ANY = ("0.0.0.0", "::")  # noqa: S104 - what is bound to all
+
+
+# -- what is known of it ---------------------------------------------------------------------------
+
+
+@dataclass(slots=True)
+class ProgramOfBoard:
+    """A process as it was told: its words, its state, what it has open and mapped."""
+
+    process: int
+    comm: str = ""
+    exe: str = ""
+    words: list[str] = field(default_factory=list)
+    state: dict[str, str] = field(default_factory=dict)
+    opened: list[str] = field(default_factory=list)
+    mapped: list[str] = field(default_factory=list)
+    groups: list[str] = field(default_factory=list)
+    targets: tuple[str, ...] = ()
+
+    @property
+    def name(self) -> str:
+        """That of the program, or of the script that it runs."""
+        script = self.script
+        return posixpath.basename(script or (self.exe if not self._runs_others else self.comm))
+
+    @property
+    def script(self) -> str:
+        """The script that an interpreter runs; empty for other programs."""
+        if not _SCRIPTED.fullmatch(posixpath.basename(self.exe)):
+            return ""
+        return next((word for word in self.words[1:] if not word.startswith("-")), "")
+
+    @property
+    def _runs_others(self) -> bool:
+        return not self.exe or bool(_INTERPRETER.fullmatch(posixpath.basename(self.exe)))
+
+    @property
+    def asked(self) -> list[str]:
+        """Name, unit, and the files that may say by what it is configured."""
+        units = (posixpath.basename(group) for group in self.groups)
+        unit = next((name for name in units if name.endswith(".service")), "")
+        named = [part for word in self.words[1:] for part in re.findall(r"/[\w./@+-]+", word)]
+        programs = [self.script] if self._runs_others else [self.exe]
+        return [self.name, unit, *(path for path in (*programs, *named) if path.startswith("/"))]
+
+    def partner(self, files: Sequence[str]) -> Partner:
+        """What is kept of it; ``files`` are those that may configure it."""
+        own = [path for path in (self.exe, *self.mapped) if path.startswith("/")]
+        return Partner(
+            name=self.name,
+            targets=self.targets,
+            state=self.state,
+            files=tuple(printable(path) for path in files if path.startswith("/"))[:_MOST_FILES],
+            program=tuple(dict.fromkeys(map(printable, own)))[:_MOST_FILES],
+            opened=tuple(dict.fromkeys(map(printable, self.opened)))[:_MOST_FILES],
+        )
+
+
+def _merged(
+    programs: Iterable[ProgramOfBoard], owners: Mapping[int, tuple[str, ...]]
+) -> Iterator[ProgramOfBoard]:
+    """One process of each name, with all that its like are about."""
+    by_name: dict[str, ProgramOfBoard] = {}
+    for program in programs:
+        first = by_name.setdefault(program.name, program)
+        first.targets = tuple(dict.fromkeys((*first.targets, *owners.get(program.process, ()))))
+    yield from by_name.values()
+
+
+def parse_programs(text: str) -> Iterator[ProgramOfBoard]:
+    """The processes that a board told of."""
+    program: ProgramOfBoard | None = None
+    for line in text.splitlines():
+        key, _, value = line.partition(":")
+        value = value.strip()
+        if key == "process":
+            if program is not None:
+                yield program
+            program = ProgramOfBoard(int(value)) if value.isdecimal() else None
+        elif program is not None and value:
+            _take(program, key, value)
+    if program is not None:
+        yield program
+
+
+def _take(program: ProgramOfBoard, key: str, value: str) -> None:
+    match key:
+        case "Name":
+            program.comm = printable(value)
+        case "exe":
+            program.exe = printable(value.removesuffix(" (deleted)"))
+        case "word":
+            program.words.append(printable(value))
+        case "open":
+            program.opened.append(value)
+        case "map":
+            program.mapped.append(value.removesuffix(" (deleted)"))
+        case "env":
+            _take_variable(program, value)
+        case "limit":
+            if match := re.match(r"(Max [a-z -]+?) {2,}(\S+)", value):
+                program.state[match[1].lower().replace("max ", "limit of ")] = match[2]
+        case "stat":
+            _take_scheduling(program, value)
+        case "group":
+            _take_group(program, value)
+        case "Cpus_allowed_list":
+            program.state["CPUs"] = printable(value)
+        case "Seccomp" | "THP_enabled":
+            program.state[key] = printable(value)
+        case "TracerPid":
+            program.state["tracer"] = "none" if value == "0" else "traced"
+
+
+def _take_variable(program: ProgramOfBoard, text: str) -> None:
+    """Values of variables that may be secrets are not kept."""
+    name, equals, value = text.partition("=")
+    if equals and not _OF_SESSION.match(name):
+        told = printable(value, _MOST_VALUE) if _TELLS.match(name) else "given"
+        program.state[f"variable {printable(name, 60)}"] = told
+
+
+def _take_scheduling(program: ProgramOfBoard, text: str) -> None:
+    fields = text.rpartition(")")[2].split()
+    if len(fields) > 38:
+        program.state["nice"] = fields[16]
+        program.state["scheduling"] = _POLICIES.get(fields[38], "other")
+
+
+def _take_group(program: ProgramOfBoard, text: str) -> None:
+    """Limits along the way to the root; a group that has none says nothing."""
+    name, _, rest = text.partition(" ")
+    place, _, value = rest.partition(" ")
+    value = _DEVICE.sub("", value.strip("; \t")).replace(";", ", ")
+    if place not in program.groups:
+        program.groups.append(place)
+    if _NO_LIMIT.fullmatch(value) or value.startswith("max ") or name.startswith("cpuset."):
+        return
+    if name == "cpu.cfs_period_us" and value == "100000":
+        return
+    program.state[name] = f"{program.state[name]}, {value}" if name in program.state else value

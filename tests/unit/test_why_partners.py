@@ -1,0 +1,253 @@
+"""The programs that a command talks to: who they are, what of them differs, how likely that is."""
+
+from __future__ import annotations
+
+import socket
+import subprocess
+import sys
+from collections.abc import Iterator
+from pathlib import Path
+
+import pytest
+
+from benchvise.board.local import LocalBoard
+from benchvise.documents import decode, encode
+from benchvise.why.model import Layer, Side, Suspect, Term
+from benchvise.why.witness.model import (
+    Activity,
+    CallsAbout,
+    Partner,
+    SideWatch,
+    Witness,
+    WitnessPart,
+)
+from benchvise.why.witness.opened import OPENED_FILE
+from benchvise.why.witness.partner_suspects import (
+    STATE,
+    origins_of_state,
+    partner_files,
+    partner_suspects,
+    put_partners_first,
+    state_files,
+)
+from benchvise.why.witness.partners import find_partners, owners_of, parse_programs
+from benchvise.why.witness.untouched import touched_paths
+
+TABLES = """table unix
+Num       RefCount Protocol Flags    Type St Inode Path
+0000000000000000: 00000002 00000000 00010000 0001 01 4711 /run/catalogue
+0000000000000000: 00000003 00000000 00000000 0002 01 4712 @bus
+table tcp
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt uid timeout inode
+   0: 0100007F:0035 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 5001 1
+   1: 00000000:1388 00000000:0000 0A 00000000:00000000 00:00000000 00000000     0        0 5002 1
+   2: 0100007F:C000 0100007F:0035 01 00000000:00000000 00:00000000 00000000     0        0 5009 1
+table tcp6
+  sl  local_address                         remote_address                        st
+   0: 00000000000000000000000001000000:0050 00000000000000000000000000000000:0 0A 0:0 0:0 0 0 0 5003
+table udp
+  sl  local_address rem_address   st tx_queue rx_queue tr tm->when retrnsmt uid timeout inode
+   7: 0100007F:0035 00000000:0000 07 00000000:00000000 00:00000000 00000000     0        0 5004 2
+table fib_trie
+        |-- 10.77.0.13
+           /32 host LOCAL
+table open
+/proc/1/fd:
+lrwx------ 1 root root 64 Nov 28 10:00 3 -> socket:[4711]
+/proc/40/fd:
+lrwx------ 1 root root 64 Nov 28 10:00 3 -> socket:[4711]
+lrwx------ 1 root root 64 Nov 28 10:00 4 -> /var/lib/store.db
+/proc/41/fd:
+lrwx------ 1 root root 64 Nov 28 10:00 3 -> socket:[5001]
+lrwx------ 1 root root 64 Nov 28 10:00 4 -> socket:[5004]
+/proc/42/fd:
+lrwx------ 1 root root 64 Nov 28 10:00 3 -> socket:[5002]
+lrwx------ 1 root root 64 Nov 28 10:00 4 -> socket:[5003]
+lrwx------ 1 root root 64 Nov 28 10:00 5 -> socket:[4712]
+"""
+
+
+@pytest.mark.parametrize(
+    ("target", "process"),
+    [
+        ("/run/catalogue", 40),  # and not the first process, which handed it over
+        ("/var/lib/store.db", 40),
+        ("@bus", 42),
+        ("127.0.0.1:53", 41),
+        ("10.77.0.13:5000", 42),  # bound to all, by an address of the board
+        ("[::1]:80", 42),
+    ],
+)
+def test_who_is_talked_to_is_found_by_path_and_by_address(target: str, process: int) -> None:
+    assert owners_of([target], TABLES) == {process: (target,)}
+
+
+@pytest.mark.parametrize(
+    "target", ["10.77.0.1:5000", "127.0.0.1:49152", "/dev/null", "/usr/lib/libz.so.1", "pipe"]
+)
+def test_other_boards_and_files_of_nobody_else_are_no_partners(target: str) -> None:
+    assert owners_of([target], TABLES) == {}
+
+
+STAT = "S 1 41 41 0 -1 4194560 1 0 0 0 1 0 0 0 20 5 1 0 90 1 1 1 1 1 1 1 1 0 0 0 0 1 0 0 17 0 0 3 0"
+TOLD = f"""process: 41
+Name:\tnamed-local
+Cpus_allowed_list:\t0-1
+exe: /usr/bin/python3.11
+stat: 41 (named local) {STAT}
+word: /usr/bin/python3
+word: -u
+word: /usr/local/sbin/named-local
+env: LANG=C
+env: API_TOKEN=hunter2
+env: SSH_CLIENT=10.0.0.1
+limit: Max open files            1024                 524288               files
+open: /var/log/names
+map: /usr/lib/libc.so.6
+group: cpu.max /sys/fs/cgroup/services 10000 100000;
+group: io.max /sys/fs/cgroup/services 7:0 wbps=1000 ;
+group: memory.max /sys/fs/cgroup/services max;
+group: cpu.weight /sys/fs/cgroup/services 100;
+"""
+
+
+def test_a_program_is_told_with_its_limits_and_without_secrets() -> None:
+    (program,) = parse_programs(TOLD)
+    assert program.name == "named-local"
+    assert program.asked[:3] == ["named-local", "", "/usr/local/sbin/named-local"]
+    partner = program.partner(["/etc/names.conf", ""])
+    assert partner.files == ("/etc/names.conf",)
+    assert partner.opened == ("/var/log/names",)
+    assert partner.state == {
+        "CPUs": "0-1",
+        "nice": "5",
+        "scheduling": "batch",
+        "variable LANG": "C",
+        "variable API_TOKEN": "given",
+        "limit of open files": "1024",
+        "cpu.max": "10000 100000",
+        "io.max": "wbps=1000",
+    }
+    watch = SideWatch(partners=(partner,))
+    assert decode(SideWatch, encode(watch)) == watch
+
+
+@pytest.fixture
+def server(tmp_path: Path) -> Iterator[str]:
+    """A program that answers at a socket, and has a configuration beside it."""
+    (tmp_path / "answers").write_text(
+        "import socket, sys, time\n"
+        "s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print('on', flush=1)\n"
+        "time.sleep(60)\n"
+    )
+    address = str(tmp_path / "socket")
+    words = [sys.executable, str(tmp_path / "answers"), address]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        yield address
+        process.kill()
+
+
+def test_a_server_of_this_machine_is_found(server: str) -> None:
+    with socket.socket(socket.AF_UNIX) as caller:
+        caller.connect(server)
+        (partner,) = find_partners(LocalBoard(), [CallsAbout("connect", server, 1, 0, 0.1, 0.1)])
+    assert (partner.name, partner.targets) == ("answers", (server,))
+    assert partner.state["nice"] == "0"
+    assert str(Path(server).parent / "answers") in partner.files
+    assert any("libc" in path for path in partner.program)
+
+
+# -- what of it differs ----------------------------------------------------------------------------
+
+
+def watches(**bad: str) -> dict[Side, SideWatch]:
+    plain = Partner(
+        "named", ("127.0.0.1:53",), {"nice": "0"}, ("/etc/names.conf",), ("/bin/named",)
+    )
+    other = Partner(
+        "named",
+        ("127.0.0.1:53",),
+        {"nice": "0", **bad},
+        ("/etc/names.conf", "/etc/default/named"),
+        ("/bin/named",),
+        ("/data/cache",),
+    )
+    call = CallsAbout("recvfrom", "127.0.0.1:53", 1, 0, 0.1, 0.1)
+    return {
+        Side.GOOD: SideWatch(partners=(plain,), calls=(call,)),
+        Side.BAD: SideWatch(partners=(other,), calls=(call,)),
+    }
+
+
+DIGESTS = {
+    Side.GOOD: {"/etc/names.conf": "aaaa 10", "/bin/named": "cccc"},
+    Side.BAD: {"/etc/names.conf": "bbbb 10", "/bin/named": "cccc"},
+}
+
+
+def test_what_differs_in_a_partner_is_a_suspect() -> None:
+    found = partner_suspects(watches(**{"cpu.max": "10000 100000"}), DIGESTS, ())
+    assert [(s.id, s.good, s.bad) for s in found] == [
+        (f"{STATE}named:cpu.max", "none", "10000 100000"),
+        (f"{OPENED_FILE}/etc/names.conf", "aaaa", "bbbb"),
+    ]
+    assert all(suspect.untestable and suspect.means is None for suspect in found)
+    assert partner_suspects(watches(), DIGESTS, found) == ()
+
+
+def test_files_of_partners_are_compared_and_their_mounts_are_touched() -> None:
+    assert partner_files(watches()) == ("/etc/names.conf", "/bin/named", "/etc/default/named")
+    touched = touched_paths(tuple(watches().values()))
+    assert touched is not None
+    assert "/data/cache" in touched
+
+
+SERVICE = Suspect(
+    "service.state:cron",
+    "a service",
+    Layer.RUN_TIME,
+    "system.services",
+    "running",
+    "not there",
+    ("system.services/service cron",),
+    untestable="it takes consent",
+    terms=(Term("prior", 2.0, ""),),
+)
+
+
+def waits(target: str, share: float, activity: Activity = Activity.RESOLVER) -> Witness:
+    part = WitnessPart(activity, "recvfrom", target, "getent", 0.0, 1.0, share, "waiting")
+    return Witness("", 1.0, 2.0, (part,))
+
+
+def test_what_the_command_waits_for_comes_before_services_that_differ() -> None:
+    of_partner = partner_suspects(watches(), DIGESTS, ())
+    ranked = put_partners_first((SERVICE, *of_partner), waits("127.0.0.1:53", 0.9), watches())
+    assert [s.id for s in ranked] == [f"{OPENED_FILE}/etc/names.conf", SERVICE.id]
+    assert ranked[0].terms[-1].reason == "the command waits for named: 90 % of the gap"
+
+
+@pytest.mark.parametrize(
+    "witness",
+    [
+        waits("127.0.0.1:53", 0.1),
+        waits("10.0.0.9:53", 0.9),
+        waits("127.0.0.1:53", 0.9, Activity.USER),
+    ],
+)
+def test_a_partner_that_is_not_waited_for_stays_behind(witness: Witness) -> None:
+    of_partner = partner_suspects(watches(), DIGESTS, ())
+    ranked = put_partners_first((SERVICE, *of_partner), witness, watches())
+    assert ranked[0].id == SERVICE.id
+
+
+def test_the_line_that_names_a_limit_is_told_as_uncertain() -> None:
+    suspect, _ = partner_suspects(watches(**{"cpu.max": "10000 100000"}), DIGESTS, ())
+    assert state_files(suspect) == ("/etc/names.conf", "/etc/default/named")
+    contents = {"/etc/default/named": b"# cpu.max\nCPUQuota=10%\n", "/etc/names.conf": None}
+    (origin,) = origins_of_state(Side.BAD, suspect, contents)
+    assert (str(origin.file), origin.line) == ("/etc/default/named", 2)
+    assert not origin.certain
+    assert origins_of_state(Side.GOOD, suspect, contents) == ()
