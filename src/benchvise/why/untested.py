@@ -210,6 +210,7 @@ def _described(
         command=try_command(suspect.id, lab.directory)
         if can_try
         else _without_file(suspect)
+        or line_as_on_good(suspect, _on_good(lab, suspect, ask_boards=ask_boards), origins)
         or _by_hand(suspect, remedies)
         or _of_file(suspect, case.snapshots)
         or _with_layers(suspect, lab.bench.metric, names),
@@ -222,12 +223,41 @@ def try_command(suspect: str, directory: Path | None) -> str:
     return shlex.join(["benchvise", "why", "--resume", where, "--try", suspect])
 
 
+def _on_good(lab: Laboratory, suspect: Suspect, *, ask_boards: bool) -> Sequence[Origin]:
+    """Where the good side sets a file's line; nothing for what is no file."""
+    if ask_boards and suspect.id.startswith(OPENED_FILE):
+        with suppress(BenchviseError):
+            return lab.bench.origins(Side.GOOD, suspect)
+    return ()
+
+
 def _without_file(suspect: Suspect) -> str:
     """The line of shell that takes a file away which only the bad side has; empty for others."""
     if not suspect.id.startswith(OPENED_FILE) or suspect.good != NOT_THERE:
         return ""
     path = suspect.id.removeprefix(OPENED_FILE)
     return shlex.join(["mv", "--", path, f"{path}.away"])
+
+
+def line_as_on_good(suspect: Suspect, good: Sequence[Origin], bad: Sequence[Origin]) -> str:
+    """The line of shell that makes the line of a file as the good side has it, where it is the same
+    line in both, or takes away one that only the bad side has; empty for others."""
+    if not suspect.id.startswith(OPENED_FILE) or not _has_line(bad):
+        return ""
+    path, line = str(bad[0].file), bad[0].line
+    if not _has_line(good):
+        return shlex.join(["sed", "-i", f"{line}d", path])
+    if good[0].line != line or not _ONE_LINE.fullmatch(str(good[0].text)):
+        return ""
+    text = re.sub(r"([\\&|])", r"\\\1", str(good[0].text))
+    return shlex.join(["sed", "-i", f"{line}s|.*|{text}|", path])
+
+
+def _has_line(origins: Sequence[Origin]) -> bool:
+    return bool(origins) and origins[0].line > 0
+
+
+_ONE_LINE = re.compile(r"[ -~]{1,200}")
 
 
 def _by_hand(suspect: Suspect, remedies: Sequence[Remedy]) -> str:

@@ -1,5 +1,5 @@
-"""Checksums and sizes of files of a board, and numbers of entries of directories, by its own
-programs.
+"""Checksums, sizes and attributes of files of a board, by its own programs; of
+directories how many entries they have.
 """
 
 from __future__ import annotations
@@ -10,22 +10,28 @@ from collections.abc import Sequence
 from benchvise.board import Board
 from benchvise.board.channel import NotAvailable
 from benchvise.errors import BoardUnusable
+from benchvise.why.witness.opened import ATTRIBUTES
 
 _SUMS = (
     'if command -v sha256sum >/dev/null; then s=sha256sum; else s="busybox sha256sum"; fi; '
     'for f in "$@"; do if [ -d "$f" ]; then echo "directory $(ls -A "$f" | wc -l) $f"; '
     'elif [ -f "$f" ] && [ -r "$f" ]; then $s "$f"; echo "size $(wc -c <"$f") $f"; fi; '
-    "done 2>/dev/null; true"
+    "done 2>/dev/null; stat -L -c 'mode %a:%u:%g %n' -- \"$@\" 2>/dev/null; "
+    "lsattr -d -- \"$@\" 2>/dev/null | sed 's/^/flags /'; "
+    "getcap -- \"$@\" 2>/dev/null | sed 's/^\\(.*\\) \\(=* *[^ ]*\\)$/capabilities \\2 \\1/'; true"
 )
 _A_LINE = re.compile(r"\\?(?:([0-9a-f]{64}) |(directory|size) +(\d{1,19})) (/.*)")
+_AN_ATTRIBUTE = re.compile(r"(mode|flags|capabilities) +((?:= )?[\w:,=+-]{1,80}) +(/.*)")
+_OTHER_FLAGS = re.compile(r"[^SDjcd]")
 _SUMS_S = 120.0
 _AT_ONCE = 100
 
 
 def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
     """The SHA-256 of those of these files that a board has and may read, with their size in bytes
-    (``SHA size``), and of directories the number of entries (``directory 12``); NotAvailable where
-    it cannot tell."""
+    (``SHA size``), and of directories the number of entries (``directory 12``); by ``ATTRIBUTES``
+    and a path the mode, owner and group of each, attributes that decide how it is written, and
+    capabilities. NotAvailable where it cannot tell."""
     found: dict[str, str] = {}
     for begin in range(0, len(paths), _AT_ONCE):
         some = paths[begin : begin + _AT_ONCE]
@@ -34,6 +40,10 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
         except BoardUnusable as error:  # too slow, or says too much
             raise NotAvailable(error.message, error.remedy) from error
         for line in completed.stdout.decode("utf-8", "replace").splitlines():
+            if attribute := _AN_ATTRIBUTE.fullmatch(line):
+                if attribute[3] in some:
+                    _add_attribute(found, *attribute.groups())
+                continue
             match = _A_LINE.fullmatch(line)
             if match is None or match[4] not in some:
                 continue
@@ -45,3 +55,13 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
             elif path in found:
                 found[path] += f" {number}"
     return found
+
+
+def _add_attribute(found: dict[str, str], kind: str, value: str, path: str) -> None:
+    """Flags other than those of synchronous writing, journalling and compression say nothing of
+    speed; most files have no capabilities."""
+    if kind == "flags":
+        value = _OTHER_FLAGS.sub("", value)
+    if value:
+        key = f"{ATTRIBUTES}{path}"
+        found[key] = f"{found[key]} {value}" if key in found else value

@@ -41,6 +41,8 @@ _DIGITS = 12
 _ONE_SIDE = Term("file", 0.5, "only one side has it, and the command opens it there")
 _DIFFERS = Term("file", -1.5, "the command opens it, and it is not the same")
 _IS_DATA = Term("file", -4.0, "it is data, a cache or a log, which differ by themselves")
+_LOST = Term("file", 0.0, "only the good side has this cache, and the command looks for it")
+_CACHE = re.compile(r"/var/cache/|/etc/ld\.so\.cache$|/(?:root|home/[^/]+)/\.cache/")
 _DATA = re.compile(
     r"/(tmp|var/(tmp|log|cache|lib)|run|home|root|data|srv|mnt|media|dev|proc|sys)/|"
     r"/etc/ld\.so\.cache$"
@@ -70,7 +72,8 @@ def file_suspects(
     """A suspect for each file that is not the same, without those that ``others`` are about.
 
     ``digests`` lead from a file to its checksum, with its size where that is known, and from a
-    directory to the number of its entries (``directory 12``); what is not there has none. With
+    directory to the number of its entries (``directory 12``); what is not there has none. By
+    ``ATTRIBUTES`` and a path they lead to mode, owner and attributes. With
     ``can_swap`` those that the command can be given have the means for it.
     """
     texts = "\n".join(
@@ -81,6 +84,7 @@ def file_suspects(
     }
     suspects = []
     for path in opened_files(watches.values()):
+        suspects += _attributes(path, digests)
         good, bad = (digests[side].get(path, "") for side in (Side.GOOD, Side.BAD))
         if good == bad or path in mentioned:
             continue
@@ -103,11 +107,46 @@ def _with_means(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
     )
 
 
+ATTRIBUTES = "attributes "
+"""What comes before a path as the key of its mode, owner, group and attributes."""
+
+OF_ATTRIBUTES = "file.attributes:"
+"""What begins the id of a suspect about these."""
+
+_CHANGED_THERE = "it belongs to the file: change it there"
+_OF_WRITING = re.compile(r" [SDjcd]+\b| cap_")
+
+
+def _attributes(path: str, digests: Mapping[Side, Mapping[str, str]]) -> Iterator[Suspect]:
+    """Mode, owner, group and attributes of a file or directory that both sides have."""
+    good, bad = (digests[side].get(f"{ATTRIBUTES}{path}", "") for side in (Side.GOOD, Side.BAD))
+    if not good or not bad or good == bad:
+        return
+    words = set(good.split()) ^ set(bad.split())
+    is_telling = any(_OF_WRITING.search(f" {word}") for word in words)
+    reason = "the command opens it, and its mode, owner or attributes are not the same"
+    yield Suspect(
+        f"{OF_ATTRIBUTES}{path}",
+        f"mode, owner and attributes of {path}, which the command opens",
+        Layer.USERLAND,
+        "file.attributes",
+        good,
+        bad,
+        (f"{OF_ATTRIBUTES}{path}",),
+        untestable=_CHANGED_THERE,
+        terms=(Term("file", 0.5 if is_telling else -1.0, reason),),
+    )
+
+
 def _why_not(suspect: Suspect) -> str:
     """Why a command is not given this file; empty where it can be."""
+    if suspect.id.startswith(OF_ATTRIBUTES):
+        return _CHANGED_THERE
     path = _path(suspect)
     if suspect.untestable == _OF_ENTRIES:
         return _OF_ENTRIES
+    if _is_lost_cache(suspect):
+        return ""
     if is_data(path):
         return _OF_DATA
     if _COMPILED.search(path) and NOT_THERE not in (suspect.good, suspect.bad):
@@ -118,6 +157,11 @@ def _why_not(suspect: Suspect) -> str:
 def _is_configuration(suspect: Suspect) -> bool:
     on_one_side = NOT_THERE in (suspect.good, suspect.bad)
     return on_one_side or _path(suspect).startswith(("/etc/", "/root/", "/home/"))
+
+
+def _is_lost_cache(suspect: Suspect) -> bool:
+    """Whether it is a cache that the bad side lacks: without it, programs do its work anew."""
+    return suspect.bad == NOT_THERE and bool(_CACHE.match(_path(suspect)))
 
 
 def is_data(path: str) -> bool:
@@ -180,7 +224,8 @@ def _words_of(suspects: Sequence[Suspect]) -> Iterator[str]:
 def _suspect(path: str, good: str, bad: str) -> Suspect:
     term = _DIFFERS if good and bad else _ONE_SIDE
     if is_data(path):
-        term = _larger(good, bad) or _IS_DATA
+        is_lost = bool(good and not bad and _CACHE.match(path))
+        term = _LOST if is_lost else _larger(good, bad) or _IS_DATA
     good, bad = good.partition(" ")[0], bad.partition(" ")[0]
     return Suspect(
         f"{OPENED_FILE}{path}",

@@ -5,7 +5,8 @@ it waits for. Who that is, is told by what the command's system calls were about
 of sockets lead from a path or an address to an inode, and the descriptors of processes from there
 to a program (proc(5), unix(7)); files that both hold open, and pipes with a name, do so by their
 path. Of such a program its control groups, limits, scheduling and environment are read, and which
-files it may be configured by: its program or script, what starts it, and what these name in /etc.
+files it may be configured by: its program or script, what starts it, and what these name in /etc or
+by a name such as ``*.conf``.
 """
 
 from __future__ import annotations
@@ -58,11 +59,15 @@ _ABOUT = (
 _FILES = (
     "n=$1 u=$2; shift 2; "
     'named() { for f in $1; do head -c 8388608 "$f" | tr -c "[:graph:]" "\\n" | '
-    'grep -oE "/(usr/local/)?etc/[A-Za-z0-9_./@+-]+" | sed "s/[./]*$//"; done; }; '
+    'grep -oE "/((usr/local/)?etc/[A-Za-z0-9_./@+-]+|'
+    '[A-Za-z0-9_./@+-]+[.](conf|cfg|ini|json|ya?ml|toml|properties))" | '
+    'sed "s/[./]*$//"; done; }; '
     "all() { sort -u | while read -r f; do case $f in */rc?.d|*/init.d|*/ssl*|*/alternatives*|"
     "*/ld.so*|*/systemd|*/systemd/system) continue;; esac; "
     'if [ -d "$f" ]; then for e in "$f"/*; do [ -f "$e" ] && echo "$e"; done; '
     'elif [ -f "$f" ]; then echo "$f"; fi; done | head -100; }; '
+    'for f in "$@"; do case $f in /opt/*|/srv/*|/usr/local/*|/home/*) for e in conf cfg ini json '
+    'yml yaml toml; do set -- "$@" "${f%/*}"/*."$e"; done;; esac; done; '
     's=$({ printf "%s\\n" "/etc/init.d/$n" "/etc/default/$n" "/etc/conf.d/$n" '
     '"/etc/sysconfig/$n" "/etc/config/$n" "/etc/$n" "/etc/$n.conf" "/etc/$n.d" "$@"; '
     '[ "$u" ] && printf "%s\\n" "/etc/systemd/system/$u" "/etc/systemd/system/$u.d" '

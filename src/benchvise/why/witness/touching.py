@@ -181,7 +181,8 @@ def _of_parts(suspect: Suspect, witness: Witness) -> Iterator[Term]:
             if touch.names_suspect(suspect) and part.target and _any((part.target,), touch.files):
                 reason = f"{touch.why}: {part.text}"
                 yield Term(NAME, _DECIDED_POINTS * min(1.0, part.share), reason)
-        if part.target.startswith("/") and _is_below(part.target, suspect):
+        is_own = suspect.id.partition(":")[2] == part.target
+        if part.target.startswith("/") and (is_own or _is_below(part.target, suspect)):
             reason = f"it is about {part.target}: {part.text}"
             yield Term(NAME, _FILE_POINTS * min(1.0, part.share), reason)
 

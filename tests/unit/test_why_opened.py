@@ -1,0 +1,91 @@
+"""Files that the command opens: their attributes, and caches that one side lacks."""
+
+from __future__ import annotations
+
+import subprocess
+from pathlib import Path
+
+import pytest
+
+from benchvise.board.local import LocalBoard
+from benchvise.text import Untrusted
+from benchvise.why.benches.file_digests import digests_on
+from benchvise.why.model import Layer, Origin, Side, Suspect, Term
+from benchvise.why.untested import line_as_on_good
+from benchvise.why.witness.model import Activity, CallsAbout, SideWatch, Witness, WitnessPart
+from benchvise.why.witness.opened import (
+    ATTRIBUTES,
+    OF_ATTRIBUTES,
+    OPENED_FILE,
+    file_suspects,
+)
+from benchvise.why.witness.touching import put_first
+
+SERVICE = Suspect(
+    "service.state:cron", "a service", Layer.RUN_TIME, "system.services", "running", "not there",
+    untestable="it takes consent", terms=(Term("prior", 2.0, ""),),
+)  # fmt: skip
+
+
+def test_modes_are_read_with_checksums(tmp_path: Path) -> None:
+    (tmp_path / "a").write_text("x")
+    (tmp_path / "a").chmod(0o640)
+    path = str(tmp_path / "a")
+    found = digests_on(LocalBoard(), [path, str(tmp_path / "b")])
+    assert found.keys() == {path, f"{ATTRIBUTES}{path}"}
+    assert found[path].endswith(" 1")
+    assert found[f"{ATTRIBUTES}{path}"].startswith("640:")
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "is_likely"),
+    [("644:0:0", "644:0:0 S", True), ("755:0:0 cap_sys_nice=ep", "755:0:0", True),
+     ("755:0:0", "700:0:0", False)],
+)  # fmt: skip
+def test_attributes_of_a_file_are_a_difference_of_its_own(
+    good: str, bad: str, is_likely: bool
+) -> None:
+    """A log that is written synchronously by ``chattr +S`` holds the same on both sides."""
+    call = CallsAbout("openat", "/var/log/events", 1, 0, 0.1, 0.1)
+    seen = {side: SideWatch(calls=(call,)) for side in Side}
+    digests = {
+        side: {"/var/log/events": "aa 1", f"{ATTRIBUTES}/var/log/events": text}
+        for side, text in ((Side.GOOD, good), (Side.BAD, bad))
+    }
+    (suspect,) = file_suspects(seen, digests, (), can_swap=True)
+    assert (suspect.id, suspect.good, suspect.bad) == (
+        f"{OF_ATTRIBUTES}/var/log/events", good, bad,
+    )  # fmt: skip
+    assert suspect.means is None
+    assert (suspect.log_odds > 0) is is_likely
+    part = WitnessPart(Activity.DISK, "write", "/var/log/events", "dd", 0.0, 1.0, 0.9, "waiting")
+    ranked = put_first((SERVICE, suspect), Witness("", 1.0, 2.0, (part,)))
+    assert ranked[0].id == suspect.id
+
+
+def test_a_cache_that_the_bad_side_lacks_is_tried() -> None:
+    path = "/etc/ld.so.cache"
+    call = CallsAbout("openat", path, 1, 0, 0.1, 0.1)
+    seen = {side: SideWatch(calls=(call,)) for side in Side}
+    digests: dict[Side, dict[str, str]] = {Side.GOOD: {path: "aa 1"}, Side.BAD: {}}
+    (lost,) = file_suspects(seen, digests, (), can_swap=True)
+    assert lost.means is not None
+    digests[Side.BAD] = {path: "bb 1"}
+    (other,) = file_suspects(seen, digests, (), can_swap=True)
+    assert other.means is None
+
+
+def line(side: Side, number: int, text: str) -> tuple[Origin, ...]:
+    return (Origin(side, "file", Untrusted("/etc/a.conf"), number, Untrusted(text)),)
+
+
+def test_a_line_is_made_as_the_good_side_has_it(tmp_path: Path) -> None:
+    suspect = Suspect(f"{OPENED_FILE}/etc/a.conf", "", Layer.USERLAND, "userland.file", "aa", "bb")
+    bad = line(Side.BAD, 2, "ttl 0")
+    command = line_as_on_good(suspect, line(Side.GOOD, 2, r"ttl 3 | a & b \d"), bad)
+    file = tmp_path / "a.conf"
+    file.write_text("# names\nttl 0\n")
+    subprocess.run(["sh", "-c", command.replace("/etc/a.conf", str(file))], check=True)
+    assert file.read_text() == "# names\nttl 3 | a & b \\d\n"
+    assert line_as_on_good(suspect, (), bad) == "sed -i 2d /etc/a.conf"
+    assert line_as_on_good(suspect, line(Side.GOOD, 5, "ttl 3"), bad) == ""
