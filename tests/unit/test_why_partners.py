@@ -114,7 +114,7 @@ group: cpu.weight /sys/fs/cgroup/services 100;
 def test_a_program_is_told_with_its_limits_and_without_secrets() -> None:
     (program,) = parse_programs(TOLD)
     assert program.name == "named-local"
-    assert program.asked[:3] == ["named-local", "", "/usr/local/sbin/named-local"]
+    assert program.file_words[:3] == ["named-local", "", "/usr/local/sbin/named-local"]
     partner = program.partner(["/etc/names.conf", ""])
     assert partner.files == ("/etc/names.conf",)
     assert partner.opened == ("/var/log/names",)

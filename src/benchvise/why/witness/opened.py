@@ -82,7 +82,7 @@ def file_suspects(
     mentioned = {word.strip(",;\"'[]") for word in texts} | {
         word.partition(":")[2] for word in texts
     }
-    suspects = []
+    suspects: list[Suspect] = []
     for path in opened_files(watches.values()):
         suspects += _attributes(path, digests)
         good, bad = (digests[side].get(path, "") for side in (Side.GOOD, Side.BAD))

@@ -107,21 +107,23 @@ def find_partners(board: Board, calls: Sequence[CallsAbout]) -> tuple[Partner, .
     """
     targets = tuple(dict.fromkeys(t for call in calls for t in call.target.split(", ") if t))
     try:
-        text = _said(board, ["sh", "-c", _SOCKETS])
+        text = _text_of(board, ["sh", "-c", _SOCKETS])
         owners = owners_of(targets, text)
         if not owners:
             return ()
-        told = _said(board, ["sh", "-c", _ABOUT, "sh", *map(str, list(owners)[: 4 * MOST])])
+        told = _text_of(board, ["sh", "-c", _ABOUT, "sh", *map(str, list(owners)[: 4 * MOST])])
         programs = list(_merged(parse_programs(told), owners))[:MOST]
         return tuple(
-            program.partner(_said(board, ["sh", "-c", _FILES, "sh", *program.asked]).splitlines())
+            program.partner(
+                _text_of(board, ["sh", "-c", _FILES, "sh", *program.file_words]).splitlines()
+            )
             for program in programs
         )
     except BoardUnusable:
         return ()
 
 
-def _said(board: Board, words: Sequence[str]) -> str:
+def _text_of(board: Board, words: Sequence[str]) -> str:
     return board.run(words, timeout=_READ_S).stdout.decode("utf-8", "replace")
 
 
@@ -261,7 +263,7 @@ class ProgramOfBoard:
         return not self.exe or bool(_INTERPRETER.fullmatch(posixpath.basename(self.exe)))
 
     @property
-    def asked(self) -> list[str]:
+    def file_words(self) -> list[str]:
         """Name, unit, and the files that may say by what it is configured."""
         units = (posixpath.basename(group) for group in self.groups)
         unit = next((name for name in units if name.endswith(".service")), "")
