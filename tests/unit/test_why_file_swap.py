@@ -21,6 +21,7 @@ from benchvise.why.model import Arm, LayerMeans, Side, Suspect
 from benchvise.why.witness.model import CallsAbout, SideWatch
 from benchvise.why.witness.opened import (
     FILE_LAYER,
+    HIDDEN,
     NOT_THERE,
     OPENED_FILE,
     file_suspects,
@@ -135,6 +136,20 @@ def test_what_must_stay_on_its_board_is_not_taken_along(swap: FileSwap, tmp_path
     with pytest.raises(ArmRefused, match="not everybody may read it") as refused:
         swap.attributes(Arm(Side.BAD, (found["/fs/root/.rc"], found["/fs/etc/conf"])))
     assert refused.value.suspects == ("userland.file:/fs/etc/conf",)
+    swap.close()
+
+
+def test_of_a_private_file_the_line_is_told_and_not_what_it_says(
+    swap: FileSwap, tmp_path: Path
+) -> None:
+    (tmp_path / "bad" / "fs/etc/conf").chmod(0o600)
+    contents = {side: swap.content(side, "/fs/etc/conf") for side in Side}
+    assert swap.is_private("/fs/etc/conf")
+    assert not swap.is_private("/fs/root/.rc")
+    (origin,) = origins_of_file(
+        Side.BAD, suspects(GOOD, BAD)["/fs/etc/conf"], contents, is_private=True
+    )
+    assert (origin.line, origin.text.raw) == (2, HIDDEN)
     swap.close()
 
 

@@ -39,7 +39,7 @@ from benchvise.why.model import (
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.command_suspects import MOUNT_POINT
 from benchvise.why.suspects.find import NO_SETTING
-from benchvise.why.witness.opened import NOT_THERE, OPENED_FILE
+from benchvise.why.witness.opened import HIDDEN, NOT_THERE, OPENED_FILE
 from benchvise.why.wording import percent
 
 MOST = 5
@@ -247,9 +247,10 @@ def line_as_on_good(suspect: Suspect, good: Sequence[Origin], bad: Sequence[Orig
     path, line = str(bad[0].file), bad[0].line
     if not _has_line(good):
         return shlex.join(["sed", "-i", f"{line}d", path])
-    if good[0].line != line or not _ONE_LINE.fullmatch(str(good[0].text)):
+    wanted = good[0].text.raw
+    if wanted == HIDDEN or good[0].line != line or not _ONE_LINE.fullmatch(wanted):
         return ""
-    text = re.sub(r"([\\&|])", r"\\\1", str(good[0].text))
+    text = re.sub(r"([\\&|])", r"\\\1", wanted)
     return shlex.join(["sed", "-i", f"{line}s|.*|{text}|", path])
 
 

@@ -74,6 +74,7 @@ class FileSwap:
         self._places: dict[Side, tuple[int, str]] = {}
         self._made: dict[tuple[Side, int, tuple[str, ...]], Mapping[str, str]] = {}
         self._count = 0
+        self._kept_there: dict[tuple[Side, str], bytes] = {}
 
     def attributes(self, arm: Arm) -> Mapping[str, str]:
         """The attributes of the process that put the other side's files in their places.
@@ -93,8 +94,12 @@ class FileSwap:
         try:
             file = self._file(side, path)
         except (_FileRefused, BoardUnusable):
-            return None
+            return self._kept_there.get((side, path))
         return None if file is None else file.data
+
+    def is_private(self, path: str) -> bool:
+        """Whether a side has it that was read, and not everybody may read it there."""
+        return any((side, path) in self._kept_there for side in Side)
 
     def close(self) -> None:
         """Removes the copies from boards that can still be reached."""
@@ -192,6 +197,7 @@ class FileSwap:
         match = re.fullmatch(rb"([0-7]{3,5}) (link|file)", head)
         mode = int(match[1], 8) if match else 0o644
         if not mode & _READABLE_BY_ALL:
+            self._kept_there[side, path] = data
             raise _FileRefused("not everybody may read it, so it is not taken to another board")
         return _BoardFile(data, mode, match is not None and match[2] == b"link")
 

@@ -319,7 +319,11 @@ class LiveBench:
         if self._userland is not None and is_userland(suspect):
             return self._userland.origins(side, suspect)
         if suspect.id.startswith(OPENED_FILE):
-            return origins_of_file(side, suspect, self._contents(suspect))
+            contents = self._contents(suspect)
+            is_private = self._file_swap is not None and self._file_swap.is_private(
+                suspect.id.removeprefix(OPENED_FILE)
+            )
+            return origins_of_file(side, suspect, contents, is_private=is_private)
         if suspect.id.startswith(STATE):
             return origins_of_state(side, suspect, self._contents_on(side, state_files(suspect)))
         if side is Side.GOOD and self._root is not None:

@@ -173,16 +173,24 @@ def _path(suspect: Suspect) -> str:
     return suspect.id.removeprefix(OPENED_FILE)
 
 
+HIDDEN = "not shown, as not everybody may read the file"
+"""The text of a line of such a file."""
+
+
 def origins_of_file(
-    side: Side, suspect: Suspect, contents: Mapping[Side, bytes | None] | None = None
+    side: Side,
+    suspect: Suspect,
+    contents: Mapping[Side, bytes | None] | None = None,
+    *,
+    is_private: bool = False,
 ) -> tuple[Origin, ...]:
     """The file itself, where a side has it, and of a text whose ``contents`` are known the first
-    line that the other side's has not."""
+    line that the other side's has not; of a private one only its number."""
     digest = suspect.good if side is Side.GOOD else suspect.bad
     if digest == NOT_THERE:
         return ()
     line, text = _own_line(side, contents or {})
-    text = text or f"SHA-256 {digest}…"
+    text = HIDDEN if is_private and line else text or f"SHA-256 {digest}…"
     return (Origin(side, "file", Untrusted(_path(suspect)), line, Untrusted(text)),)
 
 
