@@ -33,7 +33,7 @@ _MOST_VALUE = 120
 _SOCKETS = (
     "for t in unix tcp tcp6 udp udp6 fib_trie if_inet6; do "
     'echo "table $t"; head -c 524288 "/proc/net/$t" 2>/dev/null; echo; done; '
-    'echo "table open"; ls -l /proc/[0-9]*/fd 2>/dev/null | grep -E "^/proc|socket:|-> /" | '
+    'echo "table open"; ls -ln /proc/[0-9]*/fd 2>/dev/null | grep -E "^/proc|socket:|-> /" | '
     "head -c 4194304; true"
 )
 _ABOUT = (
@@ -42,7 +42,7 @@ _ABOUT = (
     'echo "exe: $(readlink "$d/exe")"; echo "cwd: $(readlink "$d/cwd")"; '
     'echo "stat: $(cat "$d/stat")"; tr "\\0" "\\n" <"$d/cmdline" | sed "s/^/word: /"; '
     'tr "\\0" "\\n" <"$d/environ" | sed "s/^/env: /"; sed "s/^/limit: /" "$d/limits"; '
-    'ls -l "$d/fd" | sed -n "s|.* -> /|open: /|p"; '
+    'ls -ln "$d/fd" | sed -n "s|.* -> /|open: /|p"; '
     'sed -n "s|.* \\(/.*\\)$|map: \\1|p" "$d/maps" | sort -u; '
     "while IFS=: read -r n c g; do for r in /sys/fs/cgroup ${c:+/sys/fs/cgroup/$c} "
     '$(echo "$c" | tr , "\\n" | sed -n "s|^..*|/sys/fs/cgroup/&|p") /sys/fs/cgroup/unified; do '
