@@ -94,6 +94,11 @@ PROGRAM = Group(
             "gate.gate",
         ),
         Command(
+            "nightly",
+            "Measure the boards of a job file every night, and say what regressed.",
+            "nightly.nightly",
+        ),
+        Command(
             "report",
             "Write one self-contained page about one or more runs, to look at or to mail.",
             "results.report",
@@ -515,6 +520,7 @@ PROGRAM = Group(
                 "show",
                 "compare",
                 "gate",
+                "nightly",
                 "report",
                 "export",
                 "import",

@@ -35,6 +35,7 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.report.data import ComparisonDocument, RunData
     from benchvise.report.gate import GateDocument
     from benchvise.report.health_tables import WatchHistoryData
+    from benchvise.report.nightly import NightData
     from benchvise.report.versus import VersusDocument
     from benchvise.rig.compose.compose import Manifest
     from benchvise.rig.hold.actions import BoardResult, FailedBoard
@@ -82,6 +83,7 @@ def json_kinds() -> dict[str, Any]:
         "error": ErrorDocument,
         "export": ExportedResults,
         "gate": GateDocument,
+        "nightly": NightData,
         "health": Judgement,
         "help": DescribedCommand,
         "import": ImportedResults,

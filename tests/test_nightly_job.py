@@ -1,0 +1,167 @@
+"""``benchvise nightly`` on this machine: nights that are fine, that regress, that are killed."""
+
+from __future__ import annotations
+
+import json
+import os
+import signal
+import subprocess
+import sys
+import time
+from pathlib import Path
+from typing import Any
+
+import pytest
+from waiting import PATIENCE
+
+from benchvise.cli import main
+from benchvise.errors import UsageError
+from benchvise.flows import nightly
+from benchvise.flows.nightly import read_job
+from benchvise.measure.model import RunStatus
+from benchvise.store import Store
+from benchvise.store.reading import RunFilter
+
+JOB = """
+boards = ["local"]
+suites = ["work.toml", "rest.toml"]
+threshold = 20
+retry = 1
+processes = 2
+batches = 3
+directory = "nights"
+message = "cat >> messages; echo $BENCHVISE_NIGHTLY_VERDICT >> verdicts"
+on_regression = "cat > regression"
+"""
+
+SUITE = """
+summary = "one command"
+[[series]]
+benchmark = "command.time"
+run = "sleep $(cat {work}); until [ -e {go} ]; do sleep 0.1; done"
+"""
+
+
+class Nights:
+    """A job in a directory of its own, whose nights are told apart by a made-up clock."""
+
+    def __init__(self, directory: Path, capsys: pytest.CaptureFixture[str]) -> None:
+        self.directory = directory
+        self._capsys = capsys
+        self.job = directory / "job.toml"
+        self.job.write_text(JOB)
+        self.work("0.01")
+        for name in ("work", "rest"):
+            text = SUITE.format(work=directory / "work", go=directory / f"go-{name}")
+            (directory / f"{name}.toml").write_text(text)
+            (directory / f"go-{name}").touch()
+
+    def work(self, seconds: str) -> None:
+        (self.directory / "work").write_text(f"{seconds}\n")
+
+    def night(self, *words: str) -> tuple[int, Any]:
+        self._capsys.readouterr()
+        code = main.run(["nightly", str(self.job), "--json", *words])
+        out = self._capsys.readouterr()
+        document = json.loads(out.out)["data"]
+        return code, document.get("message", document)
+
+    def file(self, name: str) -> str:
+        path = self.directory / name
+        return path.read_text() if path.exists() else ""
+
+
+@pytest.fixture
+def nights(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch, capsys: pytest.CaptureFixture[str]
+) -> Nights:
+    monkeypatch.setenv("BENCHVISE_STORE", str(tmp_path / "results.db"))
+    return Nights(tmp_path, capsys)
+
+
+def test_a_regression_is_told_once_and_is_no_baseline_afterwards(nights: Nights) -> None:
+    nights.job.write_text(JOB.replace(', "rest.toml"', ""))
+    code, first = nights.night()
+    assert code == 0 and [b["verdict"] for b in first["boards"]] == ["first night"]
+    assert nights.night() == (0, first), "a night that is over is not measured again"
+    assert nights.file("verdicts") == "fine\n" and not nights.file("regression")
+    nights.work("0.2")
+    for _ in range(2):  # the second is compared with the first night too
+        code, bad = nights.night("--again")
+        assert code == 1 and bad["verdict"] == "regressed"
+        assert [b["base"] for b in bad["boards"]] == [b["run"] for b in first["boards"]]
+    assert "regressed" in nights.file("regression")
+    assert f"benchvise compare {first['boards'][0]['run']}" in nights.file("regression")
+    page = Path(bad["page"]).read_text()
+    assert "regressed" in page and "<script" not in page
+    nights.work("0.01")
+    code, good = nights.night("--again")
+    assert good["verdict"] != "regressed" and code in (0, 5)
+    assert nights.file("verdicts").split()[:3] == ["fine", "regressed", "regressed"]
+
+
+def test_killed_it_goes_on_with_what_is_missing_and_runs_once_at_a_time(nights: Nights) -> None:
+    (nights.directory / "go-rest").unlink()  # which waits for it
+    command = [sys.executable, "-m", "benchvise", "nightly", str(nights.job)]
+    with subprocess.Popen(command, stderr=subprocess.DEVNULL) as child:
+        deadline = time.monotonic() + PATIENCE
+        done = RunFilter(status=RunStatus.COMPLETE)
+        runs: list[str] = []
+        while not runs and child.poll() is None and time.monotonic() < deadline:
+            with Store.open(os.environ["BENCHVISE_STORE"]) as store:
+                runs = [run.id for run in store.runs(None, done)]
+            time.sleep(0.05)
+        code, said = nights.night()
+        child.send_signal(signal.SIGKILL)
+    assert runs and code == 5 and f"measured by process {child.pid}" in said
+    (nights.directory / "go-rest").touch()
+    code, night = nights.night()
+    assert code == 0
+    assert night["boards"][0]["run"] == runs[0]
+    with Store.open(os.environ["BENCHVISE_STORE"]) as store:
+        assert len(store.runs(None, done)) == 2
+
+
+def test_the_command_for_the_image_fails_with_its_own_words(nights: Nights) -> None:
+    nights.job.write_text(JOB + "get_image = \"echo 'no build tonight' >&2; exit 3\"\n")
+    code, said = nights.night()
+    assert code == 1 and "no build tonight" in said
+    nights.job.write_text(JOB + 'get_image = "echo log; echo image.wic"\n')
+    code, said = nights.night()
+    assert code == 2 and "image.wic is not there" in said
+
+
+def test_an_image_is_a_night_of_its_own(tmp_path: Path, nights: Nights) -> None:
+    (tmp_path / "image.wic").write_bytes(b"one")
+    job = read_job(nights.job)
+    one = nightly._night(job, str(tmp_path / "image.wic"))
+    (tmp_path / "image.wic").write_bytes(b"two")
+    assert one != nightly._night(job, str(tmp_path / "image.wic")) != nightly._night(job, "")
+
+
+def test_a_board_that_cannot_be_reached_is_told_beside_the_others(nights: Nights) -> None:
+    nights.job.write_text(JOB.replace('["local"]', '["local", "ssh://127.0.0.1:1"]'))
+    code, night = nights.night()
+    assert code == 3 and [b["verdict"] for b in night["boards"]].count("not measured") == 2
+    assert all("127.0.0.1" in b["error"] for b in night["boards"] if b["error"])
+
+
+@pytest.mark.parametrize(
+    ("text", "message"),
+    [
+        ("x = 1", "'x' is no key"),
+        ("boards = 1", "boards is of the wrong type"),
+        ("boards = []", "boards is to be a list of names"),
+        ('boards = ["local"]', "suites is to be a list of names"),
+        ("boards = [", "is no TOML"),
+        (JOB.replace("retry = 1", "retry = 99"), "retry from 0 to 20"),
+        (JOB.replace("retry = 1", "retry = true"), "retry is of the wrong type"),
+        (JOB + 'name = "../x"', "other letters"),
+        (JOB + 'image = "a"\nget_image = "b"', "exclude each other"),
+    ],
+)
+def test_what_is_no_job_is_refused(tmp_path: Path, text: str, message: str) -> None:
+    file = tmp_path / "job.toml"
+    file.write_text(text)
+    with pytest.raises(UsageError, match=message):
+        read_job(file)
