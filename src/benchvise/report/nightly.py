@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 
 import benchvise
@@ -155,10 +155,14 @@ def _title(night: NightDocument) -> str:
 
 def gate_tables(night: NightDocument) -> list[Table]:
     """The gate of each board that is not fine."""
-    return [
-        gate_table(board.gate)
+    tables = [
+        (board, gate_table(board.gate))
         for board in night.boards
         if board.gate is not None and board.gate.verdict is not GateVerdict.FINE
+    ]
+    return [
+        replace(table, title=f"{board.board}, {board.suite}: {table.title}")
+        for board, table in tables
     ]
 
 
