@@ -1,7 +1,7 @@
 # Everything that people and CI call. Whatever a target needs is installed first: Python packages
 # by uv from hashed locks, web packages by npm from its lock, system packages by apt when root.
 
-PYTHON ?= python3
+PYTHON ?= $(shell scripts/python)
 TOOLS := build/tools
 UV := $(TOOLS)/bin/uv
 BIN := .venv/bin
@@ -28,6 +28,9 @@ OPEN_PACKAGES := openssh-client openssh-server iproute2 nftables busybox-static 
 STRICT ?= $(if $(filter-out 0 false,$(CI)),1)
 export STRICT
 
+# In CI the decoder is compiled for the tests alone, once with their own. Elsewhere it is as users have it.
+export NATIVE_PROFILE := $(if $(filter-out 0 false,$(CI)),suite,release)
+
 # Where this is set, every `benchvise` that a test starts would compile all its modules anew.
 unexport PYTHONDONTWRITEBYTECODE
 
@@ -35,7 +38,7 @@ unexport PYTHONDONTWRITEBYTECODE
 IN_TURN := $(MAKE) --no-print-directory --output-sync=target
 
 .PHONY: demo demo-boards test tests-compiled test-beside test-settings test-alone test-nightly checks \
-	checks-meanwhile lint lint-python lint-web lint-crates test-web test-crates guest-kernel bench \
+	checks-meanwhile lint lint-python lint-web lint-crates format-crates test-web test-crates guest-kernel bench \
 	score score-open fuzz docs pictures man dist clean install pins probe probes web
 
 # The first answer takes the probe of this machine alone; the script has the rest made afterwards.
@@ -52,9 +55,12 @@ test:
 	+@$(MAKE) --no-print-directory -j2 test-settings checks-meanwhile
 	+@$(MAKE) --no-print-directory test-alone
 
-# Once, before each of several would rewrite and compile all the same modules of tests.
-tests-compiled: install
-	@$(BIN)/pytest --collect-only -q >build/collected
+# Once, before each of several would rewrite and compile all the same modules of tests. Those few
+# that have changed since cost less than this.
+tests-compiled: build/collected
+
+build/collected: .venv/.installed | $(NATIVE)
+	@$(BIN)/pytest --collect-only -q >$@.new && mv $@.new $@
 
 # So many wait for something at any time that the others leave no CPU idle.
 test-beside:
@@ -78,8 +84,9 @@ test-nightly:
 	+@$(IN_TURN) -j2 install probes web guest-kernel
 	$(BIN)/python scripts/nightly.py $(PART)
 
+# Those of the crates are compiled by clippy.
 checks:
-	+@$(IN_TURN) lint test-crates test-web
+	+@$(IN_TURN) lint-python lint-web format-crates test-crates test-web
 
 lint: lint-python lint-web lint-crates
 
@@ -91,9 +98,11 @@ lint-python: .venv/.installed
 lint-web: web
 	npm --prefix web run --silent lint
 
-lint-crates:
-	cargo fmt --check
+lint-crates: format-crates
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
+
+format-crates:
+	cargo fmt --check
 
 test-crates: .venv/.installed
 	scripts/test-crates
@@ -111,6 +120,7 @@ pins: .venv/.installed
 # Fails where a claim does not hold; one that is undecided (exit status 3) is only named.
 bench: install probe
 	@scripts/system-packages --optional $(BENCH_PACKAGES)
+	@NATIVE_PROFILE=release scripts/native
 	@benchmarks/references/tools || echo "not available: mhz, multichase, lmbench (see above)"
 	$(BIN)/python -m benchmarks || [ $$? = 3 ]
 

@@ -199,6 +199,7 @@ def test_who_cannot_make_a_bare_debian_is_told_how(place: Path) -> None:
 
 
 CARGO = """#!/bin/sh
+[ "$1" = test ] || exit 0
 printf '%s' "$LACKS" >> "$BENCHVISE_LEFT_OUT"
 exit "${ENDS:-0}"
 """
@@ -223,8 +224,10 @@ def test_what_the_tests_of_the_crates_leave_out_is_told(
         (clone / directory).mkdir(parents=True)
     (clone / "scripts" / "test-crates").write_text((ROOT / "scripts/test-crates").read_text())
     (clone / ".venv/bin/python").write_text("#!/bin/sh\n")
-    (place / "bin" / "cargo").write_text(CARGO)
-    for program in (clone / "scripts/test-crates", clone / ".venv/bin/python", place / "bin/cargo"):
+    for name in ("cargo", "clippy-driver"):
+        (place / "bin" / name).write_text(CARGO)
+        (place / "bin" / name).chmod(0o755)
+    for program in (clone / "scripts/test-crates", clone / ".venv/bin/python"):
         program.chmod(0o755)
     if shared:
         (place / "shared").mkdir()

@@ -184,8 +184,19 @@ def mad(values: Values) -> float:
 
     Source: F. R. Hampel, J. Amer. Statist. Assoc. 69 (1974) 383.
     """
-    array = _array(values)
-    return float(np.median(np.abs(array - np.median(array))))
+    array = np.sort(_array(values))
+    return median_of_sorted(np.sort(np.abs(array - median_of_sorted(array))))
+
+
+def median_of_sorted(values: Floats) -> float:
+    """The median of values in ascending order, at least one, none of them NaN.
+
+    What ``np.median`` gives, in a tenth of its time where the values are few.
+    """
+    middle = values.size // 2
+    if values.size % 2:
+        return float(values[middle])
+    return (float(values[middle - 1]) + float(values[middle])) / 2.0
 
 
 def percentile(values: Values, percent: float = 95.0) -> float:
@@ -216,7 +227,7 @@ def modes(values: Values) -> tuple[Mode, Mode] | None:
     logs = np.log(array)
     split = smallest + int(np.argmax(np.diff(logs)[smallest - 1 : array.size - smallest]))
     lower, upper = logs[:split], logs[split:]
-    distance = float(np.median(upper) - np.median(lower))
+    distance = median_of_sorted(upper) - median_of_sorted(lower)
     gap = percentile(upper, 5.0) - percentile(lower, 95.0)
     # One in fifty samples of a unimodal shape exceeds about this, by simulation of normal,
     # uniform, exponential, Laplace and Pareto shapes with n from 10 to 100.
@@ -224,8 +235,8 @@ def modes(values: Values) -> tuple[Mode, Mode] | None:
     if distance < math.log(_MODE_RATIO) or gap <= needed:
         return None
     return (
-        Mode(float(np.median(array[:split])), split / array.size),
-        Mode(float(np.median(array[split:])), 1.0 - split / array.size),
+        Mode(median_of_sorted(array[:split]), split / array.size),
+        Mode(median_of_sorted(array[split:]), 1.0 - split / array.size),
     )
 
 
@@ -547,7 +558,7 @@ def _pair_estimate(pairs: Floats, rank: int, total: int, coverage: float) -> Est
     """Median and interval of sorted pair values that stand for ``total`` pairs."""
     place = max(1, rank * pairs.size // total)
     interval = Interval(float(pairs[place - 1]), float(pairs[-place]), coverage)
-    return Estimate(float(np.median(pairs)), interval)
+    return Estimate(median_of_sorted(pairs), interval)
 
 
 # -- means of few values: processes are the unit of replication ------------------------------------

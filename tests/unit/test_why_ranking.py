@@ -193,8 +193,9 @@ class TestTerms:
 class TestRarity:
     def corpus(self, modes: str, **more: object) -> list[Snapshot]:
         words = {"m": "always [madvise] never\n", "a": "[always] madvise never\n"}
+        sides = {mode: side({THP: words[mode]}) for mode in set(modes)}
         return [
-            replace(side({THP: words[mode]}), board=f"board {n}", **more)  # type: ignore[arg-type]
+            replace(sides[mode], board=f"board {n}", **more)  # type: ignore[arg-type]
             for n, mode in enumerate(modes)
         ]
 

@@ -5,7 +5,7 @@ from __future__ import annotations
 import re
 from bisect import bisect_left
 from collections.abc import Iterator, Mapping
-from functools import cache
+from functools import cache, cached_property
 from typing import Generic, TypeVar
 
 Found = TypeVar("Found")
@@ -18,7 +18,6 @@ class ByPath(Generic[Found]):
 
     def __init__(self, contents: Mapping[str, Found] | None = None) -> None:
         self._found = dict(contents or {})
-        self._sorted = sorted(self._found)
         self._matches: dict[str, tuple[tuple[str, tuple[str, ...], Found], ...]] = {}
 
     def get(self, path: str) -> Found | None:
@@ -37,6 +36,11 @@ class ByPath(Generic[Found]):
         if glob not in self._matches:  # many entries are read from the same files
             self._matches[glob] = tuple(self._match(glob))
         return self._matches[glob]
+
+    @cached_property
+    def _sorted(self) -> list[str]:
+        # late: most are made to be asked for a few plain paths
+        return sorted(self._found)
 
     def _match(self, glob: str) -> Iterator[tuple[str, tuple[str, ...], Found]]:
         wildcards = list(_WILD.finditer(glob))

@@ -8,6 +8,7 @@ needs no more than that noise is as likely up as down in a difference.
 from __future__ import annotations
 
 import math
+import statistics
 from collections.abc import Iterable, Sequence
 
 import numpy as np
@@ -15,6 +16,7 @@ import numpy.typing as npt
 
 from benchvise.statistics import (
     hodges_lehmann_paired,
+    median_of_sorted,
     paired_process_interval,
     rank_sum,
     sign_flip_test,
@@ -180,7 +182,7 @@ def _inverted(above: Floats, below: Floats, rank: int) -> Bounds:
     begin = int(np.count_nonzero(above[~usable] > 0.0)) + int(np.count_nonzero(rising))
     count = begin + np.concatenate([[0], np.cumsum(np.where(rising, -1, 1))])
     accepted = np.flatnonzero((count >= rank) & (count <= above.size - rank))
-    value = _clipped(float(np.median(ratios[rising])))
+    value = _clipped(median_of_sorted(ratios[rising]))
     if accepted.size == 0:
         return Bounds(value, value, value)
     low = -math.inf if accepted[0] == 0 else float(ratios[accepted[0] - 1])
@@ -220,7 +222,7 @@ def spread(samples: Iterable[Sequence[float] | Floats]) -> float:
         for place, value in enumerate(sample)
         for other in sample[place + 1 :]
     ]
-    return float(np.median(distances)) / (_QUARTILE * math.sqrt(2.0)) if distances else 0.0
+    return statistics.median(distances) / (_QUARTILE * math.sqrt(2.0)) if distances else 0.0
 
 
 def error_of_median(deviation: float, count: int) -> float:
