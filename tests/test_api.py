@@ -12,13 +12,17 @@ import pytest
 from in_process import benchvise
 from report_runs import demonstration_run, other_run
 from trace_data import trace
+from why_documents import explained
 
 import benchvise as bv
 from benchvise.api.records import Records
 from benchvise.api.traces import _OF_ONE_TRACE
+from benchvise.documents import decode
 from benchvise.errors import BenchviseError, UsageError
+from benchvise.flows import why as flow
 from benchvise.store import Store
 from benchvise.store.results_file import TravellingRun
+from benchvise.why.model import Diagnosis
 
 
 @pytest.fixture
@@ -39,6 +43,12 @@ def printed(*words: str | Path) -> object:
 
 def as_json(value: object) -> object:
     return json.loads(json.dumps(value))
+
+
+def as_json_object(value: object) -> dict[str, object]:
+    answer = as_json(value)
+    assert isinstance(answer, dict)
+    return answer
 
 
 def test_stored_runs(url: str) -> None:
@@ -192,3 +202,53 @@ def test_the_page_of_the_guide_runs(
     assert len(ran) >= 3
     for block in ran:
         exec(compile(block, str(page), "exec"), names)  # noqa: S102
+
+
+def test_a_diagnosis(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Asked as the command asks, and what is answered is what the command prints."""
+    asked: list[tuple[flow.WhyRequest, str | None, Path | None, bool]] = []
+
+    def diagnosed(
+        request: flow.WhyRequest,
+        store: str | None,
+        observe: object,
+        *,
+        directory: Path | None = None,
+        resume: bool = False,
+    ) -> flow.DiagnosisAnswer:
+        asked.append((request, store, directory, resume))
+        diagnosis = decode(Diagnosis, explained())
+        return flow.DiagnosisAnswer(diagnosis, directory or tmp_path, "d" * 12)
+
+    monkeypatch.setattr(flow, "why", diagnosed)
+    answer = bv.why("ssh://good", "root@bad.lab", command="true", budget=3, seed=7, allow="all")
+    request, store, directory, resume = asked[0]
+    assert request.command_line() == (
+        "benchvise why ssh://good ssh://root@bad.lab --command true --budget 3 --allow all --seed 7"
+    )
+    assert (store, directory, resume) == (url, None, False)
+    assert as_json(answer.document) == {
+        **as_json_object(explained()), "id": "d" * 12, "evidence": str(tmp_path)
+    }  # fmt: skip
+    assert (answer.verdict, answer.exit_code, answer.restored) == ("explained", 0, True)
+    assert answer.causes.rows() == answer.document["causes"]
+    assert answer.to_markdown().startswith("### memory.thp, set by") and "<html" in answer.to_html()
+    assert "<th>cause</th>" in answer._repr_html_() and "explained" in repr(answer)
+    bv.why(bv.open_store(url).run("yocto-6.6"), "local", bench="memory.copy", directory=tmp_path)
+    assert asked[1][0].sides.good == bv.open_store(url).run("yocto-6.6").id
+    for wrong in (
+        {"good": "a", "bench": "memory.copy"},
+        {"good": "a", "bad": "b"},
+        {"good": "a", "bad": "b", "bench": "memory.copy", "unit": "ms"},
+        {"good": "a", "bad": "b", "bench": "memory.copy", "allow": "no.such"},
+        {"good": "a", "resume": tmp_path},
+        {"resume": tmp_path},
+    ):
+        with pytest.raises(UsageError):
+            bv.why(**wrong)  # type: ignore[arg-type]
+    assert len(asked) == 2
+
+
+def test_the_function_is_there_whoever_imports_the_package_first() -> None:
+    code = "import benchvise.why.model as m, benchvise as bv; assert callable(bv.why) and m.Cause"
+    subprocess.run([sys.executable, "-c", code], check=True)

@@ -116,6 +116,7 @@ ALLOWED = {
         "state",
         "store",
         "trace",
+        "why",
     },
     "web": {
         "board",

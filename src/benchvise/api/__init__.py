@@ -2,6 +2,7 @@
 
     results    bv.open_store(), bv.compare(): stored runs, samples, comparisons
     traces     bv.open_trace(): events as Arrow tables, SQL, every analysis
+    diagnoses  bv.why(): what accounts for the difference of two boards
     boards     bv.Board(): measure, snapshot, set and restore
     records    rows of results as dictionaries, Arrow, pandas, polars, and as HTML in a notebook
 

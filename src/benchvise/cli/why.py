@@ -5,7 +5,6 @@ from __future__ import annotations
 import math
 import time
 from collections.abc import Sequence
-from fnmatch import fnmatchcase
 from pathlib import Path
 from types import TracebackType
 from typing import TYPE_CHECKING, Annotated
@@ -31,9 +30,7 @@ from benchvise.cli.progress import LineColumn, RigProgress
 from benchvise.cli.user_command import BetterOption, MatchOption, UnitOption, user_command
 from benchvise.documents import encode
 from benchvise.errors import UsageError
-from benchvise.state.catalogue import knobs
 from benchvise.terminal_colors import DOUBT
-from benchvise.text import printable
 from benchvise.why.bench import PATIENCE_S
 from benchvise.why.events import (
     CauseConfirmed,
@@ -50,7 +47,6 @@ from benchvise.why.events import (
     TrialTaken,
 )
 from benchvise.why.model import Grade
-from benchvise.why.suspects.find import ALL
 
 if TYPE_CHECKING:
     from benchvise.flows import why as flow
@@ -335,9 +331,8 @@ def why(
         root = "" if good_root is None else str(good_root.resolve())
         sides = Sides(first, other, bench, wanted, rig, patience, tuple(board or ()), root)
         sides.entry()
-        request = flow.settled(
-            flow.WhyRequest(sides, budget, layers, seed, _allowed(allow or (), risky=risky)), store
-        )
+        allowed = flow.allowed_settings(allow or (), all_of_them=risky)
+        request = flow.settled(flow.WhyRequest(sides, budget, layers, seed, allowed), store)
     for due in restores_due():
         stderr().print(text_line(f"not as it was: {due}: benchvise restore", style=DOUBT))
     if dry_run:
@@ -421,27 +416,6 @@ def _diagnosed(
         )
     finally:
         (trying if started else booting).__exit__(None, None, None)
-
-
-def _allowed(names: Sequence[str], *, risky: bool) -> tuple[str, ...]:
-    """The settings that may be tried though they can disturb a board, as they were named, commas
-    between them; UsageError for one that is no setting, or disturbs nothing."""
-    chosen = [word for text in names for word in text.split(",") if word]
-    known = {name: (item.id, knob.risky) for name, (item, knob) in knobs().items()}
-    for word in chosen:
-        meant = [
-            is_risky
-            for name, (item, is_risky) in known.items()
-            if fnmatchcase(name, word) or fnmatchcase(item, word) or word.startswith(f"{name}:")
-        ]
-        if word != ALL and not any(meant):
-            what = "can be tried without" if meant else "is no setting that can be changed"
-            raise UsageError(
-                f"--allow {printable(word, 60)}: it {what}",
-                f"name {', '.join(sorted(n for n, (_, at_risk) in known.items() if at_risk)[:3])}, "
-                "… or all; `benchvise knobs` lists them",
-            )
-    return (ALL,) if risky or ALL in chosen else tuple(dict.fromkeys(chosen))
 
 
 def _print_plan(request: flow.WhyRequest, store: str | None, *, as_json: bool) -> None:

@@ -18,6 +18,7 @@ from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
+from fnmatch import fnmatchcase
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -26,9 +27,11 @@ from benchvise.errors import BenchviseError, Interrupted, UsageError
 from benchvise.flows.why_sides import Sides, open_bench
 from benchvise.output_files import check_output_directory, write_output
 from benchvise.report.why_page import write_page
+from benchvise.state.catalogue import knobs
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.state.model import Snapshot
 from benchvise.store import Store
+from benchvise.text import printable
 from benchvise.why import loop
 from benchvise.why.bench import Bench
 from benchvise.why.benches.live_board import still_set
@@ -40,6 +43,7 @@ from benchvise.why.plan import DiagnosisPlan
 from benchvise.why.plan import plan as make_plan
 from benchvise.why.progress_log import ProgressWriter, directories
 from benchvise.why.rules import DiagnosisRules
+from benchvise.why.suspects.find import ALL
 from benchvise.why.witness.model import Witness
 
 if TYPE_CHECKING:
@@ -198,6 +202,27 @@ def _begun(request: WhyRequest, bench: Bench, options: DiagnosisOptions) -> Diag
 
 def _diagnosis_rules(request: WhyRequest) -> DiagnosisRules:
     return DiagnosisRules(allowed=request.allow)
+
+
+def allowed_settings(names: Sequence[str], *, all_of_them: bool = False) -> tuple[str, ...]:
+    """The settings that may be tried though they can disturb a board, as they were named, commas
+    between them; UsageError for one that is no setting, or disturbs nothing."""
+    chosen = [word for text in names for word in text.split(",") if word]
+    known = {name: (item.id, knob.risky) for name, (item, knob) in knobs().items()}
+    for word in chosen:
+        meant = [
+            is_risky
+            for name, (item, is_risky) in known.items()
+            if fnmatchcase(name, word) or fnmatchcase(item, word) or word.startswith(f"{name}:")
+        ]
+        if word != ALL and not any(meant):
+            what = "can be tried without" if meant else "is no setting that can be changed"
+            raise UsageError(
+                f"--allow {printable(word, 60)}: it {what}",
+                f"name {', '.join(sorted(n for n, (_, at_risk) in known.items() if at_risk)[:3])}, "
+                "… or all; `benchvise knobs` lists them",
+            )
+    return (ALL,) if all_of_them or ALL in chosen else tuple(dict.fromkeys(chosen))
 
 
 def newest_directory() -> Path:
