@@ -245,7 +245,7 @@ def test_a_diagnosis(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
         {"resume": tmp_path},
     ):
         with pytest.raises(UsageError):
-            bv.why(**wrong)  # type: ignore[arg-type]
+            bv.why(**wrong)
     assert len(asked) == 2
 
 

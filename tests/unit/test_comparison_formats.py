@@ -9,9 +9,11 @@ import re
 import shlex
 from dataclasses import replace
 from functools import cache
+from html.parser import HTMLParser
 from typing import Any, cast, get_args
 
 import junitparser
+import kcidb_io
 import pytest
 from report_runs import demonstration_run, other_run, series, spec
 from test_sinks import HOSTILE
@@ -148,6 +150,43 @@ def test_lava_gets_a_case_a_series() -> None:
             assert options["--units"] == change.unit
 
 
+@pytest.mark.parametrize("threshold", [None, 20.0])
+def test_kcidb_is_valid_for_its_library(threshold: float | None) -> None:
+    report = json.loads(written("kcidb", comparison(), threshold))
+    kcidb_io.schema.LATEST.validate(report)
+    tests = report["tests"]
+    assert [test["comment"].partition(": ")[0] for test in tests] == [
+        change.key for change in comparison().changes
+    ]
+    assert len({test["id"] for test in tests}) == len(tests)
+    statuses = [test["status"] for test in tests]
+    assert statuses.count("FAIL") == len(regressed(threshold))
+    for test, change in zip(tests, comparison().changes, strict=True):
+        if change.other is not None:
+            assert test["number"] == {"value": change.other.median, "unit": change.unit}
+        assert (test["status"] in ("SKIP", "DONE")) == (change.verdict in SKIPPED)
+    assert "benchvise.os.syscall.call_read" in [test["path"] for test in tests]
+
+
+def test_html_is_a_table_of_text() -> None:
+    class Cells(HTMLParser):
+        def __init__(self) -> None:
+            super().__init__()
+            self.elements: list[str] = []
+
+        def handle_starttag(self, tag: str, attrs: object) -> None:
+            self.elements.append(tag)
+
+    for document in (comparison(), hostile()):
+        cells = Cells()
+        cells.feed(written("html", document, 20.0))
+        assert cells.elements.count("tr") == len(document.changes) + 1
+        assert cells.elements.count("td") == 7 * len(document.changes)
+        assert not {"script", "img", "a", "failure"} & set(cells.elements)
+        bold = cells.elements.count("b")
+        assert bold == sum(is_regression(change, 20.0) for change in document.changes)
+
+
 def test_tsv_is_csv_between_tabs() -> None:
     document = comparison()
     tabs = list(csv.reader(io.StringIO(written("tsv", document)), delimiter="\t"))
@@ -180,6 +219,7 @@ def test_hostile_names_are_text_everywhere() -> None:
         words = shlex.split(line)
         assert re.fullmatch(r"[A-Za-z0-9._=+-]+", words[1]) and len(words) == 8
         assert line == " ".join(words)  # nothing in it needs a quote
+    kcidb_io.schema.LATEST.validate(json.loads(written("kcidb", document)))
     rows = list(csv.reader(io.StringIO(written("csv", document))))
     assert len(rows) == count + 1 and not any(row[0].startswith("=") for row in rows)
     table = [line for line in written("markdown", document).splitlines() if line.startswith("|")]
@@ -198,6 +238,7 @@ def test_an_empty_comparison_is_written_too() -> None:
     assert json.loads(written("gitlab", nothing)) == []
     assert json.loads(written("bmf", nothing)) == {}
     assert written("lava", nothing) == ""
+    kcidb_io.schema.LATEST.validate(json.loads(written("kcidb", nothing)))
     assert "no regression" in written("markdown", nothing)
 
 

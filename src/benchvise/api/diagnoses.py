@@ -132,6 +132,7 @@ def why(
     with the answer so far, and ``diagnosis.stopped`` says so.
     """
     url = store or default_store()
+    place = None if directory is None else Path(directory)
     if resume is not None:
         if good or bad or bench or command or directory:
             raise UsageError(
@@ -149,7 +150,6 @@ def why(
         names = (allow,) if isinstance(allow, str) else tuple(allow)
         asked = flow.WhyRequest(sides, budget, layers, seed, flow.allowed_settings(names))
         request = flow.settled(asked, url)
-        place = None if directory is None else Path(directory)
     answer = flow.why(request, url, observe or _ignore, directory=place, resume=resume is not None)
     return DiagnosedBoards(answer)
 

@@ -22,8 +22,9 @@ LINE_LIMIT = 1000
 """Characters of a note that are shown."""
 
 ComparisonFormatName = Literal[
-    "table", "json", "csv", "tsv", "markdown", "junit", "github", "gitlab", "bmf", "lava"
-]
+    "table", "json", "csv", "tsv", "markdown", "html",
+    "junit", "github", "gitlab", "bmf", "lava", "kcidb",
+]  # fmt: skip
 """How ``compare`` prints: for people, as ``--json``, or as ``report.comparison_formats`` has it."""
 
 RunOrDiagnosis = Annotated[
@@ -287,7 +288,7 @@ def compare(
     The first run is the base: "faster" means that the second is better.
 
     --format junit, github (annotations), gitlab (Code Quality), bmf (Bencher), lava
-    (lava-test-case) and markdown are for pipelines: a series that is slower by more than
+    (lava-test-case), kcidb and markdown are for pipelines: a series that is slower by more than
     --threshold is a failure there too.
 
     Example: benchvise compare before after --threshold 5

@@ -15,9 +15,11 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Callable, Iterator, Mapping
+from collections.abc import Callable, Iterable, Iterator, Mapping
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
+
+from markupsafe import Markup
 
 from benchvise.measure.compare import SeriesVerdict
 from benchvise.measure.validity import Summary
@@ -306,6 +308,102 @@ def _decimal(value: float) -> str:
     return text.rstrip("0").rstrip(".")
 
 
+# -- KCIDB -----------------------------------------------------------------------------------------
+
+_KCIDB_VERSION = {"major": 5, "minor": 3}
+_KCIDB_ORIGIN = "benchvise"
+
+
+def _kcidb(comparison: ComparisonDocument, threshold: float | None) -> str:
+    """A KCIDB report: a test for each series of the second run, below a build and a checkout that
+    are named after that run.
+
+    Whoever submits it puts the origin, the build and the checkout of the lab in their place. What
+    was compared and is no regression is ``PASS``; what is unstable or was not compared has no
+    verdict on the code: ``DONE`` with a value, ``SKIP`` without.
+    """
+    run = f"{_KCIDB_ORIGIN}:{sentence(comparison.other)}"
+    tests = []
+    for number, change in enumerate(comparison.changes, 1):
+        test: dict[str, object] = {
+            "origin": _KCIDB_ORIGIN,
+            "id": f"{run}:{number}",
+            "build_id": run,
+            "path": _kcidb_path(change.key),
+            "comment": sentence(f"{change.key}: {change_sentence(change)}"),
+            "status": _kcidb_status(change, threshold),
+            "misc": {"benchvise": dict(_measured(change))},
+        }
+        if change.other is not None and (value := finite(change.other.median)) is not None:
+            test["number"] = {"value": value, **({"unit": change.unit} if change.unit else {})}
+        tests.append(test)
+    return json_text(
+        {
+            "version": _KCIDB_VERSION,
+            "checkouts": [{"origin": _KCIDB_ORIGIN, "id": run}],
+            "builds": [{"origin": _KCIDB_ORIGIN, "id": run, "checkout_id": run}],
+            "tests": tests,
+        }
+    )
+
+
+def _kcidb_path(key: str) -> str:
+    """Dots and what else a path of tests may have: ``os.syscall.call_read``."""
+    benchmark, _, parameters = sentence(key).partition(":")
+    parts = [*benchmark.split("."), *parameters.split(",")]
+    words = (re.sub(r"[^A-Za-z0-9_-]+", "_", part).strip("_") for part in parts)
+    return ".".join(["benchvise", *filter(None, words)])
+
+
+def _kcidb_status(change: ChangeData, threshold: float | None) -> str:
+    if change.verdict in _SKIPPED:
+        return "SKIP" if change.other is None else "DONE"
+    return "FAIL" if is_regression(change, threshold) else "PASS"
+
+
+# -- HTML ------------------------------------------------------------------------------------------
+
+_PAGE = Markup(
+    "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>{title}</title>"
+    "<style>body{{font:15px system-ui,sans-serif;margin:2rem}}table{{border-collapse:collapse}}"
+    "th,td{{padding:.3rem .7rem;border-bottom:1px solid #8884;text-align:left}}"
+    ":root{{color-scheme:light dark}}</style></head>\n"
+    "<body><h1>{title}</h1><p>{outcome}</p>\n<table>\n{rows}\n</table></body></html>\n"
+)
+_HTML_COLUMNS = ("Series", "Base", "Now", "Change", "Ratio, 95 %", "Verdict", "Reason")
+
+
+def _html(comparison: ComparisonDocument, threshold: float | None) -> str:
+    """A page of one table, without a script: every series, regressions in bold."""
+    regressions = sum(is_regression(change, threshold) for change in comparison.changes)
+    rows = [_html_row("th", _HTML_COLUMNS)]
+    rows += [_html_row("td", _html_cells(change, threshold)) for change in comparison.changes]
+    return _PAGE.format(
+        title=_heading(comparison),
+        outcome=counted(regressions, "regression") if regressions else "no regression",
+        rows=Markup("\n").join(rows),
+    )
+
+
+def _html_cells(change: ChangeData, threshold: float | None) -> Iterator[str]:
+    yield change.key
+    for summary in (change.base, change.other):
+        yield ABSENT if summary is None else _median(summary, change.unit)
+    yield format_change(change.ratio)
+    is_known = change.low is not None and change.high is not None
+    yield f"{change.low:.3f} to {change.high:.3f}" if is_known else ABSENT
+    verdict = str(change.verdict)
+    bold = is_regression(change, threshold)
+    yield Markup("<b>{}</b>").format(verdict) if bold else verdict
+    yield change.reason
+
+
+def _html_row(element: str, cells: Iterable[str]) -> Markup:
+    shown = (text if isinstance(text, Markup) else sentence(text) for text in cells)
+    columns = (Markup("<{0}>{1}</{0}>").format(element, text) for text in shown)
+    return Markup("<tr>{}</tr>").format(Markup("").join(columns))
+
+
 COMPARISON_FORMATS: Mapping[str, ComparisonFormat] = {
     entry.name: entry
     for entry in (
@@ -317,6 +415,8 @@ COMPARISON_FORMATS: Mapping[str, ComparisonFormat] = {
         ComparisonFormat("gitlab", "a Code Quality report for GitLab", _gitlab),
         ComparisonFormat("bmf", "Bencher Metric Format, of the second run", _bmf),
         ComparisonFormat("lava", "lava-test-case commands, one a series", _lava),
+        ComparisonFormat("kcidb", "a KCIDB report, a test a series", _kcidb),
+        ComparisonFormat("html", "a page of one table, without a script", _html),
     )
 }
 """Every format but the table for people and ``--json``, by its name."""
