@@ -4,6 +4,7 @@
     traces     bv.open_trace(): events as Arrow tables, SQL, every analysis
     diagnoses  bv.why(): what accounts for the difference of two boards
     boards     bv.Board(): measure, snapshot, set and restore
+    pytest_plugin  the fixture benchvise_board of pytest
     records    rows of results as dictionaries, Arrow, pandas, polars, and as HTML in a notebook
 
 The package ``benchvise`` has these names and imports each when it is first used, so that traces
