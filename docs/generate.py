@@ -23,7 +23,7 @@ from benchvise.command import CommandRecord
 from benchvise.documents import schema
 from benchvise.health.counters import CounterKind, counter_kinds
 from benchvise.health.watch.alerts import default_rules, spell
-from benchvise.kernel_log import LogClass, LogRule, log_classes
+from benchvise.kernel_log import LogClass, LogRule, shipped_log_classes
 from benchvise.measure.model import Benchmark, Parameter
 from benchvise.measure.registry import Registry
 from benchvise.measure.runner import local_registry
@@ -577,7 +577,7 @@ def kernel_log_page() -> str:
         "know, ordinary on many boards.",
         "",
     ]
-    for one in log_classes():
+    for one in shipped_log_classes():
         lines += _log_class(one)
     return "\n".join(lines)
 

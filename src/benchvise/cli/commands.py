@@ -498,6 +498,11 @@ PROGRAM = Group(
             "reference.config.config",
         ),
         Command(
+            "plugins",
+            "List what your own files and installed packages add, and what is wrong in it.",
+            "reference.plugins.plugins",
+        ),
+        Command(
             "schema",
             "Print the JSON Schema of a kind of `--json` document, or list the kinds.",
             "reference.schema.schema",
@@ -533,6 +538,6 @@ PROGRAM = Group(
         ("Hold and watch boards", ("rig", "health", "watch")),
         ("Traces, captures, workbench", ("trace", "signal", "serve")),
         ("Look up", ("find", "bench", "suites", "knobs")),
-        ("This program", ("next", "doctor", "config", "schema", "completion", "help")),
+        ("This program", ("next", "doctor", "config", "plugins", "schema", "completion", "help")),
     ),
 )

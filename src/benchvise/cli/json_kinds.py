@@ -22,6 +22,7 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.cli.reference.find import NameMatch
     from benchvise.cli.reference.knobs import KnobDocument
     from benchvise.cli.reference.next_steps import NextStep
+    from benchvise.cli.reference.plugins import PluginDocument
     from benchvise.cli.reference.suites import SuiteDocument
     from benchvise.cli.results import RunAnnotations, RunConsole, WrittenReport
     from benchvise.cli.rig import RecordedConsole
@@ -92,6 +93,7 @@ def json_kinds() -> dict[str, Any]:
         "names": list[NameMatch],
         "next": list[NextStep],
         "plan": list[BoardPlan],
+        "plugins": list[PluginDocument],
         "recording": Recorded,
         "trace-events": EventListing,
         "report": WrittenReport,

@@ -17,6 +17,7 @@ from benchvise.kernel_log.rules import (
     classify,
     log_classes,
     log_rules,
+    shipped_log_classes,
 )
 
 __all__ = [
@@ -31,4 +32,5 @@ __all__ = [
     "log_lines",
     "log_rules",
     "newest_boot",
+    "shipped_log_classes",
 ]

@@ -11,16 +11,21 @@ from __future__ import annotations
 import re
 import tomllib
 from collections import Counter
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from enum import Enum
 from functools import cache, lru_cache
 from importlib.resources import files
 
 from benchvise.documents import JsonObject, array_at, text_at, texts_at
+from benchvise.errors import UsageError
+from benchvise.extensions import ExtensionFile, extension_files
 from benchvise.kernel_log.devices import device_of, is_function, plain_device
 from benchvise.kernel_log.lines import LENGTH
 from benchvise.kernel_log.ordinary import is_statement, without_zeros
+
+KIND = "kernel-log"
+"""Of extensions."""
 
 # -- rules -----------------------------------------------------------------------------------------
 
@@ -101,19 +106,61 @@ def _compiled(expression: str) -> re.Pattern[str]:
 
 
 @cache
-def log_classes() -> tuple[LogClass, ...]:
-    """All classes, in the order in which their rules are tried."""
+def shipped_log_classes() -> tuple[LogClass, ...]:
+    """The classes that Benchvise brings, in the order in which their rules are tried."""
     log_classes = [
         _log_class(record, path.name)
         for path in sorted(files(__package__).joinpath("rules").iterdir(), key=lambda p: p.name)
         if path.name.endswith(".toml")
         for record in tomllib.loads(path.read_text(encoding="utf-8"))["class"]
     ]
+    _check_names(log_classes)
+    return tuple(log_classes)
+
+
+def added_log_classes(file: ExtensionFile) -> tuple[LogClass, ...]:
+    """The classes of a file that a user added. UsageError for a file that is not right."""
+    try:
+        records = tomllib.loads(file.source.read_text(encoding="utf-8")).get("class", [])
+        classes = [_log_class(record, file.name) for record in records]
+        for rule in (rule for log_class in classes for rule in log_class.rules):
+            _check_examples(rule)
+    except (RuleError, OSError, ValueError, TypeError, AttributeError) as error:
+        raise UsageError(
+            f"{file.origin}: {file.name} is no file of kernel-log rules: {error}",
+            "correct it or take it away; `benchvise plugins` lists what is added",
+        ) from error
+    return tuple(classes)
+
+
+@cache
+def log_classes() -> tuple[LogClass, ...]:
+    """All classes, in the order in which their rules are tried: what users added stands first, as
+    it is more special. UsageError for a file of theirs that is not right."""
+    added = [c for file in extension_files(KIND) for c in added_log_classes(file)]
+    classes = [*added, *shipped_log_classes()]
+    try:
+        _check_names(classes)
+    except RuleError as error:
+        raise UsageError(f"rules of the kernel log: {error}", "rename the added one") from error
+    return tuple(classes)
+
+
+def _check_names(log_classes: Sequence[LogClass]) -> None:
     names = Counter(log_class.name for log_class in log_classes)
     ids = Counter(rule.id for log_class in log_classes for rule in log_class.rules)
     if repeated := sorted(name for name, count in [*names.items(), *ids.items()] if count > 1):
         raise RuleError(f"there twice: {', '.join(repeated)}")
-    return tuple(log_classes)
+
+
+def _check_examples(rule: LogRule) -> None:
+    """A rule matches its own lines, and none that is only near."""
+    for line in rule.lines:
+        if not any(word in line.lower() for word in rule.words) or not rule.pattern.search(line):
+            raise RuleError(f"rule {rule.id} does not match its line {line[:60]!r}")
+    for line in rule.near:
+        if any(word in line.lower() for word in rule.words) and rule.pattern.search(line):
+            raise RuleError(f"rule {rule.id} matches what is only near: {line[:60]!r}")
 
 
 @cache

@@ -28,7 +28,7 @@ from benchvise.board.messages import (
 )
 from benchvise.documents import JsonObject
 from benchvise.errors import MeasurementError, ProbeError, UsageError
-from benchvise.measure.hostside import HOST_BENCHMARKS, http_requests
+from benchvise.measure.hostside import host_benchmarks, http_requests
 from benchvise.measure.hostside.base import HostBenchmark, Order
 from benchvise.measure.model import Sample, SeriesSpec, SeriesStatus
 from benchvise.measure.network import Companion, in_turn
@@ -213,11 +213,12 @@ class Sources:
         self,
         board: Board,
         channel: ProbeChannel,
-        hosted: Sequence[HostBenchmark] = HOST_BENCHMARKS,
+        hosted: Sequence[HostBenchmark] | None = None,
     ) -> None:
         self._board = board
         self._channel = channel
-        self._hosted = {benchmark.description.id: benchmark for benchmark in hosted}
+        of_this_machine = host_benchmarks() if hosted is None else hosted
+        self._hosted = {benchmark.description.id: benchmark for benchmark in of_this_machine}
         self._probe = ProbeSource(channel)
         self._companion = Companion(board)
 
@@ -269,7 +270,7 @@ def attribute_words(attributes: Mapping[str, str]) -> tuple[str, ...]:
 
 def board_registry(channel: ProbeChannel) -> Registry:
     """The benchmarks of a board: those of its probe, and those that this machine drives."""
-    return Registry.of_probe(channel.list_benchmarks(), HOST_BENCHMARKS)
+    return Registry.of_probe(channel.list_benchmarks(), host_benchmarks())
 
 
 def local_registry() -> Registry:

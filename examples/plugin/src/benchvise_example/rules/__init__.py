@@ -1,0 +1,1 @@
+"""Rules of the kernel log, one file a subject."""
