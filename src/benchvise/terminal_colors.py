@@ -18,3 +18,18 @@ COMMAND = "color(30)"
 """A line to copy."""
 HUES = ("color(27)", "color(30)", "color(130)", "color(133)")
 """Parts of a bar, in turn."""
+PROGRESS = {
+    "bar.back": "color(243)",
+    "bar.complete": "color(27)",
+    "bar.finished": "color(27)",
+    "bar.pulse": "color(30)",
+    "progress.data.speed": "none",
+    "progress.download": "none",
+    "progress.elapsed": "none",
+    "progress.filesize": "none",
+    "progress.filesize.total": "none",
+    "progress.percentage": "none",
+    "progress.remaining": "none",
+    "progress.spinner": "color(30)",
+}
+"""What rich draws of progress, by its names: its yellow and cyan cannot be read on white."""

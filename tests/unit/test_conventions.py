@@ -12,12 +12,14 @@ from pathlib import Path
 
 import pytest
 from rich.color import Color
+from rich.default_styles import DEFAULT_STYLES
 
 from benchvise import __version__, terminal_colors
 from benchvise.cli.color import color_options, take_color_option
 from benchvise.cli.commands import PROGRAM, Group
 from benchvise.cli.extras import missing_extra
 from benchvise.cli.main import run
+from benchvise.cli.output import stderr
 from benchvise.errors import UsageError
 
 ROOT = Path(__file__).parents[2]
@@ -159,6 +161,10 @@ def test_colours_can_be_read_on_black_and_on_white() -> None:
     for number in numbers:
         light = luminance(Color.from_ansi(number).get_truecolor())
         assert min((light + 0.05) / 0.05, 1.05 / (light + 0.05)) >= 4.0, number
+    drawn = {name for name in DEFAULT_STYLES if name.startswith(("bar.", "progress."))}
+    for name in drawn - {"progress.description"}:
+        color = stderr().get_style(name).color
+        assert color is None or color.number in numbers, name
     named = re.compile(r"[\"'](?:bold )?(?:red|green|yellow|blue|magenta|cyan)[\"']")
     sources = [*(SOURCE / "cli").rglob("*.py"), *(SOURCE / "report").glob("*.py")]
     assert [path.name for path in sources if named.search(path.read_text())] == []

@@ -15,13 +15,14 @@ from typing import Annotated, Any
 
 import typer
 from rich.text import Text
+from rich.theme import Theme
 
 from benchvise import __version__
 from benchvise.cli.color import color_options
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
 from benchvise.report.sinks import LINE_LIMIT, Terminal, json_text, sentence
-from benchvise.terminal_colors import BAD
+from benchvise.terminal_colors import BAD, PROGRESS
 from benchvise.text import AnyText, printable
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
@@ -38,7 +39,7 @@ StoreOption = Annotated[
 
 def stdout() -> Terminal:
     """The console for results; as wide as a page when it is no terminal."""
-    console = Terminal(highlight=False, **color_options())
+    console = Terminal(highlight=False, theme=Theme(PROGRESS), **color_options())
     if not console.is_terminal:
         console.width = 120
     return console
@@ -46,7 +47,7 @@ def stdout() -> Terminal:
 
 def stderr() -> Terminal:
     """The console for progress and errors."""
-    return Terminal(stderr=True, highlight=False, **color_options())
+    return Terminal(stderr=True, highlight=False, theme=Theme(PROGRESS), **color_options())
 
 
 def text_line(text: AnyText, style: str = "") -> Text:
