@@ -441,3 +441,25 @@ def test_a_line_of_a_start_file_that_is_shown_in_a_list_is_found(tmp_path: Path)
     values = {Side.GOOD: line.good, Side.BAD: line.bad}
     edit = remedies(line, origins=[origin], side_values=values, roles={})[0].text.splitlines()[1]
     assert edit == "sed -i '3{/conf/s/^/# /}' /etc/rc.local"
+
+
+NFT_RULES = "table inet guard {\n  tcp dport 23 drop\n  tcp dport 113 drop\n}\n"
+SCRIPT_RULES = "#!/bin/sh\ntrue\niptables -A INPUT -p tcp --dport 113 -j DROP\n"
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "rule"),
+    [
+        ("/etc/nftables.conf", NFT_RULES, "tcp dport 113 drop"),
+        ("/etc/rc.local", SCRIPT_RULES, "-A INPUT -p tcp -m tcp --dport 113 -j DROP"),
+    ],
+)
+def test_a_rule_that_differs_leads_to_the_line_that_says_it(
+    tmp_path: Path, file: str, text: str, rule: str
+) -> None:
+    good = "tcp dport 113 reject with tcp reset, not there"
+    bad = f"not there, {rule}"
+    suspect = Suspect("net.filter", "", Layer.RUN_TIME, "net.filter", good, bad)
+    source = DirectoryFiles(build({file: text, "/etc/hosts": rule}, tmp_path), "tree", ROLES)
+    (origin,) = find_origins(source, suspect, Side.BAD)
+    assert (origin.file.raw, origin.line, origin.certain) == (file, 3, False)

@@ -11,7 +11,7 @@ import re
 from collections.abc import Collection, Iterator, Sequence
 
 from benchvise.text import Untrusted
-from benchvise.why.model import Origin, Side
+from benchvise.why.model import Origin, Side, Suspect
 from benchvise.why.provenance.files import Tree
 from benchvise.why.provenance.globs import is_pattern, overlap
 from benchvise.why.provenance.targets import Wanted
@@ -28,6 +28,16 @@ _ALSO = {
     "memory.limit_in_bytes": ("memory.max",),
     "memory.max": ("memory.limit_in_bytes",),
 }
+FILTERS_ITEM = "net.filter"
+_RULE_GLOBS = (
+    *("/etc/nftables.conf", "/etc/nftables.d/*", "/etc/nftables/*", "/etc/sysconfig/nftables.conf"),
+    *("/etc/iptables/*", "/etc/iptables*", "/etc/sysconfig/ip*tables", "/etc/ufw/*.rules"),
+    *("/etc/firewall*", "/etc/rc.local", "/etc/network/if-*.d/*", "/etc/init.d/*"),
+)
+_RULE = "a line that says the same"
+_MOST_OF_IT = 0.7
+_NO_RULE = re.compile(r"not there$|and \d+ ")
+
 _NUMBER = re.compile(r"\d{2,}")
 _MOST = 3
 _SHORTEST = 4
@@ -60,6 +70,28 @@ def mentions(
         if any(_says(line.text, name, values) for name, values in names.items())
     ]
     return tuple(found[:_MOST])
+
+
+def lines_of_rules(tree: Tree, suspect: Suspect, side: Side) -> tuple[Origin, ...]:
+    """The line that says most of what a rule of a packet filter does that only this side has. It is
+    uncertain: tools write rules in another form than they list them. Raises what the source raises.
+    """
+    text = suspect.good if side is Side.GOOD else suspect.bad
+    rules = [set(rule.split()) for rule in text.split(", ") if not _NO_RULE.match(rule)]
+    if suspect.item != FILTERS_ITEM or not rules:
+        return ()
+    tree.ask(_RULE_GLOBS)
+    best: tuple[float, Origin] | None = None
+    for path in dict.fromkeys(path for glob in _RULE_GLOBS for path in tree.paths(glob)):
+        for line in tree.lines(path):
+            words = set(line.text.split())
+            part = max(len(rule & words) / len(rule | words) for rule in rules)
+            if part >= _MOST_OF_IT and (best is None or part > best[0]):
+                said = Untrusted(line.text.strip()[:_TEXT_LIMIT])
+                best = part, Origin(
+                    side, _RULE, Untrusted(path), line.number, said, certain=False
+                )  # fmt: skip
+    return () if best is None else (best[1],)
 
 
 def _names_of(wanted: Wanted) -> Iterator[tuple[str, frozenset[str]]]:
