@@ -51,7 +51,7 @@ def loaded(calls: list[Call], *losses: Loss) -> LoadedTrace:
     analysis = Analysis({}, TraceSpan(ORIGIN, END), losses, tables.get)
     object.__setattr__(analysis, "actors", ())
     source = SimpleNamespace(symbol=lambda at: f"<f{at}>+0x0")
-    trace = SimpleNamespace(source=source)
+    trace = SimpleNamespace(source=source, description={"tasks": []})
     return LoadedTrace(Path("t"), trace, analysis, ())  # type: ignore[arg-type]
 
 

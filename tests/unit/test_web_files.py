@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import os
 from pathlib import Path
 
@@ -13,8 +14,9 @@ from why_documents import watched
 
 from benchvise.store import Store
 from benchvise.web import file_index
-from benchvise.web.file_index import FileIndex, capture_index, is_trace, trace_index
+from benchvise.web.file_index import FileIndex, capture_index, trace_index
 from benchvise.web.http import NotFound
+from benchvise.web.trace_kinds import is_trace, trace_kind
 
 HEAD = b"\x17\x08\x44tracing6\0" + b"\0" * 100
 
@@ -115,3 +117,30 @@ def test_the_list_says_nothing_of_where_the_roots_are(root: Path, tmp_path: Path
     assert str(root) not in client.get("/traces").text
     assert str(root) not in client.get("/traces.json").text
     assert len(client.get("/traces.json").data["traces"]) == 3
+
+
+@pytest.mark.parametrize(
+    ("name", "content", "kind"),
+    [
+        ("a.json", b' {"displayTimeUnit":"ns","traceEvents":[', "Chrome JSON"),
+        ("a.json", b'[\n{"name":"x","ph":"B"', "Chrome JSON"),
+        ("a.json", b'{"events":[]}', ""),
+        ("a.json.gz", gzip.compress(b'{"traceEvents":[]}'), "Chrome JSON"),
+        ("a.pftrace", b"\x0a\x02\x50\x03\x0a\x02\x50\x04", "Perfetto"),
+        ("a.pftrace.gz", gzip.compress(b"\x0a\x02\x50\x03"), "Perfetto"),
+        ("a.trace", b"# tracer: nop\n#\n", "ftrace text"),
+        (
+            "a.html",
+            b"<!DOCTYPE html>\n  sh-9  (   9) [001] d..2  5.25: sched_switch: x",
+            "ftrace text",
+        ),
+        ("a.txt", b"\n\nnotes of a meeting - 9 [1] 5.2: one", ""),
+        ("a.md", b"# tracer: nop", ""),
+        ("a.json.gz", b"\x1f\x8b\x08 no gzip", ""),
+    ],
+)
+def test_the_begin_of_a_file_tells_its_format(
+    name: str, content: bytes, kind: str, tmp_path: Path
+) -> None:
+    (tmp_path / name).write_bytes(content)
+    assert trace_kind(tmp_path / name) == kind

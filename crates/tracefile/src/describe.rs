@@ -93,6 +93,8 @@ fn format_name(format: Format) -> &'static str {
         Format::TraceDat7 => "trace.dat 7",
         Format::PerfData => "perf.data",
         Format::FtraceText => "ftrace text",
+        Format::ChromeJson => "Chrome JSON",
+        Format::Perfetto => "Perfetto",
     }
 }
 

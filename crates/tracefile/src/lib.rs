@@ -1,4 +1,5 @@
-//! Trace files to Arrow columns: CTF 1.8 and 2, trace.dat (versions 6 and 7), perf.data, ftrace's text.
+//! Trace files to Arrow columns: CTF 1.8 and 2, trace.dat (versions 6 and 7), perf.data, ftrace's text,
+//! Chrome's JSON, Perfetto.
 //!
 //! ```text
 //! open(path) ─→ Trace ─→ Selection ─→ decode ─→ one table per event type, one time index
@@ -14,6 +15,7 @@
 #![warn(missing_docs)]
 
 mod bytes;
+mod chrome;
 mod columns;
 mod ctf;
 mod dat;
@@ -25,7 +27,9 @@ mod index;
 mod map;
 mod model;
 mod perf;
+mod perfetto;
 mod select;
+mod slices;
 mod text;
 
 #[doc(hidden)]
@@ -138,16 +142,19 @@ pub fn open_bytes(bytes: &[u8]) -> Result<Trace> {
 }
 
 fn opened(file: map::Mapped) -> Result<Trace> {
+    let file = file.unpacked()?;
     let source: Box<dyn decode::Source> = match &*file {
         head if head.starts_with(dat::MAGIC) => Box::new(dat::open(file)?),
         head if perf::MAGICS.iter().any(|magic| head.starts_with(magic)) => {
             Box::new(perf::open(file)?)
         }
+        head if chrome::looks_like(head) => Box::new(chrome::open(file)?),
+        head if perfetto::looks_like(head) => Box::new(perfetto::open(file)?),
         head if text::looks_like(head) => Box::new(text::open(file)?),
         _ => {
             let path = file.path().to_owned();
             let reason = "neither a directory with CTF metadata, nor a file that begins like a \
-                          trace.dat or a perf.data, nor ftrace's text"
+                          trace.dat or a perf.data, nor ftrace's text, Chrome's JSON or Perfetto"
                 .into();
             return Err(Error::NotATrace { path, reason });
         }

@@ -1,11 +1,19 @@
 //! Files as byte slices.
 
 use std::fs::{File, symlink_metadata};
+use std::io::Read;
 use std::ops::Deref;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 
+use flate2::read::MultiGzDecoder;
+
 use crate::{Error, Result};
+
+/// How a gzip file begins.
+const GZIP: [u8; 3] = [0x1f, 0x8b, 8];
+/// The most bytes that one unpacks to.
+const MOST_UNPACKED: u64 = 4 << 30;
 
 /// A file mapped for reading; an empty one is an empty slice.
 pub(crate) struct Mapped {
@@ -58,6 +66,25 @@ impl Mapped {
         };
         let map = copy().map_err(|error| Error::io(&path, error))?;
         Ok(Self { path, map: Some(map) })
+    }
+
+    /// The same, or what is in it when it is a gzip file, as browsers save traces.
+    pub(crate) fn unpacked(self) -> Result<Self> {
+        if !self.starts_with(&GZIP) {
+            return Ok(self);
+        }
+        let mut bytes = Vec::new();
+        let mut reader = MultiGzDecoder::new(&*self).take(MOST_UNPACKED);
+        // What could be read of a file that is cut short is opened, as that of any other.
+        if let Err(error) = reader.read_to_end(&mut bytes)
+            && bytes.is_empty()
+        {
+            return Err(Error::io(&self.path, error));
+        }
+        if bytes.len() as u64 == MOST_UNPACKED {
+            return Err(Error::TooMuch("an unpacked file of more than 4 GB".into()));
+        }
+        Ok(Self { path: self.path, ..Self::of_bytes(&bytes)? })
     }
 
     pub(crate) fn path(&self) -> &Path {

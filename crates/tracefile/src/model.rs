@@ -18,6 +18,10 @@ pub enum Format {
     PerfData,
     /// ftrace's text.
     FtraceText,
+    /// Chrome's JSON, the trace event format.
+    ChromeJson,
+    /// Perfetto's protocol buffers.
+    Perfetto,
 }
 
 /// The order of the bytes of numbers.

@@ -170,7 +170,7 @@ def open_trace(
     until: str | None = None,
     use_cache: bool = True,
 ) -> TraceHandle:
-    """A trace.dat, a perf.data, a CTF directory, or ftrace's text; read when it is first asked.
+    """A trace of any format that is read (see ``trace info``); read when it is first asked.
 
     ``since`` and ``until`` are seconds of the trace's clock, or ``+S`` from its first event.
     UsageError where there is no such file.

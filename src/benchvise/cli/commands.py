@@ -389,7 +389,7 @@ PROGRAM = Group(
                 ),
                 Command(
                     "functions",
-                    "List the kernel functions that took longest: calls, self and total times.",
+                    "List the functions or slices that took longest: calls, self and total times.",
                     "records.analysis_command",
                     "trace.catalogue.functions.FUNCTIONS",
                 ),

@@ -1,6 +1,6 @@
 """Kernel traces: recorded, opened through a cache, asked by SQL, analysed, compared, exported.
 
-    trace.dat, CTF, perf.data ─→ crates/tracefile ─→ one table an event type, one index in time
+    trace.dat, CTF, Perfetto, … ─→ crates/tracefile ─→ one table an event type, one index in time
                                      │
                       crates/traceanalysis ─→ actors, instances, waits, … ─→ crates/tracelevels
                                      │

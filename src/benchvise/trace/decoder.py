@@ -15,7 +15,8 @@ if TYPE_CHECKING:
 
 
 _REMEDIES = {
-    "NotATrace": "it takes a trace.dat, a perf.data, a directory with CTF metadata, ftrace's text",
+    "NotATrace": "it takes a trace.dat, a perf.data, a directory with CTF metadata, ftrace's text, "
+    "Chrome's JSON, Perfetto",
     "Unreadable": "check the path and its permissions",
     "Unsupported": "the recording tool may be able to write it in another way",
     "Damaged": "its head or metadata is beyond use; copy it again from where it was recorded",

@@ -10,7 +10,6 @@ from __future__ import annotations
 import hashlib
 import os
 import re
-import stat
 import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
@@ -22,6 +21,7 @@ from benchvise.signal.response import is_list
 from benchvise.store import Store
 from benchvise.text import printable
 from benchvise.web.http import NotFound
+from benchvise.web.trace_kinds import is_trace
 
 FILES = 2000
 ENTRIES = 50_000
@@ -35,7 +35,6 @@ RUN_TRACES = 500
 DIAGNOSIS_TRACES = 100
 """The same of diagnoses."""
 
-_TRACE_HEADS = {b"\x17\x08\x44tracing": "trace.dat", b"PERFILE2": "perf.data"}
 _CAPTURE_SUFFIXES = frozenset({".sr", ".vcd", ".csv"})
 _LIST_SUFFIXES = frozenset({".out", ".txt", ".dat", ".tsv"})
 
@@ -201,26 +200,6 @@ def _of_diagnoses(store: Store) -> Iterator[IndexedFile]:
 def capture_index(roots: Sequence[Path]) -> FileIndex:
     """Captures under the given roots."""
     return FileIndex(roots, is_capture, "capture")
-
-
-def is_trace(path: Path) -> bool:
-    """Whether it begins as a trace.dat or a perf.data, or has the metadata of CTF."""
-    return bool(trace_kind(path))
-
-
-def trace_kind(path: Path) -> str:
-    """``trace.dat``, ``perf.data`` or ``CTF``; empty for what is no trace."""
-    try:
-        if path.is_dir():
-            metadata = (path / "metadata").lstat()
-            return "CTF" if stat.S_ISREG(metadata.st_mode) else ""
-        if not path.is_file():
-            return ""  # a pipe would have us wait for its other end
-        with path.open("rb") as file:
-            head = file.read(10)
-    except OSError:
-        return ""
-    return next((kind for begin, kind in _TRACE_HEADS.items() if head.startswith(begin)), "")
 
 
 def is_capture(path: Path) -> bool:

@@ -9,8 +9,9 @@ import { link } from "./views/actors";
 import { button, make } from "./views/elements";
 import { count, duration, plural } from "./views/words";
 
-/** Whether functions were traced with their ends. */
-export const hasCalls = ({ event_types: types }: TraceInfo): boolean => types.includes("funcgraph_entry");
+/** Whether functions were traced with their ends, or programs told slices. */
+export const hasCalls = ({ event_types: types }: TraceInfo): boolean =>
+  types.includes("funcgraph_entry") || types.includes("slice_begin");
 
 /** Asks which threads have calls; null where there are none. */
 export async function openCalls(api: string, tag: string, signal: AbortSignal): Promise<Result<CallSource | null>> {
@@ -45,7 +46,7 @@ export interface CallAnswer {
   readonly lane: number;
   readonly begin: number;
   readonly end: number;
-  readonly cpu: number;
+  readonly cpu: number | null;
   readonly total: number | null;
   readonly self_time: number | null;
   readonly around: readonly { readonly name: string; readonly lane: number; readonly begin: number; readonly end: number }[];
@@ -66,7 +67,7 @@ export function callParts(workspace: Workspace, key: number, call: CallAnswer): 
     ["Total", known(call.total)],
     ["Self", known(call.self_time)],
     ["Thread", call.thread],
-    ["CPU at its begin", String(call.cpu)],
+    ["CPU at its begin", call.cpu === null ? "not known" : String(call.cpu)],
     ["Depth", String(call.lane)],
   ].flatMap(([name = "", value = ""]) => [make("dt", {}, name), make("dd", {}, value)]);
   return [

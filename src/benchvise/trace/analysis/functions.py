@@ -4,6 +4,9 @@ Calls are those of ftrace's function_graph tracer (``funcgraph_entry`` and ``fun
 which nest: a call's *total* time is from its entry to its exit, its *self* time is that without the
 traced functions that it called. Both hold the time in which the thread was off its CPU. The
 function tracer tells calls alone (``function``): its functions have counts and no times.
+
+Slices that programs tell of themselves (``slice_begin`` of Chrome's JSON and of Perfetto) nest
+likewise, and are calls here: their track is the thread, their name the function.
 """
 
 from __future__ import annotations
@@ -17,6 +20,7 @@ from benchvise.trace.analysis.distributions import TimeDistribution, distributio
 from benchvise.trace.analysis.model import NONE, Analysis, Bools, Ints, Rows
 
 EVENTS = ("funcgraph_entry", "funcgraph_exit", "function")
+SLICES = "slice_begin"
 
 Symbol = Callable[[int], str | None]
 """The name of what is at an address."""
@@ -48,6 +52,7 @@ class CallTable:
     """Calls as columns of equal length, in order of their beginnings; times in ns.
 
     ``parent`` is the place of the call within which it was made, -1 for none that was traced.
+    ``function`` is an address, or the place of its name in ``names``.
     """
 
     function: Ints
@@ -60,15 +65,25 @@ class CallTable:
     parent: Ints
     self_time: Ints
     complete: Bools
+    names: tuple[str, ...] = ()
+
+    def name(self, symbol: Symbol, function: int) -> str:
+        """The name of a function of ``function``."""
+        if 0 <= function < len(self.names):
+            return self.names[function] or "(no name)"
+        return function_name(symbol, function)
 
 
 def function_calls(analysis: Analysis) -> CallTable:
-    """Every call that the graph tracer saw begin, also those without an end.
+    """Every call that the graph tracer saw begin, or every slice, also those without an end.
 
     ``duration`` is what the kernel measured where the trace has that (until Linux 6.13): the stamps
     of its events hold the time of writing them, too.
     """
     entry, leave = (analysis.events(name) for name in EVENTS[:2])
+    slices = analysis.events(SLICES)
+    if entry is None and slices is not None:
+        return _slices(analysis, Rows(slices))
     if entry is None:
         none: Ints = np.zeros(0, dtype=np.int64)
         whole: Bools = np.zeros(0, dtype=np.bool_)
@@ -105,6 +120,37 @@ def function_calls(analysis: Analysis) -> CallTable:
         parent=parent,
         self_time=self_time,
         complete=complete,
+    )
+
+
+def _slices(analysis: Analysis, rows: Rows) -> CallTable:
+    """The slices that programs told, whose ends and depths the decoder knows."""
+    function, names = rows.texts("name")
+    begin, depth, thread = rows["time"], rows["depth"], rows["common_pid"]
+    known: Bools = rows["duration"] != NONE
+    end = np.where(known, begin + np.where(known, rows["duration"], 0), analysis.whole.end)
+    order = np.lexsort((rows["slice"], depth, begin))
+    begin, end, depth, thread = begin[order], end[order], depth[order], thread[order]
+    complete = known[order] & ~_lost_between(analysis, begin, end)
+    parent = _parents(thread, depth, begin, end)
+    duration = end - begin
+    self_time = duration.copy()
+    inner = np.flatnonzero((parent >= 0) & complete)
+    np.subtract.at(self_time, parent[inner], duration[inner])
+    complete[parent[np.flatnonzero((parent >= 0) & ~complete)]] = False
+    cpu: Ints = np.full(begin.size, -1, dtype=np.int64)
+    return CallTable(
+        function=function[order],
+        thread=thread,
+        cpu=cpu,
+        begin=begin,
+        end=end,
+        duration=duration,
+        depth=depth,
+        parent=parent,
+        self_time=self_time,
+        complete=complete,
+        names=tuple(names),
     )
 
 
@@ -217,14 +263,14 @@ def functions(analysis: Analysis, symbol: Symbol) -> list[FunctionCalls]:
         worst = int(whole[np.argmax(length)]) if whole.size else None
         rows.append(
             FunctionCalls(
-                name=function_name(symbol, int(number)),
+                name=calls.name(symbol, int(number)),
                 calls=int(own.size),
                 incomplete=int(own.size - whole.size),
                 total=distribution(np.sort(length)),
                 self_time=self_time,
                 self_share=self_time / analysis.span.duration,
                 worst_at=None if worst is None else int(calls.begin[worst]),
-                worst_cpu=None if worst is None else int(calls.cpu[worst]),
+                worst_cpu=None if worst is None or calls.cpu[worst] < 0 else int(calls.cpu[worst]),
                 deepest=int(calls.depth[own].max()),
             )
         )

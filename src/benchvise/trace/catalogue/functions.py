@@ -27,7 +27,7 @@ class FunctionsRequest(PartOfTrace, ListedRows):
 
 _FUNCTIONS: TableShape[FunctionCalls] = TableShape(
     "functions",
-    "Kernel functions by self time",
+    "Functions and slices by self time",
     "more functions",
     (
         ColumnSpec("Function", ValueUnit.TEXT, lambda row: row.name),
@@ -55,8 +55,8 @@ def _tables(
     answer: list[FunctionCalls], request: FunctionsRequest
 ) -> Iterator[TableSpec[FunctionCalls]]:
     missing = (
-        "none: the trace has no calls of functions; record it with trace-cmd record -p "
-        "function_graph",
+        "none: the trace has no calls of functions and no slices; record it with "
+        "trace-cmd record -p function_graph",
     )
     remarks = (
         "self: without the traced functions that it called; total and self hold time off the CPU",
@@ -74,9 +74,10 @@ def _tables(
 FUNCTIONS = TraceAnalysis(
     name="functions",
     kind="trace-functions",
-    summary="List the kernel functions that took longest: calls, self and total times.",
-    description="Of calls that ftrace's function_graph tracer recorded; the function tracer tells "
-    "only how often each function was called.",
+    summary="List the functions or slices that took longest: calls, self and total times.",
+    description="Of calls that ftrace's function_graph tracer recorded, or of slices that programs "
+    "told (Chrome's JSON, Perfetto); the function tracer tells only how often each function was "
+    "called.",
     example="functions trace.dat --since +1",
     request=FunctionsRequest,
     shapes=(_FUNCTIONS,),

@@ -37,7 +37,9 @@ if TYPE_CHECKING:
 # -- options: each described once, an analysis' request is made of these ---------------------------
 
 FILE = CommandArgument(
-    "FILE", "A trace.dat, a perf.data, a directory with a CTF trace, or ftrace's text."
+    "FILE",
+    "A trace.dat, a perf.data, a directory with a CTF trace, ftrace's text, Chrome's JSON or "
+    "Perfetto.",
 )
 CACHE = CommandOption(
     "--cache/--no-cache",

@@ -14,7 +14,8 @@ from benchvise.signal.response import is_list
 from benchvise.trace.manifest import kept_facts
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import context
-from benchvise.web.file_index import IndexedFile, listed, trace_kind
+from benchvise.web.file_index import IndexedFile, listed
+from benchvise.web.trace_kinds import trace_kind
 
 SHOWN = 200
 

@@ -1,7 +1,7 @@
-"""Calls of kernel functions on the timeline: which threads have some, what is drawn of them, one
-of them.
+"""Calls of kernel functions, and slices of programs, on the timeline: which threads have some, what
+is drawn of them, one of them.
 
-Calls are those of the function_graph tracer, see ``trace.analysis.functions``. Each thread has a
+Calls are those of ``trace.analysis.functions``. Each thread has a
 lane for each depth, as calls nest. What is drawn keeps to the rule of all rows: a pixel in which a
 call was made is not blank, and where several calls of a depth fall on one pixel, one item stands
 for them and says how many.
@@ -10,6 +10,7 @@ for them and says how many.
 from __future__ import annotations
 
 import threading
+from collections.abc import Iterable
 from dataclasses import dataclass
 from functools import cached_property
 
@@ -18,7 +19,7 @@ import pyarrow as pa
 
 from benchvise.errors import UsageError
 from benchvise.text import printable
-from benchvise.trace.analysis.functions import CallTable, Symbol, function_calls, function_name
+from benchvise.trace.analysis.functions import CallTable, Symbol, function_calls
 from benchvise.trace.analysis.model import Analysis, Bools, Ints
 from benchvise.trace.levels import shift_of
 from benchvise.trace.loaded import LoadedTrace
@@ -27,6 +28,9 @@ from benchvise.web.workspace.query import TraceQuery
 _MOST_THREADS = 1000
 _LANES = 64
 """The kernel's own stack of traced calls has 50. What lies deeper is drawn in the last lane."""
+
+_FIRST_TRACK = 1 << 22
+"""Numbers from here on are those of tracks that are no threads of Linux."""
 
 _WIDEST = 1 << 14
 _MOST_WITHIN = 20
@@ -79,6 +83,8 @@ class CallDetails:
     """A call. Times in ns since the first event; ``total`` and ``self_time`` are None for a call
     that is incomplete: cut by an end of the trace, or beside lost events.
 
+    ``cpu`` is None where the trace does not tell it.
+
     ``around`` are the calls within which it was made, the outermost first; ``within`` the functions
     that it called itself, by their total time, and ``within_more`` how many are left out.
     """
@@ -88,7 +94,7 @@ class CallDetails:
     lane: int
     begin: int
     end: int
-    cpu: int
+    cpu: int | None
     total: int | None
     self_time: int | None
     around: tuple[CalledFrom, ...]
@@ -99,9 +105,12 @@ class CallDetails:
 class ShownCalls:
     """The calls of a trace, ordered for the timeline; made when they are first asked for."""
 
-    def __init__(self, analysis: Analysis, symbol: Symbol) -> None:
+    def __init__(
+        self, analysis: Analysis, symbol: Symbol, tracks: Iterable[tuple[int, str]] = ()
+    ) -> None:
         self._symbol = symbol
-        self._actors = {actor.tid: actor.name for actor in analysis.actors if actor.tid}
+        self._actors = dict(tracks)
+        self._actors |= {actor.tid: actor.name for actor in analysis.actors if actor.tid}
         self.origin = analysis.whole.begin
         self.table = function_calls(analysis)
         calls = self.table
@@ -121,7 +130,7 @@ class ShownCalls:
     @cached_property
     def names(self) -> tuple[str, ...]:
         """The names of functions by the numbers of ``function``."""
-        return tuple(printable(function_name(self._symbol, int(at)), 160) for at in self._numbers)
+        return tuple(printable(self.table.name(self._symbol, int(at)), 160) for at in self._numbers)
 
     def threads(self) -> list[CallingThread]:
         """All threads with calls, those with most first."""
@@ -137,7 +146,8 @@ class ShownCalls:
         """The name of a thread, and its number."""
         if key < 0:
             return f"idle, CPU {-1 - key}"
-        return f"{printable(self._actors.get(key, 'thread'), 80)} {key}"
+        name = printable(self._actors.get(key, "thread"), 80)
+        return name if key >= _FIRST_TRACK else f"{name} {key}"
 
     def of(self, key: int, lane: int | None = None) -> Ints:
         """The calls of a thread (and lane), by their places in the table, ordered by lane and
@@ -161,7 +171,11 @@ class KeptCalls:
         """The calls; one thread makes them while the others wait."""
         with self._lock:
             if self._calls is None:
-                self._calls = ShownCalls(loaded.analysis, loaded.trace.source.symbol)
+                tracks = loaded.trace.description["tasks"]
+                symbol = loaded.trace.source.symbol
+                self._calls = ShownCalls(
+                    loaded.analysis, symbol, ((at, name) for at, name in tracks)
+                )
             return self._calls
 
 
@@ -246,7 +260,7 @@ def call_details(loaded: LoadedTrace, query: TraceQuery, kept: KeptCalls) -> Cal
         lane=lane,
         begin=int(table.begin[call]) - calls.origin,
         end=int(calls.end[call]) - calls.origin,
-        cpu=int(table.cpu[call]),
+        cpu=int(table.cpu[call]) if table.cpu[call] >= 0 else None,
         total=int(table.duration[call]) if is_whole else None,
         self_time=int(table.self_time[call]) if is_whole else None,
         around=tuple(

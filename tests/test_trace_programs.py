@@ -1,0 +1,286 @@
+"""What programs tell of themselves (Chrome's JSON, Perfetto), and kernel events in Perfetto."""
+
+from __future__ import annotations
+
+import gzip
+import json
+from pathlib import Path
+from typing import Any
+
+import pyarrow as pa
+import pytest
+import skips
+
+from benchvise.cli.main import run
+from benchvise.trace.analysis.functions import function_calls, functions
+from benchvise.trace.loaded import LoadedTrace, load_trace
+from benchvise.web.workspace.calls import KeptCalls, calling_threads, shown_calls
+from benchvise.web.workspace.query import TraceQuery
+
+skips.need_decoder()
+
+SMALL = Path(__file__).parent / "data/traces/small.dat"
+
+Event = dict[str, Any]
+
+
+def event(phase: str, ts: object, name: str = "", thread: object = 9, **more: object) -> Event:
+    return {"ph": phase, "ts": ts, "name": name, "pid": 7, "tid": thread, **more}
+
+
+EVENTS = [
+    event("M", 0, "process_name", args={"name": "browser"}),
+    event("M", 0, "thread_name", args={"name": "main"}),
+    event("M", 0, "thread_name", thread="io", args={"name": "I/O"}),
+    # Out of order, as programs write them: what is complete when it has ended.
+    event("X", 2, "inner", dur=0.75, args={"n": [1, {"m": ']}"'}]}),
+    event("B", 1.5, "outer", cat="a,b"),
+    event("X", 4, "inner", dur=1),
+    event("E", "12.25", "outer", args={"done": True}),
+    event("B", 20, "never ends"),
+    event("E", 30, "was never begun"),
+    # Overlaps without nesting.
+    event("X", 1, "first", thread="io", dur=5),
+    event("X", 3, "second", thread="io", dur=5),
+    event("i", 5, "mark", s="t", args={"why": "x"}),
+    # Two requests at once, a third when these have ended.
+    event("b", 1, "GET", cat="net", id="0x1"),
+    event("b", 2, "GET", cat="net", id="0x2"),
+    event("b", 2.5, "parse", cat="net", id="0x2"),
+    event("e", 3, "parse", cat="net", id="0x2"),
+    event("e", 4, "GET", cat="net", id="0x2"),
+    event("e", 6, "GET", cat="net", id="0x1"),
+    event("b", 7, "GET", cat="net", id2={"local": "0x3"}),
+    event("e", 9, "GET", cat="net", id2={"local": "0x3"}),
+    event("s", 2, "flow", id=5),
+    event("f", 5, "flow", thread="io", id=5),
+    event("C", 1, "heap", args={"used": 10, "free": 0.5}),
+    event("C", 2, "heap", args={"used": 12}),
+    event("O", 3, "object", id=1, args={"snapshot": {}}),
+]
+
+
+def chrome(path: Path, events: list[Event] = EVENTS) -> Path:
+    path.write_text(json.dumps({"traceEvents": events, "otherData": {"version": "9"}}))
+    return path
+
+
+def rows(loaded: LoadedTrace, event: str) -> list[Event]:
+    return list(loaded.trace.tables[event].to_pylist())
+
+
+def test_chromes_slices_nest_by_their_threads(tmp_path: Path) -> None:
+    loaded = load_trace(chrome(tmp_path / "a.json"), cache=False)
+    assert loaded.trace.outline["format"] == "Chrome JSON"
+    slices = rows(loaded, "slice_begin")
+    main = [
+        (row["time"], row["depth"], row["duration"], row["name"])
+        for row in slices
+        if row["common_pid"] == 9
+    ]
+    assert main == [
+        (1500, 0, 10_750, "outer"),
+        (2000, 1, 750, "inner"),
+        (4000, 1, 1000, "inner"),
+        (20_000, 0, None, "never ends"),
+    ]
+    inner = next(row for row in slices if row["time"] == 2000 and row["common_pid"] == 9)
+    assert json.loads(inner["args"]) == {"n": [1, {"m": ']}"'}]}
+    assert (inner["process"], inner["category"]) == (7, "")
+    ends = {row["slice"]: row for row in rows(loaded, "slice_end")}
+    outer = next(row for row in slices if row["name"] == "outer")
+    assert ends[outer["slice"]]["time"] == 12_250
+    assert json.loads(ends[outer["slice"]]["args"]) == {"done": True}
+    [orphan] = [row for row in ends.values() if row["time"] == 30_000]
+    assert (orphan["name"], orphan["depth"]) == ("", 0)
+    assert any("1 ends of slices that nothing began" in note for note in loaded.trace.notes)
+
+
+def test_what_overlaps_has_tracks_of_its_own(tmp_path: Path) -> None:
+    loaded = load_trace(chrome(tmp_path / "a.json"), cache=False)
+    names = dict(loaded.trace.description["tasks"])
+    assert names[9] == "main"
+    by_track: dict[str, list[tuple[int, int, str]]] = {}
+    for row in rows(loaded, "slice_begin"):
+        key = f"{names[row['common_pid']]} {row['common_pid']}"
+        by_track.setdefault(key, []).append((row["time"], row["depth"], row["name"]))
+    tracks = {name.rsplit(" ", 1)[0]: found for name, found in by_track.items()}
+    assert tracks["I/O (browser)"] == [(1000, 0, "first")]
+    assert tracks["I/O (browser), overlapping"] == [(3000, 0, "second")]
+    requests = [found for name, found in by_track.items() if name.startswith("GET (browser)")]
+    assert sorted(requests) == [
+        [(1000, 0, "GET"), (7000, 0, "GET")],
+        [(2000, 0, "GET"), (2500, 1, "parse")],
+    ]
+
+
+def test_instants_flows_and_counters(tmp_path: Path) -> None:
+    loaded = load_trace(chrome(tmp_path / "a.json"), cache=False)
+    snapshot, mark = rows(loaded, "instant")
+    assert (snapshot["phase"], snapshot["name"]) == ("O", "object")
+    assert (mark["time"], mark["phase"], mark["name"]) == (5000, "i", "mark")
+    assert mark["args"] == '{"why": "x"}'
+    flows = [(row["time"], row["id"], row["step"]) for row in rows(loaded, "flow")]
+    assert flows == [(2000, "5", "begin"), (5000, "5", "end")]
+    heap = [(row["time"], row["used"], row["free"]) for row in rows(loaded, "counter:heap")]
+    assert heap == [(1000, 10.0, 0.5), (2000, 12.0, None)]
+
+
+def test_times_of_slices(tmp_path: Path) -> None:
+    loaded = load_trace(chrome(tmp_path / "a.json"), cache=False)
+    found = {row.name: row for row in functions(loaded.analysis, lambda at: None)}
+    outer, inner = found["outer"], found["inner"]
+    assert (outer.calls, outer.self_time) == (1, 10_750 - 1750)
+    assert (inner.calls, inner.self_time, inner.deepest) == (2, 1750, 1)
+    assert inner.worst_cpu is None
+    assert (found["never ends"].incomplete, found["never ends"].total) == (1, None)
+    kept = KeptCalls()
+    threads = {thread.name for thread in calling_threads(loaded, TraceQuery({}), kept).threads}
+    assert {"main 9", "I/O (browser)", "GET (browser)"} <= threads
+    drawn = shown_calls(loaded, TraceQuery({"thread": "9", "width": "1000"}), kept)
+    assert drawn["complete"].to_pylist() == [1, 0, 1, 1]
+
+
+@pytest.mark.parametrize("packed", [False, True])
+def test_an_array_without_its_end_opens(packed: bool, tmp_path: Path) -> None:
+    text = json.dumps(EVENTS)[:-1] + ",\n"
+    path = tmp_path / ("a.json.gz" if packed else "a.json")
+    path.write_bytes(gzip.compress(text.encode()) if packed else text.encode())
+    loaded = load_trace(path, cache=False)
+    whole = load_trace(chrome(tmp_path / "b.json"), cache=False)
+    assert loaded.trace.counts == whole.trace.counts
+    assert loaded.trace.damage == []
+
+
+def test_what_precedes_a_cut_is_there(tmp_path: Path) -> None:
+    path = chrome(tmp_path / "a.json")
+    text = path.read_bytes()
+    path.write_bytes(text[: text.index(b'"never ends"')])
+    loaded = load_trace(path, cache=False)
+    [damage] = loaded.trace.damage
+    assert "the file ends within this event" in damage["what"]
+    assert [row["name"] for row in rows(loaded, "slice_begin")] == ["outer", "inner", "inner"]
+
+
+def test_commands_take_chromes_json(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    path = str(chrome(tmp_path / "a.json"))
+    for words in (["info"], ["functions"], ["events", "--limit", "3"]):
+        assert run(["trace", words[0], path, *words[1:]]) == 0
+    assert run(["trace", "query", path, "SELECT name, sum(duration) FROM slice_begin "
+                "GROUP BY name ORDER BY 2 DESC NULLS LAST LIMIT 1"]) == 0  # fmt: skip
+    shown = capsys.readouterr().out
+    assert "Chrome JSON" in shown
+    assert "outer" in shown
+
+
+# -- Perfetto --------------------------------------------------------------------------------------
+def test_what_was_exported_for_perfetto_comes_back_as_it_was(tmp_path: Path) -> None:
+    path = tmp_path / "a.pftrace"
+    assert run(["trace", "export", str(SMALL), "--to", "perfetto", "-o", str(path)]) == 0
+    before, after = load_trace(SMALL, cache=False), load_trace(path, cache=False)
+    assert after.trace.outline["format"] == "Perfetto"
+    assert after.trace.counts == before.trace.counts
+    compared = 0
+    for name in before.trace.counts:
+        ours, theirs = after.trace.tables[name], before.trace.tables[name]
+        order = [("time", "ascending"), ("cpu", "ascending"), ("common_pid", "ascending")]
+        ours, theirs = ours.sort_by(order), theirs.sort_by(order)
+        for column in set(ours.column_names) & set(theirs.column_names) - {"common_flags"}:
+            if pa.types.is_integer(theirs[column].type) or column.endswith("comm"):
+                assert ours[column].to_pylist() == theirs[column].to_pylist(), (name, column)
+                compared += 1
+    assert compared > 50
+    mine, other = before.analysis.tables["instances"], after.analysis.tables["instances"]
+    for column in ("begin", "end", "actor"):
+        assert mine[column].to_pylist() == other[column].to_pylist()
+
+
+def number(field: int, value: int) -> bytes:
+    return _varint(field << 3) + _varint(value & (1 << 64) - 1)
+
+
+def text(field: int, value: bytes) -> bytes:
+    return _varint(field << 3 | 2) + _varint(len(value)) + value
+
+
+def _varint(value: int) -> bytes:
+    out = bytearray()
+    while value >= 0x80:
+        out.append(value & 0x7F | 0x80)
+        value >>= 7
+    return bytes([*out, value])
+
+
+def test_columns_of_switches_are_events_again(tmp_path: Path) -> None:
+    compact = (
+        text(5, b"idle") + text(5, b"work")
+        + text(1, _varint(1000) + _varint(50)) + text(2, _varint(0) + _varint(1))
+        + text(3, _varint(7) + _varint(0)) + text(4, _varint(98) + _varint(120))
+        + text(6, _varint(1) + _varint(0))
+        + text(7, _varint(990) + _varint(30)) + text(8, _varint(7) + _varint(8))
+        + text(9, _varint(3) + _varint(3)) + text(10, _varint(98) + _varint(98))
+        + text(11, _varint(1) + _varint(1))
+    )  # fmt: skip
+    path = tmp_path / "a.pftrace"
+    path.write_bytes(text(1, text(1, number(1, 3) + text(4, compact))))
+    loaded = load_trace(path, cache=False)
+    # Who ran before a CPU's first switch is not told: that is a type of its own.
+    [first] = rows(loaded, "sched_switch_of_unknown")
+    assert (first["time"], first["cpu"], first["next_pid"]) == (1000, 3, 7)
+    [switch] = rows(loaded, "sched_switch")
+    assert (switch["time"], switch["prev_pid"], switch["prev_comm"]) == (1050, 7, "work")
+    assert (switch["prev_state"], switch["next_pid"], switch["next_comm"]) == (1, 0, "idle")
+    [waking] = rows(loaded, "sched_waking")
+    assert (waking["time"], waking["common_pid"], waking["pid"]) == (1020, 7, 8)
+    [early] = rows(loaded, "sched_waking_by_unknown")
+    assert (early["time"], early["pid"], early["target_cpu"]) == (990, 7, 3)
+
+
+def test_track_events_take_texts_and_clocks_of_their_writer(tmp_path: Path) -> None:
+    def event(of: int, after: int, *more: bytes) -> bytes:
+        body = number(9, of) + number(11, 42) + b"".join(more)
+        return number(8, after) + number(58, 64) + number(10, 3) + text(11, body)
+
+    interned = text(2, number(1, 1) + text(2, b"work")) + text(3, number(1, 1) + text(2, b"n"))
+    clock = number(1, 64) + number(2, 0) + number(3, 1) + number(4, 1000)
+    worker = number(1, 7) + number(2, 8) + text(5, b"worker")
+    packets = [
+        number(10, 3) + number(13, 1) + text(12, interned),
+        number(10, 3) + text(6, text(1, number(1, 6) + number(2, 5_000_000)) + text(1, clock)),
+        number(10, 3) + text(60, number(1, 42) + text(4, worker)),
+        event(1, 10, number(10, 1), text(4, number(1, 1) + number(4, -1))),
+        event(1, 5, text(23, b"inner")),
+        event(2, 5),
+        event(2, 20),
+        number(10, 3) + text(60, number(1, 43) + number(5, 42) + text(2, b"queue") + text(8, b"")),
+        number(8, 5_000_500) + text(11, number(9, 4) + number(11, 43) + number(30, 17)),
+        # A writer whose texts are not known.
+        number(8, 1) + number(10, 9) + number(13, 2) + text(11, number(9, 1) + number(10, 1)),
+    ]  # fmt: skip
+    path = tmp_path / "a.pftrace"
+    path.write_bytes(b"".join(text(1, packet) for packet in packets))
+    loaded = load_trace(path, cache=False)
+    slices = [
+        (row["time"], row["common_pid"], row["depth"], row["name"], row["duration"], row["args"])
+        for row in rows(loaded, "slice_begin")
+    ]
+    assert slices == [
+        (5_010_000, 8, 0, "work", 30_000, '{"n":-1}'),
+        (5_015_000, 8, 1, "inner", 5000, None),
+    ]
+    [queue] = rows(loaded, "counter:queue")
+    assert (queue["time"], queue["value"], queue["process"]) == (5_000_500, 17, 7)
+    assert any("1 track events are left out" in note for note in loaded.trace.notes)
+    assert function_calls(loaded.analysis).complete.all()
+
+
+def test_a_cut_packet_is_damage(tmp_path: Path) -> None:
+    path = tmp_path / "a.pftrace"
+    assert run(["trace", "export", str(SMALL), "--to", "perfetto", "-o", str(path)]) == 0
+    whole = load_trace(path, cache=False).trace.events
+    content = path.read_bytes()
+    path.write_bytes(content[: len(content) * 2 // 3])
+    loaded = load_trace(path, cache=False)
+    assert 0 < loaded.trace.events < whole
+    [damage] = loaded.trace.damage
+    assert "ends within a packet" in damage["what"]
