@@ -57,7 +57,7 @@ PREVIOUS = "previous"
 """The baseline that is the newest earlier night that was fine, board by board."""
 
 GOOD, REGRESSED = "nightly-good", "nightly-regressed"
-"""Tags of runs: what was said of them. A later night is compared with a good one alone, so that
+"""Tags of runs: their verdicts. A later night is compared with a good one alone, so that
 what is worse by a little every night, or was undecided, is no new baseline."""
 
 _TAGS = {GateVerdict.FINE: GOOD, GateVerdict.REGRESSED: REGRESSED}
