@@ -125,9 +125,9 @@ def test_the_list_says_nothing_of_where_the_roots_are(root: Path, tmp_path: Path
         ("a.json", b' {"displayTimeUnit":"ns","traceEvents":[', "Chrome JSON"),
         ("a.json", b'[\n{"name":"x","ph":"B"', "Chrome JSON"),
         ("a.json", b'{"events":[]}', ""),
-        ("a.json.gz", gzip.compress(b'{"traceEvents":[]}'), "Chrome JSON"),
+        ("a.json.gz", gzip.compress(b'{"traceEvents":[]}', mtime=0), "Chrome JSON"),
         ("a.pftrace", b"\x0a\x02\x50\x03\x0a\x02\x50\x04", "Perfetto"),
-        ("a.pftrace.gz", gzip.compress(b"\x0a\x02\x50\x03"), "Perfetto"),
+        ("a.pftrace.gz", gzip.compress(b"\x0a\x02\x50\x03", mtime=0), "Perfetto"),
         ("a.trace", b"# tracer: nop\n#\n", "ftrace text"),
         (
             "a.html",
