@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import json
 import os
-import shutil
 import signal
 import subprocess
 import sys
@@ -322,8 +321,8 @@ class TestRealProbe:
 def test_what_is_started_is_as_deep_in_shells_as_what_a_user_starts(shell: str) -> None:
     words = shell.split()
     path = os.environ["PATH"]
-    if shutil.which(words[0]) is None:
-        pytest.skip(f"there is no {words[0]}")
+    if words[0] == "busybox":
+        skips.need("busybox")
     words += ["-c", AS_IN_A_LOGIN, "sh", "env"]
     for environment in ({"PATH": path}, {"PATH": path, "SHLVL": "0"}):
         told = subprocess.run(words, env=environment, capture_output=True, text=True, check=True)
