@@ -231,3 +231,20 @@ def test_without_ln_a_note_comes_to_be_too(
     made = ann.set("t.other=1")
     assert made.not_noted == "" and "--take-over" in bob.refusal()
     ann.undo(made)
+
+
+def test_a_note_whose_writer_is_killed_meanwhile_does_not_come_to_be(
+    ann: User, notes: Path
+) -> None:
+    """Was: what had come until then was the note, which nobody could read: all were refused."""
+    made = ann.set("t.other=1")
+    text = (notes / "note").read_bytes()
+    token = text.split()[2].decode()
+    for directory, action in ((notes, "update"), (notes.with_name("new"), "claim")):
+        for cut in range(0, len(text), 37):
+            script = ["sh", "-c", board_note._SCRIPT, "sh", action, str(directory), token, ""]
+            subprocess.run(script, input=text[:cut], check=True, capture_output=True)
+            assert [path.read_bytes() for path in notes.iterdir()] == [text], cut
+            assert not list(notes.with_name("new").glob("*")), cut
+    ann.undo(made)
+    assert not notes.exists()

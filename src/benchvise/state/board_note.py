@@ -10,6 +10,7 @@ The note is one file, which comes to be whole or not at all::
     benchvise-settings 1 TOKEN PID PROGRAM       for the shell: the session, its probe's process
     {"record": "maker", "user", "host"}
     the lines of the journal
+    benchvise-settings end
 
 The probe's process says whether the session goes on: it ends with the connection to it. A script
 on the board writes and reads the note; it needs mkdir, ls, id, cat, mv and rm, as ``deploy`` does.
@@ -37,6 +38,7 @@ DIRECTORY_VARIABLE = "BENCHVISE_BOARD_NOTES"
 _DIRECTORY = "/run/benchvise-settings"
 
 _FORMAT = "benchvise-settings 1"
+_END = "benchvise-settings end"
 _SIZE_LIMIT = 1 << 20  # bytes; of real ones a kilobyte or two
 _SHOWN = 3
 _IDENTITY = "host-id"
@@ -165,16 +167,22 @@ class BoardNotes:
         head, _, rest = answer[2].partition("\n")
         words = head.split(" ", 4)
         first, _, lines = rest.partition("\n")
+        whole = lines.endswith(f"{_END}\n")
         try:
             if " ".join(words[:2]) != _FORMAT or len(words) != 5:
                 raise ValueError("its first line is not of this format")
+            if not whole:
+                raise ValueError("its end is missing")
             maker = json.loads(first)
             user, host = (printable(str(maker[key]), 40) for key in ("user", "host"))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             damaged = JournalSession(file, damage=printable(str(error), 80))
             token = words[2] if len(words) > 2 else ""
             return BoardNote(token, answer[1] == "alive", "unknown", "unknown", damaged)
-        session = replace(parse_session(file, lines.encode()), alive=answer[1] == "alive")
+        session = replace(
+            parse_session(file, lines.removesuffix(f"{_END}\n").encode()),
+            alive=answer[1] == "alive",
+        )
         return BoardNote(words[2], answer[1] == "alive", user, host, session)
 
     def _run(self, action: str, token: str, replaced: str = "", *, text: str = "") -> list[str]:
@@ -243,7 +251,7 @@ def _content(token: str, probe: tuple[int, str] | None, journal: Journal) -> str
         user = str(os.getuid())
     pid, program = probe or (0, "-")
     maker = json.dumps({"record": "maker", "user": user, "host": socket.gethostname()})
-    return f"{_FORMAT} {token} {pid} {program}\n{maker}\n{journal.content()}"
+    return f"{_FORMAT} {token} {pid} {program}\n{maker}\n{journal.content()}{_END}\n"
 
 
 # Arguments: action, directory, token, the token of a note that may be replaced. What is put there
@@ -272,6 +280,14 @@ held() {
   echo "held $state"
   cat "$note"
 }
+# What is to be the note comes as input, whose end may be that of a session that was killed: then all
+# stays as it is.
+take() {
+  said=$({ cat > "$part"; } 2>&1) || return
+  last=
+  while read -r line; do last=$line; done < "$part"
+  [ "$last" = "benchvise-settings end" ] || { said="it did not come whole"; return 1; }
+}
 make() {
   if command -v ln >/dev/null 2>&1; then ln "$part" "$note"; else
     (set -C; cat "$part" > "$note")
@@ -291,7 +307,7 @@ claim)
       if [ "$owner" = "$replaced" ]; then rm -f "$part.old"; else mv "$part.old" "$note"; fi
     fi
   fi
-  said=$({ cat > "$part"; } 2>&1) || {
+  take || {
     rm -f "$part" 2>/dev/null
     if [ -f "$note" ]; then held; else echo "unavailable" $said; fi
     exit
@@ -304,7 +320,7 @@ claim)
 update)
   owner "$note"
   [ "$owner" = "$token" ] || { echo "other it belongs to another session"; exit; }
-  said=$({ cat > "$part" && mv -f "$part" "$note"; } 2>&1) && echo made || {
+  take && said=$(mv -f "$part" "$note" 2>&1) && echo made || {
     rm -f "$part" 2>/dev/null
     echo "unavailable" $said
   };;
