@@ -280,8 +280,8 @@ held() {
   echo "held $state"
   cat "$note"
 }
-# What is to be the note comes as input, whose end may be that of a session that was killed: then all
-# stays as it is.
+# What is to be the note comes as input, whose end may be that of a session that was killed: then
+# all stays as it is.
 take() {
   said=$({ cat > "$part"; } 2>&1) || return
   last=
