@@ -12,6 +12,7 @@ from __future__ import annotations
 import argparse
 import hashlib
 import importlib.metadata
+import importlib.resources
 import os
 import platform
 import subprocess
@@ -21,7 +22,7 @@ import threading
 from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from functools import partial
+from functools import cache, partial
 from pathlib import Path
 
 HERE = Path(__file__).parent
@@ -188,9 +189,31 @@ def compile_c(
 def run_compiler(command: list[str]) -> None:
     """Runs a compiler in ``probe/`` on a free CPU; leaves with its exit code when it fails."""
     with FREE_CPUS:
-        result = subprocess.run(command, cwd=HERE, check=False)
+        result = subprocess.run(command, cwd=HERE, env=compiler_environment(), check=False)
     if result.returncode:
         sys.exit(result.returncode)
+
+
+@cache
+def compiler_environment() -> dict[str, str]:
+    """The environment, with zig's own sources under one path for all clones of this user.
+
+    zig compiles the C library of an architecture in a minute of CPU time, and keeps it; but it
+    finds that again only for sources of the same path, which is another in each clone.
+    """
+    try:
+        sources = Path(str(importlib.resources.files("ziglang"))) / "lib"
+        directory = Path(os.environ.get("XDG_CACHE_HOME") or "~/.cache").expanduser() / "benchvise"
+        link = directory / f"ziglang-{importlib.metadata.version('ziglang')}"
+        if not link.is_dir():
+            directory.mkdir(parents=True, exist_ok=True)
+            with tempfile.TemporaryDirectory(dir=directory) as unfinished:
+                Path(unfinished, "link").symlink_to(sources)
+                Path(unfinished, "link").replace(link)
+    except OSError as error:
+        print(f"the C library is compiled for this clone alone: {error}", file=sys.stderr)
+        return dict(os.environ)
+    return {**os.environ, "ZIG_LIB_DIR": str(link)}
 
 
 def in_parallel(*steps: Callable[[], None]) -> None:
