@@ -210,7 +210,7 @@ def compiler_environment() -> dict[str, str]:
             with tempfile.TemporaryDirectory(dir=directory) as unfinished:
                 Path(unfinished, "link").symlink_to(sources)
                 Path(unfinished, "link").replace(link)
-    except OSError as error:
+    except (OSError, RuntimeError) as error:  # such as: nobody's home directory
         print(f"the C library is compiled for this clone alone: {error}", file=sys.stderr)
         return dict(os.environ)
     return {**os.environ, "ZIG_LIB_DIR": str(link)}
