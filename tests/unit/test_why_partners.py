@@ -134,7 +134,7 @@ def test_a_program_is_told_with_its_limits_and_without_secrets() -> None:
 
 @pytest.fixture
 def server(tmp_path: Path) -> Iterator[str]:
-    """A program that answers at a socket, and has a configuration beside it."""
+    """A program that answers at a socket, with a configuration file."""
     (tmp_path / "answers").write_text(
         "import socket, sys, time\n"
         "s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print('on', flush=1)\n"

@@ -22,7 +22,7 @@ from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from datetime import datetime
 from pathlib import Path
-from typing import TYPE_CHECKING, Any
+from typing import TYPE_CHECKING
 
 from benchvise.errors import (
     BenchviseError,
@@ -254,9 +254,9 @@ def _image(job: NightJob, observers: NightObservers) -> str:
         done = _shell(job.get_image, "", job, {}, _GET_SECONDS)
         path = last_line(done.stdout)
         if done.returncode or not path:
-            said = last_line(done.stderr) or f"exit {done.returncode}"
+            reason = last_line(done.stderr) or f"exit {done.returncode}"
             raise MeasurementError(
-                f"no image: '{printable(job.get_image, 80)}' failed ({said})",
+                f"no image: '{printable(job.get_image, 80)}' failed ({reason})",
                 "its last line of output is to be the path of the image",
             )
         path = str(job.file.parent / path)
@@ -400,14 +400,14 @@ def _send_once(
 ) -> None:
     """Runs the job's commands with the message, once a night and verdict."""
     sent = place / "sent"
-    said = sent.read_text(encoding="utf-8").split() if sent.exists() else []
+    handled = sent.read_text(encoding="utf-8").split() if sent.exists() else []
     text = night_message(document, page)
     commands = [("message", job.message)]
     if document.verdict is GateVerdict.REGRESSED:
         commands.append(("on_regression", job.on_regression))
     for key, command in commands:
-        word = f"{key}:{document.verdict}"
-        if not command or word in said:
+        event = f"{key}:{document.verdict}"
+        if not command or event in handled:
             continue
         about = {
             "BENCHVISE_NIGHTLY_JOB": job.name,
@@ -420,15 +420,14 @@ def _send_once(
             why = last_line(done.stderr) or f"exit {done.returncode}"
             observers.say(f"{key}: '{printable(command, 80)}' failed ({why})")
             continue
-        said.append(word)
-        sent.write_text("\n".join(said) + "\n", encoding="utf-8")
+        handled.append(event)
+        sent.write_text("\n".join(handled) + "\n", encoding="utf-8")
 
 
 def _shell(
     command: str, text: str, job: NightJob, about: Mapping[str, str], seconds: float
 ) -> subprocess.CompletedProcess[bytes]:
     """A command of the job's file, which is the user's own, in the file's directory."""
-    words: dict[str, Any] = {"cwd": job.file.parent, "env": {**os.environ, **about}}
     try:
         return subprocess.run(
             ["/bin/sh", "-c", command],
@@ -436,7 +435,8 @@ def _shell(
             capture_output=True,
             timeout=seconds,
             check=False,
-            **words,
+            cwd=job.file.parent,
+            env={**os.environ, **about},
         )
     except subprocess.TimeoutExpired:
         return subprocess.CompletedProcess(command, 124, b"", f"no end in {seconds:g} s".encode())

@@ -186,7 +186,7 @@ class BoardNotes:
         return BoardNote(words[2], answer[1] == "alive", user, host, session)
 
     def _run(self, action: str, token: str, replaced: str = "", *, text: str = "") -> list[str]:
-        """The status of an action, a word about it, and the note where it is held."""
+        """The status of an action, the reason for it, and the note where it is held."""
         words = [action, self._directory, token, replaced]
         result = self._board.run(["sh", "-c", _SCRIPT, "sh", *words], input=text.encode())
         if len(result.stdout) > _SIZE_LIMIT:
@@ -194,13 +194,13 @@ class BoardNotes:
                 f"{self._board.name}: the note of what is set there is over 1 MiB",
                 f"look at {self._directory} on the board",
             )
-        said = result.stdout.decode("utf-8", "replace")
-        line, _, note = said.partition("\n")
-        word, _, more = line.partition(" ")
-        if word not in ("made", "unavailable", "held", "none", "released", "other"):
-            why = last_line(result.stderr) or printable(said, 80) or f"exit {result.returncode}"
+        output = result.stdout.decode("utf-8", "replace")
+        line, _, note = output.partition("\n")
+        status, _, reason = line.partition(" ")
+        if status not in ("made", "unavailable", "held", "none", "released", "other"):
+            why = last_line(result.stderr) or printable(output, 80) or f"exit {result.returncode}"
             return ["unavailable", f"{self._directory}: {why}", ""]
-        return [word, printable(more, 200), note]
+        return [status, printable(reason, 200), note]
 
 
 def directory() -> str:
@@ -227,7 +227,7 @@ def _is_leftover(token: str) -> bool:
 
 
 def _host_identity() -> str:
-    """A word for this user's journals on this host, made up once and kept beside them.
+    """A random identifier of this user's journals on this host, kept in their directory.
 
     The host's name is part of it, as a copied system brings the file along.
     """
@@ -237,11 +237,11 @@ def _host_identity() -> str:
         with os.fdopen(descriptor, "w", encoding="ascii") as stream:
             stream.write(secrets.token_hex(6))
     try:
-        word = file.read_text(encoding="ascii")
+        identity = file.read_text(encoding="ascii")
     except (OSError, ValueError):
-        word = ""
+        identity = ""
     name = "".join(letter for letter in socket.gethostname() if letter.isalnum())
-    return f"{word if word.isalnum() else '0'}-{name[:40]}"
+    return f"{identity if identity.isalnum() else '0'}-{name[:40]}"
 
 
 def _content(token: str, probe: tuple[int, str] | None, journal: Journal) -> str:

@@ -42,7 +42,7 @@ impl<'a> Value<'a> {
 pub(super) struct Fields<'a> {
     bytes: &'a [u8],
     pub(super) at: usize,
-    /// Whether the message ended within a field, or has what is none.
+    /// Whether the message is cut within a field, or holds bytes that are no field.
     pub(super) damaged: bool,
 }
 
