@@ -131,11 +131,11 @@ def rank_suspects(
     case.reached = "ranking the differences"
     good, bad = case.snapshots[Side.GOOD], case.snapshots[Side.BAD]
     selection = rules.find(good, bad, lab.bench.metric, may_set=options.may_set)
-    found = (*selection.suspects, *_seen_suspects(case, lab, selection.suspects))
-    case.suspects = _ranked(case, lab, rules, options, found)
+    suspects = (*selection.suspects, *_seen_suspects(case, lab, selection.suspects))
+    case.suspects = _ranked(case, lab, rules, options, suspects)
     if not _is_clear(case.suspects):
         checks = lab.cross_check(options.cross_checks)
-        case.suspects = _ranked(case, lab, rules, options, found, checks)
+        case.suspects = _ranked(case, lab, rules, options, suspects, checks)
     case.excluded = selection.excluded
     lab.decided("suspects", [suspect.id for suspect in case.suspects])
     lab.observe(SuspectsRanked(case.suspects, case.excluded))
@@ -151,12 +151,12 @@ def _seen_suspects(
     if not paths:
         return ()
     digests = {side: lab.digests(side, paths) for side in (Side.GOOD, Side.BAD)}
-    known = {side: of for side, of in digests.items() if of is not None}
-    if len(known) < len(digests):
+    readable = {side: of for side, of in digests.items() if of is not None}
+    if len(readable) < len(digests):
         return ()
     can_swap = lab.bench.can_swap_files()
-    files = file_suspects(case.watches, known, others, can_swap=can_swap)
-    return (*files, *partner_suspects(case.watches, known, files))
+    files = file_suspects(case.watches, readable, others, can_swap=can_swap)
+    return (*files, *partner_suspects(case.watches, readable, files))
 
 
 def _is_clear(suspects: Sequence[Suspect]) -> bool:
@@ -201,13 +201,13 @@ def _symptoms(case: DiagnosisState, lab: Laboratory) -> dict[Side, dict[str, flo
     longer = 1.0
     if case.measured is not None and is_wall_time(lab.bench.metric):
         longer = case.measured.gap.bad / case.measured.gap.good
-    known = _told_apart(lab)
+    told_apart = _told_apart(lab)
     for name in values[Side.GOOD].keys() & values[Side.BAD].keys():
         good, bad = values[Side.GOOD][name], values[Side.BAD][name]
         if name in BY_TIME:
             values[Side.BAD][name] = bad = bad / longer
         low, high = sorted((good, bad))
-        if high > _ALIKE * low and name not in known:
+        if high > _ALIKE * low and name not in told_apart:
             del values[Side.GOOD][name], values[Side.BAD][name]
     return values
 

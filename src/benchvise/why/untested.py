@@ -305,9 +305,9 @@ def _with_layers(suspect: Suspect, metric: Metric, names: Mapping[Side, str]) ->
     """The command that swaps the layer a difference belongs to; capitals are to be filled in."""
     what = ["--command", metric.command] if metric.command else ["--bench", metric.benchmark]
     if suspect.layer in (Layer.USERLAND, Layer.LIBC) and metric.command:
-        words = ["benchvise", "why", names[Side.BAD], "--good-root", "GOOD_ROOT", *what]
-        return shlex.join(words)
+        command = ["benchvise", "why", names[Side.BAD], "--good-root", "GOOD_ROOT", *what]
+        return shlex.join(command)
     if suspect.layer in (*_IN_IMAGES, Layer.USERLAND, Layer.LIBC):
-        words = ["benchvise", "why", "GOOD_IMAGE", "BAD_IMAGE", "--board", "rig:BOARD", *what]
-        return shlex.join(words)
+        command = ["benchvise", "why", "GOOD_IMAGE", "BAD_IMAGE", "--board", "rig:BOARD", *what]
+        return shlex.join(command)
     return ""

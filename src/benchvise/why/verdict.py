@@ -379,8 +379,8 @@ def _settings(case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions) 
     if kept:
         yield f"root on {lab.bench.name(Side.BAD)}, to test {_any_of(kept)}"
     if risky:
-        words = ",".join(dict.fromkeys(name for group in at_risk for name in group))
-        yield f"--allow {words if risky <= _MOST_ALLOWED else ALL}, to test {_any_of(risky)}"
+        permissions = ",".join(dict.fromkeys(name for group in at_risk for name in group))
+        yield f"--allow {permissions if risky <= _MOST_ALLOWED else ALL}, to test {_any_of(risky)}"
     if (share := hidden_share(case, lab)) is not None:
         proven = "more than is confirmed" if case.proven else "and none is confirmed alone"
         yield (

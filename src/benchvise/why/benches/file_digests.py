@@ -32,7 +32,7 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
     (``SHA size``), and of directories the number of entries (``directory 12``); by ``ATTRIBUTES``
     and a path the mode, owner and group of each, attributes that decide how it is written, and
     capabilities. NotAvailable where it cannot tell."""
-    found: dict[str, str] = {}
+    states: dict[str, str] = {}
     for begin in range(0, len(paths), _AT_ONCE):
         some = paths[begin : begin + _AT_ONCE]
         try:
@@ -42,26 +42,26 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
         for line in completed.stdout.decode("utf-8", "replace").splitlines():
             if attribute := _AN_ATTRIBUTE.fullmatch(line):
                 if attribute[3] in some:
-                    _add_attribute(found, *attribute.groups())
+                    _add_attribute(states, *attribute.groups())
                 continue
             match = _A_LINE.fullmatch(line)
             if match is None or match[4] not in some:
                 continue
             digest, word, number, path = match.groups()
             if digest:
-                found[path] = digest
+                states[path] = digest
             elif word == "directory":
-                found[path] = f"{word} {number}"
-            elif path in found:
-                found[path] += f" {number}"
-    return found
+                states[path] = f"{word} {number}"
+            elif path in states:
+                states[path] += f" {number}"
+    return states
 
 
-def _add_attribute(found: dict[str, str], kind: str, value: str, path: str) -> None:
+def _add_attribute(states: dict[str, str], kind: str, value: str, path: str) -> None:
     """Flags other than those of synchronous writing, journalling and compression say nothing of
     speed; most files have no capabilities."""
     if kind == "flags":
         value = _OTHER_FLAGS.sub("", value)
     if value:
         key = f"{ATTRIBUTES}{path}"
-        found[key] = f"{found[key]} {value}" if key in found else value
+        states[key] = f"{states[key]} {value}" if key in states else value

@@ -194,9 +194,9 @@ class Search:
             size, errors = end.value - begin.value, [begin.error, end.error]
             before, within = self._proven_before(low), self._proven_before(high)
             if len(within) > len(before):
-                known = self._gained(within), self._gained(before)
-                size -= known[0].value - known[1].value
-                errors += [effect.error for effect in known]
+                gains = self._gained(within), self._gained(before)
+                size -= gains[0].value - gains[1].value
+                errors += [effect.error for effect in gains]
             if size * left > 0.0 and abs(size) > max(self.scale.least, sure * math.hypot(*errors)):
                 steps.append(SearchStep(low, high, size, math.hypot(*errors)))
         return max(steps, key=lambda step: abs(step.size), default=None)
@@ -213,8 +213,8 @@ class Search:
             self._points = {0: begin, len(self.suspects): end}
             self._inferred.clear()
             return self._next_step()
-        known = self._gained(self.proven)
-        size, error = end.value - known.value, math.hypot(end.error, known.error)
+        gained = self._gained(self.proven)
+        size, error = end.value - gained.value, math.hypot(end.error, gained.error)
         return self._next_step(_WITHIN_ERROR) if self._counts(size, error) else None
 
     # -- what is explained -------------------------------------------------------------------------
@@ -438,23 +438,23 @@ class Search:
         try:
             if not is_proven and causes and self._prove_beside((suspect,), causes, step.size):
                 return
-            found = partners.find(
+            partner_group = partners.find(
                 self.lab, self.scale, suspect, before, alone, together, self.context
             )
-            if found is None:
+            if partner_group is None:
                 self._start_over(suspect)
                 return
-            others = tuple(s for s in found.suspects if s is not suspect)
+            others = tuple(s for s in partner_group.suspects if s is not suspect)
             if is_proven and self._prove_beside(others, (suspect,), step.size):
                 return
-            if not is_proven and self._prove_alone(found.alone):
+            if not is_proven and self._prove_alone(partner_group.alone):
                 self._closed.discard(suspect.id)  # a proven cause may be what it needs
                 return
-            proof = self._confirm(found.suspects, together)
+            proof = self._confirm(partner_group.suspects, together)
         except Unresolved:
             return
         if proof.proven:
-            group = set(found.suspects)
+            group = set(partner_group.suspects)
             self.proven = [c for c in self.proven if not set(c.suspects) < group]
             self.proven.append(proof)
         else:

@@ -45,16 +45,16 @@ _TEXT_LIMIT = 300
 
 
 def mentions(
-    tree: Tree, wanted: Sequence[Wanted], side: Side, known: Collection[str]
+    tree: Tree, wanted: Sequence[Wanted], side: Side, read_globs: Collection[str]
 ) -> tuple[Origin, ...]:
-    """The lines, at most ``_MOST``. Files of the globs ``known`` are left out: who reads these is
+    """The lines, at most ``_MOST``. Files of ``read_globs`` are left out: who reads these is
     known, and none of their lines sets it. Raises what the source raises."""
     names = {name: values for target in wanted for name, values in _names_of(target)}
     if not names:
         return ()
     tree.ask(GLOBS)
     paths = dict.fromkeys(path for glob in GLOBS for path in tree.paths(glob))
-    found = [
+    origins = [
         Origin(
             side,
             KIND,
@@ -65,11 +65,11 @@ def mentions(
             note=Untrusted("what reads this file is not known"),
         )
         for path in paths
-        if not any(overlap(glob, path) for glob in known)
+        if not any(overlap(glob, path) for glob in read_globs)
         for line in tree.lines(path)
         if any(_says(line.text, name, values) for name, values in names.items())
     ]
-    return tuple(found[:_MOST])
+    return tuple(origins[:_MOST])
 
 
 def lines_of_rules(tree: Tree, suspect: Suspect, side: Side) -> tuple[Origin, ...]:
@@ -84,12 +84,12 @@ def lines_of_rules(tree: Tree, suspect: Suspect, side: Side) -> tuple[Origin, ..
     best: tuple[float, Origin] | None = None
     for path in dict.fromkeys(path for glob in _RULE_GLOBS for path in tree.paths(glob)):
         for line in tree.lines(path):
-            words = set(line.text.split())
-            part = max(len(rule & words) / len(rule | words) for rule in rules)
+            line_words = set(line.text.split())
+            part = max(len(rule & line_words) / len(rule | line_words) for rule in rules)
             if part >= _MOST_OF_IT and (best is None or part > best[0]):
-                said = Untrusted(line.text.strip()[:_TEXT_LIMIT])
+                line_text = Untrusted(line.text.strip()[:_TEXT_LIMIT])
                 best = part, Origin(
-                    side, _RULE, Untrusted(path), line.number, said, certain=False
+                    side, _RULE, Untrusted(path), line.number, line_text, certain=False
                 )  # fmt: skip
     return () if best is None else (best[1],)
 

@@ -118,8 +118,8 @@ def find_origins(files: FileSource, suspect: Suspect, side: Side) -> tuple[Origi
     if not origins:
         origins = [*lines_of_rules(survey.tree, suspect, side)]
     if not origins:
-        known = [glob for kind in KINDS for glob in kind.globs]
-        origins = [*mentions(survey.tree, targets_of(suspect, side, files.roles), side, known)]
+        read_globs = [glob for kind in KINDS for glob in kind.globs]
+        origins = [*mentions(survey.tree, targets_of(suspect, side, files.roles), side, read_globs)]
     unique: dict[tuple[Untrusted, int], Origin] = {}
     for origin in origins:
         unique.setdefault((origin.file, origin.line), origin)

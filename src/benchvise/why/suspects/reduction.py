@@ -281,14 +281,14 @@ def _mount_knobs_of(part: DifferencePart, moved: set[str]) -> tuple[str, ...]:
     lines = [str(text).split(" ") for text in (part.a, part.b)]
     if any(len(line) != 3 for line in lines) or lines[0][:2] != lines[1][:2]:
         return ()
-    words = set(lines[0][2].split(",")) ^ set(lines[1][2].split(","))
+    other_options = set(lines[0][2].split(",")) ^ set(lines[1][2].split(","))
     by_word = {
         word: name
         for name, (item, knob) in knobs().items()
         if item.id == "storage.mounts" and name in moved
         for word in knob.choices
     }
-    return tuple(by_word[word] for word in words) if words <= by_word.keys() else ()
+    return tuple(by_word[word] for word in other_options) if other_options <= by_word.keys() else ()
 
 
 _FSTAB = "/etc/fstab"

@@ -137,8 +137,8 @@ def _doubt(
     if measured.good_s is not None and measured.bad_s is not None:
         gap = measured.bad_s - measured.good_s
         ratio = math.log(measured.bad_s / measured.good_s)
-        shown = max((bad_s - good_s) / gap, math.log(bad_s / good_s) / ratio) if gap > 0 else 0.0
-        if shown < _SHOWN:
+        seen = max((bad_s - good_s) / gap, math.log(bad_s / good_s) / ratio) if gap > 0 else 0.0
+        if seen < _SHOWN:
             return f"While it was watched, the command did not show the gap: {took}"
     if bad_s - good_s < _APART * good_s:
         return f"The command takes as long on both sides, or longer on good: {took}"
@@ -384,8 +384,8 @@ def _sentence(parts: Sequence[WitnessPart]) -> str:
 def _many(calls: Sequence[WitnessCall], parts: Sequence[WitnessPart]) -> str:
     """``; newfstatat of /etc/localtime 231778 times on bad, 0 on good``: what is done many times
     more on bad, and is in no part that is told."""
-    told = {part.call for part in parts}
-    many = [call for call in calls if call.is_much_more and call.name not in told]
+    told_calls = {part.call for part in parts}
+    many = [call for call in calls if call.is_much_more and call.name not in told_calls]
     if not many:
         return ""
     call = max(many, key=lambda call: call.bad)
@@ -395,13 +395,13 @@ def _many(calls: Sequence[WitnessCall], parts: Sequence[WitnessPart]) -> str:
 
 def _opened(good_files: Sequence[str], bad_files: Sequence[str]) -> str:
     """``; only bad opens /usr/lib/shim.so``."""
-    told = []
+    sentences = []
     for side, files in (("bad", bad_files), ("good", good_files)):
         if files:
             more = len(files) - _NAMED_FILES
             rest = f" and {more} more" if more > 0 else ""
-            told.append(f"only {side} opens {', '.join(files[:_NAMED_FILES])}{rest}")
-    return "".join(f"; {text}" for text in told)
+            sentences.append(f"only {side} opens {', '.join(files[:_NAMED_FILES])}{rest}")
+    return "".join(f"; {text}" for text in sentences)
 
 
 # -- calls, files and counts -----------------------------------------------------------------------
@@ -450,10 +450,10 @@ def _files(calls: Iterable[CallsAbout]) -> dict[str, str]:
     return files
 
 
-def _only(one: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
+def _only(files: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
     """Those of one side alone: programs and libraries first, then what others may know too."""
     return sorted(
-        (file for name, file in one.items() if name not in other),
+        (file for name, file in files.items() if name not in other),
         key=lambda file: ("/bin/" not in file, not _LIBRARY.search(file), file),
     )
 

@@ -122,8 +122,8 @@ def _attributes(path: str, digests: Mapping[Side, Mapping[str, str]]) -> Iterato
     good, bad = (digests[side].get(f"{ATTRIBUTES}{path}", "") for side in (Side.GOOD, Side.BAD))
     if not good or not bad or good == bad:
         return
-    words = set(good.split()) ^ set(bad.split())
-    is_telling = any(_OF_WRITING.search(f" {word}") for word in words)
+    other_words = set(good.split()) ^ set(bad.split())
+    is_telling = any(_OF_WRITING.search(f" {word}") for word in other_words)
     reason = "the command opens it, and its mode, owner or attributes are not the same"
     yield Suspect(
         f"{OF_ATTRIBUTES}{path}",

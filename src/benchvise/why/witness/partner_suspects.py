@@ -64,13 +64,13 @@ def partner_suspects(
     lead from a file to its checksum; files that ``others`` are about are left to these."""
     good, bad = ({p.name: p for p in watches[side].partners} for side in (Side.GOOD, Side.BAD))
     taken = {suspect.id for suspect in others}
-    found: dict[str, Suspect] = {}
+    suspects: dict[str, Suspect] = {}
     for name in good.keys() & bad.keys():
         pair = good[name], bad[name]
         for suspect in (*_states(*pair), *_files(*pair, digests), *_programs(*pair, digests)):
             if suspect.id not in taken:
-                found.setdefault(suspect.id, suspect)
-    return tuple(found.values())
+                suspects.setdefault(suspect.id, suspect)
+    return tuple(suspects.values())
 
 
 def _states(good: Partner, bad: Partner) -> Iterator[Suspect]:
@@ -120,8 +120,8 @@ def _programs(
     named = [p for p in dict.fromkeys((*good.program, *bad.program)) if not is_data(p)]
     other = [path for path in named if first.get(path) != second.get(path)]
     if other:
-        shown = ", ".join(other[:_SHOWN]) + (" and others" if len(other) > _SHOWN else "")
-        values = [shown if any(p in of for p in other) else NOT_THERE for of in (first, second)]
+        listed = ", ".join(other[:_SHOWN]) + (" and others" if len(other) > _SHOWN else "")
+        values = [listed if any(p in of for p in other) else NOT_THERE for of in (first, second)]
         yield Suspect(
             f"{PROGRAM}{bad.name}",
             f"what {bad.name} runs, which the command talks to",

@@ -111,8 +111,8 @@ def find_partners(board: Board, calls: Sequence[CallsAbout]) -> tuple[Partner, .
         owners = owners_of(targets, text)
         if not owners:
             return ()
-        told = _text_of(board, ["sh", "-c", _ABOUT, "sh", *map(str, list(owners)[: 4 * MOST])])
-        programs = list(_merged(parse_programs(told), owners))[:MOST]
+        statuses = _text_of(board, ["sh", "-c", _ABOUT, "sh", *map(str, list(owners)[: 4 * MOST])])
+        programs = list(_merged(parse_programs(statuses), owners))[:MOST]
         return tuple(
             program.partner(
                 _text_of(board, ["sh", "-c", _FILES, "sh", *program.file_words]).splitlines()
@@ -151,15 +151,15 @@ def owners_of(targets: Iterable[str], text: str) -> dict[int, tuple[str, ...]]:
                 wanted[f"socket:[{inode}]"].append(target)
         elif target.startswith("/") and not target.startswith(_NO_PARTNER):
             wanted[target].append(target)
-    found: defaultdict[int, list[str]] = defaultdict(list)
+    held_targets: defaultdict[int, list[str]] = defaultdict(list)
     process = 0
     for line in tables.get("open", ()):
         if head := _OF_PROCESS.match(line):
             process = int(head[1])
         elif (link := _OPEN.search(line)) and link[1] in wanted:
-            found[process] += wanted[link[1]]
-    others = {p: tuple(dict.fromkeys(of)) for p, of in found.items() if p > 1}
-    return others or {p: tuple(dict.fromkeys(of)) for p, of in found.items() if p}
+            held_targets[process] += wanted[link[1]]
+    others = {p: tuple(dict.fromkeys(of)) for p, of in held_targets.items() if p > 1}
+    return others or {p: tuple(dict.fromkeys(of)) for p, of in held_targets.items() if p}
 
 
 def _tables(text: str) -> dict[str, list[str]]:
@@ -197,21 +197,21 @@ def _bound(lines: Sequence[str]) -> Iterator[tuple[str, int, str]]:
 def _address(digits: str) -> str:
     """The words of an address are as this little-endian board has them in memory."""
     data = bytes.fromhex(digits)
-    words = [data[at : at + 4][::-1] for at in range(0, len(data), 4)]
-    return str(ipaddress.ip_address(b"".join(words)))
+    parts = [data[at : at + 4][::-1] for at in range(0, len(data), 4)]
+    return str(ipaddress.ip_address(b"".join(parts)))
 
 
 def _local_addresses(tables: Mapping[str, Sequence[str]]) -> set[str]:
-    found, last = set(), ""
+    addresses, last = set(), ""
     for line in tables.get("fib_trie", ()):
         if match := re.search(r"-- (\d+\.\d+\.\d+\.\d+)$", line.rstrip()):
             last = match[1]
         elif "/32 host LOCAL" in line:
-            found.add(last)
+            addresses.add(last)
     for line in tables.get("if_inet6", ()):
         with suppress(ValueError):
-            found.add(str(ipaddress.ip_address(bytes.fromhex(line.split(" ")[0]))))
-    return found
+            addresses.add(str(ipaddress.ip_address(bytes.fromhex(line.split(" ")[0]))))
+    return addresses
 
 
 def _at(
@@ -344,8 +344,8 @@ def _take_variable(program: ProgramOfBoard, text: str) -> None:
     """Values of variables that may be secrets are not kept."""
     name, equals, value = text.partition("=")
     if equals and not _OF_SESSION.match(name):
-        told = printable(value, _MOST_VALUE) if _TELLS.match(name) else "given"
-        program.state[f"variable {printable(name, 60)}"] = told
+        shown_value = printable(value, _MOST_VALUE) if _TELLS.match(name) else "given"
+        program.state[f"variable {printable(name, 60)}"] = shown_value
 
 
 def _take_scheduling(program: ProgramOfBoard, text: str) -> None:

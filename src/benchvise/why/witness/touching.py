@@ -101,12 +101,12 @@ def _set_by_lines(suspect: Suspect) -> tuple[str, ...]:
     """The names of what the lines of a start file set, by the files and programs in them."""
     if suspect.item != _LINES and suspect.layer is not Layer.INIT_SETTINGS:
         return ()
-    words = set(_WORD.findall("\n".join((suspect.title, suspect.good, suspect.bad))))
-    named = [word for word in words if _SYSCTL.match(word)]
+    mentioned = set(_WORD.findall("\n".join((suspect.title, suspect.good, suspect.bad))))
+    named = [word for word in mentioned if _SYSCTL.match(word)]
     named += [
         name
         for record in setting_programs()
-        if any(fnmatchcase(word, program) for word in words for program in record.programs)
+        if any(fnmatchcase(word, program) for word in mentioned for program in record.programs)
         for name in record.names
     ]
     return (*knobs_of(suspect), *named)

@@ -153,9 +153,9 @@ def _recorded(
                 recorder.wait()
                 recorded = recorder.fetch(path)
             spans = read_spans(path)
-            found = _Recording(path, recorded, spans.seconds, spent_times(spans))
-            if best is None or found.disturbed < best.disturbed:
-                best = found
+            recording = _Recording(path, recorded, spans.seconds, spent_times(spans))
+            if best is None or recording.disturbed < best.disturbed:
+                best = recording
             if best.disturbed < _DISTURBED or time.monotonic() - begun > _ENOUGH_S:
                 break
         assert best is not None  # noqa: S101 - there is at least one
