@@ -181,18 +181,45 @@ def test_qdiscs() -> None:
         network.qdiscs("text")
 
 
-def test_routes_that_are_not_plain_are_told_by_what_is_said_of_them() -> None:
-    """A window or a size of segments of a route was shown by no interface and in no snapshot."""
-    text = """default via 192.0.2.1 dev eth0 proto static mtu lock 552 advmss 128
+def test_routes_are_told_by_destination_in_the_order_of_the_kernel() -> None:
+    """A window of a route was shown by no interface; a plain route to nobody in no snapshot."""
+    text = """default via 192.0.2.1 dev eth0 proto static src 192.0.2.7 mtu lock 552 advmss 128
+default via inet6 fe80::1 dev wlan0 proto dhcp metric 600
 192.0.2.0/24 dev eth0 proto kernel scope link src 192.0.2.7
-blackhole 198.51.100.0/24
-unicast 203.0.113.0/24 via 192.0.2.9 dev eth0 initcwnd 1 quickack 1
+unreachable 169.254.0.0/16 metric 1000
+169.254.0.0/16 dev eth0 scope link
+blackhole 198.51.100.0/24 linkdown
+unicast 203.0.113.0/24 via 192.0.2.9 dev eth0 table 100 initcwnd 1 quickack 1
+local 192.0.2.7 dev eth0 table local proto kernel scope host src 192.0.2.7
+broadcast 192.0.2.255 dev eth0 table local scope link
+unreachable
+
 """
-    assert network.route_metrics(text) == {
-        "default": "mtu lock 552 advmss 128",
+    assert network.routes(text) == {
+        "default": "via a gateway dev eth0 mtu lock 552 advmss 128, "
+        "then via a gateway dev wlan0 metric 600",
+        "169.254.0.0/16": "dev eth0 scope link, then unreachable metric 1000",
         "198.51.100.0/24": "blackhole",
-        "203.0.113.0/24": "initcwnd 1 quickack 1",
+        "203.0.113.0/24 in table 100": "via a gateway dev eth0 initcwnd 1 quickack 1",
     }
+
+
+def test_routes_that_make_no_sense_are_survived() -> None:
+    assert network.routes(
+        "metric\ndefault metric\ndefault via\n10.0.0.0/8 table\nmetric metric"
+    ) == {
+        "metric": "on, then metric",
+        "default": "metric, then via a gateway",
+        "10.0.0.0/8": "table",
+    }
+
+
+def test_routing_rules_stand_in_their_order() -> None:
+    text = "0:\tfrom all lookup local\n99:\tfrom all fwmark 0x1 lookup 100 \nnonsense\n"
+    assert network.routing_rules(text) == [
+        "from all lookup local",
+        "from all fwmark 0x1 lookup 100",
+    ]
 
 
 def test_filter_rules_are_told_without_what_they_counted() -> None:

@@ -463,3 +463,33 @@ def test_a_rule_that_differs_leads_to_the_line_that_says_it(
     source = DirectoryFiles(build({file: text, "/etc/hosts": rule}, tmp_path), "tree", ROLES)
     (origin,) = find_origins(source, suspect, Side.BAD)
     assert (origin.file.raw, origin.line, origin.certain) == (file, 3, False)
+
+
+ROUTE_SCRIPT = """#!/bin/sh
+# ip route add 203.0.113.0/24 dev eth0
+ip route add unreachable 203.0.113.0/24 metric 1000
+ip route add 203.0.113.0/24 dev eth0 scope link
+"""
+
+
+@pytest.mark.parametrize(
+    ("file", "text", "line"),
+    [
+        ("/etc/rc.local", ROUTE_SCRIPT, 4),
+        ("/etc/systemd/network/a.network", "[Route]\nDestination=203.0.113.0/24\nScope=link\n", 2),
+        ("/etc/network/interfaces", "iface eth0\n  up route add -net 203.0.113.0/24 eth0\n", 2),
+    ],
+)
+def test_a_route_that_differs_leads_to_the_line_about_its_destination(
+    tmp_path: Path, file: str, text: str, line: int
+) -> None:
+    good = "unreachable metric 1000"
+    bad = f"dev eth0 scope link, then {good}"
+    name = "net.routes:203.0.113.0/24"
+    suspect = Suspect(name, "", Layer.RUN_TIME, "net.routes", good, bad)
+    files = {file: text, "/etc/hosts": "203.0.113.0/24\n", "/etc/init.d/a": "1203.0.113.0/24\n"}
+    source = DirectoryFiles(build(files, tmp_path), "tree", ROLES)
+    (origin,) = find_origins(source, suspect, Side.BAD)
+    assert (origin.file.raw, origin.line, origin.certain) == (file, line, False)
+    (nowhere,) = find_origins(source, suspect, Side.GOOD)
+    assert nowhere.kind == "not found"

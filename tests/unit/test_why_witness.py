@@ -464,6 +464,25 @@ def test_what_is_about_the_very_call_comes_before_what_is_about_all_cpu_time() -
     assert put_first(before, seen)[0].id == "process.inherited:limit.nofile"
 
 
+@pytest.mark.parametrize(
+    ("target", "blamed"),
+    [
+        ("169.254.169.254:80", "net.routes:169.254.0.0/16"),
+        ("192.0.2.7:80, 198.51.100.7:443", "net.routes:198.51.100.0/24 in table 100"),
+        ("[2001:db8::7]:53", "net.routes:2001:db8::/32"),
+        ("203.0.113.9:53", "net.filter"),
+    ],
+)
+def test_the_route_or_rule_about_the_address_comes_first(target: str, blamed: str) -> None:
+    names = ("default", "169.254.0.0/16", "198.51.100.0/24 in table 100", "2001:db8::/32", "1.2/99")
+    routes = [suspect(f"net.routes:{name}", 2.0 - n) for n, name in enumerate(names)]
+    rules = replace(suspect("net.filter", -3.0), bad="ip daddr 203.0.113.0/24 drop, 0.0.0.0/0")
+    seen = witness((Activity.NETWORK, "connect", target))
+    first = put_first((*routes, rules, suspect("net.arp_ignore", 3.0)), seen)[0]
+    assert first.id == blamed
+    assert blamed.partition(":")[2].partition(" ")[0] in first.terms[-1].reason
+
+
 def test_a_small_part_accuses_nobody() -> None:
     before = (LIKELY, suspect("mount.sync", -4.0))
     assert put_first(before, witness((Activity.DISK, "write", "/x"), share=0.1)) == before

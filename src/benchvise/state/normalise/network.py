@@ -5,7 +5,7 @@ from __future__ import annotations
 import hashlib
 import re
 import struct
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 
 from benchvise.state.normalise.values import LINES, Cell, colon_table, lines
 
@@ -138,26 +138,58 @@ def _is_private(line: str) -> bool:
     return _IDENTITY.match(line) is not None
 
 
-_TYPES = ("blackhole", "unreachable", "prohibit", "throw")
-_METRICS = re.compile(
-    r"\b(mtu|advmss|window|initcwnd|initrwnd|rto_min|rtt|rttvar|cwnd|ssthresh|reordering|hoplimit|"
-    r"quickack|congctl|features|fastopen_no_cookie)( lock)? (\S+)"
-)
+_OF_OWN_ADDRESSES = frozenset({"local", "broadcast", "multicast", "anycast"})
+_WITH_TYPE = frozenset({"unicast", "blackhole", "unreachable", "prohibit", "throw", "nat"})
+_LEFT_OUT = frozenset({"proto", "src", "pref", "expires", "error", "nhid"})
+"""Words of ``ip route`` that come with one of their own and say who made a route, or when."""
 
 
-def route_metrics(text: str) -> dict[str, str]:
-    """The routes of ``ip route`` that are not plain: destination to what its line adds (a size of
-    segments or windows, a time, a route to nowhere), without addresses on the way."""
-    routes = {}
+def routes(text: str) -> dict[str, str]:
+    """The routes that ``ip route`` lists, by destination, each table but the main one for itself.
+
+    Of each what leads there, in the words of ``ip``, without addresses of gateways and of the board
+    itself; several to one destination stand in the order in which the kernel takes them. Those
+    that the kernel made for the board's own addresses are left out.
+    """
+    by_destination: dict[str, list[tuple[int, str]]] = {}
     for line in text.splitlines():
         fields = line.split()
-        kind = fields[0] if fields and fields[0] in _TYPES else ""
-        if kind or (
-            fields and fields[0] in ("unicast", "local", "broadcast", "multicast", "anycast")
-        ):
-            fields = fields[1:]
-        metrics = [f"{m[1]}{m[2] or ''} {m[3]}" for m in _METRICS.finditer(line)]
-        metrics = [*([kind] if kind else []), *metrics]
-        if metrics and fields:
-            routes[fields[0]] = " ".join(metrics)
-    return routes
+        if not fields or fields[0] in _OF_OWN_ADDRESSES or "proto kernel" in line:
+            continue
+        kind = [fields.pop(0)] if fields[0] in _WITH_TYPE else []
+        if not fields:
+            continue
+        destination, *fields = fields
+        words, metric = list(_told_of_route(fields)), 0
+        if "metric" in fields[:-1] and (digits := fields[fields.index("metric") + 1]).isdigit():
+            metric = int(digits)
+        if "table" in words[:-1]:
+            at = words.index("table")
+            destination = f"{destination} in table {words[at + 1]}"
+            del words[at : at + 2]
+        way = " ".join([*(word for word in kind if word != "unicast"), *words])
+        by_destination.setdefault(destination, []).append((metric, way or "on"))
+    return {
+        destination: ", then ".join(way for _, way in sorted(ways, key=lambda way: way[0]))
+        for destination, ways in by_destination.items()
+    }
+
+
+def _told_of_route(fields: Sequence[str]) -> Iterator[str]:
+    """The words of a route without what tells boards apart."""
+    rest = iter(fields)
+    for word in rest:
+        if word in _LEFT_OUT:
+            next(rest, "")
+        elif word == "via":
+            following = next(rest, "")
+            if following in ("inet", "inet6"):
+                next(rest, "")
+            yield "via a gateway"
+        elif word not in ("linkdown", "dead", "onlink", "offload"):
+            yield word
+
+
+def routing_rules(text: str) -> list[str]:
+    """The rules of ``ip rule`` in their order, without the numbers that say no more than that."""
+    return [" ".join(line.partition(":")[2].split()) for line in text.splitlines() if ":" in line]

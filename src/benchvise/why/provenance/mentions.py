@@ -14,7 +14,7 @@ from benchvise.text import Untrusted
 from benchvise.why.model import Origin, Side, Suspect
 from benchvise.why.provenance.files import Tree
 from benchvise.why.provenance.globs import is_pattern, overlap
-from benchvise.why.provenance.targets import Wanted
+from benchvise.why.provenance.targets import NOT_THERE, Wanted
 
 KIND = "a line that names it"
 GLOBS = ("/etc/*.conf", "/etc/*/*.conf", "/etc/default/*", "/etc/conf.d/*", "/etc/sysconfig/*")
@@ -37,6 +37,15 @@ _RULE_GLOBS = (
 _RULE = "a line that says the same"
 _MOST_OF_IT = 0.7
 _NO_RULE = re.compile(r"not there$|and \d+ ")
+ROUTES_ITEM = "net.routes"
+_ROUTE_GLOBS = (
+    *("/etc/network/interfaces", "/etc/network/interfaces.d/*", "/etc/network/if-*.d/*"),
+    *("/etc/systemd/network/*", "/usr/lib/systemd/network/*", "/run/systemd/network/*"),
+    *("/etc/NetworkManager/system-connections/*", "/etc/NetworkManager/dispatcher.d/*"),
+    *("/etc/sysconfig/network-scripts/route*", "/etc/sysconfig/static-routes", "/etc/dhcpcd.conf"),
+    *("/etc/dhcp/*", "/etc/conf.d/net", "/etc/rc.local", "/etc/init.d/*", "/etc/local.d/*"),
+)
+_ROUTE = "a line that names the destination"
 
 _NUMBER = re.compile(r"\d{2,}")
 _MOST = 3
@@ -92,6 +101,30 @@ def lines_of_rules(tree: Tree, suspect: Suspect, side: Side) -> tuple[Origin, ..
                     side, _RULE, Untrusted(path), line.number, line_text, certain=False
                 )  # fmt: skip
     return () if best is None else (best[1],)
+
+
+def lines_of_routes(tree: Tree, suspect: Suspect, side: Side) -> tuple[Origin, ...]:
+    """The line that names the destination of a route which only this side has, and has most of its
+    words. It is uncertain, as for rules. Raises what the source raises."""
+    here, there = (suspect.good, suspect.bad)[:: 1 if side is Side.GOOD else -1]
+    ways = set(here.split(", then ")) - set(there.split(", then "))
+    if suspect.item != ROUTES_ITEM or not ways or here == NOT_THERE:
+        return ()
+    destination = suspect.id.partition(":")[2].partition(" in table ")[0]
+    called = re.compile(rf"(?<![\w.:/-]){re.escape(destination)}(?![\w.:/-])")
+    words = set(" ".join(ways).split())
+    tree.ask(_ROUTE_GLOBS)
+    lines = (
+        line
+        for path in dict.fromkeys(path for glob in _ROUTE_GLOBS for path in tree.paths(glob))
+        for line in tree.lines(path)
+        if called.search(line.text) and not line.text.lstrip().startswith(("#", ";"))
+    )
+    best = max(lines, key=lambda line: len(words & set(line.text.split())), default=None)
+    if best is None:
+        return ()
+    line_text = Untrusted(best.text.strip()[:_TEXT_LIMIT])
+    return (Origin(side, _ROUTE, Untrusted(best.file), best.number, line_text, certain=False),)
 
 
 def _names_of(wanted: Wanted) -> Iterator[tuple[str, frozenset[str]]]:

@@ -168,7 +168,11 @@ _VALUE_LIMIT = 120
 _NAMED = 3
 
 # Items whose places are independent of each other: each is a suspect of its own.
-_BY_PART = ("kernel.command_line/options", "process.environment/variables")
+ROUTES = "net.routes"
+_BY_PART = (
+    *("kernel.command_line/options", "process.environment/variables"),
+    *(f"{ROUTES}/routes", f"{ROUTES}/routes of IPv6"),
+)
 
 _REASONS = {
     Layer.PROCESS: "it belongs to the process, and nothing here gives it to one",
@@ -186,6 +190,7 @@ _REASONS = {
 
 _OF_ITEMS = {
     "kernel.modules": "modules are not unloaded and loaded here: what uses them would be lost",
+    ROUTES: "other connections need the routes, that of this session among them: change it there",
     "kernel.security": "a process that has a profile or a filter cannot take it off",
 }
 
@@ -241,6 +246,8 @@ def _title(name: str, first: Difference) -> str:
         return f"the file system at {name.removeprefix(MOUNT_POINT)} and its options"
     if name.startswith(f"{FILE_SYSTEMS}:"):
         return f"what the file system at {name.partition(':')[2]} is made of, and its size"
+    if name.startswith(f"{ROUTES}:"):
+        return f"the route to {name.partition(':')[2]}"
     item = first.item
     return f"{item.title}: {item.summary}" if item is not None else first.entry.item
 

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import ipaddress
 import re
 import tomllib
 from collections.abc import Iterator, Mapping, Sequence
@@ -116,7 +117,7 @@ def put_first(suspects: Sequence[Suspect], witness: Witness | None) -> tuple[Sus
     """The suspects with a term for what they touch, in their new order."""
     if witness is None:
         return tuple(suspects)
-    touching = {}
+    touching: dict[Suspect, Term] = {}
     spared = _that_no_reading_changes(witness)
     for suspect in suspects:
         terms = [
@@ -128,6 +129,7 @@ def put_first(suspects: Sequence[Suspect], witness: Witness | None) -> tuple[Sus
             touching[suspect] = max(terms, key=lambda term: term.points)
         elif spared is not None and _any((suspect.id, suspect.item), _READ):
             touching[suspect] = spared
+    _put_addresses_ahead(touching, suspects, witness)
     lift = _lift(suspects, touching)
     scored = [
         replace(s, terms=(*s.terms, _lifted(touching[s], lift))) if s in touching else s
@@ -185,6 +187,58 @@ def _of_parts(suspect: Suspect, witness: Witness) -> Iterator[Term]:
         if part.target.startswith("/") and (is_own or _is_below(part.target, suspect)):
             reason = f"it is about {part.target}: {part.text}"
             yield Term(NAME, _FILE_POINTS * min(1.0, part.share), reason)
+
+
+_OF_NETWORK = (Activity.NETWORK, Activity.RESOLVER)
+_TARGET_ADDRESS = re.compile(r"\[?([0-9a-fA-F.:]+?)\]?:\d+")
+_NETWORK = re.compile(r"(?<![\w.:/-])(?:\d+(?:\.\d+){3}|[0-9a-f]*:[0-9a-f:]+)(?:/\d+)?(?![\w.:/-])")
+_OF_ADDRESSES = ("net.routes:*", "net.filter*", "nft.table*")
+
+
+def _put_addresses_ahead(
+    touching: dict[Suspect, Term], suspects: Sequence[Suspect], witness: Witness
+) -> None:
+    """A route or rule about the very address that the command waits for comes before what is about
+    the network as a whole."""
+    about = {
+        suspect: (network, part)
+        for part in witness.parts
+        if part.activity in _OF_NETWORK and part.share >= _LEAST_SHARE
+        for suspect in suspects
+        if (network := _network_around(part.target, suspect))
+    }
+    first = max((s.log_odds + t.points for s, t in touching.items() if s not in about), default=0.0)
+    for suspect, (network, part) in about.items():
+        ahead = max(_FILE_POINTS, first + _AHEAD - suspect.log_odds)
+        touching[suspect] = Term(NAME, ahead, f"it is about {network}: {part.text}")
+
+
+def _network_around(targets: str, suspect: Suspect) -> str:
+    """The narrowest network that a route or rule of a suspect names and that one of the addresses
+    is in, as it is written there; empty where there is none."""
+    if not _any((suspect.id, suspect.item), _OF_ADDRESSES):
+        return ""
+    addresses = [
+        address
+        for target in targets.split(", ")
+        if (match := _TARGET_ADDRESS.fullmatch(target)) and (address := _network_of(match[1]))
+    ]
+    text = " ".join((suspect.id.partition(":")[2], suspect.good, suspect.bad))
+    around = [
+        network
+        for network in map(_network_of, _NETWORK.findall(text))
+        if network is not None
+        and network.prefixlen
+        and any(network.version == a.version and network.overlaps(a) for a in addresses)
+    ]
+    return str(max(around, key=lambda network: network.prefixlen, default=""))
+
+
+def _network_of(text: str) -> ipaddress.IPv4Network | ipaddress.IPv6Network | None:
+    try:
+        return ipaddress.ip_network(text, strict=False)
+    except ValueError:
+        return None
 
 
 def _of_files(suspect: Suspect, witness: Witness) -> Iterator[Term]:
