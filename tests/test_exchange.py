@@ -194,6 +194,19 @@ def test_what_is_not_private_stays(text: str) -> None:
     assert redactor.summary() == []
 
 
+@pytest.mark.parametrize(
+    ("home", "shared"),
+    [
+        ("/home/alice", "/home/user-1"),
+        ("/nfs/home/alice.b/x", "/nfs/home/user-1/x"),
+        ("/home/pi", "/home/pi"),
+        ("/root", "/root"),
+    ],
+)
+def test_a_home_directory_names_nobody(home: str, shared: str) -> None:
+    assert Redactor().document({"HOME": home, "TMPDIR": home}) == {"HOME": shared, "TMPDIR": home}
+
+
 def test_a_short_host_name_is_no_word() -> None:
     redactor = Redactor()
     redactor.know_host("vm")

@@ -10,7 +10,7 @@
 /* Adds one NAME=VALUE. */
 void environment_describe(struct json *j, const char *variable);
 
-/* Whether each login makes it up (SSH_CONNECTION) or it belongs to the user's session (HOME). */
+/* Whether each login makes it up (SSH_CONNECTION) or it belongs to the user's session (USER). */
 bool environment_is_of_session(const char *variable);
 
 #endif

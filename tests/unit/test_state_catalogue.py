@@ -30,7 +30,7 @@ def test_all_numbers_are_there_and_ids_are_unique() -> None:
     assert sorted(item.number for item in ITEMS if item.number) == list(range(1, 103))
     assert len(items_by_id()) == len(ITEMS)
     unnumbered = {"process.environment", "process.files", "system.limits", "system.services"}
-    unnumbered |= {"net.protocols", "net.routes", "kernel.sysctls"}
+    unnumbered |= {"net.protocols", "net.routes", "net.interfaces", "kernel.sysctls"}
     assert unnumbered == {i.id for i in ITEMS if i.number == 0}
 
 

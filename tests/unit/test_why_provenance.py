@@ -493,3 +493,28 @@ def test_a_route_that_differs_leads_to_the_line_about_its_destination(
     assert (origin.file.raw, origin.line, origin.certain) == (file, line, False)
     (nowhere,) = find_origins(source, suspect, Side.GOOD)
     assert nowhere.kind == "not found"
+
+
+@pytest.mark.parametrize(
+    ("home", "line", "certain"), [("/data/root", 1, True), ("/srv/alice", 3, False)]
+)
+def test_a_home_directory_leads_to_the_line_of_its_account(
+    tmp_path: Path, home: str, line: int, certain: bool
+) -> None:
+    accounts = "root:x:0:0:root:/data/root:/bin/sh\n# none\nalice:x:1000:1000::/srv/alice:/bin/sh\n"
+    source = DirectoryFiles(build({"/etc/passwd": accounts}, tmp_path), "tree", ROLES)
+    item = "process.environment"
+    suspect = Suspect(f"{item}:HOME", "", Layer.PROCESS, item, "/root", home)
+    (origin,) = find_origins(source, suspect, Side.BAD)
+    assert (origin.where, origin.certain) == (f"/etc/passwd:{line}", certain)
+
+
+def test_a_service_leads_to_the_link_that_starts_it_also_where_init_is_not_known(
+    tmp_path: Path,
+) -> None:
+    files = {"/etc/init.d/limiter": "#!/bin/sh\n", "/etc/rc2.d/S70limiter": "-> ../init.d/limiter"}
+    source = DirectoryFiles(build(files, tmp_path), "tree", ROLES)
+    item = "system.services"
+    suspect = Suspect("service.state:limiter", "", Layer.RUN_TIME, item, "stopped", "running")
+    (origin,) = find_origins(source, suspect, Side.BAD)
+    assert (origin.file.raw, origin.certain) == ("/etc/rc2.d/S70limiter", False)

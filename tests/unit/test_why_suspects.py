@@ -287,6 +287,18 @@ class TestReduction:
         result = find(good, bad, metric(), may_set=BOTH)
         assert result.suspects == () and len(result.excluded) == 3
 
+    def test_the_home_directory_counts_where_both_sides_are_one_user(self) -> None:
+        copying = metric("command.time", "cp a b")
+        good = with_value(side(), "process.environment/variables", {"HOME": "/root"})
+        bad = with_value(side(), "process.environment/variables", {"HOME": "/data/root"})
+        (suspect,) = find(good, bad, copying, may_set=BOTH).suspects
+        assert suspect.id == "process.environment:HOME"
+        assert suspect.means == ProcessMeans({"env.HOME": "/root"}, {"env.HOME": "/data/root"})
+        good = with_value(good, "process.inherited/process", {"uid": 0})
+        bad = with_value(bad, "process.inherited/process", {"uid": 1000})
+        ids = {s.id for s in find(good, bad, copying, may_set=BOTH).suspects}
+        assert "process.environment:HOME" not in ids
+
     def test_what_follows_from_another_difference_is_no_suspect(self) -> None:
         result = found(
             {"/proc/sys/kernel/watchdog": "0\n", "/proc/sys/kernel/soft_watchdog": "0\n"}

@@ -4,7 +4,7 @@ The same text gets the same name all over a file, so that what was equal still i
 ``mac-2``. What runs are compared by (benchmarks, parameters, units) stays, but for addresses in it.
 
     host names          the board's own, in addresses and in every text that has them as a word
-    user names          those in addresses of boards
+    user names          those in addresses of boards, and that of the home directory
     MAC addresses, IP addresses, UUIDs
     serial numbers      values that are called serial, machine-id, wwid or cid; words of kernel
                         command lines such as androidboot.serialno=
@@ -35,6 +35,7 @@ _SERIAL_NAME = re.compile(
     r"(?i)(?:^|[^a-z])(?:serial(?:[-_ ]?(?:no|number))?|machine[-_ ]?id|wwid|cid)$"
 )
 _ADDRESS = re.compile(r"\b[a-z]+://(?:([^@/\s]+)@)?(\[[^\]\s]+\]|[^:/\s,@]+)")
+_HOME = re.compile(r"(/home/)([A-Za-z_][\w.-]*)")
 _PLAIN_HOSTS = frozenset({"localhost", "localhost.localdomain", "none", "(none)", "local"})
 _PLAIN_USERS = frozenset({"root", "user", "admin", "pi", "debian", "ubuntu"})
 _LEAST_WORD = 3
@@ -83,6 +84,8 @@ class Redactor:
     def document(self, value: Any, name: str = "") -> Any:
         """A JSON document with its private texts replaced, keys too; ``name`` is its own."""
         match value:
+            case str() if name == "HOME":
+                return self.text(_HOME.sub(lambda m: m[1] + self._user(m[2]), value))
             case str():
                 return self._private(value) if _SERIAL_NAME.search(name) else self.text(value)
             case list():
@@ -126,6 +129,9 @@ class Redactor:
     def _private(self, text: str) -> str:
         plain = len(text.strip()) < _LEAST_SERIAL or text.isalpha()
         return self.text(text) if plain else self._name("serial", text)
+
+    def _user(self, name: str) -> str:
+        return name if name in _PLAIN_USERS else self._name("user", name)
 
     def _ip(self, text: str) -> str:
         try:

@@ -10,6 +10,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Sequence
+from dataclasses import replace
 
 from benchvise.state.places import SERVICES
 from benchvise.why.provenance.assignment import Assignment, Line, Stage
@@ -75,7 +76,11 @@ def _find(tree: Tree) -> Iterator[Assignment]:
         for path, target in tree.links("/etc/service/*"):  # runit
             name = posixpath.basename(path)
             yield _starts(path, name, (Stage.RUN_LEVEL, 0), f"leads to {target}")
-        yield from _init_d(tree, "what starts this system could not be told")
+        doubt = "what starts this system could not be told"
+        for start in _links(tree, ("S", "2", "3", "5"), generated=False):
+            if start.target.startswith(SERVICES):
+                yield replace(start, certain=False, note=doubt)
+        yield from _init_d(tree, doubt)
     for path in _RC_LOCAL[:2] if init is Init.SYSTEMD else _RC_LOCAL:
         if tree.has(path):
             yield from _script(tree, path, "rc.local", (Stage.RC_LOCAL, 0), ("start",))

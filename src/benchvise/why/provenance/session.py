@@ -1,6 +1,6 @@
 """What a login or a process is given: profile, /etc/environment, limits, mounts and swap.
 
-After environment(7), pam_env(8), limits.conf(5) and fstab(5).
+After environment(7), pam_env(8), passwd(5), limits.conf(5) and fstab(5).
 """
 
 from __future__ import annotations
@@ -19,6 +19,7 @@ PROFILES = ("/etc/profile", "/etc/profile.d/*.sh", "/etc/bash.bashrc", "/root/.p
             "/root/.bashrc", "/home/*/.profile",
             "/home/*/.bashrc", "/root/.ssh/environment")  # fmt: skip
 LIMITS = ("/etc/security/limits.conf", "/etc/security/limits.d/*.conf")
+ACCOUNTS = "/etc/passwd"
 FSTAB = "/etc/fstab"
 SERVERS = ("/etc/default/ssh", "/etc/default/dropbear", "/etc/conf.d/sshd", "/etc/sysconfig/sshd")
 """What the script that starts the server of logins sources: logins inherit what it sets."""
@@ -54,6 +55,7 @@ def _find(tree: Tree) -> Iterator[Assignment]:
                                  (Stage.LOGIN, 0, rank, line.number), not note, note)  # fmt: skip
     for rank, path in enumerate(path for name in SERVERS for path in tree.paths(name)):
         yield from _of_server(tree, path, (Stage.INIT, 1, rank))
+    yield from _home_directories(tree)
     yield from _mounts(tree)
     yield from _name_lookup(tree)
     for path, target in tree.links(LOCALTIME):
@@ -115,6 +117,16 @@ def _variables(tree: Tree, path: str, kind: str, when: tuple[int, ...]) -> Itera
                              (*when, line.number))  # fmt: skip
 
 
+def _home_directories(tree: Tree) -> Iterator[Assignment]:
+    """The accounts of passwd(5); whose session it is is not known but for root's."""
+    for line in tree.lines(ACCOUNTS):
+        fields = line.text.split(":")
+        if len(fields) == 7 and fields[5].startswith("/"):
+            note = "" if fields[0] == "root" else f"the account {fields[0]}"
+            when = (Stage.LOGIN, 0, 0, line.number)
+            yield Assignment("passwd", line, "environment:HOME", fields[5], when, not note, note)
+
+
 def _mounts(tree: Tree) -> Iterator[Assignment]:
     for line in tree.lines(FSTAB):
         fields = line.text.split("#")[0].split()
@@ -141,7 +153,7 @@ def _options(point: str, options: str) -> Iterator[tuple[str, str]]:
 
 SESSION = SettingFiles(
     "profiles, environment, limits, fstab and files of name lookup",
-    (*ENVIRONMENT, *PROFILES, *LIMITS, *SERVERS, FSTAB, *NAME_LOOKUP_FILES),
+    (*ENVIRONMENT, *PROFILES, *LIMITS, *SERVERS, FSTAB, ACCOUNTS, *NAME_LOOKUP_FILES),
     _find,
     (LOCALTIME,),
 )

@@ -160,9 +160,13 @@ def _of_tree(path: str, value: str) -> tuple[str, str]:
 
 
 def _of_knob(suspect: Suspect, roles: Mapping[str, str]) -> Iterator[str]:
-    """A suspect may be called by its knob and have no means."""
-    record = knobs().get(suspect.id)
-    if record is not None:
+    """A suspect may be called by its knob, with the one of several that it is about, and have no
+    means."""
+    name, colon, which = suspect.id.partition(":")
+    record = knobs().get(name)
+    if record is not None and record[1].each and colon:
+        yield _of_tree(record[1].path.replace("*", which.replace("/", "!")), "")[0]
+    elif record is not None and not colon:
         yield _filled(record[1].path, roles)
 
 

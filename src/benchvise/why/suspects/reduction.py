@@ -102,7 +102,8 @@ def reduce(
     ``seen`` the files of the kernel that were read on both sides."""
     excluded: dict[str, str] = {}
     left = list(_without(_out_of_reach(differences, metric), excluded))
-    left = list(_without(map(_identifying, left), excluded))
+    apart = {f"{d.entry.name} {part.key}" for d in differences for part in d.parts}
+    left = list(_without((_identifying(d, apart) for d in left), excluded))
     moved = {d.entry.name for d in left} | set(differing_knobs)
     left = list(_without((_following(d, moved) for d in left), excluded))
     left = list(_without(_parts_shown_elsewhere(left), excluded))
@@ -154,8 +155,9 @@ _FAMILY_NAMES = {
 # -- what only tells boards apart ------------------------------------------------------------------
 
 
-def _identifying(difference: Difference) -> tuple[Difference, str]:
-    """Without the parts that identify; the reason where nothing else is left."""
+def _identifying(difference: Difference, apart: Collection[str]) -> tuple[Difference, str]:
+    """Without the parts that identify; the reason where nothing else is left. ``apart`` are the
+    parts of all entries that differ."""
     if difference.a is not None and difference.b is not None:
         values = difference.a.value, difference.b.value
         if None not in values and len({_masked(value) for value in values}) == 1:
@@ -163,7 +165,7 @@ def _identifying(difference: Difference) -> tuple[Difference, str]:
     reasons: list[str] = []
     kept = []
     for part in difference.parts:
-        why = _identity(difference.entry.name, part)
+        why = _identity(difference.entry.name, part, apart)
         if why:
             reasons.append(why)
         else:
@@ -173,12 +175,13 @@ def _identifying(difference: Difference) -> tuple[Difference, str]:
     return replace(difference, parts=tuple(kept)), ""
 
 
-def _identity(name: str, part: DifferencePart) -> str:
+def _identity(name: str, part: DifferencePart, apart: Collection[str]) -> str:
     for record in _rules()["identity"]:
         if fnmatchcase(name, record["entry"]):
             patterns = record.get("part", ["*"])
             alike = record.get("values", [part.a, part.b])
             fits = any(fnmatchcase(part.key, pattern) for pattern in patterns)
+            fits = fits and record.get("beside") in (None, *apart)
             if fits and part.a in alike and part.b in alike:
                 return str(record["why"])
     return ""
