@@ -7,12 +7,13 @@ newest run is no part of the line, as it could not be told from a change.
 
 from __future__ import annotations
 
+import math
 from collections import defaultdict
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import datetime
 from itertools import pairwise
-from typing import Literal
+from typing import Literal, TypeAlias
 
 import numpy as np
 
@@ -100,8 +101,20 @@ class HistoryData:
     boards: tuple[BoardHistory, ...]
 
 
-def history_data(key: str, past: Sequence[Past]) -> HistoryData:
-    """The history of a series; ``past`` is the oldest run first, and not empty."""
+SummaryOrReason: TypeAlias = tuple[Summary | None, str]
+
+
+def _summary_of(past_run: Past) -> SummaryOrReason:
+    return summary_or_reason(past_run.series)
+
+
+def history_data(
+    key: str, past: Sequence[Past], summary_of: Callable[[Past], SummaryOrReason] = _summary_of
+) -> HistoryData:
+    """The history of a series; ``past`` is the oldest run first, and not empty.
+
+    ``summary_of`` says what is to be said of the series in a run, or why nothing is.
+    """
     newest = next(
         (past_run.series for past_run in reversed(past) if past_run.series.values), past[-1].series
     )
@@ -113,15 +126,20 @@ def history_data(key: str, past: Sequence[Past]) -> HistoryData:
         unit=newest.unit,
         better=newest.better,
         counted=newest.counted,
-        boards=tuple(_board(board, runs, newest) for board, runs in by_board.items()),
+        boards=tuple(_board(board, runs, newest, summary_of) for board, runs in by_board.items()),
     )
 
 
-def _board(board: str, past: Sequence[Past], newest: SeriesRecord) -> BoardHistory:
+def _board(
+    board: str,
+    past: Sequence[Past],
+    newest: SeriesRecord,
+    summary_of: Callable[[Past], SummaryOrReason],
+) -> BoardHistory:
     entries: list[HistoryEntry] = []
     before: float | None = None
     for past_run in past:
-        entry = _entry(past_run, newest, before)
+        entry = _entry(past_run, newest, before, summary_of(past_run))
         if not entry.left_out and entry.summary is not None:
             before = entry.summary.median
         entries.append(entry)
@@ -137,9 +155,15 @@ def _board(board: str, past: Sequence[Past], newest: SeriesRecord) -> BoardHisto
     )
 
 
-def _entry(past_run: Past, newest: SeriesRecord, before: float | None) -> HistoryEntry:
-    summary, reason = summary_or_reason(past_run.series)
-    left_out = reason or "not measured" if summary is None else _differs(past_run.series, newest)
+def _entry(
+    past_run: Past, newest: SeriesRecord, before: float | None, known: SummaryOrReason
+) -> HistoryEntry:
+    summary, reason = known
+    left_out = (
+        reason or "not measured"
+        if summary is None
+        else difference_to_newest(past_run.series, newest)
+    )
     if summary is not None and not left_out and summary.median <= 0:
         left_out = "a value of zero or less has no ratio"
     in_line = summary is not None and not left_out
@@ -160,7 +184,7 @@ def _entry(past_run: Past, newest: SeriesRecord, before: float | None) -> Histor
     )
 
 
-def _differs(series: SeriesRecord, newest: SeriesRecord) -> str:
+def difference_to_newest(series: SeriesRecord, newest: SeriesRecord) -> str:
     """Why a series is not what the newest one is; empty when it is the same."""
     for what, own, other in (
         ("unit", series.unit, newest.unit),
@@ -176,6 +200,14 @@ def _differs(series: SeriesRecord, newest: SeriesRecord) -> str:
     return ""
 
 
+def median_of(series: SeriesRecord) -> float | None:
+    """The value of a run, as ``Summary.median``; None without samples that are all numbers."""
+    values = [value for process in series.values for value in process]
+    if not values or not all(map(math.isfinite, values)):
+        return None
+    return float(np.median(values))
+
+
 def _levels(medians: Sequence[float], changes: Sequence[ChangePoint]) -> list[HistoryLevel]:
     ends = [0, *(change.at for change in changes), len(medians)]
     return [
@@ -188,7 +220,6 @@ def _levels(medians: Sequence[float], changes: Sequence[ChangePoint]) -> list[Hi
 def _change(
     board: str, line: Sequence[HistoryEntry], change: ChangePoint, better: Better
 ) -> HistoryChange:
-    up = (change.ratio > 1) == (better == "higher")
     return HistoryChange(
         board=board,
         at=change.at,
@@ -198,8 +229,13 @@ def _change(
         low=change.low,
         high=change.high,
         p=change.p,
-        verdict="faster" if up else "slower",
+        verdict=verdict_of(change.ratio, better),
     )
+
+
+def verdict_of(ratio: float, better: Better) -> Literal["faster", "slower"]:
+    """What a change by this ratio is."""
+    return "faster" if (ratio > 1) == (better == "higher") else "slower"
 
 
 # -- the picture -----------------------------------------------------------------------------------

@@ -4,6 +4,7 @@ SQLite in the user's data directory by default, PostgreSQL by URL; same tables, 
 
     store                          what flows write while a board is measured, and read afterwards
       ├ reading, history           runs; what all of them together tell
+      ├ series_counts              how many runs of a board have a series, counted as they are made
       ├ snapshots, diagnoses       documents that are kept whole
       ├ watches                    what was seen of a board over weeks
       ├ notes, references          what users say of their runs, and how they name them
@@ -16,12 +17,22 @@ SQLite in the user's data directory by default, PostgreSQL by URL; same tables, 
 """
 
 from benchvise.store.diagnoses import DiagnosisInfo
-from benchvise.store.history import BoardInfo, Past, PastRun, SeriesInfo
+from benchvise.store.history import (
+    LISTED_RUNS,
+    MOST_COUNTED,
+    BoardInfo,
+    Past,
+    PastRun,
+    SeriesInfo,
+    SeriesList,
+)
 from benchvise.store.reading import RunChoices, RunFilter, RunInfo
 from benchvise.store.snapshots import Moment
 from benchvise.store.store import PlannedSeries, ProcessHandle, Store
 
 __all__ = [
+    "LISTED_RUNS",
+    "MOST_COUNTED",
     "BoardInfo",
     "DiagnosisInfo",
     "Moment",
@@ -33,5 +44,6 @@ __all__ = [
     "RunFilter",
     "RunInfo",
     "SeriesInfo",
+    "SeriesList",
     "Store",
 ]

@@ -2,18 +2,34 @@
 
 from __future__ import annotations
 
-from collections.abc import Mapping
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from typing import Any
 
-from sqlalchemy import Connection, func, select
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from benchvise.documents import object_at, text_at
 from benchvise.measure.model import RunStatus, SeriesRecord
 from benchvise.store.notes import tags_of
-from benchvise.store.reading import RunFilter, load_series
-from benchvise.store.tables import PROCESS, RUN, SAMPLE, SERIES, columns_of, record_of
-from benchvise.store.values import clean_text
+from benchvise.store.reading import RunFilter, load_series, names_shown_as
+from benchvise.store.tables import (
+    PROCESS,
+    RUN,
+    SAMPLE,
+    SERIES,
+    SERIES_COUNT,
+    columns_of,
+    has_key,
+    hash_of,
+    record_of,
+)
 from benchvise.text import Untrusted
+
+LISTED_RUNS = 200
+"""Runs in which series are looked for, where that is not kept."""
+
+MOST_COUNTED = 1000
+"""Runs of a series that are counted."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -37,6 +53,7 @@ class PastRun:
     status: RunStatus
     started: str
     simulated: bool
+    tool_version: str
     kernel: str
     settings: Mapping[str, str]
     tags: tuple[str, ...]
@@ -51,36 +68,66 @@ class Past:
     series: SeriesRecord
 
 
-def list_series(connection: Connection, matching: RunFilter, limit: int | None) -> list[SeriesInfo]:
-    """The series that were measured, those first that most runs have."""
-    count = func.count(SERIES.c.run_number.distinct()).label("runs")
+@dataclass(frozen=True, slots=True)
+class SeriesList:
+    """The series of some runs. ``older_left_out``: there are older runs, which were not counted."""
+
+    series: list[SeriesInfo]
+    older_left_out: bool = False
+
+
+def list_series(connection: Connection, matching: RunFilter) -> SeriesList:
+    """The series that were measured, those first that most runs have.
+
+    What is kept of each board tells that at once. What else runs are filtered by does not, so that
+    they are looked at, but no more than the newest ``LISTED_RUNS``.
+    """
+    if matching == RunFilter(board=matching.board):
+        return SeriesList(_counted_series(connection, matching.board))
+    newest = (
+        select(RUN.c.number)
+        .where(*matching.conditions(connection))
+        .order_by(RUN.c.number.desc())
+        .limit(LISTED_RUNS + 1)
+    )
+    numbers = list(connection.execute(newest).scalars())
     measured = (
         select(SAMPLE.c.process_id)
         .join(PROCESS, PROCESS.c.id == SAMPLE.c.process_id)
         .where(PROCESS.c.series_id == SERIES.c.id)
         .exists()
     )
+    count = func.count(SERIES.c.run_number.distinct())
     statement = (
         select(SERIES.c.key, SERIES.c.benchmark, count)
-        .join(RUN, RUN.c.number == SERIES.c.run_number)
-        .where(measured, *matching.conditions(connection))
+        .where(SERIES.c.run_number.in_(numbers[:LISTED_RUNS]), measured)
         .group_by(SERIES.c.key, SERIES.c.benchmark)
         .order_by(count.desc(), SERIES.c.key)
-        .limit(limit)
     )
-    return [
-        SeriesInfo(key, benchmark, runs) for key, benchmark, runs in connection.execute(statement)
-    ]
+    series = [SeriesInfo(*row) for row in connection.execute(statement)]
+    return SeriesList(series, older_left_out=len(numbers) > LISTED_RUNS)
+
+
+def _counted_series(connection: Connection, board: str | None) -> list[SeriesInfo]:
+    """The series of a board, or of all."""
+    count = func.sum(SERIES_COUNT.c.runs)
+    statement = (
+        select(SERIES_COUNT.c.key, SERIES_COUNT.c.benchmark, count)
+        .group_by(SERIES_COUNT.c.key, SERIES_COUNT.c.benchmark)
+        .order_by(count.desc(), SERIES_COUNT.c.key)
+    )
+    if board is not None:
+        boards = names_shown_as(connection, SERIES_COUNT.c.board, board)
+        statement = statement.where(SERIES_COUNT.c.board.in_(boards))
+    return [SeriesInfo(key, name, int(runs)) for key, name, runs in connection.execute(statement)]
 
 
 def boards_of(connection: Connection, key: str) -> dict[str, int]:
     """The boards on which a series was measured, with the number of runs."""
     statement = (
-        select(RUN.c.board, func.count(RUN.c.number.distinct()))
-        .join(SERIES, SERIES.c.run_number == RUN.c.number)
-        .where(SERIES.c.key == clean_text(key))
-        .group_by(RUN.c.board)
-        .order_by(RUN.c.board)
+        select(SERIES_COUNT.c.board, SERIES_COUNT.c.runs)
+        .where(has_key(SERIES_COUNT, key))
+        .order_by(SERIES_COUNT.c.board)
     )
     return dict(connection.execute(statement).all())
 
@@ -88,19 +135,56 @@ def boards_of(connection: Connection, key: str) -> dict[str, int]:
 def load_history(
     connection: Connection, key: str, matching: RunFilter, limit: int
 ) -> tuple[list[Past], int]:
-    """The newest ``limit`` runs of a series, the oldest of them first, and how many there are."""
-    having = (
-        select(RUN.c.number)
-        .join(SERIES, SERIES.c.run_number == RUN.c.number)
-        .where(SERIES.c.key == clean_text(key), *matching.conditions(connection))
-        .distinct()
-    )
-    numbers = list(connection.execute(having.order_by(RUN.c.number.desc())).scalars())
-    newest = numbers[:limit]
-    if not newest:
-        return [], 0
-    tags = tags_of(connection, newest)
-    runs = {
+    """The newest ``limit`` runs of a series, the oldest of them first, and how many there are.
+
+    No more than ``MOST_COUNTED`` are counted: then the number is one more than that.
+    """
+    conditions = matching.conditions(connection)
+    having = _runs_with(has_key(SERIES, key), conditions)
+    newest = list(connection.execute(having.limit(limit)).scalars())
+    total = len(newest)
+    if total == limit:
+        # By the hash alone, as the index has that: what two keys share by chance is no matter here.
+        like = _runs_with(SERIES.c.key_hash == hash_of(key), conditions)
+        counted = select(func.count()).select_from(like.limit(MOST_COUNTED + 1).subquery())
+        total = connection.execute(counted).scalar_one()
+    runs = _past_runs(connection, newest)
+    chosen = has_key(SERIES, key) & SERIES.c.run_number.in_(newest)
+    past = [Past(runs[number], series) for number, series in load_series(connection, chosen)]
+    return past, total
+
+
+def _runs_with(
+    series: ColumnElement[bool], conditions: Sequence[ColumnElement[bool]]
+) -> Select[Any]:
+    """The numbers of the runs that have such a series, the newest first.
+
+    Where runs are filtered, by the runs: SQLite, which seldom knows how many there are of each
+    board, would look at those of all.
+    """
+    if not conditions:
+        numbers = select(SERIES.c.run_number).where(series).distinct()
+        return numbers.order_by(SERIES.c.run_number.desc())
+    has_series = select(SERIES.c.id).where(SERIES.c.run_number == RUN.c.number, series).exists()
+    return select(RUN.c.number).where(*conditions, has_series).order_by(RUN.c.number.desc())
+
+
+def load_past(connection: Connection, matching: RunFilter, limit: int) -> list[Past]:
+    """All series of the newest ``limit`` runs that match, the oldest run first.
+
+    Without the evidence of the samples: there are hundreds of thousands.
+    """
+    newest = select(RUN.c.number).where(*matching.conditions(connection))
+    numbers = list(connection.execute(newest.order_by(RUN.c.number.desc()).limit(limit)).scalars())
+    runs = _past_runs(connection, numbers)
+    chosen = SERIES.c.run_number.in_(numbers)
+    loaded = load_series(connection, chosen, with_evidence=False)
+    return [Past(runs[number], series) for number, series in loaded]
+
+
+def _past_runs(connection: Connection, numbers: Sequence[int]) -> dict[int, PastRun]:
+    tags = tags_of(connection, numbers)
+    return {
         row.number: record_of(
             PastRun,
             row,
@@ -108,11 +192,8 @@ def load_history(
             settings={name: str(value) for name, value in object_at(row.plan, "settings").items()},
             tags=tags[row.number],
         )
-        for row in connection.execute(select(RUN).where(RUN.c.number.in_(newest)))
+        for row in connection.execute(select(RUN).where(RUN.c.number.in_(numbers)))
     }
-    chosen = (SERIES.c.key == clean_text(key)) & SERIES.c.run_number.in_(newest)
-    past = [Past(runs[number], series) for number, series in load_series(connection, chosen)]
-    return past, len(numbers)
 
 
 # -- boards, by the runs that were measured on them ------------------------------------------------

@@ -16,6 +16,7 @@ from benchvise.store import notes, snapshots
 from benchvise.store.owner import Owner
 from benchvise.store.references import refuse_reserved
 from benchvise.store.results_file import TravellingRun
+from benchvise.store.series_counts import MeasuredSeries
 from benchvise.store.tables import ATTACHMENT, PROCESS, RUN, SAMPLE, SERIES
 
 
@@ -24,8 +25,8 @@ def has_run(connection: Connection, run_id: str) -> bool:
     return connection.execute(select(RUN.c.number).where(RUN.c.id == run_id)).first() is not None
 
 
-def add_run(connection: Connection, one: TravellingRun) -> None:
-    """Adds a run with its snapshots, attachments, tags and note.
+def add_run(connection: Connection, one: TravellingRun) -> set[MeasuredSeries]:
+    """Adds a run with its snapshots, attachments, tags and note; returns what it measured.
 
     UsageError for what no store of ours could hold: a reserved label, times that are none.
     """
@@ -90,6 +91,11 @@ def add_run(connection: Connection, one: TravellingRun) -> None:
         row = {"run_number": number, "name": name, "content": content}
         connection.execute(insert(ATTACHMENT), row)
     notes.add_tags(connection, run.id, notes.checked_tags(run.tags))
+    return {
+        MeasuredSeries(number, run.board, series.spec.key, series.spec.benchmark)
+        for series in run.series
+        if any(process.samples for process in series.processes)
+    }
 
 
 def _moment(run: RunRecord, text: str) -> datetime:

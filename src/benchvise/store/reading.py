@@ -29,6 +29,7 @@ from benchvise.store.tables import (
     SAMPLE,
     SERIES,
     columns_of,
+    has_key,
     record_of,
 )
 from benchvise.store.values import clean_text, stored
@@ -77,7 +78,7 @@ class RunFilter:
         exact = ((RUN.c.status, self.status), (RUN.c.id, self.id))
         conditions = [column == clean_text(value) for column, value in exact if value is not None]
         conditions += [
-            column.in_(_names_shown_as(connection, column, name))
+            column.in_(names_shown_as(connection, column, name))
             for column, name in names
             if name is not None
         ]
@@ -92,7 +93,7 @@ class RunFilter:
         return conditions
 
 
-def _names_shown_as(connection: Connection, column: ColumnElement[str], name: str) -> list[str]:
+def names_shown_as(connection: Connection, column: ColumnElement[str], name: str) -> list[str]:
     """The values of a column that a user means by a name: itself, and what is shown like it."""
     stored = connection.execute(select(column).distinct()).scalars()
     alike = [value for value in stored if name in (printable(value), aligned(value))]
@@ -148,6 +149,9 @@ def list_runs(
 
 def count_runs(connection: Connection, matching: RunFilter) -> int:
     """How many runs match."""
+    if matching == RunFilter(tag=matching.tag) and matching.tag is not None:
+        tagged = select(func.count()).where(RUN_TAG.c.name == clean_text(matching.tag))
+        return connection.execute(tagged).scalar_one()
     statement = select(func.count()).select_from(RUN).where(*matching.conditions(connection))
     return connection.execute(statement).scalar_one()
 
@@ -168,7 +172,7 @@ def _values(connection: Connection, column: ColumnElement[str]) -> dict[str, int
 def series_of(connection: Connection, run_id: str, key: str) -> list[SeriesRecord]:
     """What was measured of the series with this key in a run."""
     number = select(RUN.c.number).where(RUN.c.id == run_id).scalar_subquery()
-    chosen = (SERIES.c.run_number == number) & (SERIES.c.key == clean_text(key))
+    chosen = (SERIES.c.run_number == number) & has_key(SERIES, key)
     return [series for _, series in load_series(connection, chosen)]
 
 
@@ -226,10 +230,13 @@ def _watched(connection: Connection, run: Row[Any]) -> list[RunRemark]:
 
 
 def load_series(
-    connection: Connection, chosen: ColumnElement[bool]
+    connection: Connection, chosen: ColumnElement[bool], *, with_evidence: bool = True
 ) -> list[tuple[int, SeriesRecord]]:
-    """The chosen series with everything measured for them, each with the number of its run."""
-    processes = _load_processes(connection, chosen)
+    """The chosen series with everything measured for them, each with the number of its run.
+
+    Without ``with_evidence``, samples have their values alone.
+    """
+    processes = _load_processes(connection, chosen, with_evidence=with_evidence)
     rows = connection.execute(
         select(SERIES).where(chosen).order_by(SERIES.c.run_number, SERIES.c.position)
     )
@@ -254,10 +261,10 @@ def _counted(planned: str, processes: Sequence[ProcessRecord]) -> str:
 
 
 def _load_processes(
-    connection: Connection, chosen: ColumnElement[bool]
+    connection: Connection, chosen: ColumnElement[bool], *, with_evidence: bool
 ) -> defaultdict[int, list[ProcessRecord]]:
     """The processes of the chosen series, by series."""
-    samples = _load_samples(connection, chosen)
+    samples = _load_samples(connection, chosen, with_evidence=with_evidence)
     rows = connection.execute(
         select(
             PROCESS.c.id,
@@ -278,17 +285,18 @@ def _load_processes(
 
 
 def _load_samples(
-    connection: Connection, chosen: ColumnElement[bool]
+    connection: Connection, chosen: ColumnElement[bool], *, with_evidence: bool
 ) -> defaultdict[int, list[Sample]]:
     """The samples of the chosen series by the process that took them, all in one query."""
+    columns = [SAMPLE.c.process_id, SAMPLE.c.index, SAMPLE.c.value]
     rows = connection.execute(
-        select(SAMPLE.c.process_id, SAMPLE.c.index, SAMPLE.c.value, SAMPLE.c.evidence)
+        select(*columns, *([SAMPLE.c.evidence] if with_evidence else []))
         .join(PROCESS, PROCESS.c.id == SAMPLE.c.process_id)
         .join(SERIES, SERIES.c.id == PROCESS.c.series_id)
         .where(chosen)
         .order_by(SAMPLE.c.index)
     )
     loaded: defaultdict[int, list[Sample]] = defaultdict(list)
-    for process_id, index, value, evidence in rows:
-        loaded[process_id].append(Sample(index, value, evidence))
+    for process_id, *sample in rows:
+        loaded[process_id].append(Sample(*sample))
     return loaded

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import contextlib
 import dataclasses
+import itertools
 import secrets
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -29,14 +30,23 @@ from benchvise.measure.model import (
     SeriesStatus,
 )
 from benchvise.state.model import Snapshot
-from benchvise.store import diagnoses, history, notes, reading, references, snapshots
+from benchvise.store import (
+    diagnoses,
+    history,
+    notes,
+    reading,
+    references,
+    series_counts,
+    snapshots,
+)
 from benchvise.store.database import Database, prepare
 from benchvise.store.diagnoses import DiagnosisInfo
 from benchvise.store.faults import reported
-from benchvise.store.history import BoardInfo, Past, SeriesInfo
+from benchvise.store.history import BoardInfo, Past, SeriesList
 from benchvise.store.location import default_file, locate
 from benchvise.store.owner import Owner
 from benchvise.store.reading import ALL_RUNS, RunChoices, RunFilter, RunInfo
+from benchvise.store.series_counts import MeasuredSeries
 from benchvise.store.snapshots import Moment
 from benchvise.store.tables import ATTACHMENT, PROCESS, RUN, SAMPLE, SERIES
 from benchvise.store.values import stored
@@ -57,11 +67,15 @@ _INSERT_SAMPLE = insert(SAMPLE)
 _Run = TypeVar("_Run", RunInfo, RunRecord)
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(slots=True, eq=False)
 class ProcessHandle:
-    """A process in the store that samples can be added to."""
+    """A process in the store that samples can be added to.
+
+    ``begun`` is its series until the first sample is added, which may have to be counted.
+    """
 
     id: int
+    begun: MeasuredSeries | None
 
 
 class Store:
@@ -188,28 +202,23 @@ class Store:
     ) -> ProcessHandle:
         """Begin process ``index`` of the series at ``position``; ``begin`` is the probe's line."""
         with self._database.writing() as connection:
-            series_id = connection.execute(
-                select(SERIES.c.id)
+            series = connection.execute(
+                select(
+                    SERIES.c.id, SERIES.c.run_number, SERIES.c.key, SERIES.c.benchmark, RUN.c.board
+                )
                 .join(RUN, RUN.c.number == SERIES.c.run_number)
                 .where(RUN.c.id == run_id, SERIES.c.position == position)
-            ).scalar()
-            if series_id is None:
+            ).first()
+            if series is None:
                 raise self._missing(f"series {position} of run {run_id}")
-            row = {"series_id": series_id, "index": index, "begin": begin, "complete": False}
-            return ProcessHandle(_insert(connection, PROCESS, row))
+            row = {"series_id": series.id, "index": index, "begin": begin, "complete": False}
+            process_id = _insert(connection, PROCESS, row)
+        begun = MeasuredSeries(series.run_number, series.board, series.key, series.benchmark)
+        return ProcessHandle(process_id, begun)
 
     def add_sample(self, process: ProcessHandle, sample: Sample) -> None:
         """Add a sample, committed when this returns: the next batch may begin."""
-        with self._database.writing() as connection:
-            connection.execute(
-                _INSERT_SAMPLE,
-                {
-                    "process_id": process.id,
-                    "index": sample.index,
-                    "value": sample.value,
-                    "evidence": sample.evidence,
-                },
-            )
+        self.add_samples(process, [sample])
 
     def add_samples(self, process: ProcessHandle, samples: Sequence[Sample]) -> None:
         """Add samples that are all known already, in one go."""
@@ -222,9 +231,13 @@ class Store:
             }
             for sample in samples
         ]
-        if rows:
-            with self._database.writing() as connection:
-                connection.execute(_INSERT_SAMPLE, rows)
+        if not rows:
+            return
+        with self._database.writing() as connection:
+            if process.begun is not None:
+                series_counts.count_new(connection, process.begun)
+            connection.execute(_INSERT_SAMPLE, rows)
+        process.begun = None
 
     def end_process(self, process: ProcessHandle, complete: bool) -> None:
         """End a process; ``complete`` when it measured all of its batches."""
@@ -337,8 +350,8 @@ class Store:
 
         with self._database.writing() as connection:
             new = [record for record in runs if not incoming.has_run(connection, record.run.id)]
-            for record in new:
-                incoming.add_run(connection, record)
+            measured = [incoming.add_run(connection, record) for record in new]
+            series_counts.count(connection, itertools.chain.from_iterable(measured))
         return [record.run.id for record in new]
 
     @property
@@ -386,10 +399,18 @@ class Store:
         with self._database.reading() as connection:
             return reading.run_choices(connection)
 
-    def series(self, matching: RunFilter = ALL_RUNS, limit: int | None = None) -> list[SeriesInfo]:
-        """The series that were measured, those first that most runs have."""
+    def tags(self) -> dict[str, int]:
+        """Every tag with how many runs have it, in alphabetical order."""
         with self._database.reading() as connection:
-            return history.list_series(connection, matching, limit)
+            return notes.known_tags(connection)
+
+    def series(self, matching: RunFilter = ALL_RUNS) -> SeriesList:
+        """The series that were measured, those first that most runs have.
+
+        Where ``matching`` has more than a board, in the newest runs that match.
+        """
+        with self._database.reading() as connection:
+            return history.list_series(connection, matching)
 
     def boards_of(self, key: str) -> dict[str, int]:
         """The boards on which the series with this key was measured, with the number of runs."""
@@ -399,10 +420,22 @@ class Store:
     def history(
         self, key: str, matching: RunFilter = ALL_RUNS, *, limit: int = 100
     ) -> tuple[list[Past], int]:
-        """A series in the newest runs that planned it, the oldest first, and how many there are."""
+        """A series in the newest runs that planned it, the oldest first, and how many there are.
+
+        What is more than ``MOST_COUNTED`` is not counted: then it is one more than that.
+        """
         self._settle()
         with self._database.reading() as connection:
             return history.load_history(connection, key, matching, limit)
+
+    def past(self, matching: RunFilter, *, limit: int) -> list[Past]:
+        """All series of the newest ``limit`` runs that match, the oldest run first.
+
+        Their samples have no evidence.
+        """
+        self._settle()
+        with self._database.reading() as connection:
+            return history.load_past(connection, matching, limit)
 
     def boards(self, limit: int | None = None) -> list[BoardInfo]:
         """The boards that were measured, the one that was last the first."""

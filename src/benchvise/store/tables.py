@@ -11,6 +11,7 @@ a migration (``migrations/versions``); a test compares the two on both databases
 
 from __future__ import annotations
 
+import hashlib
 from collections.abc import Callable, Mapping
 from dataclasses import fields
 from datetime import datetime
@@ -19,6 +20,7 @@ from typing import Any, TypeVar, cast, get_type_hints
 
 from sqlalchemy import (
     Column,
+    ColumnElement,
     Connection,
     ForeignKey,
     Index,
@@ -28,6 +30,7 @@ from sqlalchemy import (
     UniqueConstraint,
 )
 from sqlalchemy.dialects import sqlite
+from sqlalchemy.engine.default import DefaultExecutionContext
 
 from benchvise.measure.model import RunStatus, SeriesStatus
 from benchvise.store.values import (
@@ -42,6 +45,7 @@ from benchvise.store.values import (
     PackedJson,
     Whole,
     YesNo,
+    clean_text,
 )
 from benchvise.text import Untrusted
 
@@ -62,6 +66,22 @@ def _part_of(name: str, of: str, *, primary_key: bool = False) -> Column[int]:
     return Column(name, Whole, owner, primary_key=primary_key, nullable=False)
 
 
+def hash_of(key: str) -> int:
+    """The hash of a series' key that is in the index: the first 64 bits of SHA-256, signed."""
+    digest = hashlib.sha256(clean_text(key).encode()).digest()
+    return int.from_bytes(digest[:8], "big", signed=True)
+
+
+def _hash_of_key(context: DefaultExecutionContext) -> int:
+    """For each row that is inserted, also where there are many."""
+    return hash_of(context.get_current_parameters()["key"])  # type: ignore[no-untyped-call]
+
+
+def has_key(table: Table, key: str) -> ColumnElement[bool]:
+    """The condition that a row of ``SERIES`` or ``SERIES_COUNT`` is of the series with this key."""
+    return (table.c.key_hash == hash_of(key)) & (table.c.key == clean_text(key))
+
+
 RUN = Table(
     "run",
     METADATA,
@@ -69,7 +89,7 @@ RUN = Table(
     Column("id", Name(12), nullable=False, unique=True),
     Column("label", CleanText, nullable=False, index=True),
     Column("board", CleanText, nullable=False, index=True),
-    Column("suite", CleanText, nullable=False),
+    Column("suite", CleanText, nullable=False, index=True),
     Column("status", CleanText, nullable=False, index=True),
     Column("reason", CleanText, nullable=False),
     Column("started", Moment, nullable=False),
@@ -111,9 +131,30 @@ SERIES = Table(
     Column("counted", CleanText, nullable=False),
     Column("status", CleanText, nullable=False),
     Column("reason", CleanText, nullable=False),
+    Column("key_hash", Large, nullable=False, default=_hash_of_key, server_default="0"),
     UniqueConstraint("run_number", "position"),
+    Index(None, "key_hash", "run_number"),
 )
-"""A benchmark with one set of parameters, at its place in the run's plan."""
+"""A benchmark with one set of parameters, at its place in the run's plan.
+
+``key_hash`` is ``hash_of(key)``, in an index because a key may be longer than a database's index
+can hold; whoever looks for a key by it compares the key too (``has_key``).
+"""
+
+SERIES_COUNT = Table(
+    "series_count",
+    METADATA,
+    Column("key_hash", Large, primary_key=True, autoincrement=False),
+    Column("board", CleanText, primary_key=True),
+    Column("key", CleanText, nullable=False),
+    Column("benchmark", CleanText, nullable=False),
+    Column("runs", Whole, nullable=False),
+)
+"""How many runs of a board have a sample of a series with this key.
+
+It could be counted, but not in a tenth of a second where there are six million series; so the
+transaction that adds a series' first sample adds one here (``store.series_counts``).
+"""
 
 PROCESS = Table(
     "process",

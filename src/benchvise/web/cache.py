@@ -18,11 +18,14 @@ from benchvise.report.data import (
     assembled,
     one_change,
     one_run,
+    summary_or_reason,
 )
-from benchvise.store import RunInfo, Store
+from benchvise.report.history import SummaryOrReason
+from benchvise.store import Past, RunInfo, Store
 from benchvise.web.http import Busy
 
 _REPORTS = 48
+_SUMMARIES = 10_000
 _READINGS = 200
 _READ_AT_ONCE = 2
 
@@ -117,6 +120,22 @@ class _LoadedRuns:
         if run_id not in self._records:
             self._records[run_id] = self._store.load(run_id)
         return self._records[run_id]
+
+
+class SummaryCache:
+    """What can be said of a series in a run, for histories; may be used by any thread.
+
+    A history has a hundred runs, and a week later ninety of them are the same.
+    """
+
+    def __init__(self) -> None:
+        self._summaries: RecentValues[SummaryOrReason] = RecentValues(_SUMMARIES)
+
+    def __call__(self, past: Past) -> SummaryOrReason:
+        """The summary, or why there is none."""
+        series = past.series
+        key = (past.run.id, series.spec.key, series.status, series.reason, series.values)
+        return self._summaries.get(key, lambda: summary_or_reason(series))
 
 
 # -- readings of boards ----------------------------------------------------------------------------

@@ -13,7 +13,7 @@ from benchvise.errors import UsageError
 from benchvise.flows.metrics import LatestMetrics
 from benchvise.rig.environment import Rig, find_rig_file, load_rig
 from benchvise.store import Store
-from benchvise.web.cache import HealthReadings, ReportCache
+from benchvise.web.cache import HealthReadings, ReportCache, SummaryCache
 from benchvise.web.file_index import FileIndex
 from benchvise.web.live import Hub
 from benchvise.web.readers.pool import Readers
@@ -94,6 +94,7 @@ class Context:
     readings: HealthReadings = field(default_factory=HealthReadings, init=False)
     readers: Readers = field(init=False)
     report_cache: ReportCache = field(init=False)
+    summary_cache: SummaryCache = field(init=False)
     metrics: LatestMetrics = field(default_factory=LatestMetrics, init=False)
     control: Control = field(default_factory=Control, init=False)
     console_sessions: ConsoleSessions = field(default_factory=ConsoleSessions, init=False)
@@ -102,6 +103,7 @@ class Context:
 
     def __post_init__(self) -> None:
         self.report_cache = ReportCache(lambda: self.store)
+        self.summary_cache = SummaryCache()
         self.readers = Readers(self._file_places)
 
     @property

@@ -11,7 +11,7 @@ from starlette.responses import Response
 from benchvise.documents import encode
 from benchvise.report.figures import FORMAT, Figures
 from benchvise.report.history import MOST_BOARDS, By, HistoryData, history_data, history_figure
-from benchvise.store import RunFilter
+from benchvise.store import LISTED_RUNS, MOST_COUNTED, RunFilter
 from benchvise.web.answers import Crumb, both, chart_context, page
 from benchvise.web.context import Context, context
 from benchvise.web.http import NotFound, address, choice, link, number
@@ -38,7 +38,7 @@ def history(request: Request) -> Response:
         where = f" on {board}" if board else ""
         with_tag = f" with the tag {tag}" if tag else ""
         raise NotFound(f"no run{where}{with_tag} has a series {key!r}", "choose one at /history")
-    data = history_data(key, past)
+    data = history_data(key, past, shared.summary_cache)
     by = cast(By, choice(request, "by", ("order", "time")))
     urls = {entry.run.id: address(f"/runs/{entry.run.id}", [("series", key)]) for entry in past}
     figure = history_figure(data, by, urls)
@@ -62,7 +62,8 @@ def history(request: Request) -> Response:
         simulated=any(board.simulated for board in data.boards),
         most_boards=MOST_BOARDS,
         newest_first=_newest_first(data),
-        tags=list(shared.store.choices().tags),
+        most_counted=MOST_COUNTED,
+        tags=list(shared.store.tags()),
         link=partial(link, request),
         more_runs=link(request, limit=most) if limit < most else "",
         **chart_context(figures, histories=[encode(figure)]),
@@ -77,12 +78,12 @@ def _newest_first(data: HistoryData) -> list[Any]:
 def _choose(request: Request, shared: Context, matching: RunFilter) -> Response:
     """The series that there are, those first that most runs have."""
     text = request.query_params.get("text", "").strip()
-    listed = [
-        series for series in shared.store.series(matching) if text.lower() in series.key.lower()
-    ]
+    found = shared.store.series(matching)
+    listed = [series for series in found.series if text.lower() in series.key.lower()]
     document = {
         "filter": {"board": matching.board, "tag": matching.tag, "text": text},
         "total": len(listed),
+        "only_newest_runs": LISTED_RUNS if found.older_left_out else None,
         "series": encode(listed[:SERIES]),
         "choices": encode(shared.store.choices()),
     }

@@ -1,0 +1,193 @@
+"""What the workbench takes to answer from a store of 100,000 runs of 200 boards, 60 series each:
+``python -m benchmarks.large_store [--store FILE|URL]``.
+
+The store is filled by statements that share no code with ``benchvise.store``: runs as they come
+night after night, of which the newest thousand have all of their samples (three processes of ten
+batches) and the others one process of three. It is kept where ``--store`` names it and filled only
+where it is empty; a PostgreSQL URL names an empty database. Requests are whole: from the connection
+to the last byte, each page once before it is timed.
+"""
+
+from __future__ import annotations
+
+import argparse
+import statistics
+import tempfile
+from contextlib import closing
+from datetime import UTC, datetime, timedelta
+from pathlib import Path
+from urllib.parse import urlencode
+
+from rich.console import Console
+from sqlalchemy import Connection, create_engine, text
+
+from benchmarks.served import Served, milliseconds
+from benchmarks.sheets import Sheet
+from benchvise.statistics import Interval, median_interval
+from benchvise.store import Store
+from benchvise.store.location import locate
+from benchvise.store.tables import RUN, RUN_TAG, hash_of
+
+GOAL_SECONDS = 0.3
+BOARDS, SERIES, WHOLE_RUNS = 200, 60, 1000
+BENCHMARKS = (
+    *("memory.latency", "memory.copy", "memory.read", "os.context_switch", "os.syscall"),
+    *("pipe.roundtrip", "cpu.clock", "storage.read", "storage.write", "net.roundtrip"),
+)
+KEYS = [
+    f"{BENCHMARKS[n % len(BENCHMARKS)]}:size={1 << n // len(BENCHMARKS)}K" for n in range(SERIES)
+]
+_AT_ONCE = 5000
+_BEGAN = datetime(2024, 1, 1, tzinfo=UTC)
+
+_FILL = (
+    "INSERT INTO series (run_number, position, benchmark, params, key, unit, better, counted,"
+    " status, reason, key_hash) SELECT run.number, kind.position, kind.benchmark, kind.params,"
+    " kind.key, 'ns', 'lower', 'operations', 'measured', '', kind.hash FROM run, kind"
+    " ORDER BY run.number, kind.position",
+    'INSERT INTO process (series_id, "index", begin, complete) SELECT series.id, batch.number,'
+    """ '{"caveats":[],"iterations":1000,"counted":"operations"}', 1 = 1"""
+    " FROM series, batch WHERE batch.number < CASE WHEN series.run_number > {sparse} THEN 3 ELSE 1"
+    " END ORDER BY series.id, batch.number",
+    'INSERT INTO sample (process_id, "index", value, evidence) SELECT process.id, batch.number,'
+    " 1000.0 + (process.id % 97 * 7919 + batch.number * 104729) % 97,"
+    """ '{"elapsed_ns":1000000,"cpu":0,"clock_khz":1500000,"flags":[],"temperature_mc":51234}'"""
+    " FROM process JOIN series ON series.id = process.series_id, batch WHERE batch.number <"
+    " CASE WHEN series.run_number > {sparse} THEN 10 ELSE 3 END ORDER BY process.id, batch.number",
+    "INSERT INTO series_count (key_hash, board, key, benchmark, runs) SELECT kind.hash, run.board,"
+    " kind.key, kind.benchmark, count(*) FROM run, kind"
+    " GROUP BY kind.hash, run.board, kind.key, kind.benchmark",
+)
+
+
+def fill(connection: Connection, runs: int) -> None:
+    """Put so many runs into an empty store: the last is the newest."""
+    for first in range(1, runs + 1, _AT_ONCE):
+        numbers = range(first, min(first + _AT_ONCE, runs + 1))
+        connection.execute(RUN.insert(), [_run(number) for number in numbers])
+        tags = [{"run_number": number, "name": "nightly"} for number in numbers if number % 2]
+        connection.execute(RUN_TAG.insert(), tags)
+    connection.execute(
+        text(
+            "CREATE TEMPORARY TABLE kind (position INT, benchmark TEXT, params JSON, key TEXT,"
+            " hash BIGINT)"
+        )
+    )
+    kinds = [
+        {"position": n, "benchmark": key.partition(":")[0], "key": key, "hash": hash_of(key)}
+        for n, key in enumerate(KEYS)
+    ]
+    connection.execute(
+        text('INSERT INTO kind VALUES (:position, :benchmark, \'{"size":"1K"}\', :key, :hash)'),
+        kinds,
+    )
+    connection.execute(text("CREATE TEMPORARY TABLE batch (number INT)"))
+    connection.execute(
+        text("INSERT INTO batch VALUES (:number)"), [{"number": number} for number in range(10)]
+    )
+    for statement in _FILL:
+        filled = statement.replace("{sparse}", str(max(0, runs - WHOLE_RUNS)))
+        connection.exec_driver_sql(filled.replace("%", "%%") if _is_server(connection) else filled)
+    connection.execute(text("DROP TABLE kind"))
+    connection.execute(text("DROP TABLE batch"))
+
+
+def _is_server(connection: Connection) -> bool:
+    return connection.dialect.name == "postgresql"
+
+
+def _run(number: int) -> dict[str, object]:
+    began = _BEGAN + timedelta(minutes=7 * number)
+    return {
+        "id": f"{number:012x}",
+        "label": f"night-{number // BOARDS}",
+        "board": f"rig:board-{number % BOARDS:03}",
+        "suite": "full" if number % 3 else "quick",
+        "status": "complete",
+        "reason": "",
+        "started": began,
+        "finished": began + timedelta(minutes=5),
+        "seed": number,
+        "plan": {"order": list(range(SERIES)), "settings": {}},
+        "host": {
+            "kernel": f"6.12.{number // 20_000}",
+            "machine": "aarch64",
+            "model": "Raspberry Pi 5 Model B Rev 1.0",
+            "cpus": [{"number": cpu, "part": "0xd0b", "max_khz": 2_400_000} for cpu in range(4)],
+        },
+        "tool_version": "0.2.0",
+        "simulated": False,
+        "owner": {},
+        "remarks": {},
+        "note": "",
+    }
+
+
+def pages(runs: int) -> dict[str, str]:
+    """The pages that are asked for, by what they show."""
+    series, board = KEYS[7], f"rig:board-{(runs - 3) % BOARDS:03}"
+    newest, before = f"{runs:012x}", f"{runs - BOARDS:012x}"
+    return {
+        "first page": "/",
+        "runs": "/runs",
+        "runs of a board": f"/runs?{urlencode({'board': board})}",
+        "runs with a tag": "/runs?tag=nightly",
+        "a run": f"/runs/{newest}",
+        "two runs compared": f"/compare?run={before}&run={newest}",
+        "boards": "/boards",
+        "series": "/history",
+        "series of a board": f"/history?{urlencode({'board': board})}",
+        "series of runs with a tag": "/history?tag=nightly",
+        "history, all boards": f"/history?{urlencode({'series': series})}",
+        "history, a board": f"/history?{urlencode({'series': series, 'board': board})}",
+        "history, a tag": f"/history?{urlencode({'series': series, 'tag': 'nightly'})}",
+    }
+
+
+def main() -> None:
+    """Prints the sheet."""
+    parser = argparse.ArgumentParser(description=__doc__)
+    parser.add_argument("--store", help="a file or a PostgreSQL URL that is kept")
+    parser.add_argument("--runs", type=int, default=100_000)
+    parser.add_argument("--rounds", type=int, default=20)
+    arguments = parser.parse_args()
+    with tempfile.TemporaryDirectory() as directory:
+        place = Path(directory)
+        store = arguments.store or str(place / "large.db")
+        _fill_once(store, arguments.runs)
+        sheet = Sheet(
+            f"A store of {arguments.runs:,} runs, {SERIES} series each: whole answers of the "
+            f"server, median of {arguments.rounds} with its interval",
+            ("page", "median", "goal", "holds"),
+        )
+        with closing(Served(Path.cwd(), place, store)) as served:
+            for name, path in pages(arguments.runs).items():
+                served.seconds(path)
+                took = [served.seconds(path) for _ in range(arguments.rounds)]
+                middle, interval = statistics.median(took), median_interval(took)
+                seen = milliseconds(middle, interval)
+                sheet.add_goal(name, seen, f"< {GOAL_SECONDS * 1e3:g} ms", _holds(interval))
+    Console().print(sheet.table())
+
+
+def _holds(interval: Interval) -> bool | None:
+    if interval.high < GOAL_SECONDS:
+        return True
+    return False if interval.low >= GOAL_SECONDS else None
+
+
+def _fill_once(store: str, runs: int) -> None:
+    with Store.open(store) as opened:
+        if opened.count():
+            return
+    engine = create_engine(locate(store).url)
+    with engine.begin() as connection:
+        fill(connection, runs)
+    if engine.dialect.name == "postgresql":  # what autovacuum would have done by the morning
+        with engine.connect().execution_options(isolation_level="AUTOCOMMIT") as connection:
+            connection.execute(text("VACUUM ANALYZE"))
+    engine.dispose()
+
+
+if __name__ == "__main__":
+    main()
