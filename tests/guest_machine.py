@@ -7,6 +7,7 @@ and no performance counters.
 
 from __future__ import annotations
 
+import importlib.util
 import lzma
 import os
 import stat
@@ -67,8 +68,19 @@ def build_program(name: str) -> Path:
         PROGRAMS.mkdir(parents=True, exist_ok=True)
         compiler = (sys.executable, "-m", "ziglang", "cc", "-target", "x86_64-linux-musl")
         flags = ("-static", "-O1", "-s", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror")
-        subprocess.run([*compiler, *flags, "-o", program, source], check=True)
+        command: list[str | Path] = [*compiler, *flags, "-o", program, source]
+        subprocess.run(command, check=True, env=compiler_environment())
     return program
+
+
+def compiler_environment() -> dict[str, str]:
+    """That of ``probe/build.py``, with the C library that was compiled for the probe."""
+    spec = importlib.util.spec_from_file_location("probe_build", ROOT / "probe" / "build.py")
+    assert spec is not None and spec.loader is not None
+    sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
+    spec.loader.exec_module(module)
+    environment: dict[str, str] = module.compiler_environment()
+    return environment
 
 
 def run_guest(directory: Path, script: str, files: Mapping[str, Path], *, timeout: float) -> str:

@@ -33,6 +33,13 @@
 		exit(77);                                                                  \
 	} while (0)
 
+/* An emulator takes many times as long: there a test may try fewer of the sizes, depths and numbers
+ * that it goes through natively. */
+static inline bool is_emulated(void)
+{
+	return getenv("EMULATED") != NULL;
+}
+
 /* From here on standard output is kept; returns what to hand to captured(). */
 static inline int capture(void)
 {

@@ -66,9 +66,10 @@ static const char *described(unsigned n, unsigned per_mille)
 int main(void)
 {
 	static const unsigned counts[] = {1, 2, 3, 10, 999, 1000, 1001, MOST};
+	unsigned step = is_emulated() ? 13 : 1;
 
 	for (unsigned i = 0; i < sizeof(counts) / sizeof(counts[0]); i++) {
-		for (unsigned bits = 1; bits <= 40; bits++) {
+		for (unsigned bits = 1; bits <= 40; bits += step) {
 			draw(counts[i], bits, 1000 * i + bits + 1);
 			test(counts[i], bits);
 		}

@@ -55,7 +55,7 @@ static void test_each_fault_is_a_doubt(void)
 
 int main(void)
 {
-	if (getenv("EMULATED"))
+	if (is_emulated())
 		SKIP("the memory looked at would be the emulator's");
 	test_faults_are_counted("plain");
 	test_faults_are_counted("a) R 1 (b"); /* a name may hold anything */

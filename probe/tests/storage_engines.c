@@ -106,12 +106,13 @@ static void test_each_flushed(uint32_t depth)
 int main(void)
 {
 	struct io io;
+	uint32_t factor = is_emulated() ? 40 : 5;
 
 	file = tmpfile();
 	CHECK(file != NULL);
 	test("sync", 1);
 	test("auto", 1);
-	for (uint32_t depth = 1; depth <= DEPTH_MAX; depth = depth * 5 + 1) {
+	for (uint32_t depth = 1; depth <= DEPTH_MAX; depth = depth * factor + 1) {
 		test("threads", depth);
 		test("io_uring", depth);
 		test("auto", depth);

@@ -148,7 +148,7 @@ static void test_descendants(void)
 
 int main(void)
 {
-	if (getenv("EMULATED"))
+	if (is_emulated())
 		SKIP("the memory looked at would be the emulator's");
 	test_small_pages();
 	test_huge_pages();
