@@ -14,6 +14,7 @@ from pathlib import Path
 from types import ModuleType
 
 import pytest
+from families import every
 from guide_commands import guide_pages
 
 from benchvise.cli.json_kinds import json_kinds
@@ -59,8 +60,15 @@ def leaf_commands(command: object, path: str) -> Iterator[tuple[str, object]]:
 COMMANDS = dict(leaf_commands(program(), "benchvise"))
 
 
-@pytest.mark.parametrize("path", COMMANDS)
-def test_every_command_has_help_an_example_and_json(path: str, generate: ModuleType) -> None:
+@pytest.fixture(scope="module")
+def commands_page(generate: ModuleType) -> str:
+    page = generate.commands_page()
+    assert isinstance(page, str)
+    return page
+
+
+@every("path", COMMANDS)
+def test_every_command_has_help_an_example_and_json(path: str, commands_page: str) -> None:
     command = COMMANDS[path]
     text = getattr(command, "help", "")
     assert f"Example: {path}" in text, f"{path} --help shows no example"
@@ -68,7 +76,7 @@ def test_every_command_has_help_an_example_and_json(path: str, generate: ModuleT
     assert "--json" in options
     for parameter in getattr(command, "params", ()):
         assert parameter.help, f"{path}: {parameter.name} has no help"
-    assert f"`{path}`" in generate.commands_page()
+    assert f"`{path}`" in commands_page
 
 
 def test_every_benchmark_and_parameter_is_documented(generate: ModuleType) -> None:
