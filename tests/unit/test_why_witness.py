@@ -483,6 +483,17 @@ def test_the_route_or_rule_about_the_address_comes_first(target: str, blamed: st
     assert blamed.partition(":")[2].partition(" ")[0] in first.terms[-1].reason
 
 
+def test_a_variable_that_leads_to_the_slow_directory_comes_first() -> None:
+    name = "process.environment:"
+    home = replace(suspect(f"{name}HOME", -3.0, item=name[:-1]), good="/root", bad="/data/root")
+    near = replace(suspect(f"{name}TMPDIR", 1.0, item=name[:-1]), good="/srv", bad="/data/roo")
+    search = suspect(f"{name}PATH", 2.0, item=name[:-1])
+    seen = witness(
+        (Activity.DISK, "openat", "/data/root/.x/part0"), bad_files=("/usr/bin/python3",)
+    )
+    assert put_first((search, near, home), seen)[0].id == f"{name}HOME"
+
+
 def test_a_small_part_accuses_nobody() -> None:
     before = (LIKELY, suspect("mount.sync", -4.0))
     assert put_first(before, witness((Activity.DISK, "write", "/x"), share=0.1)) == before

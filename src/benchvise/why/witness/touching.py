@@ -129,7 +129,7 @@ def put_first(suspects: Sequence[Suspect], witness: Witness | None) -> tuple[Sus
             touching[suspect] = max(terms, key=lambda term: term.points)
         elif spared is not None and _any((suspect.id, suspect.item), _READ):
             touching[suspect] = spared
-    _put_addresses_ahead(touching, suspects, witness)
+    _put_places_ahead(touching, suspects, witness)
     lift = _lift(suspects, touching)
     scored = [
         replace(s, terms=(*s.terms, _lifted(touching[s], lift))) if s in touching else s
@@ -195,22 +195,31 @@ _NETWORK = re.compile(r"(?<![\w.:/-])(?:\d+(?:\.\d+){3}|[0-9a-f]*:[0-9a-f:]+)(?:
 _OF_ADDRESSES = ("net.routes:*", "net.filter*", "nft.table*")
 
 
-def _put_addresses_ahead(
+def _put_places_ahead(
     touching: dict[Suspect, Term], suspects: Sequence[Suspect], witness: Witness
 ) -> None:
-    """A route or rule about the very address that the command waits for comes before what is about
-    the network as a whole."""
+    """A route or rule about the very address that the command waits for, and a variable that leads
+    to the very directory, come before what is about the network or the files as a whole."""
     about = {
-        suspect: (network, part)
+        suspect: (place, part)
         for part in witness.parts
-        if part.activity in _OF_NETWORK and part.share >= _LEAST_SHARE
+        if part.share >= _LEAST_SHARE
         for suspect in suspects
-        if (network := _network_around(part.target, suspect))
+        if (place := _place_of(part, suspect))
     }
     first = max((s.log_odds + t.points for s, t in touching.items() if s not in about), default=0.0)
-    for suspect, (network, part) in about.items():
+    for suspect, (place, part) in about.items():
         ahead = max(_FILE_POINTS, first + _AHEAD - suspect.log_odds)
-        touching[suspect] = Term(NAME, ahead, f"it is about {network}: {part.text}")
+        touching[suspect] = Term(NAME, ahead, f"it is about {place}: {part.text}")
+
+
+def _place_of(part: WitnessPart, suspect: Suspect) -> str:
+    """The network or directory of a suspect that a part is about; empty where there is none."""
+    if part.activity in _OF_NETWORK:
+        return _network_around(part.target, suspect)
+    directory = suspect.bad if suspect.item == "process.environment" else ""
+    is_place = _PLACE.fullmatch(directory) and len(directory) > 1 and suspect.good != directory
+    return directory if is_place and part.target.startswith(f"{directory.rstrip('/')}/") else ""
 
 
 def _network_around(targets: str, suspect: Suspect) -> str:
