@@ -98,6 +98,7 @@ SMALL = (
     "trace/datfile.c",
     "trace/deliver.c",
     "trace/events.c",
+    "trace/functions.c",
     "trace/guard.c",
     "trace/recording.c",
     "trace/trace.c",

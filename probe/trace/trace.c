@@ -18,6 +18,7 @@
 #include "core/param.h"
 #include "trace/deliver.h"
 #include "trace/events.h"
+#include "trace/functions.h"
 #include "trace/guard.h"
 #include "trace/readers.h"
 #include "trace/recording.h"
@@ -27,6 +28,12 @@
 static const struct param params[] = {
 	{"events", PARAM_TEXT, "sched,irq,timer", 1, 2000, NULL,
 	 "sets, SYSTEMs and SYSTEM/EVENTs, separated by commas"},
+	{"functions", PARAM_TEXT, "", 0, 2000, NULL,
+	 "kernel functions that are recorded too: names and patterns (vfs_*), separated by commas"},
+	{"graph", PARAM_CHOICE, "off", 0, 0, "off on",
+	 "on: begin and end of each of these functions, and what it calls"},
+	{"depth", PARAM_INTEGER, "0", 0, 50, NULL,
+	 "how deep calls are recorded with graph; 0: as deep as they go"},
 	{"for_ms", PARAM_INTEGER, "auto", 1, 86400000, NULL,
 	 "how long; auto: until the command ends, or the host or a signal says so"},
 	{"clock", PARAM_CHOICE, "mono", 0, 0, "mono mono_raw boot tai local global",
@@ -154,16 +161,20 @@ static int prepare(struct recording *r, const struct args *args)
 	if (status == 0 && arg_is(args, "only", "command") && !tracefs_restrict(&r->fs))
 		note(r, "this kernel cannot restrict events to a command: those of all the board "
 			"are here");
+	/* Before the buffers are opened for reading: no tracer is changed afterwards. */
+	if (status == 0 && arg_text(args, "functions")[0])
+		status = functions_begin(&r->fs, arg_text(args, "functions"), r->fs.graph,
+					 (unsigned)arg_number(args, "depth"));
 	status = status ? status : read_layout(r);
 	status = status ? status : readers_open(&r->readers, &r->fs);
 	status = status ? status : set_sizes(r, args);
 	if (status)
 		return status;
-	if (!r->fs.instance[0]) {
-		tracefs_write(&r->fs, "trace", "");
-		note(r, "this kernel makes no instances: its one buffer was used, and what was in "
-			"it is lost");
-	}
+	if (!r->fs.instance[0])
+		note(r, r->fs.graph ? "the kernel's main buffer was used, as graphs of functions take: "
+				      "what was in it is lost"
+				    : "this kernel makes no instances: its one buffer was used, and "
+				      "what was in it is lost");
 	recording_read_formats(r);
 	return 0;
 }
@@ -186,6 +197,8 @@ static int record(struct recording *r, struct watch *w)
 	uint64_t on;
 	int error, status;
 
+	if (!r->fs.instance[0])
+		tracefs_write(&r->fs, "trace", "");
 	status = readers_start(&r->readers);
 	if (status)
 		return status;
@@ -293,7 +306,10 @@ int trace(int argc, char *const argv[])
 					     "--output");
 	if (watch_signals(&w) < 0)
 		return json_error(1, errno, "trace: signals cannot be waited for");
-	status = tracefs_open(&r.fs, arg_text(&args, "root"));
+	if (arg_is(&args, "graph", "on") && !arg_text(&args, "functions")[0])
+		return json_error(2, EINVAL, "trace: --graph takes --functions");
+	status = tracefs_open(&r.fs, arg_text(&args, "root"), arg_is(&args, "graph", "on"));
+	r.fs.functions = arg_text(&args, "functions")[0] != '\0';
 	if (status == 0)
 		status = record_and_release(&r, &args, &w);
 	watch_let_signals(&w); /* everything is as it was before */

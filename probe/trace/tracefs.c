@@ -178,20 +178,24 @@ static int find_root(struct tracefs *fs, const char *root)
 					      "locked down") : 0;
 }
 
-/* Kernels before 3.10 have no instances. The top level is used there only while nobody else does:
- * what stands in its buffer is lost. */
+/* Kernels before 3.10 have no instances, and most trace graphs of functions at the top level alone.
+ * It is used there only while nobody else does: what stands in its buffer is lost. */
 static int take_top_level(struct tracefs *fs, int why)
 {
 	char text[256];
 
+	if (fs->graph && tracefs_read(fs, "set_graph_function", text, sizeof(text)) > 0 &&
+	    text[0] != '#')
+		return json_error(77, EBUSY, "trace: somebody else traces functions: clear "
+					     "%s/set_graph_function", fs->root);
 	if (tracefs_read(fs, "set_event", text, sizeof(text)) > 0)
-		return json_error(77, EBUSY, "trace: no instance can be made (%s), and somebody else "
-					     "records events at the top level: clear %s/set_event",
-				  errno_name(why), fs->root);
+		return json_error(77, EBUSY, "trace: the top level is needed (%s), and somebody "
+					     "else records events there: clear %s/set_event",
+				  fs->graph ? "--graph" : errno_name(why), fs->root);
 	if (tracefs_read(fs, "current_tracer", text, sizeof(text)) > 0 && strcmp(text, "nop") != 0)
-		return json_error(77, EBUSY, "trace: no instance can be made (%s), and the tracer %s "
-					     "is at work: write nop to %s/current_tracer",
-				  errno_name(why), text, fs->root);
+		return json_error(77, EBUSY, "trace: the top level is needed (%s), and the tracer "
+					     "%s is at work there: write nop to %s/current_tracer",
+				  fs->graph ? "--graph" : errno_name(why), text, fs->root);
 	tracefs_read(fs, "tracing_on", fs->old_on, sizeof(fs->old_on));
 	tracefs_clock(fs, fs->old_clock, sizeof(fs->old_clock));
 	if (tracefs_read(fs, "buffer_size_kb", text, sizeof(text)) > 0) {
@@ -203,15 +207,19 @@ static int take_top_level(struct tracefs *fs, int why)
 	return 0;
 }
 
-int tracefs_open(struct tracefs *fs, const char *root)
+int tracefs_open(struct tracefs *fs, const char *root, bool graph)
 {
 	int status;
 
-	*fs = (struct tracefs){.outer = -1};
+	*fs = (struct tracefs){.outer = -1, .graph = graph};
 	status = find_root(fs, root);
 	if (status)
 		return status;
 	tracefs_remove_stale(fs);
+	if (graph) {
+		snprintf(fs->base, sizeof(fs->base), "%s", fs->root);
+		return take_top_level(fs, 0);
+	}
 	tracefs_own_name(fs->instance, sizeof(fs->instance));
 	snprintf(fs->base, sizeof(fs->base), "%s/instances/%s", fs->root, fs->instance);
 	if (mkdir(fs->base, 0700) == 0) {
@@ -309,6 +317,14 @@ int tracefs_release(struct tracefs *fs)
 	tracefs_write(fs, "tracing_on", "0");
 	if (fs->instance[0])
 		return remove_instance(fs);
+	if (fs->functions) {
+		keep_error(&error, tracefs_write(fs, "current_tracer", "nop"));
+		keep_error(&error, tracefs_write(fs, "set_ftrace_filter", ""));
+	}
+	if (fs->graph) {
+		keep_error(&error, tracefs_write(fs, "set_graph_function", ""));
+		keep_error(&error, tracefs_write(fs, "max_graph_depth", "0"));
+	}
 	keep_error(&error, tracefs_write(fs, "set_event", "")); /* which truncates it */
 	keep_error(&error, tracefs_write(fs, "trace_clock", fs->old_clock));
 	keep_error(&error, tracefs_write(fs, "buffer_size_kb", fs->old_kb));

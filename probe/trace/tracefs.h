@@ -16,14 +16,17 @@ struct tracefs {
 	bool mounted;      /* by us, where only this process and its children see it */
 	int outer;         /* the mount namespace before that, or -1 */
 	bool taken;        /* something is to be given back */
+	bool functions;    /* the tracer and its filter too */
+	bool graph;        /* and those of graphs */
 	char old_clock[32];
 	char old_on[8];
 	char old_kb[32];
 };
 
 /* Finds tracefs, mounting it if need be, and makes an instance. With `root`, that directory is
- * taken for it. Returns 0, or an exit code after an error line: 77 where it cannot be had. */
-int tracefs_open(struct tracefs *fs, const char *root);
+ * taken for it. With `graph`, the top level is used, as the graph tracer works there alone on most
+ * kernels. Returns 0, or an exit code after an error line: 77 where it cannot be had. */
+int tracefs_open(struct tracefs *fs, const char *root, bool graph);
 
 /* Ends tracing and puts everything back as it was. Returns 0 or the negative errno of what could
  * not be put back. May be called more than once. */

@@ -17,7 +17,13 @@ from benchvise.cli.trace import recording_lines
 from benchvise.errors import BenchviseError, ProbeError, UsageError
 from benchvise.flows.tracing import recording_summary
 from benchvise.trace import recording
-from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder, check_events
+from benchvise.trace.recording import (
+    Recorded,
+    RecordingPlan,
+    TraceRecorder,
+    check_events,
+    check_functions,
+)
 
 FAKE = Path(__file__).parents[1] / "fakerecorder.py"
 BEGUN = {"type": "recording", "marker": "/proc/1/fd/9", "absent": ["napi", "\x1b[31mred"]}
@@ -192,3 +198,24 @@ def test_what_a_person_is_told() -> None:
     text = "\n".join(map(str, recording_lines(Recorded(Path("f.dat"), BEGUN, ended))))
     for part in ("3 events lost", "1.00% of one CPU", "--size", "a caveat", "exit 3", "napi"):
         assert part in text
+
+
+def test_names_of_functions_are_checked() -> None:
+    assert check_functions(["vfs_*,do_sys_openat2", "__x64_sys_read"], graph=True, depth=3) == (
+        "vfs_*",
+        "do_sys_openat2",
+        "__x64_sys_read",
+    )
+    assert check_functions([], graph=False, depth=0) == ()
+    # Filters of the kernel take commands and modules too, behind other characters.
+    for hostile in ("!vfs_read", "vfs_read:traceoff", "a b", "\n", "vfs_\u00e9", "x>y", "#"):
+        with pytest.raises(UsageError):
+            check_functions([hostile], graph=False, depth=0)
+    for names, graph, depth in (((), True, 0), ((), False, 2), (("f",), False, 2)):
+        with pytest.raises(UsageError):
+            check_functions(names, graph=graph, depth=depth)
+    words = RecordingPlan(seconds=1, functions=("f", "g*"), graph=True, depth=2).arguments(
+        controlled=False
+    )
+    at = words.index("--functions")
+    assert words[at : at + 6] == ["--functions", "f,g*", "--graph", "on", "--depth", "2"]

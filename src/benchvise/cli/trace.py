@@ -250,6 +250,28 @@ def record(
             "net; or a SYSTEM or SYSTEM/EVENT of the kernel's own.",
         ),
     ] = None,
+    functions: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--functions",
+            metavar="PATTERN",
+            help="Kernel functions too: names and patterns (vfs_*), separated by commas.",
+        ),
+    ] = None,
+    graph: Annotated[
+        bool,
+        typer.Option(
+            "--graph",
+            help="Record begin and end of these functions, and what they call. Takes the kernel's "
+            "main trace buffer, which nobody else may use meanwhile.",
+        ),
+    ] = False,
+    depth: Annotated[
+        int,
+        typer.Option(
+            "--depth", metavar="N", min=0, max=50, help="Most calls within each other; 0: all."
+        ),
+    ] = 0,
     seconds: Annotated[
         float | None,
         typer.Option("--for", metavar="S", min=0.001, max=86400, help="Record for S seconds."),
@@ -302,8 +324,10 @@ def record(
     # Late: no other command of traces reaches boards.
     from benchvise.cli.progress import RigProgress
     from benchvise.flows import tracing as flow
-    from benchvise.trace.recording import RecordingPlan, check_events
+    from benchvise.trace.recording import RecordingPlan, check_events, check_functions
 
+    if tracer is Tracer.LTTNG and functions:
+        raise UsageError("LTTng does not record kernel functions", "leave --tracer out")
     if tracer is Tracer.LTTNG and clock is not TraceClock.MONO:
         raise UsageError("LTTng has a clock of its own", "leave --clock out")
     request = flow.RecordRequest(
@@ -317,6 +341,9 @@ def record(
             size,
             kallsyms,
             wall_time,
+            functions=check_functions(functions or (), graph=graph, depth=depth),
+            graph=graph,
+            depth=depth,
         ),
         output,
         lttng=tracer is Tracer.LTTNG,

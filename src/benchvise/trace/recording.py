@@ -59,6 +59,8 @@ class RecordingPlan:
     ``seconds`` is for how long, ``command`` what runs on the board meanwhile; without both,
     recording ends when it is stopped. ``size`` bounds the bytes of data. ``only_command`` leaves
     out what other processes do, where the board's kernel can, and marks where the command begins.
+    ``functions`` are names and patterns of kernel functions; with ``graph`` their calls have ends,
+    and what they call is recorded to ``depth`` calls (0: all).
     """
 
     events: tuple[str, ...] = DEFAULT_EVENTS
@@ -71,6 +73,9 @@ class RecordingPlan:
     wall_time: bool = True
     progress_seconds: float = 1.0
     only_command: bool = False
+    functions: tuple[str, ...] = ()
+    graph: bool = False
+    depth: int = 0
 
     def arguments(self, *, controlled: bool) -> list[str]:
         """The words behind ``bvprobe``. UsageError for what cannot be passed on."""
@@ -92,6 +97,10 @@ class RecordingPlan:
             words += ["--wall_time", "off"]
         if self.only_command:
             words += ["--only", "command"]
+        if self.functions:
+            words += ["--functions", ",".join(self.functions)]
+        if self.graph:
+            words += ["--graph", "on", "--depth", str(self.depth)]
         if self.command:
             words += ["--", *self.command]
         return words
@@ -385,3 +394,20 @@ def check_events(events: Sequence[str]) -> tuple[str, ...]:
                 f"name a set ({', '.join(SETS)}), a SYSTEM or SYSTEM/EVENT",
             )
     return names or DEFAULT_EVENTS
+
+
+def check_functions(patterns: Sequence[str], *, graph: bool, depth: int) -> tuple[str, ...]:
+    """The names and patterns of ``--functions``, each of which may hold several. UsageError for
+    what is none, and for a graph of none."""
+    names = tuple(name for text in patterns for name in text.split(",") if name)
+    for name in names:
+        if not all(c.isascii() and (c.isalnum() or c in "_.*?[]-") for c in name):
+            raise UsageError(
+                f"'{printable(name, 60)}' is no name of a kernel function",
+                "name functions or patterns, as vfs_read or 'vfs_*'",
+            )
+    if (graph or depth) and not names:
+        raise UsageError("a graph takes functions", "name the outermost ones with --functions")
+    if depth and not graph:
+        raise UsageError("--depth is how deep a graph goes", "add --graph")
+    return names

@@ -55,8 +55,8 @@ def _tables(
     answer: list[FunctionCalls], request: FunctionsRequest
 ) -> Iterator[TableSpec[FunctionCalls]]:
     missing = (
-        "none: the trace has no calls of functions and no slices; record it with "
-        "trace-cmd record -p function_graph",
+        "none: the trace has no calls of functions and no slices; record some with "
+        "benchvise trace record BOARD --functions NAME --graph",
     )
     remarks = (
         "self: without the traced functions that it called; total and self hold time off the CPU",
