@@ -518,3 +518,14 @@ def test_a_service_leads_to_the_link_that_starts_it_also_where_init_is_not_known
     suspect = Suspect("service.state:limiter", "", Layer.RUN_TIME, item, "stopped", "running")
     (origin,) = find_origins(source, suspect, Side.BAD)
     assert (origin.file.raw, origin.certain) == ("/etc/rc2.d/S70limiter", False)
+
+
+def test_a_variable_whose_value_is_not_told_leads_to_the_line_that_gives_it(tmp_path: Path) -> None:
+    text = "# a token\nLANG=C\nMY_TOKEN=abc\n"
+    source = DirectoryFiles(build({"/etc/environment": text}, tmp_path), "tree", ROLES)
+    item = "process.environment"
+    suspect = Suspect(f"{item}:MY_TOKEN", "", Layer.PROCESS, item, "not there", "given")
+    (origin,) = find_origins(source, suspect, Side.BAD)
+    assert origin.where == "/etc/environment:3"
+    (nowhere,) = find_origins(source, suspect, Side.GOOD)
+    assert nowhere.kind == "not found"
