@@ -24,6 +24,7 @@ from benchvise.errors import BenchviseError
 from benchvise.health.counters import counter_kinds
 from benchvise.health.watch.alerts import default_rules
 from benchvise.kernel_log import log_rules
+from benchvise.measure.registry import Registry
 from benchvise.measure.runner import local_registry
 from benchvise.measure.suite import load_suite, parse_bench, suite_names
 from benchvise.state.catalogue import knobs, load_catalogue
@@ -228,14 +229,14 @@ def test_every_exit_code_is_documented() -> None:
     assert codes | {0} == {int(n) for n in re.findall(r"^\| (\d) \|", page, re.MULTILINE)}
 
 
-@pytest.mark.parametrize(
-    "path",
-    [*guide_pages(), ROOT / "CONTRIBUTING.md"],
-    ids=lambda p: p.name,
-)
-def test_commands_in_the_guide_exist(path: Path) -> None:
+@pytest.fixture(scope="module")
+def registry() -> Registry:
+    return local_registry()
+
+
+@every("path", [*guide_pages(), ROOT / "CONTRIBUTING.md"], lambda path: str(path.name))
+def test_commands_in_the_guide_exist(path: Path, registry: Registry) -> None:
     """Every `benchvise …` line of the guide has a known command, options and benchmarks."""
-    registry = local_registry()
     for line in re.findall(r"(?:^|`)(benchvise (?!:)[^`#\n]+)", path.read_text(), re.MULTILINE):
         words = shlex.split(line.partition("   ")[0])  # what follows many blanks is a remark
         if "--" in words:  # what follows is a command of the board's

@@ -11,6 +11,7 @@ from pathlib import Path
 from typing import cast
 
 import pytest
+from families import every
 from trace_data import trace
 
 from benchvise.cli.commands import PROGRAM, Command, Group
@@ -126,11 +127,9 @@ def entries(group: Group, real: CommandGroup) -> Iterator[tuple[Command | Group,
             yield from entries(entry, cast(CommandGroup, command))
 
 
-@pytest.mark.parametrize(
-    ("entry", "command"),
-    [pytest.param(*pair, id=pair[0].name) for pair in entries(PROGRAM, program())],
-)
-def test_the_table_says_what_the_command_says(entry: Command | Group, command: object) -> None:
+@every("pair", entries(PROGRAM, program()), lambda pair: str(pair[0].name))
+def test_the_table_says_what_the_command_says(pair: tuple[Command | Group, object]) -> None:
+    entry, command = pair
     summary = " ".join(str(getattr(command, "help", "")).partition("\n\n")[0].split())
     assert summary == entry.summary
     assert getattr(command, "name", "") == entry.name

@@ -9,6 +9,7 @@ from collections import Counter
 from pathlib import Path
 
 import pytest
+from families import every
 
 from benchvise.documents import encode
 from benchvise.kernel_log import LogEvents, classify, log_classes, log_lines, log_rules
@@ -39,7 +40,7 @@ STORIES = [
 ]
 
 
-@pytest.mark.parametrize("rule", log_rules(), ids=lambda rule: rule.id)
+@every("rule", log_rules(), lambda rule: str(rule.id))
 def test_a_rule_knows_its_lines_and_no_others(rule: LogRule) -> None:
     assert len(rule.lines) >= 2
     assert rule.near

@@ -11,6 +11,7 @@ from typing import Any
 import made_remotes as made
 import numpy as np
 import pytest
+from families import every
 
 from benchvise.signal import infrared as module
 from benchvise.signal.capture import Capture, SignalLine
@@ -58,8 +59,11 @@ def rng(*words: object) -> np.random.Generator:
     return np.random.default_rng([ord(letter) for letter in " ".join(map(str, words))])
 
 
+each_remote = every("remote", made.REMOTES, lambda remote: str(remote.name))
+
+
 @pytest.mark.parametrize("way", WAYS)
-@pytest.mark.parametrize("remote", made.REMOTES, ids=lambda remote: remote.name)
+@each_remote
 def test_codes_and_repeats_are_right(remote: made.Remote, way: str) -> None:
     frames = remote.hold(4)
     for carrier in (None, remote.carrier):
@@ -102,7 +106,7 @@ def test_signals_health_18_each_frame_of_rc_6_is_one_row() -> None:
         assert found == wanted(frames) and len(found) == 23
 
 
-@pytest.mark.parametrize("remote", made.REMOTES, ids=lambda remote: remote.name)
+@each_remote
 def test_a_key_held_long_is_one_key(remote: made.Remote) -> None:
     frames = remote.hold(40)
     found = read(infrared(made.capture(frames, rng(remote.name), jitter=25), "IR"))
@@ -110,7 +114,7 @@ def test_a_key_held_long_is_one_key(remote: made.Remote) -> None:
     assert sum(not repeat for *_, repeat in found) == 1
 
 
-@pytest.mark.parametrize("remote", made.REMOTES, ids=lambda remote: remote.name)
+@each_remote
 def test_a_frame_cut_short_is_never_a_code(remote: made.Remote) -> None:
     """Cut anywhere behind its header; what fits by nature says so."""
     first, second = remote.hold(2)

@@ -15,6 +15,7 @@ from typing import Any
 
 import numpy as np
 import pytest
+from families import every
 from report_runs import demonstration_run, series, spec
 from rich.table import Table as RichTable
 from rich.text import Text
@@ -75,6 +76,11 @@ ASSETS = Assets(script="/* script */", style="/* style */")
 # What no program of ours would send to a terminal itself.
 ACTING = re.compile(
     "[\x00\x07\x08\x7f-\x9f\u200b\u200f\u202a-\u202e\u2060-\u2069\ufeff\ud800-\udfff]"
+)
+
+
+each_text = every(
+    "text", HOSTILE.values(), {text: name for name, text in HOSTILE.items()}.__getitem__
 )
 
 
@@ -147,8 +153,8 @@ ON_TERMINAL: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("sink", ON_TERMINAL)
+@each_text
 def test_a_terminal_shows_text_and_nothing_else(sink: str, text: str) -> None:
     shown = ON_TERMINAL[sink](text)
     assert inert(shown)
@@ -165,7 +171,7 @@ def test_a_cell_is_one_line() -> None:
     assert "a b c" in printed(rendered(table_of("a\nb\r\nc")))
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@each_text
 def test_an_error_is_one_line(text: str, capsys: pytest.CaptureFixture[str]) -> None:
     output.print_error(BenchviseError(f"{text} failed", text), as_json=False)
     captured = capsys.readouterr()
@@ -219,8 +225,8 @@ def diagnosing(text: str) -> Callable[[sinks.Terminal], None]:
     return watch
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("progress", [running, fleet, booting, diagnosing])
+@each_text
 def test_progress_shows_one_line(progress: Any, text: str) -> None:
     shown = live(progress(text))
     assert ACTING.search(shown) is None
@@ -239,8 +245,8 @@ ON_MARKDOWN: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("sink", ON_MARKDOWN)
+@each_text
 def test_markdown_is_no_markup_and_no_link(sink: str, text: str) -> None:
     shown = ON_MARKDOWN[sink](text)
     assert inert(shown) and len(shown) < 300_000
@@ -317,8 +323,8 @@ def harmless_tags(sink: str) -> list[tuple[str, dict[str, str | None]]]:
     return Page(PAGES[sink]("name")).tags
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("sink", PAGES)
+@each_text
 def test_a_page_holds_text_and_no_more_elements(sink: str, text: str) -> None:
     shown = PAGES[sink](text)
     if sink in ("template", "template of what is untrusted", "workbench"):
@@ -365,8 +371,8 @@ DOCUMENTS: dict[str, Callable[[str], str]] = {
 }
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("sink", DOCUMENTS)
+@each_text
 def test_json_is_one_document_that_does_nothing(sink: str, text: str) -> None:
     shown = DOCUMENTS[sink](text)
     assert shown.isascii() and inert(shown)
@@ -407,8 +413,8 @@ def test_what_json_has_not_is_refused() -> None:
 # -- CSV -------------------------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
 @pytest.mark.parametrize("wrap", [str, Untrusted])
+@each_text
 def test_csv_is_one_line_a_row_and_no_formula(wrap: Callable[[str], Any], text: str) -> None:
     shown = sinks.csv_text([wrap(text), "n"], [[wrap(text), -1.5], [None, 2]])
     assert inert(shown) and len(shown) < 100_000
@@ -427,7 +433,7 @@ def test_csv_keeps_numbers_and_names() -> None:
 # -- the user's command ----------------------------------------------------------------------------
 
 
-@pytest.mark.parametrize("text", HOSTILE.values(), ids=HOSTILE)
+@each_text
 def test_an_alarm_is_told_in_harmless_lines(text: str) -> None:
     alert: Any = SimpleNamespace(
         rule=text, subject=text, unit=text, sentence=text, remedy=text, raised=True,

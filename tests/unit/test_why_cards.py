@@ -6,6 +6,7 @@ import re
 from fnmatch import fnmatchcase
 
 import pytest
+from families import every
 
 from benchvise.measure.runner import local_registry
 from benchvise.state.catalogue import items_by_id, knobs
@@ -21,7 +22,12 @@ FIRST_TEN = (
     "heat-throttling",
 )
 
-each_card = pytest.mark.parametrize("card", load_cards(), ids=lambda card: card.id)
+each_card = every("card", load_cards(), lambda card: str(card.id))
+
+
+@pytest.fixture(scope="module")
+def benchmark_ids() -> set[str]:
+    return {benchmark.id for benchmark in local_registry().benchmarks}
 
 
 def test_there_are_enough_and_each_has_its_own_name() -> None:
@@ -43,7 +49,7 @@ def test_a_card_is_complete(card: Card) -> None:
 
 
 @each_card
-def test_a_card_names_what_exists(card: Card) -> None:
+def test_a_card_names_what_exists(card: Card, benchmark_ids: set[str]) -> None:
     for pattern in card.knobs:
         assert any(fnmatchcase(name, pattern) for name in knobs()), pattern
     for pattern in card.items:
@@ -54,10 +60,9 @@ def test_a_card_names_what_exists(card: Card) -> None:
     assert card.predict == "" or card.predict in PREDICTIONS
     assert {counter.name for counter in card.counters} <= set(COUNTERS)
     assert card.needs == "" or card.needs in COUNTERS
-    known = {benchmark.id for benchmark in local_registry().benchmarks}
     directions = [metric for one in card.better for metric in one.metrics]
     for pattern in (*card.metrics, *directions):
-        there = any(fnmatchcase(name, pattern) for name in known)
+        there = any(fnmatchcase(name, pattern) for name in benchmark_ids)
         assert there or pattern in ELSEWHERE, pattern
     for direction in card.better:
         assert direction.value and direction.reason
