@@ -162,14 +162,14 @@ class BisectionSearch:
     ) -> Bisection:
         """What is known; ``next_step`` gives the command that explains the difference of two."""
         posterior, names = self.posterior, self.names
-        known = self._has_both_ends() and posterior.samples >= _LEAST_SAMPLES
-        place, probability = posterior.best if known else (0, 0.0)
-        two = posterior.two_changes() if known else TwoChanges(0.0, (0, 0), 0.0, 0)
+        is_known = self._has_both_ends() and posterior.samples >= _LEAST_SAMPLES
+        place, probability = posterior.best if is_known else (0, 0.0)
+        two = posterior.two_changes() if is_known else TwoChanges(0.0, (0, 0), 0.0, 0)
         first, second = two.places
         if verdict is BisectionVerdict.TWO_CHANGES:
             place = first
-        levels = posterior.levels if known else None
-        placed = known and verdict is not BisectionVerdict.NO_CHANGE
+        levels = posterior.levels if is_known else None
+        placed = is_known and verdict is not BisectionVerdict.NO_CHANGE
         last_good = self._before(place) if placed else None
         before = math.exp(self._sign * levels.before) if levels else None
         after = math.exp(self._sign * levels.after) if levels else None
@@ -183,7 +183,7 @@ class BisectionSearch:
             last_good=None if last_good is None else names[last_good],
             candidates=self._candidates() if placed else (),
             probability=two.probability if verdict is BisectionVerdict.TWO_CHANGES else probability,
-            no_change=no_change(posterior, self._options.least) if known else 0.0,
+            no_change=no_change(posterior, self._options.least) if is_known else 0.0,
             two_changes=two.share,
             second=names[second] if verdict is BisectionVerdict.TWO_CHANGES else None,
             ratio=after / before if before and after else None,
@@ -196,7 +196,7 @@ class BisectionSearch:
             least=self._options.least,
             samples=posterior.samples,
             seconds=self.seconds,
-            versions=self._versions(known=known),
+            versions=self._versions(known=is_known),
             next_step=next_step(names[last_good], names[place])
             if verdict is BisectionVerdict.FOUND and last_good is not None
             else "",

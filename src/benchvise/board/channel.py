@@ -126,12 +126,12 @@ class ProbeChannel:
         channel closed: ProbeError and BoardUnreachable. An iterator that is not used up leaves
         the channel unusable.
         """
-        words = [*args, "--paced", "1"] if paced else list(args)
+        arguments = [*args, "--paced", "1"] if paced else list(args)
         try:
-            request = messages.request(self._number + 1, words, input)
+            request = messages.request(self._number + 1, arguments, input)
         except ValueError as error:  # too long, or text that is no Unicode
             raise UsageError(
-                f"the probe cannot take the request '{printable(' '.join(words))}' ({error})",
+                f"the probe cannot take the request '{printable(' '.join(arguments))}' ({error})",
                 "shorten it, or leave out what is no text",
             ) from error
         if not self.is_open:

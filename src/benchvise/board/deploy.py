@@ -234,10 +234,10 @@ def candidates() -> tuple[str, ...]:
 
 def find_place(board: Board, probe: Probe, where: Sequence[str]) -> list[Candidate]:
     """Looks for a place in that order; only the last candidate returned can be a good one."""
-    words = [probe.digest, str(len(probe.files))]
+    arguments = [probe.digest, str(len(probe.files))]
     for file in probe.files:
-        words += [file.name, str(len(file.data)), str(file.checksum)]
-    return _ask(board, _FIND, [*words, *where])
+        arguments += [file.name, str(len(file.data)), str(file.checksum)]
+    return _ask(board, _FIND, [*arguments, *where])
 
 
 def store_probe(board: Board, place: Candidate, probe: Probe, timeout: float) -> Candidate | None:
@@ -260,8 +260,8 @@ def clear_candidates(board: Board) -> list[Candidate]:
     return _ask(board, _REMOVE, candidates())
 
 
-def _ask(board: Board, script: str, words: Sequence[str]) -> list[Candidate]:
-    result = board.run(["sh", "-c", script, "sh", *words])
+def _ask(board: Board, script: str, arguments: Sequence[str]) -> list[Candidate]:
+    result = board.run(["sh", "-c", script, "sh", *arguments])
     lines = result.stdout.decode("utf-8", "replace").splitlines()
     seen = [answer for answer in map(_candidate, lines) if answer is not None]
     if result.returncode != 0 or len(seen) != len(lines):

@@ -315,8 +315,8 @@ def command_line(argv: Sequence[str], mark: str = "") -> str:
     command that a signal ended gives 128 + its number; 255 of a command becomes 254.
     """
     script = (_MARK if mark else "") + _DECODE_AND_RUN
-    words = [mark, *argv] if mark else argv
-    return f"exec sh -c '{script}' sh " + " ".join(map(_quoted, words))
+    command = [mark, *argv] if mark else argv
+    return f"exec sh -c '{script}' sh " + " ".join(map(_quoted, command))
 
 
 def after_mark(output: bytes, mark: str) -> bytes | None:

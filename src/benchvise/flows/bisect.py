@@ -270,17 +270,17 @@ def _request(options: BisectOptions) -> BisectRequest:
     from benchvise.board import full_name
 
     sources = {"--versions": options.versions, "--git": options.git, "--images": options.images}
-    given = [name for name, value in sources.items() if value is not None]
-    if len(given) != 1:
+    named = [name for name, value in sources.items() if value is not None]
+    if len(named) != 1:
         raise UsageError(
-            "which versions?" if not given else f"{' and '.join(given)} exclude each other",
+            "which versions?" if not named else f"{' and '.join(named)} exclude each other",
             "give one of --versions LIST, --git DIR, --images LIST",
         )
     if options.good is None or options.bad is None:
         raise UsageError(
             "which version is good, and which one is worse?", "give --good A and --bad B"
         )
-    kind = given[0].removeprefix("--")
+    kind = named[0].removeprefix("--")
     _check_metric(options, kind)
     if (options.build is not None or options.deploy is not None) and kind != "git":
         raise UsageError("--build and --deploy are for commits", "give --git DIR")
@@ -421,15 +421,15 @@ def _next_step(request: BisectRequest, good: str, bad: str) -> str:
         return shlex.join(["git", "-C", request.git, "show", bad])
     if request.kind != "images":
         return ""
-    words = ["benchvise", "why", good, bad, "--board", request.board]
+    command = ["benchvise", "why", good, bad, "--board", request.board]
     if request.bench is not None:
-        words += ["--bench", request.bench]
+        command += ["--bench", request.bench]
     elif request.command is not None:
-        given = request.command
-        options = {"--command": given.line, "--match": given.match, "--better": given.better}
-        options["--unit"] = given.unit
-        words += [word for name, value in options.items() if value for word in (name, value)]
-    return shlex.join(words)
+        what = request.command
+        options = {"--command": what.line, "--match": what.match, "--better": what.better}
+        options["--unit"] = what.unit
+        command += [word for name, value in options.items() if value for word in (name, value)]
+    return shlex.join(command)
 
 
 # -- how it is shown -------------------------------------------------------------------------------

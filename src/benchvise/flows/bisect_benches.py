@@ -110,12 +110,12 @@ class BoardBench:
 
     def ready(self, version: int) -> None:
         """Builds, writes or boots the version."""
-        made = self.maker.make(self.names[version])
-        if made is not None:
+        version_made = self.maker.make(self.names[version])
+        if version_made is not None:
             batches = self._live.batches if self._live is not None else None
-            self._live = made
+            self._live = version_made
             if batches is not None:
-                made.batches = batches
+                version_made.batches = batches
 
     def measure(self, version: int) -> float:
         """The median of one fresh process of the version that is ready."""
@@ -273,9 +273,9 @@ def commits(repository: Path, good: str, bad: str) -> list[str]:
 
 def _commit(repository: Path, name: str) -> str:
     """The whole id of a commit; UsageError where the repository has none of that name."""
-    words = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
+    arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
     try:
-        return git(repository, *words).strip()
+        return git(repository, *arguments).strip()
     except UsageError as error:
         if not repository.is_dir():
             raise UsageError(f"there is no directory {repository}", "name a repository") from error

@@ -247,12 +247,12 @@ def _install(board: Board, side: _Side) -> None:
     """Brings the board to a side; MeasurementError when that fails."""
     if not side.install:
         return
-    words = ["sh", "-c", 'exec sh -c "$1" >/dev/null', "sh", side.install]
-    done = board.run(words, timeout=INSTALL_SECONDS)
+    command = ["sh", "-c", 'exec sh -c "$1" >/dev/null', "sh", side.install]
+    done = board.run(command, timeout=INSTALL_SECONDS)
     if done.returncode:
-        said = last_line(done.stderr)
+        message = last_line(done.stderr)
         raise MeasurementError(
             f"'{printable(side.install, 80)}' failed on {board.name} (exit {done.returncode})"
-            + (f": {said}" if said else ""),
+            + (f": {message}" if message else ""),
             "run it by hand there",
         )

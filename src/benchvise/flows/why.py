@@ -208,18 +208,18 @@ def allowed_settings(names: Sequence[str], *, all_of_them: bool = False) -> tupl
     """The settings that may be tried though they can disturb a board, as they were named, commas
     between them; UsageError for one that is no setting, or disturbs nothing."""
     chosen = [word for text in names for word in text.split(",") if word]
-    known = {name: (item.id, knob.risky) for name, (item, knob) in knobs().items()}
+    named = {name: (item.id, knob.risky) for name, (item, knob) in knobs().items()}
     for word in chosen:
         meant = [
             is_risky
-            for name, (item, is_risky) in known.items()
+            for name, (item, is_risky) in named.items()
             if fnmatchcase(name, word) or fnmatchcase(item, word) or word.startswith(f"{name}:")
         ]
         if word != ALL and not any(meant):
             what = "can be tried without" if meant else "is no setting that can be changed"
             raise UsageError(
                 f"--allow {printable(word, 60)}: it {what}",
-                f"name {', '.join(sorted(n for n, (_, at_risk) in known.items() if at_risk)[:3])}, "
+                f"name {', '.join(sorted(n for n, (_, at_risk) in named.items() if at_risk)[:3])}, "
                 "… or all; `benchvise knobs` lists them",
             )
     return (ALL,) if all_of_them or ALL in chosen else tuple(dict.fromkeys(chosen))

@@ -127,8 +127,8 @@ class RunComparison:
     @property
     def counts(self) -> Mapping[SeriesVerdict, int]:
         """How many series got each verdict; every verdict is there."""
-        found = Counter(c.verdict for c in self.comparisons)
-        return {verdict: found[verdict] for verdict in SeriesVerdict}
+        verdicts = Counter(c.verdict for c in self.comparisons)
+        return {verdict: verdicts[verdict] for verdict in SeriesVerdict}
 
     @property
     def worst_regression(self) -> float:

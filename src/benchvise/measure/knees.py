@@ -174,8 +174,8 @@ def grid_knees(cells: Iterable[GridCell]) -> list[GridKnee]:
         bases = bases or dict(zip(n.tolist(), y.tolist(), strict=True))
         if size == 0 or len(row) < 2 * _LEAST_POINTS:
             continue
-        known = size != min(rows) and all(count in bases for count in n.tolist())
-        base = np.array([bases[count] for count in n.tolist()]) if known else np.ones_like(y)
+        is_known = size != min(rows) and all(count in bases for count in n.tolist())
+        base = np.array([bases[count] for count in n.tolist()]) if is_known else np.ones_like(y)
         knees += [
             GridKnee(
                 size=size,

@@ -181,16 +181,16 @@ class ProbeSource:
 
     def messages(self, spec: SeriesSpec, batches: int | None) -> Iterator[SeriesMessage]:
         """A fresh process of the probe; a batch each time the next message is asked for."""
-        words = ["run", spec.benchmark]
+        arguments = ["run", spec.benchmark]
         if batches is not None:
-            words += ["--batches", str(batches)]
+            arguments += ["--batches", str(batches)]
         if self.marker:
-            words += ["--marker", self.marker]
-        words += self.attributes
+            arguments += ["--marker", self.marker]
+        arguments += self.attributes
         params = dict(spec.params)
         for name, value in params.items():
-            words += [f"--{name}", value]
-        request = partial(self._channel.request, words, paced=True)
+            arguments += [f"--{name}", value]
+        request = partial(self._channel.request, arguments, paced=True)
         if "timeout_s" in params:
             request = partial(request, silence_timeout=_patience(params))
         for message in request():
@@ -227,8 +227,8 @@ class Sources:
         hosted = self._hosted.get(spec.benchmark)
         if hosted is not None:
             count = int(hosted.description.defaults["batches"]) if batches is None else batches
-            params, words = dict(spec.params), self._probe.attributes
-            order = Order(self._board, self._channel, params, count, words)
+            params, attributes = dict(spec.params), self._probe.attributes
+            order = Order(self._board, self._channel, params, count, attributes)
             loads_network = spec.benchmark == http_requests.ID
             return in_turn(hosted.messages(order)) if loads_network else hosted.messages(order)
         if ("peer", "auto") in spec.params and ("protocol", "iperf3") not in spec.params:

@@ -181,12 +181,12 @@ def _free_placement(series: SeriesRecord, samples: Sequence[Sample]) -> str:
     phrase = "placement is free, so the scheduler decides"
     details = [object_at(sample.evidence, "detail") for sample in samples]
     together = np.array([number_at(d, "same_cpu") for d in details], dtype=np.float64)
-    known = together[np.isfinite(together)]
-    if not known.size:
+    finite = together[np.isfinite(together)]
+    if not finite.size:
         return phrase
-    one, two = int((known >= 0.9).sum()), int((known <= 0.1).sum())
-    phrase += f": {one} of {known.size} batches ran on one CPU, {two} on two"
-    mixed = known.size - one - two
+    one, two = int((finite >= 0.9).sum()), int((finite <= 0.1).sum())
+    phrase += f": {one} of {finite.size} batches ran on one CPU, {two} on two"
+    mixed = finite.size - one - two
     return f"{phrase}, {mixed} on both in turn" if mixed else phrase
 
 
@@ -281,9 +281,9 @@ def _preempted(samples: Sequence[Sample], values: Floats) -> str:
 
 def _share(parts: Floats, wholes: Floats) -> float:
     """Sum of parts over sum of wholes where both are known; 0 when nothing is."""
-    known = np.isfinite(parts) & np.isfinite(wholes)
-    whole = float(wholes[known].sum())
-    return float(parts[known].sum()) / whole if whole > 0.0 else 0.0
+    finite = np.isfinite(parts) & np.isfinite(wholes)
+    whole = float(wholes[finite].sum())
+    return float(parts[finite].sum()) / whole if whole > 0.0 else 0.0
 
 
 def _cpus(samples: Sequence[Sample], name: str) -> float:
@@ -324,8 +324,8 @@ def _migrated(samples: Sequence[Sample], values: Floats) -> str:
 def _faulted(samples: Sequence[Sample], values: Floats) -> str:
     """Faults that some batches take and others do not; the same in all may be the work itself."""
     minor, major = _column(samples, "minor_faults"), _column(samples, "major_faults")
-    known = minor[np.isfinite(minor)]
-    usual = float(np.median(known)) if known.size else 0.0
+    finite = minor[np.isfinite(minor)]
+    usual = float(np.median(finite)) if finite.size else 0.0
     mask = (minor > max(2.0 * usual, _FEW_FAULTS)) | (major > 0.0)
     return f"page faults disturbed {_batches(mask, values)}" if mask.mean() >= _COMMON else ""
 

@@ -203,15 +203,15 @@ def _variant(request: VersusRequest, number: int, values: Mapping[str, str]) -> 
 def _told_apart(variants: Sequence[CommandVariant]) -> list[CommandVariant]:
     """With its parameters behind a name that another has too."""
     names = [variant.name for variant in variants]
-    told = [
+    sentences = [
         replace(v, name=f"{v.name} ({', '.join(f'{k}={x}' for k, x in v.parameters.items())})")
         if names.count(v.name) > 1
         else v
         for v in variants
     ]
-    if len({variant.name for variant in told}) < len(told):
+    if len({variant.name for variant in sentences}) < len(sentences):
         raise UsageError("two commands have the same --name", "give each its own")
-    return told
+    return sentences
 
 
 def _line(request: VersusRequest, command: str) -> str:

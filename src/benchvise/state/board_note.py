@@ -165,11 +165,11 @@ class BoardNotes:
     def _note(self, answer: Sequence[str]) -> BoardNote:
         file = Path(self._directory) / "note"
         head, _, rest = answer[2].partition("\n")
-        words = head.split(" ", 4)
+        fields = head.split(" ", 4)
         first, _, lines = rest.partition("\n")
         whole = lines.endswith(f"{_END}\n")
         try:
-            if " ".join(words[:2]) != _FORMAT or len(words) != 5:
+            if " ".join(fields[:2]) != _FORMAT or len(fields) != 5:
                 raise ValueError("its first line is not of this format")
             if not whole:
                 raise ValueError("its end is missing")
@@ -177,18 +177,18 @@ class BoardNotes:
             user, host = (printable(str(maker[key]), 40) for key in ("user", "host"))
         except (ValueError, KeyError, TypeError, RecursionError) as error:
             damaged = JournalSession(file, damage=printable(str(error), 80))
-            token = words[2] if len(words) > 2 else ""
+            token = fields[2] if len(fields) > 2 else ""
             return BoardNote(token, answer[1] == "alive", "unknown", "unknown", damaged)
         session = replace(
             parse_session(file, lines.removesuffix(f"{_END}\n").encode()),
             alive=answer[1] == "alive",
         )
-        return BoardNote(words[2], answer[1] == "alive", user, host, session)
+        return BoardNote(fields[2], answer[1] == "alive", user, host, session)
 
     def _run(self, action: str, token: str, replaced: str = "", *, text: str = "") -> list[str]:
         """The status of an action, the reason for it, and the note where it is held."""
-        words = [action, self._directory, token, replaced]
-        result = self._board.run(["sh", "-c", _SCRIPT, "sh", *words], input=text.encode())
+        command = [action, self._directory, token, replaced]
+        result = self._board.run(["sh", "-c", _SCRIPT, "sh", *command], input=text.encode())
         if len(result.stdout) > _SIZE_LIMIT:
             raise BoardUnusable(
                 f"{self._board.name}: the note of what is set there is over 1 MiB",

@@ -138,10 +138,10 @@ class Intervention:
         # First those that are set: a file of theirs may be one of another knob too.
         catalogue = [*(s.knob for s in settings), *(knob for _, knob in knobs().values())]
         named = [Goal(s.knob, path, s.value) for s in settings for path in s.paths]
-        found = present(self._files, named) if any(s.knob.absent for s in settings) else {}
+        presence = present(self._files, named) if any(s.knob.absent for s in settings) else {}
         lasting = (knob for knob in catalogue if not knob.fleeting)
         surveyed = places.survey(self._files, lasting, self._roles)
-        return {**surveyed, **{path: place for path, place in found.items() if place.value}}
+        return {**surveyed, **{path: place for path, place in presence.items() if place.value}}
 
     def _note(self, journal: Journal) -> None:
         """Has the board itself tell what the journal tells."""
@@ -309,16 +309,18 @@ class Intervention:
         for path in sorted({*before, *after} - {goal.path for goal in self._targets}):
             was, now = before.get(path), after.get(path)
             old, new = (None if place is None else place.value for place in (was, now))
-            known = was or now
-            if known is None or old == new:
+            known_place = was or now
+            if known_place is None or old == new:
                 continue
             if path in self._numbers:
                 journal.written(self._numbers[path], new)
-            if was is None and new is not None and known.knob.absent:
-                self._remember_new(journal, known, new)
-            if known.knob.name in tied:
+            if was is None and new is not None and known_place.knob.absent:
+                self._remember_new(journal, known_place, new)
+            if known_place.knob.name in tied:
                 continue
-            foreign.append(f"{known.knob.name} ({path}: {_value_text(old)} → {_value_text(new)})")
+            foreign.append(
+                f"{known_place.knob.name} ({path}: {_value_text(old)} → {_value_text(new)})"
+            )
             change = None if was is None else self._remember(was, None)
             if change is not None:
                 journal.plan([change])

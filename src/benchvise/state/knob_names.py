@@ -48,9 +48,9 @@ def aliases_of(item: Item, knob: Knob) -> tuple[str, ...]:
         aliases.append(directory.rpartition("/")[2])
     for place in item.places:
         if place.startswith(_COMMAND_LINE):
-            words = _WORD.findall(place.removeprefix(_COMMAND_LINE))
+            place_words = _WORD.findall(place.removeprefix(_COMMAND_LINE))
             first = item.knobs[0].name == knob.name
-            aliases += [word for word in words if first or word in (own, file)]
+            aliases += [word for word in place_words if first or word in (own, file)]
     return tuple(dict.fromkeys(alias for alias in aliases if alias and alias != knob.name))
 
 

@@ -223,9 +223,9 @@ def can_be_put_back(knob: Knob, value: str) -> bool:
     return value != "" and (" " not in value or value in knob.choices)
 
 
-def same(knob: Knob, one: str, other: str) -> bool:
+def same(knob: Knob, first: str, other: str) -> bool:
     """Whether two values mean the same: the kernel spells CPU lists and masks in its own way."""
-    return one == other or (knob.kind == "text" and _meaning(one) == _meaning(other))
+    return first == other or (knob.kind == "text" and _meaning(first) == _meaning(other))
 
 
 def _meaning(text: str) -> Sequence[object]:

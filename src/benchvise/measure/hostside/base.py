@@ -142,8 +142,8 @@ def _difference(before: int | None, after: int | None) -> int | None:
     return after - before
 
 
-def _numbers(words: Iterable[str]) -> list[int]:
-    return [int(word[:20]) for word in words if word.isascii() and word.isdigit()]
+def _numbers(fields: Iterable[str]) -> list[int]:
+    return [int(word[:20]) for word in fields if word.isascii() and word.isdigit()]
 
 
 def _ticks(stat: str) -> tuple[int | None, int | None]:

@@ -120,13 +120,13 @@ def _one_run(order: Order, *, warmup: bool) -> tuple[HostMessage, BeginMessage, 
     """What the probe says of one run."""
     timeout_s = int(order.params["timeout_s"])
     warmups = int(order.params["warmup"]) if warmup else 0
-    words = ["run", "command.time", "--run", order.params["run"], "--timeout_s", str(timeout_s)]
-    words += ["--output", "keep", "--warmup", str(warmups), "--batches", "1"]
-    words += ["--observe", order.params["observe"], *order.attributes]
+    arguments = ["run", "command.time", "--run", order.params["run"], "--timeout_s", str(timeout_s)]
+    arguments += ["--output", "keep", "--warmup", str(warmups), "--batches", "1"]
+    arguments += ["--observe", order.params["observe"], *order.attributes]
     silence = SILENCE_SECONDS + (warmups + 1) * timeout_s
     messages = []
     # Paced, so that the probe ends the command should this machine go away meanwhile.
-    for message in order.channel.request(words, paced=True, silence_timeout=silence):
+    for message in order.channel.request(arguments, paced=True, silence_timeout=silence):
         messages.append(message)
         if isinstance(message, SampleMessage):
             order.channel.acknowledge()

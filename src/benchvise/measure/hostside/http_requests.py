@@ -177,8 +177,8 @@ def _board_itself(order: Order) -> tuple[HostMessage, int]:
 
     Both are what any benchmark of the probe says; the shortest is asked for.
     """
-    words = ["run", "cpu.clock", "--batches", "1", "--batch_ms", "1", "--warm_ms", "0"]
-    messages = list(order.channel.request(words))
+    arguments = ["run", "cpu.clock", "--batches", "1", "--batch_ms", "1", "--warm_ms", "0"]
+    messages = list(order.channel.request(arguments))
     host, sample = first_of(HostMessage, messages), first_of(SampleMessage, messages)
     ticks = whole_at(sample.evidence, "ticks_per_second") if sample is not None else None
     if host is None or ticks is None or ticks <= 0:

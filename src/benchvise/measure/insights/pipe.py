@@ -65,13 +65,13 @@ def pipe_ladders(run: RunRecord) -> list[Insight]:
     """One ladder for each placement in which two forms or more were measured."""
     measured = points(run, "pipe.throughput")
     ladders = [
-        _ladder(words, [point for point in measured if point.params.get("place") == place])
-        for place, words in _PLACES.items()
+        _ladder(place_words, [point for point in measured if point.params.get("place") == place])
+        for place, place_words in _PLACES.items()
     ]
     return [ladder for ladder in ladders if ladder]
 
 
-def _ladder(words: str, measured: Sequence[SeriesPoint]) -> Insight | None:
+def _ladder(place_words: str, measured: Sequence[SeriesPoint]) -> Insight | None:
     rungs = [
         rung
         for writer in _WRITERS
@@ -82,8 +82,8 @@ def _ladder(words: str, measured: Sequence[SeriesPoint]) -> Insight | None:
         return None
     names = [name for name in ("block", "pipe") if name in differing(measured)]
     return Insight(
-        title=f"The pipe ladder, {words}",
-        sentence=_sentence(words, rungs),
+        title=f"The pipe ladder, {place_words}",
+        sentence=_sentence(place_words, rungs),
         columns=("writer to reader", "fastest with", "rate", "times the simplest"),
         rows=tuple(
             (rung.name, named(rung.best, names), rung.rate, rung.multiple(rungs[0]))
@@ -102,12 +102,12 @@ def _rung(writer: str, reader: str, measured: Sequence[SeriesPoint]) -> _Rung | 
     return _Rung(writer, reader, best) if best else None
 
 
-def _sentence(words: str, rungs: Sequence[_Rung]) -> str:
+def _sentence(place_words: str, rungs: Sequence[_Rung]) -> str:
     """What the fastest form that copies is worth, and what passing pages is."""
     base = rungs[0]
     comparable = [rung for rung in rungs[1:] if rung.multiple(base)]
     copying = [rung for rung in comparable if rung.copies]
-    sentences = [f"With {words}, the simplest form measured is {base.name}: {base.rate}."]
+    sentences = [f"With {place_words}, the simplest form measured is {base.name}: {base.rate}."]
     if copying:
         fastest = max(copying, key=lambda rung: (rung.best.stable, rung.best.median))
         sentences.append(

@@ -160,14 +160,14 @@ def routes(text: str) -> dict[str, str]:
         if not fields:
             continue
         destination, *fields = fields
-        words, metric = list(_told_of_route(fields)), 0
+        route_words, metric = list(_told_of_route(fields)), 0
         if "metric" in fields[:-1] and (digits := fields[fields.index("metric") + 1]).isdigit():
             metric = int(digits)
-        if "table" in words[:-1]:
-            at = words.index("table")
-            destination = f"{destination} in table {words[at + 1]}"
-            del words[at : at + 2]
-        way = " ".join([*(word for word in kind if word != "unicast"), *words])
+        if "table" in route_words[:-1]:
+            at = route_words.index("table")
+            destination = f"{destination} in table {route_words[at + 1]}"
+            del route_words[at : at + 2]
+        way = " ".join([*(word for word in kind if word != "unicast"), *route_words])
         by_destination.setdefault(destination, []).append((metric, way or "on"))
     return {
         destination: ", then ".join(way for _, way in sorted(ways, key=lambda way: way[0]))
