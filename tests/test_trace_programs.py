@@ -274,6 +274,127 @@ def test_track_events_take_texts_and_clocks_of_their_writer(tmp_path: Path) -> N
     assert function_calls(loaded.analysis).complete.all()
 
 
+def packet(time: int, *fields: bytes) -> bytes:
+    return text(1, number(8, time) + number(10, 2) + b"".join(fields))
+
+
+def test_what_is_polled_of_processes_is_a_counter_of_each(tmp_path: Path) -> None:
+    # Of Perfetto's own tests: android_auto_multiuser.textproto.
+    told = [
+        (3_000_000_001, 10, 1000), (3_000_000_002, 10, 2000), (3_000_000_001, 11, 1000),
+        (3_000_000_002, 11, 2000), (5_000_000_002, 11, 3000),
+    ]  # fmt: skip
+    path = tmp_path / "a.pftrace"
+    path.write_bytes(
+        b"".join(
+            packet(time, text(9, text(1, number(1, process) + number(3, kb))))
+            for time, process, kb in told
+        )
+        # A field that no table has, a process without values, and one whose score is negative.
+        + packet(6, text(9, text(1, number(1, 12) + number(99, 1)) + text(1, number(1, 13))))
+        + packet(7, text(9, text(1, number(1, 14) + number(10, -800))))
+    )
+    loaded = load_trace(path, cache=False)
+    found = [
+        (row["time"], row["process"], row["vm_rss_kb"])
+        for name in ("counter:process_stats", "counter:process_stats 11")
+        for row in rows(loaded, name)
+    ]
+    assert sorted(found) == sorted(told)
+    assert [row["oom_score_adj"] for row in rows(loaded, "counter:process_stats 14")] == [-800]
+    assert len(loaded.trace.counts) == 3
+
+
+def test_what_is_polled_of_the_system_is_counters(tmp_path: Path) -> None:
+    # Of Perfetto's own tests: tests_sys_stats.py.
+    def idle(us: int) -> bytes:
+        return text(16, number(1, 0) + text(2, text(1, b"C8") + number(2, us)))
+
+    def zone(temperature: int) -> bytes:
+        name, kind = text(1, b"thermal_zone0"), text(3, b"x86_pkg_temp")
+        return text(15, name + number(2, temperature) + kind)
+
+    def disk(name: bytes, *values: int) -> bytes:
+        fields = (number(2 + at, value) for at, value in enumerate(values))
+        return text(13, text(1, name) + b"".join(fields))
+
+    path = tmp_path / "a.pftrace"
+    path.write_bytes(
+        packet(1000, text(7, idle(486_626_084) + zone(29) + number(17, 300)))
+        + packet(2000, text(7, idle(486_636_254) + zone(31) + number(17, 350)))
+        + packet(2500, text(7, disk(b"sda", 100, 100, 200, 200, 10, 50, 5, 25)))
+        + packet(
+            3000,
+            text(
+                7,
+                # MemFree, a number that no table has, nr_free_pages.
+                text(1, number(1, 2) + number(2, 4096))
+                + text(1, number(1, 7000) + number(2, 1))
+                + text(2, number(1, 1) + number(2, 77))
+                + text(3, number(1, 1) + number(2, 10) + number(9, 2))
+                + number(4, 12)
+                + text(6, number(1, 27) + number(2, 5))
+                # Packed, and one by one.
+                + text(11, _varint(1_800_000) + _varint(0))
+                + number(11, 600_000)
+                + text(14, number(1, 3) + number(2, 9000))
+                + text(12, text(1, b"0")),
+            ),
+        )
+        + text(1, text(7, number(4, 1)))
+    )
+    loaded = load_trace(path, cache=False)
+
+    def values(counter: str, series: str) -> list[tuple[int, object]]:
+        return [
+            (row["time"], row[series])
+            for row in rows(loaded, f"counter:{counter}")
+            if row[series] is not None
+        ]
+
+    assert values("cpuidle_us 0", "C8") == [(1000, 486_626_084), (2000, 486_636_254)]
+    assert values("thermal_zone", "thermal_zone0 x86_pkg_temp") == [(1000, 29), (2000, 31)]
+    assert values("gpufreq_mhz", "gpu 0") == [(1000, 300), (2000, 350)]
+    assert values("disk_stat sda", "write_time_ms") == [(2500, 200)]
+    assert values("disk_stat sda", "flush_count") == [(2500, 5)]
+    assert values("meminfo", "MemFree") == [(3000, 4096)]
+    assert values("meminfo", "meminfo 7000") == [(3000, 1)]
+    assert values("vmstat", "nr_free_pages") == [(3000, 77)]
+    assert values("cpu_stat 1", "steal_ns") == [(3000, 2)]
+    assert values("sys_stats", "num_forks") == [(3000, 12)]
+    assert values("num_irq", "irq 27") == [(3000, 5)]
+    assert [values("cpufreq_khz", f"cpu {cpu}")[0][1] for cpu in range(3)] == [
+        1_800_000,
+        0,
+        600_000,
+    ]
+    assert values("pressure_ns", "io_some") == [(3000, 9000)]
+    notes = " ".join(loaded.trace.notes)
+    assert "1 lists of free pages and slabs" in notes
+    assert "1 packets of polled values have no time" in notes
+
+
+def test_a_track_may_be_described_after_its_first_event(tmp_path: Path) -> None:
+    def event(of: int, time: int, *more: bytes) -> bytes:
+        return packet(time, text(11, number(9, of) + number(11, 42) + b"".join(more)))
+
+    named = text(23, b"work")
+    late = text(1, text(60, number(1, 42) + text(4, number(1, 7) + number(2, 8) + text(5, b"io"))))
+    events = [event(1, 10, named), event(2, 20), event(1, 30, named), event(2, 40)]
+    found = []
+    for at in range(len(events) + 1):
+        path = tmp_path / f"{at}.pftrace"
+        path.write_bytes(b"".join([*events[:at], late, *events[at:]]))
+        loaded = load_trace(path, cache=False)
+        found.append(rows(loaded, "slice_begin"))
+        assert dict(loaded.trace.description["tasks"]) == {8: "io"}
+    assert found.count(found[0]) == len(found)
+    assert [(row["time"], row["common_pid"], row["process"]) for row in found[0]] == [
+        (10, 8, 7),
+        (30, 8, 7),
+    ]
+
+
 def test_a_cut_packet_is_damage(tmp_path: Path) -> None:
     path = tmp_path / "a.pftrace"
     assert run(["trace", "export", str(SMALL), "--to", "perfetto", "-o", str(path)]) == 0

@@ -28,6 +28,7 @@ mod map;
 mod model;
 mod perf;
 mod perfetto;
+mod places;
 mod select;
 mod slices;
 mod text;

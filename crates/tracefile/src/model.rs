@@ -131,6 +131,31 @@ pub struct Field {
     pub labels: Arc<[Label]>,
 }
 
+impl Field {
+    /// A field that all events of a stream share.
+    pub(crate) fn common(name: &str, column: ColumnType, nullable: bool) -> Self {
+        Self {
+            name: name.to_owned(),
+            column,
+            scope: Scope::Common,
+            nullable,
+            base: 10,
+            labels: Arc::default(),
+        }
+    }
+
+    /// A field of an event itself that some may not have, in base 10. One that is called as a column
+    /// which every table has, or many have, is told apart from that.
+    pub(crate) fn payload(name: &str, column: ColumnType) -> Self {
+        let place = match name {
+            "time" | "cpu" | "common_pid" | "common_flags" | "common_preempt_count" => "payload.",
+            _ => "",
+        };
+        let name = format!("{place}{name}");
+        Self { scope: Scope::Payload, ..Self::common(&name, column, true) }
+    }
+}
+
 /// A kind of event; becomes one table.
 #[derive(Debug, Clone, PartialEq)]
 pub struct EventType {

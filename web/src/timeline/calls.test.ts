@@ -1,11 +1,11 @@
 import { expect, test } from "vitest";
 
-import { callAt, callBeside, type CallSlices, laneOf, laneRow, paintCalls } from "./calls";
+import { callAt, callBeside, type CallingThread, type CallKind, type CallSlices, laneOf, laneRow, paintCalls } from "./calls";
 import { row } from "./fixtures";
 import { layoutOf, UNGROUPED } from "./layout";
 
-const thread = (key: number, lanes: number): { key: number; name: string; lanes: number; calls: number } =>
-  ({ key, name: `worker ${key}`, lanes, calls: 3 });
+const thread = (key: number, lanes: number, kind: CallKind = "function"): CallingThread =>
+  ({ kind, key, name: `worker ${key}`, lanes, calls: 3 });
 
 /** Lanes, begins, ends and counts of slices; each is of a function of its own. */
 function slicesOf(...all: readonly (readonly [lane: number, begin: number, end: number, count: number])[]): CallSlices {
@@ -40,6 +40,17 @@ test("lanes stand beneath their thread, those without a row behind all others, a
     const before = boxes[at];
     expect(box.from).toBeGreaterThanOrEqual((before?.from ?? 0) + (before?.bar ?? 0));
   });
+});
+
+test("slices of programs are not called functions", () => {
+  const rows = [row(0, "cpu", "CPU 0"), { ...row(1), detail: "412" }];
+  const titles = (kind: CallKind): readonly string[] => {
+    const calls = [thread(412, 1, kind), thread(4_194_304, 1, kind)];
+    const { boxes, headings } = layoutOf(rows, [0, 1], "normal", "horizontal", { ...UNGROUPED, calls });
+    return [boxes[2]?.row.name ?? "", headings.at(-1)?.text ?? ""];
+  };
+  expect(titles("function")).toEqual(["calls", "Functions"]);
+  expect(titles("slice")).toEqual(["slices", "Tracks"]);
 });
 
 test("a call is found where it is, or beside the pointer, and its neighbours are found", () => {

@@ -6,8 +6,12 @@ import type { Row } from "./source";
 import type { Span } from "./span";
 import type { Theme } from "./theme";
 
+/** What calls are: of kernel functions, or slices of time that programs told. */
+export type CallKind = "function" | "slice";
+
 /** A thread of which calls of functions are known, and how deep they nest. */
 export interface CallingThread {
+  readonly kind: CallKind;
   /** Its number; -1 - CPU of an idle task. */
   readonly key: number;
   readonly name: string;
@@ -49,12 +53,12 @@ const MOST_LANES = 64;
 const LEAST_KEY = -65_537;
 
 /** The row of one lane of a thread's calls. */
-export function laneRow({ key, name, calls }: CallingThread, lane: number, own: boolean): Row {
+export function laneRow({ kind, key, name, calls }: CallingThread, lane: number, own: boolean): Row {
   return {
     id: FIRST_ID - ((key - LEAST_KEY) * MOST_LANES + lane),
     kind: "call",
     // Beneath the row of the thread its name stands already.
-    name: lane > 0 ? "" : own ? "calls" : name,
+    name: lane > 0 ? "" : !own ? name : kind === "slice" ? "slices" : "calls",
     detail: lane > 0 ? "" : String(calls),
     cpu: null, actor: null, busy: null, instances: null,
   };

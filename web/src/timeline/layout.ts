@@ -160,7 +160,7 @@ export function layoutOf(
   }
   // Threads that have no row: the trace does not say what ran when, or they idle.
   const rowless = shown.length < rows.length ? [] : [...waiting.values()].filter(({ key }) => !known.has(String(key)));
-  if (rowless.length > 0) head("Functions");
+  if (rowless.length > 0) head(rowless.some(({ kind }) => kind === "slice") ? "Tracks" : "Functions");
   for (const thread of rowless) addCalls(thread, false);
   return { boxes, headings, size: at + GAP, density, orientation, pinned: pinnedSize };
 }

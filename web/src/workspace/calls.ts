@@ -1,7 +1,7 @@
 import { askBytes, askJson } from "../base/answers";
 import { readArrow } from "../base/arrow";
 import { okay, type Result } from "../base/result";
-import type { CallingThread, CallSource } from "../timeline/calls";
+import type { CallingThread, CallKind, CallSource } from "../timeline/calls";
 import { laneRow } from "../timeline/calls";
 import { formatLength, formatTime } from "../timeline/time-format";
 import type { TraceInfo, Workspace } from "./panel";
@@ -9,18 +9,20 @@ import { link } from "./views/actors";
 import { button, make } from "./views/elements";
 import { count, duration, plural } from "./views/words";
 
-/** Whether functions were traced with their ends, or programs told slices. */
-export const hasCalls = ({ event_types: types }: TraceInfo): boolean =>
-  types.includes("funcgraph_entry") || types.includes("slice_begin");
+/** Whether functions were traced with their ends, or programs told slices; null for neither. */
+export function callKindOf({ event_types: types }: TraceInfo): CallKind | null {
+  if (types.includes("funcgraph_entry")) return "function";
+  return types.includes("slice_begin") ? "slice" : null;
+}
 
 /** Asks which threads have calls; null where there are none. */
-export async function openCalls(api: string, tag: string, signal: AbortSignal): Promise<Result<CallSource | null>> {
+export async function openCalls(api: string, tag: string, kind: CallKind, signal: AbortSignal): Promise<Result<CallSource | null>> {
   const answer = await askJson(`${api}/calling?v=${tag}`, signal);
   if (!answer.ok) return answer;
-  const { threads, functions } = answer.value as Pick<CallSource, "threads" | "functions">;
+  const { threads, functions } = answer.value as { threads: Omit<CallingThread, "kind">[]; functions: string[] };
   if (threads.length === 0) return okay(null);
   return okay({
-    threads, functions,
+    threads: threads.map((thread) => ({ ...thread, kind })), functions,
     ask: async (key, { begin, end }, width, under) => {
       const bytes = await askBytes(`${api}/calls?thread=${key}&begin=${begin}&end=${end}&width=${width}&v=${tag}`, under);
       if (!bytes.ok) return bytes;
@@ -58,7 +60,7 @@ export interface CallAnswer {
 export function callParts(workspace: Workspace, key: number, call: CallAnswer): HTMLElement[] {
   const { selection } = workspace;
   const choose = ({ lane, begin, end }: Pick<CallAnswer, "lane" | "begin" | "end">): void => {
-    const thread: CallingThread = { key, name: "", lanes: 0, calls: 0 };
+    const thread: CallingThread = { kind: "function", key, name: "", lanes: 0, calls: 0 };
     selection.reveal({ begin, end }, { row: laneRow(thread, lane, true).id, time: (begin + end) / 2 });
   };
   const known = (value: number | null): string => (value === null ? "not known: the call is incomplete" : duration(value));

@@ -1,3 +1,4 @@
+import type { CallKind } from "../timeline/calls";
 import type { Density, Orientation } from "../timeline/layout";
 import { formatLength } from "../timeline/time-format";
 import { helpDialog } from "./help";
@@ -32,8 +33,8 @@ export interface ToolState {
   readonly here?: boolean;
   readonly density: Density;
   readonly orientation: Orientation;
-  /** Whether calls of functions are shown; left out where there are none. */
-  readonly calls?: boolean;
+  /** What calls there are, and whether they are shown; left out where there are none. */
+  readonly calls?: { readonly kind: CallKind; readonly shown: boolean };
   /** Null for one trace. */
   readonly clocks: Clocks | null;
   /** By what threads may be grouped, and by which they are; left out where there are none. */
@@ -46,6 +47,11 @@ const GROUPED_BY: Readonly<Record<GroupedBy, string>> = {
   container: "by container",
   name: "by name",
   none: "one by one",
+};
+
+const CALLS: Readonly<Record<CallKind, { readonly label: string; readonly title: string }>> = {
+  function: { label: "Functions", title: "The calls of kernel functions beneath the threads that made them" },
+  slice: { label: "Slices", title: "The slices that programs told, on their tracks" },
 };
 
 /** The row of tools above the timelines. */
@@ -74,11 +80,11 @@ export class Toolbar {
       here.setAttribute("aria-pressed", String(here.getAttribute("aria-pressed") !== "true"));
       filter();
     }, { "aria-pressed": String(state.here ?? false), title: "Only rows that have begun, and have not ended, in the span that is shown" });
-    const calls = state.calls === undefined ? [] : [button("Functions", () => {
+    const calls = state.calls === undefined ? [] : [button(CALLS[state.calls.kind].label, () => {
       const on = this.calls?.getAttribute("aria-pressed") !== "true";
       this.calls?.setAttribute("aria-pressed", String(on));
       tools.showCalls?.(on);
-    }, { "aria-pressed": String(state.calls), title: "The calls of kernel functions beneath the threads that made them" })];
+    }, { "aria-pressed": String(state.calls.shown), title: CALLS[state.calls.kind].title })];
     this.calls = calls[0] ?? null;
     const arrange = (to: Partial<ToolState>): void => {
       this.state = { ...this.state, ...to };

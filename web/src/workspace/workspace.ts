@@ -3,7 +3,7 @@ import type { Row } from "../timeline/source";
 import { centreOf, wholeSpan, zoomSpan } from "../timeline/span";
 import { Address } from "./address";
 import { showCause, showDetails, showEffect } from "./details";
-import { hasCalls } from "./calls";
+import { callKindOf } from "./calls";
 import { type OpenTrace, openTrace } from "./opened";
 import { type Clocks, Pair } from "./pair";
 import { type GroupedBy, groupings, inGroups, usualGrouping } from "./groups";
@@ -65,7 +65,8 @@ class TraceWorkspace {
     const two = traces.length > 1;
     const clocks: Clocks = address.get("clocks") === "separate" ? "separate" : "aligned";
     const shift = Number(address.get("shift") ?? 0) || 0;
-    const calls = traces.some(({ info }) => hasCalls(info)) ? { calls: address.get("calls") !== "0" } : {};
+    const callKinds = traces.flatMap(({ info }) => callKindOf(info) ?? []);
+    const calls = callKinds[0] === undefined ? {} : { calls: { kind: callKinds[0], shown: address.get("calls") !== "0" } };
     this.toolbar = new Toolbar({ ...calls, filter, here, density, orientation, clocks: two ? clocks : null, groupedBy: this.groupedBy, groupings: options }, this.tools());
     const lines = make("div", { class: "ws-lines", "data-traces": String(traces.length) });
     const body = make("div", { class: "ws-body" });

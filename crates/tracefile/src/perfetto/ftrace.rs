@@ -5,7 +5,7 @@ use std::sync::Arc;
 
 use super::wire::{Fields, Value, last, text};
 use crate::columns::Column;
-use crate::{ColumnType, EventType, Field, Scope};
+use crate::{ColumnType, EventType, Field};
 
 /// The messages that are known.
 const EVENTS: &str = include_str!("events.txt");
@@ -191,38 +191,20 @@ impl Type {
     /// How the trace describes it; fields that never occurred are left out.
     pub(super) fn describe(&mut self, name: String) -> EventType {
         self.fields.retain(|field| field.seen);
-        let common = |name: &str, column, nullable| Field {
-            name: name.into(),
-            column,
-            scope: Scope::Common,
-            nullable,
-            base: 10,
-            labels: Arc::default(),
-        };
-        let mut fields = vec![common("common_pid", ColumnType::Signed(32), false)];
+        let mut fields = vec![Field::common("common_pid", ColumnType::Signed(32), false)];
         if self.flags {
-            fields.push(common("common_flags", ColumnType::Unsigned(8), true));
+            fields.push(Field::common("common_flags", ColumnType::Unsigned(8), true));
         }
-        for field in &self.fields {
-            let place = match field.name.as_str() {
-                "time" | "cpu" | "common_pid" | "common_flags" => "payload.",
-                _ => "",
+        fields.extend(self.fields.iter().map(|field| {
+            let column = match field.kind {
+                Kind::Signed(bits) => ColumnType::Signed(bits),
+                Kind::Unsigned(bits) => ColumnType::Unsigned(bits),
+                Kind::Truth => ColumnType::Bool,
+                Kind::Text => ColumnType::Text,
+                Kind::Numbers => ColumnType::List(Arc::new(ColumnType::Unsigned(64))),
             };
-            fields.push(Field {
-                name: format!("{place}{}", field.name),
-                column: match field.kind {
-                    Kind::Signed(bits) => ColumnType::Signed(bits),
-                    Kind::Unsigned(bits) => ColumnType::Unsigned(bits),
-                    Kind::Truth => ColumnType::Bool,
-                    Kind::Text => ColumnType::Text,
-                    Kind::Numbers => ColumnType::List(Arc::new(ColumnType::Unsigned(64))),
-                },
-                scope: Scope::Payload,
-                nullable: true,
-                base: 10,
-                labels: Arc::default(),
-            });
-        }
+            Field::payload(&field.name, column)
+        }));
         EventType { name, system: self.system.clone(), fields, print_format: String::new() }
     }
 

@@ -119,6 +119,16 @@ pub(super) fn last(message: &[u8], number: u32) -> Option<Value<'_>> {
     Fields::of(message).filter(|(of, _)| *of == number).map(|(_, value)| value).last()
 }
 
+/// The first of a message's fields of a number.
+pub(super) fn first(message: &[u8], number: u32) -> Option<Value<'_>> {
+    Fields::of(message).find(|(of, _)| *of == number).map(|(_, value)| value)
+}
+
+/// The number in the last of a message's fields of a number.
+pub(super) fn number(message: &[u8], field: u32) -> Option<u64> {
+    last(message, field)?.number()
+}
+
 /// Text; what is no UTF-8 is replaced.
 pub(super) fn text(value: Value<'_>) -> String {
     String::from_utf8_lossy(value.bytes()).into_owned()

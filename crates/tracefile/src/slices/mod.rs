@@ -9,12 +9,11 @@
 mod builder;
 
 use std::ops::Range;
-use std::sync::Arc;
 
 pub(crate) use builder::{Builder, Owner};
 
 use crate::columns::Column;
-use crate::{ColumnType, EventType, Field, Scope};
+use crate::{ColumnType, EventType, Field};
 
 /// Tracks that are no threads have numbers from here on: more than Linux can give to a thread.
 const FIRST_TRACK: i32 = 1 << 22;
@@ -166,7 +165,7 @@ impl Slices {
                 .iter()
                 .map(|series| match series.as_str() {
                     "" => ("value".to_owned(), of.clone()),
-                    "time" | "cpu" | "process" => (format!("payload.{series}"), of.clone()),
+                    "process" => ("payload.process".to_owned(), of.clone()),
                     other => (other.to_owned(), of.clone()),
                 })
                 .collect();
@@ -179,8 +178,8 @@ impl Slices {
             if *again > 1 {
                 name = format!("{name} #{again}");
             }
-            let mut fields = vec![field("process", ColumnType::Signed(64))];
-            fields.extend(series.into_iter().map(|(name, of)| field(&name, of)));
+            let mut fields = vec![Field::payload("process", ColumnType::Signed(64))];
+            fields.extend(series.into_iter().map(|(name, of)| Field::payload(&name, of)));
             types.push(EventType {
                 name,
                 system: "counter".into(),
@@ -312,22 +311,7 @@ fn detail(span: Span, details: &[u8], column: &mut Column) {
 }
 
 fn event(name: &str, own: &[(&str, ColumnType)]) -> EventType {
-    let mut fields = vec![Field {
-        scope: Scope::Common,
-        nullable: false,
-        ..field("common_pid", ColumnType::Signed(32))
-    }];
-    fields.extend(own.iter().map(|(name, column)| field(name, column.clone())));
+    let mut fields = vec![Field::common("common_pid", ColumnType::Signed(32), false)];
+    fields.extend(own.iter().map(|(name, column)| Field::payload(name, column.clone())));
     EventType { name: name.into(), system: "track".into(), fields, print_format: String::new() }
-}
-
-fn field(name: &str, column: ColumnType) -> Field {
-    Field {
-        name: name.into(),
-        column,
-        scope: Scope::Payload,
-        nullable: true,
-        base: 10,
-        labels: Arc::default(),
-    }
 }

@@ -11,43 +11,27 @@ mod line;
 mod schema;
 
 use std::collections::{BTreeMap, HashMap};
-use std::ops::Range;
 
 use crate::columns::Column;
 use crate::decode::{Outcome, Rows, Source, Unit};
 use crate::map::Mapped;
+use crate::places::{Home, Place, Placed};
 use crate::select::Chosen;
 use crate::text::line::{Name, Said};
 use crate::text::schema::{Schema, SchemaBuilder};
-use crate::{
-    ByteOrder, Clock, Damage, Error, EventType, Format, Info, Loss, LossKind, Result, Stream,
-};
+use crate::{ByteOrder, Clock, Damage, Error, EventType, Format, Info, Loss, LossKind, Result};
 
 /// Bytes in which the first event of a text is looked for: systrace puts a page's head before it.
 const LOOK: usize = 4 << 20;
-/// Events in a unit.
-const UNIT: usize = 1 << 16;
 /// Event types; more are what is no event, as the messages of `trace_printk`.
 const MOST_TYPES: usize = 4000;
-
-/// Where an event is.
-#[derive(Debug, Clone, Copy)]
-struct Place {
-    time: i64,
-    at: usize,
-    length: u32,
-    event: u16,
-}
 
 /// An opened text.
 pub(crate) struct Text {
     file: Mapped,
     info: Info,
     schemas: Vec<Schema>,
-    /// By stream, in order of time.
-    places: Vec<Vec<Place>>,
-    units: Vec<Unit>,
-    parts: Vec<(usize, Range<usize>)>,
+    placed: Placed,
 }
 
 /// Whether a file is such a text.
@@ -77,7 +61,7 @@ pub(crate) fn open(file: Mapped) -> Result<Text> {
         reading.line(line, at)?;
         at += line.len();
     }
-    let Reading { types, mut cpus, losses, tasks, tasks_of, mut notes, .. } = reading;
+    let Reading { types, cpus, losses, tasks, tasks_of, mut notes, .. } = reading;
     let (mut schemas, mut events) = (Vec::new(), Vec::new());
     for (name, builder) in types {
         let (schema, fields) = builder.build();
@@ -89,32 +73,12 @@ pub(crate) fn open(file: Mapped) -> Result<Text> {
          has them"
             .into(),
     );
-    let (mut streams, mut units, mut parts) = (Vec::new(), Vec::new(), Vec::new());
-    let mut places = Vec::new();
-    let mut stream_of = HashMap::new();
-    for (cpu, own) in &mut cpus {
-        let stream = streams.len();
-        stream_of.insert(*cpu, stream);
-        if !own.is_sorted_by_key(|place| place.time) {
-            own.sort_by_key(|place| place.time);
-        }
-        streams.push(Stream {
-            name: format!("cpu {cpu}"),
-            cpu: Some(*cpu),
-            files: vec![path.clone()],
-            bytes: size(own),
-        });
-        for begin in (0..own.len()).step_by(UNIT) {
-            let range = begin..(begin + UNIT).min(own.len());
-            units.push(Unit { stream, cpu: Some(*cpu), bytes: size(&own[range.clone()]) });
-            parts.push((stream, range));
-        }
-        places.push(std::mem::take(own));
-    }
+    let mut placed = Placed::new(cpus, &path);
     let losses = losses.into_iter().filter_map(|(cpu, count, begin, end)| {
-        let stream = *stream_of.get(&cpu)?;
+        let stream = placed.stream_of(cpu)?;
         Some(Loss { stream, kind: LossKind::Events, begin, end, count })
     });
+    let losses = losses.collect();
     let info = Info {
         format: Format::FtraceText,
         byte_order: ByteOrder::Little,
@@ -128,18 +92,14 @@ pub(crate) fn open(file: Mapped) -> Result<Text> {
             epoch_offset_ns: None,
             uuid: None,
         },
-        streams,
+        streams: std::mem::take(&mut placed.streams),
         events,
         tasks: tasks.into_iter().map(|pid| (pid, tasks_of[&pid].clone())).collect(),
-        losses: losses.collect(),
+        losses,
         damage: Vec::new(),
         notes,
     };
-    Ok(Text { file, info, schemas, places, units, parts })
-}
-
-fn size(places: &[Place]) -> u64 {
-    places.iter().map(|place| u64::from(place.length)).sum()
+    Ok(Text { file, info, schemas, placed })
 }
 
 /// A loss: CPU, number of events, time of the CPU's events before and behind it.
@@ -188,7 +148,7 @@ impl Reading {
                 let length = u32::try_from(length)
                     .map_err(|_| Error::TooMuch("a line of more than 4 GB".into()))?;
                 let places = self.cpus.entry(line.cpu).or_default();
-                places.push(Place { time: line.time, at, length, event });
+                places.push(Place { time: line.time, at, length, event, home: Home::File });
             }
             Said::Lost { cpu, count } => {
                 let before = self.cpus.entry(cpu).or_default().last().map(|place| place.time);
@@ -244,21 +204,18 @@ impl Source for Text {
     }
 
     fn units(&self) -> &[Unit] {
-        &self.units
+        &self.placed.units
     }
 
     fn span(&self, unit: usize) -> (Option<i64>, Option<i64>) {
-        let (stream, range) = &self.parts[unit];
-        let places = &self.places[*stream][range.clone()];
-        (places.first().map(|first| first.time), places.last().map(|last| last.time))
+        self.placed.of(unit).and_then(Placed::span).unzip()
     }
 
     fn decode(&self, unit: usize, chosen: &Chosen, rows: &mut Rows) -> Outcome {
-        let (stream, range) = &self.parts[unit];
-        let places = &self.places[*stream][range.clone()];
+        let places = self.placed.of(unit).unwrap_or_default();
         let mut outcome = Outcome {
             events: places.len() as u64,
-            span: places.first().zip(places.last()).map(|(a, b)| (a.time, b.time)),
+            span: Placed::span(places),
             ..Outcome::default()
         };
         for place in places {
@@ -277,7 +234,7 @@ impl Source for Text {
                 _ => outcome.damage.push(Damage {
                     file: self.file.path().to_owned(),
                     offset: place.at as u64,
-                    stream: Some(*stream),
+                    stream: Some(self.placed.units[unit].stream),
                     what: "a line that told of an event, and does no more".into(),
                 }),
             }

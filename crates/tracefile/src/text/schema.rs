@@ -2,12 +2,11 @@
 
 use std::borrow::Cow;
 use std::collections::HashMap;
-use std::sync::Arc;
 
 use super::fields::{self, Format};
 use super::line::{Line, Name};
 use crate::columns::Column;
-use crate::{ColumnType, Field, Label, Scope};
+use crate::{ColumnType, Field, Label};
 
 /// What the values of a field are.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -119,18 +118,10 @@ impl SchemaBuilder {
             self.kinds.push(Kind::Text);
             self.names.len() - 1
         });
-        let common = |name: &str, column, nullable| Field {
-            name: name.into(),
-            column,
-            scope: Scope::Common,
-            nullable,
-            base: 10,
-            labels: Arc::default(),
-        };
-        let mut all = vec![common("common_pid", ColumnType::Signed(32), false)];
+        let mut all = vec![Field::common("common_pid", ColumnType::Signed(32), false)];
         if self.flags {
-            all.push(common("common_flags", ColumnType::Unsigned(8), true));
-            all.push(common("common_preempt_count", ColumnType::Unsigned(8), true));
+            all.push(Field::common("common_flags", ColumnType::Unsigned(8), true));
+            all.push(Field::common("common_preempt_count", ColumnType::Unsigned(8), true));
         }
         let before = all.len();
         all.extend(self.names.iter().zip(&self.kinds).map(|(name, kind)| described(name, *kind)));
@@ -158,21 +149,15 @@ fn described(name: &str, kind: Kind) -> Field {
             .to_vec(),
         _ => Vec::new(),
     };
-    let place = match name {
-        "time" | "cpu" | "common_pid" | "common_flags" | "common_preempt_count" => "payload.",
-        _ => "",
+    let column = match kind {
+        Kind::Signed | Kind::State | Kind::Handled => ColumnType::Signed(64),
+        Kind::Unsigned { .. } | Kind::Device => ColumnType::Unsigned(64),
+        Kind::Text => ColumnType::Text,
     };
     Field {
-        name: format!("{place}{name}"),
-        column: match kind {
-            Kind::Signed | Kind::State | Kind::Handled => ColumnType::Signed(64),
-            Kind::Unsigned { .. } | Kind::Device => ColumnType::Unsigned(64),
-            Kind::Text => ColumnType::Text,
-        },
-        scope: Scope::Payload,
-        nullable: true,
         base: if kind == (Kind::Unsigned { hexadecimal: true }) { 16 } else { 10 },
         labels: labels.into(),
+        ..Field::payload(name, column)
     }
 }
 

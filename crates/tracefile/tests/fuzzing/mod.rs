@@ -6,6 +6,7 @@
 
 mod ctf;
 mod dat;
+mod programs;
 
 use std::collections::HashMap;
 
@@ -19,12 +20,14 @@ pub struct Target {
     pub seeds: fn() -> Vec<Vec<u8>>,
 }
 
-pub const TARGETS: [Target; 5] = [
+pub const TARGETS: [Target; 7] = [
     Target { name: "ctf_metadata", run: ctf::metadata, seeds: ctf::metadata_seeds },
     Target { name: "ctf2_metadata", run: ctf::metadata, seeds: ctf::metadata2_seeds },
     Target { name: "ctf_packet", run: ctf::packet, seeds: ctf::packet_seeds },
     Target { name: "dat_head", run: dat::head, seeds: dat::head_seeds },
     Target { name: "dat_page", run: dat::pages, seeds: dat::page_seeds },
+    Target { name: "chrome_json", run: programs::file, seeds: programs::chrome_seeds },
+    Target { name: "perfetto", run: programs::file, seeds: programs::perfetto_seeds },
 ];
 
 pub fn target(name: &str) -> &'static Target {

@@ -12,7 +12,7 @@ likewise, and are calls here: their track is the thread, their name the function
 from __future__ import annotations
 
 from collections.abc import Callable
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 
 import numpy as np
 
@@ -82,76 +82,85 @@ def function_calls(analysis: Analysis) -> CallTable:
     """
     entry, leave = (analysis.events(name) for name in EVENTS[:2])
     slices = analysis.events(SLICES)
-    if entry is None and slices is not None:
-        return _slices(analysis, Rows(slices))
-    if entry is None:
+    if entry is not None:
+        begun = _Joined(Rows(entry), None if leave is None else Rows(leave)).begun()
+    elif slices is not None:
+        begun = _slices(Rows(slices))
+    else:
         none: Ints = np.zeros(0, dtype=np.int64)
         whole: Bools = np.zeros(0, dtype=np.bool_)
         return CallTable(none, none, none, none, none, none, none, none, none, whole)
-    entries, exits = Rows(entry), None if leave is None else Rows(leave)
-    joined = _Joined(entries, exits)
-    begins, ends = joined.pairs()
-    times, depths, keys = joined.time, joined.depth, joined.key
-    begin = times[begins]
-    end = np.where(ends >= 0, times[ends], analysis.whole.end)
-    complete = (ends >= 0) & ~_lost_between(analysis, begin, end)
-    order = np.lexsort((depths[begins], begin))
-    begins, ends = begins[order], ends[order]
-    begin, end, complete = begin[order], end[order], complete[order]
-    depth, key = depths[begins], keys[begins]
-    parent = _parents(key, depth, begin, np.where(ends >= 0, end, begin))
-    duration = end - begin
-    if joined.measured is not None:
-        duration = np.where(ends >= 0, joined.measured[ends], duration)
+    end = np.where(begun.ended, begun.end, analysis.whole.end)
+    complete = begun.ended & ~_lost_between(analysis, begun.begin, end)
+    known_end = end if begun.open_holds else np.where(begun.ended, end, begun.begin)
+    parent = _parents(begun.key, begun.depth, begun.begin, known_end)
+    duration = np.where(begun.ended, begun.duration, end - begun.begin)
     self_time = duration.copy()
     inner = np.flatnonzero((parent >= 0) & complete)
     np.subtract.at(self_time, parent[inner], duration[inner])
     # Self time is only known where all is that was called within.
-    broken = np.flatnonzero((parent >= 0) & ~complete)
-    complete[parent[broken]] = False
+    complete[parent[np.flatnonzero((parent >= 0) & ~complete)]] = False
     return CallTable(
-        function=joined.function[begins],
-        thread=joined.thread[begins],
-        cpu=joined.cpu[begins],
-        begin=begin,
+        function=begun.function,
+        thread=begun.thread,
+        cpu=begun.cpu,
+        begin=begun.begin,
         end=end,
         duration=duration,
-        depth=depth,
+        depth=begun.depth,
         parent=parent,
         self_time=self_time,
         complete=complete,
+        names=begun.names,
     )
 
 
-def _slices(analysis: Analysis, rows: Rows) -> CallTable:
+@dataclass(frozen=True, slots=True)
+class _Begun:
+    """Calls in order of their beginnings, by what the trace says of each.
+
+    ``key`` tells their stacks apart. ``ended``: whether the end is known; ``end`` and ``duration``
+    hold where it is. ``open_holds``: whether what has no end holds what follows it.
+    """
+
+    function: Ints
+    key: Ints
+    thread: Ints
+    cpu: Ints
+    begin: Ints
+    end: Ints
+    duration: Ints
+    depth: Ints
+    ended: Bools
+    open_holds: bool
+    names: tuple[str, ...] = ()
+
+    def ordered(self) -> _Begun:
+        """The same in order of time, then of depth."""
+        order = np.lexsort((self.depth, self.begin))
+        columns = ("function", "key", "thread", "cpu", "begin", "end", "duration", "depth", "ended")
+        return replace(self, **{name: getattr(self, name)[order] for name in columns})
+
+
+def _slices(rows: Rows) -> _Begun:
     """The slices that programs told, whose ends and depths the decoder knows."""
     function, names = rows.texts("name")
-    begin, depth, thread = rows["time"], rows["depth"], rows["common_pid"]
-    known: Bools = rows["duration"] != NONE
-    end = np.where(known, begin + np.where(known, rows["duration"], 0), analysis.whole.end)
-    order = np.lexsort((rows["slice"], depth, begin))
-    begin, end, depth, thread = begin[order], end[order], depth[order], thread[order]
-    complete = known[order] & ~_lost_between(analysis, begin, end)
-    parent = _parents(thread, depth, begin, end)
-    duration = end - begin
-    self_time = duration.copy()
-    inner = np.flatnonzero((parent >= 0) & complete)
-    np.subtract.at(self_time, parent[inner], duration[inner])
-    complete[parent[np.flatnonzero((parent >= 0) & ~complete)]] = False
-    cpu: Ints = np.full(begin.size, -1, dtype=np.int64)
-    return CallTable(
-        function=function[order],
+    begin, thread = rows["time"], rows["common_pid"]
+    ended: Bools = rows["duration"] != NONE
+    duration = np.where(ended, rows["duration"], 0)
+    return _Begun(
+        function=function,
+        key=thread,
         thread=thread,
-        cpu=cpu,
+        cpu=np.full(begin.size, -1, dtype=np.int64),
         begin=begin,
-        end=end,
+        end=begin + duration,
         duration=duration,
-        depth=depth,
-        parent=parent,
-        self_time=self_time,
-        complete=complete,
+        depth=rows["depth"],
+        ended=ended,
+        open_holds=True,
         names=tuple(names),
-    )
+    ).ordered()
 
 
 class _Joined:
@@ -182,7 +191,26 @@ class _Joined:
         # Each CPU has an idle task of its own.
         self.key: Ints = np.where(self.thread == 0, -1 - self.cpu, self.thread)
 
-    def pairs(self) -> tuple[Ints, Ints]:
+    def begun(self) -> _Begun:
+        """The calls of all entries."""
+        begins, ends = self._pairs()
+        ended: Bools = ends >= 0
+        begin, end = self.time[begins], self.time[ends]
+        duration = end - begin if self.measured is None else self.measured[ends]
+        return _Begun(
+            function=self.function[begins],
+            key=self.key[begins],
+            thread=self.thread[begins],
+            cpu=self.cpu[begins],
+            begin=begin,
+            end=end,
+            duration=duration,
+            depth=self.depth[begins],
+            ended=ended,
+            open_holds=False,
+        ).ordered()
+
+    def _pairs(self) -> tuple[Ints, Ints]:
         """The places of all entries, and of the exit of each; -1 where there is none.
 
         Of one thread and depth the next event behind an entry is its exit: another entry, or the
