@@ -4,6 +4,7 @@
 //! interpreter is free for other threads while a trace is opened, decoded or hashed.
 
 mod analysis;
+mod bounded;
 mod counted;
 mod decoded;
 mod errors;
@@ -27,6 +28,9 @@ use tracefile::{Options, Selection};
 use crate::counted::Counted;
 use crate::decoded::Decoded;
 use crate::errors::to_python;
+
+#[global_allocator]
+static HEAP: bounded::Heap = bounded::Heap;
 
 /// Which events to decode, each with all its fields (`None`) or with those named.
 type Events = HashMap<String, Option<Vec<String>>>;
@@ -138,6 +142,12 @@ fn open(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
     py.detach(|| tracefile::open(&path)).map(Arc::new).map(Trace).map_err(to_python)
 }
 
+/// From now on, what is large is put out of memory where the process takes more than `limit` bytes.
+#[pyfunction]
+fn bound_memory(py: Python<'_>, directory: PathBuf, limit: usize) -> PyResult<()> {
+    Ok(py.detach(|| bounded::bound(&directory, limit))?)
+}
+
 #[pyfunction]
 fn content_hash(py: Python<'_>, paths: Vec<PathBuf>) -> PyResult<String> {
     py.detach(|| tracefile::content_hash(&paths)).map_err(to_python)
@@ -159,5 +169,6 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<listing::Listing>()?;
     module.add_function(wrap_pyfunction!(open, module)?)?;
     module.add_function(wrap_pyfunction!(content_hash, module)?)?;
+    module.add_function(wrap_pyfunction!(bound_memory, module)?)?;
     errors::add(module)
 }

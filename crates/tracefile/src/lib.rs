@@ -39,6 +39,7 @@ pub use decode::{Counted, Decoded, Options, Table};
 pub use error::{Error, Result};
 pub use hash::content_hash;
 pub use index::Index;
+pub use map::release_pages;
 pub use model::{
     ByteOrder, Clock, ColumnType, Damage, EventType, Field, Format, Info, Label, Loss, LossKind,
     Member, Scope, Stream,

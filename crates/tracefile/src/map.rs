@@ -5,6 +5,7 @@ use std::io::Read;
 use std::ops::Deref;
 use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
+use std::sync::{Arc, Mutex, Weak};
 
 use flate2::read::MultiGzDecoder;
 
@@ -18,7 +19,21 @@ const MOST_UNPACKED: u64 = 4 << 30;
 /// A file mapped for reading; an empty one is an empty slice.
 pub(crate) struct Mapped {
     path: PathBuf,
-    map: Option<memmap2::Mmap>,
+    map: Option<Arc<memmap2::Mmap>>,
+}
+
+/// All files that are mapped, for [`release_pages`].
+static MAPS: Mutex<Vec<Weak<memmap2::Mmap>>> = Mutex::new(Vec::new());
+
+/// Takes the files of all open traces out of the memory of this process; what is read of them comes
+/// back by itself.
+pub fn release_pages() {
+    let Ok(maps) = MAPS.lock() else { return };
+    for map in maps.iter().filter_map(Weak::upgrade) {
+        // SAFETY: it is a mapping of a file, for reading only: its pages come back as they were.
+        // That nothing can be released is no fault.
+        let _ = unsafe { map.unchecked_advise(memmap2::UncheckedAdvice::DontNeed) };
+    }
 }
 
 impl Mapped {
@@ -47,7 +62,12 @@ impl Mapped {
                 // while it is mapped raises SIGBUS, as in every tool that maps traces; its contents
                 // are only ever read as plain bytes, so a change to them cannot break an invariant.
                 let map = unsafe { memmap2::Mmap::map(file) };
-                Some(map.map_err(|error| Error::io(path, error))?)
+                let map = Arc::new(map.map_err(|error| Error::io(path, error))?);
+                if let Ok(mut maps) = MAPS.lock() {
+                    maps.retain(|map| map.strong_count() > 0);
+                    maps.push(Arc::downgrade(&map));
+                }
+                Some(map)
             }
         };
         Ok(Self { path: path.to_owned(), map })
@@ -65,7 +85,7 @@ impl Mapped {
             map.make_read_only()
         };
         let map = copy().map_err(|error| Error::io(&path, error))?;
-        Ok(Self { path, map: Some(map) })
+        Ok(Self { path, map: Some(Arc::new(map)) })
     }
 
     /// The same, or what is in it when it is a gzip file, as browsers save traces.
@@ -96,6 +116,6 @@ impl Deref for Mapped {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        self.map.as_deref().unwrap_or(&[])
+        self.map.as_ref().map_or(&[], |map| map.as_ref())
     }
 }

@@ -140,7 +140,7 @@ class TraceHandle:
         analysis = _OF_ONE_TRACE.get(name.replace("-", "_"))
         if analysis is None:
             raise UsageError(f"there is no analysis {name!r}", f"say {', '.join(_OF_ONE_TRACE)}")
-        taken = {field.name for field in fields(analysis.request)} - {"file", "cache"}
+        taken = {field.name for field in fields(analysis.request)} - {"file", "cache", "memory"}
         if unknown := set(options) - taken:
             raise UsageError(
                 f"{name} has no option {', '.join(sorted(unknown))}",

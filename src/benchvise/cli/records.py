@@ -96,6 +96,10 @@ def analysis_command(analysis: TraceAnalysis[Any, Any]) -> Callable[..., None]:
         if all_rows:
             request = request.unlimited()
         with stderr().status("reading the trace"):
+            if request.memory is not None:
+                from benchvise.trace.decoder import bound_memory
+
+                bound_memory(request.memory)
             traces = _opened_traces(record, request)
             result = record.analyse(traces, request)
 

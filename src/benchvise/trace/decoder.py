@@ -9,10 +9,16 @@ from types import ModuleType
 from typing import TYPE_CHECKING, Literal, TypedDict
 
 from benchvise.errors import TraceError, UsageError
+from benchvise.quantities import size_or_none, spell_size
+from benchvise.text import printable
+from benchvise.user_directories import user_directory
 
 if TYPE_CHECKING:
     from benchvise.trace import native
 
+
+_LEAST_MEMORY = 256 << 20
+"""Programs and libraries alone take a third of it."""
 
 _REMEDIES = {
     "NotATrace": "it takes a trace.dat, a perf.data, a directory with CTF metadata, ftrace's text, "
@@ -54,6 +60,32 @@ def open_native(path: Path) -> native.Trace:
     with translated():
         trace: native.Trace = module.open(str(path))
         return trace
+
+
+def bound_memory(text: str) -> None:
+    """Keeps the memory of this process below about a size from now on: ``2G``, say.
+
+    What the decoder allocates in large pieces lies in a file without a name, and leaves memory with
+    the trace itself when there is too much of both.
+
+    Raises:
+        UsageError: it is no size, or too small, or there is no disk for the file.
+    """
+    size = size_or_none(text)
+    if size is None or size < _LEAST_MEMORY:
+        raise UsageError(
+            f"--memory {printable(text, 40)} is no size from {spell_size(_LEAST_MEMORY)} on",
+            "say 2G, say 512M",
+        )
+    place = user_directory("cache") / "traces"
+    try:
+        place.mkdir(parents=True, exist_ok=True)
+        decoder().bound_memory(str(place), size)
+    except OSError as error:
+        raise UsageError(
+            f"--memory needs a file in {place}: {error.strerror or error}",
+            "set XDG_CACHE_HOME to a directory on a disk",
+        ) from error
 
 
 @contextmanager

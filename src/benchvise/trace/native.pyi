@@ -30,6 +30,10 @@ DEVICES: list[str]
 LEVEL_STATES: list[str]
 """The names of the numbers that the column ``state`` of ``Levels.items`` has."""
 
+def bound_memory(directory: str, limit: int) -> None:
+    """From now on, puts large pieces of memory out to a file in ``directory`` where this process
+    takes more than ``limit`` bytes. OSError where none can be made, or that is memory itself."""
+
 class TraceError(Exception):
     """A trace, or what was asked of it, cannot be had. One subclass for each kind."""
 

@@ -46,6 +46,12 @@ CACHE = CommandOption(
     "Keep all that is decoded beside the trace; or do not use what is kept. By default what is "
     "kept is used, and nothing more is kept.",
 )
+MEMORY = CommandOption(
+    "--memory",
+    "Take about this much memory at most: 2G, say. What needs more lies in a file meanwhile, below "
+    "~/.cache/benchvise, so that a trace may be larger than the memory.",
+    metavar="SIZE",
+)
 TOP = CommandOption("--top", "Lines of a table; JSON and CSV have all.", metavar="N", minimum=1)
 
 
@@ -54,6 +60,7 @@ class TraceRequest:
     """What every analysis is asked; which traces, its subclasses say."""
 
     cache: Annotated[bool | None, CACHE] = None
+    memory: Annotated[str | None, MEMORY] = None
 
     @property
     def files(self) -> tuple[Path, ...]:
