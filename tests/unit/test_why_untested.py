@@ -8,6 +8,7 @@ import os
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
+from itertools import product
 from pathlib import Path
 
 import pytest
@@ -39,10 +40,12 @@ from benchvise.why.model import (
     Stop,
     Suspect,
     Trial,
+    UntestedDifference,
 )
 from benchvise.why.rules import DiagnosisRules
-from benchvise.why.suspects.find import SuspectSelection, find
+from benchvise.why.suspects.find import SuspectSelection, find, needs_consent
 from benchvise.why.suspects.ranking import rank
+from benchvise.why.untested import with_consent
 
 SNAPSHOTS = Path(__file__).parents[1] / "data" / "snapshots"
 NAMES = tuple(f"knob{n:02}" for n in range(12))
@@ -75,6 +78,17 @@ def test_what_the_search_led_to_comes_first_with_its_command(tmp_path: Path) -> 
     assert [difference.suspect for difference in answer.untested] == ["knob07"]
     assert answer.untested[0].command == f"benchvise why --resume {tmp_path} --try knob07"
     assert answer.untested[0].origins == ()  # somebody waits for the end: no board is read
+
+
+def test_what_takes_consent_has_the_command_that_gives_it() -> None:
+    reasons = (needs_consent(["service.state", "program.state"]), "it holds from the next boot on")
+    given = [
+        UntestedDifference(f"s{number}", "", "a", "b", 1.0, reason, command=command)
+        for number, (reason, command) in enumerate(product(reasons, ("", "mv a b")))
+    ]
+    repeat = "benchvise why a b --bench os.fork"
+    commands = [difference.command for difference in with_consent(given, repeat)]
+    assert commands == [f"{repeat} --allow service.state,program.state", "mv a b", "", "mv a b"]
 
 
 def test_what_is_explained_lists_none() -> None:

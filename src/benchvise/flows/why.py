@@ -44,6 +44,7 @@ from benchvise.why.plan import plan as make_plan
 from benchvise.why.progress_log import ProgressWriter, directories
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.find import ALL
+from benchvise.why.untested import with_consent
 from benchvise.why.witness.model import Witness
 
 if TYPE_CHECKING:
@@ -165,6 +166,8 @@ def why(
             bench.close()
             left = [name for name in names(bench) if still_set(name)]
             diagnosis = replace(diagnosis, restored=not left, repeat=request.command_line())
+            untested = with_consent(diagnosis.untested, diagnosis.repeat)
+            diagnosis = replace(diagnosis, untested=untested)
             answer = _keep(diagnosis, where, store)
             progress.end(diagnosis, answer.identity)
     except KeyboardInterrupt:

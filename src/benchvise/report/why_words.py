@@ -156,7 +156,7 @@ def _likeliest(diagnosis: Diagnosis) -> Iterator[BlockLine]:
         yield BlockLine(f"{rank}. {difference.suspect}: {values}", "strong")
         yield BlockLine(_sentence(_upper_first(difference.reason)), "muted")
         for origin in difference.origins:
-            if origin.line and origin.side is Side.BAD:
+            if origin.kind != NOT_FOUND and origin.side is Side.BAD:
                 doubt = "" if origin.certain else ", perhaps"
                 yield BlockLine(f"Set by {origin.where} ({origin.kind}{doubt})")
         if difference.command:

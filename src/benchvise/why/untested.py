@@ -13,6 +13,7 @@ import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import suppress
+from dataclasses import replace
 from pathlib import Path
 
 from benchvise.errors import BenchviseError
@@ -38,7 +39,7 @@ from benchvise.why.model import (
 )
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.command_suspects import MOUNT_POINT
-from benchvise.why.suspects.find import NO_SETTING
+from benchvise.why.suspects.find import NO_SETTING, consent_in
 from benchvise.why.witness.opened import HIDDEN, NOT_THERE, OPENED_FILE
 from benchvise.why.wording import percent
 
@@ -214,6 +215,19 @@ def _described(
         or _by_hand(suspect, remedies)
         or _of_file(suspect, case.snapshots)
         or _with_layers(suspect, lab.bench.metric, names),
+    )
+
+
+def with_consent(
+    differences: Sequence[UntestedDifference], repeat: str
+) -> tuple[UntestedDifference, ...]:
+    """Those that are only tested with consent, with the command that gives it: ``repeat``, which
+    makes the diagnosis again, and what is to be allowed."""
+    return tuple(
+        replace(difference, command=f"{repeat} --allow {','.join(allowed)}")
+        if (allowed := consent_in(difference.reason)) and not difference.command
+        else difference
+        for difference in differences
     )
 
 

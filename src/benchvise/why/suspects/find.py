@@ -134,9 +134,14 @@ def needs_consent(knobs_at_risk: Iterable[str]) -> str:
 
 def consent_for(suspect: Suspect) -> tuple[str, ...]:
     """The names to be allowed for a suspect; none where it takes no consent."""
-    if not suspect.untestable.startswith(_CONSENT):
+    return consent_in(suspect.untestable)
+
+
+def consent_in(reason: str) -> tuple[str, ...]:
+    """The same by the reason for which something is not tested."""
+    if not reason.startswith(_CONSENT):
         return ()
-    return tuple(suspect.untestable.removeprefix(_CONSENT).split(","))
+    return tuple(reason.removeprefix(_CONSENT).split(","))
 
 
 NO_SETTING = "it can be changed by hand, but is none of the settings that are made here"
