@@ -48,7 +48,7 @@ CACHE = CommandOption(
 )
 MEMORY = CommandOption(
     "--memory",
-    "Take about this much memory at most: 2G, say. What needs more lies in a file meanwhile, below "
+    "Memory for decoded events and tables: 2G, say. What needs more lies in a file, below "
     "~/.cache/benchvise, so that a trace may be larger than the memory.",
     metavar="SIZE",
 )
