@@ -42,6 +42,7 @@ def paths(kept: Kept, *, narrow: bool) -> list[str]:
             for view in ("changes", "counters", "bars", "latencies", "state")
         ),
         "/history",
+        "/history/changes?tag=nightly",
         f"/history?{urlencode({'series': changed, 'tag': 'nightly', 'by': 'time'})}",
     ]
 

@@ -190,6 +190,20 @@ def test_series_with_a_history_are_offered_and_found(kept: Kept) -> None:
     assert kept.get("/history.json", ("series", "no.such")).status == 404
 
 
+def test_changes_of_all_series_are_events_with_what_is_next(kept: Kept) -> None:
+    key = demonstration_run().series[3].spec.key
+    found = kept.get("/history/changes.json", ("tag", "nightly")).data["history"]
+    events = [e for e in found["events"] if any(b["after"] == kept.nights[6] for b in e["boards"])]
+    assert [one["key"] for one in events[0]["boards"][0]["series"]].count(key) == 1
+    page = kept.get("/history/changes", ("tag", "nightly"), ("text", key.partition(":")[0]))
+    assert page.status == 200 and events[0]["headline"].partition(" at ")[2][:10] in page.text
+    assert f"benchvise compare {kept.nights[5]} {kept.nights[6]}" in page.text
+    assert f"run={kept.nights[5]}&amp;run={kept.nights[6]}" in page.text
+    nothing = kept.get("/history/changes", ("text", "no.such"))
+    assert nothing.status == 200 and "No change" in nothing.text
+    assert "/history/changes" in kept.get("/history").text
+
+
 def test_another_way_of_measuring_is_no_part_of_the_line(kept: Kept, tmp_path: Path) -> None:
     store = str(tmp_path / "x.db")
     first = demonstration_run().series[3]
@@ -212,6 +226,7 @@ def test_hostile_names_are_text_on_every_page(kept: Kept) -> None:
         kept.get(f"/runs/{kept.hostile}", ("view", "samples")),
         kept.get("/compare", ("run", kept.hostile), ("run", kept.vendor)),
         kept.get("/history"),
+        kept.get("/history/changes"),
         kept.get("/history", ("series", key)),
         kept.get(f"/runs/{kept.hostile}", ("series", "memory.copy:size=4K")),
     ]

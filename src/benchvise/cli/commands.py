@@ -89,6 +89,11 @@ PROGRAM = Group(
             "results.compare",
         ),
         Command(
+            "history",
+            "Find when series changed, on all boards, and what changed in the state beside them.",
+            "history.history",
+        ),
+        Command(
             "gate",
             "Measure a change beside a baseline and say whether it may pass: exit 0, 1 or 5.",
             "gate.gate",
@@ -524,6 +529,7 @@ PROGRAM = Group(
                 "runs",
                 "show",
                 "compare",
+                "history",
                 "gate",
                 "nightly",
                 "report",

@@ -36,6 +36,7 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.report.data import ComparisonDocument, RunData
     from benchvise.report.gate import GateDocument
     from benchvise.report.health_tables import WatchHistoryData
+    from benchvise.report.history_events import HistoryEvents
     from benchvise.report.nightly import NightData
     from benchvise.report.versus import VersusDocument
     from benchvise.rig.compose.compose import Manifest
@@ -87,6 +88,7 @@ def json_kinds() -> dict[str, Any]:
         "nightly": NightData,
         "health": Judgement,
         "help": DescribedCommand,
+        "history": HistoryEvents,
         "import": ImportedResults,
         "knob": KnobDocument,
         "knobs": list[KnobDocument],

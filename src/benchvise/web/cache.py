@@ -9,6 +9,7 @@ from dataclasses import dataclass, field
 from typing import Generic, TypeAlias, TypeVar
 
 from benchvise.flows.health import health
+from benchvise.flows.history import HistoryRequest, find_events
 from benchvise.health.judging import Judgement
 from benchvise.measure.model import RunRecord
 from benchvise.report.data import (
@@ -21,6 +22,7 @@ from benchvise.report.data import (
     summary_or_reason,
 )
 from benchvise.report.history import SummaryOrReason
+from benchvise.report.history_events import HistoryEvents
 from benchvise.store import Past, RunInfo, Store
 from benchvise.web.http import Busy
 
@@ -136,6 +138,19 @@ class SummaryCache:
         series = past.series
         key = (past.run.id, series.spec.key, series.status, series.reason, series.values)
         return self._summaries.get(key, lambda: summary_or_reason(series))
+
+
+class EventCache:
+    """Events of histories, which take seconds to find, for as long as there is no newer run."""
+
+    def __init__(self, store: Callable[[], Store]) -> None:
+        self._store = store
+        self._events: RecentValues[HistoryEvents] = RecentValues(_REPORTS)
+
+    def __call__(self, request: HistoryRequest) -> HistoryEvents:
+        """What ``flows.history.find_events`` finds. UsageError where nothing was measured."""
+        newest = tuple(_state(info) for info in self._store().runs(1))
+        return self._events.get((request, newest), lambda: find_events(self._store(), request))
 
 
 # -- readings of boards ----------------------------------------------------------------------------

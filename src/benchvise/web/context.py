@@ -13,7 +13,7 @@ from benchvise.errors import UsageError
 from benchvise.flows.metrics import LatestMetrics
 from benchvise.rig.environment import Rig, find_rig_file, load_rig
 from benchvise.store import Store
-from benchvise.web.cache import HealthReadings, ReportCache, SummaryCache
+from benchvise.web.cache import EventCache, HealthReadings, ReportCache, SummaryCache
 from benchvise.web.file_index import FileIndex
 from benchvise.web.live import Hub
 from benchvise.web.readers.pool import Readers
@@ -95,6 +95,7 @@ class Context:
     readers: Readers = field(init=False)
     report_cache: ReportCache = field(init=False)
     summary_cache: SummaryCache = field(init=False)
+    event_cache: EventCache = field(init=False)
     metrics: LatestMetrics = field(default_factory=LatestMetrics, init=False)
     control: Control = field(default_factory=Control, init=False)
     console_sessions: ConsoleSessions = field(default_factory=ConsoleSessions, init=False)
@@ -104,6 +105,7 @@ class Context:
     def __post_init__(self) -> None:
         self.report_cache = ReportCache(lambda: self.store)
         self.summary_cache = SummaryCache()
+        self.event_cache = EventCache(lambda: self.store)
         self.readers = Readers(self._file_places)
 
     @property

@@ -9,8 +9,11 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from benchvise.documents import encode
+from benchvise.errors import UsageError
+from benchvise.flows.history import HistoryRequest
 from benchvise.report.figures import FORMAT, Figures
 from benchvise.report.history import MOST_BOARDS, By, HistoryData, history_data, history_figure
+from benchvise.report.history_events import HistoryEvents, event_rows
 from benchvise.store import LISTED_RUNS, MOST_COUNTED, RunFilter
 from benchvise.web.answers import Crumb, both, chart_context, page
 from benchvise.web.context import Context, context
@@ -19,6 +22,10 @@ from benchvise.web.http import NotFound, address, choice, link, number
 SERIES = 400
 """Series that are offered in one page."""
 RUNS = 100
+CHANGES_BOARDS = 4
+"""Boards in a page of changes, where none is chosen: the values of each take half a second."""
+SHOWN_SERIES = 12
+"""Series of an event that are listed."""
 MOST_RUNS = 400
 """Runs in a picture, and how many may be asked for."""
 
@@ -95,4 +102,37 @@ def _choose(request: Request, shared: Context, matching: RunFilter) -> Response:
     return page(request, "history_choose", document, title="History", series_url=url)
 
 
-routes = both("/history", history)
+def changes(request: Request) -> Response:
+    """When series changed, on all boards or one, and what changed in the state beside them."""
+    shared = context(request)
+    board = request.query_params.get("board") or None
+    tag = request.query_params.get("tag") or None
+    text = request.query_params.get("text", "").strip()
+    asked = HistoryRequest(
+        boards=(board,) if board else (),
+        words=tuple(text.split()),
+        tag=tag,
+        runs=RUNS,
+        most_boards=CHANGES_BOARDS,
+    )
+    try:
+        found = shared.event_cache(asked)
+    except UsageError:
+        found = HistoryEvents(RUNS, (), (), 0, ())
+    document = {
+        "filter": {"board": board, "tag": tag, "text": text},
+        "choices": encode(shared.store.choices()),
+        "history": encode(found),
+    }
+    return page(
+        request,
+        "history_changes",
+        document,
+        title="Changes",
+        crumbs=[Crumb("History", "/history")],
+        events=[(event, event_rows(event, SHOWN_SERIES)) for event in found.events],
+        found=found,
+    )
+
+
+routes = [*both("/history", history), *both("/history/changes", changes)]
