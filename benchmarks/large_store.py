@@ -18,11 +18,10 @@ from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlencode
 
-from rich.console import Console
 from sqlalchemy import Connection, create_engine, text
 
 from benchmarks.served import Served, milliseconds
-from benchmarks.sheets import Sheet
+from benchmarks.sheets import VERDICTS, Sheet
 from benchvise.statistics import Interval, median_interval
 from benchvise.store import Store
 from benchvise.store.location import locate
@@ -158,16 +157,19 @@ def main() -> None:
         sheet = Sheet(
             f"A store of {arguments.runs:,} runs, {SERIES} series each: whole answers of the "
             f"server, median of {arguments.rounds} with its interval",
-            ("page", "median", "goal", "holds"),
+            ("page", "median", "CPU of the server", "goal", "holds"),
         )
         with closing(Served(Path.cwd(), place, store)) as served:
             for name, path in pages(arguments.runs).items():
                 served.seconds(path)
+                begun = served.cpu_seconds()
                 took = [served.seconds(path) for _ in range(arguments.rounds)]
+                cpu = f"{(served.cpu_seconds() - begun) / arguments.rounds * 1e3:.0f} ms"
                 middle, interval = statistics.median(took), median_interval(took)
                 seen = milliseconds(middle, interval)
-                sheet.add_goal(name, seen, f"< {GOAL_SECONDS * 1e3:g} ms", _holds(interval))
-    Console().print(sheet.table())
+                holds = VERDICTS[_holds(interval)]
+                sheet.rows.append((name, seen, cpu, f"< {GOAL_SECONDS * 1e3:g} ms", holds))
+    print(sheet.markdown())
 
 
 def _holds(interval: Interval) -> bool | None:

@@ -1,6 +1,7 @@
 """Runs in Otava's Python: a request of JSON on standard input, an answer on standard output.
 
-``{"series": [[…], …], "p": 0.001}`` gives the positions of the change points of each series;
+``{"series": [[…], …], "least": 0.01}`` gives the positions of the changes of each series, from one
+per cent on;
 ``{"csv": FILE, "metrics": [NAME, …]}`` what Otava's importer reads and finds in a file.
 """
 
@@ -14,32 +15,32 @@ from otava.series import AnalysisOptions, Series  # type: ignore[import-not-foun
 from otava.test_config import CsvMetric, CsvTestConfig  # type: ignore[import-not-found]
 
 
-def _found(series: Any, p: float) -> dict[str, list[int]]:
+def _found(series: Any, least: float) -> dict[str, list[int]]:
     options = AnalysisOptions()
-    options.max_pvalue = p
+    options.min_magnitude = least
     points = series.analyze(options).change_points
     return {name: [int(point.index) for point in of_one] for name, of_one in points.items()}
 
 
-def _analyse(values: list[float], p: float) -> list[int]:
+def _analyse(values: list[float], least: float) -> list[int]:
     series = Series("x", None, list(range(len(values))), {}, {"m": values}, {})
-    return _found(series, p)["m"]
+    return _found(series, least)["m"]
 
 
-def _import(file: str, names: list[str], p: float) -> dict[str, Any]:
+def _import(file: str, names: list[str], least: float) -> dict[str, Any]:
     metrics = [CsvMetric(name, 1, 1.0, name) for name in names]
     config = CsvTestConfig("t", file, CsvOptions(), "time", metrics, [])
     series = CsvImporter().fetch_data(config)
-    return {"values": series.data, "time": series.time, "changes": _found(series, p)}
+    return {"values": series.data, "time": series.time, "changes": _found(series, least)}
 
 
 def main() -> None:
     request = json.load(sys.stdin)
-    p = request.get("p", AnalysisOptions().max_pvalue)
+    least = request.get("least", 0.0)
     if "csv" in request:
-        answer: Any = _import(request["csv"], request["metrics"], p)
+        answer: Any = _import(request["csv"], request["metrics"], least)
     else:
-        answer = [_analyse(values, p) for values in request["series"]]
+        answer = [_analyse(values, least) for values in request["series"]]
     json.dump(answer, sys.stdout)
 
 
