@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import json
 import os
+import select
 import shutil
 import subprocess
+import time
 from functools import cache
 from pathlib import Path
 from typing import Any
@@ -44,15 +46,48 @@ def environment() -> dict[str, str]:
     return {**os.environ, "BENCHVISE_CHROMIUM": str(CHROMIUM)}
 
 
+class ScriptRunner:
+    """Runs scripts one after another, with one browser. It ends with this process."""
+
+    def __init__(self) -> None:
+        self.process = subprocess.Popen(
+            ["node", SCRIPTS / "in-turn.js"],
+            env=environment(),
+            stdin=subprocess.PIPE,
+            stdout=subprocess.PIPE,
+            bufsize=0,
+        )
+
+    def run(self, script: str, words: list[str], timeout_s: float) -> str:
+        """What the script printed. Fails with what went wrong, the runner having ended then."""
+        assert self.process.stdin is not None and self.process.stdout is not None
+        login = os.environ.get("BENCHVISE_LOGIN", "")
+        order = {"script": script, "words": words, "login": login}
+        try:
+            self.process.stdin.write(json.dumps(order).encode() + b"\n")
+            answer, limit = b"", time.monotonic() + timeout_s
+            while not answer.endswith(b"\n"):
+                left = max(limit - time.monotonic(), 0)
+                ready = select.select([self.process.stdout], [], [], left)[0]
+                assert ready, f"{script} takes longer than {timeout_s:g} s"
+                more = os.read(self.process.stdout.fileno(), 1 << 16)
+                assert more, f"{script} has ended the process that runs it"
+                answer += more
+            said = json.loads(answer)
+            assert not said["error"], said["error"]
+        except BaseException:
+            self.process.kill()
+            self.process.wait()
+            raise
+        output: str = said["output"]
+        return output
+
+
+_runners: list[ScriptRunner] = []
+
+
 def browse(script: str, *words: str | Path, timeout_s: float = 300) -> Any:
     """What one of the scripts saw; words are those that it takes."""
-    done = subprocess.run(
-        ["node", SCRIPTS / script, *words],
-        env=environment(),
-        capture_output=True,
-        text=True,
-        timeout=timeout_s,
-        check=False,
-    )
-    assert done.returncode == 0, done.stderr
-    return json.loads(done.stdout)
+    if not _runners or _runners[-1].process.poll() is not None:
+        _runners.append(ScriptRunner())
+    return json.loads(_runners[-1].run(script, [*map(str, words)], timeout_s))

@@ -5,12 +5,11 @@ import { createRequire } from "node:module";
 
 import { chromium } from "playwright-core";
 
-/**
- * Debian's chromium or what BENCHVISE_CHROMIUM names; none is downloaded. Its pages are logged in at
- * the workbench whose address, with its token, BENCHVISE_LOGIN has.
- */
-export async function launch() {
-  const browser = await chromium.launch({
+let shared = null;
+
+/** Debian's chromium or what BENCHVISE_CHROMIUM names; none is downloaded. */
+const start = () =>
+  chromium.launch({
     executablePath: process.env.BENCHVISE_CHROMIUM ?? "/usr/bin/chromium",
     args: [
       "--no-sandbox",
@@ -21,6 +20,32 @@ export async function launch() {
       "--disable-sync",
     ],
   });
+
+/** Has all that launch one from here on use the same; returns what ends it. */
+export async function share() {
+  shared = await start();
+  return () => shared.close();
+}
+
+/** A part of the shared browser that shares nothing with those before. */
+function session() {
+  const contexts = [];
+  return {
+    async newPage(options) {
+      const context = await shared.newContext(options);
+      contexts.push(context);
+      return context.newPage();
+    },
+    close: () => Promise.all(contexts.map((context) => context.close())),
+  };
+}
+
+/**
+ * A browser whose pages are logged in at the workbench whose address, with its token,
+ * BENCHVISE_LOGIN has.
+ */
+export async function launch() {
+  const browser = shared ? session() : await start();
   const login = process.env.BENCHVISE_LOGIN;
   if (login) {
     const newPage = browser.newPage.bind(browser);
