@@ -119,6 +119,8 @@ def test_facts_tell_no_secrets(static: Path) -> None:
         "no_proxy": "192.0.2.1",
         "ZSTD_CLEVEL": "17",
         "SSH_CONNECTION": "hidden",
+        "HOME": "/data/root",
+        "LD_LIBRARY_PATH": "/opt/long:" * 900,
     }
     result = subprocess.run([static, "facts"], capture_output=True, check=True, env=environment)
     assert b"hidden" not in result.stdout
@@ -129,6 +131,8 @@ def test_facts_tell_no_secrets(static: Path) -> None:
         "http_proxy": True,
         "no_proxy": "192.0.2.1",
         "ZSTD_CLEVEL": "17",
+        "HOME": "/data/root",
+        "LD_LIBRARY_PATH": "/opt/long:" * 900,
     }
 
 

@@ -263,7 +263,7 @@ static bool unescape(const char *from, char *to, size_t size)
 
 static int set_variable(const char *name, const char *value)
 {
-	char text[4096];
+	static char text[16384];
 
 	if (!name[0] || isdigit((unsigned char)name[0]) ||
 	    name[strspn(name, "ABCDEFGHIJKLMNOPQRSTUVWXYZabcdefghijklmnopqrstuvwxyz0123456789_")])

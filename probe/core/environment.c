@@ -4,7 +4,7 @@
 #include <stdio.h>
 #include <string.h>
 
-enum { NAME_BYTES = 64, VALUE_BYTES = 1024 };
+enum { NAME_BYTES = 64, VALUE_BYTES = 16384 };
 
 /* Beginnings, or with "=" whole names; those that change programs by options are of their manual
  * pages: ENVIRONMENT. */
@@ -51,7 +51,8 @@ bool environment_is_of_session(const char *variable)
 void environment_describe(struct json *j, const char *variable)
 {
 	size_t length = strcspn(variable, "=");
-	char name[NAME_BYTES], value[VALUE_BYTES];
+	char name[NAME_BYTES];
+	static char value[VALUE_BYTES]; /* PATH has been seen with 5000 characters */
 
 	if (!variable[length] || length == 0 || length >= sizeof(name))
 		return;

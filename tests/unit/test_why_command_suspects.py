@@ -33,6 +33,9 @@ SEARCHED = RESOLV + "search a.svc.cluster svc.cluster cluster.local\noptions ndo
 HOSTS = "127.0.0.1 localhost\n127.0.1.1 {name}\n"
 
 
+VARIABLES = "process.environment/variables"
+
+
 def board(files: Mapping[str, str], name: str = "") -> Snapshot:
     taken = side(dict(files))
     entry = StateEntry("process.files", "host name", value=name)
@@ -214,6 +217,17 @@ def test_a_variable_whose_value_is_not_told_is_only_taken_away() -> None:
     assert (suspect.good, suspect.bad) == ("not there", "given")
     assert "secret" in suspect.not_on_good
     assert tried(bad, good) == {}
+
+
+def test_a_search_path_of_many_directories_is_tried_until_it_fills_a_request() -> None:
+    """microsoft/WSL#5696, with each directory of another system in PATH."""
+    for directories, is_tried in ((260, True), (600, False)):
+        path = ":".join(f"/opt/sdk/{number}/bin" for number in range(directories))
+        values = ("/bin", path)
+        good, bad = (with_value(side(), VARIABLES, {"PATH": value}) for value in values)
+        assert [suspect.means for suspect in tried(good, bad).values()] == (
+            [ProcessMeans({"env.PATH": "/bin"}, {"env.PATH": path})] if is_tried else []
+        )
 
 
 # -- where it is set -------------------------------------------------------------------------------

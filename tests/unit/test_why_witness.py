@@ -494,6 +494,14 @@ def test_a_variable_that_leads_to_the_slow_directory_comes_first() -> None:
     assert put_first((search, near, home), seen)[0].id == f"{name}HOME"
 
 
+def test_the_file_that_is_waited_for_comes_before_one_that_is_opened_besides() -> None:
+    beside, slow = (suspect(f"userland.file:/var/log/{name}", 0.0) for name in ("wtmp", "btmp"))
+    logs = ("/var/log/btmp", "/var/log/wtmp")
+    seen = witness((Activity.DISK, "read", "/var/log/btmp"), bad_files=logs, share=0.96)
+    assert put_first((beside, LIKELY, slow), seen)[0] is not beside
+    assert put_first((beside, LIKELY, slow), seen)[0].id == slow.id
+
+
 def test_a_small_part_accuses_nobody() -> None:
     before = (LIKELY, suspect("mount.sync", -4.0))
     assert put_first(before, witness((Activity.DISK, "write", "/x"), share=0.1)) == before

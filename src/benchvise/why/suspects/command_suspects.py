@@ -35,7 +35,7 @@ MOUNTS = "storage.mounts/mounts"
 FILE_SYSTEMS = "storage.file_systems"
 KINDS = f"{FILE_SYSTEMS}/kinds"
 
-_CUT = 1000  # characters of a variable: the probe tells no more of a longer one
+_CUT = 8_000  # characters of a variable: a longer one leaves no room for others in a request
 _VALUE_LIMIT = 120
 _TEXT_LIMIT = 8_000  # of a file as it is sent: all of them go with one request of 64 KiB
 _SHOWN_LINES = 6

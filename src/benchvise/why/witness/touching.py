@@ -14,6 +14,7 @@ from importlib.resources import files
 from benchvise.why.cards import knobs_of
 from benchvise.why.model import Layer, Suspect, Term
 from benchvise.why.witness.model import Activity, Witness, WitnessPart
+from benchvise.why.witness.opened import OPENED_FILE
 
 NAME = "witness"
 """Of the term."""
@@ -198,8 +199,8 @@ _OF_ADDRESSES = ("net.routes:*", "net.filter*", "nft.table*")
 def _put_places_ahead(
     touching: dict[Suspect, Term], suspects: Sequence[Suspect], witness: Witness
 ) -> None:
-    """A route or rule about the very address that the command waits for, and a variable that leads
-    to the very directory, come before what is about the network or the files as a whole."""
+    """What is about the very address, file or directory that the command waits for (a route, a
+    rule, that file, a variable that leads there) comes before what is about all of them."""
     about = {
         suspect: (place, part)
         for part in witness.parts
@@ -214,9 +215,11 @@ def _put_places_ahead(
 
 
 def _place_of(part: WitnessPart, suspect: Suspect) -> str:
-    """The network or directory of a suspect that a part is about; empty where there is none."""
+    """The network, file or directory of a suspect that a part is about; empty where it is none."""
     if part.activity in _OF_NETWORK:
         return _network_around(part.target, suspect)
+    if part.target.startswith("/") and suspect.id == f"{OPENED_FILE}{part.target}":
+        return part.target
     directory = suspect.bad if suspect.item == "process.environment" else ""
     is_place = _PLACE.fullmatch(directory) and len(directory) > 1 and suspect.good != directory
     return directory if is_place and part.target.startswith(f"{directory.rstrip('/')}/") else ""
