@@ -125,6 +125,14 @@ class TestJudgement:
         ]  # fmt: skip
         assert answer.named[0].places == ("/etc/sysctl.conf:3",)
 
+    def test_files_of_a_program_are_not_named_by_a_value_of_it(self) -> None:
+        """A variable of a server was taken for the file that configures it."""
+        members = ["partner.state:pg:variable LC_ALL", "/etc/pg/local.conf"]
+        of_server = {**_suspect("partner.state:pg:variable LC_ALL"), "members": members}
+        (named,) = read(_document(causes=[], suspects=[of_server], untested=[])).named
+        assert "variable LC_ALL" in named.said
+        assert "local.conf" not in named.said
+
     def test_what_is_not_decided_comes_in_the_order_of_the_answer(self) -> None:
         answer = read(_document(untested=[{"suspect": "PATH"}, {"suspect": "vm.swappiness"}]))
         names = [one.said.split(" | ")[0] for one in answer.named]

@@ -187,6 +187,15 @@ DIGESTS = {
 }
 
 
+def test_what_configures_a_server_comes_before_its_language() -> None:
+    of_server = partner_suspects(watches(**{"variable LC_COLLATE": "C"}), DIGESTS, ())
+    first, second = sorted(of_server, key=lambda suspect: -suspect.log_odds)
+    assert first.id == f"{OPENED_FILE}/etc/names.conf"
+    assert second.id == f"{STATE}named:variable LC_COLLATE"
+    limited = partner_suspects(watches(**{"cpu.max": "10000 100000"}), DIGESTS, ())
+    assert max(limited, key=lambda s: s.log_odds).id == f"{STATE}named:cpu.max"
+
+
 def test_what_differs_in_a_partner_is_a_suspect() -> None:
     found = partner_suspects(watches(**{"cpu.max": "10000 100000"}), DIGESTS, ())
     assert [(s.id, s.good, s.bad) for s in found] == [

@@ -91,9 +91,12 @@ def _excluded(document: Document) -> set[str]:
 
 
 def _said(suspect: Mapping[str, Any]) -> str:
+    """Without the paths among its members: files of a program that it is about, in which its line
+    is looked for, are not named by it."""
     keys = ("id", "title", "item", "good", "bad")
     words = [str(suspect.get(key, "")) for key in keys]
-    return " | ".join([*words, *map(str, suspect.get("members", ()))])
+    members = [str(member) for member in suspect.get("members", ())]
+    return " | ".join([*words, *(member for member in members if not member.startswith("/"))])
 
 
 def _places(origins: Sequence[Mapping[str, Any]]) -> tuple[str, ...]:

@@ -35,6 +35,8 @@ _LEAST_SHARE = 0.25
 _PRIOR = -2.5
 _POINTS = 3.0
 _OF_STATE = {"limit of open files": -1.0, "limit of core file size": -2.0, "THP_enabled": -1.0}
+_OF_LANGUAGE = re.compile(r"variable (?:LC_\w+|LANG|LANGUAGE|CHARSET|TERM|EDITOR|PAGER|HIST\w+)$")
+"""Decide seldom how fast a server is."""
 _STRONG = re.compile(r"cpu\.(?:max|cfs_quota_us)|memory\.(?:high|max|limit)|io\.max|blkio\.|nice")
 _OF_OTHERS = (
     *(Activity.RESOLVER, Activity.NETWORK, Activity.PROCESS, Activity.LOCK, Activity.OTHER),
@@ -78,7 +80,8 @@ def _states(good: Partner, bad: Partner) -> Iterator[Suspect]:
         values = [side.state.get(key, "none") for side in (good, bad)]
         if values[0] == values[1] or _OF_CALLER.match(key):
             continue
-        points = _OF_STATE.get(key, 1.0 if _STRONG.match(key) else 0.0)
+        usual = 1.0 if _STRONG.match(key) else -1.0 if _OF_LANGUAGE.match(key) else 0.0
+        points = _OF_STATE.get(key, usual)
         yield Suspect(
             f"{STATE}{bad.name}:{key}",
             f"{key} of {bad.name}, which the command talks to",
@@ -108,7 +111,7 @@ def _files(
             values[1][:_DIGITS] or NOT_THERE,
             members=(f"{OPENED_FILE}{path}",),
             untestable=_READS.format(name=bad.name),
-            terms=(_term(bad, 0.5 if bad.name in path else 0.0),),
+            terms=(_term(bad, 0.5 if bad.name in path or path.startswith("/etc/") else 0.0),),
         )
 
 
