@@ -84,6 +84,16 @@ def children(parent: int) -> list[int]:
     return found
 
 
+def children_called(parent: int, name: str) -> list[int]:
+    """Those whose programs are called so."""
+    called = []
+    for pid in children(parent):
+        with contextlib.suppress(OSError):
+            if Path(f"/proc/{pid}/comm").read_text().strip() == name:
+                called.append(pid)
+    return called
+
+
 def processes_with(text: str) -> dict[int, str]:
     """The processes, except this one, whose command line has that text in it."""
     found = {}

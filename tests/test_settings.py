@@ -22,7 +22,7 @@ from typing import Any, NamedTuple
 
 import pytest
 import skips
-from sshd import SshServer, children, ssh_server, wait_until_listening
+from sshd import SshServer, children, children_called, ssh_server, wait_until_listening
 from waiting import PATIENCE, wait_until
 
 from benchvise.board import ssh
@@ -215,7 +215,8 @@ class TestRun:
         """The probe is killed, and with it the connection that settings were made over."""
         child = start(environment, "run", *SET, *LONG)
         wait_for("applied", child)
-        (probe,) = (pid for pid in children(child.pid))
+        # Beside it, a shell may still be leaving the note of who has set the board.
+        (probe,) = children_called(child.pid, "bvprobe")
         os.kill(probe, signal.SIGKILL)
         _, errors = child.communicate(timeout=PATIENCE)
         assert child.returncode == 1 and "SIGKILL" in errors

@@ -251,9 +251,9 @@ class TestSsh:
         with open_channel(board) as channel:
             result = diff_snapshots(take_snapshot(board, channel), take_snapshot(*local))
         handed_down = {"process.environment", "process.inherited", "system.cgroup"}
-        # Other tests change these, and start and end programs that are known to disturb.
+        # Other tests change these, mount, and start and end programs that are known to disturb.
         disturbed = {"memory.thp", "storage.dirty_limits", "memory.overcommit", "memory.swap"}
-        disturbed |= {"system.processes"}
+        disturbed |= {"system.processes", "storage.mounts", "storage.file_systems"}
         assert {d.entry.item for d in result.differences} <= handed_down | disturbed
 
 
