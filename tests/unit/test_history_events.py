@@ -11,6 +11,7 @@ from pathlib import Path
 
 import pytest
 
+from benchvise.errors import UsageError
 from benchvise.flows.history import HistoryRequest, find_events
 from benchvise.measure.model import (
     ProcessRecord,
@@ -233,6 +234,15 @@ def test_events_of_a_store_name_what_snapshots_and_settings_say(tmp_path: Path) 
         only = find_events(store, HistoryRequest(most_boards=1))
         assert len(only.left_out) == 1
         assert find_events(store, HistoryRequest(boards=("pi\x1b[1m",))).events == ()
+
+
+def test_an_empty_store_says_how_to_fill_it(tmp_path: Path) -> None:
+    with Store.open(str(tmp_path / "x.db")) as store:
+        with pytest.raises(UsageError, match="no runs in") as error:
+            find_events(store, HistoryRequest())
+        assert "benchvise run" in error.value.remedy
+        with pytest.raises(UsageError, match=r"no run in .* has such a series"):
+            find_events(store, HistoryRequest(boards=("rig:a",)))
 
 
 def board_change(board: str, before: str, after: str) -> BoardChange:

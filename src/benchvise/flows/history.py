@@ -17,6 +17,7 @@ from benchvise.report.history_events import (
 )
 from benchvise.state.diff import diff_snapshots
 from benchvise.store import Past, PastRun, RunFilter, Store
+from benchvise.store.references import no_runs_yet
 
 RUNS = 100
 """Runs of each board that are looked at, the newest."""
@@ -40,6 +41,8 @@ def find_events(store: Store, request: HistoryRequest) -> HistoryEvents:
     """The events on the boards that are asked for. UsageError where nothing was measured."""
     boards = request.boards or tuple(board.name for board in store.boards())
     chosen = boards if request.boards else boards[: request.most_boards]
+    if not boards:
+        raise no_runs_yet(store.name)
     changes: list[BoardChange] = []
     keys: set[str] = set()
     state_between = _state_between(store)
@@ -49,7 +52,7 @@ def find_events(store: Store, request: HistoryRequest) -> HistoryEvents:
         changes += board_changes(past, state_between)
     if not keys:
         raise UsageError(
-            f"no run in {store.name} has such a series" if boards else f"no runs in {store.name}",
+            f"no run in {store.name} has such a series",
             "list what was measured: benchvise runs",
         )
     return HistoryEvents(

@@ -104,7 +104,7 @@ def _back(connection: Connection, steps: int, store: str) -> str:
         return run_id
     count = connection.execute(select(func.count()).select_from(RUN)).scalar_one()
     if not count:
-        raise _empty(store)
+        raise no_runs_yet(store)
     raise UsageError(
         f"there is no run @{steps} in {store}, it has {count}", f"the oldest one is @{count - 1}"
     )
@@ -113,7 +113,7 @@ def _back(connection: Connection, steps: int, store: str) -> str:
 def _unknown(connection: Connection, wanted: str, store: str) -> UsageError:
     runs = _find(connection, None, _SEARCHED)
     if not runs:
-        return _empty(store)
+        return no_runs_yet(store)
     names = list(dict.fromkeys([label for _, label in runs if label]))
     names += [run_id for run_id, _ in runs]
     near = difflib.get_close_matches(wanted, names, n=3, cutoff=0.5)
@@ -123,7 +123,8 @@ def _unknown(connection: Connection, wanted: str, store: str) -> UsageError:
     return UsageError(f"no run {wanted!r} in {store}", f"{hint} (`benchvise runs` lists all)")
 
 
-def _empty(store: str) -> UsageError:
+def no_runs_yet(store: str) -> UsageError:
+    """What a command says that needs runs, where ``store`` has none."""
     return UsageError(f"there are no runs in {store} yet", "make one with `benchvise run`")
 
 
