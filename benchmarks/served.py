@@ -34,7 +34,7 @@ class Served:
         self._address = urlsplit(started["data"]["address"]).netloc
 
     def seconds(self, path: str, body: dict[str, str] | None = None) -> float:
-        """From the connection to the last byte of the answer. RuntimeError where it is none."""
+        """From the connection to the last byte of the answer. RuntimeError for an HTTP error."""
         begun = time.perf_counter()
         with closing(
             http.client.HTTPConnection(self._address, timeout=PATIENCE_SECONDS)
