@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 from in_process import benchvise
 from sshd import SshServer
-from trace_boards import instances, recording, reported, tracing_state
+from trace_boards import instance_of, instances, left_behind, recording, reported, tracing_state
 from waiting import PATIENCE
 
 from benchvise.board import open_board
@@ -106,7 +106,7 @@ class TestHere:
         assert "nosuch" in done.stderr
         done = cli("trace", "record", "local", "--for", "1", "-o", "no/t.dat", expect=2)
         assert "no directory" in done.stderr
-        assert not instances()
+        assert not left_behind()
 
     @pytest.mark.parametrize(("words", "expected"), [((), 0), (("--for", "60"), 4)])
     def test_stopped_by_ctrl_c_it_is_kept(
@@ -121,13 +121,13 @@ class TestHere:
             cwd=tmp_path,
             text=True,
         ) as process:
-            self.wait_for_instance()
+            self.wait_for_instance(process)
             time.sleep(0.3)
             process.send_signal(signal.SIGINT)
             said = process.communicate(timeout=PATIENCE)
         assert process.returncode == expected, said
         assert reported(tmp_path / "t.dat") > 0
-        assert not instances()
+        assert not left_behind()
 
     def test_a_killed_host_leaves_nothing(
         self, environment: dict[str, str], tmp_path: Path
@@ -135,13 +135,9 @@ class TestHere:
         before = tracing_state()
         command = [*BENCHVISE, "trace", "record", "local", "-o", "t.dat"]
         with subprocess.Popen(command, env=environment, cwd=tmp_path) as process:
-            self.wait_for_instance()
+            name = self.wait_for_instance(process)
             process.kill()
-        for _ in range(500):
-            if not instances():
-                break
-            time.sleep(0.02)
-        assert not instances()
+        self.wait_for_end(name)
         assert tracing_state() == before
 
     def test_a_run_keeps_its_trace(self, cli: Cli, tmp_path: Path) -> None:
@@ -156,7 +152,7 @@ class TestHere:
             assert content.count(f"begin {benchmark} batch ".encode()) == 3
             assert content.count(f"end {benchmark} batch ".encode()) == 3
             assert f"process 0 of {benchmark}".encode() in content
-        assert not instances()
+        assert not left_behind()
 
     def test_a_run_without_a_trace_says_so(self, cli: Cli) -> None:
         cli("run", "local", "--bench", "os.syscall", "--no-snapshot", *FEW)
@@ -193,11 +189,7 @@ class TestHere:
             plain.kill_sessions()
             with pytest.raises(BoardUnreachable):
                 recorder.wait()
-        for _ in range(500):
-            if name not in instances():
-                break
-            time.sleep(0.02)
-        assert name not in instances()
+        self.wait_for_end(name)
         assert tracing_state() == before
 
     def test_an_interrupted_run_keeps_its_trace(
@@ -207,22 +199,30 @@ class TestHere:
         with subprocess.Popen(
             [*BENCHVISE, "run", "local", *words], env=environment, cwd=tmp_path
         ) as process:
-            self.wait_for_instance()
+            self.wait_for_instance(process)
             time.sleep(1)
             process.send_signal(signal.SIGINT)
             assert process.wait(PATIENCE) == 4
         assert "tracing was on" in " ".join(cli("show", "@", "--notes").stdout.split())
         cli("show", "@", "--trace", "-o", "copy.dat")
         assert reported(tmp_path / "copy.dat") > 0
-        assert not instances()
+        assert not left_behind()
 
     @staticmethod
-    def wait_for_instance() -> None:
+    def wait_for_instance(process: subprocess.Popen[Any]) -> str:
         for _ in range(1000):
-            if instances():
-                return
+            if name := instance_of(process.pid):
+                return name
             time.sleep(0.02)
         pytest.fail("it does not begin to record")
+
+    @staticmethod
+    def wait_for_end(name: str) -> None:
+        for _ in range(500):
+            if name not in instances():
+                return
+            time.sleep(0.02)
+        pytest.fail(f"{name} is left")
 
 
 LTTNG = """#!/bin/sh

@@ -11,7 +11,7 @@ from functools import partial
 from pathlib import Path
 
 import pytest
-from trace_boards import instances, recording, tracing_state
+from trace_boards import left_behind, recording, tracing_state
 
 from benchvise.board import Board
 from benchvise.board.channel import NotAvailable
@@ -101,7 +101,7 @@ def test_a_command_that_waits_says_so_and_leaves_nothing(bench: Bench, tmp_path:
     assert {Path(found.good_trace).name, Path(found.bad_trace).name} == {"good.dat", "bad.dat"}
     assert (tmp_path / found.bad_trace).read_bytes()[3:10] == b"tracing"
     assert tracing_state() == before
-    assert not instances()
+    assert not left_behind()
 
 
 @pytest.mark.usefixtures("recorded")

@@ -43,8 +43,8 @@ def can_record() -> str:
 
 @contextmanager
 def recording() -> Iterator[None]:
-    """Skips the test, with the reason, where nothing can be recorded. One test at a time records:
-    some look whether any recorder is left.
+    """Skips the test, with the reason, where nothing can be recorded. One test at a time that is
+    about recorders records, but others may beside it.
     """
     if why := can_record():
         skips.skip_for(why)
@@ -62,12 +62,39 @@ def tracing_state() -> str:
     return re.sub(r"(?m)^benchvise-\S+\n", "", done.stdout)
 
 
+def left_behind() -> list[str]:
+    """The instances whose recorder is no more. Those of a living one may be another test's: `why`
+    records, and so do the commands of the guide.
+    """
+    return [name for name in instances() if not Path(f"/proc/{_recorder(name)}").exists()]
+
+
+def instance_of(program: int) -> str:
+    """The instance of the recorder that this program has started on this machine, or nothing."""
+    return next((name for name in instances() if _descends(_recorder(name), program)), "")
+
+
+def _recorder(instance: str) -> int:
+    return int(instance.split("-")[1])
+
+
+def _descends(pid: int, ancestor: int) -> bool:
+    while pid > 1:
+        if pid == ancestor:
+            return True
+        try:
+            pid = int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[1])
+        except OSError:
+            return False
+    return False
+
+
 def instances() -> list[str]:
-    """The instances of recorders that there are."""
+    """The instances of recorders that there are, of this test and of others."""
     done = subprocess.run(
         ["unshare", "-m", "sh", "-c", _LOOK], capture_output=True, text=True, check=True
     )
-    return re.findall(r"(?m)^benchvise-\S+", done.stdout)
+    return re.findall(r"(?m)^benchvise-\d+-\d+$", done.stdout)
 
 
 def reported(path: Path) -> int:
