@@ -89,6 +89,9 @@ def test_a_line_of_a_start_script_is_found_by_flips_and_named_in_the_image(
     assert "echo function" in bad[0]["text"]
 
 
+# A kernel that traces each of its functions keeps an emulator busy for more than 200 s of CPU. Two
+# boards that are alive at once are also in test_why_live.py, without emulators.
+@when_long
 def test_two_boards_with_different_images_are_alive_at_once(
     rig: TestBench, images: dict[str, Path]
 ) -> None:
