@@ -11,7 +11,7 @@ from benchvise.state.catalogue import load_catalogue
 from benchvise.state.globs import ByPath
 from benchvise.state.model import Snapshot, StateEntry
 from benchvise.state.roles import names_from
-from benchvise.state.snapshot import entries_of
+from benchvise.state.snapshot import all_entries, entries_of
 
 ENOENT, EACCES = FileError(2, "ENOENT"), FileError(13, "EACCES")
 
@@ -79,12 +79,12 @@ def entries(given: Answers, *items: str) -> dict[str, StateEntry]:
 
 def snapshot(given: Answers, **more: Any) -> Snapshot:
     """The snapshot of a board that answers so."""
-    pairs = [pair for item in load_catalogue() for pair in entries_of(item, given)]
+    settings, observations = all_entries(load_catalogue(), given)
     head = {"board": "x", "taken": "2026-03-14T09:26:53+00:00", "boot_id": "b", "privilege": "root"}
     return Snapshot(
         **{**head, "roles": dict(given.names.roles), **more},
-        settings=tuple(entry for entry, volatile in pairs if not volatile),
-        observations=tuple(entry for entry, volatile in pairs if volatile),
+        settings=tuple(settings),
+        observations=tuple(observations),
     )
 
 

@@ -15,6 +15,7 @@ from benchvise.why.untested import line_as_on_good
 from benchvise.why.witness.model import Activity, CallsAbout, SideWatch, Witness, WitnessPart
 from benchvise.why.witness.opened import (
     ATTRIBUTES,
+    LEADS,
     OF_ATTRIBUTES,
     OPENED_FILE,
     file_suspects,
@@ -35,6 +36,37 @@ def test_modes_are_read_with_checksums(tmp_path: Path) -> None:
     assert found.keys() == {path, f"{ATTRIBUTES}{path}"}
     assert found[path].endswith(" 1")
     assert found[f"{ATTRIBUTES}{path}"].startswith("640:")
+
+
+def test_links_on_the_way_are_read(tmp_path: Path) -> None:
+    (tmp_path / "card").mkdir()
+    (tmp_path / "data").symlink_to("card")
+    path = str(tmp_path / "data" / "log")  # is made by the command, and gone
+    found = digests_on(LocalBoard(), [path])
+    assert found == {f"{LEADS}{path}": str(tmp_path / "card" / "log")}
+
+
+def test_a_link_that_leads_to_another_disk_is_a_difference() -> None:
+    """What is opened, and how file systems are mounted, is the same on both sides."""
+    seen = {
+        side: SideWatch(
+            calls=tuple(CallsAbout("openat", f"/srv/data/{n}/x", 1, 0, 0.1, 0.1) for n in "ab")
+        )
+        for side in Side
+    }
+    digests: dict[Side, dict[str, str]] = {side: {} for side in Side}
+    digests[Side.BAD] = {f"{LEADS}/srv/data/{n}/x": f"/mnt/card/{n}/x" for n in "ab"}
+    (link,) = file_suspects(seen, digests, (), can_swap=True)
+    assert (link.id, link.good, link.bad) == ("file.link:/srv/data", "/srv/data", "/mnt/card")
+    for target in ("/srv/data/a/x", "/mnt/card/a/x"):
+        part = WitnessPart(Activity.DISK, "write", target, "dd", 0.0, 1.0, 0.9, "waiting")
+        ranked = put_first((SERVICE, link), Witness("", 1.0, 2.0, (part,)))
+        assert ranked[0].id == link.id
+    swapped = {side: {f"{LEADS}/bin/sh": f"/usr/bin/{side}"} for side in Side}
+    sh = {
+        side: SideWatch(calls=(CallsAbout("execve", "/bin/sh", 1, 0, 0.1, 0.1),)) for side in Side
+    }
+    assert not file_suspects(sh, swapped, (), can_swap=True)
 
 
 @pytest.mark.parametrize(

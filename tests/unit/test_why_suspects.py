@@ -21,6 +21,7 @@ from benchvise.state.knobs import canonical
 from benchvise.state.model import Snapshot, snapshot_of
 from benchvise.text import printable
 from benchvise.why.model import Layer, Means, ProcessMeans, SettingMeans, Side
+from benchvise.why.provenance.targets import targets_of
 from benchvise.why.suspects.find import consent_for, find
 from benchvise.why.suspects.reduction import knobs_of_boot_option, layer_of, reach_of, ties
 
@@ -50,6 +51,20 @@ class TestSettings:
         suspect = one({GOVERNOR.format(n): "ondemand\n" for n in (0, 2)})
         assert suspect.id == "cpu.governor" and len(suspect.members) == 2
         assert settings(suspect.means) == ["cpu.governor=schedutil"]
+
+    def test_a_setting_that_only_its_family_names_is_tried_by_itself(self) -> None:
+        """A vendor's sysctl file may set what no list has; what others have stays theirs."""
+        tcp = "/proc/sys/net/ipv4/tcp_{}"
+        good = {tcp.format("orphan_retries"): "0\n", tcp.format("keepalive_time"): "7200\n"}
+        bad = {tcp.format("orphan_retries"): "7\n", tcp.format("keepalive_time"): "60\n"}
+        result = found(bad, good=good)
+        suspects = {s.id: s for s in result.suspects}
+        assert suspects.keys() == {"net.tcp_sysctl:tcp_orphan_retries", "net.tcp_keepalive_time"}
+        family = suspects["net.tcp_sysctl:tcp_orphan_retries"]
+        assert (family.good, family.bad) == ("0", "7")
+        assert settings(family.means) == [f"net.tcp_sysctl=0 {tcp.format('orphan_retries')}"]
+        (wanted, *_) = targets_of(family, Side.BAD, {})
+        assert (wanted.target, set(wanted.values)) == (tcp.format("orphan_retries"), {"7"})
 
     def test_devices_that_are_to_differ_are_set_one_by_one(self) -> None:
         suspect = one(

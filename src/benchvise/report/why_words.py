@@ -44,6 +44,7 @@ from benchvise.why.model import (
     Gap,
     Grade,
     Mechanism,
+    Metric,
     Purpose,
     Remedy,
     Side,
@@ -52,7 +53,7 @@ from benchvise.why.model import (
     Write,
 )
 from benchvise.why.witness.model import Witness, WitnessCount
-from benchvise.why.wording import apart, percent, scatters
+from benchvise.why.wording import LEAST_COMMAND_GAP, apart, percent, scatters
 
 _MOST_LISTED = 6
 """Differences that a list names before it counts the rest."""
@@ -205,16 +206,17 @@ def _gap(diagnosis: Diagnosis) -> Block:
     counts = f"{counted(gap.blocks, 'pair')}, {p_text(gap.p)}"
     lines = [BlockLine(f"{gap_text(gap)}; {sense}; {counts}.", "muted")]
     if diagnosis.verdict == DiagnosisVerdict.NO_DIFFERENCE:
-        lines.append(BlockLine(_not_seen(gap)))
+        lines.append(BlockLine(_not_seen(gap, metric)))
     return Block(metric.name, tuple(lines), bars)
 
 
-def _not_seen(gap: Gap) -> str:
+def _not_seen(gap: Gap, metric: Metric) -> str:
     """What noise may hide: the smallest gap that so many pairs would have shown."""
     bounds = gap.goodness
     if scatters(bounds.value, bounds.low, bounds.high, gap.floor):
         return "The values scatter too much to tell: repeat while the boards are idle."
-    smallest = max(gap.floor, (bounds.high - bounds.low) / 2)
+    least = LEAST_COMMAND_GAP if metric.command else gap.floor
+    smallest = max(least, gap.floor, (bounds.high - bounds.low) / 2)
     return f"A gap smaller than {apart(smallest)} would not have been detected."
 
 

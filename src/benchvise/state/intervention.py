@@ -135,8 +135,10 @@ class Intervention:
 
     def _survey(self, settings: Sequence[Setting]) -> dict[str, SettingPlace]:
         """All that can be set, by path, and the files that these settings name."""
-        # First those that are set: a file of theirs may be one of another knob too.
-        catalogue = [*(s.knob for s in settings), *(knob for _, knob in knobs().values())]
+        # First those that are set: a file of theirs may be one of another knob too, and of a whole
+        # family it is the one that is called by its own name.
+        being_set = sorted((s.knob for s in settings), key=lambda knob: knob.each)
+        catalogue = [*being_set, *(knob for _, knob in knobs().values())]
         named = [Goal(s.knob, path, s.value) for s in settings for path in s.paths]
         presence = present(self._files, named) if any(s.knob.absent for s in settings) else {}
         lasting = (knob for knob in catalogue if not knob.fleeting)
@@ -255,6 +257,11 @@ class Intervention:
             raise SettingError(
                 f"{self._board}: {knob.name} cannot be set: another setting has its files",
                 "set the one or the other",
+            )
+        if knob.each and not knob.absent and not setting.paths:
+            raise SettingError(
+                f"{self._board}: {knob.name} stands for many files, which are not set to one value",
+                "`benchvise why` tries each that differs",
             )
         if setting.paths:
             there = {place.path: place for place in places_of_knob}

@@ -61,7 +61,8 @@ class Read:
     device that they matched; of a fact ``{1}`` is its subject. ``only`` and ``drop`` are patterns:
     of a table, just these keys are kept, or all but these. ``limit`` is how many bytes of a file
     are read when that is more than usual. The values of ``volatile`` reads are observations also
-    where the rest of the item is a setting.
+    where the rest of the item is a setting. A read of the ``rest`` leaves out the files that other
+    items have.
     """
 
     source: Literal["file", "fact", "link", "command"]
@@ -72,6 +73,7 @@ class Read:
     drop: tuple[str, ...] = ()
     limit: int = 0
     volatile: bool = False
+    rest: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -92,8 +94,8 @@ class Knob:
     Of some kinds a board has the files that are in use and no others: services that run, areas of
     swap. ``absent`` is the value that one has which is not among them; it can be asked for by its
     path. Where ``each`` is set, every file is a setting of its own, which has nothing to do with
-    the others. Files of one that is ``fleeting`` come and go by themselves, and are only looked at
-    where they are set.
+    the others; without ``absent`` these are the files of a family that both sides have. Files of
+    one that is ``fleeting`` come and go by themselves, and are only looked at where they are set.
     """
 
     name: str

@@ -46,7 +46,7 @@ def take_snapshot(
     taken = datetime.now(UTC).isoformat(timespec="milliseconds")
     chosen = [item for item in load_catalogue() if _is_wanted(item, families, items)]
     answers = ask(board, channel, [*chosen, _BOOT], paths)
-    settings, observations = _entries(chosen, answers)
+    settings, observations = all_entries(chosen, answers)
     return Snapshot(
         board=board.name,
         taken=taken,
@@ -82,16 +82,26 @@ def _is_wanted(
     )
 
 
-def _entries(
+def all_entries(
     items: Collection[Item], answers: Answers
 ) -> tuple[list[StateEntry], list[StateEntry]]:
-    """Settings and observations, in the order of the catalogue and by key."""
+    """Settings and observations, in the order of the catalogue and by key; last the items that hold
+    what is left of a family, without the files that others have."""
     settings: list[StateEntry] = []
     observations: list[StateEntry] = []
-    for item in items:
+    seen: set[str] = set()
+    for item in sorted(items, key=_is_of_the_rest):
+        is_rest = _is_of_the_rest(item)
         for entry, volatile in sorted(entries_of(item, answers), key=lambda pair: pair[0].key):
+            if is_rest and entry.path in seen:
+                continue
+            seen.add(entry.path)
             (observations if volatile else settings).append(entry)
     return settings, observations
+
+
+def _is_of_the_rest(item: Item) -> bool:
+    return any(read.rest for read in item.reads)
 
 
 def _notes(answers: Answers) -> list[str]:

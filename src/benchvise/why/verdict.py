@@ -12,7 +12,7 @@ from benchvise.statistics import fisher_exact
 from benchvise.why.bench import Bench
 from benchvise.why.case import DiagnosisOptions, DiagnosisState
 from benchvise.why.experiments.confirm import by_sum
-from benchvise.why.experiments.gap import CLAIM, LEAST_BOOT_FLOOR
+from benchvise.why.experiments.gap import CLAIM, LEAST_BOOT_FLOOR, is_beyond_layout
 from benchvise.why.experiments.laboratory import DISTURBANCES, Laboratory
 from benchvise.why.model import (
     Bounds,
@@ -35,7 +35,7 @@ from benchvise.why.stages import as_cause, in_order
 from benchvise.why.suspects.find import ALL, consent_for
 from benchvise.why.untested import hidden_share, undecided_share
 from benchvise.why.witness.opened import OPENED_FILE
-from benchvise.why.wording import apart, percent, reach, scatters, share
+from benchvise.why.wording import LEAST_COMMAND_GAP, apart, percent, reach, scatters, share
 
 _NAMED = 8
 _MOST_ALLOWED = 3  # settings that are named one by one
@@ -245,7 +245,8 @@ def _answer(
     if verdict is DiagnosisVerdict.NO_DIFFERENCE:
         if case.by_all_in:
             return f"Setting everything as recorded for {good} does not change {bad}"
-        sentence = f"No difference is shown between {good} and {bad}: {_no_gap(gap)}"
+        sentence = f"No difference is shown between {good} and {bad}: "
+        sentence += _no_gap(gap, is_command=bool(bench.metric.command))
         if failures:
             return f"{sentence}; but one fails more often: {failures}"
         return sentence
@@ -285,12 +286,18 @@ def _beside(cause: Cause) -> str:
     return f"{name} for {share}"
 
 
-def _no_gap(gap: Gap) -> str:
+def _no_gap(gap: Gap, *, is_command: bool) -> str:
     distance, bounds = apart(gap.goodness.value), gap.goodness
-    if scatters(bounds.value, bounds.low, bounds.high, gap.floor):
+    is_small = is_command and abs(bounds.value) > gap.floor and not is_beyond_layout(gap)
+    if not is_small and scatters(bounds.value, bounds.low, bounds.high, gap.floor):
         return (
             f"they seem {distance} apart, but the values scatter too much to tell "
             f"(95 %: {reach(bounds.low, bounds.high)}; p = {gap.p:.2g})"
+        )
+    if is_small:
+        return (
+            f"they are {distance} apart, which is no more than where a command lies in memory "
+            f"may make ({apart(LEAST_COMMAND_GAP)})"
         )
     return f"they are {distance} apart, and the noise floor is {apart(gap.floor)}"
 

@@ -4,6 +4,15 @@ from __future__ import annotations
 
 import math
 
+LEAST_COMMAND_GAP = 0.025
+"""The least gap between two boards that counts for a command, in goodness: its environment,
+libraries and user land lie elsewhere in memory on each, which moves a program by a per cent or two
+whatever is in them. What closes such a gap may have closed it by its mere length.
+
+Source: Mytkowicz et al., "Producing wrong data without doing anything obviously wrong!", ASPLOS
+2009.
+"""
+
 _UNSTEADY = 3.0
 _NEAR = 1.15  # a ratio below is easier to grasp in per cent
 

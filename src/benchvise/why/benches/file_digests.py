@@ -10,18 +10,21 @@ from collections.abc import Sequence
 from benchvise.board import Board
 from benchvise.board.channel import NotAvailable
 from benchvise.errors import BoardUnusable
-from benchvise.why.witness.opened import ATTRIBUTES
+from benchvise.why.witness.opened import ATTRIBUTES, LEADS
 
 _SUMS = (
     'if command -v sha256sum >/dev/null; then s=sha256sum; else s="busybox sha256sum"; fi; '
     'for f in "$@"; do if [ -d "$f" ]; then echo "directory $(ls -A "$f" | wc -l) $f"; '
     'elif [ -f "$f" ] && [ -r "$f" ]; then $s "$f"; echo "size $(wc -c <"$f") $f"; fi; '
     "done 2>/dev/null; stat -L -c 'mode %a:%u:%g %n' -- \"$@\" 2>/dev/null; "
+    'for f in "$@"; do r=$(readlink -f -- "$f") && [ "$r" != "$f" ] && echo "leads to $r $f"; '
+    "done 2>/dev/null; "
     "lsattr -d -- \"$@\" 2>/dev/null | sed 's/^/flags /'; "
     "getcap -- \"$@\" 2>/dev/null | sed 's/^\\(.*\\) \\(=* *[^ ]*\\)$/capabilities \\2 \\1/'; true"
 )
 _A_LINE = re.compile(r"\\?(?:([0-9a-f]{64}) |(directory|size) +(\d{1,19})) (/.*)")
 _AN_ATTRIBUTE = re.compile(r"(mode|flags|capabilities) +((?:= )?[\w:,=+-]{1,80}) +(/.*)")
+_A_LINK = re.compile(r"leads to (/\S{1,400}) (/.*)")
 _OTHER_FLAGS = re.compile(r"[^SDjcd]")
 _SUMS_S = 120.0
 _AT_ONCE = 100
@@ -31,7 +34,10 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
     """The SHA-256 of those of these files that a board has and may read, with their size in bytes
     (``SHA size``), and of directories the number of entries (``directory 12``); by ``ATTRIBUTES``
     and a path the mode, owner and group of each, attributes that decide how it is written, and
-    capabilities. NotAvailable where it cannot tell."""
+    capabilities, by ``LEADS`` and a path where links lead that it has on its way.
+
+    NotAvailable where it cannot tell.
+    """
     states: dict[str, str] = {}
     for begin in range(0, len(paths), _AT_ONCE):
         some = paths[begin : begin + _AT_ONCE]
@@ -43,6 +49,9 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
             if attribute := _AN_ATTRIBUTE.fullmatch(line):
                 if attribute[3] in some:
                     _add_attribute(states, *attribute.groups())
+                continue
+            if (link := _A_LINK.fullmatch(line)) and link[2] in some:
+                states[f"{LEADS}{link[2]}"] = link[1]
                 continue
             match = _A_LINE.fullmatch(line)
             if match is None or match[4] not in some:

@@ -24,6 +24,7 @@ from benchvise.why.experiments import estimate
 from benchvise.why.experiments.estimate import Floats
 from benchvise.why.experiments.laboratory import Blocks, Laboratory
 from benchvise.why.model import Arm, Bounds, ExperimentOutcome, Gap, Side
+from benchvise.why.wording import LEAST_COMMAND_GAP
 
 # The fewest blocks whose signed-rank interval reaches 95 %, and the most that are taken.
 FIRST = 6
@@ -169,7 +170,13 @@ def _live(lab: Laboratory) -> MeasuredGap:
     lab.differences.append(blocks.gained("good", "bad"))
     boots = LEAST_BOOT_FLOOR if lab.bench.is_one_boot_each() else 0.0
     measured = _paired(lab, blocks, "good", "bad", floor, boots)
-    return replace(measured, shown=measured.shown and is_seen_again)
+    is_enough = not lab.bench.metric.command or is_beyond_layout(measured.gap)
+    return replace(measured, shown=measured.shown and is_seen_again and is_enough)
+
+
+def is_beyond_layout(gap: Gap) -> bool:
+    """Whether a gap of a command is larger than what its layout in memory alone may make."""
+    return abs(gap.goodness.value) > LEAST_COMMAND_GAP
 
 
 def _is_seen_again(lab: Laboratory, blocks: Blocks, floor: float) -> bool:

@@ -169,7 +169,11 @@ def _of_knob(suspect: Suspect, roles: Mapping[str, str]) -> Iterator[str]:
     name, colon, which = suspect.id.partition(":")
     record = knobs().get(name)
     if record is not None and record[1].each and colon:
-        yield _of_tree(record[1].path.replace("*", which.replace("/", "!")), "")[0]
+        path = record[1].path
+        if record[1].absent:
+            yield _of_tree(path.replace("*", which.replace("/", "!")), "")[0]
+        else:
+            yield f"{path.rpartition('/')[0]}/{which}"
     elif record is not None and not colon:
         yield _filled(record[1].path, roles)
 

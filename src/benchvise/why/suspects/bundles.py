@@ -116,6 +116,8 @@ def _change(name: str, covered: set[str], good: KnobFiles, bad: KnobFiles) -> Kn
         part = _part(knob, (of_bad.get(entry) or of_good[entry]).path)
         of_good, of_bad = (
             {entry: table.get(entry) or _absent(knob, entry, other[entry], view, of_other)}
+            if knob.absent or entry in table
+            else {}
             for table, other, view, of_other in (
                 (of_good, of_bad, good, bad),
                 (of_bad, of_good, bad, good),
@@ -148,6 +150,8 @@ def _change(name: str, covered: set[str], good: KnobFiles, bad: KnobFiles) -> Kn
 
 def _part(knob: Knob, path: str) -> str:
     """What one of a knob's files is about: the service, the area of swap, the interface."""
+    if not knob.absent:
+        return path.rpartition("/")[2]
     begin = knob.path.index("*")
     end = len(path) - len(knob.path) + begin + 1
     return path[begin:end].replace("!", "/")

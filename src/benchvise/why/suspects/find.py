@@ -179,6 +179,9 @@ _BY_PART = (
     *(f"{ROUTES}/routes", f"{ROUTES}/routes of IPv6"),
 )
 
+SYSCTL_FAMILIES = ("net.sysctls", "kernel.families")
+"""Items whose entries are files of their own, called by their paths."""
+
 _REASONS = {
     Layer.PROCESS: "it belongs to the process, and nothing here gives it to one",
     Layer.USERLAND: "it takes the other side's user land",
@@ -221,7 +224,7 @@ def _id_of(difference: Difference, part: DifferencePart) -> str:
         return f"{FILE_SYSTEMS}:{printable(point, 80)}" if point else entry.item
     if entry.item == "kernel.modules" and entry.key != "modules":
         return f"kernel.modules:{entry.key.partition('.')[0]}"
-    if entry.item == "boot.init_settings":
+    if entry.item in ("boot.init_settings", *SYSCTL_FAMILIES):
         return f"{entry.item}:{printable(entry.key, 80)}"
     return entry.item
 

@@ -73,8 +73,8 @@ def file_suspects(
 
     ``digests`` lead from a file to its checksum, with its size where that is known, and from a
     directory to the number of its entries (``directory 12``); what is not there has none. By
-    ``ATTRIBUTES`` and a path they lead to mode, owner and attributes. With
-    ``can_swap`` those that the command can be given have the means for it.
+    ``ATTRIBUTES`` and a path they lead to mode, owner and attributes, by ``LEADS`` to where links
+    on the way lead. With ``can_swap`` those that the command can be given have the means for it.
     """
     texts = "\n".join(
         text for s in others for text in (s.id, s.title, s.good, s.bad, *s.members)
@@ -82,8 +82,9 @@ def file_suspects(
     mentioned = {word.strip(",;\"'[]") for word in texts} | {
         word.partition(":")[2] for word in texts
     }
-    suspects: list[Suspect] = []
-    for path in opened_files(watches.values()):
+    paths = opened_files(watches.values())
+    suspects = list(_links(paths, digests))
+    for path in paths:
         suspects += _attributes(path, digests)
         good, bad = (digests[side].get(path, "") for side in (Side.GOOD, Side.BAD))
         if good == bad or path in mentioned:
@@ -138,10 +139,52 @@ def _attributes(path: str, digests: Mapping[Side, Mapping[str, str]]) -> Iterato
     )
 
 
+LEADS = "leads "
+"""What comes before a path as the key of where it leads, where a link is on the way."""
+
+OF_LINK = "file.link:"
+"""What begins the id of a suspect about a link."""
+
+_LINKED = "it is a link, which others follow too: change it there"
+_OF_SYSTEM = re.compile(r"/(?:usr/)?(?:s?bin|lib(?:32|64|x32|exec)?|share)(?:/|$)")
+
+
+def _links(paths: Sequence[str], digests: Mapping[Side, Mapping[str, str]]) -> Iterator[Suspect]:
+    """The links on the way to opened files that lead elsewhere on one side: to another disk, to a
+    file system in memory."""
+    found: dict[str, Suspect] = {}
+    for path in paths:
+        good, bad = (digests[side].get(f"{LEADS}{path}", path) for side in (Side.GOOD, Side.BAD))
+        if good == bad or _OF_SYSTEM.match(path):
+            continue
+        places = (path, good, bad)
+        while len({place.rpartition("/")[2] for place in places}) == 1:
+            places = tuple(place.rpartition("/")[0] for place in places)
+        if not all(places):
+            continue
+        link, of_good, of_bad = places
+        reason = "the command opens what is behind it, and it leads elsewhere"
+        found.setdefault(
+            link,
+            Suspect(
+                f"{OF_LINK}{link}",
+                f"where {link} leads, by which the command opens files",
+                Layer.USERLAND,
+                "file.link",
+                of_good,
+                of_bad,
+                (f"{OF_LINK}{link}", *(p for p in dict.fromkeys((of_good, of_bad)) if p != link)),
+                untestable=_LINKED,
+                terms=(Term("file", 0.5, reason),),
+            ),
+        )
+    yield from found.values()
+
+
 def _why_not(suspect: Suspect) -> str:
     """Why a command is not given this file; empty where it can be."""
-    if suspect.id.startswith(OF_ATTRIBUTES):
-        return _CHANGED_THERE
+    if suspect.id.startswith((OF_ATTRIBUTES, OF_LINK)):
+        return suspect.untestable
     path = _path(suspect)
     if suspect.untestable == _OF_ENTRIES:
         return _OF_ENTRIES
