@@ -214,6 +214,15 @@ def test_routes_that_make_no_sense_are_survived() -> None:
     }
 
 
+def test_fixed_neighbours_are_told_by_their_address() -> None:
+    text = "192.0.2.9 dev eth0 lladdr 02:00:00:00:00:09 PERMANENT\n"
+    text += "fe80::9 dev eth0 lladdr 02:00:00:00:00:09 router PERMANENT \nnonsense\n"
+    assert network.fixed_neighbours(text) == {
+        "192.0.2.9": "dev eth0 lladdr 02:00:00:00:00:09",
+        "fe80::9": "dev eth0 lladdr 02:00:00:00:00:09 router",
+    }
+
+
 def test_routing_rules_stand_in_their_order() -> None:
     text = "0:\tfrom all lookup local\n99:\tfrom all fwmark 0x1 lookup 100 \nnonsense\n"
     assert network.routing_rules(text) == [

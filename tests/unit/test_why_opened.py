@@ -12,7 +12,14 @@ from benchvise.text import Untrusted
 from benchvise.why.benches.file_digests import digests_on
 from benchvise.why.model import Layer, Origin, Side, Suspect, Term
 from benchvise.why.untested import line_as_on_good
-from benchvise.why.witness.model import Activity, CallsAbout, SideWatch, Witness, WitnessPart
+from benchvise.why.witness.model import (
+    Activity,
+    CallsAbout,
+    SideWatch,
+    Witness,
+    WitnessCall,
+    WitnessPart,
+)
 from benchvise.why.witness.opened import (
     ATTRIBUTES,
     LEADS,
@@ -93,6 +100,20 @@ def test_attributes_of_a_file_are_a_difference_of_its_own(
     part = WitnessPart(Activity.DISK, "write", "/var/log/events", "dd", 0.0, 1.0, 0.9, "waiting")
     ranked = put_first((SERVICE, suspect), Witness("", 1.0, 2.0, (part,)))
     assert ranked[0].id == suspect.id
+
+
+def test_data_that_the_bad_side_reads_many_times_comes_first() -> None:
+    """A table without an index is of the same size, and is read from its begin to its end."""
+    path = "/var/lib/store.db"
+    call = CallsAbout("openat", path, 1, 0, 0.1, 0.1)
+    seen = {side: SideWatch(calls=(call,)) for side in Side}
+    digests = {Side.GOOD: {path: "aa 9000"}, Side.BAD: {path: "bb 9000"}}
+    (store,) = file_suspects(seen, digests, (), can_swap=True)
+    busy = WitnessCall("pread64", path, 12, 4000, 0.0, 0.1)
+    ranked = put_first((SERVICE, store), Witness("", 1.0, 2.0, calls=(busy,)))
+    assert (ranked[0].id, ranked[0].means) == (store.id, None)
+    idle = WitnessCall("pread64", path, 4000, 12, 0.1, 0.0)
+    assert put_first((SERVICE, store), Witness("", 1.0, 2.0, calls=(idle,)))[0].id == SERVICE.id
 
 
 def test_a_cache_that_the_bad_side_lacks_is_tried() -> None:

@@ -6,6 +6,7 @@ import socket
 import subprocess
 import sys
 from collections.abc import Iterator
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -157,6 +158,40 @@ def test_a_server_of_this_machine_is_found(server: str) -> None:
     assert partner.state["nice"] == "0"
     assert str(Path(server).parent / "answers") in partner.files
     assert any("libc" in path for path in partner.program)
+
+
+def test_who_is_asked_by_a_partner_is_found_behind_it(server: str, tmp_path: Path) -> None:
+    """A front that a command talks to, and the store that the front's configuration names."""
+    front, address = tmp_path / "front", str(tmp_path / "front.socket")
+    front.write_text((tmp_path / "answers").read_text())
+    configuration = tmp_path / "front.conf"
+    configuration.write_text(f"store = unix:{server}\n")
+    words = [sys.executable, str(front), address, str(configuration)]
+    with subprocess.Popen(words, stdout=subprocess.PIPE) as process:
+        assert process.stdout is not None
+        process.stdout.readline()
+        first, behind = find_partners(
+            LocalBoard(), [CallsAbout("connect", address, 1, 0, 0.1, 0.1)]
+        )
+        process.kill()
+    assert (first.name, first.through) == ("front", "")
+    assert (behind.name, behind.through, behind.targets) == ("answers", "front", (address,))
+
+
+def test_what_differs_behind_a_partner_counts_a_little_less() -> None:
+    pair = watches()
+    direct = partner_suspects(pair, DIGESTS, ())
+    hidden = {
+        side: replace(w, partners=(replace(w.partners[0], through="front"),))
+        for side, w in pair.items()
+    }
+    behind = partner_suspects(hidden, DIGESTS, ())
+    assert [s.id for s in behind] == [s.id for s in direct]
+    assert behind[0].log_odds < direct[0].log_odds
+    assert "by way of front" in behind[0].terms[0].reason
+    part = WitnessPart(Activity.NETWORK, "recvfrom", "127.0.0.1:53", "dig", 0, 1.0, 0.9, "waiting")
+    ranked = put_partners_first((SERVICE, *behind), Witness("", 1.0, 2.0, (part,)), hidden)
+    assert ranked[0].id == behind[0].id
 
 
 # -- what of it differs ----------------------------------------------------------------------------

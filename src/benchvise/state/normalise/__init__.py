@@ -79,6 +79,7 @@ NORMALISERS: dict[str, Normaliser] = {
     "snmp": Normaliser(network.snmp),
     "qdiscs": Normaliser(network.qdiscs, takes="data"),
     "routes": Normaliser(network.routes),
+    "fixed_neighbours": Normaliser(network.fixed_neighbours),
     "routing_rules": Normaliser(network.routing_rules),
     "filter_rules": Normaliser(network.filter_rules),
     "wifi_devices": Normaliser(network.wifi_devices),

@@ -190,6 +190,17 @@ def _told_of_route(fields: Sequence[str]) -> Iterator[str]:
             yield word
 
 
+def fixed_neighbours(text: str) -> dict[str, str]:
+    """Neighbours whose addresses on the link somebody has set (``ip neigh show nud permanent``):
+    a wrong one is nobody's, and what is sent there is lost."""
+    neighbours = {}
+    for line in text.splitlines():
+        address, _, rest = line.partition(" ")
+        if ":" in rest or "." in address:
+            neighbours[address] = " ".join(rest.replace("PERMANENT", "").split())
+    return neighbours
+
+
 def routing_rules(text: str) -> list[str]:
     """The rules of ``ip rule`` in their order, without the numbers that say no more than that."""
     return [" ".join(line.partition(":")[2].split()) for line in text.splitlines() if ":" in line]

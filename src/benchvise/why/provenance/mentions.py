@@ -44,6 +44,7 @@ _ROUTE_GLOBS = (
     *("/etc/NetworkManager/system-connections/*", "/etc/NetworkManager/dispatcher.d/*"),
     *("/etc/sysconfig/network-scripts/route*", "/etc/sysconfig/static-routes", "/etc/dhcpcd.conf"),
     *("/etc/dhcp/*", "/etc/conf.d/net", "/etc/rc.local", "/etc/init.d/*", "/etc/local.d/*"),
+    "/etc/ethers",
 )
 _ROUTE = "a line that names the destination"
 

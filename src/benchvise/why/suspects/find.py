@@ -176,7 +176,7 @@ _NAMED = 3
 ROUTES = "net.routes"
 _BY_PART = (
     *("kernel.command_line/options", "process.environment/variables"),
-    *(f"{ROUTES}/routes", f"{ROUTES}/routes of IPv6"),
+    *(f"{ROUTES}/{key}" for key in ("routes", "routes of IPv6", "fixed neighbours")),
 )
 
 SYSCTL_FAMILIES = ("net.sysctls", "kernel.families")
@@ -254,6 +254,8 @@ def _title(name: str, first: Difference) -> str:
         return f"the file system at {name.removeprefix(MOUNT_POINT)} and its options"
     if name.startswith(f"{FILE_SYSTEMS}:"):
         return f"what the file system at {name.partition(':')[2]} is made of, and its size"
+    if first.entry.name == f"{ROUTES}/fixed neighbours":
+        return f"the address on the link of {name.partition(':')[2]}, as somebody has set it"
     if name.startswith(f"{ROUTES}:"):
         return f"the route to {name.partition(':')[2]}"
     item = first.item

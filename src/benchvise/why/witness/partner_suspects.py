@@ -33,6 +33,7 @@ _SHOWN = 3
 _AHEAD = 0.5
 _LEAST_SHARE = 0.25
 _PRIOR = -2.5
+_BEHIND = 0.5  # less for who is asked by another program
 _POINTS = 3.0
 _OF_STATE = {"limit of open files": -1.0, "limit of core file size": -2.0, "THP_enabled": -1.0}
 _OF_LANGUAGE = re.compile(r"variable (?:LC_\w+|LANG|LANGUAGE|CHARSET|TERM|EDITOR|PAGER|HIST\w+)$")
@@ -140,6 +141,8 @@ def _programs(
 
 def _term(partner: Partner, points: float) -> Term:
     about = ", ".join(partner.targets[:_SHOWN])
+    if partner.through:
+        about, points = f"way of {partner.through}", points - _BEHIND
     return Term("partner", _PRIOR + points, f"the command talks to {partner.name} by {about}")
 
 

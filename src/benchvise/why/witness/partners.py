@@ -6,7 +6,7 @@ of sockets lead from a path or an address to an inode, and the descriptors of pr
 to a program (proc(5), unix(7)); files that both hold open, and pipes with a name, do so by their
 path. Of such a program its control groups, limits, scheduling and environment are read, and which
 files it may be configured by: its program or script, what starts it, and what these name in /etc or
-by a name such as ``*.conf``.
+by a name such as ``*.conf``. The sockets and ports that these name lead to the programs behind.
 """
 
 from __future__ import annotations
@@ -27,6 +27,9 @@ from benchvise.why.witness.model import CallsAbout, Partner
 _READ_S = 20.0
 MOST = 6
 """So many programs are looked at."""
+
+_MOST_BEHIND = 9
+"""So many with those that they ask in turn."""
 
 _MOST_FILES = 200
 _MOST_VALUE = 120
@@ -76,6 +79,12 @@ _FILES = (
     "/etc/cron.d/*; } | all); "
     'a=$(named "$s" | all); b=$(named "$a" | all); printf "%s\\n" $s $a $b | sort -u; true'
 )
+# Where else a program may ask: sockets and ports that its files name.
+_NAMED = (
+    'grep -ohasE -- "(127[.]0[.]0[.]1|localhost|::1|[Pp][Oo][Rr][Tt])[^0-9]{0,12}[0-9]{2,5}|'
+    '@?/[A-Za-z0-9_./@+-]+" "$@" | sort -u | head -c 262144; true'
+)
+_PORT = re.compile(r"\D(\d{2,5})$")
 _INTERPRETER = re.compile(
     r"(?:python|perl|ruby|lua|php|node|nodejs|java|tclsh|(?:ba|da|k|z)?sh|busybox)[\d.]*$"
 )
@@ -113,14 +122,42 @@ def find_partners(board: Board, calls: Sequence[CallsAbout]) -> tuple[Partner, .
             return ()
         statuses = _text_of(board, ["sh", "-c", _ABOUT, "sh", *map(str, list(owners)[: 4 * MOST])])
         programs = list(_merged(parse_programs(statuses), owners))[:MOST]
-        return tuple(
-            program.partner(
-                _text_of(board, ["sh", "-c", _FILES, "sh", *program.file_words]).splitlines()
-            )
-            for program in programs
-        )
+        partners = [_partner(board, program) for program in programs]
+        return (*partners, *_behind(board, partners, owners, text))
     except BoardUnusable:
         return ()
+
+
+def _partner(board: Board, program: ProgramOfBoard, through: Partner | None = None) -> Partner:
+    files = _text_of(board, ["sh", "-c", _FILES, "sh", *program.file_words]).splitlines()
+    return program.partner(files, through)
+
+
+def _behind(
+    board: Board, partners: Sequence[Partner], known: Mapping[int, object], text: str
+) -> Iterator[Partner]:
+    """The programs whose sockets or ports the files of partners name: who waits for a partner
+    waits for these."""
+    tables = _tables(text)
+    sockets = _named_sockets(tables.get("unix", ()))
+    ports = {port for name in ("tcp", "tcp6") for _, port, _ in _bound(tables.get(name, ()))}
+    names = {partner.name for partner in partners}
+    for partner in partners:
+        if not partner.files or len(names) >= _MOST_BEHIND:
+            continue
+        lines = _text_of(board, ["sh", "-c", _NAMED, "sh", *partner.files]).splitlines()
+        named = [line for line in lines if line in sockets and line not in partner.targets]
+        numbers = {int(match[1]) for line in lines if (match := _PORT.search(line))} & ports
+        asked = {int(t.rpartition(":")[2]) for t in partner.targets if _ADDRESS.fullmatch(t)}
+        named += [f"127.0.0.1:{number}" for number in sorted(numbers - asked)]
+        owners = {p: of for p, of in owners_of(named, text).items() if p not in known}
+        if not owners:
+            continue
+        statuses = _text_of(board, ["sh", "-c", _ABOUT, "sh", *map(str, list(owners)[:MOST])])
+        for program in _merged(parse_programs(statuses), owners):
+            if program.name not in names and len(names) < _MOST_BEHIND:
+                names.add(program.name)
+                yield _partner(board, program, partner)
 
 
 def _text_of(board: Board, words: Sequence[str]) -> str:
@@ -271,12 +308,14 @@ class ProgramOfBoard:
         programs = [self.script] if self._runs_others else [self.exe]
         return [self.name, unit, *(path for path in (*programs, *named) if path.startswith("/"))]
 
-    def partner(self, files: Sequence[str]) -> Partner:
-        """What is kept of it; ``files`` are those that may configure it."""
+    def partner(self, files: Sequence[str], through: Partner | None = None) -> Partner:
+        """What is kept of it; ``files`` are those that may configure it, ``through`` is who asks it
+        where the command does not do so itself: about what it asks that one."""
         own = [path for path in (self.exe, *self.mapped) if path.startswith("/")]
         return Partner(
             name=self.name,
-            targets=self.targets,
+            targets=self.targets if through is None else through.targets,
+            through="" if through is None else through.name,
             state=self.state,
             files=tuple(printable(path) for path in files if path.startswith("/"))[:_MOST_FILES],
             program=tuple(dict.fromkeys(map(printable, own)))[:_MOST_FILES],

@@ -23,6 +23,7 @@ _FILE_POINTS = 6.0
 _PART_POINTS = 4.0
 _BROAD_POINTS = 2.5  # where it can change more than some system calls
 _DECIDED_POINTS = 5.0
+_BUSY_POINTS = 6.5
 _AHEAD = 0.5
 _LEAST_SHARE = 0.25
 _MOST = 0.8  # of the part of the gap that is the command's own
@@ -278,8 +279,12 @@ def _of_own_making(witness: Witness) -> float:
 
 
 def _of_calls(suspect: Suspect, witness: Witness) -> Iterator[Term]:
-    """A suspect that decides about a file which only the bad side is busy with."""
+    """A suspect that is about a file which the bad side is busier with, or decides about it."""
     for call in witness.calls:
+        if call.bad > call.good and suspect.id == f"{OPENED_FILE}{call.target}":
+            reason = f"{call.name} {call.target} {call.bad} times on bad, {call.good} on good"
+            points = _BUSY_POINTS if call.is_much_more else _DECIDED_POINTS
+            yield Term(NAME, points, f"it holds something else: {reason}")
         for touch in touches() if call.is_much_more else ():
             if touch.names_suspect(suspect) and _any((call.target,), touch.files):
                 reason = f"{touch.why}: {call.name} {call.target} {call.bad} times on bad"
