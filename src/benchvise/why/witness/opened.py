@@ -157,7 +157,7 @@ def _links(paths: Sequence[str], digests: Mapping[Side, Mapping[str, str]]) -> I
         good, bad = (digests[side].get(f"{LEADS}{path}", path) for side in (Side.GOOD, Side.BAD))
         if good == bad or _OF_SYSTEM.match(path):
             continue
-        places = (path, good, bad)
+        places: tuple[str, ...] = (path, good, bad)
         while len({place.rpartition("/")[2] for place in places}) == 1:
             places = tuple(place.rpartition("/")[0] for place in places)
         if not all(places):
