@@ -1,8 +1,8 @@
 """The cases: what is planted, what it slows down, how the true cause is recognised.
 
-``cases/*.toml`` has one file a class, and in ``first_held_out.toml`` and ``second_held_out.toml``
-those that were held out once. ``held_out.toml`` has those that are held out now. Whoever changes
-the diagnosis reads the former only.
+``cases/*.toml`` has one file a class, and in ``first_held_out.toml``, ``second_held_out.toml`` and
+``third_held_out.toml`` those that were held out once. ``held_out.toml`` has those that are held out
+now. Whoever changes the diagnosis reads the former only.
 """
 
 from __future__ import annotations
