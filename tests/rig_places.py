@@ -9,7 +9,7 @@ import sys
 import threading
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from http.server import BaseHTTPRequestHandler, ThreadingHTTPServer
 from pathlib import Path
 from typing import Any
@@ -60,10 +60,28 @@ class Lab:
     address: str
     relays: Relays
     places: tuple[str, ...] = ("one", "two")
+    daemons: ExitStack = field(default_factory=ExitStack)
+    """The coordinator and the exporter run until it is closed."""
 
     @property
     def rig_file(self) -> Path:
         return self.directory / "rig.yaml"
+
+    def start(self) -> None:
+        """The coordinator, and the exporter until all that it offers is known there."""
+        coordinator = ["labgrid.remote.coordinator", "-l", self.address]
+        self.daemons.enter_context(running(coordinator, self.directory))
+        port = int(self.address.rpartition(":")[2])
+        wait_until(lambda: answers(port), "the coordinator's start")
+        exporter = ["labgrid.remote.exporter", "-c", self.address, "-n", "shelf"]
+        self.daemons.enter_context(running([*exporter, "exported.yaml"], self.directory))
+        offered = yaml.safe_load((self.directory / "exported.yaml").read_text())
+        count = sum(len(group) for group in offered.values())
+        wait_until(lambda: exports(self) == count, "the export")
+
+    def stop(self) -> None:
+        """Both end; the coordinator keeps its places."""
+        self.daemons.close()
 
     def labgrid(self, *words: str, user: str = "") -> subprocess.CompletedProcess[str]:
         command = [sys.executable, "-m", "labgrid.remote.client", "-x", self.address, *words]
@@ -101,13 +119,8 @@ def lab(
     with ExitStack() as stack:
         stack.callback(console.close)
         stack.callback(relays.shutdown)
-        coordinator = ["labgrid.remote.coordinator", "-l", made.address]
-        stack.enter_context(running(coordinator, directory))
-        wait_until(lambda: answers(port), "the coordinator's start")
-        exporter = ["labgrid.remote.exporter", "-c", made.address, "-n", "shelf"]
-        stack.enter_context(running([*exporter, "exported.yaml"], directory))
-        count = sum(len(group) for group in offered.values())
-        wait_until(lambda: exports(made) == count, "the export")
+        stack.callback(made.stop)
+        made.start()
         yield made
 
 
@@ -178,8 +191,11 @@ def running(words: list[str], directory: Path) -> Iterator[None]:
         try:
             yield
         finally:
-            child.kill()
-            child.wait()
+            child.terminate()  # at which a coordinator writes down its places
+            try:
+                child.wait(PATIENCE)
+            finally:
+                child.kill()
 
 
 def free_port() -> int:

@@ -106,6 +106,25 @@ class TestNoPlace:
             assert list(home.iterdir()) == []
 
     @needs_root
+    @pytest.mark.parametrize("kind", ["plain", "busybox"])
+    def test_on_a_disk_that_takes_names_and_no_bytes(
+        self,
+        kind: str,
+        home: Path,
+        request: pytest.FixtureRequest,
+        monkeypatch: pytest.MonkeyPatch,
+    ) -> None:
+        """Some shells say "I/O error" there, whatever it was."""
+        server: SshServer = request.getfixturevalue(kind)
+        with opened(server, monkeypatch) as board, mounted(home, "size=64k"):
+            with contextlib.suppress(OSError), (home / "full").open("wb", buffering=0) as file:
+                while file.write(bytes(4096)):
+                    pass
+            error = self.refused(board)
+            assert "no space left" in error.message
+            assert "free " in error.remedy
+
+    @needs_root
     def test_on_the_first_is_made_up_for_by_the_next(
         self, board: Board, home: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:

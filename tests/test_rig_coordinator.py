@@ -230,6 +230,33 @@ def test_who_waits_for_any_board_has_a_reservation_of_labgrid(
     wait_until(lambda: reserved(rig) == [], "the end of our reservations")
 
 
+def test_a_coordinator_that_is_started_anew_is_waited_for(
+    running: Lab, rig: Rig, tmp_path: Path
+) -> None:
+    """By whoever comes meanwhile; what was taken before is taken again, as labgrid forgets it."""
+    network = network_rig(running, tmp_path)
+    awaited, holds = threading.Event(), []
+
+    def hold() -> None:
+        holds.append(NetworkHold(network, "rack-two", "a test", lambda *_event: awaited.set()))
+
+    one = NetworkHold(network, "rack-one", "a test")
+    thread = threading.Thread(target=hold)
+    try:
+        running.stop()
+        thread.start()
+        assert awaited.wait(PATIENCE)  # it has asked in vain
+        running.start()
+        thread.join(PATIENCE)
+        assert [hold.name for hold in holds] == ["rack-two"]
+        wait_until(lambda: taker(rig.path, "one") is not None, "the taking again")
+        assert taker(rig.path, "one") == taker(rig.path, "two") == PlaceOwner("here/we", ours=True)
+    finally:
+        for taken in (one, *holds):
+            taken.close(off=False)
+    assert taker(rig.path, "one") is taker(rig.path, "two") is None
+
+
 def reserved(rig: Rig) -> list[str]:
     """The places that this user waits for or may take, as the coordinator says."""
     taker(rig.path, "one")

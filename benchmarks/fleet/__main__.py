@@ -12,7 +12,7 @@ import time
 from pathlib import Path
 
 from benchmarks.fleet.census import Census, cpu_seconds
-from benchmarks.fleet.field import Field, lab
+from benchmarks.fleet.field import Faults, Field, lab
 from benchvise.store import Store
 
 SERIES = ("os.syscall", "memory.latency:size=32K", "os.context_switch")
@@ -26,21 +26,26 @@ _HEAD = (
 
 
 def main() -> None:
-    """``python -m benchmarks.fleet [N …] [--dying N] [--hanging N] [--parallel N]``."""
+    """``python -m benchmarks.fleet [N …] [--dying N] [--hanging N] [--full N] [--restart S]``."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet")
     parser.add_argument("boards", type=int, nargs="*")
     parser.add_argument("--dying", type=int, default=0, help="boards whose sshd is killed")
     parser.add_argument("--hanging", type=int, default=0, help="boards whose shell hangs")
+    parser.add_argument("--full", type=int, default=0, help="boards whose disk is full")
     parser.add_argument("--after", type=float, default=5.0, help="seconds until they die")
+    parser.add_argument(
+        "--restart", type=float, help="restart the coordinator and its exporters after so many s"
+    )
     parser.add_argument("--interrupt", type=float, help="Ctrl-C after so many seconds")
     parser.add_argument("--parallel", default="auto")
     options = parser.parse_args()
     print(_HEAD)
     print("|" + "---:|" * 13)
+    faults = Faults(options.dying, options.hanging, options.full)
     for boards in options.boards or [1, 10, 50, 200]:
         with (
             tempfile.TemporaryDirectory(prefix="benchvise-fleet-") as place,
-            lab(Path(place), boards, options.dying, options.hanging) as field,
+            lab(Path(place), boards, faults) as field,
         ):
             print(_row(field, options), flush=True)
 
@@ -67,6 +72,9 @@ def _row(field: Field, options: argparse.Namespace) -> str:
             if options.dying:
                 time.sleep(options.after)
                 field.dying.kill()
+            if options.restart:
+                time.sleep(options.restart)
+                field.restart_daemons()
             if options.interrupt:
                 time.sleep(options.interrupt)
                 child.send_signal(signal.SIGINT)
@@ -80,7 +88,12 @@ def _row(field: Field, options: argparse.Namespace) -> str:
     measured, lost = _samples(field)
     most = census.most
     cells = (
-        *(len(field.boards), options.dying + options.hanging, f"{status_s:.1f}", measured),
+        *(
+            len(field.boards),
+            options.dying + options.hanging + options.full,
+            f"{status_s:.1f}",
+            measured,
+        ),
         *(f"{taken:.1f}", f"{ideal:.1f}", f"{taken / ideal:.2f}"),
         *(f"{usage.ru_utime + usage.ru_stime:.1f}", most.processes),
         *(f"{most.rss:.0f}", f"{most.pss:.0f}", lost, len(field.taken())),

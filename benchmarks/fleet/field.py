@@ -24,6 +24,14 @@ import yaml
 EXPORTERS = 4
 _START_SECONDS = 60.0
 _HANGS = "exec sleep 3600"
+_FULL = """#!/bin/sh
+# A session in which whatever the user may write to is a disk without a free block.
+exec unshare --mount --propagation private sh -c '
+for place in /tmp /var/tmp /run /dev/shm "$HOME"; do
+    mount -t tmpfs -o size=64k tmpfs "$place" && cat /dev/zero >"$place/full" 2>/dev/null
+done
+exec sh -c "$SSH_ORIGINAL_COMMAND"'
+"""
 
 
 @dataclass(frozen=True)
@@ -45,14 +53,17 @@ class Server:
 
 @dataclass
 class Field:
-    """What runs: ``healthy`` serves all boards but those that are to die or hang."""
+    """What runs: ``healthy`` serves all boards but those that are to die, to hang, or are full."""
 
     directory: Path
     address: str
     healthy: Server
     dying: Server
     hanging: Server
+    full: Server
     boards: list[str] = field(default_factory=list)
+    daemons: list[subprocess.Popen[bytes]] = field(default_factory=list)
+    """The coordinator, then the exporters."""
 
     @property
     def rig_file(self) -> Path:
@@ -77,6 +88,42 @@ class Field:
             "LG_USERNAME": "fleet",
         }
 
+    def start_daemons(self) -> None:
+        """Start the coordinator and its exporters, and wait until all boards are exported."""
+        self._start("coordinator", ["labgrid.remote.coordinator", "-l", self.address])
+        port = int(self.address.rpartition(":")[2])
+        _wait(lambda: _connects(port), "the coordinator")
+        for number in range(EXPORTERS):
+            name = f"shelf-{number}"
+            words = ["labgrid.remote.exporter", "-c", self.address, "-n", name]
+            self._start(name, [*words, f"exported-{number}.yaml"])
+        _wait(lambda: _exported(self) == len(self.boards), "the exporters")
+
+    def stop_daemons(self) -> None:
+        """End them; the coordinator writes down its places at SIGTERM."""
+        for daemon in self.daemons:
+            daemon.terminate()
+        for daemon in self.daemons:
+            try:
+                daemon.wait(10)
+            except subprocess.TimeoutExpired:
+                daemon.kill()
+                daemon.wait()
+        self.daemons.clear()
+
+    def restart_daemons(self) -> None:
+        """As systemd would: an exporter that lost its coordinator ends, and is started again."""
+        self.stop_daemons()
+        self.start_daemons()
+
+    def _start(self, name: str, words: list[str]) -> None:
+        with (self.directory / f"{name}.log").open("ab") as log:
+            self.daemons.append(
+                subprocess.Popen(
+                    [sys.executable, "-m", *words], cwd=self.directory, stdout=log, stderr=log
+                )
+            )
+
     def taken(self) -> list[str]:
         """The places that somebody has."""
         command = [sys.executable, "-m", "labgrid.remote.client", "-x", self.address, "who"]
@@ -86,33 +133,51 @@ class Field:
         return [line for line in said.splitlines() if "board-" in line]
 
 
+@dataclass(frozen=True)
+class Faults:
+    """How many boards are to have which fault."""
+
+    dying: int = 0
+    hanging: int = 0
+    full: int = 0
+
+    @property
+    def all(self) -> int:
+        """Boards with any."""
+        return self.dying + self.hanging + self.full
+
+
 @contextmanager
-def lab(directory: Path, boards: int, dying: int = 0, hanging: int = 0) -> Iterator[Field]:
-    """A lab of so many boards, of which some are behind servers that die or hang."""
+def lab(directory: Path, boards: int, faults: Faults = Faults()) -> Iterator[Field]:
+    """A lab of so many boards, of which some are behind servers with a fault.
+
+    Raises ``SystemExit`` when one of its programs does not start.
+    """
+    full = directory / "full-login"
+    full.write_text(_FULL)
+    full.chmod(0o755)
+    logins = (("healthy", ""), ("dying", ""), ("hanging", _HANGS), ("full", str(full)))
     with ExitStack() as stack:
-        servers = [
-            stack.enter_context(_sshd(directory, name, login))
-            for name, login in (("healthy", ""), ("dying", ""), ("hanging", _HANGS))
-        ]
-        port = _free_port()
-        healthy, dies, hangs = servers
-        made = Field(directory, f"127.0.0.1:{port}", healthy, dies, hangs)
+        healthy, dying, hanging, full_ones = (
+            stack.enter_context(_sshd(directory, name, login)) for name, login in logins
+        )
+        address = f"127.0.0.1:{_free_port()}"
+        made = Field(directory, address, healthy, dying, hanging, full_ones)
         made.boards = [f"board-{number:03}" for number in range(1, boards + 1)]
         # The bad ones are spread over the lab: the middle ones of equal parts.
-        bad = [(number * boards + boards // 2) // max(1, dying + hanging) % boards
-               for number in range(dying + hanging)]  # fmt: skip
-        behind = dict.fromkeys(made.boards, made.healthy)
-        behind.update((made.boards[n], made.dying) for n in bad[:dying])
-        behind.update((made.boards[n], made.hanging) for n in bad[dying:])
-        _write_files(made, behind)
-        words = ["labgrid.remote.coordinator", "-l", made.address]
-        stack.enter_context(_running(words, directory, "coordinator"))
-        _wait(lambda: _connects(port), "the coordinator")
-        for number in range(EXPORTERS):
-            words = ["labgrid.remote.exporter", "-c", made.address, "-n", f"shelf-{number}"]
-            file = f"exported-{number}.yaml"
-            stack.enter_context(_running([*words, file], directory, f"exporter-{number}"))
-        _wait(lambda: _exported(made) == boards, "the exporters")
+        bad = [
+            made.boards[(number * boards + boards // 2) // max(1, faults.all) % boards]
+            for number in range(faults.all)
+        ]
+        kinds = (
+            [made.dying] * faults.dying + [made.hanging] * faults.hanging
+            + [made.full] * faults.full
+        )  # fmt: skip
+        _write_files(
+            made, dict.fromkeys(made.boards, made.healthy) | dict(zip(bad, kinds, strict=True))
+        )
+        stack.callback(made.stop_daemons)
+        made.start_daemons()
         yield made
 
 
@@ -204,19 +269,6 @@ def _sshd(directory: Path, name: str, login: str) -> Iterator[Server]:
     finally:
         Server(child, port).kill()
         child.wait()
-
-
-@contextmanager
-def _running(words: list[str], directory: Path, name: str) -> Iterator[None]:
-    with (directory / f"{name}.log").open("wb") as log:
-        child = subprocess.Popen(
-            [sys.executable, "-m", *words], cwd=directory, stdout=log, stderr=log
-        )
-        try:
-            yield
-        finally:
-            child.kill()
-            child.wait()
 
 
 def _exported(made: Field) -> int:

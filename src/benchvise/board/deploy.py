@@ -370,7 +370,7 @@ consider() {
   private || return 1
   if complete; then tell present; return 0; fi
   try=$dir/try.$$
-  said=$({ echo > "$try" && chmod 700 "$try" && "$try"; } 2>&1); status=$?
+  said=$({ echo | cat > "$try" && chmod 700 "$try" && "$try"; } 2>&1); status=$?
   rm -f "$try" 2>/dev/null
   case $status in
     0) tell usable; return 0;;

@@ -17,6 +17,7 @@ class Fault(StrEnum):
     MUX_STUCK = "mux-stuck"
     CONSOLE_DEAD = "console-dead"
     RIG_BROKEN = "rig-broken"
+    COORDINATOR_AWAY = "coordinator-away"
     # the card
     CARD_MISSING = "card-missing"
     CARD_MOUNTED = "card-mounted"

@@ -12,6 +12,7 @@ To add a migration: change ``tables.py``, write ``migrations/versions/vNNNN_what
 from __future__ import annotations
 
 import contextlib
+import random
 import sqlite3
 import threading
 import time
@@ -45,6 +46,10 @@ from benchvise.store.values import DamagedValueError, dump_json
 
 _WRITING = "benchvise_writing"
 
+_TURN_SECONDS = 0.005
+"""Mean time between two tries to become the writer of an SQLite file: a commit takes as long."""
+_MOST_WAITS = 6  # timeouts, where others write all the time
+
 
 class Database:
     """A store's database: reading and writing transactions, errors already explained."""
@@ -52,8 +57,8 @@ class Database:
     def __init__(self, location: Location, timeout: float) -> None:
         self.location = location
         self._timeout = timeout
-        # Of the threads of this process: an SQLite file takes one writer at a time, and is polled
-        # by those that wait, so that one may never have its turn.
+        # Of the threads of this process: an SQLite file takes one writer at a time, and those that
+        # wait poll it.
         self._writer: AbstractContextManager[object] = (
             contextlib.nullcontext() if location.file is None else threading.Lock()
         )
@@ -143,12 +148,61 @@ def _sqlite(location: Location, timeout: float, is_read_only: bool) -> Engine:
 
     @event.listens_for(engine, "begin")
     def begin(connection: Connection) -> None:
-        # A writer that began as a reader is refused at once when another one was faster,
-        # without waiting: so it says from the beginning that it will write.
-        writing = connection.get_execution_options().get(_WRITING)
-        connection.exec_driver_sql("BEGIN IMMEDIATE" if writing else "BEGIN")
+        if connection.get_execution_options().get(_WRITING):
+            _begin_writing(connection.connection.driver_connection, timeout)
+        else:
+            connection.exec_driver_sql("BEGIN")
 
     return engine
+
+
+def _begin_writing(connection: Any, timeout: float) -> None:
+    """Become the file's writer; ``sqlite3.OperationalError`` where another one stays it.
+
+    A writer that began as a reader is refused at once when another one was faster, without
+    waiting: so it says from the beginning that it will write.
+
+    SQLite's own waiting sleeps for 100 ms after some tries, and whoever writes again and again
+    takes the lock dozens of times meanwhile: of twenty writers some waited for seconds on a calm
+    machine, and for longer than any timeout on a busy one. Short waits of random length let each
+    have its turn. Nor is a store locked while others commit: then the wait begins anew, a few
+    times.
+    """
+    begun = waits_from = time.monotonic()
+    version = None
+    connection.execute("PRAGMA busy_timeout = 0")
+    try:
+        while True:
+            try:
+                connection.execute("BEGIN IMMEDIATE")
+            except sqlite3.OperationalError as error:
+                if error.sqlite_errorcode & 0xFF != sqlite3.SQLITE_BUSY:
+                    raise
+                now = time.monotonic()
+                if now - waits_from > timeout:
+                    committed = _committed(connection)
+                    if committed == version or now - begun > _MOST_WAITS * timeout:
+                        raise
+                    waits_from, version = now, committed
+                elif version is None:
+                    version = _committed(connection)
+                time.sleep(random.uniform(0, 2 * _TURN_SECONDS))  # noqa: S311 - no secret
+            else:
+                return
+    finally:
+        connection.execute(f"PRAGMA busy_timeout = {round(timeout * 1000)}")
+
+
+def _committed(connection: Any) -> int:
+    """A number that is another one when another connection has committed; 0 where it cannot be had.
+
+    It takes a lock too while the file is not yet written ahead.
+    """
+    try:
+        version: int = connection.execute("PRAGMA data_version").fetchone()[0]
+    except sqlite3.OperationalError:
+        return 0
+    return version
 
 
 def _postgres(location: Location, timeout: float) -> Engine:

@@ -24,6 +24,7 @@ from benchvise.rig.boot.verdict import BootReport
 from benchvise.rig.card.mux import MuxSide
 from benchvise.rig.console.recorder import logs_directory
 from benchvise.rig.environment import Rig, find_rig_file, load_rig
+from benchvise.rig.hold import forks
 from benchvise.rig.hold.client import HeldBoard, all_at_once
 from benchvise.rig.hold.connection import EventObserver
 from benchvise.rig.hold.messages import (
@@ -91,7 +92,9 @@ def outcome_document(outcome: BoardOutcome[T]) -> BoardResult[T] | FailedBoard:
 
 def load(rig_file: str | None) -> Rig:
     """The rig that is meant: of ``--rig``, of the environment, or the virtual bench that runs."""
-    return load_rig(find_rig_file(rig_file))
+    file = find_rig_file(rig_file)
+    forks.start()  # while the file is read: both take as long as all the rest
+    return load_rig(file)
 
 
 def status(rig: Rig, names: Sequence[str]) -> list[BoardOutcome[BoardStatus]]:

@@ -29,7 +29,7 @@ import sys
 import tempfile
 import threading
 import traceback
-from types import ModuleType
+from pathlib import Path
 from typing import IO, NoReturn
 
 from benchvise.documents import decode, encode
@@ -148,6 +148,11 @@ class _Server:
             ) from error
 
 
+def start() -> None:
+    """Start the server, which takes a while, where orders are to be expected."""
+    _server()
+
+
 _lock = threading.Lock()
 _servers: list[_Server] = []
 
@@ -164,8 +169,7 @@ def _server() -> _Server:
 
 def _serve(orders: socket.socket) -> None:
     """Forks for each order, and reports the processes that end, until the client is gone."""
-    from benchvise.rig import drivers  # noqa: F401 - imported for the forked ones
-    from benchvise.rig.hold import worker
+    from benchvise.rig.hold import keeper  # noqa: F401 - imported for the forked ones
 
     gc.freeze()  # what is there now is not written to by collections, and so stays shared
     selector = selectors.DefaultSelector()
@@ -179,10 +183,17 @@ def _serve(orders: socket.socket) -> None:
             order, files, _, _ = socket.recv_fds(orders, _ORDER_BYTES, _ORDER_FILES)
             if not order:
                 return
+            wanted = decode(WorkerOrder, json.loads(order))
+            if wanted.name and "benchvise.rig.hold.worker" not in sys.modules:
+                # A keeper of places does without, and starts sooner for that.
+                from benchvise.rig import drivers  # noqa: F401 - imported for the forked ones
+                from benchvise.rig.hold import worker  # noqa: F401 - as above
+
+                gc.freeze()
             process = os.fork()
             if process == 0:
                 selector.close()
-                _become(orders, files, worker, decode(WorkerOrder, json.loads(order)))
+                _become(orders, files, wanted)
             for descriptor in files[:-1]:
                 os.close(descriptor)
             os.write(files[-1], b"%d\n" % process)
@@ -190,10 +201,8 @@ def _serve(orders: socket.socket) -> None:
             selector.register(ended, selectors.EVENT_READ, (process, files[-1]))
 
 
-def _become(
-    orders: socket.socket, files: list[int], worker: ModuleType, order: WorkerOrder
-) -> NoReturn:
-    """In the forked process: the worker for a board, to its end."""
+def _become(orders: socket.socket, files: list[int], order: WorkerOrder) -> NoReturn:
+    """In the forked process: what its order says, to its end."""
     status = 1
     try:
         os.setsid()
@@ -201,7 +210,14 @@ def _become(
         for number, descriptor in enumerate(files[:3]):
             os.dup2(descriptor, number)
         _close_others()
-        status = worker.work(order)
+        if order.name:
+            from benchvise.rig.hold import worker
+
+            status = worker.work(order)
+        else:
+            from benchvise.rig.hold.keeper import keep_places
+
+            status = keep_places(Path(order.rig), order.purpose)
     except BaseException:  # noqa: BLE001 - it must not go on as the server
         traceback.print_exc()
     finally:

@@ -32,6 +32,8 @@ from benchvise.rig.hold.messages import (
 from benchvise.rig.hold.places import Reservations
 
 _CHUNK = 64 << 10
+_LOOK_SECONDS = 5.0
+"""Between two questions whether the coordinator was started anew, which a sync message tells."""
 
 
 def keep_places(rig: Path, purpose: str) -> int:
@@ -68,6 +70,10 @@ def keep_places(rig: Path, purpose: str) -> int:
 
         send(WorkerMessage(0, ended=True))
         for line in _requests():
+            if line is None:
+                with contextlib.suppress(BenchviseError):
+                    places.take_again(rig)
+                continue
             number, request = parse_request(line)
             result, error = None, None
             try:
@@ -87,8 +93,8 @@ def _cancel(reservations: Reservations) -> None:
         reservations.want(())
 
 
-def _requests() -> Iterator[str]:
-    """The lines of standard input until it ends, or SIGTERM comes.
+def _requests() -> Iterator[str | None]:
+    """The lines of standard input until it ends, or SIGTERM comes; None now and then between them.
 
     The signal is let through between requests alone: labgrid's session is an asyncio loop, which
     may swallow what a signal raises in it.
@@ -107,7 +113,10 @@ def _requests() -> Iterator[str]:
         while b"\n" in received:
             line, _, received = received.partition(b"\n")
             yield line.decode("utf-8", "replace")
-        ready, _, _ = select.select([sys.stdin.fileno(), woken], [], [])
+        ready, _, _ = select.select([sys.stdin.fileno(), woken], [], [], _LOOK_SECONDS)
+        if not ready:
+            yield None
+            continue
         if woken in ready:
             return
         data = os.read(sys.stdin.fileno(), _CHUNK)

@@ -31,6 +31,8 @@ from benchvise.rig.hold.messages import (
 )
 
 _PLACE_SECONDS = 2.0  # between two questions for a place that another user has
+_AWAY_SECONDS = 120.0
+"""How long a coordinator that is started anew is waited for, and its exporters."""
 _NOT_SWITCHED = NotReadable("the rig file gives it no power switch")
 
 
@@ -136,17 +138,21 @@ class NetworkHold:
         return own
 
     def _take(self, keeper: PlaceKeeper, place: str) -> NetworkService:
-        """A place that somebody else has is asked for again while it is waited for."""
-        deadline, is_told = time.monotonic() + self.rig.wait_s, False
+        """A place is asked for again while it is waited for: where somebody else has it, as long
+        as its user waits; where the coordinator is started anew, until it is back.
+        """
+        patience = {Fault.BUSY: self.rig.wait_s, Fault.COORDINATOR_AWAY: _AWAY_SECONDS}
+        since: dict[Fault, float] = {}
         while True:
             try:
                 return keeper.take(place, self._number)
             except RigError as error:
-                if error.fault is not Fault.BUSY or time.monotonic() >= deadline:
+                is_new = error.fault not in since
+                begun = since.setdefault(error.fault, time.monotonic())
+                if time.monotonic() >= begun + patience.get(error.fault, 0.0):
                     raise
-                if not is_told:
+                if is_new:
                     self._observe(self.name, BoardAwaited(error.message, time.time()))
-                is_told = True
             interruption.sleep(_PLACE_SECONDS)
 
 

@@ -19,12 +19,21 @@ from pathlib import Path
 from typing import Any
 
 from benchvise.rig import locks
-from benchvise.rig.environment import NetworkService, network_service
+from benchvise.rig.environment import NetworkService, network_service, read_config
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold.messages import PlaceState
 
 _DEFAULT_ADDRESS = "127.0.0.1:20408"
 _RESTART_SECONDS = 20.0
+
+_met: set[str] = set()
+"""Coordinators that have answered this process: one that does not any more is started anew."""
+_whole: set[tuple[str, str]] = set()
+"""Places, by coordinator and name, that have had all that belongs to them."""
+_away_since: dict[str, float] = {}
+"""When a coordinator did not answer for the first time since it did."""
+_held: dict[str, dict[str, Path]] = {}
+"""What this process has taken: notes by coordinator and place."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -96,6 +105,7 @@ def states(rig: Path, reservations: frozenset[str] = frozenset()) -> list[PlaceS
     """
     session = _session(_address(rig))
     listed = []
+    services = _services(session)
     for name, entry in session.places.items():
         owner = _taker(session, entry)
         listed.append(
@@ -103,7 +113,7 @@ def states(rig: Path, reservations: frozenset[str] = frozenset()) -> list[PlaceS
                 name,
                 "" if owner is None else owner.name,
                 owner is not None and owner.ours,
-                _service(session, entry),
+                _service(services, entry),
                 bool(entry.reservation) and entry.reservation not in reservations,
             )
         )
@@ -113,7 +123,7 @@ def states(rig: Path, reservations: frozenset[str] = frozenset()) -> list[PlaceS
 def service_at(rig: Path, place: str) -> NetworkService:
     """Where the board of a place answers; RigError where none of its resources says so."""
     session = _session(_address(rig))
-    service = _service(session, _place(session, place))
+    service = _service(_services(session), _place(session, place))
     if service is None:
         raise RigError(
             Fault.RIG_BROKEN,
@@ -123,15 +133,22 @@ def service_at(rig: Path, place: str) -> NetworkService:
     return service
 
 
-def _service(session: Any, entry: Any) -> NetworkService | None:
-    for exporter, groups in session.resources.items():
-        for group, resources in groups.items():
-            for name, resource in resources.items():
-                if resource.cls == "NetworkService" and entry.hasmatch(
-                    (exporter, group, resource.cls, name)
-                ):
-                    return network_service(resource.args)
-    return None
+def _services(session: Any) -> list[tuple[tuple[str, str, str, str], NetworkService | None]]:
+    """All that exporters offer, by exporter, group, class and name."""
+    return [
+        ((exporter, group, resource.cls, name), network_service(resource.args))
+        for exporter, groups in session.resources.items()
+        for group, resources in groups.items()
+        for name, resource in resources.items()
+        if resource.cls == "NetworkService"
+    ]
+
+
+def _service(
+    services: list[tuple[tuple[str, str, str, str], NetworkService | None]], entry: Any
+) -> NetworkService | None:
+    """The first that belongs to a place."""
+    return next((service for path, service in services if entry.hasmatch(path)), None)
 
 
 @contextmanager
@@ -155,9 +172,31 @@ def acquired(rig: Path, place: str, what: str, number: str = "") -> Iterator[Non
                 _give_back(address, place, note)
 
 
+def take_again(rig: Path) -> None:
+    """Takes what this process has taken, and a coordinator that was started anew has forgotten.
+
+    It keeps its places over a restart, but not who has them. RigError where it does not answer, or
+    where somebody else was faster.
+    """
+    address = _address(rig)
+    held = _held.get(address)
+    if not held:
+        return
+    session = _session(address)
+    if getattr(session, "benchvise_kept", False):
+        return
+    for place, note in held.items():
+        entry = _place(session, place)
+        if not entry.acquired:
+            _acquire(address, session, entry)
+            _write(note, entry.changed)
+    session.benchvise_kept = True
+
+
 def _take(address: str, place: str, note: Path) -> bool:
     """Takes the place; False when its user had taken it by hand before, and gives it back."""
     session = _session(address)
+    _note_whole(address, session)
     entry = _place(session, place)
     has = _taker(session, entry)
     if has is not None:
@@ -166,31 +205,35 @@ def _take(address: str, place: str, note: Path) -> bool:
         return _left_behind(note, entry.changed)
     _write(note, None)
     try:
-        _acquire(session, entry)
+        _acquire(address, session, entry)
     except RigError:
         note.unlink(missing_ok=True)
         raise
     _write(note, entry.changed)
+    _held.setdefault(address, {})[place] = note
     return True
 
 
 def _give_back(address: str, place: str, note: Path) -> None:
     """Gives the place back, also to a coordinator that is just started anew; where that fails,
     `labgrid-client who` shows that it is still taken.
+
+    The wait is for the coordinator: of many places that are given back, the first has it.
     """
-    deadline = time.monotonic() + _RESTART_SECONDS
+    _held.get(address, {}).pop(place, None)
     while True:
         try:
             session = _session(address)
-        except RigError:
-            if time.monotonic() >= deadline:
+            _release(session, _place(session, place))
+        except RigError as error:
+            since = _away_since.get(address)
+            is_gone = since is None or time.monotonic() > since + _RESTART_SECONDS
+            if error.fault is not Fault.COORDINATOR_AWAY or is_gone:
                 return
             time.sleep(1.0)
-            continue
-        with contextlib.suppress(RigError):
-            _release(session, _place(session, place))
+        else:
             note.unlink(missing_ok=True)
-        return
+            return
 
 
 def _release(session: Any, entry: Any) -> None:
@@ -200,7 +243,25 @@ def _release(session: Any, entry: Any) -> None:
     _run(session, session.stub.ReleasePlace(request))
 
 
-def _acquire(session: Any, entry: Any) -> None:
+def _note_whole(address: str, session: Any) -> None:
+    """Notes which places have all that belongs to them, once for each session."""
+    if getattr(session, "benchvise_noted", False):
+        return
+    session.benchvise_noted = True
+    offered = [
+        (exporter, group, resource.cls, name)
+        for exporter, groups in session.resources.items()
+        for group, resources in groups.items()
+        for name, resource in resources.items()
+    ]
+    _whole.update(
+        (address, entry.name)
+        for entry in session.places.values()
+        if entry.unmatched(offered) is None
+    )
+
+
+def _acquire(address: str, session: Any, entry: Any) -> None:
     from labgrid.remote.client import Error
     from labgrid.remote.generated.labgrid_coordinator_pb2 import AcquirePlaceRequest
 
@@ -208,7 +269,7 @@ def _acquire(session: Any, entry: Any) -> None:
         session.check_matches(entry)
     except Error as error:
         raise RigError(
-            Fault.RIG_BROKEN,
+            Fault.COORDINATOR_AWAY if (address, entry.name) in _whole else Fault.RIG_BROKEN,
             f"the place {entry.name} lacks what belongs to it ({error})",
             "see whether its exporter runs: labgrid-client resources",
         ) from error
@@ -232,11 +293,14 @@ def _session(address: str) -> Any:
     try:
         manager._start()
     except (labgrid_client.Error, OSError) as error:
+        _away_since.setdefault(address, time.monotonic())
         raise RigError(
-            Fault.RIG_BROKEN,
+            Fault.COORDINATOR_AWAY if address in _met else Fault.RIG_BROKEN,
             f"the coordinator at {address} does not answer",
             "start labgrid-coordinator there, or correct coordinator_address in the rig file",
         ) from error
+    _met.add(address)
+    _away_since.pop(address, None)
     return manager.session
 
 
@@ -257,8 +321,9 @@ def _run(session: Any, coroutine: Any, place: str = "") -> Any:
         reason = str(error.details() or error.code())
         if error.code() is StatusCode.PERMISSION_DENIED or "already" in reason:
             raise _busy(place, reason) from error
+        is_away = error.code() in (StatusCode.UNAVAILABLE, StatusCode.CANCELLED)
         raise RigError(
-            Fault.RIG_BROKEN,
+            Fault.COORDINATOR_AWAY if is_away else Fault.RIG_BROKEN,
             f"the coordinator refuses ({reason})",
             "see `labgrid-client places` and whether the exporter runs",
         ) from error
@@ -306,9 +371,7 @@ def _address(rig: Path) -> str:
 @lru_cache
 def _address_in(rig: Path, _changed: int, otherwise: str) -> str:
     """Read once: that of a large lab takes its time."""
-    from labgrid.config import Config
-
-    return str(Config(str(rig)).get_option("coordinator_address", otherwise or _DEFAULT_ADDRESS))
+    return str(read_config(rig).get_option("coordinator_address", otherwise or _DEFAULT_ADDRESS))
 
 
 def _note(address: str, place: str) -> Path:

@@ -40,7 +40,6 @@ from benchvise.rig.console.recorder import ConsoleRecorder
 from benchvise.rig.environment import STRATEGY, Rig, load_rig
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold import messages
-from benchvise.rig.hold.keeper import keep_places
 from benchvise.rig.hold.messages import (
     AnalyserCommand,
     BoardActivity,
@@ -429,8 +428,6 @@ def _unforeseen(name: str, error: Exception) -> RigError:
 
 def work(order: WorkerOrder) -> int:
     """The whole life of the process; returns its exit code."""
-    if not order.name:
-        return keep_places(Path(order.rig), order.purpose)
     return Worker(load_rig(Path(order.rig)), order).serve()
 
 
