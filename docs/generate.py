@@ -21,6 +21,7 @@ from benchvise.cli.json_kinds import document_schema, json_kinds
 from benchvise.cli.main import program
 from benchvise.command import CommandRecord
 from benchvise.documents import schema
+from benchvise.extensions import KINDS, ExtensionKind
 from benchvise.health.counters import CounterKind, counter_kinds
 from benchvise.health.watch.alerts import default_rules, spell
 from benchvise.kernel_log import LogClass, LogRule, shipped_log_classes
@@ -29,7 +30,7 @@ from benchvise.measure.registry import Registry
 from benchvise.measure.runner import local_registry
 from benchvise.measure.suite import load_suite, suite_names
 from benchvise.report.rendering import described_columns
-from benchvise.state.catalogue import load_catalogue
+from benchvise.state.catalogue import shipped_catalogue
 from benchvise.state.model import Family, Flip, Item, Knob, Read
 from benchvise.state.roles import ROLES
 from benchvise.trace.catalogue import ANALYSES
@@ -49,6 +50,7 @@ from benchvise.why.witness.touching import Touch, touches
 
 OUTPUT = Path(__file__).parent / "reference" / "generated"
 GLOSSARY = Path(__file__).parent / "glossary.toml"
+EXAMPLE = Path(__file__).parents[1] / "examples" / "plugin"
 
 
 def commands_page() -> str:
@@ -243,7 +245,7 @@ def state_page() -> str:
         "",
     ]
     lines += _table(("role", "device"), [(f"`{role}`", text) for role, text in ROLES.items()])
-    for item in load_catalogue():
+    for item in shipped_catalogue():
         lines += _item(item)
     return "\n".join(lines)
 
@@ -282,7 +284,7 @@ def knobs_page() -> str:
     """Every setting that may be made, by the item of state that it belongs to."""
     lines = ["# Settings that may be made", "", "For `benchvise run --set NAME=VALUE`.", ""]
     lines += ["*Risky* ones can disturb the whole board: nothing but naming them sets them.", ""]
-    for item in load_catalogue():
+    for item in shipped_catalogue():
         if item.knobs:
             lines += [f"## {item.title[:1].upper()}{item.title[1:]}", ""]
             lines += [f"{item.summary[:1].upper()}{item.summary[1:]}.", ""]
@@ -632,6 +634,58 @@ def alerts_page() -> str:
     return "\n".join(lines)
 
 
+def extensions_page() -> str:
+    """Every kind of extension, with the one of the example package."""
+    lines = [
+        "# Kinds of extensions",
+        "",
+        "What users add by files of their own or by packages. `benchvise plugins` lists it. Below "
+        "each kind stands what `examples/plugin` has of it: the same text is a file of yours, or "
+        "of a package.",
+        "",
+    ]
+    for kind in KINDS:
+        lines += _extension(kind)
+    return "\n".join(lines)
+
+
+def _extension(kind: ExtensionKind) -> Iterator[str]:
+    value = next(iter(_example_points()[kind.group].values()))
+    of_package = "whose value is a package with such files"
+    if kind.objects:
+        of_package = "whose value is an object, a class of one, or a tuple"
+    yield f"## `{kind.name}`"
+    yield ""
+    yield f"{kind.adds[:1].upper()}{kind.adds[1:]}."
+    yield ""
+    listed = f", which lists its objects: `{kind.objects} = (…,)`" if kind.objects else ""
+    for name, text in (
+        ("Files of yours", f"`~/.config/benchvise/{kind.name}/NAME{kind.files}`{listed}"),
+        ("A package", f"entry points of the group `{kind.group}`, {of_package}"),
+        ("Used by", kind.used_by),
+    ):
+        yield f"{name}\n: {text}"
+        yield ""
+    yield "```toml" if kind.files == ".toml" else "```python"
+    yield _example_text(value.partition(":")[0], kind)
+    yield "```"
+    yield ""
+
+
+def _example_points() -> Mapping[str, Mapping[str, str]]:
+    project = tomllib.loads((EXAMPLE / "pyproject.toml").read_text())["project"]
+    points: Mapping[str, Mapping[str, str]] = project["entry-points"]
+    return points
+
+
+def _example_text(module: str, kind: ExtensionKind) -> str:
+    place = EXAMPLE.joinpath("src", *module.split("."))
+    if kind.files == ".toml":
+        return "\n".join(path.read_text().rstrip() for path in sorted(place.glob("*.toml")))
+    file = place.with_suffix(".py")
+    return (file if file.is_file() else place / "__init__.py").read_text().rstrip()
+
+
 def health_page() -> str:
     """Every kind of counter that ``benchvise health`` reads."""
     lines = [
@@ -733,6 +787,7 @@ def main() -> None:
     (OUTPUT / "kernel-log.md").write_text(kernel_log_page())
     (OUTPUT / "health.md").write_text(health_page())
     (OUTPUT / "alerts.md").write_text(alerts_page())
+    (OUTPUT / "extensions.md").write_text(extensions_page())
     (OUTPUT / "json.md").write_text(json_page())
     (OUTPUT / "glossary.md").write_text(glossary_page())
 

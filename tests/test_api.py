@@ -16,7 +16,7 @@ from why_documents import explained
 
 import benchvise as bv
 from benchvise.api.records import Records
-from benchvise.api.traces import _OF_ONE_TRACE
+from benchvise.api.traces import _of_one_trace
 from benchvise.documents import decode
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.flows import why as flow
@@ -131,7 +131,7 @@ def test_analyses_answer_as_their_commands(recording: Path) -> None:
     assert wakeups.to_csv() == benchvise("trace", "wakeups", recording, "--by-name", "--csv").out
     assert wakeups.to_markdown().startswith("### ")
     assert len(wakeups.rows) > 0
-    assert "critical_path" in dir(opened) and "compare" not in _OF_ONE_TRACE
+    assert "critical_path" in dir(opened) and "compare" not in _of_one_trace()
     with pytest.raises(UsageError, match="no option"):
         opened.wakeups(colour="red")
     with pytest.raises(UsageError, match="no analysis"):

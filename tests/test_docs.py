@@ -21,6 +21,7 @@ from benchvise.cli.json_kinds import json_kinds
 from benchvise.cli.main import program
 from benchvise.documents import schema
 from benchvise.errors import BenchviseError
+from benchvise.extensions import KINDS
 from benchvise.health.counters import counter_kinds
 from benchvise.health.watch.alerts import default_rules
 from benchvise.kernel_log import log_rules
@@ -98,6 +99,19 @@ def test_every_analysis_of_a_trace_is_documented(generate: ModuleType) -> None:
         assert analysis.summary in section
         for shape in analysis.shapes:
             assert f"### `{shape.name}`" in section and shape.summary in section
+
+
+def test_every_kind_of_extension_is_documented_with_one_of_the_example(
+    generate: ModuleType,
+) -> None:
+    page = generate.extensions_page()
+    guide = (ROOT / "docs" / "how-to" / "extend.md").read_text()
+    for kind in KINDS:
+        section = page.split(f"## `{kind.name}`\n")[1].split("\n## ")[0]
+        assert kind.used_by in section and f"`{kind.group}`" in section
+        example = section.partition("```")[2]
+        assert ("TraceAnalysis(" if kind.objects else "[[") in example or "class Entropy" in example
+        assert f"`~/.config/benchvise/{kind.name}/NAME{kind.files}` | `{kind.group}`" in guide
 
 
 def test_every_suite_is_documented_and_valid(generate: ModuleType) -> None:

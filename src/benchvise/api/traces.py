@@ -5,7 +5,7 @@ from __future__ import annotations
 import difflib
 from collections.abc import Callable, Sequence
 from dataclasses import fields
-from functools import cached_property
+from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
@@ -15,7 +15,7 @@ from benchvise.api.records import Records
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.report.rendering import csv_text, table_markdown, table_of
-from benchvise.trace.catalogue import ANALYSES
+from benchvise.trace.catalogue import all_analyses
 from benchvise.trace.catalogue.record import TraceAnalysis
 from benchvise.trace.loaded import LoadedTrace, load_trace
 from benchvise.trace.query_limits import QueryLimits
@@ -23,11 +23,15 @@ from benchvise.trace.query_limits import QueryLimits
 if TYPE_CHECKING:
     from benchvise.table import TableSpec
 
-_OF_ONE_TRACE = {
-    analysis.name.replace("-", "_"): analysis
-    for analysis in ANALYSES
-    if "file" in {field.name for field in fields(analysis.request)}
-}
+
+@cache
+def _of_one_trace() -> dict[str, TraceAnalysis[Any, Any]]:
+    """The analyses by the names of their methods."""
+    return {
+        analysis.name.replace("-", "_"): analysis
+        for analysis in all_analyses()
+        if "file" in {field.name for field in fields(analysis.request)}
+    }
 
 
 class AnalysisAnswer:
@@ -89,12 +93,12 @@ class TraceHandle:
         return f"<trace {self.path}>"
 
     def __dir__(self) -> list[str]:
-        return [*super().__dir__(), *_OF_ONE_TRACE]
+        return [*super().__dir__(), *_of_one_trace()]
 
     def __getattr__(self, name: str) -> Callable[..., AnalysisAnswer]:
         """The analysis of that name."""
-        if name.startswith("_") or name not in _OF_ONE_TRACE:
-            raise AttributeError(f"there is no analysis {name}: {', '.join(_OF_ONE_TRACE)}")
+        if name.startswith("_") or name not in _of_one_trace():
+            raise AttributeError(f"there is no analysis {name}: {', '.join(_of_one_trace())}")
         return lambda **options: self.analyse(name, **options)
 
     @cached_property
@@ -137,9 +141,9 @@ class TraceHandle:
 
         UsageError for a name or an option that there is not.
         """
-        analysis = _OF_ONE_TRACE.get(name.replace("-", "_"))
+        analysis = _of_one_trace().get(name.replace("-", "_"))
         if analysis is None:
-            raise UsageError(f"there is no analysis {name!r}", f"say {', '.join(_OF_ONE_TRACE)}")
+            raise UsageError(f"there is no analysis {name!r}", f"say {', '.join(_of_one_trace())}")
         taken = {field.name for field in fields(analysis.request)} - {"file", "cache", "memory"}
         if unknown := set(options) - taken:
             raise UsageError(

@@ -16,12 +16,15 @@ class Command:
 
     ``source`` is the command's function: its module below ``benchvise.cli`` and its name there.
     With a ``record`` (below ``benchvise``), it is the function that makes the command of that.
+    ``rows`` is the list of its ``--json`` that ``--format csv`` and its like write: a key of the
+    document, or ``.`` for all of it.
     """
 
     name: str
     summary: str
     source: str
     record: str = ""
+    rows: str = ""
 
 
 @dataclass(frozen=True, slots=True)
@@ -30,7 +33,8 @@ class Group:
 
     ``default`` is the command that runs where none is named; where it ``takes_text``, also for a
     word that names none. ``subjects`` are headings with the names of the entries that help lists
-    below each, in this order; without them, there is one list.
+    below each, in this order; without them, there is one list. ``added`` is the function (below
+    ``benchvise.cli``) that gives the commands which users add.
     """
 
     name: str
@@ -39,6 +43,7 @@ class Group:
     default: str = ""
     takes_text: bool = False
     subjects: tuple[tuple[str, tuple[str, ...]], ...] = ()
+    added: str = ""
 
     def by_subject(self) -> list[tuple[str, list[Command | Group]]]:
         """The entries as help lists them: each heading with what stands below it."""
@@ -56,28 +61,33 @@ PROGRAM = Group(
             "next",
             "Show five things to do next on this machine.",
             "reference.next_steps.next_steps",
+            rows=".",
         ),
         Command(
             "doctor",
             "List what this machine has, what is missing, and how to get it.",
             "doctor.doctor",
+            rows=".",
         ),
         Command("run", "Measure boards and keep the results.", "measure.run"),
         Command(
             "versus",
             "Time two or more commands side by side, in random order, and say which is faster.",
             "versus.versus",
+            rows="commands",
         ),
         Command(
             "restore",
             "Restore settings that a run left behind when it was killed or lost its board.",
             "state.restore",
+            rows=".",
         ),
-        Command("runs", "List the runs in the store, newest first.", "results.runs"),
+        Command("runs", "List the runs in the store, newest first.", "results.runs", rows="."),
         Command(
             "show",
             "Show a run: every series with its median, interval and what to know about it.",
             "results.show",
+            rows="series",
         ),
         Command("tag", "Give a run tags to find it by: benchvise runs --tag TAG.", "results.tag"),
         Command(
@@ -97,11 +107,13 @@ PROGRAM = Group(
             "gate",
             "Measure a change beside a baseline and say whether it may pass: exit 0, 1 or 5.",
             "gate.gate",
+            rows="series",
         ),
         Command(
             "nightly",
             "Measure the boards of a job file every night, and say what regressed.",
             "nightly.nightly",
+            rows="boards",
         ),
         Command(
             "report",
@@ -112,11 +124,13 @@ PROGRAM = Group(
             "export",
             "Write runs to one file: samples, snapshots, notes, without what is private.",
             "exchange.export_runs",
+            rows="redacted",
         ),
         Command(
             "import",
             "Read runs from a file into the store, with their ids, times, tags and notes.",
             "exchange.import_runs",
+            rows="redacted",
         ),
         Command(
             "site",
@@ -140,12 +154,19 @@ PROGRAM = Group(
             "snapshot",
             "Record what a board is set to and made of, without changing anything.",
             "state.snapshot",
+            rows="settings",
         ),
-        Command("diff", "List the settings in which two snapshots differ.", "state.diff"),
+        Command(
+            "diff",
+            "List the settings in which two snapshots differ.",
+            "state.diff",
+            rows="differences",
+        ),
         Command(
             "health",
             "Check a board's health: kernel log, disks, network, memory, sensors, clocks.",
             "health.health",
+            rows="sections",
         ),
         Command(
             "serve",
@@ -156,7 +177,7 @@ PROGRAM = Group(
             "bench",
             "List benchmarks, and show what each one measures.",
             (
-                Command("list", "List the benchmarks.", "bench.list_benchmarks"),
+                Command("list", "List the benchmarks.", "bench.list_benchmarks", rows="."),
                 Command(
                     "show",
                     "Show what a benchmark measures, how, what it does not, and its reference "
@@ -174,11 +195,13 @@ PROGRAM = Group(
                     "list",
                     "List the settings that `run --set` changes and `why` tries.",
                     "reference.knobs.list_knobs",
+                    rows=".",
                 ),
                 Command(
                     "show",
                     "Show a setting: path, values, effects, and its value on a board.",
                     "reference.knobs.show_knob",
+                    rows="present",
                 ),
             ),
             default="list",
@@ -188,8 +211,13 @@ PROGRAM = Group(
             "suites",
             "List suites: benchmarks that are measured together.",
             (
-                Command("list", "List the suites.", "reference.suites.list_suites"),
-                Command("show", "Show the benchmarks of a suite.", "reference.suites.show_suite"),
+                Command("list", "List the suites.", "reference.suites.list_suites", rows="."),
+                Command(
+                    "show",
+                    "Show the benchmarks of a suite.",
+                    "reference.suites.show_suite",
+                    rows="entries",
+                ),
             ),
             default="list",
         ),
@@ -197,6 +225,7 @@ PROGRAM = Group(
             "find",
             "Find a setting, benchmark, suite, trace analysis or event by a name you know.",
             "reference.find.find",
+            rows=".",
         ),
         Group(
             "rig",
@@ -217,26 +246,31 @@ PROGRAM = Group(
                     "status",
                     "List boards: power, side of the card, holder, features.",
                     "rig.status",
+                    rows=".",
                 ),
                 Command(
                     "power",
                     "Switch boards on or off by name; each change is read back.",
                     "rig.power",
+                    rows=".",
                 ),
                 Command(
                     "mux",
                     "Turn a card to this machine or to its board, which must be off.",
                     "rig.mux",
+                    rows=".",
                 ),
                 Command(
                     "flash",
                     "Write an image to cards, read it back, and compare; the boards are off.",
                     "rig.flash",
+                    rows=".",
                 ),
                 Command(
                     "boot",
                     "Boot boards from off to a shell; show the duration of each phase.",
                     "rig.boot",
+                    rows=".",
                 ),
                 Command(
                     "console",
@@ -414,6 +448,7 @@ PROGRAM = Group(
                 ),
                 Command("export", "Write a trace for another program.", "trace.export"),
             ),
+            added="added_analyses.added_analyses",
         ),
         Group(
             "signal",
@@ -501,16 +536,19 @@ PROGRAM = Group(
             "config",
             "Show each default from the configuration files, and where it comes from.",
             "reference.config.config",
+            rows="entries",
         ),
         Command(
             "plugins",
             "List what your own files and installed packages add, and what is wrong in it.",
             "reference.plugins.plugins",
+            rows=".",
         ),
         Command(
             "schema",
             "Print the JSON Schema of a kind of `--json` document, or list the kinds.",
             "reference.schema.schema",
+            rows=".",
         ),
         Command(
             "completion",

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections import UserDict
+from collections.abc import Callable
 from typing import Any, cast
 
 import typer
@@ -55,7 +56,9 @@ class CommandGroup(TyperGroup):
         self.subjects = group.by_subject()
         self.default = group.default
         self.takes_text = group.takes_text
-        self.commands = _ImportedCommands({entry.name: entry for entry in group.entries})
+        self._imported = _ImportedCommands({entry.name: entry for entry in group.entries})
+        self._imported.added = group.added
+        self.commands = self._imported
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
         """The words, with the name of the default command where no command is named."""
@@ -77,6 +80,8 @@ class CommandGroup(TyperGroup):
             (heading, [(entry.name, entry.summary) for entry in entries])
             for heading, entries in self.subjects
         ]
+        if added := self._imported.added_summaries():
+            panels.append(("Added (benchvise plugins)", added))
         longest = max(len(name) for _, lines in panels for name, _ in lines)
         usage = Text.assemble(("Usage: ", VALUE), f"{ctx.command_path} COMMAND ...")
         console = help_console()
@@ -112,15 +117,35 @@ def help_console() -> Any:
 
 
 class _ImportedCommands(UserDict[str, Any]):
-    """Commands by their names; each is imported when it is looked up for the first time."""
+    """Commands by their names; each is imported when it is looked up for the first time.
+
+    Those that users add are looked for where a name is no other's.
+    """
+
+    added = ""
 
     def __getitem__(self, name: str) -> Any:
-        entry = self.data[name]
-        if isinstance(entry, Group):
+        entry = self.data.get(name)
+        if entry is None:
+            self.data[name] = _command_of(name, self._added_functions()[name])
+        elif isinstance(entry, Group):
             self.data[name] = CommandGroup(entry)
         elif isinstance(entry, Command):
             self.data[name] = _imported(entry)
         return self.data[name]
+
+    def __contains__(self, name: object) -> bool:
+        return name in self.data or name in self._added_functions()
+
+    def added_summaries(self) -> list[tuple[str, str]]:
+        """What users added, with the first line of its help."""
+        return [
+            (name, str(function.__doc__).partition("\n")[0])
+            for name, function in self._added_functions().items()
+        ]
+
+    def _added_functions(self) -> dict[str, Callable[..., None]]:
+        return _object(f"cli.{self.added}")() if self.added else {}
 
 
 def _imported(entry: Command) -> TyperCommand:
@@ -128,8 +153,16 @@ def _imported(entry: Command) -> TyperCommand:
     function = _object(f"cli.{entry.source}")
     if entry.record:
         function = function(_object(entry.record))
+    if entry.rows:
+        from benchvise.cli.list_formats import with_list_format  # late: help imports no command
+
+        function = with_list_format(function, entry.rows)
+    return _command_of(entry.name, function)
+
+
+def _command_of(name: str, function: Callable[..., None]) -> TyperCommand:
     app = typer.Typer(rich_markup_mode="rich", add_completion=False)
-    app.command(entry.name, cls=ProgramCommand, context_settings=_CONTEXT)(function)
+    app.command(name, cls=ProgramCommand, context_settings=_CONTEXT)(function)
     command = cast(TyperCommand, typer.main.get_command(app))
     command.help = _flowing(command.help or "")
     return command

@@ -21,7 +21,7 @@ SHOWN = 10
 NAMED = 3
 """Boards that were left out and are named."""
 
-HistoryFormatName = Literal["table", "json", "csv", "otava"]
+HistoryFormatName = Literal["table", "json", "csv", "tsv", "markdown", "html", "otava"]
 """How ``history`` prints."""
 
 
@@ -51,8 +51,8 @@ def history(
         HistoryFormatName,
         typer.Option(
             "--format",
-            help="csv: a line a change of a series; otava: the medians of a board's runs, as "
-            "Apache Otava reads them.",
+            help="csv, tsv: a line a change of a series; html: a page; otava: the medians of a "
+            "board's runs, as Apache Otava reads them.",
         ),
     ] = "table",
     store: StoreOption = None,
@@ -66,7 +66,7 @@ def history(
     Example: benchvise history --board rig:pi memory
     """
     from benchvise.flows import history as flow
-    from benchvise.report.history_formats import events_csv, otava_csv
+    from benchvise.report.history_formats import EVENT_FORMATS, otava_csv
     from benchvise.store import Store
 
     if as_json and format not in ("table", "json"):
@@ -83,8 +83,8 @@ def history(
         found = flow.find_events(opened, request)
     if as_json or format == "json":
         print_json("history", found)
-    elif format == "csv":
-        sys.stdout.write(events_csv(found))
+    elif format != "table":
+        sys.stdout.write(EVENT_FORMATS[format](found))
     else:
         _print(found, limit=None if everything else SHOWN)
 

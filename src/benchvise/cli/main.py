@@ -11,6 +11,7 @@ import os
 import select
 import signal
 import sys
+import warnings
 from contextlib import suppress
 
 import typer
@@ -41,6 +42,7 @@ def entry() -> None:
     # Nearly all that an import makes stays: looking through it for garbage, several times, would
     # only cost a sixth of the time that most commands take.
     gc.set_threshold(_GARBAGE_AFTER)
+    warnings.formatwarning = _warning_line
     arguments = sys.argv[1:]
     try:
         code = _run_trace(arguments) if arguments[:1] == ["trace"] else run(arguments)
@@ -52,6 +54,19 @@ def entry() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is the interpreter's own end
     _flush_output()
     sys.exit(code)
+
+
+def _warning_line(
+    message: Warning | str,
+    category: type[Warning],
+    filename: str,
+    lineno: int,
+    line: str | None = None,  # noqa: ARG001 - Python hands it over
+) -> str:
+    """A warning as a user reads it: one of ours without the place in our code."""
+    if category.__module__.startswith("benchvise."):
+        return f"benchvise: {message}\n"
+    return f"{filename}:{lineno}: {category.__name__}: {message}\n"
 
 
 def _run_trace(arguments: list[str]) -> int:

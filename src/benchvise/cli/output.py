@@ -10,8 +10,12 @@ The options that several commands have stand here too.
 
 from __future__ import annotations
 
+import sys
+from collections.abc import Iterator
+from contextlib import contextmanager
+from contextvars import ContextVar
 from dataclasses import dataclass
-from typing import Annotated, Any
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
@@ -24,6 +28,9 @@ from benchvise.errors import BenchviseError
 from benchvise.report.sinks import LINE_LIMIT, Terminal, json_text, sentence
 from benchvise.terminal_colors import BAD, PROGRESS
 from benchvise.text import AnyText, printable
+
+if TYPE_CHECKING:
+    from benchvise.report.list_formats import FileFormatName
 
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
 StoreOption = Annotated[
@@ -55,8 +62,30 @@ def text_line(text: AnyText, style: str = "") -> Text:
     return Text(sentence(text), style=style)
 
 
+_LIST_FORMAT: ContextVar[tuple[FileFormatName, str] | None] = ContextVar("list", default=None)
+
+
+@contextmanager
+def listed_as(format_name: FileFormatName, rows: str) -> Iterator[None]:
+    """Meanwhile ``print_json`` writes the list under that key in a format for files."""
+    token = _LIST_FORMAT.set((format_name, rows))
+    try:
+        yield
+    finally:
+        _LIST_FORMAT.reset(token)
+
+
 def print_json(kind: str, data: Any) -> None:
-    """The one JSON shape of every command; ``data`` is of the type that ``json_kinds`` names."""
+    """The one JSON shape of every command; ``data`` is of the type that ``json_kinds`` names.
+
+    Within ``listed_as``, the list of the document in that format; UsageError where it has none.
+    """
+    if (chosen := _LIST_FORMAT.get()) is not None:
+        from benchvise.report.list_formats import write_list  # late: only where it is asked for
+
+        format_name, rows = chosen
+        sys.stdout.write(write_list(kind, encode(data), rows, format_name))
+        return
     print(json_text({"benchvise": __version__, "kind": kind, "data": encode(data)}))
 
 

@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import inspect
 import sys
-from collections.abc import Callable, Iterable, Iterator, Sequence
+from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from dataclasses import MISSING, Field, dataclass, fields
 from typing import (
     TYPE_CHECKING,
@@ -19,6 +19,7 @@ from typing import (
 
 import typer
 
+from benchvise.cli.list_formats import ListFormatName
 from benchvise.cli.output import JsonOption, print_json, stderr, stdout
 from benchvise.command import (
     CommandArgument,
@@ -37,6 +38,14 @@ if TYPE_CHECKING:
 
 CsvOption = Annotated[bool, typer.Option("--csv", help="Print the rows as CSV.")]
 MarkdownOption = Annotated[bool, typer.Option("--markdown", help="Print the tables as Markdown.")]
+RecordFormatOption = Annotated[
+    ListFormatName,
+    typer.Option(
+        "--format",
+        help="The format of the output: csv and tsv have all rows with values as they are, html "
+        "is a page.",
+    ),
+]
 
 
 @dataclass(frozen=True, slots=True)
@@ -154,18 +163,23 @@ def _command(
 ) -> Callable[..., None]:
     """A function as typer reads it: its help, its options, and those that say how it prints."""
 
-    def run(*, as_csv: bool, as_markdown: bool, as_json: bool, **values: Any) -> None:
-        if as_csv + as_markdown + as_json > 1:
-            raise UsageError("--csv, --markdown and --json exclude each other", "give one of them")
-        result = answer(values, all_rows=as_csv or as_json)
-        if as_json:
-            print_json(result.kind, result.document())
-        elif as_csv:
-            from benchvise.report.rendering import csv_text
-
-            sys.stdout.write(csv_text(*result.csv()))
-        else:
-            _print_tables(result, as_markdown=as_markdown)
+    def run(
+        *,
+        as_csv: bool,
+        as_markdown: bool,
+        as_json: bool,
+        list_format: ListFormatName,
+        **values: Any,
+    ) -> None:
+        flags = {"csv": as_csv, "markdown": as_markdown, "json": as_json}
+        chosen = {name for name, is_set in flags.items() if is_set} | {list_format} - {"table"}
+        if len(chosen) > 1:
+            raise UsageError(
+                "--csv, --markdown, --json and --format exclude each other", "give one of them"
+            )
+        format_name = next(iter(chosen), "table")
+        result = answer(values, all_rows=format_name in ("csv", "tsv", "json"))
+        _WRITERS[format_name](result)
         for message in result.messages:
             stderr().print(message, soft_wrap=True, markup=False)
         if result.exit_code:
@@ -173,6 +187,7 @@ def _command(
 
     parameters = [
         *options,
+        _keyword("list_format", RecordFormatOption, "table"),
         _keyword("as_csv", CsvOption, False),
         _keyword("as_markdown", MarkdownOption, False),
         _keyword("as_json", JsonOption, False),
@@ -183,20 +198,56 @@ def _command(
     return run
 
 
-def _print_tables(result: PrintedResult, *, as_markdown: bool) -> None:
+def _print_csv(result: PrintedResult, delimiter: str = ",") -> None:
+    from benchvise.report.rendering import csv_text
+
+    sys.stdout.write(csv_text(*result.csv(), delimiter))
+
+
+def _print_tables(result: PrintedResult) -> None:
     """Prints tables for people, an empty line between them, then what follows from them."""
-    from benchvise.report.rendering import Cell, line, rendered, table_markdown, table_of
+    from benchvise.report.rendering import rendered, table_of
 
     for number, spec in enumerate(result.tables()):
         if number:
             print()
-        if as_markdown:
-            print(table_markdown(table_of(spec, stacked=False)), end="")
-        else:
-            stdout().print(rendered(table_of(spec)))
+        stdout().print(rendered(table_of(spec)))
+    _print_conclusions(result)
+
+
+def _print_markdown(result: PrintedResult) -> None:
+    from benchvise.report.rendering import table_markdown, table_of
+
+    tables = [table_markdown(table_of(spec, stacked=False)) for spec in result.tables()]
+    print("\n".join(tables), end="")
+    _print_conclusions(result)
+
+
+def _print_conclusions(result: PrintedResult) -> None:
+    from benchvise.report.rendering import Cell, line
+
     for conclusion in result.conclusions:
         stdout().print()
         stdout().print(line(Cell(conclusion.text, conclusion.tone)))
+
+
+def _print_page(result: PrintedResult) -> None:
+    from benchvise.report.rendering import table_of
+    from benchvise.report.table_pages import page
+
+    tables = [table_of(spec, stacked=False) for spec in result.tables()]
+    lead = " ".join(conclusion.text for conclusion in result.conclusions)
+    sys.stdout.write(page(tables[0].heading if tables else result.kind, tables, lead))
+
+
+_WRITERS: Mapping[str, Callable[[PrintedResult], None]] = {
+    "table": _print_tables,
+    "json": lambda result: print_json(result.kind, result.document()),
+    "csv": _print_csv,
+    "tsv": lambda result: _print_csv(result, "\t"),
+    "markdown": _print_markdown,
+    "html": _print_page,
+}
 
 
 def _option_parameters(options: type) -> Iterator[inspect.Parameter]:

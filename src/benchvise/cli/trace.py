@@ -30,6 +30,9 @@ class QueryFormat(StrEnum):
 
     TABLE = "table"
     CSV = "csv"
+    TSV = "tsv"
+    MARKDOWN = "markdown"
+    HTML = "html"
     JSON = "json"
 
 
@@ -71,7 +74,7 @@ def query(
 
     Example: benchvise trace query trace.dat "SELECT cpu, count(*) FROM sched_switch GROUP BY cpu"
     """
-    from benchvise.report.rendering import query_csv, query_table, rendered
+    from benchvise.report.rendering import query_csv, query_table, rendered, table_markdown
     from benchvise.trace.confined_query import ask_confined
     from benchvise.trace.query_limits import QueryLimits
 
@@ -80,8 +83,14 @@ def query(
         answer = ask_confined(file, sql, limits, cache=cache)
     if as_json or layout is QueryFormat.JSON:
         print_json("trace-query", encode(answer))
-    elif layout is QueryFormat.CSV:
-        print(query_csv(answer), end="")
+    elif layout in (QueryFormat.CSV, QueryFormat.TSV):
+        print(query_csv(answer, "," if layout is QueryFormat.CSV else "\t"), end="")
+    elif layout is QueryFormat.MARKDOWN:
+        print(table_markdown(query_table(answer)), end="")
+    elif layout is QueryFormat.HTML:
+        from benchvise.report.table_pages import page
+
+        print(page(sql, [query_table(answer)]), end="")
     else:
         stdout().print(rendered(query_table(answer)))
 

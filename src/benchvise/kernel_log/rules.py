@@ -18,14 +18,17 @@ from functools import cache, lru_cache
 from importlib.resources import files
 
 from benchvise.documents import JsonObject, array_at, text_at, texts_at
-from benchvise.errors import UsageError
-from benchvise.extensions import ExtensionFile, extension_files
+from benchvise.extensions import (
+    KERNEL_LOG,
+    Extension,
+    ExtensionError,
+    ExtensionSource,
+    load_extensions,
+    usable,
+)
 from benchvise.kernel_log.devices import device_of, is_function, plain_device
 from benchvise.kernel_log.lines import LENGTH
 from benchvise.kernel_log.ordinary import is_statement, without_zeros
-
-KIND = "kernel-log"
-"""Of extensions."""
 
 # -- rules -----------------------------------------------------------------------------------------
 
@@ -118,32 +121,34 @@ def shipped_log_classes() -> tuple[LogClass, ...]:
     return tuple(log_classes)
 
 
-def added_log_classes(file: ExtensionFile) -> tuple[LogClass, ...]:
-    """The classes of a file that a user added. UsageError for a file that is not right."""
+@cache
+def added_log_classes() -> tuple[Extension[LogClass], ...]:
+    """What users added; a file that is not right says why."""
+    shipped = {rule.id for log_class in shipped_log_classes() for rule in log_class.rules}
+    return load_extensions(KERNEL_LOG, _added, _rule_ids, shipped)
+
+
+def _added(source: ExtensionSource) -> tuple[LogClass, ...]:
     try:
-        records = tomllib.loads(file.source.read_text(encoding="utf-8")).get("class", [])
-        classes = [_log_class(record, file.name) for record in records]
+        records = tomllib.loads(source.text()).get("class", [])
+        classes = tuple(_log_class(record, source.name) for record in records)
+        _check_names([*classes, *shipped_log_classes()])
         for rule in (rule for log_class in classes for rule in log_class.rules):
             _check_examples(rule)
-    except (RuleError, OSError, ValueError, TypeError, AttributeError) as error:
-        raise UsageError(
-            f"{file.origin}: {file.name} is no file of kernel-log rules: {error}",
-            "correct it or take it away; `benchvise plugins` lists what is added",
-        ) from error
-    return tuple(classes)
+    except (RuleError, ValueError, TypeError, AttributeError) as error:
+        raise ExtensionError(f"no file of kernel-log rules: {error}") from error
+    return classes
+
+
+def _rule_ids(log_class: LogClass) -> tuple[str, ...]:
+    return tuple(rule.id for rule in log_class.rules)
 
 
 @cache
 def log_classes() -> tuple[LogClass, ...]:
     """All classes, in the order in which their rules are tried: what users added stands first, as
-    it is more special. UsageError for a file of theirs that is not right."""
-    added = [c for file in extension_files(KIND) for c in added_log_classes(file)]
-    classes = [*added, *shipped_log_classes()]
-    try:
-        _check_names(classes)
-    except RuleError as error:
-        raise UsageError(f"rules of the kernel log: {error}", "rename the added one") from error
-    return tuple(classes)
+    it is more special."""
+    return (*usable(added_log_classes()), *shipped_log_classes())
 
 
 def _check_names(log_classes: Sequence[LogClass]) -> None:

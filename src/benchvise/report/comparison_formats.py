@@ -15,18 +15,17 @@ from __future__ import annotations
 import hashlib
 import re
 import shlex
-from collections.abc import Callable, Iterable, Iterator, Mapping
+from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
-
-from markupsafe import Markup
 
 from benchvise.measure.compare import SeriesVerdict
 from benchvise.measure.validity import Summary
 from benchvise.quantities import ABSENT, finite, format_change, format_value
 from benchvise.report.data import ChangeData, ComparisonDocument
-from benchvise.report.rendering import table_row
+from benchvise.report.rendering import Cell, Column, Table, table_row
 from benchvise.report.sinks import CELL_LIMIT, csv_text, json_text, markdown, sentence
+from benchvise.report.table_pages import page
 from benchvise.text import counted
 
 _ANNOTATIONS = 10
@@ -363,45 +362,28 @@ def _kcidb_status(change: ChangeData, threshold: float | None) -> str:
 
 # -- HTML ------------------------------------------------------------------------------------------
 
-_PAGE = Markup(
-    "<!doctype html>\n<html lang='en'><head><meta charset='utf-8'><title>{title}</title>"
-    "<style>body{{font:15px system-ui,sans-serif;margin:2rem}}table{{border-collapse:collapse}}"
-    "th,td{{padding:.3rem .7rem;border-bottom:1px solid #8884;text-align:left}}"
-    ":root{{color-scheme:light dark}}</style></head>\n"
-    "<body><h1>{title}</h1><p>{outcome}</p>\n<table>\n{rows}\n</table></body></html>\n"
-)
 _HTML_COLUMNS = ("Series", "Base", "Now", "Change", "Ratio, 95 %", "Verdict", "Reason")
 
 
 def _html(comparison: ComparisonDocument, threshold: float | None) -> str:
     """A page of one table, without a script: every series, regressions in bold."""
     regressions = sum(is_regression(change, threshold) for change in comparison.changes)
-    rows = [_html_row("th", _HTML_COLUMNS)]
-    rows += [_html_row("td", _html_cells(change, threshold)) for change in comparison.changes]
-    return _PAGE.format(
-        title=_heading(comparison),
-        outcome=counted(regressions, "regression") if regressions else "no regression",
-        rows=Markup("\n").join(rows),
+    rows = tuple(tuple(_html_cells(change, threshold)) for change in comparison.changes)
+    outcome = counted(regressions, "regression") if regressions else "no regression"
+    return page(
+        _heading(comparison), [Table("", tuple(map(Column, _HTML_COLUMNS)), rows, ())], outcome
     )
 
 
-def _html_cells(change: ChangeData, threshold: float | None) -> Iterator[str]:
-    yield change.key
+def _html_cells(change: ChangeData, threshold: float | None) -> Iterator[Cell]:
+    yield Cell(change.key)
     for summary in (change.base, change.other):
-        yield ABSENT if summary is None else _median(summary, change.unit)
-    yield format_change(change.ratio)
+        yield Cell(ABSENT if summary is None else _median(summary, change.unit))
+    yield Cell(format_change(change.ratio))
     is_known = change.low is not None and change.high is not None
-    yield f"{change.low:.3f} to {change.high:.3f}" if is_known else ABSENT
-    verdict = str(change.verdict)
-    bold = is_regression(change, threshold)
-    yield Markup("<b>{}</b>").format(verdict) if bold else verdict
-    yield change.reason
-
-
-def _html_row(element: str, cells: Iterable[str]) -> Markup:
-    shown = (text if isinstance(text, Markup) else sentence(text) for text in cells)
-    columns = (Markup("<{0}>{1}</{0}>").format(element, text) for text in shown)
-    return Markup("<tr>{}</tr>").format(Markup("").join(columns))
+    yield Cell(f"{change.low:.3f} to {change.high:.3f}" if is_known else ABSENT)
+    yield Cell(str(change.verdict), "bad" if is_regression(change, threshold) else "plain")
+    yield Cell(change.reason)
 
 
 COMPARISON_FORMATS: Mapping[str, ComparisonFormat] = {

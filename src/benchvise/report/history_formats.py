@@ -4,13 +4,16 @@ them."""
 from __future__ import annotations
 
 from collections import defaultdict
-from collections.abc import Iterator, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from benchvise.errors import UsageError
 from benchvise.report.history import difference_to_newest, median_of
-from benchvise.report.history_events import HistoryEvents
+from benchvise.report.history_events import HistoryEvents, event_rows
+from benchvise.report.rendering import table_markdown
 from benchvise.report.sinks import csv_text
+from benchvise.report.table_pages import page
 from benchvise.store import Past
+from benchvise.text import counted
 
 _EVENT_COLUMNS = (
     *("event", "started", "board", "series", "verdict", "ratio", "ratio_low", "ratio_high", "p"),
@@ -19,9 +22,27 @@ _EVENT_COLUMNS = (
 _OTAVA_COLUMNS = ("time", "run", "label", "suite", "kernel")
 
 
-def events_csv(found: HistoryEvents) -> str:
+def events_csv(found: HistoryEvents, delimiter: str = ",") -> str:
     """A line a change of a series; ``event`` counts events, the newest is 1."""
-    return csv_text(_EVENT_COLUMNS, _event_lines(found))
+    return csv_text(_EVENT_COLUMNS, _event_lines(found), delimiter)
+
+
+def _events_markdown(found: HistoryEvents) -> str:
+    return "\n".join(table_markdown(event_rows(event, None)) for event in found.events)
+
+
+def _events_page(found: HistoryEvents) -> str:
+    title = counted(len(found.events), "event")
+    return page(title, [event_rows(event, None) for event in found.events])
+
+
+EVENT_FORMATS: Mapping[str, Callable[[HistoryEvents], str]] = {
+    "csv": events_csv,
+    "tsv": lambda found: events_csv(found, "\t"),
+    "markdown": _events_markdown,
+    "html": _events_page,
+}
+"""Formats for files, by name."""
 
 
 def _event_lines(found: HistoryEvents) -> Iterator[tuple[object, ...]]:

@@ -190,7 +190,7 @@ def table_row(cells: Iterable[str]) -> str:
 # -- CSV -------------------------------------------------------------------------------------------
 
 
-def csv_text(columns: Sequence[ColumnSpec[Any]], rows: Sequence[Any]) -> str:
+def csv_text(columns: Sequence[ColumnSpec[Any]], rows: Sequence[Any], delimiter: str = ",") -> str:
     """All rows as CSV (RFC 4180), values in the units that the header names; None is empty.
 
     Values are as they are: times in ns or s, moments in ns of the trace's clock, shares of one.
@@ -199,9 +199,8 @@ def csv_text(columns: Sequence[ColumnSpec[Any]], rows: Sequence[Any]) -> str:
     names = [
         name for heading, column in _headed(columns) for name in _names(heading, column, first)
     ]
-    return sinks.csv_text(
-        names, ([field for column in columns for field in _fields(column, row)] for row in rows)
-    )
+    fields = ([field for column in columns for field in _fields(column, row)] for row in rows)
+    return sinks.csv_text(names, fields, delimiter)
 
 
 def described_columns(
@@ -280,10 +279,10 @@ def query_table(answer: QueryDocument) -> Table:
     return Table(count, columns, rows, (*more, *answer.remarks))
 
 
-def query_csv(answer: QueryDocument) -> str:
+def query_csv(answer: QueryDocument, delimiter: str = ",") -> str:
     """What a query gave, with a line of names; null is empty."""
     rows = ([None if v is None else sql_text(v) for v in row] for row in answer.rows)
-    return sinks.csv_text([column.name for column in answer.columns], rows)
+    return sinks.csv_text([column.name for column in answer.columns], rows, delimiter)
 
 
 def _is_numeric(kind: str) -> bool:

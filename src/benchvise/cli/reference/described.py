@@ -21,6 +21,7 @@ _GROUPS: Mapping[str, str] = {
     "--rig": "Where results and boards are",
     "--wait": "Where results and boards are",
     "--json": "Output",
+    "--format": "Output",
     "--csv": "Output",
     "--markdown": "Output",
     "--table": "Output",

@@ -4,15 +4,13 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 from dataclasses import dataclass
+from typing import Any
 
 import typer
 from rich.table import Table
 
 from benchvise.cli.output import JsonOption, print_json, stdout, text_line
-from benchvise.errors import UsageError
-from benchvise.extensions import entry_points_of, extension_files, package_of
-from benchvise.kernel_log import rules
-from benchvise.measure import hostside
+from benchvise.extensions import KINDS, Extension
 from benchvise.terminal_colors import BAD
 from benchvise.user_directories import user_directory
 
@@ -26,7 +24,7 @@ class PluginDocument:
     origin: str
     """A file of the user's, or a package and its version."""
     adds: tuple[str, ...]
-    """Ids of rules or benchmarks."""
+    """Names of rules, settings, patterns, benchmarks or analyses."""
     problem: str
 
 
@@ -37,12 +35,15 @@ def plugins(as_json: JsonOption = False) -> None:
 
     Example: benchvise plugins
     """
-    found = [*_kernel_log(), *_benchmarks()]
+    found = [
+        PluginDocument(e.kind.name, e.name, e.origin, e.names, e.problem) for e in all_extensions()
+    ]
     if as_json:
         print_json("plugins", found)
     elif not found:
-        place = user_directory("config") / rules.KIND
-        stdout().print(text_line(f"nothing is added: put kernel-log rules into {place}"))
+        kinds = ", ".join(kind.name for kind in KINDS)
+        place = user_directory("config")
+        stdout().print(text_line(f"nothing is added: put files into {place}/KIND ({kinds})"))
     else:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for heading in ("kind", "name", "from", "adds"):
@@ -55,23 +56,19 @@ def plugins(as_json: JsonOption = False) -> None:
         raise typer.Exit(1)
 
 
-def _kernel_log() -> Iterator[PluginDocument]:
-    for file in extension_files(rules.KIND):
-        ids: tuple[str, ...] = ()
-        problem = ""
-        try:
-            ids = tuple(r.id for one in rules.added_log_classes(file) for r in one.rules)
-        except UsageError as error:
-            problem = error.message
-        yield PluginDocument(rules.KIND, file.name, file.origin, ids, problem)
+def all_extensions() -> Iterator[Extension[Any]]:
+    """Those of all kinds, in the order of ``extensions.KINDS``."""
+    # Late: together they import most of the program.
+    from benchvise.health.watch.alerts import added_rules
+    from benchvise.kernel_log.rules import added_log_classes
+    from benchvise.measure.hostside import added_benchmarks
+    from benchvise.rig.boot.patterns import added_patterns
+    from benchvise.state.catalogue import added_items
+    from benchvise.trace.catalogue import added_analyses
 
-
-def _benchmarks() -> Iterator[PluginDocument]:
-    for point in entry_points_of(hostside.KIND):
-        ids: tuple[str, ...] = ()
-        problem = ""
-        try:
-            ids = (hostside.added_benchmark(point).description.id,)
-        except UsageError as error:
-            problem = error.message
-        yield PluginDocument(hostside.KIND, point.name, package_of(point), ids, problem)
+    yield from added_log_classes()
+    yield from added_items()
+    yield from added_patterns()
+    yield from added_rules()
+    yield from added_benchmarks()
+    yield from added_analyses()

@@ -1,7 +1,8 @@
 """Alerts: raised when something is as bad as a rule says, for as long as it says, and cleared only
 when it is clearly better again.
 
-The rules ship as ``alerts.toml``; those of a user's file come on top.
+The rules ship as ``alerts.toml``; those that users add come on top, and above them those of the
+file that a command names.
 
 A rule looks at a level: of a sensor or of a level its value; of counters and events how much they
 rose, or how often they happened, within a time. What a rule knows of its subject lies in an
@@ -20,6 +21,7 @@ from typing import NamedTuple
 
 from benchvise.documents import JsonObject
 from benchvise.errors import UsageError
+from benchvise.extensions import ALERTS, Extension, load_extensions, usable
 from benchvise.health.model import WatchedKind, WatchedValue
 from benchvise.quantities import seconds_or_none
 
@@ -314,39 +316,71 @@ _KEYS = {
 }
 
 
+@dataclass(frozen=True, slots=True)
+class RuleFile:
+    """What a file has: rules, and the names of those that it switches off."""
+
+    rules: tuple[AlertRule, ...]
+    off: tuple[str, ...] = ()
+
+    @property
+    def names(self) -> tuple[str, ...]:
+        """Of all that it says something of."""
+        return (*(rule.name for rule in self.rules), *self.off)
+
+
 @cache
 def default_rules() -> tuple[AlertRule, ...]:
     """The rules that ship."""
-    return _load(_DEFAULTS)[0]
+    return _load(_DEFAULTS).rules
+
+
+@cache
+def added_rules() -> tuple[Extension[RuleFile], ...]:
+    """What users added; a file that is not right says why."""
+    return load_extensions(
+        ALERTS, lambda source: (_parse(source.text(), source.name),), lambda file: file.names
+    )
 
 
 def load_rules(path: Path | None) -> tuple[AlertRule, ...]:
-    """The rules that ship, with those of a file: one of the same name takes its place.
+    """The rules that ship, with those of users' files: one of the same name takes its place.
 
-    Raises UsageError that names the file, the rule and what is wrong with it.
+    ``path`` is the file that a command names. Raises UsageError that names it, the rule and what is
+    wrong with it; an added file that is not right is left out.
     """
-    if path is None:
-        return default_rules()
-    own, off = _load(path)
-    replaced = {rule.name for rule in own} | off
-    return (*(rule for rule in default_rules() if rule.name not in replaced), *own)
+    users = [*([] if path is None else [_load(path)]), *usable(added_rules())]
+    rules: list[AlertRule] = []
+    settled: set[str] = set()
+    for file in users:
+        rules += (rule for rule in file.rules if rule.name not in settled)
+        settled.update(file.names)
+    return (*(rule for rule in default_rules() if rule.name not in settled), *rules)
 
 
-def _load(path: Path) -> tuple[tuple[AlertRule, ...], set[str]]:
+def _load(path: Path) -> RuleFile:
     try:
         if path.stat().st_size > _FILE_LIMIT:
             raise UsageError(f"{path}: over {_FILE_LIMIT >> 20} MiB of rules", "shorten it")
-        content = tomllib.loads(path.read_text(encoding="utf-8"))
+        text = path.read_text(encoding="utf-8")
     except OSError as error:
         raise UsageError(
             f"{path}: the rules cannot be read ({error.strerror})", "check its name and permissions"
         ) from error
-    except (UnicodeDecodeError, tomllib.TOMLDecodeError, RecursionError) as error:
+    except UnicodeDecodeError as error:
+        raise UsageError(f"{path}: no TOML ({error})", "correct it there") from error
+    return _parse(text, str(path))
+
+
+def _parse(text: str, path: str) -> RuleFile:
+    try:
+        content = tomllib.loads(text)
+    except (tomllib.TOMLDecodeError, RecursionError) as error:
         raise UsageError(f"{path}: no TOML ({error})", "correct it there") from error
     entries = content.get("alert")
     if set(content) - {"alert"} or not isinstance(entries, list):
         raise UsageError(f"{path}: no rules", "write [[alert]] tables, and nothing else")
-    rules, off, names = [], set(), set()
+    rules, off, names = [], [], set()
     for number, entry in enumerate(entries, 1):
         name = entry.get("name") if isinstance(entry, Mapping) else None
         if not isinstance(name, str) or not name or "\n" in name or len(name) > 80:
@@ -355,13 +389,13 @@ def _load(path: Path) -> tuple[tuple[AlertRule, ...], set[str]]:
             raise _wrong(path, name, "there are two of that name", "give one another name")
         names.add(name)
         if entry.get("off") is True:
-            off.add(name)
+            off.append(name)
         else:
             rules.append(_rule_of(path, name, entry))
-    return tuple(rules), off
+    return RuleFile(tuple(rules), tuple(off))
 
 
-def _rule_of(path: Path, name: str, entry: JsonObject) -> AlertRule:
+def _rule_of(path: str, name: str, entry: JsonObject) -> AlertRule:
     unknown = sorted(set(entry) - _KEYS)
     if unknown:
         raise _wrong(
@@ -401,28 +435,28 @@ def _rule_of(path: Path, name: str, entry: JsonObject) -> AlertRule:
     )
 
 
-def _patterns(path: Path, name: str, value: object) -> tuple[str, ...]:
+def _patterns(path: str, name: str, value: object) -> tuple[str, ...]:
     patterns = [value] if isinstance(value, str) else value
     if not isinstance(patterns, Sequence) or not all(isinstance(item, str) for item in patterns):
         raise _wrong(path, name, "match is no pattern", 'match = "*crc*", or a list of such')
     return tuple(patterns)
 
 
-def _number_of(path: Path, name: str, entry: JsonObject, key: str) -> float:
+def _number_of(path: str, name: str, entry: JsonObject, key: str) -> float:
     value = entry.get(key)
     if isinstance(value, bool) or not isinstance(value, int | float) or value != value:
         raise _wrong(path, name, f"{key} is no number", f"{key} = 1")
     return float(value)
 
 
-def _text_of(path: Path, name: str, entry: JsonObject, key: str) -> str:
+def _text_of(path: str, name: str, entry: JsonObject, key: str) -> str:
     value = entry.get(key, "")
     if not isinstance(value, str):
         raise _wrong(path, name, f"{key} is no text", f'{key} = "…"')
     return value
 
 
-def _seconds_of(path: Path, name: str, entry: JsonObject, key: str) -> float:
+def _seconds_of(path: str, name: str, entry: JsonObject, key: str) -> float:
     if key not in entry:
         return 0.0
     seconds = seconds_or_none(str(entry[key]))
@@ -431,5 +465,5 @@ def _seconds_of(path: Path, name: str, entry: JsonObject, key: str) -> float:
     return seconds
 
 
-def _wrong(path: Path, name: str, what: str, remedy: str) -> UsageError:
+def _wrong(path: str, name: str, what: str, remedy: str) -> UsageError:
     return UsageError(f"{path}: alert '{name}': {what}", remedy)

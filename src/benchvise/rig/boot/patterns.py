@@ -1,7 +1,8 @@
-"""Patterns of a console's text: the records of ``phases.toml`` and of a user's own file.
+"""Patterns of a console's text: the records of ``phases.toml`` and of users' files.
 
-A user's file has the same form. A record whose ``id`` is known replaces that record; with an
-empty ``match`` it takes it away. Records are asked in the order of the files, the user's own first.
+A user's file has the same form: that of a rig, and those which are added (``extensions``). A record
+whose ``id`` is known replaces that record; with an empty ``match`` it takes it away. Records are
+asked in the order of the files: the rig's, the added ones, ours.
 """
 
 from __future__ import annotations
@@ -17,6 +18,7 @@ from pathlib import Path
 
 from benchvise.documents import JsonObject, text_at
 from benchvise.errors import UsageError
+from benchvise.extensions import BOOT_PATTERNS, Extension, load_extensions, usable
 from benchvise.rig.faults import Fault
 
 PHASES = (
@@ -110,21 +112,54 @@ class BootPatterns:
         return (*self.prompts, *self.others)
 
 
+@dataclass(frozen=True, slots=True)
+class PatternFile:
+    """What a file has."""
+
+    patterns: tuple[BootPattern, ...]
+    phrases: tuple[str, ...]
+
+
 @cache
 def own_patterns() -> BootPatterns:
     """Those that come with Benchvise."""
     text = files(__package__).joinpath("phases.toml").read_text(encoding="utf-8")
-    return BootPatterns.of(*_parse(text, "phases.toml"))
+    shipped = _parse(text, "phases.toml")
+    return BootPatterns.of(shipped.patterns, shipped.phrases)
+
+
+@cache
+def added_patterns() -> tuple[Extension[PatternFile], ...]:
+    """What users added; a file that is not right says why."""
+    return load_extensions(
+        BOOT_PATTERNS,
+        lambda source: (_parse(source.text(), source.name),),
+        lambda file: (pattern.id for pattern in file.patterns),
+    )
 
 
 def load_patterns(path: str | Path | None = None) -> BootPatterns:
-    """Those that come with Benchvise, with the records of a user's file added or put in place.
+    """Those that come with Benchvise, with the records of users' files added or put in place.
 
-    Raises UsageError, which names the file and the record, when the file cannot be used.
+    ``path`` is the file that a rig names. Raises UsageError, which names the file and the record,
+    when that cannot be used; an added one that cannot is left out.
     """
     own = own_patterns()
-    if path is None:
+    added = [*usable(added_patterns())]
+    users = added if path is None else [_of_rig(path), *added]
+    if not users:
         return own
+    by_id: dict[str, BootPattern] = {}
+    for file in users:
+        for pattern in file.patterns:
+            by_id.setdefault(pattern.id, pattern)
+    kept = [pattern for pattern in own.all if pattern.id not in by_id]
+    wanted = [pattern for pattern in by_id.values() if pattern.regex.pattern]
+    phrases = [phrase for file in users for phrase in file.phrases]
+    return BootPatterns.of([*wanted, *kept], [*phrases, *own.phrases])
+
+
+def _of_rig(path: str | Path) -> PatternFile:
     name = str(path)
     try:
         with Path(path).open("rb") as file:
@@ -143,14 +178,10 @@ def load_patterns(path: str | Path | None = None) -> BootPatterns:
         text = data.decode("utf-8")
     except UnicodeDecodeError as error:
         raise UsageError(f"the boot patterns '{name}' are not UTF-8", "save them so") from error
-    patterns, phrases = _parse(text, name)
-    ids = {pattern.id for pattern in patterns}
-    kept = [pattern for pattern in own.all if pattern.id not in ids]
-    wanted = [pattern for pattern in patterns if pattern.regex.pattern]
-    return BootPatterns.of([*wanted, *kept], [*phrases, *own.phrases])
+    return _parse(text, name)
 
 
-def _parse(text: str, name: str) -> tuple[list[BootPattern], list[str]]:
+def _parse(text: str, name: str) -> PatternFile:
     try:
         data = tomllib.loads(text)
     except tomllib.TOMLDecodeError as error:
@@ -171,7 +202,7 @@ def _parse(text: str, name: str) -> tuple[list[BootPattern], list[str]]:
         if pattern.id in seen:
             raise _wrong(name, pattern.id, "is there twice", "give each its own id")
         seen.add(pattern.id)
-    return patterns, phrases
+    return PatternFile(tuple(patterns), tuple(phrases))
 
 
 def _pattern(record: JsonObject, name: str) -> BootPattern:

@@ -9,11 +9,15 @@ from __future__ import annotations
 
 import re
 import tomllib
-from collections.abc import Iterator, Mapping
+from collections.abc import Iterable, Iterator, Mapping
+from dataclasses import replace
 from functools import cache
 from importlib.resources import files
 from typing import Any, get_args, get_type_hints
 
+from benchvise.extensions import KNOBS, Extension, ExtensionSource, load_extensions, usable
+from benchvise.state.catalogue.added import names_of as added_names
+from benchvise.state.catalogue.added import read_items
 from benchvise.state.model import Family, Flip, Item, Knob, Read
 
 PLACES: Mapping[str, tuple[str, ...]] = {
@@ -60,8 +64,8 @@ class CatalogueError(Exception):
 
 
 @cache
-def load_catalogue() -> tuple[Item, ...]:
-    """All items by number; those without a number last."""
+def shipped_catalogue() -> tuple[Item, ...]:
+    """The items that Benchvise brings, by number; those without a number last."""
     items = [
         _item(record, file.name)
         for file in files(__package__).iterdir()
@@ -69,6 +73,27 @@ def load_catalogue() -> tuple[Item, ...]:
         for record in tomllib.loads(file.read_text(encoding="utf-8"))["item"]
     ]
     return tuple(sorted(items, key=lambda item: (item.number == 0, item.number, item.id)))
+
+
+@cache
+def added_items() -> tuple[Extension[Item], ...]:
+    """What users added; a file that is not right says why."""
+    shipped = shipped_catalogue()
+    taken = {item.id for item in shipped} | {knob.name for item in shipped for knob in item.knobs}
+    return load_extensions(KNOBS, _added_items, added_names, taken)
+
+
+def _added_items(source: ExtensionSource) -> Iterator[Item]:
+    for item in read_items(source):
+        first = item.knobs[0].path if item.knobs else item.reads[0].path
+        places = item.places or (("@sysctl",) if first.startswith("/proc/sys/") else ("@sysfs",))
+        yield replace(item, places=_places(places))
+
+
+@cache
+def load_catalogue() -> tuple[Item, ...]:
+    """All items: the shipped ones, then those that users added."""
+    return (*shipped_catalogue(), *usable(added_items()))
 
 
 @cache
@@ -95,12 +120,14 @@ def _item(record: Mapping[str, Any], file: str) -> Item:
             knobs=tuple(Knob(**_tuples(knob)) for knob in record.get("knob", ())),
             volatile=record.get("volatile", False),
             restore=record.get("restore", ""),
-            places=tuple(
-                place for entry in record.get("places", ()) for place in PLACES.get(entry, (entry,))
-            ),
+            places=_places(record.get("places", ())),
         )
     except (KeyError, StopIteration, TypeError, ValueError) as error:
         raise CatalogueError(f"{file}: {record.get('id', record)}: {error!r}") from error
+
+
+def _places(entries: Iterable[str]) -> tuple[str, ...]:
+    return tuple(place for entry in entries for place in PLACES.get(entry, (entry,)))
 
 
 def _reads(record: Mapping[str, Any]) -> Iterator[Read]:

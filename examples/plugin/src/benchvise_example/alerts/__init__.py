@@ -1,0 +1,1 @@
+"""When the lab wants to be told."""

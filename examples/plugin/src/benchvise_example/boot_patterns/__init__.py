@@ -1,0 +1,1 @@
+"""What the consoles of the lab's boards say."""
