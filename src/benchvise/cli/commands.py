@@ -138,6 +138,28 @@ PROGRAM = Group(
             "any two.",
             "exchange.site",
         ),
+        Group(
+            "store",
+            "Copy, back up, share and thin the store of results.",
+            (
+                Command(
+                    "copy",
+                    "Copy the store into an empty one: SQLite to PostgreSQL, back, or as a backup.",
+                    "store.copy",
+                ),
+                Command(
+                    "thin",
+                    "Remove evidence and samples of old runs; show first what that would be.",
+                    "store.thin",
+                ),
+                Command(
+                    "roles",
+                    "Print SQL that makes the roles of a store in PostgreSQL: reader, runner, "
+                    "keeper.",
+                    "store.roles",
+                ),
+            ),
+        ),
         Command("why", "Find out why two boards differ, and prove it.", "why.why"),
         Command(
             "bisect",
@@ -574,6 +596,7 @@ PROGRAM = Group(
                 "export",
                 "import",
                 "site",
+                "store",
                 "tag",
                 "note",
             ),

@@ -28,8 +28,10 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.cli.rig import RecordedConsole
     from benchvise.cli.rig_virtual import CardImagePath, InjectedFault, StoppedBench
     from benchvise.cli.serve import ServedAddress
+    from benchvise.cli.store import CopiedStore, RolesScript
     from benchvise.flows.doctor import Check
     from benchvise.flows.health import WatchOutcome
+    from benchvise.flows.retention import Thinning
     from benchvise.flows.site import WrittenSite
     from benchvise.health.judging import Judgement
     from benchvise.measure.model import Benchmark
@@ -133,6 +135,9 @@ def json_kinds() -> dict[str, Any]:
         "snapshot": Snapshot,
         "soak": SoakDocument,
         "state-diff": StateDiff,
+        "store-copy": CopiedStore,
+        "store-roles": RolesScript,
+        "store-thin": Thinning,
         "suite": SuiteDocument,
         "suites": list[SuiteDocument],
         "versus": VersusDocument,

@@ -129,7 +129,9 @@ def _baseline(reference: str, store: Store) -> RunRecord:
     """The run that a baseline names: one of the store, or the only one of a results file."""
     path = Path(reference)
     if path.suffix != SUFFIX:
-        return store.load(reference)
+        run = store.load(reference)
+        store.protect_baseline(run.id)
+        return run
     from benchvise.store.results_file import read_results
 
     try:

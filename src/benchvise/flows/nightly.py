@@ -382,6 +382,7 @@ def _baseline(job: NightJob, night: str, board: str, suite: str, store: Store) -
         runs = store.runs(1, matching)
         if not runs:
             return None
+        store.protect_baseline(runs[0].id)
         return store.load(runs[0].id)
     matching = RunFilter(board=board, suite=suite, status=RunStatus.COMPLETE, tag=GOOD)
     for info in store.runs(None, matching):

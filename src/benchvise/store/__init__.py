@@ -10,6 +10,8 @@ SQLite in the user's data directory by default, PostgreSQL by URL; same tables, 
       ├ notes, references          what users say of their runs, and how they name them
       ├ results_file, redaction    runs as one file that travels, without what is private
       ├ incoming                   runs of such a file, put into a store
+      ├ copying, roles             a store copied to another database; who may do what in PostgreSQL
+      ├ retention                  which runs are old, and what is removed of them
       ├ trace_notes                what users say of moments and spans of traces
       └ owner                      which process is measuring, and whether it is still there
     tables, values                 columns, records of rows, and what a column can hold

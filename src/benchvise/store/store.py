@@ -6,7 +6,7 @@ import contextlib
 import dataclasses
 import itertools
 import secrets
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from datetime import UTC, datetime
 from pathlib import Path
@@ -53,7 +53,9 @@ from benchvise.store.values import stored
 from benchvise.text import Untrusted
 
 if TYPE_CHECKING:
+    from benchvise.store.copying import CopiedTable
     from benchvise.store.results_file import TravellingRun
+    from benchvise.store.retention import DueRuns, RetentionPolicy, ThinningStep
     from benchvise.store.trace_notes import TraceNotes
     from benchvise.store.watches import Watches
 
@@ -353,6 +355,45 @@ class Store:
             measured = [incoming.add_run(connection, record) for record in new]
             series_counts.count(connection, itertools.chain.from_iterable(measured))
         return [record.run.id for record in new]
+
+    def copy_to(
+        self, target: Store, observe: Callable[[CopiedTable], None] | None = None
+    ) -> tuple[CopiedTable, ...]:
+        """Copy everything into an empty store of either kind, as it is at this moment.
+
+        Traces of runs, which lie in a directory, are not copied. UsageError where the target has
+        rows already.
+        """
+        from benchvise.store.copying import copy_tables  # nobody else needs it
+
+        return copy_tables(self._database, target._database, observe)
+
+    def due_for_thinning(self, policy: RetentionPolicy, now: datetime) -> DueRuns:
+        """The runs that a policy thins, and those that it keeps whole although they are old."""
+        from benchvise.store.retention import due_runs
+
+        self._settle()
+        with self._database.reading() as connection:
+            return due_runs(connection, policy, now)
+
+    def thin(
+        self, run_id: str, step: ThinningStep, sentences: Mapping[int, str], record: bytes
+    ) -> int:
+        """Remove samples of a run, or their evidence, and say so; of how many samples."""
+        from benchvise.store.retention import thin_run
+
+        with self._database.writing() as connection:
+            return thin_run(connection, run_id, step, sentences, record)
+
+    def protect_baseline(self, run_id: str) -> None:
+        """Tag a run that others are compared with, so that it is never thinned.
+
+        In a store that this user cannot write it stays as it is.
+        """
+        from benchvise.store.retention import BASELINE
+
+        with contextlib.suppress(StoreError, UsageError):
+            self.tag(run_id, [BASELINE])
 
     @property
     def watches(self) -> Watches:
