@@ -28,7 +28,6 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.cli.rig import RecordedConsole
     from benchvise.cli.rig_virtual import CardImagePath, InjectedFault, StoppedBench
     from benchvise.cli.serve import ServedAddress
-    from benchvise.cli.store import CopiedStore, RolesScript
     from benchvise.flows.doctor import Check
     from benchvise.flows.health import WatchOutcome
     from benchvise.flows.retention import Thinning
@@ -67,7 +66,9 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.state.model import Snapshot
     from benchvise.state.restore import RestoredSession
     from benchvise.store import DiagnosisInfo, RunInfo
+    from benchvise.store.copying import CopiedStore
     from benchvise.store.results_file import ExportedResults, ImportedResults
+    from benchvise.store.roles import RolesScript
     from benchvise.trace.event_listing import EventListing
     from benchvise.trace.recording import Recorded
     from benchvise.why.model import Diagnosis

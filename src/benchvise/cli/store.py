@@ -3,7 +3,6 @@
 from __future__ import annotations
 
 import sys
-from dataclasses import dataclass
 from datetime import timedelta
 from typing import TYPE_CHECKING, Annotated
 
@@ -19,22 +18,6 @@ if TYPE_CHECKING:
     from benchvise.store.copying import CopiedTable
 
 _LISTED = 20
-
-
-@dataclass(frozen=True, slots=True)
-class CopiedStore:
-    """A store that was copied: from where, to where, and the rows of each table."""
-
-    source: str
-    target: str
-    tables: tuple[CopiedTable, ...]
-
-
-@dataclass(frozen=True, slots=True)
-class RolesScript:
-    """SQL that makes the roles of a store in PostgreSQL."""
-
-    sql: str
 
 
 def copy(
@@ -54,6 +37,7 @@ def copy(
     Example: benchvise store copy backup.db
     """
     from benchvise.store import Store
+    from benchvise.store.copying import CopiedStore
 
     def progress(table: CopiedTable) -> None:
         if table.rows and not as_json:
@@ -84,7 +68,7 @@ def roles(
 
     Example: benchvise store roles | psql bench
     """
-    from benchvise.store.roles import roles_sql
+    from benchvise.store.roles import RolesScript, roles_sql
 
     script = RolesScript(roles_sql(schema))
     if as_json:

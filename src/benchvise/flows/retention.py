@@ -100,7 +100,7 @@ def thin(
 def _record(store: Store, due: DueRun, when: datetime) -> ThinnedRun:
     """What is known of the run: what an earlier step has kept, as that saw the evidence."""
     earlier = store.attachment(due.id, THINNED)
-    series = _known(store.load(due.id)) if earlier is None else _earlier(earlier)
+    series = _finite_series(store.load(due.id)) if earlier is None else _earlier(earlier)
     kept = KEPT_EVIDENCE if due.step is ThinningStep.EVIDENCE else ()
     return ThinnedRun(when.isoformat(timespec="seconds"), due.step, kept, series)
 
@@ -109,7 +109,7 @@ def _earlier(content: bytes) -> tuple[ThinnedSeries, ...]:
     return decode(ThinnedRun, json.loads(content)).series
 
 
-def _known(run: RunRecord) -> tuple[ThinnedSeries, ...]:
+def _finite_series(run: RunRecord) -> tuple[ThinnedSeries, ...]:
     return tuple(
         _series(position, series)
         for position, series in enumerate(run.series)

@@ -40,6 +40,15 @@ class CopiedTable:
     rows: int
 
 
+@dataclass(frozen=True, slots=True)
+class CopiedStore:
+    """A store that was copied: from where, to where, and the rows of each table."""
+
+    source: str
+    target: str
+    tables: tuple[CopiedTable, ...]
+
+
 def copy_tables(
     source: Database, target: Database, observe: Callable[[CopiedTable], None] | None = None
 ) -> tuple[CopiedTable, ...]:

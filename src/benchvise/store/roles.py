@@ -8,6 +8,8 @@ members: ``GRANT benchvise_runner TO ci``.
 
 from __future__ import annotations
 
+from dataclasses import dataclass
+
 from benchvise.store.database import VERSION_TABLE
 from benchvise.store.tables import ATTACHMENT, METADATA, RUN_TAG, TRACE_NOTE, WATCH_CHANGE
 
@@ -15,6 +17,13 @@ _REMOVED_BY_RUNNERS = (ATTACHMENT, RUN_TAG, TRACE_NOTE, WATCH_CHANGE)
 """What is replaced or taken off while one measures, annotates or watches."""
 
 READER, RUNNER, KEEPER = "benchvise_reader", "benchvise_runner", "benchvise_keeper"
+
+
+@dataclass(frozen=True, slots=True)
+class RolesScript:
+    """SQL that makes the roles of a store in PostgreSQL."""
+
+    sql: str
 
 
 def roles_sql(schema: str = "public") -> str:
