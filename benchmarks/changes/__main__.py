@@ -13,13 +13,14 @@ that Benchvise reports.
 from __future__ import annotations
 
 import argparse
+import ast
 import csv
 import json
 import random
 import subprocess
 import sys
 import tempfile
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import Path
 from typing import Any
@@ -167,19 +168,31 @@ def _round_trip(python: Path) -> None:
 
 
 def _example(python: Path, directory: Path) -> None:
-    """Otava's own example: nobody planted anything there, so that positions stand side by side."""
+    """Otava's own data: nobody planted anything there, so that positions stand side by side."""
     sheet = Sheet("Otava's example and test data", ("series", "runs", "Benchvise", "Otava"))
-    files = ("examples/csv/data/local_sample.csv", "tests/resources/sample.csv")
-    for name in files:
+    for name, values in _example_series(directory):
+        ours = [point.at for point in change_points(values)]
+        (theirs,) = _otava(python, {"series": [values]})
+        sheet.rows.append((name, str(len(values)), _positions(ours), _positions(theirs)))
+    print(f"{sheet.markdown()}\n")
+
+
+def _example_series(directory: Path) -> Iterator[tuple[str, list[float]]]:
+    """The two files of its example and tests, and the history of TigerBeetle in its tests."""
+    for name in ("examples/csv/data/local_sample.csv", "tests/resources/sample.csv"):
         file = directory / name
         with file.open(newline="") as lines:
             rows = list(csv.DictReader(lines))
         for metric in ("metric1", "metric2"):
-            values = [float(row[metric]) for row in rows]
-            ours = [point.at for point in change_points(values)]
-            (theirs,) = _otava(python, {"series": [values]})
-            sheet.rows.append((f"{file.name} {metric}", str(len(values)), str(ours), str(theirs)))
-    print(f"{sheet.markdown()}\n")
+            yield f"{file.name} {metric}", [float(row[metric]) for row in rows]
+    file = directory / "tests" / "tigerbeetle_test.py"
+    for node in ast.walk(ast.parse(file.read_text())):
+        if isinstance(node, ast.Return) and isinstance(node.value, ast.List):
+            yield "TigerBeetle", [float(value) for value in ast.literal_eval(node.value)]
+
+
+def _positions(found: Sequence[int]) -> str:
+    return ", ".join(map(str, found)) or "none"
 
 
 if __name__ == "__main__":
