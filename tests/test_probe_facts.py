@@ -115,6 +115,9 @@ def test_facts_tell_no_secrets(static: Path) -> None:
     environment = {
         "PATH": "/usr/bin:/bin",
         "API_TOKEN": "hidden",
+        "APP_MODE": "hidden",
+        "JDK_JAVA_OPTIONS": "-Xms400m -XX:+AlwaysPreTouch",
+        "DB_OPTS": "--password=hidden",
         "http_proxy": "http://user:hidden@192.0.2.1:3128",
         "no_proxy": "192.0.2.1",
         "ZSTD_CLEVEL": "17",
@@ -125,10 +128,14 @@ def test_facts_tell_no_secrets(static: Path) -> None:
     result = subprocess.run([static, "facts"], capture_output=True, check=True, env=environment)
     assert b"hidden" not in result.stdout
     told = facts(static, env=environment)["environment"][""]
+    untold = {name: told.pop(name) for name in ("API_TOKEN", "APP_MODE", "DB_OPTS", "http_proxy")}
+    assert all(re.fullmatch(r"given \(#[0-9a-f]{4}\)", value) for value in untold.values())
+    again = {**environment, "APP_MODE": "hidden too"}
+    changed = facts(static, env=again)["environment"][""]
+    assert [name for name in untold if changed[name] != untold[name]] == ["APP_MODE"]
     assert told == {
         "PATH": "/usr/bin:/bin",
-        "API_TOKEN": True,
-        "http_proxy": True,
+        "JDK_JAVA_OPTIONS": "-Xms400m -XX:+AlwaysPreTouch",
         "no_proxy": "192.0.2.1",
         "ZSTD_CLEVEL": "17",
         "HOME": "/data/root",

@@ -1,6 +1,7 @@
 /* What may be told of an environment. See environment.h. */
 #include "core/environment.h"
 
+#include <stdint.h>
 #include <stdio.h>
 #include <string.h>
 
@@ -9,58 +10,78 @@ enum { NAME_BYTES = 64, VALUE_BYTES = 16384 };
 /* Beginnings, or with "=" whole names; those that change programs by options are of their manual
  * pages: ENVIRONMENT. */
 static const char known[] =
-	"CC= CXX= CFLAGS= CXXFLAGS= CPPFLAGS= LDFLAGS= MAKEFLAGS= LD_ GLIBC_TUNABLES= "
-	"GCONV_PATH= MALLOC_ OMP_ GOMP_ KMP_ MKL_NUM_ OPENBLAS_NUM_ BLIS_NUM_ NUMEXPR_ "
-	"VECLIB_ TBB_ OPENSSL_armcap= OPENSSL_ia32cap= OPENSSL_riscvcap= OPENSSL_CONF= "
-	"GOMAXPROCS= GOGC= GOMEMLIMIT= GODEBUG= PYTHON PERL5LIB= PERL5OPT= PERLIO= "
-	"PERL_HASH_ PERL_UNICODE= RUBYOPT= RUBYLIB= RUBY_GC_ NODE_OPTIONS= NODE_EXTRA_CA_CERTS= "
-	"UV_THREADPOOL_ "
-	"JAVA_TOOL_OPTIONS= _JAVA_OPTIONS= DOTNET_ LUA_ LANG= LANGUAGE= LC_ LOCPATH= "
-	"NLSPATH= PATH= HOME= SHELL= POSIXLY_CORRECT= TZ= TZDIR= TMPDIR= GREP_OPTIONS= GREP_COLOR "
-	"LS_OPTIONS= LS_COLORS= LESS= LESSOPEN= GZIP= PIGZ= BZIP XZ_ ZSTD_ ZIPOPT= UNZIP= "
-	"TAR_OPTIONS= RSYNC_ CVS_RSH= GIT_TRACE GIT_PAGER= PAGER= DIFF_OPTIONS= MAKEFILES= "
-	"CCACHE_ DISTCC_ SQLITE_TMPDIR= RES_OPTIONS= LOCALDOMAIN= HOSTALIASES= http_proxy= "
-	"https_proxy= ftp_proxy= all_proxy= no_proxy= HTTP_PROXY= HTTPS_PROXY= FTP_PROXY= "
-	"ALL_PROXY= NO_PROXY= CURL_ WGETRC= BASH_ENV= ENV= EVENT_ G_SLICE= G_DEBUG= QT_ GTK_ "
-	"GDK_ SDL_ MESA_ LIBGL_ vblank_mode= ASAN_OPTIONS= UBSAN_OPTIONS= TSAN_OPTIONS= "
-	"LSAN_OPTIONS= GST_ OPENCV_ TF_NUM_ ORT_ RUST_BACKTRACE= RUST_LOG= RUST_MIN_STACK= "
-	"RAYON_";
+	"CC= CXX= LD_ GLIBC_TUNABLES= MALLOC_ OMP_ GOMP_ KMP_ TBB_ OPENSSL_ GOMAXPROCS= GOGC= "
+	"GOMEMLIMIT= GODEBUG= PYTHON PERL5LIB= PERL5OPT= PERLIO= PERL_ RUBYOPT= RUBYLIB= RUBY_GC_ "
+	"NODE_EXTRA_CA_CERTS= DOTNET_ LUA_ LANG= LANGUAGE= LC_ SHELL= POSIXLY_CORRECT= TZ= "
+	"GREP_COLOR LS_COLORS= LESS= LESSOPEN= GZIP= PIGZ= BZIP XZ_ ZSTD_ ZIPOPT= UNZIP= RSYNC_ "
+	"CVS_RSH= GIT_PAGER= PAGER= MAKEFILES= CCACHE_ DISTCC_ LOCALDOMAIN= HOSTALIASES= "
+	"http_proxy= https_proxy= ftp_proxy= all_proxy= no_proxy= CURL_ WGETRC= BASH_ENV= ENV= "
+	"EVENT_ G_ QT_ GTK_ GDK_ SDL_ MESA_ LIBGL_ vblank_mode= GST_ OPENCV_ TF_NUM_ ORT_ "
+	"RUST_BACKTRACE= RUST_LOG= RUST_MIN_STACK= RAYON_";
+
+/* Ends of names, of whatever program. */
+static const char known_ends[] =
+	"OPTIONS OPTS FLAGS THREADS JOBS LEVEL DEBUG TRACE CACHE SIZE LIMIT TIMEOUT PROXY PATH "
+	"DIR HOME";
+
+/* What is in a value that has a secret: user:password@host is found apart. */
+static const char secret[] = "assw ecret oken ey= redential";
 
 static const char of_the_session[] =
 	"SSH_ XDG_ DBUS_ SUDO_ USER= LOGNAME= MAIL= PWD= OLDPWD= SHLVL= TERM= "
 	"HOSTNAME= DISPLAY= WINDOWID= INVOCATION_ID= JOURNAL_ NOTIFY_ LISTEN_ MANAGERPID= "
 	"SYSTEMD_ _= BENCHVISE_ MOTD_";
 
-static bool begins(const char *variable, const char *names)
+enum place { BEGINNING, END, ANYWHERE };
+
+/* Whether one of these words, with a space between any two, is in the text there. */
+static bool has(const char *text, size_t length, const char *words, enum place place)
 {
-	while (*names) {
-		size_t length = strcspn(names, " ");
-		if (strncmp(variable, names, length) == 0)
+	while (*words) {
+		char word[24];
+		size_t size = strcspn(words, " ");
+
+		snprintf(word, sizeof(word), "%.*s", (int)size, words);
+		if (place == ANYWHERE ? strstr(text, word) != NULL
+				      : (place == BEGINNING || size <= length) &&
+						strncmp(place == END ? text + length - size : text,
+							word, size) == 0)
 			return true;
-		names += length;
-		names += *names == ' ';
+		words += size;
+		words += *words == ' ';
 	}
 	return false;
 }
 
 bool environment_is_of_session(const char *variable)
 {
-	return begins(variable, of_the_session);
+	return has(variable, 0, of_the_session, BEGINNING);
 }
 
 void environment_describe(struct json *j, const char *variable)
 {
 	size_t length = strcspn(variable, "=");
 	char name[NAME_BYTES];
+	uint32_t digest;
 	static char value[VALUE_BYTES]; /* PATH has been seen with 5000 characters */
 
 	if (!variable[length] || length == 0 || length >= sizeof(name))
 		return;
 	snprintf(name, sizeof(name), "%.*s", (int)length, variable);
-	snprintf(value, sizeof(value), "%s", variable + length + 1);
-	/* user:password@host */
-	if (begins(variable, known) && !(strstr(value, "://") && strchr(value, '@')))
-		json_string(j, name, value);
-	else
+	if (environment_is_of_session(variable)) {
 		json_true(j, name);
+		return;
+	}
+	snprintf(value, sizeof(value), "%s", variable + length + 1);
+	if ((has(variable, length, known, BEGINNING) || has(variable, length, known_ends, END)) &&
+	    !(strstr(value, "://") && strchr(value, '@')) && !has(value, 0, secret, ANYWHERE)) {
+		json_string(j, name, value);
+		return;
+	}
+	/* 16 bits tell that another board has another value, and too little to try what it is. */
+	digest = 2166136261u; /* FNV-1a */
+	for (const char *c = variable; *c; c++)
+		digest = (digest ^ (unsigned char)*c) * 16777619u;
+	snprintf(value, sizeof(value), "given (#%04x)", (digest ^ digest >> 16) & 0xffff);
+	json_string(j, name, value);
 }

@@ -1,5 +1,6 @@
 /* What may be told of an environment, which holds secrets too: the values of variables that are
- * known to change how programs run, and of others no more than that they are there. */
+ * known to change how programs run, and of others that they are there, and whether it is with the
+ * value that another board has. */
 #ifndef BV_ENVIRONMENT_H
 #define BV_ENVIRONMENT_H
 

@@ -210,13 +210,25 @@ def test_a_variable_whose_value_is_not_told_is_only_taken_away() -> None:
     """wiktorn/Overpass-API#107, with a password in the address."""
     good, bad = (
         with_value(side(), "process.environment/variables", {"LANG": "C"} | more)
-        for more in ({}, {"http_proxy": True})
+        for more in ({}, {"http_proxy": "given (#0a1b)"})
     )
     (suspect,) = tried(good, bad).values()
     assert means(suspect) == ProcessMeans({"env.http_proxy": "%"}, {})
-    assert (suspect.good, suspect.bad) == ("not there", "given")
+    assert (suspect.good, suspect.bad) == ("not there", "given (#0a1b)")
     assert "secret" in suspect.not_on_good
     assert tried(bad, good) == {}
+
+
+def test_a_variable_that_has_two_values_neither_of_which_is_told_is_a_suspect() -> None:
+    """Was: options of the JVM that only one side had were no difference (apache/zookeeper#301)."""
+    good, bad = (
+        with_value(side(), VARIABLES, {"LANG": "C", "APP_MODE": f"given (#{digest})"})
+        for digest in ("0a1b", "c2d3")
+    )
+    (suspect,) = find(good, bad, COMMAND, may_set=BOTH).suspects
+    assert suspect.id == "process.environment:APP_MODE"
+    assert (suspect.good, suspect.bad) == ("given (#0a1b)", "given (#c2d3)")
+    assert suspect.means is None
 
 
 def test_a_search_path_of_many_directories_is_tried_until_it_fills_a_request() -> None:

@@ -524,7 +524,7 @@ def test_a_variable_whose_value_is_not_told_leads_to_the_line_that_gives_it(tmp_
     text = "# a token\nLANG=C\nMY_TOKEN=abc\n"
     source = DirectoryFiles(build({"/etc/environment": text}, tmp_path), "tree", ROLES)
     item = "process.environment"
-    suspect = Suspect(f"{item}:MY_TOKEN", "", Layer.PROCESS, item, "not there", "given")
+    suspect = Suspect(f"{item}:MY_TOKEN", "", Layer.PROCESS, item, "not there", "given (#0a1b)")
     (origin,) = find_origins(source, suspect, Side.BAD)
     assert origin.where == "/etc/environment:3"
     (nowhere,) = find_origins(source, suspect, Side.GOOD)

@@ -224,7 +224,8 @@ class TestRarity:
 def test_a_variable_whose_value_is_not_told_is_less_likely_than_one_that_is_known() -> None:
     """Was: CHARSET, of which nothing is known, before the options of the mount that was written."""
     known = alone(suspect("process.environment:LC_ALL", "C", "C.UTF-8"))
-    unknown = alone(suspect("process.environment:CHARSET", "given", "not there", means=None))
+    words = ("process.environment:CHARSET", "given (#0a1b)", "not there")
+    unknown = alone(suspect(*words, means=None))
     assert unknown["prior"] < known["prior"] - 1.0
 
 

@@ -16,12 +16,11 @@ from benchvise.why.suspects.command_suspects import (
     FILES,
     MOUNT_POINT,
     SEPARATOR,
+    is_told,
     options_apart,
 )
 
 NOT_THERE = "not there"
-GIVEN = "given"
-"""What stands for the value of a variable that the probe does not tell."""
 PRESENT = "given"
 
 _ROLE = re.compile(r"\{(" + "|".join(ROLES) + r")\}")
@@ -114,7 +113,7 @@ def is_one_mount(suspect: Suspect) -> bool:
 
 def _values_of(suspect: Suspect, side_text: str) -> list[str]:
     """The values that a side shows, as lines of files have them; none where they are not known."""
-    if suspect.item == "process.environment" and side_text == GIVEN:
+    if suspect.item == "process.environment" and not is_told(side_text):
         return []
     if suspect.item == FILES:
         return [line for line in side_text.split(SEPARATOR) if line and not line.endswith("…")]

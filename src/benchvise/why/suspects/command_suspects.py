@@ -36,8 +36,10 @@ FILE_SYSTEMS = "storage.file_systems"
 KINDS = f"{FILE_SYSTEMS}/kinds"
 
 _CUT = 8_000  # characters of a variable: a longer one leaves no room for others in a request
+_NOT_TOLD = re.compile(r"given(?: \(#[0-9a-f]{4}\))?")
 _VALUE_LIMIT = 120
 _TEXT_LIMIT = 8_000  # of a file as it is sent: all of them go with one request of 64 KiB
+_NOT_SAID = "its value may be a secret, so the probe does not tell it"
 _SHOWN_LINES = 6
 _MEMORY = ("tmpfs", "ramfs")
 
@@ -78,12 +80,11 @@ def _variable(difference: Difference, part: DifferencePart) -> Suspect | None:
     values = part.a, part.b
     if any(isinstance(value, str) and len(value) >= _CUT for value in values):
         return None
-    if part.a is True:
-        return None  # it has a value that is not told
+    if not is_told(part.a):
+        return None
     good = quote(part.a, safe="/:.@+") if isinstance(part.a, str) else NOT_SET
     bad = quote(part.b, safe="/:.@+") if isinstance(part.b, str) else NOT_SET
     name = f"env.{part.key}"
-    is_told = part.b is not True
     return Suspect(
         id=f"process.environment:{printable(part.key, 60)}",
         title=f"the variable {printable(part.key, 60)} of the environment",
@@ -92,9 +93,15 @@ def _variable(difference: Difference, part: DifferencePart) -> Suspect | None:
         good=_variable_text(part.a),
         bad=_variable_text(part.b),
         members=(difference.entry.name,),
-        means=ProcessMeans({name: good}, {name: bad} if is_told else {}),
-        not_on_good="" if is_told else "its value may be a secret, so the probe does not tell it",
+        means=ProcessMeans({name: good}, {name: bad} if is_told(part.b) else {}),
+        not_on_good="" if is_told(part.b) else _NOT_SAID,
     )
+
+
+def is_told(value: object) -> bool:
+    """Whether this is the value of a variable. Of those that are not known to change programs the
+    probe says that they are given, with a digest of 16 bits; older ones said True."""
+    return value is not True and not (isinstance(value, str) and _NOT_TOLD.fullmatch(value))
 
 
 def _variable_text(value: object) -> str:

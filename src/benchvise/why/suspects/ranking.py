@@ -28,6 +28,7 @@ from benchvise.state.model import Family, Knob, Snapshot
 from benchvise.why.bench import CrossCheck
 from benchvise.why.model import Gap, Layer, Metric, ProcessMeans, Side, Suspect, Term
 from benchvise.why.suspects.bundles import text_of
+from benchvise.why.suspects.command_suspects import is_told
 from benchvise.why.suspects.find import value_text
 from benchvise.why.suspects.reduction import Reach, families_of, reach_of
 
@@ -48,8 +49,8 @@ _FEWEST_BOARDS = 3
 _SAME = 1.1
 _DIFFERENT = 1.5
 _ALIKE = 0.5
-# Of a variable no more is said than that it is there, unless it is known to change programs.
-_NOT_TOLD, _UNKNOWN_VARIABLE = "given", 0.2
+# The value of a variable is not told unless it is known to change programs.
+_UNKNOWN_VARIABLE = 0.2
 _BUSY_CPUS = 0.05
 _VERY_BUSY_CPUS = 0.3
 _BUSY_POINTS = 4.0
@@ -130,7 +131,9 @@ def _prior(suspect: Suspect, metric: Metric) -> Iterator[Term]:
         guessed, why = _chance(suspect, like)
         odds = _LIKE * guessed + (1 - _LIKE) * odds
         why = f"{why}; the command looks like {like}"
-    if suspect.item == "process.environment" and _NOT_TOLD in (suspect.good, suspect.bad):
+    if suspect.item == "process.environment" and not (
+        is_told(suspect.good) and is_told(suspect.bad)
+    ):
         odds *= _UNKNOWN_VARIABLE
         why = f"{why}; this variable is none that is known to change programs"
     yield Term("prior", math.log(odds), f"{odds:.1%} of such gaps: {why}")

@@ -18,6 +18,7 @@ from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
 from dataclasses import dataclass, field
+from zlib import crc32
 
 from benchvise.board.protocol import Board
 from benchvise.errors import BoardUnusable
@@ -96,10 +97,12 @@ _INODE = re.compile(r"socket:\[(\d{1,20})\]")
 _LISTENS, _UNCONNECTED = "0A", "07"
 _NO_PARTNER = ("/proc/", "/sys/", "/dev/null", "/dev/zero", "/dev/tty", "/dev/urandom", "/dev/pts")
 _TELLS = re.compile(
-    r"LANG|LC_|TZ|PATH|MALLOC_|OMP_|GOMP_|GLIBC_TUNABLES|LD_|PYTHON|PERL5|PERL_|NODE_OPTIONS|"
-    r"UV_THREADPOOL|JAVA_TOOL_OPTIONS|_JAVA_OPTIONS|GOMAXPROCS|GOGC|GOMEMLIMIT|GODEBUG|RUBY|"
-    r"RES_OPTIONS|LOCALDOMAIN|BASH_ENV|ENV$|G_SLICE|G_DEBUG|RUST_|TMPDIR|SQLITE_TMPDIR"
+    r"LANG|LC_|TZ|PATH|MALLOC_|OMP_|GOMP_|GLIBC_TUNABLES|LD_|PYTHON|PERL5|PERL_|"
+    r"UV_THREADPOOL|GOMAXPROCS|GOGC|GOMEMLIMIT|GODEBUG|RUBY|"
+    r"LOCALDOMAIN|BASH_ENV|ENV$|G_SLICE|RUST_|"
+    r".*(?:OPTIONS|OPTS|FLAGS|THREADS|JOBS|LEVEL|DEBUG|TRACE|CACHE|SIZE|LIMIT|TIMEOUT|PATH|DIR|HOME)$"
 )
+_SECRET = re.compile(r"assw|ecret|oken|ey=|redential|://.*@")
 _OF_SESSION = re.compile(
     r"SSH_|XDG_|DBUS_|INVOCATION_ID|JOURNAL_|NOTIFY_|LISTEN_|MANAGERPID|SYSTEMD_|WATCHDOG_|PWD$|"
     r"OLDPWD$|SHLVL$|_$|MAINPID|MEMORY_PRESSURE|CREDENTIALS_|RUNTIME_DIRECTORY"
@@ -380,10 +383,12 @@ def _take(program: ProgramOfBoard, key: str, value: str) -> None:
 
 
 def _take_variable(program: ProgramOfBoard, text: str) -> None:
-    """Values of variables that may be secrets are not kept."""
+    """Of values that may be secrets only 16 bits are kept, to tell whether others are the same."""
     name, equals, value = text.partition("=")
     if equals and not _OF_SESSION.match(name):
-        shown_value = printable(value, _MOST_VALUE) if _TELLS.match(name) else "given"
+        is_told = _TELLS.match(name) and not _SECRET.search(value)
+        digest = f"given (#{crc32(text.encode()) & 0xFFFF:04x})"
+        shown_value = printable(value, _MOST_VALUE) if is_told else digest
         program.state[f"variable {printable(name, 60)}"] = shown_value
 
 
