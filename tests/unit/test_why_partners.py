@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import posixpath
 import socket
 import subprocess
 import sys
@@ -11,10 +12,12 @@ from pathlib import Path
 from zlib import crc32
 
 import pytest
+import skips
 
 from benchvise.board.local import LocalBoard
 from benchvise.documents import decode, encode
 from benchvise.why.model import Layer, Side, Suspect, Term
+from benchvise.why.witness import partners
 from benchvise.why.witness.model import (
     Activity,
     CallsAbout,
@@ -249,6 +252,17 @@ def test_files_of_partners_are_compared_and_their_mounts_are_touched() -> None:
     touched = touched_paths(tuple(watches().values()))
     assert touched is not None
     assert "/data/cache" in touched
+
+
+def test_the_files_of_a_message_bus_are_those_of_what_it_starts() -> None:
+    """flatpak/xdg-desktop-portal#400: who asks for a portal waits until it has come up."""
+    skips.need_root()
+    service = "/usr/share/dbus-1/services/org.freedesktop.portal.Desktop.service"
+    own = f"mount -t tmpfs none /usr/share && mkdir -p {posixpath.dirname(service)} && : >{service}"
+    script = f'{own} && exec sh -c "$0" sh "$@"'
+    words = ["unshare", "-m", "sh", "-c", script, partners.FILES_OF_A_PROGRAM, "dbus-daemon", ""]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert service in done.stdout.splitlines()
 
 
 SERVICE = Suspect(

@@ -24,7 +24,8 @@ for file in $(find /proc/sys /sys/kernel/mm /sys/block/*/queue /sys/class/bdi/*/
   grep -vE 'ns_last_pid|/random/|fastopen_key|khugepaged/(full|pages)'); do
   echo "set $file $(cat "$file" 2> /dev/null | tr '\n' ' ')"
 done
-ps -eo comm= 2> /dev/null | grep -v '^kworker/' | sort | uniq -c | sed 's/^/process /'
+running=$(ps -eo comm= 2> /dev/null)
+echo "$running" | grep -v '^kworker/' | sort | uniq -c | sed 's/^/process /'
 """
 _OWN = ("/proc/sys/net/", "/proc/sys/kernel/msg", "/proc/sys/kernel/sem", "/proc/sys/kernel/shm")
 _COMES_AND_GOES = ("sshd", "sh", "bash", "ps", "sort", "uniq", "sed", "sleep", "env", "strace")

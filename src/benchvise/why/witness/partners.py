@@ -59,8 +59,9 @@ _ABOUT = (
     'echo "group: $f $r$b $(tr "\\n" ";" <"$r$b/$f")"; done; b=${b%/*}; done; done; '
     'done <"$d/cgroup"; done 2>/dev/null; true'
 )
-# What is named in files that are named in the program, or in what starts it, is read too.
-_FILES = (
+# What is named in files that are named in the program, or in what starts it, is read too. A message
+# bus is asked for the services that it starts, which have files of their own.
+FILES_OF_A_PROGRAM = (
     "n=$1 u=$2; shift 2; "
     'named() { for f in $1; do head -c 8388608 "$f" | tr -c "[:graph:]" "\\n" | '
     'grep -oE "/((usr/local/)?etc/[A-Za-z0-9_./@+-]+|'
@@ -74,6 +75,11 @@ _FILES = (
     'yml yaml toml; do set -- "$@" "${f%/*}"/*."$e"; done;; esac; done; '
     's=$({ printf "%s\\n" "/etc/init.d/$n" "/etc/default/$n" "/etc/conf.d/$n" '
     '"/etc/sysconfig/$n" "/etc/config/$n" "/etc/$n" "/etc/$n.conf" "/etc/$n.d" "$@"; '
+    'printf "%s\\n" "/usr/lib/$n.conf" "/usr/lib/$n.d" "/usr/lib/$n/$n.conf" '
+    '"/usr/share/$n/$n.conf"; '
+    'case $n in dbus-*) for d in /etc /usr/local/share /usr/share; do printf "%s\\n" '
+    '"$d/dbus-1/services" "$d/dbus-1/system-services" "$d/dbus-1/session.d" '
+    '"$d/dbus-1/system.d"; done;; esac; '
     '[ "$u" ] && printf "%s\\n" "/etc/systemd/system/$u" "/etc/systemd/system/$u.d" '
     '"/run/systemd/system/$u" "/usr/lib/systemd/system/$u" "/lib/systemd/system/$u"; '
     'grep -lws -- "$n" /etc/init.d/* /etc/rc.local /etc/inittab /etc/rc.d/* /etc/crontab '
@@ -132,7 +138,9 @@ def find_partners(board: Board, calls: Sequence[CallsAbout]) -> tuple[Partner, .
 
 
 def _partner(board: Board, program: ProgramOfBoard, through: Partner | None = None) -> Partner:
-    files = _text_of(board, ["sh", "-c", _FILES, "sh", *program.file_words]).splitlines()
+    files = _text_of(
+        board, ["sh", "-c", FILES_OF_A_PROGRAM, "sh", *program.file_words]
+    ).splitlines()
     return program.partner(files, through)
 
 
