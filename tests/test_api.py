@@ -96,7 +96,10 @@ def test_notebooks_show_text_as_text(url: str) -> None:
         store.take_in([TravellingRun(hostile)])
     html = bv.open_store(url).runs()._repr_html_()
     assert "&lt;script&gt;" in html and "<script" not in html and "\x1b" not in html
-    assert bv.open_store(url).run("yocto-6.6")._repr_html_().startswith("<table>")
+    shown = bv.open_store(url).run("yocto-6.6")._repr_html_()
+    assert shown.startswith("<svg ") and "<table>" in shown
+    hostile_run = bv.open_store(url).run("c" * 12)._repr_html_()
+    assert "&lt;script&gt;" in hostile_run and "<script" not in hostile_run
     assert "nothing" in Records[int](())._repr_html_()
 
 

@@ -17,7 +17,10 @@ from benchvise.flows import why as flow
 from benchvise.flows.request import UserCommand
 from benchvise.flows.why_sides import Sides
 from benchvise.measure.model import Better
+from benchvise.report.interval_chart import IntervalMark, interval_chart
+from benchvise.report.rendering import Cell, Column, Table
 from benchvise.report.sinks import cell
+from benchvise.report.table_pages import html_table
 from benchvise.report.why_page import markdown, page
 from benchvise.why.events import Event
 from benchvise.why.model import Cause, Diagnosis, SuspectRecord, UntestedDifference
@@ -88,17 +91,31 @@ class DiagnosedBoards:
         return page(encode(self.diagnosis))
 
     def _repr_html_(self) -> str:
-        """The headline and the causes, for Jupyter."""
-        rows = [
-            Markup("<tr><td>{}</td><td>{}</td></tr>").format(
-                cell(cause.name), f"{100 * cause.share.value:.0f} %"
+        """The headline, and the causes as a chart and as a table, for Jupyter."""
+        causes = self.diagnosis.causes[:_SHOWN]
+        marks = [
+            IntervalMark(
+                cause.name,
+                cause.share.value,
+                cause.share.low,
+                cause.share.high,
+                f"{100 * cause.share.value:.0f} %",
+                "bad",
             )
-            for cause in self.diagnosis.causes[:_SHOWN]
+            for cause in causes
         ]
-        heading = Markup("<tr><th>cause</th><th>share of the gap</th></tr>")
-        table = Markup("<table>{}{}</table>").format(heading, Markup("").join(rows))
+        rows = tuple(
+            (
+                Cell(cause.name),
+                Cell(f"{100 * cause.share.value:.0f} %"),
+                Cell("; ".join(f"{o.file}{f':{o.line}' if o.line else ''}" for o in cause.origins)),
+            )
+            for cause in causes
+        )
+        columns = (Column("cause"), Column("share of the gap", right=True), Column("set by"))
         text = Markup("<p><b>{}</b>: {}</p>").format(cell(self.verdict), cell(self.headline))
-        return text + (table if rows else Markup(""))
+        chart = interval_chart("Share of the gap, 95 %", marks, middle=0.0, reach=1.2)
+        return text + chart + (html_table(Table("", columns, rows, ())) if rows else Markup(""))
 
 
 def why(

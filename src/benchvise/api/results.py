@@ -15,7 +15,8 @@ from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.flows import results as flow
 from benchvise.measure.model import RunRecord
-from benchvise.report.comparison_formats import COMPARISON_FORMATS
+from benchvise.quantities import format_value
+from benchvise.report.comparison_formats import COMPARISON_FORMATS, changes_chart, changes_table
 from benchvise.report.data import (
     ChangeData,
     ComparisonDocument,
@@ -23,10 +24,18 @@ from benchvise.report.data import (
     comparison_data,
     run_data,
 )
+from benchvise.report.interval_chart import IntervalMark, interval_chart
 from benchvise.report.rendering import table_markdown
+from benchvise.report.table_pages import html_table
 from benchvise.report.tables import run_rows
 from benchvise.state.model import Snapshot
 from benchvise.store import RunFilter, RunInfo, Store
+
+SPREAD_REACH = 0.10
+"""The axis of a run's chart goes from this share below the median to as much above it."""
+
+_CHARTED = 30
+"""Series of a chart."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -133,7 +142,22 @@ class StoredRun:
         return table_markdown(run_rows(self.record, flow.summaries(self.record)))
 
     def _repr_html_(self) -> str:
-        return self.series._repr_html_()
+        """How narrow each median is, as a chart, and the table of ``show``, for Jupyter."""
+        marks = [
+            IntervalMark(
+                row.key,
+                0.0,
+                row.low / row.median - 1,
+                row.high / row.median - 1,
+                format_value(row.median, row.unit),
+                "plain" if row.stable else "doubt",
+            )
+            for row in self.series
+            if row.median and row.low is not None and row.high is not None
+        ]
+        title = f"{self.record.label or self.id}: 95 % intervals, axis ± {SPREAD_REACH:.0%}"
+        chart = interval_chart(title, marks[:_CHARTED], middle=0.0, reach=SPREAD_REACH)
+        return chart + html_table(run_rows(self.record, flow.summaries(self.record), notes=False))
 
 
 class ResultStore:
@@ -210,7 +234,8 @@ class ComparedRuns:
         return COMPARISON_FORMATS[format].write(self.data, threshold)
 
     def _repr_html_(self) -> str:
-        return self.changes._repr_html_()
+        """The changes as a chart and as a table, for Jupyter."""
+        return changes_chart(self.data) + html_table(changes_table(self.data))
 
 
 def default_store() -> str | None:

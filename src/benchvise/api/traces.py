@@ -10,11 +10,13 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 import pyarrow as pa
+from markupsafe import Markup
 
 from benchvise.api.records import Records
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.report.rendering import csv_text, table_markdown, table_of
+from benchvise.report.table_pages import html_table
 from benchvise.trace.catalogue import all_analyses
 from benchvise.trace.catalogue.record import TraceAnalysis
 from benchvise.trace.loaded import LoadedTrace, load_trace
@@ -22,6 +24,10 @@ from benchvise.trace.query_limits import QueryLimits
 
 if TYPE_CHECKING:
     from benchvise.table import TableSpec
+
+
+_SHOWN = 30
+"""Rows of a table in a notebook."""
 
 
 @cache
@@ -76,7 +82,9 @@ class AnalysisAnswer:
         return "\n".join(table_markdown(table_of(spec, stacked=False)) for spec in self.tables)
 
     def _repr_html_(self) -> str:
-        return self.rows._repr_html_()
+        """The tables with their units, the first rows of each, for Jupyter."""
+        shown = (spec.first(_SHOWN, "more rows (.rows has all)") for spec in self.tables)
+        return Markup("").join(html_table(table_of(spec, stacked=False)) for spec in shown)
 
 
 class TraceHandle:

@@ -19,13 +19,17 @@ from collections.abc import Callable, Iterator, Mapping
 from dataclasses import dataclass
 from xml.etree import ElementTree as ET
 
+from markupsafe import Markup
+
 from benchvise.measure.compare import SeriesVerdict
 from benchvise.measure.validity import Summary
 from benchvise.quantities import ABSENT, finite, format_change, format_value
 from benchvise.report.data import ChangeData, ComparisonDocument
+from benchvise.report.interval_chart import IntervalMark, interval_chart
 from benchvise.report.rendering import Cell, Column, Table, table_row
 from benchvise.report.sinks import CELL_LIMIT, csv_text, json_text, markdown, sentence
 from benchvise.report.table_pages import page
+from benchvise.table import Tone
 from benchvise.text import counted
 
 _ANNOTATIONS = 10
@@ -365,14 +369,35 @@ def _kcidb_status(change: ChangeData, threshold: float | None) -> str:
 _HTML_COLUMNS = ("Series", "Base", "Now", "Change", "Ratio, 95 %", "Verdict", "Reason")
 
 
-def _html(comparison: ComparisonDocument, threshold: float | None) -> str:
-    """A page of one table, without a script: every series, regressions in bold."""
-    regressions = sum(is_regression(change, threshold) for change in comparison.changes)
+def changes_table(comparison: ComparisonDocument, threshold: float | None = None) -> Table:
+    """Every series, regressions in bold."""
     rows = tuple(tuple(_html_cells(change, threshold)) for change in comparison.changes)
+    return Table("", tuple(map(Column, _HTML_COLUMNS)), rows, ())
+
+
+def changes_chart(comparison: ComparisonDocument, most: int = 30) -> Markup:
+    """The changes of the series that were compared, the first ones, with their intervals."""
+    marks = []
+    for change in comparison.changes:
+        if change.ratio is not None and change.low is not None and change.high is not None:
+            tone: Tone = _TONES.get(change.verdict, "plain")
+            ends = (change.ratio - 1, change.low - 1, change.high - 1)
+            marks.append(IntervalMark(change.key, *ends, format_change(change.ratio), tone))
+    return interval_chart(f"{_heading(comparison)}: change, 95 %", marks[:most], middle=0.0)
+
+
+_TONES: Mapping[str, Tone] = {
+    SeriesVerdict.FASTER: "good",
+    SeriesVerdict.SLOWER: "bad",
+    SeriesVerdict.UNSTABLE: "doubt",
+}
+
+
+def _html(comparison: ComparisonDocument, threshold: float | None) -> str:
+    """A page of one table, without a script."""
+    regressions = sum(is_regression(change, threshold) for change in comparison.changes)
     outcome = counted(regressions, "regression") if regressions else "no regression"
-    return page(
-        _heading(comparison), [Table("", tuple(map(Column, _HTML_COLUMNS)), rows, ())], outcome
-    )
+    return page(_heading(comparison), [changes_table(comparison, threshold)], outcome)
 
 
 def _html_cells(change: ChangeData, threshold: float | None) -> Iterator[Cell]:
