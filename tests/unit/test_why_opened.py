@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import subprocess
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -26,6 +27,8 @@ from benchvise.why.witness.opened import (
     OF_ATTRIBUTES,
     OPENED_FILE,
     file_suspects,
+    link_as_on_good,
+    origins_of_link,
 )
 from benchvise.why.witness.touching import put_first
 
@@ -65,6 +68,12 @@ def test_a_link_that_leads_to_another_disk_is_a_difference() -> None:
     digests[Side.BAD] = {f"{LEADS}/srv/data/{n}/x": f"/mnt/card/{n}/x" for n in "ab"}
     (link,) = file_suspects(seen, digests, (), can_swap=True)
     assert (link.id, link.good, link.bad) == ("file.link:/srv/data", "/srv/data", "/mnt/card")
+    assert not origins_of_link(Side.GOOD, link)  # a directory there: no line makes it one again
+    assert not link_as_on_good(link)
+    (origin,) = origins_of_link(Side.BAD, link)
+    assert (str(origin.file), str(origin.text)) == ("/srv/data", "/srv/data -> /mnt/card")
+    led = replace(link, good="/mnt/ram disk")
+    assert link_as_on_good(led) == "ln -sfn -- '/mnt/ram disk' /srv/data"
     for target in ("/srv/data/a/x", "/mnt/card/a/x"):
         part = WitnessPart(Activity.DISK, "write", target, "dd", 0.0, 1.0, 0.9, "waiting")
         ranked = put_first((SERVICE, link), Witness("", 1.0, 2.0, (part,)))

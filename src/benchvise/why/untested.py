@@ -40,7 +40,7 @@ from benchvise.why.model import (
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.command_suspects import MOUNT_POINT
 from benchvise.why.suspects.find import NO_SETTING, consent_in
-from benchvise.why.witness.opened import HIDDEN, NOT_THERE, OPENED_FILE
+from benchvise.why.witness.opened import HIDDEN, NOT_THERE, OPENED_FILE, link_as_on_good
 from benchvise.why.wording import percent
 
 MOST = 5
@@ -211,6 +211,7 @@ def _described(
         command=try_command(suspect.id, lab.directory)
         if can_try
         else _without_file(suspect)
+        or link_as_on_good(suspect)
         or line_as_on_good(suspect, _on_good(lab, suspect, ask_boards=ask_boards), origins)
         or _by_hand(suspect, remedies)
         or _of_file(suspect, case.snapshots)

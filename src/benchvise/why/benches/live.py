@@ -63,7 +63,7 @@ from benchvise.why.model import (
 from benchvise.why.provenance import find_origins
 from benchvise.why.provenance.sources import ProbedFiles
 from benchvise.why.witness.model import SideWatch
-from benchvise.why.witness.opened import OPENED_FILE, origins_of_file
+from benchvise.why.witness.opened import OF_LINK, OPENED_FILE, origins_of_file, origins_of_link
 from benchvise.why.witness.partner_suspects import STATE, origins_of_state, state_files
 
 T = TypeVar("T")
@@ -324,6 +324,8 @@ class LiveBench:
                 suspect.id.removeprefix(OPENED_FILE)
             )
             return origins_of_file(side, suspect, contents, is_private=is_private)
+        if suspect.id.startswith(OF_LINK):
+            return origins_of_link(side, suspect)
         if suspect.id.startswith(STATE):
             return origins_of_state(side, suspect, self._contents_on(side, state_files(suspect)))
         if side is Side.GOOD and self._root is not None:

@@ -12,6 +12,7 @@ and the files of two systems that differ in most of what they hold.
 from __future__ import annotations
 
 import re
+import shlex
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
@@ -179,6 +180,24 @@ def _links(paths: Sequence[str], digests: Mapping[Side, Mapping[str, str]]) -> I
             ),
         )
     yield from found.values()
+
+
+def origins_of_link(side: Side, suspect: Suspect) -> tuple[Origin, ...]:
+    """The link itself, where a side has one there."""
+    link = suspect.id.removeprefix(OF_LINK)
+    target = suspect.good if side is Side.GOOD else suspect.bad
+    if target == link:
+        return ()
+    return (Origin(side, "link", Untrusted(link), 0, Untrusted(f"{link} -> {target}")),)
+
+
+def link_as_on_good(suspect: Suspect) -> str:
+    """The line of shell that has a link of the bad side lead where the good one's does; empty where
+    one of them has no link there, or for others."""
+    link = suspect.id.removeprefix(OF_LINK)
+    if not suspect.id.startswith(OF_LINK) or link in (suspect.good, suspect.bad):
+        return ""
+    return shlex.join(["ln", "-sfn", "--", suspect.good, link])
 
 
 def _why_not(suspect: Suspect) -> str:
