@@ -9,6 +9,7 @@ import signal
 import tempfile
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -299,6 +300,36 @@ class TestApply:
         with applied(kernel, "t.max_freq=1000000"):
             for number in (0, 4):
                 assert kernel.get(POLICY.format(number) + "scaling_max_freq") == "1000000\n"
+
+    @pytest.mark.parametrize("fleeting", [False, True])
+    def test_one_file_of_a_family_is_set_and_no_other(
+        self, kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch, fleeting: bool
+    ) -> None:
+        """What one of its files is called by a name of its own stays that one's, in any order."""
+        family = Knob(
+            *("t.family", "/proc/sys/vm/[d-s]*", "text", ""),
+            pattern="[0-9]{1,19}", each=True, fleeting=fleeting,
+        )  # fmt: skip
+        item = replace(CATALOGUE[0], id="family", knobs=(family,))
+        monkeypatch.setattr(catalogue, "load_catalogue", lambda: (*CATALOGUE, item))
+        kernel.set("/proc/sys/vm/page-cluster", "3\n")
+        before = kernel.state()
+        one = Setting(family, "0", ("/proc/sys/vm/page-cluster",))
+        other = Setting(knobs.find_knob("t.other"), "10")
+        for wanted in ([one, other], [other, one]):
+            with intervening("fake", kernel, lambda: again(kernel), ROLES) as made:
+                made.apply(wanted)
+                assert kernel.get(one.paths[0]) == "0\n"
+                assert kernel.get(OTHER) == "10\n"
+                assert {a.path for a in made.applied} == {one.paths[0], OTHER}
+                made.check_held()
+            assert kernel.state() == before
+        with (
+            pytest.raises(SettingError, match="stands for many files"),
+            intervening("fake", kernel, lambda: again(kernel), ROLES) as made,
+        ):
+            made.apply([Setting(family, "0")])
+        assert kernel.state() == before
 
     def test_files_of_a_knob_can_have_values_of_their_own(self, kernel: FakeKernel) -> None:
         before = kernel.state()

@@ -73,6 +73,15 @@ def test_a_file_of_one_device_is_not_taken_for_all(path: str, knob: str) -> None
         find_knob(path)
 
 
+@pytest.mark.parametrize(
+    "name", ["net.tcp_sysctl", "/proc/sys/net/ipv4/tcp_orphan_retries", "kernel.module_option"]
+)
+def test_a_family_is_not_set_to_one_value(name: str) -> None:
+    """Each of its files is a setting of its own, of which no list says what it takes."""
+    with pytest.raises(UsageError, match="`benchvise why` alone sets, one by one"):
+        parse_setting_request(f"{name}=1")
+
+
 def test_every_setting_is_its_own_name_and_its_own_file() -> None:
     by_path: dict[str, list[str]] = {}
     for name, (_, knob) in knobs().items():

@@ -105,7 +105,7 @@ def test_a_knob_is_bounded(knob: Knob) -> None:
     )
     roots += ("/proc/net/netlink/*", "/proc/1/comm/*", "/proc/loadavg/*")
     assert knob.path.startswith(roots), "nothing else is ever written"
-    is_family = knob.each and knob.path.startswith("/proc/sys/")
+    is_family = knob.each and knob.path.startswith(("/proc/sys/", "/sys/"))
     assert knob.absent or is_family or not (knob.each or knob.fleeting)
     assert ".." not in knob.path
     assert all(role in ROLES for role in re.findall(r"\{(\w+)\}", knob.path))

@@ -66,6 +66,23 @@ class TestSettings:
         (wanted, *_) = targets_of(family, Side.BAD, {})
         assert (wanted.target, set(wanted.values)) == (tcp.format("orphan_retries"), {"7"})
 
+    def test_an_option_of_a_module_is_tried_with_consent(self) -> None:
+        """What is shown and cannot be written back is not tried, nor what one side has not."""
+        option = "/sys/module/snd_hda_intel/parameters/{}"
+        good = {option.format("power_save"): "-1\n", option.format("quirks"): "(null)\n"}
+        bad = {option.format("power_save"): "2\n", option.format("quirks"): "a:b:c\n"}
+        bad["/sys/module/snd/parameters/slots"] = "1\n"
+        name = "kernel.module_option:snd_hda_intel/parameters/power_save"
+        plain = {s.id: s for s in found(bad, good=good).suspects}
+        assert plain[name].means is None
+        assert consent_for(plain[name]) == ("kernel.module_option",)
+        allowed = found(bad, good=good, allowed=("kernel.module_option",)).suspects
+        tried = {s.id: s for s in allowed if s.means is not None}
+        assert list(tried) == [name]
+        path = option.format("power_save")
+        assert settings(tried[name].means) == [f"kernel.module_option=-1 {path}"]
+        assert {w.target for w in targets_of(plain[name], Side.BAD, {})} == {path}
+
     def test_devices_that_are_to_differ_are_set_one_by_one(self) -> None:
         suspect = one(
             {

@@ -140,7 +140,8 @@ class Intervention:
         being_set = sorted((s.knob for s in settings), key=lambda knob: knob.each)
         catalogue = [*being_set, *(knob for _, knob in knobs().values())]
         named = [Goal(s.knob, path, s.value) for s in settings for path in s.paths]
-        presence = present(self._files, named) if any(s.knob.absent for s in settings) else {}
+        is_elsewhere = any(s.knob.absent or s.knob.fleeting for s in settings)
+        presence = present(self._files, named) if is_elsewhere else {}
         lasting = (knob for knob in catalogue if not knob.fleeting)
         surveyed = places.survey(self._files, lasting, self._roles)
         return {**surveyed, **{path: place for path, place in presence.items() if place.value}}
@@ -252,16 +253,16 @@ class Intervention:
         """The goals of a setting: all its files, or those it names, that can be put back."""
         knob = setting.knob
         glob = places.expand(knob, self._roles)
+        if knob.is_family and not setting.paths:
+            raise SettingError(
+                f"{self._board}: {knob.name} stands for many files, which are not set to one value",
+                "`benchvise why` tries each that differs",
+            )
         places_of_knob = [place for place in before.values() if place.knob == knob]
         if not places_of_knob:
             raise SettingError(
                 f"{self._board}: {knob.name} cannot be set: another setting has its files",
                 "set the one or the other",
-            )
-        if knob.each and not knob.absent and not setting.paths:
-            raise SettingError(
-                f"{self._board}: {knob.name} stands for many files, which are not set to one value",
-                "`benchvise why` tries each that differs",
             )
         if setting.paths:
             there = {place.path: place for place in places_of_knob}

@@ -76,6 +76,8 @@ def parse_setting_request(text: str) -> SettingRequest:
             f"--set {text}: that is not KNOB=VALUE", "write for example memory.thp=never"
         )
     knob = find_knob(name)
+    if knob.is_family:
+        raise _family_refused(name, knob)
     if values == EACH:
         return SettingRequest(knob, ())
     return SettingRequest(
@@ -96,6 +98,8 @@ def find_knob(name: str) -> Knob:
     if len(matches) == 1:
         return catalogue[matches[0].name][1]
     if not matches and (wider := concrete_files(name)):
+        if wider[0].is_family:
+            raise _family_refused(name, wider[0])
         raise UsageError(
             f"{name} is set together with the others of its kind",
             f"--set {wider[0].name}=VALUE sets {wider[0].path}",
@@ -104,6 +108,13 @@ def find_knob(name: str) -> Knob:
     problem = "names several settings" if matches else "is no setting that can be changed"
     remedy = f"did you mean {' or '.join(near[:3])}? " if near else ""
     raise UsageError(f"'{name}' {problem}", f"{remedy}`benchvise knobs` lists them")
+
+
+def _family_refused(name: str, knob: Knob) -> UsageError:
+    return UsageError(
+        f"{name} stands for files of {knob.path}, which `benchvise why` alone sets, one by one",
+        "set it on the board by hand, and measure it as another state",
+    )
 
 
 def companions(knob: Knob) -> tuple[Knob, ...]:

@@ -7,6 +7,7 @@ from __future__ import annotations
 
 import hashlib
 import json
+import re
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from enum import StrEnum
@@ -112,6 +113,16 @@ class Knob:
     absent: str = ""
     each: bool = False
     fleeting: bool = False
+
+    @property
+    def is_family(self) -> bool:
+        """Whether it stands for files that are settings of their own, and are always there."""
+        return self.each and not self.absent
+
+    @property
+    def family_directory(self) -> str:
+        """The directory below which its files differ in name, with a slash at its end."""
+        return re.split(r"[*?\[{]", self.path, maxsplit=1)[0].rpartition("/")[0] + "/"
 
 
 @dataclass(frozen=True, slots=True)

@@ -169,10 +169,10 @@ def _of_knob(suspect: Suspect, roles: Mapping[str, str]) -> Iterator[str]:
     record = knobs().get(name)
     if record is not None and record[1].each and colon:
         path = record[1].path
-        if record[1].absent:
-            yield _of_tree(path.replace("*", which.replace("/", "!")), "")[0]
+        if record[1].is_family:
+            yield f"{record[1].family_directory}{which}"
         else:
-            yield f"{path.rpartition('/')[0]}/{which}"
+            yield _of_tree(path.replace("*", which.replace("/", "!")), "")[0]
     elif record is not None and not colon:
         yield _filled(record[1].path, roles)
 

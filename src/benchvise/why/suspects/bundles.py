@@ -150,8 +150,8 @@ def _change(name: str, covered: set[str], good: KnobFiles, bad: KnobFiles) -> Kn
 
 def _part(knob: Knob, path: str) -> str:
     """What one of a knob's files is about: the service, the area of swap, the interface."""
-    if not knob.absent:
-        return path.rpartition("/")[2]
+    if knob.is_family:
+        return path.removeprefix(knob.family_directory)
     begin = knob.path.index("*")
     end = len(path) - len(knob.path) + begin + 1
     return path[begin:end].replace("!", "/")

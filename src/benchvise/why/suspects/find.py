@@ -17,7 +17,7 @@ from typing import Any
 
 from benchvise.state.catalogue import knobs
 from benchvise.state.diff import Difference, DifferenceKind, DifferencePart, diff_snapshots
-from benchvise.state.model import Flip, Snapshot, StateEntry
+from benchvise.state.model import Flip, Knob, Snapshot, StateEntry
 from benchvise.text import printable
 from benchvise.why.model import Layer, Metric, ProcessMeans, SettingMeans, Side, Suspect
 from benchvise.why.suspects.bundles import KnobFiles, knob_changes, suspects_of
@@ -66,7 +66,7 @@ def find(
     seen = _read_paths(good) & _read_paths(bad)
     kept = reduce(differences, metric, (change.knob.name for change in changes), seen)
     left = {difference.entry.name for difference in kept.differences}
-    changes = tuple(c for c in changes if c.knob.fleeting or left.intersection(c.members))
+    changes = tuple(c for c in changes if _comes_and_goes(c.knob) or left.intersection(c.members))
     flipped = [_bounded(s, may_set, allowed, good, bad) for s in suspects_of(changes)]
     covered = {member for suspect in flipped for member in suspect.members}
     rest = [d for d in kept.differences if d.entry.name not in covered]
@@ -79,10 +79,15 @@ def find(
     )
 
 
+def _comes_and_goes(knob: Knob) -> bool:
+    """Whether it is about programs that run, of which snapshots have no settings."""
+    return knob.fleeting and bool(knob.absent)
+
+
 def _on_one_side(good: KnobFiles, bad: KnobFiles) -> Iterator[str]:
     """What is observed on one side alone and can be set: programs that run."""
     for name, (_, knob) in knobs().items():
-        if knob.fleeting:
+        if _comes_and_goes(knob):
             yield from sorted(good.by_knob[name].keys() ^ bad.by_knob[name].keys())
 
 
