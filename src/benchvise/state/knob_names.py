@@ -38,6 +38,8 @@ def aliases_of(item: Item, knob: Knob) -> tuple[str, ...]:
     """
     own = knob.name.rpartition(".")[2]
     paths = tuple(expand(knob.path))
+    if knob.is_family:
+        return (*paths, own)
     directory, _, file = knob.path.rpartition("/")
     aliases = [*paths, own, file]
     if knob.path.startswith(_SYSCTL):

@@ -215,5 +215,7 @@ def _short_values(values: tuple[KnobValue, ...]) -> str:
 
 def _try_it(knob: Knob, present: tuple[KnobValue, ...] | None) -> str:
     choices = knob.choices or tuple(f"{c:40}" for value in present or () for c in value.choices)
+    if knob.is_family:
+        return "Each of its files is a setting of its own: `benchvise why` tries those that differ."
     values = "+".join(dict.fromkeys(choices[:2])) or ("each" if knob.kind == "choice" else "A+B")
     return f"Try it: benchvise run --set {knob.name}={values} --suite quick"
