@@ -9,6 +9,7 @@ import re
 import shlex
 import subprocess
 from collections.abc import Sequence
+from dataclasses import replace
 from pathlib import Path
 
 import pytest
@@ -269,6 +270,23 @@ def test_a_fragment_of_the_kernel_configuration() -> None:
     assert text_of(found, "kernel configuration") == option
     for system in ("Yocto", "Buildroot"):
         assert text_of(found, system, ".cfg").endswith(f"cpu-governor.cfg\n{option}")
+
+
+def test_of_a_family_only_the_file_that_differs_is_written() -> None:
+    """Its glob would set all of its files to one value."""
+    path = "/proc/sys/net/ipv4/icmp_ratemask"
+    knob = knobs()["net.icmp_sysctl"][1]
+    means = SettingMeans((Setting(knob, "6168", (path,)),), (Setting(knob, "1", (path,)),))
+    tried = Suspect(
+        "net.icmp_sysctl:icmp_ratemask", "", Layer.RUN_TIME, "net.sysctls", "6168", "1", means=means
+    )
+    text = Untrusted("net.ipv4.icmp_ratemask = 1")
+    where = Origin(Side.BAD, "sysctl", Untrusted("/etc/sysctl.d/99-x.conf"), 3, text)
+    for found in (tried, replace(tried, means=None, untestable="it may not be set")):
+        made = of(found, where)
+        assert not [remedy.text for remedy in made if "icmp_*" in remedy.text]
+        assert text_of(made, "now") == "sysctl -w net.ipv4.icmp_ratemask=6168"
+    assert "/icmp_ratemask/" in text_of(of(tried, where), "the line that sets it")
 
 
 def test_what_a_sibling_sets_to_zero_is_not_written() -> None:

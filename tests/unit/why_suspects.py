@@ -13,7 +13,8 @@ from benchvise.why.model import Layer, LayerMeans, SettingMeans, Suspect
 def suspect(name: str, good: str, bad: str) -> Suspect:
     """A setting that differs."""
     knob = find_knob(name)
-    means = SettingMeans((Setting(knob, good),), (Setting(knob, bad),))
+    paths = (f"{knob.family_directory}name",) if knob.is_family else ()
+    means = SettingMeans((Setting(knob, good, paths),), (Setting(knob, bad, paths),))
     return Suspect(name, knob.summary, Layer.RUN_TIME, name, good, bad, means=means)
 
 

@@ -59,6 +59,7 @@ ORIGIN = "the line that sets it"
 
 _ROLE = re.compile(r"\{(" + "|".join(ROLES) + r")\}")
 _SAFE = re.compile(r"[\w./:*?\[\]@+-]+", re.ASCII)
+_WILD = re.compile(r"[*?\[]")
 _ABSENT = frozenset({"not there", "not set", ""})
 _COMMENTED = "#"
 
@@ -131,9 +132,15 @@ def _settings(suspect: Suspect, side_values: Mapping[Side, str]) -> tuple[Settin
         return tuple(
             s for s in settings if s.value != "0" or _SIBLINGS.get(s.knob.name) not in names
         )
-    knob = knobs().get(suspect.id)
+    name, _, part = suspect.id.partition(":")
+    record = knobs().get(suspect.id) or knobs().get(name)
     value = side_values.get(Side.GOOD, suspect.good)
-    return () if knob is None or value in _ABSENT else (Setting(knob[1], value),)
+    if record is None or value in _ABSENT:
+        return ()
+    knob = record[1]
+    if knob.is_family and part:
+        return (Setting(knob, value, (f"{knob.family_directory}{part}",)),)
+    return (Setting(knob, value),) if suspect.id == knob.name else ()
 
 
 _SIBLINGS = {
@@ -225,8 +232,9 @@ def _mark(suspect: Suspect, origin: Origin) -> str:
         return part if part in origin.text.raw else ""
     if suspect.item == "boot.init_settings":
         return max(re.findall(r"\w+", origin.text.raw, re.ASCII), key=len, default="")
-    for setting in settings:
-        word = setting.knob.path.rpartition("/")[2]
+    files = [path for s in settings for path in (s.knob.is_family and s.paths) or (s.knob.path,)]
+    for file in files:
+        word = file.rpartition("/")[2]
         if re.fullmatch(r"\w+", word) and word in origin.text.raw:
             return word
     return ""
@@ -237,8 +245,15 @@ def _mark(suspect: Suspect, origin: Origin) -> str:
 
 def _of_setting(setting: Setting, roles: Mapping[str, str], cost: str) -> Iterator[Remedy]:
     knob, value = setting.knob, setting.value
-    path, note = _path(knob.path, roles)
-    slug = re.sub(r"[^a-z0-9]+", "-", knob.name.lower()).strip("-")
+    name = knob.name
+    if knob.is_family:  # its files are settings of their own: nothing is said of the others
+        path, note = next(iter(setting.paths), ""), ""
+        name = path.removeprefix(knob.family_directory)
+        if not _SAFE.fullmatch(path) or _WILD.search(path):
+            return
+    else:
+        path, note = _path(knob.path, roles)
+    slug = re.sub(r"[^a-z0-9]+", "-", name.lower()).strip("-")
     place, name_of_own = _group_of(knob.name)
     unit = unit_setting(name_of_own, value)
     now = note + (_without_limits(knob, path) if value == knob.empty else now_command(path, value))

@@ -259,6 +259,8 @@ def _title(name: str, first: Difference) -> str:
         return f"the file system at {name.removeprefix(MOUNT_POINT)} and its options"
     if name.startswith(f"{FILE_SYSTEMS}:"):
         return f"what the file system at {name.partition(':')[2]} is made of, and its size"
+    if first.entry.item in SYSCTL_FAMILIES:
+        return f"{first.entry.key.removeprefix('/proc/sys/')}, as sysctl(8) sets it"
     if first.entry.name == f"{ROUTES}/fixed neighbours":
         return f"the address on the link of {name.partition(':')[2]}, as somebody has set it"
     if name.startswith(f"{ROUTES}:"):
