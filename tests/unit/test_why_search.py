@@ -64,6 +64,27 @@ def test_every_search_ends(
     assert max(repeats.values(), default=0) <= 4
 
 
+class BusyAtFirst(MemoryBench):
+    """The good side is kept busy while the gap is measured, and no longer."""
+
+    def _trial(self, arm: Arm, number: int) -> Trial:
+        trial = super()._trial(arm, number)
+        is_busy = number <= 12 and arm.side is Side.GOOD
+        return replace(trial, value=METRIC.value(METRIC.goodness(trial.value) - 0.6 * is_busy))
+
+
+def test_who_closes_more_than_a_gap_that_was_smaller_has_no_opposite() -> None:
+    """Nothing else is looked for where a cause closes what its own blocks show."""
+    names = ("one", "two", "cause", "three", "four")
+    answer = diagnose(BusyAtFirst(names, losses(cause=2.8), noise=0.02))
+    assert answer.verdict is DiagnosisVerdict.EXPLAINED
+    assert [cause.name for cause in answer.causes] == ["cause"]
+    last = max(n for n, e in enumerate(answer.experiments) if e.flipped == ("cause",))
+    assert last == len(answer.experiments) - 1
+    opposite = diagnose(MemoryBench(names, losses(cause=2.8, four=-0.6), noise=0.02))
+    assert {cause.name for cause in opposite.causes} == {"cause", "four"}
+
+
 class Brief(MemoryBench):
     """What is flipped closes the gap in the first experiment after the gap, and never again."""
 

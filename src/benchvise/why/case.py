@@ -83,6 +83,9 @@ class DiagnosisState:
     @property
     def unfinished(self) -> bool:
         """Whether the causes surely leave something that counts."""
+        is_more = self.left * self.scale.gap < 0.0
+        if is_more and len(self.proven) == 1 and self.proven[0].is_whole:
+            return False
         return abs(self.left) > max(self.scale.least, _SURE * self.left_error)
 
     @property

@@ -22,7 +22,7 @@ import numpy as np
 from benchvise.why.events import ExperimentBegun
 from benchvise.why.experiments import estimate
 from benchvise.why.experiments.estimate import Floats
-from benchvise.why.experiments.gap import CLAIM, Scale
+from benchvise.why.experiments.gap import CLAIM, NEGLIGIBLE, Scale
 from benchvise.why.experiments.laboratory import Blocks, Laboratory, Unmakeable
 from benchvise.why.experiments.question import (
     Effect,
@@ -80,6 +80,12 @@ class Confirmation:
     def name(self) -> str:
         """The ids, joined, as a ``Cause`` has them."""
         return " with ".join(suspect.id for suspect in self.suspects)
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether it closes the gap that its own blocks show, and does no more: then a gap that was
+        another when it was measured, as boards were busier then, has left nothing."""
+        return abs(1.0 - self.share.value) < NEGLIGIBLE and self.share.contains(1.0)
 
 
 def confirm(

@@ -291,8 +291,8 @@ def _median(lab: Laboratory, goodness: Floats) -> float:
 # -- what an effect means beside the gap -----------------------------------------------------------
 
 
-# Of the gap: what is smaller is not looked for.
-_NEGLIGIBLE = 0.1
+NEGLIGIBLE = 0.1
+"""Of the gap: what is smaller is not looked for."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -314,7 +314,7 @@ class Scale:
     @property
     def least(self) -> float:
         """The smallest effect that counts, in goodness."""
-        return max(self.floor, _NEGLIGIBLE * self.gap)
+        return max(self.floor, NEGLIGIBLE * self.gap)
 
     def share_in_blocks(self, effects: Floats, gaps: Floats) -> Bounds:
         """The share that effects have of the gap that the same blocks show."""

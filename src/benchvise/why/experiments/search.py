@@ -233,6 +233,8 @@ class Search:
         is_more = left * self.gap_left < 0.0
         if is_more and abs(left) <= _SURE * math.hypot(gained.error, self.left_error):
             return 0.0
+        if is_more and len(self.proven) == 1 and self.proven[0].is_whole:
+            return 0.0
         return left
 
     def _proven_before(self, place: int) -> list[Confirmation]:
