@@ -144,6 +144,8 @@ def test_time_that_no_event_tells_of_is_not_known() -> None:
         ("clock_nanosleep", "", "", Activity.TIMER),
         ("fsync", "/data/x", "", Activity.DISK),
         ("write", "/data/x", "", Activity.DISK),
+        ("write", "/data/x", "task:kworker/u8:2", Activity.DISK),
+        ("write", "/run/app.log", "task:log-driver", Activity.PROCESS),  # moby/moby#41714
         ("read", "", "softirq:BLOCK", Activity.DISK),
         ("read", "pipe", "", Activity.PROCESS),
         ("flock", "/run/xtables.lock", "", Activity.LOCK),

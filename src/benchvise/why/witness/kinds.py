@@ -66,6 +66,13 @@ FILE_CALLS = re.compile(r"open(?:at2?)?|execve(?:at)?")
 """Calls that open or execute a file."""
 
 
+_OF_THE_KERNEL = re.compile(
+    r"task:(?:swapper|kworker|ksoftirqd|kswapd|kcompactd|jbd2|ext4|f2fs|btrfs|xfs|nfs|rpciod|loop|"
+    r"mmcqd|md\d|dm|bcache|ubi|mtd|usb-storage|scsi|irq/|flush|writeback)"
+)
+"""Tasks that end a wait for a disk."""
+
+
 def waited_for(call: str, target: str, by: str = "") -> Activity:
     """What a call waits for. ``by`` is the handler or task that ended it, where that is known."""
     ports = [int(port) for port in _ADDRESS.findall(target)]
@@ -85,7 +92,9 @@ def waited_for(call: str, target: str, by: str = "") -> Activity:
         # an address is a number and a port: a path, a name, or nothing is on this board
         return Activity.PROCESS if target and target != "socket" else Activity.NETWORK
     if target.startswith("/") and not target.startswith(("/proc/", "/sys/", "/dev/")):
-        return Activity.DISK
+        # a pipe has a name like a file; who reads it ends the wait
+        is_of_program = by.startswith("task:") and not _OF_THE_KERNEL.match(by)
+        return Activity.PROCESS if is_of_program else Activity.DISK
     if not target.startswith("/") and _OF_NAMES.fullmatch(call):
         return Activity.DISK  # a name in the directory that the process is in
     if target in ("pipe", "socket") or target.startswith("/dev/"):
