@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import gzip
 import json
 import subprocess
 import sys
@@ -70,6 +71,62 @@ def test_a_command_takes_the_option(capsys: pytest.CaptureFixture[str]) -> None:
         [sys.executable, "-m", "benchvise", *command], capture_output=True, text=True, check=True
     )
     assert done.stdout == whole
+
+
+def test_events_take_the_option(tmp_path: Path, capsys: pytest.CaptureFixture[str]) -> None:
+    """Of a format that is read as a whole, packed, so that what it unpacks to is bounded, too."""
+    events = [
+        {"ph": "X", "pid": 1, "tid": 2, "ts": at, "dur": 1, "name": f"n{at}"} for at in range(9000)
+    ]
+    path = tmp_path / "a.json.gz"
+    path.write_bytes(gzip.compress(json.dumps(events).encode()))
+    assert run(["trace", "events", str(path)]) == 0
+    whole = capsys.readouterr().out
+    assert whole.count("\n") == 18_000
+    command = ["trace", "events", str(path), "--memory", "256M"]
+    done = subprocess.run(
+        [sys.executable, "-m", "benchvise", *command], capture_output=True, text=True, check=True
+    )
+    assert done.stdout == whole
+    assert run(["trace", "events", str(path), "--memory", "1"]) == 2
+    assert "is no size from 256M on" in capsys.readouterr().err
+
+
+def test_arrays_of_numpy_lie_in_the_file_and_grow_there() -> None:
+    """As large as they are, they are no memory of the process; what was in one stays in it."""
+    script = """
+import sys
+import numpy as np
+from benchvise.trace.decoder import decoder
+
+def memory(what):
+    with open("/proc/self/status") as lines:
+        return next(int(line.split()[1]) for line in lines if line.startswith(what)) * 1024
+
+before = np.arange(1 << 20)
+decoder().bound_memory(sys.argv[1], 1)
+anonymous = memory("RssAnon")
+large = np.arange(1 << 24)
+zeros = np.zeros(1 << 24, dtype=np.int64)
+grown = np.arange(1 << 12)
+grown.resize(1 << 22)
+small = [np.full(at, at) for at in range(2000)]
+assert memory("RssAnon") - anonymous < 64 << 20, "270 MB are in memory"
+assert (large[-1], int(large[:: 1 << 20].sum() >> 20)) == ((1 << 24) - 1, 15 * 16 // 2)
+assert not zeros.any()
+assert grown[: 1 << 12].tolist() == list(range(1 << 12)) and not grown[1 << 12 :].any()
+assert all((array == at).all() and array.size == at for at, array in enumerate(small))
+# What was made before, and an empty one, go away as they came.
+before.resize(1 << 21, refcheck=False)
+assert before[(1 << 20) - 1] == (1 << 20) - 1
+del before, large, zeros, grown, small
+assert np.empty(0).sum() == 0
+"""
+    done = subprocess.run(
+        [sys.executable, "-c", script, str(ROOT / "build")],
+        capture_output=True, text=True, check=False,
+    )  # fmt: skip
+    assert done.returncode == 0, done.stderr
 
 
 @pytest.mark.parametrize("size", ["", "10", "255M", "much", "-1G", "1.5G", "\x1b[2J"])

@@ -4,6 +4,7 @@
 //! interpreter is free for other threads while a trace is opened, decoded or hashed.
 
 mod analysis;
+mod arrays;
 mod bounded;
 mod counted;
 mod decoded;
@@ -142,10 +143,12 @@ fn open(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
     py.detach(|| tracefile::open(&path)).map(Arc::new).map(Trace).map_err(to_python)
 }
 
-/// From now on, what is large is put out of memory where the process takes more than `limit` bytes.
+/// From now on, what is large is put out of memory where the process takes more than `limit` bytes;
+/// NumPy's arrays, too.
 #[pyfunction]
 fn bound_memory(py: Python<'_>, directory: PathBuf, limit: usize) -> PyResult<()> {
-    Ok(py.detach(|| bounded::bound(&directory, limit))?)
+    py.detach(|| bounded::bound(&directory, limit))?;
+    arrays::take_over(py)
 }
 
 #[pyfunction]

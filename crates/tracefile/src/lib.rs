@@ -140,7 +140,7 @@ pub fn open(path: &Path) -> Result<Trace> {
 /// Opens the bytes of a trace that is one file: for fuzzing, which has no files.
 #[doc(hidden)]
 pub fn open_bytes(bytes: &[u8]) -> Result<Trace> {
-    opened(map::Mapped::of_bytes(bytes)?)
+    opened(map::Mapped::of_bytes(bytes.to_vec()))
 }
 
 fn opened(file: map::Mapped) -> Result<Trace> {

@@ -16,10 +16,16 @@ const GZIP: [u8; 3] = [0x1f, 0x8b, 8];
 /// The most bytes that one unpacks to.
 const MOST_UNPACKED: u64 = 4 << 30;
 
-/// A file mapped for reading; an empty one is an empty slice.
+/// A file mapped for reading, or what it was unpacked to.
 pub(crate) struct Mapped {
     path: PathBuf,
-    map: Option<Arc<memmap2::Mmap>>,
+    bytes: Bytes,
+}
+
+enum Bytes {
+    File(Arc<memmap2::Mmap>),
+    /// Not of a file, or of an empty one.
+    Own(Vec<u8>),
 }
 
 /// All files that are mapped, for [`release_pages`].
@@ -55,8 +61,8 @@ impl Mapped {
 
     fn of_file(path: &Path, file: &File) -> Result<Self> {
         let length = file.metadata().map_err(|error| Error::io(path, error))?.len();
-        let map = match length {
-            0 => None,
+        let bytes = match length {
+            0 => Bytes::Own(Vec::new()),
             _ => {
                 // SAFETY: the map is private and read-only. A file that another process cuts short
                 // while it is mapped raises SIGBUS, as in every tool that maps traces; its contents
@@ -67,25 +73,15 @@ impl Mapped {
                     maps.retain(|map| map.strong_count() > 0);
                     maps.push(Arc::downgrade(&map));
                 }
-                Some(map)
+                Bytes::File(map)
             }
         };
-        Ok(Self { path: path.to_owned(), map })
+        Ok(Self { path: path.to_owned(), bytes })
     }
 
-    /// A copy of bytes that come from no file.
-    pub(crate) fn of_bytes(bytes: &[u8]) -> Result<Self> {
-        let path = PathBuf::from("bytes");
-        if bytes.is_empty() {
-            return Ok(Self { path, map: None });
-        }
-        let copy = || {
-            let mut map = memmap2::MmapMut::map_anon(bytes.len())?;
-            map.copy_from_slice(bytes);
-            map.make_read_only()
-        };
-        let map = copy().map_err(|error| Error::io(&path, error))?;
-        Ok(Self { path, map: Some(Arc::new(map)) })
+    /// Bytes that come from no file.
+    pub(crate) fn of_bytes(bytes: Vec<u8>) -> Self {
+        Self { path: PathBuf::from("bytes"), bytes: Bytes::Own(bytes) }
     }
 
     /// The same, or what is in it when it is a gzip file, as browsers save traces.
@@ -104,7 +100,7 @@ impl Mapped {
         if bytes.len() as u64 == MOST_UNPACKED {
             return Err(Error::TooMuch("an unpacked file of more than 4 GB".into()));
         }
-        Ok(Self { path: self.path, ..Self::of_bytes(&bytes)? })
+        Ok(Self { path: self.path, bytes: Bytes::Own(bytes) })
     }
 
     pub(crate) fn path(&self) -> &Path {
@@ -116,6 +112,9 @@ impl Deref for Mapped {
     type Target = [u8];
 
     fn deref(&self) -> &[u8] {
-        self.map.as_ref().map_or(&[], |map| map.as_ref())
+        match &self.bytes {
+            Bytes::File(map) => map,
+            Bytes::Own(bytes) => bytes,
+        }
     }
 }

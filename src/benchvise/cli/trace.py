@@ -16,13 +16,17 @@ from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.quantities import format_size
 from benchvise.terminal_colors import BAD, DOUBT
-from benchvise.trace.catalogue.record import CACHE, FILE
+from benchvise.trace.catalogue.record import CACHE, FILE, MEMORY
 
 if TYPE_CHECKING:
     from benchvise.trace.recording import Recorded
 
 TraceArgument = Annotated[Path, typer.Argument(metavar=FILE.metavar, help=FILE.help)]
 CacheOption = Annotated[bool | None, typer.Option(CACHE.flag, help=CACHE.help, show_default=False)]
+MemoryOption = Annotated[
+    str | None,
+    typer.Option(MEMORY.flag, metavar=MEMORY.metavar, help=MEMORY.help, show_default=False),
+]
 
 
 class QueryFormat(StrEnum):
@@ -134,6 +138,7 @@ def events(
             "--limit", metavar="N", min=1, help="Stop after N events (JSON: 10000 by default)."
         ),
     ] = None,
+    memory: MemoryOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """List events in order of time, with their fields.
@@ -147,10 +152,13 @@ def events(
     """
     from itertools import islice
 
+    from benchvise.trace.decoder import bound_memory
     from benchvise.trace.event_listing import EventFilter, EventListing, EventReader
 
     wanted = EventFilter(tuple(names or ()), tuple(processes or ()), tuple(cpus or ()), text)
     with stderr().status("reading the trace"):
+        if memory is not None:
+            bound_memory(memory)
         log = EventReader(file, since, until)
     if as_json:
         most = limit or _JSON_EVENTS

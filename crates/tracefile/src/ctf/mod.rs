@@ -72,7 +72,7 @@ pub(crate) fn open(path: &Path) -> Result<Trace> {
 #[doc(hidden)]
 pub fn open_bytes(metadata: &[u8], stream: &[u8]) -> Result<Trace> {
     let (class, _) = classes_of(Path::new("metadata"), metadata)?;
-    let file = Mapped::of_bytes(stream)?;
+    let file = Mapped::of_bytes(stream.to_vec());
     let files = if file.is_empty() { vec![] } else { vec![file] };
     Ok(Trace { source: Box::new(source::Ctf::new(Path::new("metadata"), class, files)?) })
 }
