@@ -113,6 +113,7 @@ def test_functions_are_recorded_and_the_tracer_is_restored(
     loaded = load_trace(graph, cache=False)
     assert loaded.trace.counts["sched_switch"] > 0
     calls = function_calls(loaded.analysis)
+    assert calls is not None
     assert calls.complete.sum() > 5
     assert set(calls.depth.tolist()) == {0, 1}
     outer = [int(at) & (1 << 64) - 1 for at in calls.function[calls.depth == 0]]

@@ -26,6 +26,7 @@ DURATION = re.compile(
 def test_every_call_takes_what_the_kernel_printed(tmp_path: Path) -> None:
     loaded = load_trace(recorded("guest-graph.dat", tmp_path), cache=False)
     calls = function_calls(loaded.analysis)
+    assert calls is not None
     symbol = loaded.trace.source.symbol
     name = [(symbol(int(at) & (1 << 64) - 1) or "?").split("+")[0] for at in calls.function]
     ours = Counter((name[at], int(calls.duration[at])) for at in np.flatnonzero(calls.complete))
@@ -88,6 +89,7 @@ def test_self_time_is_without_what_was_called() -> None:
 def test_an_exit_with_the_stamp_of_the_next_entry_ends_the_call_before() -> None:
     analysis = _analysis([(10, 1, 0xA, 0), (20, 1, 0xA, 0)], [(20, 1, 0xA, 0), (25, 1, 0xA, 0)])
     calls = function_calls(analysis)
+    assert calls is not None
     assert (calls.end - calls.begin).tolist() == [10, 5]
     assert calls.complete.all()
 

@@ -12,9 +12,9 @@ import pytest
 import skips
 
 from benchvise.cli.main import run
-from benchvise.trace.analysis.functions import function_calls, functions
+from benchvise.trace.analysis.functions import functions, slice_calls
 from benchvise.trace.loaded import LoadedTrace, load_trace
-from benchvise.web.workspace.calls import KeptCalls, calling_threads, shown_calls
+from benchvise.web.workspace.calls import SLICES, KeptCalls, calling_threads, shown_calls
 from benchvise.web.workspace.query import TraceQuery
 
 skips.need_decoder()
@@ -137,7 +137,8 @@ def test_times_of_slices(tmp_path: Path) -> None:
     kept = KeptCalls()
     threads = {thread.name for thread in calling_threads(loaded, TraceQuery({}), kept).threads}
     assert {"main 9", "I/O (browser)", "GET (browser)"} <= threads
-    drawn = shown_calls(loaded, TraceQuery({"thread": "9", "width": "1000"}), kept)
+    query = TraceQuery({"thread": str(SLICES + 9), "width": "1000"})
+    drawn = shown_calls(loaded, query, kept)
     assert drawn["complete"].to_pylist() == [1, 0, 1, 1]
 
 
@@ -271,7 +272,9 @@ def test_track_events_take_texts_and_clocks_of_their_writer(tmp_path: Path) -> N
     [queue] = rows(loaded, "counter:queue")
     assert (queue["time"], queue["value"], queue["process"]) == (5_000_500, 17, 7)
     assert any("1 track events are left out" in note for note in loaded.trace.notes)
-    assert function_calls(loaded.analysis).complete.all()
+    calls = slice_calls(loaded.analysis)
+    assert calls is not None
+    assert calls.complete.all()
 
 
 def packet(time: int, *fields: bytes) -> bytes:

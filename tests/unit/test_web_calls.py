@@ -10,9 +10,11 @@ import pyarrow as pa
 import pytest
 
 from benchvise.errors import UsageError
+from benchvise.trace.analysis.functions import functions
 from benchvise.trace.analysis.model import Analysis, Loss, TraceSpan
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.calls import (
+    SLICES,
     KeptCalls,
     call_details,
     calling_threads,
@@ -27,7 +29,7 @@ Call = tuple[int, int, int, int, int]
 """Thread, depth, function, begin, end; an end below 0 is not in the trace."""
 
 
-def loaded(calls: list[Call], *losses: Loss) -> LoadedTrace:
+def loaded(calls: list[Call], *losses: Loss, slices: pa.Table | None = None) -> LoadedTrace:
     """A trace with these calls, each by its two events."""
     exits = [call for call in calls if call[4] >= 0]
 
@@ -47,6 +49,7 @@ def loaded(calls: list[Call], *losses: Loss) -> LoadedTrace:
         "actors": pa.table({"tid": pa.array([], pa.int32())}),
         "funcgraph_entry": table(calls, 3),
         "funcgraph_exit": table(exits, 4),
+        "slice_begin": slices,
     }
     analysis = Analysis({}, TraceSpan(ORIGIN, END), losses, tables.get)
     object.__setattr__(analysis, "actors", ())
@@ -152,3 +155,39 @@ def test_idle_tasks_are_told_apart_by_their_cpu() -> None:
     trace = loaded([(0, 0, 1, 2000, 2100)])
     (thread,) = calling_threads(trace, query(), KeptCalls()).threads
     assert (thread.key, thread.cpu, thread.name) == (-1, 0, "idle, CPU 0")
+
+
+def test_functions_and_slices_of_one_thread_stand_side_by_side() -> None:
+    slices = pa.table(
+        {
+            "time": pa.array([2000, 2200, 5000], pa.int64()),
+            "common_pid": pa.array([7, 7, 1 << 22], pa.int32()),
+            "name": ["draw", "clear", "GET"],
+            "duration": pa.array([1000, 100, None], pa.int64()),
+            "depth": pa.array([0, 1, 0], pa.int32()),
+        }
+    )
+    trace = loaded([(7, 0, 1, 2100, 2300), (7, 1, 2, 2150, 2250)], slices=slices)
+    kept = KeptCalls()
+    calling = calling_threads(trace, query(), kept)
+    assert [(one.kind, one.thread, one.key, one.lanes) for one in calling.threads] == [
+        ("function", 7, 7, 2),
+        ("slice", 7, SLICES + 7, 2),
+        ("slice", 1 << 22, SLICES + (1 << 22), 1),
+    ]
+    named = {
+        key: [calling.functions[at] for at in table["function"].to_pylist()]
+        for key in (7, SLICES + 7)
+        for table in [shown_calls(trace, query(thread=key, width=9000), kept)]
+    }
+    assert named == {7: ["<f1>", "<f2>"], SLICES + 7: ["draw", "clear"]}
+    function = call_details(trace, query(thread=7, lane=0, t=1150), kept)
+    drawn = call_details(trace, query(thread=SLICES + 7, lane=0, t=1150), kept)
+    assert (function.kind, function.total, function.self_time) == ("function", 200, 100)
+    assert (drawn.kind, drawn.total, drawn.self_time) == ("slice", 1000, 900)
+    assert [one.name for one in drawn.within] == ["clear"]
+    rows = {row.name: row.self_time for row in functions(trace.analysis, trace.trace.source.symbol)}
+    assert rows == {"draw": 900, "<f1>": 100, "<f2>": 100, "clear": 100, "GET": 0}
+    without = loaded([], slices=slices)
+    with pytest.raises(UsageError, match="no such calls"):
+        shown_calls(without, query(thread=7, width=9), KeptCalls())

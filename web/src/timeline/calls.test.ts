@@ -4,8 +4,10 @@ import { callAt, callBeside, type CallingThread, type CallKind, type CallSlices,
 import { row } from "./fixtures";
 import { layoutOf, UNGROUPED } from "./layout";
 
-const thread = (key: number, lanes: number, kind: CallKind = "function"): CallingThread =>
-  ({ kind, key, name: `worker ${key}`, lanes, calls: 3 });
+const SLICES = 2 ** 32;
+
+const thread = (number: number, lanes: number, kind: CallKind = "function"): CallingThread =>
+  ({ kind, key: kind === "slice" ? SLICES + number : number, thread: number, name: `worker ${number}`, lanes, calls: 3 });
 
 /** Lanes, begins, ends and counts of slices; each is of a function of its own. */
 function slicesOf(...all: readonly (readonly [lane: number, begin: number, end: number, count: number])[]): CallSlices {
@@ -51,6 +53,17 @@ test("slices of programs are not called functions", () => {
   };
   expect(titles("function")).toEqual(["calls", "Functions"]);
   expect(titles("slice")).toEqual(["slices", "Tracks"]);
+});
+
+test("a trace with functions and slices shows both, beneath their thread and behind all rows", () => {
+  const rows = [row(0, "cpu", "CPU 0"), { ...row(1), detail: "412" }];
+  const calls = [thread(412, 2), thread(77, 1), thread(412, 1, "slice"), thread(4_194_304, 1, "slice")];
+  const { boxes, headings } = layoutOf(rows, [0, 1], "normal", "horizontal", { ...UNGROUPED, calls });
+  expect(boxes.map((box) => box.row.name)).toEqual(["CPU 0", "task 1", "calls", "", "slices", "worker 77", "worker 4194304"]);
+  expect(headings.slice(-2).map(({ text }) => text)).toEqual(["Functions", "Tracks"]);
+  const lanes = boxes.filter(({ calls: own }) => own !== undefined);
+  expect(new Set(lanes.map(({ row: { id } }) => id)).size).toBe(lanes.length);
+  for (const { row: { id }, calls: own } of lanes) expect(laneOf(id)).toEqual(own);
 });
 
 test("a call is found where it is, or beside the pointer, and its neighbours are found", () => {

@@ -9,11 +9,13 @@ import type { Theme } from "./theme";
 /** What calls are: of kernel functions, or slices of time that programs told. */
 export type CallKind = "function" | "slice";
 
-/** A thread of which calls of functions are known, and how deep they nest. */
+/** A thread of which calls of a kind are known, and how deep they nest. */
 export interface CallingThread {
   readonly kind: CallKind;
-  /** Its number; -1 - CPU of an idle task. */
+  /** Another number for each thread and kind. */
   readonly key: number;
+  /** The thread's number, or that of a track; -1 - CPU of an idle task. */
+  readonly thread: number;
   readonly name: string;
   readonly lanes: number;
   readonly calls: number;
@@ -53,7 +55,7 @@ const MOST_LANES = 64;
 const LEAST_KEY = -65_537;
 
 /** The row of one lane of a thread's calls. */
-export function laneRow({ kind, key, name, calls }: CallingThread, lane: number, own: boolean): Row {
+export function laneRow({ kind, key, name, calls }: Omit<CallingThread, "thread">, lane: number, own: boolean): Row {
   return {
     id: FIRST_ID - ((key - LEAST_KEY) * MOST_LANES + lane),
     kind: "call",

@@ -114,12 +114,14 @@ export function layoutOf(
   const add = (row: Row, order: number, more: Pick<Box, "members" | "inGroup"> = {}): void => {
     boxes.push({ row, order, from: at, bar, lane, ...more });
     at += bar + lane + GAP;
-    const thread = row.kind === "thread" ? waiting.get(row.detail) : undefined;
-    if (thread === undefined || more.members !== undefined) return;
+    const own = row.kind === "thread" ? waiting.get(row.detail) : undefined;
+    if (own === undefined || more.members !== undefined) return;
     waiting.delete(row.detail);
-    addCalls(thread, true, more);
+    for (const thread of own) addCalls(thread, true, more);
   };
-  const waiting = new Map(calls.map((thread) => [String(thread.key), thread]));
+  /** By the thread's number, calls of each kind. */
+  const waiting = new Map<string, readonly CallingThread[]>();
+  for (const thread of calls) waiting.set(String(thread.thread), [...(waiting.get(String(thread.thread)) ?? []), thread]);
   const addCalls = (thread: CallingThread, own: boolean, more: Pick<Box, "inGroup"> = {}): void => {
     for (let depth = 0; depth < thread.lanes; depth += 1) {
       const ids = { key: thread.key, lane: depth };
@@ -159,9 +161,12 @@ export function layoutOf(
     } else add(groupRow(part.group, part.members.length), first, { members: part.members });
   }
   // Threads that have no row: the trace does not say what ran when, or they idle.
-  const rowless = shown.length < rows.length ? [] : [...waiting.values()].filter(({ key }) => !known.has(String(key)));
-  if (rowless.length > 0) head(rowless.some(({ kind }) => kind === "slice") ? "Tracks" : "Functions");
-  for (const thread of rowless) addCalls(thread, false);
+  const rowless = shown.length < rows.length ? [] : [...waiting.values()].flat().filter(({ thread }) => !known.has(String(thread)));
+  for (const [title, its] of [["Functions", "function"], ["Tracks", "slice"]] as const) {
+    const own = rowless.filter((thread) => thread.kind === its);
+    if (own.length > 0) head(title);
+    for (const thread of own) addCalls(thread, false);
+  }
   return { boxes, headings, size: at + GAP, density, orientation, pinned: pinnedSize };
 }
 

@@ -9,20 +9,21 @@ import { link } from "./views/actors";
 import { button, make } from "./views/elements";
 import { count, duration, plural } from "./views/words";
 
-/** Whether functions were traced with their ends, or programs told slices; null for neither. */
-export function callKindOf({ event_types: types }: TraceInfo): CallKind | null {
-  if (types.includes("funcgraph_entry")) return "function";
-  return types.includes("slice_begin") ? "slice" : null;
+const TOLD_BY: readonly (readonly [event: string, kind: CallKind])[] = [["funcgraph_entry", "function"], ["slice_begin", "slice"]];
+
+/** Whether functions were traced with their ends, whether programs told slices. */
+export function callKindsOf({ event_types: types }: TraceInfo): readonly CallKind[] {
+  return TOLD_BY.flatMap(([event, kind]) => (types.includes(event) ? [kind] : []));
 }
 
 /** Asks which threads have calls; null where there are none. */
-export async function openCalls(api: string, tag: string, kind: CallKind, signal: AbortSignal): Promise<Result<CallSource | null>> {
+export async function openCalls(api: string, tag: string, signal: AbortSignal): Promise<Result<CallSource | null>> {
   const answer = await askJson(`${api}/calling?v=${tag}`, signal);
   if (!answer.ok) return answer;
-  const { threads, functions } = answer.value as { threads: Omit<CallingThread, "kind">[]; functions: string[] };
+  const { threads, functions } = answer.value as { threads: CallingThread[]; functions: string[] };
   if (threads.length === 0) return okay(null);
   return okay({
-    threads: threads.map((thread) => ({ ...thread, kind })), functions,
+    threads, functions,
     ask: async (key, { begin, end }, width, under) => {
       const bytes = await askBytes(`${api}/calls?thread=${key}&begin=${begin}&end=${end}&width=${width}&v=${tag}`, under);
       if (!bytes.ok) return bytes;
@@ -43,6 +44,7 @@ export async function openCalls(api: string, tag: string, kind: CallKind, signal
 
 /** What the server tells of one call, `GET call`. Times and lengths in ns; null is not known. */
 export interface CallAnswer {
+  readonly kind: CallKind;
   readonly name: string;
   readonly thread: string;
   readonly lane: number;
@@ -60,10 +62,10 @@ export interface CallAnswer {
 export function callParts(workspace: Workspace, key: number, call: CallAnswer): HTMLElement[] {
   const { selection } = workspace;
   const choose = ({ lane, begin, end }: Pick<CallAnswer, "lane" | "begin" | "end">): void => {
-    const thread: CallingThread = { kind: "function", key, name: "", lanes: 0, calls: 0 };
+    const thread = { kind: call.kind, key, name: "", lanes: 0, calls: 0 };
     selection.reveal({ begin, end }, { row: laneRow(thread, lane, true).id, time: (begin + end) / 2 });
   };
-  const known = (value: number | null): string => (value === null ? "not known: the call is incomplete" : duration(value));
+  const known = (value: number | null): string => (value === null ? `not known: the ${call.kind === "slice" ? "slice" : "call"} is incomplete` : duration(value));
   const facts = [
     ["From", formatTime(call.begin, 1)],
     ["Total", known(call.total)],
@@ -74,7 +76,7 @@ export function callParts(workspace: Workspace, key: number, call: CallAnswer): 
   ].flatMap(([name = "", value = ""]) => [make("dt", {}, name), make("dd", {}, value)]);
   return [
     make("h2", {}, call.name),
-    make("p", {}, `function · ${formatLength(call.end - call.begin)}`),
+    make("p", {}, `${call.kind} · ${formatLength(call.end - call.begin)}`),
     make("dl", {}, ...facts),
     make("div", { class: "ws-acts" },
       button("Show", () => {
@@ -86,15 +88,17 @@ export function callParts(workspace: Workspace, key: number, call: CallAnswer): 
       button("Note", () => { workspace.note({ begin: call.begin, end: call.end, row: null }); },
         { title: "Write a note on it (N)" })),
     ...(call.around.length === 0 ? [] : [
-      make("h3", {}, "Called within"),
+      make("h3", {}, call.kind === "slice" ? "Within" : "Called within"),
       make("ol", {}, ...call.around.map((outer) => make("li", {}, link(outer.name, () => { choose(outer); }, "Show this call")))),
     ]),
     ...(call.within.length === 0 ? [] : [
-      make("h3", {}, "It called"),
+      make("h3", {}, call.kind === "slice" ? "In it" : "It called"),
       make("ul", { class: "ws-woke" }, ...call.within.map(({ name, calls, total }) =>
         make("li", {}, `${name}: ${plural(calls, "time")}, ${duration(total)}`))),
-      ...(call.within_more === 0 ? [] : [make("p", {}, `${count(call.within_more)} more functions`)]),
+      ...(call.within_more === 0 ? [] : [make("p", {}, `${count(call.within_more)} more names`)]),
     ]),
-    make("p", {}, "Self is without the traced functions that it called. Both times hold what the thread was off its CPU."),
+    make("p", {}, call.kind === "slice"
+      ? "Self is without the slices in it. Both times hold what the thread was off its CPU."
+      : "Self is without the traced functions that it called. Both times hold what the thread was off its CPU."),
   ];
 }

@@ -34,7 +34,7 @@ export interface ToolState {
   readonly density: Density;
   readonly orientation: Orientation;
   /** What calls there are, and whether they are shown; left out where there are none. */
-  readonly calls?: { readonly kind: CallKind; readonly shown: boolean };
+  readonly calls?: { readonly kinds: readonly CallKind[]; readonly shown: boolean };
   /** Null for one trace. */
   readonly clocks: Clocks | null;
   /** By what threads may be grouped, and by which they are; left out where there are none. */
@@ -80,11 +80,12 @@ export class Toolbar {
       here.setAttribute("aria-pressed", String(here.getAttribute("aria-pressed") !== "true"));
       filter();
     }, { "aria-pressed": String(state.here ?? false), title: "Only rows that have begun, and have not ended, in the span that is shown" });
-    const calls = state.calls === undefined ? [] : [button(CALLS[state.calls.kind].label, () => {
+    const told = (state.calls?.kinds ?? []).map((kind) => CALLS[kind]);
+    const calls = state.calls === undefined ? [] : [button(told.map(({ label }) => label).join(", "), () => {
       const on = this.calls?.getAttribute("aria-pressed") !== "true";
       this.calls?.setAttribute("aria-pressed", String(on));
       tools.showCalls?.(on);
-    }, { "aria-pressed": String(state.calls.shown), title: CALLS[state.calls.kind].title })];
+    }, { "aria-pressed": String(state.calls.shown), title: told.map(({ title }) => title).join("; ") })];
     this.calls = calls[0] ?? null;
     const arrange = (to: Partial<ToolState>): void => {
       this.state = { ...this.state, ...to };

@@ -1,11 +1,11 @@
 import { Timeline } from "../timeline/timeline";
 import type { Density, Grouping, Orientation } from "../timeline/layout";
 import { type Address, numbers, readChosen, writeChosen } from "./address";
-import { callKindOf, openCalls } from "./calls";
+import { callKindsOf, openCalls } from "./calls";
 import { ALL_GROUPS, type GroupedBy, groupingOf } from "./groups";
 import { NoteBook } from "./notes";
 import type { OpenTrace } from "./opened";
-import type { CallKind, CallSource } from "../timeline/calls";
+import type { CallSource } from "../timeline/calls";
 import type { Track } from "../timeline/tracks";
 import { MOST_TRACKS, readTracks, sameTrack, trackSource, writeTracks } from "./tracks";
 import type { Workspace } from "./panel";
@@ -113,13 +113,12 @@ export class TraceView {
     };
     this.notes.subscribe(() => { this.workspace.flagsChanged(); });
     void this.openNotes();
-    const calls = callKindOf(trace.info);
-    if (calls !== null) void this.openCalls(calls);
+    if (callKindsOf(trace.info).length > 0) void this.openCalls();
   }
 
-  private async openCalls(kind: CallKind): Promise<void> {
+  private async openCalls(): Promise<void> {
     const { api, info } = this.trace;
-    const answer = await openCalls(api, info.tag, kind, this.controller.signal);
+    const answer = await openCalls(api, info.tag, this.controller.signal);
     if (!answer.ok || this.controller.signal.aborted) return;
     this.calls = answer.value;
     this.showCalls();

@@ -6,13 +6,14 @@ traced functions that it called. Both hold the time in which the thread was off 
 function tracer tells calls alone (``function``): its functions have counts and no times.
 
 Slices that programs tell of themselves (``slice_begin`` of Chrome's JSON and of Perfetto) nest
-likewise, and are calls here: their track is the thread, their name the function.
+likewise, and are calls here: their track is the thread, their name the function. A trace may have
+both: each is a table of its own, as a slice is not within a function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable
-from dataclasses import dataclass, replace
+from collections.abc import Callable, Iterator
+from dataclasses import dataclass, fields, replace
 
 import numpy as np
 
@@ -47,11 +48,10 @@ class FunctionCalls:
     deepest: int | None
 
 
-@dataclass(frozen=True, slots=True)
-class CallTable:
+@dataclass(frozen=True, kw_only=True)
+class _Calls:
     """Calls as columns of equal length, in order of their beginnings; times in ns.
 
-    ``parent`` is the place of the call within which it was made, -1 for none that was traced.
     ``function`` is an address, or the place of its name in ``names``.
     """
 
@@ -62,10 +62,19 @@ class CallTable:
     end: Ints
     duration: Ints
     depth: Ints
+    names: tuple[str, ...] = ()
+
+
+@dataclass(frozen=True, kw_only=True)
+class CallTable(_Calls):
+    """The calls of a trace.
+
+    ``parent`` is the place of the call within which it was made, -1 for none that was traced.
+    """
+
     parent: Ints
     self_time: Ints
     complete: Bools
-    names: tuple[str, ...] = ()
 
     def name(self, symbol: Symbol, function: int) -> str:
         """The name of a function of ``function``."""
@@ -74,22 +83,26 @@ class CallTable:
         return function_name(symbol, function)
 
 
-def function_calls(analysis: Analysis) -> CallTable:
-    """Every call that the graph tracer saw begin, or every slice, also those without an end.
+def function_calls(analysis: Analysis) -> CallTable | None:
+    """Every call that the graph tracer saw begin, also those without an end; None without it.
 
     ``duration`` is what the kernel measured where the trace has that (until Linux 6.13): the stamps
     of its events hold the time of writing them, too.
     """
     entry, leave = (analysis.events(name) for name in EVENTS[:2])
+    if entry is None:
+        return None
+    return _nested(analysis, _Joined(Rows(entry), None if leave is None else Rows(leave)).begun())
+
+
+def slice_calls(analysis: Analysis) -> CallTable | None:
+    """Every slice that a program told, as a call; None where none is told."""
     slices = analysis.events(SLICES)
-    if entry is not None:
-        begun = _Joined(Rows(entry), None if leave is None else Rows(leave)).begun()
-    elif slices is not None:
-        begun = _slices(Rows(slices))
-    else:
-        none: Ints = np.zeros(0, dtype=np.int64)
-        whole: Bools = np.zeros(0, dtype=np.bool_)
-        return CallTable(none, none, none, none, none, none, none, none, none, whole)
+    return None if slices is None else _nested(analysis, _slices(Rows(slices)))
+
+
+def _nested(analysis: Analysis, begun: _Begun) -> CallTable:
+    """The calls with what was called within them."""
     end = np.where(begun.ended, begun.end, analysis.whole.end)
     complete = begun.ended & ~_lost_between(analysis, begun.begin, end)
     known_end = end if begun.open_holds else np.where(begun.ended, end, begun.begin)
@@ -100,40 +113,22 @@ def function_calls(analysis: Analysis) -> CallTable:
     np.subtract.at(self_time, parent[inner], duration[inner])
     # Self time is only known where all is that was called within.
     complete[parent[np.flatnonzero((parent >= 0) & ~complete)]] = False
-    return CallTable(
-        function=begun.function,
-        thread=begun.thread,
-        cpu=begun.cpu,
-        begin=begun.begin,
-        end=end,
-        duration=duration,
-        depth=begun.depth,
-        parent=parent,
-        self_time=self_time,
-        complete=complete,
-        names=begun.names,
-    )
+    kept = {column.name: getattr(begun, column.name) for column in fields(_Calls)}
+    kept |= {"end": end, "duration": duration}
+    return CallTable(**kept, parent=parent, self_time=self_time, complete=complete)
 
 
-@dataclass(frozen=True, slots=True)
-class _Begun:
-    """Calls in order of their beginnings, by what the trace says of each.
+@dataclass(frozen=True, kw_only=True)
+class _Begun(_Calls):
+    """Calls by what the trace says of each.
 
     ``key`` tells their stacks apart. ``ended``: whether the end is known; ``end`` and ``duration``
     hold where it is. ``open_holds``: whether what has no end holds what follows it.
     """
 
-    function: Ints
     key: Ints
-    thread: Ints
-    cpu: Ints
-    begin: Ints
-    end: Ints
-    duration: Ints
-    depth: Ints
     ended: Bools
     open_holds: bool
-    names: tuple[str, ...] = ()
 
     def ordered(self) -> _Begun:
         """The same in order of time, then of depth."""
@@ -276,11 +271,17 @@ def _lost_between(analysis: Analysis, begin: Ints, end: Ints) -> Bools:
 
 
 def functions(analysis: Analysis, symbol: Symbol) -> list[FunctionCalls]:
-    """Functions by the sum of their self times, then those of which only counts are known."""
-    calls = function_calls(analysis)
+    """Functions and slices by the sum of their self times, then functions of which only counts are
+    known."""
+    tables = (function_calls(analysis), slice_calls(analysis))
+    rows = [row for calls in tables if calls for row in _by_function(analysis, calls, symbol)]
+    rows.sort(key=lambda row: (-(row.self_time or 0), row.name))
+    return rows + _counted(analysis, symbol)
+
+
+def _by_function(analysis: Analysis, calls: CallTable, symbol: Symbol) -> Iterator[FunctionCalls]:
     inside = analysis.span.holds(calls.begin)
     numbers, place = np.unique(calls.function, return_inverse=True)
-    rows = []
     for at, number in enumerate(numbers):
         own = np.flatnonzero((place == at) & inside)
         if not own.size:
@@ -289,21 +290,17 @@ def functions(analysis: Analysis, symbol: Symbol) -> list[FunctionCalls]:
         length = calls.duration[whole]
         self_time = int(calls.self_time[whole].sum())
         worst = int(whole[np.argmax(length)]) if whole.size else None
-        rows.append(
-            FunctionCalls(
-                name=calls.name(symbol, int(number)),
-                calls=int(own.size),
-                incomplete=int(own.size - whole.size),
-                total=distribution(np.sort(length)),
-                self_time=self_time,
-                self_share=self_time / analysis.span.duration,
-                worst_at=None if worst is None else int(calls.begin[worst]),
-                worst_cpu=None if worst is None or calls.cpu[worst] < 0 else int(calls.cpu[worst]),
-                deepest=int(calls.depth[own].max()),
-            )
+        yield FunctionCalls(
+            name=calls.name(symbol, int(number)),
+            calls=int(own.size),
+            incomplete=int(own.size - whole.size),
+            total=distribution(np.sort(length)),
+            self_time=self_time,
+            self_share=self_time / analysis.span.duration,
+            worst_at=None if worst is None else int(calls.begin[worst]),
+            worst_cpu=None if worst is None or calls.cpu[worst] < 0 else int(calls.cpu[worst]),
+            deepest=int(calls.depth[own].max()),
         )
-    rows.sort(key=lambda row: (-(row.self_time or 0), row.name))
-    return rows + _counted(analysis, symbol)
 
 
 def _counted(analysis: Analysis, symbol: Symbol) -> list[FunctionCalls]:

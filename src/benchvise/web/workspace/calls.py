@@ -10,16 +10,22 @@ for them and says how many.
 from __future__ import annotations
 
 import threading
-from collections.abc import Iterable
+from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
+from typing import Literal
 
 import numpy as np
 import pyarrow as pa
 
 from benchvise.errors import UsageError
 from benchvise.text import printable
-from benchvise.trace.analysis.functions import CallTable, Symbol, function_calls
+from benchvise.trace.analysis.functions import (
+    CallTable,
+    Symbol,
+    function_calls,
+    slice_calls,
+)
 from benchvise.trace.analysis.model import Analysis, Bools, Ints
 from benchvise.trace.levels import shift_of
 from benchvise.trace.loaded import LoadedTrace
@@ -32,18 +38,29 @@ _LANES = 64
 _FIRST_TRACK = 1 << 22
 """Numbers from here on are those of tracks that are no threads of Linux."""
 
+SLICES = 1 << 32
+"""Keys from here on are those of slices: a thread may have functions and slices."""
+
 _WIDEST = 1 << 14
 _MOST_WITHIN = 20
+
+_KEYS = (-(1 << 20), SLICES + (1 << 31))
+"""The least and the greatest key."""
+
+CallKind = Literal["function", "slice"]
 
 
 @dataclass(frozen=True, slots=True)
 class CallingThread:
-    """A thread of which calls are known: ``key`` is its id, or -1 - CPU of an idle task.
+    """A thread of which calls of a kind are known. ``thread`` is its id, or that of its track, or
+    -1 - CPU of an idle task; ``key`` is another number for each kind of its calls.
 
     ``lanes`` is how deep its calls nest.
     """
 
+    kind: CallKind
     key: int
+    thread: int
     name: str
     cpu: int | None
     lanes: int
@@ -80,8 +97,8 @@ class CalledFrom:
 
 @dataclass(frozen=True, slots=True)
 class CallDetails:
-    """A call. Times in ns since the first event; ``total`` and ``self_time`` are None for a call
-    that is incomplete: cut by an end of the trace, or beside lost events.
+    """A call, or a slice. Times in ns since the first event; ``total`` and ``self_time`` are None
+    for one that is incomplete: cut by an end of the trace, or beside lost events.
 
     ``cpu`` is None where the trace does not tell it.
 
@@ -89,6 +106,7 @@ class CallDetails:
     that it called itself, by their total time, and ``within_more`` how many are left out.
     """
 
+    kind: CallKind
     name: str
     thread: str
     lane: int
@@ -103,18 +121,26 @@ class CallDetails:
 
 
 class ShownCalls:
-    """The calls of a trace, ordered for the timeline; made when they are first asked for."""
+    """The calls of one kind, ordered for the timeline. ``first``: the number of its first name."""
 
     def __init__(
-        self, analysis: Analysis, symbol: Symbol, tracks: Iterable[tuple[int, str]] = ()
+        self,
+        kind: CallKind,
+        calls: CallTable,
+        symbol: Symbol,
+        threads: Mapping[int, str],
+        first: int = 0,
     ) -> None:
+        self.kind = kind
+        self.table = calls
+        self.first = first
         self._symbol = symbol
-        self._actors = dict(tracks)
-        self._actors |= {actor.tid: actor.name for actor in analysis.actors if actor.tid}
-        self.origin = analysis.whole.begin
-        self.table = function_calls(analysis)
-        calls = self.table
-        self.key: Ints = np.where(calls.thread == 0, -1 - calls.cpu, calls.thread)
+        self._threads = threads
+        self.key: Ints = (
+            np.where(calls.thread == 0, -1 - calls.cpu, calls.thread)
+            if kind == "function"
+            else SLICES + calls.thread
+        )
         keys, place = np.unique(self.key, return_inverse=True)
         least: Ints = np.full(keys.size, np.iinfo(np.int64).max, dtype=np.int64)
         np.minimum.at(least, place, calls.depth)
@@ -139,15 +165,18 @@ class ShownCalls:
         for key, count in zip(keys.tolist(), counts.tolist(), strict=True):
             lanes = int(self.lane[self.key == key].max()) + 1
             cpu = -1 - key if key < 0 else None
-            threads.append(CallingThread(key, self.thread_name(key), cpu, lanes, count))
+            thread = _thread_of(key)
+            name = self.thread_name(key)
+            threads.append(CallingThread(self.kind, key, thread, name, cpu, lanes, count))
         return sorted(threads, key=lambda thread: (-thread.calls, thread.key))
 
     def thread_name(self, key: int) -> str:
         """The name of a thread, and its number."""
-        if key < 0:
-            return f"idle, CPU {-1 - key}"
-        name = printable(self._actors.get(key, "thread"), 80)
-        return name if key >= _FIRST_TRACK else f"{name} {key}"
+        thread = _thread_of(key)
+        if thread < 0:
+            return f"idle, CPU {-1 - thread}"
+        name = printable(self._threads.get(thread, "thread"), 80)
+        return name if thread >= _FIRST_TRACK else f"{name} {thread}"
 
     def of(self, key: int, lane: int | None = None) -> Ints:
         """The calls of a thread (and lane), by their places in the table, ordered by lane and
@@ -160,31 +189,60 @@ class ShownCalls:
         return self._order[first:last]
 
 
+def _thread_of(key: int) -> int:
+    return key - SLICES if key >= SLICES else key
+
+
+def calls_of_kinds(
+    analysis: Analysis, symbol: Symbol, tracks: Iterable[tuple[int, str]] = ()
+) -> dict[CallKind, ShownCalls]:
+    """The calls of functions, and the slices, of those kinds that a trace has. ``tracks`` are names
+    by numbers, for threads that the analysis does not know."""
+    threads = dict(tracks)
+    threads |= {actor.tid: actor.name for actor in analysis.actors if actor.tid}
+    kinds: dict[CallKind, ShownCalls] = {}
+    first = 0
+    tables: tuple[tuple[CallKind, CallTable | None], ...] = (
+        ("function", function_calls(analysis)),
+        ("slice", slice_calls(analysis)),
+    )
+    for kind, table in tables:
+        if table is not None and table.begin.size:
+            kinds[kind] = ShownCalls(kind, table, symbol, threads, first)
+            first += len(kinds[kind].names)
+    return kinds
+
+
 class KeptCalls:
     """The calls of one trace, kept between requests."""
 
     def __init__(self) -> None:
-        self._calls: ShownCalls | None = None
+        self._kinds: dict[CallKind, ShownCalls] | None = None
         self._lock = threading.Lock()
 
-    def of(self, loaded: LoadedTrace) -> ShownCalls:
-        """The calls; one thread makes them while the others wait."""
+    def kinds(self, loaded: LoadedTrace) -> dict[CallKind, ShownCalls]:
+        """The calls by their kinds; one thread makes them while the others wait."""
         with self._lock:
-            if self._calls is None:
-                tracks = loaded.trace.description["tasks"]
-                symbol = loaded.trace.source.symbol
-                self._calls = ShownCalls(
-                    loaded.analysis, symbol, ((at, name) for at, name in tracks)
-                )
-            return self._calls
+            if self._kinds is None:
+                tracks = ((at, name) for at, name in loaded.trace.description["tasks"])
+                self._kinds = calls_of_kinds(loaded.analysis, loaded.trace.source.symbol, tracks)
+            return self._kinds
+
+    def of(self, loaded: LoadedTrace, key: int) -> ShownCalls:
+        """The calls of the kind that a key is of. UsageError where the trace has none."""
+        calls = self.kinds(loaded).get("slice" if key >= SLICES else "function")
+        if calls is None:
+            raise UsageError("the trace has no such calls", "choose another row")
+        return calls
 
 
 def calling_threads(loaded: LoadedTrace, _query: TraceQuery, kept: KeptCalls) -> CallingThreads:
     """``calling``: the threads of which calls are known."""
-    calls = kept.of(loaded)
-    threads = calls.threads()
-    listed = threads[:_MOST_THREADS]
-    return CallingThreads(tuple(listed), len(threads) - len(listed), calls.names)
+    kinds = kept.kinds(loaded).values()
+    threads = [thread for calls in kinds for thread in calls.threads()[:_MOST_THREADS]]
+    count = sum(np.unique(calls.key).size for calls in kinds)
+    names = tuple(name for calls in kinds for name in calls.names)
+    return CallingThreads(tuple(threads), count - len(threads), names)
 
 
 def shown_calls(loaded: LoadedTrace, query: TraceQuery, kept: KeptCalls) -> pa.Table:
@@ -194,15 +252,16 @@ def shown_calls(loaded: LoadedTrace, query: TraceQuery, kept: KeptCalls) -> pa.T
     ``function`` (number; of several calls that of the longest), ``count`` (calls for which it
     stands), ``complete`` (1: all of these).
     """
-    calls = kept.of(loaded)
-    key = query.whole("thread", None, -(1 << 20), 1 << 31)
+    key = query.whole("thread", None, *_KEYS)
+    calls = kept.of(loaded, key)
+    origin = loaded.analysis.whole.begin
     begin, end = query.moment("begin", loaded), query.moment("end", loaded)
-    first = calls.origin if begin is None else begin
+    first = origin if begin is None else begin
     last = loaded.analysis.whole.end + 1 if end is None else max(end, first + 1)
     shift = shift_of(first, last, query.whole("width", 1000, 1, _WIDEST))
     own = calls.of(key)
     own = own[(calls.end[own] >= first) & (calls.table.begin[own] < last)]
-    since, until = calls.table.begin[own] - calls.origin, calls.end[own] - calls.origin
+    since, until = calls.table.begin[own] - origin, calls.end[own] - origin
     lane = calls.lane[own]
     # A call that lies over an edge of pixels is an item; the others of a pixel are one together.
     bucket = since >> shift
@@ -227,7 +286,7 @@ def shown_calls(loaded: LoadedTrace, query: TraceQuery, kept: KeptCalls) -> pa.T
             "lane": lane[change].astype(np.uint8),
             "begin": since[change].astype(np.float64),
             "end": last_end.astype(np.float64),
-            "function": calls.function[own][longest].astype(np.int32),
+            "function": (calls.first + calls.function[own][longest]).astype(np.int32),
             "count": counts.astype(np.uint32),
             "complete": all_complete,
         }
@@ -236,13 +295,13 @@ def shown_calls(loaded: LoadedTrace, query: TraceQuery, kept: KeptCalls) -> pa.T
 
 def call_details(loaded: LoadedTrace, query: TraceQuery, kept: KeptCalls) -> CallDetails:
     """``call`` of a ``thread`` (its key) and ``lane`` at ``t``. UsageError where there is none."""
-    calls = kept.of(loaded)
-    table = calls.table
-    key = query.whole("thread", None, -(1 << 20), 1 << 31)
+    key = query.whole("thread", None, *_KEYS)
+    calls = kept.of(loaded, key)
+    table, origin = calls.table, loaded.analysis.whole.begin
     lane = query.whole("lane", None, 0, _LANES - 1)
     time = query.moment("t", loaded)
     own = calls.of(key, lane)
-    at = int(np.searchsorted(table.begin[own], calls.origin if time is None else time, "right")) - 1
+    at = int(np.searchsorted(table.begin[own], origin if time is None else time, "right")) - 1
     if at < 0 or (time is not None and calls.end[own[at]] < time):
         raise UsageError("no call was made there", "choose another moment")
     call = int(own[at])
@@ -255,11 +314,12 @@ def call_details(loaded: LoadedTrace, query: TraceQuery, kept: KeptCalls) -> Cal
     within = _within(calls, inner)
     is_whole = bool(table.complete[call])
     return CallDetails(
+        kind=calls.kind,
         name=calls.names[int(calls.function[call])],
         thread=calls.thread_name(key),
         lane=lane,
-        begin=int(table.begin[call]) - calls.origin,
-        end=int(calls.end[call]) - calls.origin,
+        begin=int(table.begin[call]) - origin,
+        end=int(calls.end[call]) - origin,
         cpu=int(table.cpu[call]) if table.cpu[call] >= 0 else None,
         total=int(table.duration[call]) if is_whole else None,
         self_time=int(table.self_time[call]) if is_whole else None,
@@ -267,8 +327,8 @@ def call_details(loaded: LoadedTrace, query: TraceQuery, kept: KeptCalls) -> Cal
             CalledFrom(
                 calls.names[int(calls.function[one])],
                 int(calls.lane[one]),
-                int(table.begin[one]) - calls.origin,
-                int(calls.end[one]) - calls.origin,
+                int(table.begin[one]) - origin,
+                int(calls.end[one]) - origin,
             )
             for one in reversed(around)
         ),
