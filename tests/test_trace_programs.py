@@ -15,6 +15,7 @@ from benchvise.cli.main import run
 from benchvise.trace.analysis.functions import functions, slice_calls
 from benchvise.trace.loaded import LoadedTrace, load_trace
 from benchvise.web.workspace.calls import SLICES, KeptCalls, calling_threads, shown_calls
+from benchvise.web.workspace.modes import function_table
 from benchvise.web.workspace.query import TraceQuery
 
 skips.need_decoder()
@@ -140,6 +141,13 @@ def test_times_of_slices(tmp_path: Path) -> None:
     query = TraceQuery({"thread": str(SLICES + 9), "width": "1000"})
     drawn = shown_calls(loaded, query, kept)
     assert drawn["complete"].to_pylist() == [1, 0, 1, 1]
+    begin = loaded.analysis.whole.begin
+    part = function_table(
+        loaded, TraceQuery({"begin": str(1900 - begin), "end": str(9000 - begin)})
+    )
+    listed = {row.name: (row.calls, row.self_time, row.worst_at) for row in part.functions}
+    assert listed["inner"] == (2, 1750, 4000 - begin)
+    assert "outer" not in listed
 
 
 @pytest.mark.parametrize("packed", [False, True])

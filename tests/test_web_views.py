@@ -41,6 +41,8 @@ VIEWS = (
     "area",
     "counters",
     "delays",
+    "modes",
+    "functions",
     "load",
     "switches",
     "log",
@@ -95,11 +97,28 @@ def test_what_an_activation_woke_names_it_as_its_waker(client: Client, key: str)
     assert back["instance"]["waker"]["time"] == woke[0]["time"]
 
 
+def test_modes_lead_to_activations_of_theirs(client: Client, key: str) -> None:
+    whole = client.get(f"/api/traces/{key}/modes?actor=task:143").json["of"]
+    assert sum(mode["count"] for mode in whole["modes"]) == whole["count"] > 0
+    points = client.get(f"/api/traces/{key}/instances?actor=task:143&width=4000")
+    begins = set(pa.ipc.open_stream(points.body).read_all()["begin"].to_pylist())
+    for mode in whole["modes"]:
+        assert {mode["typical_at"], mode["longest_at"]} <= begins
+        assert mode["low"] <= mode["median"] <= mode["high"]
+    by_period = client.get(f"/api/traces/{key}/modes?actor=irq:sensor&metric=period").json["of"]
+    assert (by_period["metric"], by_period["actor"]) == ("period", "irq:sensor/43")
+    # Without a name it is the one with most activations.
+    busiest = client.get(f"/api/traces/{key}/actors").json["actors"]
+    most = max(busiest, key=lambda actor: actor["instances"])["instances"]
+    assert client.get(f"/api/traces/{key}/modes").json["of"]["count"] <= most
+
+
 @pytest.mark.parametrize(
     ("view", "status", "said"),
     [
         ("load?begin=now", 400, "no time"),
         ("latency?from=irq:sensor&to=task:nobody", 400, "no actor of the trace is task:nobody"),
+        ("modes?metric=beauty", 400, "metric=beauty is unknown"),
         ("log?event=nothing", 400, "no event nothing"),
         ("nothing", 404, "no such page"),
     ],

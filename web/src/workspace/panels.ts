@@ -2,9 +2,11 @@ import type { Panel } from "./panel";
 import { area } from "./views/area";
 import { counters } from "./views/counters";
 import { delays } from "./views/delays";
+import { functions } from "./views/functions";
 import { instances } from "./views/instances";
 import { latency } from "./views/latency";
 import { log } from "./views/log";
+import { modes } from "./views/modes";
 import { load, switches } from "./views/overtime";
 import { notes } from "./views/notes";
 import { search } from "./views/search";
@@ -21,6 +23,8 @@ export const PANELS: readonly Panel[] = [
   counters,
   delays,
   latency,
+  modes,
+  functions,
   log,
   notes,
   search,

@@ -27,6 +27,7 @@ from benchvise.web.workspace import (
     counters,
     events,
     latency,
+    modes,
     sql,
     waiting,
 )
@@ -75,6 +76,8 @@ routes = [
     view("load", activity.load),
     view("switches", activity.switches),
     view("latency", latency.latency),
+    view("modes", modes.shown_modes),
+    view("functions", modes.function_table),
     view("critical-path", causes.response_path),
     view("log", events.log),
     view("search", events.search),

@@ -14,6 +14,7 @@ export interface Distribution {
   readonly interval: { readonly low: number; readonly high: number } | null;
   readonly p95: number;
   readonly p99: number;
+  readonly p999: number;
   readonly maximum: number;
 }
 
@@ -114,6 +115,54 @@ export interface Delays extends Head {
   readonly waited: number;
   readonly waits: number;
   readonly unsure: number;
+}
+
+/** `GET modes`: activations of one actor that take about equally long, the shortest first. */
+export interface Modes extends Head {
+  readonly of: {
+    readonly actor: string;
+    readonly ids: readonly number[];
+    readonly metric: string;
+    readonly count: number;
+    readonly unsure: number;
+    readonly modes: readonly ActivationMode[];
+  };
+}
+
+export interface ActivationMode {
+  readonly count: number;
+  readonly share: number;
+  readonly median: number;
+  readonly low: number;
+  readonly high: number;
+  readonly execution: number;
+  readonly latency: number | null;
+  readonly suspended: number;
+  readonly typical_at: number;
+  readonly longest_at: number;
+  readonly traits: readonly {
+    readonly kind: string;
+    readonly what: string;
+    readonly share: number;
+    readonly elsewhere: number;
+  }[];
+}
+
+/** `GET functions`: of kernel functions and slices, most self time first. */
+export interface Functions extends Head {
+  readonly functions: readonly FunctionRow[];
+  readonly more: number;
+}
+
+export interface FunctionRow {
+  readonly name: string;
+  readonly calls: number;
+  readonly incomplete: number;
+  readonly total: (Distribution & { readonly total: number }) | null;
+  readonly self_time: number | null;
+  readonly self_share: number | null;
+  readonly worst_at: number | null;
+  readonly worst_cpu: number | null;
 }
 
 export interface Statistics extends Head {

@@ -2,7 +2,7 @@ import type { Panel, Workspace } from "../panel";
 import { actorField, link, reveal } from "./actors";
 import type { DelayRow, Delays, PreemptionRow } from "./answers";
 import { address, Answer, askDocument, nothing } from "./answer";
-import { make, tick } from "./elements";
+import { type Cells, make, namedTable, tick } from "./elements";
 import { count, duration, plural, share } from "./words";
 
 /** What kept threads from running: who had the CPU while they waited for it, and who preempted them. */
@@ -53,12 +53,10 @@ function drawAll(workspace: Workspace, found: Delays): HTMLElement[] {
     drawTable("Who had the CPU meanwhile", ["Thread", "Waited behind", "Time", "Share", "Preempted", "Waits", "Longest"],
       found.delays.map((row) => delayCells(workspace, row)), found.more_delays),
     ...(found.preemptions.length === 0 ? [] : [drawTable(
-      "Who took the CPU from a thread that could have gone on", ["Thread", "Preempted by", "Times", "Waited", "Median", "p99", "Longest"],
+      "Who took the CPU from a thread that could have gone on", ["Thread", "Preempted by", "Times", "Waited", "Median", "p99", "p99.9", "Longest"],
       found.preemptions.map((row) => preemptionCells(workspace, row)), found.more_preemptions)]),
   ];
 }
-
-type Cells = readonly (Node | string)[];
 
 function delayCells(workspace: Workspace, row: DelayRow): Cells {
   return [
@@ -69,7 +67,7 @@ function delayCells(workspace: Workspace, row: DelayRow): Cells {
 
 function preemptionCells(workspace: Workspace, { thread, thread_ids, by, count: times, wait, longest_at }: PreemptionRow): Cells {
   return [
-    thread, by, count(times), duration(wait?.total), duration(wait?.median), duration(wait?.p99),
+    thread, by, count(times), duration(wait?.total), duration(wait?.median), duration(wait?.p99), duration(wait?.p999),
     wait === null ? "–" : longest(workspace, thread_ids, longest_at, wait.maximum),
   ];
 }
@@ -81,12 +79,5 @@ function longest(workspace: Workspace, ids: readonly number[], begin: number, le
 }
 
 function drawTable(caption: string, columns: readonly string[], rows: readonly Cells[], more: number): HTMLElement {
-  const isText = (at: number): boolean => at < 2;
-  const table = make("table", { class: "view-table delays" },
-    make("caption", {}, more > 0 ? `${caption}; ${count(more)} more pairs not shown` : caption),
-    make("thead", {}, make("tr", {}, ...columns.map((name, at) =>
-      make("th", { scope: "col", class: isText(at) ? null : "num" }, name)))),
-    make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map((cell, at) =>
-      at === 0 ? make("th", { scope: "row" }, cell) : make("td", { class: isText(at) ? null : "num" }, cell))))));
-  return table;
+  return namedTable("delays", more > 0 ? `${caption}; ${count(more)} more pairs not shown` : caption, columns, rows, 2);
 }

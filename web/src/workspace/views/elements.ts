@@ -55,3 +55,18 @@ export function tick(text: string, on: boolean, changed: (on: boolean) => void):
   });
   return make("label", { class: "tick" }, box, text);
 }
+
+/** What stands in a row of a table. */
+export type Cells = readonly Child[];
+
+/** A table with a caption, whose first `texts` columns are no numbers; the first of all names its row. */
+export function namedTable(
+  kind: string, caption: string, columns: readonly string[], rows: readonly Cells[], texts: number,
+): HTMLTableElement {
+  const side = (at: number): string | null => (at < texts ? null : "num");
+  return make("table", { class: `view-table ${kind}` },
+    make("caption", {}, caption),
+    make("thead", {}, make("tr", {}, ...columns.map((name, at) => make("th", { scope: "col", class: side(at) }, name)))),
+    make("tbody", {}, ...rows.map((cells) => make("tr", {}, ...cells.map((cell, at) =>
+      at === 0 ? make("th", { scope: "row", class: side(at) }, cell) : make("td", { class: side(at) }, cell))))));
+}

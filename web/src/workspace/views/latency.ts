@@ -164,6 +164,7 @@ function quantiles(total: Distribution, occurrences: number): HTMLElement {
     ["Median", duration(total.median)],
     ["p95", duration(total.p95)],
     ["p99", duration(total.p99)],
+    ["p99.9", duration(total.p999)],
     ["Max", duration(total.maximum)],
   ] as const;
   for (const [name, text] of figures) {
@@ -188,12 +189,13 @@ function stages(way: Latency["ways"][number], several: boolean): HTMLElement {
         make("td", { class: "num" }, duration(stage.time.median)),
         make("td", { class: "num" }, duration(stage.time.p95)),
         make("td", { class: "num" }, duration(stage.time.p99)),
+        make("td", { class: "num" }, duration(stage.time.p999)),
         make("td", { class: "num" }, duration(stage.time.maximum)),
       ),
     );
   });
   const title = several ? `Stages of ${plural(way.count, "occurrence")} that took this way` : "Stages";
-  return scrolled(table(title, ["#", "Stage", "", "Share", "Median", "p95", "p99", "Max"], body));
+  return scrolled(table(title, ["#", "Stage", "", "Share", "Median", "p95", "p99", "p99.9", "Max"], body));
 }
 
 function worst(workspace: Workspace, found: Latency): HTMLElement {
@@ -218,7 +220,7 @@ function worst(workspace: Workspace, found: Latency): HTMLElement {
   return scrolled(table("The longest", ["Latency", "From", "CPU", "To CPU", "Ends in", "Stages"], body));
 }
 
-const NUMERIC = new Set(["#", "Share", "Median", "p95", "p99", "Max", "Latency", "From", "CPU", "To CPU"]);
+const NUMERIC = new Set(["#", "Share", "Median", "p95", "p99", "p99.9", "Max", "Latency", "From", "CPU", "To CPU"]);
 
 function table(title: string, heads: readonly string[], body: HTMLElement): HTMLElement {
   const row = make("tr");

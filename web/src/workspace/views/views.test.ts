@@ -12,6 +12,8 @@ import { momentOf, nearestTime } from "./log";
 import { colourOf, corners, topOf } from "./overtime";
 import { keyTarget, pointing, type Points } from "./pointing";
 import { type Cloud, extent, nearest, plan } from "./scatter";
+import { functions } from "./functions";
+import { modes } from "./modes";
 import { search } from "./search";
 import { isNumber } from "./sql";
 import { sorted, sorting } from "./statistics";
@@ -122,6 +124,57 @@ test("an empty search is not asked, and says what can be found", async () => {
   vi.unstubAllGlobals();
 });
 
+test("modes say what distinguishes them, and lead to the typical and the longest", async () => {
+  const mode = { share: 0.5, low: 300_000, execution: 1, latency: null, suspended: 0, traits: [] };
+  const found = {
+    begin: 0, end: 25, cautions: [],
+    of: {
+      actor: "task:iperf3/7", ids: [1], metric: "response", count: 20, unsure: 2,
+      modes: [
+        { ...mode, count: 10, median: 350_000, high: 400_000, typical_at: 5, longest_at: 9 },
+        {
+          ...mode, count: 10, median: 550_000, high: 600_000, typical_at: 15, longest_at: 19,
+          traits: [{ kind: "woken by", what: "irq:eth0", share: 1, elsewhere: 0.1 }],
+        },
+      ],
+    },
+  };
+  const asked: string[] = [];
+  const answer = { ok: true, json: () => Promise.resolve(found), text: () => Promise.resolve(JSON.stringify(found)) };
+  vi.stubGlobal("fetch", (where: string) => {
+    asked.push(where);
+    return Promise.resolve(answer);
+  });
+  const host = document.createElement("div");
+  const unmount = modes.mount(host, { ...workspace(), parameter: (name) => (name === "modes-metric" ? "beauty" : null) });
+  await vi.waitFor(() => { expect(host.textContent).toContain("woken by irq:eth0"); });
+  expect(asked[0]).toContain("metric=response");
+  expect(host.querySelector("caption")?.textContent).toBe("task:iperf3/7: response of 20 activations; 2 incomplete activations left out");
+  expect([...host.querySelectorAll(".view-link")].map(({ textContent }) => textContent)).toEqual(["350.0 µs", "400.0 µs", "550.0 µs", "600.0 µs"]);
+  unmount();
+  vi.unstubAllGlobals();
+});
+
+test("functions without times have dashes, and the longest call is a link", async () => {
+  const total = { count: 2, mean: 5, minimum: 1, median: 5, interval: null, p95: 8, p99: 9, p999: 9, maximum: 9_000, total: 10_000 };
+  const rows = [
+    { name: "<b>vfs_read", calls: 2, incomplete: 0, total, self_time: 4000, self_share: 0.5, worst_at: 7, worst_cpu: 1 },
+    { name: "vfs_write", calls: 3, incomplete: 0, total: null, self_time: null, self_share: null, worst_at: null, worst_cpu: null },
+  ];
+  const found = { begin: 0, end: 25, cautions: [], functions: rows, more: 4 };
+  const answer = { ok: true, json: () => Promise.resolve(found), text: () => Promise.resolve(JSON.stringify(found)) };
+  vi.stubGlobal("fetch", () => Promise.resolve(answer));
+  const host = document.createElement("div");
+  const unmount = functions.mount(host, workspace());
+  await vi.waitFor(() => { expect(host.textContent).toContain("<b>vfs_read"); });
+  expect(host.querySelector("caption")?.textContent).toContain("4 more not shown");
+  const cells = [...host.querySelectorAll("tbody tr")].map((row) => [...row.children].map(({ textContent }) => textContent));
+  expect(cells[0]?.at(-1)).toBe("9.00 µs");
+  expect(cells[1]?.slice(3)).toEqual(["–", "–", "–", "–", "–", "–", "–"]);
+  unmount();
+  vi.unstubAllGlobals();
+});
+
 const over: OverTime = {
   begin: 0,
   end: 25,
@@ -219,7 +272,7 @@ test("numbers of SQL stand right", () => {
 
 test("the latency view shows every hop, way, stage and occurrence of its answer", async () => {
   const time: Distribution = {
-    count: 9, mean: 5, minimum: 1, median: 5, interval: null, p95: 8, p99: 9, maximum: 9,
+    count: 9, mean: 5, minimum: 1, median: 5, interval: null, p95: 8, p99: 9, p999: 9, maximum: 9,
   };
   const stage = (name: string) => ({ name, time, share: 0.5 });
   const hop = { start: "irq:a", end: "task:b", method: "cause", starts: 9, starts_matched: 9, ends: 9, ends_matched: 9 };
