@@ -9,6 +9,7 @@ from __future__ import annotations
 
 import contextlib
 import io
+import re
 import time
 from collections.abc import Callable, Iterator, Sequence
 from dataclasses import dataclass, field, replace
@@ -16,7 +17,7 @@ from pathlib import Path
 from typing import IO, Any, Protocol, Self, TypeAlias
 
 from benchvise.board import messages, process
-from benchvise.board.channel import AS_IN_A_LOGIN, failure_of
+from benchvise.board.channel import AS_IN_A_LOGIN, NotAvailable, failure_of
 from benchvise.board.messages import ErrorMessage
 from benchvise.board.protocol import Board
 from benchvise.documents import (
@@ -47,6 +48,9 @@ _WORDS = f"echo; {AS_IN_A_LOGIN}"  # the empty line parts our lines from what a 
 _NOISE_LINES = 100
 _MESSAGE = 500
 _MARK_LIMIT = 900
+
+_LOCKDOWN = "/sys/kernel/security/lockdown"
+_WITHOUT_FUNCTIONS = "record without --functions, or on a kernel that is not locked down"
 
 Observer: TypeAlias = Callable[[str, Any], None]
 """Is told ``recording`` and ``progress`` with the line, ``said`` with one of the command's."""
@@ -180,6 +184,7 @@ class TraceRecorder:
         self._board = board
         self._observe = observe or (lambda _kind, _line: None)
         self._said = bytearray()
+        self._traces_functions = bool(plan.functions)
         words = [program, *plan.arguments(controlled=True)]
         child = board.spawn(["sh", "-c", _WORDS, "sh", *words])
         self._process = child
@@ -273,7 +278,12 @@ class TraceRecorder:
             with contextlib.suppress(ValueError):
                 line = messages.parse(self.line())
                 if line["type"] == "error":
-                    raise failure_of(decode(ErrorMessage, line))
+                    failure = failure_of(decode(ErrorMessage, line))
+                    if self._traces_functions and line.get("error") == "EPERM":
+                        failure = NotAvailable(
+                            f"{failure}: {refusal_reason(self._board)}", _WITHOUT_FUNCTIONS
+                        )
+                    raise failure
                 if line["type"] == "recording":
                     self._observe("recording", line)
                     return line
@@ -394,6 +404,22 @@ def check_events(events: Sequence[str]) -> tuple[str, ...]:
                 f"name a set ({', '.join(SETS)}), a SYSTEM or SYSTEM/EVENT",
             )
     return names or DEFAULT_EVENTS
+
+
+def refusal_reason(board: Board) -> str:
+    """Why the kernel of a board refuses root a tracer of functions (EPERM), as far as it tells."""
+    level = board.run(["cat", _LOCKDOWN])
+    match = re.search(rb"\[(\w{1,40})\]", level.stdout)
+    if level.returncode == 0 and match is not None and match[1] != b"none":
+        return (
+            f"it is locked down ({match[1].decode()}), as with Secure Boot or lockdown= on its "
+            "command line"
+        )
+    told = "is not there" if match is None else "says none"
+    return (
+        f"not permitted, even to root; {_LOCKDOWN} {told}, so it is a security module, or a "
+        "restriction that was built into this kernel"
+    )
 
 
 def check_functions(patterns: Sequence[str], *, graph: bool, depth: int) -> tuple[str, ...]:
