@@ -66,6 +66,8 @@ def test_info_says_what_it_is_and_what_to_beware_of(
     assert info["cautions"] == list(loaded.cautions)
     assert info["states"][0] == "running"
     assert "sched_switch" in info["event_types"]
+    # It describes calls of functions, and has none.
+    assert "funcgraph_entry" in info["event_types"] and info["call_kinds"] == []
     # Idle CPUs have no row that could name them.
     assert sorted(info["idle_actors"].values()) == ["idle/0", "idle/1"]
     assert str(workspace.path.parent) not in str(info)

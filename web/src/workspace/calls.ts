@@ -4,17 +4,10 @@ import { okay, type Result } from "../base/result";
 import type { CallingThread, CallKind, CallSource } from "../timeline/calls";
 import { laneRow } from "../timeline/calls";
 import { formatLength, formatTime } from "../timeline/time-format";
-import type { TraceInfo, Workspace } from "./panel";
+import type { Workspace } from "./panel";
 import { link } from "./views/actors";
 import { button, make } from "./views/elements";
 import { count, duration, plural } from "./views/words";
-
-const TOLD_BY: readonly (readonly [event: string, kind: CallKind])[] = [["funcgraph_entry", "function"], ["slice_begin", "slice"]];
-
-/** Whether functions were traced with their ends, whether programs told slices. */
-export function callKindsOf({ event_types: types }: TraceInfo): readonly CallKind[] {
-  return TOLD_BY.flatMap(([event, kind]) => (types.includes(event) ? [kind] : []));
-}
 
 /** Asks which threads have calls; null where there are none. */
 export async function openCalls(api: string, tag: string, signal: AbortSignal): Promise<Result<CallSource | null>> {

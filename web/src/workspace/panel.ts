@@ -1,4 +1,5 @@
 import type { Arrow } from "../timeline/arrows";
+import type { CallKind } from "../timeline/calls";
 import type { Loss, Row } from "../timeline/source";
 import type { Track } from "../timeline/tracks";
 import type { Noted } from "../timeline/timeline";
@@ -26,6 +27,8 @@ export interface TraceInfo {
   readonly actors: number;
   /** Names of events by the number that marks carry. */
   readonly event_types: readonly string[];
+  /** Of which kinds it has calls. */
+  readonly call_kinds: readonly CallKind[];
   /** Names of states by the number that items carry. */
   readonly states: readonly string[];
   /** What CPUs do when they idle: names by the actors' numbers. */

@@ -1,7 +1,7 @@
 import { Timeline } from "../timeline/timeline";
 import type { Density, Grouping, Orientation } from "../timeline/layout";
 import { type Address, numbers, readChosen, writeChosen } from "./address";
-import { callKindsOf, openCalls } from "./calls";
+import { openCalls } from "./calls";
 import { ALL_GROUPS, type GroupedBy, groupingOf } from "./groups";
 import { NoteBook } from "./notes";
 import type { OpenTrace } from "./opened";
@@ -113,7 +113,7 @@ export class TraceView {
     };
     this.notes.subscribe(() => { this.workspace.flagsChanged(); });
     void this.openNotes();
-    if (callKindsOf(trace.info).length > 0) void this.openCalls();
+    if (trace.info.call_kinds.length > 0) void this.openCalls();
   }
 
   private async openCalls(): Promise<void> {

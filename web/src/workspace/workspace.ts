@@ -3,7 +3,6 @@ import type { Row } from "../timeline/source";
 import { centreOf, wholeSpan, zoomSpan } from "../timeline/span";
 import { Address } from "./address";
 import { showCause, showDetails, showEffect } from "./details";
-import { callKindsOf } from "./calls";
 import { type OpenTrace, openTrace } from "./opened";
 import { type Clocks, Pair } from "./pair";
 import { type GroupedBy, groupings, inGroups, usualGrouping } from "./groups";
@@ -65,7 +64,7 @@ class TraceWorkspace {
     const two = traces.length > 1;
     const clocks: Clocks = address.get("clocks") === "separate" ? "separate" : "aligned";
     const shift = Number(address.get("shift") ?? 0) || 0;
-    const kinds = [...new Set(traces.flatMap(({ info }) => callKindsOf(info)))];
+    const kinds = [...new Set(traces.flatMap(({ info }) => info.call_kinds))];
     const calls = kinds.length === 0 ? {} : { calls: { kinds, shown: address.get("calls") !== "0" } };
     this.toolbar = new Toolbar({ ...calls, filter, here, density, orientation, clocks: two ? clocks : null, groupedBy: this.groupedBy, groupings: options }, this.tools());
     const lines = make("div", { class: "ws-lines", "data-traces": String(traces.length) });

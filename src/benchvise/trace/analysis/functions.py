@@ -21,7 +21,7 @@ from benchvise.trace.analysis.distributions import TimeDistribution, distributio
 from benchvise.trace.analysis.model import NONE, Analysis, Bools, Ints, Rows
 
 EVENTS = ("funcgraph_entry", "funcgraph_exit", "function")
-SLICES = "slice_begin"
+SLICE_EVENT = "slice_begin"
 
 Symbol = Callable[[int], str | None]
 """The name of what is at an address."""
@@ -97,7 +97,7 @@ def function_calls(analysis: Analysis) -> CallTable | None:
 
 def slice_calls(analysis: Analysis) -> CallTable | None:
     """Every slice that a program told, as a call; None where none is told."""
-    slices = analysis.events(SLICES)
+    slices = analysis.events(SLICE_EVENT)
     return None if slices is None else _nested(analysis, _slices(Rows(slices)))
 
 

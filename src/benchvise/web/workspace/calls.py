@@ -21,6 +21,8 @@ import pyarrow as pa
 from benchvise.errors import UsageError
 from benchvise.text import printable
 from benchvise.trace.analysis.functions import (
+    EVENTS,
+    SLICE_EVENT,
     CallTable,
     Symbol,
     function_calls,
@@ -187,6 +189,12 @@ class ShownCalls:
             low, high = np.searchsorted(lanes, [lane, lane + 1])
             first, last = first + low, first + high
         return self._order[first:last]
+
+
+def call_kinds(loaded: LoadedTrace) -> tuple[CallKind, ...]:
+    """The kinds of calls that a trace holds: not those that it only describes."""
+    kinds: tuple[tuple[str, CallKind], ...] = ((EVENTS[0], "function"), (SLICE_EVENT, "slice"))
+    return tuple(kind for event, kind in kinds if event in loaded.trace.counts)
 
 
 def _thread_of(key: int) -> int:

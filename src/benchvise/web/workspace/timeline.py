@@ -22,6 +22,7 @@ from benchvise.trace.decoder import ClockDescription
 from benchvise.trace.levels import TimelineItem, TimelineRow, shift_of, states
 from benchvise.web.readers.open_files import open_files
 from benchvise.web.timeline import TimelinePart, timeline_routes
+from benchvise.web.workspace.calls import CallKind, call_kinds
 from benchvise.web.workspace.served import ServedTrace
 
 _MOST_EVENTS = 200
@@ -263,6 +264,7 @@ class TraceInfo:
     cautions: Sequence[str]
     states: Sequence[str]
     event_types: Sequence[str]
+    call_kinds: Sequence[CallKind]
     idle_actors: Mapping[str, str]
     tag: str
 
@@ -323,6 +325,7 @@ class TraceTimeline:
             cautions=loaded.cautions,
             states=states(),
             event_types=outline["events"],
+            call_kinds=call_kinds(loaded),
             idle_actors={
                 str(actor.id): actor.name
                 for actor in loaded.analysis.actors
