@@ -26,7 +26,7 @@ def test_lockdown_is_the_reason_only_where_the_kernel_says_so(
     answer: Completed, reason: str
 ) -> None:
     board = SimpleNamespace(run=lambda _argv: answer)
-    told = refusal_reason(board)  # type: ignore[arg-type]
+    told = refusal_reason(board)
     assert reason in told
     assert ("it is locked down" in told) == ("says none" not in told and "is not" not in told)
     assert told.isprintable()
