@@ -48,6 +48,11 @@ pub use select::Selection;
 
 use std::path::Path;
 
+/// Compiles the example of the page that others see first.
+#[cfg(doctest)]
+#[doc = include_str!("../README.md")]
+struct Readme;
+
 /// A trace that has been opened: its description is known, its events are not decoded yet.
 pub struct Trace {
     source: Box<dyn decode::Source>,
