@@ -44,6 +44,7 @@ from benchvise.report.nightly import (
     night_verdict,
     write_night,
 )
+from benchvise.store.notes import GOOD, REGRESSED
 from benchvise.store.reading import RunFilter
 from benchvise.text import last_line, printable
 from benchvise.user_directories import user_directory
@@ -55,10 +56,6 @@ if TYPE_CHECKING:
 
 PREVIOUS = "previous"
 """The baseline that is the newest earlier night that was fine, board by board."""
-
-GOOD, REGRESSED = "nightly-good", "nightly-regressed"
-"""Tags of runs: their verdicts. A later night is compared with a good one alone, so that
-what is worse by a little every night, or was undecided, is no new baseline."""
 
 _TAGS = {GateVerdict.FINE: GOOD, GateVerdict.REGRESSED: REGRESSED}
 

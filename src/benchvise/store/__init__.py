@@ -25,6 +25,7 @@ from benchvise.store.history import (
     BoardInfo,
     Past,
     PastRun,
+    RunActivity,
     SeriesInfo,
     SeriesList,
 )
@@ -42,6 +43,7 @@ __all__ = [
     "PastRun",
     "PlannedSeries",
     "ProcessHandle",
+    "RunActivity",
     "RunChoices",
     "RunFilter",
     "RunInfo",

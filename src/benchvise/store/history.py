@@ -4,6 +4,7 @@ from __future__ import annotations
 
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
+from datetime import datetime
 from typing import Any
 
 from sqlalchemy import ColumnElement, Connection, Select, func, select
@@ -234,3 +235,29 @@ def list_boards(connection: Connection, limit: int | None) -> list[BoardInfo]:
         .limit(limit)
     )
     return [record_of(BoardInfo, row) for row in rows]
+
+
+@dataclass(frozen=True, slots=True)
+class RunActivity:
+    """When a board was busy with a run, and how that ended; times are ISO 8601."""
+
+    id: str
+    label: str
+    board: str
+    suite: str
+    status: RunStatus
+    started: str
+    finished: str | None
+    simulated: bool
+    tags: tuple[str, ...] = ()
+
+
+def list_activity(connection: Connection, since: datetime, limit: int) -> list[RunActivity]:
+    """The newest ``limit`` runs without those that began before ``since``, the newest first."""
+    newest = select(RUN.c.number, *columns_of(RUN, RunActivity)).order_by(RUN.c.number.desc())
+    chosen = newest.limit(limit).subquery()
+    rows = connection.execute(
+        select(chosen).where(chosen.c.started >= since).order_by(chosen.c.number.desc())
+    ).all()
+    tags = tags_of(connection, [row.number for row in rows])
+    return [record_of(RunActivity, row, tags=tags[row.number]) for row in rows]

@@ -21,6 +21,10 @@ MOST_TAGS = 32
 NOTE_LIMIT = 4000
 """Characters of a note."""
 
+GOOD, REGRESSED = "nightly-good", "nightly-regressed"
+"""Tags of runs of nightly jobs: their verdicts. A later night is compared with a good one alone, so
+that what is worse by a little every night, or was undecided, is no new baseline."""
+
 _SEPARATORS = re.compile(r"[\s,]")
 _CHUNK = 500  # runs asked about at once: a statement may not have any number of values
 

@@ -20,6 +20,7 @@ from sqlalchemy import Connection, bindparam, delete, insert, select, update
 
 from benchvise.errors import UsageError
 from benchvise.measure.model import RunStatus
+from benchvise.store.notes import GOOD
 from benchvise.store.tables import (
     ATTACHMENT,
     DIAGNOSIS,
@@ -43,7 +44,6 @@ KEPT_EVIDENCE = ("flags", "detail", "counters", "iterations")
 
 _OF_JOBS = "nightly-"
 """Tags that begin so are given by jobs to every night, and are no user's wish to keep a run."""
-_GOOD = "nightly-good"
 _RUN_ID = re.compile(r"[0-9a-f]{12}")
 
 
@@ -123,8 +123,8 @@ def due_runs(connection: Connection, policy: RetentionPolicy, now: datetime) -> 
         of_run = tags.get(run.number, set())
         newest[run.board, run.suite] += 1
         job = (run.label.rpartition(" ")[0], run.board, run.suite)
-        is_base = _GOOD in of_run and job not in good
-        if _GOOD in of_run:
+        is_base = GOOD in of_run and job not in good
+        if GOOD in of_run:
             good.add(job)
         step = policy.step_at(now - run.started.replace(tzinfo=run.started.tzinfo or UTC))
         if step is None or done.get(run.number) in (step, ThinningStep.SAMPLES):

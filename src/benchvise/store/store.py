@@ -42,7 +42,7 @@ from benchvise.store import (
 from benchvise.store.database import Database, prepare
 from benchvise.store.diagnoses import DiagnosisInfo
 from benchvise.store.faults import reported
-from benchvise.store.history import BoardInfo, Past, SeriesList
+from benchvise.store.history import BoardInfo, Past, RunActivity, SeriesList
 from benchvise.store.location import default_file, locate
 from benchvise.store.owner import Owner
 from benchvise.store.reading import ALL_RUNS, RunChoices, RunFilter, RunInfo
@@ -482,6 +482,18 @@ class Store:
         """The boards that were measured, the one that was last the first."""
         with self._database.reading() as connection:
             return history.list_boards(connection, limit)
+
+    def activity(self, since: datetime, limit: int = 5000) -> list[RunActivity]:
+        """What of the newest ``limit`` runs began since then, the newest first."""
+        abandoned = self._settle()
+        with self._database.reading() as connection:
+            listed = history.list_activity(connection, since, limit)
+        return [
+            dataclasses.replace(run, status=RunStatus.INTERRUPTED)
+            if run.status is RunStatus.RUNNING and run.id in abandoned
+            else run
+            for run in listed
+        ]
 
     def resolve(self, reference: str) -> str:
         """The id of the run that a user names by id, prefix, label, ``latest`` or ``@N``.

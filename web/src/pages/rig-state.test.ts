@@ -1,10 +1,10 @@
 import { beforeEach, describe, expect, it } from "vitest";
 
-import { actedText, bootBar, phaseText, progressText, showHolding, showState, type Holding } from "./rig-state";
+import { actedText, bootBar, phaseText, progressText, queueText, showHolding, showState, type Holding } from "./rig-state";
 
 const HOSTILE = "<img src=x onerror=alert(1)>";
 
-const FREE = { power: "off", card: "dut", lock: "board one", elsewhere: null, error: null };
+const FREE = { power: "off", card: "dut", lock: "board one", elsewhere: null, error: null, waiting: [] };
 
 const HELD: Holding = {
   what: "rig flash",
@@ -25,7 +25,7 @@ function field(name: string): string {
 
 beforeEach(() => {
   place = document.createElement("div");
-  for (const name of ["power", "card", "use", "work"]) {
+  for (const name of ["power", "card", "use", "queue", "work"]) {
     const part = document.createElement("span");
     part.dataset["field"] = name;
     place.append(part);
@@ -54,6 +54,13 @@ describe("the state of a board", () => {
     expect(field("use")).toBe("place of host/user");
     showState(place, { ...FREE, lock: "" });
     expect(field("use")).toBe("–");
+  });
+
+  it("says who waits, the next one by name", () => {
+    showState(place, { ...FREE, waiting: [HOSTILE, "run", "gate"] });
+    expect(field("queue")).toBe(`${HOSTILE}, and 2 more`);
+    expect(place.querySelector("img")).toBeNull();
+    expect([queueText([]), queueText(["run"])]).toEqual(["–", "run"]);
   });
 
   it("leaves what the page does not show", () => {

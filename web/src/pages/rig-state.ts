@@ -13,6 +13,8 @@ export interface BoardState {
   /** Who has it then. */
   readonly elsewhere: string | null;
   readonly error: { readonly message: string; readonly remedy: string } | null;
+  /** Who waits for it on the server's machine, the next one first. */
+  readonly waiting: readonly string[];
 }
 
 export interface Flash {
@@ -115,6 +117,14 @@ export function showState(place: HTMLElement, state: BoardState): void {
   fill(place, "power", error === null ? word(place, state.power) : unavailable(place, error.message));
   fill(place, "card", error === null ? word(place, state.card, CARD_WORDS) : unavailable(place, "–"));
   if (state.lock === "") fill(place, "use", word(place, state.elsewhere));
+  fill(place, "queue", place.ownerDocument.createTextNode(queueText(state.waiting)));
+}
+
+/** `–`, or who is next and how many more wait. */
+export function queueText(waiting: readonly string[]): string {
+  const [next, ...others] = waiting;
+  if (next === undefined) return "–";
+  return others.length === 0 ? next : `${next}, and ${others.length} more`;
 }
 
 /** Who holds a board, and how far that one is. */

@@ -43,7 +43,9 @@ Standing = Literal["failing", "warning", "good", "not watched"]
 def overview(request: Request) -> Response:
     """Every board that is known, those with a raised alert first."""
     shared = context(request)
-    document = {"boards": sorted(_boards(shared), key=lambda board: _ORDER[board["standing"]])}
+    document = {
+        "boards": sorted(boards_health(shared), key=lambda board: _ORDER[board["standing"]])
+    }
     return page(request, "health", document, title="Health")
 
 
@@ -116,7 +118,8 @@ def _history_parts(history: History | None, by: By) -> dict[str, Any]:
     }
 
 
-def _boards(shared: Context) -> Iterator[dict[str, Any]]:
+def boards_health(shared: Context) -> Iterator[dict[str, Any]]:
+    """How each board that is known is, as the overview lists it."""
     now = time.time()
     watched = shared.store.watches.boards()
     for name in watched:

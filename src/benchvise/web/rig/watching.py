@@ -82,7 +82,7 @@ class BoardState:
 
     ``power`` and ``card`` are a word, None where the board has none, or ``{"na": REASON}``;
     ``lock`` is its lock's key, ``elsewhere`` who has its place where no lock of this machine says
-    so.
+    so. ``waiting`` are those that wait for it on this machine, the next one first.
     """
 
     power: object
@@ -90,6 +90,7 @@ class BoardState:
     lock: str
     elsewhere: str | None
     error: ReadingError | None
+    waiting: tuple[str, ...] = ()
 
 
 def board_states(rig: Rig) -> dict[str, BoardState]:
@@ -109,6 +110,7 @@ def _board_state(outcome: BoardOutcome[BoardStatus]) -> BoardState:
         lock=status.lock,
         elsewhere=elsewhere.what if elsewhere is not None else None,
         error=failure,
+        waiting=tuple(printable(who.what, 120) for who in status.waiting),
     )
 
 
