@@ -115,7 +115,10 @@ def test_nothing_is_named_that_does_not_say_the_value(channel: ProbeChannel) -> 
     for place in places.values():
         if place.value is None:
             continue
-        for origin in find_origins(files, suspect_of(place.knob.name, place.value), Side.BAD):
+        name = place.knob.name
+        if place.knob.is_family:
+            name += f":{place.path.removeprefix(place.knob.family_directory)}"
+        for origin in find_origins(files, suspect_of(name, place.value), Side.BAD):
             kernel = origin.kind in ("kernel config", "command line", NOT_FOUND)
             assert kernel or place.value.split()[0] in origin.text.raw, (place, origin)
 

@@ -141,7 +141,7 @@ def test_csv_has_all_rows_as_they_are() -> None:
 @pytest.mark.parametrize(
     ("words", "says"),
     [
-        (["--csv", "--json"], "--csv, --markdown and --json exclude each other"),
+        (["--csv", "--json"], "--csv, --markdown, --json and --format exclude each other"),
         (["--table", "pears"], "trace stats has no table pears: say cpus, actors"),
     ],
 )

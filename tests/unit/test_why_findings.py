@@ -109,7 +109,11 @@ def test_why_finding_2_what_gains_more_than_the_gap_by_noise_is_not_searched_bey
     suspects = [suspect(name) for name in TWENTY]
     repair = SimpleNamespace(context=())
     cause = SimpleNamespace(
-        name="knob07", suspects=(suspects[7],), effect=Effect(0.69, error), repair=repair
+        name="knob07",
+        suspects=(suspects[7],),
+        effect=Effect(0.69, error),
+        repair=repair,
+        is_whole=False,
     )
     search = Search(
         SimpleNamespace(),  # type: ignore[arg-type]
