@@ -36,7 +36,7 @@ def write_list(kind: str, document: Any, key: str, format_name: FileFormatName) 
     if not isinstance(rows, list):
         raise UsageError(f"'{kind}' is no list that {format_name} could have", "use --json")
     flat = [dict(_columns(row)) for row in rows]
-    return _WRITERS[format_name](kind, flat)
+    return _WRITERS[format_name](kind.replace("-", " ").capitalize(), flat)
 
 
 def _columns(value: object, name: str = "") -> Iterator[tuple[str, Value]]:
