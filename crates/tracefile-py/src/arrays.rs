@@ -39,7 +39,7 @@ const fn name() -> [c_char; 127] {
     let mut name = [0; 127];
     let (text, mut at) = (b"benchvise", 0);
     while at < text.len() {
-        name[at] = text[at].cast_signed();
+        name[at] = c_char::from_ne_bytes([text[at]]); // unsigned on Arm
         at += 1;
     }
     name
