@@ -60,6 +60,7 @@ PARTS = (
         ".venv/bin/python -m benchmarks.hostile",
     ),
     Part("fuzz", "decoders on damaged input", "scripts/fuzz {seconds}"),
+    Part("dist", "wheels of both architectures", "make --no-print-directory dist"),
     Part("newest-python", "the suite on the newest Python", "scripts/newest_python.py"),
 )
 
