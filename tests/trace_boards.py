@@ -43,8 +43,8 @@ def can_record() -> str:
 
 @contextmanager
 def recording() -> Iterator[None]:
-    """Skips the test, with the reason, where nothing can be recorded. One test at a time that is
-    about recorders records, but others may beside it.
+    """Skips the test, with the reason, where nothing can be recorded. Tests about recorders run one
+    at a time; other tests may record meanwhile.
     """
     if why := can_record():
         skips.skip_for(why)
