@@ -2,7 +2,8 @@
 
 Each board needs a process of its own (``worker`` says why), and labgrid takes most of a second of a
 processor to be imported. So that is done once, by a server process without threads, which forks
-for each board. It lives as long as the process that started it.
+for each board. It lives as long as the process that started it; whatever that has in its
+environment when it orders a process, the process has.
 
 ``multiprocessing``'s forkserver was tried in its place, and does not hold all that is needed here:
 
@@ -38,7 +39,11 @@ from benchvise.rig.hold.messages import WorkerOrder
 from benchvise.text import last_line
 
 _ORDER_BYTES = 64 << 10
-_ORDER_FILES = 4  # standard input, output and error, and the pipe on which its life is reported
+# Standard input, output and error, the environment, and the pipe on which its life is reported.
+_ORDER_FILES = 5
+# What is read once, when Python or labgrid starts: after a change of it nothing else will do but
+# another server.
+_READ_AT_START = ("PYTHON", "LD_", "LC_", "LANG", "LG_", "MALLOC_", "TMPDIR", "TZ")
 
 
 class Forked:
@@ -55,7 +60,9 @@ class Forked:
         self.stdin = os.fdopen(stdin, "w", encoding="utf-8")
         self.stdout = os.fdopen(stdout, "r", encoding="utf-8", errors="replace")
         try:
-            _server().send(order, [reads, writes, stderr.fileno(), reports])
+            with _environment_file() as environment:
+                files = [reads, writes, stderr.fileno(), environment.fileno(), reports]
+                _server().send(order, files)
         except BaseException:
             self.stdin.close()
             self.stdout.close()
@@ -111,7 +118,7 @@ class _Server:
     def __init__(self) -> None:
         ours, theirs = socket.socketpair(socket.AF_UNIX, socket.SOCK_SEQPACKET)
         self._socket = ours
-        self._environment = dict(os.environ)
+        self._started_with = _environment_at_start()
         self._output = tempfile.TemporaryFile()  # noqa: SIM115 - as long as this process lives
         with theirs:
             self._process = subprocess.Popen(
@@ -125,8 +132,8 @@ class _Server:
 
     @property
     def usable(self) -> bool:
-        """Whether it lives, and in the environment that those it forks would have now."""
-        return self._process.poll() is None and self._environment == dict(os.environ)
+        """Whether it lives, and would start today as it did."""
+        return self._process.poll() is None and self._started_with == _environment_at_start()
 
     def close(self) -> None:
         """It ends, without those that it has forked."""
@@ -146,6 +153,25 @@ class _Server:
                 f"no process can be started for a board ({reason})",
                 "is this installation whole? Try: python -c 'import labgrid'",
             ) from error
+
+
+def _environment_at_start() -> dict[str, str]:
+    return {name: text for name, text in os.environ.items() if name.startswith(_READ_AT_START)}
+
+
+def _environment_file() -> IO[bytes]:
+    """The environment as it is now: of any size, which a message is not."""
+    file = os.fdopen(os.memfd_create("environment"), "w+b")
+    file.write(b"\0".join(b"%b=%b" % variable for variable in os.environb.items()))
+    file.flush()
+    return file
+
+
+def _take_environment(file: int) -> None:
+    os.environ.clear()
+    for variable in filter(None, os.pread(file, os.fstat(file).st_size, 0).split(b"\0")):
+        name, _, text = variable.partition(b"=")
+        os.environb[name] = text
 
 
 def start() -> None:
@@ -209,6 +235,7 @@ def _become(orders: socket.socket, files: list[int], order: WorkerOrder) -> NoRe
         orders.close()
         for number, descriptor in enumerate(files[:3]):
             os.dup2(descriptor, number)
+        _take_environment(files[3])
         _close_others()
         if order.name:
             from benchvise.rig.hold import worker
