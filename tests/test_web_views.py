@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 from pathlib import Path
 from typing import Any
 
@@ -12,6 +13,7 @@ import skips
 from story_traces import story
 from web_client import Client
 
+from benchvise.trace.loaded import load_trace
 from benchvise.trace.query_limits import QueryLimits
 from benchvise.web.file_index import key_of
 from benchvise.web.readers import forwarding, pool
@@ -211,6 +213,27 @@ def test_two_that_are_ticked_are_compared_the_older_first(client: Client, root: 
         assert answer.status in (400, 404) and answer.json["error"]["remedy"]
 
 
+def test_the_worst_of_both_traces_is_a_link_to_it(client: Client, root: Path) -> None:
+    keys = [key_of(root / "traces" / name) for name in ("before", "after")]
+    asked = f"a={keys[0]}&b={keys[1]}&kind=task&actor=task:iperf3"
+    page = client.get(f"/traces/compare?{asked}").text
+    [row] = [
+        row
+        for row in client.get(f"/traces/compare.json?{asked}").data["rows"]
+        if row["actor"] == "task:iperf3"
+    ]
+    for side, name in enumerate(("before", "after")):
+        analysis = load_trace(root / "traces" / name, cache=False).analysis
+        for instance in (
+            row["figures"]["response"]["longest_instances"][side],
+            row["rate"]["gap_instances"][side],
+        ):
+            actor = int(analysis.instances["actor"][instance])
+            at = int(analysis.instances["begin"][instance]) - analysis.whole.begin
+            link = rf'"/traces/{keys[side]}\?view=[^"]*actor={actor}&amp;at=\d+%3A{at}"'
+            assert re.search(link, page), (name, instance)
+
+
 def test_the_comparison_and_its_twin_say_the_same(client: Client, root: Path) -> None:
     before, after = (key_of(root / "traces" / name) for name in ("before", "after"))
     query = f"a={before}&b={after}&kind=irq&actor=irq:sensor"
@@ -220,5 +243,8 @@ def test_the_comparison_and_its_twin_say_the_same(client: Client, root: Path) ->
     lines = document["detail"]["lines"]
     assert lines["both"].startswith(f"/traces/{before}?with={after}&")
     assert set(document["detail"]["figures"]) >= {"execution", "response"}
+    execution = document["rows"][0]["figures"]["execution"]
+    assert [tail["statistic"] for tail in execution["tails"]] == ["p99", "p99.9", "max"]
+    assert document["rows"][0]["rate"]["irregularity"]["missing"][0] == 0
     missing = client.get(f"/traces/compare.json?a={before}&b={after}&actor=irq:none")
     assert missing.status == 400

@@ -110,7 +110,7 @@ def tail_differences(
         beyond, other = times.beyond(threshold), reference.beyond(threshold)
         if chosen is TailThreshold.MAXIMUM:
             first, second = (count, other_count) if beyond else (other_count, count)
-            p = min(1.0, 2.0 * _all_of_one(max(beyond, other), first, second))
+            p = min(1.0, 2.0 * all_of_one(max(beyond, other), first, second))
         else:
             p = fisher_exact(beyond, count, other, other_count)
         differences.append(
@@ -131,8 +131,9 @@ def _common_quantile(times: CountedTimes, reference: CountedTimes) -> float:
     return float(seconds[order][place])
 
 
-def _all_of_one(k: int, n: int, m: int) -> float:
-    """The probability that the k largest of n + m values are all among the n."""
+def all_of_one(k: float, n: int, m: int) -> float:
+    """The probability that the k largest of n + m values are all among the n; k need not be whole,
+    as where some count as less than one because they came together."""
     return math.exp(_log_choose(n, k) - _log_choose(n + m, k))
 
 
@@ -155,7 +156,7 @@ def fisher_exact(a: int, n: int, b: int, m: int) -> float:
     return min(1.0, max(no_likelier, math.exp(mine)))
 
 
-def _log_choose(n: int, k: int) -> float:
+def _log_choose(n: int, k: float) -> float:
     return math.lgamma(n + 1) - math.lgamma(k + 1) - math.lgamma(n - k + 1)
 
 

@@ -406,9 +406,14 @@ def test_a_worst_case_that_grew_is_told_though_the_median_did_not() -> None:
     assert (change.tail.side, change.tail.beyond, change.tail.count) == ("b", 1, 210)
     assert change.tail.notable and not change.tail.shown  # one may be chance, and is told as one
     assert change.tail.ratio == pytest.approx(1000 / 62)
-    often = handler([*usual[:-20], *range(900, 1000, 5)])
+    at_once = handler([*usual[:-20], *range(900, 1000, 5)])
+    change = compare(a, at_once, (a.actors, at_once.actors), incomplete=False).changes[0]
+    assert change.tail is not None and change.tail.beyond == 20 and not change.tail.shown
+    late = dict(zip(range(0, 210, 10), range(900, 1005, 5), strict=True))
+    often = handler([late.get(at, length) for at, length in enumerate(usual)])
     change = compare(a, often, (a.actors, often.actors), incomplete=False).changes[0]
     assert change.tail is not None and change.tail.shown and change.tail.p < 0.001
+    assert change.longest_at == (6000, 200_000)
     same = compare(a, a, (a.actors, a.actors), incomplete=False).changes
     assert not any(each.tail is not None and each.tail.notable for each in same)
 

@@ -39,6 +39,7 @@ try {
       decoded: globalThis.picture_ - (info.responseStart - since.duration),
     };
   });
+  const pictureCpu = await cpuSeconds(browser);
   const box = await page.locator(".tl-stage").first().boundingBox();
   const memory = await page.context().newCDPSession(page);
   await memory.send("Performance.enable");
@@ -54,7 +55,9 @@ try {
   const sampling = setInterval(async () => {
     heap = Math.max(heap, await heapOf(memory));
   }, 250);
+  const beforeCpu = await cpuSeconds(browser);
   await move(page, box);
+  const moveCpu = (await cpuSeconds(browser)) - beforeCpu;
   clearInterval(sampling);
   heap = Math.max(heap, await heapOf(memory));
   const times = await page.evaluate(() => globalThis.frames_);
@@ -72,6 +75,9 @@ try {
       p95_ms: share(0.95),
       p99_ms: share(0.99),
       longest_ms: frames[frames.length - 1],
+      picture_cpu_s: pictureCpu,
+      move_cpu_s: moveCpu,
+      frame_cpu_ms: (moveCpu / frames.length) * 1000,
       heap_bytes: heap,
       renderer_bytes: await rendererMemory(browser),
       complaints,
@@ -133,6 +139,13 @@ async function move(page, { x, y, width, height }) {
 async function heapOf(session) {
   const { metrics } = await session.send("Performance.getMetrics");
   return metrics.find(({ name }) => name === "JSHeapTotalSize").value;
+}
+
+/** What all processes of the browser have used since they began, in seconds of CPU time. */
+async function cpuSeconds(of) {
+  const session = await of.newBrowserCDPSession();
+  const { processInfo } = await session.send("SystemInfo.getProcessInfo");
+  return processInfo.reduce((sum, { cpuTime }) => sum + cpuTime, 0);
 }
 
 /** Memory of the page's process that nobody else has, bytes: the heap, and what lies beside it. */

@@ -23,6 +23,8 @@ from benchvise.trace.catalogue.record import (
 
 if TYPE_CHECKING:
     from benchvise.trace.analysis.compare import ActorRate, MetricChange, TraceComparison
+    from benchvise.trace.analysis.rate_changes import Irregularity
+    from benchvise.trace.analysis.tail_changes import TailRatio
     from benchvise.trace.loaded import LoadedTrace
 
 
@@ -62,33 +64,23 @@ def _change_tone(change: MetricChange) -> Tone:
 
 
 def _tail_tone(change: MetricChange) -> Tone:
-    return "strong" if _has_tail(change) else "plain"
-
-
-def _has_tail(change: MetricChange) -> bool:
-    """Whether its longest values changed, be it that the median did not."""
-    notable = change.tail is not None and change.tail.notable
-    return notable or (change.shift is not None and change.shift.changed)
-
-
-def _tail_quantile(change: MetricChange) -> str:
-    return "" if change.shift is None else f"p{change.shift.quantile * 100:g}"
-
-
-def _shift_tone(change: MetricChange) -> Tone:
-    return "strong" if change.shift is not None and change.shift.changed else "plain"
-
-
-def _at(change: MetricChange, side: int) -> int | None:
-    return None if change.longest_at is None else change.longest_at[side]
-
-
-def _one_of(pair: tuple[int, int] | None, side: int) -> int | None:
-    return None if pair is None else pair[side]
+    return "strong" if change.tail is not None and change.tail.notable else "plain"
 
 
 def _rate_tone(rate: ActorRate) -> Tone:
-    return "strong" if rate.changed else "plain"
+    return "strong" if rate.rate is not None and rate.rate.changed else "plain"
+
+
+_TailRow = tuple["MetricChange", "TailRatio"]
+
+
+def tail_name(tail: TailRatio) -> str:
+    """The statistic as people read it: ``max of 120`` is the longest of so many in a row."""
+    return tail.statistic if tail.window is None else f"{tail.statistic} of {tail.window}"
+
+
+def _tail_ratio_tone(row: _TailRow) -> Tone:
+    return "strong" if row[1].changed else "plain"
 
 
 _CHANGES: TableShape[MetricChange] = TableShape(
@@ -116,26 +108,37 @@ _CHANGES: TableShape[MetricChange] = TableShape(
         ColumnSpec("p99 B", ValueUnit.NS, lambda change: change.b.p99, detail=True),
         ColumnSpec("p99.9 A", ValueUnit.NS, lambda change: change.a.p999, detail=True),
         ColumnSpec("p99.9 B", ValueUnit.NS, lambda change: change.b.p999, detail=True),
-        ColumnSpec("Tail quantile", ValueUnit.TEXT, _tail_quantile, detail=True),
-        ColumnSpec(
-            "Tail",
-            ValueUnit.RATIO,
-            lambda change: change.shift.ratio if change.shift else None,
-            _shift_tone,
-            key="tail_ratio",
-        ),
-        ColumnSpec(
-            "95 % of tail ratio",
-            ValueUnit.RATIO_RANGE,
-            lambda change: interval_ends(change.shift.interval) if change.shift else None,
-            "muted",
-            detail=True,
-        ),
         ColumnSpec("Max A", ValueUnit.NS, lambda change: change.a.maximum),
         ColumnSpec("Max B", ValueUnit.NS, lambda change: change.b.maximum, _tail_tone),
-        ColumnSpec("Max A at", ValueUnit.MOMENT, lambda change: _at(change, 0), detail=True),
-        ColumnSpec("Max B at", ValueUnit.MOMENT, lambda change: _at(change, 1), detail=True),
+        ColumnSpec("Max A at", ValueUnit.MOMENT, lambda change: change.longest_at[0], detail=True),
+        ColumnSpec("Max B at", ValueUnit.MOMENT, lambda change: change.longest_at[1], detail=True),
         ColumnSpec("Changed", ValueUnit.NUMBER, lambda change: int(change.changed), detail=True),
+    ),
+)
+_TAILS: TableShape[_TailRow] = TableShape(
+    "tails",
+    "What happened to p99, p99.9 and the longest ones, the surest change first",
+    "more",
+    (
+        ColumnSpec("Actor", ValueUnit.ACTOR, lambda row: row[0].actor),
+        ColumnSpec("Metric", ValueUnit.TEXT, lambda row: row[0].metric),
+        ColumnSpec("Tail", ValueUnit.TEXT, lambda row: tail_name(row[1])),
+        ColumnSpec("A", ValueUnit.NS, lambda row: row[1].a, key="tail_a"),
+        ColumnSpec("B", ValueUnit.NS, lambda row: row[1].b, key="tail_b"),
+        ColumnSpec(
+            "Change", ValueUnit.RATIO, lambda row: row[1].ratio, _tail_ratio_tone, key="tail_ratio"
+        ),
+        ColumnSpec(
+            "95 % of ratio",
+            ValueUnit.RATIO_RANGE,
+            lambda row: interval_ends(row[1].interval),
+            "muted",
+            key="tail_ratio_interval",
+        ),
+        ColumnSpec("p", ValueUnit.QUANTITY, lambda row: row[1].p, detail=True),
+        ColumnSpec("Reason", ValueUnit.TEXT, lambda row: row[1].reason, detail=True),
+        ColumnSpec("Max A at", ValueUnit.MOMENT, lambda row: row[0].longest_at[0]),
+        ColumnSpec("Max B at", ValueUnit.MOMENT, lambda row: row[0].longest_at[1]),
     ),
 )
 _RATES: TableShape[ActorRate] = TableShape(
@@ -146,24 +149,60 @@ _RATES: TableShape[ActorRate] = TableShape(
         ColumnSpec("Actor", ValueUnit.ACTOR, lambda rate: rate.actor),
         ColumnSpec("Load A", ValueUnit.SHARE, lambda rate: rate.load[0]),
         ColumnSpec("Load B", ValueUnit.SHARE, lambda rate: rate.load[1]),
-        ColumnSpec("Instances/s A", ValueUnit.PER_SECOND, lambda rate: rate.per_second[0]),
+        ColumnSpec("Runs/s A", ValueUnit.PER_SECOND, lambda rate: rate.per_second[0]),
         ColumnSpec(
             "B", ValueUnit.PER_SECOND, lambda rate: rate.per_second[1], key="instances_per_s_b"
         ),
         ColumnSpec(
-            "Change", ValueUnit.RATIO, lambda rate: rate.ratio, _rate_tone, key="rate_ratio"
+            "Change",
+            ValueUnit.RATIO,
+            lambda rate: rate.rate.ratio if rate.rate else None,
+            _rate_tone,
+            key="rate_ratio",
         ),
         ColumnSpec(
             "95 % of ratio",
             ValueUnit.RATIO_RANGE,
-            lambda rate: interval_ends(rate.interval),
+            lambda rate: interval_ends(rate.rate.interval) if rate.rate else None,
             "muted",
             key="rate_ratio_interval",
         ),
-        ColumnSpec("Missing A", ValueUnit.COUNT, lambda rate: _one_of(rate.missing, 0)),
-        ColumnSpec("B", ValueUnit.COUNT, lambda rate: _one_of(rate.missing, 1), key="missing_b"),
-        ColumnSpec("Extra A", ValueUnit.COUNT, lambda rate: _one_of(rate.extra, 0)),
-        ColumnSpec("B", ValueUnit.COUNT, lambda rate: _one_of(rate.extra, 1), key="extra_b"),
+        ColumnSpec("Longest gap A", ValueUnit.NS, lambda rate: rate.longest_gap[0], detail=True),
+        ColumnSpec("Longest gap B", ValueUnit.NS, lambda rate: rate.longest_gap[1], detail=True),
+        ColumnSpec("Gap A at", ValueUnit.MOMENT, lambda rate: rate.gap_at[0]),
+        ColumnSpec("Gap B at", ValueUnit.MOMENT, lambda rate: rate.gap_at[1]),
+    ),
+)
+_IrregularRow = tuple["ActorRate", "Irregularity"]
+
+
+def _missing_tone(row: _IrregularRow) -> Tone:
+    return "strong" if row[1].missing_changed else "plain"
+
+
+def _extra_tone(row: _IrregularRow) -> Tone:
+    return "strong" if row[1].extra_changed else "plain"
+
+
+_IRREGULAR: TableShape[_IrregularRow] = TableShape(
+    "irregular",
+    "Missing and extra activations of actors that are regular in A",
+    "more actors",
+    (
+        ColumnSpec("Actor", ValueUnit.ACTOR, lambda row: row[0].actor),
+        ColumnSpec("Period A", ValueUnit.NS, lambda row: row[1].period),
+        ColumnSpec("Missing A", ValueUnit.COUNT, lambda row: row[1].missing[0]),
+        ColumnSpec(
+            "B", ValueUnit.COUNT, lambda row: row[1].missing[1], _missing_tone, key="missing_b"
+        ),
+        ColumnSpec("Missing p", ValueUnit.QUANTITY, lambda row: row[1].missing_p, detail=True),
+        ColumnSpec("Extra A", ValueUnit.COUNT, lambda row: row[1].extra[0]),
+        ColumnSpec("B", ValueUnit.COUNT, lambda row: row[1].extra[1], _extra_tone, key="extra_b"),
+        ColumnSpec("Extra p", ValueUnit.QUANTITY, lambda row: row[1].extra_p, detail=True),
+        ColumnSpec("Longest gap A", ValueUnit.NS, lambda row: row[0].longest_gap[0]),
+        ColumnSpec("B", ValueUnit.NS, lambda row: row[0].longest_gap[1], key="longest_gap_b"),
+        ColumnSpec("Gap A at", ValueUnit.MOMENT, lambda row: row[0].gap_at[0]),
+        ColumnSpec("Gap B at", ValueUnit.MOMENT, lambda row: row[0].gap_at[1]),
     ),
 )
 
@@ -183,16 +222,15 @@ def _tables(answer: TraceComparison, request: CompareRequest) -> Iterator[TableS
     listed = [
         change
         for change in answer.changes
-        if request.everything or change.changed or _has_tail(change)
+        if request.everything or change.changed or (change.tail is not None and change.tail.notable)
     ]
     changed = sum(1 for change in answer.changes if change.changed)
-    tails = sum(1 for change in answer.changes if _has_tail(change) and not change.changed)
     remarks = []
-    if tails:
+    longest = sum(1 for change in listed if not change.changed)
+    if longest and not request.everything:
         remarks.append(
-            f"{tails} metrics have an unchanged median, and a tail that differs: its quantile "
-            "changed, or the longest value did at least twice or more often than by chance "
-            "(p < 0.01)"
+            f"only the longest differs: {longest} metrics, at least twice or half that of A, or "
+            "more are longer than any of the other than by chance (p < 0.01)"
         )
     if not request.everything:
         unchanged = len(answer.changes) - len(listed)
@@ -204,22 +242,56 @@ def _tables(answer: TraceComparison, request: CompareRequest) -> Iterator[TableS
         of_a, of_b = answer.incomplete
         remarks.append(f"incomplete instances left out: {of_a} in A, {of_b} in B")
     remarks.append(
-        "tail: the highest of p99.9, p99 and p90 that both support; its interval, and when the "
-        "longest began, are in CSV and JSON"
-    )
-    remarks.append(
         "delta (CSV, JSON): Cliff's, 1 when all of B is above all of A, -1 when below; instances "
-        "of one actor are not independent, so the intervals are somewhat too narrow"
+        "of one actor are not independent, so intervals of medians are somewhat too narrow"
     )
     a, b = request.files
     title = f"{b.name} (B) against {a.name} (A): {changed} changed"
     yield _CHANGES.filled(title, listed, *remarks, top=request.top)
+    yield _tail_table(answer, request)
     largest = sorted(answer.rates, key=lambda rate: -abs(rate.load[1] - rate.load[0]))
-    title = "Load of a CPU and instances, the largest difference first"
+    title = "Load of a CPU and activations, the largest difference first"
     yield _RATES.filled(
         title,
         largest,
-        "missing, extra: activations, by A's median period, where A is regular",
+        "95 %: allows for bursts and for regularity, as 20 parts of each trace show them",
+        "gap: the longest time between two activations of one actor",
+        top=request.top,
+    )
+    irregular = [
+        (rate, rate.irregularity) for rate in answer.rates if rate.irregularity is not None
+    ]
+    irregular.sort(key=lambda row: min(row[1].missing_p, row[1].extra_p))
+    yield _IRREGULAR.filled(
+        "Missing and extra activations, by A's median period, of actors that are regular in A",
+        irregular,
+        "in bold: another share than by chance (p < 0.01 after a correction for all tests)",
+        top=request.top,
+    )
+
+
+def _tail_table(answer: TraceComparison, request: CompareRequest) -> TableSpec[_TailRow]:
+    rows = [(change, tail) for change in answer.changes for tail in change.tails]
+    listed = [row for row in rows if row[1].changed]
+    remarks = []
+    if not request.everything:
+        unknown = sum(1 for _, tail in rows if tail.interval is None)
+        remarks.append(
+            f"no change shown: {len(rows) - len(listed) - unknown}; too few activations: {unknown} "
+            "(--all lists them)"
+        )
+    remarks += [
+        "max of N: the longest of N successive activations, typically, as many in both traces",
+        "95 %: allows for what is late together, as 20 parts of each trace show it; a change is "
+        "told where p < 0.05 after a correction for all tests",
+    ]
+    if request.everything:
+        listed = rows
+    listed.sort(key=lambda row: (not row[1].changed, 1.0 if row[1].p is None else row[1].p))
+    return _TAILS.filled(
+        f"Tails: {sum(1 for row in rows if row[1].changed)} changed",
+        listed,
+        *remarks,
         top=request.top,
     )
 
@@ -234,7 +306,7 @@ COMPARE: TraceAnalysis[CompareRequest, TraceComparison] = TraceAnalysis(
     summary="Compare two traces, of two boards or two kernels, actor by actor, matched by name.",
     example="compare before.dat after.dat 'irq:*' --threshold 20",
     request=CompareRequest,
-    shapes=(_CHANGES, _RATES),
+    shapes=(_CHANGES, _TAILS, _RATES, _IRREGULAR),
     analyse=_analyse,
     tables=_tables,
     fails=_fails,

@@ -20,6 +20,7 @@ from benchvise.web.readers.open_files import open_files
 from benchvise.web.workspace import comparison
 from benchvise.web.workspace.comparison import SideBySide, UsualPlace
 from benchvise.web.workspace.served import ServedTrace
+from benchvise.web.workspace.worst_links import WorstLinks
 
 _KEPT = 8
 _TITLES = {
@@ -62,6 +63,10 @@ def trace_compare(request: Request) -> Response:
         crumbs=[Crumb("Traces", "/traces")],
         kind_names=_NAMES,
         figures=_figures(document),
+        worst=[
+            WorstLinks(f"/traces/{file.key}", side) for file, side in zip(files, sides, strict=True)
+        ],
+        titles=_TITLES,
         others=[listed(file) for file in index.files()],
     )
 

@@ -9,9 +9,10 @@ from math import log
 from benchvise.documents import JsonObject, encode, in_json
 from benchvise.quantities import format_ratio
 from benchvise.trace.analysis.actors import describe, instance_metrics, instances_of, response
-from benchvise.trace.analysis.compare import METRICS, ActorRate, MetricChange, TailChange
+from benchvise.trace.analysis.compare import METRICS, ActorRate, MetricChange
 from benchvise.trace.analysis.model import NONE, Ints
-from benchvise.trace.catalogue.compare import COMPARE, CompareRequest
+from benchvise.trace.analysis.tail_changes import TailChange, TailRatio
+from benchvise.trace.catalogue.compare import COMPARE, CompareRequest, tail_name
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.latency import Shape, shapes
 
@@ -36,7 +37,8 @@ def _without_names(change: MetricChange | None) -> JsonObject | None:
 class ActorRow:
     """The actors of one name in both traces.
 
-    ``metrics`` are those that both have; ``verdict`` says in words what came of the comparison.
+    ``metrics`` are those that both have; ``verdict`` says in words what came of the comparison;
+    ``rate`` is how often they ran, and what of it is missing or extra.
     """
 
     actor: str
@@ -46,8 +48,7 @@ class ActorRow:
     metrics: Mapping[str, MetricChange] = field(
         metadata=in_json(name="figures", through=_metrics_document)
     )
-    load: tuple[float, float]
-    per_second: tuple[float, float]
+    rate: ActorRate
 
 
 @dataclass(frozen=True, slots=True)
@@ -107,15 +108,14 @@ def _row(rate: ActorRate, metrics: Mapping[str, MetricChange]) -> ActorRow:
     return ActorRow(
         actor=rate.actor,
         kind=rate.actor.partition(":")[0],
-        verdict=_verdict(metrics, changed),
+        verdict=_verdict(metrics, changed, rate),
         changed=changed,
         metrics=metrics,
-        load=rate.load,
-        per_second=rate.per_second,
+        rate=rate,
     )
 
 
-def _verdict(metrics: Mapping[str, MetricChange], changed: Sequence[str]) -> str:
+def _verdict(metrics: Mapping[str, MetricChange], changed: Sequence[str], rate: ActorRate) -> str:
     if "execution" in changed:
         return "runs longer" if _grew(metrics["execution"]) else "runs shorter"
     if "response" in changed:
@@ -126,6 +126,10 @@ def _verdict(metrics: Mapping[str, MetricChange], changed: Sequence[str]) -> str
         return "comes less often" if _grew(metrics["period"]) else "comes more often"
     if (worst := _worst_tail(metrics)) is not None:
         return f"worst {format_ratio(worst.ratio)}, {worst.beyond} of {worst.count}"
+    if (tail := _surest_tail(metrics)) is not None:
+        return f"{tail_name(tail)} {format_ratio(tail.ratio or 1.0)}"
+    if rate.changed:
+        return _rate_verdict(rate)
     if metrics and all(change.ratio is None for change in metrics.values()):
         return "not comparable"
     return "no change shown"
@@ -138,6 +142,27 @@ def _worst_tail(metrics: Mapping[str, MetricChange]) -> TailChange | None:
         if tail is not None and tail.notable:
             return tail
     return None
+
+
+def _surest_tail(metrics: Mapping[str, MetricChange]) -> TailRatio | None:
+    """The tail that surely changed, where neither a median nor the longest of all did."""
+    tails = [
+        (tail.p, tail)
+        for name in ("response", "execution", "latency")
+        if name in metrics
+        for tail in metrics[name].tails
+        if tail.changed and tail.p is not None
+    ]
+    return min(tails, key=lambda pair: pair[0])[1] if tails else None
+
+
+def _rate_verdict(rate: ActorRate) -> str:
+    irregular = rate.irregularity
+    if irregular is not None and irregular.missing_changed:
+        return f"missing {irregular.missing[0]} in A, {irregular.missing[1]} in B"
+    if irregular is not None and irregular.extra_changed:
+        return f"extra {irregular.extra[0]} in A, {irregular.extra[1]} in B"
+    return f"rate {format_ratio(rate.rate.ratio)}" if rate.rate else "other rate"
 
 
 def _grew(change: MetricChange) -> bool:
@@ -163,7 +188,9 @@ def _rank(row: ActorRow) -> tuple[int, float, str]:
         return 2, -max(_sure(row.metrics[name]) for name in row.changed), row.actor
     if (tail := _worst_tail(row.metrics)) is not None:
         return 3, -abs(log(tail.ratio)), row.actor
-    return 4, -max(row.load), row.actor
+    if _surest_tail(row.metrics) is not None or row.rate.changed:
+        return 4, -max(row.rate.load), row.actor
+    return 5, -max(row.rate.load), row.actor
 
 
 def shapes_of(both: Sequence[LoadedTrace], name: str, metric: str) -> list[Shape | None]:
