@@ -14,6 +14,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import secret_variables
 import skips
 from probe_programs import Line, Running, parse, run
 
@@ -116,8 +117,8 @@ def test_facts_tell_no_secrets(static: Path) -> None:
         "PATH": "/usr/bin:/bin",
         "API_TOKEN": "hidden",
         "APP_MODE": "hidden",
-        "JDK_JAVA_OPTIONS": "-Xms400m -XX:+AlwaysPreTouch",
-        "DB_OPTS": "--password=hidden",
+        **secret_variables.WITH_SECRETS,
+        **secret_variables.WITHOUT,
         "http_proxy": "http://user:hidden@192.0.2.1:3128",
         "no_proxy": "192.0.2.1",
         "ZSTD_CLEVEL": "17",
@@ -126,16 +127,17 @@ def test_facts_tell_no_secrets(static: Path) -> None:
         "LD_LIBRARY_PATH": "/opt/long:" * 900,
     }
     result = subprocess.run([static, "facts"], capture_output=True, check=True, env=environment)
-    assert b"hidden" not in result.stdout
+    assert secret_variables.HIDDEN.encode() not in result.stdout
     told = facts(static, env=environment)["environment"][""]
-    untold = {name: told.pop(name) for name in ("API_TOKEN", "APP_MODE", "DB_OPTS", "http_proxy")}
+    names = ("API_TOKEN", "APP_MODE", "http_proxy", *secret_variables.WITH_SECRETS)
+    untold = {name: told.pop(name) for name in names}
     assert all(re.fullmatch(r"given \(#[0-9a-f]{4}\)", value) for value in untold.values())
     again = {**environment, "APP_MODE": "hidden too"}
     changed = facts(static, env=again)["environment"][""]
     assert [name for name in untold if changed[name] != untold[name]] == ["APP_MODE"]
     assert told == {
         "PATH": "/usr/bin:/bin",
-        "JDK_JAVA_OPTIONS": "-Xms400m -XX:+AlwaysPreTouch",
+        **secret_variables.WITHOUT,
         "no_proxy": "192.0.2.1",
         "ZSTD_CLEVEL": "17",
         "HOME": "/data/root",

@@ -12,7 +12,12 @@ import pytest
 import skips
 from waiting import PATIENCE
 
-pytestmark = [skips.needs_root, *([pytest.mark.long] if skips.LONG else [])]
+# What another test adds to this machine meanwhile, be it a loop device, counts as changed too.
+pytestmark = [
+    skips.needs_root,
+    pytest.mark.settings,
+    *([pytest.mark.long] if skips.LONG else []),
+]
 
 MOMENTS = 20 if skips.LONG else 0
 """At which it is killed, besides one while everything is set."""

@@ -15,37 +15,35 @@ static const char known[] =
 	"NODE_EXTRA_CA_CERTS= DOTNET_ LUA_ LANG= LANGUAGE= LC_ SHELL= POSIXLY_CORRECT= TZ= "
 	"GREP_COLOR LS_COLORS= LESS= LESSOPEN= GZIP= PIGZ= BZIP XZ_ ZSTD_ ZIPOPT= UNZIP= RSYNC_ "
 	"CVS_RSH= GIT_PAGER= PAGER= MAKEFILES= CCACHE_ DISTCC_ LOCALDOMAIN= HOSTALIASES= "
-	"http_proxy= https_proxy= ftp_proxy= all_proxy= no_proxy= CURL_ WGETRC= BASH_ENV= ENV= "
-	"EVENT_ G_ QT_ GTK_ GDK_ SDL_ MESA_ LIBGL_ vblank_mode= GST_ OPENCV_ TF_NUM_ ORT_ "
-	"RUST_BACKTRACE= RUST_LOG= RUST_MIN_STACK= RAYON_";
+	"CURL_CA WGETRC= BASH_ENV= ENV= EVENT_ G_ QT_ GTK_ GDK_ SDL_ MESA_ LIBGL_ vblank_mode= GST_ "
+	"OPENCV_ TF_NUM_ ORT_ RUST_BACKTRACE= RUST_LOG= RUST_MIN_STACK= RAYON_";
 
-/* Ends of names, of whatever program. */
+/* Ends of names, of whatever program: nobody knows what its options are. */
 static const char known_ends[] =
-	"OPTIONS OPTS FLAGS THREADS JOBS LEVEL DEBUG TRACE CACHE SIZE LIMIT TIMEOUT PROXY PATH "
-	"DIR HOME";
+	"OPTIONS= OPTS= FLAGS= THREADS= JOBS= LEVEL= DEBUG= TRACE= CACHE= SIZE= LIMIT= TIMEOUT= "
+	"PROXY= _proxy= PATH= DIR= HOME=";
 
-/* What is in a value that has a secret: user:password@host is found apart. */
-static const char secret[] = "assw ecret oken ey= redential";
+/* What is in a value that has a secret, and in options that may have one: in whatever case.
+ * user:password@host is found apart. */
+static const char secret[] = "passw secret token key= cred";
+static const char suspicious[] = "pass pwd secret token key cred auth user sign -p -u";
 
 static const char of_the_session[] =
 	"SSH_ XDG_ DBUS_ SUDO_ USER= LOGNAME= MAIL= PWD= OLDPWD= SHLVL= TERM= "
 	"HOSTNAME= DISPLAY= WINDOWID= INVOCATION_ID= JOURNAL_ NOTIFY_ LISTEN_ MANAGERPID= "
 	"SYSTEMD_ _= BENCHVISE_ MOTD_";
 
-enum place { BEGINNING, END, ANYWHERE };
-
-/* Whether one of these words, with a space between any two, is in the text there. */
-static bool has(const char *text, size_t length, const char *words, enum place place)
+/* Whether one of these words, with a space between any two, is in the text, or begins it. */
+static bool has(const char *text, const char *words, bool anywhere)
 {
 	while (*words) {
-		char word[24];
+		char word[24] = "";
 		size_t size = strcspn(words, " ");
+		const char *there;
 
-		snprintf(word, sizeof(word), "%.*s", (int)size, words);
-		if (place == ANYWHERE ? strstr(text, word) != NULL
-				      : (place == BEGINNING || size <= length) &&
-						strncmp(place == END ? text + length - size : text,
-							word, size) == 0)
+		memcpy(word, words, size);
+		there = strstr(text, word);
+		if (there && (anywhere || there == text))
 			return true;
 		words += size;
 		words += *words == ' ';
@@ -55,26 +53,36 @@ static bool has(const char *text, size_t length, const char *words, enum place p
 
 bool environment_is_of_session(const char *variable)
 {
-	return has(variable, 0, of_the_session, BEGINNING);
+	return has(variable, of_the_session, false);
 }
 
 void environment_describe(struct json *j, const char *variable)
 {
 	size_t length = strcspn(variable, "=");
-	char name[NAME_BYTES];
+	char name[NAME_BYTES], told[NAME_BYTES + 1];
+	const char *untold = NULL;
 	uint32_t digest;
 	static char value[VALUE_BYTES]; /* PATH has been seen with 5000 characters */
+	static char small[NAME_BYTES + VALUE_BYTES];
 
 	if (!variable[length] || length == 0 || length >= sizeof(name))
 		return;
 	snprintf(name, sizeof(name), "%.*s", (int)length, variable);
+	snprintf(told, sizeof(told), "%s=", name);
 	if (environment_is_of_session(variable)) {
 		json_true(j, name);
 		return;
 	}
 	snprintf(value, sizeof(value), "%s", variable + length + 1);
-	if ((has(variable, length, known, BEGINNING) || has(variable, length, known_ends, END)) &&
-	    !(strstr(value, "://") && strchr(value, '@')) && !has(value, 0, secret, ANYWHERE)) {
+	snprintf(small, sizeof(small), "%s", variable); /* RSYNC_PASSWORD= says it by its name */
+	for (char *c = small; *c; c++)
+		*c |= ' '; /* letters become small ones */
+	if (has(variable, known, false))
+		untold = secret;
+	else if (has(told, known_ends, true))
+		untold = value[0] == '/' ? secret : suspicious; /* of a path, - is no option */
+	if (untold && !has(small, untold, true) &&
+	    !(strstr(value, "://") && strchr(value, '@'))) {
 		json_string(j, name, value);
 		return;
 	}

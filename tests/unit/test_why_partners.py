@@ -12,6 +12,7 @@ from pathlib import Path
 from zlib import crc32
 
 import pytest
+import secret_variables
 import skips
 
 from benchvise.board.local import LocalBoard
@@ -137,6 +138,17 @@ def test_a_program_is_told_with_its_limits_and_without_secrets() -> None:
     }
     watch = SideWatch(partners=(partner,))
     assert decode(SideWatch, encode(watch)) == watch
+
+
+def test_options_of_programs_are_told_unless_they_may_have_a_secret() -> None:
+    variables = secret_variables.WITH_SECRETS | secret_variables.WITHOUT
+    lines = "".join(f"env: {name}={value}\n" for name, value in variables.items())
+    (program,) = parse_programs(TOLD + lines)
+    state = program.partner(["", ""]).state
+    for name in secret_variables.WITH_SECRETS:
+        assert state[f"variable {name}"].startswith("given (#"), name
+    for name, value in secret_variables.WITHOUT.items():
+        assert state[f"variable {name}"] == value
 
 
 @pytest.fixture

@@ -103,12 +103,20 @@ _INODE = re.compile(r"socket:\[(\d{1,20})\]")
 _LISTENS, _UNCONNECTED = "0A", "07"
 _NO_PARTNER = ("/proc/", "/sys/", "/dev/null", "/dev/zero", "/dev/tty", "/dev/urandom", "/dev/pts")
 _TELLS = re.compile(
-    r"LANG|LC_|TZ|PATH|MALLOC_|OMP_|GOMP_|GLIBC_TUNABLES|LD_|PYTHON|PERL5|PERL_|"
+    r"LANG|LC_|TZ|MALLOC_|OMP_|GOMP_|GLIBC_TUNABLES|LD_|PYTHON|PERL5|PERL_|"
     r"UV_THREADPOOL|GOMAXPROCS|GOGC|GOMEMLIMIT|GODEBUG|RUBY|"
-    r"LOCALDOMAIN|BASH_ENV|ENV$|G_SLICE|RUST_|"
-    r".*(?:OPTIONS|OPTS|FLAGS|THREADS|JOBS|LEVEL|DEBUG|TRACE|CACHE|SIZE|LIMIT|TIMEOUT|PATH|DIR|HOME)$"
+    r"LOCALDOMAIN|BASH_ENV|ENV$|G_SLICE|RUST_"
 )
-_SECRET = re.compile(r"assw|ecret|oken|ey=|redential|://.*@")
+_SECRET = re.compile(r"passw|secret|token|key=|cred|://.*@", re.IGNORECASE)
+# Of whatever program: nobody knows what its options are, so that less is told of them, but of a
+# path, where - begins none. As core/environment.c of the probe has it.
+_TELLS_ENDS = re.compile(
+    r".*(?:OPTIONS|OPTS|FLAGS|THREADS|JOBS|LEVEL|DEBUG|TRACE|CACHE|SIZE|LIMIT|TIMEOUT|PROXY|"
+    r"_proxy|PATH|DIR|HOME)$"
+)
+_SUSPICIOUS = re.compile(
+    r"pass|pwd|secret|token|key|cred|auth|user|sign|-p|-u|://.*@", re.IGNORECASE
+)
 _OF_SESSION = re.compile(
     r"SSH_|XDG_|DBUS_|INVOCATION_ID|JOURNAL_|NOTIFY_|LISTEN_|MANAGERPID|SYSTEMD_|WATCHDOG_|PWD$|"
     r"OLDPWD$|SHLVL$|_$|MAINPID|MEMORY_PRESSURE|CREDENTIALS_|RUNTIME_DIRECTORY"
@@ -394,7 +402,11 @@ def _take_variable(program: ProgramOfBoard, text: str) -> None:
     """Of values that may be secrets only 16 bits are kept, to tell whether others are the same."""
     name, equals, value = text.partition("=")
     if equals and not _OF_SESSION.match(name):
-        is_told = _TELLS.match(name) and not _SECRET.search(value)
+        if _TELLS.match(name):
+            is_told = not _SECRET.search(text)
+        else:
+            secret = _SECRET if value.startswith("/") else _SUSPICIOUS
+            is_told = bool(_TELLS_ENDS.match(name)) and not secret.search(text)
         digest = f"given (#{crc32(text.encode()) & 0xFFFF:04x})"
         shown_value = printable(value, _MOST_VALUE) if is_told else digest
         program.state[f"variable {printable(name, 60)}"] = shown_value
