@@ -92,9 +92,9 @@ def test_this_machine_for_a_short_while(tmp_path: Path) -> None:
     assert outcome["error"] is None
     assert outcome["cost"] is not None and 0 < outcome["cost"] < 1
     data = history(store, "local")
-    assert data["counters"] and len(data["spans"]) == 1
-    assert data["spans"][0]["ending"] == "stopped"
-    assert data["gaps"] == []
+    [span] = in_time(data["spans"])
+    assert data["counters"] and span["ending"] == "stopped"
+    assert len(data["gaps"]) == len(data["spans"]) - 1
 
 
 def test_one_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
@@ -109,10 +109,11 @@ def test_one_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     before = history(store, "local")
     watch(store, "local", "--every", EVERY, "--for", "3")
     after = history(store, "local")
-    first, second = after["spans"]
+    first, second = in_time(after["spans"])
     assert first["ending"] == "", "nobody could say why it ended"
-    assert first["looks"] >= 2 and second["ending"] == "stopped"
-    assert len(after["gaps"]) == 1
+    assert sum(span["looks"] for span in after["spans"][:-1]) >= 2
+    assert second["ending"] == "stopped"
+    assert len(after["gaps"]) == len(after["spans"]) - 1
     # Not one event of the kernel log twice, though one may have come again meanwhile; and no
     # counter that begins again.
     earlier, later = (
@@ -121,7 +122,8 @@ def test_one_that_is_killed_goes_on_where_it_was(tmp_path: Path) -> None:
     )
     assert [event for event in later if event in earlier] == earlier
     assert all(
-        sum(c["rise"] is None for c in counter["changes"]) == 1 for counter in after["counters"]
+        1 <= sum(c["rise"] is None for c in counter["changes"]) <= len(after["gaps"])
+        for counter in after["counters"]
     )
 
 
@@ -138,7 +140,7 @@ def test_ctrl_c_is_the_usual_end(tmp_path: Path) -> None:
     output, errors = child.communicate(timeout=PATIENCE)
     assert child.returncode == 0, errors
     assert json.loads(output)["data"][0]["looks"] >= 2
-    assert history(store, "local")["spans"][0]["ending"] == "stopped"
+    assert history(store, "local")["spans"][-1]["ending"] == "stopped"
 
 
 def test_two_boards_at_once_of_which_one_is_lost_and_found(
