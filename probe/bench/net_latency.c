@@ -72,7 +72,7 @@ static int trips(struct run *run, uint64_t count)
 {
 	struct latency *l = run->state;
 	int in_a_row = 0, answer;
-	uint64_t ns;
+	uint64_t ns = 0;
 
 	l->lost = l->answered = l->sum_ns = 0;
 	for (uint64_t i = 0; i < count; i++) {

@@ -67,7 +67,7 @@ void facts_file_systems(struct json *j)
 static void send_log(struct json *j, char *text)
 {
 	enum { PIECE = 32768 };
-	char number[8];
+	char number[12];
 
 	for (int piece = 1; *text; piece++) {
 		size_t length = strlen(text);
