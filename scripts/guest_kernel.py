@@ -1,14 +1,17 @@
 #!/usr/bin/env python3
 """Fetches Debian's kernel for the tests that need a machine of their own, which QEMU emulates.
 
-Nothing is installed: only what the tests start is unpacked, into ``build/guest-kernel``. Version
+Nothing is installed: only what the tests start is unpacked, into ``build/guest-kernel``; the kernel
+too, which would take an emulator longer to unpack at each boot than to start it. Version
 and checksum are pinned (``benchvise.rig.virtual.recipes.pins``), and the package is kept in the
 user's cache directory. Where it cannot be had those tests skip; with STRICT=1 that is an error.
 """
 
 from __future__ import annotations
 
+import lzma
 import os
+import struct
 import sys
 from pathlib import Path, PurePosixPath
 
@@ -21,6 +24,9 @@ ARCHIVE = Archive("bookworm", "amd64")
 PACKAGES = ("linux-image-amd64",)
 _MODULES = ("hid.ko", "uhid.ko", "hid-cp2112.ko")
 _USED = "package"
+_SETUP_SECTORS = 0x1F1
+_PAYLOAD = 0x248  # offset and size
+_REPIN = "pin another kernel: scripts/pin_packages.py"
 
 
 def main() -> int:
@@ -39,7 +45,7 @@ def main() -> int:
 def fetch() -> None:
     """Unpacks kernel and modules. ImageError when the package cannot be had or used."""
     (package,) = ARCHIVE.download(PACKAGES)
-    used = f"{package.name} {package.version} sha256:{package.sha256}\n"
+    used = f"{package.name} {package.version} sha256:{package.sha256}, kernel unpacked\n"
     note = DIRECTORY / _USED
     if note.exists() and note.read_text() == used:
         return
@@ -47,14 +53,35 @@ def fetch() -> None:
     with fresh(DIRECTORY) as unfinished:
         for member, data in package.members(is_wanted):
             name = PurePosixPath(member.name).name
-            (unfinished / ("vmlinuz" if name.startswith("vmlinuz") else name)).write_bytes(data)
+            if name.startswith("vmlinuz"):
+                (unfinished / "vmlinux").write_bytes(unpacked_kernel(data))
+            else:
+                (unfinished / name).write_bytes(data)
         unpacked = {path.name.removesuffix(".xz") for path in unfinished.iterdir()}
-        if missing := {"vmlinuz", *_MODULES} - unpacked:
+        if missing := {"vmlinux", *_MODULES} - unpacked:
             raise ImageError(
                 f"{package.name} {package.version} has no {', '.join(sorted(missing))}",
-                "pin another kernel: scripts/pin_packages.py",
+                _REPIN,
             )
         (unfinished / _USED).write_text(used)
+
+
+def unpacked_kernel(image: bytes) -> bytes:
+    """The ELF program in a kernel for a PC. ImageError where it is packed otherwise than Debian's.
+
+    Where it lies is told by the image's header (Linux, Documentation/arch/x86/boot.rst).
+    """
+    sectors = image[_SETUP_SECTORS] or 4
+    offset, size = struct.unpack_from("<II", image, _PAYLOAD)
+    begin = (sectors + 1) * 512 + offset
+    unpacking = lzma.LZMADecompressor(lzma.FORMAT_XZ)
+    try:
+        kernel = unpacking.decompress(image[begin : begin + size])
+    except lzma.LZMAError:
+        kernel = b""
+    if not unpacking.eof:
+        raise ImageError("the kernel is not packed as Debian's was", _REPIN)
+    return kernel
 
 
 def is_wanted(path: str) -> bool:

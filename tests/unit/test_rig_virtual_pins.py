@@ -5,6 +5,8 @@ from __future__ import annotations
 import hashlib
 import json
 import logging
+import lzma
+import struct
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 
@@ -209,3 +211,20 @@ def test_a_guest_kernel_that_cannot_be_fetched_is_an_error_where_strict(
 )
 def test_only_what_guests_start_is_unpacked(path: str, is_wanted: bool) -> None:
     assert guest_kernel.is_wanted(path) is is_wanted
+
+
+def kernel_image(payload: bytes, size: int) -> bytes:
+    """A kernel for a PC whose setup has two sectors; the program in it begins at 16."""
+    head = bytearray(3 * 512 + 16)
+    head[0x1F1] = 2
+    struct.pack_into("<II", head, 0x248, 16, size)
+    return bytes(head) + payload + b"what is behind"
+
+
+def test_the_kernel_of_an_image_is_unpacked_and_what_is_cut_is_refused() -> None:
+    program = b"\x7fELF" + bytes(range(256)) * 40
+    packed = lzma.compress(program) + struct.pack("<I", len(program))
+    assert guest_kernel.unpacked_kernel(kernel_image(packed, len(packed))) == program
+    for payload, size in ((packed, len(packed) // 2), (program, len(program))):
+        with pytest.raises(ImageError, match="not packed as Debian's was"):
+            guest_kernel.unpacked_kernel(kernel_image(payload, size))
