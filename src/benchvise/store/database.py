@@ -231,7 +231,7 @@ def _postgres(location: Location, timeout: float) -> Engine:
 
 # -- its tables ------------------------------------------------------------------------------------
 
-NEWEST = "0008"
+NEWEST = "0009"
 VERSION_TABLE = "benchvise_version"
 
 _LOCK = 0x62656E6368  # any number, but the same for all: "bench"

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 from collections import defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
@@ -23,6 +24,7 @@ from benchvise.store.notes import known_tags, tags_of
 from benchvise.store.owner import Owner
 from benchvise.store.tables import (
     ATTACHMENT,
+    IS_NOTED,
     PROCESS,
     RUN,
     RUN_TAG,
@@ -76,7 +78,9 @@ class RunFilter:
         """As conditions on the table of runs."""
         names = ((RUN.c.board, self.board), (RUN.c.label, self.label), (RUN.c.suite, self.suite))
         exact = ((RUN.c.status, self.status), (RUN.c.id, self.id))
-        conditions = [column == clean_text(value) for column, value in exact if value is not None]
+        conditions: list[ColumnElement[bool]] = [
+            column == clean_text(value) for column, value in exact if value is not None
+        ]
         conditions += [
             column.in_(names_shown_as(connection, column, name))
             for column, name in names
@@ -86,11 +90,40 @@ class RunFilter:
             tagged = select(RUN_TAG.c.run_number).where(RUN_TAG.c.name == clean_text(self.tag))
             conditions.append(RUN.c.number.in_(tagged))
         if self.text:
-            text = clean_text(self.text)
-            places = (RUN.c.label, RUN.c.board, RUN.c.suite, RUN.c.note)
-            anywhere = [column.icontains(text, autoescape=True) for column in places]
-            conditions.append(or_(RUN.c.id.startswith(text.lower(), autoescape=True), *anywhere))
+            conditions.append(_holds_text(connection, clean_text(self.text)))
         return conditions
+
+
+_ID_BEGINS = re.compile(r"[0-9a-f]{1,12}")
+
+_MOST_VALUES = 1000
+"""Values that hold a text and are asked for one by one."""
+
+
+def _holds_text(connection: Connection, text: str) -> ColumnElement[bool]:
+    """The condition that a run has a text somewhere.
+
+    To look at each run takes a quarter of a second where there are 100,000. Its names are few, or
+    in an index by themselves, and so are the runs that have a note (``ix_run_noted``); where few of
+    them hold the text, the condition is of values that are in an index.
+    """
+
+    def contains(column: ColumnElement[str]) -> ColumnElement[bool]:
+        return column.icontains(text, autoescape=True)
+
+    places: list[ColumnElement[bool]] = []
+    conditions: list[ColumnElement[bool]] = [IS_NOTED & contains(RUN.c.note)]
+    if _ID_BEGINS.fullmatch(text.lower()):
+        conditions.append(RUN.c.id.startswith(text.lower()))
+    for condition in conditions:
+        numbers = connection.execute(select(RUN.c.number).where(condition).limit(_MOST_VALUES + 1))
+        found = list(numbers.scalars())
+        places.append(RUN.c.number.in_(found) if len(found) <= _MOST_VALUES else condition)
+    for column in (RUN.c.label, RUN.c.board, RUN.c.suite):
+        names = connection.execute(select(column).distinct()).scalars()
+        holding = [name for name in names if text.lower() in name.lower()]
+        places.append(column.in_(holding) if len(holding) <= _MOST_VALUES else contains(column))
+    return or_(*places)
 
 
 def names_shown_as(connection: Connection, column: ColumnElement[str], name: str) -> list[str]:
@@ -135,14 +168,16 @@ def list_runs(
     connection: Connection, limit: int | None, matching: RunFilter, skip: int = 0
 ) -> list[RunInfo]:
     """The newest runs first, at most ``limit``, after so many that are left out."""
+    newest = select(RUN.c.number).where(*matching.conditions(connection))
+    # First which, so that series and samples are counted of no others.
+    chosen = newest.order_by(RUN.c.number.desc()).limit(limit).offset(skip).subquery()
     statement = select(
         RUN.c.number,
         *columns_of(RUN, RunInfo),
         _SERIES_COUNT.label("series"),
         _SAMPLE_COUNT.label("samples"),
-    )
-    chosen = statement.where(*matching.conditions(connection)).order_by(RUN.c.number.desc())
-    rows = connection.execute(chosen.limit(limit).offset(skip)).all()
+    ).join(chosen, chosen.c.number == RUN.c.number)
+    rows = connection.execute(statement.order_by(RUN.c.number.desc())).all()
     tags = tags_of(connection, [row.number for row in rows])
     return [record_of(RunInfo, row, tags=tags[row.number]) for row in rows]
 

@@ -28,6 +28,7 @@ from sqlalchemy import (
     Row,
     Table,
     UniqueConstraint,
+    literal_column,
 )
 from sqlalchemy.dialects import sqlite
 from sqlalchemy.engine.default import DefaultExecutionContext
@@ -108,6 +109,12 @@ RUN = Table(
 ``number`` counts runs in the order in which they began. "Newest" means the highest number,
 not the latest date: boards without a battery-backed clock live in 1970 after each boot.
 """
+
+IS_NOTED = RUN.c.note != literal_column("''")
+"""The condition that a run has a note, in the words of the index: with a parameter it would not be
+used."""
+
+Index("ix_run_noted", RUN.c.number, sqlite_where=IS_NOTED, postgresql_where=IS_NOTED)
 
 RUN_TAG = Table(
     "run_tag",

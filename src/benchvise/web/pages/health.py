@@ -230,7 +230,7 @@ def _known_board(shared: Context, name: str) -> str:
 def _names(shared: Context) -> list[str]:
     """Of boards that can be looked at: measured ones, those of the rig, and this machine."""
     rig = shared.rig()
-    measured = (run.board for run in shared.store.runs(None))
+    measured = (board.name for board in shared.store.boards())
     names = ["local", *(f"{PREFIX}{name}" for name in (rig.names if rig else ())), *measured]
     return [name for name in dict.fromkeys(names) if not name.startswith("capture ")]
 
