@@ -21,6 +21,8 @@ skips.need_decoder()
 
 Metrics = set[tuple[object, ...]]
 
+TABLES = ("instances", "starts", "periods", "fragments", "waits", "block", "timers")
+
 
 @pytest.fixture(scope="module")
 def complete() -> Recording:
@@ -33,10 +35,7 @@ def known(complete: Recording, tmp_path_factory: pytest.TempPathFactory) -> dict
     path = complete.save(tmp_path_factory.mktemp("complete") / "complete.dat")
     loaded = load_trace(path, cache=False)
     assert loaded.trace.events > 5000
-    return {
-        table: metrics(loaded, table, incomplete=True)
-        for table in ("instances", "starts", "fragments", "waits")
-    }
+    return {table: metrics(loaded, table, incomplete=True) for table in TABLES}
 
 
 def test_what_is_not_incomplete_is_what_the_complete_recording_has(
@@ -64,7 +63,9 @@ def metrics(loaded: LoadedTrace, table: str, *, incomplete: bool) -> Metrics:
     """What a table says of each actor, in numbers that do not depend on other rows."""
     analysis = loaded.analysis
     actors = [(actor.kind, actor.tid, actor.number, actor.cpu) for actor in analysis.actors]
-    rows = Rows(analysis.tables["instances" if table == "starts" else table])
+    rows = Rows(analysis.tables["instances" if table in ("starts", "periods") else table])
+    if table in ("block", "timers"):
+        return of_devices(rows, table)
     size = len(rows)
     kept = np.ones(size, dtype=np.bool_)
     if table == "instances":
@@ -74,6 +75,10 @@ def metrics(loaded: LoadedTrace, table: str, *, incomplete: bool) -> Metrics:
         # What raised or woke it may be lost: then that is not known.
         columns = ["begin", "ready"]
         kept = (rows["flags"] == 0) & (rows["ready"] != NONE)
+    elif table == "periods":
+        # Between it and the one before no other can have begun.
+        columns = ["begin", "period"]
+        kept = (rows["flags"] == 0) & (rows["period"] != NONE)
     elif table == "fragments":
         columns = ["begin", "end", "execution"]
         instance = rows["instance"]
@@ -86,3 +91,15 @@ def metrics(loaded: LoadedTrace, table: str, *, incomplete: bool) -> Metrics:
     values = [rows[name][chosen].tolist() for name in columns if name in rows.table.column_names]
     owners = [actors[actor] for actor in rows["actor"][chosen].tolist()]
     return set(zip(owners, *values, strict=True))
+
+
+def of_devices(rows: Rows, table: str) -> Metrics:
+    """Requests and timers of which all is known. A request that was given back by the driver and is
+    issued again can be told from a new one only where it was seen to be queued."""
+    names = {
+        "block": ("device", "sector", "bytes", "queued", "issued", "completed"),
+        "timers": ("address", "cpu", "ran", "ended", "lateness"),
+    }[table]
+    columns = [rows[name] for name in names]
+    known = np.logical_and.reduce([column != NONE for column in columns])
+    return set(zip(*(column[known].tolist() for column in columns), strict=True))

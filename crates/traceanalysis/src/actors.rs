@@ -7,8 +7,10 @@ use arrow_array::{Int32Array, Int64Array, RecordBatch, StringArray, UInt16Array,
 
 use crate::bindings::VECTORS;
 use crate::input::{EventTable, Labels};
+use crate::losses::Losses;
 use crate::model::Handler;
 use crate::output::schemas;
+use crate::periods::{Began, Interruptions, Place};
 use crate::states::flags_of;
 
 pub(crate) struct Actor {
@@ -23,7 +25,7 @@ pub(crate) struct Actor {
     last: i64,
     /// When the latest instance of its rows began, in order of CPUs: a handler has a row for each
     /// CPU, as the same interrupt of two CPUs is two clocks; a thread has one, on whichever CPU.
-    begins: Vec<(Option<u16>, i64)>,
+    begins: Vec<(Option<u16>, Began)>,
 }
 
 impl Actor {
@@ -50,6 +52,7 @@ pub(crate) struct Actors {
     /// The actor that each kind of handler had last: most often it is the same again.
     recent: HashMap<Handler, u32>,
     softirqs: Labels,
+    pub(crate) interruptions: Interruptions,
 }
 
 /// The kernel's names in the order of their vectors, where the trace does not give them.
@@ -57,13 +60,19 @@ const SOFTIRQS: [&str; 10] =
     ["HI", "TIMER", "NET_TX", "NET_RX", "BLOCK", "IRQ_POLL", "TASKLET", "SCHED", "HRTIMER", "RCU"];
 
 impl Actors {
-    pub(crate) fn new(events: &[EventTable]) -> Self {
+    pub(crate) fn new(events: &[EventTable], losses: &Losses) -> Self {
         let softirq = events.iter().find(|event| event.name.ends_with("softirq_entry"));
         let softirqs = softirq.map_or_else(Labels::new, |event| {
             let labels = event.labels.get("vec").cloned();
             labels.unwrap_or_else(|| flags_of(&event.print_format, "vec"))
         });
-        Self { all: Vec::new(), handlers: HashMap::new(), recent: HashMap::new(), softirqs }
+        Self {
+            all: Vec::new(),
+            handlers: HashMap::new(),
+            recent: HashMap::new(),
+            softirqs,
+            interruptions: Interruptions::new(losses),
+        }
     }
 
     pub(crate) fn get_mut(&mut self, actor: u32) -> &mut Actor {
@@ -137,15 +146,23 @@ impl Actors {
     }
 
     /// The time since the actor's instance before, of a handler that on the same CPU, for one that
-    /// begins now.
+    /// begins now; none where another may have begun between them. `is_seen`: its begin is.
     #[inline]
-    pub(crate) fn period(&mut self, actor: u32, cpu: u16, begin: i64) -> Option<i64> {
+    pub(crate) fn period(
+        &mut self,
+        actor: u32,
+        cpu: u16,
+        begin: i64,
+        is_seen: bool,
+    ) -> Option<i64> {
         let actor = &mut self.all[actor as usize];
         let row = matches!(actor.kind, "irq" | "softirq").then_some(cpu);
+        let place = row.or(actor.cpu).map_or(Place::Anywhere, Place::Cpu);
+        let began = self.interruptions.began(place, begin, is_seen);
         match actor.begins.binary_search_by_key(&row, |&(of, _)| of) {
-            Ok(at) => Some(begin - std::mem::replace(&mut actor.begins[at].1, begin)),
+            Ok(at) => began.since(&std::mem::replace(&mut actor.begins[at].1, began)),
             Err(at) => {
-                actor.begins.insert(at, (row, begin));
+                actor.begins.insert(at, (row, began));
                 None
             }
         }

@@ -1,6 +1,6 @@
 //! Requests to block devices: queued, issued to the driver, completed.
 
-use std::collections::HashMap;
+use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
 use arrow_array::{RecordBatch, StringArray, UInt32Array, UInt64Array};
@@ -15,6 +15,8 @@ const SECTOR_BYTES: u64 = 512;
 #[derive(Default)]
 pub(crate) struct Block {
     open: HashMap<(u32, u64), Open>,
+    /// Those that were open when events were lost: one of them may go on, or be a new one.
+    doubtful: HashSet<(u32, u64)>,
     device: Vec<u32>,
     sector: Vec<u64>,
     bytes: Vec<u64>,
@@ -46,10 +48,20 @@ impl Block {
         self.device.len() - 1
     }
 
+    /// Requests that are under way are never seen to complete.
+    pub(crate) fn forget(&mut self) {
+        for (key, open) in self.open.drain() {
+            // In part is not complete.
+            self.completed[open.row] = NONE;
+            self.doubtful.insert(key);
+        }
+    }
+
     pub(crate) fn insert(&mut self, now: i64, request: &Request<'_>) {
         let row = self.row(request);
         self.size(row, request);
         self.queued[row] = now;
+        self.doubtful.remove(&(request.device, request.sector));
         self.open.insert((request.device, request.sector), Open { row, left: request.sectors });
     }
 
@@ -61,7 +73,8 @@ impl Block {
             None => self.row(request),
         };
         self.size(row, request);
-        if self.issued[row] == NONE {
+        // One that was under way at a loss may have been issued before.
+        if self.issued[row] == NONE && !self.doubtful.contains(&key) {
             self.issued[row] = now;
         }
         self.open.insert(key, Open { row, left: request.sectors });
@@ -69,6 +82,7 @@ impl Block {
 
     /// A request that was issued before the trace is not known: its completion says nothing.
     pub(crate) fn complete(&mut self, now: i64, request: &Request<'_>) {
+        self.doubtful.remove(&(request.device, request.sector));
         let Some(open) = self.open.remove(&(request.device, request.sector)) else { return };
         self.completed[open.row] = now;
         if request.sectors < open.left {
@@ -85,10 +99,7 @@ impl Block {
     }
 
     pub(crate) fn into_batch(mut self) -> RecordBatch {
-        for open in self.open.values() {
-            // In part is not complete.
-            self.completed[open.row] = NONE;
-        }
+        self.forget();
         RecordBatch::try_new(
             schemas::block(),
             vec![

@@ -3,9 +3,11 @@
 use crate::block::Block;
 use crate::device_bindings::DeviceBindings;
 use crate::input::Input;
+use crate::losses::{Edge, Losses};
 use crate::model::DeviceEvent;
+use crate::periods::Interruptions;
 use crate::timers::{Ticks, Timers};
-use crate::walk::{Columns, walk};
+use crate::walk::{Columns, extent, walk};
 
 pub(crate) struct Devices {
     pub(crate) block: Block,
@@ -23,8 +25,23 @@ impl Devices {
             ticks: Ticks::default(),
         };
         let known = bindings.known();
+        let (span, cpus) = extent(input);
+        let losses = Losses::new(&input.losses, cpus, span);
+        let (mut edges, mut interruptions) = (losses.edges(), Interruptions::new(&losses));
         for index in input.index.iter().filter_map(Columns::of) {
             walk(index, &known, &mut |at| {
+                while let Some((_, edge, cpu)) = edges.next_until(index.times[at]) {
+                    match edge {
+                        Edge::Begin => {
+                            interruptions.begin(cpu);
+                            this.begin_loss(cpu);
+                        }
+                        Edge::End => interruptions.end(cpu),
+                    }
+                }
+                if interruptions.is_missing() {
+                    this.forget();
+                }
                 if let Some(event) = bindings.read(index.events[at], index.rows[at]) {
                     this.event(index.times[at], index.cpus[at], &event);
                 }
@@ -32,6 +49,20 @@ impl Devices {
             });
         }
         this
+    }
+
+    /// Events of a CPU are missing from here on: functions and idle may have ended on it.
+    fn begin_loss(&mut self, cpu: u16) {
+        self.forget();
+        self.timers.forget_running(cpu);
+        self.ticks.forget(cpu);
+    }
+
+    /// What was under way may have ended and begun again where events are missing: a request and a
+    /// timer are those of all CPUs.
+    fn forget(&mut self) {
+        self.block.forget();
+        self.timers.forget();
     }
 
     #[inline]

@@ -57,7 +57,7 @@ impl Scheduling {
         (ready, cause): (i64, i64),
         marks: u8,
     ) {
-        let period = self.actors.period(actor, cpu, begin).unwrap_or(NONE);
+        let period = self.actors.period(actor, cpu, begin, marks == 0).unwrap_or(NONE);
         let instance = self.instances.begin(&Begin {
             actor,
             cpu,

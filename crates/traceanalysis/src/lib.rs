@@ -41,6 +41,7 @@ mod model;
 mod needed;
 mod output;
 mod pass;
+mod periods;
 mod prelude;
 mod scheduling;
 mod states;

@@ -148,7 +148,8 @@ pub mod schemas {
     /// handler's from entry to exit. `begin`: the first moment it ran; `end`: the last. `ready`: when
     /// it was woken or raised. `execution`: time on a CPU without the interrupts nested in it.
     /// `cause`: the instance in whose context it was woken or raised, at `cause_time`. `period`:
-    /// `begin` minus that of the same actor's instance before, of a handler that on the same CPU.
+    /// `begin` minus that of the same actor's instance before, of a handler that on the same CPU; null
+    /// where another may have begun between them.
     /// `flags`: see [`super::flags`].
     ///
     /// Response time is `end - coalesce(ready, begin)`, start latency `begin - ready`.

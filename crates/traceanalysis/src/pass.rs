@@ -60,8 +60,14 @@ impl Scheduling {
     fn edges_until(&mut self, time: i64, edges: &mut Edges<'_>, first: &First<'_>) {
         while let Some((at, edge, cpu)) = edges.next_until(time) {
             match edge {
-                Edge::Begin => self.begin_loss(cpu, at),
-                Edge::End => self.begin_whole(cpu, at, first.at(usize::from(cpu), at), true),
+                Edge::Begin => {
+                    self.actors.interruptions.begin(cpu);
+                    self.begin_loss(cpu, at);
+                }
+                Edge::End => {
+                    self.actors.interruptions.end(cpu);
+                    self.begin_whole(cpu, at, first.at(usize::from(cpu), at), true);
+                }
             }
         }
     }

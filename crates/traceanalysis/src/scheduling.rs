@@ -64,7 +64,7 @@ impl Scheduling {
             mistakes: 0,
             begin: span.0,
             threads: Threads::default(),
-            actors: Actors::new(&input.events),
+            actors: Actors::new(&input.events, losses),
             instances: Instances::with_capacity(switches + handlers),
             fragments: Fragments::with_capacity(switches + handlers),
             waits: Waits::with_capacity(switches + wakes),

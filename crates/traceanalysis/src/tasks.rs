@@ -206,6 +206,7 @@ impl Scheduling {
             State::Unseen | State::Fresh | State::Running => {}
         }
         let thread = &mut self.threads.all[at as usize];
+        let is_seen = marks == 0 && !self.cpus[usize::from(cpu)].in_loss;
         if thread.instance == NO_ROW {
             let woken = std::mem::replace(&mut thread.wake, NOT_WOKEN);
             thread.instance = self.instances.begin(&Begin {
@@ -215,7 +216,7 @@ impl Scheduling {
                 ready,
                 cause: woken.cause,
                 cause_time: woken.time,
-                period: self.actors.period(thread.actor, cpu, now).unwrap_or(NONE),
+                period: self.actors.period(thread.actor, cpu, now, is_seen).unwrap_or(NONE),
             });
             thread.totals = Totals::default();
         } else if thread.cpu != cpu {

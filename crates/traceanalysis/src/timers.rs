@@ -58,6 +58,17 @@ impl Timers {
         }
     }
 
+    /// Nothing more is known of timers that wait.
+    pub(crate) fn forget(&mut self) {
+        self.hrtimers.clear();
+        self.wheel.clear();
+    }
+
+    /// Functions that run on a CPU return unseen.
+    pub(crate) fn forget_running(&mut self, cpu: u16) {
+        self.running.remove(&cpu);
+    }
+
     pub(crate) fn start_hrtimer(
         &mut self,
         address: u64,
@@ -183,6 +194,11 @@ impl Ticks {
         self.cpu.push(cpu);
         self.begin.push(now);
         self.end.push(NONE);
+    }
+
+    /// When the tick of a CPU comes back is not seen.
+    pub(crate) fn forget(&mut self, cpu: u16) {
+        self.open.remove(&cpu);
     }
 
     #[inline]

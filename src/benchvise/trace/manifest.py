@@ -22,7 +22,7 @@ from benchvise.errors import TraceError
 from benchvise.trace.decoder import decoder, translated
 from benchvise.user_directories import user_directory
 
-_LAYOUT = 5
+_LAYOUT = 6
 """Counted up when what stands in a manifest or its facts changes its meaning."""
 
 _MANIFEST = "manifest"
