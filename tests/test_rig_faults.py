@@ -401,7 +401,7 @@ def test_kill_9_at_any_moment_leaves_a_rig_that_the_next_command_can_use(
     calm: TestBench, round_: int
 ) -> None:
     """Clients are killed, each somewhere in its share of a cycle, which is cut among them; then all
-    boards can be used at once."""
+    boards are off and free, and can be used at once."""
     boards = [GOOD, OTHER, *BOOTS][:CLIENTS]
     for board in boards:
         calm.mend(board)
@@ -417,6 +417,16 @@ def test_kill_9_at_any_moment_leaves_a_rig_that_the_next_command_can_use(
         killer.start()
     for killer in killers:
         killer.join()
+
+    def all_are_off() -> bool:
+        told = calm.told()
+        return not any(told[board]["relay"] or told[board]["running"] for board in boards)
+
+    def all_are_free() -> bool:
+        return not any(found["holder"] for found in calm.status(*boards).values())
+
+    wait_until(all_are_off, "what the killed clients held is off")
+    wait_until(all_are_free, "what the killed clients held is free")
     ran = calm.command("rig", "flash", *boards, calm.image("boot"))
     assert (ran.code, ran.err) == (0, "")
     for board in boards:
