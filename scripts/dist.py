@@ -1,5 +1,5 @@
-"""Builds what is released, into dist/: the source distribution and a manylinux wheel for each
-architecture.
+"""Builds what is released, into dist/: the source distribution and, for each architecture, a
+manylinux wheel of Benchvise and one of the decoder alone.
 
     python scripts/dist.py [--arch NAME]...
 
@@ -23,6 +23,8 @@ from debian_rust import compiler_for
 from benchvise.rig.images import ImageError
 
 ROOT = Path(__file__).parents[1]
+DECODER = ROOT / "crates" / "tracefile-py"
+"""The decoder alone, as a package that needs pyarrow and nothing else."""
 ARCHITECTURES = ("x86_64", "aarch64")
 GLIBC = (2, 28)
 
@@ -41,8 +43,14 @@ def main() -> int:
             complete = False
             continue
         platform = f"manylinux_{GLIBC[0]}_{GLIBC[1]}_{arch}"
-        hatchling("wheel", BENCHVISE_WHEEL_MODULE=str(module), BENCHVISE_WHEEL_PLATFORM=platform)
-        check(next((ROOT / "dist").glob(f"*{platform}.whl")), platform)
+        variables = {
+            "BENCHVISE_WHEEL_MODULE": str(module),
+            "BENCHVISE_WHEEL_PLATFORM": platform,
+        }
+        hatchling("wheel", **variables)
+        hatchling("wheel", DECODER, **variables)
+        for wheel in (ROOT / "dist").glob(f"*{platform}.whl"):
+            check(wheel, platform)
     for path in sorted((ROOT / "dist").iterdir()):
         print(f"{path.relative_to(ROOT)}  {path.stat().st_size / 1e6:.1f} MB")
     return 0 if complete else 1
@@ -85,11 +93,11 @@ def has_library(target: str) -> bool:
     return (Path(sysroot) / "lib" / "rustlib" / target / "lib").is_dir()
 
 
-def hatchling(kind: str, **variables: str) -> None:
-    """Builds one distribution. CalledProcessError where that fails."""
-    command = [sys.executable, "-m", "hatchling", "build", "-t", kind]
+def hatchling(kind: str, project: Path = ROOT, **variables: str) -> None:
+    """Builds one distribution of a project. CalledProcessError where that fails."""
+    command = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(ROOT / "dist")]
     subprocess.run(
-        command, cwd=ROOT, check=True, stdout=subprocess.DEVNULL, env={**os.environ, **variables}
+        command, cwd=project, check=True, stdout=subprocess.DEVNULL, env={**os.environ, **variables}
     )
 
 
