@@ -5,6 +5,10 @@
 
 mod analysis;
 mod arrays;
+#[cfg(target_os = "linux")]
+mod bounded;
+#[cfg(not(target_os = "linux"))]
+#[path = "unbounded.rs"]
 mod bounded;
 mod counted;
 mod decoded;

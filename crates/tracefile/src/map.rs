@@ -1,9 +1,8 @@
 //! Files as byte slices.
 
-use std::fs::{File, symlink_metadata};
+use std::fs::{File, Metadata, symlink_metadata};
 use std::io::Read;
 use std::ops::Deref;
-use std::os::unix::fs::MetadataExt;
 use std::path::{Path, PathBuf};
 use std::sync::{Arc, Mutex, Weak};
 
@@ -31,8 +30,27 @@ enum Bytes {
 /// All files that are mapped, for [`release_pages`].
 static MAPS: Mutex<Vec<Weak<memmap2::Mmap>>> = Mutex::new(Vec::new());
 
+/// Whether an open file is the one that has the name, and not what a link of that name leads to.
+#[cfg(unix)]
+fn is_named(opened: &Metadata, named: &Metadata) -> bool {
+    use std::os::unix::fs::MetadataExt;
+    (opened.dev(), opened.ino()) == (named.dev(), named.ino())
+}
+
+/// The same where files have no numbers: whether the name is a link.
+#[cfg(not(unix))]
+fn is_named(_opened: &Metadata, named: &Metadata) -> bool {
+    !named.file_type().is_symlink()
+}
+
+/// Takes the files of all open traces out of the memory of this process; what is read of them comes
+/// back by itself. Windows does that unasked.
+#[cfg(not(unix))]
+pub fn release_pages() {}
+
 /// Takes the files of all open traces out of the memory of this process; what is read of them comes
 /// back by itself.
+#[cfg(unix)]
 pub fn release_pages() {
     let Ok(maps) = MAPS.lock() else { return };
     for map in maps.iter().filter_map(Weak::upgrade) {
@@ -51,9 +69,7 @@ impl Mapped {
     pub(crate) fn open_unlinked(path: &Path) -> Result<Self> {
         let failed = |error| Error::io(path, error);
         let file = File::open(path).map_err(failed)?;
-        let (opened, named) =
-            (file.metadata().map_err(failed)?, symlink_metadata(path).map_err(failed)?);
-        if (opened.dev(), opened.ino()) != (named.dev(), named.ino()) {
+        if !is_named(&file.metadata().map_err(failed)?, &symlink_metadata(path).map_err(failed)?) {
             return Err(Error::linked(path));
         }
         Self::of_file(path, &file)
