@@ -24,6 +24,7 @@ from benchvise.documents import schema
 from benchvise.extensions import KINDS, ExtensionKind
 from benchvise.health.counters import CounterKind, counter_kinds
 from benchvise.health.watch.alerts import default_rules, spell
+from benchvise.host_system import RUNS_ON, Needs
 from benchvise.kernel_log import LogClass, LogRule, shipped_log_classes
 from benchvise.measure.model import Benchmark, Parameter
 from benchvise.measure.registry import Registry
@@ -121,6 +122,47 @@ def _entries(group: Group, path: str) -> Iterator[tuple[str, Command]]:
             yield from _entries(entry, f"{path} {entry.name}")
         else:
             yield f"{path} {entry.name}", entry
+
+
+def systems_page() -> str:
+    """Which commands run on which system."""
+    lines = [
+        "# Systems that commands run on",
+        "",
+        "Boards are Linux always. The machine that Benchvise runs on is Linux for all commands; "
+        "these say in one line, elsewhere, what they need:",
+        "",
+        "| command | runs on |",
+        "|---|---|",
+        *(f"| `{path}` | {RUNS_ON[needs]} |" for path, needs in _needing(PROGRAM, "benchvise")),
+        "",
+        "All others run on Linux, macOS and Windows: traces, captures, reports, the store, "
+        "`benchvise serve`. What they do with a board (`health BOARD`) needs Linux or macOS, and "
+        "measuring the machine itself needs Linux, since the probe is a program for Linux.",
+        "",
+        "What is weaker there: nothing confines the processes that read traces and captures "
+        "(`benchvise doctor` says so), so open files of strangers on Linux; the kernel does not "
+        "tell the workbench whose connection one is, so the access token alone protects it; each "
+        "query of the workbench opens the trace again, in a process of its own; `--memory` "
+        "bounds nothing and is refused.",
+        "",
+        "How it was tried: on Linux, with what the other system lacks taken away from Python "
+        "(`fcntl`, `pwd`, `os.fork`, UNIX sockets, `/proc`, …). There, each kind of command prints "
+        "the same as with it, and the workbench serves pages, traces, captures and queries. The "
+        "decoder's crates compile for `x86_64-pc-windows-gnu` and `aarch64-apple-darwin`. It was "
+        "not tried on a Mac or on Windows, and there is no wheel for them.",
+        "",
+    ]
+    return "\n".join(lines)
+
+
+def _needing(group: Group, path: str) -> Iterator[tuple[str, Needs]]:
+    """What of a group does not run everywhere."""
+    for entry in group.entries:
+        if entry.needs != "any":
+            yield f"{path} {entry.name}", entry.needs
+        elif isinstance(entry, Group):
+            yield from _needing(entry, f"{path} {entry.name}")
 
 
 def analyses_page() -> str:
@@ -775,6 +817,7 @@ def main() -> None:
     """Writes all pages."""
     OUTPUT.mkdir(parents=True, exist_ok=True)
     (OUTPUT / "commands.md").write_text(commands_page())
+    (OUTPUT / "systems.md").write_text(systems_page())
     (OUTPUT / "trace-analyses.md").write_text(analyses_page())
     (OUTPUT / "benchmarks.md").write_text(benchmarks_page(local_registry()))
     (OUTPUT / "suites.md").write_text(suites_page())

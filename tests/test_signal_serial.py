@@ -19,7 +19,8 @@ from waiting import PATIENCE
 from benchvise.cli.main import run
 from benchvise.errors import UsageError
 from benchvise.signal.serial.classify import classify, tally
-from benchvise.signal.serial.port import Flow, Port
+from benchvise.signal.serial.flow import Flow
+from benchvise.signal.serial.port import Port
 from benchvise.signal.serial.soak import FarEnd, plug, port_of_this_machine, soak
 
 pytest_plugins = ["probe_fixtures"]

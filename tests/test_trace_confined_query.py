@@ -84,7 +84,7 @@ def test_what_a_query_dies_of_is_its_answer(
                     continue
                 lines = Path(f"/proc/{child}/limits").read_text().splitlines()
                 limit = next(line.split()[3] for line in lines if line.startswith("Max data"))
-                if limit != "unlimited" and int(limit) < confinement.share_of_memory(0.5):
+                if limit != "unlimited" and int(limit) < (confinement.share_of_memory(0.5) or 0):
                     os.kill(int(child), number)
                     return
             time.sleep(0.01)

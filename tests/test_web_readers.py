@@ -72,8 +72,8 @@ def query(client: Client, tmp_path: Path, text: str) -> Any:
 
 def process(client: Client, which: str) -> int:
     reader = getattr(client.app.state.context.readers, which)
-    assert reader._process is not None
-    return int(reader._process.pid)
+    assert reader._link is not None
+    return int(reader._link.process.pid)
 
 
 @pytest.mark.parametrize(
@@ -142,7 +142,7 @@ def test_a_fault_of_ours_in_a_query_ends_no_other(
 def test_memory_that_ends_while_a_trace_is_opened_ends_no_other_query(
     tmp_path: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
-    from benchvise.web.readers import messages
+    from benchvise.web.readers import messages, passing
     from benchvise.web.readers import queries as program
 
     def fails(*_: object, **_more: object) -> None:
@@ -157,7 +157,7 @@ def test_memory_that_ends_while_a_trace_is_opened_ends_no_other_query(
         theirs.close()
         request = messages.QueryRequest(tmp_path / "t.dat", "SELECT 1", {}, QueryLimits())
         ours.sendall(messages.packed(request))
-        program.QueryProcess(control)._take()
+        program.QueryProcess(passing.PassedControl(control))._take()
         _, body = messages.receive_message(ours, messages.ReaderAnswer)
     said = json.loads(body)["error"]["message"]
     assert said == "reading t.dat needs more memory than there is"

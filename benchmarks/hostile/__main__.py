@@ -64,8 +64,8 @@ def main() -> int:
     memory = workbench.memory
     highest = max(memory.highest, of_commands)
     fits = (
-        memory.highest_sum <= share_of_memory(_MOST_OF_ALL)
-        and highest <= share_of_memory(_MOST_OF_ONE)
+        memory.highest_sum <= _most(_MOST_OF_ALL)
+        and highest <= _most(_MOST_OF_ONE)
     )  # fmt: skip
     notes = {
         "server": "alive, the process that it was" if alive else "DEAD",
@@ -81,8 +81,15 @@ def main() -> int:
     return int(outcomes.total(Outcome.BAD) > 0 or not alive or not fits)
 
 
-def _megabytes(seen: int, share: float) -> str:
+def _most(share: float) -> int:
+    """That share of the memory, bytes."""
     most = share_of_memory(share)
+    assert most is not None, "nothing is confined but on Linux"
+    return most
+
+
+def _megabytes(seen: int, share: float) -> str:
+    most = _most(share)
     return f"{seen >> 20} MB of {most >> 20} MB{'' if seen <= most else ', TOO MUCH'}"
 
 

@@ -5,6 +5,8 @@ from __future__ import annotations
 import os
 from pathlib import Path
 
+from benchvise.host_system import open_flags
+
 LOG_BYTES = 4 << 20
 """At this size NAME becomes NAME.1, so that both together are bounded."""
 
@@ -39,5 +41,5 @@ class BoundedLog:
         os.close(self._descriptor)
 
     def _open(self) -> int:
-        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | os.O_CLOEXEC | os.O_NOFOLLOW
+        flags = os.O_WRONLY | os.O_CREAT | os.O_APPEND | open_flags("O_CLOEXEC", "O_NOFOLLOW")
         return os.open(self._file, flags, 0o600)

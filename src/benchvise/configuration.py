@@ -9,7 +9,6 @@ this user or to root and nobody else can write it: a store or a rig that it name
 from __future__ import annotations
 
 import os
-import stat
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
@@ -17,6 +16,7 @@ from pathlib import Path
 from typing import Any, Literal
 
 from benchvise.errors import UsageError
+from benchvise.host_system import is_anothers, others_may
 from benchvise.user_directories import user_directory
 
 FILE_NAME = "benchvise.toml"
@@ -166,10 +166,9 @@ def _read(path: Path) -> ConfigurationFile:
 
     try:
         status = path.stat()
-        if status.st_uid not in (0, os.geteuid()):
+        if is_anothers(status):
             return ConfigurationFile(path, {}, "it belongs to another user")
-        others = stat.S_IWOTH if status.st_gid == os.getegid() else stat.S_IWOTH | stat.S_IWGRP
-        if status.st_mode & others:
+        if others_may(status):
             return ConfigurationFile(path, {}, "other users can write it")
         document = tomllib.loads(path.read_text(encoding="utf-8"))
     except (OSError, UnicodeDecodeError, tomllib.TOMLDecodeError) as error:

@@ -17,8 +17,6 @@ from __future__ import annotations
 import ctypes
 import os
 import platform
-import resource
-import signal
 import struct
 import subprocess
 import sys
@@ -27,9 +25,11 @@ from dataclasses import dataclass
 from functools import partial
 from pathlib import Path
 
+from benchvise.host_system import SIGKILL, supports, system_name
 from benchvise.text import last_line
 
-_libc = ctypes.CDLL(None, use_errno=True)
+if supports("linux"):
+    _libc = ctypes.CDLL(None, use_errno=True)
 
 
 @dataclass(frozen=True, slots=True)
@@ -51,6 +51,8 @@ def confine(confinement: Confinement) -> list[str]:
 
     Threads that run already are not held by Landlock and seccomp: call it before there are any.
     """
+    if not supports("linux"):
+        return [f"nothing is confined: {system_name()} has neither Landlock nor seccomp"]
     missing = []
     if confinement.memory is not None:
         limit_memory(confinement.memory)
@@ -67,11 +69,14 @@ def dies_before_others() -> None:
 
     See proc_pid_oom_score_adj(5). Before ``confine``: it is a file.
     """
-    Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
+    if supports("linux"):
+        Path("/proc/self/oom_score_adj").write_text("1000", encoding="ascii")
 
 
-def share_of_memory(share: float) -> int:
-    """A part of the machine's memory, bytes."""
+def share_of_memory(share: float) -> int | None:
+    """A part of the machine's memory, bytes; None where nothing is confined."""
+    if not supports("linux"):
+        return None
     return int(os.sysconf("SC_PHYS_PAGES") * os.sysconf("SC_PAGE_SIZE") * share)
 
 
@@ -100,7 +105,7 @@ def what_is_missing() -> list[str]:
     return [line for line in done.stdout.splitlines() if line]
 
 
-def dies_with_us(signal_number: signal.Signals = signal.SIGKILL) -> Callable[[], None]:
+def dies_with_us(signal_number: int = SIGKILL) -> Callable[[], None]:
     """What a child has to call before its program starts, to be signalled when we end.
 
     See prctl(2). A parent that ended in between is noticed by having become another one.
@@ -108,9 +113,11 @@ def dies_with_us(signal_number: signal.Signals = signal.SIGKILL) -> Callable[[],
     return partial(dies_with, os.getpid(), signal_number)
 
 
-def dies_with(parent: int, signal_number: signal.Signals = signal.SIGKILL) -> None:
-    """This process, which ``parent`` started, is signalled when that ends."""
-    _libc.prctl(_PR_SET_PDEATHSIG, int(signal_number), 0, 0, 0)
+def dies_with(parent: int, signal_number: int = SIGKILL) -> None:
+    """This process, which ``parent`` started, is signalled when that ends, where Linux runs."""
+    if not supports("linux"):
+        return
+    _libc.prctl(_PR_SET_PDEATHSIG, signal_number, 0, 0, 0)
     if os.getppid() != parent:
         os._exit(1)
 
@@ -121,7 +128,11 @@ _PR_SET_PDEATHSIG = 1
 
 
 def limit_memory(more: int) -> None:
-    """Takes away all memory but what the process has now and ``more`` bytes."""
+    """Takes away all memory but what the process has now and ``more`` bytes, where Linux runs."""
+    if not supports("linux"):
+        return
+    import resource  # Windows has none
+
     limit = _data_size() + more
     _, hard = resource.getrlimit(resource.RLIMIT_DATA)
     if hard != resource.RLIM_INFINITY:

@@ -7,6 +7,7 @@
     ├── MeasurementError               1  a benchmark that this machine drives failed
     ├── ProbeError                     1  the probe died, or said something that is not its protocol
     ├── OutputError                    1  a file that the user named cannot be written
+    ├── UnsupportedSystem              1  this machine's operating system lacks what is needed
     ├── StoreError                     1  the store is locked, full, read-only or not ours
     ├── TraceError                     1  a trace cannot be read, or not asked what it was asked
     ├── CaptureError                   1  a capture cannot be read, or not asked what it was asked
@@ -62,6 +63,10 @@ class MeasurementError(BenchviseError):
 
 class ProbeError(BenchviseError):
     """The probe died or broke its protocol."""
+
+
+class UnsupportedSystem(BenchviseError):  # noqa: N818
+    """What was asked for does not run on the operating system of this machine."""
 
 
 class StoreError(BenchviseError):

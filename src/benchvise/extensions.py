@@ -22,6 +22,7 @@ from importlib.resources.abc import Traversable
 from pathlib import Path
 from typing import TYPE_CHECKING, Generic, TypeVar
 
+from benchvise.host_system import is_anothers, own_user
 from benchvise.text import SENTENCE_LIMIT, printable
 from benchvise.user_directories import user_directory
 
@@ -283,12 +284,10 @@ def _check_file(path: Path) -> None:
         raise ExtensionError("it is no regular file")
     if status.st_size > FILE_LIMIT:
         raise ExtensionError(f"it has more than {FILE_LIMIT >> 20} MiB")
-    if not hasattr(os, "geteuid"):  # Windows: there the directory is the user's alone
-        return
     for place in (status, path.parent.stat()):
-        if place.st_uid not in (0, os.geteuid()):
+        if is_anothers(place):
             raise ExtensionError("it, or its directory, belongs to somebody else")
-        if place.st_mode & stat.S_IWOTH:
+        if own_user() is not None and place.st_mode & stat.S_IWOTH:
             raise ExtensionError("others may write to it, or to its directory: chmod o-w")
 
 

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ipaddress
 import os
-import pwd
 import socket
 import struct
+
+from benchvise.host_system import own_user
 
 _SOCK_DIAG = 4  # NETLINK_SOCK_DIAG, which the socket module has no name for
 _BY_FAMILY = 20  # SOCK_DIAG_BY_FAMILY
@@ -52,6 +53,8 @@ def tcp_user(remote: Address, own: Address) -> int | None:
         + _ANY_COOKIE
     )
     question = _QUESTION.pack(family, socket.IPPROTO_TCP, 0, 0, 0xFFFFFFFF) + identity
+    if not hasattr(socket, "AF_NETLINK"):
+        raise OSError("only Linux tells whose connection one is")
     with socket.socket(socket.AF_NETLINK, socket.SOCK_DGRAM, _SOCK_DIAG) as kernel:
         kernel.settimeout(_TIMEOUT_S)
         kernel.send(
@@ -81,11 +84,15 @@ def is_own_connection(connection: socket.socket) -> bool:
 
 def is_trusted(user: int | None) -> bool:
     """Whether that is this process's own user, or root, who can do all of this anyway."""
-    return user is not None and user in (0, os.geteuid())
+    return user is not None and user in (0, own_user())
 
 
 def user_name(user: int) -> str:
     """The name of a user id; the number for one that has none."""
+    try:
+        import pwd
+    except ModuleNotFoundError:
+        return str(user)
     try:
         return pwd.getpwuid(user).pw_name
     except KeyError:

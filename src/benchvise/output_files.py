@@ -16,7 +16,6 @@ that has no place to go.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import secrets
 import shutil
@@ -29,6 +28,7 @@ from pathlib import Path
 from typing import IO
 
 from benchvise.errors import OutputError, UsageError
+from benchvise.host_system import open_flags
 
 _REMEDY = "name another file with -o"
 _LINKS = 40  # as many as Linux follows
@@ -110,8 +110,9 @@ class OutputTarget:
         with self._errors_reported():
             if self.replaced:
                 if self._mode is not None:
-                    with contextlib.suppress(PermissionError):
-                        os.chown(draft, *self._owner)
+                    if hasattr(os, "chown"):
+                        with contextlib.suppress(PermissionError):
+                            os.chown(draft, *self._owner)
                     draft.chmod(self._mode)
                 draft.replace(self._file)
             else:
@@ -149,6 +150,8 @@ class OutputTarget:
             raise self.error(f"no permission to write in {parent}")
 
     def _check_descriptor(self, descriptor: int) -> None:
+        import fcntl  # Windows has none, and no such names
+
         if fcntl.fcntl(descriptor, fcntl.F_GETFL) & os.O_ACCMODE == os.O_RDONLY:
             raise self.error("it is open for reading only")
 
@@ -160,7 +163,7 @@ class OutputTarget:
             # What was printed until now comes first. Opening the name would truncate a file.
             sys.stdout.flush()
             return os.fdopen(os.dup(self._descriptor), "wb")
-        flags = os.O_WRONLY | os.O_NOCTTY | os.O_CLOEXEC
+        flags = os.O_WRONLY | open_flags("O_NOCTTY", "O_CLOEXEC")
         return os.fdopen(os.open(self.path, flags), "wb")
 
     @contextmanager

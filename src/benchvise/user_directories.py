@@ -12,6 +12,8 @@ from collections.abc import Mapping
 from pathlib import Path
 from typing import Literal
 
+from benchvise.host_system import own_user
+
 _DEFAULTS = {
     "cache": ".cache",
     "config": ".config",
@@ -41,7 +43,7 @@ def runtime_directory(environment: Mapping[str, str] = os.environ) -> Path:
     path = base / "benchvise" if has_runtime else user_directory("state", environment) / "runtime"
     path.mkdir(mode=0o700, parents=True, exist_ok=True)
     status = path.lstat()
-    if not stat.S_ISDIR(status.st_mode) or status.st_uid != os.geteuid():
+    if not stat.S_ISDIR(status.st_mode) or own_user() not in (None, status.st_uid):
         raise OSError(f"{path} belongs to somebody else")
     path.chmod(0o700)
     return path

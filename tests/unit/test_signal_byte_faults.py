@@ -12,7 +12,7 @@ from benchvise.signal.aligning import ByteChange, discrepancies
 from benchvise.signal.serial.byte_faults import log_causes
 from benchvise.signal.serial.classify import TestedSetting, classify
 from benchvise.signal.serial.exchange import Exchange, Way, patterns
-from benchvise.signal.serial.port import Flow
+from benchvise.signal.serial.flow import Flow
 
 SENT = random.Random(11).randbytes(900)
 

@@ -11,7 +11,6 @@ it holds a lock on it. A last line that was cut off by a kill is dropped.
 
 from __future__ import annotations
 
-import fcntl
 import json
 import os
 from dataclasses import dataclass
@@ -19,6 +18,8 @@ from pathlib import Path
 
 from benchvise.documents import decode, encode
 from benchvise.errors import StoreError, UsageError
+from benchvise.file_locks import try_lock
+from benchvise.host_system import open_flags
 
 FILE = "measurements.jsonl"
 
@@ -45,7 +46,7 @@ class MeasurementJournal:
         self._path = directory / FILE
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            flags = os.O_RDWR | os.O_CREAT | os.O_CLOEXEC
+            flags = os.O_RDWR | os.O_CREAT | open_flags("O_CLOEXEC")
             self._descriptor = os.open(self._path, flags, 0o666)
         except OSError as error:
             raise self._unwritable(error) from None
@@ -72,12 +73,10 @@ class MeasurementJournal:
             self._descriptor = -1
 
     def _read(self) -> tuple[JournalEntry, ...]:
-        try:
-            fcntl.flock(self._descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except OSError:
+        if not try_lock(self._descriptor):
             raise UsageError(
                 f"{self._path} is being written by another bisection", "wait for its end"
-            ) from None
+            )
         with open(self._descriptor, "rb", closefd=False) as file:
             whole, newline, _cut = file.read().rpartition(b"\n")
         entries = []

@@ -25,6 +25,7 @@ from benchvise.board.local import LocalBoard
 from benchvise.board.protocol import Board, Completed
 from benchvise.board.ssh import SshBoard
 from benchvise.errors import UsageError
+from benchvise.host_system import require
 
 __all__ = ["Board", "Completed", "full_name", "open_board", "register_kind"]
 
@@ -39,12 +40,14 @@ def register_kind(kind: str, opener: Callable[[str], Board]) -> None:
 def open_board(name: str) -> Board:
     """Reaches the board of that name.
 
-    Raises UsageError for a name that is none or of a kind not supported, and BoardUnreachable
-    when there is no connection.
+    Raises UsageError for a name that is none or of a kind not supported, BoardUnreachable
+    when there is no connection, and UnsupportedSystem where this machine cannot reach it.
     """
     name = full_name(name)
     if name == "local":
+        require("linux", "measuring this machine", "name a Linux board: ssh://USER@HOST")
         return LocalBoard()
+    require("unix", "measuring a board")
     kind = name.partition(":")[0]
     if kind in _openers:
         return _openers[kind](name)

@@ -65,9 +65,9 @@ _START = f'echo; echo "{_PID_WORD} $$"; {AS_IN_A_LOGIN}'
 _KILL = r'case $(tr "\0" " " < "/proc/$1/cmdline") in *"$2"*) kill -9 "$1";; esac'
 
 _SIGNAL_REMEDIES = {
-    signal.SIGKILL: "often the kernel ran out of memory: look at the end of `dmesg` there",
-    signal.SIGILL: "this processor lacks an instruction that the probe uses: please report it",
-    signal.SIGBUS: "memory or the file system failed there: look at the end of `dmesg`",
+    "SIGKILL": "often the kernel ran out of memory: look at the end of `dmesg` there",
+    "SIGILL": "this processor lacks an instruction that the probe uses: please report it",
+    "SIGBUS": "memory or the file system failed there: look at the end of `dmesg`",
 }
 
 
@@ -355,7 +355,7 @@ class ProbeChannel:
         except ValueError:
             name, remedy = f"signal {number}", ""
         else:
-            name, remedy = f"signal {number} ({member.name})", _SIGNAL_REMEDIES.get(member, "")
+            name, remedy = f"signal {number} ({member.name})", _SIGNAL_REMEDIES.get(member.name, "")
         return ProbeError(
             f"{what} on {self._board.name} was killed by {name}",
             remedy or "see who or what did that there",

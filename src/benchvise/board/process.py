@@ -5,13 +5,13 @@ from __future__ import annotations
 import contextlib
 import os
 import select
-import signal
 import subprocess
 import time
 from collections.abc import Sequence
 from typing import IO
 
 from benchvise import interruption
+from benchvise.host_system import SIGKILL
 
 OUTPUT_LIMIT = 16 << 20
 """Bytes of output after which a command is given up."""
@@ -135,7 +135,10 @@ def end(process: subprocess.Popen[bytes]) -> None:
     """Kills a process of ``spawn`` with everything in its session's group, and reaps it."""
     if process.returncode is None:  # not reaped, so the number is still its own
         with contextlib.suppress(ProcessLookupError, PermissionError):
-            os.killpg(process.pid, signal.SIGKILL)
+            if hasattr(os, "killpg"):
+                os.killpg(process.pid, SIGKILL)
+            else:
+                process.kill()
         process.wait()
     for pipe in (process.stdin, process.stdout, process.stderr):
         if pipe is not None:
@@ -151,6 +154,8 @@ def finish(
     case. The exit status is negative when a signal ended it, as Popen has it.
     """
     deadline = time.monotonic() + timeout
+    if not hasattr(select, "poll"):
+        return _communicated(process, data, timeout)
     pipes = Pipes(process)
     pipes.send(data)
     pipes.end_input()
@@ -167,3 +172,18 @@ def finish(
         return process.returncode, bytes(pipes.stdout), bytes(pipes.stderr)
     finally:
         end(process)
+
+
+def _communicated(
+    process: subprocess.Popen[bytes], data: bytes, timeout: float
+) -> tuple[int, bytes, bytes]:
+    """As ``finish``, on Windows, where pipes cannot be waited for: by threads of Python's own."""
+    try:
+        stdout, stderr = process.communicate(data, timeout)
+    except subprocess.TimeoutExpired:
+        raise TimeoutError from None
+    finally:
+        end(process)
+    if len(stdout) > OUTPUT_LIMIT:
+        raise OutputTooLong
+    return process.returncode, stdout, stderr[-_STDERR_KEPT:]

@@ -9,6 +9,8 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 
+from benchvise.host_system import Needs
+
 
 @dataclass(frozen=True, slots=True)
 class Command:
@@ -17,7 +19,7 @@ class Command:
     ``source`` is the command's function: its module below ``benchvise.cli`` and its name there.
     With a ``record`` (below ``benchvise``), it is the function that makes the command of that.
     ``rows`` is the list of its ``--json`` that ``--format csv`` and its like write: a key of the
-    document, or ``.`` for all of it.
+    document, or ``.`` for all of it. ``needs`` is what the machine has to run.
     """
 
     name: str
@@ -25,6 +27,7 @@ class Command:
     source: str
     record: str = ""
     rows: str = ""
+    needs: Needs = "any"
 
 
 @dataclass(frozen=True, slots=True)
@@ -34,7 +37,8 @@ class Group:
     ``default`` is the command that runs where none is named; where it ``takes_text``, also for a
     word that names none. ``subjects`` are headings with the names of the entries that help lists
     below each, in this order; without them, there is one list. ``added`` is the function (below
-    ``benchvise.cli``) that gives the commands which users add.
+    ``benchvise.cli``) that gives the commands which users add. ``needs`` is what the machine has to
+    run for any of them.
     """
 
     name: str
@@ -44,6 +48,7 @@ class Group:
     takes_text: bool = False
     subjects: tuple[tuple[str, tuple[str, ...]], ...] = ()
     added: str = ""
+    needs: Needs = "any"
 
     def by_subject(self) -> list[tuple[str, list[Command | Group]]]:
         """The entries as help lists them: each heading with what stands below it."""
@@ -69,17 +74,19 @@ PROGRAM = Group(
             "doctor.doctor",
             rows=".",
         ),
-        Command("run", "Measure boards and keep the results.", "measure.run"),
+        Command("run", "Measure boards and keep the results.", "measure.run", needs="unix"),
         Command(
             "versus",
             "Time two or more commands side by side, in random order, and say which is faster.",
             "versus.versus",
+            needs="linux",
             rows="commands",
         ),
         Command(
             "restore",
             "Restore settings that a run left behind when it was killed or lost its board.",
             "state.restore",
+            needs="unix",
             rows=".",
         ),
         Command("runs", "List the runs in the store, newest first.", "results.runs", rows="."),
@@ -107,12 +114,14 @@ PROGRAM = Group(
             "gate",
             "Measure a change beside a baseline and say whether it may pass: exit 0, 1 or 5.",
             "gate.gate",
+            needs="unix",
             rows="series",
         ),
         Command(
             "nightly",
             "Measure the boards of a job file every night, and say what regressed.",
             "nightly.nightly",
+            needs="unix",
             rows="boards",
         ),
         Command(
@@ -160,22 +169,25 @@ PROGRAM = Group(
                 ),
             ),
         ),
-        Command("why", "Find out why two boards differ, and prove it.", "why.why"),
+        Command("why", "Find out why two boards differ, and prove it.", "why.why", needs="unix"),
         Command(
             "bisect",
             "Find the version that made it worse, although values scatter.",
             "records.command_line",
             "flows.bisect.BISECT",
+            needs="unix",
         ),
         Command(
             "watch",
             "Poll boards for weeks: counters, kernel log, sensors; report changes as they happen.",
             "health.watch",
+            needs="unix",
         ),
         Command(
             "snapshot",
             "Record what a board is set to and made of, without changing anything.",
             "state.snapshot",
+            needs="unix",
             rows="settings",
         ),
         Command(
@@ -207,6 +219,7 @@ PROGRAM = Group(
                     "bench.show_benchmark",
                 ),
             ),
+            needs="linux",
             default="list",
         ),
         Group(
@@ -252,7 +265,8 @@ PROGRAM = Group(
         Group(
             "rig",
             "Hold boards: power, card, console, boot; real and simulated ones.",
-            (
+            needs="linux",
+            entries=(
                 Command(
                     "soak",
                     "Boot a board many times from cold: failure rate, where it fails, durations.",
@@ -357,6 +371,7 @@ PROGRAM = Group(
                     "record",
                     "Record what a board's kernel does, for a time or while a command runs there.",
                     "trace.record",
+                    needs="unix",
                 ),
                 Command(
                     "stats",
@@ -539,6 +554,7 @@ PROGRAM = Group(
                     "Test a serial line: lost, doubled, altered, stuck bytes, and their cause.",
                     "records.command_line",
                     "signal.commands.serial.SERIAL",
+                    needs="linux",
                 ),
                 Command(
                     "capture",

@@ -8,7 +8,7 @@ from __future__ import annotations
 
 import importlib
 from collections import UserDict
-from collections.abc import Callable
+from collections.abc import Callable, Iterator
 from typing import Any, cast
 
 import typer
@@ -17,6 +17,7 @@ from typer.core import TyperCommand, TyperGroup
 from benchvise.cli.color import color_options
 from benchvise.cli.commands import Command, Group
 from benchvise.configuration import command_defaults
+from benchvise.host_system import require, supports
 from benchvise.terminal_colors import NAME, VALUE
 
 _HELP_NAMES = ["-h", "--help"]
@@ -46,7 +47,7 @@ class ProgramCommand(TyperCommand):
 class CommandGroup(TyperGroup):
     """A group of the command table as typer runs it."""
 
-    def __init__(self, group: Group) -> None:
+    def __init__(self, group: Group, path: str = "benchvise ") -> None:
         super().__init__(
             name=group.name,
             help=group.summary,
@@ -57,7 +58,7 @@ class CommandGroup(TyperGroup):
         self.default = group.default
         self.takes_text = group.takes_text
         self._imported = _ImportedCommands({entry.name: entry for entry in group.entries})
-        self._imported.added = group.added
+        self._imported.added, self._imported.path = group.added, path
         self.commands = self._imported
 
     def parse_args(self, ctx: Any, args: list[str]) -> list[str]:
@@ -117,22 +118,33 @@ def help_console() -> Any:
 
 
 class _ImportedCommands(UserDict[str, Any]):
-    """Commands by their names; each is imported when it is looked up for the first time.
+    """Commands by their names; each is imported when it is looked up for the first time, if this
+    machine has what it needs.
 
     Those that users add are looked for where a name is no other's.
     """
 
     added = ""
+    path = ""
+    """Of the group that they belong to, as it is typed."""
 
     def __getitem__(self, name: str) -> Any:
         entry = self.data.get(name)
+        if isinstance(entry, Command | Group):
+            require(entry.needs, f"`{self.path}{entry.name}`")
         if entry is None:
             self.data[name] = _command_of(name, self._added_functions()[name])
         elif isinstance(entry, Group):
-            self.data[name] = CommandGroup(entry)
+            self.data[name] = CommandGroup(entry, f"{self.path}{name} ")
         elif isinstance(entry, Command):
             self.data[name] = _imported(entry)
         return self.data[name]
+
+    def __iter__(self) -> Iterator[str]:
+        """The names of those that this machine can run."""
+        for name, entry in self.data.items():
+            if not isinstance(entry, Command | Group) or supports(entry.needs):
+                yield name
 
     def __contains__(self, name: object) -> bool:
         return name in self.data or name in self._added_functions()

@@ -7,6 +7,7 @@ Exit codes: 0 ok, 1 failed or regression found, 2 usage, 3 board or rig not reac
 from __future__ import annotations
 
 import gc
+import io
 import os
 import select
 import signal
@@ -22,6 +23,7 @@ from benchvise.cli.commands import PROGRAM
 from benchvise.cli.extras import missing_extra
 from benchvise.cli.groups import CommandGroup
 from benchvise.errors import BenchviseError, Interrupted, TraceError
+from benchvise.host_system import system_name
 from benchvise.state.interrupts import deferred
 
 
@@ -43,6 +45,7 @@ def entry() -> None:
     # only cost a sixth of the time that most commands take.
     gc.set_threshold(_GARBAGE_AFTER)
     warnings.formatwarning = _warning_line
+    _print_utf8()
     arguments = sys.argv[1:]
     try:
         code = _run_trace(arguments) if arguments[:1] == ["trace"] else run(arguments)
@@ -54,6 +57,14 @@ def entry() -> None:
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is the interpreter's own end
     _flush_output()
     sys.exit(code)
+
+
+def _print_utf8() -> None:
+    """Tables and units have signs that the code page of a Windows pipe has not."""
+    if system_name() == "Windows":
+        for stream in (sys.stdout, sys.stderr):
+            if isinstance(stream, io.TextIOWrapper):
+                stream.reconfigure(encoding="utf-8")
 
 
 def _warning_line(
@@ -86,6 +97,8 @@ def _flush_output() -> None:
 
 def _is_reader_gone() -> bool:
     """Whether standard output or standard error leads to a pipe that nobody reads any more."""
+    if not hasattr(select, "poll"):  # Windows: there a pipe that broke is that of a reader
+        return True
     poll = select.poll()
     for stream in (sys.stdout, sys.stderr):
         with suppress(OSError, ValueError):  # no file, as in a test

@@ -25,8 +25,13 @@ def maps_files(arguments: Sequence[str]) -> bool:
 def run_in_child(run: Callable[[list[str]], int], arguments: list[str]) -> int:
     """What ``run`` returns for the arguments, in a child; this process waits and ends as it does.
 
+    Where no child can be forked (Windows), a mapped file cannot be truncated either, and ``run``
+    is called here.
+
     Raises TraceError where a file became shorter while it was read.
     """
+    if not hasattr(os, "fork"):
+        return run(arguments)
     from benchvise.confinement import dies_with_us
 
     before = _sizes(arguments[2:])

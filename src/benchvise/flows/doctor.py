@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 import platform
 import shutil
 import subprocess
@@ -18,6 +17,7 @@ from benchvise.confinement import what_is_missing
 from benchvise.documents import JsonObject, object_at, reason_at, text_at
 from benchvise.errors import BenchviseError
 from benchvise.flows.settings import restores_due
+from benchvise.host_system import own_user, supports
 from benchvise.measure.hostside.wrk import find_generator
 from benchvise.quantities import format_value
 from benchvise.trace.decoder import decoder
@@ -101,7 +101,7 @@ def _this_machine() -> list[Check]:
         _counters(object_at(sample.evidence, "counters")),
         _huge_pages(host),
         Check("user", CheckState.OK, "root")
-        if os.geteuid() == 0
+        if own_user() == 0
         else Check(
             "user",
             CheckState.LIMITED,
@@ -211,6 +211,9 @@ def _traces() -> Check:
 
 def _confinement() -> Check:
     missing = what_is_missing()
+    if not supports("linux"):
+        remedy = "there the decoder alone protects: open files of strangers on Linux"
+        return Check("confinement", CheckState.LIMITED, f"not available: {missing[0]}", remedy)
     if not missing:
         detail = "what reads traces and captures is limited in memory, files and network"
         return Check("confinement", CheckState.OK, detail)

@@ -12,7 +12,6 @@ again.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import os
 import subprocess
@@ -31,6 +30,7 @@ from benchvise.errors import (
     Undecided,
     UsageError,
 )
+from benchvise.file_locks import try_lock
 from benchvise.flows import run as run_flow
 from benchvise.flows.boards import NamedBoards
 from benchvise.flows.request import RunRequest, RunResult
@@ -229,14 +229,12 @@ def _working(job: NightJob) -> Iterator[None]:
             f"name another directory in {job.file}",
         ) from error
     try:
-        try:
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-        except BlockingIOError:
+        if not try_lock(descriptor):
             holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
             raise Undecided(
                 f"{job.name} is being measured by process {printable(holder, 20)}: nothing to do",
                 "wait for it; what it measures is in the store",
-            ) from None
+            )
         os.ftruncate(descriptor, 0)
         os.pwrite(descriptor, str(os.getpid()).encode(), 0)
         yield

@@ -8,7 +8,6 @@ names another one.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import json
 import os
@@ -24,6 +23,7 @@ from typing import Any
 from benchvise import interruption
 from benchvise.documents import decode, encode
 from benchvise.errors import BenchviseError
+from benchvise.file_locks import try_lock
 from benchvise.rig import turns
 from benchvise.rig.faults import Fault, RigError
 
@@ -77,7 +77,7 @@ def held(
     try:
         with ExitStack() as queue:
             begun, turn = time.monotonic(), own
-            while _is_before(path, turn) or not _try(descriptor):
+            while _is_before(path, turn) or not try_lock(descriptor):
                 has = holder(key)
                 who = has or _first_waiting(path, turn)
                 patience = 0.0 if who else _UNNOTED_SECONDS
@@ -110,7 +110,7 @@ def holder(key: str) -> Holder | None:
         noted = _noted(descriptor)
         # Only a note makes it worth trying: whoever tries has the lock for a moment, and must not
         # be in the way of those who want it.
-        if noted is None or not _try(descriptor):
+        if noted is None or not try_lock(descriptor):
             return noted
         _note(descriptor, None)  # it is of one that was killed
         return None
@@ -221,14 +221,6 @@ def _open(path: Path) -> int:
         f"{path}: the lock cannot be opened",
         f"remove it if nobody uses the rig, or set {DIRECTORY_VARIABLE}",
     )
-
-
-def _try(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return False
-    return True
 
 
 def _noted(descriptor: int) -> Holder | None:

@@ -8,13 +8,14 @@ who only tries finds a lock that others wait for in use.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import os
 import threading
 import time
 from collections.abc import Callable, Iterator
 from contextlib import contextmanager
 from pathlib import Path
+
+from benchvise import file_locks
 
 _SUFFIX = ".waiting"
 
@@ -41,7 +42,7 @@ def ticket(lock: Path, note: Callable[[int], None], number: str = "") -> Iterato
     descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
     own = place / (number or new_number())
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        file_locks.lock(descriptor)
         note(descriptor)
         draft.rename(own)
         yield own
@@ -71,7 +72,8 @@ def _is_alive(path: Path) -> bool:
     except OSError:
         return False  # it has just had its turn, or is nothing of ours
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        if file_locks.is_locked(descriptor):
+            return True
     except OSError:
         return True
     finally:

@@ -20,14 +20,18 @@ from __future__ import annotations
 
 import signal
 from collections.abc import Iterator
-from contextlib import AbstractContextManager, contextmanager
+from contextlib import AbstractContextManager, contextmanager, suppress
 from dataclasses import dataclass, field
 from types import FrameType
 from typing import Any
 
 from benchvise import interruption
 
-_SIGNALS = (signal.SIGINT, signal.SIGTERM, signal.SIGHUP)
+_SIGNALS = tuple(
+    signal.Signals[name]
+    for name in ("SIGINT", "SIGTERM", "SIGHUP")
+    if name in signal.Signals.__members__  # Windows closes no terminal with a signal
+)
 
 
 @dataclass
@@ -91,22 +95,27 @@ def _on_signal(_number: int, _frame: FrameType | None) -> None:
 
 def _install() -> None:
     """Takes the signals over; those that are ignored (nohup, background jobs) stay so."""
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    try:
+    with _blocked(), suppress(ValueError):  # not the main thread: signals are its owner's affair
         for number in _SIGNALS:
             if signal.getsignal(number) is not signal.SIG_IGN:
                 _state.previous[number] = signal.signal(number, _on_signal)
-    except ValueError:  # not the main thread: signals are its owner's affair
-        pass
-    finally:
-        signal.pthread_sigmask(signal.SIG_SETMASK, blocked)
 
 
 def _restore() -> None:
-    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
-    try:
+    with _blocked():
         for number, handler in _state.previous.items():
             signal.signal(number, handler)
         _state.previous.clear()
+
+
+@contextmanager
+def _blocked() -> Iterator[None]:
+    """None of them comes within this context, where the system can hold them back."""
+    if not hasattr(signal, "pthread_sigmask"):
+        yield
+        return
+    blocked = signal.pthread_sigmask(signal.SIG_BLOCK, _SIGNALS)
+    try:
+        yield
     finally:
         signal.pthread_sigmask(signal.SIG_SETMASK, blocked)

@@ -21,7 +21,6 @@ has set. A last line that was cut off, by a kill or a power loss, was followed b
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import secrets
@@ -33,6 +32,7 @@ from pathlib import Path
 from typing import Any
 
 from benchvise.errors import SettingError
+from benchvise.file_locks import is_locked, lock, try_lock
 from benchvise.text import printable
 from benchvise.user_directories import user_directory
 
@@ -127,7 +127,7 @@ class Journal:
                 descriptor = os.open(file, os.O_RDWR | os.O_CREAT | os.O_EXCL, 0o600)
                 journal = cls(file, descriptor, board, boot_id)
                 try:
-                    fcntl.flock(descriptor, fcntl.LOCK_EX)
+                    lock(descriptor)
                     journal._head(probe)
                 except BaseException:
                     file.unlink()
@@ -144,8 +144,7 @@ class Journal:
             except FileNotFoundError:
                 return None
             for _ in range(_LOCK_TRIES):
-                with contextlib.suppress(BlockingIOError):
-                    fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+                if try_lock(descriptor):
                     if os.fstat(descriptor).st_nlink:
                         return cls(session.file, descriptor, session.board, session.boot_id)
                     break
@@ -280,7 +279,7 @@ def _read(file: Path) -> JournalSession:
     except OSError as error:
         return JournalSession(file, damage=f"cannot be read ({error.strerror})")
     try:
-        alive = _is_locked(descriptor)
+        alive = is_locked(descriptor)
         with open(descriptor, "rb", closefd=False) as stream:
             content = stream.read()
     except OSError as error:
@@ -356,20 +355,12 @@ def _record(line: bytes) -> dict[str, Any] | None:
     return record if isinstance(record, dict) else None
 
 
-def _is_locked(descriptor: int) -> bool:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
-    return False
-
-
 @contextlib.contextmanager
 def _directory_lock(directory: Path) -> Iterator[None]:
     """Held while a journal comes to be, so that of two sessions one sees the other's."""
     descriptor = os.open(directory / "lock", os.O_RDWR | os.O_CREAT, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock(descriptor)
         yield
     finally:
         os.close(descriptor)

@@ -9,6 +9,7 @@ from __future__ import annotations
 import contextlib
 import errno
 import os
+import shutil
 import sqlite3
 from collections.abc import Iterator
 from pathlib import Path
@@ -128,7 +129,7 @@ def _writable(directory: Path) -> bool:
 
 def _no_space_beside(file: Path) -> bool:
     try:
-        return os.statvfs(file.parent).f_bavail == 0
+        return shutil.disk_usage(file.parent).free == 0
     except OSError:
         return False
 

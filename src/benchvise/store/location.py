@@ -36,6 +36,8 @@ def default_file(environment: Mapping[str, str] = os.environ) -> Path:
 
 def on_read_only_media(file: Path) -> bool:
     """Whether a file lies on a file system on which nobody can write."""
+    if not hasattr(os, "statvfs"):  # Windows: writing there fails, and says why
+        return False
     try:
         return bool(os.statvfs(file).f_flag & os.ST_RDONLY)
     except OSError:

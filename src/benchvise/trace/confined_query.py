@@ -16,6 +16,7 @@ import signal
 import subprocess
 import sys
 import tempfile
+import threading
 from dataclasses import dataclass, field, fields
 from pathlib import Path
 from typing import Any
@@ -32,6 +33,7 @@ from benchvise.confinement import (
 )
 from benchvise.documents import decode, encode
 from benchvise.errors import BenchviseError, TraceError, UsageError
+from benchvise.host_system import signal_name
 from benchvise.text import last_line
 from benchvise.trace.manifest import confined_files, places
 from benchvise.trace.query_document import QueryColumn, QueryDocument
@@ -50,6 +52,9 @@ _SHARE = 0.5
 
 _GRACE_SECONDS = 2.0
 """After its time a query has so long to say so itself."""
+
+_LATE = 124
+"""The exit status of a query that had to be ended where no signal does it."""
 
 _OPENED = b"opened\n"
 """What the process says first: from then on it is the query that it dies of."""
@@ -129,13 +134,16 @@ def _cause(
     """What the process died of."""
     if signal_number == signal.SIGINT:
         raise KeyboardInterrupt
-    if signal_number > 0 and is_open:
+    if is_open and signal_number == -_LATE:
+        return limits.too_long
+    if is_open and signal_number > 0:
         return cause_of_death(signal_number, file, limits)
-    if signal_number == signal.SIGBUS:
+    name = signal_name(signal_number)
+    if name == "SIGBUS":
         return became_shorter(file)
-    if signal_number in (signal.SIGKILL, signal.SIGABRT) or _OUT_OF_MEMORY.search(complaint):
+    if name in ("SIGKILL", "SIGABRT") or _OUT_OF_MEMORY.search(complaint):
         return needs_more_than_there_is(file)
-    why = complaint or signal.strsignal(signal_number) or "it ended"
+    why = complaint or (name and signal.strsignal(signal_number)) or "it ended"
     return TraceError(f"reading {file} failed: {why}", "is it damaged? Please report it")
 
 
@@ -179,7 +187,7 @@ def _answered(request: _Request) -> _Answer:
     sys.stdout.buffer.write(_OPENED)
     sys.stdout.buffer.flush()
     limit_memory(request.limits.bytes_for_process)
-    signal.setitimer(signal.ITIMER_REAL, request.limits.seconds + _GRACE_SECONDS)
+    _end_after(request.limits.seconds + _GRACE_SECONDS)
     try:
         document = query_document(ask(trace, request.sql, request.limits), trace.remarks)
         return _Answer(*(getattr(document, part.name) for part in fields(document)))
@@ -189,6 +197,16 @@ def _answered(request: _Request) -> _Answer:
         return _failed(request.limits.too_much)
     except RecursionError:
         return _failed(nested_too_deeply())
+
+
+def _end_after(seconds: float) -> None:
+    """Ends the process when the time is over, whatever it does then."""
+    if hasattr(signal, "setitimer"):
+        signal.setitimer(signal.ITIMER_REAL, seconds)
+        return
+    timer = threading.Timer(seconds, os._exit, [_LATE])
+    timer.daemon = True
+    timer.start()
 
 
 def _failed(error: BenchviseError) -> _Answer:

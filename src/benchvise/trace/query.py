@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import difflib
 import json
-import os
 import threading
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
@@ -22,6 +21,7 @@ import duckdb
 import pyarrow as pa
 
 from benchvise.errors import UsageError
+from benchvise.host_system import usable_cpus
 from benchvise.trace.opening import OpenTrace, analysis_table_names
 from benchvise.trace.query_document import QueryColumn, QueryDocument, json_value
 from benchvise.trace.query_limits import QueryLimits
@@ -229,7 +229,7 @@ def ask(
     with database or fresh_database() as connection:
         connection.execute(f"SET memory_limit = '{limits.memory_mb}MB'")
         wanted = _names(connection, sql)
-        connection.execute(f"SET threads = {len(os.sched_getaffinity(0))}")
+        connection.execute(f"SET threads = {usable_cpus()}")
         for name, table in tables.named(wanted):
             connection.register(name, table)
         for name, table in (more or {}).items():

@@ -2,10 +2,10 @@
 
 from __future__ import annotations
 
-import signal
 from dataclasses import dataclass
 
 from benchvise.errors import BenchviseError, TraceError, UsageError
+from benchvise.host_system import signal_name
 
 
 @dataclass(frozen=True, slots=True)
@@ -40,12 +40,12 @@ class QueryLimits:
 
 def cause_of_death(signal_number: int, file: str, limits: QueryLimits) -> BenchviseError:
     """What a process died of that ran a query over a trace."""
-    match signal_number:
-        case signal.SIGBUS:
+    match signal_name(signal_number):
+        case "SIGBUS":
             return became_shorter(file)
-        case signal.SIGALRM:
+        case "SIGALRM":
             return limits.too_long
-        case signal.SIGSEGV:  # a stack that is full, or an allocation that nobody checked
+        case "SIGSEGV":  # a stack that is full, or an allocation that nobody checked
             return UsageError(
                 "the query is nested too deeply, or needs more than "
                 f"{limits.memory_mb} MB of memory",

@@ -15,7 +15,6 @@ reading.
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import json
 import os
 import time
@@ -27,6 +26,8 @@ from typing import Any, BinaryIO
 
 from benchvise.documents import decode, encode
 from benchvise.errors import UsageError
+from benchvise.file_locks import is_locked, try_lock
+from benchvise.host_system import open_flags
 from benchvise.state.journal import state_directory
 from benchvise.why.events import (
     CauseConfirmed,
@@ -134,14 +135,14 @@ class ProgressWriter:
 def _open(path: Path) -> int:
     """The file, empty and locked; -1 where that cannot be."""
     try:
-        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | os.O_CLOEXEC, 0o666)
+        descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | open_flags("O_CLOEXEC"), 0o666)
     except OSError:
         return -1
     for _ in range(_LOCK_TRIES):
         with contextlib.suppress(OSError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-            os.ftruncate(descriptor, 0)
-            return descriptor
+            if try_lock(descriptor):
+                os.ftruncate(descriptor, 0)
+                return descriptor
         time.sleep(_LOCK_SECONDS)
     os.close(descriptor)
     return -1
@@ -366,13 +367,9 @@ def _take(progress: Progress, event: Event) -> None:
 def _is_held(descriptor: int) -> bool:
     """Whether whoever writes the file still does."""
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        return True
+        return is_locked(descriptor)
     except OSError:
         return False
-    fcntl.flock(descriptor, fcntl.LOCK_UN)
-    return False
 
 
 def directories() -> Path:

@@ -10,7 +10,6 @@ from __future__ import annotations
 
 import json
 import re
-import resource
 import sys
 
 CPU_SECONDS = 4
@@ -34,6 +33,8 @@ def last_match(pattern: str, text: str) -> tuple[str, str] | None:
 
 def main() -> None:
     """Answers one question."""
+    import resource  # what imports this module for its patterns may run where there is none
+
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     question = json.load(sys.stdin)
     match = last_match(question["pattern"], question["text"])

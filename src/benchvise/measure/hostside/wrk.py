@@ -13,8 +13,6 @@ also for those that its connection would have sent meanwhile.
 from __future__ import annotations
 
 import json
-import os
-import resource
 import shutil
 from dataclasses import dataclass
 from pathlib import Path
@@ -22,6 +20,7 @@ from pathlib import Path
 from benchvise.board import process
 from benchvise.board.channel import NotAvailable
 from benchvise.errors import MeasurementError
+from benchvise.host_system import usable_cpus
 from benchvise.text import last_line, printable
 
 _SCRIPT = Path(__file__).with_suffix(".lua")
@@ -104,7 +103,7 @@ def threads_for(connections: int) -> int:
 
     wrk gives each thread the same number of connections and drops the rest.
     """
-    most = min(len(os.sched_getaffinity(0)), connections)
+    most = min(usable_cpus(), connections)
     return max(n for n in range(1, most + 1) if connections % n == 0)
 
 
@@ -142,5 +141,7 @@ def _counts(stdout: bytes, cpu_s: float) -> Counts:
 
 def _children_cpu_s() -> float:
     """CPU time of all processes that were started here and waited for."""
+    import resource  # Windows has none
+
     usage = resource.getrusage(resource.RUSAGE_CHILDREN)
     return usage.ru_utime + usage.ru_stime

@@ -31,7 +31,6 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import hashlib
 import json
 import mmap
@@ -46,6 +45,9 @@ import traceback
 from collections.abc import Callable, Iterator
 from pathlib import Path
 from typing import IO, NamedTuple, TypedDict
+
+with contextlib.suppress(ModuleNotFoundError):  # Windows, which imports the layout of frames alone
+    import fcntl
 
 CHUNK = 4 << 20
 """Bytes of a frame at most: large enough for a card's erase blocks and for a slow language."""

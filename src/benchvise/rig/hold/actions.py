@@ -10,8 +10,6 @@ import contextlib
 import os
 import select
 import sys
-import termios
-import tty
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
@@ -227,6 +225,10 @@ def _raw_terminal() -> Iterator[None]:
     if not sys.stdin.isatty():
         yield
         return
+    # What imports this module for the state of boards may run where there is none.
+    import termios
+    import tty
+
     before = termios.tcgetattr(sys.stdin)
     try:
         tty.setraw(sys.stdin)

@@ -6,7 +6,6 @@ Everything in it can be had again; removing it is safe while nothing is being bu
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import hashlib
 import shutil
 import tempfile
@@ -15,6 +14,7 @@ from dataclasses import dataclass
 from importlib import resources
 from pathlib import Path
 
+from benchvise.file_locks import lock
 from benchvise.user_directories import user_directory
 
 
@@ -36,8 +36,8 @@ class CacheDirectory:
         """Only one process at a time passes here with that name; the others wait."""
         locks = self.directory / "locks"
         locks.mkdir(exist_ok=True)
-        with (locks / name).open("wb") as lock:
-            fcntl.flock(lock, fcntl.LOCK_EX)
+        with (locks / name).open("wb") as file:
+            lock(file.fileno())
             yield
 
 

@@ -10,7 +10,6 @@ write_rig_file    the environment file, and what it names
 from __future__ import annotations
 
 import contextlib
-import fcntl
 import http.client
 import importlib
 import json
@@ -28,6 +27,8 @@ from urllib.parse import quote
 
 from benchvise.documents import decode
 from benchvise.errors import UsageError
+from benchvise.file_locks import is_locked, lock
+from benchvise.host_system import open_flags
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.virtual import daemon, usbsdmux
 from benchvise.rig.virtual.boards import GDB_SOCKET
@@ -232,9 +233,10 @@ def _refuse_others(place: Path, bench: BenchFile, boards: Sequence[tuple[str, st
 @contextlib.contextmanager
 def _one_at_a_time(place: Path) -> Iterator[None]:
     """Two that start or stop a bench in the same directory do so one after the other."""
-    descriptor = os.open(place / "up.lock", os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
+    flags = os.O_RDWR | os.O_CREAT | open_flags("O_NOFOLLOW")
+    descriptor = os.open(place / "up.lock", flags, 0o600)
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX)
+        lock(descriptor)
         yield
     finally:
         os.close(descriptor)
@@ -243,17 +245,14 @@ def _one_at_a_time(place: Path) -> Iterator[None]:
 def _holder(place: Path) -> int:
     """The process that holds the directory; 0 when none does, whatever a stale file says."""
     try:
-        descriptor = os.open(place / daemon.LOCK_FILE, os.O_RDONLY | os.O_NOFOLLOW)
+        descriptor = os.open(place / daemon.LOCK_FILE, os.O_RDONLY | open_flags("O_NOFOLLOW"))
     except OSError:
         return 0
     try:
-        fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
-    except BlockingIOError:
-        pid = os.pread(descriptor, 32, 0)
-        return int(pid) if pid.strip().isdigit() else 0
+        pid = os.pread(descriptor, 32, 0).strip() if is_locked(descriptor) else b""
+        return int(pid) if pid.isdigit() else 0
     finally:
         os.close(descriptor)
-    return 0
 
 
 def _running(place: Path) -> BenchFile | None:

@@ -24,7 +24,6 @@ import asyncio
 import contextlib
 import ctypes
 import errno
-import fcntl
 import json
 import os
 import shutil
@@ -33,6 +32,7 @@ import subprocess
 from pathlib import Path
 
 from benchvise.confinement import dies_with_us
+from benchvise.host_system import supports
 from benchvise.rig.images.sparse import copy_sparse
 from benchvise.text import last_line
 
@@ -41,7 +41,8 @@ SECTOR = 512
 
 _IN_MODIFY = 0x2
 _EVENTS = 64 << 10
-_libc = ctypes.CDLL(None, use_errno=True)
+if supports("linux"):
+    _libc = ctypes.CDLL(None, use_errno=True)
 
 _MOUNT_SECONDS = 5.0
 _POLL_SECONDS = 0.02
@@ -164,6 +165,8 @@ def _open_elsewhere(file: Path) -> bool:
 
     See fcntl(2), F_SETLEASE. False on file systems without leases.
     """
+    import fcntl  # what imports this module for its names may run where there is none
+
     descriptor = os.open(file, os.O_RDWR | os.O_CLOEXEC)
     try:
         fcntl.fcntl(descriptor, fcntl.F_SETLEASE, fcntl.F_WRLCK)

@@ -22,7 +22,6 @@ from __future__ import annotations
 import argparse
 import asyncio
 import contextlib
-import fcntl
 import importlib
 import json
 import logging
@@ -37,6 +36,7 @@ from typing import TYPE_CHECKING
 
 from benchvise.documents import decode, encode
 from benchvise.errors import BenchviseError, UsageError
+from benchvise.file_locks import try_lock
 from benchvise.rig.virtual import endpoints
 from benchvise.rig.virtual.boards import VirtualBoard
 from benchvise.rig.virtual.cards import ignore_lease_breaks
@@ -268,8 +268,7 @@ def hold_lock(directory: Path) -> int | None:
     """The descriptor that holds the directory for this process; None when another one does."""
     descriptor = os.open(directory / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
     for _ in range(_LOCK_TRIES):
-        with contextlib.suppress(BlockingIOError):
-            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        if try_lock(descriptor):
             break
         time.sleep(_LOCK_SECONDS)
     else:

@@ -18,7 +18,7 @@ from benchvise.signal.serial.classify import (
     reordered,
     tally,
 )
-from benchvise.signal.serial.port import Flow
+from benchvise.signal.serial.flow import Flow
 from benchvise.table import ColumnSpec, NamedValue, TableSpec, ValueUnit
 
 if TYPE_CHECKING:

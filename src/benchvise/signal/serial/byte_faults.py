@@ -11,7 +11,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass
 
 from benchvise.signal.aligning import ByteChange, Discrepancy
-from benchvise.signal.serial.port import XOFF, XON
+from benchvise.signal.serial.flow import XOFF, XON
 
 _FEW = 3
 _MOSTLY = 0.9

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from benchvise.signal.aligning import ByteChange, Discrepancy
 from benchvise.signal.serial.byte_faults import SerialCause, byte_causes, seven_bits
 from benchvise.signal.serial.exchange import Exchange, Way
-from benchvise.signal.serial.port import XOFF, XON, Flow
+from benchvise.signal.serial.flow import XOFF, XON, Flow
 
 _FLOW_BYTES = frozenset({XON, XOFF})
 _MOSTLY = 0.9

@@ -8,7 +8,8 @@ from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
 from benchvise.signal.aligning import Discrepancy, discrepancies
-from benchvise.signal.serial.port import XOFF, XON, Flow, Port
+from benchvise.signal.serial.flow import XOFF, XON, Flow
+from benchvise.signal.serial.port import Port
 
 _BITS_A_BYTE = 10
 _LEAST_STALL_S = 0.6

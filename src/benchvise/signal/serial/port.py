@@ -4,19 +4,20 @@ from __future__ import annotations
 
 import contextlib
 import errno
-import fcntl
 import os
 import select
 import struct
-import termios
 import time
 from collections.abc import Mapping
-from enum import StrEnum
 from typing import Self
 
 from benchvise.errors import BoardUnusable, UsageError
+from benchvise.file_locks import try_lock
+from benchvise.signal.serial.flow import XON, Flow
 
-XON, XOFF = 0x11, 0x13
+with contextlib.suppress(ModuleNotFoundError):  # Windows, which opens none but reads of them
+    import fcntl
+    import termios
 
 _TCGETS2, _TCSETS2 = 0x802C542A, 0x402C542B
 _TIOCGICOUNT = 0x545D
@@ -25,14 +26,6 @@ _SETTINGS2 = struct.Struct("4IB19s2I")
 _COUNTERS = ("cts", "dsr", "ring", "carrier", "received", "sent", "frame", "overrun", "parity",
              "break", "buffer_overrun")  # fmt: skip
 _CHUNK = 64 << 10
-
-
-class Flow(StrEnum):
-    """How a sender is told to wait."""
-
-    NONE = "none"
-    XONXOFF = "xonxoff"
-    RTSCTS = "rtscts"
 
 
 class Port:
@@ -52,11 +45,10 @@ class Port:
             ) from error
         try:
             self._before = termios.tcgetattr(self._fd)
-            fcntl.flock(self._fd, fcntl.LOCK_EX | fcntl.LOCK_NB)
+            if not try_lock(self._fd):
+                os.close(self._fd)
+                raise UsageError(f"{path}: another program holds it", "close that first")
             self._set(baud, flow)
-        except BlockingIOError as error:
-            os.close(self._fd)
-            raise UsageError(f"{path}: another program holds it", "close that first") from error
         except termios.error as error:
             os.close(self._fd)
             raise UsageError(f"{path}: it is no serial port ({error})", "name one") from error

@@ -16,7 +16,8 @@ from benchvise.board.messages import EchoingMessage, ErrorMessage, Message, read
 from benchvise.errors import BoardUnusable, UsageError
 from benchvise.signal.serial.classify import TestedSetting
 from benchvise.signal.serial.exchange import BACK_ALONE, Exchange, exchange, patterns
-from benchvise.signal.serial.port import Flow, Port
+from benchvise.signal.serial.flow import Flow
+from benchvise.signal.serial.port import Port
 from benchvise.signal.serial.requests import Reply, ask
 from benchvise.text import AnyText, last_line, printable
 

@@ -8,7 +8,6 @@ from __future__ import annotations
 import gc
 import importlib
 import os
-import socket
 import sys
 from pathlib import Path
 
@@ -21,6 +20,7 @@ from benchvise.confinement import (
     share_of_memory,
 )
 from benchvise.trace.manifest import confined_files
+from benchvise.web.readers.passing import reader_control
 
 _SHARES = {"process": 0.35, "queries": 0.2}
 """Of the machine's memory: what each program may take. All of it is never theirs: a reader, another
@@ -28,9 +28,9 @@ one that is asked alone, and the query process leave a tenth."""
 
 
 def main() -> None:
-    """Standard input is the server's socket; the arguments are the program and its places."""
+    """Standard input leads to the server; the arguments are the program and its places."""
     program, places = sys.argv[1], [Path(place) for place in sys.argv[2:]]
-    control = socket.socket(fileno=os.dup(0))
+    control = reader_control()
     key, kept = confined_files()
     dies_before_others()
     confine(

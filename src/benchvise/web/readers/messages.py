@@ -13,7 +13,6 @@ import json
 import socket
 import struct
 from collections.abc import Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import TypeVar
@@ -21,6 +20,7 @@ from typing import TypeVar
 from benchvise.documents import decode, encode
 from benchvise.trace.query_limits import QueryLimits
 from benchvise.web.file_index import IndexedFile
+from benchvise.web.readers.passing import exactly
 
 _LENGTHS = struct.Struct(">IQ")
 _HEAD_LIMIT = 64 << 20
@@ -68,21 +68,6 @@ class ReaderAnswer:
 T = TypeVar("T")
 
 
-def say_ready(control: socket.socket) -> None:
-    """Tells the server that the reader has started."""
-    with suppress(OSError):  # it has ended meanwhile, which the reader sees next
-        control.send(b"+")
-
-
-def next_connection(control: socket.socket) -> socket.socket | None:
-    """The next one that the server passes, with a request; None when it has ended."""
-    try:
-        _, descriptors, _, _ = socket.recv_fds(control, 1, 1)
-    except ConnectionResetError:  # without having read that we are ready
-        return None
-    return socket.socket(fileno=descriptors[0]) if descriptors else None
-
-
 def packed(head: object, body: bytes = b"") -> bytes:
     """A message as it passes."""
     text = json.dumps(encode(head)).encode()
@@ -101,9 +86,9 @@ async def read_message(reader: asyncio.StreamReader, kind: type[T]) -> tuple[T, 
 
 def receive_message(connection: socket.socket, kind: type[T]) -> tuple[T, bytes]:
     """The same of a socket that blocks. EOFError where it ends early."""
-    head, body = _lengths(_exactly(connection, _LENGTHS.size))
-    text = _exactly(connection, head)
-    return _head(kind, text), _exactly(connection, body)
+    head, body = _lengths(exactly(connection, _LENGTHS.size))
+    text = exactly(connection, head)
+    return _head(kind, text), exactly(connection, body)
 
 
 def _lengths(data: bytes) -> tuple[int, int]:
@@ -115,13 +100,3 @@ def _lengths(data: bytes) -> tuple[int, int]:
 
 def _head(kind: type[T], text: bytes) -> T:
     return decode(kind, json.loads(text))
-
-
-def _exactly(connection: socket.socket, size: int) -> bytes:
-    data = bytearray()
-    while len(data) < size:
-        piece = connection.recv(min(size - len(data), 1 << 20))
-        if not piece:
-            raise EOFError
-        data += piece
-    return bytes(data)

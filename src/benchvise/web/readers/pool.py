@@ -1,6 +1,6 @@
 """The server's end: two readers that are started when they are needed, and again when they died.
 
-Each request has a socket pair of its own. When that breaks, the reader has died, of this request or
+Each request has a connection of its own. When that breaks, the reader has died, of this request or
 of another one. So it is asked once more, of a reader that has only it: if that dies too, it is of
 this request, and the answer says of what. A reader ends when the server's end of its control socket
 is closed, as it is by whatever ends the server.
@@ -11,7 +11,6 @@ from __future__ import annotations
 import asyncio
 import contextlib
 import os
-import signal
 import socket
 import subprocess
 import sys
@@ -25,6 +24,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 
 from benchvise.errors import BenchviseError, TraceError, UsageError
+from benchvise.host_system import signal_name
 from benchvise.trace.query_limits import QueryLimits, became_shorter
 from benchvise.web.file_index import IndexedFile
 from benchvise.web.http import Busy
@@ -36,15 +36,13 @@ from benchvise.web.readers.messages import (
     packed,
     read_message,
 )
+from benchvise.web.readers.passing import ReaderLink, start_reader
 
 SECONDS = 30.0
 """After so long a question is given up, and the reader that still thinks about it is ended."""
 
 _OPENING_SECONDS = 120.0
 """A query may wait so long, its own time included, for its trace to be opened."""
-
-_STARTING_SECONDS = 60.0
-"""A reader may take so long to start, on a machine that is busy."""
 
 _END_SECONDS = 10.0
 """What is still to be kept beside traces may take so long at the end."""
@@ -73,25 +71,17 @@ class ReaderProcess:
         self._program = program
         self._places = places
         self._lock = threading.Lock()
-        self._process: subprocess.Popen[bytes] | None = None
-        self._control: socket.socket | None = None
-        self._is_ready = False
+        self._link: ReaderLink | None = None
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
 
     def connect(self) -> tuple[socket.socket, subprocess.Popen[bytes]]:
         """A connection for one request, and the process behind it."""
-        ours, theirs = socket.socketpair()
-        with theirs, self._lock:
+        with self._lock:
             for _ in range(2):
-                process, control = self._running()
+                link = self._running()
                 with contextlib.suppress(OSError):  # it died just now
-                    if not self._is_ready:
-                        self._is_ready = bool(control.recv(1))
-                    if self._is_ready:
-                        socket.send_fds(control, [b"+"], [theirs.fileno()])
-                        return ours, process
+                    return link.connect(), link.process
                 self._forget()
-        ours.close()
         raise BenchviseError(
             "the reader of traces and captures does not start", "its error stands above"
         )
@@ -113,50 +103,42 @@ class ReaderProcess:
         with self._lock:
             process.kill()
             process.wait()
-            if process is self._process:
+            if self._link is not None and process is self._link.process:
                 self._forget()
         return status
 
     def close(self) -> None:
         """Lets it end what it has begun to keep."""
         with self._lock:
-            if self._control is not None:
-                self._control.close()
-            if self._process is not None:
+            if self._link is not None:
+                self._link.close()
                 with contextlib.suppress(subprocess.TimeoutExpired):
-                    self._process.wait(_END_SECONDS)
+                    self._link.process.wait(_END_SECONDS)
             self._forget()
 
-    def _running(self) -> tuple[subprocess.Popen[bytes], socket.socket]:
-        if self._process is not None and self._process.poll() is not None:
+    def _running(self) -> ReaderLink:
+        if self._link is not None and self._link.process.poll() is not None:
             self._forget()
-        if self._process is None or self._control is None:
-            self._control, theirs = socket.socketpair()
-            self._control.settimeout(_STARTING_SECONDS)
-            self._is_ready = False
+        if self._link is None:
             self._scratch = tempfile.TemporaryDirectory(prefix="benchvise-reader-")
-            with theirs:
-                self._process = subprocess.Popen(
-                    [
-                        *(sys.executable, "-m", "benchvise.web.readers", self._program),
-                        *(str(place.resolve()) for place in self._places()),
-                    ],
-                    env={**_environment(), "TMPDIR": self._scratch.name},
-                    stdin=theirs.fileno(),
-                    stdout=subprocess.DEVNULL,
-                    start_new_session=True,
-                )
-        return self._process, self._control
+            self._link = start_reader(
+                [
+                    *(sys.executable, "-m", "benchvise.web.readers", self._program),
+                    *(str(place.resolve()) for place in self._places()),
+                ],
+                {**_environment(), "TMPDIR": self._scratch.name},
+            )
+        return self._link
 
     def _forget(self) -> None:
-        if self._control is not None:
-            self._control.close()
-        if self._process is not None and self._process.poll() is None:
-            self._process.kill()
-            self._process.wait()
+        if self._link is not None:
+            self._link.close()
+            if self._link.process.poll() is None:
+                self._link.process.kill()
+                self._link.process.wait()
         if self._scratch is not None:
             self._scratch.cleanup()
-        self._process = self._control = self._scratch = None
+        self._link = self._scratch = None
 
 
 class Readers:
@@ -272,9 +254,10 @@ def _names(*files: Sequence[IndexedFile]) -> str:
 
 def _cause(died: ReaderDied, name: str) -> BenchviseError:
     """What a reader died of."""
-    if died.status == -signal.SIGBUS:
+    ended_by = signal_name(-(died.status or 0))
+    if ended_by == "SIGBUS":
         return became_shorter(name)
-    if died.status in (-signal.SIGKILL, -signal.SIGABRT):
+    if ended_by in ("SIGKILL", "SIGABRT"):
         return UsageError(
             f"what is asked of {name} needs more memory than there is", "ask for a shorter part"
         )

@@ -28,12 +28,11 @@ from benchvise.web.readers.messages import (
     HEADERS,
     ForwardedRequest,
     ReaderAnswer,
-    next_connection,
     packed,
     read_message,
-    say_ready,
 )
 from benchvise.web.readers.open_files import OpenFiles, open_files
+from benchvise.web.readers.passing import ReaderControl
 from benchvise.web.workspace import timeline, views
 
 
@@ -95,35 +94,39 @@ def _broken(request: Request, _error: Exception) -> Response:
 # -- the server's requests -------------------------------------------------------------------------
 
 
-def serve(control: socket.socket) -> None:
+def serve(control: ReaderControl) -> None:
     """Answers the requests of the server behind ``control``, until that ends."""
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # Ctrl-C is for the server, which ends this
-    with contextlib.suppress(asyncio.CancelledError):
-        asyncio.run(_serve(control))
+    # This kind of loop can wait for a socket to be readable on Windows too.
+    with (
+        contextlib.suppress(asyncio.CancelledError),
+        asyncio.Runner(loop_factory=asyncio.SelectorEventLoop) as runner,
+    ):
+        runner.run(_serve(control))
 
 
-async def _serve(control: socket.socket) -> None:
+async def _serve(control: ReaderControl) -> None:
     app = create_reader()
     loop = asyncio.get_running_loop()
     ended = loop.create_future()
     running: set[asyncio.Task[None]] = set()
-    control.setblocking(False)
+    control.channel.setblocking(False)
 
     def take() -> None:
         try:
-            connection = next_connection(control)
+            connection = control.next_connection()
         except BlockingIOError:
             return
         if connection is None:
-            loop.remove_reader(control)
+            loop.remove_reader(control.channel)
             ended.set_result(None)
             return
         task = loop.create_task(_answer(app, connection))
         running.add(task)
         task.add_done_callback(running.discard)
 
-    loop.add_reader(control, take)
-    say_ready(control)
+    loop.add_reader(control.channel, take)
+    control.say_ready()
     await ended
     app.state.open_files.close()
     os._exit(0)  # whatever still computes for pages that are gone

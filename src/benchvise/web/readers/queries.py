@@ -5,16 +5,17 @@ compute and to answer: no file, no network, no program, no more memory than its 
 killed when its time is over or nobody waits for it any more. What it dies of is the answer. What
 each child would make anew, an empty database and what is told of the trace, is made before.
 
-This process has one thread, or it could not fork.
+This process has one thread, or it could not fork. On macOS and Windows it answers one query and
+ends: there a process that has loaded libraries cannot fork, or none can.
 """
 
 from __future__ import annotations
 
 import os
 import selectors
-import signal
 import socket
 import sys
+import threading
 import time
 import traceback
 from collections import OrderedDict
@@ -26,6 +27,7 @@ import duckdb
 
 from benchvise.confinement import Confinement, confine, dies_with_us
 from benchvise.errors import BenchviseError, TraceError
+from benchvise.host_system import SIGKILL, supports
 from benchvise.trace.loaded import LoadedTrace, load_opened
 from benchvise.trace.manifest import Stat, signature
 from benchvise.trace.opening import open_trace
@@ -39,11 +41,10 @@ from benchvise.web.http import Busy, JsonAnswer, error_document, status_of
 from benchvise.web.readers.messages import (
     QueryRequest,
     ReaderAnswer,
-    next_connection,
     packed,
     receive_message,
-    say_ready,
 )
+from benchvise.web.readers.passing import ReaderControl
 from benchvise.web.workspace.query import TraceQuery
 from benchvise.web.workspace.sql import query_answer
 
@@ -77,7 +78,7 @@ class _Child:
 class QueryProcess:
     """Takes the server's connections from ``control``, each with one query."""
 
-    def __init__(self, control: socket.socket) -> None:
+    def __init__(self, control: ReaderControl) -> None:
         self._control = control
         self._selector = selectors.DefaultSelector()
         self._children: dict[int, _Child] = {}
@@ -87,15 +88,15 @@ class QueryProcess:
 
     def serve(self) -> None:
         """Until the server ends."""
-        say_ready(self._control)
-        self._watch(self._control, self._take)
+        self._control.say_ready()
+        self._watch(self._control.channel, self._take)
         while True:
             for key, _ in self._selector.select(self._patience()):
                 key.data()
             for child in list(self._children.values()):
                 if time.monotonic() > child.until and not child.is_late:
                     child.is_late = True
-                    os.kill(child.pid, signal.SIGKILL)
+                    os.kill(child.pid, SIGKILL)
 
     def _patience(self) -> float | None:
         waiting = [child.until for child in self._children.values() if not child.is_late]
@@ -105,16 +106,11 @@ class QueryProcess:
         self._selector.register(what, selectors.EVENT_READ, call)
 
     def _take(self) -> None:
-        connection = next_connection(self._control)
+        connection = self._control.next_connection()
         if connection is None:
             sys.exit(0)  # and the children do with us
-        connection.settimeout(_READ_SECONDS)
-        try:
-            request, _ = receive_message(connection, QueryRequest)
-        except (OSError, EOFError, ValueError):
-            connection.close()
+        if (request := _received(connection)) is None:
             return
-        connection.settimeout(None)
         try:
             if len(self._children) >= _AT_ONCE:
                 raise Busy(f"{_AT_ONCE} queries are running", "try again in a moment")
@@ -135,8 +131,7 @@ class QueryProcess:
         if path in self._traces and self._traces[path][0] == stats:
             self._traces.move_to_end(path)
             return self._traces[path][1]
-        loaded = load_opened(open_trace(path, keep_later=True), path)
-        _prepare(loaded)
+        loaded = _load(path)
         self._traces[path] = (stats, loaded)
         if len(self._traces) > _TRACES:
             self._traces.popitem(last=False)
@@ -169,7 +164,7 @@ class QueryProcess:
         if child.pid not in self._children:
             return  # it ended in the same moment
         self._selector.unregister(child.connection)
-        os.kill(child.pid, signal.SIGKILL)
+        os.kill(child.pid, SIGKILL)
 
     def _ended(self, child: _Child) -> None:
         _, status = os.waitpid(child.pid, 0)
@@ -181,6 +176,52 @@ class QueryProcess:
             if os.WIFSIGNALED(status):
                 _send(child.connection, _cause_of(child, os.WTERMSIG(status)))
         child.connection.close()
+
+
+def answer_one(control: ReaderControl) -> None:
+    """Answers one query in this process and returns, for where none can be forked; the server
+    starts another process for the next."""
+    control.say_ready()
+    connection = control.next_connection()
+    if connection is None or (request := _received(connection)) is None:
+        return
+    try:
+        loaded = _load(request.path)
+        late = threading.Timer(
+            request.limits.seconds + _GRACE_SECONDS, _give_up, (connection, request)
+        )
+        late.daemon = True
+        late.start()
+        _answer(connection, request, loaded, fresh_database())
+    except BenchviseError as error:
+        _send(connection, error)
+    except MemoryError:
+        _send(connection, needs_more_than_there_is(request.path.name))
+    connection.close()
+
+
+def _give_up(connection: socket.socket, request: QueryRequest) -> None:
+    _send(connection, request.limits.too_long)
+    connection.close()
+    os._exit(0)
+
+
+def _received(connection: socket.socket) -> QueryRequest | None:
+    """What a connection asks; None, and it is closed, where it asks nothing."""
+    connection.settimeout(_READ_SECONDS)
+    try:
+        request, _ = receive_message(connection, QueryRequest)
+    except (OSError, EOFError, ValueError):
+        connection.close()
+        return None
+    connection.settimeout(None)
+    return request
+
+
+def _load(path: Path) -> LoadedTrace:
+    loaded = load_opened(open_trace(path, keep_later=True), path)
+    _prepare(loaded)
+    return loaded
 
 
 def _prepare(loaded: LoadedTrace) -> None:
@@ -229,6 +270,9 @@ def _send(connection: socket.socket, error: BenchviseError, status: int | None =
         return  # nobody waits any more
 
 
-def serve(control: socket.socket) -> None:
+def serve(control: ReaderControl) -> None:
     """Answers the queries of the server behind ``control``, until that ends."""
-    QueryProcess(control).serve()
+    if supports("linux"):
+        QueryProcess(control).serve()
+    else:
+        answer_one(control)

@@ -12,7 +12,7 @@ something besides the boards' behaviour has changed since, and is an error.
 
 from __future__ import annotations
 
-import fcntl
+import contextlib
 import json
 import os
 from collections.abc import Mapping, Sequence
@@ -20,6 +20,8 @@ from pathlib import Path
 from typing import Any
 
 from benchvise.errors import StoreError, UsageError
+from benchvise.file_locks import try_lock
+from benchvise.host_system import open_flags
 
 FILE = "evidence.jsonl"
 FORMAT = 1
@@ -60,7 +62,9 @@ class EvidenceLog:
         path = directory / FILE
         try:
             directory.mkdir(parents=True, exist_ok=True)
-            descriptor = os.open(path, os.O_RDWR | os.O_CREAT | os.O_EXCL | os.O_CLOEXEC, 0o666)
+            descriptor = os.open(
+                path, os.O_RDWR | os.O_CREAT | os.O_EXCL | open_flags("O_CLOEXEC"), 0o666
+            )
         except FileExistsError:
             raise UsageError(
                 f"{path} holds the evidence of a diagnosis already",
@@ -80,7 +84,7 @@ class EvidenceLog:
         """
         path = directory / FILE
         try:
-            descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC)
+            descriptor = os.open(path, os.O_RDWR | open_flags("O_CLOEXEC"))
         except FileNotFoundError:
             raise UsageError(
                 f"there is no diagnosis to resume in {directory}: it has no {FILE}",
@@ -188,13 +192,13 @@ def _line_label(line: Mapping[str, Any]) -> str:
 
 
 def _lock(descriptor: int, path: Path) -> None:
-    try:
-        fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
-    except OSError:
-        os.close(descriptor)
-        raise UsageError(
-            f"{path} is being written by another diagnosis", "wait for its end, or stop it"
-        ) from None
+    with contextlib.suppress(OSError):  # where a file cannot be locked, nobody else is told either
+        if try_lock(descriptor):
+            return
+    os.close(descriptor)
+    raise UsageError(
+        f"{path} is being written by another diagnosis", "wait for its end, or stop it"
+    )
 
 
 def _unwritable(path: Path, error: OSError) -> StoreError:

@@ -1,0 +1,83 @@
+"""Locks on open files, which end with whoever holds them: the only place that knows of them.
+
+Unix has flock(2). Windows has locks of bytes, which nobody else can read meanwhile: there one byte
+far behind the end is locked, so that what the file holds can be read by all.
+
+No library is taken: those that are well kept lock a file of their own beside (filelock), or bring
+half of the Windows API (portalocker), while these journals lock the very file that they write.
+"""
+
+from __future__ import annotations
+
+import os
+import time
+from contextlib import suppress
+
+_POLL_SECONDS = 0.05
+
+try:
+    import fcntl
+except ModuleNotFoundError:
+    import msvcrt
+
+    _FAR_BYTE = 0x7FFF_FFF0
+
+    def _locking(descriptor: int, mode: int) -> None:
+        position = os.lseek(descriptor, 0, os.SEEK_CUR)
+        os.lseek(descriptor, _FAR_BYTE, os.SEEK_SET)
+        try:
+            msvcrt.locking(descriptor, mode, 1)  # type: ignore[attr-defined]
+        finally:
+            os.lseek(descriptor, position, os.SEEK_SET)
+
+    def try_lock(descriptor: int) -> bool:
+        """Locks an open file; False where somebody else has it. OSError where none can be had."""
+        try:
+            _locking(descriptor, msvcrt.LK_NBLCK)  # type: ignore[attr-defined]
+        except PermissionError:
+            return False
+        return True
+
+    def unlock(descriptor: int) -> None:
+        """Gives up a lock; nothing where there is none."""
+        with suppress(PermissionError):
+            _locking(descriptor, msvcrt.LK_UNLCK)  # type: ignore[attr-defined]
+
+    def lock(descriptor: int) -> None:
+        """Locks an open file, as soon as nobody else has it."""
+        while not try_lock(descriptor):
+            time.sleep(_POLL_SECONDS)
+
+    def is_locked(descriptor: int) -> bool:
+        """Whether somebody else has a file locked; takes its lock for a moment to know."""
+        if not try_lock(descriptor):
+            return True
+        unlock(descriptor)
+        return False
+
+else:
+
+    def try_lock(descriptor: int) -> bool:
+        """Locks an open file; False where somebody else has it. OSError where none can be had."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_EX | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return False
+        return True
+
+    def unlock(descriptor: int) -> None:
+        """Gives up a lock; nothing where there is none."""
+        fcntl.flock(descriptor, fcntl.LOCK_UN)
+
+    def lock(descriptor: int) -> None:
+        """Locks an open file, as soon as nobody else has it."""
+        fcntl.flock(descriptor, fcntl.LOCK_EX)
+
+    def is_locked(descriptor: int) -> bool:
+        """Whether somebody else has a file locked; takes a shared lock for a moment to know."""
+        try:
+            fcntl.flock(descriptor, fcntl.LOCK_SH | fcntl.LOCK_NB)
+        except BlockingIOError:
+            return True
+        unlock(descriptor)
+        return False
