@@ -16,7 +16,9 @@ import os
 import shutil
 import subprocess
 import sys
+from collections.abc import Mapping
 from pathlib import Path
+from types import MappingProxyType
 
 from debian_rust import compiler_for
 
@@ -47,8 +49,8 @@ def main() -> int:
             "BENCHVISE_WHEEL_MODULE": str(module),
             "BENCHVISE_WHEEL_PLATFORM": platform,
         }
-        hatchling("wheel", **variables)
-        hatchling("wheel", DECODER, **variables)
+        hatchling("wheel", ROOT, variables)
+        hatchling("wheel", DECODER, variables)
         for wheel in (ROOT / "dist").glob(f"*{platform}.whl"):
             check(wheel, platform)
     for path in sorted((ROOT / "dist").iterdir()):
@@ -93,8 +95,13 @@ def has_library(target: str) -> bool:
     return (Path(sysroot) / "lib" / "rustlib" / target / "lib").is_dir()
 
 
-def hatchling(kind: str, project: Path = ROOT, **variables: str) -> None:
-    """Builds one distribution of a project. CalledProcessError where that fails."""
+def hatchling(
+    kind: str, project: Path = ROOT, variables: Mapping[str, str] = MappingProxyType({})
+) -> None:
+    """Builds one distribution of a project, with these variables in the environment.
+
+    CalledProcessError where that fails.
+    """
     command = [sys.executable, "-m", "hatchling", "build", "-t", kind, "-d", str(ROOT / "dist")]
     subprocess.run(
         command, cwd=project, check=True, stdout=subprocess.DEVNULL, env={**os.environ, **variables}

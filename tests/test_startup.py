@@ -103,6 +103,7 @@ def test_help_of_a_group_imports_no_command(path: tuple[str, ...], tmp_path: Pat
         *("benchvise.cli.groups", "benchvise.cli.main", "benchvise.configuration"),
         *(
             "benchvise.errors",
+            "benchvise.host_system",
             "benchvise.interruption",
             "benchvise.state",
             "benchvise.state.interrupts",
