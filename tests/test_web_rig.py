@@ -2,8 +2,10 @@
 
 from __future__ import annotations
 
+import base64
 import http.client
 import json
+import re
 import time
 from collections.abc import Callable, Iterator
 from functools import partial
@@ -14,7 +16,7 @@ from urllib.parse import urlsplit
 
 import pytest
 import skips
-from browser import missing
+from browser import SERIOUS, browse, missing
 from browser_pages import assert_fine, look
 from rig_bench import TestBench, running
 from waiting import PATIENCE
@@ -52,11 +54,11 @@ def ask(server: Serving, method: str, path: str, **headers: str) -> tuple[int, A
 
 
 class Watching:
-    """A page that watches a stream: the last message of each name, and all lines of a console."""
+    """A page that watches a stream: the last message of each name, and the text of a console."""
 
     def __init__(self, server: Serving, path: str) -> None:
         self.last: dict[str, Any] = {}
-        self.lines: list[str] = []
+        self.text = ""
         self.seen: list[tuple[str, Any]] = []
         self._connection = http.client.HTTPConnection(
             urlsplit(server.address).netloc, timeout=PATIENCE
@@ -89,7 +91,12 @@ class Watching:
                 data = json.loads(line[6:])
                 self.last[name] = data
                 self.seen.append((name, data))
-                self.lines += data.get("lines", []) if name == "lines" else []
+                if name == "output":
+                    self.text += base64.b64decode(data["base64"]).decode("utf-8", "replace")
+
+    @property
+    def lines(self) -> list[str]:
+        return self.text.splitlines()
 
 
 def test_a_boot_is_seen_while_it_goes_on(server: Serving, bench: TestBench) -> None:
@@ -253,3 +260,29 @@ def test_the_pages_of_a_rig_in_a_browser(server: Serving, bench: TestBench) -> N
     (boot,) = (link for link in seen["/boards/rig:one"]["links"] if link.startswith("?boot="))
     status, answer = ask(server, "GET", f"/boards/rig:one.json{boot.partition('#')[0]}")
     assert status == 200 and "kernel" in answer["data"]["boot"]["phases"]
+
+
+@skips.unless_missing(missing())
+def test_the_terminal_of_a_console_in_a_browser(server: Serving, bench: TestBench) -> None:
+    """Keys arrive, screens are drawn, and a hostile board changes nothing but its terminal."""
+    bench.put("two", "boot")
+    assert bench.command("rig", "boot", "two").code == 0
+    seen = browse("terminal.js", server.url("/boards/rig:two"))
+    assert seen["fullScreen"].startswith(" " * 9 + "full-screen red")
+    red, green, blue = map(int, re.findall(r"\d+", seen["red"])[:3])
+    assert red > 100 > max(green, blue), "the policy of the page lets colours through"
+    assert seen["complaints"] == seen["requests"] == seen["dialogs"] == []
+    assert (seen["titleKept"], seen["attacked"], seen["pages"]) == (True, "", 1)
+    assert [one for one in seen["violations"] if one["impact"] in SERIOUS] == []
+    assert not seen["begin"]
+    assert seen["overflow"] <= 0
+    assert seen["focus"] == "Type on the console"
+    assert bench.command("rig", "power", "two", "off").code == 0
+
+
+@skips.unless_missing(missing())
+def test_a_reader_types_nothing(bench: TestBench, tmp_path: Path) -> None:
+    with serving(tmp_path / "store.db", "--rig", bench.rig_file) as server:
+        seen = browse("terminal.js", server.url("/boards/rig:two"), "--reader")
+    assert "Type on the console" not in seen["buttons"]
+    assert (seen["posted"], seen["trapped"], seen["complaints"]) == (0, False, [])

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import base64
 import threading
 from pathlib import Path
 from typing import Any
@@ -92,10 +93,15 @@ def test_a_console_is_followed_from_log_to_log(
     state: Path, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.setattr(console, "POLL_SECONDS", 0.01)
+    monkeypatch.setattr(console, "_SEARCH_SECONDS", 0.05)
     told: list[tuple[str, Any]] = []
     stopped = threading.Event()
     source = console.following("one")
-    thread = threading.Thread(target=source, args=(lambda *said: told.append(said), stopped))
+
+    def publish(name: str, said: Any) -> None:
+        told.append((name, base64.b64decode(said.base64) if name == "output" else said))
+
+    thread = threading.Thread(target=source, args=(publish, stopped))
     thread.start()
 
     def until(name: str, what: str) -> None:
@@ -110,13 +116,13 @@ def test_a_console_is_followed_from_log_to_log(
         until("none", "")
         path = record(state, "one", "20261122T080000", b"first\r\nlog")
         until("log", "20261122T080000-abc")
-        until("lines", "first")
+        until("output", "first")
         with path.open("ab") as file:
             file.write(b"in: \xff")
-        until("lines", "login: ")
+        until("output", "in: \\xff")
         record(state, "one", "20261122T090000", b"second\r\n")
         until("log", "20261122T090000-abc")
-        until("lines", "second")
+        until("output", "second")
     finally:
         stopped.set()
         thread.join(PATIENCE)

@@ -25,7 +25,8 @@ export function licences() {
 function packagesOf(chunk) {
   const directories = new Map();
   for (const [id, { renderedLength }] of Object.entries(chunk.modules)) {
-    const found = PACKAGE.exec(id);
+    // A module in the format of Node has a NUL before its name.
+    const found = PACKAGE.exec(id.replace(/^\0/, ""));
     if (found !== null && renderedLength > 0) directories.set(found[2], found[1]);
   }
   return [...directories].sort().map(([name, directory]) => {

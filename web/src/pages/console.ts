@@ -1,45 +1,23 @@
-// A board's console as it is recorded: its last lines, and each new one as it comes.
+// A board's console as it is recorded, on a terminal: the end of its log, and what comes from there on.
 
 import { failureNote } from "./islands";
 import { listen } from "./live";
+import { makeTerminal, openTerminal } from "./terminal";
 import { type Attended, typing } from "./typing";
 
-interface Lines {
-  readonly lines: readonly string[];
-  /** The line that is not at its end, such as a prompt. */
-  readonly open: string;
-  /** Bytes that were passed over. */
+interface Output {
+  /** What the board said, byte for byte, in base64. */
+  readonly base64: string;
+  /** Bytes that were passed over before. */
   readonly skipped: number;
 }
 
-/** Lines that are kept: a browser gets slow with more text in one element. */
-export const KEPT = 3000;
+/** Ends a sequence that is cut off, and what it may have switched on. */
+const AFRESH = "\x18\x1b[m";
 
-/** What the console shows. */
-export class Screen {
-  private lines: string[] = [];
-  private open = "";
-
-  /** Begins anew. */
-  clear(): void {
-    this.lines = [];
-    this.open = "";
-  }
-
-  /** Takes new output. */
-  add({ lines, open, skipped }: Lines): void {
-    if (skipped > 0 && this.lines.length > 0) {
-      this.lines.push(`… ${skipped} bytes were said faster than can be log …`);
-    }
-    this.lines.push(...lines);
-    this.lines.splice(0, this.lines.length - KEPT);
-    this.open = open;
-  }
-
-  /** All of it as text. */
-  get text(): string {
-    return [...this.lines, this.open].join("\n");
-  }
+/** The bytes of a base64 text. */
+export function bytesOf(base64: string): Uint8Array {
+  return Uint8Array.from(atob(base64), (character) => character.charCodeAt(0));
 }
 
 /**
@@ -49,31 +27,29 @@ export class Screen {
 export function start(element: HTMLElement, data: unknown): void {
   const { board, attended } = data as { readonly board: string; readonly attended: Attended | null };
   const page = element.ownerDocument;
-  const screen = new Screen();
+  const leaving = new AbortController();
   const note = page.createElement("div");
   const title = page.createElement("p");
   title.className = "note";
-  const log = page.createElement("pre");
-  log.className = "console";
-  log.tabIndex = 0;
-  log.setAttribute("role", "log");
-  log.setAttribute("aria-label", "Console");
-  const below = attended === null ? [] : [typing(page, board, attended)];
-  let pending = false;
+  const host = page.createElement("div");
+  host.className = "console-terminal";
+  host.setAttribute("role", "region");
+  host.setAttribute("aria-label", "Console");
+  /** Pieces that are not on the screen yet and were said before this page listened. */
+  let earlier = 0;
+  const terminal = makeTerminal(
+    () => earlier === 0 && !terminal.options.disableStdin && host.contains(page.activeElement),
+  );
+  const below = attended === null ? [] : [typing(page, board, attended, terminal)];
+  let begun = false;
 
-  const show = (): void => {
-    pending = false;
-    const atEnd = log.scrollHeight - log.scrollTop - log.clientHeight < 24;
-    log.textContent = screen.text;
-    if (atEnd) log.scrollTop = log.scrollHeight;
-  };
-  const soon = (): void => {
-    if (pending) return;
-    pending = true;
-    requestAnimationFrame(show);
-  };
   const begin = (): void => {
-    if (!log.isConnected) element.replaceChildren(note, title, log, ...below);
+    if (host.isConnected) return;
+    element.replaceChildren(note, title, host, ...below);
+    if (terminal.element === undefined) openTerminal(terminal, host, leaving.signal);
+  };
+  const say = (text: string): void => {
+    terminal.write(`${AFRESH}\r\n… ${text} …\r\n`);
   };
 
   listen(
@@ -81,14 +57,23 @@ export function start(element: HTMLElement, data: unknown): void {
     {
       log: ({ started }: { started: string }) => {
         begin();
-        screen.clear();
+        begun = false;
+        terminal.reset();
         title.textContent = `recorded since ${started.slice(0, 19).replace("T", " ")} UTC`;
-        soon();
       },
-      lines: (said: Lines) => {
+      output: ({ base64, skipped }: Output) => {
         begin();
-        screen.add(said);
-        soon();
+        if (begun && skipped > 0) say(`${skipped} bytes were said faster than can be shown`);
+        if (begun) {
+          terminal.write(bytesOf(base64));
+          return;
+        }
+        begun = true;
+        earlier += 1;
+        terminal.write(bytesOf(base64), () => { earlier -= 1; });
+      },
+      lost: () => {
+        say("some output was said faster than this browser can show it");
       },
       none: () => {
         const empty = page.createElement("div");

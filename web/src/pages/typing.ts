@@ -1,5 +1,7 @@
 // Typing on a board's console, where the server was told to allow it: the board is held meanwhile.
 
+import type { Terminal } from "@xterm/xterm";
+
 import { csrfHeader } from "../base/answers";
 
 /** Whether this workbench types on the console, and why that ended by itself. */
@@ -9,69 +11,104 @@ export interface Attended {
   readonly remedy: string;
 }
 
-/** What Enter sends, as a terminal does. */
-const ENTER = "\r";
+/** Characters of one message: the server takes 4096 bytes, and a character has up to four. */
+const MOST_CHARACTERS = 1000;
 
-/** Keys that a line of text cannot hold, by what the buttons say. */
-const KEYS: readonly (readonly [string, string, string])[] = [
-  ["Ctrl-C", "\x03", "Interrupts what runs in the foreground"],
-  ["Ctrl-D", "\x04", "Ends the input: leaves a shell"],
-  ["Esc", "\x1b", "Escape"],
+/** Characters that may wait: a pasted script, not a file. */
+export const MOST_WAITING = 64_000;
+
+const NO_ANSWER = "the workbench does not answer: is `benchvise serve` still running?";
+
+/** Keys that a phone does not have, by what the buttons say; `arrow` ends an arrow key's sequence. */
+const KEYS: readonly { readonly name: string; readonly title: string; readonly text?: string; readonly arrow?: string }[] = [
+  { name: "Ctrl-C", title: "Interrupts what runs in the foreground", text: "\x03" },
+  { name: "Ctrl-D", title: "Ends the input: leaves a shell", text: "\x04" },
+  { name: "Esc", title: "Escape", text: "\x1b" },
+  { name: "Tab", title: "Tab: completes a word", text: "\t" },
+  { name: "↑", title: "Up", arrow: "A" },
+  { name: "↓", title: "Down", arrow: "B" },
 ];
 
-/** What a key with Ctrl sends from the line; null when it is the line's own business. */
-export function sentBy(
-  { key, ctrlKey, altKey, metaKey }: Pick<KeyboardEvent, "key" | "ctrlKey" | "altKey" | "metaKey">,
-  line: string,
-  selected: boolean,
-): string | null {
-  if (!ctrlKey || altKey || metaKey) return null;
+type Key = Pick<KeyboardEvent, "key" | "ctrlKey" | "altKey" | "metaKey">;
+
+/** Whose business a key is while one types: `leave` ends typing, `page` is the browser's own. */
+export function keyUse({ key, ctrlKey, altKey, metaKey }: Key, selected: boolean): "leave" | "page" | "board" {
+  if (!ctrlKey || altKey || metaKey) return "board";
+  if (key === "]") return "leave";
   // With something selected it copies, as everywhere.
-  if (key === "c" && !selected) return "\x03";
-  return key === "d" && line === "" ? "\x04" : null;
+  return key === "c" && selected ? "page" : "board";
 }
 
-/** The controls beneath the console of a board. */
-export function typing(page: Document, board: string, at: Attended): HTMLElement {
+/** Sends what is typed in its order, one message after the other: what comes meanwhile, at once. */
+export class TypedText {
+  private waiting: string[] = [];
+  private sending = false;
+
+  /** `send` says whether the board has it; after a failure the rest is dropped. */
+  constructor(private readonly send: (text: string) => Promise<boolean>) {}
+
+  /** Takes more; false where that is too much. */
+  add(text: string): boolean {
+    const characters = Array.from(text);
+    if (this.waiting.length + characters.length > MOST_WAITING) return false;
+    for (const character of characters) this.waiting.push(character);
+    if (!this.sending) void this.sendAll();
+    return true;
+  }
+
+  private async sendAll(): Promise<void> {
+    this.sending = true;
+    while (this.waiting.length > 0) {
+      const arrived = await this.send(this.waiting.splice(0, MOST_CHARACTERS).join(""));
+      if (!arrived) this.waiting = [];
+    }
+    this.sending = false;
+  }
+}
+
+/** The controls beneath the terminal of a board, through which what is typed there goes. */
+export function typing(page: Document, board: string, at: Attended, terminal: Terminal): HTMLElement {
   const root = page.createElement("div");
   root.className = "typing";
   const notice = page.createElement("p");
   notice.className = "note";
   notice.setAttribute("role", "status");
   const begin = button(page, "Type on the console", "Holds the board: nobody else can use it meanwhile");
-  const form = page.createElement("form");
-  form.className = "typing-line";
-  const line = page.createElement("input");
-  line.type = "text";
-  line.autocomplete = "off";
-  line.spellcheck = false;
-  line.setAttribute("aria-label", "What is typed on the console");
-  line.placeholder = "Enter sends the line";
-  const keys = KEYS.map(([name, text, title]) => {
-    const key = button(page, name, title);
-    key.addEventListener("click", () => void send(text));
-    return key;
-  });
+  const keys = page.createElement("div");
+  keys.className = "typing-keys";
   const cycle = button(page, "Power cycle", "Off and on again, with the console in hand from its first byte on");
-  const leave = button(page, "Leave", "Lets the board go as it is");
-  const enter = button(page, "Send", "The line, and Enter");
-  form.append(line, enter, ...keys, cycle, leave);
-  root.append(begin, form, notice);
-  const all = [begin, enter, cycle, leave, ...keys];
+  const leave = button(page, "Leave", "Releases the board as it is (Ctrl-] in the terminal)");
+  keys.append(
+    ...KEYS.map(({ name, title, text, arrow }) => {
+      const key = button(page, name, title);
+      key.addEventListener("click", () => {
+        const introducer = terminal.modes.applicationCursorKeysMode ? "\x1bO" : "\x1b[";
+        terminal.input(text ?? `${introducer}${arrow ?? ""}`);
+        terminal.focus();
+      });
+      return key;
+    }),
+    cycle,
+    leave,
+  );
+  const help = page.createElement("p");
+  help.className = "note";
+  help.textContent = "Each key goes to the board. Ctrl-] leaves. The session is recorded.";
+  root.append(begin, keys, help, notice);
 
   const show = ({ typing: goesOn, message, remedy }: Attended): void => {
-    form.hidden = !goesOn;
+    keys.hidden = help.hidden = !goesOn;
     begin.hidden = goesOn;
+    terminal.options.disableStdin = !goesOn;
     notice.textContent = message === "" ? "" : `${message}: ${remedy}`;
   };
 
-  const post = async (to: string, body?: object): Promise<boolean> => {
-    for (const control of all) control.disabled = true;
+  const post = async (to: string, body: object = {}): Promise<boolean> => {
     try {
       const answer = await fetch(`/rig/${encodeURIComponent(board)}/console/${to}`, {
         method: "POST",
         headers: { Accept: "application/json", "Content-Type": "application/json", ...csrfHeader(page) },
-        body: JSON.stringify(body ?? {}),
+        body: JSON.stringify(body),
       });
       const reply = (await answer.json()) as Attended | { readonly error: Omit<Attended, "typing"> };
       if ("error" in reply) {
@@ -82,46 +119,36 @@ export function typing(page: Document, board: string, at: Attended): HTMLElement
       show(reply);
       return true;
     } catch {
-      notice.textContent = "the workbench does not answer: is `benchvise serve` still running?";
+      notice.textContent = NO_ANSWER;
       return false;
-    } finally {
-      for (const control of all) control.disabled = false;
     }
   };
-
-  /** One message after the other: keys arrive in the order in which they were typed. */
-  let last: Promise<unknown> = Promise.resolve();
-  const send = (text: string): Promise<boolean> => {
-    const delivered = last.then(() => post("type", { text }));
-    last = delivered;
-    line.focus();
-    return delivered;
+  /** While one of these is under way, none can be pressed again. */
+  const press = async (control: HTMLButtonElement, to: string, then: () => void): Promise<void> => {
+    control.disabled = true;
+    const done = await post(to);
+    control.disabled = false;
+    if (done) then();
   };
+  const focusTerminal = (): void => { terminal.focus(); };
+  const end = (): void => void press(leave, "end", () => { begin.focus(); });
 
-  begin.addEventListener("click", () => {
-    void post("begin").then((taken) => {
-      if (taken) line.focus();
-    });
+  const typed = new TypedText((text) => post("type", { text }));
+  terminal.onData((text) => {
+    if (!typed.add(text)) notice.textContent = `more than ${MOST_WAITING} characters at once: send a file instead`;
   });
-  leave.addEventListener("click", () => void post("end").then(() => { begin.focus(); }));
-  cycle.addEventListener("click", () => void post("cycle").then(() => { line.focus(); }));
-  form.addEventListener("submit", (event) => { event.preventDefault(); });
-  const sendLine = (): void => {
-    void send(line.value + ENTER);
-    line.value = "";
-  };
-  enter.addEventListener("click", sendLine);
-  line.addEventListener("keydown", (event) => {
-    if (event.key === "Enter") {
+  terminal.attachCustomKeyEventHandler((event) => {
+    if (terminal.options.disableStdin) return false;
+    const use = keyUse(event, terminal.hasSelection());
+    if (use === "leave" && event.type === "keydown") {
       event.preventDefault();
-      sendLine();
-      return;
+      end();
     }
-    const text = sentBy(event, line.value, line.selectionStart !== line.selectionEnd);
-    if (text === null) return;
-    event.preventDefault();
-    void send(text);
+    return use === "board";
   });
+  begin.addEventListener("click", () => void press(begin, "begin", focusTerminal));
+  leave.addEventListener("click", end);
+  cycle.addEventListener("click", () => void press(cycle, "cycle", focusTerminal));
   show(at);
   return root;
 }

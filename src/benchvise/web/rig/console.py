@@ -6,8 +6,11 @@ is, and without a second reader on the line.
 
 from __future__ import annotations
 
+import base64
+import math
 import re
 import threading
+import time
 from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, field
 from functools import lru_cache
@@ -23,46 +26,54 @@ from benchvise.web.http import NotFound
 from benchvise.web.live import Publish, Source
 
 TAIL_BYTES = 64 << 10
-PIECE_BYTES = 256 << 10
+PIECE_BYTES = 32 << 10
 """More than this in one poll is skipped: it could not be read."""
-POLL_SECONDS = 0.25
-_SEARCH_POLLS = 4
-"""Polls of a silent log before a newer one is searched for."""
+POLL_SECONDS = 0.05
+"""Who types waits for the echo of a key."""
+SLOW_POLL_SECONDS = 0.25
+_SLOW_AFTER_SECONDS = 10.0
+"""Of silence, after which polls become slow."""
+_SEARCH_SECONDS = 1.0
+"""Of silence, after which a newer log is searched for."""
 
 
 def following(board: str) -> Source:
-    """A source of ``log`` (a new one begins), ``lines`` and ``none`` (there is nothing to show)."""
+    """A source of ``log`` (a new one begins), ``output`` and ``none`` (there is nothing to show).
+
+    The output is the board's own, byte for byte: only a terminal that leaves alone what may do harm
+    may show it.
+    """
 
     def source(publish: Publish, stopped: threading.Event) -> None:
         log: ConsoleLog | None = None
         followed: _Followed | None = None
-        silent = _SEARCH_POLLS
+        spoke = time.monotonic()
+        searched = -math.inf
         while not stopped.is_set():
-            if silent >= _SEARCH_POLLS:
-                silent = 0
+            now = time.monotonic()
+            if now - max(spoke, searched) >= _SEARCH_SECONDS or searched < 0:
+                searched = now
                 newest = next(iter(logs(board)), None)
                 if newest is None and log is None:
                     publish("none", {})
                 elif newest is not None and (log is None or newest.key != log.key):
                     log, followed = newest, _Followed(newest.path)
                     publish("log", {"key": log.key, "started": log.started})
-            piece = followed.more() if followed is not None else None
-            if piece is None:
-                silent += 1
-            else:
-                publish("lines", piece)
-                silent = 0 if piece.lines else silent + 1
-            stopped.wait(POLL_SECONDS)
+            output = followed.more() if followed is not None else None
+            if output is not None:
+                publish("output", output)
+                spoke = now
+            is_slow = now - spoke > _SLOW_AFTER_SECONDS
+            stopped.wait(SLOW_POLL_SECONDS if is_slow else POLL_SECONDS)
 
     return source
 
 
 @dataclass(frozen=True, slots=True)
-class ConsolePiece:
-    """New output: complete lines, the open one, and how many bytes were left out before."""
+class ConsoleOutput:
+    """New output: its bytes, and how many were left out before."""
 
-    lines: list[str]
-    open: str
+    base64: str
     skipped: int
 
 
@@ -71,11 +82,9 @@ class _Followed:
 
     def __init__(self, path: Path) -> None:
         self._path = path
-        self._console = ConsoleText()
         self._at = -1
-        self._open = ""
 
-    def more(self) -> ConsolePiece | None:
+    def more(self) -> ConsoleOutput | None:
         """New output since the last call; None when there is none, or the log is gone."""
         try:
             size = self._path.stat().st_size
@@ -90,8 +99,7 @@ class _Followed:
         except OSError:
             return None
         self._at = at + skipped + len(data)
-        lines = self._console.feed(data)
-        return ConsolePiece(lines, self._console.open, skipped)
+        return ConsoleOutput(base64.b64encode(data).decode("ascii"), skipped)
 
 
 # -- the boots that were recorded ------------------------------------------------------------------
@@ -176,33 +184,19 @@ def summary(log: ConsoleLog) -> BootSummary:
 
 
 def text(log: ConsoleLog) -> tuple[list[str], bool]:
-    """The last lines of a log, and whether there were more."""
+    """The last lines of a log without what only does something to a terminal, and whether there
+    were more."""
     with log.path.open("rb") as file:
         begin = max(log.size - TEXT_BYTES, 0)
         file.seek(begin)
         data = file.read(TEXT_BYTES)
-    console = ConsoleText()
-    return [*console.feed(data), *filter(None, [console.open])], begin > 0
-
-
-class ConsoleText:
-    """What a console shows, line by line, without what only does something to a terminal."""
-
-    def __init__(self) -> None:
-        self._splitter = LineSplitter()
-
-    def feed(self, data: bytes) -> list[str]:
-        """The lines that are complete now."""
-        return [
-            aligned(line.stamped, LINE_LIMIT)
-            for line in self._splitter.feed(data)
-            if line.writer is not LineWriter.FRAGMENT
-        ]
-
-    @property
-    def open(self) -> str:
-        """The line that is not at its end, such as a prompt."""
-        return aligned(self._splitter.open, LINE_LIMIT)
+    splitter = LineSplitter()
+    lines = [
+        aligned(line.stamped, LINE_LIMIT)
+        for line in splitter.feed(data)
+        if line.writer is not LineWriter.FRAGMENT
+    ]
+    return [*lines, *filter(None, [aligned(splitter.open, LINE_LIMIT)])], begin > 0
 
 
 def _there(directory: Path, names: list[str]) -> Iterator[ConsoleLog]:
