@@ -17,16 +17,16 @@ from benchvise.table import Tone
 from benchvise.text import AnyText
 
 _LINE = 22
-_LABEL, _PLOT, _WORDS = 250, 300, 170
+_LABEL, _PLOT, _WORDS = 290, 300, 170
 _TOP = 24
-_LABEL_LIMIT = 36
+_LABEL_LIMIT = 36  # characters of 12 px that fit, in the widest of the usual fonts
 _COLORS = {"good": "#1a7f4b", "bad": "#c2382e", "doubt": "#a06a00"}
 """Of tones that can be read on white and on black; all others have the colour of the text."""
 
 _CHART = Markup(
     '<svg xmlns="http://www.w3.org/2000/svg" viewBox="0 0 {width} {height}" width="{width}" '
     'height="{height}" role="img" aria-label="{title}" '
-    'style="max-width:100%;font:12px system-ui,sans-serif" fill="currentColor">'
+    'style="max-width:100%;height:auto;font:12px system-ui,sans-serif" fill="currentColor">'
     '<text x="0" y="14" font-weight="bold">{title}</text>'
     '<line x1="{middle}" y1="{top}" x2="{middle}" y2="{bottom}" stroke="currentColor" '
     'stroke-opacity="0.35"/>{lines}</svg>'
