@@ -236,7 +236,9 @@ def test_a_diagnosis(url: str, tmp_path: Path, monkeypatch: pytest.MonkeyPatch) 
     assert (answer.verdict, answer.exit_code, answer.restored) == ("explained", 0, True)
     assert answer.causes.rows() == answer.document["causes"]
     assert answer.to_markdown().startswith("### memory.thp, set by") and "<html" in answer.to_html()
-    assert "<th>cause</th>" in answer._repr_html_() and "explained" in repr(answer)
+    assert "<th style='text-align:left'>cause</th>" in answer._repr_html_() and "explained" in repr(
+        answer
+    )
     bv.why(bv.open_store(url).run("yocto-6.6"), "local", bench="memory.copy", directory=tmp_path)
     assert asked[1][0].sides.good == bv.open_store(url).run("yocto-6.6").id
     for wrong in (

@@ -115,7 +115,11 @@ class DiagnosedBoards:
         columns = (Column("cause"), Column("share of the gap", right=True), Column("set by"))
         text = Markup("<p><b>{}</b>: {}</p>").format(cell(self.verdict), cell(self.headline))
         chart = interval_chart("Share of the gap, 95 %", marks, middle=0.0, reach=1.2)
-        return text + chart + (html_table(Table("", columns, rows, ())) if rows else Markup(""))
+        return (
+            text
+            + chart
+            + (html_table(Table("", columns, rows, ()), in_notebook=True) if rows else Markup(""))
+        )
 
 
 def why(

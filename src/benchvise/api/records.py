@@ -12,11 +12,12 @@ from markupsafe import Markup
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.report.sinks import cell
+from benchvise.report.table_pages import NUMBER_STYLE, TEXT_STYLE
 
 T = TypeVar("T")
 
 _SHOWN = 30
-_HEADING, _CELL = Markup("<th>{}</th>"), Markup("<td>{}</td>")
+_CELL = Markup("<{0}{1}>{2}</{0}>")
 
 
 class Records(Sequence[T], Generic[T]):
@@ -69,18 +70,25 @@ class Records(Sequence[T], Generic[T]):
             return "<p>nothing</p>"
         first = self._records[0]
         names = [f.name for f in fields(first)] if is_dataclass(first) else ["value"]
-        rows = [_html_row(_HEADING, names)]
-        rows += [
-            _html_row(_CELL, [getattr(record, name, record) for name in names])
-            for record in self._records[:_SHOWN]
+        shown = [
+            [getattr(record, name, record) for name in names] for record in self._records[:_SHOWN]
         ]
+        # A column is of numbers where its first value is one.
+        styles = [
+            NUMBER_STYLE if isinstance(value, (int, float)) else TEXT_STYLE for value in shown[0]
+        ]
+        rows = [_html_row("th", names, styles)]
+        rows += [_html_row("td", values, styles) for values in shown]
         rest = len(self) - _SHOWN
         more = Markup("<p>{} more</p>").format(rest) if rest > 0 else ""
         return Markup("<table>{}</table>{}").format(Markup("").join(rows), more)
 
 
-def _html_row(pattern: Markup, values: Sequence[object]) -> Markup:
-    cells = (pattern.format(cell(str(value))) for value in values)
+def _html_row(element: str, values: Sequence[object], styles: Sequence[Markup]) -> Markup:
+    cells = (
+        _CELL.format(element, style, cell(str(value)))
+        for value, style in zip(values, styles, strict=True)
+    )
     return Markup("<tr>{}</tr>").format(Markup("").join(cells))
 
 

@@ -157,7 +157,8 @@ class StoredRun:
         ]
         title = f"{self.record.label or self.id}: 95 % intervals, axis ± {SPREAD_REACH:.0%}"
         chart = interval_chart(title, marks[:_CHARTED], middle=0.0, reach=SPREAD_REACH)
-        return chart + html_table(run_rows(self.record, flow.summaries(self.record), notes=False))
+        table = run_rows(self.record, flow.summaries(self.record), notes=False)
+        return chart + html_table(table, in_notebook=True)
 
 
 class ResultStore:
@@ -235,7 +236,7 @@ class ComparedRuns:
 
     def _repr_html_(self) -> str:
         """The changes as a chart and as a table, for Jupyter."""
-        return changes_chart(self.data) + html_table(changes_table(self.data))
+        return changes_chart(self.data) + html_table(changes_table(self.data), in_notebook=True)
 
 
 def default_store() -> str | None:

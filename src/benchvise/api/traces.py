@@ -84,7 +84,9 @@ class AnalysisAnswer:
     def _repr_html_(self) -> str:
         """The tables with their units, the first rows of each, for Jupyter."""
         shown = (spec.first(_SHOWN, "more rows (.rows has all)") for spec in self.tables)
-        return Markup("").join(html_table(table_of(spec, stacked=False)) for spec in shown)
+        return Markup("").join(
+            html_table(table_of(spec, stacked=False), in_notebook=True) for spec in shown
+        )
 
 
 class TraceHandle:

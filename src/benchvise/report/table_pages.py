@@ -26,6 +26,10 @@ _PAGE = Markup(
 )
 _BOLD: tuple[Tone, ...] = ("strong", "good", "bad")
 
+TEXT_STYLE = Markup(" style='text-align:left'")
+NUMBER_STYLE = Markup(" style='text-align:right;white-space:nowrap'")
+"""Attributes of cells in notebooks, where Jupyter's style sheet puts everything to the right."""
+
 
 def page(title: AnyText, tables: Sequence[Table], lead: AnyText = "") -> str:
     """A page of tables; ``lead`` is a sentence above them."""
@@ -45,13 +49,16 @@ def _section(table: Table) -> Markup:
     )
 
 
-def html_table(table: Table) -> Markup:
-    """The table element alone."""
-    caption = Markup("<caption>{}</caption>").format(sentence(table.heading))
-    head = [_cell("th", Cell(column.name), right=column.right) for column in table.columns]
+def html_table(table: Table, *, in_notebook: bool = False) -> Markup:
+    """The table element alone; in a notebook its cells have styles, elsewhere classes."""
+    make = _notebook_cell if in_notebook else _cell
+    caption = Markup("<caption{}>{}</caption>").format(
+        TEXT_STYLE if in_notebook else "", sentence(table.heading)
+    )
+    head = [make("th", Cell(column.name), right=column.right) for column in table.columns]
     rows = [
         [
-            _cell("td", cell, right=column.right)
+            make("td", cell, right=column.right)
             for cell, column in zip(row, table.columns, strict=True)
         ]
         for row in table.rows
@@ -68,9 +75,17 @@ def _row(cells: Iterable[Markup]) -> Markup:
 
 
 def _cell(element: str, cell: Cell, *, right: bool) -> Markup:
+    classes = ["right"] * right + ["muted"] * (cell.tone == "muted")
+    attribute = Markup(" class='{}'").format(" ".join(classes)) if classes else Markup("")
+    return _element(element, cell, attribute)
+
+
+def _notebook_cell(element: str, cell: Cell, *, right: bool) -> Markup:
+    return _element(element, cell, NUMBER_STYLE if right else TEXT_STYLE)
+
+
+def _element(element: str, cell: Cell, attribute: Markup) -> Markup:
     text: str = aligned(cell.text, LINE_LIMIT if element == "td" else CELL_LIMIT)
     if cell.tone in _BOLD:
         text = Markup("<b>{}</b>").format(text)
-    classes = ["right"] * right + ["muted"] * (cell.tone == "muted")
-    attribute = Markup(" class='{}'").format(" ".join(classes)) if classes else ""
     return Markup("<{0}{1}>{2}</{0}>").format(element, attribute, text)
