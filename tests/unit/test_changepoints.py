@@ -2,11 +2,14 @@
 
 from __future__ import annotations
 
+import itertools
 import math
 import random
 
+import numpy as np
 import pytest
 
+from benchvise.measure import changepoints
 from benchvise.measure.changepoints import LEAST_RUNS, change_points
 
 
@@ -54,6 +57,30 @@ def test_too_few_runs_show_nothing() -> None:
     assert change_points([1.0] * (LEAST_RUNS - 1) + [9.0] * LEAST_RUNS) == []
     five = [1.0, 1.01, 1.02, 0.99, 0.98]
     assert len(change_points([*five, *(9.0 * value for value in five)])) == 1
+
+
+def test_ten_runs_show_a_change_with_four_after_it() -> None:
+    """metric2 of Apache Otava's `local_sample.csv`, in which Otava has a change at 6."""
+    (change,) = change_points([10.43, 10.23, 10.29, 10.91, 10.34, 10.69, 9.23, 9.11, 9.13, 9.03])
+    assert change.at == 6
+    assert change.p == pytest.approx(2 / math.comb(10, 4))
+    assert change_points([10.43, 10.23, 10.29, 10.91, 10.34, 9.23, 9.11, 9.13, 9.03]) == []
+
+
+@pytest.mark.parametrize("seed", range(6))
+def test_the_share_of_all_orders_is_what_counting_them_one_by_one_gives(seed: int) -> None:
+    chance = random.Random(seed)
+    # Values of few kinds, so that different orders are equally good.
+    values = [math.exp(chance.choice([0.0, 0.1, 0.3, 0.7]) + chance.random() * 0.05 * (seed % 2))
+              for _ in range(7)]  # fmt: skip
+    logs = np.log(values)
+    apart = np.abs(logs[:, None] - logs[None, :])
+    best = changepoints._best_split(apart)[1]
+    as_good = sum(
+        changepoints._best_split(apart[np.ix_(order, order)])[1] >= best * (1 - 1e-9)
+        for order in itertools.permutations(range(7))
+    )
+    assert changepoints._share_of_orders(apart, best) == pytest.approx(as_good / math.factorial(7))
 
 
 def test_equal_values_are_no_change() -> None:

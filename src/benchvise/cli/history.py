@@ -61,7 +61,7 @@ def history(
     """Find when series changed, on all boards, and what changed in the state beside them.
 
     Changes of many series on many boards that belong together are one event. A change shows when
-    about five runs on either side differ by more than runs of the same state do.
+    five runs on either side, or six and four, differ by more than runs of the same state do.
 
     Example: benchvise history --board rig:pi memory
     """
