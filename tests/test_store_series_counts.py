@@ -109,6 +109,7 @@ def test_a_store_of_the_revision_before_is_counted_when_it_is_opened(place: Plac
         "DROP TABLE series_count",
         "DROP INDEX ix_series_key_hash_run_number",
         "DROP INDEX ix_run_suite",
+        "DROP INDEX ix_run_noted",
         "ALTER TABLE series DROP COLUMN key_hash",
         f"UPDATE {VERSION_TABLE} SET version_num = '0007'",  # noqa: S608
     ):
