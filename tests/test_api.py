@@ -82,6 +82,10 @@ def test_rows_become_tables(url: str, monkeypatch: pytest.MonkeyPatch) -> None:
     table = samples.to_arrow()
     assert table.num_rows == len(samples) and table.column("value")[0].as_py() == samples[0].value
     assert samples[:2].rows() == samples.rows()[:2]
+    assert samples.to_polars().to_arrow().to_pylist() == table.to_pylist()
+    frame = samples.to_pandas()
+    assert frame["value"].tolist() == table.column("value").to_pylist()
+    assert set(frame.groupby("series").groups) == {sample.series for sample in samples}
     for name, convert in (("pandas", samples.to_pandas), ("polars", samples.to_polars)):
         monkeypatch.setitem(sys.modules, name, None)
         with pytest.raises(UsageError, match=f"{name} is not installed"):

@@ -5,11 +5,13 @@ from __future__ import annotations
 import csv
 import io
 import json
+import math
 import re
 import shlex
 from dataclasses import replace
 from functools import cache
 from html.parser import HTMLParser
+from importlib import import_module
 from typing import Any, cast, get_args
 
 import junitparser
@@ -194,6 +196,25 @@ def test_tsv_is_csv_between_tabs() -> None:
     hostile = replace(document.changes[0], key="a\tb\n=c", reason="x\ty")
     rows = written("tsv", replace(document, changes=(hostile,))).splitlines()
     assert [row.count("\t") for row in rows] == [len(tabs[0]) - 1] * 2
+
+
+@pytest.mark.parametrize("name", ["csv", "tsv"])
+def test_pandas_and_polars_read_the_same_cells(name: str) -> None:
+    separator = "," if name == "csv" else "\t"
+    for document in (comparison(), hostile()):
+        text = written(name, document)
+        head, *rows = csv.reader(io.StringIO(text), delimiter=separator)
+        pandas = import_module("pandas")
+        frame = pandas.read_csv(io.StringIO(text), sep=separator, dtype=str, keep_default_na=False)
+        assert list(frame.columns) == head and frame.to_numpy().tolist() == rows
+        polars = import_module("polars")
+        read = polars.read_csv(text.encode(), separator=separator, infer_schema=False)
+        assert read.columns == head
+        assert [[cell or "" for cell in row] for row in read.rows()] == rows
+    ratios = pandas.read_csv(io.StringIO(written("csv", comparison())))["ratio"]
+    assert [None if math.isnan(ratio) else ratio for ratio in ratios] == [
+        change.ratio for change in comparison().changes
+    ]
 
 
 def test_csv_has_every_series() -> None:
