@@ -103,7 +103,7 @@ def test_colours_are_those_asked_for(
     assert "\x1b[3" not in output(capsys, "rig", "--help")
 
 
-COLOUR = re.compile(r"\x1b\[[0-9;]*?\b(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])\b")
+COLOUR = re.compile(r"\x1b\[(?:[0-9;]*;)?(?:3[0-8]|4[0-8]|9[0-7]|10[0-7])[;m]")
 """A sequence that sets a colour, beside others that set bold or faint."""
 
 TABLES = (
