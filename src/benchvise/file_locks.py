@@ -39,7 +39,7 @@ except ModuleNotFoundError:
         return True
 
     def unlock(descriptor: int) -> None:
-        """Gives up a lock; nothing where there is none."""
+        """Releases a lock. Does nothing where none is held."""
         with suppress(PermissionError):
             _locking(descriptor, msvcrt.LK_UNLCK)  # type: ignore[attr-defined]
 
@@ -66,7 +66,7 @@ else:
         return True
 
     def unlock(descriptor: int) -> None:
-        """Gives up a lock; nothing where there is none."""
+        """Releases a lock. Does nothing where none is held."""
         fcntl.flock(descriptor, fcntl.LOCK_UN)
 
     def lock(descriptor: int) -> None:

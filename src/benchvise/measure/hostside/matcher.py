@@ -33,7 +33,7 @@ def last_match(pattern: str, text: str) -> tuple[str, str] | None:
 
 def main() -> None:
     """Answers one question."""
-    import resource  # what imports this module for its patterns may run where there is none
+    import resource  # other systems import this module for its patterns
 
     resource.setrlimit(resource.RLIMIT_CPU, (CPU_SECONDS, CPU_SECONDS))
     question = json.load(sys.stdin)

@@ -225,7 +225,7 @@ def _raw_terminal() -> Iterator[None]:
     if not sys.stdin.isatty():
         yield
         return
-    # What imports this module for the state of boards may run where there is none.
+    # Whatever imports this module for the state of boards may run on a system without it.
     import termios
     import tty
 

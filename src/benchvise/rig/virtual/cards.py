@@ -165,7 +165,7 @@ def _open_elsewhere(file: Path) -> bool:
 
     See fcntl(2), F_SETLEASE. False on file systems without leases.
     """
-    import fcntl  # what imports this module for its names may run where there is none
+    import fcntl  # other systems import this module for its names
 
     descriptor = os.open(file, os.O_RDWR | os.O_CLOEXEC)
     try:
