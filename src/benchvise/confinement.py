@@ -23,6 +23,7 @@ import sys
 from collections.abc import Callable, Iterable, Sequence
 from dataclasses import dataclass
 from functools import partial
+from importlib.abc import MetaPathFinder
 from pathlib import Path
 
 from benchvise.host_system import SIGKILL, supports, system_name
@@ -84,6 +85,25 @@ def python_places() -> list[Path]:
     """What a Python program has to read: the system's libraries, the interpreter's, ours."""
     imported = [Path(entry) for entry in sys.path if entry]
     return [*_SYSTEM, Path(sys.prefix), Path(sys.base_prefix), Path(__file__).parents[1], *imported]
+
+
+def import_no_table_libraries() -> None:
+    """Makes pandas and polars not importable in this process.
+
+    PyArrow and DuckDB look for them when they first meet a list or a table. That takes 0.3 s where
+    they are installed, fails halfway once no file may be read any more, and nothing here uses them.
+    """
+    sys.meta_path.insert(0, _NoTableLibraries())
+
+
+class _NoTableLibraries(MetaPathFinder):
+    """Finds nothing, loudly. A module that is None in ``sys.modules`` would be taken for one by
+    what Cython compiled."""
+
+    def find_spec(self, fullname: str, *_: object) -> None:
+        """Raises ModuleNotFoundError for what is not to be found."""
+        if fullname in ("pandas", "polars"):
+            raise ModuleNotFoundError(f"{fullname} is not used in this process", name=fullname)
 
 
 DEVICES = tuple(map(Path, ("/dev/null", "/dev/urandom", "/dev/shm")))  # noqa: S108 - none is made

@@ -27,6 +27,7 @@ from benchvise.confinement import (
     confine,
     dies_before_others,
     dies_with,
+    import_no_table_libraries,
     limit_memory,
     python_places,
     share_of_memory,
@@ -166,6 +167,7 @@ def main() -> None:
             memory=share_of_memory(_SHARE),
         )
     )
+    import_no_table_libraries()
     print(json.dumps(encode(_answered(request))), flush=True)
 
 

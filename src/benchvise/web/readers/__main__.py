@@ -16,6 +16,7 @@ from benchvise.confinement import (
     Confinement,
     confine,
     dies_before_others,
+    import_no_table_libraries,
     python_places,
     share_of_memory,
 )
@@ -41,6 +42,7 @@ def main() -> None:
             memory=share_of_memory(_SHARES[program]),
         )
     )
+    import_no_table_libraries()
     gc.disable()  # as in ``cli.main``: nearly all that an import makes stays
     imported = importlib.import_module(f"benchvise.web.readers.{program}")
     gc.enable()
