@@ -77,6 +77,8 @@ def main(words: Sequence[str] | None = None) -> int:
 
 def _chosen(arguments: argparse.Namespace) -> list[Case]:
     known = cases.held_out() if arguments.held_out else cases.development()
+    if not known:
+        raise UsageError("there is no held-out set at present", "run the development cases")
     chosen = cases.named(known, arguments.cases)
     random.Random(arguments.seed).shuffle(chosen)  # noqa: S311 - an order that can be repeated
     if arguments.equal:

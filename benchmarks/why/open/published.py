@@ -15,7 +15,7 @@ from benchmarks.why.publish import BarScore, ClassScore, Coverage, PublishedRun
 
 def save(results: Sequence[CaseResult], *, held_out: bool) -> None:
     """Keeps the results of a run, beside those of cases that it did not run."""
-    group = "open-held-out-fourth" if held_out else "open"
+    group = publish.UNSEEN if held_out else "open"
     kept = {result.name: result for result in publish.load()[group].cases}
     commit = publish.commit()
     kept |= {result.name: replace(result, commit=result.commit or commit) for result in results}
