@@ -62,6 +62,8 @@ class Lab:
     places: tuple[str, ...] = ("one", "two")
     daemons: ExitStack = field(default_factory=ExitStack)
     """The coordinator and the exporter run until it is closed."""
+    processes: dict[str, subprocess.Popen[bytes]] = field(default_factory=dict)
+    """Both, by these names."""
 
     @property
     def rig_file(self) -> Path:
@@ -70,11 +72,15 @@ class Lab:
     def start(self) -> None:
         """The coordinator, and the exporter until all that it offers is known there."""
         coordinator = ["labgrid.remote.coordinator", "-l", self.address]
-        self.daemons.enter_context(running(coordinator, self.directory))
+        self.processes["coordinator"] = self.daemons.enter_context(
+            running(coordinator, self.directory)
+        )
         port = int(self.address.rpartition(":")[2])
         wait_until(lambda: answers(port), "the coordinator's start")
         exporter = ["labgrid.remote.exporter", "-c", self.address, "-n", "shelf"]
-        self.daemons.enter_context(running([*exporter, "exported.yaml"], self.directory))
+        self.processes["exporter"] = self.daemons.enter_context(
+            running([*exporter, "exported.yaml"], self.directory)
+        )
         offered = yaml.safe_load((self.directory / "exported.yaml").read_text())
         count = sum(len(group) for group in offered.values())
         wait_until(lambda: exports(self) == count, "the export")
@@ -183,13 +189,13 @@ def rig(made: Lab) -> dict[str, Any]:
 
 
 @contextmanager
-def running(words: list[str], directory: Path) -> Iterator[None]:
+def running(words: list[str], directory: Path) -> Iterator[subprocess.Popen[bytes]]:
     with (directory / f"{words[0]}.log").open("wb") as log:
         child = subprocess.Popen(
             [sys.executable, "-m", *words], cwd=directory, stdout=log, stderr=log
         )
         try:
-            yield
+            yield child
         finally:
             child.terminate()  # at which a coordinator writes down its places
             try:

@@ -4,11 +4,12 @@ from __future__ import annotations
 
 import os
 import signal
+import socket
 import subprocess
 import sys
 import threading
 from collections.abc import Iterator
-from contextlib import ExitStack
+from contextlib import ExitStack, contextmanager
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -24,10 +25,12 @@ from benchvise.rig import locks
 from benchvise.rig.environment import BoardRequest, NetworkService, Rig, load_rig
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold import actions
+from benchvise.rig.hold import network as hold_network
 from benchvise.rig.hold.choice import choose, release
-from benchvise.rig.hold.messages import PowerChange
+from benchvise.rig.hold.messages import NotReadable, PowerChange
 from benchvise.rig.hold.network import NetworkHold
 from benchvise.rig.hold.places import PlaceOwner, taker
+from benchvise.rig.hold.reach import SILENT
 
 
 @pytest.fixture(scope="module")
@@ -71,7 +74,9 @@ def test_the_command_line_takes_a_place_and_gives_it_back(running: Lab, rig: Rig
     assert taker(rig.path, "two") is None
 
 
-def test_what_is_not_taken_is_not_looked_into(rig: Rig) -> None:
+def test_what_is_not_taken_is_not_looked_into(rig: Rig, monkeypatch: pytest.MonkeyPatch) -> None:
+    """And so takes no process of its own."""
+    monkeypatch.setattr(actions, "HeldBoard", None)
     found = status(rig)
     assert found["holder"] is None
     assert found["power"] == found["mux"] == {"na": "seen by those who have its place"}
@@ -204,6 +209,61 @@ def test_one_process_keeps_the_places_of_boards_without_drivers(
         assert one.result is not None and one.result.holder is not None
         assert one.result.holder.what == "place of here/we"
     assert taker(rig.path, "one") is taker(rig.path, "two") is None
+
+
+def test_the_status_of_a_lab_says_each_fault_and_goes_round_none(
+    running: Lab, rig: Rig, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another user's place, a board that does not answer, one that does beside the coordinator, a
+    dead exporter, and a coordinator that hangs."""
+    with socket.create_server(("127.0.0.1", 0)) as silent:
+        network = network_rig(running, tmp_path)
+        service = f"{{address: 127.0.0.1, port: {silent.getsockname()[1]}}}"
+        first = f"targets:\n  own: {{resources: {{NetworkService: {service}}}}}\n"
+        network.path.write_text(network.path.read_text().replace("targets:\n", first))
+        network = load_rig(network.path)
+        assert running.labgrid("-p", "one", "acquire", user="eve").returncode == 0
+        own, one, two = reached(network)
+        assert own == (None, SILENT)
+        assert one == ("place of here/eve", None)  # it may be measured now: nobody asks it
+        assert two == (None, NotReadable("connection refused"))
+        exporter, coordinator = running.processes["exporter"], running.processes["coordinator"]
+        with stopped(coordinator), monkeypatch.context() as patch:
+            patch.setattr(hold_network, "_STATUS_SECONDS", 0.5)
+            beside, *behind = actions.status(network, [])
+            assert beside.result is not None
+            assert all("does not answer within" in str(outcome.error) for outcome in behind)
+        try:
+            exporter.kill()
+            missing = NotReadable("no exporter offers shelf/two/*")
+            wait_until(lambda: reached(network)[2] == (None, missing), "the end of the exporter")
+            assert reached(network)[1] == (
+                "place of here/eve",
+                NotReadable("no exporter offers shelf/one/*"),
+            )
+        finally:
+            running.stop()
+            running.start()
+
+
+def reached(network: Rig) -> list[tuple[str | None, str | NotReadable | None]]:
+    """Of each board who has it, and whether it answers."""
+    found = []
+    for outcome in actions.status(network, [], reach=True):
+        assert outcome.result is not None
+        holder = outcome.result.holder
+        found.append((None if holder is None else holder.what, outcome.result.network))
+    return found
+
+
+@contextmanager
+def stopped(process: subprocess.Popen[bytes]) -> Iterator[None]:
+    """As one that hangs: its connections stay open."""
+    process.send_signal(signal.SIGSTOP)
+    try:
+        yield
+    finally:
+        process.send_signal(signal.SIGCONT)
 
 
 def test_who_waits_for_any_board_has_a_reservation_of_labgrid(

@@ -13,6 +13,7 @@ from pathlib import Path
 
 from benchmarks.fleet.census import Census, cpu_seconds
 from benchmarks.fleet.field import Faults, Field, lab
+from benchmarks.fleet.status import status_table
 from benchvise.store import Store
 
 SERIES = ("os.syscall", "memory.latency:size=32K", "os.context_switch")
@@ -26,7 +27,7 @@ _HEAD = (
 
 
 def main() -> None:
-    """``python -m benchmarks.fleet [N …] [--dying N] [--hanging N] [--full N] [--restart S]``."""
+    """``python -m benchmarks.fleet [N …] [--status] [--dying N] [--hanging N] [--full N] …``."""
     parser = argparse.ArgumentParser(prog="python -m benchmarks.fleet")
     parser.add_argument("boards", type=int, nargs="*")
     parser.add_argument("--dying", type=int, default=0, help="boards whose sshd is killed")
@@ -38,7 +39,11 @@ def main() -> None:
     )
     parser.add_argument("--interrupt", type=float, help="Ctrl-C after so many seconds")
     parser.add_argument("--parallel", default="auto")
+    parser.add_argument("--status", action="store_true", help="`rig status` alone, five times")
     options = parser.parse_args()
+    if options.status:
+        status_table(options.boards or [1, 10, 50, 200])
+        return
     print(_HEAD)
     print("|" + "---:|" * 13)
     faults = Faults(options.dying, options.hanging, options.full)

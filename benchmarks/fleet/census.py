@@ -30,8 +30,9 @@ class Census:
     ssh's shared connections are in the background, and so below no process of ours.
     """
 
-    def __init__(self, pid: int, file: Path) -> None:
+    def __init__(self, pid: int, file: Path, between_s: float = _BETWEEN_SECONDS) -> None:
         self.most = Most()
+        self._between_s = between_s
         self._pid = pid
         self._file = str(file).encode()
         self._ends = threading.Event()
@@ -46,7 +47,7 @@ class Census:
         self._thread.join()
 
     def _count(self) -> None:
-        while not self._ends.wait(_BETWEEN_SECONDS):
+        while not self._ends.wait(self._between_s):
             ours = {self._pid, *descendants(self._pid), *self._naming()}
             rss = sum(_kib(pid, "status", "VmRSS") for pid in ours) / _MIB
             pss = sum(_kib(pid, "smaps_rollup", "Pss") for pid in ours) / _MIB

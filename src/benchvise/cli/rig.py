@@ -71,21 +71,31 @@ def status(
 ) -> None:
     """List boards: power, side of the card, holder, features.
 
+    Of free boards that are reached over their network alone, also whether they answer to SSH.
+
     Example: benchvise rig status
     """
     loaded = actions.load(rig)
-    outcomes = actions.status(loaded, names or [])
+    outcomes = actions.status(loaded, names or [], reach=True)
     if as_json:
         print_json("rig-status", [outcome_document(outcome) for outcome in outcomes])
     else:
         table = Table(box=box.SIMPLE_HEAD, show_edge=False, pad_edge=False)
-        for column in ("Board", "Power", "Card", "In use", "Features"):
+        for column in ("Board", "Power", "Card", "Network", "In use", "Features"):
             table.add_column(column)
         for outcome in outcomes:
             features = ", ".join(sorted(loaded.features[outcome.board]))
             table.add_row(outcome.board, *_state(outcome), features)
         stdout().print(text_line(f"Rig {loaded.path}", style="bold"))
         stdout().print(table)
+        silent = [
+            outcome.board
+            for outcome in outcomes
+            if outcome.result is not None and isinstance(outcome.result.network, NotReadable)
+        ]
+        if silent:
+            line = f"{len(silent)} of {len(outcomes)} boards do not answer: {', '.join(silent)}"
+            stdout().print(text_line(line, style=DOUBT), soft_wrap=True)
     _fail(outcomes, quiet=as_json)
 
 
@@ -236,18 +246,23 @@ def _reached(booted: BootedBoard) -> str:
     return f"answers to SSH at {booted.address}, port {booted.port}"
 
 
-def _state(outcome: BoardOutcome[BoardStatus]) -> tuple[Text, Text, Text]:
+def _state(outcome: BoardOutcome[BoardStatus]) -> tuple[Text, Text, Text, Text]:
     state = outcome.result
     if state is None:
         reason = outcome.error.message if outcome.error is not None else ""
-        return Text("?", style=ERROR), Text("?"), text_line(reason)
+        return Text("?", style=ERROR), Text("?"), Text("?"), text_line(reason)
     holder = "free"
     if state.holder is not None:
         holder = _held_by(state.holder)
     if state.waiting:
         more = len(state.waiting) - 1
         holder += f"; next: {_held_by(state.waiting[0])}{f' and {more} more' if more else ''}"
-    return _switch(state.power), _switch(state.mux), text_line(holder)
+    network = (
+        text_line(state.network or "-")
+        if not isinstance(state.network, NotReadable)
+        else (text_line(state.network.na, style=ERROR))
+    )
+    return _switch(state.power), _switch(state.mux), network, text_line(holder)
 
 
 def _held_by(holder: BoardHolder) -> str:

@@ -33,7 +33,7 @@ from benchvise.rig.hold.messages import (
     PowerChange,
     PowerState,
 )
-from benchvise.rig.hold.network import statuses
+from benchvise.rig.hold.network import statuses_of_addresses, statuses_of_places
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -95,17 +95,33 @@ def load(rig_file: str | None) -> Rig:
     return load_rig(file)
 
 
-def status(rig: Rig, names: Sequence[str]) -> list[BoardOutcome[BoardStatus]]:
-    """Power, card and holder of boards, by default all; changes nothing and locks nothing."""
+def status(
+    rig: Rig, names: Sequence[str], *, reach: bool = False
+) -> list[BoardOutcome[BoardStatus]]:
+    """Power, card and holder of boards, by default all; changes nothing and locks nothing.
+
+    A process is started for boards with drivers alone whose devices are this user's to read; the
+    coordinator is asked once for all others. With ``reach``, boards that nobody uses and that are
+    reached over their network alone are asked whether they answer to SSH.
+    """
     chosen = rig.select(names or ["all"])
-    reached_only = [name for name in chosen if not rig.targets[name].is_switched]
-    others = [name for name in chosen if rig.targets[name].is_switched]
-    outcomes = {outcome.board: outcome for outcome in _each(rig, others, "", HeldBoard.status)}
+    placed = [name for name in chosen if name in rig.places]
+    outcomes: dict[str, BoardOutcome[BoardStatus]] = {}
+    if placed:
+        try:
+            found = statuses_of_places(rig, placed, reach=reach)
+            outcomes.update((name, BoardOutcome(name, status)) for name, status in found.items())
+        except BenchviseError as error:
+            outcomes.update((name, BoardOutcome(name, None, error)) for name in placed)
+    left = [name for name in chosen if name not in outcomes]
+    addressed = [name for name in left if not rig.targets[name].is_switched]
     try:
-        for name, status in statuses(rig, reached_only).items():
-            outcomes[name] = BoardOutcome(name, status)
+        found = statuses_of_addresses(rig, addressed, reach=reach)
+        outcomes.update((name, BoardOutcome(name, status)) for name, status in found.items())
     except BenchviseError as error:
-        outcomes.update((name, BoardOutcome(name, None, error)) for name in reached_only)
+        outcomes.update((name, BoardOutcome(name, None, error)) for name in addressed)
+    switched = [name for name in left if rig.targets[name].is_switched]
+    outcomes.update((o.board, o) for o in _each(rig, switched, "", lambda held: held.status()))
     return [outcomes[name] for name in chosen]
 
 

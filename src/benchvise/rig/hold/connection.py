@@ -9,6 +9,7 @@ import select
 import signal
 import tempfile
 import threading
+import time
 from collections.abc import Callable
 from typing import Self, TypeAlias, TypeVar
 
@@ -78,8 +79,11 @@ class WorkerConnection:
     def _begin(self) -> None:
         """Called once the process has been started."""
 
-    def _ask(self, request: Request, answer: type[_T]) -> _T:
-        """Has it do something, to its end; raises what went wrong there."""
+    def _ask(self, request: Request, answer: type[_T], within_s: float | None = None) -> _T:
+        """Has it do something, to its end; raises what went wrong there.
+
+        TimeoutError where it takes longer than ``within_s``; its process is ended then.
+        """
         with self._lock:
             self._number += 1
             try:
@@ -87,12 +91,13 @@ class WorkerConnection:
                 self._child.stdin.flush()
             except (OSError, ValueError):  # ValueError: it was given up, and its input closed
                 raise self._died() from None
-            return decode(answer, self._answer(self._number))
+            deadline = None if within_s is None else time.monotonic() + within_s
+            return decode(answer, self._answer(self._number, deadline))
 
-    def _answer(self, number: int) -> object:
+    def _answer(self, number: int, deadline: float | None = None) -> object:
         """The result of a request; its events are passed on, and its error is raised."""
         while True:
-            line = self._line()
+            line = self._line(deadline)
             if not line.endswith(b"\n"):  # nothing, or what it was saying when it was killed
                 raise self._died()
             message = decode(WorkerMessage, json.loads(line))
@@ -105,7 +110,7 @@ class WorkerConnection:
             if message.event is not None:
                 self._observe(self.name, message.event)
 
-    def _line(self) -> bytes:
+    def _line(self, deadline: float | None) -> bytes:
         """The next line, or what was left of one at the end."""
         output = self._child.stdout.fileno()
         poll = select.poll()
@@ -113,7 +118,12 @@ class WorkerConnection:
         if (waking := interruption.waking()) is not None:
             poll.register(waking, select.POLLIN)
         while b"\n" not in self._received:
-            if waking in {descriptor for descriptor, _ in poll.poll()}:
+            left_ms = None if deadline is None else max(0.0, deadline - time.monotonic()) * 1000
+            ready = {descriptor for descriptor, _ in poll.poll(left_ms)}
+            if not ready:
+                self._child.kill()
+                raise TimeoutError
+            if waking in ready:
                 interruption.raise_if_set()
             data = os.read(output, _CHUNK)
             if not data:

@@ -230,7 +230,9 @@ class BoardStatus:
     """Power (on, off, unknown), the side that has the card (None without a mux), the holder.
 
     ``lock`` is the key of the board's lock; empty where its place is another user's. ``waiting``
-    have their turn in that order.
+    have their turn in that order. ``network`` is whether it answers to SSH (``answers``;
+    ``accepts connections`` where no greeting came in time), where that was asked: of a board that
+    nobody uses and that is reached over its network alone.
     """
 
     board: str
@@ -239,6 +241,7 @@ class BoardStatus:
     mux: str | NotReadable | None
     lock: str = field(default="", metadata=in_json(omit_default=True))
     waiting: tuple[BoardHolder, ...] = ()
+    network: str | NotReadable | None = field(default=None, metadata=in_json(omit_default=True))
 
 
 @dataclass(frozen=True, slots=True)
@@ -295,13 +298,15 @@ class AnalyserCommand:
 class PlaceState:
     """A place of the coordinator: who has it (HOST/USER, empty where nobody), and where its board
     answers. ``ours``: this user may use it. ``is_reserved``: the coordinator keeps it for a
-    reservation that is not this process's."""
+    reservation that is not this process's. ``missing`` is what belongs to the place and no exporter
+    offers, as EXPORTER/GROUP/CLASS; empty where all of it is there."""
 
     place: str
     owner: str
     ours: bool
     service: NetworkService | None
     is_reserved: bool = False
+    missing: str = ""
 
 
 @dataclass(frozen=True, slots=True)

@@ -8,8 +8,9 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Iterator, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from contextlib import ExitStack, contextmanager
+from dataclasses import replace
 from pathlib import Path
 from types import NoneType
 
@@ -29,11 +30,15 @@ from benchvise.rig.hold.messages import (
     PlaceState,
     WorkerOrder,
 )
+from benchvise.rig.hold.reach import ANSWERS, SILENT, ssh_answers
 
 _PLACE_SECONDS = 2.0  # between two questions for a place that another user has
 _AWAY_SECONDS = 120.0
 """How long a coordinator that is started anew is waited for, and its exporters."""
+_STATUS_SECONDS = 10.0
+"""How long a coordinator may take to say who has its places: one that hangs would take 40 s."""
 _NOT_SWITCHED = NotReadable("the rig file gives it no power switch")
+_NOT_OURS = NotReadable("seen by those who have its place")
 
 
 class PlaceKeeper(WorkerConnection):
@@ -55,9 +60,9 @@ class PlaceKeeper(WorkerConnection):
         """Gives it back."""
         self._ask(messages.GivePlace(place), NoneType)
 
-    def states(self) -> dict[str, PlaceState]:
-        """All places of the coordinator by name."""
-        listed = self._ask(messages.ListPlaces(), PlaceList).places
+    def states(self, within_s: float | None = None) -> dict[str, PlaceState]:
+        """All places of the coordinator by name; TimeoutError where that takes longer."""
+        listed = self._ask(messages.ListPlaces(), PlaceList, within_s).places
         return {state.place: state for state in listed}
 
 
@@ -171,30 +176,88 @@ def lock_key(service: NetworkService) -> str:
     return f"board at {service.address} port {service.port}"
 
 
-def statuses(rig: Rig, names: list[str]) -> dict[str, BoardStatus]:
-    """Who has boards that are reached over their network alone; their places are read at once."""
-    placed = {name: rig.places[name] for name in names if name in rig.places}
-    states = place_states(rig) if placed else {}
-    return {
-        name: _of_place(name, states.get(placed[name]), placed[name])
-        if name in placed
-        else _of_lock(name, lock_key(service_of(rig, name)))
-        for name in names
+def place_states(rig: Rig, within_s: float | None = None) -> dict[str, PlaceState]:
+    """All places of the rig's coordinator by name; nothing is taken.
+
+    RigError where it does not answer, or not within so many seconds.
+    """
+    try:
+        with keepers.use(rig.path, "benchvise") as keeper:
+            return keeper.states(within_s)
+    except TimeoutError as error:
+        raise RigError(
+            Fault.RIG_BROKEN,
+            f"the coordinator accepts connections, and does not answer within {within_s:g} s",
+            "see on its host whether it hangs: systemctl status labgrid-coordinator",
+        ) from error
+
+
+def statuses_of_places(
+    rig: Rig, names: Sequence[str], *, reach: bool = False
+) -> dict[str, BoardStatus]:
+    """Boards behind a coordinator by name, all from one answer of it; no board is held.
+
+    Boards whose place is this user's, and that have drivers, are left out: their processes know
+    more; so are those whose place is not known. With ``reach``, those that nobody has and that are
+    reached over their network alone are asked whether they answer.
+    """
+    states = place_states(rig, _STATUS_SECONDS)
+    placed = {name: states.get(rig.places[name]) for name in names}
+    found = {}
+    for name, state in placed.items():
+        if not rig.targets[name].is_switched:
+            found[name] = _of_place(name, state, rig.places[name])
+        elif state is not None and not state.ours:
+            unseen = _missing(state) or _NOT_OURS
+            found[name] = BoardStatus(name, _owner(state), unseen, unseen)
+    if reach:
+        services = {name: state.service for name, state in placed.items() if state is not None}
+        _reach(rig, found, services)
+    return found
+
+
+def statuses_of_addresses(
+    rig: Rig, names: Sequence[str], *, reach: bool = False
+) -> dict[str, BoardStatus]:
+    """Boards by name whose addresses are in the rig file; ``reach`` as above."""
+    services = {name: service_of(rig, name) for name in names}
+    found = {name: _of_lock(name, lock_key(service)) for name, service in services.items()}
+    if reach:
+        _reach(rig, found, services)
+    return found
+
+
+def _reach(
+    rig: Rig, found: dict[str, BoardStatus], services: Mapping[str, NetworkService | None]
+) -> None:
+    """Notes whether boards answer. One that is in use is not asked: it may be measured now."""
+    asked = {
+        name: service
+        for name, service in services.items()
+        if service is not None
+        and name in found
+        and not rig.targets[name].is_switched
+        and found[name].holder is None
+        and found[name].network is None
     }
-
-
-def place_states(rig: Rig) -> dict[str, PlaceState]:
-    """All places of the rig's coordinator by name; nothing is taken."""
-    with keepers.use(rig.path, "benchvise") as keeper:
-        return keeper.states()
+    for name, answer in ssh_answers(asked).items():
+        network = answer if answer in (ANSWERS, SILENT) else NotReadable(answer)
+        found[name] = replace(found[name], network=network)
 
 
 def _of_place(name: str, state: PlaceState | None, place: str) -> BoardStatus:
     if state is None:
         missing = NotReadable(f"the coordinator has no place '{place}'")
         return BoardStatus(name, None, missing, None)
-    holder = BoardHolder(0, f"place of {state.owner}") if state.owner else None
-    return BoardStatus(name, holder, _NOT_SWITCHED, None)
+    return BoardStatus(name, _owner(state), _NOT_SWITCHED, None, network=_missing(state))
+
+
+def _owner(state: PlaceState) -> BoardHolder | None:
+    return BoardHolder(0, f"place of {state.owner}") if state.owner else None
+
+
+def _missing(state: PlaceState) -> NotReadable | None:
+    return NotReadable(f"no exporter offers {state.missing}") if state.missing else None
 
 
 def _of_lock(name: str, key: str) -> BoardStatus:

@@ -105,7 +105,7 @@ def states(rig: Path, reservations: frozenset[str] = frozenset()) -> list[PlaceS
     """
     session = _session(_address(rig))
     listed = []
-    services = _services(session)
+    offers = _Offers(session)
     for name, entry in session.places.items():
         owner = _taker(session, entry)
         listed.append(
@@ -113,8 +113,9 @@ def states(rig: Path, reservations: frozenset[str] = frozenset()) -> list[PlaceS
                 name,
                 "" if owner is None else owner.name,
                 owner is not None and owner.ours,
-                _service(services, entry),
+                offers.service(entry),
                 bool(entry.reservation) and entry.reservation not in reservations,
+                offers.missing(entry),
             )
         )
     return listed
@@ -123,7 +124,7 @@ def states(rig: Path, reservations: frozenset[str] = frozenset()) -> list[PlaceS
 def service_at(rig: Path, place: str) -> NetworkService:
     """Where the board of a place answers; RigError where none of its resources says so."""
     session = _session(_address(rig))
-    service = _service(_services(session), _place(session, place))
+    service = _Offers(session).service(_place(session, place))
     if service is None:
         raise RigError(
             Fault.RIG_BROKEN,
@@ -133,22 +134,48 @@ def service_at(rig: Path, place: str) -> NetworkService:
     return service
 
 
-def _services(session: Any) -> list[tuple[tuple[str, str, str, str], NetworkService | None]]:
-    """All that exporters offer, by exporter, group, class and name."""
-    return [
-        ((exporter, group, resource.cls, name), network_service(resource.args))
-        for exporter, groups in session.resources.items()
-        for group, resources in groups.items()
-        for name, resource in resources.items()
-        if resource.cls == "NetworkService"
-    ]
+class _Offers:
+    """What exporters offer, by exporter and group, as most places name theirs: so each of many
+    places is held against its own, and not against those of all."""
 
+    def __init__(self, session: Any) -> None:
+        self._groups = {
+            (exporter, group): [
+                ((exporter, group, resource.cls, name), resource)
+                for name, resource in resources.items()
+            ]
+            for exporter, groups in session.resources.items()
+            for group, resources in groups.items()
+        }
 
-def _service(
-    services: list[tuple[tuple[str, str, str, str], NetworkService | None]], entry: Any
-) -> NetworkService | None:
-    """The first that belongs to a place."""
-    return next((service for path, service in services if entry.hasmatch(path)), None)
+    def service(self, entry: Any) -> NetworkService | None:
+        """Where the board of a place answers, by the first that says it."""
+        return next(
+            (
+                network_service(resource.args)
+                for match in entry.matches
+                for path, resource in self._near(match)
+                if resource.cls == "NetworkService" and match.ismatch(path)
+            ),
+            None,
+        )
+
+    def missing(self, entry: Any) -> str:
+        """What belongs to a place and is not offered; empty where all is."""
+        return next(
+            (
+                repr(match)
+                for match in entry.matches
+                if not any(match.ismatch(path) for path, _ in self._near(match))
+            ),
+            "",
+        )
+
+    def _near(self, match: Any) -> Iterator[tuple[tuple[str, str, str, str], Any]]:
+        """What can belong to a match, which may be a pattern."""
+        if any(sign in match.exporter + match.group for sign in "*?["):
+            return (offer for group in self._groups.values() for offer in group)
+        return iter(self._groups.get((match.exporter, match.group), ()))
 
 
 @contextmanager
@@ -248,16 +275,9 @@ def _note_whole(address: str, session: Any) -> None:
     if getattr(session, "benchvise_noted", False):
         return
     session.benchvise_noted = True
-    offered = [
-        (exporter, group, resource.cls, name)
-        for exporter, groups in session.resources.items()
-        for group, resources in groups.items()
-        for name, resource in resources.items()
-    ]
+    offers = _Offers(session)
     _whole.update(
-        (address, entry.name)
-        for entry in session.places.values()
-        if entry.unmatched(offered) is None
+        (address, entry.name) for entry in session.places.values() if not offers.missing(entry)
     )
 
 
