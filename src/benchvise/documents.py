@@ -225,7 +225,9 @@ def text_at(values: JsonObject, key: str) -> str:
 
 def texts_at(values: JsonObject, key: str) -> tuple[str, ...]:
     """The texts of the array under a key; what is no text is left out."""
-    return tuple(item for item in array_at(values, key) if isinstance(item, str))
+    if not (found := array_at(values, key)):
+        return ()  # of most batches' flags
+    return tuple(item for item in found if isinstance(item, str))
 
 
 def array_at(values: JsonObject, key: str) -> Sequence[object]:

@@ -204,7 +204,19 @@ def percentile(values: Values, percent: float = 95.0) -> float:
 
     Source: R. J. Hyndman and Y. Fan, The American Statistician 50 (1996) 361, definition 7.
     """
-    return float(np.percentile(_array(values), percent))
+    return percentile_of_sorted(np.sort(_array(values)), percent)
+
+
+def percentile_of_sorted(values: Floats, percent: float) -> float:
+    """``percentile`` of values in ascending order, at least one, none of them NaN.
+
+    What ``np.percentile`` gives, in a tenth of its time where the values are few.
+    """
+    place = (values.size - 1) * (percent / 100.0)
+    below = math.floor(place)
+    part = place - below
+    low, high = float(values[below]), float(values[min(below + 1, values.size - 1)])
+    return low + (high - low) * part if part < 0.5 else high - (high - low) * (1.0 - part)
 
 
 def modes(values: Values) -> tuple[Mode, Mode] | None:
@@ -225,10 +237,10 @@ def modes(values: Values) -> tuple[Mode, Mode] | None:
         return None
     smallest = math.ceil(_MODE_SHARE * array.size)
     logs = np.log(array)
-    split = smallest + int(np.argmax(np.diff(logs)[smallest - 1 : array.size - smallest]))
+    split = smallest + int(np.argmax((logs[1:] - logs[:-1])[smallest - 1 : array.size - smallest]))
     lower, upper = logs[:split], logs[split:]
     distance = median_of_sorted(upper) - median_of_sorted(lower)
-    gap = percentile(upper, 5.0) - percentile(lower, 95.0)
+    gap = percentile_of_sorted(upper, 5.0) - percentile_of_sorted(lower, 95.0)
     # One in fifty samples of a unimodal shape exceeds about this, by simulation of normal,
     # uniform, exponential, Laplace and Pareto shapes with n from 10 to 100.
     needed = (1.5 + 65.0 / array.size) * max(mad(lower), mad(upper))
@@ -257,34 +269,32 @@ def drift(*blocks: Values) -> Drift:
     if longest < 2:
         raise ValueError("a trend needs at least two values in a block")
     grouped = [_grouped(array) for array in arrays]
-    score = sum(_kendall_score(values) for _, values in grouped)
+    score, slopes = 0.0, []
+    for positions, values in grouped:
+        first, second = _pairs(values.size, 1)
+        rises = values[second] - values[first]
+        score += float(np.sign(rises).sum())
+        slopes.append(rises / (positions[second] - positions[first]))
     variance = sum(_kendall_variance(values) for _, values in grouped)
-    slopes = np.concatenate([_slopes(positions, values) for positions, values in grouped])
-    centre = float(np.median(np.concatenate(arrays)))
-    change = float(np.median(slopes)) * (longest - 1)
+    centre = median_of_sorted(np.sort(np.concatenate(arrays)))
+    change = median_of_sorted(np.sort(np.concatenate(slopes))) * (longest - 1)
     p = _two_sided_p((abs(score) - 1.0) / math.sqrt(variance)) if variance > 0.0 else 1.0
     return Drift(change / abs(centre) if centre else 0.0, p)
 
 
-def _kendall_score(array: Floats) -> float:
-    """Concordant minus discordant pairs of value and position."""
-    return sum(float(np.sign(array[i + 1 :] - array[i]).sum()) for i in range(array.size - 1))
-
-
 def _kendall_variance(array: Floats) -> float:
-    """The variance of the Kendall score without trend, with tie correction."""
+    """The variance of the Kendall score (concordant minus discordant pairs of value and position)
+    without trend, with tie correction."""
 
-    def term(n: Floats) -> float:
-        return float((n * (n - 1.0) * (2.0 * n + 5.0)).sum())
+    def term(n: float) -> float:
+        return n * (n - 1.0) * (2.0 * n + 5.0)
 
-    _, ties = np.unique(array, return_counts=True)
-    return (term(np.array([float(array.size)])) - term(ties.astype(np.float64))) / 18.0
-
-
-def _slopes(positions: Floats, values: Floats) -> Floats:
-    first, second = np.triu_indices(values.size, 1)
-    slopes: Floats = (values[second] - values[first]) / (positions[second] - positions[first])
-    return slopes
+    ordered = np.sort(array)
+    ends = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
+    if ends.size == array.size - 1:
+        return term(array.size) / 18.0
+    ties = np.diff(ends, prepend=0, append=array.size)
+    return (term(array.size) - sum(map(term, ties.tolist()))) / 18.0
 
 
 def _grouped(array: Floats) -> tuple[Floats, Floats]:
@@ -406,16 +416,21 @@ def walsh_pairs(n: int) -> tuple[Indices, Indices]:
     Those of few values are asked for again and again, and cost more than what is done with them;
     those of many would fill the memory if they were kept.
     """
-    return _few_pairs(n) if n <= _EXACT_SIGNED_RANK else _pairs(n)
+    return _pairs(n, 0)
 
 
-@lru_cache(maxsize=_EXACT_SIGNED_RANK + 1)
-def _few_pairs(n: int) -> tuple[Indices, Indices]:
-    return _pairs(n)
+def _pairs(n: int, apart: int) -> tuple[Indices, Indices]:
+    """Positions of all pairs of ``n`` values that are so far apart or further."""
+    return _few_pairs(n, apart) if n <= _EXACT_SIGNED_RANK else _made_pairs(n, apart)
 
 
-def _pairs(n: int) -> tuple[Indices, Indices]:
-    first, second = np.triu_indices(n)
+@lru_cache(maxsize=2 * _EXACT_SIGNED_RANK + 2)
+def _few_pairs(n: int, apart: int) -> tuple[Indices, Indices]:
+    return _made_pairs(n, apart)
+
+
+def _made_pairs(n: int, apart: int) -> tuple[Indices, Indices]:
+    first, second = np.triu_indices(n, apart)
     first.setflags(write=False)
     second.setflags(write=False)
     return first, second

@@ -7,6 +7,7 @@ in the evidence that the probe took around each batch. Nothing is ever dropped.
 
 from __future__ import annotations
 
+import contextlib
 import math
 from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
@@ -17,6 +18,7 @@ import numpy.typing as npt
 
 from benchvise.documents import in_json, number_at, object_at
 from benchvise.measure.model import Sample, SeriesRecord
+from benchvise.quantities import is_number
 from benchvise.statistics import (
     Drift,
     Floats,
@@ -24,8 +26,9 @@ from benchvise.statistics import (
     drift,
     mad,
     median_interval,
+    median_of_sorted,
     modes,
-    percentile,
+    percentile_of_sorted,
 )
 
 # A series is unstable when its interval's half-width, or the spread of its processes, exceeds
@@ -57,6 +60,9 @@ _SCALES: Mapping[str, tuple[tuple[float, str], ...]] = {
 }
 
 _Mask = npt.NDArray[np.bool_]
+_Flags = Sequence[frozenset[str]]
+"""Of each batch."""
+_PLAIN = {int, float, type(None)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -98,25 +104,29 @@ def summarise(series: SeriesRecord) -> Summary:
         raise ValueError(f"{series.spec.key}: no samples to summarise")
     samples = [sample for process in series.processes for sample in process.samples]
     pooled = np.concatenate(blocks)
-    middle = float(np.median(pooled))
+    ordered = np.sort(pooled)
+    flags = [frozenset(sample.flags) for sample in samples]
+    middle = median_of_sorted(ordered)
     interval = median_interval(pooled)
     half_width = _relative((interval.high - interval.low) / 2.0, middle)
     clusters = modes(pooled)
     trend = drift(*blocks) if max(block.size for block in blocks) >= 5 else None
-    medians = [float(np.median(block)) for block in blocks]
+    medians = [_median(block) for block in blocks]
 
     rules = _phrases(
-        _too_few(pooled.size, interval.coverage), _free_placement(series, samples), _errors(samples)
+        _too_few(pooled.size, interval.coverage),
+        _free_placement(series, samples),
+        _errors(samples, flags),
     )
     scatter = _phrases(
         _two_modes(clusters, blocks, series.unit), _processes_differ(blocks, medians, series.unit)
     )
-    noise = _phrases(_drifts(trend), *_disturbances(samples, pooled))
+    noise = _phrases(_drifts(trend), *_disturbances(samples, flags, pooled))
     scattered = bool(scatter) or half_width > TOLERANCE
     causes = rules + scatter + (noise if scattered else ())
     if scattered and not causes:
         causes = (_NO_CAUSE,)
-    flagged = Counter(flag for sample in samples for flag in set(sample.flags))
+    flagged = Counter(flag for of_one in flags for flag in of_one)
     return Summary(
         n=pooled.size,
         processes=len(blocks),
@@ -124,9 +134,9 @@ def summarise(series: SeriesRecord) -> Summary:
         low=interval.low,
         high=interval.high,
         coverage=interval.coverage,
-        minimum=float(pooled.min()),
-        maximum=float(pooled.max()),
-        p95=percentile(pooled, 95.0),
+        minimum=float(ordered[0]),
+        maximum=float(ordered[-1]),
+        p95=percentile_of_sorted(ordered, 95.0),
         mad=mad(pooled),
         half_width=half_width,
         modes=clusters,
@@ -141,6 +151,10 @@ def summarise(series: SeriesRecord) -> Summary:
 
 def _phrases(*phrases: str) -> tuple[str, ...]:
     return tuple(phrase for phrase in phrases if phrase)
+
+
+def _median(values: Floats) -> float:
+    return median_of_sorted(np.sort(values))
 
 
 def _spread(medians: Sequence[float]) -> float:
@@ -190,9 +204,9 @@ def _free_placement(series: SeriesRecord, samples: Sequence[Sample]) -> str:
     return f"{phrase}, {mixed} on both in turn" if mixed else phrase
 
 
-def _errors(samples: Sequence[Sample]) -> str:
+def _errors(samples: Sequence[Sample], flags: _Flags) -> str:
     """Work that failed was not done: ``detail.errors`` says how often in a batch."""
-    failed = [sample for sample in samples if "errors" in sample.flags]
+    failed = [s for s, of_one in zip(samples, flags, strict=True) if "errors" in of_one]
     if not failed:
         return ""
     count = sum(number_at(object_at(s.evidence, "detail"), "errors") or 0 for s in failed)
@@ -239,21 +253,27 @@ def _drifts(trend: Drift | None) -> str:
     return f"values drift by {trend.relative_change * 100:+.1f} % while a process runs"
 
 
-def _disturbances(samples: Sequence[Sample], values: Floats) -> Iterator[str]:
+def _disturbances(samples: Sequence[Sample], flags: _Flags, values: Floats) -> Iterator[str]:
     """A phrase, or nothing, for each kind of evidence."""
-    yield _preempted(samples, values)
+    yield _preempted(samples, flags, values)
     yield _stolen(samples)
     yield _neighbours(samples)
     yield _clock(samples)
     yield _migrated(samples, values)
     yield _faulted(samples, values)
     yield _temperature(samples)
-    yield _generator(samples, values)
+    yield _generator(flags, values)
 
 
 def _column(samples: Sequence[Sample], name: str) -> Floats:
     """An evidence item of all samples; NaN where it is no number."""
-    return np.array([number_at(s.evidence, name) for s in samples], dtype=np.float64)
+    found = [sample.evidence.get(name) for sample in samples]
+    if set(map(type, found)) <= _PLAIN:  # nearly always, and an array of them is soon made
+        with contextlib.suppress(OverflowError):
+            column = np.array(found, dtype=np.float64)
+            column[np.isinf(column)] = np.nan
+            return column
+    return np.array([value if is_number(value) else None for value in found], dtype=np.float64)
 
 
 def _batches(mask: _Mask, values: Floats) -> str:
@@ -261,17 +281,17 @@ def _batches(mask: _Mask, values: Floats) -> str:
     phrase = f"{int(mask.sum())} of {mask.size} batches"
     if min(int(mask.sum()), int((~mask).sum())) < 3:
         return phrase
-    rest = float(np.median(values[~mask]))
-    change = float(np.median(values[mask])) / rest - 1.0 if rest > 0.0 else 0.0
+    rest = _median(values[~mask])
+    change = _median(values[mask]) / rest - 1.0 if rest > 0.0 else 0.0
     if abs(change) < 0.01:
         return phrase
     word = "higher" if change > 0.0 else "lower"
     return f"{phrase} (their median is {abs(change) * 100:.1f} % {word} than that of the others)"
 
 
-def _preempted(samples: Sequence[Sample], values: Floats) -> str:
+def _preempted(samples: Sequence[Sample], flags: _Flags, values: Floats) -> str:
     """By flag, as switching is the very work of some benchmarks: the probe knows which."""
-    mask = np.array([bool({"preempted", "waited"} & set(s.flags)) for s in samples])
+    mask = np.array([bool({"preempted", "waited"} & of_one) for of_one in flags])
     if mask.mean() < _COMMON:
         return ""
     phrase = f"other work took the CPU in {_batches(mask, values)}"
@@ -310,7 +330,8 @@ def _clock(samples: Sequence[Sample]) -> str:
     readings = readings[np.isfinite(readings) & (readings > 0.0)]
     if not readings.size:
         return ""
-    low, high = percentile(readings, 5.0), percentile(readings, 95.0)
+    readings.sort()
+    low, high = percentile_of_sorted(readings, 5.0), percentile_of_sorted(readings, 95.0)
     if high / low - 1.0 <= _CLOCK_CHANGE:
         return ""
     return f"the CPU clock ranged from {quantity(low, 'Hz')} to {quantity(high, 'Hz')}"
@@ -325,7 +346,7 @@ def _faulted(samples: Sequence[Sample], values: Floats) -> str:
     """Faults that some batches take and others do not; the same in all may be the work itself."""
     minor, major = _column(samples, "minor_faults"), _column(samples, "major_faults")
     finite = minor[np.isfinite(minor)]
-    usual = float(np.median(finite)) if finite.size else 0.0
+    usual = _median(finite) if finite.size else 0.0
     mask = (minor > max(2.0 * usual, _FEW_FAULTS)) | (major > 0.0)
     return f"page faults disturbed {_batches(mask, values)}" if mask.mean() >= _COMMON else ""
 
@@ -343,9 +364,9 @@ def _temperature(samples: Sequence[Sample]) -> str:
     return ""
 
 
-def _generator(samples: Sequence[Sample], values: Floats) -> str:
+def _generator(flags: _Flags, values: Floats) -> str:
     """Where the other end had no CPU time left, the value is its limit and not the board's."""
-    mask = np.array(["generator" in sample.flags for sample in samples])
+    mask = np.array(["generator" in of_one for of_one in flags])
     if mask.mean() < _COMMON:
         return ""
     return f"the load generator was at its own limit in {_batches(mask, values)}"
