@@ -199,7 +199,10 @@ class ResultStore:
     def compare(self, base: str, other: str, *, percentiles: bool = False) -> ComparedRuns:
         """Two runs side by side: what ``compare --json`` has."""
         compared = flow.compare(self.url, base, other, figures=percentiles)
-        return ComparedRuns(comparison_data(compared.result, compared.counters, compared.state))
+        document = comparison_data(
+            compared.result, compared.counters, compared.state, compared.equal_runs
+        )
+        return ComparedRuns(document)
 
 
 class ComparedRuns:

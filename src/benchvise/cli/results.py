@@ -297,21 +297,24 @@ def compare(
     from benchvise.report.data import comparison_data
     from benchvise.report.rendering import rendered
     from benchvise.report.state_tables import around_comparison
-    from benchvise.report.tables import compare_rows, counter_rows, tail_rows
+    from benchvise.report.tables import chance_remarks, compare_rows, counter_rows, tail_rows
 
     compared = flow.compare(store, base, other, figures=figures, every=everything)
     if as_json and format not in ("table", "json"):
         raise UsageError(f"--json and --format {format} exclude each other", "give one of them")
     result = compared.result
+    document = comparison_data(result, compared.counters, compared.state, compared.equal_runs)
     if as_json or format == "json":
-        print_json("comparison", comparison_data(result, compared.counters, compared.state))
+        print_json("comparison", document)
     elif format != "table":
         from benchvise.report.comparison_formats import COMPARISON_FORMATS  # most print a table
 
-        document = comparison_data(result, compared.counters, compared.state)
         sys.stdout.write(COMPARISON_FORMATS[format].write(document, threshold))
     else:
-        around = around_comparison(compared.base, compared.other, compared.state)
+        around = [
+            *chance_remarks(compared.equal_runs),
+            *around_comparison(compared.base, compared.other, compared.state),
+        ]
         table = compare_rows(
             result, simulated=compared.simulated, everything=everything, around=around
         )

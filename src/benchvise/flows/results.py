@@ -15,10 +15,12 @@ from benchvise.store import DiagnosisInfo, RunFilter, RunInfo, Store
 
 if TYPE_CHECKING:
     from benchvise.measure.compare import RunComparison
+    from benchvise.measure.equal_runs import EqualRuns
     from benchvise.measure.metrics import CounterTable
     from benchvise.measure.model import RunRecord
     from benchvise.measure.validity import Summary
     from benchvise.state.diff import StateDiff
+    from benchvise.state.model import Snapshot
 
 
 def list_runs(store_url: str | None, limit: int, matching: RunFilter) -> list[RunInfo]:
@@ -116,7 +118,8 @@ class Compared:
     """Two stored runs and how they compare.
 
     ``counters`` are those of the series that changed, ``state`` is how the boards' settings differ;
-    None when the state of one was not recorded.
+    None when the state of one was not recorded. ``equal_runs`` says of the series that changed most
+    how far stored runs of the same state differ; None when the two were measured in turn.
     """
 
     base: RunRecord
@@ -124,6 +127,7 @@ class Compared:
     result: RunComparison
     counters: Mapping[str, CounterTable]
     state: StateDiff | None
+    equal_runs: tuple[EqualRuns, ...] | None
 
     @property
     def simulated(self) -> bool:
@@ -142,8 +146,9 @@ def compare(
     with Store.open(store_url) as store:
         a, b = store.load(base), store.load(other)
         states = store.snapshot(a.id), store.snapshot(b.id)
-    state = diff_snapshots(states[0], states[1]) if states[0] and states[1] else None
-    result = compare_runs(a, b, figures=figures)
+        result = compare_runs(a, b, figures=figures)
+        state = diff_snapshots(states[0], states[1]) if states[0] and states[1] else None
+        by_chance = _by_chance(store, (a, b), states, state, result)
     listed = {c.spec.canonical for c in result.comparisons if every or c.changed}
     of_b = {series.spec.canonical: series for series in b.series}
     counters = {
@@ -151,7 +156,56 @@ def compare(
         for series in a.series
         if series.spec.canonical in listed and series.spec.canonical in of_b
     }
-    return Compared(a, b, result, counters, state)
+    return Compared(a, b, result, counters, state, by_chance)
+
+
+_EQUAL_RUNS = 12
+"""So many of the newest runs of a board are looked at: each has a state to be compared."""
+_MOST_CHANGED = 8
+
+
+def _by_chance(
+    store: Store,
+    sides: tuple[RunRecord, RunRecord],
+    states: tuple[Snapshot | None, Snapshot | None],
+    differ: StateDiff | None,
+    result: RunComparison,
+) -> tuple[EqualRuns, ...] | None:
+    """What stored runs of the state of either side say of the series that changed most."""
+    from benchvise.measure.equal_runs import equal_runs
+
+    if sides[0].interleaved_with(sides[1]):
+        return None
+    changed = [c for c in result.changed if c.ratio is not None][:_MOST_CHANGED]
+    if not changed:
+        return ()
+    alike = differ is not None and not differ.differences
+    groups = [
+        [run for run in _equal_to(store, side, state) if run != other.id]
+        for side, other, state in zip(sides, reversed(sides), states, strict=True)
+        if state is not None and not (alike and side is sides[1])
+    ]
+    return tuple(
+        equal_runs(
+            comparison,
+            [{run: store.series_of(run, comparison.spec.key) for run in group} for group in groups],
+        )
+        for comparison in changed
+    )
+
+
+def _equal_to(store: Store, run: RunRecord, state: Snapshot) -> list[str]:
+    """The ids of a run and of others of its board and suite in the same state, the oldest first."""
+    from benchvise.measure.model import RunStatus
+    from benchvise.state.diff import diff_snapshots
+
+    matching = RunFilter(board=run.board, suite=run.suite, status=RunStatus.COMPLETE)
+    equal = [(run.started, run.id)]
+    for other in store.runs(_EQUAL_RUNS, matching):
+        seen = None if other.id == run.id else store.snapshot(other.id)
+        if seen is not None and not diff_snapshots(state, seen).differences:
+            equal.append((other.started, other.id))
+    return [run_id for _, run_id in sorted(equal)]
 
 
 def report(store_url: str | None, references: Sequence[str], directory: Path) -> Path:

@@ -17,6 +17,7 @@ from typing import TypeGuard
 
 from benchvise.documents import JsonObject, encode, in_json
 from benchvise.measure.compare import Comparison, RunComparison, compare_runs
+from benchvise.measure.equal_runs import EqualRuns
 from benchvise.measure.histogram import PERCENTILES, Quantile, merged_histogram
 from benchvise.measure.insights import Insight, insights
 from benchvise.measure.metrics import CounterTable, pooled_figures
@@ -255,6 +256,9 @@ class ComparisonDocument:
     """How the boards' settings differ; null when that is not known."""
     counters: Mapping[str, CounterTable]
     """What one iteration costs on both sides, by the key of the series."""
+    equal_runs: tuple[EqualRuns, ...] | None
+    """How far stored runs of one state differ in the series that changed most; null where the two
+    were measured in turn, which makes that needless."""
     base: str
     other: str
     counts: Mapping[str, int]
@@ -266,13 +270,15 @@ def comparison_data(
     result: RunComparison,
     counters: Mapping[str, CounterTable] | None = None,
     state: StateDiff | None = None,
+    equal_runs: tuple[EqualRuns, ...] | None = None,
 ) -> ComparisonDocument:
     """One comparison: what ``--json`` prints of it.
 
     ``counters`` by the key of the series: what one iteration costs on both sides. ``state`` is how
-    the boards' settings differ, null when that is not known.
+    the boards' settings differ, null when that is not known. ``equal_runs``: what chance does.
     """
     return ComparisonDocument(
+        equal_runs=equal_runs,
         state=state,
         counters=dict(counters or {}),
         base=result.a,

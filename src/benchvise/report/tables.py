@@ -28,6 +28,7 @@ from benchvise.text import enumerated, printable
 
 if TYPE_CHECKING:
     from benchvise.measure.compare import Comparison, RunComparison
+    from benchvise.measure.equal_runs import EqualRuns
     from benchvise.measure.histogram import Histogram, Quantile
     from benchvise.measure.insights import Insight
     from benchvise.measure.metrics import CounterTable, PooledFigure
@@ -288,6 +289,32 @@ def compare_rows(
     if result.tails and not everything and not any(tail.significant for _, tail in result.tails):
         remarks.append("tails: no difference of rare late times is shown; --all lists them")
     return Table(title, columns, rows, (*remarks, *around), simulated)
+
+
+def chance_remarks(equal_runs: Sequence[EqualRuns] | None) -> list[str]:
+    """What runs of one state say of the changes of two runs; None: they were measured in turn."""
+    if not equal_runs:
+        return []
+    remarks = [
+        f"chance, {of.key}: two runs of one state in a row differed as much in {of.as_much} of "
+        f"{of.pairs} pairs"
+        for of in equal_runs
+        if of.as_much
+    ]
+    never = [of.pairs for of in equal_runs if of.pairs and not of.as_much]
+    if never:
+        which = "the other changes" if remarks else "these changes"
+        remarks.append(
+            f"chance: two runs of one state in a row never differed as much as {which} do "
+            f"({max(never)} pairs)"
+        )
+    if not any(of.pairs for of in equal_runs):
+        remarks.append(
+            "chance: the runs were measured one after the other, so that what else happened in "
+            "between counts, too; measure one of them again, and this tells how far equal runs "
+            "differ"
+        )
+    return remarks
 
 
 def _change_row(comparison: Comparison) -> tuple[Cell, ...]:
