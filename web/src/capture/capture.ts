@@ -6,7 +6,7 @@ import { Timeline } from "../timeline/timeline";
 import { Address, readChosen, writeChosen } from "../workspace/address";
 import { Selection } from "../workspace/selection";
 import { Toolbar } from "../workspace/toolbar";
-import { make } from "../workspace/views/elements";
+import { make, mount } from "../workspace/views/elements";
 import { CaptureDetails } from "./capture-details";
 import { captureLook } from "./capture-look";
 
@@ -58,7 +58,7 @@ class CaptureView {
       make("section", { class: "ws-trace", "aria-label": info.name }, line));
     // A capture mostly has few lines: what is beneath should not be pushed out of sight.
     lines.style.height = `min(58vh, ${AROUND + EACH * source.rows.length}px)`;
-    host.replaceChildren(make("div", { class: "ws cp" },
+    mount(host, make("div", { class: "ws cp" },
       this.toolbar.element,
       make("div", { class: "ws-body" },
         lines,

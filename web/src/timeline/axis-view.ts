@@ -1,4 +1,4 @@
-import { type Brush, brushOf, type Surface } from "./brush";
+import { type Brush, brushOf, setFont, type Surface } from "./brush";
 import { type FlagMark, paintFlags } from "./flags";
 import type { Orientation } from "./layout";
 import { lossBands } from "./losses";
@@ -28,7 +28,7 @@ export class AxisView {
     flags: readonly FlagMark[] = [],
   ): void {
     const { canvas, context } = this;
-    const ratio = canvas.width / Math.max(canvas.clientWidth, 1);
+    const ratio = canvas.width / canvas.clientWidth;
     const [width, height] = [canvas.width / ratio, canvas.height / ratio];
     const vertical = orientation === "vertical";
     const main = vertical ? height : width;
@@ -38,7 +38,7 @@ export class AxisView {
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillStyle = theme.page;
     context.fillRect(0, 0, width, height);
-    context.font = `11px ${theme.sans}`;
+    setFont(context, `11px ${theme.sans}`);
     context.textBaseline = "middle";
     for (const { time, label } of ticks.ticks) {
       const at = Math.round((time - view.begin) / perPixel);
@@ -57,7 +57,7 @@ export class AxisView {
       }
     }
     context.textAlign = "left";
-    paintFlags(context, flags, new Texts(context, context.font), theme, orientation, main);
+    if (flags.length > 0) paintFlags(context, flags, new Texts(context, context.font), theme, orientation, main);
     context.fillStyle = theme.loss;
     for (const { from, to } of lossBands(losses, { begin: view.begin, perPixel }, main, 3)) {
       if (vertical) context.fillRect(width - 3, from, 3, to - from);

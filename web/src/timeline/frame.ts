@@ -1,16 +1,18 @@
+import { FittedCanvas } from "./brush";
+
 /** The elements of a timeline: mini-map above, names, axis, and the stage with the bars. */
 export interface Elements {
   readonly root: HTMLElement;
   readonly mapHost: HTMLElement;
-  readonly map: HTMLCanvasElement;
+  readonly map: FittedCanvas;
   readonly corner: HTMLElement;
   readonly axisHost: HTMLElement;
-  readonly axis: HTMLCanvasElement;
+  readonly axis: FittedCanvas;
   readonly namesHost: HTMLElement;
-  readonly names: HTMLCanvasElement;
+  readonly names: FittedCanvas;
   /** What has the keyboard. */
   readonly stage: HTMLElement;
-  readonly bars: HTMLCanvasElement;
+  readonly bars: FittedCanvas;
   readonly thumb: HTMLElement;
   readonly note: HTMLElement;
   /** Read out when it changes. */
@@ -26,10 +28,10 @@ export function buildFrame(host: HTMLElement, name: string): Elements {
     element.className = className;
     return element;
   };
-  const paper = (parent: HTMLElement): HTMLCanvasElement => {
+  const paper = (parent: HTMLElement): FittedCanvas => {
     const canvas = parent.appendChild(document.createElement("canvas"));
     canvas.setAttribute("aria-hidden", "true");
-    return canvas;
+    return new FittedCanvas(canvas, parent);
   };
   const root = add(host, "tl");
   const mapHost = add(root, "tl-map");
@@ -58,15 +60,4 @@ export function buildFrame(host: HTMLElement, name: string): Elements {
   return {
     root, mapHost, map, corner, axisHost, axis, namesHost, names, stage, bars, thumb, note, status,
   };
-}
-
-/** Gives a canvas as many pixels as its place on the screen has; true when that changed. */
-export function fit(canvas: HTMLCanvasElement, host: HTMLElement): boolean {
-  const ratio = globalThis.devicePixelRatio || 1;
-  const width = Math.max(1, Math.round(host.clientWidth * ratio));
-  const height = Math.max(1, Math.round(host.clientHeight * ratio));
-  if (canvas.width === width && canvas.height === height) return false;
-  canvas.width = width;
-  canvas.height = height;
-  return true;
 }

@@ -1,7 +1,7 @@
+import { type Brush, brushOf, type Surface } from "./brush";
 import { lossBands } from "./losses";
 import type { Loss, Overview } from "./source";
 import { centreOf, lengthOf, shiftSpan, type Span, spanOf } from "./span";
-import { contextOf } from "./stage";
 import type { Theme } from "./theme";
 
 /** Pixels beside an edge of the window that still take hold of it. */
@@ -12,17 +12,17 @@ const GRIP = 6;
  * timeline shows. The window is dragged, its edges too; a drag elsewhere shows what it spans.
  */
 export class MiniMap {
-  private readonly context: CanvasRenderingContext2D;
+  private readonly context: Brush;
   private readonly window: HTMLElement;
   private readonly marked: HTMLElement;
 
   constructor(
     private readonly host: HTMLElement,
-    private readonly canvas: HTMLCanvasElement,
+    private readonly canvas: Surface,
     private readonly duration: number,
     private readonly look: (view: Span) => void,
   ) {
-    this.context = contextOf(canvas);
+    this.context = brushOf(canvas);
     this.marked = host.appendChild(document.createElement("div"));
     this.marked.className = "tl-map-range";
     this.window = host.appendChild(document.createElement("div"));
@@ -33,7 +33,7 @@ export class MiniMap {
   /** What does not change with the view. */
   paint(overview: Overview | null, losses: readonly Loss[], theme: Theme): void {
     const { canvas, context } = this;
-    const ratio = canvas.width / Math.max(canvas.clientWidth, 1);
+    const ratio = canvas.width / canvas.clientWidth;
     const [width, height] = [canvas.width / ratio, canvas.height / ratio];
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     context.fillStyle = theme.panel;
@@ -48,7 +48,7 @@ export class MiniMap {
 
   place(view: Span, range: Span | null): void {
     this.put(this.window, view);
-    this.marked.hidden = range === null;
+    if (this.marked.hidden !== (range === null)) this.marked.hidden = range === null;
     if (range !== null) this.put(this.marked, range);
   }
 

@@ -1,4 +1,4 @@
-import { between, type Span } from "./span";
+import { between, lengthOf, type Span } from "./span";
 
 const MS = 130;
 
@@ -33,5 +33,40 @@ export class Motion {
     const view = between(this.from, this.to, 1 - (1 - part) ** 2);
     if (part >= 1) this.stop();
     return view;
+  }
+}
+
+/** How a view moves: what will be seen next depends on it. */
+export type Movement = "still" | "along" | "zoom";
+
+/** Without a change for so long, a view is still. */
+const REST_MS = 120;
+
+/** Tells how the view moves, and when it has come to rest. */
+export class MovementWatch {
+  private last: Span | null = null;
+  private now: Movement = "still";
+  private timer: ReturnType<typeof setTimeout> | undefined;
+
+  constructor(private readonly rested: () => void) {}
+
+  /** Told of each view that is drawn. */
+  follow(view: Span): Movement {
+    const { last } = this;
+    this.last = view;
+    if (last === null || (last.begin === view.begin && last.end === view.end)) return this.now;
+    // Adding to times of nanoseconds changes the last digits of a length.
+    const isSame = Math.abs(lengthOf(last) - lengthOf(view)) <= lengthOf(view) * 1e-9;
+    this.now = isSame ? "along" : "zoom";
+    clearTimeout(this.timer);
+    this.timer = setTimeout(() => {
+      this.now = "still";
+      this.rested();
+    }, REST_MS);
+    return this.now;
+  }
+
+  close(): void {
+    clearTimeout(this.timer);
   }
 }

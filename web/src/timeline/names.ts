@@ -1,4 +1,4 @@
-import { type Brush, brushOf, type Surface } from "./brush";
+import { type Brush, brushOf, setFont, type Surface } from "./brush";
 import { boxesBetween, type Box, type Heading, type Layout } from "./layout";
 import { Texts } from "./texts";
 import type { Theme } from "./theme";
@@ -35,7 +35,7 @@ export class Names {
   paint(scene: NamesScene): void {
     const { canvas, context } = this;
     const { layout, theme, scroll } = scene;
-    const ratio = canvas.width / Math.max(canvas.clientWidth, 1);
+    const ratio = canvas.width / canvas.clientWidth;
     const [width, height] = [canvas.width / ratio, canvas.height / ratio];
     const vertical = layout.orientation === "vertical";
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
@@ -61,7 +61,7 @@ export class Names {
     if (layout.orientation === "vertical") context.fillRect(at, 0, size, height);
     else context.fillRect(0, at, width, size);
     context.fillStyle = group === undefined ? theme.muted : theme.ink;
-    context.font = `${group === undefined ? 600 : 400} 11px ${theme.sans}`;
+    setFont(context, `${group === undefined ? 600 : 400} 11px ${theme.sans}`);
     if (layout.orientation === "vertical") this.turned(text, at + size / 2, height, this.small);
     else if (group === undefined) context.fillText(text, EDGE, at + size / 2 + 0.5);
     else {
@@ -109,7 +109,7 @@ export class Names {
     const middle = top + box.bar / 2 + 0.5;
     const texts = layout.density === "compact" || box.calls !== undefined ? this.small : this.plain;
     if (texts === null) return;
-    context.font = layout.density === "compact" ? texts.font.replace("11px", "9.5px") : texts.font;
+    setFont(context, layout.density === "compact" ? texts.font.replace("11px", "9.5px") : texts.font);
     const isPinned = box.from < layout.pinned;
     const pinnable = scene.pins && box.track === undefined && box.calls === undefined && box.members === undefined && (box.order === scene.hovered || isPinned);
     if (pinnable) this.pin(width - PIN_PX / 2, middle, theme, isPinned);
@@ -122,7 +122,7 @@ export class Names {
     texts.draw(box.row.name, left, middle, right - left - aside);
     if (aside === 0) return;
     context.fillStyle = theme.muted;
-    if (layout.density !== "compact") context.font = this.small?.font ?? context.font;
+    if (layout.density !== "compact") setFont(context, this.small?.font ?? context.font);
     context.textAlign = "right";
     context.fillText(detail, right, middle);
     context.textAlign = "left";
@@ -136,14 +136,14 @@ export class Names {
     this.ground(box, scene, [left - 1, 0, size + 2, height]);
     context.fillStyle = theme.ink;
     if (size < TURNED_BELOW) {
-      context.font = this.small?.font ?? context.font;
+      setFont(context, this.small?.font ?? context.font);
       this.turned(box.row.name, left + size / 2, height, this.small);
       return;
     }
-    context.font = this.plain?.font ?? context.font;
+    setFont(context, this.plain?.font ?? context.font);
     this.plain?.draw(box.row.name, left + 4, height - (box.row.detail === "" ? 14 : 28), size - 8);
     context.fillStyle = theme.muted;
-    context.font = this.small?.font ?? context.font;
+    setFont(context, this.small?.font ?? context.font);
     this.small?.draw(box.row.detail, left + 4, height - 13, size - 8);
   }
 

@@ -5,6 +5,7 @@ import type { Hit } from "./hit";
 import type { Source } from "./source";
 import type { Span } from "./span";
 import { formatLength, formatTime } from "./time-format";
+import { Tip, type TipLine } from "./tip";
 
 /** Where the stage's pixels are, for what lies on top of it. */
 export interface Frame {
@@ -34,12 +35,12 @@ export class Overlay {
   private readonly chosen: HTMLElement;
   private readonly range: HTMLElement;
   private readonly rangeText: HTMLElement;
-  private readonly tip: HTMLElement;
+  private readonly tip: Tip;
   private readonly arrows: SVGSVGElement;
   private readonly flags: SVGSVGElement;
 
   constructor(
-    private readonly stage: HTMLElement,
+    stage: HTMLElement,
     private readonly source: Source,
   ) {
     const add = (name: string, parent = stage): HTMLElement => {
@@ -61,9 +62,7 @@ export class Overlay {
     this.flags = drawing("tl-flags");
     this.arrows = drawing("tl-arrows");
     this.cross = add("tl-cross");
-    this.tip = add("tl-tip");
-    // Read out by the status line instead.
-    this.tip.setAttribute("aria-hidden", "true");
+    this.tip = new Tip(stage);
   }
 
   /** `across`: from where to where, for a range of some rows. */
@@ -71,7 +70,8 @@ export class Overlay {
     const [top, bottom] = across ?? [0, frame.cross];
     const area = range === null ? null : areaOf(range, frame, top, bottom);
     this.put(this.range, area, frame);
-    if (range !== null) this.rangeText.textContent = formatLength(range.end - range.begin);
+    const text = range === null ? "" : formatLength(range.end - range.begin);
+    if (this.rangeText.textContent !== text) this.rangeText.textContent = text;
   }
 
   showChosen(item: Span | null, top: number, bottom: number, frame: Frame): void {
@@ -107,77 +107,63 @@ export class Overlay {
   /** What is pointed at in the axis: a moment, and a note that is there. */
   showMoment(time: number, flag: Flag | null, frame: Frame, at: readonly [number, number]): void {
     this.put(this.cross, areaOf({ begin: time, end: time }, frame, 0, frame.cross), frame);
-    const text = document.createElement("div");
-    text.textContent = flag?.text ?? "";
-    text.className = "tl-tip-text";
-    const when = document.createElement("div");
-    when.textContent = flag === null
+    const when = flag === null
       ? formatTime(time, (frame.view.end - frame.view.begin) / frame.main)
       : `${formatTime(flag.begin, 1)}${flag.end > flag.begin ? `, ${formatLength(flag.end - flag.begin)}` : ""}`;
-    this.showTip(flag === null ? [when] : [text, when], frame, at);
+    const lines: TipLine[] = flag === null ? [] : [{ text: flag.text, look: "text" }];
+    this.showTip([...lines, { text: when, look: "plain" }], frame, at);
   }
 
   showHit(hit: Hit | null, frame: Frame, at: readonly [number, number]): void {
     const time = hit?.time ?? null;
     const area = time === null ? null : areaOf({ begin: time, end: time }, frame, 0, frame.cross);
     this.put(this.cross, area, frame);
-    const lines = hit === null ? null : this.lines(hit, (frame.view.end - frame.view.begin) / frame.main);
-    this.showTip(lines, frame, at);
+    if (hit === null) this.tip.hide();
+    else this.showTip(this.lines(hit, (frame.view.end - frame.view.begin) / frame.main), frame, at);
   }
 
-  private showTip(lines: readonly HTMLElement[] | null, frame: Frame, at: readonly [number, number]): void {
-    this.tip.hidden = lines === null;
-    if (lines === null) return;
-    this.tip.replaceChildren(...lines);
-    const [x, y] = frame.vertical ? [at[1], at[0]] : at;
-    const { clientWidth, clientHeight } = this.stage;
-    const { offsetWidth, offsetHeight } = this.tip;
-    // On the side where there is room, never under the pointer.
-    const left = x + 16 + offsetWidth > clientWidth ? Math.max(0, x - 12 - offsetWidth) : x + 16;
-    const top = y + 18 + offsetHeight > clientHeight ? Math.max(0, y - 10 - offsetHeight) : y + 18;
-    this.tip.style.transform = `translate(${left}px, ${top}px)`;
+  private showTip(lines: readonly TipLine[], { main, cross, vertical }: Frame, at: readonly [number, number]): void {
+    const [x, y] = vertical ? [at[1], at[0]] : at;
+    this.tip.show(lines, [x, y], vertical ? [cross, main] : [main, cross]);
   }
 
-  private lines({ row, time, item, mark, value, call }: Hit, perPixel: number): HTMLElement[] {
+  private lines({ row, time, item, mark, value, call }: Hit, perPixel: number): TipLine[] {
     const { look, losses } = this.source;
-    const lines: HTMLElement[] = [];
-    const add = (text: string, name = ""): void => {
-      const line = document.createElement("div");
-      line.textContent = text;
-      if (name !== "") line.className = name;
-      lines.push(line);
+    const lines: TipLine[] = [];
+    const add = (text: string, as: TipLine["look"] = "plain"): void => {
+      lines.push({ text, look: as });
     };
     if (mark !== null) {
-      add(mark.count === 1 ? look.eventName(mark.event) : `${formatCount(mark.count)} events`, "tl-tip-title");
+      add(mark.count === 1 ? look.eventName(mark.event) : `${formatCount(mark.count)} events`, "title");
       add(formatTime(mark.time, 1));
     } else if (call !== undefined) {
-      add(call.name, "tl-tip-title");
+      add(call.name, "title");
       add(`${call.count > 1 ? "from the first to the last: " : ""}${formatLength(call.end - call.begin)}`);
       add(`from ${formatTime(call.begin, 1)}`);
-      if (call.count > 1) add(`${formatCount(call.count)} calls here, the longest is named: zoom in`, "tl-tip-note");
-      if (!call.complete) add("incomplete: its end, or what it called, is not known", "tl-tip-note");
+      if (call.count > 1) add(`${formatCount(call.count)} calls here, the longest is named: zoom in`, "note");
+      if (!call.complete) add("incomplete: its end, or what it called, is not known", "note");
     } else if (item !== null) {
       const several = item.count > 1;
       const who = item.actor >= 0 ? look.actorName(item.actor) : row.name;
-      add(who, "tl-tip-title");
+      add(who, "title");
       const state = look.states[item.state]?.name ?? "";
       add(`${several ? "longest: " : ""}${state} ${formatLength(item.end - item.begin)}`.trim());
       add(`from ${formatTime(item.begin, 1)}`);
-      if (several) add(`${formatCount(item.count)} items here: zoom in`, "tl-tip-note");
+      if (several) add(`${formatCount(item.count)} items here: zoom in`, "note");
     } else {
-      add(value === undefined ? row.name : `${row.name} ${row.detail}`.trim(), "tl-tip-title");
+      add(value === undefined ? row.name : `${row.name} ${row.detail}`.trim(), "title");
       if (value !== undefined) add(value);
       add(formatTime(time, perPixel));
     }
     const lost = losses.filter(
       (loss) => loss.begin <= time + perPixel && loss.end >= time - perPixel,
     );
-    for (const loss of lost.slice(0, 3)) add(lossText(loss.kind, loss.count, loss.cpu), "tl-tip-loss");
+    for (const loss of lost.slice(0, 3)) add(lossText(loss.kind, loss.count, loss.cpu), "loss");
     return lines;
   }
 
   private put(element: HTMLElement, area: Area | null, frame: Frame): void {
-    element.hidden = area === null;
+    if (element.hidden !== (area === null)) element.hidden = area === null;
     if (area === null) return;
     const { x, y, width, height } = placeOf(area, frame);
     const { style } = element;

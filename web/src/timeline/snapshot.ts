@@ -2,6 +2,7 @@
 
 import type { ArrowShape } from "./arrows";
 import { AxisView } from "./axis-view";
+import type { Surface } from "./brush";
 import type { FlagMark } from "./flags";
 import type { Elements } from "./frame";
 import { Names, type NamesScene } from "./names";
@@ -69,8 +70,8 @@ export function pictureOf(
     const { left, top } = element.getBoundingClientRect();
     return [Math.round(left - whole.left), Math.round(top - whole.top) - skipped];
   };
-  const paperOf = (canvas: HTMLCanvasElement): SvgPaper =>
-    new SvgPaper(canvas.width, canvas.height, canvas.width / Math.max(canvas.clientWidth, 1));
+  const paperOf = (canvas: Surface): SvgPaper =>
+    new SvgPaper(canvas.width, canvas.height, canvas.width / canvas.clientWidth);
   const [onStage, onAxis, onNames] = [paperOf(bars), paperOf(axis), paperOf(namesCanvas)];
   new Stage(onStage).paint(scene);
   const base = { textContent: "" };

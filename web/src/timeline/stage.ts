@@ -1,4 +1,4 @@
-import { type Brush, brushOf, type Surface } from "./brush";
+import { type Brush, brushOf, setFont, type Surface } from "./brush";
 import { type CallSlices, paintCalls } from "./calls";
 import { bandsOf, boxesBetween, type Box, type Layout } from "./layout";
 import { paintLosses } from "./losses";
@@ -65,7 +65,7 @@ export class Stage {
   paint(scene: Scene): void {
     const { canvas, context } = this;
     const { layout, theme, view } = scene;
-    const ratio = canvas.width / Math.max(canvas.clientWidth, 1);
+    const ratio = canvas.width / canvas.clientWidth;
     const vertical = layout.orientation === "vertical";
     const [main, cross] = vertical ? [canvas.height, canvas.width] : [canvas.width, canvas.height];
     const scale: Scale = { begin: view.begin, perPixel: (view.end - view.begin) / main };
@@ -82,7 +82,7 @@ export class Stage {
     paintLosses(context, scene, boxes, scale, ratio, main);
     context.setTransform(ratio, 0, 0, ratio, 0, 0);
     this.texts = this.texts?.font === `11px ${theme.sans}` ? this.texts : this.fresh(theme);
-    context.font = this.texts.font;
+    setFont(context, this.texts.font);
     context.textBaseline = "middle";
     context.fillStyle = theme.onBar;
     for (const label of labels) this.write(label, this.texts, scene, ratio, vertical);
@@ -270,7 +270,7 @@ export class Stage {
   }
 }
 
-export function contextOf(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
+function contextOf(canvas: HTMLCanvasElement): CanvasRenderingContext2D {
   const context = canvas.getContext("2d");
   if (context === null) throw new Error("this browser cannot draw on a canvas");
   return context;

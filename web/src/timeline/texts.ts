@@ -1,4 +1,4 @@
-import type { Brush } from "./brush";
+import { type Brush, setFont } from "./brush";
 
 /** Texts on a canvas, cut to the room that they have. Measuring is dear, so each is measured once. */
 export class Texts {
@@ -22,9 +22,9 @@ export class Texts {
     if (cached !== undefined) return cached;
     if (this.widths.size >= MOST) this.widths.clear();
     const { font } = this.context;
-    this.context.font = this.font;
+    setFont(this.context, this.font);
     const { width } = this.context.measureText(text);
-    this.context.font = font;
+    setFont(this.context, font);
     this.widths.set(text, width);
     return width;
   }

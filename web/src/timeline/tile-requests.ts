@@ -1,4 +1,5 @@
 import { boxesBetween, type Layout } from "./layout";
+import type { Movement } from "./motion";
 import { centreOf, lengthOf, type Span, zoomSpan } from "./span";
 import type { TileRequest } from "./tile-store";
 import { BLOCK, levelOf, rootLevel, tileRange } from "./tiles";
@@ -11,7 +12,8 @@ export interface TileRequests {
 
 /**
  * The tiles of a view of `pixels` pixels. Ahead are: all at a glance, both sides, twice and half as
- * much around `focus`, and the rows beneath and above.
+ * much around `focus`, and the rows beneath and above. Of a view that moves along, only the first two are; of
+ * one that zooms, only the first: the others would mostly be passed by before they are there.
  */
 export function requestsOf(
   view: Span,
@@ -23,6 +25,7 @@ export function requestsOf(
   scroll: number,
   cross: number,
   duration: number,
+  movement: Movement = "still",
 ): TileRequests {
   const level = levelOf(lengthOf(view) / pixels);
   const root = rootLevel(duration);
@@ -34,10 +37,15 @@ export function requestsOf(
   const wide = tileRange(level + 1, zoomSpan(view, 2, fixed), duration);
   const close = tileRange(Math.max(0, level - 1), zoomSpan(view, 0.5, fixed), duration);
   const most = tileRange(level, { begin: 0, end: duration }, duration)[1];
-  const ahead = [
-    ...seen.flatMap((block) => tilesOf(root, 0, 0, block)),
+  const glance = seen.flatMap((block) => tilesOf(root, 0, 0, block));
+  const sides = [
     ...seen.flatMap((block) => tilesOf(level, last + 1, Math.min(last + 1, most), block)),
     ...seen.flatMap((block) => tilesOf(level, Math.max(first - 1, 0), first - 1, block)),
+  ];
+  if (movement !== "still") return { needed, ahead: movement === "along" ? [...glance, ...sides] : glance };
+  const ahead = [
+    ...glance,
+    ...sides,
     ...(level < root ? seen.flatMap((block) => tilesOf(level + 1, wide[0], wide[1], block)) : []),
     ...(level > 0 ? seen.flatMap((block) => tilesOf(level - 1, close[0], close[1], block)) : []),
     ...near.flatMap((block) => tilesOf(level, first, last, block)),

@@ -73,6 +73,22 @@ function pointer(type: string, x: number, y: number, more: PointerEventInit = {}
 }
 
 describe("a timeline", () => {
+  it("adds no element while it moves: the browser would work out the style of the page with each frame", async () => {
+    const { selection, stage } = await made();
+    stage.dispatchEvent(pointer("pointermove", 500, 30));
+    await settled();
+    const observer = new MutationObserver(() => undefined);
+    observer.observe(document, { subtree: true, childList: true });
+    for (const part of [2, 3, 4]) {
+      selection.look({ begin: 0, end: DURATION / part });
+      await settled();
+    }
+    const added = observer.takeRecords().flatMap(({ addedNodes, removedNodes }) => [...addedNodes, ...removedNodes]);
+    observer.disconnect();
+    expect(added.filter((node) => node instanceof Element)).toEqual([]);
+    expect(document.querySelector(".tl-tip")?.textContent).not.toBe("");
+  });
+
   it("has all of the trace loaded before anything is asked of it", async () => {
     await made();
     expect(document.querySelector<HTMLElement>(".tl")?.dataset["state"]).toBe("complete");

@@ -6,7 +6,7 @@ import { AxisView } from "./axis-view";
 import { callAt, callBeside, type CallSlices, type CallSource, type HitCall, laneOf } from "./calls";
 import type { Changed, Choices, Chosen } from "./choices";
 import { type Flag, flagMarks, flagNear } from "./flags";
-import { buildFrame, type Elements, fit } from "./frame";
+import { buildFrame, type Elements } from "./frame";
 import { type Acts, listen } from "./gestures";
 import { type Hit, type HitItem, hitAt } from "./hit";
 import { actOf, type KeyAct } from "./keys";
@@ -15,7 +15,7 @@ import {
   seenAt, UNGROUPED,
 } from "./layout";
 import { MiniMap } from "./mini-map";
-import { Motion } from "./motion";
+import { Motion, MovementWatch } from "./motion";
 import { nameGrip } from "./name-grip";
 import { Names, PIN_PX } from "./names";
 import { flagBoxes, Overlay } from "./overlay";
@@ -75,6 +75,7 @@ export class Timeline {
   private readonly items: TileStore<Items>;
   private readonly marks: TileStore<Marks>;
   private readonly motion = new Motion();
+  private readonly movement = new MovementWatch(() => { this.invalidate(); });
   private readonly ends: (() => void)[] = [];
   private readonly controller = new AbortController();
   private layout: Layout;
@@ -142,7 +143,8 @@ export class Timeline {
     nameGrip(root, this.controller.signal);
     this.listen();
     void this.loadOverview();
-    this.invalidate();
+    // Measured before anything is asked for: what is asked for depends on it.
+    this.resize();
   }
 
   get density(): Density {
@@ -231,6 +233,7 @@ export class Timeline {
     this.marks.close();
     this.trackStore.close();
     this.callStore.close();
+    this.movement.close();
     for (const end of this.ends) end();
     this.elements.root.remove();
   }
@@ -724,9 +727,8 @@ export class Timeline {
 
   /** CSS pixels of the stage along time, and across it. */
   private extent(): readonly [number, number] {
-    const { clientWidth, clientHeight } = this.elements.stage;
-    const [width, height] = [Math.max(clientWidth, 1), Math.max(clientHeight, 1)];
-    return this.orientation === "vertical" ? [height, width] : [width, height];
+    const { clientWidth, clientHeight } = this.elements.bars;
+    return this.orientation === "vertical" ? [clientHeight, clientWidth] : [clientWidth, clientHeight];
   }
 
   /** False when it is there already. */
@@ -741,11 +743,8 @@ export class Timeline {
   }
 
   private resize(): void {
-    const { stage, bars, axis, axisHost, names, namesHost, map, mapHost } = this.elements;
-    fit(bars, stage);
-    fit(axis, axisHost);
-    fit(names, namesHost);
-    fit(map, mapHost);
+    const { bars, axis, names, map } = this.elements;
+    for (const canvas of [bars, axis, names, map]) canvas.fit();
     this.stale = { names: true, map: true };
     this.setScroll(this.scroll);
     // At once: a canvas that was given another size is empty until it is drawn.
@@ -836,8 +835,10 @@ export class Timeline {
     if (this.stale.names) this.paintNames(scene.chosen);
     if (this.stale.map) this.map.paint(this.overview, this.source.losses, this.theme);
     this.stale = { names: false, map: false };
-    this.elements.root.dataset["state"] = this.items.waiting ? "loading" : "complete";
-    if (!this.items.waiting) this.tellDrawn();
+    const state = this.items.waiting ? "loading" : "complete";
+    const { dataset } = this.elements.root;
+    if (dataset["state"] !== state) dataset["state"] = state;
+    if (state === "complete") this.tellDrawn();
   }
 
   private paintHover(frame: { view: Span; main: number; cross: number; vertical: boolean }): void {
@@ -872,7 +873,7 @@ export class Timeline {
     const pixels = this.orientation === "vertical" ? height : width;
     const focus = this.pointer === null ? null : this.timeAt(this.pointer[0]);
     const { duration } = this.source;
-    const requests = requestsOf(view, pixels, focus, this.layout, this.seen(), this.scroll, cross, duration);
+    const requests = requestsOf(view, pixels, focus, this.layout, this.seen(), this.scroll, cross, duration, this.movement.follow(this.choices.value.view));
     this.items.request(requests.needed, requests.ahead);
     if (this.density === "events") this.marks.request(requests.needed, []);
     else this.marks.request([], []);

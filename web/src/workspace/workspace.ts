@@ -12,7 +12,7 @@ import { splitter } from "./splitter";
 import { Tabs } from "./tabs";
 import { Toolbar, type Tools } from "./toolbar";
 import { TraceView } from "./trace-view";
-import { make } from "./views/elements";
+import { make, mount } from "./views/elements";
 
 /** Makes the workspace of one trace, or of two beside each other, in an element. */
 export async function startWorkspace(host: HTMLElement, keys: readonly string[]): Promise<void> {
@@ -80,7 +80,7 @@ class TraceWorkspace {
     root.append(splitter({
       label: "Height of the timeline", property: "--ws-body", direction: "rows", usual: 58, whole: root,
     }));
-    host.replaceChildren(root);
+    mount(host, root);
     // Two that move as one may both be looked at beyond the end of the shorter.
     const longest = Math.max(...traces.map(({ info }) => info.duration)) + Math.abs(shift);
     this.views = traces.map((trace, at) => new TraceView(

@@ -19,6 +19,16 @@ export function make<K extends keyof HTMLElementTagNameMap>(
   return element;
 }
 
+/**
+ * Puts a workspace into its place of the page, which then has the whole window. The style sheet knows
+ * that by a class: were it to look for the workspace itself (`:has`), the browser would work out the
+ * style of the whole page again with every text that a frame of the timeline changes.
+ */
+export function mount(host: HTMLElement, workspace: HTMLElement): void {
+  host.replaceChildren(workspace);
+  document.body.classList.add("has-workspace");
+}
+
 /** A button that does something on this page. */
 export function button(text: string, act: () => void, attributes: Attributes = {}): HTMLButtonElement {
   const element = make("button", { type: "button", ...attributes }, text);
