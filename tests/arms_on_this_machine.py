@@ -101,14 +101,37 @@ def beats() -> str:
     return " ".join(sorted(states - {"Z"})) or "none"
 
 
-def _program() -> None:
+def _program(begin: str = "") -> None:
     script = directory() / "beats"
-    script.write_text("#!/bin/sh\nwhile :; do sleep 0.2; done\n")
+    script.write_text(f"#!/bin/sh\n{begin}\nwhile :; do sleep 0.2; done\n")
     script.chmod(0o755)
 
 
 def service() -> MachineArm:
     _program()
+    _under_init()
+    return MachineArm("service.state", "/proc/1/comm/S60beats", "stopped", beats)
+
+
+def service_file() -> MachineArm:
+    """The service tells what it has read when it started."""
+    for name in ("own", "other"):
+        (directory() / name).write_text(name)
+    _program(f"cat {directory()}/own > {directory()}/read.part\n"
+             f"mv {directory()}/read.part {directory()}/read")  # fmt: skip
+    _under_init()
+    files = ",".join(str(directory() / name).replace("/", "!") for name in ("own", "other"))
+
+    def seen() -> str:
+        points = Path("/proc/self/mountinfo").read_text().count(f" {directory()}/own ")
+        return f"{beats()} {(directory() / 'read').read_text()} {points}"
+
+    wait_until((directory() / "read").exists)
+    return MachineArm("service.file", f"/proc/1/cmdline/S60beats,{files}", "other", seen)
+
+
+def _under_init() -> None:
+    """Starts the program as a service of a script."""
     scripts = directory() / "init.d"
     scripts.mkdir()
     (scripts / "S60beats").write_text(SERVICE.format(directory=directory()))
@@ -121,7 +144,6 @@ def service() -> MachineArm:
     tool("mount", "--bind", str(scripts), "/etc/init.d")
     tool("/etc/init.d/S60beats", "start")
     wait_until(lambda: beats() == "S")
-    return MachineArm("service.state", "/proc/1/comm/S60beats", "stopped", beats)
 
 
 def program() -> MachineArm:
@@ -157,7 +179,7 @@ def zram() -> MachineArm:
 ARMS = {
     name: arm
     for name, arm in globals().items()
-    if name in ("qdisc", "filters", "swap", "zram", "service", "program")
+    if name in ("qdisc", "filters", "swap", "zram", "service", "service_file", "program")
 }
 
 

@@ -31,6 +31,7 @@ SEEN = {
     "swap": ("7", "off"),
     "zram": ("lzo 8388608 ['3']", "lzo-rle 8388608 ['3']"),
     "service": ("S", "none"),
+    "service_file": ("S own 0", "S other 1"),
     "program": ("S", "T"),
 }
 """Of each arm what another tool sees before and meanwhile."""
@@ -41,6 +42,7 @@ TOOLS = {
     "swap": ("mkswap", "losetup"),
     "zram": ("mkswap",),
     "service": ("pkill",),
+    "service_file": ("pkill",),
     "program": ("pkill",),
 }
 

@@ -10,7 +10,8 @@
 #include "state/state.h"
 
 static const struct tree *const trees[] = {
-	&swaps_tree, &qdiscs_tree, &filters_tree, &services_tree, &processes_tree,
+	&swaps_tree, &qdiscs_tree, &filters_tree, &services_tree, &service_files_tree,
+	&processes_tree,
 };
 
 enum { TREES = sizeof(trees) / sizeof(trees[0]), PATH_LENGTH = TREE_NAME_MAX + 64 };

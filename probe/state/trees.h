@@ -1,7 +1,7 @@
 /* State of the running system that no file shows, as files that are read and written like those of
- * /proc/sys: areas of swap, queueing disciplines, tables of nftables, services, processes. Each kind
- * is a tree, below a path that is a regular file, so that no real file can have such a path:
- * /proc/swaps/!swapfile. "!" stands for "/", as sysfs writes names with slashes.
+ * /proc/sys: areas of swap, queueing disciplines, tables of nftables, services and their files,
+ * processes. Each kind is a tree, below a path that is a regular file, so that no real file can have
+ * such a path: /proc/swaps/!swapfile. "!" stands for "/", as sysfs writes names with slashes.
  *
  * What a file holds is what would have to be written to have it so again. */
 #ifndef BV_TREES_H
@@ -25,7 +25,8 @@ struct tree {
 	int (*write)(const char *name, const char *value);
 };
 
-extern const struct tree swaps_tree, qdiscs_tree, filters_tree, services_tree, processes_tree;
+extern const struct tree swaps_tree, qdiscs_tree, filters_tree, services_tree, service_files_tree,
+	processes_tree;
 
 /* Whether a path, or a glob, is of a tree. */
 bool tree_is_path(const char *path);

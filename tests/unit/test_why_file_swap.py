@@ -17,7 +17,7 @@ from benchvise.why.benches.file_digests import digests_on
 from benchvise.why.benches.file_swap import FileSwap
 from benchvise.why.benches.live import means_of
 from benchvise.why.benches.live_board import LiveBoard
-from benchvise.why.model import Arm, LayerMeans, Side, Suspect
+from benchvise.why.model import SERVICE_FILE_LAYER, Arm, Layer, LayerMeans, Side, Suspect
 from benchvise.why.witness.model import CallsAbout, SideWatch
 from benchvise.why.witness.opened import (
     FILE_LAYER,
@@ -193,3 +193,34 @@ def test_the_line_of_a_file_that_the_other_side_has_not_is_told() -> None:
     assert whole.line == 0
     (only,) = suspects({}, {"/etc/conf": "2"}).values()
     assert only.good == NOT_THERE and not origins_of_file(Side.GOOD, only, contents)
+
+
+def _of_service(path: str) -> Suspect:
+    return Suspect(
+        f"{OPENED_FILE}{path}", path, Layer.USERLAND, "userland.file", "a", "b",
+        means=LayerMeans(SERVICE_FILE_LAYER, f"S20web{path}"),
+    )  # fmt: skip
+
+
+def test_a_service_is_started_anew_with_a_copy_over_its_own_file(swap: FileSwap) -> None:
+    arm = Arm(Side.BAD, (_of_service("/fs/etc/conf"),))
+    ((setting,),) = swap.service_settings(arm).values()
+    service, own, other = setting.paths[0].removeprefix("/proc/1/cmdline/").split(",")
+    assert (setting.knob.name, setting.value, service) == ("service.file", "other", "S20web")
+    assert own == "!fs!etc!conf"
+    assert Path(other.replace("!", "/")).read_text() == GOOD["/fs/etc/conf"]
+    assert swap.service_settings(arm) == swap.service_settings(arm), "the copy is made once"
+    assert swap.attributes(arm) == {}, "the command itself gets nothing"
+    assert means_of(arm) == ([], {})
+    swap.close()
+    assert not Path(other.replace("!", "/")).exists()
+
+
+def test_no_copy_stands_over_a_directory_of_the_system(swap: FileSwap, tmp_path: Path) -> None:
+    """What only the good side has would take a copy of all that is beside it."""
+    with pytest.raises(ArmRefused, match="more than what belongs to the service"):
+        swap.service_settings(Arm(Side.BAD, (_of_service("/fs/new.txt"),)))
+    long = f"/fs/etc/{'n' * 240}"
+    (tmp_path / "bad" / long[1:]).write_text("x")
+    with pytest.raises(ArmRefused, match="too long"):
+        swap.service_settings(Arm(Side.BAD, (_of_service(long),)))

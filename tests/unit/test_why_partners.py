@@ -17,7 +17,11 @@ import skips
 
 from benchvise.board.local import LocalBoard
 from benchvise.documents import decode, encode
-from benchvise.why.model import Layer, Side, Suspect, Term
+from benchvise.why.cards import load_cards, named
+from benchvise.why.explain import session_remedies
+from benchvise.why.model import SERVICE_FILE_LAYER, Layer, LayerMeans, Side, Suspect, Term
+from benchvise.why.rules import DiagnosisRules
+from benchvise.why.suspects.find import consent_for
 from benchvise.why.witness import partners
 from benchvise.why.witness.model import (
     Activity,
@@ -29,7 +33,10 @@ from benchvise.why.witness.model import (
 )
 from benchvise.why.witness.opened import OPENED_FILE
 from benchvise.why.witness.partner_suspects import (
+    SERVICE_FILE,
     STATE,
+    ServiceRestarts,
+    is_service_file,
     origins_of_state,
     partner_files,
     partner_suspects,
@@ -247,6 +254,66 @@ def test_what_configures_a_server_comes_before_its_language() -> None:
     assert second.id == f"{STATE}named:variable LC_COLLATE"
     limited = partner_suspects(watches(**{"cpu.max": "10000 100000"}), DIGESTS, ())
     assert max(limited, key=lambda s: s.log_odds).id == f"{STATE}named:cpu.max"
+
+
+BOTH_RUN = {side: frozenset({"S20named", "cron"}) for side in Side}
+
+
+def test_a_file_of_a_service_is_tried_with_consent() -> None:
+    asked = ServiceRestarts(BOTH_RUN, DiagnosisRules().not_allowed(SERVICE_FILE))
+    (suspect,) = partner_suspects(watches(), DIGESTS, (), asked)
+    assert consent_for(suspect) == (SERVICE_FILE,)
+    assert suspect.untestable.startswith("named reads it when it starts")
+    allowed = ServiceRestarts(
+        BOTH_RUN, DiagnosisRules(allowed=("service.*",)).not_allowed(SERVICE_FILE)
+    )
+    (suspect,) = partner_suspects(watches(), DIGESTS, (), allowed)
+    assert suspect.means == LayerMeans(SERVICE_FILE_LAYER, "S20named/etc/names.conf")
+    assert is_service_file(suspect) and not suspect.untestable and not suspect.not_on_good
+    best = max(load_cards(), key=lambda card: named(card, suspect))
+    assert best.id == "file-that-a-service-reads"
+    one_sided = ServiceRestarts({**BOTH_RUN, Side.GOOD: frozenset()})
+    (suspect,) = partner_suspects(watches(), DIGESTS, (), one_sided)
+    assert suspect.means is not None and "S20named" in suspect.not_on_good
+
+
+@pytest.mark.parametrize(
+    ("running", "files", "service"),
+    [
+        ({"named"}, (), "named"),
+        ({"S20named", "S30cron"}, (), "S20named"),
+        ({"named.service"}, (), "named.service"),
+        ({"bind", "cron"}, ("/etc/init.d/bind", "/etc/names.conf"), "bind"),
+        ({"bind9.service"}, ("/lib/systemd/system/bind9.service",), "bind9.service"),
+        ({"bind", "dns"}, ("/etc/init.d/bind", "/etc/init.d/dns"), ""),
+        ({"cron"}, ("/etc/init.d/bind",), ""),
+    ],
+)  # fmt: skip
+def test_which_service_a_program_is(
+    running: set[str], files: tuple[str, ...], service: str
+) -> None:
+    restarts = ServiceRestarts({Side.BAD: frozenset(running)})
+    assert restarts.service_of(Side.BAD, Partner("named", files=files)) == service
+
+
+def test_a_service_that_is_not_known_is_started_anew_by_hand() -> None:
+    (suspect,) = partner_suspects(watches(), DIGESTS, (), ServiceRestarts())
+    assert suspect.means is None and "change it there, start it anew" in suspect.untestable
+    assert consent_for(suspect) == ()
+
+
+@pytest.mark.parametrize(
+    ("service", "line"),
+    [
+        ("names.service", "systemctl restart names.service"),
+        ("S20named", "/etc/init.d/S20named restart"),
+    ],
+)
+def test_the_remedy_starts_the_service_anew(service: str, line: str) -> None:
+    (remedy,) = session_remedies.of_file("/etc/names.conf", only_bad=False, service=service)
+    assert remedy.text.splitlines()[-1].partition("  #")[0] == line
+    (alone,) = session_remedies.of_file("/etc/names.conf", only_bad=True)
+    assert alone.text == "mv -- /etc/names.conf /etc/names.conf.away"
 
 
 def test_what_differs_in_a_partner_is_a_suspect() -> None:

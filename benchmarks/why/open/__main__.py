@@ -39,6 +39,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--kill", type=int, metavar="SEED", help="end each diagnosis at a random moment of SEED"
     )
+    parser.add_argument("--allow", default="", metavar="NAMES", help="of `why`; not published")
     parser.add_argument("--seed", type=int, default=1, help="of the order (1)")
     parser.add_argument("--evidence", type=Path, help="keep answers and evidence there")
     parser.add_argument("--results", type=Path, metavar="FILE", help="keep results, go on from it")
@@ -48,6 +49,8 @@ def main(words: Sequence[str] | None = None) -> int:
     console = Console(width=200)
     if arguments.results and arguments.effects:
         parser.error("--results is for answers, and --effects asks nothing")
+    if arguments.allow and arguments.publish:
+        parser.error("what is published is asked without consent")
     try:
         chosen = _chosen(arguments)
         known = [] if arguments.results is None else results_file.read(arguments.results)
@@ -57,7 +60,10 @@ def main(words: Sequence[str] | None = None) -> int:
         for one in chosen:
             console.print(f"{one.kind}: {one.name}: {one.report}", markup=False, soft_wrap=True)
         return 0
-    options = Options(arguments.minutes, arguments.evidence, arguments.effects, arguments.kill)
+    options = Options(
+        *(arguments.minutes, arguments.evidence, arguments.effects, arguments.kill),
+        allow=arguments.allow,
+    )
     names = {one.name for one in chosen}
     results = [result for result in known if result.name in names]
     done = {result.name for result in results}

@@ -40,12 +40,14 @@ _BREAKS = (
 @dataclass(frozen=True, slots=True)
 class Options:
     """How to run: minutes for each diagnosis, where evidence is kept, whether only the effect is
-    measured, and the seed of a random moment at which ``why`` is killed (None: it is not)."""
+    measured, the seed of a random moment at which ``why`` is killed (None: it is not), and what it
+    is allowed beyond its options (``--allow``, empty for nothing)."""
 
     minutes: float = 12
     evidence: Path | None = None
     only_effects: bool = False
     kill: int | None = None
+    allow: str = ""
 
 
 def run(case: Case, options: Options) -> CaseResult:
@@ -166,6 +168,7 @@ def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult
     shutil.rmtree(evidence, ignore_errors=True)  # of an earlier run
     words = [*asked.benchvise, "why", good.url, bad.url, "--command", asked.case.command]
     words += ["--budget", str(asked.options.minutes), "-o", str(evidence), *asked.case.options]
+    words += ["--allow", asked.options.allow] if asked.options.allow else []
     printed, said = _told(asked, words)
     load = round((load + os.getloadavg()[0]) / 2, 1)
     (asked.place / "answer.txt").write_text(f"{printed}\n{said}")

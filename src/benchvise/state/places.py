@@ -4,7 +4,7 @@ brought to given values.
 Nothing outside ``ROOTS`` is ever named to a board for writing, whatever a role or the board's own
 answers say: ``/proc/sys``, ``/sys``, and what the probe shows as files, though the kernel does not:
 options of mounts (``probe/state/mounts.c``), areas of swap, queueing disciplines, tables of
-nftables, services and programs (``probe/state/trees.h``).
+nftables, services, their files, and programs (``probe/state/trees.h``).
 """
 
 from __future__ import annotations
@@ -27,8 +27,12 @@ SWAPS = "/proc/swaps/"
 INTERFACES = "/proc/net/dev/"
 FILTERS = "/proc/net/netlink/"
 SERVICES = "/proc/1/comm/"
+SERVICE_FILES = "/proc/1/cmdline/"
 PROGRAMS = "/proc/loadavg/"
-ROOTS = ("/proc/sys/", "/sys/", MOUNTS, SWAPS, INTERFACES, FILTERS, SERVICES, PROGRAMS)
+ROOTS = (
+    *("/proc/sys/", "/sys/", MOUNTS, SWAPS, INTERFACES, FILTERS),
+    *(SERVICES, SERVICE_FILES, PROGRAMS),
+)
 
 Roles = Mapping[str, str]
 """Which device has a role on a board: ``{"root_disk": "mmcblk0"}``."""

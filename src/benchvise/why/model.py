@@ -128,12 +128,21 @@ class LayerMeans:
     """Flipped by giving a side a layer of the other one, whole or in a part.
 
     ``layer`` is a name of ``benchvise.rig.compose.LAYERS`` or ``userland``; ``part`` names what of
-    it is taken (a word of the command line, a line of a file), empty for all of it.
+    it is taken (a word of the command line, a line of a file), empty for all of it; of
+    ``SERVICE_FILE_LAYER`` the service that is started anew, and the path of the file.
     """
 
     layer: str
     part: str = ""
 
+    @property
+    def service(self) -> str:
+        """The service that is started anew with it; empty for other layers."""
+        return self.part.partition("/")[0] if self.layer == SERVICE_FILE_LAYER else ""
+
+
+SERVICE_FILE_LAYER = "service file"
+"""The layer of a file that a service reads when it starts."""
 
 Means = SettingMeans | ProcessMeans | LayerMeans
 

@@ -25,7 +25,7 @@ from benchvise.why.model import (
     Suspect,
 )
 from benchvise.why.suspects import admissibility, ranking
-from benchvise.why.suspects.find import SuspectSelection, find
+from benchvise.why.suspects.find import SuspectSelection, find, is_allowed, needs_consent
 
 
 @dataclass(frozen=True)
@@ -48,6 +48,10 @@ class DiagnosisRules:
     ) -> SuspectSelection:
         """What differs and may matter. ``may_set`` says where settings can be made."""
         return find(good, bad, metric, may_set=may_set, allowed=self.allowed)
+
+    def not_allowed(self, knob: str) -> str:
+        """Why a setting that can disturb the whole board is not tried; empty with consent."""
+        return "" if is_allowed((knob,), self.allowed) else needs_consent((knob,))
 
     def rank(
         self,

@@ -57,6 +57,8 @@ from benchvise.why.witness.opened import (
     without_swapped,
 )
 from benchvise.why.witness.partner_suspects import (
+    SERVICE_FILE,
+    ServiceRestarts,
     partner_files,
     partner_suspects,
     put_partners_first,
@@ -131,7 +133,8 @@ def rank_suspects(
     case.reached = "ranking the differences"
     good, bad = case.snapshots[Side.GOOD], case.snapshots[Side.BAD]
     selection = rules.find(good, bad, lab.bench.metric, may_set=options.may_set)
-    suspects = (*selection.suspects, *_seen_suspects(case, lab, selection.suspects))
+    restarts = _restarts(case, lab, rules, options)
+    suspects = (*selection.suspects, *_seen_suspects(case, lab, selection.suspects, restarts))
     case.suspects = _ranked(case, lab, rules, options, suspects)
     if not _is_clear(case.suspects):
         checks = lab.cross_check(options.cross_checks)
@@ -141,8 +144,34 @@ def rank_suspects(
     lab.observe(SuspectsRanked(case.suspects, case.excluded))
 
 
+_SERVICE = "system.services/service "
+
+
+def _restarts(
+    case: DiagnosisState, lab: Laboratory, rules: DiagnosisRules, options: DiagnosisOptions
+) -> ServiceRestarts:
+    """The services of both sides, and whether they may be started anew with other files."""
+    refused = rules.not_allowed(SERVICE_FILE)
+    if not options.may_set.get(Side.BAD, False):
+        refused = "the bad side may not be set"
+    elif not lab.bench.can_swap_files():
+        refused = "no board has the other side's files"
+    running = {
+        side: frozenset(
+            entry.name.removeprefix(_SERVICE)
+            for entry in snapshot.entries()
+            if entry.name.startswith(_SERVICE) and entry.value == "running"
+        )
+        for side, snapshot in case.snapshots.items()
+    }
+    return ServiceRestarts(running, refused)
+
+
 def _seen_suspects(
-    case: DiagnosisState, lab: Laboratory, others: Sequence[Suspect]
+    case: DiagnosisState,
+    lab: Laboratory,
+    others: Sequence[Suspect],
+    restarts: ServiceRestarts,
 ) -> tuple[Suspect, ...]:
     """The files that the command opens and that are not the same on both sides, and what differs in
     the programs that it talks to; none where it was not watched, or files cannot be read."""
@@ -156,7 +185,7 @@ def _seen_suspects(
         return ()
     can_swap = lab.bench.can_swap_files()
     files = file_suspects(case.watches, readable, others, can_swap=can_swap)
-    return (*files, *partner_suspects(case.watches, readable, files))
+    return (*files, *partner_suspects(case.watches, readable, files, restarts))
 
 
 def _is_clear(suspects: Sequence[Suspect]) -> bool:

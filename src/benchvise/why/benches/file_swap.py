@@ -10,24 +10,30 @@ and not executed, is covered by an empty one instead, as that leaves its directo
 program whose name is a link, in a directory too large for that, is found first on ``PATH``: what
 the link leads to may be other programs too (busybox). Files that not
 everybody may read are not taken to another board.
+
+Files that a service reads when it starts are to be seen by that service, so the same copies stand
+over them on the whole board (``service.file``): these are settings, which are put back.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
-from collections.abc import Mapping, Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from urllib.parse import quote
 
 from benchvise.board import Board
 from benchvise.errors import BoardUnusable
+from benchvise.state.knobs import Setting, find_knob
+from benchvise.state.places import SERVICE_FILES
 from benchvise.text import last_line
 from benchvise.why.bench import ArmRefused
 from benchvise.why.benches.live_board import LiveBoard
 from benchvise.why.benches.userland_copies import MAKE_DIRECTORY
 from benchvise.why.model import Arm, LayerMeans, Side, Suspect
 from benchvise.why.witness.opened import FILE_LAYER
+from benchvise.why.witness.partner_suspects import SERVICE_FILE, is_service_file
 
 SEARCH_PATH = "env.PATH"
 """The attribute by which programs are found first in the directories that are made here."""
@@ -37,6 +43,9 @@ _MOST_BYTES = 64 << 20
 _PATH = re.compile(r"/[\w./@+-]{1,400}", re.ASCII)
 _READABLE_BY_ALL = 0o004
 _EXECUTABLE = 0o111
+_LEAST_DEPTH = 2
+_LONGEST_NAME = 255
+"""Of what the probe shows as a file."""
 
 _NOT_THERE, _TOO_LARGE = 3, 4
 _READ = (
@@ -88,6 +97,34 @@ class FileSwap:
         if key not in self._made:
             self._made[key] = self._make(arm.side, suspects)
         return self._made[key]
+
+    def service_settings(self, arm: Arm) -> dict[str, tuple[Setting, ...]]:
+        """The settings that start services anew with the other side's files, by suspect.
+
+        ArmRefused where a file cannot be had or put there, or would stand over too much.
+        """
+        return {
+            suspect.id: tuple(self._over_own(arm.side, suspect, suspect.means))
+            for suspect in arm.flipped
+            if is_service_file(suspect) and isinstance(suspect.means, LayerMeans)
+        }
+
+    def _over_own(self, side: Side, suspect: Suspect, means: LayerMeans) -> Iterator[Setting]:
+        service, path = means.service, means.part.removeprefix(means.service)
+        key = (side, self._boards[side].boots, (path,))
+        if key not in self._made:
+            self._made[key] = self._make(side, {path: suspect})
+        for bind, source in self._made[key].items():
+            own = bind.removeprefix("bind.")
+            name = f"{service},{own.replace('/', '!')},{source.replace('/', '!')}"
+            problem = ""
+            if bind == SEARCH_PATH or own.count("/") < _LEAST_DEPTH:
+                problem = "it would stand over more than what belongs to the service"
+            elif len(name) > _LONGEST_NAME:
+                problem = "its name is too long for a setting"
+            if problem:
+                raise ArmRefused(f"{path}: {problem}", "put the file there by hand", [suspect.id])
+            yield Setting(find_knob(SERVICE_FILE), "other", (f"{SERVICE_FILES}{name}",))
 
     def content(self, side: Side, path: str) -> bytes | None:
         """What a file holds; None where a side has none, or it cannot be read."""

@@ -64,7 +64,12 @@ from benchvise.why.provenance import find_origins
 from benchvise.why.provenance.sources import ProbedFiles
 from benchvise.why.witness.model import SideWatch
 from benchvise.why.witness.opened import OF_LINK, OPENED_FILE, origins_of_file, origins_of_link
-from benchvise.why.witness.partner_suspects import STATE, origins_of_state, state_files
+from benchvise.why.witness.partner_suspects import (
+    STATE,
+    is_service_file,
+    origins_of_state,
+    state_files,
+)
 
 T = TypeVar("T")
 
@@ -400,6 +405,11 @@ class LiveBench:
     ) -> Process:
         """Makes the arm, measures, checks that it held, and puts everything back."""
         settings, inherited = means_of(arm)
+        of_files: dict[str, tuple[Setting, ...]] = {}
+        if self._file_swap is not None and any(map(is_service_file, arm.flipped)):
+            swap = self._file_swap
+            of_files = self._lasting(arm.side, partial(swap.service_settings, arm))
+            settings += [setting for made in of_files.values() for setting in made]
         board = self._live[arm.side]
 
         def attributes() -> Mapping[str, str]:
@@ -441,24 +451,35 @@ class LiveBench:
             with deferred():
                 return self._lasting(arm.side, flipped if settings else plain, interruptible=False)
         except NotMade as error:
-            raise self._refused(arm, error) from error
+            raise self._refused(arm, error, of_files) from error
         except (NotAvailable, UsageError) as error:
             ids = refusing(arm, error.message)
             if not ids:
                 raise
             raise ArmRefused(error.message, error.remedy, ids) from error
 
-    def _refused(self, arm: Arm, error: NotMade) -> ArmRefused:
-        """Names the suspects whose settings failed; tries each alone where nobody knows which."""
-        ids = [s.id for s in arm.flipped if _settings(s, arm.side) & _names(error.settings)]
+    def _refused(
+        self, arm: Arm, error: NotMade, of_files: Mapping[str, Sequence[Setting]]
+    ) -> ArmRefused:
+        """Names the suspects whose settings failed; tries each alone where nobody knows which.
+        ``of_files`` are the settings of those that start services anew."""
+        failed = _names(error.settings)
+        ids = [
+            s.id
+            for s in arm.flipped
+            if (_settings(s, arm.side) | _names(of_files.get(s.id, ()))) & failed
+        ]
         if not error.settings and len(arm.flipped) > 1:
-            ids = [s.id for s in arm.flipped if not self._can_be_made(arm.side, s)]
+            ids = [s.id for s in arm.flipped if not self._can_be_made(arm.side, s, of_files)]
         elif not error.settings:
             ids = list(arm.ids)
         return ArmRefused(error.message, error.remedy, ids)
 
-    def _can_be_made(self, side: Side, suspect: Suspect) -> bool:
+    def _can_be_made(
+        self, side: Side, suspect: Suspect, of_files: Mapping[str, Sequence[Setting]]
+    ) -> bool:
         settings, _ = means_of(Arm(side, (suspect,)))
+        settings += of_files.get(suspect.id, ())
 
         def make() -> bool:
             with self._live[side].intervention() as intervention:
@@ -601,6 +622,8 @@ def means_of(arm: Arm) -> tuple[list[Setting], dict[str, str]]:
                 attributes |= means.towards(arm.side.other)
             case LayerMeans() if is_userland(suspect) or is_file(suspect):
                 pass  # another command line, or files put before it, and no setting
+            case LayerMeans() if is_service_file(suspect):
+                pass  # its settings name copies, which are made for the arm
             case _:
                 raise ArmRefused(
                     f"{suspect.title} is not set on a running board",

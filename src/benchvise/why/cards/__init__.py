@@ -19,7 +19,7 @@ from typing import Any, Literal, get_args
 from benchvise.state.catalogue import knobs
 from benchvise.state.model import Family
 from benchvise.state.roles import ROLES
-from benchvise.why.model import SettingMeans, Suspect
+from benchvise.why.model import LayerMeans, SettingMeans, Suspect
 
 Sign = Literal["+", "-", "0"]
 
@@ -172,6 +172,8 @@ def knobs_of(suspect: Suspect) -> tuple[str, ...]:
     means = suspect.means
     if isinstance(means, SettingMeans):
         return (suspect.id, *(setting.knob.name for setting in means.to_good))
+    if isinstance(means, LayerMeans) and means.service:
+        return (suspect.id, "service.file")
     text = "\n".join((suspect.title, suspect.good, suspect.bad))
     return (suspect.id, *(name for name, pattern in _files() if pattern.search(text)))
 
@@ -193,8 +195,8 @@ def _files() -> tuple[tuple[str, re.Pattern[str]], ...]:
 
 def _options(suspect: Suspect) -> tuple[str, ...]:
     """Names of options in what is no setting: ``CONFIG_HZ_250=y``, ``mitigations=off``, the last
-    part of an id or of an entry."""
-    if isinstance(suspect.means, SettingMeans):
+    part of an id or of an entry. How a file is called says nothing of what it sets."""
+    if isinstance(suspect.means, SettingMeans) or suspect.item == "userland.file":
         return ()
     texts = [suspect.id, suspect.title, suspect.good, suspect.bad, *suspect.members]
     texts += [part for text in texts for part in re.split(r"[/:,\s]+", text)]

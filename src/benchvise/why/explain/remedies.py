@@ -98,7 +98,9 @@ def remedies(
         ways += session_remedies.of_memory(suspect.id.removeprefix(MOUNT_POINT))
     elif suspect.id.startswith(OPENED_FILE):
         only_bad = side_values[Side.GOOD] in _ABSENT
-        ways += session_remedies.of_file(suspect.id.removeprefix(OPENED_FILE), only_bad=only_bad)
+        service = suspect.means.service if isinstance(suspect.means, LayerMeans) else ""
+        path = suspect.id.removeprefix(OPENED_FILE)
+        ways += session_remedies.of_file(path, only_bad=only_bad, service=service)
     elif suspect.item == "storage.mounts":
         ways += session_remedies.of_mounts(side_values, cost)
     elif suspect.item in session_remedies.ITEMS:

@@ -219,13 +219,21 @@ def of_memory(point: str) -> Iterator[Remedy]:
     yield Remedy(BUILDROOT, f"# fstab of the root file system overlay\n{line}", cost)
 
 
-def of_file(path: str, *, only_bad: bool) -> Iterator[Remedy]:
-    """A file that the command opens, away or as the good side has it."""
+def of_file(path: str, *, only_bad: bool, service: str = "") -> Iterator[Remedy]:
+    """A file that the command opens, away or as the good side has it; one that a ``service`` reads
+    counts when that is started anew."""
     name = shlex.quote(path)
+    anew = ""
+    if service:
+        quoted = shlex.quote(service)
+        is_unit = service.endswith((".service", ".timer"))
+        anew = f"systemctl restart {quoted}" if is_unit else f"/etc/init.d/{quoted} restart"
+        anew = f"\n{anew}  # who talks to it is cut off"
     if only_bad:
-        yield Remedy(NOW, f"mv -- {name} {name}.away")
+        yield Remedy(NOW, f"mv -- {name} {name}.away{anew}")
     else:
-        yield Remedy(NOW, f"# put the good side's file there\ncp -p -- {name} {name}.before")
+        text = f"cp -p -- {name} {name}.before\n# then put the good side's file there"
+        yield Remedy(NOW, text + anew)
 
 
 def of_mount_settings(suspect: Suspect, settings: Sequence[Setting], cost: str) -> Iterator[Remedy]:

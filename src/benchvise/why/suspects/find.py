@@ -107,7 +107,7 @@ def _bounded(
     if not isinstance(suspect.means, SettingMeans):
         return suspect
     risky = dict.fromkeys(s.knob.name for s in suspect.means.to_good if s.knob.risky)
-    if risky and not _is_allowed((*risky, suspect.id, suspect.item), allowed):
+    if risky and not is_allowed((*risky, suspect.id, suspect.item), allowed):
         return replace(suspect, means=None, untestable=needs_consent(risky))
     if not may_set.get(Side.BAD, False):
         instead = instead_of_setting(suspect, bad.roles.get("kernel", ""))
@@ -126,7 +126,8 @@ ALL = "all"
 _CONSENT = "it can disturb the whole board: it is only tested with --allow "
 
 
-def _is_allowed(names: Iterable[str], allowed: Collection[str]) -> bool:
+def is_allowed(names: Iterable[str], allowed: Collection[str]) -> bool:
+    """Whether one of these names may be tried although it can disturb the board."""
     return ALL in allowed or any(
         fnmatchcase(name, pattern) for name in names for pattern in allowed
     )
@@ -144,9 +145,8 @@ def consent_for(suspect: Suspect) -> tuple[str, ...]:
 
 def consent_in(reason: str) -> tuple[str, ...]:
     """The same by the reason for which something is not tested."""
-    if not reason.startswith(_CONSENT):
-        return ()
-    return tuple(reason.removeprefix(_CONSENT).split(","))
+    _, asked, names = reason.partition(_CONSENT)
+    return tuple(names.split(",")) if asked else ()
 
 
 NO_SETTING = "it can be changed by hand, but is none of the settings that are made here"

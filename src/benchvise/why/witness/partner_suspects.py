@@ -2,18 +2,28 @@
 
 A limit of another program's control group, its scheduling, a file that configures it, the libraries
 that it runs: what differs there between the sides is a suspect where the command waits for that
-program. Nothing of it is tried here, as a program reads most of that when it starts, and others
-talk to it too: the answer says where it is set, and how it is tried by hand.
+program. A program reads most of that when it starts, and others talk to it too. So its files are
+tried with consent, where it is a service that may be started anew (``service.file``); of all else
+the answer says where it is set, and how it is tried by hand.
 """
 
 from __future__ import annotations
 
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import replace
+from dataclasses import dataclass, field, replace
 
 from benchvise.text import Untrusted
-from benchvise.why.model import NOT_KNOWN, Layer, Origin, Side, Suspect, Term
+from benchvise.why.model import (
+    NOT_KNOWN,
+    SERVICE_FILE_LAYER,
+    Layer,
+    LayerMeans,
+    Origin,
+    Side,
+    Suspect,
+    Term,
+)
 from benchvise.why.witness.model import Activity, Partner, SideWatch, Witness
 from benchvise.why.witness.opened import NOT_THERE, OPENED_FILE, is_data
 from benchvise.why.witness.touching import NAME
@@ -24,7 +34,11 @@ STATE = "partner.state:"
 PROGRAM = "partner.program:"
 """What begins the id of a suspect about what a partner runs."""
 
+SERVICE_FILE = "service.file"
+"""The setting by which a service is started anew with another file."""
+
 _READS = "{name} reads it when it starts, and others talk to it too: change it there, start it anew"
+_READS_ANEW = "{name} reads it when it starts, for which it is started anew: {why}"
 _HOLDS = "it holds for {name}, and not for the command: change it there"
 _RUNS = "it takes the other side's program: install that, and start it anew"
 
@@ -45,6 +59,34 @@ _OF_OTHERS = (
 _OF_CALLER = re.compile(r"limit of (?:pending signals|processes)|variable (?:HOME|USER|LOGNAME)$")
 
 
+@dataclass(frozen=True, slots=True)
+class ServiceRestarts:
+    """Which services run on each side, and why none is started anew with files of the other side;
+    empty where that may be tried."""
+
+    running: Mapping[Side, frozenset[str]] = field(default_factory=dict)
+    refused: str = ""
+
+    def service_of(self, side: Side, partner: Partner) -> str:
+        """The service that a program is: by its name, by its unit, or by the only script that
+        starts it; empty where nobody knows."""
+        running = self.running.get(side, frozenset())
+        called = {name for name in running if _NUMBERED.sub("", name) == partner.name}
+        called |= {f"{partner.name}.service"} & running
+        started = {path.rpartition("/")[2] for path in partner.files if _STARTS.match(path)}
+        known = (called, started & running)
+        return next((min(names) for names in known if len(names) == 1), "")
+
+
+NO_RESTARTS = ServiceRestarts()
+"""Where no service is known."""
+
+_NUMBERED = re.compile(r"^S\d\d(?=.)")
+_STARTS = re.compile(
+    r"/etc/(?:init|rc)\.d/|/(?:etc|run|lib|usr/lib)/systemd/system/[^/]+\.service$"
+)
+
+
 def partner_files(watches: Mapping[Side, SideWatch]) -> tuple[str, ...]:
     """The files of the partners that are compared, each once."""
     return tuple(
@@ -62,6 +104,7 @@ def partner_suspects(
     watches: Mapping[Side, SideWatch],
     digests: Mapping[Side, Mapping[str, str]],
     others: Sequence[Suspect],
+    restarts: ServiceRestarts = NO_RESTARTS,
 ) -> tuple[Suspect, ...]:
     """What differs in programs of one name that the command talks to on both sides. ``digests``
     lead from a file to its checksum; files that ``others`` are about are left to these."""
@@ -70,7 +113,8 @@ def partner_suspects(
     suspects: dict[str, Suspect] = {}
     for name in good.keys() & bad.keys():
         pair = good[name], bad[name]
-        for suspect in (*_states(*pair), *_files(*pair, digests), *_programs(*pair, digests)):
+        of_files = (*_files(*pair, digests, restarts), *_programs(*pair, digests))
+        for suspect in (*_states(*pair), *of_files):
             if suspect.id not in taken:
                 suspects.setdefault(suspect.id, suspect)
     return tuple(suspects.values())
@@ -97,8 +141,17 @@ def _states(good: Partner, bad: Partner) -> Iterator[Suspect]:
 
 
 def _files(
-    good: Partner, bad: Partner, digests: Mapping[Side, Mapping[str, str]]
+    good: Partner,
+    bad: Partner,
+    digests: Mapping[Side, Mapping[str, str]],
+    restarts: ServiceRestarts,
 ) -> Iterator[Suspect]:
+    service = restarts.service_of(Side.BAD, bad)
+    is_tried = service and not restarts.refused
+    why_not = _READS.format(name=bad.name)
+    if service and restarts.refused:
+        why_not = _READS_ANEW.format(name=bad.name, why=restarts.refused)
+    on_good = restarts.service_of(Side.GOOD, good) == service
     for path in dict.fromkeys((*good.files, *bad.files)):
         values = [digests[side].get(path, "").partition(" ")[0] for side in (Side.GOOD, Side.BAD)]
         if values[0] == values[1] or is_data(path):
@@ -111,9 +164,16 @@ def _files(
             values[0][:_DIGITS] or NOT_THERE,
             values[1][:_DIGITS] or NOT_THERE,
             members=(f"{OPENED_FILE}{path}",),
-            untestable=_READS.format(name=bad.name),
+            means=LayerMeans(SERVICE_FILE_LAYER, f"{service}{path}") if is_tried else None,
+            untestable="" if is_tried else why_not,
+            not_on_good="" if on_good else f"{service} is none of the services there",
             terms=(_term(bad, 0.5 if bad.name in path or path.startswith("/etc/") else 0.0),),
         )
+
+
+def is_service_file(suspect: Suspect) -> bool:
+    """Whether a suspect is flipped by starting a service anew with a file of the other side."""
+    return isinstance(suspect.means, LayerMeans) and bool(suspect.means.service)
 
 
 def _programs(
