@@ -30,6 +30,7 @@ from benchvise.store.tables import (
     RUN_TAG,
     SAMPLE,
     SERIES,
+    WATCHED,
     columns_of,
     has_key,
     record_of,
@@ -256,7 +257,10 @@ def _watched(connection: Connection, run: Row[Any]) -> list[RunRemark]:
 
     Looked up when the run is read, as the watch may have seen it only after the run's end.
     """
-    from benchvise.store.watches import remarks_on  # a list of runs needs nothing of watching
+    watched = select(WATCHED.c.number).where(WATCHED.c.board == run.board).limit(1)
+    if connection.execute(watched).scalar() is None:
+        return []
+    from benchvise.store.watches import remarks_on  # few boards are, and most runs need none of it
 
     ended = run.finished or datetime.now(UTC)
     noted = " ".join(remark.sentence for remark in _remarks(run))
