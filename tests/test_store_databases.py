@@ -8,14 +8,13 @@ import secrets
 import sqlite3
 import struct
 from pathlib import Path
-from typing import Any
 
 import pytest
 from alembic.autogenerate import compare_metadata
 from alembic.migration import MigrationContext
 from alembic.script import ScriptDirectory
-from sqlalchemy import create_engine, inspect
-from sqlalchemy.engine.interfaces import ReflectedIndex
+from sqlalchemy import create_engine
+from store_contents import shape
 from store_places import OTHER, PLANNED, SPEC, Place, begin, begin_process
 from why_documents import explained, no_difference
 
@@ -462,34 +461,6 @@ def test_the_tables_are_what_the_models_say(store: Store, place: Place) -> None:
         context = MigrationContext.configure(connection, opts={"version_table": VERSION_TABLE})
         assert compare_metadata(context, METADATA) == []
     engine.dispose()
-
-
-def shape(place: Place) -> dict[str, Any]:
-    """All that the database itself says of its tables."""
-    engine = create_engine(locate(place.url).url)
-    with engine.connect() as connection:
-        found = inspect(connection)
-        tables = {
-            name: {
-                "columns": {
-                    column["name"]: {key: str(value) for key, value in column.items()}
-                    for column in found.get_columns(name)
-                },
-                "primary key": found.get_pk_constraint(name),
-                "foreign keys": sorted(map(str, found.get_foreign_keys(name))),
-                "unique": sorted(map(str, found.get_unique_constraints(name))),
-                "indexes": sorted(_index_text(index) for index in found.get_indexes(name)),
-            }
-            for name in found.get_table_names()
-        }
-    engine.dispose()
-    return tables
-
-
-def _index_text(index: ReflectedIndex) -> str:
-    """An index with the condition of a partial one in words."""
-    options = {name: str(value) for name, value in index.get("dialect_options", {}).items()}
-    return str({**index, "dialect_options": options})
 
 
 def test_migrations_make_of_nothing_what_a_new_store_has(place: Place) -> None:

@@ -6,7 +6,8 @@ Both databases must hold the same values, so what either refuses never reaches t
 - NaN and infinities inside JSON become ``{"na": "not a number"}`` and ``{"na": "infinite"}``;
 - integers of more than 64 bits and values nested deeper than 32 levels, which no honest probe
   sends, become ``{"na": …}`` too;
-- a sample's value that is NaN is NULL in its column, and NaN again when it is read.
+- a sample's value that is NaN is NULL in its column, and NaN again when it is read; -0.0 is 0.0,
+  since SQLite keeps no sign of a zero.
 
 Everything else comes back as it was: finite floats bit for bit, object keys in their order. What
 comes back of another type than the column's, as SQLite lets any program store it, is a
@@ -220,8 +221,8 @@ class Measured(_Checked[float]):
     kinds = (float, int)
 
     def process_bind_param(self, value: float | None, dialect: Dialect) -> float | None:  # noqa: ARG002
-        """NaN as NULL."""
-        return None if value is None or math.isnan(value) else float(value)
+        """NaN as NULL, and no zero with a sign."""
+        return None if value is None or math.isnan(value) else float(value) + 0.0
 
     def process_result_value(self, value: float | None, dialect: Dialect) -> float:  # noqa: ARG002
         """NULL as NaN."""
