@@ -68,6 +68,9 @@ def test_what_chance_did_before_is_counted(tmp_path: Path) -> None:
     assert found.equal_runs == (EqualRuns(KEY, 3, 1),)
     told = " ".join(benchvise("compare", "r6", "r7", "--store", url).out.split())
     assert "in a row differed as much in 1 of 3 pairs" in told
+    comment = benchvise("compare", "r6", "r7", "--store", url, "--format", "markdown").out
+    assert "in 1 of 3 pairs" in comment
+    assert "\u00a0to\u00a0" in comment  # no line ends within an interval
     assert benchvise("compare", "r6", "r7", "--store", url, "--json").data["equal_runs"] == [
         {"key": KEY, "pairs": 3, "as_much": 1}
     ]

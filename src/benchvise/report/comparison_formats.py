@@ -29,8 +29,12 @@ from benchvise.report.interval_chart import IntervalMark, interval_chart
 from benchvise.report.rendering import Cell, Column, Table, table_row
 from benchvise.report.sinks import CELL_LIMIT, csv_text, json_text, markdown, sentence
 from benchvise.report.table_pages import page
+from benchvise.report.tables import chance_remarks
 from benchvise.table import Tone
 from benchvise.text import counted
+
+_NO_BREAK = "\u00a0"
+"""A space at which no line ends: a comment's columns are narrow."""
 
 _ANNOTATIONS = 10
 """GitHub shows so many of a kind for each step."""
@@ -119,7 +123,9 @@ def markdown_comment(comparison: ComparisonDocument, threshold: float | None) ->
     counts = [f"{count} {verdict}" for verdict, count in comparison.counts.items() if count]
     lines.append(f"{len(comparison.changes)} series: {', '.join(counts) or 'none'}.")
     reasons = [change for change in listed if change.verdict in _SKIPPED]
-    lines += ["", *(f"- {markdown(c.key)}: {markdown(c.reason)}" for c in reasons)] * bool(reasons)
+    remarks = [f"- {markdown(c.key)}: {markdown(c.reason)}" for c in reasons]
+    remarks += [f"- {markdown(remark)}" for remark in chance_remarks(comparison.equal_runs)]
+    lines += ["", *remarks] * bool(remarks)
     return "\n".join(lines) + "\n"
 
 
@@ -132,9 +138,9 @@ def _markdown_row(change: ChangeData, threshold: float | None) -> str:
         for s in (change.base, change.other)
     )
     verdict = f"**{change.verdict}**" if is_regression(change, threshold) else change.verdict
-    return table_row(
-        (markdown(change.key), *medians, format_change(change.ratio), interval, verdict)
-    )
+    figures = (*medians, format_change(change.ratio), interval)
+    kept_together = (figure.replace(" ", _NO_BREAK) for figure in figures)
+    return table_row((markdown(change.key), *kept_together, verdict))
 
 
 # -- JUnit XML -------------------------------------------------------------------------------------
