@@ -2,7 +2,7 @@ import { askJson, csrfHeader, errorOf } from "../base/answers";
 import { failed, okay, type Result } from "../base/result";
 import type { Flag } from "../timeline/flags";
 import type { Row } from "../timeline/source";
-import type { Noted } from "../timeline/timeline";
+import type { Noted } from "../timeline/pointing";
 
 /** A note on a trace, as the server keeps it: on a moment (its end is its begin) or a span, in ns. */
 export interface Note {

@@ -2,7 +2,7 @@ import type { Arrow } from "../timeline/arrows";
 import type { CallKind } from "../timeline/calls";
 import type { Loss, Row } from "../timeline/source";
 import type { Track } from "../timeline/tracks";
-import type { Noted } from "../timeline/timeline";
+import type { Noted } from "../timeline/pointing";
 import type { NoteBook } from "./notes";
 import type { Selection } from "./selection";
 
