@@ -1,4 +1,5 @@
-"""Makes the wheel of the decoder alone one of a platform, and adds the module and its licences.
+"""Makes the wheel of the decoder alone one of a platform, and adds the module, its
+types and its licences.
 
 It has the module that Benchvise's own wheel has, from the same variables (``scripts/wheel.py``).
 """
@@ -28,6 +29,8 @@ class DecoderWheel(BuildHookInterface[Any]):
         build_data["tag"] = f"cp311-abi3-{platform.replace('-', '_').replace('.', '_')}"
         included = build_data["force_include"]
         included[str(module)] = "tracefile/native.abi3.so"
+        included[str(root / "src/benchvise/trace/native.pyi")] = "tracefile/native.pyi"
+        included[str(root / "src/benchvise/py.typed")] = "tracefile/py.typed"
         included[str(root / "LICENSE")] = "tracefile/LICENSE"
         notices = root / "build" / "linked-code" / "THIRD-PARTY.txt"  # of the wheel built before
         if notices.is_file():

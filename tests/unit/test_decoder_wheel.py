@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import re
 import subprocess
 import sys
 import zipfile
@@ -39,7 +40,11 @@ def test_it_needs_pyarrow_alone(tmp_path: Path) -> None:
             if line.startswith("Requires-Dist")
         ]
         content.extractall(tmp_path / "unpacked")
+        types = content.read("tracefile/native.pyi").decode()
+        assert "tracefile/py.typed" in content.namelist()
     assert requirements == ["pyarrow>=18.0"]
+    assert "class Decoded" in types
+    assert not re.search(r"^(from|import) benchvise", types, re.M)
 
     command = [sys.executable, "-c", PROGRAM, str(tmp_path / "unpacked"), str(SMALL)]
     done = subprocess.run(command, check=False, capture_output=True, text=True)

@@ -6,7 +6,7 @@ from collections.abc import Iterator
 from contextlib import contextmanager
 from pathlib import Path
 from types import ModuleType
-from typing import TYPE_CHECKING, Literal, TypedDict
+from typing import TYPE_CHECKING, TypedDict
 
 from benchvise.errors import TraceError, UsageError
 from benchvise.quantities import size_or_none, spell_size
@@ -154,22 +154,3 @@ class TraceOutline(TypedDict):
     clock: ClockDescription
     streams: list[int | None]
     events: list[str]
-
-
-class LostEvents(TypedDict):
-    """Events that are missing from a stream in a span of time; None where it is not known."""
-
-    stream: int
-    kind: Literal["events", "packets"]
-    begin: int | None
-    end: int | None
-    count: int | None
-
-
-class DamagedPlace(TypedDict):
-    """A place of a file that could not be decoded."""
-
-    file: str
-    offset: int
-    stream: int | None
-    what: str

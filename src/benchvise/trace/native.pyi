@@ -6,11 +6,9 @@ Times are nanoseconds of the trace's clock.
 from collections.abc import Callable, Mapping, Sequence
 from collections.abc import Set as AbstractSet
 from os import PathLike
-from typing import Any, Literal, final
+from typing import Any, Literal, TypedDict, final
 
 import pyarrow as pa
-
-from benchvise.trace.decoder import DamagedPlace, LostEvents
 
 VERSION: str
 """A hash of the decoder's sources: what another version has cached is not this one's."""
@@ -29,6 +27,23 @@ DEVICES: list[str]
 
 LEVEL_STATES: list[str]
 """The names of the numbers that the column ``state`` of ``Levels.items`` has."""
+
+class LostEvents(TypedDict):
+    """Events that are missing from a stream in a span of time; None where it is not known."""
+
+    stream: int
+    kind: Literal["events", "packets"]
+    begin: int | None
+    end: int | None
+    count: int | None
+
+class DamagedPlace(TypedDict):
+    """A place of a file that could not be decoded."""
+
+    file: str
+    offset: int
+    stream: int | None
+    what: str
 
 def bound_memory(directory: str, limit: int) -> None:
     """From now on, puts large pieces of memory out to a file in ``directory`` where this process

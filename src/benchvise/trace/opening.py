@@ -21,8 +21,6 @@ import pyarrow as pa
 
 from benchvise.trace import cache
 from benchvise.trace.decoder import (
-    DamagedPlace,
-    LostEvents,
     TraceDescription,
     TraceOutline,
     decoder,
@@ -34,6 +32,7 @@ from benchvise.trace.summary import BEING_WRITTEN, DECODED, TraceSummary, count,
 
 if TYPE_CHECKING:
     from benchvise.trace import native
+    from benchvise.trace.native import DamagedPlace, LostEvents
 
 
 AnalysisPart: TypeAlias = Literal["scheduling", "syscalls", "devices"]

@@ -17,11 +17,10 @@ if TYPE_CHECKING:
 
     from benchvise.trace.decoder import (
         ClockDescription,
-        DamagedPlace,
-        LostEvents,
         StreamDescription,
         TraceDescription,
     )
+    from benchvise.trace.native import DamagedPlace, LostEvents
 
 DECODED = "decoded"
 """The part of the cache that holds a trace's events, and their summary."""
