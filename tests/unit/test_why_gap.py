@@ -9,7 +9,7 @@ from dataclasses import dataclass, field, replace
 from why_bench import MemoryBench, losses
 
 from benchvise.why.experiments.evidence import EvidenceLog
-from benchvise.why.experiments.gap import FIRST, MeasuredGap, measure_gap
+from benchvise.why.experiments.gap import FIRST, MeasuredGap, Scale, measure_gap
 from benchvise.why.experiments.laboratory import Budget, Laboratory
 from benchvise.why.model import Arm, Metric, Side, Trial
 
@@ -83,3 +83,18 @@ def test_equal_sides_are_seldom_apart_and_small_gaps_are_seen() -> None:
 def scattered(rng: random.Random) -> float:
     """Normal, but for one trial in ten."""
     return rng.gauss(0.0, 1.0) * (3.0 if rng.random() < 0.1 else 1.0)
+
+
+def test_an_effect_that_noise_hides_is_not_told_to_close_nothing() -> None:
+    scale = Scale.of(measured(MemoryBench(("knob01",), losses(knob01=0.5))))
+    gap = scale.gap
+    for effect, error, outcome in (
+        (0.0, 0.1, "does not close the gap"),
+        (0.2, 0.1, "closes a part of the gap"),
+        (0.0, 0.3, "scatters too much to tell"),
+        (0.39, 5.0, "scatters too much to tell"),
+        (-0.5, 0.4, "does not close the gap"),
+        (1.0, 0.1, "closes the gap"),
+        (-1.0, 0.1, "widens the gap"),
+    ):
+        assert scale.outcome(effect * gap, error * gap) == outcome, (effect, error)

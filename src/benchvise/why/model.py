@@ -292,6 +292,7 @@ class ExperimentOutcome(StrEnum):
     PARTLY = "closes a part of the gap"
     DOES_NOT = "does not close the gap"
     WIDENS = "widens the gap"
+    UNDECIDED = "scatters too much to tell"
     UNRESOLVED = "unresolved"
 
 

@@ -70,10 +70,10 @@ def find_untested(
     """
     if case.measured is None or not case.measured.shown or case.scale.gap <= 0.0:
         return ()
-    narrowed = set(case.narrowed)
+    first = set(case.narrowed) | {s for s in case.suspects if s.id in _scattered_alone(lab)}
     undecided = sorted(
         _undecided(case, lab),
-        key=lambda pair: (pair[0] not in narrowed, -pair[0].log_odds),
+        key=lambda pair: (pair[0] not in first, -pair[0].log_odds),
     )
     return tuple(
         _described(case, lab, rules, suspect, reason, ask_boards=ask_boards)
@@ -91,6 +91,7 @@ def _undecided(case: DiagnosisState, lab: Laboratory) -> Iterator[tuple[Suspect,
         for name in experiment.flipped
     }
     alone = _tested_alone(lab)
+    scattered_alone = _scattered_alone(lab)
     scattered = undecided_share(lab, case, Purpose.ALL_IN) is not None
     hidden = None if case.proven else hidden_share(case, lab)
     narrowed = set(case.narrowed)
@@ -111,6 +112,8 @@ def _undecided(case: DiagnosisState, lab: Laboratory) -> Iterator[tuple[Suspect,
             yield suspect, "the search ended before it"
         elif suspect.id in alone:
             continue
+        elif suspect.id in scattered_alone:
+            yield suspect, scattered_alone[suspect.id]
         elif suspect in narrowed:
             yield suspect, _of_narrowed(len(narrowed))
         elif narrowed or suspect.layer not in (Layer.PROCESS, Layer.RUN_TIME):
@@ -127,15 +130,26 @@ def _of_narrowed(count: int) -> str:
     return f"the search led to {count} differences, and ended before they were separated"
 
 
+_NO_ANSWER = (ExperimentOutcome.UNRESOLVED, ExperimentOutcome.UNDECIDED)
+
+
 def _tested_alone(lab: Laboratory) -> set[str]:
-    """The ids of suspects whose own repair was measured."""
+    """The ids of suspects whose own repair was measured, and told something."""
+    return {e.flipped[0] for e in _repairs_alone(lab) if e.outcome not in _NO_ANSWER}
+
+
+def _scattered_alone(lab: Laboratory) -> dict[str, str]:
+    """The ids of suspects whose own repair told nothing, with the reason."""
+    told = _tested_alone(lab)
     return {
-        experiment.flipped[0]
-        for experiment in lab.experiments
-        if experiment.purpose is Purpose.REPAIR
-        and len(experiment.flipped) == 1
-        and experiment.outcome is not ExperimentOutcome.UNRESOLVED
+        e.flipped[0]: e.reason or "its own repair cannot be told from noise"
+        for e in _repairs_alone(lab)
+        if e.flipped[0] not in told and (Side.BAD, e.flipped[0]) not in lab.left_out
     }
+
+
+def _repairs_alone(lab: Laboratory) -> list[Experiment]:
+    return [e for e in lab.experiments if e.purpose is Purpose.REPAIR and len(e.flipped) == 1]
 
 
 # -- what experiments with many suspects leave open ------------------------------------------------

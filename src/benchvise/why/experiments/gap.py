@@ -44,6 +44,7 @@ _SEEN_AGAIN = 0.1  # two-sided, of the fresh pairs alone, which have to point th
 _HOPELESS_AFTER = 10
 _HOPELESS = 0.3
 # A/A distances of metrics that give the same figure each time; nobody looks for less.
+_MOST_OF_IT = 0.5
 _LEAST_FLOOR = 0.002
 # The least for a record: between two sessions on one unchanged machine, layout of memory and what
 # else runs move medians by this much, which no session shows within itself (Mytkowicz et al.,
@@ -325,9 +326,11 @@ class Scale:
         return estimate.scaled(shift, 1.0 / self.gap)
 
     def outcome(self, effect: float, error: float = 0.0) -> ExperimentOutcome:
-        """What an effect with that standard error comes to."""
+        """What an effect with that standard error comes to. One that may as well be none as half
+        of the gap decides nothing: it is not told that it does not close it."""
         if abs(effect) < max(self.least, 2.0 * error):
-            return ExperimentOutcome.DOES_NOT
+            is_open = effect + 2.0 * error >= _MOST_OF_IT * self.gap > 0.0
+            return ExperimentOutcome.UNDECIDED if is_open else ExperimentOutcome.DOES_NOT
         if effect < 0.0:
             return ExperimentOutcome.WIDENS
         return (
