@@ -313,9 +313,12 @@ def _needs_reason(change: ChangeData) -> bool:
     return not (change.base.stable and change.other.stable) or "; " in change.reason
 
 
+_BREAKS = re.compile(r"(?<=[:,])(?![:,]|$)|(?<=[a-z][._])(?=[a-z])")
+
+
 def _breakable(key: str) -> Markup:
-    """A key that may be broken between its parameters, and there first."""
-    return Markup("<wbr>").join(re.findall(r"[^:,]+[:,]*|[:,]+", cell(key)))
+    """A key that may be broken between its parameters and words, and there first."""
+    return Markup("<wbr>").join(_BREAKS.split(cell(key)))
 
 
 def _slug(text: str) -> str:
