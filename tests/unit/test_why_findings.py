@@ -488,6 +488,7 @@ def test_why_finding_14_a_signal_that_came_before_is_answered_before_anything_is
     bench = LiveBench.__new__(LiveBench)
     bench._live = {Side.BAD: Board()}  # type: ignore[dict-item]
     bench._interventions = {}
+    bench._file_swap = None
     knob = find_knob("vm.swappiness")
     means = SettingMeans((Setting(knob, "10"),), (Setting(knob, "60"),))
     arm = Arm(Side.BAD, (replace(suspect("vm.swappiness"), means=means),))
