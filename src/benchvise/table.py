@@ -79,6 +79,8 @@ class ValueUnit(Enum):
     """``Bars``: values over time."""
     NUMBER = "number", lambda v: f"{v:.0f}" if isinstance(v, float) else str(v)
     """One that names something: a CPU."""
+    VALUE = "number, as it is", lambda v: f"{v:g}" if isinstance(v, float) else str(v)
+    """One of which nothing is known but the number, as the least of a field."""
     QUANTITY = "number, with fractions", _of("")
     """A value without a unit, as a mean of counts."""
     COUNT = "count", format_count

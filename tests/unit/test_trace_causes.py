@@ -2,12 +2,16 @@
 
 from __future__ import annotations
 
+import math
+
 import pyarrow as pa
 import pytest
+from hypothesis import given, settings
+from hypothesis import strategies as st
 from trace_tables import Builder
 
 from benchvise.errors import UsageError
-from benchvise.trace.analysis.counters import counters
+from benchvise.trace.analysis.counters import counter_names, counter_steps, counters
 from benchvise.trace.analysis.critical_path import (
     PathOrigin,
     critical_path,
@@ -15,6 +19,8 @@ from benchvise.trace.analysis.critical_path import (
 )
 from benchvise.trace.analysis.delays import delays
 from benchvise.trace.analysis.model import Analysis, Flag, Loss, TraceSpan
+from benchvise.trace.levels import shift_of
+from benchvise.web.workspace.counters import lines_at
 
 READER = 4
 
@@ -163,11 +169,77 @@ def test_a_run_queue_counts_who_runs_and_who_waits() -> None:
     assert queue.mean * queue.known * 1000 == pytest.approx(25 + 2 * 420 + 100)
 
 
+TEMPERATURES = pa.table(
+    {
+        "time": pa.array([1100, 1200, 1300, 1400, 1500], pa.int64()),
+        "cpu": pa.array([0, 1, 0, 1, 0], pa.uint16()),
+        "celsius": pa.array([40.5, 0.25, float("nan"), float("inf"), -1.5], pa.float32()),
+        "cpu_id": pa.array([0.0, 1.0, 2.0, 3.0, 4.0], pa.float64()),
+    }
+)
+
+
+def test_a_fraction_is_a_value_and_what_is_no_number_is_not_known() -> None:
+    analysis = network(events={"thermal": TEMPERATURES})
+    [one] = counters(analysis, ["thermal.celsius"])
+    # No CPU is a fraction: the field that is called so names none.
+    assert (one.cpu, one.changes) == (None, 3)
+    assert (one.minimum, one.minimum_at, one.maximum, one.maximum_at) == (-1.5, 1500, 40.5, 1100)
+    assert one.mean == pytest.approx((100 * 40.5 + 100 * 0.25 - 500 * 1.5) / 700)
+    assert one.known == pytest.approx(700 / 1000)
+    assert {"thermal.celsius", "thermal.cpu_id"} <= set(counter_names(analysis))
+
+
+def test_a_field_without_any_number_is_no_counter() -> None:
+    nothing = TEMPERATURES.slice(2, 2)
+    assert counters(network(events={"thermal": nothing}), ["thermal.celsius"]) == []
+
+
+@settings(max_examples=60, deadline=None)
+@given(
+    st.lists(
+        st.tuples(st.integers(0, 999), st.floats(allow_nan=True, allow_infinity=True)),
+        min_size=1,
+        max_size=40,
+        unique_by=lambda pair: pair[0],
+    ),
+    st.integers(1, 400),
+)
+def test_lines_of_fractions_hold_each_value_at_any_zoom(
+    pairs: list[tuple[int, float]], width: int
+) -> None:
+    """Against each nanosecond by itself: a line has the least and the greatest of its time, and
+    where no value is known there is none."""
+    pairs.sort()
+    table = pa.table(
+        {
+            "time": pa.array([1000 + time for time, _ in pairs], pa.int64()),
+            "cpu": pa.array([0] * len(pairs), pa.uint16()),
+            "value": pa.array([value for _, value in pairs], pa.float64()),
+        }
+    )
+    analysis = network(events={"made": table})
+    slow: list[float | None] = [None] * 1001
+    for (time, value), until in zip(pairs, [time for time, _ in pairs[1:]] + [1001], strict=True):
+        slow[time:until] = [value if math.isfinite(value) else None] * (until - time)
+    steps = counter_steps(analysis, "made.value")
+    if not steps:
+        assert not any(value is not None for value in slow)
+        return
+    begin, end, low, high = lines_at(steps[0], 1000, 2001, shift_of(1000, 2001, width), 1000)
+    drawn = [False] * 1001
+    for line in zip(begin, end, low, high, strict=True):
+        known = [value for value in slow[line[0] : line[1]] if value is not None]
+        assert (min(known), max(known)) == line[2:]
+        drawn[line[0] : line[1]] = [True] * (line[1] - line[0])
+    assert all(drawn[at] for at, value in enumerate(slow) if value is not None)
+
+
 @pytest.mark.parametrize(
     ("name", "said", "remedy"),
     [
         ("no_such.field", "no event no_such", "EVENT.FIELD"),
-        ("cpu_frequency.comm", "no field comm of whole numbers", "it has state, cpu_id"),
+        ("cpu_frequency.comm", "no field comm of numbers", "it has state, cpu_id"),
     ],
 )
 def test_an_unknown_counter_is_named_with_what_there_is(name: str, said: str, remedy: str) -> None:

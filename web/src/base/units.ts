@@ -53,6 +53,9 @@ export function formatCount(value: number): string {
   return String(Math.round(value)).replace(/\B(?=(\d{3})+(?!\d))/g, " ");
 }
 
+/** A value of which nothing is known but the number: all digits where it is whole. */
+export const formatPlain = (value: number): string => (Number.isInteger(value) ? formatCount(value) : formatNumber(value));
+
 /** How many times the base. */
 export function formatRatio(ratio: number): string {
   return ratio >= 0.0995 && ratio < 9.9995 ? `${ratio.toFixed(3)}x` : `${formatNumber(ratio)}x`;

@@ -1,5 +1,5 @@
 import { failed } from "../base/result";
-import { formatCount } from "../base/units";
+import { formatPlain } from "../base/units";
 import { callAt, type CallSlices, type CallSource, type HitCall } from "./calls";
 import type { Choices } from "./choices";
 import type { Box } from "./layout";
@@ -83,7 +83,7 @@ export class Contents {
     const value = valueAt(lines, time);
     if (value === null) return "not known";
     const [low, high] = value;
-    return low === high ? formatCount(low) : `${formatCount(low)} to ${formatCount(high)}: zoom in`;
+    return low === high ? formatPlain(low) : `${formatPlain(low)} to ${formatPlain(high)}: zoom in`;
   }
 
   /** What is drawn of the calls of a thread: null is still to come, a text is why there is nothing. */

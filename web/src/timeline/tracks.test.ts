@@ -40,3 +40,12 @@ it("fills each pixel of which a value is known, and no other", () => {
     ...Array.from({ length: 20 }, (_, at) => 10 + at), 40, 41, 42, 43, 44,
   ]);
 });
+
+it("gives fractions the height of the bar", () => {
+  const heights: number[] = [];
+  const context = { fillRect: (_x: number, _y: number, _width: number, height: number) => { heights.push(height); } } as unknown as CanvasRenderingContext2D;
+  const box = { from: 0, bar: 34, lane: 0, order: -2 } as never;
+  const lines = { minimum: 0.1, maximum: 0.4, begin: [0], end: [100], low: [0.2], high: [0.4] };
+  paintTrack(context, lines, box, 0, { begin: 0, perPixel: 10 }, 1, 45, { line: "red" } as never);
+  expect(heights).toEqual([32, 16]);
+});

@@ -69,7 +69,7 @@ export function paintTrack(
   theme: Theme,
 ): void {
   const least = Math.min(lines.minimum, 0);
-  const most = Math.max(lines.maximum, least + 1);
+  const most = lines.maximum > least ? lines.maximum : least + 1;
   const bottom = (box.from - scroll + box.bar) * ratio;
   const size = (box.bar - ROOM) * ratio;
   const heightOf = (value: number): number => Math.max(Math.round(((value - least) / (most - least)) * size), 1);

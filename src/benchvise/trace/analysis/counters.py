@@ -15,7 +15,7 @@ import pyarrow as pa
 
 from benchvise.errors import UsageError
 from benchvise.trace.analysis.idle import EVENTS
-from benchvise.trace.analysis.model import Analysis, Ints, Rows, Waited, integers
+from benchvise.trace.analysis.model import Analysis, Floats, Ints, Rows, Waited, integers
 
 RUN_QUEUE = "run-queue"
 
@@ -37,7 +37,7 @@ class CounterSteps:
     name: str
     cpu: int | None
     time: Ints
-    value: Ints
+    value: Ints | Floats
     until: Ints
 
 
@@ -47,16 +47,17 @@ class Counter:
 
     ``changes`` counts its new values in the span. ``mean`` weighs each value by the time for which
     it held; ``known`` is the share of the span in which the value is known: not before the first
-    event, and not from lost events until the next. ``minimum_at`` and ``maximum_at`` are moments
-    of the trace's clock in ns.
+    event, not from lost events until the next, and not while a fraction is no finite number.
+    ``minimum`` and ``maximum`` are whole where the field is. ``minimum_at`` and ``maximum_at`` are
+    moments of the trace's clock in ns.
     """
 
     name: str
     cpu: int | None
     changes: int
-    minimum: int
+    minimum: int | float
     mean: float
-    maximum: int
+    maximum: int | float
     minimum_at: int
     maximum_at: int
     known: float
@@ -66,7 +67,7 @@ def counters(analysis: Analysis, names: Sequence[str] = ()) -> list[Counter]:
     """The counters of these names: ``EVENT.FIELD``, or ``run-queue``; the usual ones for none.
 
     Raises:
-        UsageError: the trace has no such event, or the event no such field of whole numbers.
+        UsageError: the trace has no such event, or the event no such field of numbers.
     """
     usual = [RUN_QUEUE, *(name for name in USUAL if _has_event(analysis, name))]
     return [
@@ -87,7 +88,7 @@ def counter_steps(analysis: Analysis, name: str) -> list[CounterSteps]:
 
 
 def counter_names(analysis: Analysis) -> list[str]:
-    """All counters that the trace has: fields of whole numbers of events that occurred."""
+    """All counters that the trace has: fields of numbers of events that occurred."""
     names = [RUN_QUEUE] if analysis.cpus else []
     for event in analysis.event_names:
         table = analysis.events(event)
@@ -104,7 +105,8 @@ def _numbers(table: pa.Table) -> list[str]:
     return [
         column.name
         for column in table.schema
-        if pa.types.is_integer(column.type) and column.name not in ("time", "cpu")
+        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
+        if column.name not in ("time", "cpu")
     ]
 
 
@@ -119,22 +121,34 @@ def _fields(analysis: Analysis, name: str) -> Iterator[CounterSteps]:
     numbers = _numbers(table)
     if field not in numbers:
         raise UsageError(
-            f"{event[:80]} has no field {field[:80]} of whole numbers",
+            f"{event[:80]} has no field {field[:80]} of numbers",
             f"it has {', '.join(numbers[:20]) or 'none'}",
         )
     table = table.filter(table.column(field).is_valid())
     time = integers(table.column("time"))
     order = np.argsort(time, kind="stable")  # a table has the events of one CPU after another's
-    time, value = time[order], integers(table.column(field))[order]
+    time, value = time[order], _values(table.column(field))[order]
     if event in EVENTS and field == "state":
         value = np.where(value == _LEFT_IDLE, -1, value)
-    if _CPU not in numbers or field == _CPU:
+    if not _names_cpu(table) or field == _CPU:
         yield from _steps(analysis, name, None, time, value)
         return
     cpus = Rows(table)[_CPU][order]
     for cpu in np.unique(cpus).tolist():
         here = cpus == cpu
         yield from _steps(analysis, name, int(cpu), time[here], value[here])
+
+
+def _names_cpu(table: pa.Table) -> bool:
+    return _CPU in table.column_names and bool(pa.types.is_integer(table.schema.field(_CPU).type))
+
+
+def _values(column: pa.ChunkedArray) -> Ints | Floats:
+    """A column without nulls: whole numbers as they are, fractions of any size as doubles."""
+    if not pa.types.is_floating(column.type):
+        return integers(column)
+    fractions: Floats = column.to_numpy().astype(np.float64)
+    return fractions
 
 
 def _run_queues(analysis: Analysis) -> Iterator[CounterSteps]:
@@ -157,16 +171,19 @@ def _run_queues(analysis: Analysis) -> Iterator[CounterSteps]:
 
 
 def _steps(
-    analysis: Analysis, name: str, cpu: int | None, time: Ints, value: Ints
+    analysis: Analysis, name: str, cpu: int | None, time: Ints, value: Ints | Floats
 ) -> Iterator[CounterSteps]:
     """How long each value holds; none where there is no value. ``time`` ascends."""
-    if time.size == 0:
+    if not np.isfinite(value).any():
         return
     until = np.append(time[1:], analysis.whole.end + 1)
     for loss in analysis.losses:
         if loss.cpu in (None, cpu) or cpu is None:
             since = analysis.whole.begin if loss.begin is None else loss.begin
             until = np.where((time <= since) & (since < until), since, until)
+    # One that is no number ends the value before it: then it is not known.
+    finite = np.isfinite(value)
+    time, value, until = time[finite], value[finite], until[finite]
     yield CounterSteps(name, cpu, time, value, until)
 
 
@@ -184,9 +201,9 @@ def _summary(analysis: Analysis, steps: CounterSteps) -> Iterator[Counter]:
         name=steps.name,
         cpu=steps.cpu,
         changes=int(span.holds(time).sum()),
-        minimum=int(value[lowest]),
+        minimum=value[lowest].item(),
         mean=float((values * (held[kept] / total)).sum()),
-        maximum=int(value[highest]),
+        maximum=value[highest].item(),
         minimum_at=int(first[lowest]),
         maximum_at=int(first[highest]),
         known=total / span.duration,

@@ -291,8 +291,7 @@ class NamedCounters:
         tuple[str, ...],
         CommandArgument(
             "[COUNTER]...",
-            "EVENT.FIELD, a field of whole numbers, or run-queue. The usual ones when none is "
-            "named.",
+            "EVENT.FIELD, a field of numbers, or run-queue. The usual ones when none is named.",
         ),
     ] = ()
 
@@ -310,10 +309,10 @@ _COUNTERS: TableShape[Counter] = TableShape(
         ColumnSpec("Counter", ValueUnit.TEXT, lambda row: row.name),
         ColumnSpec("CPU", ValueUnit.NUMBER, lambda row: row.cpu),
         ColumnSpec("Changes", ValueUnit.COUNT, lambda row: row.changes),
-        ColumnSpec("Min", ValueUnit.NUMBER, lambda row: row.minimum),
+        ColumnSpec("Min", ValueUnit.VALUE, lambda row: row.minimum),
         ColumnSpec("Min at", ValueUnit.MOMENT, lambda row: row.minimum_at, "muted"),
         ColumnSpec("Mean", ValueUnit.QUANTITY, lambda row: row.mean, lambda _: "strong"),
-        ColumnSpec("Max", ValueUnit.NUMBER, lambda row: row.maximum),
+        ColumnSpec("Max", ValueUnit.VALUE, lambda row: row.maximum),
         ColumnSpec("Max at", ValueUnit.MOMENT, lambda row: row.maximum_at),
         ColumnSpec("Known", ValueUnit.SHARE, lambda row: row.known),
     ),

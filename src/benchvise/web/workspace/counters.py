@@ -20,7 +20,6 @@ from benchvise.trace.analysis.counters import (
     counters,
 )
 from benchvise.trace.analysis.idle import EVENTS
-from benchvise.trace.analysis.model import Ints
 from benchvise.trace.levels import shift_of
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.query import AnsweredPart, TraceQuery, answered_part
@@ -68,12 +67,12 @@ class CounterTrack:
     Between two lines it is not known. ``minimum`` and ``maximum`` are those of the whole trace.
     """
 
-    minimum: int
-    maximum: int
+    minimum: int | float
+    maximum: int | float
     begin: list[int]
     end: list[int]
-    low: list[int]
-    high: list[int]
+    low: list[int] | list[float]
+    high: list[int] | list[float]
 
 
 class KeptSteps:
@@ -111,13 +110,13 @@ def counter_track(loaded: LoadedTrace, query: TraceQuery, kept: KeptSteps) -> Co
     first = whole.begin if begin is None else begin
     last = whole.end + 1 if end is None else max(end, first + 1)
     shift = shift_of(first, last, query.whole("width", 1000, 1, _WIDEST))
-    columns = _lines_at(steps, first, last, shift, whole.begin)
-    return CounterTrack(int(steps.value.min()), int(steps.value.max()), *columns)
+    columns = lines_at(steps, first, last, shift, whole.begin)
+    return CounterTrack(steps.value.min().item(), steps.value.max().item(), *columns)
 
 
-def _lines_at(
+def lines_at(
     steps: CounterSteps, first: int, last: int, shift: int, origin: int
-) -> tuple[list[int], list[int], list[int], list[int]]:
+) -> tuple[list[int], list[int], list[int] | list[float], list[int] | list[float]]:
     """Lines of begin, end, low and high in order of time."""
     time, until, value = steps.time, steps.until, steps.value
     kept = np.flatnonzero((until > first) & (time < last) & (until > time))
@@ -131,12 +130,8 @@ def _lines_at(
     lasts = np.append(change[1:], time.size) - 1
     low, high = np.minimum.reduceat(value, change), np.maximum.reduceat(value, change)
     return (
-        _listed(time[change]),
-        _listed(np.maximum(until[lasts], time[change] + 1)),
-        _listed(low),
-        _listed(high),
+        time[change].tolist(),
+        np.maximum(until[lasts], time[change] + 1).tolist(),
+        low.tolist(),
+        high.tolist(),
     )
-
-
-def _listed(values: Ints) -> list[int]:
-    return [int(value) for value in values.tolist()]

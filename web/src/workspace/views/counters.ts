@@ -1,3 +1,4 @@
+import { formatPlain } from "../../base/units";
 import type { Panel, Workspace } from "../panel";
 import { sameTrack } from "../tracks";
 import { link, reveal } from "./actors";
@@ -76,7 +77,7 @@ function drawRow(workspace: Workspace, row: CounterRow, again: () => void): HTML
   const track = { name: row.name, cpu: row.cpu };
   const shown = workspace.tracks().some((each) => sameTrack(each, track));
   const to = (value: number, time: number): HTMLElement =>
-    link(count(value), () => { reveal(workspace, null, time, time, row.cpu); }, "Move the timeline there");
+    link(formatPlain(value), () => { reveal(workspace, null, time, time, row.cpu); }, "Move the timeline there");
   const cells: (Node | string)[] = [
     row.cpu === null ? "–" : String(row.cpu), count(row.changes), to(row.minimum, row.minimum_at),
     mean(row.mean), to(row.maximum, row.maximum_at), share(row.known),
@@ -91,6 +92,6 @@ function drawRow(workspace: Workspace, row: CounterRow, again: () => void): HTML
     make("td", {}, toggle));
 }
 
-/** A mean of whole numbers: as many digits as tell it from them. */
+/** A mean: of whole numbers, as many digits as tell it from them. */
 const mean = (value: number): string =>
   (Math.abs(value) >= 1000 ? count(Math.round(value)) : String(Number(value.toPrecision(4))));
