@@ -16,7 +16,7 @@ from benchvise.web.file_index import key_of
 
 pytestmark = skips.unless_missing(missing())
 
-PAGES = ("/", "/boards", "/lab", "/traces", "/boards/local", "/doctor", "/nothing")
+PAGES = ("/", "/boards", "/lab", "/progress", "/traces", "/boards/local", "/doctor", "/nothing")
 ATTACK = "<img src=x onerror=\"document.body.dataset.attacked='yes'\">" + "\u202eabc" + "w" * 3000
 
 

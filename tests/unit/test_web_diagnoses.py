@@ -104,7 +104,7 @@ def test_one_that_goes_on_is_shown_as_far_as_it_is(
     [listed] = client.get("/diagnoses.json").data["unfinished"]
     assert (listed["id"], listed["running"]) == (NAME, True)
     first = client.get(f"/diagnoses/{NAME}")
-    assert first.status == 200 and "diagnosis-live" in first.text
+    assert first.status == 200 and "live-page" in first.text
     for event in seen[1][12:]:
         writer.observe(event)
     later = client.get(f"/diagnoses/{NAME}.json").data

@@ -4,6 +4,7 @@ SQLite in the user's data directory by default, PostgreSQL by URL; same tables, 
 
     store                          what flows write while a board is measured, and read afterwards
       ├ reading, history           runs; what all of them together tell
+      ├ progress                   how far runs are that are measured now
       ├ series_counts              how many runs of a board have a series, counted as they are made
       ├ snapshots, diagnoses       documents that are kept whole
       ├ watches                    what was seen of a board over weeks
@@ -29,6 +30,7 @@ from benchvise.store.history import (
     SeriesInfo,
     SeriesList,
 )
+from benchvise.store.progress import StoredProgress
 from benchvise.store.reading import RunChoices, RunFilter, RunInfo
 from benchvise.store.snapshots import Moment
 from benchvise.store.store import PlannedSeries, ProcessHandle, Store
@@ -50,4 +52,5 @@ __all__ = [
     "SeriesInfo",
     "SeriesList",
     "Store",
+    "StoredProgress",
 ]

@@ -34,6 +34,7 @@ from benchvise.store import (
     diagnoses,
     history,
     notes,
+    progress,
     reading,
     references,
     series_counts,
@@ -45,6 +46,7 @@ from benchvise.store.faults import reported
 from benchvise.store.history import BoardInfo, Past, RunActivity, SeriesList
 from benchvise.store.location import default_file, locate
 from benchvise.store.owner import Owner
+from benchvise.store.progress import StoredProgress
 from benchvise.store.reading import ALL_RUNS, RunChoices, RunFilter, RunInfo
 from benchvise.store.series_counts import MeasuredSeries
 from benchvise.store.snapshots import Moment
@@ -66,7 +68,7 @@ ABANDONED = "the measuring process ended without finishing (killed or power lost
 WAITING_SECONDS = 10.0
 
 _INSERT_SAMPLE = insert(SAMPLE)
-_Run = TypeVar("_Run", RunInfo, RunRecord)
+_Run = TypeVar("_Run", RunInfo, RunRecord, StoredProgress)
 
 
 @dataclass(slots=True, eq=False)
@@ -494,6 +496,13 @@ class Store:
             else run
             for run in listed
         ]
+
+    def progress(self, since: datetime, limit: int = 300) -> list[StoredProgress]:
+        """How far the newest runs are that are measured now, or ended since then."""
+        abandoned = self._settle()
+        with self._database.reading() as connection:
+            listed = progress.list_progress(connection, since, limit)
+        return [_as_seen(run, abandoned) for run in listed]
 
     def resolve(self, reference: str) -> str:
         """The id of the run that a user names by id, prefix, label, ``latest`` or ``@N``.

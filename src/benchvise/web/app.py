@@ -35,6 +35,7 @@ from benchvise.web.pages import (
     lab,
     login,
     metrics,
+    progress,
     runs,
     trace_notes,
 )
@@ -52,6 +53,7 @@ def create_app(settings: Settings, audit: AuditLog | None = None) -> Starlette:
             *login.routes,
             *boards.routes,
             *lab.routes,
+            *progress.routes,
             *diagnoses.routes,
             *doctor.routes,
             *metrics.routes,

@@ -15,6 +15,7 @@ from benchvise.rig.environment import Rig, find_rig_file, load_rig
 from benchvise.store import Store
 from benchvise.web.cache import EventCache, HealthReadings, ReportCache, SummaryCache
 from benchvise.web.file_index import FileIndex
+from benchvise.web.last_words import LastWords
 from benchvise.web.live import Hub
 from benchvise.web.readers.pool import Readers
 from benchvise.web.rig.control import ConsoleSessions, Control
@@ -97,6 +98,7 @@ class Context:
     summary_cache: SummaryCache = field(init=False)
     event_cache: EventCache = field(init=False)
     metrics: LatestMetrics = field(default_factory=LatestMetrics, init=False)
+    words: LastWords = field(default_factory=LastWords, init=False)
     control: Control = field(default_factory=Control, init=False)
     console_sessions: ConsoleSessions = field(default_factory=ConsoleSessions, init=False)
     _store: Store | None = field(default=None, init=False)

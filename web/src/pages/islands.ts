@@ -18,8 +18,8 @@ const ISLANDS: Readonly<Record<string, () => Promise<Island>>> = {
   board: () => import("./board"),
   capture: () => import("./capture"),
   console: () => import("./console"),
-  "diagnosis-live": () => import("./diagnosis-live"),
   figures: () => import("./figures"),
+  "live-page": () => import("./live-page"),
   rig: () => import("./rig"),
   workspace: () => import("./workspace"),
 };

@@ -1,6 +1,6 @@
 import { beforeEach, describe, expect, it } from "vitest";
 
-import { renew } from "./diagnosis-live";
+import { renew } from "./live-page";
 
 const page = (body: string): Document =>
   new DOMParser().parseFromString(`<title>Why?</title><div id="so-far">${body}</div>`, "text/html");

@@ -1,5 +1,5 @@
-// A running diagnosis: at each progress the page is fetched again, and what it says by then takes
-// the place of what is shown. So there is one way only to show a diagnosis.
+// A page of what goes on, as a diagnosis or runs: at each progress the page is fetched again, and what
+// it says by then takes the place of what is shown. So there is one way only to show it.
 
 import { parseDocument } from "../base/document";
 import { addCopyButtons } from "../copying";
@@ -10,7 +10,7 @@ const PAUSE = 1000;
 const SHOWN = "so-far";
 const FIGURES = "so-far-figures";
 
-/** Follows the diagnosis of this page until it has an answer, and then goes to that. */
+/** Follows what this page shows; where that has come to an answer of its own, goes to that. */
 export function start(element: HTMLElement, data: unknown): void {
   const page = element.ownerDocument;
   const { events } = data as { readonly events: string };
@@ -72,7 +72,9 @@ export function renew(page: Document, fresh: Document): boolean {
 
 /** The charts of what is shown; the function that is returned ends their redrawing. */
 function draw(page: Document): () => void {
-  const parsed = parseDocument(page.getElementById(FIGURES)?.textContent ?? "");
+  const figures = page.getElementById(FIGURES);
+  if (figures === null) return () => undefined;
+  const parsed = parseDocument(figures.textContent);
   if (parsed.ok) return fill(page, parsed.value);
   console.error(parsed.error);
   return () => undefined;
