@@ -372,6 +372,20 @@ def test_an_overlay_is_looked_through(static: Path, disk: Disk) -> None:
         assert found["kind"] == "loop"
 
 
+def test_the_features_of_an_ext4_are_told(static: Path, disk: Disk) -> None:
+    """By another tool: what mke2fs was asked for, and what dumpe2fs says of it."""
+    tool("mkfs.ext4", "-q", "-O", "^extent,^64bit", disk.device)
+    header = tool("dumpe2fs", "-h", disk.device)
+    line = next(line for line in header.splitlines() if line.startswith("Filesystem features:"))
+    with mounted(disk.device) as point:
+        facts = run([static, "facts"]).lines
+        value = next(f["value"] for f in facts if f.get("subject") == str(point))
+    told = {key.removeprefix("feature ") for key in value if key.startswith("feature ")}
+    assert told == set(line.partition(":")[2].split()) - {"needs_recovery", "orphan_present"}
+    assert "has_journal" in told and "extent" not in told
+    assert value["inode_size"] in (128, 256)
+
+
 def test_what_is_said_of_the_file_system(static: Path, disk: Disk) -> None:
     tool("mkfs.ext4", "-q", disk.device)
     with mounted(disk.device, "-o", "noatime") as point:

@@ -1,11 +1,13 @@
 /* How full file systems are, and what the kernel's log holds. See facts.h. */
 #include <errno.h>
+#include <fcntl.h>
 #include <mntent.h>
 #include <stdio.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/klog.h>
 #include <sys/statvfs.h>
+#include <unistd.h>
 
 #include "state/facts.h"
 
@@ -24,7 +26,56 @@ static bool is_here(const struct mntent *m)
 	return false;
 }
 
-static void fact_file_system(struct json *j, const char *point)
+enum { FEATURES = 18 };
+
+/* Of ext2, ext3 and ext4, in the order of their bits, as mke2fs calls them: compatible, incompatible,
+ * and compatible for readers. What comes and goes while one is mounted (needs_recovery, orphans) is
+ * left out. After Linux Documentation/filesystems/ext4/super.rst. */
+static const char *const ext_features[3][FEATURES] = {
+	{"dir_prealloc", "imagic_inodes", "has_journal", "ext_attr", "resize_inode", "dir_index", "-",
+	 "-", "-", "sparse_super2", "fast_commit", "stable_inodes", "orphan_file"},
+	{"compression", "filetype", "-", "journal_dev", "meta_bg", "-", "extent", "64bit", "mmp",
+	 "flex_bg", "ea_inode", "-", "dirdata", "metadata_csum_seed", "large_dir", "inline_data",
+	 "encrypt", "casefold"},
+	{"sparse_super", "large_file", "-", "huge_file", "uninit_bg", "dir_nlink", "extra_isize", "-",
+	 "quota", "bigalloc", "metadata_csum", "-", "-", "project", "-", "verity"},
+};
+
+static unsigned long number_at(const unsigned char *block, size_t at, size_t bytes)
+{
+	unsigned long number = 0;
+
+	while (bytes-- > 0)
+		number = number << 8 | block[at + bytes];
+	return number;
+}
+
+/* How a file system of the ext family was made, by its first superblock; nothing for others, and
+ * where its device may not be read. */
+static void ext_header(struct json *j, const char *device)
+{
+	enum { PLACE = 1024, MAGIC = 0x38, COMPAT = 0x5c, INODE_SIZE = 0x58 };
+	unsigned char block[1024];
+	int fd = open(device, O_RDONLY | O_CLOEXEC | O_NONBLOCK);
+	ssize_t n = fd < 0 ? -1 : pread(fd, block, sizeof(block), PLACE);
+
+	if (fd >= 0)
+		close(fd);
+	if (n != (ssize_t)sizeof(block) || number_at(block, MAGIC, 2) != 0xef53)
+		return;
+	for (size_t kind = 0; kind < 3; kind++)
+		for (size_t bit = 0; bit < FEATURES; bit++) {
+			const char *name = ext_features[kind][bit];
+			char key[48];
+			if (!name || *name == '-' || !(number_at(block, COMPAT + 4 * kind, 4) >> bit & 1))
+				continue;
+			snprintf(key, sizeof(key), "feature %s", name);
+			json_string(j, key, "on");
+		}
+	json_unsigned(j, "inode_size", number_at(block, INODE_SIZE, 2));
+}
+
+static void fact_file_system(struct json *j, const char *point, const char *device)
 {
 	struct statvfs s;
 
@@ -40,6 +91,7 @@ static void fact_file_system(struct json *j, const char *point)
 	json_unsigned(j, "available", (uint64_t)s.f_bavail * s.f_frsize);
 	json_unsigned(j, "files", s.f_files);
 	json_unsigned(j, "files_free", s.f_ffree);
+	ext_header(j, device);
 	json_close(j, '}');
 	fact_send(j);
 }
@@ -57,7 +109,7 @@ void facts_file_systems(struct json *j)
 	}
 	while (described < MOST && (m = getmntent(mounts)))
 		if (is_here(m)) {
-			fact_file_system(j, m->mnt_dir);
+			fact_file_system(j, m->mnt_dir, m->mnt_fsname);
 			described++;
 		}
 	endmntent(mounts);

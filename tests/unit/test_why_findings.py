@@ -680,6 +680,20 @@ def test_each_file_system_is_a_difference_of_its_own() -> None:
     assert len(found) == 4
 
 
+def test_a_feature_that_a_file_system_lacks_is_told_by_its_name() -> None:
+    """lavv17/lftp#257: without extents a file is preallocated by writing it."""
+    both = {"block_size": 4096, "feature has_journal": "on", "inode_size": 256}
+    good, bad = (
+        replace(side(), settings=(StateEntry("storage.file_systems", "/data", value=value),))
+        for value in ({**both, "feature extent": "on"}, both)
+    )
+    (suspect,) = find(good, bad, COMMAND, may_set=BOTH).suspects
+    assert suspect.id == "storage.file_systems:/data"
+    assert (suspect.good, suspect.bad) == ("feature extent=on", "feature extent=not there")
+    assert suspect.title.endswith(": extent")
+    assert suspect.untestable.startswith("it is decided when the file system is made")
+
+
 def test_why_finding_10_a_mount_of_one_side_only_is_told_once() -> None:
     """So is what a snapshot does not have that was taken before options of mounts were read."""
     bare = side({"/proc/self/mountinfo": MOUNTED.format(",sync")})

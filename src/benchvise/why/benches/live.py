@@ -406,7 +406,7 @@ class LiveBench:
         """Makes the arm, measures, checks that it held, and puts everything back."""
         settings, inherited = means_of(arm)
         of_files: dict[str, tuple[Setting, ...]] = {}
-        if self._file_swap is not None and any(map(is_service_file, arm.flipped)):
+        if any(map(is_service_file, arm.flipped)) and self._file_swap is not None:
             swap = self._file_swap
             of_files = self._lasting(arm.side, partial(swap.service_settings, arm))
             settings += [setting for made in of_files.values() for setting in made]

@@ -204,6 +204,7 @@ _REASONS = {
 _OF_ITEMS = {
     "kernel.modules": "modules are not unloaded and loaded here: what uses them would be lost",
     ROUTES: "other connections need the routes, that of this session among them: change it there",
+    FILE_SYSTEMS: "it is decided when the file system is made: make it again like the other side's",
     "kernel.security": "a process that has a profile or a filter cannot take it off",
 }
 
@@ -237,10 +238,13 @@ def _id_of(difference: Difference, part: DifferencePart) -> str:
 def _fixed_suspect(name: str, members: Sequence[tuple[Difference, DifferencePart]]) -> Suspect:
     first = members[0][0]
     layer = layer_of(first.entry.item)
-    labels = _member_labels(members)
+    labels = [
+        part.key if part.key.startswith(_FEATURE) else label
+        for label, (_, part) in zip(_member_labels(members), members, strict=True)
+    ]
     return Suspect(
         id=name,
-        title=_title(name, first),
+        title=_title(name, first) + _features(part for _, part in members),
         layer=layer,
         item=first.entry.item,
         good=_shown_values(
@@ -252,6 +256,15 @@ def _fixed_suspect(name: str, members: Sequence[tuple[Difference, DifferencePart
         members=tuple(dict.fromkeys(difference.entry.name for difference, _ in members)),
         untestable=_why_not([difference for difference, _ in members], layer),
     )
+
+
+_FEATURE = "feature "
+
+
+def _features(parts: Iterable[DifferencePart]) -> str:
+    """The features of a file system that differ, for the end of a title."""
+    names = [p.key.removeprefix(_FEATURE) for p in parts if p.key.startswith(_FEATURE)]
+    return f": {', '.join(printable(name, 40) for name in names)}" if names else ""
 
 
 def _title(name: str, first: Difference) -> str:
