@@ -85,6 +85,7 @@ SMALL = (
     "core/quota.c",
     "core/request.c",
     "core/serve.c",
+    "core/sort.c",
     "follow/*.c",
     "main.c",
     "net/control.c",
