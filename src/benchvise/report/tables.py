@@ -24,7 +24,7 @@ from benchvise.quantities import (
 from benchvise.report.rendering import SIMULATED, Cell, Column, Table, rendered, table_of
 from benchvise.report.sinks import LINE_LIMIT, cell, sentence
 from benchvise.table import Tone
-from benchvise.text import enumerated, printable
+from benchvise.text import counted, enumerated, printable
 
 if TYPE_CHECKING:
     from benchvise.measure.compare import Comparison, RunComparison
@@ -306,7 +306,7 @@ def chance_remarks(equal_runs: Sequence[EqualRuns] | None) -> list[str]:
         which = "the other changes" if remarks else "these changes"
         remarks.append(
             f"chance: two runs of one state in a row never differed as much as {which} do "
-            f"({max(never)} pairs)"
+            f"({counted(max(never), 'pair')})"
         )
     if not any(of.pairs for of in equal_runs):
         remarks.append(
