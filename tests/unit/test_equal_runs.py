@@ -85,8 +85,10 @@ def test_both_states_of_a_change_lend_their_runs(tmp_path: Path) -> None:
     assert found.equal_runs == (EqualRuns(KEY, 2, 0),)
     assert chance_remarks(found.equal_runs) == [
         "chance: two runs of one state in a row never differed as much as these changes do "
-        "(2 pairs)"
+        "(2 pairs: too few to tell)"
     ]
+    (remark,) = chance_remarks((EqualRuns(KEY, 5, 0),))
+    assert remark.endswith("(5 pairs)")
 
 
 @pytest.mark.parametrize("state", [60, None])

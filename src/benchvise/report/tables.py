@@ -291,6 +291,10 @@ def compare_rows(
     return Table(title, columns, rows, (*remarks, *around), simulated)
 
 
+_PAIRS_THAT_TELL = 5
+"""What happens by chance in half of all pairs is not seen in one of 32 sets of so many."""
+
+
 def chance_remarks(equal_runs: Sequence[EqualRuns] | None) -> list[str]:
     """What runs of one state say of the changes of two runs; None: they were measured in turn."""
     if not equal_runs:
@@ -304,9 +308,10 @@ def chance_remarks(equal_runs: Sequence[EqualRuns] | None) -> list[str]:
     never = [of.pairs for of in equal_runs if of.pairs and not of.as_much]
     if never:
         which = "the other changes" if remarks else "these changes"
+        few = ": too few to tell" if max(never) < _PAIRS_THAT_TELL else ""
         remarks.append(
             f"chance: two runs of one state in a row never differed as much as {which} do "
-            f"({counted(max(never), 'pair')})"
+            f"({counted(max(never), 'pair')}{few})"
         )
     if not any(of.pairs for of in equal_runs):
         remarks.append(
