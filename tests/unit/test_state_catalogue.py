@@ -31,7 +31,7 @@ def test_all_numbers_are_there_and_ids_are_unique() -> None:
     assert len(items_by_id()) == len(ITEMS)
     unnumbered = {"process.environment", "process.files", "system.limits", "system.services"}
     unnumbered |= {"net.protocols", "net.routes", "net.interfaces", "kernel.sysctls"}
-    unnumbered |= {"net.sysctls", "kernel.families"}
+    unnumbered |= {"net.sysctls", "net.interface_settings", "kernel.families"}
     assert unnumbered == {i.id for i in ITEMS if i.number == 0}
 
 

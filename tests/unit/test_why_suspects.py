@@ -66,6 +66,35 @@ class TestSettings:
         (wanted, *_) = targets_of(family, Side.BAD, {})
         assert (wanted.target, set(wanted.values)) == (tcp.format("orphan_retries"), {"7"})
 
+    def test_what_is_set_of_one_interface_is_tried_by_itself(self) -> None:
+        """A file that is another's in other units, or of the way in, is none of them."""
+        neighbours = "/proc/sys/net/ipv4/neigh/eth0/{}"
+        names = ("mcast_solicit", "ucast_solicit", "retrans_time_ms", "unres_qlen_bytes")
+        good = {neighbours.format(name): "3\n" for name in names}
+        accepts = "/proc/sys/net/ipv6/conf/eth0/accept_dad"
+        filters = "/proc/sys/net/ipv4/conf/eth0/rp_filter"
+        good |= {accepts: "0\n", filters: "0\n"}
+        bad = dict.fromkeys(good, "1\n")
+        suspects = {s.id: s for s in found(bad, good=good).suspects}
+        tried = {name for name, s in suspects.items() if s.means is not None}
+        assert tried == {
+            "net.neigh_sysctl:eth0/mcast_solicit",
+            "net.neigh_unicast_sysctl:eth0/ucast_solicit",
+            "net.neigh_time_sysctl:eth0/retrans_time_ms",
+            "net.neigh_unicast_sysctl:eth0/unres_qlen_bytes",
+        }
+        with_consent = {name: consent_for(s) for name, s in suspects.items() if s.means is None}
+        assert with_consent == {
+            "net.interface6_accept_sysctl:eth0/accept_dad": ("net.interface6_accept_sysctl",),
+            "net.interface_sysctl:eth0/rp_filter": ("net.interface_sysctl",),
+        }
+        path = neighbours.format("mcast_solicit")
+        asked = suspects["net.neigh_sysctl:eth0/mcast_solicit"]
+        assert settings(asked.means) == [f"net.neigh_sysctl=3 {path}"]
+        wanted = {w.target: set(w.values) for w in targets_of(asked, Side.BAD, {})}
+        default = path.replace("eth0", "default")  # it reaches what nobody has set
+        assert wanted == {path: {"1"}, default: {"1"}}
+
     def test_an_option_of_a_module_is_tried_with_consent(self) -> None:
         """What is shown and cannot be written back is not tried, nor what one side has not."""
         option = "/sys/module/snd_hda_intel/parameters/{}"

@@ -695,6 +695,18 @@ def test_files_decide_nothing_about_the_cpu_that_others_take() -> None:
     assert put_first(suspects, found)[0].id == "cgroup.cpu_shares"
 
 
+def test_a_service_that_left_takes_nothing_from_the_command() -> None:
+    """It came before the setting of the neighbours that the command waited for."""
+    left, came = (
+        replace(suspect(f"service.state:{name}", -1.0, item="system.services"), good=good, bad=bad)
+        for name, good, bad in (("gone", "running", "not there"), ("new", "not there", "running"))
+    )
+    setting = suspect("net.neigh_sysctl:eth0/mcast_solicit", -2.0)
+    seen = witness((Activity.NETWORK, "connect", "10.77.0.200:5003"))
+    order = [one.id for one in put_first((left, came, setting), seen)]
+    assert order == [came.id, setting.id, left.id]
+
+
 def test_a_line_of_a_start_file_touches_what_it_sets() -> None:
     """A line that loads packet filters came behind mounts that the command never touched."""
     seen = compare(

@@ -25,6 +25,10 @@ PRESENT = "given"
 
 _ROLE = re.compile(r"\{(" + "|".join(ROLES) + r")\}")
 _LIMIT = "limit."
+# What is set for `default` reaches the interfaces that nobody has set (of IPv6 the neighbours').
+_OF_INTERFACE = re.compile(
+    r"(/proc/sys/net/(?:ipv4/(?:conf|neigh)|ipv6/neigh)/)(?!all/|default/)[^/]+(/\w+)$"
+)
 _KEY = re.compile(r"\{(name|path|(?:[a-z]+:)?\d(?::\d)*)\}")
 _WILD = re.compile(r"\*|\?|\[[^\]]*\]")
 _CPUFREQ = re.compile(r"^/sys/devices/system/cpu/cpu([^/]+)/cpufreq/")
@@ -99,6 +103,9 @@ def targets_of(suspect: Suspect, side: Side, roles: Mapping[str, str]) -> tuple[
         target = canonical(target)
         if target not in values_by_target and not _is_covered(target, by_settings):
             values_by_target[target] = set(shown)
+    for target, values in list(values_by_target.items()):
+        if _OF_INTERFACE.match(target):
+            values_by_target.setdefault(_OF_INTERFACE.sub(r"\1default\2", target), values)
     absent = side_text == NOT_THERE and not by_settings
     return tuple(
         Wanted(target, frozenset() if absent else frozenset(values), absent)

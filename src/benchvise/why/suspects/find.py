@@ -184,7 +184,7 @@ _BY_PART = (
     *(f"{ROUTES}/{key}" for key in ("routes", "routes of IPv6", "fixed neighbours")),
 )
 
-SYSCTL_FAMILIES = ("net.sysctls", "kernel.families")
+SYSCTL_FAMILIES = ("net.sysctls", "net.interface_settings", "kernel.families")
 """Items whose entries are files of their own, called by their paths."""
 
 _REASONS = {

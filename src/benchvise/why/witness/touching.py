@@ -36,7 +36,8 @@ _VERSION = re.compile(r"\.so(?:\.[0-9.]+)?$")
 class Touch:
     """Suspects with these names can change what these activities take, or which files are opened.
 
-    ``calls``, where there are any, are the system calls that it is about.
+    ``calls``, where there are any, are the system calls that it is about. With ``takes`` it is
+    about what programs take from the command: those that the good side alone has take nothing.
     """
 
     names: tuple[str, ...]
@@ -44,9 +45,12 @@ class Touch:
     activities: tuple[Activity, ...] = ()
     calls: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    takes: bool = False
 
     def names_suspect(self, suspect: Suspect) -> bool:
         """Whether it is about a suspect, or about what a line of a start file sets."""
+        if self.takes and suspect.good == "running" and suspect.bad != "running":
+            return False
         return _any((suspect.id, suspect.item, *_set_by_lines(suspect)), self.names)
 
     def is_about(self, part: WitnessPart) -> bool:
@@ -71,6 +75,7 @@ def touches() -> tuple[Touch, ...]:
             tuple(Activity[name] for name in record.get("activities", ())),
             tuple(record.get("calls", ())),
             tuple(record.get("files", ())),
+            bool(record.get("takes")),
         )
         for record in tomllib.loads(text)["touch"]
     )
