@@ -76,6 +76,9 @@ class _Writing:
     hidden: bool = False
 
 
+_PLAIN_WRITING = _Writing()
+
+
 def in_json(
     *,
     name: str = "",
@@ -127,6 +130,8 @@ class computed(Generic[T]):  # noqa: N801 - a decorator, like property
 
 
 _AS_THEY_ARE = frozenset({str, int, bool, type(None)})
+_OTHER_FORMS = (Enum, str, Untrusted, numbers.Real, Mapping, list, tuple, Set, PurePath)
+"""Types that are not written field by field, also where they are dataclasses."""
 
 
 def encode(value: object) -> Any:
@@ -134,8 +139,18 @@ def encode(value: object) -> Any:
 
     Raises TypeError for a value that has no JSON form.
     """
-    if type(value) in _AS_THEY_ARE:  # nearly all: asked first
+    kind: Any = type(value)
+    if kind in _AS_THEY_ARE:  # nearly all: asked first
         return value
+    if (members := _members_of_record(kind)) is not None:  # then most of the others
+        document: dict[str, Any] = {}
+        for member in members:
+            if member.writing is _PLAIN_WRITING:  # nearly all of them
+                content = getattr(value, member.attribute)
+                document[member.key] = content if type(content) in _AS_THEY_ARE else encode(content)
+            elif not member.is_omitted(value):
+                member.write(value, document)
+        return document
     match value:
         case Enum():
             return encode(value.value)
@@ -159,13 +174,7 @@ def encode(value: object) -> Any:
             return int(value)
         case numbers.Real():
             return encode(float(value))
-    if is_dataclass(value) and not isinstance(value, type):
-        document: dict[str, Any] = {}
-        for member in _members(type(value)):
-            if not member.is_omitted(value):
-                document |= member.write(value)
-        return document
-    raise TypeError(f"{type(value).__name__} has no JSON form")
+    raise TypeError(f"{kind.__name__} has no JSON form")
 
 
 def decode(kind: type[T], data: object) -> T:
@@ -259,17 +268,17 @@ class _Member:
     writing: _Writing
     default: object
 
-    def write(self, instance: object) -> dict[str, Any]:
-        """The member as JSON: a key, or several where it is written inline."""
+    def write(self, instance: object, document: dict[str, Any]) -> None:
+        """Adds the member to a JSON object: a key, or several where it is written inline."""
         value = getattr(instance, self.attribute)
         if self.writing.through is not None:
             value = self.writing.through(value)
         if self.writing.digits is not None and isinstance(value, float):
             value = round(value, self.writing.digits)
-        document: dict[str, Any] = (
-            encode(value) if self.writing.inline else {self.key: encode(value)}
-        )
-        return document
+        if self.writing.inline:
+            document |= encode(value)
+        else:
+            document[self.key] = encode(value)
 
     def is_omitted(self, instance: object) -> bool:
         """Whether an instance is written without it."""
@@ -280,16 +289,22 @@ class _Member:
 
 
 @functools.cache
+def _members_of_record(cls: type) -> tuple[_Member, ...] | None:
+    """What is written of a dataclass; None for other types, and where another form comes first."""
+    return None if not is_dataclass(cls) or issubclass(cls, _OTHER_FORMS) else _members(cls)
+
+
+@functools.cache
 def _members(cls: type) -> tuple[_Member, ...]:
     """What is written of a dataclass, in order."""
     properties = [
-        (member.position, _Member(member.name or name, name, _Writing(), MISSING))
+        (member.position, _Member(member.name or name, name, _PLAIN_WRITING, MISSING))
         for name, member in _computed(cls).items()
     ]
     placed: list[_Member] = []
     for field in fields(cls):
         placed += (member for position, member in properties if position == field.name)
-        writing = field.metadata.get(_METADATA, _Writing())
+        writing = field.metadata.get(_METADATA, _PLAIN_WRITING)
         if not writing.hidden:
             placed.append(_Member(writing.name or field.name, field.name, writing, _default(field)))
     placed += (member for position, member in properties if not position)

@@ -276,3 +276,15 @@ def test_firmware_lines() -> None:
         "psci: PSCIv1.1 detected in firmware.",
         "raspberrypi-firmware soc:firmware: Attached to firmware from 2024-05-24",
     ]
+
+
+def test_each_kind_of_firmware_line_is_found() -> None:
+    lines = [
+        *("psci: PSCIv1.1 detected", "psci: SMC by firmware", "optee: revision 3.20"),
+        *("U-Boot 2024.01", "raspberrypi-firmware soc: Attached", "arm-scmi: SCMI Protocol v2.0"),
+        *("arm_ffa: driver version 1.2", "SBI specification v2.0", "SBI implementation ID=0x1"),
+        *("efi: EFI v2.9 by EDK II", "DMI: ACME Board/X1", "firmware version 1.5"),
+        *("usb: firmware revision 7", "nic: FW version 4", "i915: Loaded firmware guc.bin"),
+        "rpi: the bootloader of 2024",
+    ]
+    assert kernel.firmware_lines("".join(f"[    1.0] {line}\n" for line in lines)) == sorted(lines)

@@ -428,9 +428,7 @@ def parse(raw: bytes) -> Line:
     """
     text = raw.decode("utf-8")
     try:
-        line = json.loads(
-            text, parse_constant=_refuse_constant, parse_float=_finite, parse_int=_integer
-        )
+        line = _DECODER.decode(text)
         if "\\ud" in text.lower():
             json.dumps(line, ensure_ascii=False).encode()  # lone surrogates fail here
     except RecursionError:
@@ -472,3 +470,9 @@ def _integer(digits: str) -> int:
     if len(digits) > _DIGITS:
         raise ValueError("a number is too large")
     return int(digits)
+
+
+# One for all lines: a snapshot has thousands.
+_DECODER = json.JSONDecoder(
+    parse_constant=_refuse_constant, parse_float=_finite, parse_int=_integer
+)

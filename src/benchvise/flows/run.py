@@ -27,6 +27,7 @@ from benchvise.interruption import Interruption, heeding
 from benchvise.measure.plan import Plan
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.state.knobs import SettingRequest, parse_setting_requests
+from benchvise.state.snapshot import load_rules
 
 if TYPE_CHECKING:
     from benchvise.rig.hold.connection import EventObserver
@@ -145,6 +146,8 @@ def _measure_fleet(
         if len(fleet.lanes) == 1:
             measured(fleet.lanes[0])
         else:
+            if request.snapshots:  # once, and not by each lane of those that begin together
+                load_rules()
             each_lane(fleet, measured)
     except KeyboardInterrupt:
         raise _interrupted(blocks, put_back=bool(requests)) from None

@@ -42,6 +42,12 @@ class ByPath(Generic[Found]):
         # late: most are made to be asked for a few plain paths
         return sorted(self._found)
 
+    def _between(self, prefix: str, suffix: str) -> list[str]:
+        """The paths that begin and end so, in order."""
+        begin = bisect_left(self._sorted, prefix)
+        end = bisect_left(self._sorted, True, begin, key=lambda path: not path.startswith(prefix))
+        return [path for path in self._sorted[begin:end] if path.endswith(suffix)]
+
     def _match(self, glob: str) -> Iterator[tuple[str, tuple[str, ...], Found]]:
         wildcards = list(_WILD.finditer(glob))
         if not wildcards:  # most are plain paths
@@ -50,14 +56,9 @@ class ByPath(Generic[Found]):
             return
         nothing = True
         prefix, suffix = glob[: wildcards[0].start()], glob[wildcards[-1].end() :]
-        for index in range(bisect_left(self._sorted, prefix), len(self._sorted)):
-            path = self._sorted[index]
-            if not path.startswith(prefix):
-                break
-            if not path.endswith(suffix) or path == glob:
-                continue
+        for path in self._between(prefix, suffix):
             match = _compiled(glob).fullmatch(path)  # late: few boards have all that is looked for
-            if match is not None:
+            if match is not None and path != glob:
                 nothing = False
                 yield path, match.groups(), self._found[path]
         if nothing and glob in self._found:

@@ -136,6 +136,8 @@ class DeviceNames:
 
     def is_automount(self, path: str) -> bool:
         """Whether looking at a path would mount what is to be mounted there."""
+        if not any(mount.kind == "autofs" and mount.holds(path) for mount in self.mounts):
+            return False  # nearly always, and asked of each path of a snapshot
         on = mount_of(path, self.mounts)
         return on is not None and on.kind == "autofs"
 
@@ -404,6 +406,10 @@ class Mount:
     source: str
     options: tuple[str, ...]
 
+    def holds(self, path: str) -> bool:
+        """Whether a path lies on it, or on what is mounted below it."""
+        return self.point == "/" or path == self.point or path.startswith(self.point + "/")
+
     def option(self, name: str) -> str:
         """The value of ``name=value`` among the options; empty when it is not there."""
         return next((o.partition("=")[2] for o in self.options if o.startswith(f"{name}=")), "")
@@ -436,7 +442,7 @@ def is_made_up(point: str) -> bool:
 
 def mount_of(path: str, mounts: tuple[Mount, ...]) -> Mount | None:
     """The mount that a path lies on: of those that hide each other the last."""
-    on = [m for m in mounts if m.point == "/" or path == m.point or path.startswith(m.point + "/")]
+    on = [mount for mount in mounts if mount.holds(path)]
     return max(reversed(on), key=lambda mount: len(mount.point), default=None)
 
 

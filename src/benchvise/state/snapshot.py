@@ -15,6 +15,7 @@ from typing import Any
 from benchvise.board import Board
 from benchvise.board.channel import ProbeChannel
 from benchvise.board.messages import FileError, FileValue, content_text
+from benchvise.kernel_log import log_rules
 from benchvise.state.answers import Answers, ask
 from benchvise.state.catalogue import load_catalogue
 from benchvise.state.globs import ByPath
@@ -60,6 +61,13 @@ def take_snapshot(
         notes=tuple(_notes(answers)),
         roles=dict(answers.names.roles),
     )
+
+
+def load_rules() -> None:
+    """Reads what snapshots and their comparison go by, which otherwise the first one does: for
+    callers that take many at once in threads."""
+    load_catalogue()
+    log_rules()
 
 
 # Not of the catalogue: it tells one boot from another.

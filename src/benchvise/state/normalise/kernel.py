@@ -152,6 +152,11 @@ _FIRMWARE = re.compile(
     r"firmware (?:version|revision)|fw.?version|: loaded firmware|rpi.*bootloader",
     re.IGNORECASE,
 )
+# One of them is in each line that the pattern matches: looked for first, as that takes a tenth.
+_FIRMWARE_WORDS = (
+    *("psci", "optee", "u-boot", "firmware", "scmi", "arm_ffa", "sbi ", "efi v", "dmi: "),
+    *("fw", "rpi"),
+)
 
 
 def kernel_log(fact: object) -> dict[str, Any]:
@@ -185,8 +190,13 @@ def _add_line(entry: dict[str, Any], time: float | None, text: str) -> None:
 
 def firmware_lines(fact: object) -> list[str]:
     """Lines of the log that name a version of firmware, without their times, each once."""
-    versions = {text[:_LINE_LENGTH] for _, text in _log_lines(fact) if _FIRMWARE.search(text)}
+    versions = {text[:_LINE_LENGTH] for _, text in _log_lines(fact) if _names_firmware(text)}
     return sorted(versions)[:50]
+
+
+def _names_firmware(text: str) -> bool:
+    low = text.lower()
+    return any(word in low for word in _FIRMWARE_WORDS) and _FIRMWARE.search(text) is not None
 
 
 def _log_lines(fact: object) -> tuple[tuple[float | None, str], ...]:
