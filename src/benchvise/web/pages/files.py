@@ -107,8 +107,9 @@ def trace(request: Request) -> Response:
 
     What is chosen in the page stands in the address too, for the scripts alone: ``view=BEGIN,END``
     and ``range=BEGIN,END`` in nanoseconds since the first event, ``at=ROW:TIME``, ``actor=ID``,
-    ``tab=VIEW``, ``rows=compact|normal|events``, ``time=down``, ``show=TEXT``, ``here=1``; of the
-    second trace with a 2 behind the name, and ``clocks=separate``, ``shift=NS`` for both.
+    ``tab=VIEW``, ``counter=NAME,…`` of the view of counters, ``rows=compact|normal|events``,
+    ``time=down``, ``show=TEXT``, ``here=1``; of the second trace with a 2 behind the name, and
+    ``clocks=separate``, ``shift=NS`` for both.
     """
     index = context(request).traces
     first = index.find(request.path_params["key"])

@@ -7,7 +7,8 @@ import { address, Answer, askDocument, nothing } from "./answer";
 import { button, labelled, make } from "./elements";
 import { count, share } from "./words";
 
-const NAMES = "counters-names";
+/** In the address as in the question to the server, so that one is a link to the other. */
+const NAMES = "counter";
 
 /** Values that hold until they change: run queues, frequencies, idle states, any field of an event. */
 export const counters: Panel = {

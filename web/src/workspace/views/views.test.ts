@@ -6,6 +6,7 @@ import type { Workspace } from "../panel";
 import { around, reveal } from "./actors";
 import type { ActorRow, Distribution, Latency, OverTime } from "./answers";
 import { address } from "./answer";
+import { counters } from "./counters";
 import { make } from "./elements";
 import { hopText, latency } from "./latency";
 import { momentOf, nearestTime } from "./log";
@@ -120,6 +121,33 @@ test("an empty search is not asked, and says what can be found", async () => {
   const unmount = search.mount(host, { ...workspace(), parameter: () => " " });
   await vi.waitFor(() => { expect(host.textContent).toContain("Finds a text"); });
   expect(asked).not.toHaveBeenCalled();
+  unmount();
+  vi.unstubAllGlobals();
+});
+
+test("the address names the counters, and keeps those that are added", async () => {
+  const asked: string[] = [];
+  vi.stubGlobal("fetch", (where: string) => {
+    asked.push(new URL(where, "http://h").searchParams.get("counter") ?? "the usual ones");
+    const found = { counters: [], names: [] };
+    return Promise.resolve({ ok: true, json: () => Promise.resolve(found), text: () => Promise.resolve(JSON.stringify(found)) });
+  });
+  const words = new Map([["counter", "cpu_idle.state"]]);
+  const host = document.createElement("div");
+  const unmount = counters.mount(host, {
+    ...workspace(),
+    parameter: (name) => words.get(name) ?? null,
+    setParameter: (name, value) => { if (value === null) words.delete(name); else words.set(name, value); },
+  });
+  await vi.waitFor(() => { expect(asked).toEqual(["cpu_idle.state"]); });
+  const field = host.querySelector("input");
+  if (field !== null) field.value = " load.value ";
+  host.querySelector("form")?.dispatchEvent(new Event("submit", { cancelable: true }));
+  await vi.waitFor(() => { expect(asked[1]).toBe("cpu_idle.state,load.value"); });
+  expect([...words]).toEqual([["counter", "cpu_idle.state,load.value"]]);
+  host.querySelector<HTMLButtonElement>("button[title]")?.click();
+  await vi.waitFor(() => { expect(asked[2]).toBe("the usual ones"); });
+  expect(words.size).toBe(0);
   unmount();
   vi.unstubAllGlobals();
 });
