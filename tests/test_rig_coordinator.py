@@ -207,8 +207,37 @@ def test_one_process_keeps_the_places_of_boards_without_drivers(
             NetworkHold(network, "rack-one", "another")
         (one, _) = actions.status(network, [])
         assert one.result is not None and one.result.holder is not None
-        assert one.result.holder.what == "place of here/we"
+        # As any other board: our own run with its time, and not just whose place it is.
+        assert one.result.holder.what == "a test" and one.result.holder.since
     assert taker(rig.path, "one") is taker(rig.path, "two") is None
+
+
+def test_who_waits_for_a_place_is_in_its_queue(running: Lab, tmp_path: Path) -> None:
+    network = network_rig(running, tmp_path, wait_s=PATIENCE)
+    first = NetworkHold(network, "rack-one", "the first")
+    holds: list[NetworkHold] = []
+
+    def wait() -> None:
+        holds.append(NetworkHold(network, "rack-one", "the second"))
+
+    def seen() -> tuple[str, list[str]]:
+        (outcome,) = actions.status(network, ["rack-one"])
+        assert outcome.result is not None and outcome.result.holder is not None
+        return outcome.result.holder.what, [who.what for who in outcome.result.waiting]
+
+    thread = threading.Thread(target=wait)
+    try:
+        thread.start()
+        wait_until(lambda: seen() == ("the first", ["the second"]), "the queue of the place")
+        with pytest.raises(RigError, match="in use: the first"):
+            NetworkHold(network.without_waiting(), "rack-one", "the third")
+    finally:
+        first.close(off=False)
+        thread.join(PATIENCE)
+    try:
+        assert len(seen()[1]) == 0
+    finally:
+        holds[0].close(off=False)
 
 
 def test_the_status_of_a_lab_says_each_fault_and_goes_round_none(

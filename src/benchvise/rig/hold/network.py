@@ -16,7 +16,7 @@ from types import NoneType
 
 from benchvise import interruption
 from benchvise.errors import UsageError
-from benchvise.rig import locks
+from benchvise.rig import locks, turns
 from benchvise.rig.environment import NetworkService, Rig
 from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold import messages
@@ -30,6 +30,7 @@ from benchvise.rig.hold.messages import (
     PlaceState,
     WorkerOrder,
 )
+from benchvise.rig.hold.places import lock_key as place_key
 from benchvise.rig.hold.reach import ANSWERS, SILENT, ssh_answers
 
 _PLACE_SECONDS = 2.0  # between two questions for a place that another user has
@@ -126,7 +127,7 @@ class NetworkHold:
         place = self.rig.places.get(self.name)
         if place is not None:
             keeper = stack.enter_context(keepers.use(self.rig.path, purpose))
-            service = self._take(keeper, place)
+            service = self._take(keeper, place, purpose)
             stack.callback(keeper.give, place)
             return service
         own = service_of(self.rig, self.name)
@@ -142,20 +143,32 @@ class NetworkHold:
         )
         return own
 
-    def _take(self, keeper: PlaceKeeper, place: str) -> NetworkService:
+    def _take(self, keeper: PlaceKeeper, place: str, purpose: str) -> NetworkService:
         """A place is asked for again while it is waited for: where somebody else has it, as long
-        as its user waits; where the coordinator is started anew, until it is back.
+        as its user waits, in the queue of its lock; where the coordinator is started anew, until
+        it is back.
         """
+        with ExitStack() as queue:
+            return self._take_in_turn(keeper, place, purpose, queue)
+
+    def _take_in_turn(
+        self, keeper: PlaceKeeper, place: str, purpose: str, queue: ExitStack
+    ) -> NetworkService:
+        number = self._number
         patience = {Fault.BUSY: self.rig.wait_s, Fault.COORDINATOR_AWAY: _AWAY_SECONDS}
         since: dict[Fault, float] = {}
         while True:
             try:
-                return keeper.take(place, self._number)
+                return keeper.take(place, number)
             except RigError as error:
                 is_new = error.fault not in since
                 begun = since.setdefault(error.fault, time.monotonic())
                 if time.monotonic() >= begun + patience.get(error.fault, 0.0):
                     raise
+                if is_new and error.fault is Fault.BUSY and not number:
+                    number = turns.new_number()
+                    key = place_key(self.rig.path, place)
+                    queue.enter_context(locks.queued(key, purpose, number))
                 if is_new:
                     self._observe(self.name, BoardAwaited(error.message, time.time()))
             interruption.sleep(_PLACE_SECONDS)
@@ -206,7 +219,7 @@ def statuses_of_places(
     found = {}
     for name, state in placed.items():
         if not rig.targets[name].is_switched:
-            found[name] = _of_place(name, state, rig.places[name])
+            found[name] = _of_place(rig, name, state)
         elif state is not None and not state.ours:
             unseen = _missing(state) or _NOT_OURS
             found[name] = BoardStatus(name, _owner(state), unseen, unseen)
@@ -245,11 +258,18 @@ def _reach(
         found[name] = replace(found[name], network=network)
 
 
-def _of_place(name: str, state: PlaceState | None, place: str) -> BoardStatus:
+def _of_place(rig: Rig, name: str, state: PlaceState | None) -> BoardStatus:
+    """The coordinator knows the user who has a place, its lock our command and those that wait."""
+    place = rig.places[name]
     if state is None:
         missing = NotReadable(f"the coordinator has no place '{place}'")
         return BoardStatus(name, None, missing, None)
-    return BoardStatus(name, _owner(state), _NOT_SWITCHED, None, network=_missing(state))
+    found = _of_lock(name, place_key(rig.path, place))
+    is_others = bool(state.owner) and not state.ours
+    holder = _owner(state) if is_others or found.holder is None else found.holder
+    return replace(
+        found, holder=holder, lock="" if is_others else found.lock, network=_missing(state)
+    )
 
 
 def _owner(state: PlaceState) -> BoardHolder | None:
