@@ -20,7 +20,7 @@ from benchmarks.why.open.boards import Board
 from benchmarks.why.open.case import CLASSES, Case
 from benchmarks.why.open.effect import Effects
 from benchmarks.why.open.result import EQUAL, CaseResult, judge
-from benchmarks.why.open.state import changed
+from benchmarks.why.open.state import changed, files_of_command
 from benchmarks.why.places import NotHere
 from benchmarks.why.real import PlantedEffect
 from benchvise.errors import UsageError
@@ -231,6 +231,28 @@ class TestState:
     def test_a_line_that_is_gone_and_one_that_is_new_are_told(self) -> None:
         lines = changed(frozenset({"mount a"}), frozenset({"mount b"}), (), shared=True)
         assert lines == ["no more: mount a", "new: mount b"]
+
+    def test_what_the_command_writes_by_itself_is_not_held_against_the_diagnosis(self) -> None:
+        begin = frozenset(
+            {"file 1 9 /etc/shadow", "file 2 9 /etc/fstab", "file 3 9 /opt/r/.git/objects/a/0"}
+        )
+        added = {f"file 4 9 /opt/r/.git/objects/{name}/0" for name in "bcd"}
+        ran = (begin - {"file 1 9 /etc/shadow"}) | {"file 5 9 /etc/shadow", *added}
+        command = files_of_command(begin, ran)
+        assert command.directories == {"/opt/r/.git/objects"}
+        after = (ran - {"file 5 9 /etc/shadow"}) | {
+            *("file 6 9 /etc/shadow", "file 4 9 /opt/r/.git/objects/e/0", "file 7 9 /etc/new")
+        }
+        assert changed(ran, after, (), shared=True, command=command) == ["new: file 7 9 /etc/new"]
+        gone = ran - {"file 2 9 /etc/fstab", "file 3 9 /opt/r/.git/objects/a/0"}
+        assert len(changed(ran, gone, (), shared=True, command=command)) == 2
+
+    def test_a_file_that_the_command_adds_to_etc_covers_no_other(self) -> None:
+        begin = frozenset({"file 2 9 /etc/fstab"})
+        ran = begin | {f"file 1 9 /etc/lock{number}" for number in range(5)}
+        command = files_of_command(begin, ran)
+        lines = changed(ran, ran | {"file 1 9 /etc/fstab.away"}, (), shared=True, command=command)
+        assert lines == ["new: file 1 9 /etc/fstab.away"]
 
 
 class TestBars:

@@ -13,7 +13,7 @@ import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, replace
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchmarks.why.open import decoys, effect
@@ -23,7 +23,7 @@ from benchmarks.why.open.case import Case
 from benchmarks.why.open.decoys import Decoys
 from benchmarks.why.open.effect import Effects
 from benchmarks.why.open.result import EQUAL, CaseResult, judge
-from benchmarks.why.open.state import changed, state
+from benchmarks.why.open.state import CommandFiles, changed, files_of_command, state
 from benchmarks.why.open.virtual import virtual_boards
 from benchmarks.why.places import NotHere
 from benchvise.errors import BenchviseError
@@ -99,13 +99,19 @@ def _on_boards(case: Case, options: Options, place: Path, untouched: CaseResult)
                 )
                 for name, number in _NUMBERS.items()
             }
+            asked_about = ("good", "bad")
+            untouched_files = {name: state(boards[name]) for name in asked_about}
             effects = effect.measure(boards, case.command)
             if effects.decoys_matter:
                 continue
             if options.only_effects or not (effects.counts or case.kind == EQUAL):
                 return judge(case, _NOTHING, effects, printed="", origin="", changes=())
             lab.stop_board("clean")
-            asked = _Asked(case, options, place, lab.inside, lab.environment)
+            by_command = {
+                name: files_of_command(untouched_files[name], state(boards[name]))
+                for name in asked_about
+            }
+            asked = _Asked(case, options, place, lab.inside, lab.environment, by_command=by_command)
             return _ask(asked, boards["good"], boards["bad"], effects)
     return replace(untouched, left_out=f"decoys matter in {_DRAWS} draws")
 
@@ -137,7 +143,8 @@ _NOTHING = Answer("", "", (), 0, 0.0, True, frozenset())
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """What is asked where: ``inside`` are the words before ``benchvise``; ``switch_on`` has the
-    boards reached by ssh."""
+    boards reached by ssh. ``by_command`` is what the command was seen to write on each board before
+    anybody asked."""
 
     case: Case
     options: Options
@@ -145,6 +152,7 @@ class _Asked:
     inside: Sequence[str]
     environment: Mapping[str, str]
     switch_on: Callable[[], None] = lambda: None
+    by_command: Mapping[str, CommandFiles] = field(default_factory=dict)
 
     @property
     def benchvise(self) -> list[str]:
@@ -185,7 +193,11 @@ def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult
         f"{board.name}: {change}"
         for board in (good, bad)
         for change in changed(
-            before[board.name], state(board), answer.written, shared=asked.case.machine == "ssh"
+            before[board.name],
+            state(board),
+            answer.written,
+            shared=asked.case.machine == "ssh",
+            command=asked.by_command.get(board.name, CommandFiles()),
         )
     ]
     if restored.returncode:

@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Collection
+from dataclasses import dataclass
+from pathlib import PurePosixPath
 
 from benchmarks.why.open.boards import Board
 
@@ -27,6 +30,8 @@ done
 running=$(ps -eo comm= 2> /dev/null)
 echo "$running" | grep -v '^kworker/' | sort | uniq -c | sed 's/^/process /'
 """
+_ROOTS = ("/", "/etc", "/root", "/opt", "/usr", "/usr/local", "/srv")
+_MANY = 3
 _OWN = ("/proc/sys/net/", "/proc/sys/kernel/msg", "/proc/sys/kernel/sem", "/proc/sys/kernel/shm")
 _COMES_AND_GOES = ("sshd", "sh", "bash", "ps", "sort", "uniq", "sed", "sleep", "env", "strace")
 
@@ -36,15 +41,62 @@ def state(board: Board) -> frozenset[str]:
     return frozenset(board.said(_SCRIPT, timeout=300).splitlines())
 
 
+@dataclass(frozen=True, slots=True)
+class CommandFiles:
+    """What a command writes each time it runs, whoever runs it: ``files`` that it changes, and
+    ``directories`` below which it adds files of ever other names."""
+
+    files: frozenset[str] = frozenset()
+    directories: frozenset[str] = frozenset()
+
+    def has(self, line: str, known: Collection[str]) -> bool:
+        """Whether a line that is not as before is of such a file. One that was ``known`` before, in
+        a directory to which files are only added, is none."""
+        if not line.startswith("file "):
+            return False
+        path = _path(line)
+        return path in self.files or (
+            path not in known and any(path.startswith(f"{place}/") for place in self.directories)
+        )
+
+
+def files_of_command(before: frozenset[str], after: frozenset[str]) -> CommandFiles:
+    """What a command wrote that ran alone, some times, between two states."""
+    known, now = _paths(before), _paths(after)
+    differ = {_path(line) for line in before ^ after if line.startswith("file ")}
+    places = {"/"} | {str(place) for path in known for place in PurePosixPath(path).parents}
+    added = Counter(
+        next(str(place) for place in PurePosixPath(path).parents if str(place) in places)
+        for path in now - known
+    )
+    many = {place for place, number in added.items() if number >= _MANY}
+    return CommandFiles(frozenset(differ), frozenset(many - {*_ROOTS}))
+
+
+def _paths(lines: frozenset[str]) -> set[str]:
+    return {_path(line) for line in lines if line.startswith("file ")}
+
+
+def _path(line: str) -> str:
+    return line.split(" ", 3)[3]
+
+
 def changed(
-    before: frozenset[str], after: frozenset[str], written: Collection[str], *, shared: bool
+    before: frozenset[str],
+    after: frozenset[str],
+    written: Collection[str],
+    *,
+    shared: bool,
+    command: CommandFiles = CommandFiles(),
 ) -> list[str]:
     """What is not as before. Of settings that a board shares with this machine (``shared``), only
-    those that the diagnosis wrote: others change them, too."""
+    those that the diagnosis wrote: others change them, too. What the measured ``command`` writes by
+    itself is none of the diagnosis' doing."""
+    known = _paths(before)
     return [
         f"{'no more' if line in before else 'new'}: {line}"[:200]
         for line in sorted(before ^ after)
-        if not _is_foreign(line, written, shared=shared)
+        if not _is_foreign(line, written, shared=shared) and not command.has(line, known)
     ]
 
 
