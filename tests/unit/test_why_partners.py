@@ -344,6 +344,54 @@ def test_the_files_of_a_message_bus_are_those_of_what_it_starts() -> None:
     assert service in done.stdout.splitlines()
 
 
+def test_a_directory_of_a_partner_with_far_more_files_is_a_suspect() -> None:
+    """A server that looks through its spool at each question; both have the same configuration."""
+    spool = "/var/spool/outbox"
+    partner = Partner(
+        "mailerd", ("/run/mailer.sock",), files=("/etc/m.conf",), directories=(spool,)
+    )
+    both = {side: SideWatch(partners=(partner,)) for side in Side}
+    assert spool in partner_files(both)
+    counts = {Side.GOOD: {spool: "directory 3"}, Side.BAD: {spool: "directory 25003"}}
+    (found,) = partner_suspects(both, counts, ())
+    assert (found.id, found.good, found.bad) == (
+        f"{OPENED_FILE}{spool}",
+        "3 entries",
+        "25003 entries",
+    )
+    assert found.means is None and found.untestable
+    first, _ = put_partners_first((SERVICE, found), waits("/run/mailer.sock", 0.9), both)
+    assert first.id == found.id
+    alike = {side: {spool: "directory 25003"} for side in Side}
+    assert partner_suspects(both, alike, ()) == ()
+
+
+def test_scripts_that_a_program_calls_and_what_they_read_are_among_its_files(
+    tmp_path: Path,
+) -> None:
+    """Who waits may be the handler that a server of servers starts, for what that reads."""
+    skips.need_root()
+    place = tmp_path / "opt"
+    handler, settings = place / "handler", place / "handler.rc"
+    script = (
+        'mount -t tmpfs none /srv && mkdir -p /srv/m && cp "$0"/* /srv/m/ && '
+        'exec sh -c "$1" sh superd "" /srv/m/superd'
+    )
+    place.mkdir()
+    (place / "superd").write_text("#!/usr/bin/python3\nopen('/srv/m/superd.conf')\n")
+    (place / "superd.conf").write_text("meter /srv/m/handler\nother /srv/m/picture in /srv/m\n")
+    handler.write_text("#!/bin/sh\n. /srv/m/handler.rc\nread line\n")
+    settings.write_text("SETTLE=0.2\n")
+    (place / "picture").write_bytes(b"\0\1" * 50)
+    for program in (handler, place / "superd", place / "picture"):
+        program.chmod(0o755)
+    words = ["unshare", "-m", "sh", "-c", script, str(place), partners.FILES_OF_A_PROGRAM]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    assert {line for line in done.stdout.splitlines() if line.startswith("/srv/")} == {
+        f"/srv/m/{name}" for name in ("", "superd", "superd.conf", "handler", "handler.rc")
+    }
+
+
 SERVICE = Suspect(
     "service.state:cron",
     "a service",

@@ -88,6 +88,19 @@ class TestOrder:
         assert rank(given, metric("memory.copy"))[0].id == "memory.thp"
         assert rank(given, metric("storage.read"))[0].id == "block.read_ahead_kb"
 
+    def test_variables_that_are_called_like_a_program_of_the_command_come_first(self) -> None:
+        """MAKEFLAGS was as likely as any other variable to matter to make."""
+        names = ("MAKEFLAGS", "JDK_JAVA_OPTIONS", "PYTHONPATH", "TMPDIR")
+        given = [suspect(f"process.environment:{name}") for name in names]
+        for command, name in (
+            ("make -s -C /opt/sources", "MAKEFLAGS"),
+            ("cd /opt && /usr/bin/java Meter", "JDK_JAVA_OPTIONS"),
+            ("true | python3.11 /opt/a.py", "PYTHONPATH"),
+        ):
+            first, *others = rank(given, metric("command.time", command))
+            assert first.id == f"process.environment:{name}"
+            assert "program" in terms(first) and not any("program" in terms(o) for o in others)
+
     def test_what_cannot_be_tested_comes_last(self) -> None:
         given = [
             suspect("dram.governor", "performance", "powersave", means=None),

@@ -130,6 +130,19 @@ def test_what_varies_from_run_to_run_says_nothing() -> None:
     assert verify(arm(given(env__LANG="C")), varying, processes).is_valid
 
 
+def test_a_variable_that_the_command_sets_for_its_children_follows_from_the_flip() -> None:
+    own = {"MAKEFLAGS": "-j1"}
+    children = {"MAKEFLAGS": " -s -j1", "MFLAGS": "-s -j1"}
+    serial = Baseline.of([[process(environment=children), process(environment=own)]] * 2)
+    means = given(env__MAKEFLAGS="-j8")
+    faster = {"MAKEFLAGS": " -s -j8", "MFLAGS": "-s -j8"}
+    arm_processes = [process(environment=faster), process(environment={"MAKEFLAGS": "-j8"})]
+    assert verify(arm(means), serial, arm_processes).is_valid
+    # What the command itself was given besides is nothing that it has set.
+    given_too = [process(environment=faster), process(environment={**own, "MFLAGS": "-s -j8"})]
+    assert verify(arm(means), serial, given_too).besides
+
+
 def test_a_value_that_is_not_told_may_have_changed() -> None:
     assert verify(arm(given(env__APP_MODE="x")), BASELINE, [process()]).is_valid
     assert not verify(arm(given(env__APP_MODE="%")), BASELINE, [process()]).is_valid

@@ -707,6 +707,23 @@ def test_a_service_that_left_takes_nothing_from_the_command() -> None:
     assert order == [came.id, setting.id, left.id]
 
 
+def test_a_service_that_was_seen_idle_takes_nothing_from_the_command() -> None:
+    """Daemons that slept stood before the variable that was the cause, as the network was waited
+    for, which others can take."""
+    came = suspect("service.state:new", -2.0, item="system.services")
+    idle, awake = (
+        replace(came, bad="running"),
+        replace(came, id="service.state:sends", bad="running"),
+    )
+    slept = Term("busy", -0.5, "took no CPU there")
+    idle = replace(idle, terms=(*idle.terms, slept))
+    awake = replace(awake, terms=(*awake.terms, slept, Term("witness", 2.0, "woke 90 times")))
+    other = suspect("process.environment:MAKEFLAGS", -2.2)
+    seen = witness((Activity.NETWORK, "poll", "10.77.0.1:3128"))
+    order = [one.id for one in put_first((idle, awake, other), seen)]
+    assert order == [awake.id, other.id, idle.id]
+
+
 def test_a_line_of_a_start_file_touches_what_it_sets() -> None:
     """A line that loads packet filters came behind mounts that the command never touched."""
     seen = compare(

@@ -5,7 +5,8 @@ limits, scheduling, control groups, namespaces, mounts, mapped files) is held ag
 command on the board as it is. ``facets.toml`` says which of these each flip is meant to change.
 
 What processes differ in from run to run on the board as it is says nothing and is left out; so are
-mapped files beside a userland swap, which follow from what a program does.
+mapped files beside a userland swap, which follow from what a program does, and variables that some
+of the processes lack both times: the command itself sets these for its children, as ``make`` does.
 """
 
 from __future__ import annotations
@@ -164,7 +165,7 @@ def verify(arm: Arm, baseline: Baseline, processes: Sequence[ProcessMessage]) ->
     besides = sorted(
         _described(name, baseline.facets, now)
         for name in differing - baseline.varying
-        if not _fits(name, allowed)
+        if not _fits(name, allowed) and not _is_for_children(name, baseline.facets, now)
     )
     return Verification(tuple(unreached), tuple(besides))
 
@@ -219,6 +220,14 @@ def _differing(before: Facets, now: Facets) -> frozenset[str]:
     lacking = frozenset({NOT_GIVEN})
     return frozenset(
         name for name in {*before, *now} if before.get(name, lacking) != now.get(name, lacking)
+    )
+
+
+def _is_for_children(name: str, before: Facets, now: Facets) -> bool:
+    """Whether it is a variable that not all processes are given, neither before nor now."""
+    lacking = frozenset({NOT_GIVEN})
+    return name.startswith("environment.") and all(
+        NOT_GIVEN in facets.get(name, lacking) for facets in (before, now)
     )
 
 

@@ -41,6 +41,9 @@ this much takes the fewest tests: 4.8 bits for 38 suspects, where 5.2 are withou
 with 4.0, and 5.1 with 6.0.
 """
 
+BUSY = "busy"
+"""Of the term about the CPU that a program took while nothing was measured."""
+
 _KEPT = 0.1
 # Of a command that looks like a benchmark it is believed to this part that it is one.
 _LIKE = 0.7
@@ -56,6 +59,10 @@ _VERY_BUSY_CPUS = 0.3
 _BUSY_POINTS = 4.0
 _IDLE_POINTS = -0.5
 _ABSENT_POINTS = -1.0
+_NAMED_POINTS = 2.0
+_SHORTEST = 3  # characters of a program's name that is looked for in that of a variable
+# Where a command of a shell line begins, and the last part of its path.
+_PROGRAM = re.compile(r"(?:^|[;&|(]\s*|\b(?:sudo|env|exec|time|nice)\s+)(?:[\w.+-]*/)*([\w.+-]+)")
 _COMM = 15  # characters of a program's name that the kernel keeps
 _COSTS = {
     Layer.PROCESS: 0.0,
@@ -105,6 +112,7 @@ def rank(
                 term
                 for terms in (
                     _prior(suspect, metric),
+                    _named_for_program(suspect, metric),
                     _direction(suspect, metric),
                     _size(suspect),
                     population.rarity(suspect),
@@ -137,6 +145,22 @@ def _prior(suspect: Suspect, metric: Metric) -> Iterator[Term]:
         odds *= _UNKNOWN_VARIABLE
         why = f"{why}; this variable is none that is known to change programs"
     yield Term("prior", math.log(odds), f"{odds:.1%} of such gaps: {why}")
+
+
+def _named_for_program(suspect: Suspect, metric: Metric) -> Iterator[Term]:
+    """A variable whose name has that of a program of the command is read by it: MAKEFLAGS by make,
+    JDK_JAVA_OPTIONS by java."""
+    if suspect.item != "process.environment":
+        return
+    variable = suspect.id.partition(":")[2].lower()
+    programs = {word.rstrip("0123456789.-") for word in _PROGRAM.findall(metric.command.lower())}
+    for program in sorted(programs):
+        if len(program) >= _SHORTEST and (
+            variable.startswith(program) or program in variable.split("_")
+        ):
+            reason = f"the command calls {program}, whose name is in that of the variable"
+            yield Term("program", _NAMED_POINTS, reason)
+            return
 
 
 def _chance(suspect: Suspect, benchmark: str) -> tuple[float, str]:
@@ -274,9 +298,9 @@ def _busy(suspect: Suspect, busy: Mapping[Side, Mapping[str, float]]) -> Iterato
     name = max(cpus, key=lambda name: cpus[name], default="")
     if name and cpus[name] >= _BUSY_CPUS and suspect.bad == "running":
         points = min(_BUSY_POINTS, _BUSY_POINTS + math.log(cpus[name] / _VERY_BUSY_CPUS))
-        yield Term("busy", points, f"{name} took {cpus[name]:.1f} CPU there while nothing ran")
+        yield Term(BUSY, points, f"{name} took {cpus[name]:.1f} CPU there while nothing ran")
     elif name and not cpus[name] and Side.BAD in busy and suspect.bad == "running":
-        yield Term("busy", _IDLE_POINTS, f"{name} took no CPU there while it was looked at")
+        yield Term(BUSY, _IDLE_POINTS, f"{name} took no CPU there while it was looked at")
     elif name and suspect.good == "running" and suspect.bad != "running":
         yield Term("direction", _ABSENT_POINTS, f"{name} is not there, so it takes nothing")
 

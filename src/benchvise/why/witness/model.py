@@ -76,8 +76,8 @@ class Partner:
     ``targets`` are the paths and addresses by which it does. ``state`` are limits of its control
     groups (``cpu.max``), of its process, its scheduling and variables, each by its name. ``files``
     may configure it, ``program`` is what it runs (itself and its libraries), ``opened`` are the
-    files that it holds open. ``through`` is the program that asks it, where the command does not do
-    so itself.
+    files that it holds open, ``directories`` those that it names, in which it may keep files.
+    ``through`` is the program that asks it, where the command does not do so itself.
     """
 
     name: str
@@ -86,6 +86,7 @@ class Partner:
     files: tuple[str, ...] = ()
     program: tuple[str, ...] = ()
     opened: tuple[str, ...] = ()
+    directories: tuple[str, ...] = ()
     through: str = ""
 
 

@@ -91,7 +91,7 @@ def file_suspects(
         if good == bad or path in mentioned:
             continue
         if DIRECTORY in (good.partition(" ")[0], bad.partition(" ")[0]):
-            suspects += _directory(path, good, bad)
+            suspects += directory_suspects(path, good, bad)
         else:
             suspects.append(_suspect(path, good, bad))
     return _with_means(suspects) if can_swap else tuple(suspects)
@@ -313,22 +313,25 @@ def _suspect(path: str, good: str, bad: str) -> Suspect:
 DIRECTORY = "directory"
 """What begins the value of a directory: the number of its entries follows."""
 
-_OF_ENTRIES = "it holds other files: the command reads all of its entries"
+_OF_ENTRIES = "it holds other files, and who reads it reads all of its entries"
 _MANY_ENTRIES = 500
 _FAR_APART = 4.0
 _LARGE = 64 << 10
 
 
-def _directory(path: str, good: str, bad: str) -> list[Suspect]:
-    """A directory in which one side has many more entries than the other one."""
+def directory_suspects(
+    path: str, good: str, bad: str, who: str = "the command opens"
+) -> list[Suspect]:
+    """A directory in which one side has many more entries than the other one, as a suspect; none
+    otherwise. ``who`` says what opens it."""
     counts = [int(value.partition(" ")[2] or 0) for value in (good, bad)]
     if max(counts) < max(_MANY_ENTRIES, _FAR_APART * min(counts)):
         return []
-    reason = f"it has {counts[0]} entries on good and {counts[1]} on bad, and the command opens it"
+    reason = f"it has {counts[0]} entries on good and {counts[1]} on bad, and {who} it"
     return [
         Suspect(
             f"{OPENED_FILE}{path}",
-            f"the directory {path}, which the command opens",
+            f"the directory {path}, which {who}",
             Layer.USERLAND,
             "userland.file",
             f"{counts[0]} entries",

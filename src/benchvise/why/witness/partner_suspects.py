@@ -25,7 +25,13 @@ from benchvise.why.model import (
     Term,
 )
 from benchvise.why.witness.model import Activity, Partner, SideWatch, Witness
-from benchvise.why.witness.opened import NOT_THERE, OPENED_FILE, is_data
+from benchvise.why.witness.opened import (
+    DIRECTORY,
+    NOT_THERE,
+    OPENED_FILE,
+    directory_suspects,
+    is_data,
+)
 from benchvise.why.witness.touching import NAME
 
 STATE = "partner.state:"
@@ -94,8 +100,8 @@ def partner_files(watches: Mapping[Side, SideWatch]) -> tuple[str, ...]:
             path
             for watch in watches.values()
             for partner in watch.partners
-            for path in (*partner.files, *partner.program)
-            if not is_data(path)
+            for path in (*partner.files, *partner.program, *partner.directories)
+            if not is_data(path) or path in partner.directories
         )
     )
 
@@ -114,7 +120,8 @@ def partner_suspects(
     for name in good.keys() & bad.keys():
         pair = good[name], bad[name]
         of_files = (*_files(*pair, digests, restarts), *_programs(*pair, digests))
-        for suspect in (*_states(*pair), *of_files):
+        of_directories = _directories(*pair, digests)
+        for suspect in (*_states(*pair), *of_files, *of_directories):
             if suspect.id not in taken:
                 suspects.setdefault(suspect.id, suspect)
     return tuple(suspects.values())
@@ -169,6 +176,17 @@ def _files(
             not_on_good="" if on_good else f"{service} is none of the services there",
             terms=(_term(bad, 0.5 if bad.name in path or path.startswith("/etc/") else 0.0),),
         )
+
+
+def _directories(
+    good: Partner, bad: Partner, digests: Mapping[Side, Mapping[str, str]]
+) -> Iterator[Suspect]:
+    """Directories that it names, in which one side has many more files: a spool, sessions."""
+    for path in dict.fromkeys((*good.directories, *bad.directories)):
+        values = [digests[side].get(path, "") for side in (Side.GOOD, Side.BAD)]
+        if all(value.startswith(DIRECTORY) for value in values):
+            for suspect in directory_suspects(path, *values, f"{bad.name} names"):
+                yield replace(suspect, terms=(*suspect.terms, _term(bad, 0.5)))
 
 
 def is_service_file(suspect: Suspect) -> bool:

@@ -59,14 +59,26 @@ _ABOUT = (
     'echo "group: $f $r$b $(tr "\\n" ";" <"$r$b/$f")"; done; b=${b%/*}; done; done; '
     'done <"$d/cgroup"; done 2>/dev/null; true'
 )
-# What is named in files that are named in the program, or in what starts it, is read too. A message
-# bus is asked for the services that it starts, which have files of their own.
+# What is named in files that are named in the program, or in what starts it, is read too: scripts
+# that it calls (of a server of servers, of a bus), and what these read as shells do. A message bus
+# is asked for the services that it starts, which have files of their own. Last come directories in
+# which it may keep files, with a slash at the end.
 FILES_OF_A_PROGRAM = (
     "n=$1 u=$2; shift 2; "
     'named() { for f in $1; do head -c 8388608 "$f" | tr -c "[:graph:]" "\\n" | '
     'grep -oE "/((usr/local/)?etc/[A-Za-z0-9_./@+-]+|'
     '[A-Za-z0-9_./@+-]+[.](conf|cfg|ini|json|ya?ml|toml|properties))" | '
     'sed "s/[./]*$//"; done; }; '
+    'called() { for f in $1; do head -c 1048576 "$f" | tr -c "[:graph:]" "\\n" | '
+    'grep -oE "/(opt|srv|home|root|etc|var/www|usr/(local|lib|libexec))/[A-Za-z0-9_./@+-]+"; '
+    'done | sort -u | while read -r f; do [ -f "$f" ] && [ -x "$f" ] && '
+    '[ "$(head -c 2 "$f" | tr -d "\\0")" = "#!" ] && echo "$f"; done; }; '
+    'sourced() { for f in $1; do head -c 1048576 "$f"; done | grep -aoE '
+    '"(^|[[:space:];&])([.]|source)[[:space:]]+\\"?/[A-Za-z0-9_./@+-]+" | '
+    'grep -oE "/[A-Za-z0-9_./@+-]+"; }; '
+    'kept() { for f in $1; do head -c 1048576 "$f" | tr -c "[:graph:]" "\\n" | '
+    'grep -oE "/(var|srv|data|home|mnt|opt)/[A-Za-z0-9_./@+-]+"; done | sed "s/[./]*$//" | '
+    'sort -u | while read -r f; do [ -d "$f" ] && echo "$f/"; done | head -20; }; '
     "all() { sort -u | while read -r f; do case $f in */rc?.d|*/init.d|*/ssl*|*/alternatives*|"
     "*/ld.so*|*/systemd|*/systemd/system) continue;; esac; "
     'if [ -d "$f" ]; then for e in "$f"/*; do [ -f "$e" ] && echo "$e"; done; '
@@ -84,7 +96,9 @@ FILES_OF_A_PROGRAM = (
     '"/run/systemd/system/$u" "/usr/lib/systemd/system/$u" "/lib/systemd/system/$u"; '
     'grep -lws -- "$n" /etc/init.d/* /etc/rc.local /etc/inittab /etc/rc.d/* /etc/crontab '
     "/etc/cron.d/*; } | all); "
-    'a=$(named "$s" | all); b=$(named "$a" | all); printf "%s\\n" $s $a $b | sort -u; true'
+    'a=$(named "$s" | all); c=$(called "$s $a" | all); d=$(sourced "$s $c" | all); '
+    'b=$(named "$a $c $d" | all); printf "%s\\n" $s $a $b $c $d | sort -u; '
+    'kept "$s $a $c"; true'
 )
 # Where else a program may ask: sockets and ports that its files name.
 _NAMED = (
@@ -330,13 +344,15 @@ class ProgramOfBoard:
     def partner(self, files: Sequence[str], through: Partner | None = None) -> Partner:
         """What is kept of it; ``files`` are those that may configure it, ``through`` is who asks it
         where the command does not do so itself: about what it asks that one."""
+        named = [printable(path) for path in files if path.startswith("/")]
         own = [path for path in (self.exe, *self.mapped) if path.startswith("/")]
         return Partner(
             name=self.name,
             targets=self.targets if through is None else through.targets,
             through="" if through is None else through.name,
             state=self.state,
-            files=tuple(printable(path) for path in files if path.startswith("/"))[:_MOST_FILES],
+            files=tuple(p for p in named if not p.endswith("/"))[:_MOST_FILES],
+            directories=tuple(p.rstrip("/") for p in named if p.endswith("/")),
             program=tuple(dict.fromkeys(map(printable, own)))[:_MOST_FILES],
             opened=tuple(dict.fromkeys(map(printable, self.opened)))[:_MOST_FILES],
         )

@@ -13,6 +13,7 @@ from importlib.resources import files
 
 from benchvise.why.cards import knobs_of
 from benchvise.why.model import Layer, Suspect, Term
+from benchvise.why.suspects.ranking import BUSY
 from benchvise.why.witness.model import Activity, Witness, WitnessPart
 from benchvise.why.witness.opened import OPENED_FILE
 
@@ -37,7 +38,8 @@ class Touch:
     """Suspects with these names can change what these activities take, or which files are opened.
 
     ``calls``, where there are any, are the system calls that it is about. With ``takes`` it is
-    about what programs take from the command: those that the good side alone has take nothing.
+    about what programs take from the command: those that the good side alone has, or that were seen
+    idle on the bad one, take nothing.
     """
 
     names: tuple[str, ...]
@@ -49,7 +51,7 @@ class Touch:
 
     def names_suspect(self, suspect: Suspect) -> bool:
         """Whether it is about a suspect, or about what a line of a start file sets."""
-        if self.takes and suspect.good == "running" and suspect.bad != "running":
+        if self.takes and _takes_nothing(suspect):
             return False
         return _any((suspect.id, suspect.item, *_set_by_lines(suspect)), self.names)
 
@@ -58,6 +60,15 @@ class Touch:
         return part.activity in self.activities and (
             not self.calls or _any((part.call,), self.calls)
         )
+
+
+def _takes_nothing(suspect: Suspect) -> bool:
+    """Whether a program runs on the good side alone, or took no CPU on the bad one and did nothing
+    else that was seen."""
+    if suspect.good == "running" and suspect.bad != "running":
+        return True
+    is_idle = any(term.name == BUSY and term.points < 0 for term in suspect.terms)
+    return is_idle and not any(term.name == NAME and term.points > 0 for term in suspect.terms)
 
 
 def _any(names: Sequence[str], patterns: Sequence[str]) -> bool:
