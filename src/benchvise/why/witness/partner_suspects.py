@@ -183,9 +183,9 @@ def _directories(
 ) -> Iterator[Suspect]:
     """Directories that it names, in which one side has many more files: a spool, sessions."""
     for path in dict.fromkeys((*good.directories, *bad.directories)):
-        values = [digests[side].get(path, "") for side in (Side.GOOD, Side.BAD)]
-        if all(value.startswith(DIRECTORY) for value in values):
-            for suspect in directory_suspects(path, *values, f"{bad.name} names"):
+        of_good, of_bad = (digests[side].get(path, "") for side in (Side.GOOD, Side.BAD))
+        if of_good.startswith(DIRECTORY) and of_bad.startswith(DIRECTORY):
+            for suspect in directory_suspects(path, of_good, of_bad, f"{bad.name} names"):
                 yield replace(suspect, terms=(*suspect.terms, _term(bad, 0.5)))
 
 
