@@ -9,52 +9,85 @@ from collections.abc import Sequence
 import numpy as np
 
 from benchmarks.bisect.histories import HELD_OUT, HELD_OUT_SEEDS, NORMAL, make_history
+from benchmarks.bisect.limits import noise_known, oracle_of_outcomes, oracle_of_values
 from benchmarks.bisect.searches import Outcome, has_reference, ours, reference
 
 _HEAD = (
     "| noise | versions | effect | found | posterior | samples: mean | median | 90 % "
     "| reference: found | mean | median | ratio |"
 )
+_LIMITS = (
+    ("oracle that knows levels and noise", oracle_of_values),
+    ("the same, of outcomes at the best threshold", oracle_of_outcomes),
+    ("knows the noise, learns the levels", noise_known),
+)
 
 
 def main() -> None:
-    """``python -m benchmarks.bisect [--histories N] [--shape NAME] [--count N] [--effect E]``."""
+    """``python -m benchmarks.bisect [--histories N] [--shape NAME] [--count N] [--effect E]``.
+
+    With ``--limits`` it prints what searches need that know more than any search can.
+    """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bisect")
     parser.add_argument("--first-seed", type=int, default=HELD_OUT_SEEDS)
     parser.add_argument("--histories", type=int, default=500)
     parser.add_argument("--shape", choices=[NORMAL, *HELD_OUT], action="append")
     parser.add_argument("--count", type=int, action="append")
     parser.add_argument("--effect", type=float, action="append")
+    parser.add_argument("--limits", action="store_true")
     options = parser.parse_args()
-    if not has_reference():
+    if not options.limits and not has_reference():
         print("reference: not available: git-bayesect is not installed\n")
     seeds = range(options.first_seed, options.first_seed + options.histories)
     begun = time.monotonic()
-    print(_HEAD)
-    print("|---|" + "---:|" * 11)
-    for shape in options.shape or [NORMAL]:
-        for count in options.count or [128, 1024]:
-            for effect in options.effect or [1.0, 2.0, 4.0]:
-                print(_row(shape, count, effect, seeds), flush=True)
+    counts, effects = options.count or [128, 1024], options.effect or [1.0, 2.0, 4.0]
+    if options.limits:
+        _print_limits(counts, effects, seeds)
+    else:
+        print(_HEAD)
+        print("|---|" + "---:|" * 11)
+        for shape in options.shape or [NORMAL]:
+            for count in counts:
+                for effect in effects:
+                    print(_row(shape, count, effect, seeds), flush=True)
     print(f"\n{options.histories} histories each, {time.monotonic() - begun:.0f} s")
+
+
+def _print_limits(counts: Sequence[int], effects: Sequence[float], seeds: range) -> None:
+    print("| search | versions | effect | found | posterior | samples: mean | median | 90 % |")
+    print("|---|" + "---:|" * 7)
+    for count in counts:
+        for effect in effects:
+            made = [make_history(seed, count, effect) for seed in seeds]
+            for name, search in _LIMITS:
+                cells = [name, str(count), f"{effect:g}", *_cells([search(one) for one in made])]
+                print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def _row(shape: str, count: int, effect: float, seeds: range) -> str:
     made = [make_history(seed, count, effect, shape) for seed in seeds]
     own = [ours(history) for history in made]
     theirs = [reference(history) for history in made] if has_reference() else []
-    samples = [outcome.samples for outcome in own]
-    cells = [shape, str(count), f"{effect:g}", _found(own)]
-    cells.append(f"{np.mean([outcome.posterior for outcome in own]):.3f}")
-    cells += [f"{np.mean(samples):.1f}", f"{np.median(samples):.0f}"]
-    cells.append(f"{np.percentile(samples, 90):.0f}")
+    cells = [shape, str(count), f"{effect:g}", *_cells(own)]
     if theirs:
+        samples = [outcome.samples for outcome in own]
         others = [outcome.samples for outcome in theirs]
         cells += [_found(theirs), f"{np.mean(others):.1f}", f"{np.median(others):.0f}"]
         cells.append(f"{np.mean(samples) / np.mean(others):.2f}")
     else:
         cells += ["not available"] * 4
     return f"| {' | '.join(cells)} |"
+
+
+def _cells(outcomes: Sequence[Outcome]) -> list[str]:
+    samples = [outcome.samples for outcome in outcomes]
+    return [
+        _found(outcomes),
+        f"{np.mean([outcome.posterior for outcome in outcomes]):.3f}",
+        f"{np.mean(samples):.1f}",
+        f"{np.median(samples):.0f}",
+        f"{np.percentile(samples, 90):.0f}",
+    ]
 
 
 def _found(outcomes: Sequence[Outcome]) -> str:

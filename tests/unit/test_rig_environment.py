@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+import subprocess
+import sys
 from pathlib import Path
 
 import pytest
@@ -132,3 +134,15 @@ def test_the_file_is_found(file: Path, tmp_path: Path, monkeypatch: pytest.Monke
 
 def test_the_layers_that_the_command_line_names_are_those_that_there_are() -> None:
     assert ", ".join(LAYERS) == rig.LAYERS
+
+
+def test_a_rig_file_is_read_without_the_drivers_of_labgrid_and_the_same_with_them(
+    file: Path,
+) -> None:
+    code = (
+        "import sys; from pathlib import Path; from benchvise.rig.environment import load_rig; "
+        "alone = load_rig(Path(sys.argv[1])); assert 'labgrid' not in sys.modules; "
+        "import labgrid; assert load_rig(Path(sys.argv[1])) == alone; "
+        "import yaml; assert issubclass(labgrid.util.yaml.Loader, yaml.CSafeLoader)"
+    )
+    subprocess.run([sys.executable, "-c", code, str(file)], check=True)
