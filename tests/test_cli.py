@@ -342,6 +342,46 @@ def test_output_into_a_closed_pipe_is_no_error(environment: dict[str, str]) -> N
     assert result.returncode == 0 and result.stderr == ""
 
 
+@pytest.mark.parametrize("command", ["suites list", "suites list --json", "--help", "--version"])
+def test_output_to_a_full_disk_is_one_line(command: str, environment: dict[str, str]) -> None:
+    with Path("/dev/full").open("wb") as full:
+        result = subprocess.run(
+            [*BENCHVISE, *command.split()],
+            stdout=full,
+            stderr=subprocess.PIPE,
+            text=True,
+            check=False,
+            env=environment,
+        )
+    assert result.returncode == 1
+    assert result.stderr.startswith("benchvise: the output cannot be written (No space left")
+    assert result.stderr.count("\n") == 1
+
+
+@pytest.mark.parametrize("redirect", [">&-", ">&- 2>&-"])
+def test_a_closed_standard_stream_is_no_error(redirect: str, environment: dict[str, str]) -> None:
+    result = subprocess.run(
+        ["bash", "-c", f"{' '.join(BENCHVISE)} --version {redirect}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env=environment,
+    )
+    assert (result.returncode, result.stdout, result.stderr) == (0, "", "")
+
+
+def test_an_encoding_without_a_sign_gets_an_escape(environment: dict[str, str]) -> None:
+    result = subprocess.run(
+        [*BENCHVISE, "run", "--plan", "--command", "echo \N{PERSEVERING FACE}"],
+        capture_output=True,
+        text=True,
+        check=False,
+        env={**environment, "PYTHONIOENCODING": "ascii"},
+    )
+    assert (result.returncode, result.stderr) == (0, "")
+    assert "command.time:run=echo \\U0001f623" in result.stdout
+
+
 def test_the_quick_suite_takes_less_than_a_minute_by_its_plan(cli: Cli) -> None:
     """Not a timing: the plan's own numbers, batches of 5 ms plus set-up, against the promise."""
     (plan,) = data(cli("run", "--suite", "quick", "--plan", "--json"), "plan")

@@ -13,6 +13,7 @@ from benchvise.measure.compare import compare_runs
 from benchvise.measure.model import RunRecord, RunStatus
 from benchvise.measure.steadying import remedies
 from benchvise.measure.validity import Summary, summarise
+from benchvise.report import sinks
 from benchvise.report.rendering import rendered, table_markdown
 from benchvise.report.tables import compare_rows, list_rows, run_rows, run_table
 from benchvise.store.reading import RunInfo
@@ -42,6 +43,20 @@ def info(**changes: object) -> RunInfo:
         "samples": 4095,
     }  # fmt: skip
     return RunInfo(**{**fields, **changes})  # type: ignore[arg-type]
+
+
+def test_a_table_that_is_too_wide_has_a_block_for_each_row() -> None:
+    comparison = compare_runs(demonstration_run(), other_run())
+    table = compare_rows(comparison)
+    wide, narrow = shown(rendered(table), 200), shown(rendered(table), 40)
+    together = "".join(narrow.split())  # lines are broken at 40 columns, words too
+    kept = [index for index, column in enumerate(table.columns) if not column.detail]
+    for row in table.rows:
+        cells = ["Series", *(sinks.cell(row[index].text) for index in kept)]
+        assert "".join("".join(cells[:2]).split()) in together
+        assert all("".join(cell.split()) in together for cell in cells)
+    assert {sinks.cell(row[kept[-1]].text) for row in table.rows} >= {"slower", "unstable"}
+    assert "─" not in narrow and "─" in wide
 
 
 def test_a_run_fits_a_terminal() -> None:

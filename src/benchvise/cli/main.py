@@ -6,6 +6,7 @@ Exit codes: 0 ok, 1 failed or regression found, 2 usage, 3 board or rig not reac
 
 from __future__ import annotations
 
+import errno
 import gc
 import io
 import os
@@ -22,7 +23,7 @@ from benchvise.cli.color import take_color_option
 from benchvise.cli.commands import PROGRAM
 from benchvise.cli.extras import missing_extra
 from benchvise.cli.groups import CommandGroup
-from benchvise.errors import BenchviseError, Interrupted, TraceError
+from benchvise.errors import BenchviseError, Interrupted, OutputError, TraceError
 from benchvise.host_system import system_name
 from benchvise.state.interrupts import deferred
 
@@ -38,6 +39,9 @@ _GARBAGE_AFTER = 50_000
 # What typer makes of a Ctrl-C that no command has caught.
 _TYPER_INTERRUPTED = 130
 
+_FULL = {errno.ENOSPC, errno.EFBIG, getattr(errno, "EDQUOT", errno.ENOSPC)}
+"""A full disk, a limit of file sizes, a quota."""
+
 
 def entry() -> None:
     """The ``benchvise`` program."""
@@ -45,7 +49,7 @@ def entry() -> None:
     # only cost a sixth of the time that most commands take.
     gc.set_threshold(_GARBAGE_AFTER)
     warnings.formatwarning = _warning_line
-    _print_utf8()
+    _prepare_output()
     arguments = sys.argv[1:]
     try:
         code = _run_trace(arguments) if arguments[:1] == ["trace"] else run(arguments)
@@ -55,16 +59,23 @@ def entry() -> None:
         _report(error, as_json="--json" in arguments)
         code = error.exit_code
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is the interpreter's own end
-    _flush_output()
+    code = _flush_output() or code
     sys.exit(code)
 
 
-def _print_utf8() -> None:
-    """Tables and units have signs that the code page of a Windows pipe has not."""
-    if system_name() == "Windows":
-        for stream in (sys.stdout, sys.stderr):
-            if isinstance(stream, io.TextIOWrapper):
-                stream.reconfigure(encoding="utf-8")
+def _prepare_output() -> None:
+    """Has output that any text can be written to, whatever the locale and the caller are.
+
+    Tables and units have signs that the code page of a Windows pipe has not; other encodings get an
+    escape for what they lack. A standard stream that the caller closed is read by nobody.
+    """
+    for name in ("stdout", "stderr"):
+        stream = getattr(sys, name)
+        if stream is None:
+            setattr(sys, name, open(os.devnull, "w", encoding="utf-8"))  # noqa: SIM115, PTH123
+        elif isinstance(stream, io.TextIOWrapper):
+            utf8 = "utf-8" if system_name() == "Windows" else None
+            stream.reconfigure(encoding=utf8, errors="backslashreplace")
 
 
 def _warning_line(
@@ -86,13 +97,29 @@ def _run_trace(arguments: list[str]) -> int:
     return run_in_child(run, arguments) if maps_files(arguments) else run(arguments)
 
 
-def _flush_output() -> None:
-    """Writes what is still buffered, unless its reader is gone; Python would complain at exit."""
+def _flush_output() -> int:
+    """Writes what is still buffered, unless its reader is gone; Python would complain at exit.
+
+    The exit code: 0 unless a disk is full.
+    """
+    code = 0
     for stream in (sys.stdout, sys.stderr):
         try:
             stream.flush()
-        except BrokenPipeError:
+        except OSError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
+            if error.errno in _FULL:
+                code = _report_full(error)
+    return code
+
+
+def _report_full(error: OSError) -> int:
+    """Reports that output was lost because a disk is full; the exit code."""
+    full = OutputError(
+        f"the output cannot be written ({error.strerror})", "free some space, or send it elsewhere"
+    )
+    _report(full, as_json=False)
+    return full.exit_code
 
 
 def _is_reader_gone() -> bool:
@@ -122,6 +149,10 @@ def run(arguments: list[str]) -> int:
             return BenchviseError.exit_code
         _flush_output()  # `benchvise show … | head`: the reader has what it wants
         return 0
+    except OSError as error:  # of files that a user names, commands report it themselves
+        if error.errno not in _FULL or error.filename is not None:
+            raise
+        return _report_full(error)
 
 
 def _run_reporting(arguments: list[str]) -> int:

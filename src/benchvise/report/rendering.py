@@ -13,7 +13,8 @@ from dataclasses import dataclass
 from typing import Any
 
 from rich import box
-from rich.console import Group, RenderableType
+from rich.cells import cell_len
+from rich.console import Console, ConsoleOptions, Group, RenderableType, RenderResult
 from rich.table import Table as RichTable
 from rich.text import Text
 
@@ -106,32 +107,96 @@ _STYLES: dict[Tone, str] = {
 }
 
 
+_FIRST_COLUMN = 12
+"""Characters that the first column, with the long names, keeps when it gives way."""
+_LONGEST_WORD = 16
+"""Characters of a word that other columns with text keep whole."""
+_SEPARATOR = 2
+"""Characters between two columns."""
+
+
 def rendered(table: Table) -> RenderableType:
-    """A table for the terminal."""
-    # Text objects throughout: a string would be searched for console markup.
-    grid = RichTable(
-        title=Text(sinks.cell(table.heading), style="bold"),
-        title_justify="left",
-        box=box.SIMPLE_HEAD,
-        show_edge=False,
-        pad_edge=False,
-        padding=(0, 1, 0, 0),
-    )
+    """A table for the terminal; one that is too wide for it has a block for each row."""
     kept = [index for index, column in enumerate(table.columns) if not column.detail]
-    for index in kept:
-        column = table.columns[index]
-        grid.add_column(
-            Text(_heading(column.name), overflow="fold"),
-            justify="right" if column.right else "left",
-            # The first column, with the long names, is the one to give way.
-            no_wrap=column.right,
-            overflow="ellipsis" if column.right else "fold",
-            min_width=12 if index == 0 else None,
+    headings = [_heading(table.columns[index].name) for index in kept]
+    rows = [
+        [Text(sinks.cell(row[index].text), style=_STYLES[row[index].tone]) for index in kept]
+        for row in table.rows
+    ]
+    fitting = _FittingTable(
+        Text(sinks.cell(table.heading), style="bold"),
+        headings,
+        [table.columns[index].right for index in kept],
+        rows,
+    )
+    return Group(fitting, "", _remarks(table.remarks)) if table.remarks else fitting
+
+
+@dataclass(frozen=True, slots=True)
+class _FittingTable:
+    """Columns where the terminal has room for them, else a block of lines for each row.
+
+    Columns that do not fit would be cut, and with them the last ones: verdicts, states.
+    """
+
+    title: Text
+    headings: list[str]
+    right: list[bool]
+    rows: list[list[Text]]
+
+    def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
+        yield self._grid() if self._least_width() <= options.max_width else self._blocks()
+
+    def _least_width(self) -> int:
+        """Characters below which columns would be cut."""
+        widths = []
+        for index, (heading, right) in enumerate(zip(self.headings, self.right, strict=True)):
+            texts = [row[index].plain for row in self.rows]
+            if right:
+                widths.append(max(map(cell_len, (*heading.split("\n"), *texts))))
+            elif index == 0:
+                widths.append(_FIRST_COLUMN)
+            else:
+                words = (word for text in (heading, *texts) for word in text.split())
+                widths.append(min(_LONGEST_WORD, max(map(cell_len, words), default=0)))
+        return sum(widths) + _SEPARATOR * (len(widths) - 1)
+
+    def _grid(self) -> RichTable:
+        # Text objects throughout: a string would be searched for console markup.
+        grid = RichTable(
+            title=self.title,
+            title_justify="left",
+            box=box.SIMPLE_HEAD,
+            show_edge=False,
+            pad_edge=False,
+            padding=(0, 1, 0, 0),
         )
-    for row in table.rows:
-        cells = [row[index] for index in kept]
-        grid.add_row(*(Text(sinks.cell(cell.text), style=_STYLES[cell.tone]) for cell in cells))
-    return Group(grid, "", _remarks(table.remarks)) if table.remarks else grid
+        for index, (heading, right) in enumerate(zip(self.headings, self.right, strict=True)):
+            grid.add_column(
+                Text(heading, overflow="fold"),
+                justify="right" if right else "left",
+                # The first column, with the long names, is the one to give way.
+                no_wrap=right,
+                overflow="ellipsis" if right else "fold",
+                min_width=_FIRST_COLUMN if index == 0 else None,
+            )
+        for row in self.rows:
+            grid.add_row(*row)
+        return grid
+
+    def _blocks(self) -> Group:
+        """Each row: its first cell, and below it a line for each of the others."""
+        names = [heading.replace("-\n", "").replace("\n", " ").strip() for heading in self.headings]
+        blocks: list[RenderableType] = [self.title]
+        for row in self.rows:
+            lines = RichTable.grid(padding=(0, 2, 0, 0))
+            lines.add_column(no_wrap=True, style="dim")
+            lines.add_column(overflow="fold")
+            for name, cell in zip(names[1:], row[1:], strict=True):
+                if cell.plain:
+                    lines.add_row(Text(f"  {name}"), cell)
+            blocks += ["", Text.assemble((f"{names[0]} ", "dim"), row[0]), lines]
+        return Group(*blocks)
 
 
 def line(cell: Cell) -> Text:
