@@ -3,13 +3,19 @@
 from __future__ import annotations
 
 import asyncio
+import json
+import shutil
 import socket
 import subprocess
 import sys
+import threading
+import time
+import urllib.error
 import urllib.request
 from pathlib import Path
 
 import pytest
+import skips
 import uvicorn
 from in_process import benchvise
 from starlette.types import Receive, Scope, Send
@@ -17,6 +23,7 @@ from uvicorn.server import ServerState
 from waiting import PATIENCE
 from web_server import Serving, serving
 
+from benchvise.web.file_index import key_of
 from benchvise.web.live import WATCHERS
 from benchvise.web.serving import Impatient
 
@@ -159,6 +166,47 @@ def test_it_ends_with_nothing_to_complain_of(tmp_path: Path) -> None:
     with serving(tmp_path / "store.db") as server:
         assert server.interrupt() == 0
         assert server.process.stderr is not None and server.process.stderr.read() == ""
+
+
+ENDLESS = "SELECT sum(sin(range)) FROM range(1000000000000)"
+TRACE = Path(__file__).parent / "data" / "traces" / "small.dat"
+
+
+@pytest.mark.skipif(sys.platform != "linux", reason="not available: it looks at processes in /proc")
+def test_it_ends_in_the_middle_of_a_question_with_nothing_to_complain_of(tmp_path: Path) -> None:
+    """The question is not asked once more of a new reader, which nobody would wait for."""
+    skips.need_decoder()
+    shutil.copy(TRACE, tmp_path / "t.dat")
+    key = key_of(tmp_path / "t.dat")
+    with serving(tmp_path / "store.db", "--traces", tmp_path) as server:
+        request = urllib.request.Request(  # noqa: S310
+            server.url(f"/api/traces/{key}/query"),
+            json.dumps({"sql": ENDLESS}).encode(),
+            {**server.bearer, "Content-Type": "application/json"},
+        )
+        statuses: list[int] = []
+
+        def ask_it() -> None:
+            with pytest.raises(urllib.error.HTTPError) as refused:
+                urllib.request.urlopen(request, timeout=PATIENCE)  # noqa: S310
+            statuses.append(refused.value.code)
+
+        asking = threading.Thread(target=ask_it)
+        asking.start()
+        until = time.monotonic() + PATIENCE
+        while not any(children(reader) for reader in children(server.process.pid)):
+            assert time.monotonic() < until
+            time.sleep(0.02)
+        assert server.interrupt() == 0
+        asking.join()
+        assert statuses == [503]
+        assert server.process.stderr is not None and server.process.stderr.read() == ""
+
+
+def children(pid: int) -> list[int]:
+    """The processes that one has started, by all of its threads."""
+    tasks = Path(f"/proc/{pid}/task").glob("*/children")
+    return [int(child) for task in tasks for child in task.read_text().split()]
 
 
 @pytest.mark.parametrize(

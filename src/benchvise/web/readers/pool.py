@@ -73,10 +73,14 @@ class ReaderProcess:
         self._lock = threading.Lock()
         self._link: ReaderLink | None = None
         self._scratch: tempfile.TemporaryDirectory[str] | None = None
+        self.is_closed = False
+        """Whether it is started no more, as the server ends."""
 
     def connect(self) -> tuple[socket.socket, subprocess.Popen[bytes]]:
-        """A connection for one request, and the process behind it."""
+        """A connection for one request, and the process behind it. Busy where it is closed."""
         with self._lock:
+            if self.is_closed:
+                raise _ending()
             for _ in range(2):
                 link = self._running()
                 with contextlib.suppress(OSError):  # it died just now
@@ -108,8 +112,9 @@ class ReaderProcess:
         return status
 
     def close(self) -> None:
-        """Lets it end what it has begun to keep."""
+        """Lets it end what it has begun to keep, and starts it no more."""
         with self._lock:
+            self.is_closed = True
             if self._link is not None:
                 self._link.close()
                 with contextlib.suppress(subprocess.TimeoutExpired):
@@ -148,6 +153,8 @@ class Readers:
         self._reader = ReaderProcess("process", places)
         self._queries = ReaderProcess("queries", places)
         self._alone = asyncio.Semaphore()
+        self._with_one: ReaderProcess | None = None
+        """The one that has a single request."""
 
     def start(self) -> None:
         """Starts them ahead of the first request."""
@@ -195,17 +202,23 @@ class Readers:
     async def _answer(
         self, program: ReaderProcess, message: object, seconds: float, name: str
     ) -> Response:
-        """What the program says; where it died meanwhile, what one says that has only this."""
+        """What the program says; where it died meanwhile, what one says that has only this.
+
+        One that was closed did not die of what it was asked: the server ends.
+        """
         with contextlib.suppress(ReaderDied):
             return await _answer_of(program, message, seconds)
         async with self._alone:
-            alone = program.another()
+            if program.is_closed:
+                raise _ending()
+            alone = self._with_one = program.another()
             try:
                 return await _answer_of(alone, message, seconds)
             except ReaderDied as died:
-                raise _cause(died, name) from None
+                raise (_ending() if program.is_closed else _cause(died, name)) from None
             finally:
                 await run_in_threadpool(alone.close)
+                self._with_one = None
 
     def prepare(self, file: IndexedFile) -> None:
         """Begins to open a trace that will be asked for."""
@@ -217,9 +230,10 @@ class Readers:
                 connection.shutdown(socket.SHUT_WR)
 
     def close(self) -> None:
-        """Ends them."""
-        self._queries.close()
-        self._reader.close()
+        """Ends them; what they are asked just now is answered with Busy."""
+        for reader in (self._queries, self._reader, self._with_one):
+            if reader is not None:
+                reader.close()
 
 
 async def _answer_of(program: ReaderProcess, message: object, seconds: float) -> Response:
@@ -250,6 +264,10 @@ def _environment() -> dict[str, str]:
 def _names(*files: Sequence[IndexedFile]) -> str:
     listed = [file.name for some in files for file in some]
     return listed[0] if len(listed) == 1 else "a file"
+
+
+def _ending() -> Busy:
+    return Busy("the workbench is being ended", "start it again: benchvise serve")
 
 
 def _cause(died: ReaderDied, name: str) -> BenchviseError:
