@@ -47,7 +47,7 @@ from benchvise.why.model import (
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.find import SuspectSelection, find, needs_consent
 from benchvise.why.suspects.ranking import rank
-from benchvise.why.untested import with_consent
+from benchvise.why.untested import route_as_on_good, with_consent
 
 SNAPSHOTS = Path(__file__).parents[1] / "data" / "snapshots"
 NAMES = tuple(f"knob{n:02}" for n in range(12))
@@ -378,6 +378,37 @@ def test_a_partial_cause_is_kept_beside_what_is_tried(tmp_path: Path) -> None:
     assert answer.verdict is DiagnosisVerdict.PARTLY
     assert [cause.name for cause in answer.causes] == ["knob07"]
     assert isinstance(answer.unexplained, Bounds)
+
+
+@pytest.mark.parametrize(
+    ("destination", "key", "good", "bad", "line"),
+    [
+        (
+            *("169.254.0.0/16", "routes", "unreachable metric 1000"),
+            "dev eth0 scope link, then unreachable metric 1000",
+            "ip route del 169.254.0.0/16 dev eth0 scope link",
+        ),
+        (
+            *("10.99.0.0/16 in table 77", "routes", "not there", "via dev eth0"),
+            "ip route del 10.99.0.0/16 dev eth0 table 77",
+        ),
+        (
+            *("2001:db8::/32", "routes of IPv6", "dev eth0 mtu 1400", "blackhole dev lo"),
+            "ip -6 route del blackhole 2001:db8::/32 dev lo && "
+            "ip -6 route add 2001:db8::/32 dev eth0 mtu 1400",
+        ),
+        ("default", "routes", "via dev eth0", "via dev eth1", ""),  # by which gateway?
+        ("10.0.0.7", "fixed neighbours", "not there", "dev eth0 lladdr 02:00:00:00:00:01", ""),
+        ("-x", "routes", "not there", "on", ""),
+    ],
+)
+def test_a_route_is_changed_by_hand(
+    destination: str, key: str, good: str, bad: str, line: str
+) -> None:
+    name = f"net.routes:{destination}"
+    members = (f"net.routes/{key}",)
+    given = Suspect(name, "", Layer.RUN_TIME, "net.routes", good, bad, members)
+    assert route_as_on_good(given) == line
 
 
 # -- the command -----------------------------------------------------------------------------------

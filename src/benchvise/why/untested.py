@@ -39,7 +39,7 @@ from benchvise.why.model import (
 )
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.command_suspects import MOUNT_POINT
-from benchvise.why.suspects.find import NO_SETTING, consent_in
+from benchvise.why.suspects.find import NO_SETTING, ROUTES, consent_in
 from benchvise.why.witness.opened import HIDDEN, NOT_THERE, OPENED_FILE, link_as_on_good
 from benchvise.why.wording import percent
 
@@ -227,6 +227,7 @@ def _described(
         else _without_file(suspect)
         or link_as_on_good(suspect)
         or line_as_on_good(suspect, _on_good(lab, suspect, ask_boards=ask_boards), origins)
+        or route_as_on_good(suspect)
         or _by_hand(suspect, remedies)
         or _of_file(suspect, case.snapshots)
         or _with_layers(suspect, lab.bench.metric, names),
@@ -281,6 +282,39 @@ def line_as_on_good(suspect: Suspect, good: Sequence[Origin], bad: Sequence[Orig
         return ""
     text = re.sub(r"([\\&|])", r"\\\1", wanted)
     return shlex.join(["sed", "-i", f"{line}s|.*|{text}|", path])
+
+
+def route_as_on_good(suspect: Suspect) -> str:
+    """The line of shell that takes away the ways to a destination which only the bad side has, and
+    adds those that only the good one has; empty where a gateway would have to be known, or for
+    others."""
+    destination, _, table = suspect.id.removeprefix(f"{ROUTES}:").partition(" in table ")
+    if suspect.members != (f"{ROUTES}/routes",) and suspect.members != (_OF_IPV6,):
+        return ""
+    if not _DESTINATION.fullmatch(destination):
+        return ""
+    good, bad = (
+        [] if value == NOT_THERE else value.split(", then ")
+        for value in (suspect.good, suspect.bad)
+    )
+    added = [way for way in good if way not in bad]
+    changes = [("del", way) for way in bad if way not in good] + [("add", way) for way in added]
+    if any("via" in way.split() for way in added):
+        return ""
+    tool = ["ip", "-6"] if suspect.members == (_OF_IPV6,) else ["ip"]
+    of_table = ["table", table] if table else []
+    lines = []
+    for action, way in changes:
+        attributes = [word for word in way.split() if word not in ("via", "on")]
+        kind = [attributes.pop(0)] if attributes and attributes[0] in _KINDS_OF_ROUTE else []
+        words = [*tool, "route", action, *kind, destination, *attributes, *of_table]
+        lines.append(shlex.join(words))
+    return " && ".join(lines)
+
+
+_OF_IPV6 = f"{ROUTES}/routes of IPv6"
+_DESTINATION = re.compile(r"default|[0-9a-fA-F.:]{2,45}(?:/\d{1,3})?")
+_KINDS_OF_ROUTE = ("unreachable", "blackhole", "prohibit", "throw")
 
 
 def _has_line(origins: Sequence[Origin]) -> bool:
