@@ -56,13 +56,21 @@ class SshServer:
         kind, text = key.with_suffix(".pub").read_text().split()[:2]
         self.known_hosts.write_text(f"[127.0.0.1]:{self.port} {kind} {text}\n")
 
+    def programs(self) -> list[int]:
+        """What runs in its sessions. Connections that nobody uses are kept for a minute."""
+        sessions = children(self.process.pid)
+        below = [pid for session in sessions for pid in children(session)]
+        below += [pid for session in below for pid in children(session)]
+        names = {pid: name_of(pid) for pid in below}
+        return [pid for pid, name in names.items() if name and not name.startswith("sshd")]
+
     def kill_sessions(self) -> None:
         """Ends every connection the hard way; the server itself goes on."""
         for session in children(self.process.pid):
             # For a plain user the connection is in the hands of a second process.
             for pid in (session, *children(session)):
                 with contextlib.suppress(OSError):  # the first one's end may be the second's
-                    if Path(f"/proc/{pid}/comm").read_text().startswith("sshd"):
+                    if name_of(pid).startswith("sshd"):
                         os.kill(pid, signal.SIGKILL)
 
 
@@ -74,24 +82,25 @@ def new_key(path: Path) -> Path:
 
 
 def children(parent: int) -> list[int]:
-    """The process numbers of a process's children."""
+    """The process numbers of a process's children; none where it has ended."""
     found = []
-    for entry in Path("/proc").glob("[0-9]*/stat"):
-        with contextlib.suppress(OSError):
-            # The name in parentheses may hold anything, so what follows the last one counts.
-            if int(entry.read_text().rpartition(")")[2].split()[1]) == parent:
-                found.append(int(entry.parent.name))
+    with contextlib.suppress(OSError):
+        for thread in Path(f"/proc/{parent}/task").iterdir():
+            found += [int(pid) for pid in (thread / "children").read_text().split()]
     return found
 
 
 def children_called(parent: int, name: str) -> list[int]:
     """Those whose programs are called so."""
-    called = []
-    for pid in children(parent):
-        with contextlib.suppress(OSError):
-            if Path(f"/proc/{pid}/comm").read_text().strip() == name:
-                called.append(pid)
-    return called
+    return [pid for pid in children(parent) if name_of(pid) == name]
+
+
+def name_of(pid: int) -> str:
+    """The name of a process's program, empty where it has ended."""
+    try:
+        return Path(f"/proc/{pid}/comm").read_text().strip()
+    except OSError:
+        return ""
 
 
 def processes_with(text: str) -> dict[int, str]:

@@ -482,7 +482,7 @@ class TestTwoUsers:
         assert f"vm.overcommit_ratio (was {was.strip()}) since" in refused()
         os.kill(child.pid, signal.SIGKILL)
         child.communicate(timeout=PATIENCE)
-        wait_until(lambda: not children(server.process.pid), "its probe goes on")
+        wait_until(lambda: not server.programs(), "its probe goes on")
         assert f"benchvise restore {server.name} --take-over" in refused()
         taken = subprocess.run(
             [*BENCHVISE, "restore", server.name, "--take-over"],
