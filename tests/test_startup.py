@@ -21,8 +21,9 @@ from benchvise.trace.catalogue import ANALYSES
 from benchvise.trace.opening import open_trace
 
 HEAVY = {
-    "alembic", "duckdb", "jinja2", "labgrid", "msgspec", "numpy", "psycopg", "pyarrow", "pydantic",
-    "scipy", "sqlalchemy", "sqlalchemy.orm", "starlette", "yaml",
+    "alembic", "benchvise.rig.virtual.bench", "duckdb", "jinja2", "labgrid", "msgspec", "numpy",
+    "psycopg", "pyarrow", "pydantic", "scipy", "sqlalchemy", "sqlalchemy.dialects.postgresql",
+    "sqlalchemy.orm", "starlette", "yaml",
 }  # fmt: skip
 """What takes longer to import than most commands take to do."""
 
@@ -39,6 +40,7 @@ LIGHTEST = {
     ("doctor", "--help"): set[str](),
     ("bench", "list"): {"msgspec"},
     ("run", "--help"): set[str](),
+    ("run", "--plan"): {"msgspec", "numpy", "sqlalchemy"},
     ("versus", "--help"): set[str](),
     ("gate", "--help"): set[str](),
     ("export", "--help"): set[str](),
@@ -55,7 +57,7 @@ LIGHTEST = {
     ("health", "--help"): set[str](),
     ("serve", "--help"): set[str](),
     ("rig", "status", "--help"): set[str](),
-    ("rig", "virtual", "status"): set[str](),
+    ("rig", "virtual", "status"): {"benchvise.rig.virtual.bench"},
     ("trace", "info", "--help"): set[str](),
     ("trace", "query", "--help"): set[str](),
     ("signal", "info", "--help"): set[str](),

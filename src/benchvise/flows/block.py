@@ -25,7 +25,7 @@ from benchvise.flows.settings import Combination
 from benchvise.flows.tracing import Tracing
 from benchvise.measure.model import RunStatus
 from benchvise.measure.runner import Sources, board_registry
-from benchvise.rig.hold.client import all_at_once
+from benchvise.rig.hold.together import all_at_once
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.state.knobs import SettingRequest
 from benchvise.state.roles import find_roles

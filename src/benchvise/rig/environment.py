@@ -21,7 +21,6 @@ from typing import TYPE_CHECKING, Any, Self
 from benchvise.documents import decode
 from benchvise.errors import UsageError
 from benchvise.quantities import seconds_or_none
-from benchvise.rig.virtual.bench import RIG_FILE, default_directory, runs
 
 if TYPE_CHECKING:
     from labgrid.config import Config
@@ -213,6 +212,9 @@ def find_rig_file(named: str | None = None) -> Path:
             if not path.is_file():
                 raise UsageError(f"{source}: there is no file {path}", "name a labgrid environment")
             return path
+
+    # Late: commands that only ask whether a name is a rig's would start a tenth later.
+    from benchvise.rig.virtual.bench import RIG_FILE, default_directory, runs
 
     path = default_directory() / RIG_FILE
     if not path.is_file() or not runs(default_directory()):

@@ -41,7 +41,7 @@ from sqlalchemy import (
 from benchvise.errors import StoreError
 from benchvise.store.faults import reported
 from benchvise.store.location import Location, on_read_only_media
-from benchvise.store.tables import METADATA
+from benchvise.store.tables import create_tables
 from benchvise.store.values import DamagedValueError, dump_json
 
 _WRITING = "benchvise_writing"
@@ -290,7 +290,7 @@ def _refuse_foreign(connection: Connection, name: str) -> None:
 def _upgrade(connection: Connection, name: str) -> None:
     current = _revision(connection)  # another process may have been faster
     if current is None:
-        METADATA.create_all(connection, checkfirst=False)
+        create_tables(connection)
         _VERSION.create(connection, checkfirst=False)
         connection.execute(insert(_VERSION).values(version_num=NEWEST))
     elif current != NEWEST:

@@ -114,7 +114,7 @@ IS_NOTED = RUN.c.note != literal_column("''")
 """The condition that a run has a note, in the words of the index: with a parameter it would not be
 used."""
 
-Index("ix_run_noted", RUN.c.number, sqlite_where=IS_NOTED, postgresql_where=IS_NOTED)
+_NOTED = Index("ix_run_noted", RUN.c.number, sqlite_where=IS_NOTED)
 
 RUN_TAG = Table(
     "run_tag",
@@ -389,6 +389,14 @@ _CONVERSIONS: Mapping[Any, Callable[[Any], object]] = {
     SeriesStatus: SeriesStatus,
     Untrusted: Untrusted,
 }
+
+
+def create_tables(connection: Connection) -> None:
+    """Makes all tables of ``METADATA`` in an empty database."""
+    if connection.dialect.name == "postgresql":
+        # Late: with the index it would load that dialect for every command.
+        _NOTED.dialect_options["postgresql"]["where"] = IS_NOTED
+    METADATA.create_all(connection, checkfirst=False)
 
 
 def insert_or_update(connection: Connection, table: Table) -> sqlite.Insert:

@@ -23,7 +23,7 @@ from benchvise.rig.card.mux import MuxSide
 from benchvise.rig.console.recorder import logs_directory
 from benchvise.rig.environment import Rig, find_rig_file, load_rig
 from benchvise.rig.hold import forks
-from benchvise.rig.hold.client import HeldBoard, all_at_once
+from benchvise.rig.hold.client import HeldBoard
 from benchvise.rig.hold.connection import EventObserver
 from benchvise.rig.hold.messages import (
     BoardStatus,
@@ -34,6 +34,7 @@ from benchvise.rig.hold.messages import (
     PowerState,
 )
 from benchvise.rig.hold.network import statuses_of_addresses, statuses_of_places
+from benchvise.rig.hold.together import all_at_once
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)

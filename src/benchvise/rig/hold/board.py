@@ -24,10 +24,11 @@ from benchvise.rig.console.board import ConsoleBoard
 from benchvise.rig.console.recorder import logs_directory
 from benchvise.rig.environment import PREFIX, SIMULATED, Rig, find_rig_file, load_rig
 from benchvise.rig.faults import Fault, RigError
-from benchvise.rig.hold.client import HeldBoard, all_at_once
+from benchvise.rig.hold.client import HeldBoard
 from benchvise.rig.hold.connection import EventObserver
 from benchvise.rig.hold.messages import BootedBoard, FlashedCard, PowerChange
 from benchvise.rig.hold.network import NetworkHold
+from benchvise.rig.hold.together import all_at_once
 
 
 @dataclass(frozen=True, slots=True)

@@ -19,11 +19,12 @@ from benchvise.errors import BenchviseError
 from benchvise.rig import locks, turns
 from benchvise.rig.environment import BoardRequest, Rig
 from benchvise.rig.faults import Fault, RigError
-from benchvise.rig.hold.client import HeldBoard, all_at_once
+from benchvise.rig.hold.client import HeldBoard
 from benchvise.rig.hold.connection import EventObserver
 from benchvise.rig.hold.messages import BoardAwaited
 from benchvise.rig.hold.network import NetworkHold, PlaceKeeper, keepers, lock_key, service_of
 from benchvise.rig.hold.places import lock_key as place_key
+from benchvise.rig.hold.together import all_at_once
 
 Hold: TypeAlias = HeldBoard | NetworkHold
 

@@ -1,18 +1,12 @@
-"""Boards that processes hold, asked from here: all boards at once, within bounds."""
+"""Boards that processes hold, asked from here."""
 
 from __future__ import annotations
 
 import base64
-import os
-from collections.abc import Callable, Iterable
-from concurrent.futures import ThreadPoolExecutor
-from functools import partial
 from pathlib import Path
 from types import NoneType
-from typing import Any, TypeVar
+from typing import TypeVar
 
-from benchvise import interruption
-from benchvise.errors import BenchviseError
 from benchvise.rig.card.mux import MuxSide
 from benchvise.rig.environment import Rig
 from benchvise.rig.hold import messages
@@ -27,16 +21,9 @@ from benchvise.rig.hold.messages import (
     PowerState,
     WorkerOrder,
 )
+from benchvise.rig.hold.together import HELD
 
 _T = TypeVar("_T")
-
-AT_ONCE = max(16, 8 * (os.cpu_count() or 1))
-"""Boards of which each has a process that starts or works at the same time: more of them make each
-so slow that a board seems dead, or its coordinator."""
-
-
-_held: set[HeldBoard] = set()
-"""Those of this process, to be given up when it is interrupted."""
 
 
 class HeldBoard(WorkerConnection):
@@ -62,7 +49,7 @@ class HeldBoard(WorkerConnection):
         super().__init__(order, name, observe)
 
     def _begin(self) -> None:
-        _held.add(self)
+        HELD.add(self)
 
     def status(self) -> BoardStatus:
         """Power, card and holder; changes nothing, and needs no purpose."""
@@ -127,40 +114,4 @@ class HeldBoard(WorkerConnection):
 
     def _end(self) -> None:
         super()._end()
-        _held.discard(self)
-
-
-def all_at_once(
-    items: Iterable[_T], work: Callable[[_T], object]
-) -> list[tuple[_T, Any, BenchviseError | None]]:
-    """Does the work for all at once, a bounded number at a time: each item with its result, or with
-    its error.
-
-    One that fails neither delays nor ends the others. On Ctrl-C all that are held are given up,
-    which switches off those that are to be off at their end.
-    """
-    listed = list(items)
-    if not listed:
-        return []
-    if len(listed) == 1 and interruption.in_thread():
-        return [_ended(listed[0], partial(work, listed[0]))]
-    done: list[tuple[_T, Any, BenchviseError | None]] = []
-    with ThreadPoolExecutor(min(len(listed), AT_ONCE)) as pool:
-        futures = [pool.submit(interruption.carried(work), item) for item in listed]
-        for item, future in zip(listed, futures, strict=True):
-            try:
-                done.append(_ended(item, future.result))
-            except BaseException:
-                pool.shutdown(wait=False, cancel_futures=True)
-                if not interruption.in_thread():  # there each ends by itself, and its own alone
-                    for held in list(_held):
-                        held.give_up()
-                raise  # once the threads have seen that their boards are gone
-    return done
-
-
-def _ended(item: _T, work: Callable[[], object]) -> tuple[_T, Any, BenchviseError | None]:
-    try:
-        return item, work(), None
-    except BenchviseError as error:
-        return item, None, error
+        HELD.discard(self)
