@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import contextlib
+import json
 import os
 import re
 import signal
+import socket
 import subprocess
 import time
 from collections.abc import Iterable
@@ -184,6 +186,30 @@ def test_serve_survives_garbage(served: Running, garbage: bytes, named: str, num
     served.request(2, "version")
     assert served.until("version")
     assert served.until("done")["request"] == 2
+
+
+@pytest.mark.parametrize("kind", ["socket", "pipe", "file"])
+def test_serve_takes_no_more_than_its_line(probe: Path, tmp_path: Path, kind: str) -> None:
+    """What stands behind a request in the same packet is for the process that answers it."""
+    paced = ["run", "os.syscall", *QUICK, "--paced", "1"]
+    requests = b"x" * 100_000 + b"\n" + json.dumps({"request": 7, "args": paced}).encode() + b"\n"
+    requests += b"\n\n" + b'{"request": 8, "args": ["version"]}\n' + b'{"request": 9, "args'
+    (tmp_path / "requests").write_bytes(requests)
+    own, theirs = socket.socketpair()
+    with own, theirs, (tmp_path / "requests").open("rb") as file:
+        descriptors = {"socket": theirs.fileno(), "pipe": subprocess.PIPE, "file": file.fileno()}
+        process = subprocess.Popen(
+            [str(probe), "serve"], stdin=descriptors[kind], stdout=subprocess.PIPE
+        )
+        if kind == "socket":
+            own.sendall(requests)
+            own.shutdown(socket.SHUT_WR)
+        written = requests if kind == "pipe" else None
+        lines = parse(process.communicate(written, timeout=PATIENCE)[0])
+    assert process.returncode == 0
+    done = [(line["request"], line["exit"]) for line in lines if line["type"] == "done"]
+    assert done == [(0, 2), (7, 0), (8, 0)]
+    assert [line["type"] for line in lines].count("sample") == 2
 
 
 def test_serve_ends_at_the_end_of_input_in_the_middle_of_a_line(served: Running) -> None:

@@ -2,11 +2,13 @@
 #include "core/serve.h"
 
 #include <errno.h>
+#include <fcntl.h>
 #include <poll.h>
 #include <signal.h>
 #include <stdlib.h>
 #include <string.h>
 #include <sys/prctl.h>
+#include <sys/socket.h>
 #include <sys/wait.h>
 #include <unistd.h>
 
@@ -34,23 +36,58 @@ static bool wait_for_input(void)
 	return !is_gone(&fds[1]);
 }
 
-/* One line, byte by byte: what follows it on standard input belongs to the process that answers
- * (its acknowledgements), and must not lie in a buffer here. Returns the length, -1 at the end of
- * input, or LINE_MAX_BYTES for a line that is too long (it is read to its end). */
+/* A pipe of our own, to look into standard input where that is one. */
+static int mirror[2] = {-1, -1};
+
+/* What lies in standard input, which stays there; negative where it cannot be looked into. */
+static ssize_t look_ahead(char *part, size_t size)
+{
+	ssize_t seen = recv(STDIN_FILENO, part, size, MSG_PEEK);
+
+	if (seen >= 0 || errno != ENOTSOCK)
+		return seen;
+	seen = tee(STDIN_FILENO, mirror[1], size, 0);
+	return seen > 0 ? read(mirror[0], part, (size_t)seen) : seen;
+}
+
+/* Reads to the end of a line at most: what follows it on standard input belongs to the process that
+ * answers (its acknowledgements), and must not lie in a buffer here. */
+static ssize_t read_part(char *part, size_t size)
+{
+	ssize_t seen = look_ahead(part, size);
+	char *end;
+
+	if (seen < 0)
+		return file_read_byte(STDIN_FILENO, part);
+	if (seen == 0)
+		return 0;
+	end = memchr(part, '\n', (size_t)seen);
+	return read(STDIN_FILENO, part, end ? (size_t)(end - part) + 1 : (size_t)seen);
+}
+
+/* One line. Returns the length, -1 at the end of input, or LINE_MAX_BYTES for a line that is too
+ * long (it is read to its end). */
 static int read_line(char *line)
 {
 	int length = 0;
-	char c;
 
+	if (!wait_for_input())
+		return -1;
 	for (;;) {
-		if (length == 0 && !wait_for_input())
+		char part[4096];
+		ssize_t count = read_part(part, sizeof(part));
+		bool is_end = count > 0 && part[count - 1] == '\n';
+
+		if (count <= 0)
 			return -1;
-		if (file_read_byte(STDIN_FILENO, &c) <= 0)
-			return -1;
-		if (c == '\n')
+		if (is_end)
+			count--;
+		if (count > LINE_MAX_BYTES - length)
+			count = LINE_MAX_BYTES - length;
+		memcpy(line + length, part, (size_t)count);
+		length += (int)count;
+		if (is_end)
 			break;
-		if (length < LINE_MAX_BYTES)
-			line[length++] = c;
 	}
 	if (length < LINE_MAX_BYTES)
 		line[length] = '\0';
@@ -144,6 +181,8 @@ int serve(command_line *run, const char *self)
 	const char *why;
 	int length, lost;
 
+	if (pipe2(mirror, O_CLOEXEC) < 0)
+		mirror[0] = mirror[1] = -1; /* read byte by byte then */
 	keep_begin();
 	json_begin(&j, "ready");
 	json_signed(&j, "protocol", PROBE_PROTOCOL);
