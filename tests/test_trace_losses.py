@@ -14,6 +14,9 @@ from lossy_traces import beginning, without_some
 from made_traces import Recording
 from trace_data import trace
 
+from benchvise.errors import UsageError
+from benchvise.trace.analysis.counters import CounterSteps, counter_steps
+from benchvise.trace.analysis.critical_path import CriticalPath, critical_path, select_activation
 from benchvise.trace.analysis.model import NONE, Rows
 from benchvise.trace.loaded import LoadedTrace, load_trace
 
@@ -22,6 +25,7 @@ skips.need_decoder()
 Metrics = set[tuple[object, ...]]
 
 TABLES = ("instances", "starts", "periods", "fragments", "waits", "block", "timers")
+COUNTERS = ("run-queue", "sched_switch.next_prio", "sched_stat_runtime.runtime")
 
 
 @pytest.fixture(scope="module")
@@ -31,18 +35,26 @@ def complete() -> Recording:
 
 
 @pytest.fixture(scope="module")
-def known(complete: Recording, tmp_path_factory: pytest.TempPathFactory) -> dict[str, Metrics]:
+def whole(complete: Recording, tmp_path_factory: pytest.TempPathFactory) -> LoadedTrace:
     path = complete.save(tmp_path_factory.mktemp("complete") / "complete.dat")
     loaded = load_trace(path, cache=False)
     assert loaded.trace.events > 5000
-    return {table: metrics(loaded, table, incomplete=True) for table in TABLES}
+    return loaded
+
+
+@pytest.fixture(scope="module")
+def known(whole: LoadedTrace) -> dict[str, Metrics]:
+    return {table: metrics(whole, table, incomplete=True) for table in TABLES}
 
 
 def test_what_is_not_incomplete_is_what_the_complete_recording_has(
-    complete: Recording, known: dict[str, Metrics], tmp_path: Path
+    complete: Recording, whole: LoadedTrace, known: dict[str, Metrics], tmp_path: Path
 ) -> None:
-    failures = []
+    failures: list[tuple[object, ...]] = []
     kept = dict.fromkeys(known, 0)
+    steps = {name: counter_steps(whole.analysis, name) for name in COUNTERS}
+    values = dict.fromkeys(COUNTERS, 0)
+    paths = 0
     for seed in range(50):
         chance = random.Random(seed)
         share = chance.choice((0.01, 0.05, 0.2))
@@ -54,8 +66,19 @@ def test_what_is_not_incomplete_is_what_the_complete_recording_has(
             kept[table] += len(told)
             if wrong := told - truth:
                 failures.append((seed, share, table, len(wrong), sorted(wrong, key=str)[:5]))
+        for name, truths in steps.items():
+            for told_steps in counter_steps(loaded.analysis, name):
+                [truth_steps] = [steps for steps in truths if steps.cpu == told_steps.cpu]
+                said, contradicted = compared(told_steps, truth_steps, loaded)
+                values[name] += said
+                if contradicted.size:
+                    failures.append((seed, share, name, told_steps.cpu, contradicted[:3]))
+        for told_path in longest_paths(loaded):
+            paths += 1
+            failures += [(seed, share, segment) for segment in not_on(told_path, loaded, whole)]
         path.unlink()
     assert not failures, (len(failures), failures[:3])
+    assert min(values.values()) > 1000 and paths > 50, (values, paths)
     assert all(count > 50 * len(known[table]) // 4 for table, count in kept.items()), kept
 
 
@@ -103,3 +126,68 @@ def of_devices(rows: Rows, table: str) -> Metrics:
     columns = [rows[name] for name in names]
     known = np.logical_and.reduce([column != NONE for column in columns])
     return set(zip(*(column[known].tolist() for column in columns), strict=True))
+
+
+def compared(
+    told: CounterSteps, truth: CounterSteps, loaded: LoadedTrace
+) -> tuple[int, np.ndarray[tuple[int], np.dtype[np.int64]]]:
+    """How many values are told, and the moments at which the truth is another. A thread that was
+    woken just before a loss, and ran in it, has no wait: the step that a loss ends is left out."""
+    cut = [loss.begin for loss in loaded.analysis.losses if loss.begin is not None]
+    kept = ~np.isin(told.until, cut)
+    told = replace(told, time=told.time[kept], value=told.value[kept], until=told.until[kept])
+    moments = np.unique(np.concatenate([told.time, truth.time, truth.until]))
+    values = []
+    for steps in (told, truth):
+        at = np.searchsorted(steps.time, moments, side="right") - 1
+        holds = (at >= 0) & (moments < steps.until[at])
+        values.append((steps.value[at], holds))
+    (said, is_said), (real, is_real) = values
+    return told.time.size, moments[is_said & ~(is_real & (said == real))]
+
+
+def longest_paths(loaded: LoadedTrace) -> list[CriticalPath]:
+    """Those of the activations with the longest responses, as far as they are complete."""
+    tasks = [actor for actor in loaded.analysis.actors if actor.kind == "task"]
+    paths = []
+    for rank in range(1, 5):
+        try:
+            instance = select_activation(loaded.analysis, tasks, rank=rank)
+        except UsageError:
+            break
+        path = critical_path(loaded.analysis, instance)
+        if not path.incomplete:
+            paths.append(path)
+    return paths
+
+
+def not_on(path: CriticalPath, loaded: LoadedTrace, whole: LoadedTrace) -> list[object]:
+    """The segments of a path that the path to the same end in the complete recording has not."""
+    rows = whole.analysis.instances
+    same = (rows["begin"] == path.instance.begin) & (rows["end"] == path.instance.end)
+    truths = [critical_path(whole.analysis, int(at)) for at in np.flatnonzero(same)]
+
+    def actor(of: LoadedTrace, number: int | None) -> tuple[object, ...] | None:
+        if number is None:
+            return None
+        found = of.analysis.actors[number]
+        return found.kind, found.tid, found.number, found.cpu
+
+    real = [
+        (each, actor(whole, each.actor_id), actor(whole, each.through_id))
+        for truth in truths
+        for each in truth.segments
+    ]
+    return [
+        segment
+        for segment in path.segments
+        if segment.actor_id is not None
+        if not any(
+            each.begin <= segment.begin
+            and segment.end <= each.end
+            and each.state == segment.state
+            and owner == actor(loaded, segment.actor_id)
+            and through == actor(loaded, segment.through_id)
+            for each, owner, through in real
+        )
+    ]

@@ -15,7 +15,17 @@ import pyarrow as pa
 
 from benchvise.errors import UsageError
 from benchvise.trace.analysis.idle import EVENTS
-from benchvise.trace.analysis.model import Analysis, Floats, Ints, Rows, Waited, integers
+from benchvise.trace.analysis.model import (
+    Analysis,
+    Bools,
+    Flag,
+    Floats,
+    Ints,
+    Loss,
+    Rows,
+    Waited,
+    integers,
+)
 
 RUN_QUEUE = "run-queue"
 
@@ -27,6 +37,9 @@ _CPU = "cpu_id"
 
 _LEFT_IDLE = (1 << 32) - 1
 """The state that an event of ``idle.EVENTS`` names when a CPU leaves idle: here -1."""
+
+_EVER = np.iinfo(np.int64).min
+"""Before all times."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -153,21 +166,94 @@ def _values(column: pa.ChunkedArray) -> Ints | Floats:
 
 def _run_queues(analysis: Analysis) -> Iterator[CounterSteps]:
     waits, fragments = analysis.waits, analysis.fragments
-    waiting = (waits["state"] == Waited.WOKEN) | (waits["state"] == Waited.PREEMPTED)
+    queued = (waits["state"] == Waited.WOKEN) | (waits["state"] == Waited.PREEMPTED)
     running = analysis.of_kind("task")[fragments["actor"]]
     for cpu in analysis.cpus:
-        parts = [
-            (rows["begin"][chosen], rows["end"][chosen])
-            for rows, chosen in (
-                (waits, waiting & (waits["cpu"] == cpu)),
-                (fragments, running & (fragments["cpu"] == cpu)),
-            )
-        ]
-        begin, end = (np.concatenate(side) for side in zip(*parts, strict=True))
+        empty = _empty(analysis, cpu)
+        waiting, runs = queued & (waits["cpu"] == cpu), running & (fragments["cpu"] == cpu)
+        begin, end = waits["begin"][waiting], waits["end"][waiting]
+        # Who goes on waiting when the CPU has nobody to run was moved to another.
+        end = np.minimum(end, _next(empty, begin))
+        begin = np.concatenate([begin, fragments["begin"][runs]])
+        end = np.concatenate([end, fragments["end"][runs]])
         time, at = np.unique(np.concatenate([begin, end]), return_inverse=True)
         step = np.concatenate([np.ones(begin.size), -np.ones(end.size)])
         change = np.bincount(at, weights=step, minlength=time.size)
-        yield from _steps(analysis, RUN_QUEUE, cpu, time, np.cumsum(change).astype(np.int64))
+        if time.size:
+            count = np.cumsum(change).astype(np.int64)
+            yield _outside(analysis, cpu, time, count, _doubtful(analysis, cpu, waiting, empty))
+
+
+def _empty(analysis: Analysis, cpu: int) -> Ints:
+    """When a CPU was switched to its idle task: nobody waits for it then. Last, a time after the
+    trace."""
+    rows = analysis.fragments
+    here = rows["cpu"] == cpu
+    idle, task = (here & analysis.of_kind(kind)[rows["actor"]] for kind in ("idle", "task"))
+    switched = np.intersect1d(rows["begin"][idle], rows["end"][task])
+    return np.append(switched, analysis.whole.end + 1)
+
+
+def _next(times: Ints, after: Ints) -> Ints:
+    """The next of the times after each, or the last."""
+    at = np.searchsorted(times, after, side="right")
+    following: Ints = times[np.minimum(at, times.size - 1)]
+    return following
+
+
+def _latest(times: Ints, until: Ints, other: int | Ints) -> Ints:
+    """The latest of the times until each; ``other`` where there is none."""
+    at = np.searchsorted(times, until, side="right") - 1
+    latest: Ints = np.where(at < 0, other, np.append(times, 0)[at])
+    return latest
+
+
+def _doubtful(analysis: Analysis, cpu: int, waiting: Bools, empty: Ints) -> tuple[Ints, Ints]:
+    """Begins and ends of the spans in which it is not known who waits for a CPU.
+
+    Who was woken in a loss, on any CPU, may wait here, unseen until it runs: until nobody does.
+    """
+    rows, waits = analysis.fragments, analysis.waits
+    losses = [_bounds(analysis, loss) for loss in analysis.losses]
+    lost = np.array(losses, dtype=np.int64).reshape(-1, 2)
+    # One that is said to wait may have run, or wait elsewhere; or since earlier, but not since
+    # before the latest loss, or when nobody did.
+    incomplete = waiting & (waits["flags"] & Flag.LOSS != 0)
+    begin = waits["begin"][incomplete]
+    since = np.maximum(_latest(empty, begin, _EVER), _latest(np.sort(lost[:, 0]), begin, begin))
+    # Nor is it known who runs where nobody does.
+    here = (rows["cpu"] == cpu) & analysis.of_kind("task", "idle")[rows["actor"]]
+    order = np.argsort(rows["begin"][here], kind="stable")
+    covered = np.maximum.accumulate(rows["end"][here][order])
+    following = np.append(rows["begin"][here][order][1:], analysis.whole.end + 1)[: covered.size]
+    return (
+        np.concatenate([lost[:, 0], since, covered]),
+        np.concatenate(
+            [_next(empty, lost[:, 1]), waits["end"][incomplete], np.maximum(covered, following)]
+        ),
+    )
+
+
+def _bounds(analysis: Analysis, loss: Loss) -> tuple[int, int]:
+    """When a loss begins and ends; what ran at the first event may have begun before it."""
+    return (
+        _EVER if loss.begin is None else loss.begin,
+        analysis.whole.end + 1 if loss.end is None else loss.end,
+    )
+
+
+def _outside(
+    analysis: Analysis, cpu: int, time: Ints, value: Ints, doubtful: tuple[Ints, Ints]
+) -> CounterSteps:
+    """The run queue but for the spans that are in doubt, which may overlap."""
+    begins, ends = (np.sort(side) for side in doubtful)
+    begin = np.unique(np.concatenate([time, begins, ends]))
+    begin = begin[begin >= time[0]]
+    under_way = np.searchsorted(begins, begin, "right") - np.searchsorted(ends, begin, "right")
+    until = np.append(begin[1:], analysis.whole.end + 1)
+    known = under_way <= 0
+    values = value[np.searchsorted(time, begin, "right") - 1]
+    return CounterSteps(RUN_QUEUE, cpu, begin[known], values[known], until[known])
 
 
 def _steps(
@@ -179,8 +265,10 @@ def _steps(
     until = np.append(time[1:], analysis.whole.end + 1)
     for loss in analysis.losses:
         if loss.cpu in (None, cpu) or cpu is None:
-            since = analysis.whole.begin if loss.begin is None else loss.begin
-            until = np.where((time <= since) & (since < until), since, until)
+            begin, end = _bounds(analysis, loss)
+            until = np.where((time <= begin) & (begin < until), begin, until)
+            # Of another CPU's events in the loss, none is known to be the last.
+            until = np.where((begin < time) & (time < end), time, until)
     # One that is no number ends the value before it: then it is not known.
     finite = np.isfinite(value)
     time, value, until = time[finite], value[finite], until[finite]
