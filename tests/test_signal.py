@@ -235,6 +235,15 @@ def test_signals_health_18_a_decoder_gets_the_line_that_is_named_or_none(tmp_pat
 
 
 @needs_decoders
+def test_a_line_of_a_bus_is_decoded_by_its_name() -> None:
+    """``bus[7]``, as value change dumps have it, was refused, and with it the whole file."""
+    levels = capture_data.sent_serially(b"Hello", 1_000_000, 9600)
+    capture = capture_data.sampled(1_000_000, **{"clk": levels[::-1], "bus[7]": levels})
+    assert decode_line(capture, "bus[7]").content == b"Hello"
+    assert decode(capture, [Decoder("uart", {}, {"rx": "bus[7]", "baudrate": "9600"})])
+
+
+@needs_decoders
 def test_a_log_without_flow_bytes_has_software_flow_control_named(tmp_path: Path) -> None:
     """Findings of October, signals: XON/XOFF as the cause, from a capture beside the log."""
     data = bytes(range(256)) * 4

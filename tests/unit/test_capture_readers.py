@@ -104,6 +104,15 @@ TABLES = {
     "sigrok": "; Channels (2/2): A, B\n; Samplerate: 1 kHz\nlogic,logic\n0,1\n1,1\n1,0\n0,0\n",
     "times": "Time [s],A,B\n0.000,0,1\n0.001,1,1\n0.002,1,0\n0.003,0,0\n",
     "semicolons": "t (ms);A;B\n0;0;1\n1;1;1\n2;1;0\n3;0;0\n",
+    "decimal commas": "Zeit;A;B\n0,000;0;1\n0,001;1;1\n0,002;1;0\n0,003;0;0\n",
+    "preamble": (
+        "Model,MSO24\nRecord Length,4\nSample Interval,1e-3\nVertical Units,V,V\n\n"
+        "TIME,CH1,CH2\n-1e-3,0,1\n0,1,1\n1e-3,1,0\n2e-3,0,0\n"
+    ),
+    "increment": (
+        "X,CH1,CH2,Start,Increment,\nSequence,Volt,Volt,0.000e+00,1.000e-03\n"
+        "0,0,1,\n1,1,1,\n2,1,0,\n3,0,0,\n"
+    ),
     "no head": "0.000,0,1\n0.001,1,1\n0.002,1,0\n0.003,0,0\n",
 }
 
@@ -137,7 +146,7 @@ def test_a_written_session_is_read_as_it_was(tmp_path: Path) -> None:
 BROKEN = {
     "empty": (b"", "no capture"),
     "binary": (b"\x00\x01\x02" * 50, "no capture"),
-    "text": (b"hello\nworld\n", "no numbers follow line 1"),
+    "text": (b"hello\nworld\n", "no numbers in its first 100 lines"),
     "truncated zip": (b"PK\x03\x04" + b"\0" * 30, "damaged"),
     "dump without end": (b"$timescale 1 ns $end $var wire 1 ! A $end", "no end"),
     "dump without scale": (b"$date $end $var wire 1 ! A $end $enddefinitions $end #1 1!", "times"),

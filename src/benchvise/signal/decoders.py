@@ -9,7 +9,7 @@ import subprocess
 import tempfile
 from collections.abc import Iterator, Mapping, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from itertools import islice
 from pathlib import Path
 
@@ -86,6 +86,7 @@ def decode(
     ``annotations`` are those wanted, as ``-A`` takes them (``uart=rx-data``); none for all.
     CaptureError when sigrok-cli is not there, refuses, or takes longer than two minutes.
     """
+    capture, stack = _rename_lines(capture, stack)
     with _session(capture) as (path, step):
         argv = [
             _PROGRAM,
@@ -101,6 +102,7 @@ def decode(
 
 def decode_by_row(capture: Capture, stack: Sequence[Decoder]) -> list[Annotation]:
     """All that a stack of decoders says, with its rows; raises as ``decode``."""
+    capture, stack = _rename_lines(capture, stack)
     # Always as we write it: times are told by the session's own rate, and not in samples.
     with _written(capture) as (path, step):
         argv = [
@@ -112,6 +114,25 @@ def decode_by_row(capture: Capture, stack: Sequence[Decoder]) -> list[Annotation
         ]
         text = _run([*argv, "--protocol-decoder-jsontrace"], capture)
         return list(_of_trace(text, session_rate(capture, step), step))
+
+
+def _rename_lines(capture: Capture, stack: Sequence[Decoder]) -> tuple[Capture, Sequence[Decoder]]:
+    """Both with other names for lines whose own, such as ``bus[7]``, do not pass to sigrok-cli."""
+    plain = {
+        line.name: f"benchvise-{number}"
+        for number, line in enumerate(capture.lines)
+        if not _WORD.fullmatch(line.name)
+    }
+    named = {v for d in stack for v in (*d.inputs.values(), *d.options.values())}
+    if named.isdisjoint(plain):
+        return capture, stack
+    lines = tuple(replace(line, name=plain.get(line.name, line.name)) for line in capture.lines)
+
+    def renamed(words: Mapping[str, str]) -> dict[str, str]:
+        return {key: plain.get(value, value) for key, value in words.items()}
+
+    decoders = [replace(d, inputs=renamed(d.inputs), options=renamed(d.options)) for d in stack]
+    return replace(capture, lines=lines, form="renamed"), decoders
 
 
 def _of_trace(text: str, rate: int, step: int) -> Iterator[Annotation]:

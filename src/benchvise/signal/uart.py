@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections import Counter
 from collections.abc import Iterator, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from enum import StrEnum
 
 import numpy as np
@@ -18,7 +18,7 @@ from benchvise.documents import computed
 from benchvise.errors import CaptureError
 from benchvise.signal.capture import Capture, SignalLine
 from benchvise.signal.decoders import Decoder, decode
-from benchvise.signal.uart_frames import FoundFrame, SerialFrame, find_frame
+from benchvise.signal.uart_frames import FoundFrame, SerialFrame, edges_within_words, find_frame
 
 STANDARD_RATES = (
     110, 300, 600, 1200, 2400, 4800, 9600, 14400, 19200, 28800, 31250, 38400, 57600, 74880,
@@ -30,6 +30,7 @@ _NEAR = 0.025  # a rate this near to a standard one is that, clocked badly
 _GLITCH_BITS = 0.4
 _LEAST_EDGES = 6
 _NEAR_BITS = 0.15
+_ASKEW_BITS = 0.25
 _LONGEST_RUN = 10  # bits of one level within a frame with its start and stop bit
 _MOST_LENGTHS = 20_000
 _WRONG_RATE = 0.02
@@ -240,9 +241,33 @@ def decode_line(
         )
 
     rate, frame, also_fits = _best_rate([(rate, frame_at(rate)) for rate in rates])
+    if baud is None and frame.clean:
+        found, rate = rate.measured, _rate_within_words(capture, line, rate, frame.frame)
+        frame = replace(frame, frame=replace(frame.frame, baud=rate.measured))
+        also_fits = tuple(
+            replace(other, baud=rate.measured) if other.baud == found else other
+            for other in also_fits
+        )
     data, marks = _decoded(capture, line, frame.frame)
     glitches = _glitches(capture, line, rate.measured)
     return SerialLine(line.name, rate, frame.frame, tuple(data), (*marks, *glitches), also_fits)
+
+
+def _rate_within_words(
+    capture: Capture, line: SignalLine, rate: BaudRate, frame: SerialFrame
+) -> BaudRate:
+    """The rate by distances within words alone. Rests of about a whole number of bits pass for
+    bits where words are still unknown, and pull the rate by up to a hundredth."""
+    distances = edges_within_words(capture, line, frame)
+    bit = float(capture.clock.rate / rate.measured)
+    for _ in range(2):
+        bits = np.rint(distances / bit)
+        near = (bits >= 1) & (np.abs(distances / bit - bits) < _ASKEW_BITS)
+        if near.sum() < _LEAST_EDGES:
+            return rate
+        used, counts = distances[near], bits[near]
+        bit = float((used * counts).sum() / (counts**2).sum())
+    return _rate_of(capture, (bit, float(np.abs(used / bit - counts).mean()), used))
 
 
 def _best_rate(

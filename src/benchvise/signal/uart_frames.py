@@ -13,6 +13,7 @@ from collections.abc import Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
+import numpy.typing as npt
 
 from benchvise.signal.capture import Capture, SignalLine, Ticks
 
@@ -173,6 +174,26 @@ def _tried(capture: Capture, line: SignalLine, frame: SerialFrame) -> _Trial:
             at = at if rise is None else float(rise)
             last = at
     return _Trial(frame, tuple(words), wrong, breaks, askew, tuple(rests))
+
+
+def edges_within_words(
+    capture: Capture, line: SignalLine, frame: SerialFrame
+) -> npt.NDArray[np.float64]:
+    """How far edges are from the start bit of their word, in ticks: rests between words, which may
+    be any length, are in none of them."""
+    bit = capture.clock.rate / frame.baud
+    starts = line.of("rising" if frame.inverted else "falling")
+    length = (1.5 + frame.data_bits + _PARITIES[frame.parity]) * bit
+    distances = [np.zeros(0)]
+    at = -1.0
+    for _ in range(_MOST_WORDS):
+        start = _first_after(starts, at)
+        if start is None:
+            break
+        at = start + length
+        first, last = np.searchsorted(line.edges, (start, at), side="right")
+        distances.append((line.edges[first:last] - start).astype(np.float64))
+    return np.concatenate(distances)
 
 
 def _first_after(edges: Ticks, at: float) -> int | None:

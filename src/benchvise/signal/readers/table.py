@@ -47,10 +47,11 @@ _EVEN = 1e-3  # how far the steps of a clock may differ, relative to the step
 
 @dataclass(frozen=True, slots=True)
 class _Head:
-    """What comes before the rows: how many lines, the separator, the columns, the rate."""
+    """What comes before the rows: how many lines, how rows are written, the columns, the rate."""
 
     lines: int
     separator: str
+    decimal_point: str
     names: tuple[str, ...]
     rate: Fraction | None
 
@@ -66,6 +67,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
             csv.ConvertOptions(
                 column_types=dict.fromkeys(head.names, pa.float64()),
                 strings_can_be_null=False,
+                decimal_point=head.decimal_point,
             ),
         )
     except (pa.ArrowInvalid, UnicodeDecodeError, ValueError) as error:
@@ -80,6 +82,7 @@ def read(path: Path, options: ReadOptions) -> Capture:
 def _head(path: Path) -> _Head:
     rate: Fraction | None = None
     channels: list[str] = []
+    texts: list[str] = []
     number = 0
     with path.open("rb") as file:
         for number, raw in enumerate(islice(iter(lambda: file.readline(_LINE_BYTES), b""), 100)):
@@ -90,18 +93,55 @@ def _head(path: Path) -> _Head:
                 channels = [name.strip() for name in match[1].split(",")]
             if not line or _REMARK.match(line):
                 continue
-            separator = next((s for s in (",", ";", "\t") if s in line), ",")
-            words = [word.strip().strip('"') for word in line.split(separator)]
-            if len(words) > _MOST_COLUMNS:
-                raise ValueError(f"{len(words)} columns")
-            if _are_numbers(words):
-                return _Head(number, separator, _names([""] * len(words), channels), rate)
-            following = file.readline(_LINE_BYTES).decode("utf-8", "replace").strip()
-            values = [word.strip() for word in following.split(separator)]
-            if _are_numbers(values) and len(values) == len(words):
-                return _Head(number + 1, separator, _names(words, channels), rate)
-            raise ValueError(f"no numbers follow line {number + 1}")
+            row = _row_of(line)
+            if row is None:
+                texts.append(line)
+                rate = rate or _increment(texts)
+                continue
+            separator, decimal_point, width = row
+            if width > _MOST_COLUMNS:
+                raise ValueError(f"{width} columns")
+            names = _names(_names_above(texts, separator, width), channels)
+            return _Head(number, separator, decimal_point, names, rate)
     raise ValueError(f"no numbers in its first {_HEAD_LINES} lines")
+
+
+def _row_of(line: str) -> tuple[str, str, int] | None:
+    """Separator, decimal point and columns of a row of numbers; None for another line.
+
+    A separator at the end, as oscilloscopes write it, begins a column without values.
+    """
+    for separator, decimal_point in ((";", ","), ("\t", ","), (";", "."), ("\t", "."), (",", ".")):
+        if separator in line or separator == ",":
+            words = _split_row(line, separator)
+            values = [word.replace(decimal_point, ".") for word in words]
+            exact = decimal_point == "." or not any("." in word for word in words)
+            if exact and _are_numbers(values[:-1] if not values[-1] else values):
+                return separator, decimal_point, len(words)
+    return None
+
+
+def _split_row(line: str, separator: str) -> list[str]:
+    return [word.strip().strip('"') for word in line.split(separator)]
+
+
+def _names_above(texts: Sequence[str], separator: str, width: int) -> list[str]:
+    """What the columns are called: in the last line above with as many words, else with more."""
+    split = [_split_row(text, separator) for text in reversed(texts)]
+    fitting = next((words for words in split if len(words) == width), None)
+    longer = next((words for words in reversed(split) if len(words) > width), [""] * width)
+    return fitting or longer[:width]
+
+
+def _increment(texts: Sequence[str]) -> Fraction | None:
+    """The sample rate by a line of names with ``Increment`` and the line of values below it."""
+    if len(texts) < 2:
+        return None
+    names, values = (_split_row(text, ",") for text in texts[-2:])
+    at = next((n for n, name in enumerate(names) if name.lower() == "increment"), len(values))
+    if at < len(values) and _are_numbers([values[at]]) and float(values[at]) > 0:
+        return 1 / Fraction(values[at])
+    return None
 
 
 def _are_numbers(words: Sequence[str]) -> bool:
@@ -130,12 +170,20 @@ def _names(words: Sequence[str], channels: Sequence[str]) -> tuple[str, ...]:
 def _capture(path: Path, head: _Head, table: pa.Table, options: ReadOptions) -> Capture:
     if table.num_rows < 2:
         raise CaptureError(f"{path}: the capture holds no samples", "record it again")
-    columns = {name: _numbers(table[name]) for name in table.column_names}
-    first = table.column_names[0]
+    columns = {
+        name: _numbers(column)
+        for name, column in zip(table.column_names, table.columns, strict=True)
+        if column.null_count < table.num_rows  # a separator that ends each row begins a column
+    }
+    if not columns:
+        raise CaptureError(f"{path}: the capture holds no samples", "record it again")
+    first = next(iter(columns))
     named = _TIME_NAME.fullmatch(first.lower())
     rate = options.rate or head.rate
     rising = len(columns) > 1 and bool(np.all(np.diff(columns[first]) > 0))
     if named is None and not (rising and rate is None):
+        if head.rate and len(columns) > 1 and np.all(np.diff(columns[first]) == 1):
+            del columns[first]  # the number of the sample
         if rate is None:
             raise CaptureError(
                 f"{path}: neither a column of times nor a sample rate", "say it with --rate"
