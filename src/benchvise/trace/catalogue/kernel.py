@@ -334,7 +334,8 @@ def _counter_tables(
         answer,
         "a value holds until the next; known: the share of the time in which it is known, not "
         "before the first event and not from lost events to the next",
-        "run-queue: the thread that runs and those that wait for the CPU",
+        "run-queue: the thread that runs and those that wait for the CPU; after lost events not "
+        "known until the CPU is idle",
         top=request.top,
     )
 
