@@ -59,6 +59,20 @@ def test_a_table_that_is_too_wide_has_a_block_for_each_row() -> None:
     assert "─" not in narrow and "─" in wide
 
 
+def test_a_table_leaves_out_what_is_spare_before_it_breaks_the_names_of_its_rows() -> None:
+    run = demonstration_run()
+    table = run_rows(run, summaries(run))
+    names = [sinks.cell(row[0].text) for row in table.rows]
+    whole = shown(rendered(table), 200)
+    assert all(name in whole for name in names) and "Max" in whole.splitlines()[1]
+    needed = max(len(line.rstrip()) for line in whole.partition("\n\n")[0].splitlines())
+    for width, is_whole in ((needed, True), (needed - 1, False)):
+        text = shown(rendered(table), width)
+        assert all(name in text for name in names)
+        assert ("Max" in text.splitlines()[1]) == is_whole
+        assert (f"Min and Max: where there is room for {needed} columns" in text) != is_whole
+
+
 def test_a_run_fits_a_terminal() -> None:
     run = demonstration_run()
     text = shown(run_table(run, summaries(run)))

@@ -40,11 +40,13 @@ class Cell:
 
 @dataclass(frozen=True, slots=True)
 class Column:
-    """The head of a column; numbers stand right. A terminal has no room for ``detail``."""
+    """The head of a column; numbers stand right. A terminal has no room for ``detail``; where it
+    would break names of rows, it is without what is ``spare``, and says so."""
 
     name: AnyText
     right: bool = False
     detail: bool = False
+    spare: bool = False
 
 
 @dataclass(frozen=True, slots=True)
@@ -116,7 +118,8 @@ _SEPARATOR = 2
 
 
 def rendered(table: Table) -> RenderableType:
-    """A table for the terminal; one that is too wide for it has a block for each row."""
+    """A table for the terminal: without its spare columns where it would be too wide, and with a
+    block for each row where it still is."""
     kept = [index for index, column in enumerate(table.columns) if not column.detail]
     headings = [_heading(table.columns[index].name) for index in kept]
     rows = [
@@ -128,6 +131,7 @@ def rendered(table: Table) -> RenderableType:
         headings,
         [table.columns[index].right for index in kept],
         rows,
+        frozenset(place for place, index in enumerate(kept) if table.columns[index].spare),
     )
     return Group(fitting, "", _remarks(table.remarks)) if table.remarks else fitting
 
@@ -143,9 +147,38 @@ class _FittingTable:
     headings: list[str]
     right: list[bool]
     rows: list[list[Text]]
+    spare: frozenset[int]
 
     def __rich_console__(self, console: Console, options: ConsoleOptions) -> RenderResult:
-        yield self._grid() if self._least_width() <= options.max_width else self._blocks()
+        width, least = options.max_width, self._without_spare()
+        if self.spare and self._whole_width() > width >= least._least_width():
+            names = " and ".join(self._names()[place] for place in sorted(self.spare))
+            yield least._grid()
+            room = f"{names}: where there is room for {self._whole_width()} columns, or --json"
+            yield Text(room, style="dim")
+        else:
+            yield self._grid() if self._least_width() <= width else self._blocks()
+
+    def _without_spare(self) -> _FittingTable:
+        kept = [place for place in range(len(self.headings)) if place not in self.spare]
+        return _FittingTable(
+            self.title,
+            [self.headings[place] for place in kept],
+            [self.right[place] for place in kept],
+            [[row[place] for place in kept] for row in self.rows],
+            frozenset(),
+        )
+
+    def _names(self) -> list[str]:
+        return [heading.replace("-\n", "").replace("\n", " ").strip() for heading in self.headings]
+
+    def _whole_width(self) -> int:
+        """Characters that it takes with nothing broken."""
+        widths = [
+            max(map(cell_len, (*heading.split("\n"), *(row[place].plain for row in self.rows))))
+            for place, heading in enumerate(self.headings)
+        ]
+        return sum(widths) + _SEPARATOR * (len(widths) - 1)
 
     def _least_width(self) -> int:
         """Characters below which columns would be cut."""
@@ -186,7 +219,7 @@ class _FittingTable:
 
     def _blocks(self) -> Group:
         """Each row: its first cell, and below it a line for each of the others."""
-        names = [heading.replace("-\n", "").replace("\n", " ").strip() for heading in self.headings]
+        names = self._names()
         blocks: list[RenderableType] = [self.title]
         for row in self.rows:
             lines = RichTable.grid(padding=(0, 2, 0, 0))

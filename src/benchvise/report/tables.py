@@ -50,9 +50,9 @@ _RUN_COLUMNS = (
     Column("Series"),
     Column("Median", right=True),
     Column("95 % interval", right=True),
-    Column("Min", right=True),
+    Column("Min", right=True, spare=True),
     Column("p95", right=True, detail=True),
-    Column("Max", right=True),
+    Column("Max", right=True, spare=True),
     Column("n", right=True),
 )
 
@@ -411,7 +411,7 @@ _LIST_COLUMNS = (
     Column("Suite"),
     Column("Started"),
     Column("Series", right=True),
-    Column("Samples", right=True),
+    Column("Samples", right=True, spare=True),
     Column("Status"),
 )
 

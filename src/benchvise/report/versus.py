@@ -102,7 +102,8 @@ def times_table(document: VersusDocument) -> Table:
     """The commands in their order."""
     columns = (
         Column("Command"),
-        *(Column(name, right=True) for name in ("Median", "95 % interval", "Min", "Max")),
+        *(Column(name, right=True) for name in ("Median", "95 % interval")),
+        *(Column(name, right=True, spare=True) for name in ("Min", "Max")),
         *(Column(name, right=True) for name in ("CPU time", "Memory", "Runs")),
     )
     rows = tuple(tuple(_time_cells(times)) for times in document.commands)
