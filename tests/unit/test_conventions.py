@@ -36,6 +36,24 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
     assert output(capsys, "--version") == f"benchvise {__version__}\n"
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["run", "--time", "nan"], "--time: nan"),
+        (["run", "--time", "1e999"], "--time: inf"),
+        (["run", "--suite="], "--suite is empty"),
+        (["runs", "--store", ""], "--store is empty"),
+        (["run", ""], "BOARD]... is empty"),
+        (["run", "--bench", "memory.copy:size=4K,size=8K"], "size is given twice"),
+    ],
+)
+def test_what_would_measure_something_else_or_for_ever_is_refused(
+    capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    assert run(words) == 2
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", [["run"], ["rig", "virtual"], ["trace", "idle"], []])
 def test_h_and_help_are_the_same(capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
     page = output(capsys, *command, "--help")

@@ -7,6 +7,7 @@ needs no command's module.
 from __future__ import annotations
 
 import importlib
+import math
 from collections import UserDict
 from collections.abc import Callable, Iterator
 from typing import Any, cast
@@ -17,10 +18,14 @@ from typer.core import TyperCommand, TyperGroup
 from benchvise.cli.color import color_options
 from benchvise.cli.commands import Command, Group
 from benchvise.configuration import command_defaults
+from benchvise.errors import UsageError
 from benchvise.host_system import require, supports
 from benchvise.terminal_colors import NAME, VALUE
 
 _HELP_NAMES = ["-h", "--help"]
+_NEVER_EMPTY = ("bench", "boards", "rig", "store", "suite")
+"""Parameters that choose something: empty, as a variable is that nobody set, they would choose
+what is chosen without them."""
 _CONTEXT = {"help_option_names": _HELP_NAMES}
 
 
@@ -30,18 +35,36 @@ class ProgramCommand(TyperCommand):
     def make_context(
         self, info_name: str | None, args: list[str], parent: Any = None, **extra: Any
     ) -> Any:
-        """The parsed command line. UsageError for a configuration file with a mistake."""
+        """The parsed command line. UsageError for a configuration file with a mistake, and for a
+        value that no command can do anything with.
+        """
         if not set(_HELP_NAMES) & set(args):
             path = f"{parent.command_path} {info_name}" if parent else str(info_name)
             names = [str(parameter.name) for parameter in self.params]
             extra.setdefault("default_map", command_defaults(path, names))
-        return super().make_context(info_name, args, parent, **extra)
+        context = super().make_context(info_name, args, parent, **extra)
+        for parameter in self.params:
+            _refuse_unusable(parameter, context.params.get(str(parameter.name)))
+        return context
 
     def format_help(self, ctx: Any, formatter: Any) -> None:  # noqa: ARG002 - rich formats
         """Prints the command's help."""
         from benchvise.cli.reference.help_page import print_help
 
         print_help(self, ctx.command_path, help_console())
+
+
+def _refuse_unusable(parameter: Any, given: object) -> None:
+    for value in given if isinstance(given, list | tuple) else (given,):
+        name = max(parameter.opts, key=len)
+        if not name.startswith("-"):
+            name = parameter.human_readable_name
+        if isinstance(value, float) and not math.isfinite(value):
+            raise UsageError(f"{name}: {value} is no number to work with", "give a finite one")
+        if value == "" and parameter.name in _NEVER_EMPTY:
+            raise UsageError(
+                f"{name} is empty", "name one, or leave it out; is a variable of a script not set?"
+            )
 
 
 class CommandGroup(TyperGroup):

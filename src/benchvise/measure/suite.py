@@ -169,6 +169,11 @@ def parse_bench(text: str) -> SuiteEntry:
                 f"--bench {text}: {part!r} is not name=value",
                 "write for example memory.copy:size=1M,source=zero",
             )
+        if name in params:
+            raise UsageError(
+                f"--bench {text}: {name} is given twice",
+                f"join the values, as in {benchmark}:{name}=A+B",
+            )
         params[name] = tuple(
             item for choice in split_unquoted(value, "+") for item in _unquoted(choice)
         )
