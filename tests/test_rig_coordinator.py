@@ -135,7 +135,7 @@ def test_what_a_killed_worker_left_is_taken_over_and_given_back(running: Lab, ri
     assert taker(rig.path, "one") == PlaceOwner("here/we", ours=True)
     (one,) = actions.power(rig, ["one"], PowerChange.OFF)
     assert one.error is None
-    assert taker(rig.path, "one") is None
+    wait_until(lambda: taker(rig.path, "one") is None, "the giving back")
 
 
 @pytest.mark.parametrize(

@@ -172,7 +172,6 @@ ENDLESS = "SELECT sum(sin(range)) FROM range(1000000000000)"
 TRACE = Path(__file__).parent / "data" / "traces" / "small.dat"
 
 
-@pytest.mark.skipif(sys.platform != "linux", reason="not available: it looks at processes in /proc")
 def test_it_ends_in_the_middle_of_a_question_with_nothing_to_complain_of(tmp_path: Path) -> None:
     """The question is not asked once more of a new reader, which nobody would wait for."""
     skips.need_decoder()
