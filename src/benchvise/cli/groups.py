@@ -54,8 +54,8 @@ class ProgramCommand(TyperCommand):
         print_help(self, ctx.command_path, help_console())
 
 
-def _refuse_unusable(parameter: Any, given: object) -> None:
-    for value in given if isinstance(given, list | tuple) else (given,):
+def _refuse_unusable(parameter: Any, setting: object) -> None:
+    for value in setting if isinstance(setting, list | tuple) else (setting,):
         name = max(parameter.opts, key=len)
         if not name.startswith("-"):
             name = parameter.human_readable_name

@@ -190,8 +190,8 @@ class _FittingTable:
             elif index == 0:
                 widths.append(_FIRST_COLUMN)
             else:
-                words = (word for text in (heading, *texts) for word in text.split())
-                widths.append(min(_LONGEST_WORD, max(map(cell_len, words), default=0)))
+                lengths = (cell_len(word) for text in (heading, *texts) for word in text.split())
+                widths.append(min(_LONGEST_WORD, max(lengths, default=0)))
         return sum(widths) + _SEPARATOR * (len(widths) - 1)
 
     def _grid(self) -> RichTable:

@@ -242,10 +242,10 @@ def decode_line(
 
     rate, frame, also_fits = _best_rate([(rate, frame_at(rate)) for rate in rates])
     if baud is None and frame.clean:
-        found, rate = rate.measured, _rate_within_words(capture, line, rate, frame.frame)
+        first, rate = rate.measured, _rate_within_words(capture, line, rate, frame.frame)
         frame = replace(frame, frame=replace(frame.frame, baud=rate.measured))
         also_fits = tuple(
-            replace(other, baud=rate.measured) if other.baud == found else other
+            replace(other, baud=rate.measured) if other.baud == first else other
             for other in also_fits
         )
     data, marks = _decoded(capture, line, frame.frame)

@@ -307,8 +307,8 @@ def route_as_on_good(suspect: Suspect) -> str:
     for action, way in changes:
         attributes = [word for word in way.split() if word not in ("via", "on")]
         kind = [attributes.pop(0)] if attributes and attributes[0] in _KINDS_OF_ROUTE else []
-        words = [*tool, "route", action, *kind, destination, *attributes, *of_table]
-        lines.append(shlex.join(words))
+        arguments = [action, *kind, destination, *attributes, *of_table]
+        lines.append(shlex.join([*tool, "route", *arguments]))
     return " && ".join(lines)
 
 

@@ -113,11 +113,11 @@ def _row_of(line: str) -> tuple[str, str, int] | None:
     """
     for separator, decimal_point in ((";", ","), ("\t", ","), (";", "."), ("\t", "."), (",", ".")):
         if separator in line or separator == ",":
-            words = _split_row(line, separator)
-            values = [word.replace(decimal_point, ".") for word in words]
-            exact = decimal_point == "." or not any("." in word for word in words)
+            cells = _split_row(line, separator)
+            values = [cell.replace(decimal_point, ".") for cell in cells]
+            exact = decimal_point == "." or not any("." in cell for cell in cells)
             if exact and _are_numbers(values[:-1] if not values[-1] else values):
-                return separator, decimal_point, len(words)
+                return separator, decimal_point, len(cells)
     return None
 
 
@@ -128,8 +128,8 @@ def _split_row(line: str, separator: str) -> list[str]:
 def _names_above(texts: Sequence[str], separator: str, width: int) -> list[str]:
     """What the columns are called: in the last line above with as many words, else with more."""
     split = [_split_row(text, separator) for text in reversed(texts)]
-    fitting = next((words for words in split if len(words) == width), None)
-    longer = next((words for words in reversed(split) if len(words) > width), [""] * width)
+    fitting = next((cells for cells in split if len(cells) == width), None)
+    longer = next((cells for cells in reversed(split) if len(cells) > width), [""] * width)
     return fitting or longer[:width]
 
 

@@ -251,9 +251,9 @@ def _outside(
     begin = begin[begin >= time[0]]
     under_way = np.searchsorted(begins, begin, "right") - np.searchsorted(ends, begin, "right")
     until = np.append(begin[1:], analysis.whole.end + 1)
-    known = under_way <= 0
+    is_known = under_way <= 0
     values = value[np.searchsorted(time, begin, "right") - 1]
-    return CounterSteps(RUN_QUEUE, cpu, begin[known], values[known], until[known])
+    return CounterSteps(RUN_QUEUE, cpu, begin[is_known], values[is_known], until[is_known])
 
 
 def _steps(
