@@ -348,6 +348,11 @@ def test_the_commands(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
     assert shown["board"] == "ssh://theirs" and shown["note"] == "heat sink off\nsecond line"
     assert "already here" in benchvise("import", "results.bvz", "--store", "b.db").out
     (tmp_path / "no.bvz").write_bytes(b"PK\x03\x04 nothing")
-    for file, says in (("no.bvz", "is refused"), ("none.bvz", "cannot be read"), (".", "cannot")):
+    for file, says in (
+        ("no.bvz", "is refused"),
+        ("none.bvz", "cannot be read"),
+        (".", "no regular"),
+        ("/dev/zero", "no regular"),
+    ):
         refused = benchvise("import", file, "--store", "b.db")
         assert refused.code == 2 and says in refused.err

@@ -27,7 +27,7 @@ _SCALES: dict[str, tuple[tuple[float, str], ...]] = {
     "1/s": ((1.0, "/s"), (1e3, "k/s"), (1e6, "M/s"), (1e9, "G/s")),
 }
 _SIZE_STEPS = ((1 << 40, "TiB"), (1 << 30, "GiB"), (1 << 20, "MiB"), (1 << 10, "KiB"))
-_SIZE = re.compile(r"([0-9]{1,20})([KMGTkmgt]?)")
+_SIZE = re.compile(r"([0-9]{1,20})(?:([KMGTkmgt])(?:iB)?)?")
 _POWERS = {"": 0, "K": 10, "M": 20, "G": 30, "T": 40}
 _DURATION = re.compile(r"([0-9]{1,15}(?:\.[0-9]{1,9})?)\s*(ns|us|ms|s|min|h|d)")
 _NANOSECONDS = {
@@ -161,11 +161,11 @@ def spell_size(size: int) -> str:
 
 
 def parse_size(text: str) -> int:
-    """Bytes behind ``64M``, ``4k``, ``1T`` or ``4096``; ValueError for anything else."""
+    """Bytes behind ``64M``, ``4k``, ``4KiB``, ``1T`` or ``4096``; ValueError for anything else."""
     match = _SIZE.fullmatch(text)
     if match is None:
         raise ValueError("not a size")
-    return int(match[1]) << _POWERS[match[2].upper()]
+    return int(match[1]) << _POWERS[(match[2] or "").upper()]
 
 
 def size_or_none(text: str) -> int | None:

@@ -54,6 +54,23 @@ def test_what_would_measure_something_else_or_for_ever_is_refused(
     assert said in capsys.readouterr().err
 
 
+@pytest.mark.parametrize(
+    ("words", "said"),
+    [
+        (["trace", "list"], "No such command 'list': see benchvise trace --help"),
+        (["signal", "uart"], "Missing argument 'CAPTURE': see benchvise signal uart --help"),
+        (["trcae"], "Did you mean 'trace'"),
+        (["run", "--batches", "x"], "'--batches': 'x' is no number: see benchvise run --help"),
+        (["run", "--bench", "memory.copy:size=4Q"], "size=4Q is no size: it takes a size from 4K"),
+    ],
+)
+def test_a_refusal_says_what_to_do(
+    capsys: pytest.CaptureFixture[str], words: list[str], said: str
+) -> None:
+    assert run(words) == 2
+    assert said in capsys.readouterr().err
+
+
 @pytest.mark.parametrize("command", [["run"], ["rig", "virtual"], ["trace", "idle"], []])
 def test_h_and_help_are_the_same(capsys: pytest.CaptureFixture[str], command: list[str]) -> None:
     page = output(capsys, *command, "--help")

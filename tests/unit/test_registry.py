@@ -76,7 +76,12 @@ def test_sizes_round_trip(size: int) -> None:
     assert parse_size(spell_size(size)) == size
 
 
-@pytest.mark.parametrize("text", ["", "K", "-1", "1.5M", "1KB", "x", "٤"])
+def test_sizes_by_their_full_names() -> None:
+    assert parse_size("4KiB") == parse_size("4k") == 4096
+    assert parse_size("1GiB") == 1 << 30
+
+
+@pytest.mark.parametrize("text", ["", "K", "4iB", "-1", "1.5M", "1KB", "x", "٤"])
 def test_not_a_size(text: str) -> None:
     with pytest.raises(ValueError):
         parse_size(text)

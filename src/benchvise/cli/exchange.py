@@ -93,6 +93,8 @@ def import_runs(
     from benchvise.store import Store
     from benchvise.store.results_file import ImportedResults, read_results
 
+    if file.exists() and not file.is_file():  # a device, or a pipe, has no end that could be sought
+        raise UsageError(f"{file} is no regular file", "save it as one first")
     try:
         with file.open("rb") as stream:
             content = read_results(stream, str(file))

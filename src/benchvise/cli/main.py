@@ -10,11 +10,13 @@ import errno
 import gc
 import io
 import os
+import re
 import select
 import signal
 import sys
 import warnings
 from contextlib import suppress
+from typing import Any
 
 import typer
 
@@ -183,7 +185,7 @@ def _run_reporting(arguments: list[str]) -> int:
         text = getattr(error, "format_message", error.__str__)()
         if not text:  # a group alone: its help has been printed
             return 2
-        _report(CommandLineError(text), as_json=as_json)
+        _report(_refusal(text, getattr(error, "ctx", None)), as_json=as_json)
         return 2
     except (KeyboardInterrupt, typer.Abort):
         _report(Interrupted("interrupted"), as_json=as_json)
@@ -194,6 +196,14 @@ def _report(error: BenchviseError, *, as_json: bool) -> None:
     from benchvise.cli.output import print_error  # rich's console is not needed for --help
 
     print_error(error, as_json=as_json)
+
+
+def _refusal(text: str, context: Any) -> CommandLineError:
+    """What the parser says, without its names of types, and where the rest is to be read."""
+    text = re.sub("is not a valid (?:int|float)(?: range)?", "is no number", text)
+    if context is None or text.endswith("?"):
+        return CommandLineError(text)
+    return CommandLineError(text.rstrip("."), f"see {context.command_path} --help")
 
 
 class CommandLineError(BenchviseError):

@@ -148,13 +148,14 @@ def canonical_value(benchmark_id: str, parameter: Parameter, text: str) -> str:
     low, high = parameter.minimum or 0, parameter.maximum or 0
     is_size = parameter.type == "size"
     spell = spell_size if is_size else str
+    fault = "is out of range"
     try:
         number = parse_size(text) if is_size else int(text)
     except (ValueError, IndexError):
-        number = -1
+        number, fault = -1, "is no size" if is_size else "is no number"
     if not low <= number <= high:
         raise UsageError(
-            f"{benchmark_id}: {parameter.name}={text} is out of range",
+            f"{benchmark_id}: {parameter.name}={text} {fault}",
             f"it takes {'a size' if is_size else 'a number'} from {spell(low)} to {spell(high)}"
             + (", or auto" if parameter.default == "auto" else ""),
         )

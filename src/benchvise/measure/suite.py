@@ -16,6 +16,7 @@ CPU of the board that the probe may use.
 
 from __future__ import annotations
 
+import difflib
 import itertools
 import tomllib
 from collections.abc import Mapping, Sequence
@@ -95,9 +96,11 @@ def _load(name: str, within: tuple[Path, ...]) -> Suite:
         with path.open("rb") as file:
             document = tomllib.load(file)
     except FileNotFoundError:
+        near = difflib.get_close_matches(name, suite_names(), n=1)
         raise UsageError(
             f"there is no suite {name!r}",
-            f"choose one of {', '.join(suite_names())}, or give the path of a .toml file",
+            (f"did you mean {near[0]}? " if near else "")
+            + f"choose one of {', '.join(suite_names())}, or give the path of a .toml file",
         ) from None
     except (OSError, tomllib.TOMLDecodeError, UnicodeDecodeError) as error:
         raise UsageError(f"suite {path} cannot be read", str(error)) from error
