@@ -95,6 +95,17 @@ class TestSettings:
         default = path.replace("eth0", "default")  # it reaches what nobody has set
         assert wanted == {path: {"1"}, default: {"1"}}
 
+    def test_each_of_hundreds_of_interfaces_is_a_suspect(self) -> None:
+        """Which took minutes when each that was chosen had all others looked at."""
+        names = ("mcast_solicit", "ucast_solicit", "retrans_time_ms", "app_solicit")
+        files_of_all = [
+            f"/proc/sys/net/ipv4/neigh/veth{number}/{name}"
+            for number in range(250)
+            for name in names
+        ]
+        result = found(dict.fromkeys(files_of_all, "3\n"), good=dict.fromkeys(files_of_all, "5\n"))
+        assert len(result.suspects) == len(files_of_all)
+
     def test_an_option_of_a_module_is_tried_with_consent(self) -> None:
         """What is shown and cannot be written back is not tried, nor what one side has not."""
         option = "/sys/module/snd_hda_intel/parameters/{}"

@@ -10,6 +10,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from heapq import heapify, heappop, heappush
 
 from benchvise.errors import UsageError
 from benchvise.state import places
@@ -69,19 +70,35 @@ def knob_changes(
     """
     left = set(differing)
     options: dict[tuple[str, str], set[str]] = {}
+    merits: dict[str, tuple[bool, int]] = {}
     for name, (_, knob) in knobs().items():
         entries = {n for n in {**good.by_knob[name], **bad.by_knob[name]} if n in left}
-        options |= {(name, n): {n} for n in entries} if knob.each else {(name, ""): entries}
+        if entries:
+            options |= (
+                {(name, n): {n} for n in sorted(entries)} if knob.each else {(name, ""): entries}
+            )
+            merits[name] = _merit(name, good, bad)
+    # What an option covers of the rest only becomes less. So the first of the queue is the best one
+    # as soon as it still covers what it did when it was put there: thousands of files need no look
+    # at all options for each that is taken.
+    queue = [
+        (-len(entries), not merits[key[0]][0], -merits[key[0]][1], number, key)
+        for number, (key, entries) in enumerate(options.items())
+    ]
+    heapify(queue)
     changes: list[KnobChange] = []
-    while True:
-        best = max(options, key=lambda key: _preference(key[0], options[key] & left, good, bad))
-        covered = options[best] & left
-        if not covered:
-            return tuple(_without_twins(changes))
-        change = _change(best[0], covered, good, bad)
+    while queue:
+        least, is_mixed, files, number, key = heappop(queue)
+        covered = options[key] & left
+        if len(covered) < -least:
+            if covered:
+                heappush(queue, (-len(covered), is_mixed, files, number, key))
+            continue
+        change = _change(key[0], covered, good, bad)
         left -= covered
         if change is not None:
             changes.append(change)
+    return tuple(_without_twins(changes))
 
 
 def _without_twins(changes: Sequence[KnobChange]) -> Iterator[KnobChange]:
@@ -98,13 +115,11 @@ def _without_twins(changes: Sequence[KnobChange]) -> Iterator[KnobChange]:
     yield from programs.values()
 
 
-def _preference(
-    name: str, covered: set[str], good: KnobFiles, bad: KnobFiles
-) -> tuple[int, bool, int]:
-    if not covered:
-        return 0, False, 0
+def _merit(name: str, good: KnobFiles, bad: KnobFiles) -> tuple[bool, int]:
+    """Which of two knobs that cover as much is taken: that with one value for all of its files on
+    the bad side, then that with fewer files there."""
     wanted = _wanted(good.by_knob[name], bad.by_knob[name])
-    return len(covered), len(set(wanted.values())) == 1, -len(bad.by_knob[name])
+    return len(set(wanted.values())) == 1, -len(bad.by_knob[name])
 
 
 def _change(name: str, covered: set[str], good: KnobFiles, bad: KnobFiles) -> KnobChange | None:
