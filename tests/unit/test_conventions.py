@@ -45,18 +45,6 @@ def test_the_version_is_printed(capsys: pytest.CaptureFixture[str]) -> None:
         (["runs", "--store", ""], "--store is empty"),
         (["run", ""], "BOARD]... is empty"),
         (["run", "--bench", "memory.copy:size=4K,size=8K"], "size is given twice"),
-    ],
-)
-def test_what_would_measure_something_else_or_for_ever_is_refused(
-    capsys: pytest.CaptureFixture[str], words: list[str], said: str
-) -> None:
-    assert run(words) == 2
-    assert said in capsys.readouterr().err
-
-
-@pytest.mark.parametrize(
-    ("words", "said"),
-    [
         (["trace", "list"], "No such command 'list': see benchvise trace --help"),
         (["signal", "uart"], "Missing argument 'CAPTURE': see benchvise signal uart --help"),
         (["trcae"], "Did you mean 'trace'"),
@@ -64,7 +52,7 @@ def test_what_would_measure_something_else_or_for_ever_is_refused(
         (["run", "--bench", "memory.copy:size=4Q"], "size=4Q is no size: it takes a size from 4K"),
     ],
 )
-def test_a_refusal_says_what_to_do(
+def test_what_is_refused_and_what_to_do(
     capsys: pytest.CaptureFixture[str], words: list[str], said: str
 ) -> None:
     assert run(words) == 2

@@ -19,7 +19,7 @@ from benchmarks.why.open.answer import read
 from benchmarks.why.open.boards import Board
 from benchmarks.why.open.case import CLASSES, Case
 from benchmarks.why.open.effect import Effects
-from benchmarks.why.open.result import EQUAL, CaseResult, judge
+from benchmarks.why.open.result import EQUAL, NO_ANSWER, CaseResult, judge
 from benchmarks.why.open.state import changed, files_of_command
 from benchmarks.why.places import NotHere
 from benchmarks.why.real import PlantedEffect
@@ -204,6 +204,16 @@ class TestJudgement:
         wrong = _judged(equal)
         assert not wrong.is_right
         assert wrong.false
+
+    def test_no_answer_is_a_miss(self) -> None:
+        answered = replace(_judged(_CASE), place=1)
+        silent = replace(
+            CaseResult("it", "network", verdict=NO_ANSWER), experiments=None, minutes=None
+        )
+        first, near, *_, restored, minutes, _ = table.bars([answered, silent])
+        assert (first.seen, near.seen) == ("50.0% (1 of 2)", "50.0% (1 of 2)")
+        assert restored.seen == "100.0% (1 of 1)" and minutes.seen.endswith("of 1")
+        assert table.row(silent)[6] == NO_ANSWER and not silent.is_right
 
     def test_decoys_with_an_effect_of_their_own_are_seen(self) -> None:
         assert Effects(_LARGE, PlantedEffect(0.5, 0.1)).decoys_matter

@@ -12,6 +12,8 @@ from benchmarks.why.open.effect import Effects
 
 EQUAL = "no difference"
 """The class of equal sides."""
+NO_ANSWER = "no answer"
+"""The verdict of one that died or did not end: a miss, as its plant had an effect."""
 _FOUND = ("explained", "partly explained")
 
 

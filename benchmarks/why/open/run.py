@@ -22,7 +22,7 @@ from benchmarks.why.open.boards import Board, laboratory
 from benchmarks.why.open.case import Case
 from benchmarks.why.open.decoys import Decoys
 from benchmarks.why.open.effect import Effects
-from benchmarks.why.open.result import EQUAL, CaseResult, judge
+from benchmarks.why.open.result import EQUAL, NO_ANSWER, CaseResult, judge
 from benchmarks.why.open.state import CommandFiles, changed, files_of_command, state
 from benchmarks.why.open.virtual import virtual_boards
 from benchmarks.why.places import NotHere
@@ -66,8 +66,6 @@ def run(case: Case, options: Options) -> CaseResult:
             return _on_boards(case, options, place, untouched)
         except NotHere as error:
             return replace(untouched, left_out=str(error))
-        except _Broken as error:
-            return replace(untouched, problem=str(error))
         except _BREAKS as error:
             seconds = time.monotonic() - begin
             return replace(untouched, problem=f"{type(error).__name__}: {error} ({seconds:.0f} s)")
@@ -83,10 +81,6 @@ def _check(case: Case) -> None:
 def equal(case: Case) -> Case:
     """The same command with nothing planted."""
     return replace(case, name=f"equal-{case.name}", kind=EQUAL, plant="", truth=(), where="")
-
-
-class _Broken(Exception):  # noqa: N818
-    """``why`` gave no answer."""
 
 
 def _on_boards(case: Case, options: Options, place: Path, untouched: CaseResult) -> CaseResult:
@@ -187,7 +181,7 @@ def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult
     if (evidence / "diagnosis.json").exists():
         answer = read(json.loads((evidence / "diagnosis.json").read_text()))
     elif asked.options.kill is None:
-        raise _Broken(f"no answer: {said.strip()[-300:]}")
+        answer = replace(_NOTHING, verdict=NO_ANSWER)
     asked.switch_on()
     changes = [
         f"{board.name}: {change}"
@@ -204,6 +198,8 @@ def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult
         changes.append(f"benchvise restore: {restored.stderr.strip()[-200:]}")
     origin = _origin(asked.case, bad)
     judged = judge(asked.case, answer, effects, printed=printed, origin=origin, changes=changes)
+    if judged.verdict == NO_ANSWER:  # it took no part in how long answers take
+        judged = replace(judged, experiments=None, minutes=None)
     return replace(judged, load=load)
 
 
@@ -220,8 +216,8 @@ def _told(asked: _Asked, words: Sequence[str]) -> tuple[str, str]:
                 return process.communicate(timeout=rng.uniform(5, 120))
             process.send_signal(rng.choice((signal.SIGKILL, signal.SIGINT)))
         return process.communicate(timeout=seconds)
-    except subprocess.TimeoutExpired as error:
-        raise _Broken(f"it did not end within {seconds:.0f} s") from error
+    except subprocess.TimeoutExpired:
+        return "", f"it did not end within {seconds:.0f} s"
     finally:
         if process.poll() is None:
             process.kill()

@@ -32,7 +32,10 @@ def bars(results: Sequence[CaseResult]) -> list[Bar]:
             "no difference shown, rightly", "≥ 95 %",
             [r.is_right for r in counted if r.kind == EQUAL], lambda s: s >= 0.95,
         ),
-        _share("restored", "100 %", [bool(r.restored) for r in counted], lambda s: s == 1),
+        _share(
+            "restored", "100 %",
+            [r.restored for r in counted if r.restored is not None], lambda s: s == 1,
+        ),
         _median("minutes, median", 6, [r.minutes for r in planted if r.minutes is not None]),
         _median("experiments, median", 7, [r.experiments for r in planted if r.experiments]),
     ]  # fmt: skip
@@ -66,10 +69,10 @@ def row(result: CaseResult) -> tuple[str, ...]:
         "; ".join((*_answer(result), *(f"FALSE {said.split(' | ')[0]}" for said in result.false))),
         "" if result.share is None else f"{result.share:.0%}",
         result.verdict,
-        str(result.experiments),
+        "" if result.experiments is None else str(result.experiments),
         _number(result.minutes),
         {None: "", True: "yes", False: "no"}[result.where],
-        "yes" if result.restored else "NO",
+        {None: "not seen", True: "yes", False: "NO"}[result.restored],
         _number(result.load),
     )
 
