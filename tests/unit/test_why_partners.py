@@ -22,7 +22,6 @@ from benchvise.why.explain import session_remedies
 from benchvise.why.model import SERVICE_FILE_LAYER, Layer, LayerMeans, Side, Suspect, Term
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.find import consent_for
-from benchvise.why.witness import partners
 from benchvise.why.witness.model import (
     Activity,
     CallsAbout,
@@ -44,6 +43,7 @@ from benchvise.why.witness.partner_suspects import (
     state_files,
 )
 from benchvise.why.witness.partners import find_partners, owners_of, parse_programs
+from benchvise.why.witness.program_files import FILES_OF_A_PROGRAM
 from benchvise.why.witness.untouched import touched_paths
 
 TABLES = """table unix
@@ -259,6 +259,23 @@ def test_what_configures_a_server_comes_before_its_language() -> None:
 BOTH_RUN = {side: frozenset({"S20named", "cron"}) for side in Side}
 
 
+def test_what_each_machine_has_of_its_own_stays_behind() -> None:
+    """pi-hole/FTL#2357: the certificate of a web server differs on any two boards."""
+    files = ("/etc/web/cert.pem", "/etc/web/web.conf")
+    partner = Partner("webd", ("127.0.0.1:443",), files=files)
+    both = {side: SideWatch(partners=(partner,)) for side in Side}
+    digests = {
+        Side.GOOD: {files[0]: "aaaa 1204", files[1]: "cccc 90"},
+        Side.BAD: {files[0]: "bbbb 1196", files[1]: "dddd 91"},
+    }
+    own, settings = partner_suspects(both, digests, ())
+    assert settings.log_odds > own.log_odds
+    # one of another kind: of 521 bits against 16384
+    digests[Side.BAD][files[0]] = "bbbb 6500"
+    own, settings = partner_suspects(both, digests, ())
+    assert settings.log_odds == own.log_odds
+
+
 def test_a_file_of_a_service_is_tried_with_consent() -> None:
     asked = ServiceRestarts(BOTH_RUN, DiagnosisRules().not_allowed(SERVICE_FILE))
     (suspect,) = partner_suspects(watches(), DIGESTS, (), asked)
@@ -339,7 +356,7 @@ def test_the_files_of_a_message_bus_are_those_of_what_it_starts() -> None:
     service = "/usr/share/dbus-1/services/org.freedesktop.portal.Desktop.service"
     own = f"mount -t tmpfs none /usr/share && mkdir -p {posixpath.dirname(service)} && : >{service}"
     script = f'{own} && exec sh -c "$0" sh "$@"'
-    words = ["unshare", "-m", "sh", "-c", script, partners.FILES_OF_A_PROGRAM, "dbus-daemon", ""]
+    words = ["unshare", "-m", "sh", "-c", script, FILES_OF_A_PROGRAM, "dbus-daemon", ""]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert service in done.stdout.splitlines()
 
@@ -385,7 +402,7 @@ def test_scripts_that_a_program_calls_and_what_they_read_are_among_its_files(
     (place / "picture").write_bytes(b"\0\1" * 50)
     for program in (handler, place / "superd", place / "picture"):
         program.chmod(0o755)
-    words = ["unshare", "-m", "sh", "-c", script, str(place), partners.FILES_OF_A_PROGRAM]
+    words = ["unshare", "-m", "sh", "-c", script, str(place), FILES_OF_A_PROGRAM]
     done = subprocess.run(words, capture_output=True, text=True, check=True)
     assert {line for line in done.stdout.splitlines() if line.startswith("/srv/")} == {
         f"/srv/m/{name}" for name in ("", "superd", "superd.conf", "handler", "handler.rc")

@@ -3,7 +3,10 @@
     stages.watch ── lab.watch ──→ LiveBench.watch, on each side once
         │                           watch     records it (trace) and follows its system calls
         │                           ├ spans       what the trace tells of its processes, by SQL
-        │                           └ path        where its time goes: run, or wait for what
+        │                           ├ path        where its time goes: run, or wait for what
+        │                           └ partners    the programs that it talks to (program_files:
+        │                                         what configures them; polled: who makes the file
+        │                                         that it looks for; started: what they run for it)
         ├ compare   both sides to one ``Witness``: parts of the gap, calls, files, counts
         └ touching  suspects that touch what differs come first (``touches.toml``)
 

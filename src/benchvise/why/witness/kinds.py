@@ -23,9 +23,11 @@ WAITS_FOR_PROCESSES = frozenset(
 
 CHILDREN = frozenset({"wait4", "waitid"})
 
+TIMERS = frozenset({"nanosleep", "clock_nanosleep", "alarm", "pause"})
+"""Calls that end when a time has passed."""
+
 _LOCKS = frozenset({"flock", "futex", "futex_waitv", "semop", "semtimedop"})
 _CONTROLS = frozenset({"fcntl", "fcntl64"})
-_TIMERS = frozenset({"nanosleep", "clock_nanosleep", "alarm", "pause"})
 _SYNCS = frozenset({"fsync", "fdatasync", "sync", "syncfs", "msync", "sync_file_range"})
 _POLLS = re.compile(r"p?poll|_?(?:new)?select|pselect6|epoll_p?wait2?")
 _SOCKETS = re.compile(r"connect|accept4?|(?:recv|send)(?:from|to|m?msg)?|shutdown")
@@ -82,7 +84,7 @@ def waited_for(call: str, target: str, by: str = "") -> Activity:
         return Activity.NETWORK
     if call in _LOCKS or call in _CONTROLS:
         return Activity.LOCK
-    if call in _TIMERS or (_POLLS.fullmatch(call) and not target):
+    if call in TIMERS or (_POLLS.fullmatch(call) and not target):
         return Activity.TIMER
     if call in _SYNCS or by.startswith("softirq:BLOCK"):
         return Activity.DISK

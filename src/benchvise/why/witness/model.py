@@ -77,7 +77,9 @@ class Partner:
     groups (``cpu.max``), of its process, its scheduling and variables, each by its name. ``files``
     may configure it, ``program`` is what it runs (itself and its libraries), ``opened`` are the
     files that it holds open, ``directories`` those that it names, in which it may keep files.
-    ``through`` is the program that asks it, where the command does not do so itself.
+    ``started`` are the programs and files that the words of its helpers named, which it started
+    while the command ran, with the seconds for which these ran. ``through`` is the program that
+    asks it, where the command does not do so itself.
     """
 
     name: str
@@ -88,6 +90,7 @@ class Partner:
     opened: tuple[str, ...] = ()
     directories: tuple[str, ...] = ()
     through: str = ""
+    started: Mapping[str, float] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

@@ -296,6 +296,7 @@ def _suspect(path: str, good: str, bad: str) -> Suspect:
     if is_data(path):
         is_lost = bool(good and not bad and _CACHE.match(path))
         term = _LOST if is_lost else _larger(good, bad) or _IS_DATA
+    term = replace(term, points=term.points + identity_points(path, good, bad))
     good, bad = good.partition(" ")[0], bad.partition(" ")[0]
     return Suspect(
         f"{OPENED_FILE}{path}",
@@ -341,6 +342,22 @@ def directory_suspects(
             terms=(Term("file", 0.5, reason),),
         )
     ]
+
+
+_IDENTITY = re.compile(
+    r"\.(?:pem|crt|cer|key|pub|csr|p12|pfx|jks|uuid)$|_key$|/(?:authorized_keys|known_hosts)\d?$|"
+    r"/(?:machine-id|hostname|mailname|hostid|g?shadow-?|subuid|subgid)$|-secret$"
+)
+_SAME_KIND = 1.5  # to one: so much the sizes of keys of one kind differ
+_OF_IDENTITY = -1.0
+
+
+def identity_points(path: str, good: str, bad: str) -> float:
+    """What speaks against a file because it is made anew for each machine, such as a key: it
+    differs always. One that is far larger on a side, or there alone, is of another kind."""
+    sizes = [int(text.partition(" ")[2] or 0) for text in (good, bad)]
+    is_alike = bool(good and bad) and max(sizes) <= _SAME_KIND * min(sizes)
+    return _OF_IDENTITY if is_alike and _IDENTITY.search(path) else 0.0
 
 
 def _larger(good: str, bad: str) -> Term | None:

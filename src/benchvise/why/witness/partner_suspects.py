@@ -30,8 +30,10 @@ from benchvise.why.witness.opened import (
     NOT_THERE,
     OPENED_FILE,
     directory_suspects,
+    identity_points,
     is_data,
 )
+from benchvise.why.witness.polled import polled_places
 from benchvise.why.witness.touching import NAME
 
 STATE = "partner.state:"
@@ -62,6 +64,7 @@ _STRONG = re.compile(r"cpu\.(?:max|cfs_quota_us)|memory\.(?:high|max|limit)|io\.
 _OF_OTHERS = (
     *(Activity.RESOLVER, Activity.NETWORK, Activity.PROCESS, Activity.LOCK, Activity.OTHER),
 )
+_WHILE_POLLING = (Activity.TIMER, Activity.PROCESS)
 _OF_CALLER = re.compile(r"limit of (?:pending signals|processes)|variable (?:HOME|USER|LOGNAME)$")
 
 
@@ -115,9 +118,14 @@ def partner_suspects(
     """What differs in programs of one name that the command talks to on both sides. ``digests``
     lead from a file to its checksum; files that ``others`` are about are left to these."""
     good, bad = ({p.name: p for p in watches[side].partners} for side in (Side.GOOD, Side.BAD))
+    polled = set(polled_places(watches[Side.BAD].calls)) if Side.BAD in watches else set()
+    for name in bad.keys() - good.keys():
+        if polled & set(bad[name].targets):
+            # Who has it done at once does not look again and again: its files are compared.
+            good[name] = replace(bad[name], program=())
     taken = {suspect.id for suspect in others}
     suspects: dict[str, Suspect] = {}
-    for name in good.keys() & bad.keys():
+    for name in [name for name in bad if name in good]:
         pair = good[name], bad[name]
         of_files = (*_files(*pair, digests, restarts), *_programs(*pair, digests))
         of_directories = _directories(*pair, digests)
@@ -160,9 +168,11 @@ def _files(
         why_not = _READS_ANEW.format(name=bad.name, why=restarts.refused)
     on_good = restarts.service_of(Side.GOOD, good) == service
     for path in dict.fromkeys((*good.files, *bad.files)):
-        values = [digests[side].get(path, "").partition(" ")[0] for side in (Side.GOOD, Side.BAD)]
+        told = [digests[side].get(path, "") for side in (Side.GOOD, Side.BAD)]
+        values = [text.partition(" ")[0] for text in told]
         if values[0] == values[1] or is_data(path):
             continue
+        usual = 0.5 if bad.name in path or path.startswith("/etc/") else 0.0
         yield Suspect(
             f"{OPENED_FILE}{path}",
             f"the file {path} of {bad.name}, which the command talks to",
@@ -174,7 +184,7 @@ def _files(
             means=LayerMeans(SERVICE_FILE_LAYER, f"{service}{path}") if is_tried else None,
             untestable="" if is_tried else why_not,
             not_on_good="" if on_good else f"{service} is none of the services there",
-            terms=(_term(bad, 0.5 if bad.name in path or path.startswith("/etc/") else 0.0),),
+            terms=(_term(bad, usual + identity_points(path, *told)),),
         )
 
 
@@ -235,12 +245,14 @@ def put_partners_first(
     if witness is None or Side.BAD not in watches:
         return tuple(suspects)
     waited = {p.name: _waited(p, watches[Side.BAD], witness) for p in watches[Side.BAD].partners}
+    longer = _longer(watches, witness)
     waits = {name: share for name, share in waited.items() if share >= _LEAST_SHARE}
     touching = {s: name for s in suspects if (name := _partner_of(s, waits))}
     if not touching:
         return tuple(suspects)
     untried = [s.log_odds for s in suspects if s.means is None and s not in touching]
     mine = [s.log_odds + _POINTS * waits[name] for s, name in touching.items()]
+    runs = {s: longer[path] for s in touching if (path := _path_of(s)) in longer}
     lift = max(0.0, max(untried, default=max(mine)) - max(mine) + _AHEAD)
     scored = []
     for suspect in suspects:
@@ -248,14 +260,38 @@ def put_partners_first(
             reason = f"the command waits for {name}: {waits[name]:.0%} of the gap"
             points = _POINTS * waits[name] + lift
             term = Term(NAME, points, reason.replace("%", " %"))
-            suspect = replace(suspect, terms=(*suspect.terms, term))
+            terms = [*suspect.terms, term]
+            if share := runs.get(suspect, 0.0):
+                reason = f"{name} runs it longer meanwhile: {share:.0%} of the gap"
+                terms.append(Term(NAME, _POINTS * share, reason.replace("%", " %")))
+            suspect = replace(suspect, terms=tuple(terms))
         scored.append(suspect)
     return tuple(sorted(scored, key=lambda s: (s.means is None, -s.log_odds)))
 
 
+def _path_of(suspect: Suspect) -> str:
+    return suspect.id.removeprefix(OPENED_FILE) if suspect.id.startswith(OPENED_FILE) else ""
+
+
+def _longer(watches: Mapping[Side, SideWatch], witness: Witness) -> dict[str, float]:
+    """The files that helpers of partners run for longer on the bad side, by the share of the gap
+    that this is."""
+    gap_s = (witness.bad_s or 0.0) - (witness.good_s or 0.0)
+    if gap_s <= 0.0:
+        return {}
+    times: dict[Side, dict[str, float]] = {
+        side: {path: s for partner in watch.partners for path, s in partner.started.items()}
+        for side, watch in watches.items()
+    }
+    before = times.get(Side.GOOD, {})
+    shares = {path: (s - before.get(path, 0.0)) / gap_s for path, s in times[Side.BAD].items()}
+    return {path: min(1.0, share) for path, share in shares.items() if share >= _LEAST_SHARE}
+
+
 def _waited(partner: Partner, watch: SideWatch, witness: Witness) -> float:
-    """The share of the gap that the command waits for a partner: in calls about its targets, or
-    where its waking ended the wait."""
+    """The share of the gap that the command waits for a partner: in calls about its targets, where
+    its waking ended the wait, or asleep between two looks at one of its targets."""
+    is_polled = bool(set(partner.targets) & set(polled_places(watch.calls)))
     by_name = {
         (part.call, part.program)
         for part in watch.spent
@@ -268,10 +304,15 @@ def _waited(partner: Partner, watch: SideWatch, witness: Witness) -> float:
             part.share
             for part in witness.parts
             if part.share > 0.0
-            and part.activity in _OF_OTHERS
             and (
-                any(target in part.target.split(", ") for target in partner.targets)
-                or (part.call, part.program) in by_name
+                (is_polled and part.activity in _WHILE_POLLING)
+                or (
+                    part.activity in _OF_OTHERS
+                    and (
+                        any(target in part.target.split(", ") for target in partner.targets)
+                        or (part.call, part.program) in by_name
+                    )
+                )
             )
         ),
     )

@@ -24,8 +24,12 @@ from benchvise.board.protocol import Board
 from benchvise.errors import BoardUnusable
 from benchvise.text import printable
 from benchvise.why.witness.model import CallsAbout, Partner
+from benchvise.why.witness.polled import place_users, polled_places
+from benchvise.why.witness.program_files import FILES_OF_A_PROGRAM
+from benchvise.why.witness.started import started_programs
 
 _READ_S = 20.0
+_FILES_S = 60.0
 MOST = 6
 """So many programs are looked at."""
 
@@ -59,47 +63,6 @@ _ABOUT = (
     'echo "group: $f $r$b $(tr "\\n" ";" <"$r$b/$f")"; done; b=${b%/*}; done; done; '
     'done <"$d/cgroup"; done 2>/dev/null; true'
 )
-# What is named in files that are named in the program, or in what starts it, is read too: scripts
-# that it calls (of a server of servers, of a bus), and what these read as shells do. A message bus
-# is asked for the services that it starts, which have files of their own. Last come directories in
-# which it may keep files, with a slash at the end.
-FILES_OF_A_PROGRAM = (
-    "n=$1 u=$2; shift 2; "
-    'named() { for f in $1; do head -c 8388608 "$f" | tr -c "[:graph:]" "\\n" | '
-    'grep -oE "/((usr/local/)?etc/[A-Za-z0-9_./@+-]+|'
-    '[A-Za-z0-9_./@+-]+[.](conf|cfg|ini|json|ya?ml|toml|properties))" | '
-    'sed "s/[./]*$//"; done; }; '
-    'called() { for f in $1; do head -c 1048576 "$f" | tr -c "[:graph:]" "\\n" | '
-    'grep -oE "/(opt|srv|home|root|etc|var/www|usr/(local|lib|libexec))/[A-Za-z0-9_./@+-]+"; '
-    'done | sort -u | while read -r f; do [ -f "$f" ] && [ -x "$f" ] && '
-    '[ "$(head -c 2 "$f" | tr -d "\\0")" = "#!" ] && echo "$f"; done; }; '
-    'sourced() { for f in $1; do head -c 1048576 "$f"; done | grep -aoE '
-    '"(^|[[:space:];&])([.]|source)[[:space:]]+\\"?/[A-Za-z0-9_./@+-]+" | '
-    'grep -oE "/[A-Za-z0-9_./@+-]+"; }; '
-    'kept() { for f in $1; do head -c 1048576 "$f" | tr -c "[:graph:]" "\\n" | '
-    'grep -oE "/(var|srv|data|home|mnt|opt)/[A-Za-z0-9_./@+-]+"; done | sed "s/[./]*$//" | '
-    'sort -u | while read -r f; do [ -d "$f" ] && echo "$f/"; done | head -20; }; '
-    "all() { sort -u | while read -r f; do case $f in */rc?.d|*/init.d|*/ssl*|*/alternatives*|"
-    "*/ld.so*|*/systemd|*/systemd/system) continue;; esac; "
-    'if [ -d "$f" ]; then for e in "$f"/*; do [ -f "$e" ] && echo "$e"; done; '
-    'elif [ -f "$f" ]; then echo "$f"; fi; done | head -100; }; '
-    'for f in "$@"; do case $f in /opt/*|/srv/*|/usr/local/*|/home/*) for e in conf cfg ini json '
-    'yml yaml toml; do set -- "$@" "${f%/*}"/*."$e"; done;; esac; done; '
-    's=$({ printf "%s\\n" "/etc/init.d/$n" "/etc/default/$n" "/etc/conf.d/$n" '
-    '"/etc/sysconfig/$n" "/etc/config/$n" "/etc/$n" "/etc/$n.conf" "/etc/$n.d" "$@"; '
-    'printf "%s\\n" "/usr/lib/$n.conf" "/usr/lib/$n.d" "/usr/lib/$n/$n.conf" '
-    '"/usr/share/$n/$n.conf"; '
-    'case $n in dbus-*) for d in /etc /usr/local/share /usr/share; do printf "%s\\n" '
-    '"$d/dbus-1/services" "$d/dbus-1/system-services" "$d/dbus-1/session.d" '
-    '"$d/dbus-1/system.d"; done;; esac; '
-    '[ "$u" ] && printf "%s\\n" "/etc/systemd/system/$u" "/etc/systemd/system/$u.d" '
-    '"/run/systemd/system/$u" "/usr/lib/systemd/system/$u" "/lib/systemd/system/$u"; '
-    'grep -lws -- "$n" /etc/init.d/* /etc/rc.local /etc/inittab /etc/rc.d/* /etc/crontab '
-    "/etc/cron.d/*; } | all); "
-    'a=$(named "$s" | all); c=$(called "$s $a" | all); d=$(sourced "$s $c" | all); '
-    'b=$(named "$a $c $d" | all); printf "%s\\n" $s $a $b $c $d | sort -u; '
-    'kept "$s $a $c"; true'
-)
 # Where else a program may ask: sockets and ports that its files name.
 _NAMED = (
     'grep -ohasE -- "(127[.]0[.]0[.]1|localhost|::1|[Pp][Oo][Rr][Tt])[^0-9]{0,12}[0-9]{2,5}|'
@@ -110,6 +73,7 @@ _INTERPRETER = re.compile(
     r"(?:python|perl|ruby|lua|php|node|nodejs|java|tclsh|(?:ba|da|k|z)?sh|busybox)[\d.]*$"
 )
 _SCRIPTED = re.compile(r"(?:python|perl|ruby|lua|php|node|nodejs|tclsh|(?:ba|da|k|z)?sh)[\d.]*$")
+_OF_SYSTEM = re.compile(r"/(?:usr/)?(?:s?bin|lib\w*)/")
 _ADDRESS = re.compile(r"(?:(\d{1,3}(?:\.\d{1,3}){3})|\[([0-9a-fA-F:.]+)\]):(\d{1,5})")
 _OPEN = re.compile(r" -> (.+)$")
 _OF_PROCESS = re.compile(r"/proc/(\d{1,12})/fd:?$")
@@ -140,19 +104,30 @@ _DEVICE = re.compile(r"\b\d{1,5}:\d{1,7} ")
 _POLICIES = {"1": "fifo", "2": "rr", "3": "batch", "5": "idle", "6": "deadline"}
 
 
-def find_partners(board: Board, calls: Sequence[CallsAbout]) -> tuple[Partner, ...]:
+def find_partners(
+    board: Board, calls: Sequence[CallsAbout], command: str = "", usual_s: float = 0.0
+) -> tuple[Partner, ...]:
     """The programs that these calls of a command were about; none where the board cannot tell.
 
-    Raises BoardUnreachable.
+    Where the command is given, which takes ``usual_s``, it is run once more for what they start
+    meanwhile. Raises BoardUnreachable.
     """
     targets = tuple(dict.fromkeys(t for call in calls for t in call.target.split(", ") if t))
     try:
         text = _text_of(board, ["sh", "-c", _SOCKETS])
         owners = owners_of(targets, text)
+        files: defaultdict[int, list[str]] = defaultdict(list)
+        for user in place_users(board, polled_places(calls)):
+            owners[user.process] = (*owners.get(user.process, ()), user.place)
+            files[user.process] += user.files
         if not owners:
             return ()
         statuses = _text_of(board, ["sh", "-c", _ABOUT, "sh", *map(str, list(owners)[: 4 * MOST])])
         programs = list(_merged(parse_programs(statuses), owners))[:MOST]
+        started = started_programs(board, command, usual_s, owners) if command else {}
+        for program in programs:
+            program.named_in = files[program.process]
+            program.started = started.get(program.process, {})
         partners = [_partner(board, program) for program in programs]
         return (*partners, *_behind(board, partners, owners, text))
     except BoardUnusable:
@@ -160,10 +135,8 @@ def find_partners(board: Board, calls: Sequence[CallsAbout]) -> tuple[Partner, .
 
 
 def _partner(board: Board, program: ProgramOfBoard, through: Partner | None = None) -> Partner:
-    files = _text_of(
-        board, ["sh", "-c", FILES_OF_A_PROGRAM, "sh", *program.file_words]
-    ).splitlines()
-    return program.partner(files, through)
+    words = ["sh", "-c", FILES_OF_A_PROGRAM, "sh", *program.file_words]
+    return program.partner(_text_of(board, words, _FILES_S).splitlines(), through)
 
 
 def _behind(
@@ -193,8 +166,8 @@ def _behind(
                 yield _partner(board, program, partner)
 
 
-def _text_of(board: Board, words: Sequence[str]) -> str:
-    return board.run(words, timeout=_READ_S).stdout.decode("utf-8", "replace")
+def _text_of(board: Board, words: Sequence[str], timeout_s: float = _READ_S) -> str:
+    return board.run(words, timeout=timeout_s).stdout.decode("utf-8", "replace")
 
 
 # -- who it is -------------------------------------------------------------------------------------
@@ -314,6 +287,8 @@ class ProgramOfBoard:
     mapped: list[str] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
     targets: tuple[str, ...] = ()
+    named_in: Sequence[str] = ()
+    started: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def name(self) -> str:
@@ -339,7 +314,13 @@ class ProgramOfBoard:
         unit = next((name for name in units if name.endswith(".service")), "")
         named = [part for word in self.words[1:] for part in re.findall(r"/[\w./@+-]+", word)]
         programs = [self.script] if self._runs_others else [self.exe]
-        return [self.name, unit, *(path for path in (*programs, *named) if path.startswith("/"))]
+        paths = (*programs, *named, *self.named_in, *self._started_files)
+        return [self.name, unit, *(path for path in paths if path.startswith("/"))]
+
+    @property
+    def _started_files(self) -> list[str]:
+        """What it starts, without programs of the system, whose texts tell nothing of it."""
+        return [path for path in self.started if not _OF_SYSTEM.match(path)]
 
     def partner(self, files: Sequence[str], through: Partner | None = None) -> Partner:
         """What is kept of it; ``files`` are those that may configure it, ``through`` is who asks it
@@ -353,6 +334,7 @@ class ProgramOfBoard:
             state=self.state,
             files=tuple(p for p in named if not p.endswith("/"))[:_MOST_FILES],
             directories=tuple(p.rstrip("/") for p in named if p.endswith("/")),
+            started=self.started,
             program=tuple(dict.fromkeys(map(printable, own)))[:_MOST_FILES],
             opened=tuple(dict.fromkeys(map(printable, self.opened)))[:_MOST_FILES],
         )

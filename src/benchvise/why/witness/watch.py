@@ -96,7 +96,12 @@ def watch(
         trace=str(trace) if trace is not None and trace.exists() else "",
         cost_s=round(time.monotonic() - begun, 3),
         neighbours=activities(before, sample(board)),
-        partners=find_partners(board, () if followed is None else followed[1]),
+        partners=find_partners(
+            board,
+            () if followed is None else followed[1],
+            command,
+            usual_s if recorded is None else recorded[0],
+        ),
     )
 
 
