@@ -355,9 +355,10 @@ _OF_IDENTITY = -1.0
 def identity_points(path: str, good: str, bad: str) -> float:
     """What speaks against a file because it is made anew for each machine, such as a key: it
     differs always. One that is far larger on a side, or there alone, is of another kind."""
+    if not (good and bad and _IDENTITY.search(path)):
+        return 0.0
     sizes = [int(text.partition(" ")[2] or 0) for text in (good, bad)]
-    is_alike = bool(good and bad) and max(sizes) <= _SAME_KIND * min(sizes)
-    return _OF_IDENTITY if is_alike and _IDENTITY.search(path) else 0.0
+    return _OF_IDENTITY if max(sizes) <= _SAME_KIND * min(sizes) else 0.0
 
 
 def _larger(good: str, bad: str) -> Term | None:
