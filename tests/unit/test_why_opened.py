@@ -28,6 +28,7 @@ from benchvise.why.witness.opened import (
     OPENED_FILE,
     file_suspects,
     link_as_on_good,
+    opened_files,
     origins_of_link,
 )
 from benchvise.why.witness.touching import put_first
@@ -123,6 +124,30 @@ def test_data_that_the_bad_side_reads_many_times_comes_first() -> None:
     assert (ranked[0].id, ranked[0].means) == (store.id, None)
     idle = WitnessCall("pread64", path, 4000, 12, 0.1, 0.0)
     assert put_first((SERVICE, store), Witness("", 1.0, 2.0, calls=(idle,)))[0].id == SERVICE.id
+
+
+def test_files_that_are_opened_by_their_name_in_a_directory_are_compared() -> None:
+    """azlux/log2ram#138: a file of holes, empty on good, which tar reads by its name in /var."""
+    path = "/var/log/lastlog"
+    calls = {Side.GOOD: 1, Side.BAD: 14500}
+    seen = {
+        side: SideWatch(
+            calls=(
+                CallsAbout("openat", "log/lastlog", 1, 0, 0.0, 0.0),
+                CallsAbout("read", path, count, 0, 0.1, 0.1),
+                CallsAbout("read", "/proc/self/maps", 3, 0, 0.1, 0.1),
+            )
+        )
+        for side, count in calls.items()
+    }
+    assert opened_files(seen.values()) == (path,)
+    digests = {Side.GOOD: {path: "aaaa 0"}, Side.BAD: {path: "bbbb 152043520"}}
+    (suspect,) = file_suspects(seen, digests, (), can_swap=True)
+    assert suspect.id == f"{OPENED_FILE}{path}"
+    assert "of 0 bytes on good and 152043520 on bad" in suspect.terms[0].reason
+    call = WitnessCall("read", path, 1, 14500, 0.1, 0.1)
+    ranked = put_first((SERVICE, suspect), Witness("", 1.0, 2.0, calls=(call,)))
+    assert ranked[0].id == suspect.id
 
 
 def test_a_cache_that_the_bad_side_lacks_is_tried() -> None:

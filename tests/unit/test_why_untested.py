@@ -16,6 +16,7 @@ from pathlib import Path
 import pytest
 from in_process import benchvise
 from why_bench import Given, MemoryBench, diagnose, losses
+from why_suspects import snapshot
 
 from benchvise.documents import encode
 from benchvise.errors import UsageError
@@ -47,7 +48,7 @@ from benchvise.why.model import (
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.find import SuspectSelection, find, needs_consent
 from benchvise.why.suspects.ranking import rank
-from benchvise.why.untested import route_as_on_good, with_consent
+from benchvise.why.untested import route_as_on_good, rules_as_on_good, with_consent
 
 SNAPSHOTS = Path(__file__).parents[1] / "data" / "snapshots"
 NAMES = tuple(f"knob{n:02}" for n in range(12))
@@ -409,6 +410,35 @@ def test_a_route_is_changed_by_hand(
     members = (f"net.routes/{key}",)
     given = Suspect(name, "", Layer.RUN_TIME, "net.routes", good, bad, members)
     assert route_as_on_good(given) == line
+
+
+USUAL = ["from all lookup local", "from all lookup main", "from all lookup default"]
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "line"),
+    [
+        (
+            [],
+            ["from all to 10.9.0.0/8 lookup 77"],
+            "ip rule del from all to 10.9.0.0/8 lookup 77",
+        ),
+        (
+            *(["from all fwmark 0x1 lookup lan"], ["from 10.0.0.3 blackhole"]),
+            "ip rule del from 10.0.0.3 blackhole && ip rule add from all fwmark 0x1 lookup lan",
+        ),
+        ([], ["from all iif $(reboot) lookup 7"], ""),
+    ],
+)
+def test_a_rule_of_routing_is_changed_by_hand(good: list[str], bad: list[str], line: str) -> None:
+    name = "net.routes/rules"
+    given = Suspect("net.routes", "", Layer.RUN_TIME, "net.routes", "", "", (name,))
+    sides = {
+        Side.GOOD: snapshot({name: [*USUAL, *good]}),
+        Side.BAD: snapshot({name: [*USUAL, *bad]}),
+    }
+    assert rules_as_on_good(given, sides) == line
+    assert rules_as_on_good(given, {}) == ""
 
 
 # -- the command -----------------------------------------------------------------------------------

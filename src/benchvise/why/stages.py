@@ -56,6 +56,7 @@ from benchvise.why.witness.opened import (
     opened_files,
     without_swapped,
 )
+from benchvise.why.witness.own_words import put_named_first
 from benchvise.why.witness.partner_suspects import (
     SERVICE_FILE,
     ServiceRestarts,
@@ -214,6 +215,8 @@ def _ranked(
     )
     touched = touched_paths(tuple(case.watches.values())) if case.watches else None
     ranked = put_last(ranked, case.snapshots, touched)
+    if case.watches:
+        ranked = put_named_first(ranked, case.watches[Side.BAD].names)
     ranked = put_active_first(ranked, case.watches.get(Side.BAD), case.witness)
     ranked = put_first(ranked, case.witness)
     return put_partners_first(ranked, case.witness, case.watches)

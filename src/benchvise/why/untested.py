@@ -228,6 +228,7 @@ def _described(
         or link_as_on_good(suspect)
         or line_as_on_good(suspect, _on_good(lab, suspect, ask_boards=ask_boards), origins)
         or route_as_on_good(suspect)
+        or rules_as_on_good(suspect, case.snapshots)
         or _by_hand(suspect, remedies)
         or _of_file(suspect, case.snapshots)
         or _with_layers(suspect, lab.bench.metric, names),
@@ -312,6 +313,25 @@ def route_as_on_good(suspect: Suspect) -> str:
     return " && ".join(lines)
 
 
+def rules_as_on_good(suspect: Suspect, snapshots: Mapping[Side, Snapshot]) -> str:
+    """The line of shell that takes away the rules of routing (ip-rule(8)) which only the bad side
+    has, and adds those that only the good one has; empty for others."""
+    if suspect.members != (_RULES,) or len(snapshots) < len(Side):
+        return ""
+    good, bad = (_value_of(snapshots[side], _RULES) for side in (Side.GOOD, Side.BAD))
+    if not isinstance(good, list) or not isinstance(bad, list):
+        return ""
+    changes = [f"ip rule del {rule}" for rule in bad if rule not in good]
+    changes += [f"ip rule add {rule}" for rule in good if rule not in bad]
+    return " && ".join(changes) if all(_A_RULE.fullmatch(line) for line in changes) else ""
+
+
+def _value_of(snapshot: Snapshot, name: str) -> object:
+    return next((entry.value for entry in snapshot.entries() if entry.name == name), None)
+
+
+_RULES = f"{ROUTES}/rules"
+_A_RULE = re.compile(r"ip rule (?:add|del) [a-z0-9_./: -]{4,200}", re.ASCII)
 _OF_IPV6 = f"{ROUTES}/routes of IPv6"
 _DESTINATION = re.compile(r"default|[0-9a-fA-F.:]{2,45}(?:/\d{1,3})?")
 _KINDS_OF_ROUTE = ("unreachable", "blackhole", "prohibit", "throw")

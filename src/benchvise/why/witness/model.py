@@ -102,7 +102,7 @@ class SideWatch:
     was not possible, for the reason in ``missing``, by means. ``counts`` are of either.
     ``trace`` is the file of the recording, empty where it was not kept. ``cost_s`` is what all of
     it took. ``remarks`` must be known with it. ``neighbours`` are the other programs, ``partners``
-    those of them that the command talks to.
+    those of them that the command talks to. ``names`` are those in the command and its scripts.
     """
 
     seconds: float | None = None
@@ -116,6 +116,7 @@ class SideWatch:
     cost_s: float = 0.0
     neighbours: tuple[NeighbourActivity, ...] = ()
     partners: tuple[Partner, ...] = ()
+    names: tuple[str, ...] = ()
 
 
 # -- both sides ------------------------------------------------------------------------------------

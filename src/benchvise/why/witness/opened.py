@@ -58,9 +58,17 @@ _LIBC_PART = re.compile(r"/(ld-linux|ld-musl|ld64|ld\.so|lib(c|m|pthread|dl|rt)\
 
 
 def opened_files(watches: Iterable[SideWatch]) -> tuple[str, ...]:
-    """The files that the runs opened or executed, each once."""
-    paths = dict.fromkeys(path for watch in watches for path in opened_in(watch.calls))
+    """The files that the runs opened or executed, each once, and those that they read from: who
+    goes through directories (tar, du, git) opens files by their name in one of them."""
+    seen = tuple(watches)
+    paths = dict.fromkeys(path for watch in seen for path in opened_in(watch.calls))
+    read = (call.target for watch in seen for call in watch.calls if _READS.fullmatch(call.name))
+    paths |= dict.fromkeys(path for path in read if not path.startswith(_MADE_UP))
     return tuple(path for path in paths if path.startswith("/"))[:MOST]
+
+
+_READS = re.compile(r"p?readv?(?:64|2)?|sendfile(?:64)?|copy_file_range|getdents(?:64)?")
+_MADE_UP = ("/proc/", "/sys/", "/dev/")
 
 
 def file_suspects(
@@ -364,6 +372,7 @@ def identity_points(path: str, good: str, bad: str) -> float:
 def _larger(good: str, bad: str) -> Term | None:
     """Of data that one side has far more of, what that speaks for."""
     sizes = [int(value.partition(" ")[2] or 0) for value in (good, bad)]
-    if not all(sizes) or max(sizes) < max(_LARGE, _FAR_APART * min(sizes)):
+    is_known = all(text.partition(" ")[2] for text in (good, bad))
+    if not is_known or max(sizes) < max(_LARGE, _FAR_APART * min(sizes)):
         return None
     return Term("file", 0.0, f"it is data, of {sizes[0]} bytes on good and {sizes[1]} on bad")

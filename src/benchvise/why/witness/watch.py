@@ -31,6 +31,7 @@ from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder
 from benchvise.why.witness.kinds import named_call, plain_name
 from benchvise.why.witness.model import CallsAbout, SideWatch, SpentTime
 from benchvise.why.witness.neighbours import activities, sample
+from benchvise.why.witness.own_words import own_names
 from benchvise.why.witness.partners import find_partners
 from benchvise.why.witness.path import spent_times
 from benchvise.why.witness.spans import read_spans
@@ -85,23 +86,20 @@ def watch(
         recorded = _recorded(board, channel, command, usual_s, limit_s, trace, seen)
     with _left_out(seen, CALLS, channel):
         followed = _followed(channel, command, limit_s, seen)
+    calls = () if followed is None else followed[1]
     return SideWatch(
         seconds=None if recorded is None else recorded[0],
         spent=() if recorded is None else recorded[1],
         followed_s=None if followed is None else followed[0],
-        calls=() if followed is None else followed[1],
+        calls=calls,
         counts=seen.counts,
         missing=seen.missing,
         remarks=tuple(seen.remarks),
         trace=str(trace) if trace is not None and trace.exists() else "",
         cost_s=round(time.monotonic() - begun, 3),
         neighbours=activities(before, sample(board)),
-        partners=find_partners(
-            board,
-            () if followed is None else followed[1],
-            command,
-            usual_s if recorded is None else recorded[0],
-        ),
+        partners=find_partners(board, calls, command, usual_s if recorded is None else recorded[0]),
+        names=own_names(board, command, calls),
     )
 
 
