@@ -20,7 +20,7 @@ from benchvise.signal.decoders import Decoder, decode, decode_by_row
 from benchvise.signal.infrared import infrared
 from benchvise.signal.readers.sigrok import write_session
 from benchvise.signal.reading import open_capture
-from benchvise.signal.serial_lines import control_lines, excess
+from benchvise.signal.serial_lines import control_lines, excess, is_periodic, serial_lines
 from benchvise.signal.uart import SerialFault, decode_line, find_rate
 from benchvise.store import Store
 
@@ -130,6 +130,40 @@ def test_real_serial_lines_say_what_sigrok_says(name: str, line: str, options: s
     ).stdout
     theirs = bytes(int(row.rpartition(" ")[2], 16) & 0xFF for row in said.splitlines())
     assert decode_line(open_capture(path), line).content == theirs
+
+
+@needs_decoders
+@capture_data.needs_captures
+@pytest.mark.parametrize(
+    ("name", "clocks"),
+    [
+        ("pwm/alsa_test/pwmtest_snippet.sr", ["4", "5"]),
+        ("spi/cc1101/cc1101-read-write.sr", ["CLK"]),
+        ("spi/cc1101/cc1101-burst-read.sr", ["CLK"]),
+    ],
+)
+def test_real_clocks_and_pulse_widths_are_no_serial_lines_unless_named(
+    name: str, clocks: list[str]
+) -> None:
+    """They were decoded as thousands of bytes without an error."""
+    capture = open_capture(capture_data.CAPTURES / name)
+    found = serial_lines(capture)
+    told = [one.partition(":")[0] for one in found.skipped if "like a clock" in one]
+    assert told == clocks
+    assert not {line.line for line in found.lines} & set(clocks)
+    assert [line.line for line in serial_lines(capture, clocks[:1]).lines] == clocks[:1]
+
+
+@needs_decoders
+@capture_data.needs_captures
+def test_no_real_serial_line_is_taken_for_a_clock() -> None:
+    paths = sorted((capture_data.CAPTURES / "uart").rglob("*.sr"))
+    assert len(paths) >= 7
+    for path in paths:
+        capture = open_capture(path)
+        controls = control_lines(capture)
+        serial = [line for line in capture.lines if line.edges.size and line.name not in controls]
+        assert serial and not any(is_periodic(line.edges) for line in serial), path
 
 
 @needs_decoders
@@ -335,8 +369,10 @@ def test_signals_health_7_missed_shots_are_kept_with_a_run(
 def test_every_command_says_what_is_wrong(
     shots: Path, tmp_path: Path, capsys: pytest.CaptureFixture[str]
 ) -> None:
+    (tmp_path / "empty.sr").touch()
     for words, said, code in (
         (["info", tmp_path / "none.sr"], "No such file", 1),
+        (["info", tmp_path / "empty.sr"], "is empty", 1),
         (["response", shots], "which edges are meant", 2),
         (["response", shots, "--from", "IN", "--to", "NOTHING"], "there is no line", 1),
         (["response", f"a/b/c={shots}", "--factors", "x,y"], "level of each", 2),

@@ -294,6 +294,16 @@ def test_a_directory_that_this_user_may_not_write(name: str) -> None:
     assert f"make {directory} writable" in caught.value.remedy
 
 
+def test_a_directory_that_nobody_can_make_is_not_asked_for() -> None:
+    """In a home that is read-only the advice was to make the directory."""
+    with tempfile.TemporaryDirectory() as home:
+        Path(home).chmod(0o555)
+        with ordinary_user(), pytest.raises(StoreError, match=f"{home} is read-only") as caught:
+            Store.open(str(Path(home, ".local", "share", "x.db")))
+        Path(home).chmod(0o755)
+    assert "mkdir" not in caught.value.remedy and "--store" in caught.value.remedy
+
+
 def test_a_read_only_file_can_be_read() -> None:
     # Not under tmp_path, which another user may not enter.
     with tempfile.TemporaryDirectory() as name:

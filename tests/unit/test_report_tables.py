@@ -6,7 +6,7 @@ import io
 import re
 
 import pytest
-from report_runs import demonstration_run, other_run, series, spec
+from report_runs import Noise, demonstration_run, other_run, series, spec
 from rich.console import Console, RenderableType
 
 from benchvise.measure.compare import compare_runs
@@ -152,6 +152,28 @@ def test_without_notes_only_what_decides_on_a_number_is_said() -> None:
     assert causes and "…" not in flat
     for step in remedies(causes):
         assert step in flat
+
+
+def test_what_makes_many_series_unstable_is_said_once_and_with_its_figures_on_request() -> None:
+    noise = Noise(relative=0.3, polluted=0.5)
+    names = [f"memory.read:size={size}M" for size in range(1, 9)]
+    run = demonstration_run(
+        series=tuple(
+            series(spec("memory.read", size=f"{size}M"), 80.0, noise=noise, seed=size)
+            for size in range(1, 9)
+        )
+    )
+    assert sum(not summary.stable for summary in summaries(run)) == len(names)
+    short, full = (
+        " ".join(shown(run_table(run, summaries(run), notes=notes)).split())
+        for notes in (False, True)
+    )
+    assert (
+        f"other work took the CPU {len(names)} series: {', '.join(names[:3])} and 5 more" in short
+    )
+    assert "took the CPU in" not in short
+    assert all(f"{name} unstable: " in full for name in names)
+    assert f"benchvise show {run.id} --notes" in short
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import re
 
 import pytest
 
-from benchvise.measure.steadying import remedies
+from benchvise.measure.steadying import remedies, shared_causes
 
 # As runs on a shared virtual machine, a phone board and a server printed them.
 CAUSES = [
@@ -38,3 +38,22 @@ def test_several_series_share_one_remedy() -> None:
     assert remedies(CAUSES[:2]) == ("measure more processes (--processes 12)",)
     assert remedies(["no cause found in the evidence"]) == remedies(CAUSES[:1])
     assert remedies([]) == ()
+
+
+@pytest.mark.parametrize("cause", CAUSES)
+def test_every_cause_has_few_words_without_figures(cause: str) -> None:
+    (words,) = shared_causes({"os.fork": [cause]})
+    assert words != cause and not re.search(r"\d", words)
+
+
+def test_what_series_share_is_listed_by_how_many_have_it() -> None:
+    found = shared_causes({
+        "memory.read": ["other CPUs were busy: 1.4 CPU on average"],
+        "os.fork": ["processes differ by 11.3 %: …", "other CPUs were busy: 0.8 CPU on average"],
+        "pipe.latency": ["no cause found in the evidence"],
+        "cpu.clock": [],
+    })  # fmt: skip
+    assert next(iter(found.items())) == ("other CPUs were busy", ("memory.read", "os.fork"))
+    assert found["processes differ"] == ("os.fork",)
+    assert found["no cause found in the evidence"] == ("pipe.latency",)
+    assert len(found) == 3

@@ -158,12 +158,14 @@ fn opened(file: map::Mapped) -> Result<Trace> {
         head if chrome::looks_like(head) => Box::new(chrome::open(file)?),
         head if perfetto::looks_like(head) => Box::new(perfetto::open(file)?),
         head if text::looks_like(head) => Box::new(text::open(file)?),
-        _ => {
+        head => {
             let path = file.path().to_owned();
-            let reason = "neither a directory with CTF metadata, nor a file that begins like a \
-                          trace.dat or a perf.data, nor ftrace's text, Chrome's JSON or Perfetto"
-                .into();
-            return Err(Error::NotATrace { path, reason });
+            let reason = if head.is_empty() {
+                "it is empty"
+            } else {
+                "it begins like no format that can be read"
+            };
+            return Err(Error::NotATrace { path, reason: reason.into() });
         }
     };
     Ok(Trace { source })

@@ -1,25 +1,62 @@
-"""What to do about an unstable series: a remedy for each cause that ``validity`` can name."""
+"""Causes of unstable series in few words, and what to do about each that ``validity`` can name."""
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterable
+from collections import defaultdict
+from collections.abc import Iterable, Mapping
+from typing import NamedTuple
 
-_REMEDIES: tuple[tuple[str, str], ...] = (
-    ("too few batches", "measure at least 5 batches (--batches 21)"),
-    ("placement is free", "fix the placement (--param place=core)"),
-    ("requests failed", "see the server's log and its connection limit"),
-    ("two modes|processes differ", "measure more processes (--processes 12)"),
-    ("other work took the CPU|moved to another CPU", "measure on an idle CPU (--param cpu=N)"),
-    ("other CPUs were busy", "stop what keeps the other CPUs busy"),
-    ("hypervisor stole", "use a board or a host with no other guests (else --processes 12)"),
-    ("CPU clock ranged", "fix the clock (--set cpu.governor=performance)"),
-    ("page faults disturbed", "free memory, or stop what uses it"),
-    ("while a process runs", "let the board warm up, then measure longer (--time 300)"),
-    ("board was hot|temperature ranged", "cool the board, or let it warm up first"),
-    ("load generator", "generate the load on a faster machine"),
+
+class _Kind(NamedTuple):
+    """``pattern`` finds it in a cause with figures; ``words`` say it without, for many series."""
+
+    pattern: str
+    words: str
+    remedy: str
+
+
+_KINDS = (
+    _Kind("too few batches", "too few batches", "measure at least 5 batches (--batches 21)"),
+    _Kind("placement is free", "placement is free", "fix the placement (--param place=core)"),
+    _Kind("requests failed", "requests failed", "see the server's log and its connection limit"),
+    _Kind("two modes", "two modes", "measure more processes (--processes 12)"),
+    _Kind("processes differ", "processes differ", "measure more processes (--processes 12)"),
+    _Kind(
+        "other work took the CPU",
+        "other work took the CPU",
+        "measure on an idle CPU (--param cpu=N)",
+    ),
+    _Kind("moved to another CPU", "moved to another CPU", "measure on an idle CPU (--param cpu=N)"),
+    _Kind("other CPUs were busy", "other CPUs were busy", "stop what keeps the other CPUs busy"),
+    _Kind(
+        "hypervisor stole",
+        "the hypervisor stole CPU time",
+        "use a board or a host with no other guests (else --processes 12)",
+    ),
+    _Kind(
+        "CPU clock ranged",
+        "the CPU clock was not steady",
+        "fix the clock (--set cpu.governor=performance)",
+    ),
+    _Kind("page faults disturbed", "page faults disturbed it", "free memory, or stop what uses it"),
+    _Kind(
+        "while a process runs",
+        "values drift while a process runs",
+        "let the board warm up, then measure longer (--time 300)",
+    ),
+    _Kind(
+        "board was hot|temperature ranged",
+        "the board was hot or warmed up",
+        "cool the board, or let it warm up first",
+    ),
+    _Kind(
+        "load generator",
+        "the load generator was at its limit",
+        "generate the load on a faster machine",
+    ),
 )
-"""A pattern of the cause, and the remedy, in the order in which remedies are listed."""
+"""In the order in which remedies are listed."""
 
 _WITHOUT_CAUSE = "measure more processes (--processes 12)"
 
@@ -30,8 +67,24 @@ def remedies(causes: Iterable[str]) -> tuple[str, ...]:
     if not listed:
         return ()
     fitting = [
-        remedy
-        for pattern, remedy in _REMEDIES
-        if any(re.search(pattern, cause) for cause in listed)
+        kind.remedy for kind in _KINDS if any(re.search(kind.pattern, cause) for cause in listed)
     ]
     return tuple(dict.fromkeys(fitting)) or (_WITHOUT_CAUSE,)
+
+
+def shared_causes(causes: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, ...]]:
+    """Each kind of cause in few words, with the series that have it, the most frequent first.
+
+    ``causes`` are those of each series. A cause of no known kind is its own words.
+    """
+    having: defaultdict[str, list[str]] = defaultdict(list)
+    for series, of_series in causes.items():
+        for words in dict.fromkeys(_in_few_words(cause) for cause in of_series):
+            having[words].append(series)
+    frequent_first = sorted(having.items(), key=lambda kind: -len(kind[1]))
+    return {words: tuple(names) for words, names in frequent_first}
+
+
+def _in_few_words(cause: str) -> str:
+    known = (kind.words for kind in _KINDS if re.search(kind.pattern, cause))
+    return next(known, cause)

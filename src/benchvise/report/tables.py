@@ -43,6 +43,9 @@ _UNSTABLE_MARK = "⚠"
 _NAMED = 3
 """Series that a caveat names before it counts the rest."""
 
+_FEW_UNSTABLE = 5
+"""Of more, the causes in full would fill the screen, and most are the same: the board is busy."""
+
 
 # -- one run ---------------------------------------------------------------------------------------
 
@@ -75,13 +78,16 @@ def run_rows(run: RunRecord, summaries: Sequence[Summary], *, notes: bool = True
     """The series of a run. ``summaries`` are those of its series that have samples, in order.
 
     Without ``notes``, remarks are what a reader must know before using a number: why a series is
-    unstable or missing, and its caveats; how many more there are is said in one line.
+    unstable or missing, and its caveats; how many more there are is said in one line. What many
+    series share, as on a busy board, is then said once.
     """
     from benchvise.measure.histogram import merged_histogram
     from benchvise.measure.metrics import pooled_figures
     from benchvise.report.data import settings
 
     measured = iter(summaries)
+    many = not notes and sum(1 for summary in summaries if not summary.stable) > _FEW_UNSTABLE
+    causes: dict[str, tuple[str, ...]] = {}
     rows: list[tuple[Cell, ...]] = []
     remarks: list[str] = []
     for series in run.series:
@@ -89,7 +95,11 @@ def run_rows(run: RunRecord, summaries: Sequence[Summary], *, notes: bool = True
         rows.append(_series_row(series, summary))
         rows += [_figure_row(pooled) for pooled in pooled_figures(series)]
         rows += _far_percentiles(merged_histogram(series))
-        remarks += _series_remarks(series, summary, notes=notes)
+        if many and summary is not None:
+            causes[series.spec.key] = summary.causes
+        else:
+            remarks += _series_remarks(series, summary, notes=notes)
+    remarks += _shared_causes(causes, run.id)
     remarks += _steadying(summaries)
     remarks += _caveats(run)
     remarks += _run_remarks(run)
@@ -165,6 +175,16 @@ def _quantile_row(quantile: Quantile, count: int) -> tuple[Cell, ...]:
         bounds = Cell(format_range(quantile.low, quantile.high, "ns"))
     name = Cell(f"  p{quantile.percent:g} of all", "muted")
     return (name, value, bounds, empty, empty, empty, Cell(str(count), "muted"))
+
+
+def _shared_causes(causes: Mapping[str, Sequence[str]], run_id: str) -> Iterator[str]:
+    """Why many series are unstable; ``causes`` are those of each."""
+    from benchvise.measure.steadying import shared_causes
+
+    for words, names in shared_causes(causes).items():
+        yield f"{_UNSTABLE_MARK} {words}: {len(names)} series: {enumerated(names, _NAMED)}"
+    if causes:
+        yield f"{_UNSTABLE_MARK} each with its figures: benchvise show {run_id} --notes"
 
 
 def _steadying(summaries: Sequence[Summary]) -> Iterator[str]:

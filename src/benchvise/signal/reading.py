@@ -22,6 +22,8 @@ def open_capture(path: Path, options: ReadOptions | None = None) -> Capture:
     try:
         with path.open("rb") as file:
             head = file.read(_HEAD_BYTES)
+        if not head:
+            raise CaptureError(f"{path} is empty", "name a capture that holds samples")
         if head.startswith(b"PK"):
             return sigrok.read(path, options)
         if head.lstrip()[:20].startswith(_VCD_WORDS):

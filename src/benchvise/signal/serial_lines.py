@@ -8,6 +8,7 @@ end; what begins after that is excess, and is lost where the receiver has no roo
 from __future__ import annotations
 
 import re
+import shlex
 from collections import Counter
 from collections.abc import Sequence
 from dataclasses import dataclass
@@ -22,7 +23,7 @@ from benchvise.signal.aligning import (
     discrepancies,
     discrepancy_document,
 )
-from benchvise.signal.capture import Capture
+from benchvise.signal.capture import Capture, Ticks
 from benchvise.signal.serial.byte_faults import SerialCause, log_causes
 from benchvise.signal.uart import BaudRate, SerialFault, SerialLine, decode_line
 
@@ -56,15 +57,20 @@ def serial_lines(
     inverted: bool | None = None,
     log: Path | None = None,
 ) -> SerialLines:
-    """Decodes the lines named, or all that change, and compares the first with a host's log.
+    """Decodes the lines named, or all that may be serial, and compares the first with a host's log.
 
-    ``frame`` is written ``8n1``. UsageError, and CaptureError for a named line that is none.
+    Clocks and pulse widths fit some frame, too, and are decoded where they are named. ``frame`` is
+    written ``8n1``. UsageError, and CaptureError for a named line that is none.
     """
     bits, parity, stop_bits = parse_frame(frame)
     lines, skipped = [], []
     controls = control_lines(capture)
     changing = [o.name for o in capture.lines if o.edges.size > 0 and o.name not in controls]
     for name in names or changing:
+        if not names and is_periodic(capture.line(name).edges):
+            named = f"--line {shlex.quote(name)}"
+            skipped.append(f"{name}: changes like a clock; {named} decodes it all the same")
+            continue
         try:
             lines.append(
                 decode_line(
@@ -95,6 +101,29 @@ def serial_lines(
     return SerialLines(
         capture, tuple(lines), tuple(skipped), excesses, beside, tuple(differences), logged, causes
     )
+
+
+_PERIODS = 16
+"""A line with fewer is not judged: a few bytes may be regular by chance."""
+_ALIKE = 0.1
+_MOSTLY = 0.8
+"""The clock of a bus rests after each word: of eight periods seven are alike."""
+
+
+def is_periodic(edges: Ticks) -> bool:
+    """Whether a line changes like a clock or pulses of one rate: most of its periods are alike.
+
+    ``edges`` are the times of its changes, in order. A period is from one to the next in the same
+    direction, and the more regular direction counts, since the other one carries the widths.
+    """
+    for first in (0, 1):
+        periods = np.diff(edges[first::2])
+        if periods.size < _PERIODS:
+            continue
+        middle = float(np.median(periods))
+        if np.mean(np.abs(periods - middle) <= _ALIKE * middle) >= _MOSTLY:
+            return True
+    return False
 
 
 def parse_frame(text: str | None) -> tuple[int | None, str | None, float | None]:

@@ -110,10 +110,11 @@ def _cannot_open(file: Path) -> StoreError:
     if os.path.isdir(file):  # noqa: PTH112
         return StoreError(f"{message}, it is a directory", "give the path of a file")
     if not os.path.isdir(directory):  # noqa: PTH112
-        return StoreError(
-            f"{message}, there is no directory {directory} that you may enter",
-            f"make it (`mkdir -p {directory}`), or {_ELSEWHERE}",
-        )
+        missing = f"{message}, there is no directory {directory} that you may enter"
+        parent = next(above for above in directory.absolute().parents if os.path.isdir(above))  # noqa: PTH112
+        if not _writable(parent):
+            return StoreError(f"{missing}, and {parent} is read-only", _ELSEWHERE)
+        return StoreError(missing, f"make it (`mkdir -p {directory}`), or {_ELSEWHERE}")
     if not _writable(directory):
         return StoreError(
             f"{message}, its directory is read-only",

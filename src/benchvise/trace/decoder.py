@@ -21,8 +21,8 @@ _LEAST_MEMORY = 256 << 20
 """Programs and libraries alone take a third of it."""
 
 _REMEDIES = {
-    "NotATrace": "it takes a trace.dat, a perf.data, a directory with CTF metadata, ftrace's text, "
-    "Chrome's JSON, Perfetto",
+    "NotATrace": "a trace is a trace.dat, a perf.data, a directory with CTF metadata, ftrace's "
+    "text, Chrome's JSON or Perfetto's protobuf",
     "Unreadable": "check the path and its permissions",
     "Unsupported": "the recording tool may be able to write it in another way",
     "Damaged": "its head or metadata is beyond use; copy it again from where it was recorded",
