@@ -144,7 +144,7 @@ def test_a_written_session_is_read_as_it_was(tmp_path: Path) -> None:
 
 
 BROKEN = {
-    "empty": (b"", "no capture"),
+    "empty": (b"", "is empty"),
     "binary": (b"\x00\x01\x02" * 50, "no capture"),
     "text": (b"hello\nworld\n", "no numbers in its first 100 lines"),
     "truncated zip": (b"PK\x03\x04" + b"\0" * 30, "damaged"),

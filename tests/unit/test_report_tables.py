@@ -14,7 +14,7 @@ from benchvise.measure.model import RunRecord, RunStatus
 from benchvise.measure.steadying import remedies
 from benchvise.measure.validity import Summary, summarise
 from benchvise.report import sinks
-from benchvise.report.rendering import rendered, table_markdown
+from benchvise.report.rendering import Column, Table, rendered, table_markdown
 from benchvise.report.tables import compare_rows, list_rows, run_rows, run_table
 from benchvise.store.reading import RunInfo
 from benchvise.text import Untrusted
@@ -57,6 +57,15 @@ def test_a_table_that_is_too_wide_has_a_block_for_each_row() -> None:
         assert all("".join(cell.split()) in together for cell in cells)
     assert {sinks.cell(row[kept[-1]].text) for row in table.rows} >= {"slower", "unstable"}
     assert "─" not in narrow and "─" in wide
+
+
+def test_a_table_without_rows_says_so_instead_of_showing_headings() -> None:
+    table = Table("Actors", (Column("Actor"), Column("Busy", right=True)), (), ("busy: on a CPU",))
+    assert [line.rstrip() for line in shown(rendered(table)).splitlines()] == [
+        "Actors: none",
+        "",
+        "busy  on a CPU",
+    ]
 
 
 def test_a_table_leaves_out_what_is_spare_before_it_breaks_the_names_of_its_rows() -> None:

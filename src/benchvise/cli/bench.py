@@ -20,6 +20,10 @@ DRIVEN_BY = {
 }
 
 
+_ROOM_FOR_ALL = 76
+"""Columns of a terminal below which only names and what they tell are listed."""
+
+
 def list_benchmarks(as_json: JsonOption = False) -> None:
     """List the benchmarks.
 
@@ -29,19 +33,24 @@ def list_benchmarks(as_json: JsonOption = False) -> None:
     if as_json:
         print_json("benchmarks", registry.benchmarks)
         return
+    console = stdout()
+    headings = ["benchmark", "unit", "better", "driven by", "what it tells"]
+    if console.width < _ROOM_FOR_ALL:
+        headings = [headings[0], headings[-1]]
     table = Table(box=None, pad_edge=False)
-    for heading in ("benchmark", "unit", "better", "driven by", "what it tells"):
+    for heading in headings:
         table.add_column(heading, no_wrap=heading != "what it tells")
     for benchmark in registry.benchmarks:
-        table.add_row(
-            benchmark.id,
-            benchmark.unit,
-            benchmark.better,
-            benchmark.driven_by,
-            benchmark.summary,
-        )
-    stdout().print(table)
-    stdout().print("\nMore on one: benchvise bench show ID", style="dim")
+        cells = {
+            "benchmark": benchmark.id,
+            "unit": benchmark.unit,
+            "better": benchmark.better,
+            "driven by": benchmark.driven_by,
+            "what it tells": benchmark.summary,
+        }
+        table.add_row(*(cells[heading] for heading in headings))
+    console.print(table)
+    console.print("\nMore on one: benchvise bench show ID", style="dim")
 
 
 @dataclass(frozen=True, slots=True)

@@ -133,6 +133,9 @@ def rendered(table: Table) -> RenderableType:
         rows,
         frozenset(place for place, index in enumerate(kept) if table.columns[index].spare),
     )
+    if not rows:  # headings of nothing only ask what went wrong
+        heading = Text.assemble((sinks.cell(table.heading), "bold"), (": none", "dim"))
+        return Group(heading, "", _remarks(table.remarks)) if table.remarks else heading
     return Group(fitting, "", _remarks(table.remarks)) if table.remarks else fitting
 
 

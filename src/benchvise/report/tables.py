@@ -184,7 +184,7 @@ def _shared_causes(causes: Mapping[str, Sequence[str]], run_id: str) -> Iterator
     for words, names in shared_causes(causes).items():
         yield f"{_UNSTABLE_MARK} {words}: {len(names)} series: {enumerated(names, _NAMED)}"
     if causes:
-        yield f"{_UNSTABLE_MARK} each with its figures: benchvise show {run_id} --notes"
+        yield f"{_UNSTABLE_MARK} each in full: benchvise show {run_id} --notes"
 
 
 def _steadying(summaries: Sequence[Summary]) -> Iterator[str]:

@@ -2,7 +2,7 @@
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
@@ -104,6 +104,12 @@ def _losses(trace: OpenTrace) -> list[Loss]:
     ]
 
 
+def _instead(counts: Container[str]) -> str:
+    """The command that shows what a trace without the scheduler's events has."""
+    has_calls = any(name in counts for name in ("slice_begin", "funcgraph_entry", "function"))
+    return "functions" if has_calls else "events"
+
+
 def _cautions(trace: OpenTrace, analysis: Analysis) -> list[str]:
     """What makes all values of a trace doubtful, the worst first."""
     cautions = []
@@ -129,5 +135,8 @@ def _cautions(trace: OpenTrace, analysis: Analysis) -> list[str]:
             f"DAMAGED: {len(trace.damage)} places could not be read; trace info lists them"
         )
     if "sched_switch" not in trace.counts:
-        cautions.append("no sched_switch: the trace does not say which task ran when")
+        cautions.append(
+            "no sched_switch: the trace does not say which task ran when; what it has: "
+            f"benchvise trace {_instead(trace.counts)}"
+        )
     return [*cautions, *trace.remarks]

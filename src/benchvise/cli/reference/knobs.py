@@ -60,6 +60,12 @@ class KnobDocument:
     present: tuple[KnobValue, ...]
 
 
+_ROOM_FOR_VALUES = 100
+"""Columns of a terminal below which a list has no room for values: one setting shows its own."""
+_ROOM_FOR_NAMES = 76
+"""Those below which names are broken, or nothing were left for what a setting does."""
+
+
 def list_knobs(
     query: Annotated[
         str | None,
@@ -90,16 +96,20 @@ def list_knobs(
     if not pairs:
         stdout().print(text_line(f"No setting is called '{query}'. All: benchvise knobs"))
         return
+    console = stdout()
+    with_values = bool(board) or console.width >= _ROOM_FOR_VALUES
     table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
-    table.add_column("setting", no_wrap=True)
-    table.add_column("on the board" if board else "values", overflow="fold", max_width=30)
+    table.add_column("setting", no_wrap=console.width >= _ROOM_FOR_NAMES, overflow="fold")
+    if with_values:
+        table.add_column("on the board" if board else "values", overflow="fold", max_width=30)
     table.add_column("what it sets", overflow="fold")
     for _, knob in pairs:
-        values = _short_values(present.get(knob.name, ())) if board else _values(knob)
-        table.add_row(Text(knob.name), text_line(values), Text(knob.summary))
-    stdout().print(table)
+        values = _short_values(present.get(knob.name, ())) if board else _kinds_of_value(knob)
+        cells = [Text(knob.name), text_line(values), Text(knob.summary)]
+        table.add_row(*(cells if with_values else cells[::2]))
+    console.print(table)
     more = f"\n{counted(len(pairs), 'setting')}. More on one: benchvise knobs show NAME"
-    stdout().print(more, style="dim")
+    console.print(more, style="dim")
 
 
 def show_knob(
@@ -185,6 +195,11 @@ def _document(
         board or "",
         present or (),
     )
+
+
+def _kinds_of_value(knob: Knob) -> str:
+    """Its values, without the pattern of a text, which is for who has to write one."""
+    return "text" if knob.kind == "text" else _values(knob)
 
 
 def _values(knob: Knob) -> str:
