@@ -392,7 +392,7 @@ fn what_is_not_known_is_refused_by_name() {
     assert!(error.contains("trace.dat version 8"), "{error}");
     let error = tracefile::open(&made::save(b"\x17\x08\x44tra", "other")).err().unwrap();
     assert!(matches!(error, Error::NotATrace { .. }), "{error}");
-    let error = tracefile::open(&made::save(b"", "empty")).err().unwrap().to_string();
+    let error = tracefile::open(&made::save(b"", "empty.dat")).err().unwrap().to_string();
     assert!(error.ends_with("is not a trace: it is empty"), "{error}");
 }
 
