@@ -16,7 +16,11 @@ from store_places import OTHER, PLANNED, SPEC, Place
 from waiting import PATIENCE
 from web_client import Client
 
+from benchvise.documents import encode
 from benchvise.measure.model import RunStatus, Sample, SeriesStatus
+from benchvise.rig import locks
+from benchvise.rig.console.recorder import logs_directory
+from benchvise.rig.hold.messages import BoardActivity
 from benchvise.store import Store, StoredProgress
 from benchvise.store.store import ABANDONED
 from benchvise.text import NO_TEXT
@@ -138,3 +142,32 @@ def test_the_page_shows_what_strangers_wrote_as_text(tmp_path: Path) -> None:
 def test_an_empty_store_says_what_would_be_there(tmp_path: Path) -> None:
     text = Client.of(store=str(tmp_path / "runs.db")).get("/progress").text
     assert "Nothing is measured now" in text
+
+
+def test_boards_that_boot_stand_before_the_runs(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCHVISE_LOCK_DIR", str(tmp_path / "locks"))
+    monkeypatch.setenv("XDG_STATE_HOME", str(tmp_path))
+    log = logs_directory("one")
+    (log / "console.log").write_bytes(b"Starting kernel ...\r\n<b>last</b> line")
+    client = Client.of(store=str(tmp_path / "runs.db"))
+    assert client.get("/progress.json").data["booting"] == []
+    activity = BoardActivity("boot", 1e9, "one", log.name)
+    with locks.held("a board", f"run {ATTACK}"):
+        locks.note_activity("a board", {**encode(activity), "phases": {"kernel": 3.5, "spl": 1}})
+        (boot,) = client.get("/progress.json").data["booting"]
+        text = client.get("/progress").text
+    assert boot == {
+        "board": "rig:one",
+        "what": "run <script>document.body.dataset.attacked=1</script>\ufffd",
+        "since": "2001-09-09T01:46:40+00:00",
+        "phase": "kernel",
+        "phase_s": 3.5,
+        "line": "<b>last</b> line",
+        "in_rig": False,
+    }
+    assert "Booting (1)" in text and "rig:one" in text and "3.5 s after power on" in text
+    assert "&lt;b&gt;last" in text
+    assert "<script>document" not in text and "\u202e" not in text
+    assert "Booting" not in client.get("/progress").text

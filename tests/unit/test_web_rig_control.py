@@ -3,7 +3,10 @@
 from __future__ import annotations
 
 import base64
+import os
 import threading
+from collections.abc import Iterator
+from contextlib import ExitStack, contextmanager
 from pathlib import Path
 from typing import Any
 
@@ -11,10 +14,12 @@ import pytest
 from waiting import PATIENCE
 
 from benchvise.documents import encode
+from benchvise.rig import locks
 from benchvise.rig.console.recorder import POWER_ON, ConsoleRecorder
+from benchvise.rig.hold.messages import BoardActivity
 from benchvise.rig.locks import Holder
 from benchvise.web.http import NotFound
-from benchvise.web.rig import console
+from benchvise.web.rig import console, watching
 from benchvise.web.rig.watching import holding
 
 ATTACK = "\x1b[31m<script>\u202e\x00"
@@ -146,7 +151,7 @@ def test_a_note_of_somebody_else_says_figures_and_known_words_only() -> None:
         "flash": {"phase": ATTACK, "done": float("inf"), "total": -1, "rate": True, "x": ATTACK},
         "phases": {"kernel": 3.5, ATTACK: 1.0, "login": "soon", "init": float("nan")},
     }
-    found = encode(holding(Holder(1, ATTACK * 1000, 0.0, doing=doing)))
+    found = encode(holding(Holder(1, ATTACK * 1000, 0.0, doing=doing), "one"))
     assert found is not None
     assert found["doing"] is None and found["doing_since"] is None
     assert found["flash"] == {
@@ -156,4 +161,65 @@ def test_a_note_of_somebody_else_says_figures_and_known_words_only() -> None:
     assert len(found["what"]) <= 120 and "\x1b" not in found["what"]
     hostile: Any
     for hostile in ([], "x", 3, None):
-        assert holding(Holder(1, "x", 0.0, doing={"op": hostile, "flash": hostile})) is not None
+        noted = {"op": hostile, "flash": hostile, "log": hostile}
+        assert holding(Holder(1, "x", 0.0, doing=noted), "one") is not None
+
+
+KEY = "20261122T080000-abc"
+
+
+def test_the_last_line_of_a_boot_is_that_of_its_own_log(state: Path) -> None:
+    path = record(state, "one", "20261122T080000", BOOT + b"\r\n\x1b[31mhalf a l")
+    record(state, "one", "20261122T090000", b"of a later one\r\n")
+    assert console.last_line_of("one", KEY) == "half a l"
+    with path.open("ab") as file:
+        file.write(b"ine" + b"\r\n" * 3 + ATTACK.encode())
+    assert console.last_line_of("one", KEY) == "<script>\ufffd"
+    with path.open("ab") as file:
+        file.write(b"x" * 100_000)
+    assert len(console.last_line_of("one", KEY)) == 160
+
+
+@pytest.mark.parametrize(
+    ("board", "key"),
+    [("one", "../one"), ("one", ""), ("../one", KEY), ("x\x00", KEY), ("y" * 5000, KEY), ("", KEY)],
+)
+def test_a_note_names_no_file_outside_the_logs(state: Path, board: str, key: str) -> None:
+    record(state, "one", "20261122T080000", BOOT)
+    assert console.last_line_of(board, key) == ""
+
+
+@contextmanager
+def noted(key: str, activity: dict[str, object]) -> Iterator[None]:
+    """A lock that is held, by one who notes that."""
+    with locks.held(key, "rig boot"):
+        locks.note_activity(key, activity)
+        yield
+
+
+def test_boards_that_boot_are_found_whichever_rig_they_are_in(
+    state: Path, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCHVISE_LOCK_DIR", str(tmp_path / "locks"))
+    assert watching.booting() == {}
+    record(state, "one", "20261122T080000", BOOT)
+    boot = BoardActivity("boot", 1e9, "one", KEY)
+    hostile: list[dict[str, object]] = [
+        {"op": "boot"},
+        {"op": "boot", "board": 3},
+        {"op": "boot", "board": "no time"},
+        {"op": "boot", "board": "never", "since": "now"},
+    ]
+    with ExitStack() as stack:
+        stack.enter_context(noted("a board", {**encode(boot), "phases": {"kernel": 2.0}}))
+        stack.enter_context(noted("a writer", encode(BoardActivity("flash", 1e9, "two"))))
+        stack.enter_context(noted("an attack", {"op": "boot", "since": 1.0, "board": ATTACK}))
+        for number, note in enumerate(hostile):
+            stack.enter_context(noted(f"hostile {number}", note))
+        os.mkfifo(tmp_path / "locks" / "pipe")  # what anybody may leave there
+        (tmp_path / "locks" / "link").symlink_to("/dev/zero")
+        attack, one = watching.booting().items()
+    assert one[0] == "one" and one[1].line == "login:"
+    assert (one[1].what, one[1].doing_since, one[1].phases) == ("rig boot", 1e9, {"kernel": 2.0})
+    assert attack[0] == "<script>\ufffd" and attack[1].line == ""
+    assert watching.booting() == {}, "all were released"

@@ -102,8 +102,23 @@ def held(
 
 def holder(key: str) -> Holder | None:
     """Who holds the lock now; None when nobody does."""
+    return _holder_in(_path(key))
+
+
+def holders() -> list[Holder]:
+    """Who holds a lock on this machine now, whichever it is; none where there are no locks."""
     try:
-        descriptor = os.open(_path(key), os.O_RDWR | os.O_CLOEXEC)
+        with os.scandir(directory()) as entries:
+            paths = [Path(entry.path) for entry in entries if entry.is_file(follow_symlinks=False)]
+    except (OSError, BenchviseError):
+        return []
+    return [holder for path in sorted(paths) if (holder := _holder_in(path)) is not None]
+
+
+def _holder_in(path: Path) -> Holder | None:
+    try:
+        # Without waiting, should somebody have put something else there.
+        descriptor = os.open(path, os.O_RDWR | os.O_CLOEXEC | os.O_NONBLOCK)
     except OSError:
         return None
     try:

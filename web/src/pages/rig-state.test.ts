@@ -15,6 +15,7 @@ const HELD: Holding = {
   doing_since: null,
   flash: null,
   phases: {},
+  line: "",
 };
 
 let place: HTMLElement;
@@ -89,6 +90,17 @@ describe("who holds a board", () => {
     expect([bar?.value, bar?.max]).toEqual([5e6, 20e6]);
     showHolding(place, null);
     expect(place.querySelector("progress")).toBeNull();
+  });
+});
+
+describe("a board that boots", () => {
+  it("shows the phase, since when, and the last line as text", () => {
+    const phases = { "power-on": 0, kernel: 3.2 };
+    showHolding(place, { ...HELD, doing: "booting", doing_since: 1e9, phases, line: HOSTILE });
+    const since = new Date(1e12).toTimeString().slice(0, 8);
+    expect(field("work")).toBe(`booting: kernel at 3.2 s, since ${since}${HOSTILE}`);
+    expect(place.querySelector("img")).toBeNull();
+    expect(place.querySelector("code")?.textContent).toBe(HOSTILE);
   });
 });
 

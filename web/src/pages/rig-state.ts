@@ -34,6 +34,8 @@ export interface Holding {
   readonly doing_since: number | null;
   readonly flash: Flash | null;
   readonly phases: Readonly<Record<string, number>>;
+  /** The last one on the console of a board that boots; empty where the server has no log of it. */
+  readonly line: string;
 }
 
 /** What became of something that a page did. */
@@ -163,6 +165,11 @@ export function phaseText(doing: string, phases: Readonly<Record<string, number>
   return reached === undefined ? doing : `${doing}: ${reached[0]} at ${reached[1].toFixed(1)} s`;
 }
 
+/** `, since 08:30:05`, in the reader's time; nothing where nobody noted it. */
+export function sinceText(seconds: number | null): string {
+  return seconds === null ? "" : `, since ${new Date(seconds * 1000).toTimeString().slice(0, 8)}`;
+}
+
 /** A bar on which each phase is as long as it took, the last one up to when it was reached. */
 export function bootBar(page: Document, phases: Readonly<Record<string, number>>): SVGElement {
   const bar = page.createElementNS(SVG, "svg");
@@ -201,7 +208,7 @@ export function tell(place: HTMLElement, text: string): void {
   fill(place, "last", place.ownerDocument.createTextNode(text));
 }
 
-function work(page: Document, { doing, flash, phases }: Holding): HTMLElement[] {
+function work(page: Document, { doing, doing_since, flash, phases, line }: Holding): HTMLElement[] {
   if (doing === null) return [];
   const box = page.createElement("div");
   box.className = "work";
@@ -216,8 +223,13 @@ function work(page: Document, { doing, flash, phases }: Holding): HTMLElement[] 
     text.textContent = progressText(flash);
     box.append(bar, text);
   } else {
-    text.textContent = phaseText(doing, phases);
+    text.textContent = `${phaseText(doing, phases)}${sinceText(doing_since)}`;
     box.append(bootBar(page, phases), text);
+    if (line !== "") {
+      const said = page.createElement("code");
+      said.textContent = line;
+      box.append(said);
+    }
   }
   return [box];
 }

@@ -394,10 +394,13 @@ class WorkerMessage:
 class BoardActivity:
     """What takes a holder long, and how far it is: noted beside its lock for others to see.
 
-    ``since`` is in seconds since 1970, ``phases`` are in seconds since power on.
+    ``since`` is in seconds since 1970, ``phases`` are in seconds since power on. ``log`` is the key
+    of the console's log (``console.recorder.logs_directory``) of a boot, empty of anything else.
     """
 
     op: str
     since: float
+    board: str = ""
+    log: str = field(default="", metadata=in_json(omit_default=True))
     flash: FlashProgress | None = field(default=None, metadata=in_json(omit_default=True))
     phases: Mapping[str, float] = field(default_factory=dict, metadata=in_json(omit_default=True))

@@ -194,7 +194,10 @@ class Worker:
         result, error = None, None
         try:
             if type(request) in _LONG:
-                self._note(BoardActivity(_LONG[type(request)], time.time()))
+                log = (
+                    Path(request.directory).name if isinstance(request, messages.BootBoard) else ""
+                )
+                self._note(BoardActivity(_LONG[type(request)], time.time(), self._name, log))
             result = self._answer(request)
         except BenchviseError as failure:
             error = WorkerError.of(failure)

@@ -1,7 +1,9 @@
-"""How far runs are that are measured now, live: on this machine or, in a shared store, on any."""
+"""How far runs are that are measured now, live: on this machine or, in a shared store, on any.
+Beside them the boards that boot on this machine, whose runs have not begun yet."""
 
 from __future__ import annotations
 
+import contextlib
 import threading
 from dataclasses import asdict, dataclass
 from datetime import UTC, datetime, timedelta
@@ -10,11 +12,14 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from benchvise.errors import UsageError
 from benchvise.measure.model import RunStatus
+from benchvise.rig.environment import PREFIX
 from benchvise.store import StoredProgress
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import Context, context
 from benchvise.web.live import Publish
+from benchvise.web.rig import watching
 
 _ENDED_SINCE = timedelta(hours=1)
 _POLL_SECONDS = 1.0
@@ -28,12 +33,30 @@ class ShownProgress:
     silent_since: str | None
 
 
+@dataclass(frozen=True, slots=True)
+class BootingBoard:
+    """A board that boots on this machine: who does it, the phase reached last (``kernel``, with the
+    seconds since power on), the last line on its console. ``since`` is ISO 8601."""
+
+    board: str
+    what: str
+    since: str
+    phase: str
+    phase_s: float
+    line: str
+
+
 def progress(request: Request) -> Response:
-    """Runs that are measured now, then those of the last hour that have ended."""
-    listed = _listed(context(request))
+    """Boards that boot, runs that are measured now, then those of the last hour that ended."""
+    shared, rig = context(request), None
+    listed = _listed(shared)
     running = [shown for shown in listed if shown.run.status is RunStatus.RUNNING]
     ended = [shown for shown in listed if shown.run.status is not RunStatus.RUNNING]
+    with contextlib.suppress(UsageError):  # a rig file that is gone is told where boards are shown
+        rig = shared.rig()
+    in_rig = {f"{PREFIX}{name}" for name in (rig.names if rig else ())}
     document = {
+        "booting": [{**asdict(boot), "in_rig": boot.board in in_rig} for boot in _booting()],
         "running": [asdict(shown) for shown in sorted(running, key=lambda shown: shown.run.board)],
         "ended": [asdict(shown) for shown in ended],
     }
@@ -41,17 +64,17 @@ def progress(request: Request) -> Response:
 
 
 async def live(request: Request) -> Response:
-    """An event ``progress`` whenever a run has got further, ended, or fallen silent."""
+    """An event ``progress`` whenever a run or a boot has got further, ended, or fallen silent."""
     shared = context(request)
 
     def source(publish: Publish, stopped: threading.Event) -> None:
-        before: list[ShownProgress] | None = None
+        before: tuple[list[ShownProgress], list[BootingBoard]] | None = None
         while not stopped.wait(0.0 if before is None else _POLL_SECONDS):
-            now = _listed(shared)
-            if now != before:
-                before = now
-                running = sum(shown.run.status is RunStatus.RUNNING for shown in now)
-                publish("progress", {"running": running})
+            runs, boots = _listed(shared), _booting()
+            if (runs, boots) != before:
+                before = runs, boots
+                running = sum(shown.run.status is RunStatus.RUNNING for shown in runs)
+                publish("progress", {"running": running, "booting": len(boots)})
 
     return shared.hub.stream(request, "progress", source)
 
@@ -66,6 +89,15 @@ def _listed(shared: Context) -> list[ShownProgress]:
         )
         for run in runs
     ]
+
+
+def _booting() -> list[BootingBoard]:
+    boards = []
+    for name, state in watching.booting().items():
+        phase, at = max(state.phases.items(), key=lambda reached: reached[1], default=("", 0.0))
+        since = datetime.fromtimestamp(state.doing_since or 0.0, UTC).isoformat()
+        boards.append(BootingBoard(f"{PREFIX}{name}", state.what, since, phase, at, state.line))
+    return boards
 
 
 routes = [*both("/progress", progress), Route("/live/progress", live)]

@@ -8,6 +8,7 @@ from __future__ import annotations
 
 import base64
 import math
+import os
 import re
 import threading
 import time
@@ -21,7 +22,7 @@ from benchvise.documents import in_json
 from benchvise.rig.boot.timeline import replay
 from benchvise.rig.console.lines import LineSplitter, LineWriter
 from benchvise.rig.console.recorder import POWER_ON, boots_directory, read_log, times_path
-from benchvise.text import aligned
+from benchvise.text import aligned, last_line
 from benchvise.web.http import NotFound
 from benchvise.web.live import Publish, Source
 
@@ -110,6 +111,7 @@ REPLAY_BYTES = 2 << 20
 """Of a longer log the phases are not worked out, which takes a second for each such piece."""
 TEXT_BYTES = 1 << 20
 LINE_LIMIT = 1000
+_LAST_LINE_BYTES, _LAST_LINE_LIMIT = 4096, 160
 
 _STAMP = re.compile(r"\d{8}T\d{6}-\w+")
 _LOG = "console.log"
@@ -148,6 +150,22 @@ def find(board: str, key: str) -> ConsoleLog:
         if log.key == key:
             return log
     raise NotFound("there is no such boot of this board", "see the list of its boots")
+
+
+def last_line_of(board: str, key: str) -> str:
+    """The last line that a console said by now, printable; empty where there is no such log.
+
+    Neither name needs to be believed.
+    """
+    directory = boots_directory(board)
+    if not _STAMP.fullmatch(key) or directory.parent != boots_directory("x").parent:
+        return ""
+    try:
+        with (directory / key / _LOG).open("rb") as file:
+            file.seek(max(file.seek(0, os.SEEK_END) - _LAST_LINE_BYTES, 0))
+            return last_line(file.read(_LAST_LINE_BYTES), _LAST_LINE_LIMIT)
+    except (OSError, ValueError):  # of a name that no file can have
+        return ""
 
 
 @dataclass(frozen=True, slots=True)

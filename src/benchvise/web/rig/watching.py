@@ -23,6 +23,7 @@ from benchvise.rig.hold.messages import BoardStatus
 from benchvise.rig.locks import Holder
 from benchvise.text import printable
 from benchvise.web.live import Publish, Source
+from benchvise.web.rig import console
 from benchvise.web.rig.control import ActionState
 
 STATUS_SECONDS = 5.0
@@ -54,7 +55,7 @@ def watching(rig: Rig, acted: Mapping[str, ActionState]) -> Source:
                     reading, next_reading = None, time.monotonic() + STATUS_SECONDS
                     keys = {name: state.lock for name, state in states.items() if state.lock}
                     publish("boards", {"boards": states, "at": time.time()})
-                now = {name: holding(locks.holder(key)) for name, key in keys.items()}
+                now = {name: holding(locks.holder(key), name) for name, key in keys.items()}
                 if keys and now != before:
                     if before is not None and any(before.get(n) and not now[n] for n in now):
                         next_reading = 0.0  # released: its power has probably changed
@@ -129,8 +130,9 @@ class NotedFlash:
 class HoldState:
     """Who holds a board, and how far it is with what takes long: seconds since 1970 and of a boot.
 
-    Any user can write a note: of its activity only numbers and known words are taken, each for
-    itself.
+    ``line`` is the last one on the console of a board that boots; empty where its log is not kept
+    by the user of this server. Any user can write a note: of its activity only numbers and known
+    words are taken, each for itself.
     """
 
     what: str
@@ -141,13 +143,14 @@ class HoldState:
     doing_since: float | None
     flash: NotedFlash | None
     phases: Mapping[str, float]
+    line: str
 
 
-def holding(holder: Holder | None) -> HoldState | None:
-    """What a holder notes; None where nobody holds the board."""
+def holding(holder: Holder | None, board: str) -> HoldState | None:
+    """What a holder of a board notes; None where nobody holds it."""
     if holder is None:
         return None
-    operation = holder.doing.get("op")
+    operation, log = holder.doing.get("op"), holder.doing.get("log")
     return HoldState(
         what=printable(holder.what, 120),
         pid=holder.pid,
@@ -157,7 +160,25 @@ def holding(holder: Holder | None) -> HoldState | None:
         doing_since=_number(holder.doing.get("since")),
         flash=_flash(holder.doing.get("flash")),
         phases=_phases(holder.doing.get("phases")),
+        line=console.last_line_of(board, log) if isinstance(log, str) else "",
     )
+
+
+def booting() -> dict[str, HoldState]:
+    """The boards that boot on this machine now, by name, whichever rig they are in.
+
+    Any user can write a note, so a name is shown and found among logs, and no more.
+    """
+    boards = {}
+    for holder in locks.holders():
+        name = holder.doing.get("board")
+        if holder.doing.get("op") != "boot" or not isinstance(name, str):
+            continue
+        name = printable(name, 120)
+        state = holding(holder, name)
+        if state is not None and state.doing_since is not None:
+            boards[name] = state
+    return dict(sorted(boards.items()))
 
 
 def _flash(noted: object) -> NotedFlash | None:
