@@ -10,6 +10,7 @@ import pytest
 from in_process import Ran, benchvise
 
 from benchvise.bisect.journal import FILE
+from benchvise.store import Store
 
 SLOW = 11
 BROKEN = 7
@@ -104,6 +105,45 @@ def test_tables_and_csv(tmp_path: Path, state: Path) -> None:
     assert json.loads(request.read_text())["names"] == [str(number) for number in range(1, 21)]
     printed = benchvise("bisect", "--resume", request.parent, "--csv").out
     assert printed.splitlines()[0] == "version,number,samples,median,probability,left_out"
+
+
+def test_runs_of_the_store_are_used(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCHVISE_STORE", str(tmp_path / "runs.db"))
+    arguments = words(tmp_path, "$(( {} < 14 ? 1000 : 1300 ))")
+    line = arguments[arguments.index("--command") + 1]
+    ids = {}
+    for version in ("1", "20"):
+        measured = ("--command", line.replace("{}", version), *PRINTED, "--label", f"v{version}")
+        ran = benchvise("run", "local", *measured, "--processes", "4", "--json")
+        assert ran.code == 0, ran.err
+        ids[version] = ran.data[0]["id"]
+    runs = ("--good-run", ids["1"], "--bad-run", "v20")
+    directory = tmp_path / "kept"
+    ran = benchvise("bisect", *arguments, *runs, "-o", directory, "--json")
+    assert ran.code == 0, ran.err
+    assert (ran.data["first_bad"], ran.data["earlier"]) == ("14", 8)
+    assert ran.data["samples"] + 8 == len((directory / FILE).read_text().splitlines())
+    (tmp_path / "runs.db").unlink()  # what is in the journal needs no store
+    again = benchvise("bisect", "--resume", directory, "--json")
+    assert again.code == 0, again.err
+    assert again.data == ran.data
+
+
+def test_a_run_that_says_nothing_of_the_version_is_refused(
+    tmp_path: Path, state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    url = str(tmp_path / "runs.db")
+    monkeypatch.setenv("BENCHVISE_STORE", url)
+    with Store.open(url) as store:
+        ids = [
+            store.begin_run("", board, "quick", 1, {}, {}, False, []) for board in ("local", "b")
+        ]
+    for run, message in zip(ids, ("has 0 processes of", "is of b, and"), strict=True):
+        ran = benchvise("bisect", *words(tmp_path, "{}"), "--good-run", run)
+        assert ran.code == 2
+        assert message in ran.err, ran.err
 
 
 REFUSED = {

@@ -24,7 +24,8 @@ _LIMITS = (
 
 
 def main() -> None:
-    """``python -m benchmarks.bisect [--histories N] [--shape NAME] [--count N] [--effect E]``.
+    """``python -m benchmarks.bisect [--histories N] [--shape NAME] [--count N] [--effect E]
+    [--earlier SAMPLES]``.
 
     With ``--limits`` it prints what searches need that know more than any search can.
     """
@@ -35,6 +36,9 @@ def main() -> None:
     parser.add_argument("--count", type=int, action="append")
     parser.add_argument("--effect", type=float, action="append")
     parser.add_argument("--limits", action="store_true")
+    parser.add_argument(
+        "--earlier", type=int, default=0, help="samples of either end that the store has already"
+    )
     options = parser.parse_args()
     if not options.limits and not has_reference():
         print("reference: not available: git-bayesect is not installed\n")
@@ -49,7 +53,7 @@ def main() -> None:
         for shape in options.shape or [NORMAL]:
             for count in counts:
                 for effect in effects:
-                    print(_row(shape, count, effect, seeds), flush=True)
+                    print(_row(shape, count, effect, seeds, options.earlier), flush=True)
     print(f"\n{options.histories} histories each, {time.monotonic() - begun:.0f} s")
 
 
@@ -64,9 +68,9 @@ def _print_limits(counts: Sequence[int], effects: Sequence[float], seeds: range)
                 print(f"| {' | '.join(cells)} |", flush=True)
 
 
-def _row(shape: str, count: int, effect: float, seeds: range) -> str:
+def _row(shape: str, count: int, effect: float, seeds: range, earlier: int) -> str:
     made = [make_history(seed, count, effect, shape) for seed in seeds]
-    own = [ours(history) for history in made]
+    own = [ours(history, earlier) for history in made]
     theirs = [reference(history) for history in made] if has_reference() else []
     cells = [shape, str(count), f"{effect:g}", *_cells(own)]
     if theirs:

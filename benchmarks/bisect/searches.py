@@ -28,13 +28,21 @@ class Outcome:
     posterior: float
 
 
-def ours(history: History) -> Outcome:
-    """The search as ``benchvise bisect`` makes it, where every sample costs the same."""
+def ours(history: History, earlier: int = 0) -> Outcome:
+    """The search as ``benchvise bisect`` makes it, where every sample costs the same.
+
+    ``earlier`` is how many samples of either end the store has, as of ``--good-run`` and
+    ``--bad-run``. They are not counted; that each end is measured once more is.
+    """
     posterior = ChangePosterior(history.count)
-    for turn in range(min(MOST, TURNS)):
-        version = next_version(posterior, Costs(), _LEAST)
+    ends = (0, history.count - 1)
+    for turn in range(TURNS - 2 * earlier, TURNS):  # noise that no search comes to
+        posterior.add(ends[turn % 2], history.value(ends[turn % 2], turn))
+    for turn in range(MOST):
+        is_check = earlier > 0 and turn < len(ends)
+        version = ends[turn] if is_check else next_version(posterior, Costs(), _LEAST)
         posterior.add(version, history.value(version, turn))
-        if posterior.samples < _AT_LEAST or len(posterior.values) < 2:
+        if posterior.samples < _AT_LEAST or len(posterior.values) < 2 or is_check:
             continue
         place, probability = posterior.best
         if probability >= CONFIDENCE:

@@ -5,6 +5,7 @@ from __future__ import annotations
 import itertools
 import json
 import math
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import Literal
@@ -60,14 +61,19 @@ def planted(count: int, place: int, ratio: float = 1.1) -> list[float]:
 
 
 def search(
-    bench: PlantedBench, directory: Path, budget_s: float | None = None, least: float = 0.01
+    bench: PlantedBench,
+    directory: Path,
+    budget_s: float | None = None,
+    least: float = 0.01,
+    earlier: Sequence[JournalEntry] = (),
+    observe: Callable[[str], None] = lambda _line: None,
 ) -> Bisection:
     typed: VersionBench = bench
     names = [f"v{number}" for number in range(len(bench.levels))]
     journal = MeasurementJournal(directory)
     try:
         going = BisectionSearch(
-            names, typed, journal, BisectionOptions(0.95, least, budget_s), lambda _line: None
+            names, typed, journal, BisectionOptions(0.95, least, budget_s), observe, earlier
         )
         verdict = going.run()
         return going.answer(verdict, str(directory), lambda good, bad: f"why {good} {bad}")
@@ -168,6 +174,80 @@ def test_a_journal_has_one_writer_and_no_damage(tmp_path: Path) -> None:
     (tmp_path / FILE).write_text('{"version": 5}\n')
     with pytest.raises(UsageError, match="line 1 is damaged"):
         MeasurementJournal(tmp_path)
+
+
+# -- runs that measured the ends before ------------------------------------------------------------
+
+
+def measured_before(
+    levels: dict[int, float], noise: float = 0.02, processes: int = 20
+) -> list[JournalEntry]:
+    chance = np.random.default_rng(7)
+    return [
+        JournalEntry(f"v{version}", 0.0, 0.0, level * math.exp(noise * sample), run=f"run{version}")
+        for version, level in levels.items()
+        for sample in chance.standard_normal(processes)
+    ]
+
+
+ENDS = {0: 100.0, 63: 104.0}
+
+
+def test_what_runs_measured_of_the_ends_saves_samples(tmp_path: Path) -> None:
+    taken = {0: 0, 20: 0}
+    for seed in range(8):
+        for processes in taken:
+            bench = PlantedBench(planted(64, 21 + seed, 1.04), seed=seed)
+            earlier = measured_before(ENDS, processes=processes)
+            answer = search(bench, tmp_path / f"{seed}-{processes}", earlier=earlier)
+            assert answer.earlier == 2 * processes
+            assert answer.samples == bench.measured
+            taken[processes] += answer.samples
+    assert taken[20] < 0.75 * taken[0]
+    ends = [row for row in answer.versions if row.earlier]
+    assert [(row.number, row.earlier) for row in ends] == [(0, 20), (63, 20)]
+    assert all(row.samples for row in ends), "both were measured once more"
+
+
+def test_a_bisection_with_runs_goes_on_where_it_was_killed(tmp_path: Path) -> None:
+    dies = PlantedBench(planted(64, 30, 1.04), die_after=5)
+    with pytest.raises(KeyboardInterrupt):
+        search(dies, tmp_path, earlier=measured_before(ENDS))
+    bench = PlantedBench(planted(64, 30, 1.04), seed=2)
+    answer = search(bench, tmp_path)
+    assert (answer.first_bad, answer.earlier) == ("v30", 40)
+    assert answer.samples == bench.measured + 5
+    journal = MeasurementJournal(tmp_path)
+    assert [entry.run for entry in journal.entries[:40]] == ["run0"] * 20 + ["run63"] * 20
+    journal.close()
+
+
+@pytest.mark.parametrize(
+    ("earlier", "noise", "reason"),
+    [
+        ({0: 100.0, 63: 120.0}, 0.02, "v63 is not as its run in the store was"),
+        ({0: 80.0, 63: 104.0}, 0.02, "v0 is not as its run in the store was"),
+        ({0: 100.0}, 0.005, "scatter more than in the runs"),
+    ],
+)
+def test_runs_of_another_state_of_things_are_not_used(
+    tmp_path: Path, earlier: dict[int, float], noise: float, reason: str
+) -> None:
+    told: list[str] = []
+    bench = PlantedBench(planted(64, 40, 1.04), seed=5)
+    answer = search(bench, tmp_path, earlier=measured_before(earlier, noise), observe=told.append)
+    assert sum("what runs measured is not used" in line for line in told) == 1
+    assert any(reason in line for line in told), told
+    assert (answer.verdict, answer.first_bad) == (BisectionVerdict.FOUND, "v40")
+    assert answer.earlier == 0
+
+
+def test_without_a_change_runs_alone_decide_nothing(tmp_path: Path) -> None:
+    bench = PlantedBench([100.0] * 64, noise=0.004)
+    same = measured_before({0: 100.0, 63: 100.0}, noise=0.004)
+    answer = search(bench, tmp_path, least=0.02, earlier=same)
+    assert answer.verdict is BisectionVerdict.NO_CHANGE
+    assert {0, 63} <= {row.number for row in answer.versions if row.samples}
 
 
 # -- the parts -------------------------------------------------------------------------------------

@@ -13,10 +13,10 @@ from __future__ import annotations
 
 import json
 import os
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from pathlib import Path
 
-from benchvise.documents import decode, encode
+from benchvise.documents import decode, encode, in_json
 from benchvise.errors import StoreError, UsageError
 from benchvise.file_locks import try_lock
 from benchvise.host_system import open_flags
@@ -26,13 +26,17 @@ FILE = "measurements.jsonl"
 
 @dataclass(frozen=True, slots=True)
 class JournalEntry:
-    """A sample, or why a version is left out. Times are in seconds."""
+    """A sample, or why a version is left out. Times are in seconds.
+
+    ``run`` is the id of the run in the store that measured it; empty where this bisection did.
+    """
 
     version: str
     ready_s: float
     seconds: float
     value: float | None = None
     left_out: str = ""
+    run: str = field(default="", metadata=in_json(omit_default=True))
 
 
 class MeasurementJournal:

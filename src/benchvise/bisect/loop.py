@@ -11,6 +11,7 @@ import numpy as np
 
 from benchvise.bisect.choice import Costs, next_version, no_change
 from benchvise.bisect.journal import JournalEntry, MeasurementJournal
+from benchvise.bisect.likelihood import first_scale
 from benchvise.bisect.model import (
     Bisection,
     BisectionOptions,
@@ -25,10 +26,16 @@ from benchvise.text import Untrusted
 _LEAST_SAMPLES = 4
 _LOOK_FOR_TWO_AFTER = 8  # samples between two looks for a second change, which take a while
 _RATHER_TWO = 0.5
+_MOST_APART = 5.0  # scatters of a sample between now and a run, or it was another state of things
+_MOST_SCATTER = 3.0  # times that of the runs
 
 
 class BisectionSearch:
-    """A bisection that is going on. ``names`` are its versions, from the good one to the bad."""
+    """A bisection that is going on. ``names`` are its versions, from the good one to the bad.
+
+    ``earlier`` are samples of runs that measured the good or the bad version before. They are kept
+    in the journal, too, and used as long as what is measured now fits them.
+    """
 
     def __init__(
         self,
@@ -37,6 +44,7 @@ class BisectionSearch:
         journal: MeasurementJournal,
         options: BisectionOptions,
         observe: Callable[[str], None],
+        earlier: Sequence[JournalEntry] = (),
     ) -> None:
         self.names = list(names)
         self.posterior = ChangePosterior(len(self.names))
@@ -50,9 +58,13 @@ class BisectionSearch:
         self._ready: int | None = 0  # the bench was opened with it
         self._waits: list[float] = []
         self._times: list[float] = []
+        self._fresh: dict[int, list[float]] = {}
+        self._earlier: dict[int, list[float]] = {}
         self.seconds = 0.0
+        for entry in earlier:
+            journal.add(entry)
         numbers = {name: number for number, name in enumerate(self.names)}
-        for entry in journal.entries:
+        for entry in (*journal.entries, *earlier):
             if entry.version in numbers:
                 self._take(numbers[entry.version], entry)
 
@@ -77,6 +89,9 @@ class BisectionSearch:
     def _next(self) -> int:
         if self._two is not None and self._two.share > self._options.confidence:
             return self._two.next_version
+        unchecked = self._unchecked_end()
+        if unchecked is not None:
+            return unchecked
         costs = Costs(
             statistics.median(self._times[-20:]) if self._times else 1.0,
             statistics.median(self._waits[-20:]) if self._waits else 0.0,
@@ -117,8 +132,52 @@ class BisectionSearch:
             self.reasons[version] = entry.left_out or "no value"
             self.posterior.leave_out(version)
         else:
-            self._times.append(entry.seconds)
-            self.posterior.add(version, self._sign * math.log(entry.value))
+            value = self._sign * math.log(entry.value)
+            taken = self._earlier if entry.run else self._fresh
+            taken.setdefault(version, []).append(value)
+            self.posterior.add(version, value)
+            if not entry.run:
+                self._times.append(entry.seconds)
+            self._check_earlier(version)
+
+    def _unchecked_end(self) -> int | None:
+        """An end that a run measured and this bisection has not: nobody knows yet whether it is as
+        it was."""
+        return next((version for version in self._earlier if version not in self._fresh), None)
+
+    def _check_earlier(self, version: int) -> None:
+        """Whether an end is as it was when a run measured it."""
+        earlier, fresh = self._earlier.get(version), self._fresh.get(version)
+        if not earlier or not fresh:
+            return
+        apart = abs(statistics.median(fresh) - statistics.median(earlier))
+        if apart > _MOST_APART * first_scale(self._earlier):
+            self._drop_earlier(
+                f"{self.names[version]} is not as its run in the store was "
+                f"({100 * math.expm1(apart):.2g} % apart)"
+            )
+
+    def _scatters_as_earlier(self, place: int) -> bool:
+        """Whether what is measured scatters as the runs did, were the change at ``place``."""
+        levels = self.posterior.levels
+        residuals = [
+            abs(value - (levels.after if version >= place else levels.before))
+            for version, values in self._fresh.items()
+            for value in values
+        ]
+        usual = first_scale(self._earlier)
+        return 1.4826 * statistics.median(residuals) <= _MOST_SCATTER * usual
+
+    def _drop_earlier(self, reason: str) -> None:
+        """What was measured in another state of things is not used: of neither end."""
+        self._observe(f"{reason}: what runs measured is not used")
+        self._earlier = {}
+        self.posterior = ChangePosterior(len(self.names))
+        for version, values in self._fresh.items():
+            for value in values:
+                self.posterior.add(version, value)
+        for version in self.reasons:
+            self.posterior.leave_out(version)
 
     def _tell(self, version: int, entry: JournalEntry) -> None:
         name = self.names[version]
@@ -139,10 +198,15 @@ class BisectionSearch:
         posterior, confidence = self.posterior, self._options.confidence
         if posterior.samples < _LEAST_SAMPLES or not self._has_both_ends():
             return None
+        if self._unchecked_end() is not None:
+            return None
         if no_change(posterior, self._options.least) >= confidence:
             return BisectionVerdict.NO_CHANGE
-        _, probability = posterior.best
+        place, probability = posterior.best
         placed = probability >= confidence
+        if placed and self._earlier and not self._scatters_as_earlier(place):
+            self._drop_earlier("values scatter more than in the runs of the store")
+            return self._verdict()
         is_due = posterior.samples % _LOOK_FOR_TWO_AFTER == 0
         if placed or is_due or (self._two is not None and self._two.share > _RATHER_TWO):
             self._two = posterior.two_changes()
@@ -194,7 +258,8 @@ class BisectionSearch:
             better=self._bench.better,
             confidence=self._options.confidence,
             least=self._options.least,
-            samples=posterior.samples,
+            samples=sum(map(len, self._fresh.values())),
+            earlier=sum(map(len, self._earlier.values())),
             seconds=self.seconds,
             versions=self._versions(known=is_known),
             next_step=next_step(names[last_good], names[place])
@@ -248,7 +313,7 @@ class BisectionSearch:
         places = self.posterior.places if known else np.zeros(len(self.names))
         rows = []
         for version in sorted({*self.posterior.values, *self.reasons}):
-            logs = self.posterior.values.get(version, [])
+            logs = self._fresh.get(version, [])
             samples = tuple(math.exp(self._sign * value) for value in logs)
             rows.append(
                 MeasuredVersion(
@@ -257,6 +322,7 @@ class BisectionSearch:
                     samples,
                     statistics.median(samples) if samples else None,
                     float(places[version]),
+                    len(self._earlier.get(version, [])),
                     Untrusted(self.reasons.get(version, "")),
                 )
             )

@@ -56,11 +56,13 @@ class MeasuredVersion:
     number: int
     """Its place in the list; the good version is 0."""
     samples: tuple[float, ...]
-    """One value a fresh process, in the order of measuring."""
+    """One value a fresh process of this bisection, in the order of measuring."""
     median: float | None
     """Of the samples; null where there are none."""
     probability: float
     """P(the change is at this version), given one change."""
+    earlier: int = 0
+    """Samples of a run in the store that were used, too."""
     left_out: Untrusted = NO_TEXT
     """Why it could not be built, booted or measured; else empty."""
 
@@ -112,6 +114,8 @@ class Bisection:
     """The least change that counts, as a share of the value."""
     samples: int
     """Fresh processes that were measured."""
+    earlier: int
+    """Samples of runs in the store that were used, too; 0 where those did not fit."""
     seconds: float
     """What building, booting and measuring took."""
     versions: tuple[MeasuredVersion, ...]

@@ -27,6 +27,7 @@ from benchvise.table import ColumnSpec, NamedValue, TableSpec, ValueUnit, named_
 from benchvise.text import printable
 
 if TYPE_CHECKING:
+    from benchvise.bisect.journal import JournalEntry, MeasurementJournal
     from benchvise.bisect.model import Bisection, MeasuredVersion
     from benchvise.flows.bisect_benches import BoardBench
 
@@ -141,6 +142,29 @@ class BisectOptions(ObservedOptions):
             minimum=0,
         ),
     ] = None
+    good_run: Annotated[
+        str | None,
+        CommandOption(
+            "--good-run",
+            "A run of the store that measured the good version on this board: the search then "
+            "knows its level, and takes fewer samples.",
+            metavar="RUN",
+        ),
+    ] = None
+    bad_run: Annotated[
+        str | None,
+        CommandOption("--bad-run", "The same of the bad version.", metavar="RUN"),
+    ] = None
+    store: Annotated[
+        str | None,
+        CommandOption(
+            "--store",
+            "Where those runs are: a file for SQLite, or a postgresql:// URL.",
+            metavar="STORE",
+            default_text="SQLite under the XDG data directory",
+            environment="BENCHVISE_STORE",
+        ),
+    ] = None
     output: Annotated[
         Path | None,
         CommandOption(
@@ -187,6 +211,8 @@ class BisectRequest:
     build: str = ""
     deploy: str | None = None
     rig: str | None = None
+    good_run: str | None = None
+    bad_run: str | None = None
 
     @computed.before("board")
     def format(self) -> int:
@@ -226,7 +252,10 @@ def bisect(options: BisectOptions) -> Bisection:
                 write_output(directory / REQUEST, text, "the request")
             with let_through():
                 bench = _open_bench(request, directory, stack, options)
-                search = BisectionSearch(request.names, bench, journal, limits, options.observe)
+                earlier = _earlier(request, bench, journal, options.store)
+                search = BisectionSearch(
+                    request.names, bench, journal, limits, options.observe, earlier
+                )
                 verdict = search.run()
             return search.answer(
                 verdict, str(directory), lambda good, bad: _next_step(request, good, bad)
@@ -260,6 +289,26 @@ def _open_bench(
     maker = benches.GitMaker(Path(request.git), tree, request.build, request.deploy, live)
     stack.callback(maker.close)
     return benches.BoardBench(request.names, metric, maker)
+
+
+def _earlier(
+    request: BisectRequest, bench: BoardBench, journal: MeasurementJournal, store: str | None
+) -> list[JournalEntry]:
+    """The samples of the runs that are named, unless the journal has them already."""
+    last = len(request.names) - 1
+    named = {0: request.good_run, last: request.bad_run}
+    runs = {version: run for version, run in named.items() if run is not None}
+    if not runs or any(entry.run for entry in journal.entries):
+        return []
+    from benchvise.flows.bisect_runs import samples_of
+
+    return [
+        entry
+        for version, run in runs.items()
+        for entry in samples_of(
+            store, run, request.board, bench.key(version), request.names[version]
+        )
+    ]
 
 
 # -- what is asked ---------------------------------------------------------------------------------
@@ -301,6 +350,8 @@ def _request(options: BisectOptions) -> BisectRequest:
         build=options.build or "",
         deploy=options.deploy,
         rig=options.rig_file,
+        good_run=options.good_run,
+        bad_run=options.bad_run,
     )
 
 
@@ -385,6 +436,7 @@ def _resumed(options: BisectOptions) -> BisectRequest:
     assert options.resume is not None  # noqa: S101 - the caller looked
     chosen = (options.board, options.good, options.bad, options.versions, options.git)
     more = (options.images, options.bench, options.command, options.output)
+    more += (options.good_run, options.bad_run)
     if any(value is not None for value in (*chosen, *more)):
         raise UsageError(
             "--resume goes on with what was asked before",
@@ -461,6 +513,8 @@ def _tables(result: Bisection, _options: BisectOptions) -> list[TableSpec[Any]]:
         rows.append(NamedValue("Levels", f"{levels}{100 * result.scatter:.2g} %"))
     amount = f"{result.samples} samples of {sum(bool(v.samples) for v in result.versions)} of "
     amount += f"{result.count} versions in {format_duration(result.seconds)}"
+    if result.earlier:
+        amount += f"; {result.earlier} samples of runs in the store were used, too"
     rows.append(NamedValue("Measured", amount))
     others = f"no change {100 * result.no_change:.1f} %, two changes "
     rows.append(NamedValue("Otherwise", f"{others}{100 * result.two_changes:.1f} %"))

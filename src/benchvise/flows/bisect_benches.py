@@ -98,6 +98,10 @@ class BoardBench:
         live.spec = spec[0]
         _, self._kind = _explained(self.names[0], live.first)
 
+    def key(self, version: int) -> str:
+        """The key of the series that measures a version, as runs have it."""
+        return self._entry(version).specs(self._board().registry)[0].key
+
     @property
     def unit(self) -> str:
         """The value's unit; empty where nobody said one."""
