@@ -133,6 +133,24 @@ def held_by(rig: Watching, board: str) -> list[dict[str, Any]]:
     return [holding for holding in told if holding]
 
 
+def test_what_a_board_said_last_is_seen_while_it_boots(server: Serving, bench: TestBench) -> None:
+    """One that hangs: nothing comes any more for seconds, which is when people look."""
+    bench.put("two", "hang")
+    rig, progress = Watching(server, "/live/rig"), Watching(server, "/live/progress")
+    boot = Thread(target=bench.command, args=("rig", "boot", "two"))
+    boot.start()
+    try:
+        last = "Freeing unused kernel memory"
+        rig.until(lambda: any(last in h["line"] for h in held_by(rig, "two")), "its last line")
+        progress.until(lambda: progress.last.get("progress", {}).get("booting"), "the boot")
+        (shown,) = ask(server, "GET", "/progress.json")[1]["data"]["booting"]
+        assert (shown["board"], shown["what"], shown["in_rig"]) == ("rig:two", "rig boot", True)
+        assert (shown["phase"], last in shown["line"]) == ("kernel", True)
+    finally:
+        boot.join()
+    progress.until(lambda: progress.last["progress"]["booting"] == 0, "its end")
+
+
 def test_how_far_a_card_is_written_is_seen(server: Serving, bench: TestBench) -> None:
     """The holder's note, and what a page makes of it; both are over too soon to be met at once."""
     states = ask(server, "GET", "/boards.json")[1]["data"]["boards"]

@@ -436,8 +436,8 @@ def _resumed(options: BisectOptions) -> BisectRequest:
     assert options.resume is not None  # noqa: S101 - the caller looked
     chosen = (options.board, options.good, options.bad, options.versions, options.git)
     more = (options.images, options.bench, options.command, options.output)
-    more += (options.good_run, options.bad_run)
-    if any(value is not None for value in (*chosen, *more)):
+    runs = (options.good_run, options.bad_run)
+    if any(value is not None for value in (*chosen, *more, *runs)):
         raise UsageError(
             "--resume goes on with what was asked before",
             f"give nothing else: benchvise bisect --resume {options.resume}",
