@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import random
+import subprocess
 from dataclasses import replace
 from pathlib import Path
 
@@ -25,6 +26,7 @@ skips.need_decoder()
 Metrics = set[tuple[object, ...]]
 
 TABLES = ("instances", "starts", "periods", "fragments", "waits", "block", "timers")
+CALLS = ("calls", "begun")
 COUNTERS = ("run-queue", "sched_switch.next_prio", "sched_stat_runtime.runtime")
 
 
@@ -82,10 +84,46 @@ def test_what_is_not_incomplete_is_what_the_complete_recording_has(
     assert all(count > 50 * len(known[table]) // 4 for table, count in kept.items()), kept
 
 
+@skips.needs("trace-cmd")
+def test_a_system_call_that_is_told_is_one_of_the_complete_recording(tmp_path: Path) -> None:
+    """Of another recording: the one above has no event of system calls."""
+    complete = beginning(replace(with_system_calls(tmp_path), kallsyms=b""), pages=40, most=600)
+    whole = load_trace(complete.save(tmp_path / "complete.dat"), cache=False)
+    known = {table: metrics(whole, table, incomplete=True) for table in CALLS}
+    assert min(map(len, known.values())) > 1000
+    failures: list[tuple[object, ...]] = []
+    kept = dict.fromkeys(CALLS, 0)
+    for seed in range(50):
+        chance = random.Random(seed)
+        share = chance.choice((0.01, 0.05, 0.2))
+        path = without_some(complete, chance, share).save(tmp_path / f"{seed}.dat")
+        loaded = load_trace(path, cache=False)
+        assert loaded.trace.losses
+        for table, truth in known.items():
+            told = metrics(loaded, table, incomplete=False)
+            kept[table] += len(told)
+            if wrong := told - truth:
+                failures.append((seed, share, table, len(wrong), sorted(wrong, key=str)[:5]))
+        path.unlink()
+    assert not failures, (len(failures), failures[:3])
+    assert all(count > 50 * len(known[table]) // 2 for table, count in kept.items()), kept
+
+
+def with_system_calls(directory: Path) -> Recording:
+    """f1m as a recording of version 6."""
+    path = directory / "v6.dat"
+    command = ["trace-cmd", "convert", "--file-version", "6", "--compression", "none"]
+    command += ["-i", str(trace("f1m")), "-o", str(path)]
+    subprocess.run(command, check=True, capture_output=True)
+    return made_traces.read(path)
+
+
 def metrics(loaded: LoadedTrace, table: str, *, incomplete: bool) -> Metrics:
     """What a table says of each actor, in numbers that do not depend on other rows."""
     analysis = loaded.analysis
     actors = [(actor.kind, actor.tid, actor.number, actor.cpu) for actor in analysis.actors]
+    if table in CALLS:
+        return of_system_calls(loaded, actors, table)
     rows = Rows(analysis.tables["instances" if table in ("starts", "periods") else table])
     if table in ("block", "timers"):
         return of_devices(rows, table)
@@ -114,6 +152,18 @@ def metrics(loaded: LoadedTrace, table: str, *, incomplete: bool) -> Metrics:
     values = [rows[name][chosen].tolist() for name in columns if name in rows.table.column_names]
     owners = [actors[actor] for actor in rows["actor"][chosen].tolist()]
     return set(zip(owners, *values, strict=True))
+
+
+def of_system_calls(loaded: LoadedTrace, actors: list[tuple[object, ...]], table: str) -> Metrics:
+    """``calls``: those that were seen to return, with what they returned; ``begun``: who called
+    what when, whether it was seen to return or not."""
+    rows = Rows(loaded.analysis.tables["syscalls"])
+    codes, names = rows.texts("name")
+    kept = rows["end"] != NONE if table == "calls" else np.ones(len(rows), dtype=np.bool_)
+    columns = ("begin", "end", "result") if table == "calls" else ("begin",)
+    owners = [actors[actor] for actor in rows["actor"][kept].tolist()]
+    called = [names[code] for code in codes[kept].tolist()]
+    return set(zip(owners, called, *(rows[name][kept].tolist() for name in columns), strict=True))
 
 
 def of_devices(rows: Rows, table: str) -> Metrics:
