@@ -2,8 +2,6 @@
 
 from __future__ import annotations
 
-import asyncio
-from contextlib import suppress
 from dataclasses import replace
 
 from starlette.concurrency import run_in_threadpool
@@ -14,7 +12,8 @@ from starlette.routing import Route
 from benchvise.errors import UsageError
 from benchvise.trace.query_limits import QueryLimits
 from benchvise.web.context import context
-from benchvise.web.http import Query, Refused, posted_text
+from benchvise.web.http import Query, posted_text
+from benchvise.web.readers.desertion import while_awaited
 
 LIMITS = QueryLimits(
     rows=1000,
@@ -28,9 +27,6 @@ LIMITS = QueryLimits(
 MOST_ROWS = 100_000
 """Rows of a query whose answer is saved: ``rows=`` asks for more than a page shows."""
 
-_DESERTED_SECONDS = 0.25
-"""How often it is looked whether somebody still waits for a query."""
-
 
 def _about_a_file(path: str, kind: str) -> Route:
     """Questions about the file that the address names, which is ``kind`` of those listed."""
@@ -39,9 +35,9 @@ def _about_a_file(path: str, kind: str) -> Route:
         shared = context(request)
         index = shared.traces if kind == "traces" else shared.captures
         file = await run_in_threadpool(index.find, request.path_params["key"])
-        if kind == "traces":
-            return await shared.readers.forward(request, traces=[file])
-        return await shared.readers.forward(request, captures=[file])
+        traces, captures = ([file], []) if kind == "traces" else ([], [file])
+        answer = shared.readers.forward(request, traces=traces, captures=captures)
+        return await while_awaited(request, answer)
 
     return Route(path, endpoint)
 
@@ -51,12 +47,13 @@ def _about_all_files(path: str) -> list[Route]:
 
     async def endpoint(request: Request) -> Response:
         shared = context(request)
-        return await shared.readers.forward(
+        answer = shared.readers.forward(
             request,
             traces=await run_in_threadpool(shared.traces.files),
             captures=await run_in_threadpool(shared.captures.files),
             knows_all=True,
         )
+        return await while_awaited(request, answer)
 
     return [Route(f"{path}.json", endpoint), Route(path, endpoint)]
 
@@ -73,17 +70,8 @@ async def _query(request: Request) -> Response:
     file = await run_in_threadpool(shared.traces.find, request.path_params["key"])
     rows = Query(request.query_params).whole("rows", LIMITS.rows, 1, MOST_ROWS)
     limits = replace(LIMITS, rows=rows)
-    asked = asyncio.ensure_future(
-        shared.readers.query(file, text, dict(request.query_params), limits)
-    )
-    while not asked.done():
-        await asyncio.wait([asked], timeout=_DESERTED_SECONDS)
-        if not asked.done() and await request.is_disconnected():
-            asked.cancel()
-            with suppress(asyncio.CancelledError):
-                await asked
-            raise Refused("nobody waits for the answer")
-    return asked.result()
+    answer = shared.readers.query(file, text, dict(request.query_params), limits)
+    return await while_awaited(request, answer)
 
 
 routes = [

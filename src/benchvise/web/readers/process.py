@@ -139,7 +139,7 @@ async def _answer(app: Starlette, connection: socket.socket) -> None:
         files: OpenFiles = app.state.open_files
         files.traces.learn(request.traces, all_of_them=request.knows_all)
         files.captures.learn(request.captures, all_of_them=request.knows_all)
-        head, content = await _called(app, request, body)
+        head, content = await _called(app, request, body, reader)
         writer.write(packed(head, content))
         await writer.drain()
     except (OSError, EOFError, ValueError):
@@ -149,9 +149,9 @@ async def _answer(app: Starlette, connection: socket.socket) -> None:
 
 
 async def _called(
-    app: Starlette, request: ForwardedRequest, body: bytes
+    app: Starlette, request: ForwardedRequest, body: bytes, connection: asyncio.StreamReader
 ) -> tuple[ReaderAnswer, bytes]:
-    """What the application answers."""
+    """What the application answers; it is told when the server hangs up meanwhile."""
     scope = {
         "type": "http",
         "asgi": {"version": "3.0"},
@@ -170,7 +170,10 @@ async def _called(
     sent: list[Mapping[str, Any]] = []
 
     async def receive() -> Mapping[str, Any]:
-        return pieces.pop() if pieces else {"type": "http.disconnect"}
+        if pieces:
+            return pieces.pop()
+        await connection.read()  # there is nothing more to come but the end
+        return {"type": "http.disconnect"}
 
     async def send(message: Mapping[str, Any]) -> None:
         sent.append(message)

@@ -1,7 +1,8 @@
 """The answers to the views beneath the timeline.
 
 A question is a function of an opened trace and the query of the request. It runs in a thread of
-a few, so that the machine is not taken up by whoever asks the most. How long it may take is the
+a few, so that the machine is not taken up by whoever asks the most, and ends when the browser has
+left. How long it may take is the
 server's to say, which ends this process then.
 """
 
@@ -17,6 +18,7 @@ from starlette.responses import Response
 from starlette.routing import Route
 
 from benchvise.trace.loaded import LoadedTrace
+from benchvise.web.readers.desertion import ended_with
 from benchvise.web.readers.open_files import open_files
 from benchvise.web.tagged_answers import tagged_answer
 from benchvise.web.workspace import (
@@ -48,15 +50,20 @@ def _served(name: str, question: Question) -> Route:
     """The route of an answer that is made with what is kept between requests."""
 
     async def endpoint(request: Request) -> Response:
+        # Opening goes on without who asked for it: others will.
         loop = asyncio.get_running_loop()
-        return await loop.run_in_executor(_THREADS, _answered, request, question)
+        trace = await loop.run_in_executor(_THREADS, _opened, request)
+        return await ended_with(request, _THREADS, lambda: _answered(request, trace, question))
 
     return Route(f"/api/traces/{{key}}/{name}", endpoint)
 
 
-def _answered(request: Request, question: Question) -> Response:
+def _opened(request: Request) -> ServedTrace:
+    return open_files(request).trace(request.path_params["key"])
+
+
+def _answered(request: Request, trace: ServedTrace, question: Question) -> Response:
     """The answer, or that the browser's is still good."""
-    trace = open_files(request).trace(request.path_params["key"])
     query = TraceQuery(request.query_params)
     return tagged_answer(request, trace.tag, lambda: question(trace, query), lasting=True)
 

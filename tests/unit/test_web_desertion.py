@@ -1,0 +1,169 @@
+"""What is computed for a browser that has left ends; nothing else does."""
+
+from __future__ import annotations
+
+import asyncio
+import socket
+import threading
+from collections.abc import Awaitable, Callable
+from concurrent.futures import ThreadPoolExecutor
+from functools import partial
+from typing import Any
+
+import pytest
+from starlette.applications import Starlette
+from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
+from waiting import PATIENCE
+
+from benchvise.web.http import Refused
+from benchvise.web.readers import process
+from benchvise.web.readers.desertion import Deserted, _Endable, ended_with, while_awaited
+from benchvise.web.readers.messages import ForwardedRequest, packed
+from benchvise.web.readers.open_files import OpenFiles
+
+
+def request_that(receive: Callable[[], Awaitable[dict[str, Any]]]) -> Request:
+    return Request({"type": "http", "method": "GET", "path": "/", "headers": []}, receive)
+
+
+async def gone() -> dict[str, Any]:
+    return {"type": "http.disconnect"}
+
+
+async def here() -> dict[str, Any]:
+    await asyncio.Event().wait()
+    raise AssertionError
+
+
+def endless(begun: threading.Event, ended: threading.Event) -> None:
+    """In Python, step by step, as what analyses do between arrays."""
+    try:
+        begun.set()
+        while True:
+            sum(range(100))
+    finally:
+        ended.set()
+
+
+def test_a_thread_that_computes_for_nobody_is_ended_and_what_it_held_is_released() -> None:
+    begun, ended = threading.Event(), threading.Event()
+    lock = threading.Lock()
+
+    def work() -> None:
+        with lock:
+            endless(begun, ended)
+
+    endable = _Endable(work)
+    with ThreadPoolExecutor(1) as threads:
+        future = threads.submit(endable)
+        assert begun.wait(PATIENCE)
+        endable.end()
+        assert isinstance(future.exception(PATIENCE), Deserted)
+        assert ended.is_set()
+        assert lock.acquire(timeout=PATIENCE)
+        assert threads.submit(lambda: 42).result(PATIENCE) == 42
+
+
+def test_what_was_ended_before_it_began_does_not_begin() -> None:
+    endable = _Endable(lambda: pytest.fail("it begins"))
+    endable.end()
+    with pytest.raises(Deserted):
+        endable()
+
+
+def test_an_end_that_comes_late_hits_nothing_that_the_thread_does_next() -> None:
+    """Whenever it comes: it ends the work, or nothing."""
+    with ThreadPoolExecutor(1) as threads:
+        for length in range(2_000):
+            endable = _Endable(partial(sum, range(length % 50)))
+            future = threads.submit(endable)
+            after = threads.submit(lambda: [sum(range(20)) for _ in range(5)])
+            endable.end()
+            error = future.exception(PATIENCE)
+            assert error is None or isinstance(error, Deserted)
+            assert after.result(PATIENCE) == [190] * 5
+
+
+def test_no_error_handling_stops_the_end() -> None:
+    begun, again = threading.Event(), threading.Event()
+
+    def work() -> None:
+        try:
+            endless(begun, threading.Event())
+        except Exception:  # noqa: BLE001 - what is tested
+            again.set()
+
+    endable = _Endable(work)
+    with ThreadPoolExecutor(1) as threads:
+        future = threads.submit(endable)
+        assert begun.wait(PATIENCE)
+        endable.end()
+        assert isinstance(future.exception(PATIENCE), Deserted)
+    assert not again.is_set()
+
+
+def test_work_goes_on_as_long_as_somebody_waits() -> None:
+    with ThreadPoolExecutor(1) as threads:
+        assert asyncio.run(ended_with(request_that(here), threads, lambda: 42)) == 42
+
+
+def test_errors_of_the_work_are_told() -> None:
+    def fails() -> None:
+        raise ValueError("its own")
+
+    with ThreadPoolExecutor(1) as threads, pytest.raises(ValueError, match="its own"):
+        asyncio.run(ended_with(request_that(here), threads, fails))
+
+
+def test_the_server_hangs_up_on_a_reader_when_the_browser_has_left() -> None:
+    async def asked() -> None:
+        hung_up = asyncio.Event()
+
+        async def forwarded() -> Response:
+            try:
+                await asyncio.Event().wait()
+            finally:
+                hung_up.set()
+            raise AssertionError
+
+        with pytest.raises(Refused, match="nobody waits"):
+            await asyncio.wait_for(while_awaited(request_that(gone), forwarded()), PATIENCE)
+        assert hung_up.is_set()
+
+    asyncio.run(asked())
+
+
+def test_the_server_waits_for_a_reader_as_long_as_the_browser_is_there() -> None:
+    async def forwarded() -> int:
+        await asyncio.sleep(0.6)  # it is looked for the browser meanwhile
+        return 42
+
+    assert asyncio.run(while_awaited(request_that(here), forwarded())) == 42
+
+
+def test_a_reader_ends_what_the_server_waits_for_no_more(monkeypatch: pytest.MonkeyPatch) -> None:
+    """As it runs there: the connection of one request is closed while that is computed."""
+    begun, ended = threading.Event(), threading.Event()
+    threads = ThreadPoolExecutor(1)
+
+    async def endpoint(request: Request) -> Response:
+        await ended_with(request, threads, lambda: endless(begun, ended))
+        raise AssertionError
+
+    async def serve() -> None:
+        app = Starlette(routes=[Route("/endless", endpoint)])
+        app.state.open_files = OpenFiles()
+        ours, theirs = socket.socketpair()
+        theirs.setblocking(False)
+        answering = asyncio.ensure_future(process._answer(app, theirs))
+        ours.sendall(packed(ForwardedRequest("GET", "/endless", "", {})))
+        assert await asyncio.to_thread(begun.wait, PATIENCE)
+        assert not ended.is_set()
+        ours.close()
+        assert await asyncio.to_thread(ended.wait, PATIENCE)
+        await asyncio.wait_for(answering, PATIENCE)
+
+    with threads:
+        asyncio.run(serve())
