@@ -102,11 +102,10 @@ enum Others<'a> {
 
 impl<'a> Others<'a> {
     fn new(event: &'a EventTable, every: bool) -> Option<Self> {
-        let rows = Rows::new(&event.batches);
         let threads = Ints::of(&event.batches, "common_pid")?;
         Some(match every {
-            true => Self::Flat(rows.all().map(|place| threads.i32(place)).collect()),
-            false => Self::Batches(rows, threads),
+            true => Self::Flat(threads.all_i32()),
+            false => Self::Batches(Rows::new(&event.batches), threads),
         })
     }
 

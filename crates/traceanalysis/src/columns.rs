@@ -172,6 +172,26 @@ impl<'a> Ints<'a> {
     pub(crate) fn i32(&self, place: Place) -> i32 {
         self.get(place) as i32
     }
+
+    /// All values in order of rows.
+    pub(crate) fn all_i32(&self) -> Vec<i32> {
+        macro_rules! all {
+            ($batches:expr) => {
+                $batches.iter().flat_map(|batch| batch.iter()).map(|&value| value as i32).collect()
+            };
+        }
+        match self {
+            Self::I8(v) => all!(v),
+            Self::I16(v) => all!(v),
+            // As most tracers write thread ids: copied batch by batch.
+            Self::I32(v) => v.concat(),
+            Self::I64(v) => all!(v),
+            Self::U8(v) => all!(v),
+            Self::U16(v) => all!(v),
+            Self::U32(v) => all!(v),
+            Self::U64(v) => all!(v),
+        }
+    }
 }
 
 /// Texts.

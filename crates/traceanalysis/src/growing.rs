@@ -220,13 +220,29 @@ impl Fragments {
 pub(crate) struct Waits {
     actor: Vec<u32>,
     begin: Vec<i64>,
+    /// Ascending.
     end: Vec<i64>,
     state: Vec<u8>,
     cpu: Vec<u16>,
     flags: Vec<u8>,
-    /// Whether any came after one that ends later, as those before a loss do.
-    mixed: bool,
+    /// Those that end long before others that came earlier, as those before a loss do. They are put
+    /// among the others at the end.
+    late: Vec<Wait>,
 }
+
+#[derive(Debug, Clone, Copy)]
+struct Wait {
+    actor: u32,
+    begin: i64,
+    end: i64,
+    state: u8,
+    cpu: u16,
+    flags: u8,
+}
+
+/// A wait that ends before the last ones, as it was told by the event behind, is put this far back
+/// at once: farther, it is late.
+const NEAR: usize = 64;
 
 impl Waits {
     pub(crate) fn with_capacity(rows: usize) -> Self {
@@ -237,7 +253,7 @@ impl Waits {
             state: Vec::with_capacity(rows),
             cpu: Vec::with_capacity(rows),
             flags: Vec::with_capacity(rows),
-            mixed: false,
+            late: Vec::new(),
         }
     }
 
@@ -250,7 +266,10 @@ impl Waits {
         cpu: u16,
         flags: u8,
     ) {
-        self.mixed |= self.end.last().is_some_and(|&last| end < last);
+        if self.end.last().is_some_and(|&last| end < last) {
+            self.put_back(Wait { actor, begin, end, state, cpu, flags });
+            return;
+        }
         self.actor.push(actor);
         self.begin.push(begin);
         self.end.push(end);
@@ -259,32 +278,62 @@ impl Waits {
         self.flags.push(flags);
     }
 
+    /// Puts one behind those that end as early as it, where these are near.
+    fn put_back(&mut self, wait: Wait) {
+        let near = self.end.len().saturating_sub(NEAR);
+        let later = self.end[near..].iter().rev().take_while(|&&other| other > wait.end).count();
+        if later == NEAR {
+            self.late.push(wait);
+            return;
+        }
+        let place = self.end.len() - later;
+        self.actor.insert(place, wait.actor);
+        self.begin.insert(place, wait.begin);
+        self.end.insert(place, wait.end);
+        self.state.insert(place, wait.state);
+        self.cpu.insert(place, wait.cpu);
+        self.flags.insert(place, wait.flags);
+    }
+
     /// All waits of some actors are incomplete.
     pub(crate) fn mark(&mut self, is_partial: &[bool]) {
         mark(&self.actor, &mut self.flags, is_partial);
-    }
-
-    /// In order of their ends.
-    fn ordered(self) -> Self {
-        fn taken<T: Copy>(values: &[T], order: &[u32]) -> Vec<T> {
-            order.iter().map(|&at| values[at as usize]).collect()
-        }
-        let mut order: Vec<u32> = (0..self.end.len() as u32).collect();
-        order.sort_by_key(|&at| self.end[at as usize]);
-        Self {
-            actor: taken(&self.actor, &order),
-            begin: taken(&self.begin, &order),
-            end: taken(&self.end, &order),
-            state: taken(&self.state, &order),
-            cpu: taken(&self.cpu, &order),
-            flags: taken(&self.flags, &order),
-            mixed: false,
+        for wait in &mut self.late {
+            mark(&[wait.actor], std::slice::from_mut(&mut wait.flags), is_partial);
         }
     }
 
-    pub(crate) fn into_batch(self) -> RecordBatch {
-        if self.mixed {
-            return self.ordered().into_batch();
+    /// Puts those that are late among the others, equal ones as they came. A late one came behind
+    /// all that end as early: whatever came later and ends as early is late too.
+    fn merge_late(&mut self) {
+        fn merge<T: Copy>(values: &mut Vec<T>, late: &[(usize, T)]) {
+            let mut behind = values.len();
+            values.extend(late.iter().map(|&(_, value)| value));
+            for (before, &(place, value)) in late.iter().enumerate().rev() {
+                values.copy_within(place..behind, place + before + 1);
+                values[place + before] = value;
+                behind = place;
+            }
+        }
+        let mut late = std::mem::take(&mut self.late);
+        late.sort_by_key(|wait| wait.end);
+        let place = |wait: &Wait| self.end.partition_point(|&end| end <= wait.end);
+        let places: Vec<usize> = late.iter().map(place).collect();
+        fn of<T>(places: &[usize], late: &[Wait], value: fn(&Wait) -> T) -> Vec<(usize, T)> {
+            places.iter().copied().zip(late.iter().map(value)).collect()
+        }
+        merge(&mut self.actor, &of(&places, &late, |wait| wait.actor));
+        merge(&mut self.begin, &of(&places, &late, |wait| wait.begin));
+        merge(&mut self.end, &of(&places, &late, |wait| wait.end));
+        merge(&mut self.state, &of(&places, &late, |wait| wait.state));
+        merge(&mut self.cpu, &of(&places, &late, |wait| wait.cpu));
+        merge(&mut self.flags, &of(&places, &late, |wait| wait.flags));
+    }
+
+    /// In order of their ends, equal ones as they came.
+    pub(crate) fn into_batch(mut self) -> RecordBatch {
+        if !self.late.is_empty() {
+            self.merge_late();
         }
         RecordBatch::try_new(
             schemas::waits(),
@@ -336,5 +385,71 @@ impl Syscalls {
             ],
         )
         .expect("the columns of the schema")
+    }
+}
+
+#[cfg(test)]
+mod tests {
+    use arrow_array::cast::AsArray;
+    use arrow_array::types::{Int64Type, UInt32Type};
+
+    use super::{NEAR, Waits};
+
+    /// The table of waits that end at these times; the actor is the place at which each came. Also
+    /// how many of them were late.
+    fn ordered(ends: &[i64]) -> (usize, Vec<(i64, u32)>) {
+        let mut waits = Waits::with_capacity(ends.len());
+        for (at, &end) in ends.iter().enumerate() {
+            waits.push(at as u32, (end - 1, end), 0, 0, 0);
+        }
+        let late = waits.late.len();
+        let batch = waits.into_batch();
+        let actors = batch["actor"].as_primitive::<UInt32Type>().values().iter();
+        let ends = batch["end"].as_primitive::<Int64Type>().values().iter();
+        let begins = batch["begin"].as_primitive::<Int64Type>().values().iter();
+        assert!(begins.zip(ends.clone()).all(|(begin, end)| begin + 1 == *end));
+        (late, ends.copied().zip(actors.copied()).collect())
+    }
+
+    fn sorted(ends: &[i64]) -> Vec<(i64, u32)> {
+        let mut sorted: Vec<(i64, u32)> = ends.iter().copied().zip(0..).collect();
+        sorted.sort_by_key(|&(end, _)| end);
+        sorted
+    }
+
+    #[test]
+    fn waits_come_in_order_of_their_ends_and_equal_ones_as_they_came() {
+        let mut chance = 88_172_645_463_325_252_u64;
+        for far in [2, 10, 40, 1_000] {
+            let mut ends = Vec::new();
+            for at in 0..2_000 {
+                chance ^= chance << 13;
+                chance ^= chance >> 7;
+                chance ^= chance << 17;
+                ends.push(1_000 + at / 3 - (chance % far) as i64);
+            }
+            let (late, found) = ordered(&ends);
+            assert_eq!(found, sorted(&ends), "up to {far} back");
+            assert_eq!(late > 0, far > 20, "{late} up to {far} back");
+        }
+    }
+
+    #[test]
+    fn those_that_go_far_back_are_put_among_the_others_at_the_end() {
+        let mut ends: Vec<i64> = (0..NEAR as i64 * 2).collect();
+        ends.push(NEAR as i64 + 1);
+        assert_eq!(ordered(&ends), (0, sorted(&ends)));
+        ends.extend([3, 200, 150, 3, -1, 150, 3]);
+        assert_eq!(ordered(&ends), (4, sorted(&ends)));
+    }
+
+    #[test]
+    fn those_that_are_late_are_marked_too() {
+        let mut waits = Waits::with_capacity(0);
+        (0..200).for_each(|end| waits.push(1, (end - 1, end), 0, 0, 0));
+        waits.push(2, (4, 5), 0, 0, 0);
+        waits.mark(&[false, false, true]);
+        assert_eq!(waits.late[0].flags, crate::flags::CROSSES_LOSS);
+        assert!(waits.flags.iter().all(|&flags| flags == 0));
     }
 }
