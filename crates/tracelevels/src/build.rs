@@ -11,7 +11,6 @@ use rayon::prelude::*;
 use crate::columns::{Missing, numbers};
 use crate::forest::{Content, Forest, Kind, Row};
 use crate::lane::disjoint;
-use crate::level::levels;
 use crate::overview::Overview;
 use crate::spans::{Growing, Span};
 use crate::state::{self, runs};
@@ -57,7 +56,7 @@ impl Forest {
         let of_cpus = filled.iter().filter(|(row, _)| row.kind == Kind::Cpu);
         overview.take(of_cpus.filter_map(|(row, content)| Some((row.cpu?, &content.spans))));
         let (rows, contents) = filled.into_iter().unzip();
-        Ok(Self { rows, contents, overview })
+        Ok(Self::new(rows, contents, overview))
     }
 }
 
@@ -68,8 +67,7 @@ fn finished((kind, actor, cpu, spans): Lane) -> (Row, Content) {
     let ran = spans.iter().filter(|s| runs(s.state)).map(|s| s.end - s.begin).sum();
     let first = spans.begin.first().copied().unwrap_or_default();
     let last = spans.end.last().copied().unwrap_or_default();
-    let levels = levels(&spans);
-    (Row { kind, actor, cpu, ran, first, last }, Content { spans, levels })
+    (Row { kind, actor, cpu, ran, first, last }, Content::new(spans))
 }
 
 /// The state that each actor is in when it has a CPU.

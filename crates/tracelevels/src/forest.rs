@@ -1,6 +1,10 @@
 //! All rows with their levels.
 
-use crate::level::Level;
+use std::sync::{Arc, Mutex, OnceLock, PoisonError};
+
+use rayon::prelude::*;
+
+use crate::level::{Level, levels};
 use crate::overview::Overview;
 use crate::spans::Spans;
 
@@ -56,8 +60,23 @@ pub struct Row {
 pub(crate) struct Content {
     /// They do not overlap.
     pub(crate) spans: Spans,
+    levels: OnceLock<Vec<Level>>,
+}
+
+impl Content {
+    /// Its levels are made when they are first asked for.
+    pub(crate) fn new(spans: Spans) -> Self {
+        Self { spans, levels: OnceLock::new() }
+    }
+
+    pub(crate) fn with_levels(spans: Spans, levels: Vec<Level>) -> Self {
+        Self { spans, levels: levels.into() }
+    }
+
     /// From the finest to the coarsest.
-    pub(crate) levels: Vec<Level>,
+    pub(crate) fn levels(&self) -> &[Level] {
+        self.levels.get_or_init(|| levels(&self.spans))
+    }
 }
 
 /// The timeline of a trace. All times are nanoseconds since its first event.
@@ -67,12 +86,33 @@ pub struct Forest {
     /// Of each row.
     pub(crate) contents: Vec<Content>,
     pub(crate) overview: Overview,
+    /// Held by who makes levels: another who needs the same would wait on a CPU that could make some.
+    making: Arc<Mutex<()>>,
 }
 
 impl Forest {
     /// Its rows.
     pub fn rows(&self) -> &[Row] {
         &self.rows
+    }
+
+    pub(crate) fn new(rows: Vec<Row>, contents: Vec<Content>, overview: Overview) -> Self {
+        Self { rows, contents, overview, making: Arc::default() }
+    }
+
+    /// Makes the levels of rows that have none yet, on all CPUs. They are made when a row is first
+    /// drawn: a first picture shows few rows, and does not wait for the others.
+    pub(crate) fn prepare<'a>(&self, contents: impl Iterator<Item = &'a Content> + Clone) {
+        let missing = || contents.clone().filter(|content| content.levels.get().is_none());
+        if missing().next().is_none() {
+            return;
+        }
+        let _making = self.making.lock().unwrap_or_else(PoisonError::into_inner);
+        // Some are as much work as all others together: each is dealt out by itself.
+        let missing: Vec<&Content> = missing().collect();
+        missing.into_par_iter().with_max_len(1).for_each(|content| {
+            content.levels();
+        });
     }
 
     /// The whole trace at a glance.

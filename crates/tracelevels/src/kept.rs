@@ -39,11 +39,13 @@ impl Forest {
 
     /// As tables. `rows` and `levels` tell where their `items` and `entries` lie.
     pub fn tables(&self) -> [RecordBatch; 5] {
+        self.prepare(self.contents.iter());
         let mut rows = self.row_columns();
         rows.extend(places(self.contents.iter().map(|content| content.spans.len())));
         let all = || {
             let numbered = (0u32..).zip(&self.contents);
-            numbered.flat_map(|(row, content)| content.levels.iter().map(move |level| (row, level)))
+            numbered
+                .flat_map(|(row, content)| content.levels().iter().map(move |level| (row, level)))
         };
         let mut levels: Columns = vec![
             ("row", column::<UInt32Type>(all().map(|(row, _)| row).collect::<Vec<_>>()), false),
@@ -84,18 +86,21 @@ impl Forest {
         let mut contents = Vec::with_capacity(rows.num_rows());
         for place in places_of(rows, items.len())? {
             let (from, to) = place?;
-            contents.push(Content { spans: items.slice(from, to), levels: Vec::new() });
+            contents.push((items.slice(from, to), Vec::new()));
         }
         let of = numbers::<UInt32Type>(levels, "row")?;
         let shifts = numbers::<UInt32Type>(levels, "shift")?;
         let all = of.iter().zip(&shifts).zip(places_of(levels, entries.len())?);
         for ((&row, &shift), place) in all {
-            let content = contents.get_mut(row as usize).ok_or_else(outside)?;
+            let (_, levels) = contents.get_mut(row as usize).ok_or_else(outside)?;
             let (from, to) = place?;
-            content.levels.push(Level { shift: shift.min(63), entries: entries.slice(from, to) });
+            levels.push(Level { shift: shift.min(63), entries: entries.slice(from, to) });
         }
+        let contents = contents.into_iter();
+        let contents =
+            contents.map(|(spans, levels)| Content::with_levels(spans, levels)).collect();
         let overview = Overview::from_table(overview)?;
-        Ok(Self { rows: rows_of(rows)?, contents, overview })
+        Ok(Self::new(rows_of(rows)?, contents, overview))
     }
 }
 

@@ -50,10 +50,21 @@ impl Overview {
         let shift = (0..63).find(|&shift| (duration >> shift) < most).unwrap_or(63);
         let buckets = (duration >> shift) as usize + 1;
         let mut events = vec![0; buckets * cpus.len()];
-        for (times, cpus) in &columns {
-            for (&time, &cpu) in times.iter().zip(cpus) {
+        // The events of a bucket follow each other: the time is looked at where one begins.
+        let mut counts = vec![0u32; cpus.len()];
+        for (times, of) in &columns {
+            let mut from = 0;
+            while let Some(&time) = times.get(from) {
                 let bucket = (time.saturating_sub(span.0) >> shift).clamp(0, buckets as i64 - 1);
-                events[place[usize::from(cpu)] * buckets + bucket as usize] += 1;
+                let behind = |time: &i64| {
+                    (time.saturating_sub(span.0) >> shift).clamp(0, buckets as i64 - 1) <= bucket
+                };
+                let to = from + times[from..].partition_point(behind).max(1);
+                of[from..to].iter().for_each(|&cpu| counts[place[usize::from(cpu)]] += 1);
+                for (at, count) in counts.iter_mut().enumerate() {
+                    events[at * buckets + bucket as usize] += std::mem::take(count);
+                }
+                from = to;
             }
         }
         Ok(Self { shift, buckets, cpus, ran: Vec::new().into(), events: events.into() })

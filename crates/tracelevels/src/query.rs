@@ -86,6 +86,7 @@ impl Forest {
     pub fn query(&self, rows: &[u32], begin: i64, end: i64, shift: u32) -> Drawn {
         let mut drawn = Drawn::default();
         let Some(view) = View::new(begin, end, shift) else { return drawn };
+        self.prepare(rows.iter().filter_map(|&row| self.contents.get(row as usize)));
         for &row in rows {
             if let Some(content) = self.contents.get(row as usize) {
                 content.draw(row, view, &mut drawn);
@@ -110,7 +111,7 @@ impl Content {
         if first > 0 && self.spans.end[first - 1] > view.begin {
             drawn.push(row, &Entry::of(self.spans.get(first - 1)));
         }
-        match self.levels.iter().rev().find(|level| level.shift <= view.shift) {
+        match self.levels().iter().rev().find(|level| level.shift <= view.shift) {
             Some(level) => {
                 let seen = within(&level.entries.spans.begin, view);
                 let entries = seen.map(|at| level.entries.get(at));

@@ -199,6 +199,31 @@ fn each_bucket_shows_what_ranks_highest_in_it() {
     assert!(through_levels > 20, "long rows have levels");
 }
 
+/// A first picture of few rows is there before the levels of all others are made: it says what the
+/// later ones say, whoever asks meanwhile.
+#[test]
+fn levels_that_are_made_while_many_ask_say_the_same() {
+    for seed in [13, 15, 18] {
+        let said = anything(seed, 20_000);
+        let forest = said.forest();
+        let rows: Vec<u32> = (0..forest.rows().len() as u32).collect();
+        let shifts = [0, 3, 7, 12, 20, 40];
+        let ask = |forest: &Forest, shift| {
+            let some = &rows[..rows.len() * 2 / 3];
+            [some, &rows].map(|rows| rows_of(&forest.query(rows, 0, i64::MAX, shift).into_batch()))
+        };
+        let found: Vec<_> = std::thread::scope(|scope| {
+            let (ask, forest) = (&ask, &forest);
+            let asking = shifts.map(|shift| scope.spawn(move || ask(forest, shift)));
+            asking.into_iter().map(|thread| thread.join().unwrap()).collect()
+        });
+        let kept = Forest::from_tables(forest.tables().each_ref()).unwrap();
+        for (shift, found) in shifts.into_iter().zip(found) {
+            assert_eq!(found, ask(&kept, shift), "seed {seed} shift {shift}");
+        }
+    }
+}
+
 #[test]
 fn nothing_is_asked_of_rows_that_are_not_there_and_of_no_time() {
     let forest = anything(3, 50).forest();
