@@ -11,7 +11,7 @@ import pytest
 import skips
 from trace_data import trace
 
-from benchvise.trace.levels import Levels, TimelineRow, shift_of, states
+from benchvise.trace.levels import Levels, TimelineRow, row_facts, shift_of, states
 from benchvise.trace.loaded import LoadedTrace, load_trace
 
 skips.need_decoder()
@@ -32,7 +32,7 @@ def levels(loaded: LoadedTrace) -> Levels:
 
 @pytest.fixture(scope="module")
 def rows(loaded: LoadedTrace, levels: Levels) -> list[TimelineRow]:
-    return levels.rows(loaded.analysis)
+    return levels.rows(row_facts(loaded.analysis))
 
 
 def spans_of(loaded: LoadedTrace, row: TimelineRow) -> list[tuple[int, int, str]]:
@@ -223,7 +223,7 @@ def test_what_is_kept_is_the_same(tmp_path: Path) -> None:
         levels = Levels(opened.trace)
         duration = opened.analysis.whole.end - opened.analysis.whole.begin
         items = levels.items(list(range(levels.row_count)), 0, duration, 14)
-        found.append((levels.rows(opened.analysis), items, levels.overview(500)))
+        found.append((levels.rows(row_facts(opened.analysis)), items, levels.overview(500)))
     assert (copy.parent / "trace.dat.benchvise-cache" / "levels").is_dir()
     assert found[0] == found[1]
 

@@ -72,13 +72,10 @@ class Levels:
         )
         trace.put("levels", self._native.tables)
 
-    def rows(self, analysis: Analysis) -> list[TimelineRow]:
+    def rows(self, facts: RowFacts) -> list[TimelineRow]:
         """All rows in the order in which they are shown."""
-        table = self._native.rows()
-        instances, places = _instances(analysis), containers(analysis)
         return [
-            _row(number, row, analysis.actors, instances, places)
-            for number, row in enumerate(table.to_pylist())
+            _row(number, row, facts) for number, row in enumerate(self._native.rows().to_pylist())
         ]
 
     @property
@@ -143,42 +140,46 @@ def shift_of(begin: int, end: int, width: int) -> int:
 
 
 @dataclass(frozen=True, slots=True)
-class _Instances:
-    """How many there are; of handlers also by actor and CPU."""
+class RowFacts:
+    """What rows tell of their actors, which can be had before there are rows.
 
+    ``of_actor``, ``of_cpu``, ``of_both``: how many instances there are, of handlers also by actor
+    and CPU. ``containers`` are those of threads, by actor.
+    """
+
+    actors: tuple[Actor, ...]
+    containers: dict[int, str]
     of_actor: Any
     of_cpu: dict[int, int]
     of_both: dict[tuple[int, int], int]
 
 
-def _instances(analysis: Analysis) -> _Instances:
+def row_facts(analysis: Analysis) -> RowFacts:
+    """The facts of all rows of a trace."""
     rows: Rows = analysis.instances
     actor, cpu = rows["actor"], rows["cpu"]
     by_cpu = np.bincount(cpu)
     handled = analysis.of_kind("irq", "softirq")[actor]
     both, counts = np.unique(actor[handled] << 16 | cpu[handled], return_counts=True)
-    return _Instances(
+    return RowFacts(
+        analysis.actors,
+        containers(analysis),
         np.bincount(actor, minlength=len(analysis.actors)),
         {int(at): int(by_cpu[at]) for at in np.flatnonzero(by_cpu)},
         {(int(key) >> 16, int(key) & 0xFFFF): int(n) for key, n in zip(both, counts, strict=True)},
     )
 
 
-def _row(
-    number: int,
-    row: dict[str, Any],
-    actors: tuple[Actor, ...],
-    instances: _Instances,
-    places: dict[int, str],
-) -> TimelineRow:
+def _row(number: int, row: dict[str, Any], facts: RowFacts) -> TimelineRow:
     actor, cpu = row["actor"], row["cpu"]
     if actor is None:
         name = "CPU not known" if cpu == _UNKNOWN_CPU else f"CPU {cpu}"
-        tid, process, count = None, None, instances.of_cpu.get(cpu, 0)
+        tid, process, count = None, None, facts.of_cpu.get(cpu, 0)
     else:
-        name, tid, process = actors[actor].name, actors[actor].tid, actors[actor].process
-        own = int(instances.of_actor[actor])
-        count = own if cpu is None else instances.of_both.get((actor, cpu), 0)
+        known = facts.actors[actor]
+        name, tid, process = known.name, known.tid, known.process
+        own = int(facts.of_actor[actor])
+        count = own if cpu is None else facts.of_both.get((actor, cpu), 0)
     return TimelineRow(
         id=number,
         kind=row["kind"],
@@ -186,7 +187,7 @@ def _row(
         cpu=cpu,
         tid=tid,
         process=process,
-        container=places.get(actor) if actor is not None else None,
+        container=facts.containers.get(actor) if actor is not None else None,
         actor=actor,
         busy=row["ran"],
         instances=count,

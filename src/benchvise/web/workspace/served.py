@@ -15,7 +15,7 @@ from pathlib import Path
 from benchvise.errors import BenchviseError, TraceError, UsageError
 from benchvise.trace.analysis.model import TraceSpan
 from benchvise.trace.decoder import decoder
-from benchvise.trace.levels import Levels, TimelineRow
+from benchvise.trace.levels import Levels, TimelineRow, row_facts
 from benchvise.trace.loaded import LoadedTrace, load_opened
 from benchvise.trace.manifest import Stat, signature
 from benchvise.trace.opening import OpenTrace, open_trace
@@ -84,7 +84,8 @@ class ServedTrace:
     @cached_property
     def rows(self) -> list[TimelineRow]:
         """The rows of its timeline."""
-        return self.levels.rows(self.loaded.analysis)
+        facts = row_facts(self.loaded.analysis)  # while another thread makes the levels
+        return self.levels.rows(facts)
 
     @property
     def origin(self) -> int:
