@@ -115,10 +115,10 @@ class TraceWorkspace {
     void this.addViews(root);
   }
 
-  /** The views and their charts are many times as large as the timeline, which is drawn first. */
+  /** The views and their charts are many times as large as the timeline, which is seen first. */
   private async addViews(root: HTMLElement): Promise<void> {
     const drawn = Promise.all(this.views.map(({ timeline }) => timeline.drawn));
-    await Promise.race([drawn, new Promise((resolve) => setTimeout(resolve, PATIENCE_MS))]);
+    await Promise.race([drawn.then(painted), new Promise((resolve) => setTimeout(resolve, PATIENCE_MS))]);
     const { PANELS } = await import("./panels");
     if (this.controller.signal.aborted) return;
     this.tabs = new Tabs(root, PANELS, this.address, this.active.workspace);
@@ -218,6 +218,14 @@ class TraceWorkspace {
     };
   }
 }
+
+/** When the browser has shown what is drawn by now: behind the frame that it is part of. */
+const painted = (): Promise<void> =>
+  new Promise((resolve) => {
+    requestAnimationFrame(() => {
+      setTimeout(resolve);
+    });
+  });
 
 /** Whether nothing but events is known: the trace does not say what ran when. */
 export function hasEventsAlone(rows: readonly Row[]): boolean {
