@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 import subprocess
+from collections.abc import Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -154,7 +155,9 @@ def metrics(loaded: LoadedTrace, table: str, *, incomplete: bool) -> Metrics:
     return set(zip(owners, *values, strict=True))
 
 
-def of_system_calls(loaded: LoadedTrace, actors: list[tuple[object, ...]], table: str) -> Metrics:
+def of_system_calls(
+    loaded: LoadedTrace, actors: Sequence[tuple[object, ...]], table: str
+) -> Metrics:
     """``calls``: those that were seen to return, with what they returned; ``begun``: who called
     what when, whether it was seen to return or not."""
     rows = Rows(loaded.analysis.tables["syscalls"])
