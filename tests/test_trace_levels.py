@@ -228,6 +228,18 @@ def test_what_is_kept_is_the_same(tmp_path: Path) -> None:
     assert found[0] == found[1]
 
 
+@pytest.mark.parametrize("first", [0, 3, 1 << 20])
+def test_rows_that_were_prepared_show_the_same(
+    loaded: LoadedTrace, levels: Levels, first: int
+) -> None:
+    """A page draws the first of them while the others are still to be made."""
+    fresh = Levels(loaded.trace)
+    fresh.prepare(first)
+    rows, duration = list(range(levels.row_count)), loaded.analysis.whole.duration
+    for shift in (10, 14, 20):
+        assert fresh.items(rows, 0, duration, shift) == levels.items(rows, 0, duration, shift)
+
+
 def test_buckets_are_a_pixel_or_a_little_less() -> None:
     assert shift_of(0, 2000, 2000) == 0
     assert shift_of(0, 2048 << 10, 2048) == 10

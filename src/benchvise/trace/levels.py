@@ -84,6 +84,10 @@ class Levels:
         count: int = self._native.rows().num_rows
         return count
 
+    def prepare(self, rows: int) -> None:
+        """Makes what the first rows are drawn of, which else is made when they are asked for."""
+        self.items(list(range(min(rows, self.row_count))), 0, 1, _LARGEST_SHIFT)
+
     def items(self, rows: list[int], begin: int, end: int, shift: int) -> pa.Table:
         """What is drawn of rows in buckets of ``2**shift`` ns, at most five items a bucket.
 

@@ -29,6 +29,9 @@ MOST = 4
 WAITING = 16
 """Requests that may wait while a trace is opened: each takes one of the server's threads."""
 
+FIRST_ROWS = 64
+"""So many a page draws at first, or fewer."""
+
 QUIET_S = 1.0
 """What was made is kept when nobody has asked for this long: writing takes as long as making."""
 
@@ -190,7 +193,8 @@ class ServedTraces:
         What will be asked for first is made at once, all the rest before it is kept.
         """
         try:
-            _ = served.levels, served.loaded
+            served.levels.prepare(FIRST_ROWS)  # while a page lays out the rows that it was told
+            _ = served.loaded
             late = time.monotonic() + PATIENCE_S
             while time.monotonic() < min(late, served.last_request + QUIET_S):
                 if self._closing.wait(QUIET_S / 4):
