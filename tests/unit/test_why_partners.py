@@ -40,6 +40,7 @@ from benchvise.why.witness.partner_suspects import (
     partner_files,
     partner_suspects,
     put_partners_first,
+    state_as_on_good,
     state_files,
 )
 from benchvise.why.witness.partners import find_partners, owners_of, parse_programs
@@ -145,6 +146,38 @@ def test_a_program_is_told_with_its_limits_and_without_secrets() -> None:
     }
     watch = SideWatch(partners=(partner,))
     assert decode(SideWatch, encode(watch)) == watch
+
+
+EACH_PROCESS = "for p in $(pgrep -f '(^|/)named-local( |$)'); do"
+
+
+@pytest.mark.parametrize(
+    ("key", "good", "line"),
+    [
+        ("cpu.max", "none", "echo max > /sys/fs/cgroup/services/cpu.max"),
+        ("cpu.max", "50000 100000", "echo 50000 100000 > /sys/fs/cgroup/services/cpu.max"),
+        ("io.max", "none", ""),  # of which device?
+        ("nice", "0", f"{EACH_PROCESS} renice -n 0 -p $p; done"),
+        ("CPUs", "0-3", f"{EACH_PROCESS} taskset -acp 0-3 $p; done"),
+        ("limit of open files", "20000", f"{EACH_PROCESS} prlimit --nofile=20000 --pid $p; done"),
+        ("limit of open files", "$(reboot)", ""),
+        ("variable LANG", "C", ""),
+    ],
+)  # fmt: skip
+def test_a_limit_of_another_program_is_changed_by_hand(key: str, good: str, line: str) -> None:
+    (program,) = parse_programs(TOLD)
+    partner = program.partner(["", ""])
+    assert partner.limited_by.keys() == {"cpu.max", "io.max"}
+    name = f"{STATE}named-local:{key}"
+    suspect = Suspect(name, "", Layer.RUN_TIME, "partner.state", good, partner.state.get(key, ""))
+    assert state_as_on_good(suspect, (partner,)) == line
+    assert decode(Partner, encode(partner)) == partner
+
+
+def test_two_groups_that_limit_the_same_have_no_single_line() -> None:
+    above = "group: cpu.max /sys/fs/cgroup 20000 100000;\n"
+    (program,) = parse_programs(TOLD + above)
+    assert "cpu.max" not in program.partner(["", ""]).limited_by
 
 
 def test_options_of_programs_are_told_unless_they_may_have_a_secret() -> None:

@@ -41,6 +41,7 @@ from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.command_suspects import MOUNT_POINT
 from benchvise.why.suspects.find import NO_SETTING, ROUTES, consent_in
 from benchvise.why.witness.opened import HIDDEN, NOT_THERE, OPENED_FILE, link_as_on_good
+from benchvise.why.witness.partner_suspects import state_as_on_good
 from benchvise.why.wording import percent
 
 MOST = 5
@@ -229,6 +230,7 @@ def _described(
         or line_as_on_good(suspect, _on_good(lab, suspect, ask_boards=ask_boards), origins)
         or route_as_on_good(suspect)
         or rules_as_on_good(suspect, case.snapshots)
+        or state_as_on_good(suspect, case.watches[Side.BAD].partners if case.watches else ())
         or _by_hand(suspect, remedies)
         or _of_file(suspect, case.snapshots)
         or _with_layers(suspect, lab.bench.metric, names),

@@ -78,8 +78,9 @@ class Partner:
     may configure it, ``program`` is what it runs (itself and its libraries), ``opened`` are the
     files that it holds open, ``directories`` those that it names, in which it may keep files.
     ``started`` are the programs and files that the words of its helpers named, which it started
-    while the command ran, with the seconds for which these ran. ``through`` is the program that
-    asks it, where the command does not do so itself.
+    while the command ran, with the seconds for which these ran. ``limited_by`` are the files of
+    control groups by what they limit, where one group alone does so. ``through`` is the program
+    that asks it, where the command does not do so itself.
     """
 
     name: str
@@ -91,6 +92,7 @@ class Partner:
     directories: tuple[str, ...] = ()
     through: str = ""
     started: Mapping[str, float] = field(default_factory=dict)
+    limited_by: Mapping[str, str] = field(default_factory=dict)
 
 
 @dataclass(frozen=True, slots=True)

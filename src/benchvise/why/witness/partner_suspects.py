@@ -367,6 +367,57 @@ def origins_of_state(
     return ()
 
 
+_UNLIMITED = {
+    **dict.fromkeys(("cpu.max", "cpu.uclamp.max", "pids.max"), "max"),
+    **dict.fromkeys(("memory.high", "memory.max", "memory.swap.max"), "max"),
+    **dict.fromkeys(("memory.limit_in_bytes", "memory.soft_limit_in_bytes"), "-1"),
+    "cpu.cfs_quota_us": "-1",
+    "cpu.weight": "100",
+    "cpu.shares": "1024",
+}
+_GROUP_VALUE = re.compile(r"(?:max|-?\d{1,20})(?: \d{1,7})?")
+_PRLIMIT = {
+    "open files": "nofile",
+    "processes": "nproc",
+    "locked memory": "memlock",
+    "stack size": "stack",
+    "core file size": "core",
+    "file size": "fsize",
+    "data size": "data",
+    "address space": "as",
+    "cpu time": "cpu",
+    "realtime priority": "rtprio",
+}
+_LIMIT_VALUE = re.compile(r"\d{1,20}|unlimited")
+_CPU_LIST = re.compile(r"\d{1,4}(?:[-,]\d{1,4}){0,30}")
+_NICE = re.compile(r"-?\d{1,2}")
+_PLAIN_PATH = re.compile(r"/sys/fs/cgroup/[\w./@-]{1,300}", re.ASCII)
+_PLAIN_NAME = re.compile(r"[\w.-]{1,60}", re.ASCII)
+
+
+def state_as_on_good(suspect: Suspect, partners: Sequence[Partner]) -> str:
+    """The line of shell that gives a program the good side's limit, priority or CPUs until it is
+    started anew; empty where that takes more than a line, or for others."""
+    if not suspect.id.startswith(STATE):
+        return ""
+    name, _, key = suspect.id.removeprefix(STATE).partition(":")
+    path = next((p.limited_by.get(key, "") for p in partners if p.name == name), "")
+    value = _UNLIMITED.get(key, "") if suspect.good == "none" else suspect.good
+    if _PLAIN_PATH.fullmatch(path) and _GROUP_VALUE.fullmatch(value):
+        return f"echo {value} > {path}"
+    change = ""
+    limit = _PRLIMIT.get(key.removeprefix("limit of "), "")
+    if limit and _LIMIT_VALUE.fullmatch(value):
+        change = f"prlimit --{limit}={value} --pid $p"
+    elif key == "CPUs" and _CPU_LIST.fullmatch(value):
+        change = f"taskset -acp {value} $p"
+    elif key == "nice" and _NICE.fullmatch(value):
+        change = f"renice -n {value} -p $p"
+    if not change or not _PLAIN_NAME.fullmatch(name):
+        return ""
+    return f"for p in $(pgrep -f '(^|/){name}( |$)'); do {change}; done"
+
+
 def state_files(suspect: Suspect) -> tuple[str, ...]:
     """The files of the partner that such a suspect is about."""
     return tuple(member for member in suspect.members if member.startswith("/"))

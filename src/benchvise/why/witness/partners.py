@@ -287,6 +287,7 @@ class ProgramOfBoard:
     mapped: list[str] = field(default_factory=list)
     groups: list[str] = field(default_factory=list)
     targets: tuple[str, ...] = ()
+    limiting: dict[str, list[str]] = field(default_factory=dict)
     named_in: Sequence[str] = ()
     started: Mapping[str, float] = field(default_factory=dict)
 
@@ -335,6 +336,7 @@ class ProgramOfBoard:
             files=tuple(p for p in named if not p.endswith("/"))[:_MOST_FILES],
             directories=tuple(p.rstrip("/") for p in named if p.endswith("/")),
             started=self.started,
+            limited_by={name: of[0] for name, of in self.limiting.items() if len(of) == 1},
             program=tuple(dict.fromkeys(map(printable, own)))[:_MOST_FILES],
             opened=tuple(dict.fromkeys(map(printable, self.opened)))[:_MOST_FILES],
         )
@@ -429,3 +431,4 @@ def _take_group(program: ProgramOfBoard, text: str) -> None:
     if name == "cpu.cfs_period_us" and value == "100000":
         return
     program.state[name] = f"{program.state[name]}, {value}" if name in program.state else value
+    program.limiting.setdefault(name, []).append(printable(f"{place}/{name}"))
