@@ -28,7 +28,7 @@ from benchvise.why.witness.opened import OPENED_FILE
 from benchvise.why.witness.partner_suspects import partner_suspects, put_partners_first
 from benchvise.why.witness.partners import find_partners
 from benchvise.why.witness.program_files import FILES_OF_A_PROGRAM
-from benchvise.why.witness.started import parse_trees
+from benchvise.why.witness.started import leading_files, parse_trees
 
 SERVER = """import socket, subprocess, sys
 s = socket.socket(socket.AF_UNIX); s.bind(sys.argv[1]); s.listen(); print('on', flush=True)
@@ -88,6 +88,36 @@ def test_helpers_are_known_by_their_descent() -> None:
     assert first.paths[72] == ("/bin/sh", "/etc/update-motd.d/50-news")
     assert second.parents == {70: 5}
     assert parse_trees("nothing") == ()
+
+
+def test_the_configuration_that_leads_to_what_is_started_comes_before_the_rest() -> None:
+    """The scripts are the same on both sides, and only the bad one's PAM has them run."""
+    both = watches(0.0, 0.9)
+    bad = both[Side.BAD].partners[0]
+    both[Side.BAD] = SideWatch(partners=(replace(bad, leading=(PAM,)),))
+    files = {KEYS: "aaaa 570", PAM: "cccc 2133", "/etc/environment": "eeee 60"}
+    others = {KEYS: "bbbb 572", PAM: "dddd 2140", "/etc/environment": "ffff 61"}
+    both = {
+        side: SideWatch(partners=(replace(w.partners[0], files=("/etc/environment", KEYS, PAM)),))
+        for side, w in both.items()
+    }
+    found = partner_suspects(both, {Side.GOOD: files, Side.BAD: others}, ())
+    first, second, _ = put_partners_first(found, WITNESS, both)
+    assert (first.id, second.id) == (f"{OPENED_FILE}{PAM}", f"{OPENED_FILE}/etc/environment")
+    assert first.terms[-1].reason == "what sshd runs longer by it is 72 % of the gap"
+
+
+def test_files_lead_to_what_is_started_by_a_module(tmp_path: Path) -> None:
+    module, configuration = tmp_path / "pam_news.so", tmp_path / "logind"
+    module.write_bytes(b"\x7fELF\0run-parts /etc/news.d\0")
+    configuration.write_text("session optional pam_news.so noupdate\n")
+    other, alike = tmp_path / "environment", tmp_path / "alike"
+    other.write_text("LANG=C\n")
+    alike.write_text("session optional xpam_news.so\n# /etc/newsxd\n")
+    files = [str(path) for path in (module, configuration, other, alike)]
+    started = ["/etc/news.d/50-news", "/bin/sh", "/usr/bin/env"]
+    assert leading_files(LocalBoard(), started, files) == (str(configuration), str(module))
+    assert leading_files(LocalBoard(), ["/bin/sh"], files) == ()
 
 
 def small_tools(directory: Path) -> str:
@@ -153,11 +183,11 @@ def test_a_script_that_runs_for_the_gap_comes_before_other_files_of_the_server()
     found = partner_suspects(both, DIGESTS, ())
     first, *_, last = put_partners_first(found, WITNESS, both)
     assert first.id == f"{OPENED_FILE}{NEWS}"
-    assert first.terms[-1].reason == "sshd runs it longer meanwhile: 80 % of the gap"
+    assert first.terms[-1].reason == "what sshd runs longer by it is 80 % of the gap"
     assert last.id == f"{OPENED_FILE}{KEYS}"  # each machine has keys of its own
     alike = watches(0.9, 0.9)
     assert all(
-        "runs it longer" not in term.reason
+        "runs longer" not in term.reason
         for suspect in put_partners_first(found, WITNESS, alike)
         for term in suspect.terms
     )

@@ -78,7 +78,8 @@ class Partner:
     may configure it, ``program`` is what it runs (itself and its libraries), ``opened`` are the
     files that it holds open, ``directories`` those that it names, in which it may keep files.
     ``started`` are the programs and files that the words of its helpers named, which it started
-    while the command ran, with the seconds for which these ran. ``limited_by`` are the files of
+    while the command ran, with the seconds for which these ran; ``leading`` are those of ``files``
+    that name these, or a module that does. ``limited_by`` are the files of
     control groups by what they limit, where one group alone does so. ``through`` is the program
     that asks it, where the command does not do so itself.
     """
@@ -92,6 +93,7 @@ class Partner:
     directories: tuple[str, ...] = ()
     through: str = ""
     started: Mapping[str, float] = field(default_factory=dict)
+    leading: tuple[str, ...] = ()
     limited_by: Mapping[str, str] = field(default_factory=dict)
 
 

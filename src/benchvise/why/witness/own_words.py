@@ -26,7 +26,7 @@ _FEW = 2
 _POINTS = 2.5
 _NAME = re.compile(r"(?<![\w./-])[A-Za-z]\w*(?:[.-]\w+)*(?![\w/])", re.ASCII)
 _TELLING = re.compile(r"(?=.*[\d_-]).{3,60}$")
-_OF_USER = re.compile(r"/(?:opt|srv|home|root|usr/local|etc)/")
+_OF_USER = re.compile(r"/(?:opt|srv|home|usr/local)/")
 _TEXTS = (
     'for f in "$@"; do [ -f "$f" ] && head -c 65536 "$f" | grep -aq . && '
     'head -c 65536 "$f" | tr -d "\\0"; echo; done 2>/dev/null; true'
@@ -36,7 +36,8 @@ _TEXTS = (
 def own_names(board: Board, command: str, calls: Iterable[CallsAbout]) -> tuple[str, ...]:
     """The names in a command and in the scripts of the user that it opens. Raises
     BoardUnreachable."""
-    scripts = [path for path in opened_in(calls) if _OF_USER.match(path)][:_MOST_SCRIPTS]
+    opened = [p for p in opened_in(calls) if _OF_USER.match(p) or p in command.split()]
+    scripts = opened[:_MOST_SCRIPTS]
     text = ""
     if scripts:
         try:

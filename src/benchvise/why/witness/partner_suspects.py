@@ -55,6 +55,7 @@ _SHOWN = 3
 _AHEAD = 0.5
 _LEAST_SHARE = 0.25
 _PRIOR = -2.5
+_LEADING = 0.8  # of what is known of a script is believed of a file that names it
 _BEHIND = 0.5  # less for who is asked by another program
 _POINTS = 3.0
 _OF_STATE = {"limit of open files": -1.0, "limit of core file size": -2.0, "THP_enabled": -1.0}
@@ -262,7 +263,7 @@ def put_partners_first(
             term = Term(NAME, points, reason.replace("%", " %"))
             terms = [*suspect.terms, term]
             if share := runs.get(suspect, 0.0):
-                reason = f"{name} runs it longer meanwhile: {share:.0%} of the gap"
+                reason = f"what {name} runs longer by it is {share:.0%} of the gap"
                 terms.append(Term(NAME, _POINTS * share, reason.replace("%", " %")))
             suspect = replace(suspect, terms=tuple(terms))
         scored.append(suspect)
@@ -275,7 +276,7 @@ def _path_of(suspect: Suspect) -> str:
 
 def _longer(watches: Mapping[Side, SideWatch], witness: Witness) -> dict[str, float]:
     """The files that helpers of partners run for longer on the bad side, by the share of the gap
-    that this is."""
+    that this is; for a little less those that lead there."""
     gap_s = (witness.bad_s or 0.0) - (witness.good_s or 0.0)
     if gap_s <= 0.0:
         return {}
@@ -285,7 +286,12 @@ def _longer(watches: Mapping[Side, SideWatch], witness: Witness) -> dict[str, fl
     }
     before = times.get(Side.GOOD, {})
     shares = {path: (s - before.get(path, 0.0)) / gap_s for path, s in times[Side.BAD].items()}
-    return {path: min(1.0, share) for path, share in shares.items() if share >= _LEAST_SHARE}
+    longer = {path: min(1.0, share) for path, share in shares.items() if share >= _LEAST_SHARE}
+    for partner in watches[Side.BAD].partners:
+        most = max((longer[path] for path in partner.started if path in longer), default=0.0)
+        for path in partner.leading if most else ():
+            longer.setdefault(path, _LEADING * most)
+    return longer
 
 
 def _waited(partner: Partner, watch: SideWatch, witness: Witness) -> float:

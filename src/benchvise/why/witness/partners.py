@@ -17,7 +17,7 @@ import re
 from collections import defaultdict
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from contextlib import suppress
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from zlib import crc32
 
 from benchvise.board.protocol import Board
@@ -26,7 +26,7 @@ from benchvise.text import printable
 from benchvise.why.witness.model import CallsAbout, Partner
 from benchvise.why.witness.polled import place_users, polled_places
 from benchvise.why.witness.program_files import FILES_OF_A_PROGRAM
-from benchvise.why.witness.started import started_programs
+from benchvise.why.witness.started import leading_files, started_programs
 
 _READ_S = 20.0
 _FILES_S = 60.0
@@ -136,7 +136,8 @@ def find_partners(
 
 def _partner(board: Board, program: ProgramOfBoard, through: Partner | None = None) -> Partner:
     words = ["sh", "-c", FILES_OF_A_PROGRAM, "sh", *program.file_words]
-    return program.partner(_text_of(board, words, _FILES_S).splitlines(), through)
+    partner = program.partner(_text_of(board, words, _FILES_S).splitlines(), through)
+    return replace(partner, leading=leading_files(board, partner.started, partner.files))
 
 
 def _behind(

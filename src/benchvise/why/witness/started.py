@@ -10,6 +10,7 @@ takes time is there in many of these samples.
 from __future__ import annotations
 
 import math
+import posixpath
 import re
 from collections import defaultdict
 from collections.abc import Collection, Iterator, Mapping
@@ -79,7 +80,42 @@ def started_programs(
     except BoardUnusable:
         return {}
     samples = parse_trees(done.stdout.decode("utf-8", "replace"))
-    return _sums(samples, servers, usual_s)
+    sums = _sums(samples, servers, usual_s)
+    paths = dict.fromkeys(path for of in sums.values() for path in of)
+    try:
+        files = _lines_of(board, _FILES, *paths)
+    except BoardUnusable:
+        return {}
+    return {server: {p: s for p, s in of.items() if p in files} for server, of in sums.items()}
+
+
+def leading_files(
+    board: Board, started: Collection[str], files: Collection[str]
+) -> tuple[str, ...]:
+    """Those of these files that name what was started or its directory, and those that name one of
+    them in turn, as a configuration names a module: they lead there. Raises BoardUnreachable and
+    BoardUnusable."""
+    named = [path for path in started if not _OF_SYSTEM.match(path)]
+    named += [d for path in named if (d := posixpath.dirname(path)).count("/") > 1]
+    if not named or not files:
+        return ()
+    escaped = "|".join(re.sub(r"([.+])", r"[\1]", path) for path in dict.fromkeys(named))
+    return tuple(sorted(_lines_of(board, _LEADING, escaped, *files)))
+
+
+def _lines_of(board: Board, script: str, *arguments: str) -> set[str]:
+    done = board.run(["sh", "-c", script, "sh", *arguments], timeout=_GRACE_S)
+    return set(done.stdout.decode("utf-8", "replace").splitlines())
+
+
+_OF_SYSTEM = re.compile(r"/(?:usr/)?(?:s?bin|lib\w*|share)/")
+_FILES = 'for f in "$@"; do [ -f "$f" ] && echo "$f"; done; true'
+_LEADING = (
+    'e=$1; shift; m=$(grep -alsE -e "$e" "$@" /dev/null); printf "%s\\n" $m; '
+    "b=$(for f in $m; do case $f in */bin/*|*/sbin/*) ;; "
+    '*) echo "${f##*/}";; esac; done | sed "s/[.+]/[&]/g" | tr "\\n" "|" | sed "s/|$//"); '
+    '[ "$b" ] && grep -alsE -e "(^|[^A-Za-z0-9_.-])($b)([^A-Za-z0-9_.-]|$)" "$@" /dev/null; true'
+)
 
 
 def parse_trees(text: str) -> tuple[ProcessTree, ...]:
