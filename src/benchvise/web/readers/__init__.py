@@ -10,4 +10,5 @@ theirs. Who dies is started again, and the request that it died of is answered w
 
 - ``messages``: how requests and answers pass.
 - ``pool``: the server's end. ``process``, ``queries``: the programs at the other one.
+- ``desertion``: what is computed for a browser that has left ends.
 """
