@@ -3,12 +3,14 @@
 from __future__ import annotations
 
 import importlib
+from collections import defaultdict
 from dataclasses import dataclass
 
 import numpy as np
 
 from benchmarks.bisect.histories import TURNS, History
 from benchvise.bisect.choice import Costs, next_version
+from benchvise.bisect.earlier import unmet_level, unmet_side
 from benchvise.bisect.posterior import ChangePosterior
 
 CONFIDENCE = 0.95
@@ -32,20 +34,30 @@ def ours(history: History, earlier: int = 0) -> Outcome:
     """The search as ``benchvise bisect`` makes it, where every sample costs the same.
 
     ``earlier`` is how many samples of either end the store has, as of ``--good-run`` and
-    ``--bad-run``. They are not counted; that each end is measured once more is.
+    ``--bad-run``. They are not counted; what is measured of the ends to see that they hold is.
     """
     posterior = ChangePosterior(history.count)
     ends = (0, history.count - 1)
+    runs: defaultdict[int, list[float]] = defaultdict(list)
     for turn in range(TURNS - 2 * earlier, TURNS):  # noise that no search comes to
-        posterior.add(ends[turn % 2], history.value(ends[turn % 2], turn))
+        end = ends[turn % 2]
+        runs[end].append(history.value(end, turn))
+        posterior.add(end, runs[end][-1])
+    fresh: defaultdict[int, list[float]] = defaultdict(list)
+    check: int | None = None
     for turn in range(MOST):
-        is_check = earlier > 0 and turn < len(ends)
-        version = ends[turn] if is_check else next_version(posterior, Costs(), _LEAST)
+        if check is None and runs:
+            check = unmet_level(runs, fresh)
+        version = next_version(posterior, Costs(), _LEAST) if check is None else check
+        fresh[version].append(history.value(version, turn))
         posterior.add(version, history.value(version, turn))
-        if posterior.samples < _AT_LEAST or len(posterior.values) < 2 or is_check:
+        check = None
+        if posterior.samples < _AT_LEAST or len(posterior.values) < 2:
             continue
         place, probability = posterior.best
         if probability >= CONFIDENCE:
+            check = unmet_side(runs, fresh, place, place)
+        if probability >= CONFIDENCE and check is None:
             return Outcome(place == history.place, turn + 1, probability)
     return Outcome(found=False, samples=MOST, posterior=0.0)
 

@@ -14,6 +14,7 @@ import numpy as np
 import pytest
 
 from benchvise.bisect.choice import Costs, next_version
+from benchvise.bisect.earlier import unmet_level, unmet_side
 from benchvise.bisect.journal import FILE, JournalEntry, MeasurementJournal
 from benchvise.bisect.loop import BisectionSearch
 from benchvise.bisect.model import (
@@ -206,7 +207,6 @@ def test_what_runs_measured_of_the_ends_saves_samples(tmp_path: Path) -> None:
     assert taken[20] < 0.75 * taken[0]
     ends = [row for row in answer.versions if row.earlier]
     assert [(row.number, row.earlier) for row in ends] == [(0, 20), (63, 20)]
-    assert all(row.samples for row in ends), "both were measured once more"
 
 
 def test_a_bisection_with_runs_goes_on_where_it_was_killed(tmp_path: Path) -> None:
@@ -240,6 +240,21 @@ def test_runs_of_another_state_of_things_are_not_used(
     assert any(reason in line for line in told), told
     assert (answer.verdict, answer.first_bad) == (BisectionVerdict.FOUND, "v40")
     assert answer.earlier == 0
+
+
+def test_an_end_is_checked_where_no_version_shows_its_level() -> None:
+    earlier = {0: [0.0, 0.1, -0.1], 9: [5.0, 5.1, 4.9]}
+    near_both = {3: [0.1] * 4, 5: [5.2] * 4}
+    assert unmet_level(earlier, near_both) is None
+    assert unmet_level(earlier, {3: [0.1] * 4, 5: [2.5] * 4}) == 9
+    assert unmet_level(earlier, {3: [0.1] * 4, 5: [2.5] * 3}) is None, "it is early"
+    assert unmet_level(earlier, {3: [2.5] * 4, 5: [5.0] * 4}) == 0
+    assert unmet_level({9: earlier[9]}, {3: [2.5] * 4, 9: [2.5] * 4}) is None, "it was measured"
+    assert unmet_side(earlier, near_both, 4, 4) is None
+    assert unmet_side(earlier, near_both, 6, 6) == 9
+    assert unmet_side(earlier, near_both, 3, 3) == 0
+    assert unmet_side(earlier, near_both, 1, 9) == 0, "no change: both ends"
+    assert unmet_side({0: earlier[0]}, near_both, 6, 6) is None, "no run of the bad version"
 
 
 def test_without_a_change_runs_alone_decide_nothing(tmp_path: Path) -> None:

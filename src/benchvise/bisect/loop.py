@@ -10,6 +10,7 @@ from collections.abc import Callable, Sequence
 import numpy as np
 
 from benchvise.bisect.choice import Costs, next_version, no_change
+from benchvise.bisect.earlier import unmet_level, unmet_side
 from benchvise.bisect.journal import JournalEntry, MeasurementJournal
 from benchvise.bisect.likelihood import first_scale
 from benchvise.bisect.model import (
@@ -60,6 +61,7 @@ class BisectionSearch:
         self._times: list[float] = []
         self._fresh: dict[int, list[float]] = {}
         self._earlier: dict[int, list[float]] = {}
+        self._to_check: int | None = None  # an end, since an answer rests on what runs measured
         self.seconds = 0.0
         for entry in earlier:
             journal.add(entry)
@@ -89,9 +91,10 @@ class BisectionSearch:
     def _next(self) -> int:
         if self._two is not None and self._two.share > self._options.confidence:
             return self._two.next_version
-        unchecked = self._unchecked_end()
-        if unchecked is not None:
-            return unchecked
+        if self._to_check is None and self._earlier:
+            self._to_check = unmet_level(self._earlier, self._fresh)
+        if self._to_check is not None:
+            return self._to_check
         costs = Costs(
             statistics.median(self._times[-20:]) if self._times else 1.0,
             statistics.median(self._waits[-20:]) if self._waits else 0.0,
@@ -139,11 +142,6 @@ class BisectionSearch:
             if not entry.run:
                 self._times.append(entry.seconds)
             self._check_earlier(version)
-
-    def _unchecked_end(self) -> int | None:
-        """An end that a run measured and this bisection has not: nobody knows yet whether it is as
-        it was."""
-        return next((version for version in self._earlier if version not in self._fresh), None)
 
     def _check_earlier(self, version: int) -> None:
         """Whether an end is as it was when a run measured it."""
@@ -196,12 +194,11 @@ class BisectionSearch:
     def _verdict(self) -> BisectionVerdict | None:
         """What is decided by now; None: nothing."""
         posterior, confidence = self.posterior, self._options.confidence
+        self._to_check = None
         if posterior.samples < _LEAST_SAMPLES or not self._has_both_ends():
             return None
-        if self._unchecked_end() is not None:
-            return None
         if no_change(posterior, self._options.least) >= confidence:
-            return BisectionVerdict.NO_CHANGE
+            return self._once_met(BisectionVerdict.NO_CHANGE, 1, len(self.names) - 1)
         place, probability = posterior.best
         placed = probability >= confidence
         if placed and self._earlier and not self._scatters_as_earlier(place):
@@ -211,10 +208,18 @@ class BisectionSearch:
         if placed or is_due or (self._two is not None and self._two.share > _RATHER_TWO):
             self._two = posterior.two_changes()
             if self._two.share > confidence and self._two.probability >= confidence:
-                return BisectionVerdict.TWO_CHANGES
+                return self._once_met(BisectionVerdict.TWO_CHANGES, *self._two.places)
             if placed and self._two.share < _RATHER_TWO:
-                return BisectionVerdict.FOUND
+                return self._once_met(BisectionVerdict.FOUND, place, place)
         return None
+
+    def _once_met(
+        self, verdict: BisectionVerdict, first: int, last: int
+    ) -> BisectionVerdict | None:
+        """The verdict, once both sides of the changes were measured now; else what is missing is
+        next."""
+        self._to_check = unmet_side(self._earlier, self._fresh, first, last)
+        return verdict if self._to_check is None else None
 
     # -- the answer --------------------------------------------------------------------------------
 
