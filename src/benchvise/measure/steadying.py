@@ -9,10 +9,10 @@ from typing import NamedTuple
 
 
 class _Kind(NamedTuple):
-    """``pattern`` finds it in a cause with figures; ``words`` say it without, for many series."""
+    """``pattern`` finds it in a cause with figures; ``label`` says it without, for many series."""
 
     pattern: str
-    words: str
+    label: str
     remedy: str
 
 
@@ -79,12 +79,12 @@ def shared_causes(causes: Mapping[str, Iterable[str]]) -> dict[str, tuple[str, .
     """
     having: defaultdict[str, list[str]] = defaultdict(list)
     for series, of_series in causes.items():
-        for words in dict.fromkeys(_in_few_words(cause) for cause in of_series):
-            having[words].append(series)
+        for label in dict.fromkeys(_in_few_words(cause) for cause in of_series):
+            having[label].append(series)
     frequent_first = sorted(having.items(), key=lambda kind: -len(kind[1]))
-    return {words: tuple(names) for words, names in frequent_first}
+    return {label: tuple(names) for label, names in frequent_first}
 
 
 def _in_few_words(cause: str) -> str:
-    known = (kind.words for kind in _KINDS if re.search(kind.pattern, cause))
-    return next(known, cause)
+    labels = (kind.label for kind in _KINDS if re.search(kind.pattern, cause))
+    return next(labels, cause)

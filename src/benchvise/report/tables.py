@@ -181,8 +181,8 @@ def _shared_causes(causes: Mapping[str, Sequence[str]], run_id: str) -> Iterator
     """Why many series are unstable; ``causes`` are those of each."""
     from benchvise.measure.steadying import shared_causes
 
-    for words, names in shared_causes(causes).items():
-        yield f"{_UNSTABLE_MARK} {words}: {len(names)} series: {enumerated(names, _NAMED)}"
+    for cause, names in shared_causes(causes).items():
+        yield f"{_UNSTABLE_MARK} {cause}: {len(names)} series: {enumerated(names, _NAMED)}"
     if causes:
         yield f"{_UNSTABLE_MARK} each in full: benchvise show {run_id} --notes"
 

@@ -180,8 +180,8 @@ def _row(number: int, row: dict[str, Any], facts: RowFacts) -> TimelineRow:
         name = "CPU not known" if cpu == _UNKNOWN_CPU else f"CPU {cpu}"
         tid, process, count = None, None, facts.of_cpu.get(cpu, 0)
     else:
-        known = facts.actors[actor]
-        name, tid, process = known.name, known.tid, known.process
+        of_row = facts.actors[actor]
+        name, tid, process = of_row.name, of_row.tid, of_row.process
         own = int(facts.of_actor[actor])
         count = own if cpu is None else facts.of_both.get((actor, cpu), 0)
     return TimelineRow(

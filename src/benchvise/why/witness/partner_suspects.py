@@ -169,8 +169,8 @@ def _files(
         why_not = _READS_ANEW.format(name=bad.name, why=restarts.refused)
     on_good = restarts.service_of(Side.GOOD, good) == service
     for path in dict.fromkeys((*good.files, *bad.files)):
-        told = [digests[side].get(path, "") for side in (Side.GOOD, Side.BAD)]
-        values = [text.partition(" ")[0] for text in told]
+        both = [digests[side].get(path, "") for side in (Side.GOOD, Side.BAD)]
+        values = [text.partition(" ")[0] for text in both]
         if values[0] == values[1] or is_data(path):
             continue
         usual = 0.5 if bad.name in path or path.startswith("/etc/") else 0.0
@@ -185,7 +185,7 @@ def _files(
             means=LayerMeans(SERVICE_FILE_LAYER, f"{service}{path}") if is_tried else None,
             untestable="" if is_tried else why_not,
             not_on_good="" if on_good else f"{service} is none of the services there",
-            terms=(_term(bad, usual + identity_points(path, *told)),),
+            terms=(_term(bad, usual + identity_points(path, *both)),),
         )
 
 

@@ -135,8 +135,8 @@ def find_partners(
 
 
 def _partner(board: Board, program: ProgramOfBoard, through: Partner | None = None) -> Partner:
-    words = ["sh", "-c", FILES_OF_A_PROGRAM, "sh", *program.file_words]
-    partner = program.partner(_text_of(board, words, _FILES_S).splitlines(), through)
+    listing = ["sh", "-c", FILES_OF_A_PROGRAM, "sh", *program.file_words]
+    partner = program.partner(_text_of(board, listing, _FILES_S).splitlines(), through)
     return replace(partner, leading=leading_files(board, partner.started, partner.files))
 
 
@@ -155,8 +155,8 @@ def _behind(
         lines = _text_of(board, ["sh", "-c", _NAMED, "sh", *partner.files]).splitlines()
         named = [line for line in lines if line in sockets and line not in partner.targets]
         numbers = {int(match[1]) for line in lines if (match := _PORT.search(line))} & ports
-        asked = {int(t.rpartition(":")[2]) for t in partner.targets if _ADDRESS.fullmatch(t)}
-        named += [f"127.0.0.1:{number}" for number in sorted(numbers - asked)]
+        in_use = {int(t.rpartition(":")[2]) for t in partner.targets if _ADDRESS.fullmatch(t)}
+        named += [f"127.0.0.1:{number}" for number in sorted(numbers - in_use)]
         owners = {p: of for p, of in owners_of(named, text).items() if p not in known}
         if not owners:
             continue
@@ -167,8 +167,8 @@ def _behind(
                 yield _partner(board, program, partner)
 
 
-def _text_of(board: Board, words: Sequence[str], timeout_s: float = _READ_S) -> str:
-    return board.run(words, timeout=timeout_s).stdout.decode("utf-8", "replace")
+def _text_of(board: Board, command: Sequence[str], timeout_s: float = _READ_S) -> str:
+    return board.run(command, timeout=timeout_s).stdout.decode("utf-8", "replace")
 
 
 # -- who it is -------------------------------------------------------------------------------------

@@ -75,7 +75,7 @@ def polled_places(calls: Sequence[CallsAbout]) -> tuple[str, ...]:
 @dataclass(slots=True)
 class _Process:
     number: int
-    words: Sequence[str] = ()
+    arguments: Sequence[str] = ()
     exe: str = ""
     places: list[str] = field(default_factory=list)
 
@@ -86,8 +86,8 @@ class _Process:
 
     @property
     def files(self) -> list[str]:
-        """The files that its words may name."""
-        return [word for word in self.words if _FILE.fullmatch(word)]
+        """The files that its arguments may name."""
+        return [word for word in self.arguments if _FILE.fullmatch(word)]
 
 
 _FILE = re.compile(r"/[\w./@+-]{1,400}", re.ASCII)
@@ -146,7 +146,7 @@ def _pattern(paths: Iterable[str]) -> str:
 def parse_processes(text: str) -> tuple[dict[str, set[str]], tuple[_Process, ...]]:
     """The files that name places, each with what it names, and the processes of a board."""
     files: defaultdict[str, set[str]] = defaultdict(set)
-    processes = {p.number: _Process(p.number, p.words) for p in parse_stats(text)}
+    processes = {p.number: _Process(p.number, p.arguments) for p in parse_stats(text)}
     none = _Process(0)
     holder = none
     for line in text.splitlines():
@@ -170,20 +170,20 @@ def _matching(
 ) -> Iterator[tuple[int, tuple[str, ...]]]:
     """Processes with the files that tie them to a place: those that name it themselves first.
     ``files`` name it, ``inside`` are programs and files of words that name it or one of these."""
-    found: list[tuple[int, int, tuple[str, ...]]] = []
+    ranked: list[tuple[int, int, tuple[str, ...]]] = []
     pattern = re.compile(_pattern([place]), re.ASCII)
     for process in processes:
         if process.number == 1:
             continue
         own = {path for path in files if _stem(path) & process.names}
-        own |= set(files) & set(process.words)
+        own |= set(files) & set(process.arguments)
         names_it = any(path in inside for path in (process.exe, *process.files))
-        names_it |= any(pattern.search(word) for word in process.words)
+        names_it |= any(pattern.search(word) for word in process.arguments)
         is_there = any(at == place or at.startswith(f"{place}/") for at in process.places)
         if own or names_it or is_there:
             rank = 0 if names_it else 1 if own else 2
-            found.append((rank, process.number, tuple(sorted(own))))
-    for _, number, of in sorted(found):
+            ranked.append((rank, process.number, tuple(sorted(own))))
+    for _, number, of in sorted(ranked):
         yield number, of
 
 

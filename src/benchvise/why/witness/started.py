@@ -74,9 +74,9 @@ def started_programs(
         return {}
     runs = min(_MOST_RUNS, max(1, math.ceil(_ENOUGH_S / max(usual_s, 1e-3))))
     limit_s = 3.0 * usual_s * runs + _GRACE_S
-    words = ["sh", "-c", _RUN, "sh", command, str(runs), str(round(limit_s / _EVERY_S))]
+    watched = ["sh", "-c", _RUN, "sh", command, str(runs), str(round(limit_s / _EVERY_S))]
     try:
-        done = board.run(words, timeout=2.0 * limit_s)
+        done = board.run(watched, timeout=2.0 * limit_s)
     except BoardUnusable:
         return {}
     samples = parse_trees(done.stdout.decode("utf-8", "replace"))
@@ -127,17 +127,17 @@ def _tree(text: str) -> ProcessTree:
     tree = ProcessTree()
     for process in parse_stats(text):
         tree.parents[process.number] = process.parent
-        tree.paths[process.number] = tuple(_named("\0".join(process.words)))
+        tree.paths[process.number] = tuple(_named("\0".join(process.arguments)))
     return tree
 
 
 @dataclass(frozen=True, slots=True)
 class ProcessWords:
-    """A process, its parent, and the words that it was started with."""
+    """A process, its parent, and the arguments that it was started with."""
 
     number: int
     parent: int
-    words: tuple[str, ...]
+    arguments: tuple[str, ...]
 
 
 def parse_stats(text: str) -> Iterator[ProcessWords]:
@@ -146,12 +146,12 @@ def parse_stats(text: str) -> Iterator[ProcessWords]:
     matches = list(_STAT.finditer(text))
     for match, following in zip(matches, [*matches[1:], None], strict=False):
         rest = text[match.end() : None if following is None else following.start()]
-        words = rest.rstrip("\n").removesuffix(match[2]).split("\0")
-        yield ProcessWords(int(match[1]), int(match[3]), tuple(words[:_MOST_WORDS]))
+        arguments = rest.rstrip("\n").removesuffix(match[2]).split("\0")
+        yield ProcessWords(int(match[1]), int(match[3]), tuple(arguments[:_MOST_WORDS]))
 
 
-def _named(words: str) -> Iterator[str]:
-    for path in dict.fromkeys(_PATH.findall(words)):
+def _named(text: str) -> Iterator[str]:
+    for path in dict.fromkeys(_PATH.findall(text)):
         if not path.startswith(_NO_PROGRAMS):
             yield printable(path)
 
