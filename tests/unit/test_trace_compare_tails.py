@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import numpy as np
 import pytest
-import scipy.stats
+import scipy  # loads its parts when they are first used, not in each worker that collects this
 
 from benchmarks import trace_pairs
 from benchvise.trace.analysis.dependence import design_effect, dispersion, share_interval
