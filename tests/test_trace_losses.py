@@ -4,7 +4,7 @@ from __future__ import annotations
 
 import random
 import subprocess
-from collections.abc import Sequence
+from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import replace
 from pathlib import Path
 
@@ -50,6 +50,31 @@ def known(whole: LoadedTrace) -> dict[str, Metrics]:
     return {table: metrics(whole, table, incomplete=True) for table in TABLES}
 
 
+def lossy_ones(complete: Recording, place: Path) -> Iterator[tuple[int, float, LoadedTrace]]:
+    """Fifty times the same recording without some of its events: seed, share lost, and the trace,
+    whose file lies in ``place`` until the next one."""
+    for seed in range(50):
+        chance = random.Random(seed)
+        share = chance.choice((0.01, 0.05, 0.2))
+        path = without_some(complete, chance, share).save(place / f"{seed}.dat")
+        loaded = load_trace(path, cache=False)
+        assert loaded.trace.losses
+        yield seed, share, loaded
+        path.unlink()
+
+
+def not_in(
+    known: Mapping[str, Metrics], loaded: LoadedTrace, kept: dict[str, int]
+) -> Iterator[tuple[object, ...]]:
+    """Of each table the rows that a lossy trace has and the complete one (``known``) has not;
+    ``kept`` counts how many it has at all."""
+    for table, truth in known.items():
+        told = metrics(loaded, table, incomplete=False)
+        kept[table] += len(told)
+        if wrong := told - truth:
+            yield table, len(wrong), sorted(wrong, key=str)[:5]
+
+
 def test_what_is_not_incomplete_is_what_the_complete_recording_has(
     complete: Recording, whole: LoadedTrace, known: dict[str, Metrics], tmp_path: Path
 ) -> None:
@@ -58,17 +83,8 @@ def test_what_is_not_incomplete_is_what_the_complete_recording_has(
     steps = {name: counter_steps(whole.analysis, name) for name in COUNTERS}
     values = dict.fromkeys(COUNTERS, 0)
     paths = 0
-    for seed in range(50):
-        chance = random.Random(seed)
-        share = chance.choice((0.01, 0.05, 0.2))
-        path = without_some(complete, chance, share).save(tmp_path / f"{seed}.dat")
-        loaded = load_trace(path, cache=False)
-        assert loaded.trace.losses
-        for table, truth in known.items():
-            told = metrics(loaded, table, incomplete=False)
-            kept[table] += len(told)
-            if wrong := told - truth:
-                failures.append((seed, share, table, len(wrong), sorted(wrong, key=str)[:5]))
+    for seed, share, loaded in lossy_ones(complete, tmp_path):
+        failures += [(seed, share, *wrong) for wrong in not_in(known, loaded, kept)]
         for name, truths in steps.items():
             for told_steps in counter_steps(loaded.analysis, name):
                 [truth_steps] = [steps for steps in truths if steps.cpu == told_steps.cpu]
@@ -79,7 +95,6 @@ def test_what_is_not_incomplete_is_what_the_complete_recording_has(
         for told_path in longest_paths(loaded):
             paths += 1
             failures += [(seed, share, segment) for segment in not_on(told_path, loaded, whole)]
-        path.unlink()
     assert not failures, (len(failures), failures[:3])
     assert min(values.values()) > 1000 and paths > 50, (values, paths)
     assert all(count > 50 * len(known[table]) // 4 for table, count in kept.items()), kept
@@ -94,18 +109,8 @@ def test_a_system_call_that_is_told_is_one_of_the_complete_recording(tmp_path: P
     assert min(map(len, known.values())) > 1000
     failures: list[tuple[object, ...]] = []
     kept = dict.fromkeys(CALLS, 0)
-    for seed in range(50):
-        chance = random.Random(seed)
-        share = chance.choice((0.01, 0.05, 0.2))
-        path = without_some(complete, chance, share).save(tmp_path / f"{seed}.dat")
-        loaded = load_trace(path, cache=False)
-        assert loaded.trace.losses
-        for table, truth in known.items():
-            told = metrics(loaded, table, incomplete=False)
-            kept[table] += len(told)
-            if wrong := told - truth:
-                failures.append((seed, share, table, len(wrong), sorted(wrong, key=str)[:5]))
-        path.unlink()
+    for seed, share, loaded in lossy_ones(complete, tmp_path):
+        failures += [(seed, share, *wrong) for wrong in not_in(known, loaded, kept)]
     assert not failures, (len(failures), failures[:3])
     assert all(count > 50 * len(known[table]) // 2 for table, count in kept.items()), kept
 
