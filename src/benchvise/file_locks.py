@@ -14,6 +14,7 @@ import time
 from contextlib import suppress
 
 _POLL_SECONDS = 0.05
+_SHORTLY_SECONDS = 1.0
 
 try:
     import fcntl
@@ -81,3 +82,27 @@ else:
             return True
         unlock(descriptor)
         return False
+
+
+def try_lock_shortly(descriptor: int) -> bool:
+    """``try_lock`` for up to a second, for a lock that nobody means to hold.
+
+    Whoever looks at it takes it for a moment; and a child that its holder was starting when it was
+    killed has it, too, until it has become another program.
+    """
+    deadline = time.monotonic() + _SHORTLY_SECONDS
+    while not try_lock(descriptor):
+        if time.monotonic() >= deadline:
+            return False
+        time.sleep(_POLL_SECONDS)
+    return True
+
+
+def stays_locked(descriptor: int) -> bool:
+    """``is_locked`` for up to a second, of a file whose holder has ended, see there."""
+    deadline = time.monotonic() + _SHORTLY_SECONDS
+    while is_locked(descriptor):
+        if time.monotonic() >= deadline:
+            return True
+        time.sleep(_POLL_SECONDS)
+    return False

@@ -75,6 +75,19 @@ def usable_cpus() -> int:
     return os.cpu_count() or 1
 
 
+def is_gone(process: int) -> bool:
+    """Whether there is no process of this number any more; False where that cannot be known."""
+    if os.name != "posix" or process <= 0:
+        return False
+    try:
+        os.kill(process, 0)
+    except ProcessLookupError:
+        return True
+    except (PermissionError, OverflowError):  # another user's, or no number of a process
+        pass
+    return False
+
+
 def own_user() -> int | None:
     """The number of the user that this process runs as; None where users have none."""
     return os.geteuid() if hasattr(os, "geteuid") else None

@@ -7,6 +7,7 @@ import os
 import re
 import signal
 import tempfile
+import time
 from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
@@ -27,6 +28,7 @@ from fakekernel import (
     FakeKernel,
     lost,
 )
+from waiting import PATIENCE
 
 from benchvise.board.local import LocalBoard
 from benchvise.board.messages import FileWritten
@@ -776,6 +778,24 @@ class TestJournal:
             assert result.outcome is RestoreOutcome.ALIVE
             assert f"process {os.getpid()} has changed" in refusal(kernel, "t.thp=never")
             assert kernel.get(OTHER) == "1\n"
+        assert kernel.get(OTHER) == "60\n"
+
+    def test_what_a_killed_one_was_starting_keeps_nothing(self, kernel: FakeKernel) -> None:
+        """A child has its parent's locks until it has become another program."""
+        ours, childs = os.pipe()
+        child = os.fork()
+        if child == 0:
+            with applied(kernel, "t.other=1"):
+                if os.fork() == 0:
+                    os.write(childs, b"has them")
+                    time.sleep(0.3)
+                    os._exit(0)
+                time.sleep(PATIENCE)
+        assert os.read(ours, 8) == b"has them"
+        os.kill(child, signal.SIGKILL)
+        os.waitpid(child, 0)
+        (result,) = restored(kernel)
+        assert result.outcome is RestoreOutcome.DONE
         assert kernel.get(OTHER) == "60\n"
 
     def test_the_same_board_by_another_name_is_the_same(self, kernel: FakeKernel) -> None:

@@ -18,7 +18,7 @@ from pathlib import Path
 
 from benchvise.documents import decode, encode, in_json
 from benchvise.errors import StoreError, UsageError
-from benchvise.file_locks import try_lock
+from benchvise.file_locks import try_lock_shortly
 from benchvise.host_system import open_flags
 
 FILE = "measurements.jsonl"
@@ -77,7 +77,7 @@ class MeasurementJournal:
             self._descriptor = -1
 
     def _read(self) -> tuple[JournalEntry, ...]:
-        if not try_lock(self._descriptor):
+        if not try_lock_shortly(self._descriptor):
             raise UsageError(
                 f"{self._path} is being written by another bisection", "wait for its end"
             )

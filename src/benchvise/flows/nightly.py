@@ -30,7 +30,7 @@ from benchvise.errors import (
     Undecided,
     UsageError,
 )
-from benchvise.file_locks import try_lock
+from benchvise.file_locks import try_lock_shortly
 from benchvise.flows import run as run_flow
 from benchvise.flows.boards import NamedBoards
 from benchvise.flows.request import RunRequest, RunResult
@@ -229,7 +229,7 @@ def _working(job: NightJob) -> Iterator[None]:
             f"name another directory in {job.file}",
         ) from error
     try:
-        if not try_lock(descriptor):
+        if not try_lock_shortly(descriptor):
             holder = os.pread(descriptor, 20, 0).decode("ascii", "replace").strip()
             raise Undecided(
                 f"{job.name} is being measured by process {printable(holder, 20)}: nothing to do",

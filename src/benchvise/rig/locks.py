@@ -24,6 +24,7 @@ from benchvise import interruption
 from benchvise.documents import decode, encode
 from benchvise.errors import BenchviseError
 from benchvise.file_locks import try_lock
+from benchvise.host_system import is_gone
 from benchvise.rig import turns
 from benchvise.rig.faults import Fault, RigError
 
@@ -36,6 +37,7 @@ _NOTE_LENGTH = _HOLDER_LIMIT + 9  # behind its checksum
 _LEAVE_SECONDS = 30.0
 _IN_TURN_SECONDS = 60.0  # who waits shorter does so for a device that is soon free
 _HALF_SECONDS = 0.5  # a note that is not whole after that is none of ours
+_KILLED_SECONDS = 1.0  # what a killed holder was starting has its lock for a moment
 _UNNOTED_SECONDS = 1.0  # a holder leaves its note at once, a reader has gone by then
 
 
@@ -83,6 +85,8 @@ def held(
                 patience = 0.0 if who else _UNNOTED_SECONDS
                 if who and who.leaving:
                     patience = _LEAVE_SECONDS
+                elif who and is_gone(who.pid):
+                    patience = _KILLED_SECONDS
                 if time.monotonic() - begun >= max(wait_s, patience):
                     raise _busy(name or key, who, waits=has is None)
                 if turn is None and wait_s >= _IN_TURN_SECONDS:

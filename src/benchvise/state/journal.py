@@ -24,7 +24,6 @@ import contextlib
 import json
 import os
 import secrets
-import time
 from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from datetime import UTC, datetime
@@ -32,16 +31,14 @@ from pathlib import Path
 from typing import Any
 
 from benchvise.errors import SettingError
-from benchvise.file_locks import is_locked, lock, try_lock
+from benchvise.file_locks import is_locked, lock, stays_locked, try_lock_shortly
+from benchvise.host_system import is_gone
 from benchvise.text import printable
 from benchvise.user_directories import user_directory
 
 DIRECTORY_VARIABLE = "BENCHVISE_STATE"
 
 FORMAT = 1
-
-_LOCK_TRIES = 20  # looking takes a shared lock for a moment
-_LOCK_SECONDS = 0.05
 
 
 @dataclass(frozen=True, slots=True)
@@ -143,12 +140,8 @@ class Journal:
                 descriptor = os.open(session.file, os.O_RDWR)
             except FileNotFoundError:
                 return None
-            for _ in range(_LOCK_TRIES):
-                if try_lock(descriptor):
-                    if os.fstat(descriptor).st_nlink:
-                        return cls(session.file, descriptor, session.board, session.boot_id)
-                    break
-                time.sleep(_LOCK_SECONDS)
+            if try_lock_shortly(descriptor) and os.fstat(descriptor).st_nlink:
+                return cls(session.file, descriptor, session.board, session.boot_id)
             os.close(descriptor)
             return None
 
@@ -280,13 +273,19 @@ def _read(file: Path) -> JournalSession:
         return JournalSession(file, damage=f"cannot be read ({error.strerror})")
     try:
         alive = is_locked(descriptor)
-        with open(descriptor, "rb", closefd=False) as stream:
-            content = stream.read()
+        session = parse_session(file, _content(descriptor))
+        if alive and is_gone(session.pid):  # or in another container, and not seen from here
+            alive = stays_locked(descriptor)
+            session = parse_session(file, _content(descriptor))
     except OSError as error:
         return JournalSession(file, damage=f"cannot be read ({error.strerror})")
     finally:
         os.close(descriptor)
-    return replace(parse_session(file, content), alive=alive)
+    return replace(session, alive=alive)
+
+
+def _content(descriptor: int) -> bytes:
+    return os.pread(descriptor, os.fstat(descriptor).st_size, 0)
 
 
 def parse_session(file: Path, content: bytes) -> JournalSession:

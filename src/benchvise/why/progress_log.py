@@ -17,7 +17,6 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import time
 from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -26,7 +25,7 @@ from typing import Any, BinaryIO
 
 from benchvise.documents import decode, encode
 from benchvise.errors import UsageError
-from benchvise.file_locks import is_locked, try_lock
+from benchvise.file_locks import is_locked, try_lock_shortly
 from benchvise.host_system import open_flags
 from benchvise.state.journal import state_directory
 from benchvise.why.events import (
@@ -56,8 +55,6 @@ MOST_BYTES = 256 << 20
 """Of a file that is read; a diagnosis of a day has a hundredth of that."""
 
 _LINE = 4 << 20
-_LOCK_TRIES = 20  # a reader takes a shared lock for a moment
-_LOCK_SECONDS = 0.05
 
 _EVENTS: Mapping[str, type[Event]] = MappingProxyType(
     {
@@ -138,12 +135,10 @@ def _open(path: Path) -> int:
         descriptor = os.open(path, os.O_WRONLY | os.O_CREAT | open_flags("O_CLOEXEC"), 0o666)
     except OSError:
         return -1
-    for _ in range(_LOCK_TRIES):
-        with contextlib.suppress(OSError):
-            if try_lock(descriptor):
-                os.ftruncate(descriptor, 0)
-                return descriptor
-        time.sleep(_LOCK_SECONDS)
+    with contextlib.suppress(OSError):
+        if try_lock_shortly(descriptor):
+            os.ftruncate(descriptor, 0)
+            return descriptor
     os.close(descriptor)
     return -1
 

@@ -29,14 +29,13 @@ import os
 import re
 import signal
 import sys
-import time
 from collections.abc import Mapping, Sequence
 from pathlib import Path
 from typing import TYPE_CHECKING
 
 from benchvise.documents import decode, encode
 from benchvise.errors import BenchviseError, UsageError
-from benchvise.file_locks import try_lock
+from benchvise.file_locks import try_lock_shortly
 from benchvise.rig.virtual import endpoints
 from benchvise.rig.virtual.boards import VirtualBoard
 from benchvise.rig.virtual.cards import ignore_lease_breaks
@@ -54,8 +53,6 @@ LOG_FILE = "daemon.log"
 READY = b"ready"
 
 _LOG_BYTES = 1 << 20
-_LOCK_TRIES = 20  # looking whether it is held takes a shared lock for a moment
-_LOCK_SECONDS = 0.05
 _LOOK_SECONDS = 1.0  # whether the directory is still there
 _NAME = re.compile(r"[A-Za-z0-9][A-Za-z0-9_.-]{0,62}")
 
@@ -267,11 +264,7 @@ def private_directory(path: Path) -> Path:
 def hold_lock(directory: Path) -> int | None:
     """The descriptor that holds the directory for this process; None when another one does."""
     descriptor = os.open(directory / LOCK_FILE, os.O_RDWR | os.O_CREAT | os.O_NOFOLLOW, 0o600)
-    for _ in range(_LOCK_TRIES):
-        if try_lock(descriptor):
-            break
-        time.sleep(_LOCK_SECONDS)
-    else:
+    if not try_lock_shortly(descriptor):
         os.close(descriptor)
         return None
     os.truncate(descriptor, 0)

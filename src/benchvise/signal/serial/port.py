@@ -12,7 +12,7 @@ from collections.abc import Mapping
 from typing import Self
 
 from benchvise.errors import BoardUnusable, UsageError
-from benchvise.file_locks import try_lock
+from benchvise.file_locks import try_lock_shortly
 from benchvise.signal.serial.flow import XON, Flow
 
 with contextlib.suppress(ModuleNotFoundError):  # Windows, which opens none but reads of them
@@ -45,7 +45,7 @@ class Port:
             ) from error
         try:
             self._before = termios.tcgetattr(self._fd)
-            if not try_lock(self._fd):
+            if not try_lock_shortly(self._fd):
                 os.close(self._fd)
                 raise UsageError(f"{path}: another program holds it", "close that first")
             self._set(baud, flow)

@@ -20,7 +20,7 @@ from pathlib import Path
 from typing import Any
 
 from benchvise.errors import StoreError, UsageError
-from benchvise.file_locks import try_lock
+from benchvise.file_locks import try_lock_shortly
 from benchvise.host_system import open_flags
 
 FILE = "evidence.jsonl"
@@ -193,7 +193,7 @@ def _line_label(line: Mapping[str, Any]) -> str:
 
 def _lock(descriptor: int, path: Path) -> None:
     with contextlib.suppress(OSError):  # where a file cannot be locked, nobody else is told either
-        if try_lock(descriptor):
+        if try_lock_shortly(descriptor):
             return
     os.close(descriptor)
     raise UsageError(
