@@ -21,6 +21,9 @@ WITH_SECRETS = {
     "GIT_OPTS": "--sign hidden",
     "UPLOAD_DIR": "https://ann:hidden@192.0.2.1/files",
     "AUTH_CACHE": "/run/cache?TOKEN=hidden",
+    "APP_SALT": "/9j4hidden",
+    "SMTP_LOGIN": "ann:hidden",
+    "HOOK_URL": "https://hooks.example/T0/hidden",
 }
 
 WITHOUT = {
@@ -28,5 +31,6 @@ WITHOUT = {
     "NAMED_OPTIONS": "-4 -n 2",
     "WORKER_THREADS": "16",
     "PLUGIN_DIR": "/srv/my-plugins",
+    "PGHOST": "/run/postgresql",
     "JAVA_HOME": "/usr/lib/jvm/java-17-provided",
 }

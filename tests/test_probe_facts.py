@@ -123,6 +123,10 @@ def test_facts_tell_no_secrets(static: Path) -> None:
         "no_proxy": "192.0.2.1",
         "ZSTD_CLEVEL": "17",
         "SSH_CONNECTION": "hidden",
+        "SSH_TTY": "hidden",
+        "SSH_AUTH_SOCK": "/run/key-bridge",
+        "DBUS_SESSION_BUS_ADDRESS": "unix:path=/run/user/0/bus",
+        "DOCKER_HOST": "tcp://127.0.0.1:2375",
         "HOME": "/data/root",
         "LD_LIBRARY_PATH": "/opt/long:" * 900,
     }
@@ -140,6 +144,9 @@ def test_facts_tell_no_secrets(static: Path) -> None:
         **secret_variables.WITHOUT,
         "no_proxy": "192.0.2.1",
         "ZSTD_CLEVEL": "17",
+        "SSH_AUTH_SOCK": "/run/key-bridge",
+        "DBUS_SESSION_BUS_ADDRESS": "unix:path=/run/user/0/bus",
+        "DOCKER_HOST": "tcp://127.0.0.1:2375",
         "HOME": "/data/root",
         "LD_LIBRARY_PATH": "/opt/long:" * 900,
     }

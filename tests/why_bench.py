@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import random
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 from pathlib import Path
 
@@ -211,7 +211,13 @@ class Given(DiagnosisRules):
         return self.says
 
     def find(
-        self, good: Snapshot, bad: Snapshot, metric: Metric, *, may_set: Mapping[Side, bool]
+        self,
+        good: Snapshot,
+        bad: Snapshot,
+        metric: Metric,
+        *,
+        may_set: Mapping[Side, bool],
+        targets: Collection[str] = (),
     ) -> SuspectSelection:
         suspects = tuple(suspect(name, self.points.get(name, 0.0)) for name in self.names)
         return SuspectSelection(suspects, {})

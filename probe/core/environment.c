@@ -4,6 +4,7 @@
 #include <stdint.h>
 #include <stdio.h>
 #include <string.h>
+#include <unistd.h>
 
 enum { NAME_BYTES = 64, VALUE_BYTES = 16384 };
 
@@ -29,9 +30,11 @@ static const char secret[] = "passw secret token key= cred";
 static const char suspicious[] = "pass pwd secret token key cred auth user sign -p -u";
 
 static const char of_the_session[] =
-	"SSH_ XDG_ DBUS_ SUDO_ USER= LOGNAME= MAIL= PWD= OLDPWD= SHLVL= TERM= "
-	"HOSTNAME= DISPLAY= WINDOWID= INVOCATION_ID= JOURNAL_ NOTIFY_ LISTEN_ MANAGERPID= "
-	"SYSTEMD_ _= BENCHVISE_ MOTD_";
+	"SSH_ XDG_ DBUS_ SUDO_ USER= LOGNAME= MAIL= TERM= HOSTNAME= DISPLAY= WINDOWID= "
+	"INVOCATION_ID= JOURNAL_ NOTIFY_ LISTEN_ MANAGERPID= SYSTEMD_ BENCHVISE_ MOTD_";
+
+/* What the shell keeps for itself. */
+static const char of_the_shell[] = "PWD= OLDPWD= SHLVL= _=";
 
 /* Whether one of these words, with a space between any two, is in the text, or begins it. */
 static bool has(const char *text, const char *words, bool anywhere)
@@ -51,9 +54,44 @@ static bool has(const char *text, const char *words, bool anywhere)
 	return false;
 }
 
+/* Whether a value is a path below a directory that is there, which something secret that only begins
+ * so is not. */
+static bool is_path(const char *value)
+{
+	char top[NAME_BYTES];
+
+	if (value[0] != '/' || !value[1])
+		return false;
+	snprintf(top, sizeof(top), "%.*s", (int)strcspn(value + 1, "/:") + 1, value);
+	return access(top, F_OK) == 0;
+}
+
+/* Whether a value is a place that programs open or ask, and may wait for: a path, a socket, an
+ * address of numbers or of this machine with its port. Names of hosts are none: who is user and
+ * number, or has a secret in an address of the web, looks alike. */
+static bool is_place(const char *value)
+{
+	const char *host = strstr(value, "://");
+	size_t length;
+
+	if (strncmp(value, "unix:", 5) == 0 || is_path(value))
+		return true;
+	host = host ? host + 3 : value;
+	if (host[0] == '/') /* file:///run, unix:///run */
+		return is_path(host);
+	length = strncmp(host, "localhost", 9) == 0 ? 9 : strspn(host, "0123456789.");
+	if (host[0] == '[')
+		length = strcspn(host, "]") + 1;
+	return host[length] == ':' && strspn(host + length + 1, "0123456789") > 0 &&
+	       !strpbrk(host, " @");
+}
+
 bool environment_is_of_session(const char *variable)
 {
-	return has(variable, of_the_session, false);
+	const char *value = strchr(variable, '=');
+
+	return has(variable, of_the_shell, false) ||
+	       (has(variable, of_the_session, false) && !(value && is_place(value + 1)));
 }
 
 void environment_describe(struct json *j, const char *variable)
@@ -79,8 +117,10 @@ void environment_describe(struct json *j, const char *variable)
 		*c |= ' '; /* letters become small ones */
 	if (has(variable, known, false))
 		untold = secret;
+	else if (is_place(value))
+		untold = secret; /* of a path, - is no option */
 	else if (has(told, known_ends, true))
-		untold = value[0] == '/' ? secret : suspicious; /* of a path, - is no option */
+		untold = suspicious;
 	if (untold && !has(small, untold, true) &&
 	    !(strstr(value, "://") && strchr(value, '@'))) {
 		json_string(j, name, value);

@@ -124,8 +124,9 @@ def test_checksums_sizes_and_entries_are_read_by_the_board(tmp_path: Path) -> No
     (tmp_path / "fs" / "full" / "a").write_text("x")
     paths = ["/fs/full", "/fs/full/a", "/fs/none"]
     found = digests_on(cast(Board, Here("it", tmp_path)), paths)
+    own = (tmp_path / "fs" / "full").stat().st_size
     assert {path: value for path, value in found.items() if path in paths} == {
-        "/fs/full": "directory 1",
+        "/fs/full": f"directory 1 {own}",
         "/fs/full/a": f"{hashlib.sha256(b'x').hexdigest()} 1",
     }
 

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import math
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import replace
 from functools import partial
 from unittest.mock import patch
@@ -634,7 +634,13 @@ class Untested(Given):
     reasons: Mapping[str, str] = {}
 
     def find(
-        self, good: Snapshot, bad: Snapshot, metric: Metric, *, may_set: Mapping[Side, bool]
+        self,
+        good: Snapshot,
+        bad: Snapshot,
+        metric: Metric,
+        *,
+        may_set: Mapping[Side, bool],
+        targets: Collection[str] = (),
     ) -> SuspectSelection:
         suspects = super().find(good, bad, metric, may_set=may_set).suspects
         why = self.reasons

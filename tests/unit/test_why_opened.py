@@ -13,6 +13,7 @@ from benchvise.text import Untrusted
 from benchvise.why.benches.file_digests import digests_on
 from benchvise.why.model import Layer, Origin, Side, Suspect, Term
 from benchvise.why.untested import line_as_on_good
+from benchvise.why.witness.layout import LAYOUT, written_anew
 from benchvise.why.witness.model import (
     Activity,
     CallsAbout,
@@ -27,6 +28,7 @@ from benchvise.why.witness.opened import (
     OF_ATTRIBUTES,
     OPENED_FILE,
     file_suspects,
+    is_data,
     link_as_on_good,
     opened_files,
     origins_of_link,
@@ -44,7 +46,7 @@ def test_modes_are_read_with_checksums(tmp_path: Path) -> None:
     (tmp_path / "a").chmod(0o640)
     path = str(tmp_path / "a")
     found = digests_on(LocalBoard(), [path, str(tmp_path / "b")])
-    assert found.keys() == {path, f"{ATTRIBUTES}{path}"}
+    assert found.keys() == {path, f"{ATTRIBUTES}{path}", f"{LAYOUT}{path}"}
     assert found[path].endswith(" 1")
     assert found[f"{ATTRIBUTES}{path}"].startswith("640:")
 
@@ -176,3 +178,64 @@ def test_a_line_is_made_as_the_good_side_has_it(tmp_path: Path) -> None:
     assert file.read_text() == "# names\nttl 3 | a & b \\d\n"
     assert line_as_on_good(suspect, (), bad) == "sed -i 2d /etc/a.conf"
     assert line_as_on_good(suspect, line(Side.GOOD, 5, "ttl 3"), bad) == ""
+
+
+def test_a_directory_that_was_full_once_is_a_difference() -> None:
+    """ext4 keeps the room of entries that are gone, and who lists them reads it all."""
+    listing = CallsAbout("getdents64", "/data/spool", 20, 0, 0.1, 0.1)
+    seen = {side: SideWatch(calls=(listing,)) for side in Side}
+    sizes = {Side.GOOD: "directory 5 4096", Side.BAD: "directory 5 9400320"}
+    digests = {side: {"/data/spool": value} for side, value in sizes.items()}
+    (suspect,) = file_suspects(seen, digests, (), can_swap=True)
+    assert (suspect.id, suspect.means) == (f"{OPENED_FILE}/data/spool", None)
+    assert suspect.bad == "9.40 MB of its own"
+    assert written_anew(suspect) == (
+        "cp -a -- /data/spool /data/spool.new && mv -- /data/spool /data/spool.away "
+        "&& mv -- /data/spool.new /data/spool"
+    )
+    part = WitnessPart(
+        Activity.SYSTEM_CALLS, "getdents64", "/data/spool", "ls", 0.0, 1.0, 0.9, "CPU time"
+    )
+    assert put_first((SERVICE, suspect), Witness("", 1.0, 2.0, (part,)))[0].id == suspect.id
+    digests[Side.BAD] = {"/data/spool": "directory 6 8192"}  # grew by a block
+    assert not file_suspects(seen, digests, ())
+
+
+def test_directories_in_which_names_are_looked_for_are_compared() -> None:
+    """A name that is not there is looked for in all of a directory without an index."""
+    missed = CallsAbout("newfstatat", "/srv/mail/new/17", 40, 40, 0.1, 0.1)
+    assert opened_files([SideWatch(calls=(missed,))]) == ("/srv/mail/new",)
+    of_system = CallsAbout("newfstatat", "/usr/lib/python3/x.py", 40, 40, 0.1, 0.1)
+    assert opened_files([SideWatch(calls=(of_system,))]) == ()
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "shown"),
+    [("4194304 4194304 2", "4194304 4194304 900", "900 pieces"),
+     ("4194304 4194304 1", "4194304 0 0", "0 B of 4.19 MB allocated"),
+     ("4194304 4194304 0", "4194304 4194304 900", ""),
+     ("4194304 4194304 1", "4096 0 1", "")],
+)  # fmt: skip
+def test_how_a_file_lies_on_the_disk_is_a_difference_of_its_own(
+    good: str, bad: str, shown: str
+) -> None:
+    """Content and mode of both are the same."""
+    path = "/data/image"
+    seen = {side: SideWatch(calls=(CallsAbout("openat", path, 1, 0, 0.1, 0.1),)) for side in Side}
+    digests = {
+        side: {path: "aa 4194304", f"{LAYOUT}{path}": text}
+        for side, text in ((Side.GOOD, good), (Side.BAD, bad))
+    }
+    found = file_suspects(seen, digests, (), can_swap=True)
+    assert [(s.id, s.bad, s.means) for s in found] == (
+        [(f"file.layout:{path}", shown, None)] if shown else []
+    )
+
+
+@pytest.mark.parametrize(
+    ("path", "is_told_by"),
+    [("/srv/app/config.yaml", True), ("/data/station/poll.py", True), ("/run/app/app.conf", True),
+     ("/srv/app/store.json", False), ("/var/lib/app/x.py", False), ("/var/log/a.conf", False)],
+)  # fmt: skip
+def test_settings_are_no_data_wherever_they_lie(path: str, is_told_by: bool) -> None:
+    assert is_data(path) is not is_told_by

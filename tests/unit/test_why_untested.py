@@ -7,7 +7,7 @@ import json
 import math
 import os
 import random
-from collections.abc import Mapping, Sequence
+from collections.abc import Collection, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from functools import cache
 from itertools import product
@@ -256,7 +256,13 @@ class RealSuspects(Given):
     suspects: tuple[Suspect, ...] = field(default_factory=real_suspects)
 
     def find(
-        self, good: Snapshot, bad: Snapshot, metric: Metric, *, may_set: Mapping[Side, bool]
+        self,
+        good: Snapshot,
+        bad: Snapshot,
+        metric: Metric,
+        *,
+        may_set: Mapping[Side, bool],
+        targets: Collection[str] = (),
     ) -> SuspectSelection:
         return SuspectSelection(self.suspects, {})
 

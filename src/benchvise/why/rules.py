@@ -6,7 +6,7 @@ that tests and the planted-cause bench can bring rules of their own.
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import dataclass, field
 
 from benchvise.state.model import Snapshot
@@ -44,10 +44,17 @@ class DiagnosisRules:
         return admissibility.examine(metric, facts, snapshots)
 
     def find(
-        self, good: Snapshot, bad: Snapshot, metric: Metric, *, may_set: Mapping[Side, bool]
+        self,
+        good: Snapshot,
+        bad: Snapshot,
+        metric: Metric,
+        *,
+        may_set: Mapping[Side, bool],
+        targets: Collection[str] = (),
     ) -> SuspectSelection:
-        """What differs and may matter. ``may_set`` says where settings can be made."""
-        return find(good, bad, metric, may_set=may_set, allowed=self.allowed)
+        """What differs and may matter. ``may_set`` says where settings can be made, ``targets``
+        what the command was seen to open, ask or wait for."""
+        return find(good, bad, metric, may_set=may_set, allowed=self.allowed, targets=targets)
 
     def not_allowed(self, knob: str) -> str:
         """Why a setting that can disturb the whole board is not tried; empty with consent."""

@@ -48,7 +48,7 @@ from benchvise.why.model import (
 )
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.spending import is_wall_time
-from benchvise.why.witness.compare import BY_TIME, MeasuredTimes, compare
+from benchvise.why.witness.compare import BY_TIME, MeasuredTimes, call_targets, compare
 from benchvise.why.witness.neighbours import put_active_first
 from benchvise.why.witness.opened import (
     OPENED_FILE,
@@ -133,7 +133,13 @@ def rank_suspects(
     """What differs, in the order in which it will be tested."""
     case.reached = "ranking the differences"
     good, bad = case.snapshots[Side.GOOD], case.snapshots[Side.BAD]
-    selection = rules.find(good, bad, lab.bench.metric, may_set=options.may_set)
+    selection = rules.find(
+        good,
+        bad,
+        lab.bench.metric,
+        may_set=options.may_set,
+        targets=call_targets(case.watches.values()),
+    )
     restarts = _restarts(case, lab, rules, options)
     suspects = (*selection.suspects, *_seen_suspects(case, lab, selection.suspects, restarts))
     case.suspects = _ranked(case, lab, rules, options, suspects)

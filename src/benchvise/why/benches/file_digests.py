@@ -1,15 +1,17 @@
-"""Checksums, sizes and attributes of files of a board, by its own programs; of
-directories how many entries they have.
+"""Checksums, sizes, attributes and layout of files of a board, by its own programs; of
+directories how many entries they have, and how large they are themselves.
 """
 
 from __future__ import annotations
 
 import re
+import stat
 from collections.abc import Sequence
 
 from benchvise.board import Board
 from benchvise.board.channel import NotAvailable
 from benchvise.errors import BoardUnusable
+from benchvise.why.witness.layout import DIRECTORY, LAYOUT
 from benchvise.why.witness.opened import ATTRIBUTES, LEADS
 
 _SUMS = (
@@ -17,6 +19,9 @@ _SUMS = (
     'for f in "$@"; do if [ -d "$f" ]; then echo "directory $(ls -A "$f" | wc -l) $f"; '
     'elif [ -f "$f" ] && [ -r "$f" ]; then $s "$f"; echo "size $(wc -c <"$f") $f"; fi; '
     "done 2>/dev/null; stat -L -c 'mode %a:%u:%g %n' -- \"$@\" 2>/dev/null; "
+    "stat -L -c 'room %f %s %b %B %n' -- \"$@\" 2>/dev/null; "
+    'for f in "$@"; do case "$f" in /usr/*|/lib*|/bin/*|/sbin/*|/etc/*) ;; '
+    '*) [ -f "$f" ] && filefrag -- "$f" ;; esac; done 2>/dev/null; '
     'for f in "$@"; do r=$(readlink -f -- "$f") && [ "$r" != "$f" ] && echo "leads to $r $f"; '
     "done 2>/dev/null; "
     "lsattr -d -- \"$@\" 2>/dev/null | sed 's/^/flags /'; "
@@ -25,16 +30,20 @@ _SUMS = (
 _A_LINE = re.compile(r"\\?(?:([0-9a-f]{64}) |(directory|size) +(\d{1,19})) (/.*)")
 _AN_ATTRIBUTE = re.compile(r"(mode|flags|capabilities) +((?:= )?[\w:,=+-]{1,80}) +(/.*)")
 _A_LINK = re.compile(r"leads to (/\S{1,400}) (/.*)")
-_OTHER_FLAGS = re.compile(r"[^SDjcd]")
+_A_LAYOUT = re.compile(r"room ([0-9a-f]{1,8}) (\d{1,19}) (\d{1,19}) (\d{1,6}) (/.*)")
+_IN_PIECES = re.compile(r"(/.*): (\d{1,9}) extents? found")
+_OTHER_FLAGS = re.compile(r"[^SDjcdCEFV]")
 _SUMS_S = 120.0
 _AT_ONCE = 100
 
 
 def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
     """The SHA-256 of those of these files that a board has and may read, with their size in bytes
-    (``SHA size``), and of directories the number of entries (``directory 12``); by ``ATTRIBUTES``
-    and a path the mode, owner and group of each, attributes that decide how it is written, and
-    capabilities, by ``LEADS`` and a path where links lead that it has on its way.
+    (``SHA size``), and of directories the number of entries and the own size in bytes (``directory
+    12 4096``); by ``ATTRIBUTES`` and a path the mode, owner and group of each, attributes that
+    decide how it is written, and capabilities, by ``LAYOUT`` and a path the size of a file, the
+    bytes allocated and the number of pieces (0: not known), by ``LEADS`` and a path where links
+    lead that it has on its way.
 
     NotAvailable where it cannot tell.
     """
@@ -53,6 +62,13 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
             if (link := _A_LINK.fullmatch(line)) and link[2] in some:
                 states[f"{LEADS}{link[2]}"] = link[1]
                 continue
+            if layout := _A_LAYOUT.fullmatch(line):
+                if layout[5] in some:
+                    _add_layout(states, *layout.groups())
+                continue
+            if (pieces := _IN_PIECES.fullmatch(line)) and f"{LAYOUT}{pieces[1]}" in states:
+                states[f"{LAYOUT}{pieces[1]}"] = f"{_without_last(states, pieces[1])} {pieces[2]}"
+                continue
             match = _A_LINE.fullmatch(line)
             if match is None or match[4] not in some:
                 continue
@@ -66,9 +82,22 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
     return states
 
 
+def _add_layout(
+    states: dict[str, str], mode: str, size: str, blocks: str, unit: str, path: str
+) -> None:
+    if stat.S_ISREG(int(mode, 16)):
+        states[f"{LAYOUT}{path}"] = f"{size} {int(blocks) * int(unit)} 0"
+    elif states.get(path, "").startswith(DIRECTORY):
+        states[path] += f" {size}"
+
+
+def _without_last(states: dict[str, str], path: str) -> str:
+    return states[f"{LAYOUT}{path}"].rpartition(" ")[0]
+
+
 def _add_attribute(states: dict[str, str], kind: str, value: str, path: str) -> None:
-    """Flags other than those of synchronous writing, journalling and compression say nothing of
-    speed; most files have no capabilities."""
+    """Flags other than those of synchronous writing, journalling, compression, copying on write,
+    encryption, case and verification say nothing of speed; most files have no capabilities."""
     if kind == "flags":
         value = _OTHER_FLAGS.sub("", value)
     if value:

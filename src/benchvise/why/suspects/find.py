@@ -52,19 +52,21 @@ def find(
     *,
     may_set: Mapping[Side, bool],
     allowed: Collection[str] = (),
+    targets: Collection[str] = (),
 ) -> SuspectSelection:
     """The suspects of two snapshots for a metric.
 
     ``may_set`` says where settings can be made: not without root, and not on a recorded side.
     Settings that can disturb the whole board are suspects without means unless they are
-    ``allowed``: names or patterns of settings, suspects or items, or ``all``.
+    ``allowed``: names or patterns of settings, suspects or items, or ``all``. ``targets`` are what
+    the system calls of the command were seen to be about, on either side.
     """
     differences = diff_snapshots(good, bad).differences
     views = KnobFiles.of(good), KnobFiles.of(bad)
     names = [d.entry.name for d in differences]
     changes = knob_changes(*views, [*names, *_on_one_side(*views)])
     seen = _read_paths(good) & _read_paths(bad)
-    kept = reduce(differences, metric, (change.knob.name for change in changes), seen)
+    kept = reduce(differences, metric, (change.knob.name for change in changes), seen, targets)
     left = {difference.entry.name for difference in kept.differences}
     changes = tuple(c for c in changes if _comes_and_goes(c.knob) or left.intersection(c.members))
     flipped = [_bounded(s, may_set, allowed, good, bad) for s in suspects_of(changes)]

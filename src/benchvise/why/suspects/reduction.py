@@ -20,7 +20,9 @@ from benchvise.state.catalogue import items_by_id, knobs
 from benchvise.state.diff import Difference, DifferencePart
 from benchvise.state.model import Family, Knob
 from benchvise.why.model import Layer, Metric
+from benchvise.why.suspects.places import used_place
 
+VARIABLES = "process.environment/variables"
 _NAMED = 3
 _MASKS = (
     re.compile(r"[0-9a-f]{8}-(?:[0-9a-f]{4}-){3}[0-9a-f]{12}|\b[0-9a-f]{8}-[0-9a-f]{2}\b", re.I),
@@ -97,13 +99,15 @@ def reduce(
     metric: Metric,
     differing_knobs: Iterable[str],
     seen: Collection[str] = (),
+    targets: Collection[str] = (),
 ) -> Kept:
     """Drops what cannot be the cause. ``differing_knobs`` are the knobs whose values differ,
-    ``seen`` the files of the kernel that were read on both sides."""
+    ``seen`` the files of the kernel that were read on both sides, ``targets`` what the system calls
+    of the command were about on either side: what leads there is kept."""
     excluded: dict[str, str] = {}
     left = list(_without(_out_of_reach(differences, metric), excluded))
     apart = {f"{d.entry.name} {part.key}" for d in differences for part in d.parts}
-    left = list(_without((_identifying(d, apart) for d in left), excluded))
+    left = list(_without((_identifying(d, apart, targets) for d in left), excluded))
     moved = {d.entry.name for d in left} | set(differing_knobs)
     left = list(_without((_following(d, moved) for d in left), excluded))
     left = list(_without(_parts_shown_elsewhere(left), excluded))
@@ -155,7 +159,9 @@ _FAMILY_NAMES = {
 # -- what only tells boards apart ------------------------------------------------------------------
 
 
-def _identifying(difference: Difference, apart: Collection[str]) -> tuple[Difference, str]:
+def _identifying(
+    difference: Difference, apart: Collection[str], targets: Collection[str]
+) -> tuple[Difference, str]:
     """Without the parts that identify; the reason where nothing else is left. ``apart`` are the
     parts of all entries that differ."""
     if difference.a is not None and difference.b is not None:
@@ -166,7 +172,7 @@ def _identifying(difference: Difference, apart: Collection[str]) -> tuple[Differ
     kept = []
     for part in difference.parts:
         why = _identity(difference.entry.name, part, apart)
-        if why:
+        if why and not _leads_to(difference.entry.name, part, targets):
             reasons.append(why)
         else:
             kept.append(part)
@@ -185,6 +191,12 @@ def _identity(name: str, part: DifferencePart, apart: Collection[str]) -> str:
             if fits and part.a in alike and part.b in alike:
                 return str(record["why"])
     return ""
+
+
+def _leads_to(name: str, part: DifferencePart, targets: Collection[str]) -> bool:
+    """Whether a variable leads to what the command opens, asks or waits for."""
+    values = (part.a, part.b) if name == VARIABLES else ()
+    return any(used_place(part.key, value, targets) for value in values)
 
 
 def _masked(value: Any) -> str:

@@ -433,6 +433,12 @@ _MADE_UP = ("/proc/", "/sys/", "/dev/", "pipe:", "socket:")
 _LIBRARY = re.compile(r"\.so(\.[0-9.]+)?$")
 
 
+def call_targets(watches: Iterable[SideWatch]) -> frozenset[str]:
+    """What the system calls of these runs were about: paths, sockets, addresses."""
+    targets = (target for w in watches for call in w.calls for target in call.target.split(", "))
+    return frozenset(target for target in targets if target)
+
+
 def opened_in(calls: Iterable[CallsAbout]) -> tuple[str, ...]:
     """The files that were opened or executed."""
     return tuple(_files(calls).values())

@@ -31,7 +31,7 @@ _CONTROLS = frozenset({"fcntl", "fcntl64"})
 _SYNCS = frozenset({"fsync", "fdatasync", "sync", "syncfs", "msync", "sync_file_range"})
 _POLLS = re.compile(r"p?poll|_?(?:new)?select|pselect6|epoll_p?wait2?")
 _SOCKETS = re.compile(r"connect|accept4?|(?:recv|send)(?:from|to|m?msg)?|shutdown")
-_OF_NAMES = re.compile(
+NAME_CALLS = re.compile(
     r"open(?:at2?)?|creat|(?:un)?link(?:at)?|symlink(?:at)?|mkdir(?:at)?|rmdir|rename(?:at2?)?|"
     r"stat|lstat|statx|newfstatat|access|faccessat2?|readlink(?:at)?|truncate|execve"
 )
@@ -97,7 +97,7 @@ def waited_for(call: str, target: str, by: str = "") -> Activity:
         # a pipe has a name like a file; who reads it ends the wait
         is_of_program = by.startswith("task:") and not _OF_THE_KERNEL.match(by)
         return Activity.PROCESS if is_of_program else Activity.DISK
-    if not target.startswith("/") and _OF_NAMES.fullmatch(call):
+    if not target.startswith("/") and NAME_CALLS.fullmatch(call):
         return Activity.DISK  # a name in the directory that the process is in
     if target in ("pipe", "socket") or target.startswith("/dev/"):
         return Activity.PROCESS if not target.startswith("/dev/") else Activity.OTHER

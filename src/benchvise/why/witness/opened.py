@@ -19,6 +19,16 @@ from dataclasses import replace
 from benchvise.text import Untrusted
 from benchvise.why.model import Layer, LayerMeans, Origin, Side, Suspect, Term
 from benchvise.why.witness.compare import opened_in
+from benchvise.why.witness.kinds import NAME_CALLS
+from benchvise.why.witness.layout import (
+    DIRECTORY,
+    FAR_APART,
+    LARGE,
+    OF_ENTRIES,
+    OF_LAYOUT,
+    directory_suspects,
+    layout_suspects,
+)
 from benchvise.why.witness.model import SideWatch
 
 OPENED_FILE = "userland.file:"
@@ -59,12 +69,24 @@ _LIBC_PART = re.compile(r"/(ld-linux|ld-musl|ld64|ld\.so|lib(c|m|pthread|dl|rt)\
 
 def opened_files(watches: Iterable[SideWatch]) -> tuple[str, ...]:
     """The files that the runs opened or executed, each once, and those that they read from: who
-    goes through directories (tar, du, git) opens files by their name in one of them."""
+    goes through directories (tar, du, git) opens files by their name in one of them. At the end the
+    directories in which they looked for names: a large one makes each look longer."""
     seen = tuple(watches)
     paths = dict.fromkeys(path for watch in seen for path in opened_in(watch.calls))
     read = (call.target for watch in seen for call in watch.calls if _READS.fullmatch(call.name))
     paths |= dict.fromkeys(path for path in read if not path.startswith(_MADE_UP))
-    return tuple(path for path in paths if path.startswith("/"))[:MOST]
+    files = [path for path in paths if path.startswith("/")][:MOST]
+    looked = dict.fromkeys(
+        call.target.rpartition("/")[0]
+        for watch in seen
+        for call in watch.calls
+        if NAME_CALLS.fullmatch(call.name) and not call.target.startswith(_MADE_UP)
+    )
+    around = [path for path in looked if path.startswith("/") and not _OF_SYSTEM.match(path)]
+    return tuple(dict.fromkeys((*files, *around[:_MOST_AROUND])))
+
+
+_MOST_AROUND = 60
 
 
 _READS = re.compile(r"p?readv?(?:64|2)?|sendfile(?:64)?|copy_file_range|getdents(?:64)?")
@@ -81,9 +103,10 @@ def file_suspects(
     """A suspect for each file that is not the same, without those that ``others`` are about.
 
     ``digests`` lead from a file to its checksum, with its size where that is known, and from a
-    directory to the number of its entries (``directory 12``); what is not there has none. By
-    ``ATTRIBUTES`` and a path they lead to mode, owner and attributes, by ``LEADS`` to where links
-    on the way lead. With ``can_swap`` those that the command can be given have the means for it.
+    directory to the number of its entries and its own size (``directory 12 4096``); what is not
+    there has none. By ``ATTRIBUTES`` and a path they lead to mode, owner and attributes, by
+    ``LAYOUT`` to how it lies on the disk, by ``LEADS`` to where links on the way lead. With
+    ``can_swap`` those that the command can be given have the means for it.
     """
     texts = "\n".join(
         text for s in others for text in (s.id, s.title, s.good, s.bad, *s.members)
@@ -95,11 +118,12 @@ def file_suspects(
     suspects = list(_links(paths, digests))
     for path in paths:
         suspects += _attributes(path, digests)
+        suspects += layout_suspects(path, digests)
         good, bad = (digests[side].get(path, "") for side in (Side.GOOD, Side.BAD))
         if good == bad or path in mentioned:
             continue
         if DIRECTORY in (good.partition(" ")[0], bad.partition(" ")[0]):
-            suspects += directory_suspects(path, good, bad)
+            suspects += directory_suspects(path, good, bad, f"{OPENED_FILE}{path}")
         else:
             suspects.append(_suspect(path, good, bad))
     return _with_means(suspects) if can_swap else tuple(suspects)
@@ -210,11 +234,11 @@ def link_as_on_good(suspect: Suspect) -> str:
 
 def _why_not(suspect: Suspect) -> str:
     """Why a command is not given this file; empty where it can be."""
-    if suspect.id.startswith((OF_ATTRIBUTES, OF_LINK)):
+    if suspect.id.startswith((OF_ATTRIBUTES, OF_LINK, OF_LAYOUT)):
         return suspect.untestable
     path = _path(suspect)
-    if suspect.untestable == _OF_ENTRIES:
-        return _OF_ENTRIES
+    if suspect.untestable == OF_ENTRIES:
+        return OF_ENTRIES
     if _is_lost_cache(suspect):
         return ""
     if is_data(path):
@@ -235,8 +259,27 @@ def _is_lost_cache(suspect: Suspect) -> bool:
 
 
 def is_data(path: str) -> bool:
-    """Whether a file differs by itself between boards: data, a cache, a log."""
-    return bool(_DATA.match(path)) and not _OF_USER.match(path)
+    """Whether a file differs by itself between boards: data, a cache, a log. What programs are told
+    by is none wherever it lies."""
+    if not _DATA.match(path) or _OF_USER.match(path):
+        return False
+    return not any(
+        place.match(path) and name.search(path.rpartition("/")[2]) for place, name in _TOLD_BY
+    )
+
+
+_SETTINGS = r"\.(?:conf|cfg|cnf|ini|toml|ya?ml|properties|rules|service|sh)$"
+_TOLD_BY = (
+    (re.compile(r"/(?:var/lib|run)/"), re.compile(_SETTINGS)),
+    (
+        re.compile(r"/(?:srv|data|home|root|mnt|media)/"),
+        re.compile(
+            rf"{_SETTINGS}|\.(?:env|py|pl|rb|lua|js|php|tcl|awk)$|^(?:config|Makefile|\.env)$|"
+            r"(?:config|settings|options)[\w-]*\.(?:json|xml)$|^\.?[a-z]\w*rc$"
+        ),
+    ),
+)
+"""Where files lie that hold settings or are programs, and how these are called."""
 
 
 def _path(suspect: Suspect) -> str:
@@ -319,39 +362,6 @@ def _suspect(path: str, good: str, bad: str) -> Suspect:
     )
 
 
-DIRECTORY = "directory"
-"""What begins the value of a directory: the number of its entries follows."""
-
-_OF_ENTRIES = "it holds other files, and who reads it reads all of its entries"
-_MANY_ENTRIES = 500
-_FAR_APART = 4.0
-_LARGE = 64 << 10
-
-
-def directory_suspects(
-    path: str, good: str, bad: str, who: str = "the command opens"
-) -> list[Suspect]:
-    """A directory in which one side has many more entries than the other one, as a suspect; none
-    otherwise. ``who`` says what opens it."""
-    counts = [int(value.partition(" ")[2] or 0) for value in (good, bad)]
-    if max(counts) < max(_MANY_ENTRIES, _FAR_APART * min(counts)):
-        return []
-    reason = f"it has {counts[0]} entries on good and {counts[1]} on bad, and {who} it"
-    return [
-        Suspect(
-            f"{OPENED_FILE}{path}",
-            f"the directory {path}, which {who}",
-            Layer.USERLAND,
-            "userland.file",
-            f"{counts[0]} entries",
-            f"{counts[1]} entries",
-            (f"{OPENED_FILE}{path}",),
-            untestable=_OF_ENTRIES,
-            terms=(Term("file", 0.5, reason),),
-        )
-    ]
-
-
 _IDENTITY = re.compile(
     r"\.(?:pem|crt|cer|key|pub|csr|p12|pfx|jks|uuid)$|_key$|/(?:authorized_keys|known_hosts)\d?$|"
     r"/(?:machine-id|hostname|mailname|hostid|g?shadow-?|subuid|subgid)$|-secret$"
@@ -373,6 +383,6 @@ def _larger(good: str, bad: str) -> Term | None:
     """Of data that one side has far more of, what that speaks for."""
     sizes = [int(value.partition(" ")[2] or 0) for value in (good, bad)]
     is_known = all(text.partition(" ")[2] for text in (good, bad))
-    if not is_known or max(sizes) < max(_LARGE, _FAR_APART * min(sizes)):
+    if not is_known or max(sizes) < max(LARGE, FAR_APART * min(sizes)):
         return None
     return Term("file", 0.0, f"it is data, of {sizes[0]} bytes on good and {sizes[1]} on bad")

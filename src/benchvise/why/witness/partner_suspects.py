@@ -24,12 +24,11 @@ from benchvise.why.model import (
     Suspect,
     Term,
 )
+from benchvise.why.witness.layout import DIRECTORY, directory_suspects
 from benchvise.why.witness.model import Activity, Partner, SideWatch, Witness
 from benchvise.why.witness.opened import (
-    DIRECTORY,
     NOT_THERE,
     OPENED_FILE,
-    directory_suspects,
     identity_points,
     is_data,
 )
@@ -58,15 +57,23 @@ _PRIOR = -2.5
 _LEADING = 0.8  # of what is known of a script is believed of a file that names it
 _BEHIND = 0.5  # less for who is asked by another program
 _POINTS = 3.0
-_OF_STATE = {"limit of open files": -1.0, "limit of core file size": -2.0, "THP_enabled": -1.0}
-_OF_LANGUAGE = re.compile(r"variable (?:LC_\w+|LANG|LANGUAGE|CHARSET|TERM|EDITOR|PAGER|HIST\w+)$")
-"""Decide seldom how fast a server is."""
+_OF_STATE = {
+    "limit of open files": -1.0,
+    "limit of core file size": -2.0,
+    "THP_enabled": -1.0,
+    "variable TZ": -0.6,
+    "variable HOME": -1.0,
+}
+_OF_SHELL = re.compile(r"variable (?:PATH|CHARSET|TERM|EDITOR|PAGER|HIST\w+)$")
+"""Decide seldom how fast a server is: they are for who types commands."""
+_OF_LANGUAGE = re.compile(r"variable (?:LC_\w+|LANG|LANGUAGE)$")
+"""Decide how it puts texts in order, and seldom more."""
 _STRONG = re.compile(r"cpu\.(?:max|cfs_quota_us)|memory\.(?:high|max|limit)|io\.max|blkio\.|nice")
 _OF_OTHERS = (
     *(Activity.RESOLVER, Activity.NETWORK, Activity.PROCESS, Activity.LOCK, Activity.OTHER),
 )
 _WHILE_POLLING = (Activity.TIMER, Activity.PROCESS)
-_OF_CALLER = re.compile(r"limit of (?:pending signals|processes)|variable (?:HOME|USER|LOGNAME)$")
+_OF_CALLER = re.compile(r"limit of (?:pending signals|processes)|variable (?:USER|LOGNAME)$")
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +148,8 @@ def _states(good: Partner, bad: Partner) -> Iterator[Suspect]:
         values = [side.state.get(key, "none") for side in (good, bad)]
         if values[0] == values[1] or _OF_CALLER.match(key):
             continue
-        usual = 1.0 if _STRONG.match(key) else -1.0 if _OF_LANGUAGE.match(key) else 0.0
+        kinds = ((_STRONG, 1.0), (_OF_SHELL, -1.0), (_OF_LANGUAGE, -0.3))
+        usual = next((points for kind, points in kinds if kind.match(key)), 0.0)
         points = _OF_STATE.get(key, usual)
         yield Suspect(
             f"{STATE}{bad.name}:{key}",
@@ -196,7 +204,8 @@ def _directories(
     for path in dict.fromkeys((*good.directories, *bad.directories)):
         of_good, of_bad = (digests[side].get(path, "") for side in (Side.GOOD, Side.BAD))
         if of_good.startswith(DIRECTORY) and of_bad.startswith(DIRECTORY):
-            for suspect in directory_suspects(path, of_good, of_bad, f"{bad.name} names"):
+            who, name = f"{bad.name} names", f"{OPENED_FILE}{path}"
+            for suspect in directory_suspects(path, of_good, of_bad, name, who):
                 yield replace(suspect, terms=(*suspect.terms, _term(bad, 0.5)))
 
 

@@ -99,6 +99,12 @@ _OF_SESSION = re.compile(
     r"SSH_|XDG_|DBUS_|INVOCATION_ID|JOURNAL_|NOTIFY_|LISTEN_|MANAGERPID|SYSTEMD_|WATCHDOG_|PWD$|"
     r"OLDPWD$|SHLVL$|_$|.*PID$|MEMORY_PRESSURE|CREDENTIALS_|RUNTIME_DIRECTORY"
 )
+_LEADS = re.compile(r"XDG_\w+_(?:HOME|DIRS)$|DBUS_\w+_ADDRESS$")
+"""Of a session, but they lead to what a program reads or asks."""
+_PATH = re.compile(
+    r"/(?:bin|boot|data|etc|home|lib\w*|media|mnt|opt|root|run|sbin|srv|tmp|usr|var)(?:[/:]|$)"
+)
+"""What a value begins with that is a path, and not only a secret that begins as one."""
 _NO_LIMIT = re.compile(r"(?:max|-1|none|default 100|100|1024|)|9223372036854\d+|1844674407\d+")
 _DEVICE = re.compile(r"\b\d{1,5}:\d{1,7} ")
 _POLICIES = {"1": "fifo", "2": "rr", "3": "batch", "5": "idle", "6": "deadline"}
@@ -402,12 +408,11 @@ def _take(program: ProgramOfBoard, key: str, value: str) -> None:
 def _take_variable(program: ProgramOfBoard, text: str) -> None:
     """Of values that may be secrets only 16 bits are kept, to tell whether others are the same."""
     name, equals, value = text.partition("=")
-    if equals and not _OF_SESSION.match(name):
-        if _TELLS.match(name):
+    if equals and (_LEADS.match(name) or not _OF_SESSION.match(name)):
+        if _TELLS.match(name) or _PATH.match(value):
             is_told = not _SECRET.search(text)
         else:
-            secret = _SECRET if value.startswith("/") else _SUSPICIOUS
-            is_told = bool(_TELLS_ENDS.match(name)) and not secret.search(text)
+            is_told = bool(_TELLS_ENDS.match(name)) and not _SUSPICIOUS.search(text)
         digest = f"given (#{crc32(text.encode()) & 0xFFFF:04x})"
         shown_value = printable(value, _MOST_VALUE) if is_told else digest
         program.state[f"variable {printable(name, 60)}"] = shown_value

@@ -13,7 +13,9 @@ from importlib.resources import files
 
 from benchvise.why.cards import knobs_of
 from benchvise.why.model import Layer, Suspect, Term
+from benchvise.why.suspects.places import is_at, places_in
 from benchvise.why.suspects.ranking import BUSY
+from benchvise.why.suspects.reduction import VARIABLES
 from benchvise.why.witness.model import Activity, Witness, WitnessPart
 from benchvise.why.witness.opened import OPENED_FILE
 
@@ -233,13 +235,22 @@ def _put_places_ahead(
 
 def _place_of(part: WitnessPart, suspect: Suspect) -> str:
     """The network, file or directory of a suspect that a part is about; empty where it is none."""
-    if part.activity in _OF_NETWORK:
-        return _network_around(part.target, suspect)
+    if part.activity in _OF_NETWORK and (network := _network_around(part.target, suspect)):
+        return network
     if part.target.startswith("/") and suspect.id == f"{OPENED_FILE}{part.target}":
         return part.target
-    directory = suspect.bad if suspect.item == "process.environment" else ""
-    is_place = _PLACE.fullmatch(directory) and len(directory) > 1 and suspect.good != directory
-    return directory if is_place and part.target.startswith(f"{directory.rstrip('/')}/") else ""
+    return _place_of_variable(part, suspect)
+
+
+def _place_of_variable(part: WitnessPart, suspect: Suspect) -> str:
+    """The place that a variable leads to on the bad side alone and that a part is about."""
+    if suspect.item != VARIABLES.partition("/")[0]:
+        return ""
+    name = suspect.id.partition(":")[2]
+    others = places_in(name, suspect.good)
+    new = [place for place in places_in(name, suspect.bad) if place not in others]
+    targets = part.target.split(", ")
+    return next((place for place in new if any(is_at(target, place) for target in targets)), "")
 
 
 def _network_around(targets: str, suspect: Suspect) -> str:
