@@ -77,6 +77,10 @@ class Lab:
         )
         port = int(self.address.rpartition(":")[2])
         wait_until(lambda: answers(port), "the coordinator's start")
+        self.start_exporter()
+
+    def start_exporter(self) -> None:
+        """The exporter, until all that it offers is known to the coordinator."""
         exporter = ["labgrid.remote.exporter", "-c", self.address, "-n", "shelf"]
         self.processes["exporter"] = self.daemons.enter_context(
             running([*exporter, "exported.yaml"], self.directory)

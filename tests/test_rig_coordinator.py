@@ -346,6 +346,33 @@ def test_a_coordinator_that_is_started_anew_is_waited_for(
     assert taker(rig.path, "one") is taker(rig.path, "two") is None
 
 
+def test_an_exporter_that_is_started_anew_is_waited_for(running: Lab, tmp_path: Path) -> None:
+    """Under one coordinator, whose session has entries of what was offered before."""
+    network = network_rig(running, tmp_path)
+    said: list[str] = []
+    holds: list[NetworkHold] = []
+
+    def hold() -> None:
+        holds.append(
+            NetworkHold(network, "rack-two", "a test", lambda _name, event: said.append(str(event)))
+        )
+
+    one = NetworkHold(network, "rack-one", "a test")
+    thread = threading.Thread(target=hold)
+    try:
+        running.processes["exporter"].kill()
+        wait_until(lambda: running.labgrid("resources").stdout.strip() == "", "the exporter's end")
+        thread.start()
+        wait_until(lambda: said, "an attempt in vain")
+        assert "no exporter offers shelf/two" in said[0]
+        running.start_exporter()
+        thread.join(PATIENCE)
+        assert [hold.name for hold in holds] == ["rack-two"]
+    finally:
+        for taken in (one, *holds):
+            taken.close(off=False)
+
+
 def reserved(rig: Rig) -> list[str]:
     """The places that this user waits for or may take, as the coordinator says."""
     taker(rig.path, "one")

@@ -136,13 +136,17 @@ def service_at(rig: Path, place: str) -> NetworkService:
 
 class _Offers:
     """What exporters offer, by exporter and group, as most places name theirs: so each of many
-    places is held against its own, and not against those of all."""
+    places is held against its own, and not against those of all.
+
+    Of what an exporter that has gone did offer, labgrid's session keeps an entry without data.
+    """
 
     def __init__(self, session: Any) -> None:
         self._groups = {
             (exporter, group): [
                 ((exporter, group, resource.cls, name), resource)
                 for name, resource in resources.items()
+                if "cls" in resource.data
             ]
             for exporter, groups in session.resources.items()
             for group, resources in groups.items()
@@ -282,17 +286,16 @@ def _note_whole(address: str, session: Any) -> None:
 
 
 def _acquire(address: str, session: Any, entry: Any) -> None:
-    from labgrid.remote.client import Error
     from labgrid.remote.generated.labgrid_coordinator_pb2 import AcquirePlaceRequest
 
-    try:
-        session.check_matches(entry)
-    except Error as error:
+    # Not the session's own check_matches, which stumbles over what an exporter has taken away.
+    missing = _Offers(session).missing(entry)
+    if missing:
         raise RigError(
             Fault.COORDINATOR_AWAY if (address, entry.name) in _whole else Fault.RIG_BROKEN,
-            f"the place {entry.name} lacks what belongs to it ({error})",
+            f"the place {entry.name} lacks what belongs to it (no exporter offers {missing})",
             "see whether its exporter runs: labgrid-client resources",
-        ) from error
+        )
     _run(session, session.stub.AcquirePlace(AcquirePlaceRequest(placename=entry.name)), entry.name)
     _run(session, session.sync_with_coordinator())
 
