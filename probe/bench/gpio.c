@@ -118,9 +118,9 @@ static int setup(struct run *run)
 				"deeply: place=core has the way out of an idle state in it");
 	if (r->echo || r->polls)
 		return 0;
-	run->most_iterations = arg_number(&run->args, "batch_ms") * 1000000 / r->interval_ns;
-	if (run->most_iterations == 0)
-		run->most_iterations = 1;
+	run->exact_iterations = arg_number(&run->args, "batch_ms") * 1000000 / r->interval_ns;
+	if (run->exact_iterations == 0)
+		run->exact_iterations = 1;
 	return partner_start(&r->partner, run, make_edges, r);
 }
 

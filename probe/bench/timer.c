@@ -36,9 +36,9 @@ static int setup_wakeup(struct run *run)
 		return json_error(1, ENOMEM, "timer.wakeup: no memory");
 	w->interval_ns = arg_number(&run->args, "interval_us") * 1000;
 	/* so that each process measures as many, however late the first tries were */
-	run->most_iterations = arg_number(&run->args, "batch_ms") * 1000000 / w->interval_ns;
-	if (run->most_iterations == 0)
-		run->most_iterations = 1;
+	run->exact_iterations = arg_number(&run->args, "batch_ms") * 1000000 / w->interval_ns;
+	if (run->exact_iterations == 0)
+		run->exact_iterations = 1;
 	histogram_clear(&w->late);
 	return conditions_setup(&w->conditions, run);
 }
@@ -315,7 +315,8 @@ static int setup_clock(struct run *run)
 }
 
 /* The smallest step seen, apart from the reading that is timed. A coarse clock moves once in some
- * milliseconds, and by more than one tick when this process did not run meanwhile. */
+ * milliseconds, and by more than one tick when this process did not run meanwhile. What was read
+ * last is later than the end of the wait: whoever did not run until then has seen no step yet. */
 static uint64_t smallest_step(const struct reader *r)
 {
 	enum { READS = 500, STEPS = 4, LONGEST_NS = 50000000 };
@@ -323,8 +324,10 @@ static uint64_t smallest_step(const struct reader *r)
 	uint64_t last = read_ns(r);
 	uint64_t step = 0;
 	int steps = 0;
+	bool enough = false;
 
-	for (int i = 0; i < READS || (steps < STEPS && clock_ns() - begin < LONGEST_NS); i++) {
+	for (int i = 1; !enough; i++) {
+		enough = i >= READS && (steps >= STEPS || clock_ns() - begin >= LONGEST_NS);
 		uint64_t now = read_ns(r);
 		if (now > last && (step == 0 || now - last < step))
 			step = now - last;

@@ -111,6 +111,11 @@ static int calibrate(struct run *run)
 	enum { TRIES = 4 };
 
 	uint64_t least = least_under_quota(run);
+	if (run->exact_iterations) {
+		int status = run->benchmark->batch(run, 1); /* for the first touches */
+		run->iterations = run->exact_iterations;
+		return status;
+	}
 	if (wanted < floor)
 		wanted = floor;
 	if (wanted < least)

@@ -33,6 +33,7 @@ struct run {
 	uint64_t iterations;
 	uint64_t elapsed_ns; /* of the batch last measured */
 	uint64_t most_iterations; /* a batch has no more, however short: set by setup, 0: no bound */
+	uint64_t exact_iterations; /* a batch has as many, however long they take: likewise */
 	const char *counted; /* set by setup where the parameters decide what is counted, or NULL */
 	const char *unit;    /* likewise */
 	bool loads_others; /* set by setup where the parameters decide that, see below */

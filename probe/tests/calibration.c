@@ -1,6 +1,6 @@
 /* A batch is made long enough once, by tries of which some are lengthened as by preemption, and has
  * the same number of iterations from then on; never more than a benchmark allows, and all together
- * as few as it relies on to keep to a cap. */
+ * as few as it relies on to keep to a cap. One that says how many has as many, however late. */
 #include "bench/storage.h"
 #include "core/batch.h"
 #include "tests/check.h"
@@ -10,11 +10,13 @@ static int lengthened;        /* which try is */
 static uint64_t ns_an_iteration;
 static uint64_t least, most;  /* iterations of measured batches */
 static uint64_t cap;          /* of all iterations, those of tries too; 0: none */
+static uint64_t exact;        /* iterations of a batch, 0: as long as batch_ms asks */
 static uint64_t total;
 
 static int setup(struct run *run)
 {
 	run->most_iterations = cap ? storage_most_iterations(run, cap, 1) : 0;
+	run->exact_iterations = exact;
 	tries = 0;
 	total = 0;
 	least = UINT64_MAX;
@@ -53,6 +55,10 @@ static void test(uint64_t ns, int which)
 	lengthened = which;
 	CHECK(batch_run(&benchmark, 6, argv) == 0);
 	CHECK(least == most);
+	if (exact) {
+		CHECK(least == exact);
+		return;
+	}
 	if (cap) {
 		CHECK(total <= cap);
 		CHECK(least * ns >= 5000000 || least == cap / 17); /* 3 batches and 14 for tries */
@@ -80,6 +86,10 @@ int main(void)
 			test(4900000, which);
 		}
 	}
+	cap = 0;
+	exact = 300;
+	for (int which = -1; which < 4; which++)
+		test(200000, which);
 	CHECK(strstr(captured(out), "\"type\":\"end\",\"batches\":3}\n") != NULL);
 	return 0;
 }
