@@ -20,7 +20,6 @@ from waiting import wait_until
 from benchvise.measure.histogram import Histogram
 
 pytest_plugins = ["probe_fixtures"]
-pytestmark = pytest.mark.alone
 
 DMA = Path("/dev/cpu_dma_latency")
 WAKEUP = ("run", "timer.wakeup", "--batches", "2")
