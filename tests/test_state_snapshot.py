@@ -81,7 +81,7 @@ class TestThisMachine:
             assert (entry.missing is None) != bool(entry.reason), entry
             assert "not understood" not in entry.reason.raw, entry
 
-    @pytest.mark.alone
+    @pytest.mark.settings
     def test_two_snapshots_are_equal(self, local: tuple[Board, ProbeChannel]) -> None:
         first, second = take_snapshot(*local), take_snapshot(*local)
         assert differences(first, second) == {}
@@ -119,7 +119,7 @@ class TestThisMachine:
 
 
 @needs_root
-@pytest.mark.alone
+@pytest.mark.settings
 class TestPlantedChanges:
     """One thing is set, and the difference is that one thing."""
 
