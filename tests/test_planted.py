@@ -37,6 +37,8 @@ MOST_CHANGED = 2
 """Of six series that nothing was done to: three at once are no chance."""
 CPU = max(os.sched_getaffinity(0))
 QUICK = ("--processes", "3", "--batches", "9")
+QUICKER = ("--processes", "3", "--batches", "5")
+"""For a plant that makes a thing many times slower, where a batch is long."""
 NEIGHBOUR = "neighbour-on-the-cpu"
 SHARED_CPU = "other work took the CPU"
 """How a run says that it had a neighbour: it has to, whatever the verdict is."""
@@ -58,6 +60,7 @@ class Experiment:
     seen_as: tuple[str, ...] = ("slower",)
     always: bool = True
     """Whether no batch gets by without feeling it."""
+    often: tuple[str, ...] = QUICK
 
 
 EXPERIMENTS = [
@@ -79,13 +82,15 @@ EXPERIMENTS = [
         (CALLS, COPY),
         root=False,
     ),
-    Experiment("cpu-quota", lambda: plants.quota(30), (CALLS, COPY), ()),
+    Experiment("cpu-quota", lambda: plants.quota(50), (CALLS, COPY), ()),
 ]
 CONTROLS = (CALLS, COPY, PIPE, "memory.latency:size=16K", "cpu.clock", "os.context_switch")
 
 
-def measure(label: str, series: tuple[str, ...], prefix: plants.Words) -> None:
-    words = ["run", *QUICK, "--no-snapshot", "--label", label]
+def measure(
+    label: str, series: tuple[str, ...], prefix: plants.Words, often: tuple[str, ...] = QUICK
+) -> None:
+    words = ["run", *often, "--no-snapshot", "--label", label]
     for name in series:
         words += ["--bench", name]
     if not prefix:
@@ -124,9 +129,9 @@ def in_any_order(key: str) -> str:
 def investigate(experiment: Experiment, before: plants.Words) -> dict[str, Line]:
     """Measures without and with the plant; ``before`` are words that go before ``benchvise``."""
     series = (*experiment.slower, *experiment.alone)
-    measure("without", series, before)
+    measure("without", series, before, experiment.often)
     with experiment.plant() as prefix:
-        measure("with", series, [*before, *prefix])
+        measure("with", series, [*before, *prefix], experiment.often)
     return changes()
 
 
@@ -180,21 +185,22 @@ def test_a_slow_link_is_found(static: Path) -> None:
             finally:
                 link.shape("pfifo_fast")
 
-        experiment = Experiment("slow-link", slow_link, (tcp,), (CALLS, COPY))
+        experiment = Experiment("slow-link", slow_link, (tcp,), (CALLS, COPY), often=QUICKER)
         judge(experiment, investigate(experiment, before))
 
 
 def test_no_read_ahead_is_found() -> None:
-    with storage_places.loop_disk(192 << 20, "--direct-io=on") as disk:
+    with storage_places.loop_disk(64 << 20, "--direct-io=on") as disk:
         storage_places.tool("mkfs.ext4", "-q", disk.device)
         with storage_places.mounted(disk.device) as point:
             ahead = Path(f"/sys/block/{disk.device.name}/queue/read_ahead_kb")
             ahead.write_text("4096\n")  # this device is ours and goes with the test
-            where = f"file={point},size=64M,batch_ms=50"
+            where = f"file={point},size=8M,batch_ms=20"
             experiment = Experiment(
                 "no-read-ahead",
                 lambda: plants.file_set(ahead, "0"),
                 (f"storage.read:mode=buffered,block=16K,{where}",),
                 (f"storage.read:mode=cached,block=16K,{where}", CALLS, COPY),
+                often=QUICKER,
             )
             judge(experiment, investigate(experiment, []))
