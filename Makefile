@@ -75,8 +75,9 @@ test-settings:
 checks-meanwhile:
 	+@nice -n 19 $(MAKE) --no-print-directory checks
 
+# Those that compute one after another, and beside them those that wait.
 test-alone:
-	SUITE_PART=last $(BIN)/pytest -m alone $$(grep -l 'mark\.alone' tests/test_*.py)
+	SUITE_PART=last $(BIN)/pytest -m alone -n 2 $$(grep -l 'mark\.alone' tests/test_*.py)
 
 # What takes too long for every change. PART="long fuzz": only these.
 test-nightly:

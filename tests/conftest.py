@@ -3,8 +3,10 @@
 What was left out, tried again or slow is told at the end (``suite_report``).
 
 Most tests run beside others. Those that judge figures which a neighbour would change are marked
-``alone``; those that change settings of the machine, which other tests look at, ``settings``: they
-run one after another, beside the linters. What two tests cannot have at once they lock. Only those
+``alone``, and run one after another; those of them that mostly wait, for a link or a disk, run on
+the first CPU meanwhile, where nothing is measured that computes. Those that change settings of the
+machine, which other tests look at, are marked ``settings``: they run one after another, beside the
+linters. What two tests cannot have at once they lock. Only those
 marked ``timing`` are tried again when they fail, once: a neighbour may keep from them the CPU that
 they wait for or count on.
 
@@ -22,10 +24,12 @@ import time
 import zlib
 from collections.abc import Iterator
 from pathlib import Path
+from typing import Any
 
 import pytest
 from hypothesis import settings
 from suite_report import SuiteReport
+from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from benchvise.state import board_note
 
@@ -48,6 +52,9 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 # boot many simulated boards are not among them, as they take both CPUs meanwhile.
 LONG = ("test_why_layers", "test_signal_serial")
 
+# Of those that need the machine alone, what waits; not for iperf3, which loses its pace.
+WAITING = ("test_planted_waiting",)
+
 
 # What a busy machine can fail, by file, and how. Such a test is marked ``timing`` and may be tried
 # once more. What proves that nothing is lost by a crash is never among them, nor is a calculation.
@@ -56,7 +63,8 @@ BOOTS = "an emulated board has to answer in time"
 BROWSES = "a browser has to come to rest in time"
 WAITS = "programs have to answer each other in time"
 TIMING = {
-    **dict.fromkeys(("test_cli", "test_command", "test_planted"), MEASURES),
+    **dict.fromkeys(("test_cli", "test_command"), MEASURES),
+    **dict.fromkeys(("test_planted", "test_planted_waiting"), MEASURES),
     **dict.fromkeys(("test_probe", "test_probe_foreign", "test_probe_timers"), MEASURES),
     **dict.fromkeys(("test_probe_ladder", "test_probe_net", "test_probe_net_link"), MEASURES),
     **dict.fromkeys(("test_probe_os", "test_probe_storage", "test_probe_trace"), MEASURES),
@@ -89,6 +97,30 @@ def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
             item.add_marker(pytest.mark.timing(TIMING[item.path.stem]))
         if item.get_closest_marker("timing"):
             item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=2))
+
+
+def is_waiting(nodeid: str) -> bool:
+    return Path(nodeid.partition("::")[0]).stem in WAITING
+
+
+def pytest_runtest_setup(item: pytest.Item) -> None:
+    """The probe measures on the last CPU: what waits leaves that to the tests beside it."""
+    beside = hasattr(item.config, "workerinput")
+    if beside and is_waiting(item.nodeid) and item.get_closest_marker("alone"):
+        os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
+
+
+class TwoLanes(LoadScopeScheduling):  # type: ignore[misc]
+    """Tests that need the machine alone: those that compute in one process, in another those that
+    wait."""
+
+    def _split_scope(self, nodeid: str) -> str:
+        return "waits" if is_waiting(nodeid) else "computes"
+
+
+@pytest.hookimpl(optionalhook=True)
+def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> TwoLanes | None:
+    return TwoLanes(config, log) if config.getoption("-m") == "alone" else None
 
 
 @pytest.fixture(autouse=True)
