@@ -52,6 +52,22 @@ def test_files_are_told_by_their_paths_and_failures_counted(probe: Path, tmp_pat
     assert ended["calls"] == sum(line["count"] for line in found.values())
 
 
+def test_paths_are_told_from_the_root_wherever_they_begin(probe: Path, tmp_path: Path) -> None:
+    """What a command opens in its own directory has the same name as what another one opens."""
+    (tmp_path / "sub").mkdir()
+    (tmp_path / "sub" / "there").write_text("text")
+    line = f"cd {tmp_path}/sub && cat there ../sub/./there && ls . > /dev/null; ln -s there link"
+    found = calls(follow(probe, line))
+    targets = {target for name, target in found if name == "openat"}
+    assert {f"{tmp_path}/sub/there", f"{tmp_path}/sub/../sub/./there"} <= targets
+    assert f"{tmp_path}/sub" in targets  # which ls reads
+    made = {target for name, target in found if name.startswith("symlink")}
+    assert made == {f"{tmp_path}/sub/link"}
+    by_descriptor = "import os; d = os.open({!r}, 0); os.stat('there', dir_fd=d)"
+    found = calls(follow(probe, python(by_descriptor.format(f"{tmp_path}/sub"))))
+    assert any(target == f"{tmp_path}/sub/there" for name, target in found if "stat" in name)
+
+
 def processes(result: Result) -> list[Line]:
     return [line for line in result.lines if line["type"] == "process"]
 

@@ -12,6 +12,8 @@ CALL(readlinkat, PATH, 1)
 CALL(unlinkat, PATH, 1)
 CALL(mkdirat, PATH, 1)
 CALL(renameat2, PATH, 1)
+CALL(symlinkat, PATH, 2)
+CALL(linkat, PATH, 3)
 CALL(read, FILE, 0)
 CALL(write, FILE, 0)
 CALL(readv, FILE, 0)
@@ -113,6 +115,10 @@ CALL(access, PATH, 0)
 #endif
 #ifdef SYS_readlink
 CALL(readlink, PATH, 0)
+#endif
+#ifdef SYS_symlink
+CALL(symlink, PATH, 1)
+CALL(link, PATH, 1)
 #endif
 #ifdef SYS_unlink
 CALL(unlink, PATH, 0)

@@ -2,6 +2,7 @@
 #include "follow/target.h"
 
 #include <arpa/inet.h>
+#include <fcntl.h>
 #include <netinet/in.h>
 #include <poll.h>
 #include <stdbool.h>
@@ -71,6 +72,44 @@ static bool link_of(pid_t tid, int fd, char *text, size_t size)
 	n = readlink(path, text, size - 1);
 	text[n > 0 ? n : 0] = '\0';
 	return n > 0;
+}
+
+/* Makes a path that begins in a directory one that begins at the root: what it is called by then is
+ * the same wherever it is opened from. Longer ones stay as they are. */
+static void make_absolute(pid_t tid, int directory, char text[TARGET_MAX])
+{
+	char base[TARGET_MAX], path[64];
+	const char *rest = text;
+	ssize_t n;
+
+	if (!text[0] || text[0] == '/')
+		return;
+	if (directory == AT_FDCWD) {
+		snprintf(path, sizeof(path), "/proc/%ld/cwd", (long)tid);
+		n = readlink(path, base, sizeof(base) - 1);
+		base[n > 0 ? n : 0] = '\0';
+	} else if (!link_of(tid, directory, base, sizeof(base))) {
+		return;
+	}
+	while (rest[0] == '.' && rest[1] == '/')
+		rest += 2;
+	if (strcmp(rest, ".") == 0)
+		rest += 1;
+	if (base[0] != '/' || strlen(base) + strlen(rest) + 1 >= TARGET_MAX)
+		return;
+	if (rest[0])
+		snprintf(base + strlen(base), sizeof(base) - strlen(base), "%s%s",
+			 base[1] ? "/" : "", rest);
+	memcpy(text, base, TARGET_MAX);
+}
+
+/* The descriptor of the directory that a path of a call begins in. */
+static int directory_of(const struct call *call, const uint64_t arguments[6])
+{
+	bool begins_there = call->argument > 0 && strcmp(call->name, "symlink") != 0 &&
+			    strcmp(call->name, "link") != 0;
+
+	return begins_there ? (int)arguments[call->argument - 1] : AT_FDCWD;
 }
 
 static void file_at(pid_t tid, int fd, char text[TARGET_MAX])
@@ -212,6 +251,7 @@ void target_of(const struct call *call, pid_t tid, const uint64_t arguments[6],
 		break;
 	case ABOUT_PATH:
 		path_at(tid, argument, text);
+		make_absolute(tid, directory_of(call, arguments), text);
 		break;
 	case ABOUT_FILE:
 		file_at(tid, (int)argument, text);

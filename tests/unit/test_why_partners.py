@@ -377,7 +377,8 @@ def test_what_differs_in_a_partner_is_a_suspect() -> None:
 
 
 def test_files_of_partners_are_compared_and_their_mounts_are_touched() -> None:
-    assert partner_files(watches()) == ("/etc/names.conf", "/bin/named", "/etc/default/named")
+    settings = ("/etc/names.conf", "/bin/named", "/etc/default/named", "/data/cache")
+    assert partner_files(watches()) == settings
     touched = touched_paths(tuple(watches().values()))
     assert touched is not None
     assert "/data/cache" in touched
@@ -489,3 +490,38 @@ def test_the_line_that_names_a_limit_is_told_as_uncertain() -> None:
     assert (str(origin.file), origin.line) == ("/etc/default/named", 2)
     assert not origin.certain
     assert origins_of_state(Side.GOOD, suspect, contents) == ()
+
+
+def test_data_of_a_partner_is_a_difference_where_one_side_has_far_more() -> None:
+    """A store that grew, and through which each question goes; all other data differs by itself."""
+    store = "/var/lib/station/readings"
+    partner = Partner("station", ("/run/station",), opened=(store, "/dev/null"))
+    both = {side: SideWatch(partners=(partner,)) for side in Side}
+    assert partner_files(both) == (store,)
+    digests = {Side.GOOD: {store: "aa 40000"}, Side.BAD: {store: "bb 12000000"}}
+    (grown,) = partner_suspects(both, digests, ())
+    assert (grown.id, grown.good, grown.bad) == (
+        f"userland.file:{store}", "40000 bytes", "12000000 bytes",
+    )  # fmt: skip
+    part = WitnessPart(Activity.PROCESS, "recvfrom", "/run/station", "", 0.0, 1.0, 0.9, "waiting")
+    ranked = put_partners_first((grown,), Witness("", 1.0, 2.0, (part,)), both)
+    assert "waits for station" in ranked[0].terms[-1].reason
+    digests[Side.BAD] = {store: "bb 41000"}
+    assert not partner_suspects(both, digests, ())
+
+
+def test_how_urgent_a_partner_is_at_disks_and_timers_is_known() -> None:
+    (program,) = parse_programs(f"{TOLD}io: idle\nslack: 50000\n")
+    assert program.state["I/O class"] == "idle"
+    assert program.state["timer slack"] == "50000 ns"
+
+
+def test_what_leads_a_server_elsewhere_is_told_of_a_session_too() -> None:
+    lines = ("XDG_CACHE_HOME=/mnt/card/cache", "XDG_SESSION_ID=4", "PGHOST=/run/postgresql",
+             "APP_SALT=/9j4hidden")  # fmt: skip
+    (program,) = parse_programs(TOLD + "".join(f"env: {line}\n" for line in lines))
+    state = program.state
+    assert state["variable XDG_CACHE_HOME"] == "/mnt/card/cache"
+    assert state["variable PGHOST"] == "/run/postgresql"
+    assert "variable XDG_SESSION_ID" not in state
+    assert state["variable APP_SALT"].startswith("given (#")

@@ -52,8 +52,8 @@ from benchvise.why.witness.compare import BY_TIME, MeasuredTimes, call_targets, 
 from benchvise.why.witness.neighbours import put_active_first
 from benchvise.why.witness.opened import (
     OPENED_FILE,
+    compared_paths,
     file_suspects,
-    opened_files,
     without_swapped,
 )
 from benchvise.why.witness.own_words import put_named_first
@@ -183,7 +183,7 @@ def _seen_suspects(
     """The files that the command opens and that are not the same on both sides, and what differs in
     the programs that it talks to; none where it was not watched, or files cannot be read."""
     of_partners = partner_files(case.watches)
-    paths = tuple(dict.fromkeys((*opened_files(case.watches.values()), *of_partners)))
+    paths = tuple(dict.fromkeys((*compared_paths(case.watches), *of_partners)))
     if not paths:
         return ()
     digests = {side: lab.digests(side, paths) for side in (Side.GOOD, Side.BAD)}

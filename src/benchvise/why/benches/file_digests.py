@@ -12,12 +12,15 @@ from benchvise.board import Board
 from benchvise.board.channel import NotAvailable
 from benchvise.errors import BoardUnusable
 from benchvise.why.witness.layout import DIRECTORY, LAYOUT
-from benchvise.why.witness.opened import ATTRIBUTES, LEADS
+from benchvise.why.witness.opened import ATTRIBUTES, LEADS, SPECIAL
 
 _SUMS = (
     'if command -v sha256sum >/dev/null; then s=sha256sum; else s="busybox sha256sum"; fi; '
     'for f in "$@"; do if [ -d "$f" ]; then echo "directory $(ls -A "$f" | wc -l) $f"; '
-    'elif [ -f "$f" ] && [ -r "$f" ]; then $s "$f"; echo "size $(wc -c <"$f") $f"; fi; '
+    'elif [ -f "$f" ] && [ -r "$f" ]; then n=$(wc -c <"$f"); if [ "$n" -gt 67108864 ]; then '
+    'd=$({ head -c 1048576 "$f"; tail -c 1048576 "$f"; } | $s); echo "${d%% *}  $f"; '
+    'else $s "$f"; fi; echo "size $n $f"; '
+    'elif [ -e "$f" ] || [ -L "$f" ]; then echo "special 0 $f"; fi; '
     "done 2>/dev/null; stat -L -c 'mode %a:%u:%g %n' -- \"$@\" 2>/dev/null; "
     "stat -L -c 'room %f %s %b %B %n' -- \"$@\" 2>/dev/null; "
     'for f in "$@"; do case "$f" in /usr/*|/lib*|/bin/*|/sbin/*|/etc/*) ;; '
@@ -27,7 +30,7 @@ _SUMS = (
     "lsattr -d -- \"$@\" 2>/dev/null | sed 's/^/flags /'; "
     "getcap -- \"$@\" 2>/dev/null | sed 's/^\\(.*\\) \\(=* *[^ ]*\\)$/capabilities \\2 \\1/'; true"
 )
-_A_LINE = re.compile(r"\\?(?:([0-9a-f]{64}) |(directory|size) +(\d{1,19})) (/.*)")
+_A_LINE = re.compile(r"\\?(?:([0-9a-f]{64}) |(directory|size|special) +(\d{1,19})) (/.*)")
 _AN_ATTRIBUTE = re.compile(r"(mode|flags|capabilities) +((?:= )?[\w:,=+-]{1,80}) +(/.*)")
 _A_LINK = re.compile(r"leads to (/\S{1,400}) (/.*)")
 _A_LAYOUT = re.compile(r"room ([0-9a-f]{1,8}) (\d{1,19}) (\d{1,19}) (\d{1,6}) (/.*)")
@@ -39,11 +42,12 @@ _AT_ONCE = 100
 
 def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
     """The SHA-256 of those of these files that a board has and may read, with their size in bytes
-    (``SHA size``), and of directories the number of entries and the own size in bytes (``directory
-    12 4096``); by ``ATTRIBUTES`` and a path the mode, owner and group of each, attributes that
-    decide how it is written, and capabilities, by ``LAYOUT`` and a path the size of a file, the
-    bytes allocated and the number of pieces (0: not known), by ``LEADS`` and a path where links
-    lead that it has on its way.
+    (``SHA size``; of one above 64 MiB that of its first and last MiB), of directories the number of
+    entries and the own size in bytes (``directory 12 4096``), and of what is neither ``special 0``;
+    by ``ATTRIBUTES`` and a path the mode, owner and group of each, attributes that decide how it is
+    written, and capabilities, by ``LAYOUT`` and a path the size of a file, the bytes allocated and
+    the number of pieces (0: not known), by ``LEADS`` and a path where links lead that it has on its
+    way.
 
     NotAvailable where it cannot tell.
     """
@@ -75,7 +79,7 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
             digest, word, number, path = match.groups()
             if digest:
                 states[path] = digest
-            elif word == "directory":
+            elif word in (DIRECTORY, SPECIAL):
                 states[path] = f"{word} {number}"
             elif path in states:
                 states[path] += f" {number}"

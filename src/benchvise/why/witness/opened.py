@@ -13,7 +13,7 @@ from __future__ import annotations
 
 import re
 import shlex
-from collections.abc import Iterable, Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from benchvise.text import Untrusted
@@ -30,6 +30,7 @@ from benchvise.why.witness.layout import (
     layout_suspects,
 )
 from benchvise.why.witness.model import SideWatch
+from benchvise.why.witness.trees import looked_for, tree_suspects
 
 OPENED_FILE = "userland.file:"
 """What begins the id of such a suspect."""
@@ -115,28 +116,68 @@ def file_suspects(
         word.partition(":")[2] for word in texts
     }
     paths = opened_files(watches.values())
+    executed = _executed(watches.values())
+    looks = looked_for(watches)
     suspects = list(_links(paths, digests))
-    for path in paths:
+    for path in dict.fromkeys((*paths, *looks)):
         suspects += _attributes(path, digests)
         suspects += layout_suspects(path, digests)
         good, bad = (digests[side].get(path, "") for side in (Side.GOOD, Side.BAD))
         if good == bad or path in mentioned:
             continue
-        if DIRECTORY in (good.partition(" ")[0], bad.partition(" ")[0]):
+        is_on_one_side = not (good and bad)
+        if path in looks and is_on_one_side:
+            suspects.append(_looked_for(path, good, bad))
+        elif DIRECTORY in (good.partition(" ")[0], bad.partition(" ")[0]):
             suspects += directory_suspects(path, good, bad, f"{OPENED_FILE}{path}")
         else:
-            suspects.append(_suspect(path, good, bad))
-    return _with_means(suspects) if can_swap else tuple(suspects)
+            suspects.append(_suspect(path, good, bad, is_program=path in executed))
+    named = {suspect.id for suspect in suspects}
+    suspects += [s for s in tree_suspects(watches, OPENED_FILE) if s.id not in named]
+    return _with_means(suspects, executed) if can_swap else tuple(suspects)
 
 
-def _with_means(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
-    tried = [suspect for suspect in suspects if not _why_not(suspect)]
+def compared_paths(watches: Mapping[Side, SideWatch]) -> tuple[str, ...]:
+    """What is compared of the files of both sides: those that the command opens, and names that it
+    finds on one side alone."""
+    return tuple(dict.fromkeys((*opened_files(watches.values()), *looked_for(watches))))
+
+
+def _executed(watches: Iterable[SideWatch]) -> frozenset[str]:
+    """Programs and scripts, which are no data wherever they lie."""
+    calls = (call for watch in watches for call in watch.calls if call.count > call.errors)
+    return frozenset(call.target for call in calls if call.name.startswith("execve"))
+
+
+SPECIAL = "special"
+"""What begins the value of what is neither a file nor a directory: a socket, a pipe, a device."""
+
+_LOOKED_FOR = "the command looks whether it is there: make it so on both sides"
+
+
+def _looked_for(path: str, good: str, bad: str) -> Suspect:
+    of_good, of_bad = ("there" if value else NOT_THERE for value in (good, bad))
+    return Suspect(
+        f"{OPENED_FILE}{path}",
+        f"whether {path} is there, for which the command looks",
+        Layer.USERLAND,
+        "userland.file",
+        of_good,
+        of_bad,
+        members=(f"{OPENED_FILE}{path}",),
+        untestable=_LOOKED_FOR,
+        terms=(Term("file", 0.0, "only one side has it, and the command looks for it on both"),),
+    )
+
+
+def _with_means(suspects: Sequence[Suspect], executed: Collection[str]) -> tuple[Suspect, ...]:
+    tried = [suspect for suspect in suspects if not _why_not(suspect, executed)]
     chosen = tried if len(tried) <= _MOST_TRIED else [s for s in tried if _is_configuration(s)]
     swapped = {suspect.id for suspect in chosen[:_MOST_TRIED]}
     return tuple(
         replace(s, means=LayerMeans(FILE_LAYER, _path(s)), untestable="")
         if s.id in swapped
-        else replace(s, untestable=_why_not(s) or _OF_MANY)
+        else replace(s, untestable=_why_not(s, executed) or _OF_MANY)
         for s in suspects
     )
 
@@ -232,16 +273,16 @@ def link_as_on_good(suspect: Suspect) -> str:
     return shlex.join(["ln", "-sfn", "--", suspect.good, link])
 
 
-def _why_not(suspect: Suspect) -> str:
+def _why_not(suspect: Suspect, executed: Collection[str]) -> str:
     """Why a command is not given this file; empty where it can be."""
     if suspect.id.startswith((OF_ATTRIBUTES, OF_LINK, OF_LAYOUT)):
         return suspect.untestable
     path = _path(suspect)
-    if suspect.untestable == OF_ENTRIES:
-        return OF_ENTRIES
+    if suspect.untestable in (OF_ENTRIES, _LOOKED_FOR):
+        return suspect.untestable
     if _is_lost_cache(suspect):
         return ""
-    if is_data(path):
+    if is_data(path) and path not in executed:
         return _OF_DATA
     if _COMPILED.search(path) and NOT_THERE not in (suspect.good, suspect.bad):
         return _OF_DATA
@@ -274,8 +315,8 @@ _TOLD_BY = (
     (
         re.compile(r"/(?:srv|data|home|root|mnt|media)/"),
         re.compile(
-            rf"{_SETTINGS}|\.(?:env|py|pl|rb|lua|js|php|tcl|awk)$|^(?:config|Makefile|\.env)$|"
-            r"(?:config|settings|options)[\w-]*\.(?:json|xml)$|^\.?[a-z]\w*rc$"
+            rf"{_SETTINGS}|\.(?:env|py|pl|rb|lua|js|php|tcl|awk)$|^(?:config|Makefile)$|"
+            r"(?:config|settings|options)[\w-]*\.(?:json|xml)$|^[a-z]\w*rc$|^\.[a-z]"
         ),
     ),
 )
@@ -342,11 +383,11 @@ def _words_of(suspects: Sequence[Suspect]) -> Iterator[str]:
         yield from suspect.bad.split()
 
 
-def _suspect(path: str, good: str, bad: str) -> Suspect:
+def _suspect(path: str, good: str, bad: str, *, is_program: bool) -> Suspect:
     term = _DIFFERS if good and bad else _ONE_SIDE
-    if is_data(path):
+    if is_data(path) and not is_program:
         is_lost = bool(good and not bad and _CACHE.match(path))
-        term = _LOST if is_lost else _larger(good, bad) or _IS_DATA
+        term = _LOST if is_lost else larger_data(good, bad) or _IS_DATA
     term = replace(term, points=term.points + identity_points(path, good, bad))
     good, bad = good.partition(" ")[0], bad.partition(" ")[0]
     return Suspect(
@@ -379,7 +420,7 @@ def identity_points(path: str, good: str, bad: str) -> float:
     return _OF_IDENTITY if max(sizes) <= _SAME_KIND * min(sizes) else 0.0
 
 
-def _larger(good: str, bad: str) -> Term | None:
+def larger_data(good: str, bad: str) -> Term | None:
     """Of data that one side has far more of, what that speaks for."""
     sizes = [int(value.partition(" ")[2] or 0) for value in (good, bad)]
     is_known = all(text.partition(" ")[2] for text in (good, bad))

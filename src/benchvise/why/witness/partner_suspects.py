@@ -31,6 +31,7 @@ from benchvise.why.witness.opened import (
     OPENED_FILE,
     identity_points,
     is_data,
+    larger_data,
 )
 from benchvise.why.witness.polled import polled_places
 from benchvise.why.witness.touching import NAME
@@ -49,6 +50,9 @@ _READS_ANEW = "{name} reads it when it starts, for which it is started anew: {wh
 _HOLDS = "it holds for {name}, and not for the command: change it there"
 _RUNS = "it takes the other side's program: install that, and start it anew"
 
+_OF_PARTNER = "it is data of {name}, which no experiment takes to the other board"
+_NO_FILES = ("/dev/", "/proc/", "/sys/")
+_MOST_KEPT = 10
 _DIGITS = 12
 _SHOWN = 3
 _AHEAD = 0.5
@@ -111,10 +115,15 @@ def partner_files(watches: Mapping[Side, SideWatch]) -> tuple[str, ...]:
             path
             for watch in watches.values()
             for partner in watch.partners
-            for path in (*partner.files, *partner.program, *partner.directories)
-            if not is_data(path) or path in partner.directories
+            for path in (*partner.files, *partner.program, *partner.directories, *_kept_by(partner))
         )
     )
+
+
+def _kept_by(partner: Partner) -> list[str]:
+    """Data that it holds open."""
+    held = [path for path in partner.opened if is_data(path) and not path.startswith(_NO_FILES)]
+    return held[:_MOST_KEPT]
 
 
 def partner_suspects(
@@ -176,10 +185,13 @@ def _files(
     if service and restarts.refused:
         why_not = _READS_ANEW.format(name=bad.name, why=restarts.refused)
     on_good = restarts.service_of(Side.GOOD, good) == service
-    for path in dict.fromkeys((*good.files, *bad.files)):
+    for path in dict.fromkeys((*good.files, *bad.files, *_kept_by(good), *_kept_by(bad))):
         both = [digests[side].get(path, "") for side in (Side.GOOD, Side.BAD)]
         values = [text.partition(" ")[0] for text in both]
-        if values[0] == values[1] or is_data(path):
+        if values[0] == values[1] or DIRECTORY in values:
+            continue
+        if is_data(path):
+            yield from _grown(path, bad, *both)
             continue
         usual = 0.5 if bad.name in path or path.startswith("/etc/") else 0.0
         yield Suspect(
@@ -195,6 +207,24 @@ def _files(
             not_on_good="" if on_good else f"{service} is none of the services there",
             terms=(_term(bad, usual + identity_points(path, *both)),),
         )
+
+
+def _grown(path: str, bad: Partner, of_good: str, of_bad: str) -> Iterator[Suspect]:
+    """Data of which one side has far more; all else of data differs by itself."""
+    if (term := larger_data(of_good, of_bad)) is None:
+        return
+    good_size, bad_size = (f"{text.partition(' ')[2]} bytes" for text in (of_good, of_bad))
+    yield Suspect(
+        f"{OPENED_FILE}{path}",
+        f"the data in {path} of {bad.name}, which the command talks to",
+        Layer.USERLAND,
+        "userland.file",
+        good_size,
+        bad_size,
+        members=(f"{OPENED_FILE}{path}",),
+        untestable=_OF_PARTNER.format(name=bad.name),
+        terms=(term, _term(bad, -0.5)),
+    )
 
 
 def _directories(

@@ -47,6 +47,7 @@ _SOCKETS = (
 _ABOUT = (
     'for p in "$@"; do d=/proc/$p; [ -d "$d" ] || continue; echo "process: $p"; '
     'grep -E "^(Name|Cpus_allowed_list|Seccomp|THP_enabled|TracerPid):" "$d/status"; '
+    'echo "io: $(ionice -p "$p")"; echo "slack: $(cat "$d/timerslack_ns")"; '
     'echo "exe: $(readlink "$d/exe")"; echo "cwd: $(readlink "$d/cwd")"; '
     'echo "stat: $(cat "$d/stat")"; tr "\\0" "\\n" <"$d/cmdline" | sed "s/^/word: /"; '
     'tr "\\0" "\\n" <"$d/environ" | sed "s/^/env: /"; sed "s/^/limit: /" "$d/limits"; '
@@ -393,6 +394,10 @@ def _take(program: ProgramOfBoard, key: str, value: str) -> None:
         case "limit":
             if match := re.match(r"(Max [a-z -]+?) {2,}(\S+)", value):
                 program.state[match[1].lower().replace("max ", "limit of ")] = match[2]
+        case "io":
+            program.state["I/O class"] = printable(value)
+        case "slack":
+            program.state["timer slack"] = f"{printable(value)} ns"
         case "stat":
             _take_scheduling(program, value)
         case "group":

@@ -16,6 +16,7 @@ from benchvise.why.model import Layer, Suspect, Term
 from benchvise.why.suspects.places import is_at, places_in
 from benchvise.why.suspects.ranking import BUSY
 from benchvise.why.suspects.reduction import VARIABLES
+from benchvise.why.witness.layout import OF_ENTRIES
 from benchvise.why.witness.model import Activity, Witness, WitnessPart
 from benchvise.why.witness.opened import OPENED_FILE
 
@@ -204,11 +205,14 @@ def _of_parts(suspect: Suspect, witness: Witness) -> Iterator[Term]:
                 reason = f"{touch.why}: {part.text}"
                 yield Term(NAME, _DECIDED_POINTS * min(1.0, part.share), reason)
         is_own = suspect.id.partition(":")[2] == part.target
-        if part.target.startswith("/") and (is_own or _is_below(part.target, suspect)):
+        is_spread = suspect.untestable == OF_ENTRIES and _SPREAD.fullmatch(part.target)
+        is_below = part.target.startswith("/") and (is_own or _is_below(part.target, suspect))
+        if is_below or is_spread:
             reason = f"it is about {part.target}: {part.text}"
             yield Term(NAME, _FILE_POINTS * min(1.0, part.share), reason)
 
 
+_SPREAD = re.compile(r"\d+ (?:files|targets)")
 _OF_NETWORK = (Activity.NETWORK, Activity.RESOLVER)
 _TARGET_ADDRESS = re.compile(r"\[?([0-9a-fA-F.:]+?)\]?:\d+")
 _NETWORK = re.compile(r"(?<![\w.:/-])(?:\d+(?:\.\d+){3}|[0-9a-f]*:[0-9a-f:]+)(?:/\d+)?(?![\w.:/-])")
@@ -288,7 +292,8 @@ def _of_files(suspect: Suspect, witness: Witness) -> Iterator[Term]:
     for side, opened in (("bad", witness.bad_files), ("good", witness.good_files)):
         for file in opened:
             reason = f"only the {side} side opens {file}"
-            if file in text or _is_named(_VERSION.sub("", file.rpartition("/")[2]), text):
+            is_about = file in text or _is_in_tree(file, suspect)
+            if is_about or _is_named(_VERSION.sub("", file.rpartition("/")[2]), text):
                 yield Term(NAME, _FILE_POINTS * part, reason)
             for touch in touches():
                 if touch.names_suspect(suspect) and _any((file,), touch.files):
@@ -316,6 +321,12 @@ def _of_calls(suspect: Suspect, witness: Witness) -> Iterator[Term]:
             if touch.names_suspect(suspect) and _any((call.target,), touch.files):
                 reason = f"{touch.why}: {call.name} {call.target} {call.bad} times on bad"
                 yield Term(NAME, _DECIDED_POINTS, f"{reason}, {call.good} on good")
+
+
+def _is_in_tree(path: str, suspect: Suspect) -> bool:
+    """Whether a path is below the directory that a suspect is about as a whole."""
+    tree = suspect.id.removeprefix(OPENED_FILE) if suspect.untestable == OF_ENTRIES else ""
+    return bool(tree) and path.startswith(f"{tree}/")
 
 
 def _is_named(name: str, text: str) -> bool:

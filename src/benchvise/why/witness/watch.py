@@ -6,10 +6,11 @@ measurements. Both are bounded in time and size. What a board cannot do is in ``
 
 from __future__ import annotations
 
+import posixpath
 import shutil
 import tempfile
 import time
-from collections.abc import Iterator
+from collections.abc import Iterable, Iterator
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
@@ -223,7 +224,7 @@ def _followed(
             calls.append(
                 CallsAbout(
                     plain_name(named_call(printable(message.name, NAME_LIMIT), architecture)),
-                    printable(message.target),
+                    plain_path(printable(message.target)),
                     max(0, message.count),
                     max(0, message.errors),
                     max(0, message.ns) / 1e9,
@@ -248,4 +249,32 @@ def _followed(
         "bytes_read": 512.0 * end.blocks_read,
         "bytes_written": 512.0 * end.blocks_written,
     }
-    return end.wall_ns / 1e9, tuple(calls)
+    return end.wall_ns / 1e9, merged(calls)
+
+
+def plain_path(target: str) -> str:
+    """A path from the root without ``.``, ``..`` and doubled slashes, so that one place has one
+    name; anything else as it is."""
+    if not target.startswith("/") or not ("/." in target or "//" in target):
+        return target
+    return f"/{posixpath.normpath(target).lstrip('/')}"
+
+
+def merged(calls: Iterable[CallsAbout]) -> tuple[CallsAbout, ...]:
+    """The calls, those of one name about one thing as one, in their order."""
+    sums: dict[tuple[str, str], CallsAbout] = {}
+    for call in calls:
+        key = call.name, call.target
+        before = sums.get(key)
+        sums[key] = (
+            call
+            if before is None
+            else CallsAbout(
+                *key,
+                before.count + call.count,
+                before.errors + call.errors,
+                before.seconds + call.seconds,
+                max(before.longest_s, call.longest_s),
+            )
+        )
+    return tuple(sums.values())
