@@ -196,11 +196,11 @@ unreachable
 
 """
     assert network.routes(text) == {
-        "default": "via a gateway dev eth0 mtu lock 552 advmss 128, "
-        "then via a gateway dev wlan0 metric 600",
+        "default": "via 192.0.2.1 dev eth0 mtu lock 552 advmss 128, "
+        "then via fe80::1 dev wlan0 metric 600",
         "169.254.0.0/16": "dev eth0 scope link, then unreachable metric 1000",
         "198.51.100.0/24": "blackhole",
-        "203.0.113.0/24 in table 100": "via a gateway dev eth0 initcwnd 1 quickack 1",
+        "203.0.113.0/24 in table 100": "via 192.0.2.9 dev eth0 initcwnd 1 quickack 1",
     }
 
 

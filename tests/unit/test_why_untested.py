@@ -405,6 +405,11 @@ def test_a_partial_cause_is_kept_beside_what_is_tried(tmp_path: Path) -> None:
             "ip -6 route add 2001:db8::/32 dev eth0 mtu 1400",
         ),
         ("default", "routes", "via dev eth0", "via dev eth1", ""),  # by which gateway?
+        (
+            *("203.0.113.0/24", "routes", "via 192.0.2.1 dev eth0", "via 192.0.2.9 dev eth0"),
+            "ip route del 203.0.113.0/24 via 192.0.2.9 dev eth0 && "
+            "ip route add 203.0.113.0/24 via 192.0.2.1 dev eth0",
+        ),
         ("10.0.0.7", "fixed neighbours", "not there", "dev eth0 lladdr 02:00:00:00:00:01", ""),
         ("-x", "routes", "not there", "on", ""),
     ],

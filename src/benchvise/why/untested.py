@@ -304,13 +304,14 @@ def route_as_on_good(suspect: Suspect) -> str:
     )
     added = [way for way in good if way not in bad]
     changes = [("del", way) for way in bad if way not in good] + [("add", way) for way in added]
-    if any("via" in way.split() for way in added):
+    if any("via" in way.split() and not _BY_GATEWAY.search(way) for way in added):
         return ""
     tool = ["ip", "-6"] if suspect.members == (_OF_IPV6,) else ["ip"]
     of_table = ["table", table] if table else []
     lines = []
     for action, way in changes:
-        attributes = [word for word in way.split() if word not in ("via", "on")]
+        known = _BY_GATEWAY.search(way) is not None
+        attributes = [word for word in way.split() if word != "on" and (known or word != "via")]
         kind = [attributes.pop(0)] if attributes and attributes[0] in _KINDS_OF_ROUTE else []
         arguments = [action, *kind, destination, *attributes, *of_table]
         lines.append(shlex.join([*tool, "route", *arguments]))
@@ -338,6 +339,7 @@ _RULES = f"{ROUTES}/rules"
 _A_RULE = re.compile(r"ip rule (?:add|del) [a-z0-9_./: -]{4,200}", re.ASCII)
 _OF_IPV6 = f"{ROUTES}/routes of IPv6"
 _DESTINATION = re.compile(r"default|[0-9a-fA-F.:]{2,45}(?:/\d{1,3})?")
+_BY_GATEWAY = re.compile(r"\bvia [0-9a-fA-F.:]*[.:][0-9a-fA-F.:]+( |$)")
 _KINDS_OF_ROUTE = ("unreachable", "blackhole", "prohibit", "throw")
 
 

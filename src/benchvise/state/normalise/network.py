@@ -147,9 +147,9 @@ _LEFT_OUT = frozenset({"proto", "src", "pref", "expires", "error", "nhid"})
 def routes(text: str) -> dict[str, str]:
     """The routes that ``ip route`` lists, by destination, each table but the main one for itself.
 
-    Of each what leads there, in the words of ``ip``, without addresses of gateways and of the board
-    itself; several to one destination stand in the order in which the kernel takes them. Those
-    that the kernel made for the board's own addresses are left out.
+    Of each what leads there, in the words of ``ip``, without addresses of the board itself; several
+    to one destination stand in the order in which the kernel takes them. Those that the kernel made
+    for the board's own addresses are left out.
     """
     by_destination: dict[str, list[tuple[int, str]]] = {}
     for line in text.splitlines():
@@ -182,10 +182,10 @@ def _told_of_route(fields: Sequence[str]) -> Iterator[str]:
         if word in _LEFT_OUT:
             next(rest, "")
         elif word == "via":
-            following = next(rest, "")
-            if following in ("inet", "inet6"):
-                next(rest, "")
-            yield "via a gateway"
+            gateway = next(rest, "")
+            if gateway in ("inet", "inet6"):
+                gateway = next(rest, "")
+            yield f"via {gateway or 'a gateway'}"
         elif word not in ("linkdown", "dead", "onlink", "offload"):
             yield word
 

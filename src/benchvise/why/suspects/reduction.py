@@ -6,6 +6,7 @@ from another difference or sets it. The rules are data, in ``reduction.toml``.
 
 from __future__ import annotations
 
+import ipaddress
 import json
 import re
 import tomllib
@@ -164,7 +165,8 @@ def _identifying(
 ) -> tuple[Difference, str]:
     """Without the parts that identify; the reason where nothing else is left. ``apart`` are the
     parts of all entries that differ."""
-    if difference.a is not None and difference.b is not None:
+    ways = {part.key for part in difference.parts if _leads_another_way(difference, part)}
+    if difference.a is not None and difference.b is not None and not ways:
         values = difference.a.value, difference.b.value
         if None not in values and len({_masked(value) for value in values}) == 1:
             return difference, "only identifiers or addresses differ in it"
@@ -172,6 +174,9 @@ def _identifying(
     kept = []
     for part in difference.parts:
         why = _identity(difference.entry.name, part, apart)
+        if difference.entry.name in _ROUTES and part.key not in ways and not why:
+            without = {_GATEWAY.sub("via <id>", str(value)) for value in (part.a, part.b)}
+            why = _ONLY_GATEWAYS if len(without) == 1 else ""
         if why and not _leads_to(difference.entry.name, part, targets):
             reasons.append(why)
         else:
@@ -191,6 +196,34 @@ def _identity(name: str, part: DifferencePart, apart: Collection[str]) -> str:
             if fits and part.a in alike and part.b in alike:
                 return str(record["why"])
     return ""
+
+
+_ROUTES = ("net.routes/routes", "net.routes/routes of IPv6")
+_GATEWAY = re.compile(r"\bvia ([0-9a-fA-F.:]{2,45})(?= |,|$)")
+_ONLY_GATEWAYS = "it leads to the gateway of the network that the board is in"
+_NEIGHBOURHOOD = {4: 24, 6: 64}
+
+
+def _leads_another_way(difference: Difference, part: DifferencePart) -> bool:
+    """Whether a route leads to another gateway of the same network: one of the boards takes another
+    way. Gateways of two networks tell these apart, and no more."""
+    if difference.entry.name not in _ROUTES:
+        return False
+    both = [_GATEWAY.findall(value) if isinstance(value, str) else [] for value in (part.a, part.b)]
+    if len(both[0]) != len(both[1]):
+        return False
+    return any(a != b and _are_near(a, b) for a, b in zip(*both, strict=True))
+
+
+def _are_near(a: str, b: str) -> bool:
+    try:
+        first, second = ipaddress.ip_address(a), ipaddress.ip_address(b)
+    except ValueError:
+        return False
+    if first.version != second.version or first.is_link_local:
+        return False
+    around = ipaddress.ip_network(f"{a}/{_NEIGHBOURHOOD[first.version]}", strict=False)
+    return second in around
 
 
 def _leads_to(name: str, part: DifferencePart, targets: Collection[str]) -> bool:

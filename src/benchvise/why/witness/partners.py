@@ -56,7 +56,8 @@ _ABOUT = (
     "while IFS=: read -r n c g; do for r in /sys/fs/cgroup ${c:+/sys/fs/cgroup/$c} "
     '$(echo "$c" | tr , "\\n" | sed -n "s|^..*|/sys/fs/cgroup/&|p") /sys/fs/cgroup/unified; do '
     'b=$g; while [ "$b" ] && [ "$b" != / ] && [ -d "$r$b" ]; do '
-    "for f in cpu.max cpu.weight cpu.uclamp.max cpuset.cpus memory.high memory.max "
+    "for f in cpu.max cpu.weight cpu.idle cpu.uclamp.max cpuset.cpus memory.high memory.max "
+    "io.prio.class blkio.prio.class "
     "memory.swap.max io.max io.weight pids.max cpu.cfs_quota_us cpu.cfs_period_us cpu.shares "
     "memory.limit_in_bytes memory.soft_limit_in_bytes blkio.throttle.read_bps_device "
     "blkio.throttle.write_bps_device blkio.throttle.read_iops_device "
@@ -106,7 +107,9 @@ _PATH = re.compile(
     r"/(?:bin|boot|data|etc|home|lib\w*|media|mnt|opt|root|run|sbin|srv|tmp|usr|var)(?:[/:]|$)"
 )
 """What a value begins with that is a path, and not only a secret that begins as one."""
-_NO_LIMIT = re.compile(r"(?:max|-1|none|default 100|100|1024|)|9223372036854\d+|1844674407\d+")
+_NO_LIMIT = re.compile(
+    r"(?:max|-1|none|no-change|default 100|100|1024|)|9223372036854\d+|1844674407\d+"
+)
 _DEVICE = re.compile(r"\b\d{1,5}:\d{1,7} ")
 _POLICIES = {"1": "fifo", "2": "rr", "3": "batch", "5": "idle", "6": "deadline"}
 
@@ -439,7 +442,7 @@ def _take_group(program: ProgramOfBoard, text: str) -> None:
         program.groups.append(place)
     if _NO_LIMIT.fullmatch(value) or value.startswith("max ") or name.startswith("cpuset."):
         return
-    if name == "cpu.cfs_period_us" and value == "100000":
+    if (name, value) in (("cpu.cfs_period_us", "100000"), ("cpu.idle", "0")):
         return
     program.state[name] = f"{program.state[name]}, {value}" if name in program.state else value
     program.limiting.setdefault(name, []).append(printable(f"{place}/{name}"))
