@@ -525,3 +525,11 @@ def test_what_leads_a_server_elsewhere_is_told_of_a_session_too() -> None:
     assert state["variable PGHOST"] == "/run/postgresql"
     assert "variable XDG_SESSION_ID" not in state
     assert state["variable APP_SALT"].startswith("given (#")
+
+
+def test_what_a_library_reads_configures_the_program_too() -> None:
+    """tcpwrappers ask a name server for who is in ``hosts.deny`` by name, in whatever server."""
+    (program,) = parse_programs(TOLD + "map: /usr/lib/x86_64-linux-gnu/libwrap.so.0.7.6\n")
+    assert program.partner(["/etc/hosts.deny", "/etc/names.conf"]).files == (
+        "/etc/hosts.deny", "/etc/names.conf", "/etc/hosts.allow",
+    )  # fmt: skip

@@ -17,14 +17,12 @@ from benchvise.why.witness.opened import ATTRIBUTES, LEADS, SPECIAL
 _SUMS = (
     'if command -v sha256sum >/dev/null; then s=sha256sum; else s="busybox sha256sum"; fi; '
     'for f in "$@"; do if [ -d "$f" ]; then echo "directory $(ls -A "$f" | wc -l) $f"; '
-    'elif [ -f "$f" ] && [ -r "$f" ]; then n=$(wc -c <"$f"); if [ "$n" -gt 67108864 ]; then '
+    'elif [ -f "$f" ] && [ -r "$f" ]; then n=$(wc -c <"$f"); if [ "$n" -gt 16777216 ]; then '
     'd=$({ head -c 1048576 "$f"; tail -c 1048576 "$f"; } | $s); echo "${d%% *}  $f"; '
-    'else $s "$f"; fi; echo "size $n $f"; '
+    'else $s "$f"; fi; echo "size $n $f"; [ "$n" -lt 1048576 ] || filefrag -- "$f"; '
     'elif [ -e "$f" ] || [ -L "$f" ]; then echo "special 0 $f"; fi; '
     "done 2>/dev/null; stat -L -c 'mode %a:%u:%g %n' -- \"$@\" 2>/dev/null; "
     "stat -L -c 'room %f %s %b %B %n' -- \"$@\" 2>/dev/null; "
-    'for f in "$@"; do case "$f" in /usr/*|/lib*|/bin/*|/sbin/*|/etc/*) ;; '
-    '*) [ -f "$f" ] && filefrag -- "$f" ;; esac; done 2>/dev/null; '
     'for f in "$@"; do r=$(readlink -f -- "$f") && [ "$r" != "$f" ] && echo "leads to $r $f"; '
     "done 2>/dev/null; "
     "lsattr -d -- \"$@\" 2>/dev/null | sed 's/^/flags /'; "
@@ -42,7 +40,7 @@ _AT_ONCE = 100
 
 def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
     """The SHA-256 of those of these files that a board has and may read, with their size in bytes
-    (``SHA size``; of one above 64 MiB that of its first and last MiB), of directories the number of
+    (``SHA size``; of one above 16 MiB that of its first and last MiB), of directories the number of
     entries and the own size in bytes (``directory 12 4096``), and of what is neither ``special 0``;
     by ``ATTRIBUTES`` and a path the mode, owner and group of each, attributes that decide how it is
     written, and capabilities, by ``LAYOUT`` and a path the size of a file, the bytes allocated and
@@ -52,6 +50,7 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
     NotAvailable where it cannot tell.
     """
     states: dict[str, str] = {}
+    pieces: dict[str, str] = {}
     for begin in range(0, len(paths), _AT_ONCE):
         some = paths[begin : begin + _AT_ONCE]
         try:
@@ -68,10 +67,10 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
                 continue
             if layout := _A_LAYOUT.fullmatch(line):
                 if layout[5] in some:
-                    _add_layout(states, *layout.groups())
+                    _add_layout(states, *layout.groups(), pieces.get(layout[5], "0"))
                 continue
-            if (pieces := _IN_PIECES.fullmatch(line)) and f"{LAYOUT}{pieces[1]}" in states:
-                states[f"{LAYOUT}{pieces[1]}"] = f"{_without_last(states, pieces[1])} {pieces[2]}"
+            if match := _IN_PIECES.fullmatch(line):
+                pieces[match[1]] = match[2]
                 continue
             match = _A_LINE.fullmatch(line)
             if match is None or match[4] not in some:
@@ -87,16 +86,12 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
 
 
 def _add_layout(
-    states: dict[str, str], mode: str, size: str, blocks: str, unit: str, path: str
+    states: dict[str, str], mode: str, size: str, blocks: str, unit: str, path: str, pieces: str
 ) -> None:
     if stat.S_ISREG(int(mode, 16)):
-        states[f"{LAYOUT}{path}"] = f"{size} {int(blocks) * int(unit)} 0"
+        states[f"{LAYOUT}{path}"] = f"{size} {int(blocks) * int(unit)} {pieces}"
     elif states.get(path, "").startswith(DIRECTORY):
         states[path] += f" {size}"
-
-
-def _without_last(states: dict[str, str], path: str) -> str:
-    return states[f"{LAYOUT}{path}"].rpartition(" ")[0]
 
 
 def _add_attribute(states: dict[str, str], kind: str, value: str, path: str) -> None:

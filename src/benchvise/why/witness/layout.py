@@ -7,6 +7,7 @@ holes is filled when it is written.
 
 from __future__ import annotations
 
+import re
 import shlex
 from collections.abc import Iterator, Mapping, Sequence
 
@@ -32,6 +33,7 @@ LARGE = 64 << 10
 """Sizes in bytes below this do not matter."""
 
 _MANY_PIECES = 100
+_OF_SYSTEM = re.compile(r"/(?:usr|lib\w*|bin|sbin|etc)/")
 _MUCH = 0.25  # of a file's size
 
 
@@ -84,8 +86,8 @@ def layout_suspects(path: str, digests: Mapping[Side, Mapping[str, str]]) -> Ite
     """A file that lies in many more pieces on one side, or for most of which that side alone has
     no room allocated."""
     texts = [digests[side].get(f"{LAYOUT}{path}", "") for side in (Side.GOOD, Side.BAD)]
-    if not all(texts):
-        return
+    if not all(texts) or _OF_SYSTEM.match(path):
+        return  # what a system came with lies as its image has it
     (size, room, pieces), (other_size, other_room, other_pieces) = (
         (int(word) for word in text.split()) for text in texts
     )
@@ -101,7 +103,7 @@ def layout_suspects(path: str, digests: Mapping[Side, Mapping[str, str]]) -> Ite
             f"{_size(r)} of {_size(s)} allocated"
             for r, s in ((room, size), (other_room, other_size))
         )
-        points = 0.0
+        points = -1.0
     else:
         return
     yield Suspect(

@@ -339,6 +339,7 @@ class ProgramOfBoard:
         where the command does not do so itself: about what it asks that one."""
         named = [printable(path) for path in files if path.startswith("/")]
         own = [path for path in (self.exe, *self.mapped) if path.startswith("/")]
+        named += [path for path in _of_libraries(own) if path not in named]
         return Partner(
             name=self.name,
             targets=self.targets if through is None else through.targets,
@@ -351,6 +352,26 @@ class ProgramOfBoard:
             program=tuple(dict.fromkeys(map(printable, own)))[:_MOST_FILES],
             opened=tuple(dict.fromkeys(map(printable, self.opened)))[:_MOST_FILES],
         )
+
+
+_READ_BY_LIBRARIES = {
+    "libwrap.so": ("/etc/hosts.allow", "/etc/hosts.deny"),
+    "libcrypto.so": ("/etc/ssl/openssl.cnf", "/etc/pki/tls/openssl.cnf"),
+    "libkrb5.so": ("/etc/krb5.conf",),
+    "libldap": ("/etc/ldap/ldap.conf", "/etc/openldap/ldap.conf"),
+    "libjemalloc.so": ("/etc/malloc.conf",),
+    "libodbc.so": ("/etc/odbcinst.ini", "/etc/odbc.ini"),
+    "libfontconfig.so": ("/etc/fonts/fonts.conf", "/etc/fonts/local.conf"),
+}
+"""What a library reads in whatever program: its own manual pages name it."""
+
+
+def _of_libraries(mapped: Iterable[str]) -> Iterator[str]:
+    for path in mapped:
+        name = posixpath.basename(path)
+        for library, files in _READ_BY_LIBRARIES.items():
+            if name.startswith(library):
+                yield from files
 
 
 def _merged(
