@@ -10,7 +10,7 @@ from why_boards import BOTH, metric, side, with_value
 from benchvise.why.model import Suspect
 from benchvise.why.suspects.find import find
 from benchvise.why.suspects.places import places_in, used_place
-from benchvise.why.witness.model import Activity, Witness, WitnessPart
+from benchvise.why.witness.model import Activity, Witness, WitnessCall, WitnessPart
 from benchvise.why.witness.touching import put_first
 
 X = "/tmp/.X11-unix/X"  # noqa: S108 - where the server of X has its sockets
@@ -57,3 +57,14 @@ def test_a_variable_comes_first_that_leads_to_the_socket_which_is_waited_for() -
     first = put_first(found, Witness("", 0.1, 0.9, (part,)))[0]
     assert first.id == "process.environment:SSH_AUTH_SOCK"
     assert "/run/key-bridge" in first.terms[-1].reason
+
+
+def test_a_search_path_comes_first_that_only_the_bad_side_goes_through() -> None:
+    """Whatever program it is of: what lies below is opened, or looked for, there alone."""
+    more = {"NODE_PATH": "/usr/lib/node:/mnt/nfs/lib", "LD_BIND_NOW": "1"}
+    found = tuple(suspects_of(more, ()).values())
+    opened = Witness("", 0.1, 0.9, bad_files=("/mnt/nfs/lib/left-pad/index.js",))
+    assert put_first(found, opened)[0].id == "process.environment:NODE_PATH"
+    missed = WitnessCall("newfstatat", "/mnt/nfs/lib/left-pad", 0, 40, 0.0, 0.8)
+    asked = Witness("", 0.1, 0.9, calls=(missed,))
+    assert put_first(found, asked)[0].id == "process.environment:NODE_PATH"

@@ -248,13 +248,22 @@ def _place_of(part: WitnessPart, suspect: Suspect) -> str:
 
 def _place_of_variable(part: WitnessPart, suspect: Suspect) -> str:
     """The place that a variable leads to on the bad side alone and that a part is about."""
+    targets = part.target.split(", ")
+    new = _new_places(suspect)
+    return next((place for place in new if any(is_at(target, place) for target in targets)), "")
+
+
+def _new_places(suspect: Suspect) -> list[str]:
+    """Where a variable leads on the bad side alone; nothing for other suspects."""
     if suspect.item != VARIABLES.partition("/")[0]:
-        return ""
+        return []
     name = suspect.id.partition(":")[2]
     others = places_in(name, suspect.good)
-    new = [place for place in places_in(name, suspect.bad) if place not in others]
-    targets = part.target.split(", ")
-    return next((place for place in new if any(is_at(target, place) for target in targets)), "")
+    return [place for place in places_in(name, suspect.bad) if place not in others]
+
+
+def _leads_to(target: str, suspect: Suspect) -> bool:
+    return any(is_at(target, place) for place in _new_places(suspect))
 
 
 def _network_around(targets: str, suspect: Suspect) -> str:
@@ -292,7 +301,7 @@ def _of_files(suspect: Suspect, witness: Witness) -> Iterator[Term]:
     for side, opened in (("bad", witness.bad_files), ("good", witness.good_files)):
         for file in opened:
             reason = f"only the {side} side opens {file}"
-            is_about = file in text or _is_in_tree(file, suspect)
+            is_about = file in text or _is_in_tree(file, suspect) or _leads_to(file, suspect)
             if is_about or _is_named(_VERSION.sub("", file.rpartition("/")[2]), text):
                 yield Term(NAME, _FILE_POINTS * part, reason)
             for touch in touches():
@@ -317,6 +326,9 @@ def _of_calls(suspect: Suspect, witness: Witness) -> Iterator[Term]:
             reason = f"{call.name} {call.target} {call.bad} times on bad, {call.good} on good"
             points = _BUSY_POINTS if call.is_much_more else _DECIDED_POINTS
             yield Term(NAME, points, f"it holds something else: {reason}")
+        if call.bad > call.good and _leads_to(call.target, suspect):
+            reason = f"{call.name} {call.target} {call.bad} times on bad, {call.good} on good"
+            yield Term(NAME, _DECIDED_POINTS, f"it leads there: {reason}")
         for touch in touches() if call.is_much_more else ():
             if touch.names_suspect(suspect) and _any((call.target,), touch.files):
                 reason = f"{touch.why}: {call.name} {call.target} {call.bad} times on bad"
