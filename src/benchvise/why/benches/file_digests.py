@@ -67,7 +67,7 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
                 continue
             if layout := _A_LAYOUT.fullmatch(line):
                 if layout[5] in some:
-                    _add_layout(states, *layout.groups(), pieces.get(layout[5], "0"))
+                    _add_layout(states, *layout.groups(), pieces=pieces.get(layout[5], "0"))
                 continue
             if match := _IN_PIECES.fullmatch(line):
                 pieces[match[1]] = match[2]
@@ -86,7 +86,7 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
 
 
 def _add_layout(
-    states: dict[str, str], mode: str, size: str, blocks: str, unit: str, path: str, pieces: str
+    states: dict[str, str], mode: str, size: str, blocks: str, unit: str, path: str, *, pieces: str
 ) -> None:
     if stat.S_ISREG(int(mode, 16)):
         states[f"{LAYOUT}{path}"] = f"{size} {int(blocks) * int(unit)} {pieces}"
