@@ -8,6 +8,8 @@
         │                                         what configures them; polled: who makes the file
         │                                         that it looks for; started: what they run for it)
         ├ compare   both sides to one ``Witness``: parts of the gap, calls, files, counts
+        ├ opened    files that it opens and that are not the same (layout: how they lie on the
+        │           disk; trees: names below a directory, and names that are only looked for)
         └ touching  suspects that touch what differs come first (``touches.toml``)
 
 Its runs are no trials: nothing is measured by them. What a board cannot do is left out, and said
