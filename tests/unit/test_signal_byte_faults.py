@@ -10,7 +10,7 @@ import pytest
 
 from benchvise.signal.aligning import ByteChange, discrepancies
 from benchvise.signal.serial.byte_faults import log_causes
-from benchvise.signal.serial.classify import TestedSetting, classify
+from benchvise.signal.serial.classify import MeasuredSetting, classify
 from benchvise.signal.serial.exchange import Exchange, Way, patterns
 from benchvise.signal.serial.flow import Flow
 
@@ -70,6 +70,5 @@ def test_zeros_taken_out_are_no_overrun_where_the_slow_pattern_has_none(size: in
             seconds=1.0,
         )
         done.append(Exchange(replace(pattern, data=data), 16, (way,), None))
-    assert [cause.word for cause in classify([TestedSetting(Flow.NONE, 115200, 16, tuple(done))])][
-        :1
-    ] == ["zeros lost"]
+    setting = MeasuredSetting(Flow.NONE, 115200, 16, tuple(done))
+    assert classify([setting])[0].word == "zeros lost"

@@ -12,8 +12,8 @@ from benchvise.errors import UsageError
 from benchvise.signal.aligning import DiscrepancyDocument, discrepancy_document
 from benchvise.signal.serial.byte_faults import SerialCause
 from benchvise.signal.serial.classify import (
+    MeasuredSetting,
     Tally,
-    TestedSetting,
     classify,
     reordered,
     tally,
@@ -109,7 +109,7 @@ class SerialTestOptions(ObservedOptions):
 class SerialTest:
     """All settings that were tested, and the causes of what went wrong, the surest first."""
 
-    settings: tuple[TestedSetting, ...]
+    settings: tuple[MeasuredSetting, ...]
     causes: tuple[SerialCause, ...]
 
     @property
@@ -130,7 +130,7 @@ class SerialTest:
 class PatternResult:
     """A pattern under a setting, in each of its rounds, both ways together."""
 
-    setting: TestedSetting
+    setting: MeasuredSetting
     exchanges: tuple[Exchange, ...]
     counts: Tally
 
@@ -204,7 +204,7 @@ def _ask_module(options: SerialTestOptions, request: bytes, reply: bytes) -> Ser
             )
             every += replies
             done = reply_exchange(request, reply, replies)
-            settings.append(TestedSetting(flow, baud, len(request), (done,)))
+            settings.append(MeasuredSetting(flow, baud, len(request), (done,)))
             options.observe(f"{flow}, {baud} baud: {len(replies)} requests")
     return SerialTest(tuple(settings), reply_causes(reply, every))
 

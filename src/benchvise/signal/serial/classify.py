@@ -20,7 +20,7 @@ _EXPECTED = 3.0  # losses: none of so many comes by chance once in twenty times
 
 
 @dataclass(frozen=True, slots=True)
-class TestedSetting:
+class MeasuredSetting:
     """All patterns of one setting of the line."""
 
     flow: Flow
@@ -81,7 +81,7 @@ def reordered(differences: Sequence[Discrepancy], least: int = 8) -> int:
     return sum(len(data) for data in arrived if data in lost)
 
 
-def classify(tested: Sequence[TestedSetting]) -> tuple[SerialCause, ...]:
+def classify(tested: Sequence[MeasuredSetting]) -> tuple[SerialCause, ...]:
     """The causes that the patterns show, the surest first; none where nothing went wrong."""
     ways = [way for setting in tested for exchange in setting.exchanges for way in exchange.ways]
     if not tally(ways).wrong and not tally(ways).stalls:
@@ -119,7 +119,7 @@ def _silent_directions(ways: Sequence[Way]) -> list[str]:
     return [name for name, count in received.items() if not count]
 
 
-def _silence(tested: Sequence[TestedSetting], silent: Sequence[str]) -> SerialCause:
+def _silence(tested: Sequence[MeasuredSetting], silent: Sequence[str]) -> SerialCause:
     """Nothing arrives in some direction: no question of single bytes."""
     sent: Counter[str] = Counter()
     received: Counter[str] = Counter()
@@ -156,11 +156,11 @@ def _silence(tested: Sequence[TestedSetting], silent: Sequence[str]) -> SerialCa
     )
 
 
-def _all(tested: Sequence[TestedSetting]) -> list[tuple[TestedSetting, Exchange, Way]]:
+def _all(tested: Sequence[MeasuredSetting]) -> list[tuple[MeasuredSetting, Exchange, Way]]:
     return [(setting, ex, way) for setting in tested for ex in setting.exchanges for way in ex.ways]
 
 
-def _changes(tested: Sequence[TestedSetting], *kinds: ByteChange) -> list[Discrepancy]:
+def _changes(tested: Sequence[MeasuredSetting], *kinds: ByteChange) -> list[Discrepancy]:
     return [
         difference
         for _, _, way in _all(tested)
@@ -169,7 +169,7 @@ def _changes(tested: Sequence[TestedSetting], *kinds: ByteChange) -> list[Discre
     ]
 
 
-def _garbled(tested: Sequence[TestedSetting]) -> SerialCause | None:
+def _garbled(tested: Sequence[MeasuredSetting]) -> SerialCause | None:
     """Nearly all bytes altered, or the driver counts framing errors with bytes gone."""
     by_rate: dict[int, list[Way]] = {}
     frames: Counter[int] = Counter()
@@ -199,7 +199,7 @@ def _garbled(tested: Sequence[TestedSetting]) -> SerialCause | None:
     )
 
 
-def _software_flow(tested: Sequence[TestedSetting]) -> SerialCause | None:
+def _software_flow(tested: Sequence[MeasuredSetting]) -> SerialCause | None:
     """XON and XOFF are taken out of what is sent, or nothing follows a lone XOFF.
 
     Judged by the patterns that were made for it: in the others a halt takes all kinds of bytes.
@@ -258,11 +258,11 @@ def _ends_at_xoff(way: Way) -> bool:
     )
 
 
-def _seven_bits(tested: Sequence[TestedSetting]) -> SerialCause | None:
+def _seven_bits(tested: Sequence[MeasuredSetting]) -> SerialCause | None:
     return seven_bits(_changes(tested), _bytes_sent(tested))
 
 
-def _bytes_sent(tested: Sequence[TestedSetting]) -> Counter[int]:
+def _bytes_sent(tested: Sequence[MeasuredSetting]) -> Counter[int]:
     """How often each byte was sent."""
     sent = Counter[int]()
     for _, exchange, way in _all(tested):
@@ -270,7 +270,7 @@ def _bytes_sent(tested: Sequence[TestedSetting]) -> Counter[int]:
     return sent
 
 
-def _line_ends(tested: Sequence[TestedSetting]) -> SerialCause | None:
+def _line_ends(tested: Sequence[MeasuredSetting]) -> SerialCause | None:
     altered = sum(
         {a, b} == {0x0D, 0x0A}
         for difference in _changes(tested, ByteChange.ALTERED)
@@ -291,7 +291,7 @@ def _line_ends(tested: Sequence[TestedSetting]) -> SerialCause | None:
     )
 
 
-def _reordering(tested: Sequence[TestedSetting]) -> SerialCause | None:
+def _reordering(tested: Sequence[MeasuredSetting]) -> SerialCause | None:
     moved = sum(reordered(way.discrepancies) for _, _, way in _all(tested))
     if not moved:
         return None
@@ -303,7 +303,7 @@ def _reordering(tested: Sequence[TestedSetting]) -> SerialCause | None:
     )
 
 
-def _hardware_flow(tested: Sequence[TestedSetting]) -> SerialCause | None:
+def _hardware_flow(tested: Sequence[MeasuredSetting]) -> SerialCause | None:
     """Bytes are doubled under RTS/CTS and not without it, or anywhere bytes are only doubled."""
     with_it = tally(way for setting, _, way in _all(tested) if setting.flow is Flow.RTSCTS)
     without = tally(way for setting, _, way in _all(tested) if setting.flow is not Flow.RTSCTS)
@@ -328,7 +328,7 @@ def _hardware_flow(tested: Sequence[TestedSetting]) -> SerialCause | None:
     )
 
 
-def _overrun(tested: Sequence[TestedSetting]) -> SerialCause | None:
+def _overrun(tested: Sequence[MeasuredSetting]) -> SerialCause | None:
     """Bytes are lost in haste and not at leisure, or the driver says so."""
     counted: Counter[str] = Counter()
     for setting in tested:
@@ -372,7 +372,7 @@ def _overrun(tested: Sequence[TestedSetting]) -> SerialCause | None:
     )
 
 
-def _expected_at_leisure(tested: Sequence[TestedSetting]) -> float:
+def _expected_at_leisure(tested: Sequence[MeasuredSetting]) -> float:
     """How many bytes the slow patterns would lose if each value were lost as often as in haste."""
     sent, lost, slowly = Counter[int](), Counter[int](), Counter[int]()
     for _, exchange, way in _all(tested):
@@ -391,7 +391,7 @@ def _expected_at_leisure(tested: Sequence[TestedSetting]) -> float:
     )
 
 
-def _collision(tested: Sequence[TestedSetting]) -> SerialCause | None:
+def _collision(tested: Sequence[MeasuredSetting]) -> SerialCause | None:
     """Bytes suffer only where both directions talk at the same time."""
     both = tally(way for _, ex, way in _all(tested) if ex.pattern.both_ways and len(ex.ways) > 1)
     one_way = tally(

@@ -14,7 +14,7 @@ from benchvise.board import Board, messages, process
 from benchvise.board.deploy import deploy
 from benchvise.board.messages import EchoingMessage, ErrorMessage, Message, read_message
 from benchvise.errors import BoardUnusable, UsageError
-from benchvise.signal.serial.classify import TestedSetting
+from benchvise.signal.serial.classify import MeasuredSetting
 from benchvise.signal.serial.exchange import BACK_ALONE, Exchange, exchange, patterns
 from benchvise.signal.serial.flow import Flow
 from benchvise.signal.serial.port import Port
@@ -112,7 +112,7 @@ def soak(
     seed: int,
     seconds: float = 0.0,
     observe: Observer = lambda _flow, _baud, _chunk, _exchange: None,
-) -> list[TestedSetting]:
+) -> list[MeasuredSetting]:
     """Tests the line between a port of this machine and another end.
 
     ``size`` is about how many bytes each pattern has. All settings are tested once, and again with
@@ -141,7 +141,7 @@ def soak(
             for done in tested.values()
         ):
             break
-    return [TestedSetting(*setting, tuple(done)) for setting, done in tested.items()]
+    return [MeasuredSetting(*setting, tuple(done)) for setting, done in tested.items()]
 
 
 def _exchanges(
