@@ -86,7 +86,7 @@ def one_line(result: subprocess.CompletedProcess[str]) -> str:
     return lines[0]
 
 
-def test_measure_show_compare_report(program: Cli, tmp_path: Path) -> None:
+def test_measure_show_compare_report(program: Cli, cli: Cli, tmp_path: Path) -> None:
     run = data(program("run", *FEW, "--label", "one", "--json"), "runs")[0]
     assert run["status"] == "complete"
     assert [s["key"] for s in run["series"]] == [
@@ -95,12 +95,12 @@ def test_measure_show_compare_report(program: Cli, tmp_path: Path) -> None:
         "memory.copy:size=64K",
     ]
     assert all(s["summary"]["n"] == 10 for s in run["series"])
-    program("run", *FEW, "--label", "two")
-    assert "memory.copy:size=32K" in program("show", "one").stdout
-    assert [r["label"] for r in data(program("runs", "--json"), "run-list")] == ["two", "one"]
+    cli("run", *FEW, "--label", "two")
+    assert "memory.copy:size=32K" in cli("show", "one").stdout
+    assert [r["label"] for r in data(cli("runs", "--json"), "run-list")] == ["two", "one"]
     compared = data(program("compare", "one", "two", "--json"), "comparison")
     assert {c["key"] for c in compared["changes"]} == {s["key"] for s in run["series"]}
-    page = Path(program("report", "one", "two", "-o", "page").stdout.strip())
+    page = Path(cli("report", "one", "two", "-o", "page").stdout.strip())
     text = (tmp_path / page).read_text()
     assert "memory.copy" in text and "<script src" not in text and "http-equiv" in text
 

@@ -6,6 +6,7 @@ import re
 import subprocess
 from collections.abc import Iterator
 from dataclasses import dataclass
+from functools import lru_cache
 from pathlib import Path
 
 import skips
@@ -43,11 +44,15 @@ class Line:
 def report(path: Path, *events: str) -> list[Line]:
     """All events, or those of some types, in order of time; skipped without trace-cmd."""
     skips.need("trace-cmd")
-    done = subprocess.run(
-        ["trace-cmd", "report", "-t", str(path)], capture_output=True, text=True, check=True
-    )
     words = tuple(f" {event}:" for event in events)
-    return list(_lines(done.stdout, words))
+    return list(_lines(_printed(path), words))
+
+
+@lru_cache(maxsize=1)  # it takes seconds, and the tests of a file ask about the same trace in turn
+def _printed(path: Path) -> str:
+    return subprocess.run(
+        ["trace-cmd", "report", "-t", str(path)], capture_output=True, text=True, check=True
+    ).stdout
 
 
 def _lines(text: str, words: tuple[str, ...]) -> Iterator[Line]:
