@@ -16,6 +16,7 @@ import subprocess
 import sys
 from collections.abc import Mapping
 from pathlib import Path
+from types import ModuleType
 
 import pytest
 import skips
@@ -66,21 +67,21 @@ def build_program(name: str) -> Path:
     source, program = SOURCES / f"{name}.c", PROGRAMS / name
     if not program.exists() or program.stat().st_mtime < source.stat().st_mtime:
         PROGRAMS.mkdir(parents=True, exist_ok=True)
-        compiler = (sys.executable, "-m", "ziglang", "cc", "-target", "x86_64-linux-musl")
-        flags = ("-static", "-O1", "-s", "-D_GNU_SOURCE", "-Wall", "-Wextra", "-Werror")
-        command: list[str | Path] = [*compiler, *flags, "-o", program, source]
-        subprocess.run(command, check=True, env=compiler_environment())
+        probe = probe_build()
+        compiler = (sys.executable, "-m", "ziglang", "cc", "-target", probe.TARGETS["x86_64"].musl)
+        # With other options than the probe's, zig would make a C library of its own for it.
+        command = [*compiler, "-static", *probe.FLAGS, "-s", "-o", str(program), str(source)]
+        subprocess.run(command, check=True, env=probe.compiler_environment())
     return program
 
 
-def compiler_environment() -> dict[str, str]:
-    """That of ``probe/build.py``, with the C library that was compiled for the probe."""
+def probe_build() -> ModuleType:
+    """``probe/build.py``."""
     spec = importlib.util.spec_from_file_location("probe_build", ROOT / "probe" / "build.py")
     assert spec is not None and spec.loader is not None
     sys.modules[spec.name] = module = importlib.util.module_from_spec(spec)
     spec.loader.exec_module(module)
-    environment: dict[str, str] = module.compiler_environment()
-    return environment
+    return module
 
 
 def run_guest(directory: Path, script: str, files: Mapping[str, Path], *, timeout: float) -> str:
