@@ -28,6 +28,8 @@ _TUNABLE = "/sys/devices/system/cpu/cpufreq/schedutil/rate_limit_us"
 _QUEUE = "/sys/block/mmcblk0/queue/"
 _RESET_RATES = "2000"
 _RESET_REQUESTS = {"none": "62", "mq-deadline": "64", "kyber": "256", "bfq": "128"}
+_ESCAPED = re.compile(r"\\(.)")
+_WILD = re.compile(r"[*?\[]")
 # Writing one of a pair sets the other to zero.
 _EITHER = {
     "/proc/sys/vm/dirty_ratio": "/proc/sys/vm/dirty_bytes",
@@ -188,11 +190,12 @@ class SimBoard:
         return ""
 
     def _set(self, path: str, text: str | None) -> None:
+        if (text is not None) != (path in self.files):
+            self._found.clear()
         if text is None:
             self.files.pop(path, None)
         else:
             self.files[path] = text
-        self._found.clear()
         self._record({"path": path, "text": text})
 
     def _content(self, path: str) -> FileValue | FileError:
@@ -201,10 +204,10 @@ class SimBoard:
         return FileValue(self.files[path])
 
     def _matching(self, glob: str) -> list[str]:
-        plain = re.sub(r"\\(.)", r"\1", glob)
+        plain = _ESCAPED.sub(r"\1", glob) if "\\" in glob else glob
         if plain in self.files:
             return [plain]
-        if not re.search(r"[*?\[]", glob):
+        if not _WILD.search(glob):
             return []
         if glob not in self._found:
             self._found[glob] = [path for path, _, _ in ByPath(self.files).matching(glob)]

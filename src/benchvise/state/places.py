@@ -11,6 +11,7 @@ from __future__ import annotations
 
 import contextlib
 import re
+from bisect import bisect_right
 from collections.abc import Callable, Iterable, Mapping, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
@@ -129,7 +130,7 @@ def expand(knob: Knob, roles: Roles) -> str:
             )
         return literal(name)
 
-    return _ROLE.sub(device, knob.path)
+    return _ROLE.sub(device, knob.path) if "{" in knob.path else knob.path
 
 
 def literal(path: str) -> str:
@@ -161,25 +162,38 @@ def survey(files: BoardFiles, knobs: Iterable[Knob], roles: Roles) -> dict[str, 
         with contextlib.suppress(SettingError):
             globs.setdefault(expand(knob, roles), knob)
     ranks = {glob: rank for rank, glob in enumerate(globs)}
-    patterns = [
-        (glob[: special.start()], _expression(glob), glob)
-        for glob in globs
-        if (special := _SPECIAL.search(glob)) is not None
-    ]
+    globs_of = _matcher(frozenset(globs))
     places: dict[str, SettingPlace] = {}
     for path, content in files.read(globs).items():
-        if path in globs and _SPECIAL.search(path):  # it matches nothing, not even other globs
-            matching = [path]
-        else:
-            matching = [
-                glob
-                for begin, pattern, glob in patterns
-                if path.startswith(begin) and pattern.fullmatch(path)
-            ]
-            matching += [path] if path in globs else []
-        if matching:
+        if matching := globs_of(path):
             places[path] = place_of(globs[min(matching, key=ranks.__getitem__)], path, content)
     return dict(sorted(places.items(), key=lambda item: _natural(item[0])))
+
+
+@lru_cache(maxsize=8)
+def _matcher(globs: frozenset[str]) -> Callable[[str], tuple[str, ...]]:
+    """A function that returns those of the globs that match a path. It remembers its answers: a
+    diagnosis surveys the same board twice for each setting that it makes."""
+    by_begin: dict[str, list[tuple[re.Pattern[str], str]]] = {}
+    for glob in globs:
+        if special := _SPECIAL.search(glob):
+            begin = glob[: special.start()]
+            by_begin.setdefault(begin, []).append((_expression(glob), glob))
+    lengths = sorted({len(begin) for begin in by_begin})
+
+    @lru_cache(maxsize=4096)
+    def globs_of(path: str) -> tuple[str, ...]:
+        if path in globs and _SPECIAL.search(path):  # it matches nothing, not even other globs
+            return (path,)
+        matching = [
+            glob
+            for length in lengths[: bisect_right(lengths, len(path))]
+            for pattern, glob in by_begin.get(path[:length], ())
+            if pattern.fullmatch(path)
+        ]
+        return (*matching, path) if path in globs else tuple(matching)
+
+    return globs_of
 
 
 def place_of(knob: Knob, path: str, content: FileValue | FileError | None) -> SettingPlace:
@@ -252,12 +266,13 @@ def _translated(part: re.Match[str]) -> str:
             return re.escape(part["escaped"] or part["plain"])
 
 
-def _natural(path: str) -> list[tuple[bool, int, str]]:
+@lru_cache(maxsize=4096)
+def _natural(path: str) -> tuple[tuple[bool, int, str], ...]:
     """So that policy2 comes before policy10."""
-    return [
+    return tuple(
         (not part.isdigit(), int(part) if part.isdigit() else 0, part)
         for part in re.split(r"(\d+)", path)
-    ]
+    )
 
 
 # -- several files that the kernel ties to each other ----------------------------------------------
