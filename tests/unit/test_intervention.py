@@ -212,6 +212,20 @@ class TestPlaces:
         assert places.survey(kernel, [one, other], {})[RATIO].knob == one
         assert places.survey(kernel, [other, one], {})[RATIO].knob == other
 
+    def test_the_globs_of_a_path_are_those_whose_expressions_match_it(self) -> None:
+        """Looked up by their beginnings, also by one that is longer than the path, or all of it."""
+        globs = [
+            *("/proc/sys/*", "/proc/sys/vm/*", "/proc/sys/vm/dirty_[br]*", "/proc/sys/vm/dirty_b*"),
+            *(r"/proc/sys/vm/a\*b", "/proc/sys/vm/swappiness", "/sys/block/*/queue/?", "*"),
+        ]
+        paths = ["", "/", "/proc/sys/", "/proc/sys/vm", "/proc/sys/vm/", "/proc/sys/vm/a*b"]
+        paths += ["/proc/sys/vm/dirty_b", "/proc/sys/vm/swappiness", "/sys/block/sda/queue/x"]
+        globs_of = places._matcher(frozenset(globs))
+        for path in paths:
+            alike = [glob for glob in globs if set(glob) & set("*?[")]
+            wild = {glob for glob in alike if places._expression(glob).fullmatch(path)}
+            assert sorted(globs_of(path)) == sorted(wild | ({path} & set(globs)))
+
     def test_a_glob_without_files_is_none_of_anothers(self, kernel: FakeKernel) -> None:
         """A board answers with the glob itself, which looks like one of the other's files."""
         glob = POLICY.format("*")
