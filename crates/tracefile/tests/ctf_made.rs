@@ -458,6 +458,61 @@ fn directories_around_a_trace() {
     assert!(matches!(tracefile::open(empty.path()), Err(Error::NotATrace { .. })));
 }
 
+/// A session has a trace of the kernel and some of user space, which share a clock.
+#[test]
+fn the_traces_of_a_session_are_one() {
+    let clock = "uuid = \"40b6dd3a-c130-431e-92ef-8c4dafe14627\"; freq = 1000000000;";
+    let part = |name: &str, uuid: &str, offset: u32, fields: &str, begin: u64| {
+        let clock = format!("{clock} offset_s = {offset};");
+        let text = metadata(Order::Le, &clock, "large", &event(0, "e", fields));
+        let text = text.replace("uuid = \"62", &format!("uuid = \"{uuid}"));
+        let context = Context { begin, end: begin + 10, ..Context::default() };
+        let mut stream = packet(Order::Le, context, |bits| {
+            large(bits, 0, begin + 1).put(begin & 0xff, 8);
+            large(bits, 0, begin + 5).put(7, 8);
+        });
+        stream[4] = u8::from_str_radix(uuid, 16).unwrap();
+        let made = Made::new(&format!("one-session/{name}"), text.as_bytes());
+        made.file("channel0_0", &stream);
+        made
+    };
+    let kernel = part("kernel", "62", 1_450_192_747, "uint8_t a;", 100);
+    let _user = part("ust/uid/0/64-bit", "63", 1_450_192_743, "uint8_t a;", 102);
+    let _other = part("ust/uid/1000/64-bit", "64", 1_450_192_747, "uint8_t b;", 104);
+    let trace = tracefile::open(kernel.path().parent().unwrap()).unwrap();
+    let info = trace.info();
+    let names: Vec<_> = info.streams.iter().map(|stream| stream.name.as_str()).collect();
+    let expected =
+        ["kernel/channel0_0", "ust/uid/0/64-bit/channel0_0", "ust/uid/1000/64-bit/channel0_0"];
+    assert_eq!(names, expected);
+    // One table for events that are the same, and one for those that only have the name.
+    let names: Vec<_> = info.events.iter().map(|event| event.name.as_str()).collect();
+    assert_eq!(names, ["e", "e#2"]);
+    let decoded = trace.decode(&Selection::everything(), &Options::default()).unwrap();
+    assert_eq!(rows(&trace, &decoded, "e"), ["101 0 100", "105 0 7", "103 0 102", "107 0 7"]);
+    assert_eq!(rows(&trace, &decoded, "e#2"), ["105 0 104", "109 0 7"]);
+    assert_eq!(decoded.span, Some((101, 109)));
+    // The clock is the same, whatever is said of its beginning.
+    assert_eq!(info.notes.len(), 1);
+    assert!(info.notes[0].contains("4.000000 s earlier"), "{:?}", info.notes);
+}
+
+/// LTTng-UST 2.13 writes events of a program's start before the stream that they are of.
+#[test]
+fn events_may_stand_before_their_stream() {
+    let text = metadata(Order::Le, NS, "large", &event(0, "e", "uint8_t a;"));
+    let at = text.find("stream {").unwrap();
+    let (head, rest) = text.split_at(at);
+    let at = rest.find("event { name").unwrap();
+    let moved = format!("{head}{}{}", &rest[at..], &rest[..at]);
+    let stream = packet(Order::Le, Context::default(), |bits| {
+        large(bits, 0, 105).put(9, 8);
+    });
+    let made = Made::new("events-first", moved.as_bytes());
+    let (trace, decoded) = made.file("s", &stream).decode();
+    assert_eq!(rows(&trace, &decoded, "e"), ["105 0 9"]);
+}
+
 /// D8 of the security review: a trace that somebody sent named files of whoever opens it.
 #[test]
 fn d8_links_inside_a_trace_are_not_followed() {

@@ -3,7 +3,6 @@
 //! A link inside them is not followed: who sends somebody a trace must not choose which of their
 //! files are read.
 
-use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 
 use crate::{Error, Result};
@@ -74,26 +73,16 @@ pub(super) fn stream_files(directory: &Path) -> Result<Vec<PathBuf>> {
     Ok(files)
 }
 
-/// The one logical trace among directories, by their traces' UUIDs: a rotated session has several of
-/// one UUID.
-pub(super) fn only<T>(
-    path: &Path,
-    parts: Vec<(PathBuf, Option<[u8; 16]>, T)>,
-) -> Result<Vec<(PathBuf, T)>> {
-    let mut traces: BTreeMap<Option<[u8; 16]>, usize> = BTreeMap::new();
-    for (_, uuid, _) in &parts {
-        *traces.entry(*uuid).or_default() += 1;
+/// Directories by the logical traces that they are parts of, by their traces' UUIDs: a rotated
+/// session has several of one UUID. In the order of each trace's first directory.
+pub(super) fn traces<T>(parts: Vec<(PathBuf, Option<[u8; 16]>, T)>) -> Vec<Vec<(PathBuf, T)>> {
+    let mut traces: Vec<(Option<[u8; 16]>, Vec<(PathBuf, T)>)> = Vec::new();
+    for (directory, uuid, rest) in parts {
+        let known = traces.iter_mut().find(|(known, _)| uuid.is_some() && *known == uuid);
+        match known {
+            Some((_, parts)) => parts.push((directory, rest)),
+            None => traces.push((uuid, vec![(directory, rest)])),
+        }
     }
-    let is_one_trace = parts.len() == 1 || (traces.len() == 1 && parts[0].1.is_some());
-    if !is_one_trace {
-        let names: Vec<String> = parts
-            .iter()
-            .map(|(directory, ..)| directory.strip_prefix(path).unwrap_or(directory))
-            .map(|directory| directory.display().to_string())
-            .collect();
-        let reason =
-            format!("it holds {} traces; open one of them: {}", parts.len(), names.join(", "));
-        return Err(Error::NotATrace { path: path.to_owned(), reason });
-    }
-    Ok(parts.into_iter().map(|(directory, _, rest)| (directory, rest)).collect())
+    traces.into_iter().map(|(_, parts)| parts).collect()
 }

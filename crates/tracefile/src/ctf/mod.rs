@@ -4,6 +4,7 @@
 //! metadata ─→ tsdl, ctf2 ─→ classes ─→ references ─→ layout: steps of each event class
 //!                                                       │
 //! files ─→ streams: packets in order of time ─→ units ─→ source: header, time, steps ─→ rows
+//!                                                       session: several sources of one clock
 //! ```
 //!
 //! What comes from the metadata is checked when the trace is opened; what comes from packets is
@@ -21,6 +22,7 @@ mod metadata;
 mod packet;
 mod program;
 mod references;
+mod session;
 mod source;
 mod streams;
 mod tsdl;
@@ -42,17 +44,25 @@ struct Fault {
     what: String,
 }
 
-/// Opens the trace in a directory, or in the only directory below it that has one, or beside a
-/// metadata file.
+/// Opens the trace in a directory, or those of one session below it, or that beside a metadata file.
 pub(crate) fn open(path: &Path) -> Result<Trace> {
     let mut parts = Vec::new();
     for directory in find::directories(path)? {
         let (class, size) = read_metadata(&directory.join("metadata"))?;
         parts.push((directory, class.uuid, (class, size)));
     }
+    let mut traces = Vec::new();
+    for parts in find::traces(parts) {
+        traces.push((parts[0].0.clone(), open_parts(parts)?));
+    }
+    Ok(Trace { source: session::joined(path, traces)? })
+}
+
+/// The trace that lies in these directories, with what the metadata of each describes.
+fn open_parts(parts: Vec<(PathBuf, (TraceClass, u64))>) -> Result<source::Ctf> {
     let mut files = Vec::new();
     let mut best: Option<(PathBuf, TraceClass, u64)> = None;
-    for (directory, (class, size)) in find::only(path, parts)? {
+    for (directory, (class, size)) in parts {
         for file in find::stream_files(&directory)? {
             let mapped = Mapped::open_unlinked(&file)?;
             if !mapped.is_empty() {
@@ -65,7 +75,7 @@ pub(crate) fn open(path: &Path) -> Result<Trace> {
         }
     }
     let (metadata, class, _) = best.expect("one directory at least");
-    Ok(Trace { source: Box::new(source::Ctf::new(&metadata, class, files)?) })
+    source::Ctf::new(&metadata, class, files)
 }
 
 /// Opens a trace of one stream file whose bytes are given: for fuzzing, and tests that damage them.

@@ -35,6 +35,10 @@ pub(super) struct Ctf {
     units: Vec<Unit>,
     /// Of each unit: its packets within its stream.
     ranges: Vec<std::ops::Range<usize>>,
+    /// Where its streams begin among those of a session.
+    first_stream: usize,
+    /// Of each event type: its place among those of a session.
+    tables: Vec<usize>,
 }
 
 impl Ctf {
@@ -107,7 +111,25 @@ impl Ctf {
         };
         let headers = class.streams.iter().map(HeaderReader::new).collect();
         let streams = scan.streams;
-        Ok(Self { class, info, files, streams, layouts, headers, bases, units, ranges })
+        let tables = (0..info.events.len()).collect();
+        Ok(Self {
+            class,
+            info,
+            files,
+            streams,
+            layouts,
+            headers,
+            bases,
+            units,
+            ranges,
+            first_stream: 0,
+            tables,
+        })
+    }
+
+    /// Makes it a part of a session: see the fields of these names.
+    pub(super) fn place(&mut self, first_stream: usize, tables: Vec<usize>) {
+        (self.first_stream, self.tables) = (first_stream, tables);
     }
 }
 
@@ -165,6 +187,7 @@ impl Source for Ctf {
 /// An event class, projected to what is chosen of it.
 struct Projected {
     event: usize,
+    table: usize,
     chosen: bool,
     layout: Layout,
 }
@@ -229,7 +252,7 @@ impl<'a> Work<'a> {
             self.outcome.damage.push(Damage {
                 file: file.path().to_owned(),
                 offset: packet.offset + before / 8,
-                stream: Some(self.stream),
+                stream: Some(self.ctf.first_stream + self.stream),
                 what: format!("{problem}; the rest of its packet, {left} bytes, is left out"),
             });
             break;
@@ -256,11 +279,11 @@ impl<'a> Work<'a> {
             Some(Some(projected)) => projected,
             _ => &self.others[&header.id],
         };
-        let event = projected.event;
+        let (event, table) = (projected.event, projected.table);
         let layout = &projected.layout;
         let time = self.ctf.bases[self.class].ns(header.clock);
         if projected.chosen {
-            let columns = rows.begin(event, time);
+            let columns = rows.begin(table, time);
             let result = (|| {
                 if !layout.packet.is_empty() {
                     program::run(&layout.packet, &mut context.clone(), state, columns)?;
@@ -272,11 +295,11 @@ impl<'a> Work<'a> {
                 program::run(&layout.body, cursor, state, columns)
             })();
             if let Err(stop) = result {
-                rows.abandon(event);
+                rows.abandon(table);
                 return Err(Problem::Event(event, stop));
             }
             if !self.chosen.at(time) {
-                rows.abandon(event);
+                rows.abandon(table);
             }
         } else if let Err(stop) = program::run(&layout.body, cursor, state, &mut []) {
             return Err(Problem::Event(event, stop));
@@ -297,9 +320,10 @@ impl<'a> Work<'a> {
         }
         let events = &self.ctf.class.streams[self.class].events;
         let event = *events.get(&id).ok_or(Problem::Unknown(id))?;
-        let fields = self.chosen.fields(event);
+        let table = self.ctf.tables[event];
+        let fields = self.chosen.fields(table);
         let layout = self.ctf.layouts[event].project(fields);
-        let projected = Box::new(Projected { event, chosen: fields.is_some(), layout });
+        let projected = Box::new(Projected { event, table, chosen: fields.is_some(), layout });
         match self.table.get_mut(id as usize) {
             Some(place) => *place = Some(projected),
             None => {

@@ -36,11 +36,15 @@ pub(super) fn trace(items: &[Item]) -> Result<TraceClass, Fault> {
             notes: Vec::new(),
         },
     };
-    // Streams refer to clocks, wherever these are written.
-    let (clocks, others): (Vec<_>, Vec<_>) = items
-        .iter()
-        .partition(|item| matches!(&item.kind, ItemKind::Block { kind, .. } if kind == "clock"));
-    for item in clocks.into_iter().chain(others) {
+    // Streams refer to clocks, and events to streams, wherever these are written: LTTng-UST tells
+    // the events of a program's start before their stream.
+    let mut ordered: Vec<_> = items.iter().collect();
+    ordered.sort_by_key(|item| match &item.kind {
+        ItemKind::Block { kind, .. } if kind == "clock" => 0,
+        ItemKind::Block { kind, .. } if kind == "event" => 2,
+        _ => 1,
+    });
+    for item in ordered {
         builder.item(item)?;
     }
     Ok(builder.trace)
