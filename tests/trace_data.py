@@ -9,6 +9,7 @@ which.
 from __future__ import annotations
 
 import fcntl
+import io
 import json
 import shutil
 import sys
@@ -64,6 +65,21 @@ def recorded(name: str, directory: Path) -> Path:
     packed = ROOT / "tests" / "data" / "traces" / f"{name}.zst"
     path = directory / name
     path.write_bytes(zstd.decompress(packed.read_bytes()))
+    return path
+
+
+def recorded_directory(name: str, directory: Path) -> Path:
+    """A small recording of ``tests/data/traces`` that is a directory, unpacked.
+
+    ``ust-meter`` is what LTTng-UST 2.13.5 of Debian 12 recorded of ``tests/data/ust/meter.c``:
+    first with liblttng-ust-libc-wrapper.so and liblttng-ust-cyg-profile.so, then with the fast
+    variant.
+    """
+    path = directory / name
+    path.mkdir()
+    packed = ROOT / "tests" / "data" / "traces" / f"{name}.tar.zst"
+    with tarfile.open(fileobj=io.BytesIO(zstd.decompress(packed.read_bytes()))) as files:
+        files.extractall(path)  # noqa: S202 - this archive is our own
     return path
 
 

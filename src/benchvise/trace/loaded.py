@@ -11,6 +11,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchvise.errors import UsageError
+from benchvise.trace.analysis.calls import USER_ENTRIES
 from benchvise.trace.analysis.model import Actor, Analysis, Flag, Loss, TraceSpan
 from benchvise.trace.analysis.names import find_all
 from benchvise.trace.moments import parse_span
@@ -106,7 +107,8 @@ def _losses(trace: OpenTrace) -> list[Loss]:
 
 def _instead(counts: Container[str]) -> str:
     """The command that shows what a trace without the scheduler's events has."""
-    has_calls = any(name in counts for name in ("slice_begin", "funcgraph_entry", "function"))
+    names = ("slice_begin", "funcgraph_entry", "function", *USER_ENTRIES)
+    has_calls = any(name in counts for name in names)
     return "functions" if has_calls else "events"
 
 

@@ -6,8 +6,11 @@ import type { Row } from "./source";
 import type { Span } from "./span";
 import type { Theme } from "./theme";
 
-/** What calls are: of kernel functions, or slices of time that programs told. */
-export type CallKind = "function" | "slice";
+/** What calls are: of functions of the kernel or of programs, or slices of time that programs told. */
+export type CallKind = "function" | "slice" | "user function";
+
+/** What stands before the calls of a thread beneath its own row. */
+const LANE_NAMES: Readonly<Record<CallKind, string>> = { function: "calls", slice: "slices", "user function": "user calls" };
 
 /** A thread of which calls of a kind are known, and how deep they nest. */
 export interface CallingThread {
@@ -60,7 +63,7 @@ export function laneRow({ kind, key, name, calls }: Omit<CallingThread, "thread"
     id: FIRST_ID - ((key - LEAST_KEY) * MOST_LANES + lane),
     kind: "call",
     // Beneath the row of the thread its name stands already.
-    name: lane > 0 ? "" : !own ? name : kind === "slice" ? "slices" : "calls",
+    name: lane > 0 ? "" : own ? LANE_NAMES[kind] : name,
     detail: lane > 0 ? "" : String(calls),
     cpu: null, actor: null, busy: null, instances: null,
   };

@@ -51,6 +51,7 @@ const GROUPED_BY: Readonly<Record<GroupedBy, string>> = {
 
 const CALLS: Readonly<Record<CallKind, { readonly label: string; readonly title: string }>> = {
   function: { label: "Functions", title: "The calls of kernel functions beneath the threads that made them" },
+  "user function": { label: "User functions", title: "The calls of instrumented functions of programs, by thread" },
   slice: { label: "Slices", title: "The slices that programs told, on their tracks" },
 };
 

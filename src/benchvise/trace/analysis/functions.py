@@ -6,25 +6,25 @@ traced functions that it called. Both hold the time in which the thread was off 
 function tracer tells calls alone (``function``): its functions have counts and no times.
 
 Slices that programs tell of themselves (``slice_begin`` of Chrome's JSON and of Perfetto) nest
-likewise, and are calls here: their track is the thread, their name the function. A trace may have
-both: each is a table of its own, as a slice is not within a function.
+likewise, and are calls here: their track is the thread, their name the function. So do instrumented
+functions of programs (``user_functions``). A trace may have all of them: each is a table of its
+own, as a slice is not within a function.
 """
 
 from __future__ import annotations
 
-from collections.abc import Callable, Iterator
-from dataclasses import dataclass, fields, replace
+from collections.abc import Iterator
+from dataclasses import dataclass
 
 import numpy as np
 
+from benchvise.trace.analysis.calls import BegunCalls, CallTable, Symbol, function_name, nested
 from benchvise.trace.analysis.distributions import TimeDistribution, distribution
 from benchvise.trace.analysis.model import NONE, Analysis, Bools, Ints, Rows
+from benchvise.trace.analysis.user_functions import UserCalls
 
 EVENTS = ("funcgraph_entry", "funcgraph_exit", "function")
 SLICE_EVENT = "slice_begin"
-
-Symbol = Callable[[int], str | None]
-"""The name of what is at an address."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -48,41 +48,6 @@ class FunctionCalls:
     deepest: int | None
 
 
-@dataclass(frozen=True, kw_only=True)
-class _Calls:
-    """Calls as columns of equal length, in order of their beginnings; times in ns.
-
-    ``function`` is an address, or the place of its name in ``names``.
-    """
-
-    function: Ints
-    thread: Ints
-    cpu: Ints
-    begin: Ints
-    end: Ints
-    duration: Ints
-    depth: Ints
-    names: tuple[str, ...] = ()
-
-
-@dataclass(frozen=True, kw_only=True)
-class CallTable(_Calls):
-    """The calls of a trace.
-
-    ``parent`` is the place of the call within which it was made, -1 for none that was traced.
-    """
-
-    parent: Ints
-    self_time: Ints
-    complete: Bools
-
-    def name(self, symbol: Symbol, function: int) -> str:
-        """The name of a function of ``function``."""
-        if 0 <= function < len(self.names):
-            return self.names[function] or "(no name)"
-        return function_name(symbol, function)
-
-
 def function_calls(analysis: Analysis) -> CallTable | None:
     """Every call that the graph tracer saw begin, also those without an end; None without it.
 
@@ -92,58 +57,22 @@ def function_calls(analysis: Analysis) -> CallTable | None:
     entry, leave = (analysis.events(name) for name in EVENTS[:2])
     if entry is None:
         return None
-    return _nested(analysis, _Joined(Rows(entry), None if leave is None else Rows(leave)).begun())
+    return nested(analysis, _Joined(Rows(entry), None if leave is None else Rows(leave)).begun())
 
 
 def slice_calls(analysis: Analysis) -> CallTable | None:
     """Every slice that a program told, as a call; None where none is told."""
     slices = analysis.events(SLICE_EVENT)
-    return None if slices is None else _nested(analysis, _slices(Rows(slices)))
+    return None if slices is None else nested(analysis, _slices(Rows(slices), analysis.whole.end))
 
 
-def _nested(analysis: Analysis, begun: _Begun) -> CallTable:
-    """The calls with what was called within them."""
-    end = np.where(begun.ended, begun.end, analysis.whole.end)
-    complete = begun.ended & ~_lost_between(analysis, begun.begin, end)
-    known_end = end if begun.open_holds else np.where(begun.ended, end, begun.begin)
-    parent = _parents(begun.key, begun.depth, begun.begin, known_end)
-    duration = np.where(begun.ended, begun.duration, end - begun.begin)
-    self_time = duration.copy()
-    inner = np.flatnonzero((parent >= 0) & complete)
-    np.subtract.at(self_time, parent[inner], duration[inner])
-    # Self time is only known where all is that was called within.
-    complete[parent[np.flatnonzero((parent >= 0) & ~complete)]] = False
-    kept = {column.name: getattr(begun, column.name) for column in fields(_Calls)}
-    kept |= {"end": end, "duration": duration}
-    return CallTable(**kept, parent=parent, self_time=self_time, complete=complete)
-
-
-@dataclass(frozen=True, kw_only=True)
-class _Begun(_Calls):
-    """Calls by what the trace says of each.
-
-    ``key`` tells their stacks apart. ``ended``: whether the end is known; ``end`` and ``duration``
-    hold where it is. ``open_holds``: whether what has no end holds what follows it.
-    """
-
-    key: Ints
-    ended: Bools
-    open_holds: bool
-
-    def ordered(self) -> _Begun:
-        """The same in order of time, then of depth."""
-        order = np.lexsort((self.depth, self.begin))
-        columns = ("function", "key", "thread", "cpu", "begin", "end", "duration", "depth", "ended")
-        return replace(self, **{name: getattr(self, name)[order] for name in columns})
-
-
-def _slices(rows: Rows) -> _Begun:
+def _slices(rows: Rows, last: int) -> BegunCalls:
     """The slices that programs told, whose ends and depths the decoder knows."""
     function, names = rows.texts("name")
     begin, thread = rows["time"], rows["common_pid"]
     ended: Bools = rows["duration"] != NONE
     duration = np.where(ended, rows["duration"], 0)
-    return _Begun(
+    return BegunCalls(
         function=function,
         key=thread,
         thread=thread,
@@ -153,7 +82,7 @@ def _slices(rows: Rows) -> _Begun:
         duration=duration,
         depth=rows["depth"],
         ended=ended,
-        open_holds=True,
+        latest=np.full(begin.size, last, dtype=np.int64),
         names=tuple(names),
     ).ordered()
 
@@ -186,13 +115,13 @@ class _Joined:
         # Each CPU has an idle task of its own.
         self.key: Ints = np.where(self.thread == 0, -1 - self.cpu, self.thread)
 
-    def begun(self) -> _Begun:
+    def begun(self) -> BegunCalls:
         """The calls of all entries."""
         begins, ends = self._pairs()
         ended: Bools = ends >= 0
         begin, end = self.time[begins], self.time[ends]
         duration = end - begin if self.measured is None else self.measured[ends]
-        return _Begun(
+        return BegunCalls(
             function=self.function[begins],
             key=self.key[begins],
             thread=self.thread[begins],
@@ -202,7 +131,7 @@ class _Joined:
             duration=duration,
             depth=self.depth[begins],
             ended=ended,
-            open_holds=False,
+            latest=None,
         ).ordered()
 
     def _pairs(self) -> tuple[Ints, Ints]:
@@ -238,45 +167,19 @@ def _function_column(rows: Rows) -> str:
     return "func" if "func" in rows.table.column_names else "graph_ent.func"
 
 
-def _parents(key: Ints, depth: Ints, begin: Ints, end: Ints) -> Ints:
-    """For each call the place of that within which it was made; calls are in order of time."""
-    parent: Ints = np.full(key.size, -1, dtype=np.int64)
-    if not key.size:
-        return parent
-    # One number for thread and depth: the last call before of the thread at one depth less.
-    _, thread = np.unique(key, return_inverse=True)
-    width = int(depth.max()) + 2
-    group = thread.astype(np.int64) * width + depth
-    order = np.lexsort((np.arange(key.size), group))
-    sorted_group, places = group[order], order
-    # Calls are numbered in order of time: search for (group - 1, own number).
-    composite = sorted_group * (key.size + 1) + places
-    wanted = (group - 1) * (key.size + 1) + np.arange(key.size)
-    at = np.searchsorted(composite, wanted) - 1
-    found = (at >= 0) & (depth > 0)
-    candidate = places[np.maximum(at, 0)]
-    found &= (group[candidate] == group - 1) & (begin[candidate] <= begin) & (end[candidate] >= end)
-    parent[found] = candidate[found]
-    return parent
-
-
-def _lost_between(analysis: Analysis, begin: Ints, end: Ints) -> Bools:
-    """Which calls lost events may have met: their thread may have been on any CPU meanwhile."""
-    lost: Bools = np.zeros(begin.size, dtype=np.bool_)
-    for loss in analysis.losses:
-        since = analysis.whole.begin if loss.begin is None else loss.begin
-        until = analysis.whole.end if loss.end is None else loss.end
-        lost |= (begin <= until) & (end >= since)
-    return lost
-
-
-def functions(analysis: Analysis, symbol: Symbol) -> list[FunctionCalls]:
+def functions(
+    analysis: Analysis, symbol: Symbol, user: UserCalls | None = None
+) -> list[FunctionCalls]:
     """Functions and slices by the sum of their self times, then functions of which only counts are
-    known."""
-    tables = (function_calls(analysis), slice_calls(analysis))
+    known. ``user``: also these calls of programs."""
+    tables = (function_calls(analysis), slice_calls(analysis), user.table if user else None)
     rows = [row for calls in tables if calls for row in _by_function(analysis, calls, symbol)]
     rows.sort(key=lambda row: (-(row.self_time or 0), row.name))
-    return rows + _counted(analysis, symbol)
+    counted = [*_counted(analysis, symbol), *(user.counted if user else ())]
+    counted.sort(key=lambda pair: (-pair[1], pair[0]))
+    return rows + [
+        FunctionCalls(name, n, 0, None, None, None, None, None, None) for name, n in counted
+    ]
 
 
 def _by_function(analysis: Analysis, calls: CallTable, symbol: Symbol) -> Iterator[FunctionCalls]:
@@ -303,8 +206,8 @@ def _by_function(analysis: Analysis, calls: CallTable, symbol: Symbol) -> Iterat
         )
 
 
-def _counted(analysis: Analysis, symbol: Symbol) -> list[FunctionCalls]:
-    """What the function tracer told."""
+def _counted(analysis: Analysis, symbol: Symbol) -> list[tuple[str, int]]:
+    """What the function tracer told: functions, and how often they were called."""
     table = analysis.events("function")
     if table is None:
         return []
@@ -313,20 +216,9 @@ def _counted(analysis: Analysis, symbol: Symbol) -> list[FunctionCalls]:
     if table.schema.field("ip").type == "string":  # an ftrace text, which has names
         codes, texts = rows.texts("ip")
         counts = np.bincount(codes[inside], minlength=len(texts))
-        named = [(texts[at], int(n)) for at, n in enumerate(counts) if n]
-    else:
-        numbers, count = np.unique(rows["ip"][inside], return_counts=True)
-        named = [
-            (function_name(symbol, int(number)), int(n))
-            for number, n in zip(numbers, count, strict=True)
-        ]
-    named.sort(key=lambda pair: (-pair[1], pair[0]))
-    return [FunctionCalls(name, n, 0, None, None, None, None, None, None) for name, n in named]
-
-
-def function_name(symbol: Symbol, address: int) -> str:
-    """The function's own name: the graph tracer's addresses lie within its first bytes."""
-    if address == NONE:
-        return "?"
-    found = symbol(address & (1 << 64) - 1)
-    return found.split("+0x")[0] if found else f"0x{address & (1 << 64) - 1:x}"
+        return [(texts[at], int(n)) for at, n in enumerate(counts) if n]
+    numbers, count = np.unique(rows["ip"][inside], return_counts=True)
+    return [
+        (function_name(symbol, int(number)), int(n))
+        for number, n in zip(numbers, count, strict=True)
+    ]

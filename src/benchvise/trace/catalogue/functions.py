@@ -46,9 +46,11 @@ _FUNCTIONS: TableShape[FunctionCalls] = TableShape(
 
 def _functions(traces: Sequence[LoadedTrace], _request: FunctionsRequest) -> list[FunctionCalls]:
     from benchvise.trace.analysis.functions import functions
+    from benchvise.trace.analysis.user_functions import user_calls
 
     [trace] = traces
-    return functions(trace.analysis, trace.trace.source.symbol)
+    user = user_calls(trace.analysis, trace.path)
+    return functions(trace.analysis, trace.trace.source.symbol, user)
 
 
 def _tables(
@@ -56,7 +58,8 @@ def _tables(
 ) -> Iterator[TableSpec[FunctionCalls]]:
     missing = (
         "none: the trace has no calls of functions and no slices; record some with "
-        "benchvise trace record BOARD --functions NAME --graph",
+        "benchvise trace record BOARD --functions NAME --graph, those of a program with "
+        "liblttng-ust-cyg-profile.so",
     )
     remarks = (
         "self: without the traced functions that it called; total and self hold time off the CPU",
@@ -75,9 +78,9 @@ FUNCTIONS = TraceAnalysis(
     name="functions",
     kind="trace-functions",
     summary="List the functions or slices that took longest: calls, self and total times.",
-    description="Of calls that ftrace's function_graph tracer recorded, or of slices that programs "
-    "told (Chrome's JSON, Perfetto); the function tracer tells only how often each function was "
-    "called.",
+    description="Of calls that ftrace's function_graph tracer recorded, of instrumented functions "
+    "of programs (LTTng-UST's cyg-profile, with the context vtid), or of slices that programs told "
+    "(Chrome's JSON, Perfetto); the function tracer tells only how often each function was called.",
     example="functions trace.dat --since +1",
     request=FunctionsRequest,
     shapes=(_FUNCTIONS,),

@@ -1,7 +1,7 @@
-"""Calls of kernel functions, and slices of programs, on the timeline: which threads have some, what
-is drawn of them, one of them.
+"""Calls of functions of the kernel and of programs, and slices of programs, on the timeline: which
+threads have some, what is drawn of them, one of them.
 
-Calls are those of ``trace.analysis.functions``. Each thread has a
+Calls are those of ``trace.analysis.functions`` and ``user_functions``. Each thread has a
 lane for each depth, as calls nest. What is drawn keeps to the rule of all rows: a pixel in which a
 call was made is not blank, and where several calls of a depth fall on one pixel, one item stands
 for them and says how many.
@@ -20,15 +20,15 @@ import pyarrow as pa
 
 from benchvise.errors import UsageError
 from benchvise.text import printable
+from benchvise.trace.analysis.calls import USER_ENTRIES, CallTable, Symbol
 from benchvise.trace.analysis.functions import (
     EVENTS,
     SLICE_EVENT,
-    CallTable,
-    Symbol,
     function_calls,
     slice_calls,
 )
 from benchvise.trace.analysis.model import Analysis, Bools, Ints
+from benchvise.trace.analysis.user_functions import UserCalls, user_calls
 from benchvise.trace.levels import shift_of
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.query import TraceQuery
@@ -43,13 +43,17 @@ _FIRST_TRACK = 1 << 22
 SLICES = 1 << 32
 """Keys from here on are those of slices: a thread may have functions and slices."""
 
+USER_FUNCTIONS = 2 << 32
+"""Keys from here on are those of functions of programs."""
+
 _WIDEST = 1 << 14
 _MOST_WITHIN = 20
 
-_KEYS = (-(1 << 20), SLICES + (1 << 31))
+_KEYS = (-(1 << 20), USER_FUNCTIONS + (1 << 31))
 """The least and the greatest key."""
 
-CallKind = Literal["function", "slice"]
+CallKind = Literal["function", "slice", "user function"]
+_FIRST_KEYS: dict[CallKind, int] = {"function": 0, "slice": SLICES, "user function": USER_FUNCTIONS}
 
 
 @dataclass(frozen=True, slots=True)
@@ -141,7 +145,7 @@ class ShownCalls:
         self.key: Ints = (
             np.where(calls.thread == 0, -1 - calls.cpu, calls.thread)
             if kind == "function"
-            else SLICES + calls.thread
+            else _FIRST_KEYS[kind] + calls.thread
         )
         keys, place = np.unique(self.key, return_inverse=True)
         least: Ints = np.full(keys.size, np.iinfo(np.int64).max, dtype=np.int64)
@@ -193,26 +197,40 @@ class ShownCalls:
 
 def call_kinds(loaded: LoadedTrace) -> tuple[CallKind, ...]:
     """The kinds of calls that a trace holds: not those that it only describes."""
-    kinds: tuple[tuple[str, CallKind], ...] = ((EVENTS[0], "function"), (SLICE_EVENT, "slice"))
-    return tuple(kind for event, kind in kinds if event in loaded.trace.counts)
+    kinds: tuple[tuple[str, CallKind], ...] = (
+        (EVENTS[0], "function"),
+        (SLICE_EVENT, "slice"),
+        *((entry, "user function") for entry in USER_ENTRIES),
+    )
+    present = (kind for event, kind in kinds if event in loaded.trace.counts)
+    return tuple(dict.fromkeys(present))
+
+
+def _kind_of(key: int) -> CallKind:
+    return max((first, kind) for kind, first in _FIRST_KEYS.items() if key >= first or not first)[1]
 
 
 def _thread_of(key: int) -> int:
-    return key - SLICES if key >= SLICES else key
+    return key - _FIRST_KEYS[_kind_of(key)]
 
 
 def calls_of_kinds(
-    analysis: Analysis, symbol: Symbol, tracks: Iterable[tuple[int, str]] = ()
+    analysis: Analysis,
+    symbol: Symbol,
+    tracks: Iterable[tuple[int, str]] = (),
+    user: UserCalls | None = None,
 ) -> dict[CallKind, ShownCalls]:
     """The calls of functions, and the slices, of those kinds that a trace has. ``tracks`` are names
-    by numbers, for threads that the analysis does not know."""
-    threads = dict(tracks)
+    by numbers, for threads that the analysis does not know; ``user`` the calls of programs."""
+    threads = dict(user.threads) if user else {}
+    threads |= dict(tracks)
     threads |= {actor.tid: actor.name for actor in analysis.actors if actor.tid}
     kinds: dict[CallKind, ShownCalls] = {}
     first = 0
     tables: tuple[tuple[CallKind, CallTable | None], ...] = (
         ("function", function_calls(analysis)),
         ("slice", slice_calls(analysis)),
+        ("user function", user.table if user else None),
     )
     for kind, table in tables:
         if table is not None and table.begin.size:
@@ -233,12 +251,14 @@ class KeptCalls:
         with self._lock:
             if self._kinds is None:
                 tracks = ((at, name) for at, name in loaded.trace.description["tasks"])
-                self._kinds = calls_of_kinds(loaded.analysis, loaded.trace.source.symbol, tracks)
+                analysis, symbol = loaded.analysis, loaded.trace.source.symbol
+                user = user_calls(analysis, loaded.path)
+                self._kinds = calls_of_kinds(analysis, symbol, tracks, user)
             return self._kinds
 
     def of(self, loaded: LoadedTrace, key: int) -> ShownCalls:
         """The calls of the kind that a key is of. UsageError where the trace has none."""
-        calls = self.kinds(loaded).get("slice" if key >= SLICES else "function")
+        calls = self.kinds(loaded).get(_kind_of(key))
         if calls is None:
             raise UsageError("the trace has no such calls", "choose another row")
         return calls

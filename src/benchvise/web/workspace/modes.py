@@ -7,6 +7,7 @@ from dataclasses import dataclass, field, replace
 from benchvise.documents import in_json
 from benchvise.trace.analysis.functions import FunctionCalls, functions
 from benchvise.trace.analysis.modes import METRICS, ActivationModes, activation_modes, most_active
+from benchvise.trace.analysis.user_functions import user_calls
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.query import AnsweredPart, TraceQuery, answered_part, since
 
@@ -53,6 +54,7 @@ class FunctionTable:
 def function_table(loaded: LoadedTrace, query: TraceQuery) -> FunctionTable:
     """``functions``: calls of kernel functions that begin in the span, and slices of programs."""
     part = query.part(loaded)
-    rows = functions(part.analysis, part.trace.source.symbol)
+    user = user_calls(part.analysis, part.path)
+    rows = functions(part.analysis, part.trace.source.symbol, user)
     listed = (replace(row, worst_at=since(part, row.worst_at)) for row in rows[:_MOST_FUNCTIONS])
     return FunctionTable(answered_part(part), tuple(listed), max(0, len(rows) - _MOST_FUNCTIONS))

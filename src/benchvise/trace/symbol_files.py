@@ -1,0 +1,213 @@
+"""Names of functions from ELF files, for addresses that a trace of user space tells.
+
+Files are named by the trace, which is not trusted: only regular files are read, so much of each,
+and one that is not the module of the trace (by its build id, else by its size in memory) is not
+used. They are looked for in a directory ``symbols`` within the trace or beside it, where what comes
+from a board lies as on the board or by its name alone, then where the trace says, on this machine.
+
+Source: System V ABI, "Object Files" (gabi); ``.note.gnu.build-id`` of binutils.
+"""
+
+from __future__ import annotations
+
+import os
+import stat
+import struct
+from bisect import bisect_right
+from collections.abc import Iterator
+from contextlib import suppress
+from dataclasses import dataclass
+from pathlib import Path, PurePosixPath
+from typing import IO
+
+import numpy as np
+import numpy.typing as npt
+
+_LARGEST_TABLE = 256 << 20
+_MOST_HEADERS = 4096
+_LONGEST_NAME = 400
+_LOAD, _NOTE = 1, 4
+_SYMTAB, _DYNSYM = 2, 11
+_FUNCTIONS = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
+_BUILD_ID = 3
+_DEBUG_FILES = Path("/usr/lib/debug/.build-id")
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleFile:
+    """The file that a trace says was loaded; ``size`` is that in memory, ``build_id`` may be
+    empty."""
+
+    path: str
+    size: int
+    build_id: bytes
+
+
+class SymbolFiles:
+    """The functions of the modules of one trace."""
+
+    def __init__(self, trace: Path) -> None:
+        directory = trace if trace.is_dir() else trace.parent
+        self._roots = (directory / "symbols", directory.parent / "symbols")
+        self._known: dict[ModuleFile, ElfFunctions | None] = {}
+
+    def functions(self, module: ModuleFile) -> ElfFunctions | None:
+        """The functions of a module; None where no file of it can be had."""
+        if module not in self._known:
+            read = (_read(path) for path in self._places(module))
+            fitting = (file for file in read if file is not None and file.is_of(module))
+            self._known[module] = next(fitting, None)
+        return self._known[module]
+
+    def _places(self, module: ModuleFile) -> Iterator[Path]:
+        path = PurePosixPath(module.path)
+        if not path.is_absolute() or ".." in path.parts:
+            return
+        for root in self._roots:
+            yield root / path.relative_to("/")
+            yield root / path.name
+        if module.build_id:
+            name = module.build_id.hex()
+            yield _DEBUG_FILES / name[:2] / f"{name[2:]}.debug"
+        yield Path(path)
+
+
+class ElfFunctions:
+    """The functions of one ELF file, by address."""
+
+    def __init__(
+        self,
+        base: int,
+        size: int,
+        build_id: bytes,
+        symbols: npt.NDArray[np.uint64],
+        names: bytes,
+    ) -> None:
+        self._base, self._size, self._build_id = base, size, build_id
+        self._symbols, self._names = symbols, names
+        self._begins: list[int] = symbols[:, 0].tolist()
+
+    def is_of(self, module: ModuleFile) -> bool:
+        """Whether it has functions, and is the file of a module."""
+        same = self._build_id == module.build_id if module.build_id else self._size == module.size
+        return same and bool(self._begins)
+
+    def name(self, offset: int) -> tuple[str, int] | None:
+        """The function that holds a place of the module, counted from where it is loaded, and how
+        far behind its begin that is."""
+        address = self._base + offset
+        at = bisect_right(self._begins, address) - 1
+        if at < 0:
+            return None
+        begin, size, text = (int(value) for value in self._symbols[at])
+        if address >= begin + max(size, 1):
+            return None
+        end = self._names.find(b"\0", text, text + _LONGEST_NAME)
+        name = self._names[text : end if end >= 0 else text + _LONGEST_NAME]
+        name = name.partition(b"@")[0]  # the version of the symbol
+        return (name.decode(errors="replace"), address - begin) if name else None
+
+
+def _read(path: Path) -> ElfFunctions | None:
+    """The functions of a file; None where it is no ELF file, or cannot be read."""
+    with suppress(OSError, ValueError, struct.error, OverflowError):
+        # A FIFO that somebody named must not make us wait for a writer.
+        descriptor = os.open(path, os.O_RDONLY | getattr(os, "O_NONBLOCK", 0))
+        with os.fdopen(descriptor, "rb") as file:
+            if stat.S_ISREG(os.fstat(descriptor).st_mode):
+                return _Reader(file).functions()
+    return None
+
+
+class _Reader:
+    """An open ELF file. ValueError, struct.error where it is none, or contradicts itself."""
+
+    def __init__(self, file: IO[bytes]) -> None:
+        self._file = file
+        identity = file.read(16)
+        if identity[:4] != b"\x7fELF" or identity[4] not in (1, 2) or identity[5] not in (1, 2):
+            raise ValueError("no ELF file")
+        self._wide = identity[4] == 2
+        self._order = "<" if identity[5] == 1 else ">"
+
+    def functions(self) -> ElfFunctions:
+        """All functions of its table of symbols, or of the dynamic one where it has only that."""
+        form = "HHIQQQIHHHHHH" if self._wide else "HHIIIIIHHHHHH"
+        head = self._unpack(form, 16)
+        loads, build_id = self._segments(head[4], head[8], head[9])
+        if not loads:
+            raise ValueError("nothing in it is loaded")
+        lowest = min(address for address, _, _ in loads)
+        low = min(address & -max(align, 1) for address, _, align in loads)
+        high = max(address + size for address, size, _ in loads)
+        symbols, names = self._symbols(head[5], head[10], head[11])
+        return ElfFunctions(lowest, high - low, build_id, symbols, names)
+
+    def _segments(
+        self, at: int, width: int, count: int
+    ) -> tuple[list[tuple[int, int, int]], bytes]:
+        """Address, size and alignment of what is loaded, and the build id."""
+        loads, build_id = [], b""
+        for index in range(min(count, _MOST_HEADERS)):
+            here = at + index * width
+            if self._wide:
+                kind, _, offset, address, _, stored, size, align = self._unpack("IIQQQQQQ", here)
+            else:
+                kind, offset, address, _, stored, size, _, align = self._unpack("IIIIIIII", here)
+            if kind == _LOAD:
+                loads.append((address, size, align))
+            elif kind == _NOTE and not build_id:
+                build_id = self._build_id(self._bytes(offset, min(stored, 1 << 16)))
+        return loads, build_id
+
+    def _build_id(self, notes: bytes) -> bytes:
+        at = 0
+        while at + 12 <= len(notes):
+            name, size, kind = struct.unpack_from(f"{self._order}III", notes, at)
+            value = at + 12 + (name + 3 & ~3)
+            if kind == _BUILD_ID and notes[at + 12 : at + 16] == b"GNU\0":
+                return notes[value : value + size]
+            at = value + (size + 3 & ~3)
+        return b""
+
+    def _symbols(self, at: int, width: int, count: int) -> tuple[npt.NDArray[np.uint64], bytes]:
+        """Begin, size and place of the name of each function, ascending; and the names."""
+        form = "IIQQQQIIQQ" if self._wide else "IIIIIIIIII"
+        sections = [
+            self._unpack(form, at + index * width) for index in range(min(count, _MOST_HEADERS))
+        ]
+        kept: npt.NDArray[np.uint64] = np.zeros((0, 3), dtype=np.uint64)
+        names = b""
+        for kind in (_SYMTAB, _DYNSYM):
+            table = next((section for section in sections if section[1] == kind), None)
+            if table is None or table[6] >= len(sections) or len(kept):
+                continue
+            texts = sections[table[6]]
+            names = self._bytes(texts[4], texts[5])
+            kept = self._functions(self._bytes(table[4], table[5]))
+        return kept, names
+
+    def _functions(self, data: bytes) -> npt.NDArray[np.uint64]:
+        number, (begin, size) = ("name", "u4"), (("begin", "u"), ("size", "u"))
+        kinds = (("info", "u1"), ("other", "u1"), ("section", "u2"))
+        width = "8" if self._wide else "4"
+        place = tuple((name, code + width) for name, code in (begin, size))
+        fields = (number, *kinds, *place) if self._wide else (number, *place, *kinds)
+        form = np.dtype([(name, self._order + code) for name, code in fields])
+        table = np.frombuffer(data[: len(data) // form.itemsize * form.itemsize], dtype=form)
+        own = table[np.isin(table["info"] & 15, _FUNCTIONS) & (table["section"] != 0)]
+        # Of several names of a function the last is taken: a global one before a weak or local one.
+        rank = np.array([0, 2, 1, *[0] * 13])[own["info"] >> 4]
+        own = own[np.lexsort((rank, own["begin"]))]
+        columns = [own[name].astype(np.uint64) for name in ("begin", "size", "name")]
+        return np.stack(columns, axis=1)
+
+    def _unpack(self, form: str, at: int) -> tuple[int, ...]:
+        form = self._order + form
+        return struct.unpack(form, self._bytes(at, struct.calcsize(form)))
+
+    def _bytes(self, at: int, size: int) -> bytes:
+        if size > _LARGEST_TABLE:
+            raise ValueError("a table of it is too large")
+        self._file.seek(at)
+        return self._file.read(size)

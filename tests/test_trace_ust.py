@@ -1,0 +1,223 @@
+"""Traces of user space (LTTng-UST): a real recording in the repository, and one made here."""
+
+from __future__ import annotations
+
+import re
+import shutil
+import subprocess
+from collections import Counter, defaultdict
+from pathlib import Path
+
+import pytest
+import skips
+from trace_data import recorded_directory
+
+from benchvise.trace.analysis.functions import functions
+from benchvise.trace.analysis.model import Analysis, Rows
+from benchvise.trace.analysis.user_functions import user_calls
+from benchvise.trace.loaded import LoadedTrace, load_trace
+
+skips.need_decoder()
+
+SOURCES = Path(__file__).parent / "data" / "ust"
+PROVIDER = "lttng_ust_cyg_profile"
+
+# What meter.c calls: fibonacci(4) are nine calls, and each of two threads has three rounds.
+CALLS = {"channel": 2, "fibonacci": 9, "give_up": 1, "main": 1, "sample": 6, "spin": 12}
+
+RECORD = """
+set -e
+mount -t tmpfs none /run
+export LTTNG_HOME="$1" HOME="$1"
+lttng-sessiond --daemonize --no-kernel
+lttng create meter --output="$1/trace"
+lttng enable-channel -u -s meter --buffers-pid --subbuf-size=16k all
+lttng enable-event -u -a -s meter -c all
+lttng add-context -u -t vpid -t vtid -t procname -t ip -s meter -c all
+lttng start meter
+LD_PRELOAD="liblttng-ust-libc-wrapper.so liblttng-ust-cyg-profile.so" "$1/meter"
+"$1/meter"
+lttng destroy meter
+"""
+
+
+def by_a_stack(analysis: Analysis) -> tuple[Counter[tuple[int, int]], int]:
+    """Address and total time of each whole call, and how many have no exit; one event after the
+    other, as the programs called."""
+    events = []
+    for name, enters in (("func_entry", True), ("func_exit", False)):
+        table = analysis.events(f"{PROVIDER}:{name}")
+        assert table is not None
+        rows = Rows(table)
+        columns = (rows["time"].tolist(), rows["vtid"].tolist(), rows["addr"].tolist())
+        events += [(*row, enters) for row in zip(*columns, strict=True)]
+    stacks: dict[int, list[tuple[int, int]]] = defaultdict(list)
+    whole: Counter[tuple[int, int]] = Counter()
+    without = 0
+    for time, thread, address, enters in sorted(events):
+        if enters:
+            stacks[thread].append((address, time))
+            continue
+        while stacks[thread]:
+            called, since = stacks[thread].pop()
+            if called == address:
+                whole[(address, time - since)] += 1
+                break
+            without += 1
+    return whole, without + sum(map(len, stacks.values()))
+
+
+def check_calls(loaded: LoadedTrace) -> None:
+    whole, without = by_a_stack(loaded.analysis)
+    user = user_calls(loaded.analysis, loaded.path)
+    assert user is not None and user.table is not None
+    calls = user.table
+    table = loaded.analysis.events(f"{PROVIDER}:func_entry")
+    assert table is not None
+    addresses = {
+        (time, thread): address
+        for time, thread, address in zip(
+            *(Rows(table)[name].tolist() for name in ("time", "vtid", "addr")), strict=True
+        )
+    }
+    ours: Counter[tuple[int, int]] = Counter()
+    open_calls = 0
+    rows = zip(calls.begin, calls.thread, calls.duration, calls.complete, strict=True)
+    for begin, thread, duration, complete in rows:
+        address = addresses.get((int(begin), int(thread)))
+        if address is not None and complete:
+            ours[(address, int(duration))] += 1
+        elif address is not None:
+            open_calls += 1
+    # give_up() is left by longjmp; main(), which called it, has a total time and no self time.
+    assert without == 1 and open_calls == 2
+    assert not ours - whole and sum((whole - ours).values()) == 1
+    inner = calls.parent >= 0
+    outer = calls.parent[inner]
+    assert (calls.depth[inner] == calls.depth[outer] + 1).all()
+    assert (calls.begin[inner] >= calls.begin[outer]).all()
+    assert (calls.end[inner] <= calls.end[outer]).all()
+    assert (calls.self_time[calls.complete] >= 0).all()
+
+
+def test_instrumented_functions_nest_as_the_programs_called(tmp_path: Path) -> None:
+    loaded = load_trace(recorded_directory("ust-meter", tmp_path), cache=False)
+    check_calls(loaded)
+    user = user_calls(loaded.analysis, loaded.path)
+    rows = functions(loaded.analysis, loaded.trace.source.symbol, user)
+    # The program is not here: where in it a function begins. Two runs, one of the fast variant.
+    assert all(re.fullmatch(r"meter\+0x[0-9a-f]+", row.name) for row in rows)
+    assert sorted(row.calls for row in rows) == sorted(2 * n for n in CALLS.values())
+    assert user is not None and {name for _, name in user.threads} == {"meter"}
+    assert "trace functions" in loaded.cautions[0]
+
+
+def test_names_come_from_a_directory_beside_the_trace(tmp_path: Path) -> None:
+    """What was recorded on a board: its programs are not on this machine."""
+    skips.need("nm")
+    trace = recorded_directory("ust-meter", tmp_path)
+    loaded = load_trace(trace, cache=False)
+    table = loaded.analysis.events("lttng_ust_statedump:bin_info")
+    assert table is not None
+    [libc] = {
+        path for path in table.column("path").to_pylist() if Path(path).name.startswith("libc.so")
+    }
+    # Another file of that name is not taken for the board's.
+    (trace / "symbols").mkdir()
+    shutil.copy(shutil.which("nm") or "", trace / "symbols" / "meter")
+    shutil.copy(shutil.which("nm") or "", trace / "symbols" / Path(libc).name)
+    user = user_calls(loaded.analysis, trace)
+    assert user is not None and user.table is not None
+    assert all(name.startswith("meter+0x") for name in user.table.names)
+
+
+@pytest.fixture(scope="module")
+def recorded_here(tmp_path_factory: pytest.TempPathFactory) -> Path:
+    """A trace that this machine's LTTng records: of two processes, each with buffers of its own."""
+    skips.need("lttng", "lttng-sessiond", "lttng-gen-tp", "gcc", "unshare")
+    skips.need_root("a session daemon of its own, in namespaces")
+    skips.need_namespaces("--mount", "--pid", "--fork")
+    directory = tmp_path_factory.mktemp("ust")
+    program = directory / "meter"
+    (directory / "events.c").write_text(
+        "#define LTTNG_UST_TRACEPOINT_CREATE_PROBES\n#define LTTNG_UST_TRACEPOINT_DEFINE\n"
+        '#include "meter_events.h"\n'
+    )
+    compiler = ["gcc", "-O1", f"-I{SOURCES}"]
+    events = ["-c", "-o", str(directory / "events.o"), str(directory / "events.c")]
+    subprocess.run([*compiler, *events], check=True)
+    whole = ["-fno-inline", "-finstrument-functions", "-o", str(program), str(SOURCES / "meter.c")]
+    linked = [str(directory / "events.o"), "-llttng-ust", "-ldl", "-lpthread"]
+    subprocess.run([*compiler, *whole, *linked], check=True)
+    inside = ["unshare", "--mount", "--pid", "--fork", "--kill-child", "sh", "-c", RECORD, "sh"]
+    done = subprocess.run([*inside, directory], capture_output=True, text=True, check=False)
+    assert not done.returncode, done.stdout + done.stderr
+    return directory / "trace"
+
+
+def test_a_recording_made_here_has_every_call_by_its_name(recorded_here: Path) -> None:
+    loaded = load_trace(recorded_here, cache=False)
+    check_calls(loaded)
+    user = user_calls(loaded.analysis, loaded.path)
+    rows = functions(loaded.analysis, loaded.trace.source.symbol, user)
+    assert {row.name: row.calls for row in rows} == CALLS
+
+
+_FIELD = re.compile(r'(\w+) = (-?\d+|0x[0-9A-F]+|"(?:[^"\\]|\\.)*")(?=[ ,])')
+_LINE = re.compile(
+    r"\[(?P<time>\d+)\] (?:\S+ )?(?P<name>\S+): \{ cpu_id = (?P<cpu>\d+) \}, (?P<fields>.*)"
+)
+
+
+def test_every_event_is_what_babeltrace2_prints(recorded_here: Path) -> None:
+    """Both processes together, numbers and texts of each event."""
+    skips.need("babeltrace2")
+    command = ["babeltrace2", "--clock-cycles", "--no-delta", str(recorded_here)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    theirs: Counter[tuple[object, ...]] = Counter()
+    for line in printed.splitlines():
+        match = _LINE.fullmatch(line)
+        assert match, line
+        # Elements of arrays have no names; labels of enumerations stand around their values.
+        fields = _FIELD.findall(match["fields"] + " ")
+        values = tuple(
+            sorted(_value(text) for name, text in fields if name not in ("container", "half"))
+        )
+        theirs[(int(match["time"]), match["name"], int(match["cpu"]), values)] += 1
+    loaded = load_trace(recorded_here, cache=False)
+    ours: Counter[tuple[object, ...]] = Counter()
+    for name in loaded.analysis.event_names:
+        table = loaded.analysis.events(name)
+        assert table is not None
+        for row in table.to_pylist():
+            time, cpu = row.pop("time"), row.pop("cpu")
+            row.pop("parity", None)
+            row.pop("half", None)
+            plain = (value for value in row.values() if isinstance(value, int | str))
+            values = tuple(sorted(map(str, plain)))
+            ours[(time, name, cpu, values)] += 1
+    assert sum(theirs.values()) > 200
+    assert ours == theirs
+    readings = loaded.analysis.events("meter:reading")
+    assert readings is not None
+    assert sorted(readings.column("half").to_pylist()) == [
+        0,
+        0,
+        0,
+        0,
+        0.5,
+        0.5,
+        0.5,
+        0.5,
+        1,
+        1,
+        1,
+        1,
+    ]
+    assert readings.column("volts").to_pylist()[0] == [0x3FC00000, 0x40200000]
+
+
+def _value(text: str) -> str:
+    if text.startswith('"'):
+        return text[1:-1].replace('\\"', '"').replace("\\n", "\n")
+    return str(int(text, 16) if text.startswith("0x") else int(text))
