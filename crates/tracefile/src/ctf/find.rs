@@ -76,13 +76,16 @@ pub(super) fn stream_files(directory: &Path) -> Result<Vec<PathBuf>> {
 /// Directories by the logical traces that they are parts of, by their traces' UUIDs: a rotated
 /// session has several of one UUID. In the order of each trace's first directory.
 pub(super) fn traces<T>(parts: Vec<(PathBuf, Option<[u8; 16]>, T)>) -> Vec<Vec<(PathBuf, T)>> {
-    let mut traces: Vec<(Option<[u8; 16]>, Vec<(PathBuf, T)>)> = Vec::new();
+    let (mut uuids, mut traces) = (Vec::new(), Vec::<Vec<(PathBuf, T)>>::new());
     for (directory, uuid, rest) in parts {
-        let known = traces.iter_mut().find(|(known, _)| uuid.is_some() && *known == uuid);
+        let known = uuids.iter().position(|known| uuid.is_some() && *known == uuid);
         match known {
-            Some((_, parts)) => parts.push((directory, rest)),
-            None => traces.push((uuid, vec![(directory, rest)])),
+            Some(at) => traces[at].push((directory, rest)),
+            None => {
+                uuids.push(uuid);
+                traces.push(vec![(directory, rest)]);
+            }
         }
     }
-    traces.into_iter().map(|(_, parts)| parts).collect()
+    traces
 }
