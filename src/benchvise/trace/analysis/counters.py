@@ -1,4 +1,5 @@
-"""Values that hold until they change: fields of events, and how many threads a CPU has to run.
+"""Values that hold until they change: fields of events, how many threads a CPU has to run, and the
+memory that programs have allocated (``heap``).
 
 A field's value holds from its event until the next event of the same type (of the same CPU, where
 the event names one in ``cpu_id``, as ``cpu_frequency`` does). A CPU's run queue are the thread that
@@ -14,6 +15,7 @@ import numpy as np
 import pyarrow as pa
 
 from benchvise.errors import UsageError
+from benchvise.trace.analysis.heap import has_heap, heap_processes, heap_steps
 from benchvise.trace.analysis.idle import EVENTS
 from benchvise.trace.analysis.model import (
     Analysis,
@@ -28,6 +30,9 @@ from benchvise.trace.analysis.model import (
 )
 
 RUN_QUEUE = "run-queue"
+
+HEAP = "heap"
+"""Of one process of several: ``heap.PROCESS``."""
 
 USUAL = ("cpu_frequency.state", "power_cpu_frequency.state")
 """Counters that are shown without being named, where the trace has them; LTTng's name is the
@@ -77,12 +82,14 @@ class Counter:
 
 
 def counters(analysis: Analysis, names: Sequence[str] = ()) -> list[Counter]:
-    """The counters of these names: ``EVENT.FIELD``, or ``run-queue``; the usual ones for none.
+    """The counters of these names: ``EVENT.FIELD``, ``run-queue`` or ``heap``; the usual ones for
+    none.
 
     Raises:
         UsageError: the trace has no such event, or the event no such field of numbers.
     """
     usual = [RUN_QUEUE, *(name for name in USUAL if _has_event(analysis, name))]
+    usual += [HEAP] if has_heap(analysis) else []
     return [
         counter
         for name in dict.fromkeys(names or usual)
@@ -97,12 +104,23 @@ def counter_steps(analysis: Analysis, name: str) -> list[CounterSteps]:
     Raises:
         UsageError: as ``counters`` does.
     """
-    return list(_run_queues(analysis) if name == RUN_QUEUE else _fields(analysis, name))
+    if name == RUN_QUEUE:
+        return list(_run_queues(analysis))
+    if is_heap(name) and has_heap(analysis):
+        return list(_heaps(analysis, name))
+    return list(_fields(analysis, name))
+
+
+def is_heap(name: str) -> bool:
+    """Whether a counter is the memory of one process, or of all."""
+    return name == HEAP or (name.startswith(f"{HEAP}.") and name[len(HEAP) + 1 :].isdigit())
 
 
 def counter_names(analysis: Analysis) -> list[str]:
     """All counters that the trace has: fields of numbers of events that occurred."""
     names = [RUN_QUEUE] if analysis.cpus else []
+    processes = heap_processes(analysis) if has_heap(analysis) else []
+    names += [HEAP] if len(processes) == 1 else [f"{HEAP}.{process}" for process in processes]
     for event in analysis.event_names:
         table = analysis.events(event)
         if table is not None and table.num_rows:
@@ -162,6 +180,16 @@ def _values(column: pa.ChunkedArray) -> Ints | Floats:
         return integers(column)
     fractions: Floats = column.to_numpy().astype(np.float64)
     return fractions
+
+
+def _heaps(analysis: Analysis, name: str) -> Iterator[CounterSteps]:
+    """The memory of the process that the name has, or of each."""
+    heaps = list(heap_steps(analysis))
+    for steps in heaps:
+        own = HEAP if len(heaps) == 1 else f"{HEAP}.{steps.process}"
+        if name in (HEAP, own, f"{HEAP}.{steps.process}"):
+            until = np.append(steps.time[1:], steps.until)
+            yield CounterSteps(own, None, steps.time, steps.allocated, until)
 
 
 def _run_queues(analysis: Analysis) -> Iterator[CounterSteps]:

@@ -291,7 +291,7 @@ class NamedCounters:
         tuple[str, ...],
         CommandArgument(
             "[COUNTER]...",
-            "EVENT.FIELD, a field of numbers, or run-queue. The usual ones when none is named.",
+            "EVENT.FIELD, a field of numbers, run-queue or heap. The usual ones when none is named.",
         ),
     ] = ()
 
@@ -336,6 +336,8 @@ def _counter_tables(
         "before the first event and not from lost events to the next",
         "run-queue: the thread that runs and those that wait for the CPU; after lost events not "
         "known until the CPU is idle",
+        "heap: bytes that programs allocated since the trace began and have not freed (LTTng-UST); "
+        "behind lost events not known",
         top=request.top,
     )
 

@@ -18,6 +18,7 @@ from benchvise.trace.analysis.counters import (
     counter_names,
     counter_steps,
     counters,
+    is_heap,
 )
 from benchvise.trace.analysis.idle import EVENTS
 from benchvise.trace.levels import shift_of
@@ -47,7 +48,10 @@ def counter_table(loaded: LoadedTrace, query: TraceQuery) -> TrackTable:
     part = query.part(loaded)
     names = counter_names(part.analysis)
     usual = [RUN_QUEUE, *USUAL, *(f"{event}.state" for event in EVENTS)]
-    asked = query.items("counter")[:_MOST_ASKED] or [name for name in usual if name in names]
+    asked = (
+        query.items("counter")[:_MOST_ASKED]
+        or [name for name in names if name in usual or is_heap(name)][:_MOST_ASKED]
+    )
     origin = part.analysis.whole.begin
     return TrackTable(
         answered_part(part),
