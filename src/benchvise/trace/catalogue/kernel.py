@@ -291,7 +291,7 @@ class NamedCounters:
         tuple[str, ...],
         CommandArgument(
             "[COUNTER]...",
-            "EVENT.FIELD, a field of numbers, run-queue or heap. The usual ones when none is named.",
+            "EVENT.FIELD, a field of numbers, run-queue or heap. The usual ones if none is named.",
         ),
     ] = ()
 
