@@ -60,7 +60,9 @@ def recorded(name: str, directory: Path) -> Path:
     """A small recording of ``tests/data/traces``, made in a guest with Debian's kernel 6.1.
 
     ``guest-NAME.dat`` are pages of the ring buffer, ``guest-NAME.txt`` is what the kernel wrote in
-    ``trace`` of the same buffer.
+    ``trace`` of the same buffer. ``preempt-rt.dat`` is of Debian's linux-image-6.1.0-57-rt-amd64
+    (6.1.192-3) in QEMU: ``listener`` (SCHED_FIFO 80) reads /dev/rtc0 with update interrupts, and
+    ``sleeper`` sleeps 20 ms at a time; ``bvprobe trace --events sched,irq``.
     """
     packed = ROOT / "tests" / "data" / "traces" / f"{name}.zst"
     path = directory / name
