@@ -5,23 +5,27 @@ from __future__ import annotations
 import asyncio
 import socket
 import threading
-from collections.abc import Awaitable, Callable
+from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
 from starlette.applications import Starlette
 from starlette.requests import Request
 from starlette.responses import Response
-from starlette.routing import Route
+from starlette.routing import BaseRoute, Route
 from waiting import PATIENCE
 
 from benchvise.web.http import Refused
+from benchvise.web.pages import trace_compare
 from benchvise.web.readers import process
 from benchvise.web.readers.desertion import Deserted, _Endable, ended_with, while_awaited
 from benchvise.web.readers.messages import ForwardedRequest, packed
-from benchvise.web.readers.open_files import OpenFiles
+from benchvise.web.readers.open_files import KnownFiles, OpenFiles
+from benchvise.web.workspace import comparison
+from benchvise.web.workspace.served import ServedTraces
 
 
 def request_that(receive: Callable[[], Awaitable[dict[str, Any]]]) -> Request:
@@ -152,18 +156,42 @@ def test_a_reader_ends_what_the_server_waits_for_no_more(monkeypatch: pytest.Mon
         await ended_with(request, threads, lambda: endless(begun, ended))
         raise AssertionError
 
-    async def serve() -> None:
-        app = Starlette(routes=[Route("/endless", endpoint)])
-        app.state.open_files = OpenFiles()
-        ours, theirs = socket.socketpair()
-        theirs.setblocking(False)
-        answering = asyncio.ensure_future(process._answer(app, theirs))
-        ours.sendall(packed(ForwardedRequest("GET", "/endless", "", {})))
-        assert await asyncio.to_thread(begun.wait, PATIENCE)
-        assert not ended.is_set()
-        ours.close()
-        assert await asyncio.to_thread(ended.wait, PATIENCE)
-        await asyncio.wait_for(answering, PATIENCE)
-
     with threads:
-        asyncio.run(serve())
+        asyncio.run(left_while_computed([Route("/endless", endpoint)], "/endless", begun, ended))
+
+
+async def left_while_computed(
+    routes: Sequence[BaseRoute],
+    path: str,
+    begun: threading.Event,
+    ended: threading.Event,
+    query: str = "",
+) -> None:
+    """Asks, hangs up when it has begun, and waits until it has ended."""
+    app = Starlette(routes=routes)
+    app.state.open_files = OpenFiles()
+    ours, theirs = socket.socketpair()
+    theirs.setblocking(False)
+    answering = asyncio.ensure_future(process._answer(app, theirs))
+    ours.sendall(packed(ForwardedRequest("GET", path, query, {})))
+    assert await asyncio.to_thread(begun.wait, PATIENCE)
+    assert not ended.is_set()
+    ours.close()
+    assert await asyncio.to_thread(ended.wait, PATIENCE)
+    await asyncio.wait_for(answering, PATIENCE)
+
+
+def test_a_comparison_ends_that_nobody_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Both traces are opened first, which goes on: others will ask for them."""
+    begun, ended = threading.Event(), threading.Event()
+    opened: list[str] = []
+    side = SimpleNamespace(tag="t", loaded=None)
+    monkeypatch.setattr(OpenFiles, "trace", lambda _files, key: opened.append(key))
+    monkeypatch.setattr(KnownFiles, "find", lambda _files, key: SimpleNamespace(path=key))
+    monkeypatch.setattr(ServedTraces, "get", lambda _traces, _path: side)
+    monkeypatch.setattr(comparison, "compare_traces", lambda _a, _b: endless(begun, ended))
+    asking = left_while_computed(
+        trace_compare.routes, "/traces/compare", begun, ended, query="a=one&b=two"
+    )
+    asyncio.run(asking)
+    assert opened == ["one", "two"]

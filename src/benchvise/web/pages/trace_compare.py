@@ -2,11 +2,15 @@
 
 from __future__ import annotations
 
+import asyncio
+from collections.abc import Callable
+from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
+from starlette.routing import Route
 
 from benchvise.documents import encode
 from benchvise.errors import UsageError
@@ -16,6 +20,7 @@ from benchvise.web.answers import Crumb, both, page
 from benchvise.web.cache import RecentValues
 from benchvise.web.file_index import IndexedFile, listed
 from benchvise.web.http import Query
+from benchvise.web.readers.desertion import ended_with
 from benchvise.web.readers.open_files import open_files
 from benchvise.web.workspace import comparison
 from benchvise.web.workspace.comparison import SideBySide, UsualPlace
@@ -23,6 +28,7 @@ from benchvise.web.workspace.served import ServedTrace
 from benchvise.web.workspace.worst_links import WorstLinks
 
 _KEPT = 8
+_THREADS = ThreadPoolExecutor(2, thread_name_prefix="trace-comparison")
 _TITLES = {
     "execution": "Execution time",
     "response": "Response time",
@@ -177,4 +183,24 @@ def _compared(a: ServedTrace, b: ServedTrace) -> SideBySide:
     return _comparisons.get((a.tag, b.tag), lambda: comparison.compare_traces(a.loaded, b.loaded))
 
 
-routes = [*both("/traces/compare", trace_compare)]
+def _open_both(request: Request) -> None:
+    """Opens what is to be compared, so that it is there at once when the page is made."""
+    files = open_files(request)
+    for key in (request.query_params.get("a"), request.query_params.get("b")):
+        if key:
+            files.trace(key)
+
+
+def _while_awaited(route: Route) -> Route:
+    """The route; its comparison ends when the browser leaves, and opening goes on for others."""
+
+    async def endpoint(request: Request) -> Response:
+        loop = asyncio.get_running_loop()
+        await loop.run_in_executor(_THREADS, _open_both, request)
+        answer: Callable[[Request], Response] = route.endpoint
+        return await ended_with(request, _THREADS, lambda: answer(request))
+
+    return Route(route.path, endpoint)
+
+
+routes = [_while_awaited(route) for route in both("/traces/compare", trace_compare)]
