@@ -194,6 +194,12 @@ def test_functions_of_a_library_are_those_that_nm_lists(tmp_path: Path) -> None:
         assert name is not None and name[1] == 0 and name[0] in names, (hex(begin), name)
         inside = found.name(begin + 1)
         assert inside is None or inside[1] == 1 or inside[0] not in names
+    # What comes from a board, in a directory beside a session.
+    (tmp_path / "symbols").mkdir()
+    (tmp_path / "symbols" / "app").write_bytes(LIBC.read_bytes())
+    trace = tmp_path / "session" / "ust" / "uid" / "0" / "64-bit"
+    trace.mkdir(parents=True)
+    assert SymbolFiles(trace).functions(ModuleFile("/opt/app", 0, build_id)) is not None
 
 
 def test_files_that_a_trace_names_are_not_trusted(tmp_path: Path) -> None:

@@ -2,8 +2,9 @@
 
 Files are named by the trace, which is not trusted: only regular files are read, so much of each,
 and one that is not the module of the trace (by its build id, else by its size in memory) is not
-used. They are looked for in a directory ``symbols`` within the trace or beside it, where what comes
-from a board lies as on the board or by its name alone, then where the trace says, on this machine.
+used. They are looked for in a directory ``symbols`` within the trace or in one above it, where what
+comes from a board lies as on the board or by its name alone, then where the trace says, on this
+machine.
 
 Source: System V ABI, "Object Files" (gabi); ``.note.gnu.build-id`` of binutils.
 """
@@ -30,6 +31,9 @@ _LOAD, _NOTE = 1, 4
 _SYMTAB, _DYNSYM = 2, 11
 _FUNCTIONS = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
 _BUILD_ID = 3
+_MOST_ABOVE = 6
+"""Directories: a session has its traces four below, in ust/uid/0/64-bit."""
+
 _DEBUG_FILES = Path("/usr/lib/debug/.build-id")
 
 
@@ -48,7 +52,8 @@ class SymbolFiles:
 
     def __init__(self, trace: Path) -> None:
         directory = trace if trace.is_dir() else trace.parent
-        self._roots = (directory / "symbols", directory.parent / "symbols")
+        above = (directory, *directory.resolve().parents)[:_MOST_ABOVE]
+        self._roots = tuple(place / "symbols" for place in above)
         self._known: dict[ModuleFile, ElfFunctions | None] = {}
 
     def functions(self, module: ModuleFile) -> ElfFunctions | None:
