@@ -81,6 +81,8 @@ def test_a_name_that_is_looked_for_and_there_on_one_side_is_a_difference(call: s
     (suspect,) = file_suspects(watches, digests, (), can_swap=True)
     assert (suspect.id, suspect.good, suspect.bad) == (f"{OPENED_FILE}{flag}", "not there", "there")
     assert suspect.means is None and suspect.log_odds == 0.0
+    other_way = Witness("", 1.0, 2.0, bad_files=("/usr/bin/sha256sum",))
+    assert put_first((SERVICE, suspect), other_way)[0].id == suspect.id
     assert not file_suspects(watches, NONE, ())  # and the command has taken it away
 
 

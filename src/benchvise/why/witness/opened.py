@@ -152,7 +152,8 @@ def _executed(watches: Iterable[SideWatch]) -> frozenset[str]:
 SPECIAL = "special"
 """What begins the value of what is neither a file nor a directory: a socket, a pipe, a device."""
 
-_LOOKED_FOR = "the command looks whether it is there: make it so on both sides"
+LOOKED_FOR = "the command looks whether it is there: make it so on both sides"
+"""Why what a command looks for is not tried."""
 
 
 def _looked_for(path: str, good: str, bad: str) -> Suspect:
@@ -165,7 +166,7 @@ def _looked_for(path: str, good: str, bad: str) -> Suspect:
         of_good,
         of_bad,
         members=(f"{OPENED_FILE}{path}",),
-        untestable=_LOOKED_FOR,
+        untestable=LOOKED_FOR,
         terms=(Term("file", 0.0, "only one side has it, and the command looks for it on both"),),
     )
 
@@ -278,7 +279,7 @@ def _why_not(suspect: Suspect, executed: Collection[str]) -> str:
     if suspect.id.startswith((OF_ATTRIBUTES, OF_LINK, OF_LAYOUT)):
         return suspect.untestable
     path = _path(suspect)
-    if suspect.untestable in (OF_ENTRIES, _LOOKED_FOR):
+    if suspect.untestable in (OF_ENTRIES, LOOKED_FOR):
         return suspect.untestable
     if _is_lost_cache(suspect):
         return ""
