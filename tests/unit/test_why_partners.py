@@ -533,3 +533,18 @@ def test_what_a_library_reads_configures_the_program_too() -> None:
     assert program.partner(["/etc/hosts.deny", "/etc/names.conf"]).files == (
         "/etc/hosts.deny", "/etc/names.conf", "/etc/hosts.allow",
     )  # fmt: skip
+
+
+def test_a_file_that_one_side_alone_has_comes_before_one_that_differs() -> None:
+    own = ("/etc/environment", "/etc/hosts.deny")
+    both = {
+        side: SideWatch(partners=(Partner("sshd", ("127.0.0.1:22",), files=own),)) for side in Side
+    }
+    digests = {
+        Side.GOOD: {"/etc/environment": "aa 10"},
+        Side.BAD: {"/etc/environment": "bb 10", "/etc/hosts.deny": "cc 20"},
+    }
+    part = WitnessPart(Activity.NETWORK, "read", "127.0.0.1:22", "", 0.0, 1.0, 0.9, "waiting")
+    found = partner_suspects(both, digests, ())
+    ranked = put_partners_first(found, Witness("", 1.0, 2.0, (part,)), both)
+    assert [s.id for s in ranked] == [f"{OPENED_FILE}{path}" for path in reversed(own)]

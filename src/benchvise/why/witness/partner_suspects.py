@@ -58,6 +58,7 @@ _SHOWN = 3
 _AHEAD = 0.5
 _LEAST_SHARE = 0.25
 _PRIOR = -2.5
+_ONE_SIDE = 0.3  # more for a file that one side alone has
 _LEADING = 0.8  # of what is known of a script is believed of a file that names it
 _BEHIND = 0.5  # less for who is asked by another program
 _POINTS = 3.0
@@ -194,6 +195,7 @@ def _files(
             yield from _grown(path, bad, *both)
             continue
         usual = 0.5 if bad.name in path or path.startswith("/etc/") else 0.0
+        usual += 0.0 if all(values) else _ONE_SIDE
         yield Suspect(
             f"{OPENED_FILE}{path}",
             f"the file {path} of {bad.name}, which the command talks to",
