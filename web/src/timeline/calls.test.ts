@@ -53,6 +53,7 @@ test("slices of programs are not called functions", () => {
   };
   expect(titles("function")).toEqual(["calls", "Functions"]);
   expect(titles("slice")).toEqual(["slices", "Tracks"]);
+  expect(titles("user function")).toEqual(["user calls", "User functions"]);
 });
 
 test("a trace with functions and slices shows both, beneath their thread and behind all rows", () => {

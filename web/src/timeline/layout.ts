@@ -162,7 +162,7 @@ export function layoutOf(
   }
   // Threads that have no row: the trace does not say what ran when, or they idle.
   const rowless = shown.length < rows.length ? [] : [...waiting.values()].flat().filter(({ thread }) => !known.has(String(thread)));
-  for (const [title, its] of [["Functions", "function"], ["Tracks", "slice"]] as const) {
+  for (const [title, its] of [["Functions", "function"], ["User functions", "user function"], ["Tracks", "slice"]] as const) {
     const own = rowless.filter((thread) => thread.kind === its);
     if (own.length > 0) head(title);
     for (const thread of own) addCalls(thread, false);
