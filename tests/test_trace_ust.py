@@ -16,6 +16,8 @@ from benchvise.trace.analysis.functions import functions
 from benchvise.trace.analysis.model import Analysis, Rows
 from benchvise.trace.analysis.user_functions import user_calls
 from benchvise.trace.loaded import LoadedTrace, load_trace
+from benchvise.web.workspace.calls import KeptCalls, calling_threads, shown_calls
+from benchvise.web.workspace.query import TraceQuery
 
 skips.need_decoder()
 
@@ -110,6 +112,23 @@ def test_instrumented_functions_nest_as_the_programs_called(tmp_path: Path) -> N
     assert sorted(row.calls for row in rows) == sorted(2 * n for n in CALLS.values())
     assert user is not None and {name for _, name in user.threads} == {"meter"}
     assert "trace functions" in loaded.cautions[0]
+
+
+def test_the_timeline_has_a_lane_for_each_depth_of_each_thread(tmp_path: Path) -> None:
+    loaded = load_trace(recorded_directory("ust-meter", tmp_path), cache=False)
+    kept = KeptCalls()
+    calling = calling_threads(loaded, TraceQuery({}), kept)
+    assert {(one.kind, one.name) for one in calling.threads} == {
+        ("user function", f"meter {one.thread}") for one in calling.threads
+    }
+    assert sorted(one.lanes for one in calling.threads) == [3, 3, 3, 3, 6, 6]
+    assert sum(one.calls for one in calling.threads) == 2 * sum(CALLS.values())
+    for one in calling.threads:
+        asked = TraceQuery({"thread": str(one.key), "width": "1"})
+        drawn = shown_calls(loaded, asked, kept)
+        # All that was called on the one pixel is there, in the lanes that the thread has.
+        assert sum(drawn.column("count").to_pylist()) == one.calls
+        assert set(drawn.column("lane").to_pylist()) == set(range(one.lanes))
 
 
 def test_names_come_from_a_directory_beside_the_trace(tmp_path: Path) -> None:
