@@ -36,7 +36,8 @@ impl Scheduling {
     ///
     /// The thread of an interrupt (`irq/36-eth0`, as all have on real-time kernels) is woken when
     /// the interrupt's handler has returned, which asks for that: by the same interrupt, though no
-    /// handler runs any more. So is `ksoftirqd`, for what raised a softirq that waits there.
+    /// handler runs any more. So is `ksoftirqd`, for what raised a softirq that waits there, and on
+    /// real-time kernels `ktimers` for a timer's.
     pub(crate) fn waker(&self, cpu: u16, thread: u32, task: &Named<'_>, flags: Flags) -> i64 {
         let name = match task.name {
             [] => self.threads.all[thread as usize].name.get(),
@@ -50,9 +51,12 @@ impl Scheduling {
             return i64::from(instance);
         }
         match self.context(cpu, flags) {
-            NONE if name.starts_with(b"ksoftirqd/") => {
-                let raised = place.raised.iter().flatten().filter(|raise| raise.cause != NONE);
-                raised.max_by_key(|raise| raise.time).map_or(NONE, |raise| raise.cause)
+            NONE if name.starts_with(b"k") => {
+                let raised = place.raised.iter().enumerate();
+                let here = raised.filter(|(vector, _)| runs_softirq(name, *vector));
+                let known =
+                    here.filter_map(|(_, raise)| raise.as_ref()).filter(|r| r.cause != NONE);
+                known.max_by_key(|raise| raise.time).map_or(NONE, |raise| raise.cause)
             }
             cause => cause,
         }
@@ -66,6 +70,13 @@ fn is_thread_of(name: &[u8], irq: i32) -> bool {
         std::str::from_utf8(&rest[..end]).ok()?.parse::<i32>().ok()
     };
     name.strip_prefix(b"irq/").and_then(number) == Some(irq)
+}
+
+/// Whether a thread of this name runs softirqs of a number that interrupts raise.
+fn runs_softirq(name: &[u8], vector: usize) -> bool {
+    const TIMERS: [usize; 2] = [1, 8];
+    let runs_timers = name.starts_with(b"ktimers/") && TIMERS.contains(&vector);
+    runs_timers || name.starts_with(b"ksoftirqd/")
 }
 
 #[cfg(test)]

@@ -153,6 +153,27 @@ fn ksoftirqd_is_woken_for_what_raised_its_softirq() {
     assert_eq!(chain(&trace.analyse(), "ksoftirqd/0"), [("nic".to_owned(), 200)]);
 }
 
+/// There timers have a thread of their own, which other softirqs do not wake.
+#[test]
+fn ktimers_is_woken_for_what_raised_a_timers_softirq() {
+    for (vector, expected) in [(8, vec![("timer".to_owned(), 200)]), (NET_RX, vec![])] {
+        let ktimers = (15, "ktimers/0");
+        let mut trace = Sequence::ftrace();
+        trace.context = Some((0, 0));
+        trace.switch(50, 0, IDLE, RUNNABLE, ktimers);
+        trace.context = Some((0, 15));
+        trace.switch(100, 0, ktimers, SLEEPS, IDLE);
+        trace.context = Some((0x08, 0));
+        trace.irq(200, 0, 11, "timer").softirq(202, 0, "raise", vector).irq_exit(204, 0, 11);
+        trace.woken(205, 0, 15, 0);
+        trace.context = Some((0, 0));
+        trace.switch(210, 0, IDLE, RUNNABLE, ktimers);
+        trace.context = Some((0, 15));
+        trace.switch(240, 0, ktimers, SLEEPS, IDLE);
+        assert_eq!(chain(&trace.analyse(), "ktimers/0"), expected);
+    }
+}
+
 #[test]
 fn an_interrupt_reaches_a_task_by_its_softirq() {
     let mut trace = Sequence::ftrace();

@@ -365,8 +365,8 @@ impl Result {
                 let cause = &self.instances[cause as usize];
                 let time = instance.int("cause_time");
                 // The threads of interrupts are woken when the handler has just returned.
-                let threaded =
-                    ["irq/", "ksoftirqd/"].iter().any(|t| self.name(instance).starts_with(t));
+                let threads = ["irq/", "ksoftirqd/", "ktimers/"];
+                let threaded = threads.iter().any(|t| self.name(instance).starts_with(t));
                 let last = if threaded { time } else { cause.int("end") };
                 assert!((cause.int("begin")..=last).contains(&time), "{instance:?}");
             }
