@@ -468,6 +468,15 @@ def test_a_user_without_rights(server: PostgresServer) -> None:
     assert "may not do that" in error.message
     assert "GRANT CREATE" in error.remedy
 
+    with Store.open(server.url(database)) as store:
+        run = begin(store)
+    with server.connect(database) as other:
+        other.execute(f"GRANT SELECT ON ALL TABLES IN SCHEMA public TO {user}")
+    reader = Store.open(f"postgresql://{user}:guest@/{database}?host={server.socket_directory}")
+    with reader, pytest.raises(StoreError, match="may not do that") as caught:
+        reader.tag(run, ["release"])
+    assert "GRANT benchvise_runner" in caught.value.remedy
+
 
 def test_a_server_with_a_full_disk_keeps_what_was_stored(server: PostgresServer) -> None:
     directory = server.socket_directory / "small"

@@ -164,8 +164,7 @@ def _postgres(error: Exception, cause: BaseException, name: str) -> StoreError:
             )
         case "42501":
             return StoreError(
-                f"the user of the store {name} may not do that ({message})",
-                "as the owner: GRANT CREATE, USAGE ON SCHEMA public TO that user",
+                f"the user of the store {name} may not do that ({message})", _right(message)
             )
         case "42P01" | "42703":
             return _incomplete(name, message)
@@ -184,6 +183,16 @@ def _state_of_login(message: str) -> str:
     if 'database "' in message and "does not exist" in message:
         return "3D000"
     return "08006"
+
+
+def _right(message: str) -> str:
+    """What the owner gives the user: a role, once there are tables."""
+    if "for schema" in message:
+        return "as the owner: GRANT CREATE, USAGE ON SCHEMA public TO that user"
+    return (
+        "as the owner: GRANT benchvise_runner TO that user, to measure, or benchvise_keeper, to "
+        "thin and upgrade; `benchvise store roles` prints what makes these roles"
+    )
 
 
 def _incomplete(name: str, message: str) -> StoreError:
