@@ -21,7 +21,8 @@ from pathlib import Path
 import pytest
 import skips
 from postgres import PostgresServer
-from store_places import Place, begin, begin_process
+from sqlalchemy import Connection, Engine, event
+from store_places import SPEC, Place, begin, begin_process
 from waiting import PATIENCE
 
 from benchvise.errors import StoreError, UsageError
@@ -448,6 +449,36 @@ def test_a_connection_that_was_cut_is_made_again(server: PostgresServer) -> None
         )
         store.add_sample(process, Sample(0, 1.0))
         assert store.runs()[0].samples == 1
+
+
+@pytest.mark.parametrize("moment", ["before", "after"])
+def test_a_write_whose_connection_is_cut_is_made_once(server: PostgresServer, moment: str) -> None:
+    """Cut before the commit nothing is there, cut after it everything is: nobody is told which."""
+    with Store.open(server.url(server.new_database())) as store:
+        _, process = begin_process(store)
+        cuts = []
+
+        def cut(connection: Connection) -> None:
+            if cuts:
+                return
+            cuts.append(moment)
+            raw = connection.connection.driver_connection
+            if moment == "after":
+                raw.commit()
+            with server.connect() as other:
+                other.execute("SELECT pg_terminate_backend(%s)", [raw.info.backend_pid])
+
+        event.listen(Engine, "commit", cut)
+        try:
+            store.add_sample(process, Sample(0, 1.0))
+        finally:
+            event.remove(Engine, "commit", cut)
+        store.add_sample(process, Sample(1, 2.0))
+        assert cuts == [moment]
+        assert store.runs()[0].samples == 2
+        assert [info.runs for info in store.series().series if info.key == SPEC.key] == [1]
+        with pytest.raises(StoreError, match="refused an item"):
+            store.add_sample(process, Sample(1, 2.0))
 
 
 def test_a_server_that_may_only_be_read(server: PostgresServer) -> None:

@@ -17,10 +17,10 @@ import sqlite3
 import threading
 import time
 import urllib.parse
-from collections.abc import Iterator
+from collections.abc import Callable, Iterator
 from contextlib import AbstractContextManager
 from pathlib import Path
-from typing import Any
+from typing import Any, TypeVar
 
 from sqlalchemy import (
     Column,
@@ -39,7 +39,7 @@ from sqlalchemy import (
 )
 
 from benchvise.errors import StoreError
-from benchvise.store.faults import reported
+from benchvise.store.faults import is_lost, reported
 from benchvise.store.location import Location, on_read_only_media
 from benchvise.store.tables import create_tables
 from benchvise.store.values import DamagedValueError, dump_json
@@ -49,6 +49,8 @@ _WRITING = "benchvise_writing"
 _TURN_SECONDS = 0.005
 """Mean time between two tries to become the writer of an SQLite file: a commit takes as long."""
 _MOST_WAITS = 6  # timeouts, where others write all the time
+_AGAIN_SECONDS = 0.1  # until a write that was lost is tried again
+_Written = TypeVar("_Written")
 
 
 class Database:
@@ -82,6 +84,24 @@ class Database:
         engine = self._engine.execution_options(**{_WRITING: True})
         with self._writer, reported(self.location), engine.begin() as connection:
             yield connection
+
+    def write(self, work: Callable[[Connection, bool], _Written]) -> _Written:
+        """What ``work`` returns, from a transaction that is on disk then.
+
+        Where the server closed the connection meanwhile, or broke a deadlock, it is done again on a
+        new connection, for as long as writers wait for each other. Nobody knows whether a commit
+        that got no answer was made: ``work`` is told whether it runs again.
+        """
+        deadline, again = time.monotonic() + self._timeout, False
+        while True:
+            try:
+                with self.writing() as connection:
+                    return work(connection, again)
+            except StoreError as error:
+                if not is_lost(error, again=again) or time.monotonic() > deadline:
+                    raise
+                time.sleep(_AGAIN_SECONDS)
+            again = True
 
     def use_write_ahead_log(self) -> None:
         """Let readers and a writer of an SQLite file not wait for each other; it stays so.

@@ -22,6 +22,7 @@ from benchvise.store.values import DamagedValueError
 
 _ELSEWHERE = "give another place with --store"
 _LONGEST = 300  # of a driver's own text
+_UNDONE = ("40001", "40P01")  # cannot be serialised; a deadlock
 
 
 @contextlib.contextmanager
@@ -33,6 +34,21 @@ def reported(location: Location) -> Iterator[None]:
         raise _damaged(location.name, location.file, str(error)) from error
     except (SQLAlchemyError, sqlite3.Error, OSError, OverflowError, ImportError) as error:
         raise explain(error, location) from error
+
+
+def is_lost(error: StoreError, *, again: bool) -> bool:
+    """Whether a write failed for a reason that may be gone when it is tried again.
+
+    That is a connection that the server closed, or a transaction that it undid so that others can
+    go on. Where that has happened (``again``), a server that takes no connection yet is one, too.
+    """
+    cause = error.__cause__
+    if not isinstance(cause, DBAPIError):
+        return False
+    state = getattr(cause.orig, "sqlstate", None)
+    if cause.connection_invalidated or state in _UNDONE:
+        return True
+    return again and isinstance(cause, OperationalError) and state in (None, "57P03", "53300")
 
 
 def explain(error: Exception, location: Location) -> StoreError:

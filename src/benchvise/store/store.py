@@ -237,10 +237,14 @@ class Store:
         ]
         if not rows:
             return
-        with self._database.writing() as connection:
+
+        def add(connection: Connection, again: bool) -> None:
             if process.begun is not None:
                 series_counts.count_new(connection, process.begun)
-            connection.execute(_INSERT_SAMPLE, rows)
+            if not (again and _has_sample(connection, rows[0])):  # all of them or none
+                connection.execute(_INSERT_SAMPLE, rows)
+
+        self._database.write(add)
         process.begun = None
 
     def end_process(self, process: ProcessHandle, complete: bool) -> None:
@@ -605,15 +609,23 @@ class Store:
         self._change(statement.values(**values), f"series {position} of run {run_id}")
 
     def _change(self, statement: Update, what: str) -> None:
-        with self._database.writing() as connection:
-            result = connection.execute(statement)
-            if not result.rowcount:
+        def change(connection: Connection, _again: bool) -> None:
+            if not connection.execute(statement).rowcount:
                 raise self._missing(what)
+
+        self._database.write(change)
 
     def _missing(self, what: str) -> StoreError:
         return StoreError(
             f"the store {self.name} has no {what}", "was the run deleted while it was measured?"
         )
+
+
+def _has_sample(connection: Connection, row: Mapping[str, Any]) -> bool:
+    one = select(SAMPLE.c.index).where(
+        SAMPLE.c.process_id == row["process_id"], SAMPLE.c.index == row["index"]
+    )
+    return connection.execute(one).first() is not None
 
 
 def _insert(connection: Connection, table: Table, row: Mapping[str, Any]) -> int:
