@@ -18,6 +18,7 @@ from collections.abc import Callable, Iterator
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
 
+import psycopg
 import pytest
 import skips
 from postgres import PostgresServer
@@ -456,13 +457,14 @@ def test_a_write_whose_connection_is_cut_is_made_once(server: PostgresServer, mo
     """Cut before the commit nothing is there, cut after it everything is: nobody is told which."""
     with Store.open(server.url(server.new_database())) as store:
         _, process = begin_process(store)
-        cuts = []
+        cuts: list[str] = []
 
         def cut(connection: Connection) -> None:
             if cuts:
                 return
             cuts.append(moment)
             raw = connection.connection.driver_connection
+            assert isinstance(raw, psycopg.Connection)
             if moment == "after":
                 raw.commit()
             with server.connect() as other:
