@@ -134,6 +134,18 @@ def test_says_that_there_are_two_changes(tmp_path: Path) -> None:
     assert answer.probability >= 0.95
 
 
+def test_two_changes_of_neighbours_are_told_from_one_version_that_lies_elsewhere(
+    tmp_path: Path,
+) -> None:
+    """More samples of the one between tell nothing; that its neighbours do not scatter does."""
+    levels = [100.0] * 23 + [115.0] + [130.0] * 40
+    bench = PlantedBench(levels, noise=0.03)
+    answer = search(bench, tmp_path)
+    assert answer.verdict is BisectionVerdict.TWO_CHANGES
+    assert (answer.first_bad, answer.second) == ("v23", "v24")
+    assert bench.measured < 400
+
+
 def test_outliers_are_no_proof(tmp_path: Path) -> None:
     class Disturbed(PlantedBench):
         def measure(self, version: int) -> float:
