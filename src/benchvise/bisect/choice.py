@@ -28,7 +28,7 @@ _DOUBTFUL = 0.25  # as likely is it that nothing has changed when both ends are 
 _DOUBTFUL_SHARE = 0.7
 _APART = 2.0  # standard deviations between the levels: fewer, and the ends are measured, too
 _UNSHOWN_SHARE = 0.5
-_KNOWN = 50.0  # the variance of a version's scatter, in those of the mean of its samples
+_SETTLED = 50.0  # the variance of a version's scatter, in those of the mean of its samples
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,11 +70,11 @@ def next_version(posterior: ChangePosterior, costs: Costs, least: float = LEAST_
     after = np.cumsum(posterior.places)
     after[list(posterior.left_out)] = 0.0  # tells nothing: it cannot be measured
     waits = costs.of(posterior.count)
-    known = _known(posterior)
+    settled = _settled_versions(posterior)
     best, rate = 0, -1.0
     for visit in _VISITS if waits.max() > 0.0 else _VISITS[:1]:
         rates = _information_gain(posterior, visit, after) / (waits + visit * costs.sample)
-        rates[known] = 0.0
+        rates[settled] = 0.0
         version = _middle(rates, after)
         if rates[version] > rate:
             best, rate = version, float(rates[version])
@@ -104,14 +104,14 @@ def _middle(rates: Floats, after: Floats) -> int:
     return int(candidates[np.argmin(np.abs(after[candidates] - 0.5))])
 
 
-def _known(posterior: ChangePosterior) -> list[int]:
+def _settled_versions(posterior: ChangePosterior) -> list[int]:
     """Versions whose own level is known so well that more samples of them tell nothing.
 
     One between the levels may lie elsewhere by chance, as versions scatter, or have one of two
     changes: that is told by whether its neighbours scatter.
     """
     levels = posterior.levels
-    enough = _KNOWN * (levels.scatter**2 + levels.doubt**2)
+    enough = _SETTLED * (levels.scatter**2 + levels.doubt**2)
     return [
         version
         for version, values in posterior.values.items()
