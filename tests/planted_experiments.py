@@ -8,6 +8,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import tempfile
 from collections.abc import Callable
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
@@ -90,10 +91,12 @@ def in_any_order(key: str) -> str:
 def investigate(experiment: Experiment, before: plants.Words) -> dict[str, Line]:
     """Measures without and with the plant; ``before`` are words that go before ``benchvise``."""
     series = (*experiment.slower, *experiment.alone)
-    measure("without", series, before, experiment.often)
-    with experiment.plant() as prefix:
-        measure("with", series, [*before, *prefix], experiment.often)
-    return changes()
+    with tempfile.TemporaryDirectory() as place, pytest.MonkeyPatch.context() as patch:
+        patch.setenv("BENCHVISE_STORE", str(Path(place) / "results.db"))
+        measure("without", series, before, experiment.often)
+        with experiment.plant() as prefix:
+            measure("with", series, [*before, *prefix], experiment.often)
+        return changes()
 
 
 def judge(experiment: Experiment, found: dict[str, Line]) -> None:
@@ -111,8 +114,3 @@ def judge(experiment: Experiment, found: dict[str, Line]) -> None:
         change = found[key]
         unchanged = change["verdict"] not in ("faster", "slower")
         assert unchanged or times_worse(change) < min(effects) ** 0.5, (key, change)
-
-
-@pytest.fixture(autouse=True)
-def own_store(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    monkeypatch.setenv("BENCHVISE_STORE", str(tmp_path / "results.db"))

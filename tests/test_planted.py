@@ -27,7 +27,6 @@ from planted_experiments import (
     judge,
 )
 
-pytest_plugins = ["planted_experiments"]
 pytestmark = pytest.mark.alone
 
 MOST_CHANGED = 2

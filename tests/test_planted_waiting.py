@@ -15,7 +15,7 @@ import remote_hosts
 import storage_places
 from planted_experiments import CALLS, COPY, QUICKER, Experiment, investigate, judge
 
-pytest_plugins = ["probe_fixtures", "planted_experiments"]
+pytest_plugins = ["probe_fixtures"]
 pytestmark = pytest.mark.alone
 
 

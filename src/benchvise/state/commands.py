@@ -23,6 +23,7 @@ OUTPUT_LIMIT = 256 << 10
 """Bytes of a command's output that are kept."""
 
 _TOTAL_LIMIT = 4 << 20
+_LAST_WORDS = 2  # ip says why, and then that it ends
 
 # "$1" is the mark, each other argument a command line of words without any special character. The
 # unquoted $line is what splits it into words; -f keeps wildcards from being expanded.
@@ -106,9 +107,14 @@ def _output(status: int, text: str) -> CommandAnswer:
         return CommandAnswer(kept)
     if status in (124, 143):
         return CommandAnswer(missing=Missing.UNREADABLE, reason="no answer within 1 s")
-    last = next((line.strip() for line in reversed(kept.splitlines()) if line.strip()), "")
-    refused = any(word in last.lower() for word in ("permission", "not permitted", "root"))
+    said = [line.strip() for line in kept.splitlines() if line.strip()]
+    refusal = next((line for line in said[-_LAST_WORDS:] if _refuses(line)), "")
+    why = refusal or "".join(said[-1:])
     return CommandAnswer(
-        missing=Missing.UNREADABLE if refused else Missing.ABSENT,
-        reason=f"exit {status}: {last[:120]}" if last else f"exit {status}",
+        missing=Missing.UNREADABLE if refusal else Missing.ABSENT,
+        reason=f"exit {status}: {why[:120]}" if why else f"exit {status}",
     )
+
+
+def _refuses(line: str) -> bool:
+    return any(word in line.lower() for word in ("permission", "not permitted", "root"))
