@@ -6,9 +6,8 @@ Most tests run beside others. Those that judge figures which a neighbour would c
 ``alone``, and run one after another; those of them that mostly wait, for a link or a disk, run on
 the first CPU meanwhile, where nothing is measured that computes. Those that change settings of the
 machine, which other tests look at, are marked ``settings``: they run one after another, beside the
-linters. What two tests cannot have at once they lock. Only those
-marked ``timing`` are tried again when they fail, once: a neighbour may keep from them the CPU that
-they wait for or count on.
+linters. What two tests cannot have at once they lock. Only those marked ``timing`` are tried again
+when they fail, once: a neighbour may keep from them the CPU that they wait for or count on.
 
 A job in the background ignores SIGINT, one under nohup SIGHUP, and so would every program that a
 test interrupts.
@@ -52,7 +51,8 @@ signal.signal(signal.SIGHUP, signal.SIG_DFL)
 # boot many simulated boards are not among them, as they take both CPUs meanwhile.
 LONG = ("test_why_layers", "test_signal_serial")
 
-# Of those that need the machine alone, what waits; not for iperf3, which loses its pace.
+# Tests marked ``alone`` that mostly wait. Those of iperf3 are not among them: on a shared CPU it
+# does not keep its rate.
 WAITING = ("test_planted_waiting",)
 
 
@@ -104,7 +104,7 @@ def is_waiting(nodeid: str) -> bool:
 
 
 def pytest_runtest_setup(item: pytest.Item) -> None:
-    """The probe measures on the last CPU: what waits leaves that to the tests beside it."""
+    """Tests that wait use the first CPU: beside them, the probe measures on the last one."""
     beside = hasattr(item.config, "workerinput")
     if beside and is_waiting(item.nodeid) and item.get_closest_marker("alone"):
         os.sched_setaffinity(0, {min(os.sched_getaffinity(0))})
