@@ -27,10 +27,17 @@ from benchvise.bisect.model import (
 from benchvise.bisect.posterior import ChangePosterior
 from benchvise.errors import UsageError
 
+READY_S = 1.0
+SAMPLE_S = 1.0
+
 
 @dataclass
 class PlantedBench:
-    """Versions with known levels, whose samples scatter by ``noise`` of the value."""
+    """Versions with known levels, whose samples scatter by ``noise`` of the value.
+
+    Its clock goes on by what making ready and measuring cost, so that a search chooses the same
+    versions on a machine that others use.
+    """
 
     levels: list[float]
     noise: float = 0.02
@@ -41,17 +48,20 @@ class PlantedBench:
     made: list[int] = field(default_factory=list)
     measured: int = 0
     die_after: int = 10**9
+    now_s: float = 0.0
 
     def __post_init__(self) -> None:
         self._chance = np.random.default_rng(self.seed)
 
     def ready(self, version: int) -> None:
         self.made.append(version)
+        self.now_s += READY_S
         if version in self.broken:
             raise VersionUnusable(f"v{version} does not build")
 
     def measure(self, version: int) -> float:
         self.measured += 1
+        self.now_s += SAMPLE_S
         if self.measured > self.die_after:
             raise KeyboardInterrupt
         return self.levels[version] * math.exp(self.noise * self._chance.standard_normal())
@@ -74,7 +84,13 @@ def search(
     journal = MeasurementJournal(directory)
     try:
         going = BisectionSearch(
-            names, typed, journal, BisectionOptions(0.95, least, budget_s), observe, earlier
+            names,
+            typed,
+            journal,
+            BisectionOptions(0.95, least, budget_s),
+            observe,
+            earlier,
+            clock=lambda: bench.now_s,
         )
         verdict = going.run()
         return going.answer(verdict, str(directory), lambda good, bad: f"why {good} {bad}")

@@ -2,8 +2,9 @@
 
 The levels before and after a change, and the scatter, are not known: they are integrated out over a
 grid. A sample is its version's level plus noise of a Student t distribution (K. L. Lange, R. J. A.
-Little and J. M. G. Taylor, J. Am. Stat. Assoc. 84 (1989) 881), so that an outlier is no proof of a
-change. Beside the scatter of samples there may be one of versions: a new build lies elsewhere in
+Little and J. M. G. Taylor, J. Am. Stat. Assoc. 84 (1989) 881), and a few are strays that may lie
+anywhere (G. E. P. Box and G. C. Tiao, Biometrika 55 (1968) 119), so that an outlier is no proof of
+a change. Beside the scatter of samples there may be one of versions: a new build lies elsewhere in
 memory, so all of its samples are off by the same amount. It is one more unknown of the grid.
 
 The grid follows the data: it is made anew when the scatter is known better than the grid is fine,
@@ -12,6 +13,7 @@ or when values come to lie outside.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 
@@ -22,8 +24,20 @@ from benchvise.statistics import Floats
 FREEDOM = 8.0
 """Degrees of freedom of the noise: as good as normal in its middle, and with tails."""
 
+STRAYS = 0.01
+"""Share of samples that something else disturbed, beforehand: a job of the system, a retry."""
+
 SPREADS = ((0.0, 0.93), (1.5, 0.07))
 """Scatter of versions in units of the scatter of samples, and how likely that is beforehand."""
+
+_STRAY_WIDTH = 5.0  # scale of the Cauchy distribution of strays, in scatters
+_STRAY_LOG = math.log(STRAYS / (math.pi * _STRAY_WIDTH))
+_USUAL_LOG = (
+    math.log(1.0 - STRAYS)
+    + math.lgamma((FREEDOM + 1.0) / 2.0)
+    - math.lgamma(FREEDOM / 2.0)
+    - 0.5 * math.log(FREEDOM * math.pi)
+)
 
 _SCALES = 5
 _WIDEST = 1.2  # half the grid's width in logarithms of the scatter while nothing is known
@@ -92,8 +106,9 @@ def version_likelihood(grid: NoiseGrid, values: Sequence[float]) -> Floats:
     samples = np.asarray(values, dtype=np.float64)
     own = grid.scatter[:: len(SPREADS)]
     z = (samples[:, None, None] - grid.levels[None, None, :]) / own[None, :, None]
-    density = -0.5 * (FREEDOM + 1.0) * np.log1p(z * z / FREEDOM).sum(axis=0)
-    density -= samples.size * np.log(own)[:, None]
+    usual = -0.5 * (FREEDOM + 1.0) * np.log1p(z * z / FREEDOM) + _USUAL_LOG
+    stray = _STRAY_LOG - np.log1p((z / _STRAY_WIDTH) ** 2)
+    density = np.logaddexp(usual, stray).sum(axis=0) - samples.size * np.log(own)[:, None]
     logs = np.repeat(density, len(SPREADS), axis=0)
     for q in np.flatnonzero(grid.spread > 0.0):
         logs[q] = _spread_out(logs[q], grid, float(grid.spread[q]))

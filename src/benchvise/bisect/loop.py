@@ -35,7 +35,8 @@ class BisectionSearch:
     """A bisection that is going on. ``names`` are its versions, from the good one to the bad.
 
     ``earlier`` are samples of runs that measured the good or the bad version before. They are kept
-    in the journal, too, and used as long as what is measured now fits them.
+    in the journal, too, and used as long as what is measured now fits them. ``clock`` tells in
+    seconds what a version and a sample cost; the next one is chosen by that.
     """
 
     def __init__(
@@ -46,6 +47,7 @@ class BisectionSearch:
         options: BisectionOptions,
         observe: Callable[[str], None],
         earlier: Sequence[JournalEntry] = (),
+        clock: Callable[[], float] = time.monotonic,
     ) -> None:
         self.names = list(names)
         self.posterior = ChangePosterior(len(self.names))
@@ -54,6 +56,7 @@ class BisectionSearch:
         self._journal = journal
         self._options = options
         self._observe = observe
+        self._clock = clock
         self._two: TwoChanges | None = None
         self._sign = 1.0 if bench.better == "lower" else -1.0
         self._ready: int | None = 0  # the bench was opened with it
@@ -103,14 +106,14 @@ class BisectionSearch:
         return next_version(self.posterior, costs, self._options.least)
 
     def _measure(self, version: int) -> None:
-        begun = time.monotonic()
+        begun = self._clock()
         ready_s = 0.0
         try:
             if version != self._ready:
                 self._ready = None
                 self._observe(f"{self.names[version]}: making it ready")
                 self._bench.ready(version)
-                ready_s = time.monotonic() - begun
+                ready_s = self._clock() - begun
                 self._ready = version
             value = self._bench.measure(version)
         except VersionUnusable as error:
@@ -118,10 +121,10 @@ class BisectionSearch:
                 raise
             self._ready = None
             entry = JournalEntry(
-                self.names[version], time.monotonic() - begun, 0.0, None, str(error.message)
+                self.names[version], self._clock() - begun, 0.0, None, str(error.message)
             )
         else:
-            seconds = time.monotonic() - begun - ready_s
+            seconds = self._clock() - begun - ready_s
             entry = JournalEntry(self.names[version], ready_s, seconds, value)
         self._journal.add(entry)
         self._take(version, entry)
