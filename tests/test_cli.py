@@ -325,6 +325,9 @@ def test_doctor_and_benchmarks(cli: Cli) -> None:
     ids = {b["id"] for b in data(cli("bench", "list", "--json"), "benchmarks")}
     some = {"memory.copy", "storage.read", "net.tcp", "http.requests", "command.output"}
     assert some < ids
+    for words, benchmark in (("emmc", "storage.read"), ("lat_mem_rd", "memory.latency")):
+        listed = data(cli("bench", "list", words, "--json"), "benchmarks")
+        assert benchmark in {b["id"] for b in listed} < ids
     for benchmark in some:
         shown = cli("bench", "show", benchmark).stdout
         assert "does not measure" in shown and "compare with" in shown

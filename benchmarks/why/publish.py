@@ -96,8 +96,8 @@ GROUPS = {
     ),
     "open-held-out-eighth": (
         "Causes as integrators meet them, eighth set held out",
-        "Written in the same way when the seventh set had been run. Run once; these are the results "
-        "of that run, whatever they are.",
+        "Written in the same way when the seventh set had been run. Run once; these are the "
+        "results of that run, whatever they are.",
     ),
 }
 """The groups of runs by the name of their file, with title and explanation."""

@@ -103,7 +103,8 @@ def test_spelling_does_not_matter_for_what_is_measured(registry: Registry) -> No
     ("benchmark", "params", "message"),
     [
         ("memory.cpy", {}, "did you mean memory.copy"),
-        ("x", {}, "bench list"),
+        ("qqq", {}, "benchvise find qqq"),
+        ("RAM", {}, "did you mean memory.copy"),
         ("memory.copy", {"sise": "1M"}, "did you mean size"),
         ("memory.copy", {"batches": "3"}, "no parameter 'batches'"),
         ("memory.copy", {"size": "2G"}, "from 4K to 1G"),

@@ -9,10 +9,11 @@ import typer
 from rich.table import Table
 from rich.text import Text
 
-from benchvise.cli.output import JsonOption, print_json, stdout
+from benchvise.cli.output import JsonOption, print_json, stdout, text_line
 from benchvise.documents import in_json
 from benchvise.measure.model import Benchmark, Figure, Parameter
 from benchvise.measure.runner import local_registry
+from benchvise.names import search
 
 DRIVEN_BY = {
     "probe": "the probe on the board",
@@ -24,14 +25,32 @@ _ROOM_FOR_ALL = 76
 """Columns of a terminal below which only names and what they tell are listed."""
 
 
-def list_benchmarks(as_json: JsonOption = False) -> None:
+def list_benchmarks(
+    query: Annotated[
+        str | None,
+        typer.Argument(
+            metavar="[TEXT]",
+            help="Those that this may mean: syscall, stream, lat_mem_rd, disk.",
+        ),
+    ] = None,
+    as_json: JsonOption = False,
+) -> None:
     """List the benchmarks.
 
-    Example: benchvise bench list
+    Example: benchvise bench list syscall
     """
     registry = local_registry()
+    benchmarks = (
+        [registry.get(entry.name) for entry in search(query, registry.named_entries(), limit=50)]
+        if query
+        else registry.benchmarks
+    )
     if as_json:
-        print_json("benchmarks", registry.benchmarks)
+        print_json("benchmarks", benchmarks)
+        return
+    if not benchmarks:
+        stdout().print(text_line(f"No benchmark is called '{query}'. All: benchvise bench"))
+        stdout().print(f"Anything else of that name: benchvise find {query}", style="dim")
         return
     console = stdout()
     headings = ["benchmark", "unit", "better", "driven by", "what it tells"]
@@ -40,7 +59,7 @@ def list_benchmarks(as_json: JsonOption = False) -> None:
     table = Table(box=None, pad_edge=False)
     for heading in headings:
         table.add_column(heading, no_wrap=heading != "what it tells")
-    for benchmark in registry.benchmarks:
+    for benchmark in benchmarks:
         cells = {
             "benchmark": benchmark.id,
             "unit": benchmark.unit,

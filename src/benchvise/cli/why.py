@@ -361,7 +361,7 @@ def _sides(boards: list[str], good: str | None, root: Path | None) -> tuple[str,
             raise UsageError(f"there is no {root}", "name a directory or an image")
         if len(boards) != 1:
             raise UsageError(
-                f"{len(boards)} boards are named beside --good-root",
+                f"{_boards_named(len(boards))} beside --good-root",
                 "name the bad one: it runs the good side's programs, too",
             )
         if good is None:
@@ -372,11 +372,17 @@ def _sides(boards: list[str], good: str | None, root: Path | None) -> tuple[str,
     if good is None and len(boards) == 2:
         return boards[0], boards[1]
     raise UsageError(
-        f"{len(boards)} boards are named" + (" beside --good" if good is not None else ""),
+        _boards_named(len(boards)) + (" beside --good" if good is not None else ""),
         "name the bad one, with --good RUN"
         if good is not None
         else "name the good one and the bad one, or one with --good RUN",
     )
+
+
+def _boards_named(count: int) -> str:
+    if count == 0:
+        return "no board is named"
+    return "one board alone is named" if count == 1 else f"{count} boards are named"
 
 
 def _diagnosed(

@@ -7,7 +7,8 @@ themselves: nothing about a benchmark is written down twice.
 from __future__ import annotations
 
 import difflib
-from collections.abc import Iterable, Mapping, Sequence
+import shlex
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 from typing import Protocol
 
@@ -15,10 +16,21 @@ from benchvise.board.messages import ListMessage
 from benchvise.documents import JsonObject, array_at, decode
 from benchvise.errors import ProbeError, UsageError
 from benchvise.measure.model import Benchmark, Parameter, SeriesSpec
+from benchvise.names import NamedEntry, search
 from benchvise.quantities import parse_size, spell_size
 
 # Set by the plan for all series alike, so they are no part of what a series is.
 PLAN_PARAMETERS = frozenset({"batches", "paced", "warm_ms", "marker"})
+
+_FAMILY_WORDS = {
+    "cpu": "processor core frequency",
+    "memory": "RAM DRAM caches bandwidth",
+    "net": "network Ethernet wifi WLAN LAN",
+    "storage": "disk eMMC SD card SSD NVMe USB drive flash block device",
+    "timer": "jitter real-time",
+    "gpio": "pin interrupt",
+}
+"""What people search for who want a benchmark of that family, where no text of its own says it."""
 
 
 class Described(Protocol):
@@ -79,14 +91,37 @@ class Registry:
         )
 
     def get(self, benchmark_id: str) -> Benchmark:
-        """The benchmark of that id; UsageError names the nearest ones."""
+        """The benchmark of that id; UsageError names those that may be meant."""
         benchmark = self._benchmarks.get(benchmark_id)
         if benchmark is None:
+            meant = [entry.name for entry in search(benchmark_id, self.named_entries(), limit=3)]
             raise UsageError(
                 f"there is no benchmark {benchmark_id!r}",
-                _did_you_mean(benchmark_id, self._benchmarks) or "see `benchvise bench list`",
+                (f"did you mean {' or '.join(meant)}?" if meant else "")
+                or _did_you_mean(benchmark_id, self._benchmarks)
+                or f"`benchvise bench` lists all, `benchvise find {shlex.quote(benchmark_id)}` "
+                "searches the rest",
             )
         return benchmark
+
+    def named_entries(self) -> Iterator[NamedEntry]:
+        """The benchmarks for a search by name: reference tools and methods are searched, too."""
+        for benchmark in self.benchmarks:
+            yield NamedEntry(
+                "benchmark",
+                benchmark.id,
+                benchmark.summary,
+                f"benchvise bench show {benchmark.id}",
+                text=" ".join(
+                    (
+                        _FAMILY_WORDS.get(benchmark.family, ""),
+                        benchmark.peer,
+                        benchmark.method,
+                        *(p.summary for p in benchmark.parameters),
+                        *(choice for p in benchmark.parameters for choice in p.choices),
+                    )
+                ),
+            )
 
     def parameter_names(self, benchmark_id: str) -> frozenset[str]:
         """The parameters that a series of that benchmark has; UsageError when there is none."""

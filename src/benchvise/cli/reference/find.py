@@ -118,14 +118,7 @@ def _benchmarks() -> Iterator[NamedEntry]:
         registry = local_registry()
     except BenchviseError:
         return
-    for benchmark in registry.benchmarks:
-        yield NamedEntry(
-            "benchmark",
-            benchmark.id,
-            benchmark.summary,
-            f"benchvise bench show {benchmark.id}",
-            text=f"{benchmark.peer} {benchmark.method}",
-        )
+    yield from registry.named_entries()
 
 
 def _commands(group: Group, path: str) -> Iterator[NamedEntry]:
