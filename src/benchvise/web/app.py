@@ -37,6 +37,7 @@ from benchvise.web.pages import (
     metrics,
     progress,
     runs,
+    trace_evidence,
     trace_notes,
 )
 from benchvise.web.readers import forwarding
@@ -63,6 +64,7 @@ def create_app(settings: Settings, audit: AuditLog | None = None) -> Starlette:
             *history.routes,
             *export_routes,
             *forwarding.routes,
+            *trace_evidence.routes,
             *trace_notes.routes,
             *files.routes,
             Mount("/assets", StaticFiles(directory=ASSETS, check_dir=False)),

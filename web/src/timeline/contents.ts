@@ -1,7 +1,8 @@
 import { failed } from "../base/result";
-import { formatPlain } from "../base/units";
+import { formatPlain, formatValue } from "../base/units";
 import { callAt, type CallSlices, type CallSource, type HitCall } from "./calls";
 import type { Choices } from "./choices";
+import { type Evidence, evidenceLines, type EvidenceTrack } from "./evidence";
 import type { Box } from "./layout";
 import { MovementWatch } from "./motion";
 import type { Items, Marks, Source } from "./source";
@@ -29,6 +30,8 @@ export class Contents {
   readonly marks: TileStore<Marks>;
   /** Whose calls are shown beneath the threads that made them. */
   calls: CallSource | null = null;
+  /** Of the run that the trace was recorded with. */
+  evidence: Evidence | null = null;
   private readonly trackStore: TrackStore;
   private readonly callStore: ViewStore<number, CallSlices>;
   private readonly movement: MovementWatch;
@@ -69,8 +72,15 @@ export class Contents {
     );
   }
 
+  /** The evidence whose place among the counters this is. */
+  private evidenceAt(at: number): EvidenceTrack | undefined {
+    return this.evidence?.tracks[at - this.tracks.length];
+  }
+
   /** What is drawn of a counter, by its place among them: null is still to come, a text is why there is nothing. */
   trackLines(at: number): TrackLines | string | null {
+    const evidence = this.evidenceAt(at);
+    if (evidence !== undefined) return evidenceLines(evidence, this.choices.value.view, this.viewport.pixels);
     const track = this.tracks[at];
     return track === undefined ? null : this.trackStore.lines(track, this.choices.value.view, this.viewport.pixels);
   }
@@ -81,8 +91,12 @@ export class Contents {
     if (lines === null) return "asking …";
     if (typeof lines === "string") return lines;
     const value = valueAt(lines, time);
-    if (value === null) return "not known";
+    const evidence = this.evidenceAt(at);
+    if (value === null) return evidence === undefined ? "not known" : "not read";
     const [low, high] = value;
+    if (evidence !== undefined) {
+      return [...new Set([low, high].map((each) => formatValue(each, evidence.unit)))].join(" to ");
+    }
     return low === high ? formatPlain(low) : `${formatPlain(low)} to ${formatPlain(high)}: zoom in`;
   }
 

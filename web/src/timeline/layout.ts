@@ -1,4 +1,5 @@
 import { type CallingThread, laneRow } from "./calls";
+import { type Evidence, evidenceRow } from "./evidence";
 import type { Row } from "./source";
 
 /** How much room a row has: bars alone, bars with text, or events named beneath them too. */
@@ -13,7 +14,7 @@ export interface Box {
   readonly order: number;
   /** Of a closed group, the places of the rows that it stands for. */
   readonly members?: readonly number[];
-  /** Of a counter, its place among those that are shown; its order is no row's. */
+  /** Of a counter, its place among those that are shown, evidence behind the others; its order is no row's. */
   readonly track?: number;
   /** Of calls: the thread's key, and the lane, which is their depth. */
   readonly calls?: { readonly key: number; readonly lane: number };
@@ -72,6 +73,8 @@ export interface Grouping {
   readonly tracks: readonly Row[];
   /** Threads whose calls are shown: each beneath its row, others behind all rows. */
   readonly calls?: readonly CallingThread[];
+  /** What was read during a run. */
+  readonly evidence?: Evidence | null;
 }
 
 export const UNGROUPED: Grouping = { pinned: [], groups: [], tracks: [] };
@@ -80,6 +83,8 @@ export const UNGROUPED: Grouping = { pinned: [], groups: [], tracks: [] };
 const NO_ORDER = -2;
 /** Pixels of a counter, across time. */
 const TRACK = { horizontal: 34, vertical: 64 } as const;
+/** Rows of evidence that may stand before those of threads. */
+const MOST_EVIDENCE = 12;
 /** Pixels of a lane of calls, which follow each other closely. */
 const LANE = { horizontal: 13, vertical: 18 } as const;
 const LANE_GAP = 1;
@@ -100,7 +105,7 @@ export function layoutOf(
   shown: readonly number[],
   density: Density,
   orientation: Orientation,
-  { pinned, groups, tracks, calls = [] }: Grouping = UNGROUPED,
+  { pinned, groups, tracks, calls = [], evidence = null }: Grouping = UNGROUPED,
 ): Layout {
   const [bar, lane] = SIZES[orientation][density];
   const boxes: Box[] = [];
@@ -135,11 +140,20 @@ export function layoutOf(
   if (high.length > 0) head("Pinned");
   for (const [row, order] of high) add(row, order);
   if (tracks.length > 0) head("Counters");
-  tracks.forEach((row, track) => {
+  const addTrack = (row: Row, track: number): void => {
     boxes.push({ row, order: NO_ORDER, track, from: at, bar: TRACK[orientation], lane: 0 });
     at += TRACK[orientation] + GAP;
-  });
+  };
+  tracks.forEach(addTrack);
   const pinnedSize = at;
+  /** Of a run: beside the CPUs that measured it, but behind all rows where there is much of it. */
+  let behind = shown.length === rows.length ? evidence : null;
+  const addEvidence = (most: number): void => {
+    if (behind === null || behind.tracks.length > most) return;
+    head(behind.title);
+    behind.tracks.forEach((track, order) => { addTrack(evidenceRow(track, order), tracks.length + order); });
+    behind = null;
+  };
   const known = new Set(calls.length === 0 ? [] : rows.flatMap(({ kind: each, detail }) => (each === "thread" ? [detail] : [])));
   let kind = "";
   for (const part of partsOf(shown.filter((order) => !above.has(order)), groups)) {
@@ -148,6 +162,7 @@ export function layoutOf(
     if (row === undefined) continue;
     const name = KINDS[row.kind] ?? row.kind;
     if (name !== kind) {
+      if (kind === KINDS["cpu"]) addEvidence(MOST_EVIDENCE);
       kind = name;
       head(name);
     }
@@ -167,6 +182,7 @@ export function layoutOf(
     if (own.length > 0) head(title);
     for (const thread of own) addCalls(thread, false);
   }
+  addEvidence(Infinity);
   return { boxes, headings, size: at + GAP, density, orientation, pinned: pinnedSize };
 }
 

@@ -86,6 +86,8 @@ export class Stage {
     context.textBaseline = "middle";
     context.fillStyle = theme.onBar;
     for (const label of labels) this.write(label, this.texts, scene, ratio, vertical);
+    context.fillStyle = theme.muted;
+    for (const label of this.reasonsOf(scene, boxes, main)) this.write(label, this.texts, scene, ratio, vertical);
     if (layout.density === "events") {
       paintMarks(context, this.texts, scene, boxes, scale, ratio, main);
     }
@@ -97,6 +99,14 @@ export class Stage {
       if (lines === null || typeof lines === "string") continue;
       paintTrack(this.context, lines, box, scene.scroll, scale, ratio, main, scene.theme);
     }
+  }
+
+  /** Why counters are not drawn, where they would be. */
+  private reasonsOf(scene: Scene, boxes: readonly Box[], main: number): Label[] {
+    return boxes.flatMap((box): Label[] => {
+      const lines = box.track === undefined ? null : scene.track(box.track);
+      return typeof lines === "string" ? [{ box, from: 0, to: main, who: lines, long: "" }] : [];
+    });
   }
 
   /** All calls; returns the names that have room in them. */

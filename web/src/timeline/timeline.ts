@@ -22,6 +22,7 @@ import { clampSpan, lengthOf, shiftSpan, type Span, spanOf, wholeSpan } from "./
 import { Stage } from "./stage";
 import { Paints, type Theme, themeOf } from "./theme";
 import { ticksOf } from "./ticks";
+import type { Evidence } from "./evidence";
 import type { AskTrack, Track } from "./tracks";
 import { Viewport } from "./viewport";
 
@@ -148,8 +149,15 @@ export class Timeline {
     this.arrange(this.density, this.orientation);
   }
 
+  /** Shows what was read during a run. */
+  showEvidence(evidence: Evidence | null): void {
+    this.contents.evidence = evidence;
+    this.arrange(this.density, this.orientation);
+  }
+
   arrange(density: Density, orientation: Orientation): void {
-    const grouping = { ...this.grouping, calls: this.contents.calls?.threads ?? [] };
+    const { calls, evidence } = this.contents;
+    const grouping = { ...this.grouping, calls: calls?.threads ?? [], evidence };
     this.viewport.layout = layoutOf(this.source.rows, this.shown, density, orientation, grouping);
     this.elements.root.dataset["orientation"] = orientation;
     this.viewport.scrollTo(this.viewport.scroll);

@@ -10,7 +10,8 @@ import type { Selection } from "./selection";
 export interface TraceInfo {
   readonly name: string;
   readonly format: string;
-  readonly clock: { readonly name: string };
+  /** `epoch_offset_ns` leads from its times to those since 1970; null is not known. */
+  readonly clock: { readonly name: string; readonly epoch_offset_ns: number | null };
   /** The first event's time on the trace's clock, as text: it may be larger than 2^53. */
   readonly origin: string;
   /** ns. */

@@ -2,10 +2,12 @@ import { Timeline } from "../timeline/timeline";
 import type { Density, Grouping, Orientation } from "../timeline/layout";
 import { type Address, numbers, readChosen, writeChosen } from "./address";
 import { openCalls } from "./calls";
+import { openEvidence } from "./evidence";
 import { ALL_GROUPS, type GroupedBy, groupingOf } from "./groups";
 import { NoteBook } from "./notes";
 import type { OpenTrace } from "./opened";
 import type { CallSource } from "../timeline/calls";
+import type { Evidence } from "../timeline/evidence";
 import type { Track } from "../timeline/tracks";
 import { MOST_TRACKS, readTracks, sameTrack, trackSource, writeTracks } from "./tracks";
 import type { Workspace } from "./panel";
@@ -114,6 +116,17 @@ export class TraceView {
     this.notes.subscribe(() => { this.workspace.flagsChanged(); });
     void this.openNotes();
     if (trace.info.call_kinds.length > 0) void this.openCalls();
+    void this.openEvidence();
+  }
+
+  /** Of a trace that was recorded with a run; why it cannot be had is told in its place. */
+  private async openEvidence(): Promise<void> {
+    const answer = await openEvidence(this.trace, this.controller.signal);
+    if (this.controller.signal.aborted) return;
+    const nothing = { begin: [], end: [], low: [], high: [] };
+    const fault = (reason: string): Evidence => ({ title: "Evidence", tracks: [{ name: "evidence", unit: "", reason, ...nothing }] });
+    const evidence = answer.ok ? answer.value : fault(answer.error);
+    if (evidence !== null) this.timeline.showEvidence(evidence);
   }
 
   private async openCalls(): Promise<void> {
