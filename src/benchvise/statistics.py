@@ -243,8 +243,8 @@ def modes(values: Values) -> tuple[Mode, Mode] | None:
     gap = percentile_of_sorted(upper, 5.0) - percentile_of_sorted(lower, 95.0)
     # One in fifty samples of a unimodal shape exceeds about this, by simulation of normal,
     # uniform, exponential, Laplace and Pareto shapes with n from 10 to 100.
-    needed = (1.5 + 65.0 / array.size) * max(mad(lower), mad(upper))
-    if distance < math.log(_MODE_RATIO) or gap <= needed:
+    least_distance = (1.5 + 65.0 / array.size) * max(mad(lower), mad(upper))
+    if distance < math.log(_MODE_RATIO) or gap <= least_distance:
         return None
     return (
         Mode(median_of_sorted(array[:split]), split / array.size),

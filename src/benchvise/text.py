@@ -147,8 +147,8 @@ def without_escapes(text: str) -> str:
 def last_line(text: bytes, limit: int = LINE_LIMIT) -> str:
     """The last line of ``text`` that shows anything, printable; empty when there is none."""
     for line in reversed(text[-limit * _READ :].splitlines()):
-        if shown := printable(line, limit):
-            return shown
+        if kept := printable(line, limit):
+            return kept
     return ""
 
 

@@ -99,18 +99,18 @@ class StoredRun:
         return Records(
             [
                 SeriesRow(
-                    one.key,
-                    one.unit,
-                    one.better,
-                    one.status,
-                    one.reason,
-                    one.summary.median if one.summary else None,
-                    one.summary.low if one.summary else None,
-                    one.summary.high if one.summary else None,
-                    one.summary.n if one.summary else 0,
-                    one.summary.stable if one.summary else None,
+                    series.key,
+                    series.unit,
+                    series.better,
+                    series.status,
+                    series.reason,
+                    series.summary.median if series.summary else None,
+                    series.summary.low if series.summary else None,
+                    series.summary.high if series.summary else None,
+                    series.summary.n if series.summary else 0,
+                    series.summary.stable if series.summary else None,
                 )
-                for one in self.data.series
+                for series in self.data.series
             ]
         )
 
@@ -244,8 +244,8 @@ class ComparedRuns:
 
 def default_store() -> str | None:
     """The store that commands take without ``--store``; None: the user's own."""
-    given = os.environ.get("BENCHVISE_STORE")
-    return given or command_defaults("benchvise runs", ["store"]).get("store")
+    variable = os.environ.get("BENCHVISE_STORE")
+    return variable or command_defaults("benchvise runs", ["store"]).get("store")
 
 
 def open_store(url: str | None = None) -> ResultStore:

@@ -83,9 +83,9 @@ class AnalysisAnswer:
 
     def _repr_html_(self) -> str:
         """The tables with their units, the first rows of each, for Jupyter."""
-        shown = (spec.first(_SHOWN, "more rows (.rows has all)") for spec in self.tables)
+        parts = (spec.first(_SHOWN, "more rows (.rows has all)") for spec in self.tables)
         return Markup("").join(
-            html_table(table_of(spec, stacked=False), in_notebook=True) for spec in shown
+            html_table(table_of(spec, stacked=False), in_notebook=True) for spec in parts
         )
 
 
@@ -160,11 +160,11 @@ class TraceHandle:
                 f"{name} has no option {', '.join(sorted(unknown))}",
                 f"it has {', '.join(sorted(taken))}",
             )
-        given = {
+        choices = {
             key: tuple(value) if isinstance(value, list) else value
             for key, value in options.items()
         }
-        request = analysis.request(file=self.path, **given).unlimited()
+        request = analysis.request(file=self.path, **choices).unlimited()
         record = analysis.instead(request) or analysis
         record.check(request)
         traces = [self._part(request.span)] if record.loads else []

@@ -80,33 +80,33 @@ def history(
                 raise UsageError("a file for Otava is of one board", "name it: --board BOARD")
             sys.stdout.write(otava_csv(flow.past_of(opened, request.boards[0], request)))
             return
-        found = flow.find_events(opened, request)
+        events = flow.find_events(opened, request)
     if as_json or format == "json":
-        print_json("history", found)
+        print_json("history", events)
     elif format != "table":
-        sys.stdout.write(EVENT_FORMATS[format](found))
+        sys.stdout.write(EVENT_FORMATS[format](events))
     else:
-        _print(found, limit=None if everything else SHOWN)
+        _print(events, limit=None if everything else SHOWN)
 
 
-def _print(found: HistoryEvents, limit: int | None) -> None:
+def _print(events: HistoryEvents, limit: int | None) -> None:
     from benchvise.report.history_events import event_rows
     from benchvise.report.rendering import rendered
 
     console = stdout()
-    for event in found.events:
+    for event in events.events:
         console.print(rendered(event_rows(event, limit)))
         for step in event.next_steps:  # not folded, so that it can be pasted
             console.print(text_line(step), soft_wrap=True)
         console.print("")
     looked_at = (
-        f"{counted(found.series, 'series', 'series')} of {counted(len(found.boards), 'board')}, "
-        f"the newest {found.runs} runs of each"
+        f"{counted(events.series, 'series', 'series')} of {counted(len(events.boards), 'board')}, "
+        f"the newest {events.runs} runs of each"
     )
-    if not found.events:
+    if not events.events:
         console.print(text_line(f"No change was found: {looked_at}."))
     else:
-        console.print(text_line(f"{counted(len(found.events), 'event')}: {looked_at}."))
-    if found.left_out:
-        left_out = enumerated(list(found.left_out), NAMED)
+        console.print(text_line(f"{counted(len(events.events), 'event')}: {looked_at}."))
+    if events.left_out:
+        left_out = enumerated(list(events.left_out), NAMED)
         console.print(text_line(f"Left out, measured earlier: {left_out}. See --boards, --board."))

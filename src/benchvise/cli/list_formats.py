@@ -51,10 +51,13 @@ def with_list_format(function: Callable[..., None], rows: str) -> Callable[..., 
         annotation=ListFormatOption,
     )
     parameters = [*signature.parameters.values()]
-    at = next((n for n, one in enumerate(parameters) if one.name == "as_json"), len(parameters))
-    named = [one.replace(kind=inspect.Parameter.KEYWORD_ONLY) for one in parameters]
+    at = next(
+        (n for n, parameter in enumerate(parameters) if parameter.name == "as_json"),
+        len(parameters),
+    )
+    named = [parameter.replace(kind=inspect.Parameter.KEYWORD_ONLY) for parameter in parameters]
     run.__signature__ = signature.replace(  # type: ignore[attr-defined]
         parameters=[*named[:at], option, *named[at:]]
     )
-    run.__annotations__ = {one.name: one.annotation for one in (*named, option)}
+    run.__annotations__ = {parameter.name: parameter.annotation for parameter in (*named, option)}
     return run

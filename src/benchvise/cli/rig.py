@@ -266,10 +266,10 @@ def _state(outcome: BoardOutcome[BoardStatus]) -> tuple[Text, Text, Text, Text]:
 
 
 def _held_by(holder: BoardHolder) -> str:
-    told = [str(holder.pid)] if holder.pid else []  # one elsewhere has no process here
+    process = [str(holder.pid)] if holder.pid else []  # one elsewhere has no process here
     if holder.since is not None:
-        told.append(f"for {format_duration(max(0.0, time.time() - holder.since))}")
-    return f"{holder.what} ({', '.join(told)})" if told else holder.what
+        process.append(f"for {format_duration(max(0.0, time.time() - holder.since))}")
+    return f"{holder.what} ({', '.join(process)})" if process else holder.what
 
 
 def _switch(value: str | NotReadable | None) -> Text:

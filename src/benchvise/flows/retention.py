@@ -143,11 +143,11 @@ def _sentence(series: ThinnedSeries, record: ThinnedRun) -> str:
     judged = "stable" if series.stable else f"unstable: {'; '.join(series.causes)}"
     on = record.thinned[:10]
     if record.step is ThinningStep.EVIDENCE:
-        said = f"thinned on {on}: without the evidence of its samples; before, it was {judged}"
+        remark = f"thinned on {on}: without the evidence of its samples; before, it was {judged}"
     else:
         values = [quantity(v, series.unit) for v in (series.median, series.low, series.high)]
-        said = (
+        remark = (
             f"median {values[0]}, {series.coverage:.0%} interval {values[1]} to {values[2]}, of "
             f"{series.samples} samples, {judged}; the samples were removed on {on}"
         )
-    return f"{series.reason}; {said}" if series.reason else said
+    return f"{series.reason}; {remark}" if series.reason else remark

@@ -165,8 +165,8 @@ def parse_line(raw: str) -> LogLine:
     decoded = _DECODED.match(raw)
     if decoded is not None:
         raw, number = raw[decoded.end() :], _LEVELS.index(decoded["level"])
-    known = level is not None or decoded is not None
-    return _after_date(raw, number, LineOrigin.KERNEL if known else LineOrigin.UNKNOWN)
+    is_known = level is not None or decoded is not None
+    return _after_date(raw, number, LineOrigin.KERNEL if is_known else LineOrigin.UNKNOWN)
 
 
 def _after_date(raw: str, level: int | None, origin: LineOrigin) -> LogLine:

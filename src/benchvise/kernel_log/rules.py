@@ -198,8 +198,8 @@ def classify(text: str) -> LogMatch | None:
                 values = {name: value for name, value in match.groupdict().items() if value}
                 # A pattern with alternatives names the second one "other".
                 named = values.pop("device", "") or values.pop("other", "")
-                found = "" if named and not is_function(named) else device_of(text)
-                return LogMatch(rule, found or plain_device(named), values)
+                device = "" if named and not is_function(named) else device_of(text)
+                return LogMatch(rule, device or plain_device(named), values)
     return None
 
 

@@ -171,10 +171,10 @@ def _by_spec(run: RunRecord, *, figures: bool) -> dict[tuple[str, int], SeriesRe
     """The series by what they measure, and by turn if a run measures the same more than once."""
     turns: defaultdict[str, int] = defaultdict(int)
     series = {}
-    for one in run.series:
-        turn = turns[one.spec.canonical]
-        turns[one.spec.canonical] += 1
-        for each in (one, *(figure_series(one) if figures else ())):
+    for measured in run.series:
+        turn = turns[measured.spec.canonical]
+        turns[measured.spec.canonical] += 1
+        for each in (measured, *(figure_series(measured) if figures else ())):
             series[each.spec.canonical, turn] = each
     return series
 

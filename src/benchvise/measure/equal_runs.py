@@ -45,8 +45,8 @@ def equal_runs(
     steps = []
     for group in groups:
         medians = [_median(comparison, measured) for measured in group.values()]
-        known = [median for median in medians if median is not None]
-        steps += [abs(math.log(after / before)) for before, after in pairwise(known)]
+        measured = [median for median in medians if median is not None]
+        steps += [abs(math.log(after / before)) for before, after in pairwise(measured)]
     claimed = abs(math.log(comparison.ratio))
     return EqualRuns(comparison.spec.key, len(steps), sum(step >= claimed for step in steps))
 

@@ -198,9 +198,9 @@ def _free_placement(series: SeriesRecord, samples: Sequence[Sample]) -> str:
     finite = together[np.isfinite(together)]
     if not finite.size:
         return phrase
-    one, two = int((finite >= 0.9).sum()), int((finite <= 0.1).sum())
-    phrase += f": {one} of {finite.size} batches ran on one CPU, {two} on two"
-    mixed = finite.size - one - two
+    on_one, on_two = int((finite >= 0.9).sum()), int((finite <= 0.1).sum())
+    phrase += f": {on_one} of {finite.size} batches ran on one CPU, {on_two} on two"
+    mixed = finite.size - on_one - on_two
     return f"{phrase}, {mixed} on both in turn" if mixed else phrase
 
 
@@ -267,13 +267,13 @@ def _disturbances(samples: Sequence[Sample], flags: _Flags, values: Floats) -> I
 
 def _column(samples: Sequence[Sample], name: str) -> Floats:
     """An evidence item of all samples; NaN where it is no number."""
-    found = [sample.evidence.get(name) for sample in samples]
-    if set(map(type, found)) <= _PLAIN:  # nearly always, and an array of them is soon made
+    values = [sample.evidence.get(name) for sample in samples]
+    if set(map(type, values)) <= _PLAIN:  # nearly always, and an array of them is soon made
         with contextlib.suppress(OverflowError):
-            column = np.array(found, dtype=np.float64)
+            column = np.array(values, dtype=np.float64)
             column[np.isinf(column)] = np.nan
             return column
-    return np.array([value if is_number(value) else None for value in found], dtype=np.float64)
+    return np.array([value if is_number(value) else None for value in values], dtype=np.float64)
 
 
 def _batches(mask: _Mask, values: Floats) -> str:

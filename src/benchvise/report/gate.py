@@ -128,7 +128,7 @@ def gate_comment(document: GateDocument) -> str:
         lines += ["", table_row(("Series", "Gate", "At worst", "Reason"))]
         lines.append(table_row(("---", "---", "---:", "---")))
         for series in listed:
-            said = (
+            sentence = (
                 change_sentence(series.change)
                 if series.verdict is GateVerdict.REGRESSED
                 else series.reason
@@ -139,7 +139,7 @@ def gate_comment(document: GateDocument) -> str:
                         markdown(series.key),
                         f"**{series.verdict}**",
                         _worst(series.worst_percent),
-                        markdown(said),
+                        markdown(sentence),
                     )
                 )
             )

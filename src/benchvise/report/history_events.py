@@ -125,14 +125,14 @@ def state_changes(before: PastRun, after: PastRun, diff: StateDiff | None) -> li
     ]
     changes.append(StateChange("kernel", before.kernel or "-", after.kernel or "-"))
     changes.append(StateChange("benchvise", before.tool_version, after.tool_version))
-    known = {(change.before, change.after) for change in changes}
+    pairs = {(change.before, change.after) for change in changes}
     for difference in diff.differences if diff else ():
         label = f"{difference.item_id}.{difference.key}" if difference.key else difference.item_id
         sides = [
             "-" if entry is None or entry.missing else value_text(entry.value)
             for entry in (difference.a, difference.b)
         ]
-        if tuple(sides) not in known:  # the kernel's release is told already
+        if tuple(sides) not in pairs:  # the kernel's release is told already
             changes.append(StateChange(label, *sides))
     return [change for change in changes if change.before != change.after]
 
@@ -255,10 +255,10 @@ def _belongs(change: BoardChange, group: Sequence[BoardChange]) -> bool:
 
 def _common_state(boards: Sequence[BoardChange]) -> tuple[StateChange, ...]:
     """What changed alike on all boards of which something is known."""
-    known = [board.state for board in boards if board.state]
-    if not known or len(known) < len(boards):
+    states = [board.state for board in boards if board.state]
+    if not states or len(states) < len(boards):
         return ()
-    return tuple(change for change in known[0] if all(change in state for state in known[1:]))
+    return tuple(change for change in states[0] if all(change in state for state in states[1:]))
 
 
 def _event(boards: Sequence[BoardChange]) -> HistoryEvent:

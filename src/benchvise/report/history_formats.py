@@ -22,18 +22,18 @@ _EVENT_COLUMNS = (
 _OTAVA_COLUMNS = ("time", "run", "label", "suite", "kernel")
 
 
-def events_csv(found: HistoryEvents, delimiter: str = ",") -> str:
+def events_csv(events: HistoryEvents, delimiter: str = ",") -> str:
     """A line a change of a series; ``event`` counts events, the newest is 1."""
-    return csv_text(_EVENT_COLUMNS, _event_lines(found), delimiter)
+    return csv_text(_EVENT_COLUMNS, _event_lines(events), delimiter)
 
 
-def _events_markdown(found: HistoryEvents) -> str:
-    return "\n".join(table_markdown(event_rows(event, None)) for event in found.events)
+def _events_markdown(events: HistoryEvents) -> str:
+    return "\n".join(table_markdown(event_rows(event, None)) for event in events.events)
 
 
-def _events_page(found: HistoryEvents) -> str:
-    title = counted(len(found.events), "event")
-    return page(title, [event_rows(event, None) for event in found.events])
+def _events_page(events: HistoryEvents) -> str:
+    title = counted(len(events.events), "event")
+    return page(title, [event_rows(event, None) for event in events.events])
 
 
 EVENT_FORMATS: Mapping[str, Callable[[HistoryEvents], str]] = {
@@ -45,8 +45,8 @@ EVENT_FORMATS: Mapping[str, Callable[[HistoryEvents], str]] = {
 """Formats for files, by name."""
 
 
-def _event_lines(found: HistoryEvents) -> Iterator[tuple[object, ...]]:
-    for number, event in enumerate(found.events, 1):
+def _event_lines(events: HistoryEvents) -> Iterator[tuple[object, ...]]:
+    for number, event in enumerate(events.events, 1):
         for board in event.boards:
             state = "; ".join(f"{s.what}: {s.before} -> {s.after}" for s in board.state or ())
             for change in board.series:

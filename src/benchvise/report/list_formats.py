@@ -46,7 +46,7 @@ def _columns(value: object, name: str = "") -> Iterator[tuple[str, Value]]:
             return
         for key, inner in value.items():
             yield from _columns(inner, f"{name}.{key}" if name else str(key))
-    elif isinstance(value, list) and all(isinstance(one, str | int | float) for one in value):
+    elif isinstance(value, list) and all(isinstance(item, str | int | float) for item in value):
         yield name or "value", "; ".join(map(str, value))
     elif isinstance(value, list):
         yield name or "value", value

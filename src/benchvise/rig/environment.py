@@ -310,9 +310,9 @@ def load_rig(path: Path) -> Rig:
         targets = config.get_targets()
         own = (config.data.get("options") or {}).get("benchvise") or {}
     except UserWarning as warning:
-        told = re.search(r"key '(.*)' overwritten", str(warning))
+        duplicate = re.search(r"key '(.*)' overwritten", str(warning))
         raise UsageError(
-            f"{path}: {f'`{told[1]}` stands twice in one table' if told else warning}",
+            f"{path}: {f'`{duplicate[1]}` stands twice in one table' if duplicate else warning}",
             "leave one of them, or give the other another name",
         ) from warning
     except (reader.InvalidConfigError, reader.NoConfigFoundError, OSError, *_OTHERS) as error:

@@ -248,7 +248,7 @@ def _mixture(weights: Floats, means: Floats, errors: Floats, fit: _Fit) -> tuple
     def below(value: float) -> float:
         t = (value - centres) / scales
         z = np.sign(t) * scaling * np.sqrt(freedom * np.log1p(t**2 / freedom))
-        shares = [math.erfc(-one / math.sqrt(2.0)) / 2 for one in z.tolist()]
+        shares = [math.erfc(-score / math.sqrt(2.0)) / 2 for score in z.tolist()]
         return float(parts @ np.array(shares)) / float(parts.sum())
 
     def quantile(share: float) -> float:

@@ -281,14 +281,16 @@ def _best_rate(
     chance. So a faster one than the likeliest is only named, as short parts of words fit easily.
     """
     likeliest = found[0]
-    slower = [one for one in found if one[0].measured <= likeliest[0].measured]
-    slowest_first = sorted(slower, key=lambda one: one[0].measured)
-    chosen = next((one for one in slowest_first if one[1].clean), None)
+    slower = [candidate for candidate in found if candidate[0].measured <= likeliest[0].measured]
+    slowest_first = sorted(slower, key=lambda candidate: candidate[0].measured)
+    chosen = next((candidate for candidate in slowest_first if candidate[1].clean), None)
     if chosen is None:
-        chosen = min(slower, key=lambda one: one[1].errors)
+        chosen = min(slower, key=lambda candidate: candidate[1].errors)
         if likeliest[1].errors <= _WRONG_RATE or chosen[1].errors >= likeliest[1].errors / 2:
             chosen = likeliest
-    others = tuple(one.frame for _, one in found if one.clean and one is not chosen[1])
+    others = tuple(
+        candidate.frame for _, candidate in found if candidate.clean and candidate is not chosen[1]
+    )
     return *chosen, (*chosen[1].also_fits, *others)
 
 

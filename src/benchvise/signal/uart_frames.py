@@ -122,11 +122,11 @@ def find_frame(
     return FoundFrame(frames[0], tuple(frames[1:]), best.share_wrong, clean)
 
 
-def _with_stop_bits(trial: _Trial, given: float | None) -> SerialFrame:
+def _with_stop_bits(trial: _Trial, stop_bits: float | None) -> SerialFrame:
     """Two stop bits, or one and a half with five data bits, where words never follow each other
     closer and often just so."""
-    if given is not None:
-        return replace(trial.frame, stop_bits=given)
+    if stop_bits is not None:
+        return replace(trial.frame, stop_bits=stop_bits)
     rests = np.array(trial.rests)
     for more in (0.5, 1.0) if trial.frame.data_bits == 5 else (1.0,):
         near = np.abs(rests - more) < _SECOND_STOP

@@ -107,9 +107,9 @@ def _output(status: int, text: str) -> CommandAnswer:
         return CommandAnswer(kept)
     if status in (124, 143):
         return CommandAnswer(missing=Missing.UNREADABLE, reason="no answer within 1 s")
-    said = [line.strip() for line in kept.splitlines() if line.strip()]
-    refusal = next((line for line in said[-_LAST_WORDS:] if _refuses(line)), "")
-    why = refusal or "".join(said[-1:])
+    lines = [line.strip() for line in kept.splitlines() if line.strip()]
+    refusal = next((line for line in lines[-_LAST_WORDS:] if _refuses(line)), "")
+    why = refusal or "".join(lines[-1:])
     return CommandAnswer(
         missing=Missing.UNREADABLE if refusal else Missing.ABSENT,
         reason=f"exit {status}: {why[:120]}" if why else f"exit {status}",

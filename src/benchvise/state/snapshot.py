@@ -295,11 +295,11 @@ def _from_paths(
         return
     if answers.names.is_automount(glob):
         yield glob, (), _Nothing(Missing.UNREADABLE, "looking at it would mount it")
-    for path, matched, found in table.matching(glob):
-        if isinstance(found, FileError):
-            yield path, matched, _refused(path, found, answers)
+    for path, matched, values in table.matching(glob):
+        if isinstance(values, FileError):
+            yield path, matched, _refused(path, values, answers)
         else:
-            yield path, matched, content(found)
+            yield path, matched, content(values)
 
 
 def _file(content: FileValue) -> str | bytes:

@@ -108,13 +108,13 @@ def _series(connection: Connection, numbers: Sequence[int]) -> dict[int, int]:
 def _unmeasured(
     connection: Connection, numbers: Sequence[int]
 ) -> defaultdict[int, list[UnmeasuredSeries]]:
-    found: defaultdict[int, list[UnmeasuredSeries]] = defaultdict(list)
+    unmeasured: defaultdict[int, list[UnmeasuredSeries]] = defaultdict(list)
     statement = select(SERIES.c.run_number, *columns_of(SERIES, UnmeasuredSeries)).where(
         SERIES.c.run_number.in_(numbers), SERIES.c.status.in_(_UNMEASURED)
     )
     for row in connection.execute(statement.order_by(SERIES.c.run_number, SERIES.c.position)):
-        found[row.run_number].append(record_of(UnmeasuredSeries, row))
-    return found
+        unmeasured[row.run_number].append(record_of(UnmeasuredSeries, row))
+    return unmeasured
 
 
 def _done(connection: Connection, numbers: Sequence[int]) -> dict[int, _Done]:

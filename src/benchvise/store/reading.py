@@ -118,8 +118,8 @@ def _holds_text(connection: Connection, text: str) -> ColumnElement[bool]:
         conditions.append(RUN.c.id.startswith(text.lower()))
     for condition in conditions:
         numbers = connection.execute(select(RUN.c.number).where(condition).limit(_MOST_VALUES + 1))
-        found = list(numbers.scalars())
-        places.append(RUN.c.number.in_(found) if len(found) <= _MOST_VALUES else condition)
+        rows = list(numbers.scalars())
+        places.append(RUN.c.number.in_(rows) if len(rows) <= _MOST_VALUES else condition)
     for column in (RUN.c.label, RUN.c.board, RUN.c.suite):
         names = connection.execute(select(column).distinct()).scalars()
         holding = [name for name in names if text.lower() in name.lower()]

@@ -211,8 +211,8 @@ def _remove_evidence(connection: Connection, number: int) -> int:
         if set(evidence) - set(KEPT_EVIDENCE)
     ]
     if changed:
-        one = (SAMPLE.c.process_id == bindparam("of_process"), SAMPLE.c.index == bindparam("at"))
-        connection.execute(update(SAMPLE).where(*one), changed)
+        place = (SAMPLE.c.process_id == bindparam("of_process"), SAMPLE.c.index == bindparam("at"))
+        connection.execute(update(SAMPLE).where(*place), changed)
     return len(changed)
 
 

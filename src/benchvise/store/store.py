@@ -622,10 +622,10 @@ class Store:
 
 
 def _has_sample(connection: Connection, row: Mapping[str, Any]) -> bool:
-    one = select(SAMPLE.c.index).where(
+    matching = select(SAMPLE.c.index).where(
         SAMPLE.c.process_id == row["process_id"], SAMPLE.c.index == row["index"]
     )
-    return connection.execute(one).first() is not None
+    return connection.execute(matching).first() is not None
 
 
 def _insert(connection: Connection, table: Table, row: Mapping[str, Any]) -> int:

@@ -269,12 +269,12 @@ def _metrics(
             WATCH_METRIC.c.watched_number == number, WATCH_METRIC.c.name.in_(sorted(wanted))
         )
     )
-    known: dict[str, int] = {row.name: row.id for row in rows}
+    numbers: dict[str, int] = {row.name: row.id for row in rows}
     for name, figure in new.items():
-        if name not in known:
+        if name not in numbers:
             row = {"watched_number": number, "name": name, "kind": figure.kind, "unit": figure.unit}
-            known[name] = _insert(connection, WATCH_METRIC, row)
-    return known
+            numbers[name] = _insert(connection, WATCH_METRIC, row)
+    return numbers
 
 
 def _insert(connection: Connection, table: Table, row: Mapping[str, object]) -> int:
@@ -296,7 +296,7 @@ def _keep_events(connection: Connection, number: int, events: Sequence[WatchEven
     for event in events:
         like = _like(recent, event)
         if like is None and event.text != BEYOND:
-            hour = [one for _, one in recent if abs(one.at - event.at) < _HOUR]
+            hour = [alert for _, alert in recent if abs(alert.at - event.at) < _HOUR]
             if len(hour) >= _PATTERNS_AN_HOUR:
                 event = replace(event, text=BEYOND)
                 like = _like(recent, event)
@@ -319,11 +319,11 @@ def _keep_events(connection: Connection, number: int, events: Sequence[WatchEven
 
 def _like(recent: Sequence[tuple[int, WatchEvent]], event: WatchEvent) -> int | None:
     """Where an event of the same kind stands that began less than an hour away."""
-    for index, (_, one) in enumerate(recent):
+    for index, (_, alert) in enumerate(recent):
         if (
-            one.what == event.what
-            and one.pattern == event.pattern
-            and abs(one.at - event.at) < _HOUR
+            alert.what == event.what
+            and alert.pattern == event.pattern
+            and abs(alert.at - event.at) < _HOUR
         ):
             return index
     return None
@@ -507,9 +507,9 @@ def _load_metrics(
                 row.total,
             )
         )
-    for name, one in memory.ranges.items():
-        if one.until >= since and one.began <= until:
-            ranges.setdefault(name, []).append(one)
+    for name, span in memory.ranges.items():
+        if span.until >= since and span.began <= until:
+            ranges.setdefault(name, []).append(span)
     return [
         WatchedMetric(
             row.name,

@@ -143,8 +143,8 @@ class Context:
 
     def has_files(self) -> bool:
         """Whether there may be traces or captures to look at."""
-        shown = self.settings.traces or self.settings.captures
-        return bool(shown) or any(self._traces_of_runs().iterdir())
+        directories = self.settings.traces or self.settings.captures
+        return bool(directories) or any(self._traces_of_runs().iterdir())
 
     def close(self) -> None:
         """Ends what was opened."""

@@ -79,9 +79,9 @@ async def _export(trace: Path, output: Path) -> None:
 
 def _cause(out: bytes, err: bytes) -> str:
     """What the process said of the fault."""
-    for said in (out, err):
+    for stream in (out, err):
         with suppress(ValueError, KeyError, TypeError):
-            return str(json.loads(said)["error"]["message"])[:_SAID_LIMIT]
+            return str(json.loads(stream)["error"]["message"])[:_SAID_LIMIT]
     lines = err.decode("utf-8", "replace").strip().splitlines()
     return (lines[-1] if lines else "it ended without a word")[:_SAID_LIMIT]
 

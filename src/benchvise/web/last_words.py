@@ -37,8 +37,10 @@ class LastWords:
                 if run.status is not RunStatus.RUNNING:
                     continue
                 state = (run.processes, run.key, run.process, run.samples, len(run.unmeasured))
-                known = before.get(run.id)
-                since = known[1] if known is not None and known[0] == state else now
+                before_this = before.get(run.id)
+                since = (
+                    before_this[1] if before_this is not None and before_this[0] == state else now
+                )
                 self._seen[run.id] = (state, since)
             return {
                 run: since

@@ -35,12 +35,12 @@ def plugins(as_json: JsonOption = False) -> None:
 
     Example: benchvise plugins
     """
-    found = [
+    plugins = [
         PluginDocument(e.kind.name, e.name, e.origin, e.names, e.problem) for e in all_extensions()
     ]
     if as_json:
-        print_json("plugins", found)
-    elif not found:
+        print_json("plugins", plugins)
+    elif not plugins:
         kinds = ", ".join(kind.name for kind in KINDS)
         place = user_directory("config")
         stdout().print(text_line(f"nothing is added: put files into {place}/KIND ({kinds})"))
@@ -48,11 +48,11 @@ def plugins(as_json: JsonOption = False) -> None:
         table = Table(box=None, pad_edge=False, padding=(0, 2, 0, 0))
         for heading in ("kind", "name", "from", "adds"):
             table.add_column(heading, no_wrap=heading == "kind", overflow="fold")
-        for plugin in found:
+        for plugin in plugins:
             adds = text_line(plugin.problem or ", ".join(plugin.adds), BAD * bool(plugin.problem))
             table.add_row(plugin.kind, text_line(plugin.name), text_line(plugin.origin), adds)
         stdout().print(table)
-    if any(plugin.problem for plugin in found):
+    if any(plugin.problem for plugin in plugins):
         raise typer.Exit(1)
 
 

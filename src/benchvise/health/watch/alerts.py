@@ -223,8 +223,8 @@ def _remembered(
     The first reading of a log has lines of hours ago: they are not of now.
     """
     slices: list[tuple[float, float]] = []
-    known = [*recent, *((min(at, now), amount) for at, amount in added if amount)]
-    for at, amount in sorted(known):
+    errors = [*recent, *((min(at, now), amount) for at, amount in added if amount)]
+    for at, amount in sorted(errors):
         if now - at >= within:
             continue
         if slices and at - slices[-1][0] < within / _SLICES:

@@ -58,14 +58,14 @@ def _item(record: JsonObject) -> Item:
     _only(record, _ITEM_FIELDS, where)
     knobs = tuple(_knob(knob, where) for knob in _tables(record, "knob", where))
     reads = tuple(_read(read, where) for read in _tables(record, "read", where))
-    known = {read.path for read in reads}
+    paths = {read.path for read in reads}
     flips = (Flip.RISKY if any(knob.risky for knob in knobs) else Flip.RUN_TIME,)
-    given = {name: value for name, value in record.items() if name not in ("knob", "read")}
-    fields = {"number": 0, "flips": flips if knobs else (Flip.OBSERVE,), **given}
+    own_fields = {name: value for name, value in record.items() if name not in ("knob", "read")}
+    fields = {"number": 0, "flips": flips if knobs else (Flip.OBSERVE,), **own_fields}
     item = _decoded(Item, {**fields, "reads": (), "knobs": ()}, where)
     if not (reads or knobs) or not item.families:
         raise ExtensionError(f"{where}: it needs settings or reads, and families")
-    values = (_value_of(knob) for knob in knobs if knob.path not in known)
+    values = (_value_of(knob) for knob in knobs if knob.path not in paths)
     return replace(item, reads=(*reads, *values), knobs=knobs)
 
 
@@ -95,8 +95,8 @@ def _read(record: JsonObject, where: str) -> Read:
     read = _decoded(Read, {"source": "file", **values}, f"{where}, read")
     _check_path(read.path, where, readable=True)
     if read.normaliser not in NORMALISERS:
-        known = ", ".join(sorted(NORMALISERS))
-        raise ExtensionError(f"{where}: no normaliser {read.normaliser!r:.90}: there are {known}")
+        names = ", ".join(sorted(NORMALISERS))
+        raise ExtensionError(f"{where}: no normaliser {read.normaliser!r:.90}: there are {names}")
     return read
 
 
@@ -125,9 +125,9 @@ def _tables(record: JsonObject, key: str, where: str) -> Iterator[JsonObject]:
         yield table
 
 
-def _only(record: JsonObject, known: frozenset[str], where: str) -> None:
-    if unknown := sorted(set(record) - known):
-        raise ExtensionError(f"{where}: no field {unknown[0]!r:.90}: {', '.join(sorted(known))}")
+def _only(record: JsonObject, allowed: frozenset[str], where: str) -> None:
+    if unknown := sorted(set(record) - allowed):
+        raise ExtensionError(f"{where}: no field {unknown[0]!r:.90}: {', '.join(sorted(allowed))}")
 
 
 def _decoded(kind: type[T], values: Mapping[str, Any], where: str) -> T:

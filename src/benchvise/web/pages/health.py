@@ -193,8 +193,8 @@ _STANDINGS: dict[HealthVerdict, Standing] = {
 
 def _worse(standing: Standing, judged: Judgement | None) -> Standing:
     """The worse of what a watch has seen and what the last look found."""
-    found = None if judged is None else _STANDINGS.get(judged.verdict)
-    return standing if found is None else min(standing, found, key=_ORDER.__getitem__)
+    latest = None if judged is None else _STANDINGS.get(judged.verdict)
+    return standing if latest is None else min(standing, latest, key=_ORDER.__getitem__)
 
 
 def _last_look(judged: Judgement | None) -> dict[str, Any] | None:

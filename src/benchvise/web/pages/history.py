@@ -85,12 +85,12 @@ def _newest_first(data: HistoryData) -> list[Any]:
 def _choose(request: Request, shared: Context, matching: RunFilter) -> Response:
     """The series that there are, those first that most runs have."""
     text = request.query_params.get("text", "").strip()
-    found = shared.store.series(matching)
-    listed = [series for series in found.series if text.lower() in series.key.lower()]
+    selection = shared.store.series(matching)
+    listed = [series for series in selection.series if text.lower() in series.key.lower()]
     document = {
         "filter": {"board": matching.board, "tag": matching.tag, "text": text},
         "total": len(listed),
-        "only_newest_runs": LISTED_RUNS if found.older_left_out else None,
+        "only_newest_runs": LISTED_RUNS if selection.older_left_out else None,
         "series": encode(listed[:SERIES]),
         "choices": encode(shared.store.choices()),
     }
@@ -116,13 +116,13 @@ def changes(request: Request) -> Response:
         most_boards=CHANGES_BOARDS,
     )
     try:
-        found = shared.event_cache(asked)
+        events = shared.event_cache(asked)
     except UsageError:
-        found = HistoryEvents(RUNS, (), (), 0, ())
+        events = HistoryEvents(RUNS, (), (), 0, ())
     document = {
         "filter": {"board": board, "tag": tag, "text": text},
         "choices": encode(shared.store.choices()),
-        "history": encode(found),
+        "history": encode(events),
     }
     return page(
         request,
@@ -130,8 +130,8 @@ def changes(request: Request) -> Response:
         document,
         title="Changes",
         crumbs=[Crumb("History", "/history")],
-        events=[(event, event_rows(event, SHOWN_SERIES)) for event in found.events],
-        found=found,
+        events=[(event, event_rows(event, SHOWN_SERIES)) for event in events.events],
+        found=events,
     )
 
 

@@ -49,9 +49,9 @@ class PinList:
     def of(self, archive: str, alone: Sequence[str], whole: Sequence[str]) -> tuple[Pin, ...]:
         """The packages of a request; none where it is not in the list."""
         wanted = (archive, tuple(alone), tuple(whole))
-        for one in self.sets:
-            if (one.archive, one.alone, one.whole) == wanted:
-                return one.packages
+        for packages in self.sets:
+            if (packages.archive, packages.alone, packages.whole) == wanted:
+                return packages.packages
         return ()
 
 
