@@ -176,7 +176,8 @@ const struct limit_kind limit_kinds[] = {
 	{"stack", RLIMIT_STACK},     {"rss", RLIMIT_RSS},       {"nproc", RLIMIT_NPROC},
 	{"nofile", RLIMIT_NOFILE},   {"as", RLIMIT_AS},         {"nice", RLIMIT_NICE},
 	{"memlock", RLIMIT_MEMLOCK}, {"rtprio", RLIMIT_RTPRIO}, {"rttime", RLIMIT_RTTIME},
-	{"core", RLIMIT_CORE},
+	{"core", RLIMIT_CORE},       {"msgqueue", RLIMIT_MSGQUEUE},
+	{"sigpending", RLIMIT_SIGPENDING},
 };
 _Static_assert(sizeof(limit_kinds) / sizeof(limit_kinds[0]) == LIMIT_KINDS, "of the header");
 
@@ -331,7 +332,8 @@ static const struct {
 	{"dma_latency", set_dma_latency, NULL, false, "microseconds",
 	 "the longest way out of an idle state that the whole board may take meanwhile"},
 	{"limit.", NULL, set_limit, false, "a number or unlimited, after one of cpu, fsize, data, "
-	 "stack, rss, nproc, nofile, as, nice, memlock, rtprio, rttime or core; "
+	 "stack, rss, nproc, nofile, as, nice, memlock, rtprio, rttime, core, msgqueue or "
+	 "sigpending; "
 	 "the hard limit after a colon",
 	 "limits of a resource; without a hard one that is raised where it is lower (root)"},
 	{"env.", NULL, set_variable, false, "a text with %XX for bytes, or % alone, after the name of "

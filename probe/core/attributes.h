@@ -14,7 +14,7 @@
 int attributes_take(int *argc, char *argv[], bool *again);
 
 /* The resources that have limits, by their names. */
-enum { LIMIT_KINDS = 13 };
+enum { LIMIT_KINDS = 15 };
 extern const struct limit_kind {
 	const char *name;
 	int resource;

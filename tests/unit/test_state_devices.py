@@ -27,12 +27,18 @@ def test_mounts_stand_by_role() -> None:
         "/boot": "mmcblk0p1 vfat errors=remount-ro,relatime,rw",
         "/run": "tmpfs tmpfs nosuid,rw",
         "/mnt/my disk": "10.0.0.1:/x nfs4 relatime,rsize=1048576,rw,vers=4.2",
-        "/merged": "overlay overlay rw",
+        "/merged": "overlay overlay rw,lowerdir(2),upperdir(ext4)",
     }
     assert storage.file_systems(MOUNTINFO)["/boot"] == "vfat"
     assert storage.network_mounts(MOUNTINFO) == {
         "/mnt/my disk": "nfs4 relatime,rsize=1048576,rw,vers=4.2"
     }
+
+
+def test_layers_of_an_overlay_are_counted_however_they_are_given() -> None:
+    layers = ",".join(f"lowerdir+=/l{number}" for number in range(100))
+    text = f"9 1 0:9 / /srv/app ro - overlay overlay ro,{layers}\n"
+    assert storage.mounts(text, PI) == {"/srv/app": "overlay overlay ro,lowerdir(100)"}
 
 
 def test_mounts_of_logins_and_containers_come_and_go() -> None:

@@ -43,7 +43,7 @@ from benchvise.why.witness.partner_suspects import (
     state_as_on_good,
     state_files,
 )
-from benchvise.why.witness.partners import find_partners, owners_of, parse_programs
+from benchvise.why.witness.partners import _merged, find_partners, owners_of, parse_programs
 from benchvise.why.witness.program_files import FILES_OF_A_PROGRAM
 from benchvise.why.witness.untouched import touched_paths
 
@@ -287,6 +287,35 @@ def test_what_configures_a_server_comes_before_its_language() -> None:
     assert second.id == f"{STATE}named:variable LC_COLLATE"
     limited = partner_suspects(watches(**{"cpu.max": "10000 100000"}), DIGESTS, ())
     assert max(limited, key=lambda s: s.log_odds).id == f"{STATE}named:cpu.max"
+
+
+def test_variables_that_a_program_wrote_over_are_not_compared() -> None:
+    """setproctitle(3): a process of postgres shows its state where its variables were."""
+    given = {f"variable {name}": "1" for name in ("LANG", "PGDATA", "PATH")} | {"nice": "0"}
+    partner = Partner("postgres", ("/tmp/.s.PGSQL.5432",), state=given)
+    for gone in Side:
+        both = {side: SideWatch(partners=(partner,)) for side in Side}
+        both[gone] = SideWatch(partners=(replace(partner, state={"nice": "5"}),))
+        (only,) = partner_suspects(both, DIGESTS, ())
+        assert only.id == f"{STATE}postgres:nice"
+
+
+def test_of_many_processes_the_first_tells_for_all() -> None:
+    first = STAT.replace("0 90 1", "0 41 1")
+    text = f"{TOLD.replace('LANG=C', 'LANG=of_child')}{TOLD.replace(STAT, first)}"
+    (told,) = _merged(parse_programs(text), {41: ("/run/catalogue",)})
+    assert told.state["variable LANG"] == "C"
+    assert told.targets == ("/run/catalogue",)
+
+
+def test_a_servers_own_file_comes_before_those_of_logins() -> None:
+    """ldidry/dynamic-motd#5: UseDNS of sshd beside variables of /etc/environment."""
+    files = ("/etc/environment", "/etc/hosts.allow", "/etc/ssh/sshd_config")
+    partner = Partner("sshd", ("10.77.0.13:22",), files=files)
+    both = {side: SideWatch(partners=(partner,)) for side in Side}
+    digests = {side: dict.fromkeys(files, side.value) for side in Side}
+    ranked = sorted(partner_suspects(both, digests, ()), key=lambda suspect: -suspect.log_odds)
+    assert [suspect.id.removeprefix(OPENED_FILE) for suspect in ranked] == [*reversed(files)]
 
 
 BOTH_RUN = {side: frozenset({"S20named", "cron"}) for side in Side}

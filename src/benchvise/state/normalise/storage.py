@@ -6,7 +6,7 @@ import re
 from collections.abc import Iterator
 
 from benchvise.state.normalise.values import Cell, cell, colon_table
-from benchvise.state.roles import DeviceNames, Mount, is_made_up, parse_mounts
+from benchvise.state.roles import DeviceNames, Mount, is_made_up, mount_of, parse_mounts
 
 MOUNTS = 100
 """More mounts than that are no board's own, but those of containers."""
@@ -23,9 +23,10 @@ _OF_THE_SYSTEM = ("/dev", "/proc", "/sys")
 """Below these temporary file systems hold no files of programs, but for ``_SHARED_MEMORY``."""
 
 _SHARED_MEMORY = "/dev/shm"  # noqa: S108 - a name, not a file
+_LOWER = ("lowerdir=", "lowerdir+=", "datadir+=")
 # Paths of layers and numbers of descriptors, which mean nothing elsewhere.
 _PRIVATE = (
-    "lowerdir=",
+    *_LOWER,
     "upperdir=",
     "workdir=",
     "fd=",
@@ -38,7 +39,8 @@ _PRIVATE = (
 
 def mounts(text: str, names: DeviceNames) -> dict[str, str]:
     """Mount point to ``source kind options``, of file systems that hold files; sources by role."""
-    return {mount.point: _described(mount, names) for mount in _real(text)}
+    every = parse_mounts(text)
+    return {mount.point: _described(mount, names, every) for mount in _real(text)}
 
 
 def file_systems(text: str) -> dict[str, str]:
@@ -66,11 +68,24 @@ def _real(text: str) -> Iterator[Mount]:
             yield mount
 
 
-def _described(mount: Mount, names: DeviceNames) -> str:
+def _described(mount: Mount, names: DeviceNames, every: tuple[Mount, ...]) -> str:
     options = sorted(option for option in mount.options if not option.startswith(_PRIVATE))
+    options += _of_layers(mount, every)
     is_root = mount.point == "/" and mount.source == "/dev/root"
     source = "root_part" if is_root else names.text(mount.source).removeprefix("/dev/")
     return f"{source} {mount.kind} {','.join(options)}"
+
+
+def _of_layers(mount: Mount, every: tuple[Mount, ...]) -> Iterator[str]:
+    """Of an overlay, how many lower layers it has, as each is looked through, and what kind of file
+    system takes what is written; in brackets, as a remount does not take them."""
+    lower = [option for option in mount.options if option.startswith(_LOWER)]
+    if lower:
+        yield f"lowerdir({sum(1 + option.count(':') for option in lower)})"
+    others = tuple(other for other in every if other.point != mount.point)
+    upper = mount.option("upperdir")
+    if upper and (holder := mount_of(upper, others)):
+        yield f"upperdir({holder.kind})"
 
 
 def swaps(text: str, names: DeviceNames) -> list[str]:

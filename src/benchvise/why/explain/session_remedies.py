@@ -24,6 +24,7 @@ from benchvise.why.explain.remedy_lines import (
     yocto_file,
 )
 from benchvise.why.model import Remedy, Side, Suspect
+from benchvise.why.provenance.shell.commands import LIMITS_BY_LETTER
 from benchvise.why.suspects.command_suspects import (
     FILES,
     LOCALTIME,
@@ -40,20 +41,7 @@ LIMIT = "limit."
 """What begins the part of an id that is about a limit: ``process.inherited:limit.nofile``."""
 
 _VARIABLE = re.compile(r"[A-Za-z_]\w*", re.ASCII)
-_ULIMIT = {
-    "nofile": "n",
-    "nproc": "u",
-    "stack": "s",
-    "memlock": "l",
-    "rtprio": "r",
-    "nice": "e",
-    "data": "d",
-    "fsize": "f",
-    "rss": "m",
-    "as": "v",
-    "cpu": "t",
-    "core": "c",
-}
+_ULIMIT = {kind: letter for letter, kind in LIMITS_BY_LETTER.items()}
 _IN_KIB = ("data", "fsize", "memlock", "rss", "stack", "as", "core")
 
 

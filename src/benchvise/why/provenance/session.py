@@ -12,6 +12,7 @@ from benchvise.state.catalogue import knobs
 from benchvise.state.places import MOUNTS
 from benchvise.why.provenance.assignment import Assignment, Line, Stage
 from benchvise.why.provenance.files import SettingFiles, Tree, split_words
+from benchvise.why.provenance.shell.commands import LIMITS_BY_LETTER
 
 ENVIRONMENT = ("/etc/environment", "/etc/environment.d/*.conf", "/etc/default/locale",
                "/etc/security/pam_env.conf")  # fmt: skip
@@ -34,8 +35,7 @@ _MOST_LINES = 2000  # of each: longer ones are lists of names
 
 
 _VARIABLE = re.compile(r"\s*(?:export\s+|declare\s+-x\s+|readonly\s+)?([A-Za-z_]\w{0,60})=(.*)")
-_ULIMIT = re.compile(r"\s*ulimit\s+(?:-[SH]\s+)?-([lnsreu])\s+(\S+)")
-_ULIMITS = {"l": "memlock", "n": "nofile", "s": "stack", "r": "rtprio", "e": "nice", "u": "nproc"}
+_ULIMIT = re.compile(r"\s*ulimit\s+(?:-[SH]\s+)?-[SH]*([a-z])\s+(\S+)")
 
 
 def _find(tree: Tree) -> Iterator[Assignment]:
@@ -112,8 +112,8 @@ def _variables(tree: Tree, path: str, kind: str, when: tuple[int, ...]) -> Itera
                              (*when, line.number), not indented,
                              "it may be given under a condition" if indented else "")  # fmt: skip
         limit = _ULIMIT.match(line.text)
-        if limit is not None:
-            yield Assignment(kind, line, f"limit:{_ULIMITS[limit[1]]}", limit[2],
+        if limit is not None and limit[1] in LIMITS_BY_LETTER:
+            yield Assignment(kind, line, f"limit:{LIMITS_BY_LETTER[limit[1]]}", limit[2],
                              (*when, line.number))  # fmt: skip
 
 

@@ -60,6 +60,7 @@ _LEAST_SHARE = 0.25
 _PRIOR = -2.5
 _ONE_SIDE = 0.3  # more for a file that one side alone has
 _LEADING = 0.8  # of what is known of a script is believed of a file that names it
+_OWN_NAME = 0.5  # more for a file that is called as the program is
 _BEHIND = 0.5  # less for who is asked by another program
 _POINTS = 3.0
 _OF_STATE = {
@@ -73,11 +74,16 @@ _OF_SHELL = re.compile(r"variable (?:PATH|CHARSET|TERM|EDITOR|PAGER|HIST\w+)$")
 """Decide seldom how fast a server is: they are for who types commands."""
 _OF_LANGUAGE = re.compile(r"variable (?:LC_\w+|LANG|LANGUAGE)$")
 """Decide how it puts texts in order, and seldom more."""
+_FOR_LOGINS = re.compile(
+    r"/etc/(?:environment$|environment\.d/|profile|bash|security/|default/locale$|login\.defs$)"
+)
 _STRONG = re.compile(r"cpu\.(?:max|cfs_quota_us)|memory\.(?:high|max|limit)|io\.max|blkio\.|nice")
 _OF_OTHERS = (
     *(Activity.RESOLVER, Activity.NETWORK, Activity.PROCESS, Activity.LOCK, Activity.OTHER),
 )
 _WHILE_POLLING = (Activity.TIMER, Activity.PROCESS)
+_VARIABLE = "variable "
+_FEW_VARIABLES = 2
 _OF_CALLER = re.compile(r"limit of (?:pending signals|processes)|variable (?:USER|LOGNAME)$")
 
 
@@ -154,7 +160,11 @@ def partner_suspects(
 
 
 def _states(good: Partner, bad: Partner) -> Iterator[Suspect]:
+    counts = [sum(key.startswith(_VARIABLE) for key in of.state) for of in (good, bad)]
+    is_gone = not min(counts) and max(counts) > _FEW_VARIABLES
     for key in dict.fromkeys((*good.state, *bad.state)):
+        if is_gone and key.startswith(_VARIABLE):
+            continue  # one has written over what it was given, as programs do to show their state
         values = [side.state.get(key, "none") for side in (good, bad)]
         if values[0] == values[1] or _OF_CALLER.match(key):
             continue
@@ -194,7 +204,7 @@ def _files(
         if is_data(path):
             yield from _grown(path, bad, *both)
             continue
-        usual = 0.5 if bad.name in path or path.startswith("/etc/") else 0.0
+        usual = _of_file(path, bad.name)
         usual += 0.0 if all(values) else _ONE_SIDE
         yield Suspect(
             f"{OPENED_FILE}{path}",
@@ -209,6 +219,15 @@ def _files(
             not_on_good="" if on_good else f"{service} is none of the services there",
             terms=(_term(bad, usual + identity_points(path, *both)),),
         )
+
+
+def _of_file(path: str, program: str) -> float:
+    """A program's own file decides more than one of the whole system, and least of all one for
+    logins, which many name and few read."""
+    if _FOR_LOGINS.match(path):
+        return -0.5
+    own = _OWN_NAME if program in path else 0.0
+    return own + (0.5 if own or path.startswith("/etc/") else 0.0)
 
 
 def _grown(path: str, bad: Partner, of_good: str, of_bad: str) -> Iterator[Suspect]:

@@ -301,6 +301,7 @@ class ProgramOfBoard:
     limiting: dict[str, list[str]] = field(default_factory=dict)
     named_in: Sequence[str] = ()
     started: Mapping[str, float] = field(default_factory=dict)
+    since: int = 0
 
     @property
     def name(self) -> str:
@@ -377,9 +378,10 @@ def _of_libraries(mapped: Iterable[str]) -> Iterator[str]:
 def _merged(
     programs: Iterable[ProgramOfBoard], owners: Mapping[int, tuple[str, ...]]
 ) -> Iterator[ProgramOfBoard]:
-    """One process of each name, with all that its like are about."""
+    """The first process of each name, with all that its like are about: those that it makes for a
+    connection write over their variables (setproctitle), and have its limits."""
     by_name: dict[str, ProgramOfBoard] = {}
-    for program in programs:
+    for program in sorted(programs, key=lambda program: program.since):
         first = by_name.setdefault(program.name, program)
         first.targets = tuple(dict.fromkeys((*first.targets, *owners.get(program.process, ()))))
     yield from by_name.values()
@@ -450,6 +452,7 @@ def _take_variable(program: ProgramOfBoard, text: str) -> None:
 def _take_scheduling(program: ProgramOfBoard, text: str) -> None:
     fields = text.rpartition(")")[2].split()
     if len(fields) > 38:
+        program.since = int(fields[19]) if fields[19].isdecimal() else 0
         program.state["nice"] = fields[16]
         program.state["scheduling"] = _POLICIES.get(fields[38], "other")
 

@@ -290,12 +290,18 @@ def _powertop(call: ProgramCall) -> Sets:
         yield ProgramSetting("/proc/sys/vm/dirty_writeback_centisecs", "1500")
 
 
+LIMITS_BY_LETTER = {
+    "c": "core", "d": "data", "e": "nice", "f": "fsize", "i": "sigpending", "l": "memlock",
+    "m": "rss", "n": "nofile", "q": "msgqueue", "r": "rtprio", "s": "stack", "t": "cpu",
+    "u": "nproc", "v": "as",
+}  # fmt: skip
+"""The limits that options of ulimit set (bash(1), ash of busybox)."""
+
+
 def _ulimit(call: ProgramCall) -> Sets:
-    letters = {"l": "memlock", "n": "nofile", "s": "stack", "r": "rtprio", "e": "nice",
-               "u": "nproc", "v": "as"}  # fmt: skip
-    arguments = [word for word in call.arguments if word not in ("-S", "-H")]
-    if len(arguments) == 2 and arguments[0].lstrip("-") in letters:
-        yield ProgramSetting(f"limit:{letters[arguments[0].lstrip('-')]}", arguments[1])
+    arguments = [word for word in call.arguments if word not in ("-S", "-H", "-SH", "-HS")]
+    if len(arguments) == 2 and (kind := LIMITS_BY_LETTER.get(arguments[0].lstrip("-SH"))):
+        yield ProgramSetting(f"limit:{kind}", arguments[1])
 
 
 def _chrt(call: ProgramCall) -> Sets:
