@@ -48,6 +48,7 @@ from benchvise.why.model import (
 )
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.spending import is_wall_time
+from benchvise.why.witness.amounts import amount_suspects
 from benchvise.why.witness.compare import BY_TIME, MeasuredTimes, call_targets, compare
 from benchvise.why.witness.neighbours import put_active_first
 from benchvise.why.witness.opened import (
@@ -180,19 +181,21 @@ def _seen_suspects(
     others: Sequence[Suspect],
     restarts: ServiceRestarts,
 ) -> tuple[Suspect, ...]:
-    """The files that the command opens and that are not the same on both sides, and what differs in
-    the programs that it talks to; none where it was not watched, or files cannot be read."""
+    """The files that the command opens and that are not the same on both sides, what differs in the
+    programs that it talks to, and of what there is far more; none where it was not watched, and of
+    files none where they cannot be read."""
+    amounts = amount_suspects(case.watches, case.snapshots)
     of_partners = partner_files(case.watches)
     paths = tuple(dict.fromkeys((*compared_paths(case.watches), *of_partners)))
     if not paths:
-        return ()
+        return amounts
     digests = {side: lab.digests(side, paths) for side in (Side.GOOD, Side.BAD)}
     readable = {side: of for side, of in digests.items() if of is not None}
     if len(readable) < len(digests):
-        return ()
+        return amounts
     can_swap = lab.bench.can_swap_files()
     files = file_suspects(case.watches, readable, others, can_swap=can_swap)
-    return (*files, *partner_suspects(case.watches, readable, files, restarts))
+    return (*files, *partner_suspects(case.watches, readable, files, restarts), *amounts)
 
 
 def _is_clear(suspects: Sequence[Suspect]) -> bool:

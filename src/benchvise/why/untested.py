@@ -43,6 +43,7 @@ from benchvise.why.suspects.find import NO_SETTING, ROUTES, consent_in
 from benchvise.why.witness.layout import written_anew
 from benchvise.why.witness.opened import HIDDEN, NOT_THERE, OPENED_FILE, link_as_on_good
 from benchvise.why.witness.partner_suspects import state_as_on_good
+from benchvise.why.witness.times import time_as_on_good
 from benchvise.why.wording import percent
 
 MOST = 5
@@ -229,6 +230,7 @@ def _described(
         else _without_file(suspect)
         or link_as_on_good(suspect)
         or written_anew(suspect)
+        or time_as_on_good(suspect)
         or line_as_on_good(suspect, _on_good(lab, suspect, ask_boards=ask_boards), origins)
         or route_as_on_good(suspect)
         or rules_as_on_good(suspect, case.snapshots)

@@ -61,12 +61,14 @@ class CallsAbout:
 @dataclass(frozen=True, slots=True)
 class NeighbourActivity:
     """What the processes of one program did beside the command: how often they went to sleep and
-    woke again, what memory they have in MB, and how many locks of files they hold."""
+    woke again, what memory they have in MB, how many locks of files they hold, and how many they
+    are."""
 
     name: str
     wakes_per_s: float
     resident_mb: float
     locks: int
+    processes: int = 1
 
 
 @dataclass(frozen=True, slots=True)

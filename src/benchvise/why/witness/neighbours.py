@@ -96,6 +96,7 @@ def activities(
             round(sum(_woke(p, before, after) for p in processes) / seconds, 3),
             round(sum(after.resident_kb.get(p, 0) for p in processes) / 1024, 1),
             sum(after.holders.count(p) for p in processes),
+            len(processes),
         )
         for name, processes in list(programs.items())[:_MOST]
     )

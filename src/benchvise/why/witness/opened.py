@@ -30,6 +30,7 @@ from benchvise.why.witness.layout import (
     layout_suspects,
 )
 from benchvise.why.witness.model import SideWatch
+from benchvise.why.witness.times import OF_TIME, time_suspects
 from benchvise.why.witness.trees import looked_for, tree_suspects
 
 OPENED_FILE = "userland.file:"
@@ -106,8 +107,9 @@ def file_suspects(
     ``digests`` lead from a file to its checksum, with its size where that is known, and from a
     directory to the number of its entries and its own size (``directory 12 4096``); what is not
     there has none. By ``ATTRIBUTES`` and a path they lead to mode, owner and attributes, by
-    ``LAYOUT`` to how it lies on the disk, by ``LEADS`` to where links on the way lead. With
-    ``can_swap`` those that the command can be given have the means for it.
+    ``LAYOUT`` to how it lies on the disk, by ``MODIFIED`` to when it was written, by ``LEADS`` to
+    where links on the way lead. With ``can_swap`` those that the command can be given have the
+    means for it.
     """
     texts = "\n".join(
         text for s in others for text in (s.id, s.title, s.good, s.bad, *s.members)
@@ -132,6 +134,7 @@ def file_suspects(
             suspects += directory_suspects(path, good, bad, f"{OPENED_FILE}{path}")
         else:
             suspects.append(_suspect(path, good, bad, is_program=path in executed))
+    suspects += time_suspects(paths, digests)
     named = {suspect.id for suspect in suspects}
     suspects += [s for s in tree_suspects(watches, OPENED_FILE) if s.id not in named]
     return _with_means(suspects, executed) if can_swap else tuple(suspects)
@@ -276,7 +279,7 @@ def link_as_on_good(suspect: Suspect) -> str:
 
 def _why_not(suspect: Suspect, executed: Collection[str]) -> str:
     """Why a command is not given this file; empty where it can be."""
-    if suspect.id.startswith((OF_ATTRIBUTES, OF_LINK, OF_LAYOUT)):
+    if suspect.id.startswith((OF_ATTRIBUTES, OF_LINK, OF_LAYOUT, OF_TIME)):
         return suspect.untestable
     path = _path(suspect)
     if suspect.untestable in (OF_ENTRIES, LOOKED_FOR):

@@ -19,6 +19,7 @@ from benchvise.why.suspects.reduction import VARIABLES
 from benchvise.why.witness.layout import OF_ENTRIES
 from benchvise.why.witness.model import Activity, Witness, WitnessPart
 from benchvise.why.witness.opened import LOOKED_FOR, OPENED_FILE
+from benchvise.why.witness.times import NEWER
 
 NAME = "witness"
 """Of the term."""
@@ -299,7 +300,7 @@ def _of_files(suspect: Suspect, witness: Witness) -> Iterator[Term]:
     text = "\n".join((suspect.id, suspect.title, suspect.good, suspect.bad, *suspect.members))
     part = _of_own_making(witness)
     for side, opened in (("bad", witness.bad_files), ("good", witness.good_files)):
-        if suspect.untestable == LOOKED_FOR and opened:
+        if suspect.untestable in (LOOKED_FOR, NEWER) and opened:
             reason = f"it can decide what the command does: only the {side} side opens {opened[0]}"
             yield Term(NAME, _DECIDED_POINTS * part, reason)
         for file in opened:
