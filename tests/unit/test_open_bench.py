@@ -257,6 +257,14 @@ class TestState:
         gone = ran - {"file 2 9 /etc/fstab", "file 3 9 /opt/r/.git/objects/a/0"}
         assert len(changed(ran, gone, (), shared=True, command=command)) == 2
 
+    def test_what_the_command_writes_anew_is_its_own_whatever_it_then_holds(self) -> None:
+        begin = frozenset({"file 1 9 /srv/a.cpp", "written 10 /srv/a.cpp", "file 2 9 /etc/fstab"})
+        ran = (begin - {"written 10 /srv/a.cpp"}) | {"written 60 /srv/a.cpp"}
+        command = files_of_command(begin, ran)
+        after = (ran - {"file 1 9 /srv/a.cpp"}) | {"file 7 9 /srv/a.cpp"}
+        assert not changed(ran, after, (), shared=True, command=command)
+        assert len(changed(ran, after, (), shared=True)) == 2
+
     def test_a_file_that_the_command_adds_to_etc_covers_no_other(self) -> None:
         begin = frozenset({"file 2 9 /etc/fstab"})
         ran = begin | {f"file 1 9 /etc/lock{number}" for number in range(5)}

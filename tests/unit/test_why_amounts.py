@@ -31,7 +31,9 @@ def snapshot(**fills: Mapping[str, Any]) -> Snapshot:
         settings.append(StateEntry("storage.file_systems", point, value=whole))
         room = {"free": fill["room"], "available": fill["room"], "files_free": fill["files"]}
         observations.append(StateEntry("storage.file_systems", f"{point} fill", value=room))
-    return Snapshot("board", "now", "", "root", settings=tuple(settings), observations=tuple(observations))
+    return Snapshot(
+        "board", "now", "", "root", settings=tuple(settings), observations=tuple(observations)
+    )
 
 
 @pytest.mark.parametrize(

@@ -292,7 +292,7 @@ def test_what_configures_a_server_comes_before_its_language() -> None:
 def test_variables_that_a_program_wrote_over_are_not_compared() -> None:
     """setproctitle(3): a process of postgres shows its state where its variables were."""
     given = {f"variable {name}": "1" for name in ("LANG", "PGDATA", "PATH")} | {"nice": "0"}
-    partner = Partner("postgres", ("/tmp/.s.PGSQL.5432",), state=given)
+    partner = Partner("postgres", ("127.0.0.1:5432",), state=given)
     for gone in Side:
         both = {side: SideWatch(partners=(partner,)) for side in Side}
         both[gone] = SideWatch(partners=(replace(partner, state={"nice": "5"}),))

@@ -11,8 +11,7 @@ import pytest
 from benchvise.board.local import LocalBoard
 from benchvise.why.benches.file_digests import digests_on
 from benchvise.why.model import Side
-from benchvise.why.untested import time_as_on_good
-from benchvise.why.witness.times import MODIFIED, time_suspects
+from benchvise.why.witness.times import MODIFIED, time_as_on_good, time_suspects
 
 FILES = ("/srv/app/main.c", "/srv/app/util.c", "/srv/app/main.o", "/srv/app/util.o")
 

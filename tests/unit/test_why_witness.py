@@ -676,12 +676,39 @@ def test_where_the_same_is_asked_as_often_what_the_command_reads_comes_last() ->
 def test_every_touch_is_about_something_that_there_is() -> None:
     known = {*knobs(), *items_by_id()}
     for touch in touches():
-        assert touch.activities or touch.files, touch
+        assert touch.activities or touch.files or touch.fails, touch
         for pattern in touch.names:
             is_known = any(fnmatchcase(name, pattern) for name in known)
             assert is_known or pattern.startswith(_FROM_DIFFERENCES), pattern
     named = [name for record in setting_programs() for name in record.names]
     assert all(name in known or name.startswith(_FROM_DIFFERENCES) for name in named)
+
+
+@pytest.mark.parametrize(
+    ("bad", "failing", "first"),
+    [
+        ((about("mq_open", "/calls", 3, 0.0, errors=1),), ("mq_open",), "limit.msgqueue"),
+        # who looks for files on the way to them fails everywhere
+        ((about("openat", "/lib/libc.so.6", 30, 0.0, errors=9),), (), "environment:PATH"),
+        ((about("mq_open", "/calls", 2, 0.0),), (), "environment:PATH"),
+    ],
+)
+def test_what_is_refused_on_the_bad_side_leads_to_what_refuses_it(
+    bad: tuple[CallsAbout, ...], failing: tuple[str, ...], first: str
+) -> None:
+    """osvenskan/posix_ipc#21: RLIMIT_MSGQUEUE, and the program takes a shorter queue."""
+    of_good = (about("mq_open", "/calls", 2, 0.0), about("openat", "/lib/libc.so.6", 2, 0.0))
+    good, other = loaded(0.4, 0.1), loaded(0.4, 9.0)
+    found = compare(
+        replace(good, calls=of_good), replace(other, calls=bad), MeasuredTimes(0.5, 9.4, {}, {})
+    )
+    assert found.failing == failing
+    assert ("mq_open fails on bad only" in found.sentence) == bool(failing)
+    names = ("process.environment:PATH", "process.inherited:limit.msgqueue")
+    suspects = [
+        Suspect(name, "", Layer.PROCESS, name.partition(":")[0], "1", "2") for name in names
+    ]
+    assert put_first(suspects, found)[0].id.endswith(first)
 
 
 def test_files_decide_nothing_about_the_cpu_that_others_take() -> None:

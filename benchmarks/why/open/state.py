@@ -10,18 +10,20 @@ from pathlib import PurePosixPath
 from benchmarks.why.open.boards import Board
 
 # Words that busybox knows, too. What changes by itself is not in it: the handles that the kernel
-# gives to queueing disciplines from 8000 on, keys that each boot draws, the kernel's workers.
+# gives to queueing disciplines from 8000 on, keys that each boot draws, the kernel's workers,
+# what packets add to sets for a while.
 _SCRIPT = r"""
 env | grep -vE '^(SSH_|_=|PWD=|OLDPWD=|SHLVL=)' | sed 's/^/env /'
 ulimit -a 2> /dev/null | sed 's/^/limit /'
 sed 's/^/mount /' /proc/mounts
 find /etc /root /opt /usr/local /srv -type f ! -path '*/__pycache__/*' ! -name '*history' \
   -exec cksum {} + 2> /dev/null | sed 's/^/file /'
+find /etc /root /opt /usr/local /srv -type f -exec stat -c 'written %Y %n' {} + 2> /dev/null
 find /etc -type l -exec ls -l {} + | sed 's/.* \(.* -> .*\)/link \1/'
 ip -o link 2> /dev/null | sed 's/^/interface /'
 tc qdisc 2> /dev/null | sed 's/^qdisc \([a-z_]*\) [89a-f][0-9a-f]*:/qdisc \1/; s/^/qdisc /'
 ip route 2> /dev/null | sed 's/^/route /'
-nft list ruleset 2> /dev/null | grep -v counter | sed 's/^/rule /'
+nft list ruleset 2> /dev/null | grep -vE 'counter| expires ' | sed 's/^/rule /'
 for file in $(find /proc/sys /sys/kernel/mm /sys/block/*/queue /sys/class/bdi/*/ -maxdepth 6 \
   -type f -perm -200 2> /dev/null | \
   grep -vE 'ns_last_pid|/random/|fastopen_key|khugepaged/(full|pages)'); do
@@ -30,6 +32,7 @@ done
 running=$(ps -eo comm= 2> /dev/null)
 echo "$running" | grep -v '^kworker/' | sort | uniq -c | sed 's/^/process /'
 """
+_WRITTEN = "written "
 _ROOTS = ("/", "/etc", "/root", "/opt", "/usr", "/usr/local", "/srv")
 _MANY = 3
 _OWN = ("/proc/sys/net/", "/proc/sys/kernel/msg", "/proc/sys/kernel/sem", "/proc/sys/kernel/shm")
@@ -43,8 +46,8 @@ def state(board: Board) -> frozenset[str]:
 
 @dataclass(frozen=True, slots=True)
 class CommandFiles:
-    """What a command writes each time it runs, whoever runs it: ``files`` that it changes, and
-    ``directories`` below which it adds files of ever other names."""
+    """What a command writes each time it runs, whoever runs it: ``files`` that it changes or writes
+    anew, and ``directories`` below which it adds files of ever other names."""
 
     files: frozenset[str] = frozenset()
     directories: frozenset[str] = frozenset()
@@ -64,6 +67,7 @@ def files_of_command(before: frozenset[str], after: frozenset[str]) -> CommandFi
     """What a command wrote that ran alone, some times, between two states."""
     known, now = _paths(before), _paths(after)
     differ = {_path(line) for line in before ^ after if line.startswith("file ")}
+    differ |= {line.split(" ", 2)[2] for line in before ^ after if line.startswith(_WRITTEN)}
     places = {"/"} | {str(place) for path in known for place in PurePosixPath(path).parents}
     added = Counter(
         next(str(place) for place in PurePosixPath(path).parents if str(place) in places)
@@ -102,6 +106,8 @@ def changed(
 
 def _is_foreign(line: str, written: Collection[str], *, shared: bool) -> bool:
     kind, _, rest = line.partition(" ")
+    if line.startswith(_WRITTEN):
+        return True
     if kind == "process":
         return rest.split()[-1] in _COMES_AND_GOES
     if kind != "set" or not shared:

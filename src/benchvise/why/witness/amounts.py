@@ -84,16 +84,17 @@ def _full(snapshots: Mapping[Side, Snapshot]) -> Iterator[Suspect]:
         if not is_full and not has_no_files:
             continue
         name = f"{FILL}{printable(point, 80)}"
-        texts = [
+        good_text, bad_text = (
             f"room for {files} files" if has_no_files and not is_full else f"{room:.0%} free"
             for room, files in (good[point], bad[point])
-        ]
+        )
         yield Suspect(
             name,
             f"how full the file system at {printable(point, 80)} is",
             Layer.ROOT,
             FILE_SYSTEMS,
-            *texts,
+            good_text,
+            bad_text,
             (name,),
             untestable=_FREED,
             terms=(Term("amount", 0.0, "who writes to it has to look for room"),),
@@ -107,12 +108,13 @@ def _room_by_point(snapshot: Snapshot) -> dict[str, tuple[float, int]]:
     rooms: dict[str, tuple[float, int]] = {}
     for name, fill in entries.items():
         whole = entries.get(name.removesuffix(_FILL_END))
-        if not name.endswith(_FILL_END) or not all(isinstance(v, Mapping) for v in (fill, whole)):
+        if not name.endswith(_FILL_END):
             continue
-        size = whole.get("size")
-        available, files = fill.get("available"), fill.get("files_free")
+        if not isinstance(fill, Mapping) or not isinstance(whole, Mapping):
+            continue
+        size, available, files = whole.get("size"), fill.get("available"), fill.get("files_free")
         if isinstance(size, int) and size > 0 and isinstance(available, int):
             point = name.removeprefix(f"{FILE_SYSTEMS}/").removesuffix(_FILL_END)
             counts = isinstance(files, int) and (files > 0 or "inode_size" in whole)
-            rooms[point] = available / size, files if counts else -1
+            rooms[point] = available / size, files if isinstance(files, int) and counts else -1
     return rooms

@@ -10,7 +10,7 @@ from __future__ import annotations
 import math
 import os
 import re
-from collections import defaultdict
+from collections import Counter, defaultdict
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from pathlib import PurePath
@@ -83,14 +83,19 @@ def compare(good: SideWatch, bad: SideWatch, measured: MeasuredTimes) -> Witness
     parts: tuple[WitnessPart, ...] = ()
     if not doubt and good_s is not None and bad_s is not None:
         parts = tuple(_parts(good, bad, bad_s - good_s, measured))[:_MOST_PARTS]
+    failing = tuple(_failing(good.calls, bad.calls))[:_MOST_CALLS]
     return Witness(
-        sentence=(doubt or _sentence(parts)) + _many(calls, parts) + _opened(good_files, bad_files),
+        sentence=(doubt or _sentence(parts))
+        + _many(calls, parts)
+        + _opened(good_files, bad_files)
+        + _refused(failing),
         good_s=good_s,
         bad_s=bad_s,
         parts=parts,
         calls=calls,
         good_files=tuple(good_files[:_MOST_FILES]),
         bad_files=tuple(bad_files[:_MOST_FILES]),
+        failing=failing,
         counts=tuple(_counts(good, bad, measured, good_s, bad_s))[:_MOST_COUNTS],
         missing=tuple(
             WitnessGap(side, means, reason)
@@ -404,6 +409,14 @@ def _opened(good_files: Sequence[str], bad_files: Sequence[str]) -> str:
     return "".join(f"; {text}" for text in sentences)
 
 
+def _refused(failing: Sequence[str]) -> str:
+    """``; mq_open fails on bad only``."""
+    if not failing:
+        return ""
+    verb = "fails" if len(failing) == 1 else "fail"
+    return f"; {', '.join(failing[:_NAMED_FILES])} {verb} on bad only"
+
+
 # -- calls, files and counts -----------------------------------------------------------------------
 
 
@@ -426,6 +439,30 @@ def _calls(
                 WitnessCall(name, target, before.count, after.count, before.seconds, after.seconds)
             )
     return iter(sorted(rows, key=lambda row: -abs(row.bad_s - row.good_s)))
+
+
+# Fail wherever a name is looked for, or where nothing is there yet.
+_FAIL_USUALLY = re.compile(
+    r"open(?:at2?)?|l?stat(?:64)?|statx|statfs(?:64)?|fstatat64|newfstatat|f?access(?:at2?)?|"
+    r"readlink(?:at)?|l?getxattr|execve(?:at)?|unlink(?:at)?|mkdir(?:at)?|chdir|ioctl|lseek|read|"
+    r"recv\w*|send\w*|p?writev?\d*|accept4?|connect|futex\w*|wait\w*|rt_sig\w*|pause|kill|"
+    r"epoll_p?wait\w*|p?poll\w*|p?select\w*|(?:clock_)?nanosleep\w*|restart_syscall"
+)
+_RATIO_OF_FAILURES = 4
+
+
+def _failing(good: Sequence[CallsAbout], bad: Sequence[CallsAbout]) -> Iterator[str]:
+    """What the good side is granted and the bad one is refused."""
+    counts, errors = ([Counter[str](), Counter[str]()] for _ in range(2))
+    for side, calls in enumerate((good, bad)):
+        for call in calls:
+            counts[side][call.name] += call.count
+            errors[side][call.name] += call.errors
+    for name, failed in errors[1].most_common():
+        is_refused = failed > 0 and counts[0][name] > errors[0][name]
+        is_usual = _FAIL_USUALLY.fullmatch(name) or failed <= _RATIO_OF_FAILURES * errors[0][name]
+        if is_refused and not is_usual:
+            yield name
 
 
 _OF_A_RUN = re.compile(r"\d+|(?<=[./_-])[A-Za-z0-9]{6,10}$")

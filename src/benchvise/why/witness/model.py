@@ -221,6 +221,8 @@ class Witness:
     """Files that were opened or executed on the good side only."""
     bad_files: tuple[str, ...] = ()
     """Files that were opened or executed on the bad side only."""
+    failing: tuple[str, ...] = ()
+    """System calls that fail on the bad side only, or far more often there."""
     counts: tuple[WitnessCount, ...] = ()
     """What else was counted and differs."""
     missing: tuple[WitnessGap, ...] = ()

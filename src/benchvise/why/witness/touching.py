@@ -41,7 +41,8 @@ _VERSION = re.compile(r"\.so(?:\.[0-9.]+)?$")
 class Touch:
     """Suspects with these names can change what these activities take, or which files are opened.
 
-    ``calls``, where there are any, are the system calls that it is about. With ``takes`` it is
+    ``calls``, where there are any, are the system calls that it is about, ``fails`` those that it
+    can make fail. With ``takes`` it is
     about what programs take from the command: those that the good side alone has, or that were seen
     idle on the bad one, take nothing.
     """
@@ -51,6 +52,7 @@ class Touch:
     activities: tuple[Activity, ...] = ()
     calls: tuple[str, ...] = ()
     files: tuple[str, ...] = ()
+    fails: tuple[str, ...] = ()
     takes: bool = False
 
     def names_suspect(self, suspect: Suspect) -> bool:
@@ -90,6 +92,7 @@ def touches() -> tuple[Touch, ...]:
             tuple(Activity[name] for name in record.get("activities", ())),
             tuple(record.get("calls", ())),
             tuple(record.get("files", ())),
+            tuple(record.get("fails", ())),
             bool(record.get("takes")),
         )
         for record in tomllib.loads(text)["touch"]
@@ -146,6 +149,7 @@ def put_first(suspects: Sequence[Suspect], witness: Witness | None) -> tuple[Sus
             *_of_files(suspect, witness),
             *_of_parts(suspect, witness),
             *_of_calls(suspect, witness),
+            *_of_failures(suspect, witness),
         ]
         if terms:
             touching[suspect] = max(terms, key=lambda term: term.points)
@@ -337,6 +341,15 @@ def _of_calls(suspect: Suspect, witness: Witness) -> Iterator[Term]:
             if touch.names_suspect(suspect) and _any((call.target,), touch.files):
                 reason = f"{touch.why}: {call.name} {call.target} {call.bad} times on bad"
                 yield Term(NAME, _DECIDED_POINTS, f"{reason}, {call.good} on good")
+
+
+def _of_failures(suspect: Suspect, witness: Witness) -> Iterator[Term]:
+    """A suspect that decides whether the command is granted what it is refused on the bad side."""
+    for touch in touches() if witness.failing else ():
+        refused = [name for name in witness.failing if _any((name,), touch.fails)]
+        if refused and touch.names_suspect(suspect):
+            reason = f"{touch.why}: {refused[0]} fails on the bad side only"
+            yield Term(NAME, _DECIDED_POINTS, reason)
 
 
 def _is_in_tree(path: str, suspect: Suspect) -> bool:
