@@ -324,3 +324,20 @@ class TestDirection:
         assert latency is not None and throughput is not None
         assert latency.prefers("full", "none") == 1 == throughput.prefers("none", "full")
         assert direction_of("memory.thp", "memory.copy") is None
+
+
+@pytest.mark.parametrize(
+    ("line", "points"),
+    [
+        ('["* * * * * root /usr/local/bin/count-files"]', 1.5),
+        ('["SHELL=/bin/sh", "*/5 * * * * root sa1 1 1"]', 1.5),
+        ('["30 3 * * 0 root test -e /run/systemd/system || e2scrub_all_cron"]', -1.0),
+        ('["@daily root updatedb"]', -1.0),
+        ('["17 * * * * root run-parts /etc/cron.hourly"]', None),
+    ],
+)
+def test_a_job_that_starts_every_few_minutes_is_likelier_than_one_at_night(
+    line: str, points: float | None
+) -> None:
+    job = suspect("boot.init_settings:/etc/cron.d/job", "not there", line, means=None)
+    assert alone(job).get("schedule") == points

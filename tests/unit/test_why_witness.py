@@ -34,6 +34,8 @@ from benchvise.why.witness.kinds import named_call, waited_for
 from benchvise.why.witness.model import (
     Activity,
     CallsAbout,
+    NeighbourActivity,
+    Partner,
     SideWatch,
     SpentTime,
     Witness,
@@ -876,10 +878,41 @@ def test_a_service_that_holds_the_lock_or_wakes_often_comes_before_those_that_sl
         for name in ("sleeper", "flusher", "holder")
     ]  # fmt: skip
     watched = SideWatch(neighbours=tuple(seen.values()))
-    order = [one.id for one in put_active_first(suspects, watched, None)]
+    order = [one.id for one in put_active_first(suspects, {Side.BAD: watched}, None)]
     assert order == ["service.state:flusher", "service.state:holder", "service.state:sleeper"]
-    assert put_active_first(suspects, SideWatch(), None) == tuple(suspects)
+    assert put_active_first(suspects, {}, None) == tuple(suspects)
     assert parse_sample("nonsense\nlock 1: x\nPid: y\n", 1.0) is None
+
+
+def runs(name: str, good: str, bad: str) -> Suspect:
+    return replace(
+        suspect(f"service.state:{name}", -3.0, item="system.services"), good=good, bad=bad,
+        members=(f"system.services/program {name}",), means=None,
+    )  # fmt: skip
+
+
+def test_a_program_that_the_command_misses_comes_before_those_that_only_differ() -> None:
+    """A cache of names that was never started: each lookup goes all the way."""
+    suspects = [runs("idler", "not there", "running"), runs("nscd", "running", "not there")]
+    asked = Partner("nscd", ("/run/nscd/socket",))
+    watches = {Side.GOOD: SideWatch(partners=(asked,)), Side.BAD: SideWatch()}
+    first = put_active_first(suspects, watches, None)[0]
+    assert first.id == "service.state:nscd"
+    assert "by /run/nscd/socket on good" in first.terms[-1].reason
+    # one that runs on both sides is not missed, whoever asks it
+    there = SideWatch(neighbours=(NeighbourActivity("nscd", 1.0, 1.0, 0),))
+    again = put_active_first(suspects, {**watches, Side.BAD: there}, None)
+    assert not any("talks to" in term.reason for one in again for term in one.terms)
+
+
+def test_who_is_refused_a_lock_waits_for_whoever_holds_it() -> None:
+    """SQLite asks for the lock, sleeps, and asks again: it never waits in the call."""
+    both = [runs("idler", "not there", "running"), runs("holder", "not there", "running")]
+    seen = (NeighbourActivity("idler", 1.0, 1.0, 0), NeighbourActivity("holder", 1.0, 1.0, 1))
+    watches = {Side.BAD: SideWatch(neighbours=seen)}
+    for failing, first in (((), "idler"), (("fcntl",), "holder")):
+        witness = Witness("", None, None, failing=failing)
+        assert put_active_first(both, watches, witness)[0].id == f"service.state:{first}"
 
 
 def test_a_name_in_the_directory_that_a_process_is_in_is_of_the_disk() -> None:

@@ -226,7 +226,7 @@ def _ranked(
     ranked = put_last(ranked, case.snapshots, touched)
     if case.watches:
         ranked = put_named_first(ranked, case.watches[Side.BAD].names)
-    ranked = put_active_first(ranked, case.watches.get(Side.BAD), case.witness)
+    ranked = put_active_first(ranked, case.watches, case.witness)
     ranked = put_first(ranked, case.witness)
     return put_partners_first(ranked, case.witness, case.watches)
 

@@ -118,6 +118,7 @@ def rank(
                     population.rarity(suspect),
                     _unless_idle(_symptom(suspect, counters or {}), suspect, busy or {}),
                     _busy(suspect, busy or {}),
+                    _schedule(suspect),
                     _check(suspect, gap, checks),
                     _cost(suspect),
                 )
@@ -303,6 +304,25 @@ def _busy(suspect: Suspect, busy: Mapping[Side, Mapping[str, float]]) -> Iterato
         yield Term(BUSY, _IDLE_POINTS, f"{name} took no CPU there while it was looked at")
     elif name and suspect.good == "running" and suspect.bad != "running":
         yield Term("direction", _ABSENT_POINTS, f"{name} is not there, so it takes nothing")
+
+
+_OF_CRON = re.compile(r"boot\.init_settings:/(?:etc/cron|var/spool/cron)")
+_STEPS = r"\*/(?:[1-9]|10)|\d+(?:,\d+){5,}|\d+-\d+(?:/\d+)?"
+_EACH_MINUTES = re.compile(rf"(?:^|[\[\"'])\s*(?:\*|{_STEPS})\s+\*\s+\*\s")
+_AT_A_TIME = re.compile(
+    r"(?:^|[\[\"'])\s*(?:\d+\s+[\d,*/-]*\d[\d,*/-]*\s|@(?:dai|week|month|year))"
+)
+
+
+def _schedule(suspect: Suspect) -> Iterator[Term]:
+    """A job of cron (crontab(5)) that starts every few minutes is at work while anything is
+    measured; one that waits for its hour is not."""
+    if not _OF_CRON.match(suspect.id):
+        return
+    if _EACH_MINUTES.search(suspect.bad):
+        yield Term("schedule", 1.5, "it is started every few minutes on the bad side")
+    elif _AT_A_TIME.search(suspect.bad):
+        yield Term("schedule", -1.0, "it waits for its hour")
 
 
 def _unless_idle(

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field, replace
 from benchvise.board.protocol import Board
 from benchvise.errors import BoardUnusable
 from benchvise.text import printable
-from benchvise.why.model import Suspect, Term
+from benchvise.why.model import Side, Suspect, Term
 from benchvise.why.witness.model import Activity, NeighbourActivity, SideWatch, Witness
 from benchvise.why.witness.touching import NAME
 
@@ -34,6 +34,8 @@ _OFTEN = 2.0  # wake-ups a second
 _HARDLY = 0.2
 _LARGE_MB = 128.0
 _SHARE = 0.1
+_LOCKING = ("fcntl", "flock")
+_MISSED_POINTS = 6.0
 
 
 @dataclass(slots=True)
@@ -110,24 +112,57 @@ def _woke(process: int, before: ProcessSample, after: ProcessSample) -> int:
 
 
 def put_active_first(
-    suspects: Sequence[Suspect], bad: SideWatch | None, witness: Witness | None
+    suspects: Sequence[Suspect], watches: Mapping[Side, SideWatch], witness: Witness | None
 ) -> tuple[Suspect, ...]:
-    """The suspects in their new order, those about programs that only the bad side runs with a term
-    for what these did there."""
-    activities = {} if bad is None else {activity.name: activity for activity in bad.neighbours}
-    if not activities:
+    """The suspects in their new order, those about programs that only one side runs with a term for
+    what these did there."""
+    bad = watches.get(Side.BAD, SideWatch())
+    activities = {activity.name: activity for activity in bad.neighbours}
+    missed = _missed(watches)
+    if not activities and not missed:
         return tuple(suspects)
     waits = _waits_for_locks(witness)
     scored = []
     for suspect in suspects:
-        terms = tuple(_terms(suspect, activities, waits=waits))
+        terms = (*_terms(suspect, activities, waits=waits), *_of_missed(suspect, missed))
         scored.append(replace(suspect, terms=(*suspect.terms, *terms)) if terms else suspect)
     return tuple(sorted(scored, key=lambda s: (s.means is None, -s.log_odds)))
 
 
 def _waits_for_locks(witness: Witness | None) -> bool:
-    parts = () if witness is None else witness.parts
+    if witness is None:
+        return False
+    # who is refused a lock sleeps and tries again
+    if any(name.startswith(_LOCKING) for name in witness.failing):
+        return True
+    parts = witness.parts
     return any(part.activity is Activity.LOCK and part.share >= _SHARE for part in parts)
+
+
+def _missed(watches: Mapping[Side, SideWatch]) -> dict[str, str]:
+    """The programs that the command talks to on the good side alone, and that have no process on
+    the bad one, with what it talks to them by: a cache, a resolver, a daemon that was never
+    started."""
+    if len(watches) < len(Side):
+        return {}
+    good, bad = watches[Side.GOOD], watches[Side.BAD]
+    there = {partner.name[:_COMM] for partner in bad.partners}
+    there |= {activity.name for activity in bad.neighbours}
+    return {
+        partner.name[:_COMM]: ", ".join(partner.targets[:2])
+        for partner in good.partners
+        if partner.name[:_COMM] not in there and not partner.through
+    }
+
+
+def _of_missed(suspect: Suspect, missed: Mapping[str, str]) -> Iterator[Term]:
+    names = [m.removeprefix(_RUNS)[:_COMM] for m in suspect.members if m.startswith(_RUNS)]
+    name = next((name for name in names if name in missed), "")
+    if name and suspect.good == "running" and suspect.bad != "running":
+        reason = (
+            f"the command talks to {name} by {missed[name]} on good, and it is not there on bad"
+        )
+        yield Term(NAME, _MISSED_POINTS, reason)
 
 
 def _terms(
