@@ -318,6 +318,22 @@ def test_a_servers_own_file_comes_before_those_of_logins() -> None:
     assert [suspect.id.removeprefix(OPENED_FILE) for suspect in ranked] == [*reversed(files)]
 
 
+def test_what_configures_a_busy_neighbour_is_a_suspect_where_the_command_waits_for_a_cpu() -> None:
+    """A collector that looks every second instead of every minute: the command never asks it."""
+    busy = Partner("collector", files=("/etc/collector.conf",), busy=0.9)
+    seen = {Side.GOOD: SideWatch(), Side.BAD: SideWatch(partners=(busy,))}
+    digests = {side: {"/etc/collector.conf": f"{side.value} 20"} for side in Side}
+    (suspect,) = partner_suspects(seen, digests, ())
+    assert suspect.title == (
+        "the file /etc/collector.conf of collector, which is busy beside the command"
+    )
+    other = Suspect("storage.mounts:/var/log", "", Layer.ROOT, "storage.mounts", "a", "b")
+    for activity, first in ((Activity.RUNNABLE, suspect), (Activity.USER, other)):
+        part = WitnessPart(activity, "", "", "", 0.1, 2.0, 0.9, "it")
+        ranked = put_partners_first((other, suspect), Witness("", 0.1, 2.0, (part,)), seen)
+        assert ranked[0].id == first.id
+
+
 BOTH_RUN = {side: frozenset({"S20named", "cron"}) for side in Side}
 
 

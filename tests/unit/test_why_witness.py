@@ -42,7 +42,13 @@ from benchvise.why.witness.model import (
     WitnessCall,
     WitnessPart,
 )
-from benchvise.why.witness.neighbours import activities, parse_sample, put_active_first
+from benchvise.why.witness.neighbours import (
+    ProcessSample,
+    activities,
+    busiest,
+    parse_sample,
+    put_active_first,
+)
 from benchvise.why.witness.path import spent_times
 from benchvise.why.witness.spans import spans_of
 from benchvise.why.witness.touching import NAME, put_first, setting_programs, touches
@@ -882,6 +888,32 @@ def test_a_service_that_holds_the_lock_or_wakes_often_comes_before_those_that_sl
     assert order == ["service.state:flusher", "service.state:holder", "service.state:sleeper"]
     assert put_active_first(suspects, {}, None) == tuple(suspects)
     assert parse_sample("nonsense\nlock 1: x\nPid: y\n", 1.0) is None
+
+
+STATS = """Name:\t{name}
+Pid:\t{process}
+stat {process} ({name}) S {parent} 7 7 0 -1 4194560 1 0 0 0 {user} 1 {children} 0 20 0 1 0 90 1 1"""
+
+
+def test_who_takes_the_cpus_beside_the_command_is_told_with_its_children() -> None:
+    def told(seconds: int) -> ProcessSample:
+        rows = [
+            ("sshd", 10, 1, 0, 0),
+            ("sh", 11, 10, 90 * seconds, 0),  # the command
+            ("kswapd0", 12, 2, 90 * seconds, 0),
+            ("collect (v2)", 13, 1, 0, 40 * seconds),
+            ("idler", 14, 1, seconds, 0),
+        ]
+        lines = [
+            STATS.format(name=n, process=p, parent=parent, user=user, children=children)
+            for n, p, parent, user, children in rows
+        ]
+        return parse_sample("\n".join(lines), float(seconds)) or ProcessSample(0.0)
+
+    assert busiest(told(10), told(20)) == {13: pytest.approx(0.4)}
+    cpus = {one.name: one.cpus for one in activities(told(10), told(20))}
+    assert cpus["collect (v2)"] == 0.4 and cpus["idler"] == 0.01
+    assert busiest(None, told(20)) == {}
 
 
 def runs(name: str, good: str, bad: str) -> Suspect:

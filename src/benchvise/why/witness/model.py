@@ -61,19 +61,20 @@ class CallsAbout:
 @dataclass(frozen=True, slots=True)
 class NeighbourActivity:
     """What the processes of one program did beside the command: how often they went to sleep and
-    woke again, what memory they have in MB, how many locks of files they hold, and how many they
-    are."""
+    woke again, what memory they have in MB, how many locks of files they hold, how many they are,
+    and how many CPUs they and their children took."""
 
     name: str
     wakes_per_s: float
     resident_mb: float
     locks: int
     processes: int = 1
+    cpus: float = 0.0
 
 
 @dataclass(frozen=True, slots=True)
 class Partner:
-    """A program on the board that the command talks to.
+    """A program on the board that the command talks to, or that is busy beside it.
 
     ``targets`` are the paths and addresses by which it does. ``state`` are limits of its control
     groups (``cpu.max``), of its process, its scheduling and variables, each by its name. ``files``
@@ -83,7 +84,8 @@ class Partner:
     while the command ran, with the seconds for which these ran; ``leading`` are those of ``files``
     that name these, or a module that does. ``limited_by`` are the files of
     control groups by what they limit, where one group alone does so. ``through`` is the program
-    that asks it, where the command does not do so itself.
+    that asks it, where the command does not do so itself. ``busy`` are the CPUs that one took which
+    the command does not talk to.
     """
 
     name: str
@@ -97,6 +99,12 @@ class Partner:
     started: Mapping[str, float] = field(default_factory=dict)
     leading: tuple[str, ...] = ()
     limited_by: Mapping[str, str] = field(default_factory=dict)
+    busy: float = 0.0
+
+    @property
+    def role(self) -> str:
+        """What it has to do with the command."""
+        return "which is busy beside the command" if self.busy else "which the command talks to"
 
 
 @dataclass(frozen=True, slots=True)

@@ -22,10 +22,18 @@ from benchvise.why.witness.touching import NAME
 
 _READ = (
     'grep -h -E "^(Name|Pid|VmRSS|voluntary_ctxt_switches):" /proc/[0-9]*/status 2>/dev/null; '
-    "sed -n 's/^/lock /p' /proc/locks 2>/dev/null; true"
+    "sed -n 's/^/lock /p' /proc/locks 2>/dev/null; "
+    'for p in /proc/[0-9]*; do [ -r $p/stat ] && read -r s <$p/stat && echo "stat $s"; done '
+    "2>/dev/null; true"
 )
 _READ_S = 20.0
 _LOCK = re.compile(r"lock \d+: \w+ +\w+ +\w+ (\d{1,9}) ")
+# Times are those of the process and of the children that it has waited for (proc(5)).
+_STAT = re.compile(r"stat (\d{1,9}) \(.*\) ([A-Za-z](?: -?\d{1,20}){15,60})$")
+_TICKS_PER_S = 100.0
+_SESSIONS = ("sshd", "sshd-session", "dropbear", "bvprobe", "login", "getty")
+_KERNEL_THREADS = 2
+_BUSIEST = 3
 _MOST = 400  # programs of a board
 _COMM = 15  # characters of a program's name that the kernel keeps
 
@@ -34,6 +42,7 @@ _OFTEN = 2.0  # wake-ups a second
 _HARDLY = 0.2
 _LARGE_MB = 128.0
 _SHARE = 0.1
+_BUSY = 0.15
 _LOCKING = ("fcntl", "flock")
 _MISSED_POINTS = 6.0
 
@@ -47,6 +56,8 @@ class ProcessSample:
     wakes: dict[int, int] = field(default_factory=dict)
     resident_kb: dict[int, int] = field(default_factory=dict)
     holders: list[int] = field(default_factory=list)
+    ticks: dict[int, int] = field(default_factory=dict)
+    parents: dict[int, int] = field(default_factory=dict)
 
 
 def sample(board: Board) -> ProcessSample | None:
@@ -67,6 +78,10 @@ def parse_sample(text: str, at: float) -> ProcessSample | None:
         number = re.match(r"\s*(\d{1,12})", value)
         if lock := _LOCK.match(line):
             taken.holders.append(int(lock[1]))
+        elif stat := _STAT.match(line):
+            fields = stat[2].split()
+            taken.parents[int(stat[1])] = int(fields[1])
+            taken.ticks[int(stat[1])] = sum(map(int, fields[11:15]))
         elif key == "Name":
             name, process = printable(value.strip(), _COMM), 0
         elif number is None:
@@ -99,9 +114,41 @@ def activities(
             round(sum(after.resident_kb.get(p, 0) for p in processes) / 1024, 1),
             sum(after.holders.count(p) for p in processes),
             len(processes),
+            round(sum(_cpus(p, before, after) for p in processes), 3),
         )
         for name, processes in list(programs.items())[:_MOST]
     )
+
+
+def busiest(before: ProcessSample | None, after: ProcessSample | None) -> dict[int, float]:
+    """The processes that took most of the CPUs beside the command, and how much: none of sessions,
+    in which the command itself runs."""
+    if before is None or after is None or after.at <= before.at:
+        return {}
+    took = {
+        process: _cpus(process, before, after)
+        for process, name in after.names.items()
+        if before.names.get(process) == name and not _is_of_session(process, after)
+    }
+    busy = sorted((p for p in took if took[p] >= _BUSY), key=lambda p: -took[p])
+    return {process: took[process] for process in busy[:_BUSIEST]}
+
+
+def _cpus(process: int, before: ProcessSample, after: ProcessSample) -> float:
+    ticks = after.ticks.get(process, 0) - before.ticks.get(process, 0)
+    return max(0.0, ticks / _TICKS_PER_S / (after.at - before.at))
+
+
+def _is_of_session(process: int, sample: ProcessSample) -> bool:
+    """Whether a process, or one of those that it stems from, carries a login; threads of the kernel
+    count as such, as no file configures them."""
+    seen: set[int] = set()
+    while process > 1 and process not in seen:
+        seen.add(process)
+        if process == _KERNEL_THREADS or sample.names.get(process) in _SESSIONS:
+            return True
+        process = sample.parents.get(process, 0)
+    return False
 
 
 def _woke(process: int, before: ProcessSample, after: ProcessSample) -> int:

@@ -144,8 +144,9 @@ def partner_suspects(
     good, bad = ({p.name: p for p in watches[side].partners} for side in (Side.GOOD, Side.BAD))
     polled = set(polled_places(watches[Side.BAD].calls)) if Side.BAD in watches else set()
     for name in bad.keys() - good.keys():
-        if polled & set(bad[name].targets):
-            # Who has it done at once does not look again and again: its files are compared.
+        if polled & set(bad[name].targets) or bad[name].busy:
+            # Who has it done at once does not look again and again, and of who is not busy nothing
+            # was read: its files are compared.
             good[name] = replace(bad[name], program=())
     taken = {suspect.id for suspect in others}
     suspects: dict[str, Suspect] = {}
@@ -173,7 +174,7 @@ def _states(good: Partner, bad: Partner) -> Iterator[Suspect]:
         points = _OF_STATE.get(key, usual)
         yield Suspect(
             f"{STATE}{bad.name}:{key}",
-            f"{key} of {bad.name}, which the command talks to",
+            f"{key} of {bad.name}, {bad.role}",
             Layer.RUN_TIME,
             "partner.state",
             good=values[0],
@@ -208,7 +209,7 @@ def _files(
         usual += 0.0 if all(values) else _ONE_SIDE
         yield Suspect(
             f"{OPENED_FILE}{path}",
-            f"the file {path} of {bad.name}, which the command talks to",
+            f"the file {path} of {bad.name}, {bad.role}",
             Layer.USERLAND,
             "userland.file",
             values[0][:_DIGITS] or NOT_THERE,
@@ -237,7 +238,7 @@ def _grown(path: str, bad: Partner, of_good: str, of_bad: str) -> Iterator[Suspe
     good_size, bad_size = (f"{text.partition(' ')[2]} bytes" for text in (of_good, of_bad))
     yield Suspect(
         f"{OPENED_FILE}{path}",
-        f"the data in {path} of {bad.name}, which the command talks to",
+        f"the data in {path} of {bad.name}, {bad.role}",
         Layer.USERLAND,
         "userland.file",
         good_size,
@@ -277,7 +278,7 @@ def _programs(
         values = [listed if any(p in of for p in other) else NOT_THERE for of in (first, second)]
         yield Suspect(
             f"{PROGRAM}{bad.name}",
-            f"what {bad.name} runs, which the command talks to",
+            f"what {bad.name} runs, {bad.role}",
             Layer.USERLAND,
             "partner.program",
             good=values[0],
@@ -289,6 +290,9 @@ def _programs(
 
 
 def _term(partner: Partner, points: float) -> Term:
+    if partner.busy:
+        reason = f"{partner.name} takes {partner.busy:.1f} CPU beside the command"
+        return Term("partner", _PRIOR + points, reason)
     about = ", ".join(partner.targets[:_SHOWN])
     if partner.through:
         about, points = f"way of {partner.through}", points - _BEHIND
@@ -306,6 +310,7 @@ def put_partners_first(
     if witness is None or Side.BAD not in watches:
         return tuple(suspects)
     waited = {p.name: _waited(p, watches[Side.BAD], witness) for p in watches[Side.BAD].partners}
+    beside = {p.name for p in watches[Side.BAD].partners if p.busy}
     longer = _longer(watches, witness)
     waits = {name: share for name, share in waited.items() if share >= _LEAST_SHARE}
     touching = {s: name for s in suspects if (name := _partner_of(s, waits))}
@@ -318,7 +323,8 @@ def put_partners_first(
     scored = []
     for suspect in suspects:
         if name := touching.get(suspect, ""):
-            reason = f"the command waits for {name}: {waits[name]:.0%} of the gap"
+            way = "waits beside" if name in beside else "waits for"
+            reason = f"the command {way} {name}: {waits[name]:.0%} of the gap"
             points = _POINTS * waits[name] + lift
             term = Term(NAME, points, reason.replace("%", " %"))
             terms = [*suspect.terms, term]
@@ -357,6 +363,8 @@ def _longer(watches: Mapping[Side, SideWatch], witness: Witness) -> dict[str, fl
 def _waited(partner: Partner, watch: SideWatch, witness: Witness) -> float:
     """The share of the gap that the command waits for a partner: in calls about its targets, where
     its waking ended the wait, or asleep between two looks at one of its targets."""
+    if partner.busy:
+        return min(1.0, sum(p.share for p in witness.parts if p.activity is Activity.RUNNABLE))
     is_polled = bool(set(partner.targets) & set(polled_places(watch.calls)))
     by_name = {
         (part.call, part.program)
@@ -387,6 +395,7 @@ def _waited(partner: Partner, watch: SideWatch, witness: Witness) -> float:
 def _partner_of(suspect: Suspect, waits: Mapping[str, float]) -> str:
     """The name of the program that a suspect is about and that the command waits for."""
     about = {term.reason.partition(" talks to ")[2].partition(" by ")[0] for term in suspect.terms}
+    about |= {t.reason.partition(" takes ")[0] for t in suspect.terms if t.name == "partner"}
     running = {member.rpartition(" ")[2] for member in suspect.members if " " in member}
     return next((name for name in waits if name in about or name in running), "")
 

@@ -144,6 +144,25 @@ def find_partners(
         return ()
 
 
+def busy_programs(
+    board: Board, busy: Mapping[int, float], partners: Sequence[Partner]
+) -> tuple[Partner, ...]:
+    """The programs of these processes, with the CPUs that they took, without those that are
+    partners; none where the board cannot tell. Raises BoardUnreachable."""
+    if not busy:
+        return ()
+    names = {partner.name for partner in partners}
+    try:
+        statuses = _text_of(board, ["sh", "-c", _ABOUT, "sh", *map(str, busy)])
+        programs = [p for p in _merged(parse_programs(statuses), {}) if p.name not in names]
+        return tuple(
+            replace(_partner(board, program), busy=busy.get(program.process, 0.0))
+            for program in programs
+        )
+    except BoardUnusable:
+        return ()
+
+
 def _partner(board: Board, program: ProgramOfBoard, through: Partner | None = None) -> Partner:
     listing = ["sh", "-c", FILES_OF_A_PROGRAM, "sh", *program.file_words]
     partner = program.partner(_text_of(board, listing, _FILES_S).splitlines(), through)

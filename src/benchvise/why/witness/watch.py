@@ -31,9 +31,9 @@ from benchvise.text import NAME_LIMIT, SENTENCE_LIMIT, printable
 from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder
 from benchvise.why.witness.kinds import named_call, plain_name
 from benchvise.why.witness.model import CallsAbout, SideWatch, SpentTime
-from benchvise.why.witness.neighbours import activities, sample
+from benchvise.why.witness.neighbours import activities, busiest, sample
 from benchvise.why.witness.own_words import own_names
-from benchvise.why.witness.partners import find_partners
+from benchvise.why.witness.partners import busy_programs, find_partners
 from benchvise.why.witness.path import spent_times
 from benchvise.why.witness.spans import read_spans
 
@@ -88,6 +88,8 @@ def watch(
     with _left_out(seen, CALLS, channel):
         followed = _followed(channel, command, limit_s, seen)
     calls = () if followed is None else followed[1]
+    after = sample(board)
+    partners = find_partners(board, calls, command, usual_s if recorded is None else recorded[0])
     return SideWatch(
         seconds=None if recorded is None else recorded[0],
         spent=() if recorded is None else recorded[1],
@@ -98,8 +100,8 @@ def watch(
         remarks=tuple(seen.remarks),
         trace=str(trace) if trace is not None and trace.exists() else "",
         cost_s=round(time.monotonic() - begun, 3),
-        neighbours=activities(before, sample(board)),
-        partners=find_partners(board, calls, command, usual_s if recorded is None else recorded[0]),
+        neighbours=activities(before, after),
+        partners=(*partners, *busy_programs(board, busiest(before, after), partners)),
         names=own_names(board, command, calls),
     )
 
