@@ -400,9 +400,11 @@ def _merged(
     """The first process of each name, with all that its like are about: those that it makes for a
     connection write over their variables (setproctitle), and have its limits."""
     by_name: dict[str, ProgramOfBoard] = {}
-    for program in sorted(programs, key=lambda program: program.since):
-        first = by_name.setdefault(program.name, program)
-        first.targets = tuple(dict.fromkeys((*first.targets, *owners.get(program.process, ()))))
+    for program in programs:
+        other = by_name.get(program.name, program)
+        first = min(other, program, key=lambda program: program.since)
+        first.targets = tuple(dict.fromkeys((*other.targets, *owners.get(program.process, ()))))
+        by_name[program.name] = first
     yield from by_name.values()
 
 
