@@ -37,9 +37,9 @@ unexport PYTHONDONTWRITEBYTECODE
 # Of several targets at once, the lines of each come together.
 IN_TURN := $(MAKE) --no-print-directory --output-sync=target
 
-.PHONY: demo demo-boards test tests-compiled test-beside test-settings test-alone test-nightly checks \
-	checks-meanwhile lint lint-python lint-web lint-crates format-crates test-web test-crates guest-kernel bench \
-	score score-open fuzz docs pictures man dist clean install pins probe probes web
+.PHONY: demo demo-boards test tests-compiled test-beside test-settings test-units test-alone \
+	test-nightly checks units-meanwhile checks-meanwhile lint lint-python lint-web lint-crates \
+	format-crates test-web test-crates guest-kernel bench score score-open fuzz docs pictures man dist clean install pins probe probes web
 
 # The first answer takes the probe of this machine alone; the script has the rest made afterwards.
 demo: probe
@@ -52,7 +52,7 @@ test:
 	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES)
 	+@$(IN_TURN) -j2 install probes web guest-kernel tests-compiled
 	+@$(MAKE) --no-print-directory test-beside
-	+@$(MAKE) --no-print-directory -j2 test-settings checks-meanwhile
+	+@$(MAKE) --no-print-directory -j3 test-settings units-meanwhile checks-meanwhile
 	+@$(MAKE) --no-print-directory test-alone
 
 # Once, before each of several would rewrite and compile all the same modules of tests. Those few
@@ -62,22 +62,28 @@ tests-compiled: build/collected
 build/collected: .venv/.installed | $(NATIVE)
 	@$(BIN)/pytest --collect-only -q >$@.new && mv $@.new $@
 
+# The parts of the suite are those of tests/suite_parts.py.
 # So many wait for something at any time that the others leave no CPU idle.
 test-beside:
-	SUITE_PART=first $(BIN)/pytest -m "not alone and not settings" -n 5 --dist loadfile \
-		--no-loadscope-reorder
+	SUITE_PART=beside $(BIN)/pytest -n 5 --dist loadfile --no-loadscope-reorder
 
 # What they change, other tests would feel. One at a time, they leave a CPU idle.
 test-settings:
-	SUITE_PART=next $(BIN)/pytest -m "settings and not alone" $$(grep -l 'mark\.settings' tests/test_*.py)
+	SUITE_PART=settings $(BIN)/pytest
+
+test-units:
+	SUITE_PART=units $(BIN)/pytest -n 2 --dist loadfile
 
 # They compute where those tests leave room.
+units-meanwhile:
+	+@nice -n 19 $(MAKE) --no-print-directory test-units
+
 checks-meanwhile:
 	+@nice -n 19 $(MAKE) --no-print-directory checks
 
 # Those that compute one after another, and beside them those that wait.
 test-alone:
-	SUITE_PART=last $(BIN)/pytest -m alone -n 2 $$(grep -l 'mark\.alone' tests/test_*.py)
+	SUITE_PART=alone $(BIN)/pytest -n 2
 
 # What takes too long for every change. PART="long fuzz": only these.
 test-nightly:

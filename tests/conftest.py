@@ -6,8 +6,9 @@ Most tests run beside others. Those that judge figures which a neighbour would c
 ``alone``, and run one after another; those of them that mostly wait, for a link or a disk, run on
 the first CPU meanwhile, where nothing is measured that computes. Those that change settings of the
 machine, which other tests look at, are marked ``settings``: they run one after another, beside the
-linters. What two tests cannot have at once they lock. Only those marked ``timing`` are tried again
-when they fail, once: a neighbour may keep from them the CPU that they wait for or count on.
+linters and those of ``tests/unit`` (``suite_parts``). What two tests cannot have at once they lock.
+Only those marked ``timing`` are tried again when they fail, once: a neighbour may keep from them
+the CPU that they wait for or count on.
 
 A job in the background ignores SIGINT, one under nohup SIGHUP, and so would every program that a
 test interrupts.
@@ -26,6 +27,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+import suite_parts
 from hypothesis import settings
 from suite_report import SuiteReport
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
@@ -55,6 +57,8 @@ LONG = ("test_why_layers", "test_signal_serial")
 # does not keep its rate.
 WAITING = ("test_planted_waiting",)
 
+
+RETRY_DELAY_S = 2
 
 # What a busy machine can fail, by file, and how. Such a test is marked ``timing`` and may be tried
 # once more. What proves that nothing is lost by a crash is never among them, nor is a calculation.
@@ -87,16 +91,26 @@ TIMING = {
 
 def pytest_configure(config: pytest.Config) -> None:
     if not hasattr(config, "workerinput"):
-        config.pluginmanager.register(SuiteReport(os.environ.get("SUITE_PART", "")))
+        config.pluginmanager.register(SuiteReport(suite_parts.chosen()))
 
 
-def pytest_collection_modifyitems(items: list[pytest.Item]) -> None:
+def pytest_ignore_collect(collection_path: Path) -> bool | None:
+    part = suite_parts.chosen()
+    if part and collection_path.suffix == ".py" and not suite_parts.may_hold(collection_path, part):
+        return True
+    return None
+
+
+def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item]) -> None:
+    if part := suite_parts.chosen():
+        items[:], others = suite_parts.only(part, items)
+        config.hook.pytest_deselected(items=others)
     items.sort(key=lambda item: item.path.stem not in LONG)
     for item in items:
         if item.path.stem in TIMING:
             item.add_marker(pytest.mark.timing(TIMING[item.path.stem]))
         if item.get_closest_marker("timing"):
-            item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=2))
+            item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=RETRY_DELAY_S))
 
 
 def is_waiting(nodeid: str) -> bool:
@@ -120,7 +134,7 @@ class TwoLanes(LoadScopeScheduling):  # type: ignore[misc]
 
 @pytest.hookimpl(optionalhook=True)
 def pytest_xdist_make_scheduler(config: pytest.Config, log: Any) -> TwoLanes | None:
-    return TwoLanes(config, log) if config.getoption("-m") == "alone" else None
+    return TwoLanes(config, log) if suite_parts.chosen() == suite_parts.ALONE else None
 
 
 @pytest.fixture(autouse=True)

@@ -2,9 +2,9 @@
 longest; and whether that will do.
 
 With ``STRICT=1`` in the environment a run fails that left tests out for a reason that ``skips``
-does not allow, or tried more than ``MOST_RETRIES`` a second time. ``SUITE_PART``: of a suite in
-several runs the ``first`` only keeps its account in ``build/suite-record.json``, a ``next`` adds
-its own to it, and the ``last`` reports for all.
+does not allow, or tried more than ``MOST_RETRIES`` a second time. Of a suite in several runs
+(``suite_parts``) each keeps its account in ``build/suite-record``; the last reports for all, and
+where one has kept none, that fails too.
 """
 
 from __future__ import annotations
@@ -20,10 +20,10 @@ from pathlib import Path
 
 import pytest
 from skips import parse
+from suite_parts import PARTS
 
 LOCK = Path(__file__).parents[1] / "requirements-dev.lock"
-RECORD = Path(__file__).parents[1] / "build" / "suite-record.json"
-KEPT = ("first", "next")
+RECORDS = Path(__file__).parents[1] / "build" / "suite-record"
 MOST_RETRIES = 3
 SLOWEST = 10
 _MOST_DETAILS = 3
@@ -110,11 +110,14 @@ def _reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:
 class SuiteReport:
     """The plugin, of the process that gathers what the others found."""
 
-    def __init__(self, part: str, record: Path = RECORD) -> None:
+    def __init__(self, part: str, records: Path = RECORDS) -> None:
         self._part = part
-        self._path = record
+        self._records = records
         self._record = SuiteRecord()
         self._faults: list[str] = []
+        if part == PARTS[0]:
+            for other in PARTS:
+                self._kept(other).unlink(missing_ok=True)
 
     def pytest_runtest_logreport(self, report: pytest.TestReport) -> None:
         self._record.add(report)
@@ -124,23 +127,28 @@ class SuiteReport:
             self._record.add(report)
 
     def pytest_sessionfinish(self, session: pytest.Session, exitstatus: int) -> None:
-        if self._part in ("next", "last") and self._path.exists():
-            earlier = SuiteRecord(**json.loads(self._path.read_text()))
-            earlier.update(self._record)
-            self._record = earlier
-        if self._part in KEPT:
-            self._path.parent.mkdir(exist_ok=True)
-            self._path.write_text(json.dumps(asdict(self._record)))
+        if self._part in PARTS[:-1]:
+            self._records.mkdir(parents=True, exist_ok=True)
+            self._kept(self._part).write_text(json.dumps(asdict(self._record)))
             return
-        self._faults = self._record.faults()
+        missing = []
+        for part in PARTS[:-1] if self._part else ():
+            if (kept := self._kept(part)).exists():
+                self._record.update(SuiteRecord(**json.loads(kept.read_text())))
+            else:
+                missing.append(f"part {part} was not run: make test-{part}")
+        self._faults = [*missing, *self._record.faults()]
         green = exitstatus in (pytest.ExitCode.OK, pytest.ExitCode.NO_TESTS_COLLECTED)
         if self._faults and is_strict() and green:
             session.exitstatus = pytest.ExitCode.TESTS_FAILED
 
+    def _kept(self, part: str) -> Path:
+        return self._records / f"{part}.json"
+
     def pytest_terminal_summary(
         self, terminalreporter: pytest.TerminalReporter, exitstatus: int
     ) -> None:
-        if self._part in KEPT and exitstatus == pytest.ExitCode.OK:
+        if self._part in PARTS[:-1] and exitstatus == pytest.ExitCode.OK:
             return
         if lines := list(self._record.lines()):
             terminalreporter.section("about this run")

@@ -144,6 +144,7 @@ def test_commands_for_other_tools_can_be_typed() -> None:
             assert chosen <= known, text
 
 
+@pytest.mark.settings
 def test_the_value_on_this_machine_is_read(capsys: pytest.CaptureFixture[str]) -> None:
     assert run(["knobs", "show", "swappiness", "--board", "local"]) == 0
     with open("/proc/sys/vm/swappiness") as file:  # noqa: PTH123

@@ -3,24 +3,27 @@
 from __future__ import annotations
 
 import os
+import re
 import subprocess
 import sys
 from pathlib import Path
 
 import pytest
 from conftest import TIMING
+from suite_parts import ALONE, BESIDE, PARTS, SETTINGS, UNITS, may_hold, part_of
 from suite_report import LOCK, SuiteRecord, unlike_lock
 
 TESTS = Path(__file__).parents[1]
 CONFTEST = """
 import os, sys
 from pathlib import Path
-import suite_report
-from conftest_of_the_suite import pytest_collection_modifyitems
+import conftest_of_the_suite, suite_report
+conftest_of_the_suite.RETRY_DELAY_S = 0
+from conftest_of_the_suite import pytest_collection_modifyitems, pytest_ignore_collect
 def pytest_configure(config):
     part = os.environ.get("SUITE_PART", "")
-    record = Path(os.environ["RECORD"])
-    config.pluginmanager.register(suite_report.SuiteReport(part, record))
+    records = Path(os.environ["RECORDS"])
+    config.pluginmanager.register(suite_report.SuiteReport(part, records))
 """
 LEFT_OUT = """
 import pytest, skips
@@ -61,7 +64,7 @@ def suite(
             "PYTEST_DISABLE_PLUGIN_AUTOLOAD": "1",
             "STRICT": "1" if strict else "",
             "SUITE_PART": part,
-            "RECORD": str(directory / "record.json"),
+            "RECORDS": str(directory / "records"),
         },
         capture_output=True,
         text=True,
@@ -112,16 +115,74 @@ def test_more_than_three_second_tries(tmp_path: Path, tests: int, fails: bool) -
     assert ("4 tests needed a second try: at most 3" in text) == fails
 
 
+IN_PARTS = """
+import pytest, skips
+def test_unmarked(): skips.skip("root", "to mount")
+@pytest.mark.settings
+def test_setting(): skips.skip("root", "to mount")
+@pytest.mark.settings
+@pytest.mark.alone
+def test_both(): pass
+"""
+HIDDEN = "import pytest\nmark = getattr(pytest.mark, 'alone')\n@mark\ndef test_it(): pass\n"
+
+
 def test_the_last_of_several_runs_reports_for_all(tmp_path: Path) -> None:
-    code, text = suite(tmp_path, LEFT_OUT + KERNEL, part="first", strict=True)
-    assert code == 0 and "left out" not in text
-    code, text = suite(tmp_path, LEFT_OUT, part="next", strict=True, name="test_n.py")
-    assert code == 0 and "left out" not in text
-    code, text = suite(tmp_path, "def test_b(): pass\n", part="last", strict=True, name="test_b.py")
+    """And each test is in one of them, whatever their order in a file."""
+    codes = [suite(tmp_path, IN_PARTS + KERNEL, part=part, strict=True) for part in PARTS]
+    passed = [re.findall(r"\d+ (?:passed|skipped|deselected)", text) for _, text in codes]
+    assert passed == [
+        ["2 skipped", "2 deselected"],
+        ["1 skipped", "3 deselected"],
+        ["4 deselected"],
+        ["1 passed", "3 deselected"],
+    ]
+    assert [code for code, _ in codes] == [0, 0, 5, 1]
+    assert not any("left out" in text for _, text in codes[:-1])
+    *_, (_, last) = codes
+    assert "left out: 3 tests or modules" in last and "2  machine: root" in last
+    assert "was not run" not in last
+
+
+def test_a_part_that_was_not_run_fails_the_last(tmp_path: Path) -> None:
+    code, _ = suite(tmp_path, "def test_c(): assert 0\n", part=BESIDE)
     assert code == 1
-    assert "left out: 3 tests or modules" in text and "2  machine: root" in text
-    code, text = suite(tmp_path, "def test_c(): assert 0\n", part="first", name="test_c.py")
-    assert code == 1
+    marked = "import pytest\n@pytest.mark.alone\ndef test_c(): pass\n"
+    code, text = suite(tmp_path, marked, part=ALONE, strict=True, name="test_more.py")
+    assert code == 1 and "1 passed" in text
+    missing = [f"part {part} was not run: make test-{part}" for part in (SETTINGS, UNITS)]
+    assert re.findall(r"part \w+ was not run.*", text) == missing
+
+
+def test_a_test_that_no_part_would_read_is_an_error(tmp_path: Path) -> None:
+    code, text = suite(tmp_path, HIDDEN, part=BESIDE)
+    assert code == 4 and "test_it would never run: it is marked alone" in text
+
+
+@pytest.mark.parametrize("marks", [[], ["settings"], ["alone"], ["alone", "settings", "timing"]])
+@pytest.mark.parametrize("place", ["tests", "tests/unit"])
+def test_each_test_is_of_one_part_in_which_its_file_is_read(
+    tmp_path: Path, marks: list[str], place: str
+) -> None:
+    file = tmp_path / place / "test_it.py"
+    file.parent.mkdir(parents=True)
+    file.write_text("".join(f"@pytest.mark.{mark}\n" for mark in marks) + "def test_it(): pass\n")
+    assert may_hold(file, part_of(file, marks))
+    unmarked = part_of(file, [])
+    assert unmarked == (UNITS if place.endswith("unit") else BESIDE)
+    assert may_hold(file, unmarked)
+
+
+def test_all_parts_are_run_in_that_order() -> None:
+    root = TESTS.parent
+    makefile = (root / "Makefile").read_text()
+    whole = makefile[makefile.index("\ntest:\n") : makefile.index("\ntests-compiled:")]
+    order = re.findall(r"(\w+)-meanwhile|test-(\w+)", whole)
+    named = [part for pair in order for part in pair if part in PARTS]
+    assert named == list(PARTS)
+    for part in PARTS:
+        assert f"\ntest-{part}:\n\tSUITE_PART={part} " in makefile
+        assert f'"test-{part}"' in (root / "scripts" / "newest_python.py").read_text()
 
 
 def test_the_files_that_may_be_tried_again_are_there() -> None:

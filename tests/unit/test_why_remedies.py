@@ -136,6 +136,7 @@ def test_a_device_that_is_not_known_is_asked_for() -> None:
     assert "rm -rf" not in text_of(of(suspect("block.scheduler", "none", "bfq"), roles=evil), "now")
 
 
+@pytest.mark.settings
 def test_sysctls_are_named_as_sysctl_names_them() -> None:
     """Each key leads to its file: read only, as writing a value again is not always nothing."""
     skips.need("sysctl")
@@ -152,6 +153,7 @@ def test_sysctls_are_named_as_sysctl_names_them() -> None:
     assert checked > 20
 
 
+@pytest.mark.settings
 def test_a_sysctl_is_loaded(tmp_path: Path) -> None:
     path = Path("/proc/sys/vm/swappiness")
     skips.need("sysctl")
