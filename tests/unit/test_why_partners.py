@@ -335,6 +335,20 @@ def test_what_configures_a_busy_neighbour_is_a_suspect_where_the_command_waits_f
         assert ranked[0].id == first.id
 
 
+def test_a_variable_for_shells_does_not_come_before_who_is_at_work() -> None:
+    """osm-fr/bano#212: a job that locks the tables, beside a PATH that is set otherwise."""
+    suspects = partner_suspects(watches(**{"variable PATH": "/bin"}), DIGESTS, ())
+    path = next(s for s in suspects if s.id.endswith("PATH"))
+    job = Suspect(
+        "service.state:tidy", "", Layer.RUN_TIME, "system.services", "not there", "running",
+        terms=(Term("prior", -2.8, ""), Term("witness", 1.6, "tidy woke 5.8 times a second there")),
+    )  # fmt: skip
+    part = WitnessPart(Activity.PROCESS, "poll", "127.0.0.1:53", "", 0.1, 2.0, 1.0, "it")
+    seen = watches(**{"variable PATH": "/bin"})
+    ranked = put_partners_first((job, path), Witness("", 0.1, 2.0, (part,)), seen)
+    assert [suspect.id for suspect in ranked] == [job.id, path.id]
+
+
 BOTH_RUN = {side: frozenset({"S20named", "cron"}) for side in Side}
 
 

@@ -70,8 +70,12 @@ _OF_STATE = {
     "variable TZ": -0.6,
     "variable HOME": -1.0,
 }
-_OF_SHELL = re.compile(r"variable (?:PATH|CHARSET|TERM|EDITOR|PAGER|HIST\w+)$")
-"""Decide seldom how fast a server is: they are for who types commands."""
+_OF_SHELL = re.compile(
+    r"variable (?:PATH|SHELL|CHARSET|TERM|EDITOR|VISUAL|PAGER|LESS|LS_COLORS|PS1|MAIL|"
+    r"(?:MAN|INFO)PATH|HIST\w+)$"
+)
+"""Decide seldom how fast a server is: they are for who types commands. So they are not put before
+what was seen to be at work beside the command."""
 _OF_LANGUAGE = re.compile(r"variable (?:LC_\w+|LANG|LANGUAGE)$")
 """Decide how it puts texts in order, and seldom more."""
 _FOR_LOGINS = re.compile(
@@ -313,7 +317,9 @@ def put_partners_first(
     beside = {p.name for p in watches[Side.BAD].partners if p.busy}
     longer = _longer(watches, witness)
     waits = {name: share for name, share in waited.items() if share >= _LEAST_SHARE}
-    touching = {s: name for s in suspects if (name := _partner_of(s, waits))}
+    touching = {
+        s: name for s in suspects if not _OF_SHELL.search(s.id) and (name := _partner_of(s, waits))
+    }
     if not touching:
         return tuple(suspects)
     untried = [s.log_odds for s in suspects if s.means is None and s not in touching]
