@@ -65,6 +65,7 @@ from benchvise.why.witness.partner_suspects import (
     partner_suspects,
     put_partners_first,
 )
+from benchvise.why.witness.services import service_files, service_suspects
 from benchvise.why.witness.touching import put_first
 from benchvise.why.witness.untouched import put_last, touched_paths
 
@@ -186,7 +187,8 @@ def _seen_suspects(
     files none where they cannot be read."""
     amounts = amount_suspects(case.watches, case.snapshots)
     of_partners = partner_files(case.watches)
-    paths = tuple(dict.fromkeys((*compared_paths(case.watches), *of_partners)))
+    of_services = service_files(case.snapshots) if case.watches else ()
+    paths = tuple(dict.fromkeys((*compared_paths(case.watches), *of_partners, *of_services)))
     if not paths:
         return amounts
     digests = {side: lab.digests(side, paths) for side in (Side.GOOD, Side.BAD)}
@@ -195,7 +197,11 @@ def _seen_suspects(
         return amounts
     can_swap = lab.bench.can_swap_files()
     files = file_suspects(case.watches, readable, others, can_swap=can_swap)
-    return (*files, *partner_suspects(case.watches, readable, files, restarts), *amounts)
+    seen = (*files, *partner_suspects(case.watches, readable, files, restarts))
+    taken = {suspect.id for suspect in seen}
+    # the same file by another name: boot.init_settings:/etc/init.d/S50qos
+    taken |= {f"{OPENED_FILE}{suspect.id.partition(':')[2]}" for suspect in others}
+    return (*seen, *service_suspects(of_services, readable, taken), *amounts)
 
 
 def _is_clear(suspects: Sequence[Suspect]) -> bool:
