@@ -91,7 +91,7 @@ def _full(snapshots: Mapping[Side, Snapshot]) -> Iterator[Suspect]:
         yield Suspect(
             name,
             f"how full the file system at {printable(point, 80)} is",
-            Layer.ROOT,
+            Layer.RUN_TIME,
             FILE_SYSTEMS,
             good_text,
             bad_text,
