@@ -49,9 +49,18 @@ signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
 
-# Minutes each, most of it waiting: beginning last, they would keep all others waiting. Those that
-# boot many simulated boards are not among them, as they take both CPUs meanwhile.
-LONG = ("test_why_layers", "test_signal_serial")
+# Half a minute each and more, the longest first: one that began last would keep all others waiting.
+# Those that mostly wait are spread among those that compute.
+LONG = (
+    *("test_signal_serial", "test_probe_foreign", "test_guide_walk", "test_probe_net"),
+    *("test_web_runs_pages", "test_watch", "test_store_killed", "test_why_userland"),
+    *("test_rig_faults", "test_web_readers", "test_web_rig", "test_rig_coordinator"),
+    *("test_probe_guest", "test_web_access", "test_rig_guests", "test_web_pages"),
+    *("test_why_layers", "test_probe", "test_rig_harts", "test_cli", "test_web_bench_pages"),
+    *("test_why_watch", "test_web", "test_rig_cycle", "test_store_failures", "test_signal"),
+    *("test_rig_flash", "test_why_simulated", "test_web_workspace", "test_web_lines"),
+    "test_probe_trace_guest",
+)
 
 # Tests marked ``alone`` that mostly wait. Those of iperf3 are not among them: on a shared CPU it
 # does not keep its rate.
@@ -105,7 +114,8 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
     if part := suite_parts.chosen():
         items[:], others = suite_parts.only(part, items)
         config.hook.pytest_deselected(items=others)
-    items.sort(key=lambda item: item.path.stem not in LONG)
+    order = {stem: place for place, stem in enumerate(LONG)}
+    items.sort(key=lambda item: order.get(item.path.stem, len(order)))
     for item in items:
         if item.path.stem in TIMING:
             item.add_marker(pytest.mark.timing(TIMING[item.path.stem]))

@@ -9,7 +9,7 @@ import sys
 from pathlib import Path
 
 import pytest
-from conftest import TIMING
+from conftest import LONG, TIMING, WAITING
 from suite_parts import ALONE, BESIDE, PARTS, SETTINGS, UNITS, may_hold, part_of
 from suite_report import LOCK, SuiteRecord, unlike_lock
 
@@ -185,8 +185,9 @@ def test_all_parts_are_run_in_that_order() -> None:
         assert f'"test-{part}"' in (root / "scripts" / "newest_python.py").read_text()
 
 
-def test_the_files_that_may_be_tried_again_are_there() -> None:
-    assert {f"{name}.py" for name in TIMING} <= {path.name for path in TESTS.glob("test_*.py")}
+def test_the_files_that_conftest_names_are_there() -> None:
+    named = {f"{name}.py" for name in (*TIMING, *LONG, *WAITING)}
+    assert named <= {path.name for path in TESTS.glob("test_*.py")}
 
 
 def test_the_slowest_are_named(tmp_path: Path) -> None:
