@@ -2,7 +2,10 @@
 
 from __future__ import annotations
 
+import random
 import re
+import subprocess
+import sys
 import tomllib
 from collections import Counter
 from dataclasses import fields, replace
@@ -14,13 +17,13 @@ import pytest
 from benchmarks.why import publish
 from benchmarks.why.open import __main__ as program
 from benchmarks.why.open import case as cases
-from benchmarks.why.open import decoys, published, results_file, table
+from benchmarks.why.open import decoys, kill, published, results_file, table
 from benchmarks.why.open.answer import read
 from benchmarks.why.open.boards import Board
 from benchmarks.why.open.case import CLASSES, Case
 from benchmarks.why.open.effect import Effects
 from benchmarks.why.open.result import EQUAL, NO_ANSWER, CaseResult, judge
-from benchmarks.why.open.state import changed, files_of_command
+from benchmarks.why.open.state import changed, own_changes
 from benchmarks.why.places import NotHere
 from benchmarks.why.real import PlantedEffect
 from benchvise.errors import UsageError
@@ -248,29 +251,84 @@ class TestState:
         )
         added = {f"file 4 9 /opt/r/.git/objects/{name}/0" for name in "bcd"}
         ran = (begin - {"file 1 9 /etc/shadow"}) | {"file 5 9 /etc/shadow", *added}
-        command = files_of_command(begin, ran)
-        assert command.directories == {"/opt/r/.git/objects"}
+        own = own_changes([begin, ran])
+        assert own.directories == {"/opt/r/.git/objects"}
         after = (ran - {"file 5 9 /etc/shadow"}) | {
             *("file 6 9 /etc/shadow", "file 4 9 /opt/r/.git/objects/e/0", "file 7 9 /etc/new")
         }
-        assert changed(ran, after, (), shared=True, command=command) == ["new: file 7 9 /etc/new"]
+        assert changed(ran, after, (), shared=True, own=own) == ["new: file 7 9 /etc/new"]
         gone = ran - {"file 2 9 /etc/fstab", "file 3 9 /opt/r/.git/objects/a/0"}
-        assert len(changed(ran, gone, (), shared=True, command=command)) == 2
+        assert len(changed(ran, gone, (), shared=True, own=own)) == 2
 
     def test_what_the_command_writes_anew_is_its_own_whatever_it_then_holds(self) -> None:
         begin = frozenset({"file 1 9 /srv/a.cpp", "written 10 /srv/a.cpp", "file 2 9 /etc/fstab"})
         ran = (begin - {"written 10 /srv/a.cpp"}) | {"written 60 /srv/a.cpp"}
-        command = files_of_command(begin, ran)
+        own = own_changes([begin, ran])
         after = (ran - {"file 1 9 /srv/a.cpp"}) | {"file 7 9 /srv/a.cpp"}
-        assert not changed(ran, after, (), shared=True, command=command)
+        assert not changed(ran, after, (), shared=True, own=own)
         assert len(changed(ran, after, (), shared=True)) == 2
 
     def test_a_file_that_the_command_adds_to_etc_covers_no_other(self) -> None:
         begin = frozenset({"file 2 9 /etc/fstab"})
         ran = begin | {f"file 1 9 /etc/lock{number}" for number in range(5)}
-        command = files_of_command(begin, ran)
-        lines = changed(ran, ran | {"file 1 9 /etc/fstab.away"}, (), shared=True, command=command)
+        own = own_changes([begin, ran])
+        lines = changed(ran, ran | {"file 1 9 /etc/fstab.away"}, (), shared=True, own=own)
         assert lines == ["new: file 1 9 /etc/fstab.away"]
+
+    def test_a_command_that_undoes_at_each_second_run_what_it_did_is_seen(self) -> None:
+        one, other = frozenset({"file 1 9 /srv/a.cpp"}), frozenset({"file 2 9 /srv/a.cpp"})
+        assert not own_changes([one, one]).has("file 2 9 /srv/a.cpp", {"/srv/a.cpp"})
+        own = own_changes([one, one, other])
+        assert changed(one, other, (), shared=True, own=own) == []
+
+    def test_what_time_changes_is_not_held_against_it(self) -> None:
+        """Elements of a set that expire, on a board where nothing is run."""
+        line = "rule \t\t  {} limit rate 1/minute burst 2 packets expires {}s548ms"
+        states = [frozenset({line.format(port, left)}) for port, left in ((34520, 13), (34520, 11))]
+        own = own_changes(states)
+        later = frozenset({line.format(51012, 9), "rule \t\ttcp dport 80 drop"})
+        lines = changed(states[0], later, (), shared=True, own=own)
+        assert lines == ["new: rule \t\ttcp dport 80 drop"]
+
+    def test_a_setting_that_changes_by_itself_covers_no_other(self) -> None:
+        states = [frozenset({f"set /proc/sys/net/a {n} ", "set /proc/sys/net/b 1 "}) for n in "12"]
+        own = own_changes(states)
+        after = frozenset({"set /proc/sys/net/a 3 ", "set /proc/sys/net/b 2 "})
+        lines = changed(states[1], after, (), shared=True, own=own)
+        assert lines == ["no more: set /proc/sys/net/b 1 ", "new: set /proc/sys/net/b 2 "]
+
+
+class TestKill:
+    def _ended(self, code: str, seed: int, tmp_path: Path) -> kill.Ended:
+        process = subprocess.Popen(
+            [sys.executable, "-c", code],
+            stdout=subprocess.PIPE,
+            stderr=subprocess.PIPE,
+            text=True,
+        )
+        return kill.end(process, random.Random(seed), tmp_path)
+
+    @pytest.mark.parametrize("seed", range(4))
+    def test_a_diagnosis_is_ended_and_it_is_said_how(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch, seed: int
+    ) -> None:
+        for name in ("_LAST_S", "_LASTS_S"):
+            monkeypatch.setattr(kill, name, 0.0)
+        monkeypatch.setattr(random.Random, "uniform", lambda *_: 0.0)
+        (tmp_path / "a.jsonl").touch()
+        ended = self._ended("import time; time.sleep(600)", seed, tmp_path)
+        assert re.fullmatch(r"SIG(KILL|INT) after [\d.]+ s, with a setting made", ended.how)
+
+    def test_one_that_ended_before_was_not_killed(self, tmp_path: Path) -> None:
+        ended = self._ended("print('done')", 1, tmp_path)
+        assert (ended.printed, ended.how) == ("done\n", "")
+
+    def test_what_is_not_as_before_misses_the_bar_of_those_that_were_killed(self) -> None:
+        killed = CaseResult("a", "limits", killed="SIGKILL after 3 s", restored=False)
+        judged = {bar.name: bar.held for bar in table.bars([killed])}
+        assert judged["restored after it was killed"] is False
+        assert judged["restored"] is None
+        assert len(table.row(killed)) == len(table.HEADINGS)
 
 
 class TestBars:

@@ -37,7 +37,7 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument("--minutes", type=float, default=12, help="of each diagnosis (12)")
     parser.add_argument("--effects", action="store_true", help="only measure what plants do")
     parser.add_argument(
-        "--kill", type=int, metavar="SEED", help="end each diagnosis at a random moment of SEED"
+        "--kill", type=int, metavar="SEED", help="end each at a random moment of SEED"
     )
     parser.add_argument("--allow", default="", metavar="NAMES", help="of `why`; not published")
     parser.add_argument("--seed", type=int, default=1, help="of the order (1)")
@@ -49,8 +49,8 @@ def main(words: Sequence[str] | None = None) -> int:
     console = Console(width=200)
     if arguments.results and arguments.effects:
         parser.error("--results is for answers, and --effects asks nothing")
-    if arguments.allow and arguments.publish:
-        parser.error("what is published is asked without consent")
+    if arguments.publish and (arguments.allow or arguments.kill is not None):
+        parser.error("what is published is asked without consent, and ends by itself")
     try:
         chosen = _chosen(arguments)
         known = [] if arguments.results is None else results_file.read(arguments.results)

@@ -26,7 +26,8 @@ class CaseResult:
     is named as proven. ``excluded`` says that an experiment has excluded the true cause and none
     has proven it. ``false`` are what was proven and is not true. ``where`` says whether the file
     and line were named, None where there are none. ``load`` is this machine's load while it was
-    asked: the mean of the load averages over one minute before and after. ``commit`` is that of
+    asked: the mean of the load averages over one minute before and after. ``killed`` says how and
+    when the diagnosis was ended, empty where nobody meant to. ``commit`` is that of
     this program. ``left_out`` says why the case does not count, ``problem`` what broke.
     """
 
@@ -49,6 +50,7 @@ class CaseResult:
     restored: bool | None = None
     changes: tuple[str, ...] = ()
     load: float | None = None
+    killed: str = ""
     commit: str = ""
     left_out: str = ""
     problem: str = ""

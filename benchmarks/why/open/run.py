@@ -6,30 +6,30 @@ import json
 import os
 import random
 import shutil
-import signal
 import subprocess
 import sys
 import tempfile
 import time
 from collections.abc import Callable, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 
-from benchmarks.why.open import decoys, effect
+from benchmarks.why.open import decoys, effect, kill
 from benchmarks.why.open.answer import Answer, read
 from benchmarks.why.open.boards import Board, laboratory
 from benchmarks.why.open.case import Case
 from benchmarks.why.open.decoys import Decoys
 from benchmarks.why.open.effect import Effects
 from benchmarks.why.open.result import EQUAL, NO_ANSWER, CaseResult, judge
-from benchmarks.why.open.state import CommandFiles, changed, files_of_command, state
+from benchmarks.why.open.state import OwnChanges, changed, own_changes, state
 from benchmarks.why.open.virtual import virtual_boards
 from benchmarks.why.places import NotHere
+from benchmarks.why.real import PlantedEffect
 from benchvise.errors import BenchviseError
 
 _DRAWS = 3
 """So often other decoys are drawn where some turn out to matter."""
+_A_WHILE_S = 2.0
 _NUMBERS = {"good": 11, "clean": 12, "bad": 13}
 _BREAKS = (
     *(OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError, AttributeError),
@@ -94,20 +94,31 @@ def _on_boards(case: Case, options: Options, place: Path, untouched: CaseResult)
                 for name, number in _NUMBERS.items()
             }
             asked_about = ("good", "bad")
-            untouched_files = {name: state(boards[name]) for name in asked_about}
-            effects = effect.measure(boards, case.command)
-            if effects.decoys_matter:
-                continue
-            if options.only_effects or not (effects.counts or case.kind == EQUAL):
-                return judge(case, _NOTHING, effects, printed="", origin="", changes=())
+            states = {name: [state(boards[name])] for name in asked_about}
+            effects = _NOT_MEASURED
+            if options.kill is None:
+                effects = effect.measure(boards, case.command)
+                if effects.decoys_matter:
+                    continue
+                if options.only_effects or not (effects.counts or case.kind == EQUAL):
+                    return judge(case, _NOTHING, effects, printed="", origin="", changes=())
             lab.stop_board("clean")
-            by_command = {
-                name: files_of_command(untouched_files[name], state(boards[name]))
-                for name in asked_about
-            }
-            asked = _Asked(case, options, place, lab.inside, lab.environment, by_command=by_command)
+            for name in asked_about:
+                _add_states(states[name], boards[name], case.command)
+            own = {name: own_changes(states[name]) for name in asked_about}
+            asked = _Asked(case, options, place, lab.inside, lab.environment, own=own)
             return _ask(asked, boards["good"], boards["bad"], effects)
     return replace(untouched, left_out=f"decoys matter in {_DRAWS} draws")
+
+
+def _add_states(states: list[frozenset[str]], board: Board, command: str) -> None:
+    """The state after what was run there, after one more run, since some commands change something
+    and the next run changes it back, and after a while in which nothing is run."""
+    states.append(state(board))
+    effect.seconds(board, command, 1)
+    states.append(state(board))
+    time.sleep(_A_WHILE_S)
+    states.append(state(board))
 
 
 def _on_virtual_boards(
@@ -132,13 +143,14 @@ def _scripts(case: Case, drawn: Decoys, name: str) -> list[str]:
 # -- asking ----------------------------------------------------------------------------------------
 
 _NOTHING = Answer("", "", (), 0, 0.0, True, frozenset())
+_NOT_MEASURED = Effects(PlantedEffect(0.0, 0.0), PlantedEffect(0.0, 0.0))
+"""Of a case whose diagnosis is ended: what it would have answered does not count."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """What is asked where: ``inside`` are the words before ``benchvise``; ``switch_on`` has the
-    boards reached by ssh. ``by_command`` is what the command was seen to write on each board before
-    anybody asked."""
+    boards reached by ssh. ``own`` is what was seen to change on each board before anybody asked."""
 
     case: Case
     options: Options
@@ -146,7 +158,7 @@ class _Asked:
     inside: Sequence[str]
     environment: Mapping[str, str]
     switch_on: Callable[[], None] = lambda: None
-    by_command: Mapping[str, CommandFiles] = field(default_factory=dict)
+    own: Mapping[str, OwnChanges] = field(default_factory=dict)
 
     @property
     def benchvise(self) -> list[str]:
@@ -171,7 +183,7 @@ def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult
     words = [*asked.benchvise, "why", good.url, bad.url, "--command", asked.case.command]
     words += ["--budget", str(asked.options.minutes), "-o", str(evidence), *asked.case.options]
     words += ["--allow", asked.options.allow] if asked.options.allow else []
-    printed, said = _told(asked, words)
+    printed, said, killed = _told(asked, words)
     load = round((load + os.getloadavg()[0]) / 2, 1)
     (asked.place / "answer.txt").write_text(f"{printed}\n{said}")
     restored = subprocess.run(
@@ -191,20 +203,22 @@ def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult
             state(board),
             answer.written,
             shared=asked.case.machine == "ssh",
-            command=asked.by_command.get(board.name, CommandFiles()),
+            own=asked.own.get(board.name, OwnChanges()),
         )
     ]
     if restored.returncode:
         changes.append(f"benchvise restore: {restored.stderr.strip()[-200:]}")
     origin = _origin(asked.case, bad)
     judged = judge(asked.case, answer, effects, printed=printed, origin=origin, changes=changes)
+    if asked.options.kill is not None:
+        judged = replace(judged, left_out="", killed=killed or "it had ended by then")
     if judged.verdict == NO_ANSWER:  # it took no part in how long answers take
         judged = replace(judged, experiments=None, minutes=None)
     return replace(judged, load=load)
 
 
-def _told(asked: _Asked, words: Sequence[str]) -> tuple[str, str]:
-    """What it prints and says, once it has ended or was killed."""
+def _told(asked: _Asked, words: Sequence[str]) -> tuple[str, str, str]:
+    """What it prints and says, once it has ended or was killed, and how it was killed."""
     process = subprocess.Popen(
         words, env=asked.known, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True
     )
@@ -212,12 +226,11 @@ def _told(asked: _Asked, words: Sequence[str]) -> tuple[str, str]:
     try:
         if asked.options.kill is not None:
             rng = random.Random(f"{asked.options.kill}/{asked.case.name}")  # noqa: S311 - repeatable
-            with suppress(subprocess.TimeoutExpired):
-                return process.communicate(timeout=rng.uniform(5, 120))
-            process.send_signal(rng.choice((signal.SIGKILL, signal.SIGINT)))
-        return process.communicate(timeout=seconds)
+            ended = kill.end(process, rng, asked.place / "state")
+            return ended.printed, ended.said, ended.how
+        return *process.communicate(timeout=seconds), ""
     except subprocess.TimeoutExpired:
-        return "", f"it did not end within {seconds:.0f} s"
+        return "", f"it did not end within {seconds:.0f} s", ""
     finally:
         if process.poll() is None:
             process.kill()

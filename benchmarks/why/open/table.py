@@ -19,9 +19,12 @@ HEADINGS = (
 
 def bars(results: Sequence[CaseResult]) -> list[Bar]:
     """What must hold, with what was seen."""
-    counted = [r for r in results if r.counts and r.verdict]
+    counted = [r for r in results if r.counts and r.verdict and not r.killed]
+    ended = [bool(r.restored) for r in results if r.killed and not r.problem]
     planted = [r for r in counted if r.kind != EQUAL]
+    killed = [_share("restored after it was killed", "100 %", ended, lambda s: s == 1)]
     return [
+        *(killed if ended else []),
         _share("named first", "≥ 85 %", [r.is_first for r in planted], lambda s: s >= 0.85),
         _share(
             "among the first three", "≥ 97 %", [r.is_near for r in planted], lambda s: s >= 0.97
@@ -61,6 +64,18 @@ def row(result: CaseResult) -> tuple[str, ...]:
     if not result.counts or result.problem:
         word = f"not counted: {result.left_out}" if result.left_out else f"broke: {result.problem}"
         return (result.name, result.kind, _number(result.ratio), "", word, *[""] * 7)
+    if result.killed:
+        restored = _RESTORED[result.restored]
+        return (
+            result.name,
+            result.kind,
+            "",
+            "",
+            f"killed: {result.killed}",
+            *[""] * 5,
+            restored,
+            "",
+        )
     place = "—" if result.place is None else str(result.place)
     if result.place is not None and not result.proven:
         place += " untried"
@@ -72,9 +87,12 @@ def row(result: CaseResult) -> tuple[str, ...]:
         "" if result.experiments is None else str(result.experiments),
         _number(result.minutes),
         {None: "", True: "yes", False: "no"}[result.where],
-        {None: "not seen", True: "yes", False: "NO"}[result.restored],
+        _RESTORED[result.restored],
         _number(result.load),
     )
+
+
+_RESTORED = {None: "not seen", True: "yes", False: "NO"}
 
 
 def _answer(result: CaseResult) -> tuple[str, ...]:
