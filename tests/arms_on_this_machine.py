@@ -107,6 +107,35 @@ def _program(begin: str = "") -> None:
     script.chmod(0o755)
 
 
+def _ways(*words: str) -> str:
+    lines = tool("ip", *words).splitlines()
+    return "; ".join(" ".join(line.split()) for line in lines)
+
+
+def route() -> MachineArm:
+    """Two routes to one network, with what only the one of them has, in the words of ip(8)."""
+    tool("ip", "link", "add", "way0", "type", "veth", "peer", "name", "way1")
+    for end in ("way0", "way1"):
+        tool("ip", "link", "set", end, "up")
+    tool("ip", "addr", "add", "192.0.2.2/24", "dev", "way0")
+    to = ["ip", "route", "add", "198.51.100.0/24"]
+    tool(*to, "via", "192.0.2.1", "proto", "static", "metric", "5", "src", "192.0.2.2")
+    tool(*to, "dev", "way0", "metric", "9", "mtu", "1200")
+    value = "unreachable 198.51.100.0/24 metric 4; 198.51.100.0/24 via 192.0.2.9 dev way0 metric 7"
+    path = "/proc/net/route/4,main,198.51.100.0!24"
+    return MachineArm("net.route", path, value, lambda: _ways("route", "show", "198.51.100.0/24"))
+
+
+def rule() -> MachineArm:
+    tool("ip", "link", "set", "lo", "up")
+    tool("ip", "rule", "add", "pref", "90", "to", "198.51.100.0/24", "blackhole")
+    value = (
+        "pref 0 from all lookup local; pref 70 from 192.0.2.0/24 lookup 7; "
+        "pref 32766 from all lookup main; pref 32767 from all lookup default"
+    )
+    return MachineArm("net.rule", "/proc/net/route/4,rules,", value, lambda: _ways("rule"))
+
+
 def service() -> MachineArm:
     _program()
     _under_init()
@@ -179,7 +208,8 @@ def zram() -> MachineArm:
 ARMS = {
     name: arm
     for name, arm in globals().items()
-    if name in ("qdisc", "filters", "swap", "zram", "service", "service_file", "program")
+    if name
+    in ("qdisc", "filters", "route", "rule", "swap", "zram", "service", "service_file", "program")
 }
 
 

@@ -28,6 +28,11 @@ NOT_HERE = 77
 SEEN = {
     "qdisc": ("rate 300Mbit", "refcnt"),
     "filters": ("tcp dport 9 drop", "dormant"),
+    "route": (
+        "via 192.0.2.1 dev way0 proto static src 192.0.2.2 metric 5; 198.51.100.0/24 dev way0",
+        "unreachable 198.51.100.0/24 metric 4",
+    ),
+    "rule": ("90: from all to 198.51.100.0/24 blackhole", "70: from 192.0.2.0/24 lookup 7"),
     "swap": ("7", "off"),
     "zram": ("lzo 8388608 ['3']", "lzo-rle 8388608 ['3']"),
     "service": ("S", "none"),
@@ -39,6 +44,8 @@ SEEN = {
 TOOLS = {
     "qdisc": ("ip", "tc"),
     "filters": ("nft",),
+    "route": ("ip",),
+    "rule": ("ip",),
     "swap": ("mkswap", "losetup"),
     "zram": ("mkswap",),
     "service": ("pkill",),

@@ -154,12 +154,5 @@ static int write_value(const char *name, const char *value)
 	return failed ? failed : error;
 }
 
-/* Each has its own name, which nobody else knows. */
-static int list(tree_report *report, void *context)
-{
-	(void)report;
-	(void)context;
-	return 0;
-}
-
-const struct tree service_files_tree = {"/proc/1/cmdline/", list, value_of, write_value};
+/* Each has its own name, which nobody else knows, so none are listed. */
+const struct tree service_files_tree = {"/proc/1/cmdline/", NULL, value_of, write_value};

@@ -155,9 +155,7 @@ static void execute(char *const argv[], int output)
 	_exit(127);
 }
 
-/* The output of a command that ends soon, at most size - 1 bytes; 0 or a negative errno, -EIO where
- * its status is not 0. What it leaves running may keep the other end open: only its own end counts. */
-static int run(char *const argv[], char *output, size_t size)
+int run_as_init(char *const argv[], char *output, size_t size)
 {
 	uint64_t deadline = clock_ns() + (uint64_t)COMMAND_MS * 1000000;
 	int ends[2] = {-1, -1}, status = 0;
@@ -210,7 +208,7 @@ static int systemd_list(tree_report *report, void *context)
 	static char output[OUTPUT];
 	int result = 0;
 
-	if (run(argv, output, sizeof(output)))
+	if (run_as_init(argv, output, sizeof(output)))
 		return 0;
 	for (char *line = output, *next; *line && !result; line = next) {
 		size_t length = strcspn(line, "\n");
@@ -231,7 +229,7 @@ static int systemd_value(const char *name, char *value, size_t size)
 	int error;
 
 	snprintf(unit, sizeof(unit), "%s", name);
-	error = run(argv, output, sizeof(output));
+	error = run_as_init(argv, output, sizeof(output));
 	active = strstr(output, "ActiveState=active") || strstr(output, "ActiveState=activating") ||
 		 strstr(output, "ActiveState=reloading");
 	if (error || (!active && !strstr(output, "LoadState=loaded")))
@@ -246,7 +244,7 @@ static int systemd_set(const char *name, bool on)
 	char *argv[] = {"systemctl", on ? "start" : "stop", unit, NULL};
 
 	snprintf(unit, sizeof(unit), "%s", name);
-	return run(argv, NULL, 0);
+	return run_as_init(argv, NULL, 0);
 }
 
 /* -- OpenRC ----------------------------------------------------------------------------------- */
@@ -274,7 +272,7 @@ static int openrc_set(const char *name, bool on)
 	char *argv[] = {"rc-service", service, on ? "start" : "stop", NULL};
 
 	snprintf(service, sizeof(service), "%s", name);
-	return run(argv, NULL, 0);
+	return run_as_init(argv, NULL, 0);
 }
 
 /* -- runit ------------------------------------------------------------------------------------ */
@@ -326,7 +324,7 @@ static int runit_set(const char *name, bool on)
 	char *argv[] = {"sv", "-w", "10", on ? "start" : "stop", path, NULL};
 
 	snprintf(path, sizeof(path), "%s/%s", place ? place : "", name);
-	return run(argv, NULL, 0);
+	return run_as_init(argv, NULL, 0);
 }
 
 /* -- scripts in /etc/init.d -------------------------------------------------------------------- */
@@ -369,7 +367,7 @@ static int scripts_set(const char *name, bool on)
 	char *argv[] = {path, on ? "start" : "stop", NULL};
 
 	snprintf(path, sizeof(path), "/etc/init.d/%s", name);
-	return run(argv, NULL, 0);
+	return run_as_init(argv, NULL, 0);
 }
 
 /* -- the tree --------------------------------------------------------------------------------- */

@@ -10,8 +10,8 @@
 #include "state/state.h"
 
 static const struct tree *const trees[] = {
-	&swaps_tree, &qdiscs_tree, &filters_tree, &services_tree, &service_files_tree,
-	&processes_tree,
+	&swaps_tree,    &qdiscs_tree,        &filters_tree,   &routes_tree,
+	&services_tree, &service_files_tree, &processes_tree,
 };
 
 enum { TREES = sizeof(trees) / sizeof(trees[0]), PATH_LENGTH = TREE_NAME_MAX + 64 };
@@ -73,7 +73,7 @@ int tree_each(const char *pattern, tree_report *report, void *context)
 	if (!m.tree)
 		return mounts_each(pattern, report, context);
 	if (!is_one(pattern, path))
-		return m.tree->list(report_matching, &m) ? -1 : m.matches;
+		return m.tree->list && m.tree->list(report_matching, &m) ? -1 : m.matches;
 	if (m.tree->value_of(path + strlen(m.tree->root), value, sizeof(value)))
 		return 0;
 	return report(context, path, value) ? -1 : 1;

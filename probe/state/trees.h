@@ -1,6 +1,6 @@
 /* State of the running system that no file shows, as files that are read and written like those of
- * /proc/sys: areas of swap, queueing disciplines, tables of nftables, services and their files,
- * processes. Each kind is a tree, below a path that is a regular file, so that no real file can have
+ * /proc/sys: areas of swap, queueing disciplines, tables of nftables, routes, services and their
+ * files, processes. Each kind is a tree, below a path that is a regular file, so that no real file can have
  * such a path: /proc/swaps/!swapfile. "!" stands for "/", as sysfs writes names with slashes.
  *
  * What a file holds is what would have to be written to have it so again. */
@@ -16,7 +16,7 @@ enum { TREE_NAME_MAX = 256, TREE_VALUE_MAX = 1200 };
 typedef int tree_report(void *context, const char *path, const char *value);
 
 /* `list` reports each name below `root` with its value: those that are not as a system has them by
- * itself. `value_of` knows others too; it and `write` return 0 or a negative errno, -ENOENT for a
+ * itself; NULL where none are listed. `value_of` knows others too; it and `write` return 0 or a negative errno, -ENOENT for a
  * name that is none. */
 struct tree {
 	const char *root; /* with a slash at its end */
@@ -25,8 +25,8 @@ struct tree {
 	int (*write)(const char *name, const char *value);
 };
 
-extern const struct tree swaps_tree, qdiscs_tree, filters_tree, services_tree, service_files_tree,
-	processes_tree;
+extern const struct tree swaps_tree, qdiscs_tree, filters_tree, routes_tree, services_tree,
+	service_files_tree, processes_tree;
 
 /* Whether a path, or a glob, is of a tree. */
 bool tree_is_path(const char *path);

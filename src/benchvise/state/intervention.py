@@ -38,6 +38,7 @@ from benchvise.text import printable
 BOOT_ID = "/proc/sys/kernel/random/boot_id"
 
 _SHOWN = 5
+_ELSEWHERE = "EBUSY"  # what the probe says of such a route
 _DENIED = ("EACCES", "EPERM", "EROFS")
 
 
@@ -351,6 +352,12 @@ class Intervention:
             return NotMade(
                 f"{name} may not be set ({miss.error} at {path})",
                 "it needs root; where that is so, the kernel does not allow it; nothing is changed",
+                failed,
+            )
+        if miss.error == _ELSEWHERE and miss.goal.path.startswith(places.ROUTES):
+            return NotMade(
+                f"{name} would lead the packets of this session another way",
+                "set it on the board by hand, over its console; everything is as it was",
                 failed,
             )
         if miss.error:

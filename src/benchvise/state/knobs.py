@@ -18,7 +18,7 @@ from benchvise.quantities import parse_cpus
 from benchvise.state.catalogue import knobs
 from benchvise.state.knob_names import concrete_files, knob_entries
 from benchvise.state.model import Knob
-from benchvise.state.normalise.network import discipline_options
+from benchvise.state.normalise.network import discipline_options, words_of_routes
 
 EACH = "each"
 
@@ -236,6 +236,8 @@ def can_be_put_back(knob: Knob, value: str) -> bool:
 
 def same(knob: Knob, first: str, other: str) -> bool:
     """Whether two values mean the same: the kernel spells CPU lists and masks in its own way."""
+    if knob.name == "net.route":  # who made a route is told, and cannot always be chosen
+        return words_of_routes(first) == words_of_routes(other)
     return first == other or (knob.kind == "text" and _meaning(first) == _meaning(other))
 
 

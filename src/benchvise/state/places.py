@@ -4,7 +4,7 @@ brought to given values.
 Nothing outside ``ROOTS`` is ever named to a board for writing, whatever a role or the board's own
 answers say: ``/proc/sys``, ``/sys``, and what the probe shows as files, though the kernel does not:
 options of mounts (``probe/state/mounts.c``), areas of swap, queueing disciplines, tables of
-nftables, services, their files, and programs (``probe/state/trees.h``).
+nftables, routes, services, their files, and programs (``probe/state/trees.h``).
 """
 
 from __future__ import annotations
@@ -27,11 +27,12 @@ MOUNTS = "/proc/self/mountinfo/"
 SWAPS = "/proc/swaps/"
 INTERFACES = "/proc/net/dev/"
 FILTERS = "/proc/net/netlink/"
+ROUTES = "/proc/net/route/"
 SERVICES = "/proc/1/comm/"
 SERVICE_FILES = "/proc/1/cmdline/"
 PROGRAMS = "/proc/loadavg/"
 ROOTS = (
-    *("/proc/sys/", "/sys/", MOUNTS, SWAPS, INTERFACES, FILTERS),
+    *("/proc/sys/", "/sys/", MOUNTS, SWAPS, INTERFACES, FILTERS, ROUTES),
     *(SERVICES, SERVICE_FILES, PROGRAMS),
 )
 

@@ -160,7 +160,7 @@ def routes(text: str) -> dict[str, str]:
         if not fields:
             continue
         destination, *fields = fields
-        route_words, metric = list(_told_of_route(fields)), 0
+        route_words, metric = list(told_of_route(fields)), 0
         if "metric" in fields[:-1] and (digits := fields[fields.index("metric") + 1]).isdigit():
             metric = int(digits)
         if "table" in route_words[:-1]:
@@ -175,7 +175,7 @@ def routes(text: str) -> dict[str, str]:
     }
 
 
-def _told_of_route(fields: Sequence[str]) -> Iterator[str]:
+def told_of_route(fields: Sequence[str]) -> Iterator[str]:
     """The words of a route without what tells boards apart."""
     rest = iter(fields)
     for word in rest:
@@ -188,6 +188,12 @@ def _told_of_route(fields: Sequence[str]) -> Iterator[str]:
             yield f"via {gateway or 'a gateway'}"
         elif word not in ("linkdown", "dead", "onlink", "offload"):
             yield word
+
+
+def words_of_routes(text: str) -> list[list[str]]:
+    """What decides of the routes of a setting ``net.route``, which has one after another with "; "
+    between them: their words in an order that does not matter."""
+    return [sorted(told_of_route(route.split())) for route in text.split("; ")]
 
 
 def fixed_neighbours(text: str) -> dict[str, str]:

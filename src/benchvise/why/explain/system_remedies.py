@@ -1,7 +1,8 @@
 """Remedies for what no file of the kernel shows: services, programs, swap, queueing disciplines and
-tables of nftables.
+tables of nftables, routes.
 
-After systemctl(1), update-rc.d(8), rc-update(8), fstab(5), zram-generator.conf(5), tc(8), nft(8).
+After systemctl(1), update-rc.d(8), rc-update(8), fstab(5), zram-generator.conf(5), tc(8), nft(8),
+ip(8).
 """
 
 from __future__ import annotations
@@ -11,7 +12,7 @@ import shlex
 from collections.abc import Callable, Iterator, Mapping, Sequence
 
 from benchvise.state.knobs import Setting, shown_value
-from benchvise.state.places import FILTERS, INTERFACES, PROGRAMS, SERVICES, SWAPS
+from benchvise.state.places import FILTERS, INTERFACES, PROGRAMS, ROUTES, SERVICES, SWAPS
 from benchvise.why.explain.remedy_lines import (
     BUILDROOT,
     DEBIAN,
@@ -25,7 +26,7 @@ from benchvise.why.model import Remedy, Suspect
 
 OPENRC = "OpenRC"
 
-_TREES = (SERVICES, PROGRAMS, SWAPS, INTERFACES, FILTERS)
+_TREES = (SERVICES, PROGRAMS, SWAPS, INTERFACES, FILTERS, ROUTES)
 _UNIT = (".service", ".timer", ".socket")
 _ZRAM = re.compile(r"(zram\d+)/(algorithm|size)")
 
@@ -194,10 +195,31 @@ def _filter(name: str, setting: Setting) -> _Texts:
     yield from ((system, text) for system in (DEBIAN, YOCTO, BUILDROOT))
 
 
+_OF_KERNEL = re.compile(r"pref (?:0|32766|32767) from all lookup (?:local|main|default)$")
+
+
+def _routes(name: str, setting: Setting) -> _Texts:
+    """Routes to one destination, or rules, made anew."""
+    family, table, destination = name.split(",", 2)
+    tool = "ip" if family == "4" else "ip -6"
+    parts = [part for part in setting.value.split("; ") if part != "none"]
+    if setting.knob.name == "net.rule":
+        lines = [f"{tool} rule add {part}" for part in parts if not _OF_KERNEL.match(part)]
+        yield NOW, " && ".join(lines) + "  # and take away the others: ip rule del …"
+        yield from _at_boot("rules", *lines)
+        return
+    of_table = f" table {table}" if table != "main" else ""
+    lines = [f"{tool} route flush exact {destination}{of_table}"]
+    lines += [f"{tool} route append {part}{of_table}" for part in parts]
+    yield NOW, " && ".join(lines)
+    yield from _at_boot("routes", *lines)
+
+
 _OF_TREES: Mapping[str, Callable[[str, Setting], _Texts]] = {
     SERVICES: _service,
     PROGRAMS: _program,
     SWAPS: _swap,
     INTERFACES: _qdisc,
     FILTERS: _filter,
+    ROUTES: _routes,
 }

@@ -32,6 +32,7 @@ from benchvise.why.suspects.command_suspects import (
     of_command,
 )
 from benchvise.why.suspects.reduction import layer_of, reduce
+from benchvise.why.suspects.routes import ROUTES, with_route
 
 
 @dataclass(frozen=True, slots=True)
@@ -73,7 +74,13 @@ def find(
     covered = {member for suspect in flipped for member in suspect.members}
     rest = [d for d in kept.differences if d.entry.name not in covered]
     taken = {suspect.id for suspect in flipped}
-    others = _without_means(rest, metric, host_names(good, bad))
+    snapshots = {Side.GOOD: good, Side.BAD: bad}
+    others = (
+        _bounded(with_route(suspect, snapshots), may_set, allowed, good, bad)
+        if suspect.item == ROUTES
+        else suspect
+        for suspect in _without_means(rest, metric, host_names(good, bad))
+    )
     suspects = [*flipped, *(_renamed(suspect, taken) for suspect in others)]
     return SuspectSelection(
         tuple(sorted(suspects, key=lambda s: s.means is None)),
@@ -180,7 +187,6 @@ _VALUE_LIMIT = 120
 _NAMED = 3
 
 # Items whose places are independent of each other: each is a suspect of its own.
-ROUTES = "net.routes"
 _BY_PART = (
     *("kernel.command_line/options", "process.environment/variables"),
     *(f"{ROUTES}/{key}" for key in ("routes", "routes of IPv6", "fixed neighbours")),
@@ -205,7 +211,7 @@ _REASONS = {
 
 _OF_ITEMS = {
     "kernel.modules": "modules are not unloaded and loaded here: what uses them would be lost",
-    ROUTES: "other connections need the routes, that of this session among them: change it there",
+    ROUTES: "it has words that are not written here: change it there",
     FILE_SYSTEMS: "it is decided when the file system is made: make it again like the other side's",
     "kernel.security": "a process that has a profile or a filter cannot take it off",
 }
