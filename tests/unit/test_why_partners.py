@@ -18,9 +18,18 @@ import skips
 
 from benchvise.board.local import LocalBoard
 from benchvise.documents import decode, encode
+from benchvise.state.places import may_be_written
 from benchvise.why.cards import load_cards, named
 from benchvise.why.explain import session_remedies
-from benchvise.why.model import SERVICE_FILE_LAYER, Layer, LayerMeans, Side, Suspect, Term
+from benchvise.why.model import (
+    SERVICE_FILE_LAYER,
+    Layer,
+    LayerMeans,
+    SettingMeans,
+    Side,
+    Suspect,
+    Term,
+)
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.find import consent_for
 from benchvise.why.witness.model import (
@@ -168,7 +177,7 @@ EACH_PROCESS = "for p in $(pgrep -f '(^|/)named-local( |$)'); do"
 def test_a_limit_of_another_program_is_changed_by_hand(key: str, good: str, line: str) -> None:
     (program,) = parse_programs(TOLD)
     partner = program.partner(["", ""])
-    assert partner.limited_by.keys() == {"cpu.max", "io.max"}
+    assert partner.limited_by.keys() == {"cpu.max", "io.max", "memory.max", "cpu.weight"}
     name = f"{STATE}named-local:{key}"
     suspect = Suspect(name, "", Layer.RUN_TIME, "partner.state", good, partner.state.get(key, ""))
     assert state_as_on_good(suspect, (partner,)) == line
@@ -347,6 +356,67 @@ def test_a_variable_for_shells_does_not_come_before_who_is_at_work() -> None:
     seen = watches(**{"variable PATH": "/bin"})
     ranked = put_partners_first((job, path), Witness("", 0.1, 2.0, (part,)), seen)
     assert [suspect.id for suspect in ranked] == [job.id, path.id]
+
+
+GROUP = "/sys/fs/cgroup/system.slice/named.service"
+
+
+def _limited(key: str, good: str, bad: str, group: str = GROUP) -> Suspect:
+    """A difference of one limit; ``none`` for a side without it."""
+    sides = {}
+    for side, value in ((Side.GOOD, good), (Side.BAD, bad)):
+        watch = watches()[side]
+        state = {"nice": "0", **({} if value == "none" else {key: value})}
+        own = replace(watch.partners[0], state=state, limited_by={key: f"{group}/{key}"})
+        sides[side] = replace(watch, partners=(own,))
+    return partner_suspects(sides, DIGESTS, (), may_set=tuple(Side))[0]
+
+
+@pytest.mark.parametrize(
+    ("key", "good", "bad", "written"),
+    [
+        ("cpu.max", "none", "10000 100000", "max"),
+        ("cpu.max", "50000 100000", "10000 100000", "50000 100000"),
+        ("memory.high", "none", "20000000", "max"),
+        ("cpu.weight", "none", "1", "100"),
+    ],
+)
+def test_a_limit_of_another_group_is_a_setting(key: str, good: str, bad: str, written: str) -> None:
+    suspect = _limited(key, good, bad)
+    assert isinstance(suspect.means, SettingMeans) and not suspect.untestable
+    (to_good,), (to_bad,) = suspect.means.to_good, suspect.means.to_bad
+    assert (to_good.value, to_good.paths) == (written, (f"{GROUP}/{key}",))
+    assert (to_bad.value, to_bad.paths) == (bad, (f"{GROUP}/{key}",))
+    assert may_be_written(to_good.knob.path, to_good.paths[0])
+    assert not to_good.knob.risky and to_good.knob.each
+
+
+def test_a_limit_of_disks_can_only_be_taken_away() -> None:
+    """Disks have numbers, which mean others on another board."""
+    suspect = _limited("io.max", "none", "wbps=1000")
+    assert isinstance(suspect.means, SettingMeans)
+    assert [setting.value for setting in suspect.means.to_good] == ["none"]
+    assert suspect.means.to_bad == () and suspect.not_on_good
+    assert _limited("io.max", "wbps=9000", "wbps=1000").means is None
+
+
+def test_groups_of_version_1_lie_deeper() -> None:
+    deep = "/sys/fs/cgroup/cpu,cpuacct/system.slice/named.service"
+    suspect = _limited("cpu.cfs_quota_us", "none", "10000", deep)
+    assert isinstance(suspect.means, SettingMeans)
+    assert suspect.means.to_good[0].value == "-1"
+
+
+@pytest.mark.parametrize(
+    "group", ["", "/sys/fs/cgroup/../../etc", "/proc/1/root/sys/fs/cgroup/a", f"{GROUP}/a/b/c"]
+)
+def test_no_other_file_is_written_than_a_limit(group: str) -> None:
+    assert _limited("cpu.max", "none", "10000 100000", group).means is None
+
+
+def test_a_side_that_may_not_be_set_keeps_its_limits() -> None:
+    limited = watches(**{"cpu.max": "10000 100000"})
+    assert partner_suspects(limited, DIGESTS, ())[0].means is None
 
 
 BOTH_RUN = {side: frozenset({"S20named", "cron"}) for side in Side}

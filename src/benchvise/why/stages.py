@@ -5,7 +5,7 @@ Each takes the case as it is and leaves more in it; ``loop`` calls them in their
 
 from __future__ import annotations
 
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Collection, Mapping, Sequence
 from dataclasses import replace
 
 import numpy as np
@@ -143,7 +143,9 @@ def rank_suspects(
         targets=call_targets(case.watches.values()),
     )
     restarts = _restarts(case, lab, rules, options)
-    suspects = (*selection.suspects, *_seen_suspects(case, lab, selection.suspects, restarts))
+    may_set = [side for side in Side if options.may_set.get(side, False)]
+    seen = _seen_suspects(case, lab, selection.suspects, restarts, may_set)
+    suspects = (*selection.suspects, *seen)
     case.suspects = _ranked(case, lab, rules, options, suspects)
     if not _is_clear(case.suspects):
         checks = lab.cross_check(options.cross_checks)
@@ -181,6 +183,7 @@ def _seen_suspects(
     lab: Laboratory,
     others: Sequence[Suspect],
     restarts: ServiceRestarts,
+    may_set: Collection[Side],
 ) -> tuple[Suspect, ...]:
     """The files that the command opens and that are not the same on both sides, what differs in the
     programs that it talks to, and of what there is far more; none where it was not watched, and of
@@ -197,7 +200,8 @@ def _seen_suspects(
         return amounts
     can_swap = lab.bench.can_swap_files()
     files = file_suspects(case.watches, readable, others, can_swap=can_swap)
-    seen = (*files, *partner_suspects(case.watches, readable, files, restarts))
+    of_programs = partner_suspects(case.watches, readable, files, restarts, may_set)
+    seen = (*files, *of_programs)
     taken = {suspect.id for suspect in seen}
     # the same file by another name: boot.init_settings:/etc/init.d/S50qos
     taken |= {f"{OPENED_FILE}{suspect.id.partition(':')[2]}" for suspect in others}

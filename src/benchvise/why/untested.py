@@ -39,7 +39,8 @@ from benchvise.why.model import (
 )
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.command_suspects import MOUNT_POINT
-from benchvise.why.suspects.find import NO_SETTING, ROUTES, consent_in
+from benchvise.why.suspects.find import NO_SETTING, consent_in
+from benchvise.why.suspects.routes import ROUTES
 from benchvise.why.witness.layout import written_anew
 from benchvise.why.witness.opened import HIDDEN, NOT_THERE, OPENED_FILE, link_as_on_good
 from benchvise.why.witness.partner_suspects import state_as_on_good

@@ -82,10 +82,10 @@ class Partner:
     files that it holds open, ``directories`` those that it names, in which it may keep files.
     ``started`` are the programs and files that the words of its helpers named, which it started
     while the command ran, with the seconds for which these ran; ``leading`` are those of ``files``
-    that name these, or a module that does. ``limited_by`` are the files of
-    control groups by what they limit, where one group alone does so. ``through`` is the program
-    that asks it, where the command does not do so itself. ``busy`` are the CPUs that one took which
-    the command does not talk to.
+    that name these, or a module that does. ``limited_by`` are the files of control groups by what
+    they limit, where one group alone does so, or by what the innermost one could. ``through`` is
+    the program that asks it, where the command does not do so itself. ``busy`` are the CPUs that
+    one took which the command does not talk to.
     """
 
     name: str

@@ -2,17 +2,23 @@
 
 A limit of another program's control group, its scheduling, a file that configures it, the libraries
 that it runs: what differs there between the sides is a suspect where the command waits for that
-program. A program reads most of that when it starts, and others talk to it too. So its files are
-tried with consent, where it is a service that may be started anew (``service.file``); of all else
-the answer says where it is set, and how it is tried by hand.
+program. A limit of a control group is a setting (``cgroup.other_*``). A program reads most of the
+rest when it starts, and others talk to it too. So its files are tried with consent, where it is a
+service that may be started anew (``service.file``); of all else the answer says where it is set,
+and how it is tried by hand.
 """
 
 from __future__ import annotations
 
 import re
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Collection, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 
+from benchvise.errors import UsageError
+from benchvise.state.catalogue import knobs
+from benchvise.state.knobs import Setting, canonical
+from benchvise.state.model import Knob
+from benchvise.state.places import may_be_written
 from benchvise.text import Untrusted
 from benchvise.why.model import (
     NOT_KNOWN,
@@ -20,6 +26,7 @@ from benchvise.why.model import (
     Layer,
     LayerMeans,
     Origin,
+    SettingMeans,
     Side,
     Suspect,
     Term,
@@ -142,9 +149,11 @@ def partner_suspects(
     digests: Mapping[Side, Mapping[str, str]],
     others: Sequence[Suspect],
     restarts: ServiceRestarts = NO_RESTARTS,
+    may_set: Collection[Side] = (),
 ) -> tuple[Suspect, ...]:
     """What differs in programs of one name that the command talks to on both sides. ``digests``
-    lead from a file to its checksum; files that ``others`` are about are left to these."""
+    lead from a file to its checksum; files that ``others`` are about are left to these. ``may_set``
+    are the sides on which settings can be made."""
     good, bad = ({p.name: p for p in watches[side].partners} for side in (Side.GOOD, Side.BAD))
     polled = set(polled_places(watches[Side.BAD].calls)) if Side.BAD in watches else set()
     for name in bad.keys() - good.keys():
@@ -158,13 +167,13 @@ def partner_suspects(
         pair = good[name], bad[name]
         of_files = (*_files(*pair, digests, restarts), *_programs(*pair, digests))
         of_directories = _directories(*pair, digests)
-        for suspect in (*_states(*pair), *of_files, *of_directories):
+        for suspect in (*_states(*pair, may_set), *of_files, *of_directories):
             if suspect.id not in taken:
                 suspects.setdefault(suspect.id, suspect)
     return tuple(suspects.values())
 
 
-def _states(good: Partner, bad: Partner) -> Iterator[Suspect]:
+def _states(good: Partner, bad: Partner, may_set: Collection[Side]) -> Iterator[Suspect]:
     counts = [sum(key.startswith(_VARIABLE) for key in of.state) for of in (good, bad)]
     is_gone = not min(counts) and max(counts) > _FEW_VARIABLES
     for key in dict.fromkeys((*good.state, *bad.state)):
@@ -176,6 +185,7 @@ def _states(good: Partner, bad: Partner) -> Iterator[Suspect]:
         kinds = ((_STRONG, 1.0), (_OF_SHELL, -1.0), (_OF_LANGUAGE, -0.3))
         usual = next((points for kind, points in kinds if kind.match(key)), 0.0)
         points = _OF_STATE.get(key, usual)
+        means, not_on_good = _of_group(good, bad, key, may_set)
         yield Suspect(
             f"{STATE}{bad.name}:{key}",
             f"{key} of {bad.name}, {bad.role}",
@@ -184,9 +194,47 @@ def _states(good: Partner, bad: Partner) -> Iterator[Suspect]:
             good=values[0],
             bad=values[1],
             members=(f"{STATE}{bad.name}:{key}", *bad.files),
-            untestable=_HOLDS.format(name=bad.name),
+            means=means,
+            untestable="" if means else _HOLDS.format(name=bad.name),
+            not_on_good=not_on_good,
             terms=(_term(bad, points),),
         )
+
+
+def _of_group(
+    good: Partner, bad: Partner, key: str, may_set: Collection[Side]
+) -> tuple[SettingMeans | None, str]:
+    """The means to give a program's control group the limit of the other side, where one file has
+    it that may be written, and why the good side cannot be given the bad one."""
+    if Side.BAD not in may_set:
+        return None, ""
+    to_good = _limit(bad, key, good)
+    if to_good is None:
+        return None, ""
+    to_bad = _limit(good, key, bad) if Side.GOOD in may_set else None
+    why_not = "" if to_bad else "there is no such group, or it may not be set"
+    return SettingMeans((to_good,), (to_bad,) if to_bad else ()), why_not
+
+
+def _limit(partner: Partner, key: str, other: Partner) -> Setting | None:
+    """The limit of another side as a setting for a program's group; None where that is none."""
+    path = partner.limited_by.get(key, "")
+    knob = next((knob for knob in _limits() if may_be_written(knob.path, path)), None)
+    if knob is None:
+        return None
+    value = other.state.get(key)
+    if value is None:
+        value = knob.empty or _UNLIMITED.get(key, "")
+    try:
+        value = canonical(knob, value)
+    except UsageError:
+        return None
+    # Disks have numbers, which mean others on another board.
+    return None if knob.empty and value != knob.empty else Setting(knob, value, (path,))
+
+
+def _limits() -> tuple[Knob, ...]:
+    return tuple(knob for name, (_, knob) in knobs().items() if name.startswith("cgroup.other_"))
 
 
 def _files(

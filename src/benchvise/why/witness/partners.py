@@ -318,6 +318,7 @@ class ProgramOfBoard:
     groups: list[str] = field(default_factory=list)
     targets: tuple[str, ...] = ()
     limiting: dict[str, list[str]] = field(default_factory=dict)
+    unlimited: dict[str, str] = field(default_factory=dict)
     named_in: Sequence[str] = ()
     started: Mapping[str, float] = field(default_factory=dict)
     since: int = 0
@@ -368,7 +369,10 @@ class ProgramOfBoard:
             files=tuple(p for p in named if not p.endswith("/"))[:_MOST_FILES],
             directories=tuple(p.rstrip("/") for p in named if p.endswith("/")),
             started=self.started,
-            limited_by={name: of[0] for name, of in self.limiting.items() if len(of) == 1},
+            limited_by={
+                **{name: place for name, place in self.unlimited.items() if name not in self.state},
+                **{name: of[0] for name, of in self.limiting.items() if len(of) == 1},
+            },
             program=tuple(dict.fromkeys(map(printable, own)))[:_MOST_FILES],
             opened=tuple(dict.fromkeys(map(printable, self.opened)))[:_MOST_FILES],
         )
@@ -485,9 +489,11 @@ def _take_group(program: ProgramOfBoard, text: str) -> None:
     value = _DEVICE.sub("", value.strip("; \t")).replace(";", ", ")
     if place not in program.groups:
         program.groups.append(place)
-    if _NO_LIMIT.fullmatch(value) or value.startswith("max ") or name.startswith("cpuset."):
+    is_usual = (name, value) in (("cpu.cfs_period_us", "100000"), ("cpu.idle", "0"))
+    if _NO_LIMIT.fullmatch(value) or value.startswith("max ") or is_usual:
+        program.unlimited.setdefault(name, printable(f"{place}/{name}"))
         return
-    if (name, value) in (("cpu.cfs_period_us", "100000"), ("cpu.idle", "0")):
+    if name.startswith("cpuset."):
         return
     program.state[name] = f"{program.state[name]}, {value}" if name in program.state else value
     program.limiting.setdefault(name, []).append(printable(f"{place}/{name}"))
