@@ -30,7 +30,13 @@ def test_all_numbers_are_there_and_ids_are_unique() -> None:
     assert sorted(item.number for item in ITEMS if item.number) == list(range(1, 103))
     assert len(items_by_id()) == len(ITEMS)
     unnumbered = {"process.environment", "process.files", "system.limits", "system.services"}
-    unnumbered |= {"net.protocols", "net.routes", "net.interfaces", "kernel.sysctls"}
+    unnumbered |= {
+        "boot.settings",
+        "net.protocols",
+        "net.routes",
+        "net.interfaces",
+        "kernel.sysctls",
+    }
     unnumbered |= {"net.sysctls", "net.interface_settings", "kernel.families"}
     assert unnumbered == {i.id for i in ITEMS if i.number == 0}
 

@@ -21,7 +21,7 @@ from benchmarks.why.open.case import Case
 from benchmarks.why.open.decoys import Decoys
 from benchmarks.why.open.effect import Effects
 from benchmarks.why.open.result import EQUAL, NO_ANSWER, CaseResult, judge
-from benchmarks.why.open.state import OwnChanges, changed, own_changes, state
+from benchmarks.why.open.state import changed, own_changes, state
 from benchmarks.why.open.virtual import virtual_boards
 from benchmarks.why.places import NotHere
 from benchmarks.why.real import PlantedEffect
@@ -104,17 +104,17 @@ def _on_boards(case: Case, options: Options, place: Path, untouched: CaseResult)
                     return judge(case, _NOTHING, effects, printed="", origin="", changes=())
             lab.stop_board("clean")
             for name in asked_about:
-                _add_states(states[name], boards[name], case.command)
-            own = {name: own_changes(states[name]) for name in asked_about}
-            asked = _Asked(case, options, place, lab.inside, lab.environment, own=own)
+                _add_states(states[name], boards[name], case.command, ran=options.kill is None)
+            asked = _Asked(case, options, place, lab.inside, lab.environment, states=states)
             return _ask(asked, boards["good"], boards["bad"], effects)
     return replace(untouched, left_out=f"decoys matter in {_DRAWS} draws")
 
 
-def _add_states(states: list[frozenset[str]], board: Board, command: str) -> None:
-    """The state after what was run there, after one more run, since some commands change something
-    and the next run changes it back, and after a while in which nothing is run."""
-    states.append(state(board))
+def _add_states(states: list[frozenset[str]], board: Board, command: str, *, ran: bool) -> None:
+    """The state after what was run there (``ran``), after one more run, since some commands change
+    something and the next run changes it back, and after a while in which nothing is run."""
+    if ran:
+        states.append(state(board))
     effect.seconds(board, command, 1)
     states.append(state(board))
     time.sleep(_A_WHILE_S)
@@ -150,7 +150,8 @@ _NOT_MEASURED = Effects(PlantedEffect(0.0, 0.0), PlantedEffect(0.0, 0.0))
 @dataclass(frozen=True, slots=True)
 class _Asked:
     """What is asked where: ``inside`` are the words before ``benchvise``; ``switch_on`` has the
-    boards reached by ssh. ``own`` is what was seen to change on each board before anybody asked."""
+    boards reached by ssh. ``states`` are those of each board before anybody asked, in their
+    order."""
 
     case: Case
     options: Options
@@ -158,7 +159,7 @@ class _Asked:
     inside: Sequence[str]
     environment: Mapping[str, str]
     switch_on: Callable[[], None] = lambda: None
-    own: Mapping[str, OwnChanges] = field(default_factory=dict)
+    states: Mapping[str, Sequence[frozenset[str]]] = field(default_factory=dict)
 
     @property
     def benchvise(self) -> list[str]:
@@ -176,7 +177,7 @@ class _Asked:
 
 def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult:
     asked.switch_on()
-    before = {board.name: state(board) for board in (good, bad)}
+    known = {b.name: asked.states.get(b.name) or (state(b),) for b in (good, bad)}
     load = os.getloadavg()[0]
     evidence = asked.place / "evidence"
     shutil.rmtree(evidence, ignore_errors=True)  # of an earlier run
@@ -199,11 +200,11 @@ def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult
         f"{board.name}: {change}"
         for board in (good, bad)
         for change in changed(
-            before[board.name],
+            known[board.name][-1],
             state(board),
             answer.written,
             shared=asked.case.machine == "ssh",
-            own=asked.own.get(board.name, OwnChanges()),
+            own=own_changes(known[board.name]),
         )
     ]
     if restored.returncode:

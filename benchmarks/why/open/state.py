@@ -32,12 +32,12 @@ nft -s list ruleset 2> /dev/null | awk '
   !inside { print "rule " $0 }
   /}$/ { inside = 0 }'
 ip rule 2> /dev/null | sed 's/^/routing rule /'
-for file in $({ find /proc/sys /sys/kernel/mm /sys/block/*/queue /sys/class/bdi/*/ -maxdepth 6 \
-  -type f -perm -200
-  find /sys/fs/cgroup -maxdepth 5 -name 'cpu.[cmsw]*' -o -name 'memory.[hlm]*'; } 2> /dev/null | \
-  grep -vE 'ns_last_pid|/random/|fastopen_key|khugepaged/(full|pages)'); do
-  echo "set $file $(cat "$file" 2> /dev/null | tr '\n' ' ')"
-done
+{
+  find /proc/sys /sys/kernel/mm /sys/block/*/queue /sys/class/bdi/*/ -maxdepth 6 -type f -perm -200
+  find /sys/fs/cgroup -maxdepth 5 -name 'cpu.[cmsw]*' -o -name 'memory.[hlm]*'
+} 2> /dev/null | grep -vE 'ns_last_pid|/random/|fastopen_key|khugepaged/(full|pages)' | \
+  xargs grep -asH '' | \
+  sed 's/^\(\/proc[^:]*\):/set \1 /; s/^\(\/sys[^ ]*\/[a-z0-9_.]*\):/set \1 /'
 running=$(ps -eo comm= 2> /dev/null)
 echo "$running" | grep -v '^kworker/' | sort | uniq -c | sed 's/^/process /'
 """

@@ -21,6 +21,7 @@ from benchvise.state.model import Snapshot
 from benchvise.why.case import DiagnosisState
 from benchvise.why.experiments import estimate
 from benchvise.why.experiments.laboratory import Laboratory
+from benchvise.why.explain.boot_lines import boot_line_as_on_good
 from benchvise.why.explain.remedies import ORIGIN
 from benchvise.why.explain.remedy_lines import NOW, now_command
 from benchvise.why.model import (
@@ -235,6 +236,7 @@ def _described(
         or line_as_on_good(suspect, _on_good(lab, suspect, ask_boards=ask_boards), origins)
         or route_as_on_good(suspect)
         or rules_as_on_good(suspect, case.snapshots)
+        or boot_line_as_on_good(suspect, case.snapshots, origins)
         or state_as_on_good(suspect, case.watches[Side.BAD].partners if case.watches else ())
         or _by_hand(suspect, remedies)
         or _of_file(suspect, case.snapshots)

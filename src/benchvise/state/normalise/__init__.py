@@ -78,6 +78,7 @@ NORMALISERS: dict[str, Normaliser] = {
     "softnet": Normaliser(network.softnet),
     "snmp": Normaliser(network.snmp),
     "qdiscs": Normaliser(network.qdiscs, takes="data"),
+    "boot_entries": Normaliser(programs.boot_entries),
     "routes": Normaliser(network.routes, keeps_raw=True),
     "fixed_neighbours": Normaliser(network.fixed_neighbours),
     "routing_rules": Normaliser(network.routing_rules, keeps_raw=True),

@@ -73,3 +73,20 @@ def _texts(fact: object) -> list[str]:
     if not isinstance(fact, Sequence) or isinstance(fact, str):
         raise ValueError("not a list")
     return [entry for entry in fact if isinstance(entry, str)]
+
+
+_APPEND = ("append", "menu", "say", "label")
+
+
+def boot_entries(text: str) -> dict[str, str]:
+    """The keywords of extlinux.conf by their entry (``primary FDT``), each as it is written,
+    without the words for the kernel and what is only shown."""
+    entries: dict[str, str] = {}
+    label = ""
+    for line in text.splitlines():
+        keyword, _, value = line.strip().partition(" ")
+        if keyword.lower() == "label":
+            label = value.strip()
+        elif keyword and not keyword.startswith("#") and keyword.lower() not in _APPEND:
+            entries[f"{label} {keyword}".strip()] = " ".join(value.split())
+    return entries

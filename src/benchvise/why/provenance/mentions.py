@@ -128,6 +128,26 @@ def lines_of_routes(tree: Tree, suspect: Suspect, side: Side) -> tuple[Origin, .
     return (Origin(side, _ROUTE, Untrusted(best.file), best.number, line_text, certain=False),)
 
 
+def lines_of_boot_settings(tree: Tree, suspect: Suspect, side: Side) -> tuple[Origin, ...]:
+    """The line of a boot loader's file that says what differs. Raises what the source raises."""
+    value = suspect.good if side is Side.GOOD else suspect.bad
+    paths = [m.removeprefix(_BOOT) for m in suspect.members if m.startswith(f"{_BOOT}/boot/")]
+    if suspect.item != _BOOT[:-1] or value == NOT_THERE:
+        return ()
+    keyword = suspect.id.rpartition(" ")[2].removeprefix(f"{_BOOT[:-1]}:")
+    tree.ask(paths)
+    for path in paths:
+        for line in tree.lines(path):
+            name, _, rest = line.text.strip().replace("=", " ", 1).partition(" ")
+            if name == keyword and " ".join(rest.split()).strip("\"'") == value:
+                text = Untrusted(line.text.strip()[:_TEXT_LIMIT])
+                return (Origin(side, "boot loader", Untrusted(path), line.number, text),)
+    return ()
+
+
+_BOOT = "boot.settings/"
+
+
 def _names_of(wanted: Wanted) -> Iterator[tuple[str, frozenset[str]]]:
     """What a line may call a target, with the words of its value one of which has to be there."""
     if wanted.is_absent or not wanted.values:

@@ -36,7 +36,12 @@ from benchvise.why.provenance import daemons, direct, kernel, scripts, session, 
 from benchvise.why.provenance.assignment import Assignment, Line, Stage, same
 from benchvise.why.provenance.files import INIT_FILES, INIT_LINKS, FileSource, SettingFiles, Tree
 from benchvise.why.provenance.globs import ANYTHING, is_pattern, overlap
-from benchvise.why.provenance.mentions import lines_of_routes, lines_of_rules, mentions
+from benchvise.why.provenance.mentions import (
+    lines_of_boot_settings,
+    lines_of_routes,
+    lines_of_rules,
+    mentions,
+)
 from benchvise.why.provenance.targets import Wanted, canonical, places_of, targets_of
 from benchvise.why.suspects.command_suspects import NOT_THERE, TRACER
 
@@ -119,6 +124,7 @@ def find_origins(files: FileSource, suspect: Suspect, side: Side) -> tuple[Origi
         origins = [
             *lines_of_rules(survey.tree, suspect, side),
             *lines_of_routes(survey.tree, suspect, side),
+            *lines_of_boot_settings(survey.tree, suspect, side),
         ]
     if not origins:
         read_globs = [glob for kind in KINDS for glob in kind.globs]

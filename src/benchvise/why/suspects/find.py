@@ -213,6 +213,8 @@ _OF_ITEMS = {
     "kernel.modules": "modules are not unloaded and loaded here: what uses them would be lost",
     ROUTES: "it has words that are not written here: change it there",
     FILE_SYSTEMS: "it is decided when the file system is made: make it again like the other side's",
+    "boot.settings": "it holds from the next boot on",
+    "firmware.raspberry_pi": "it holds from the next boot on",
     "kernel.security": "a process that has a profile or a filter cannot take it off",
 }
 
@@ -238,6 +240,8 @@ def _id_of(difference: Difference, part: DifferencePart) -> str:
         return f"{FILE_SYSTEMS}:{printable(point, 80)}" if point else entry.item
     if entry.item == "kernel.modules" and entry.key != "modules":
         return f"kernel.modules:{entry.key.partition('.')[0]}"
+    if entry.item == "boot.settings" and part.key:
+        return f"{entry.item}:{printable(part.key, 80)}"
     if entry.item in ("boot.init_settings", *SYSCTL_FAMILIES):
         return f"{entry.item}:{printable(entry.key, 80)}"
     return entry.item
@@ -284,6 +288,8 @@ def _title(name: str, first: Difference) -> str:
         return f"{first.entry.key.removeprefix('/proc/sys/')}, as sysctl(8) sets it"
     if first.entry.name == f"{ROUTES}/fixed neighbours":
         return f"the address on the link of {name.partition(':')[2]}, as somebody has set it"
+    if name.startswith("boot.settings:"):
+        return f"{name.partition(':')[2]}, as the boot loader is told"
     if name.startswith(f"{ROUTES}:"):
         return f"the route to {name.partition(':')[2]}"
     item = first.item
