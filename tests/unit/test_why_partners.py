@@ -262,6 +262,33 @@ def test_what_differs_behind_a_partner_counts_a_little_less() -> None:
     assert ranked[0].id == behind[0].id
 
 
+NO_FILTER = (
+    "mkdir -p /run/systemd/system/named.service.d && printf '[Service]\\nSystemCallFilter=\\n' > "
+    "/run/systemd/system/named.service.d/no-filter.conf && systemctl daemon-reload && "
+    "systemctl restart named.service"
+)
+
+
+@pytest.mark.parametrize(
+    ("told", "good", "line"),
+    [
+        ("Seccomp:\t2", "0", NO_FILTER),
+        ("Seccomp:\t0", "2", ""),
+        ("profile: /usr/sbin/named (enforce)", "none", "aa-complain /usr/sbin/named"),
+        ("profile: system_u:system_r:named_t:s0", "none", "semanage permissive -a named_t"),
+        ("profile: $(reboot) (enforce)", "none", ""),
+        ("profile: unconfined", "none", ""),
+    ],
+)
+def test_a_filter_of_a_service_is_taken_away_by_hand(told: str, good: str, line: str) -> None:
+    (program,) = parse_programs(f"process: 41\nName:\tnamed\n{told}\n")
+    partner = program.partner(["/etc/named.conf", "/usr/lib/systemd/system/named.service"])
+    key = told.partition(":")[0]
+    name, bad = f"{STATE}{partner.name}:{key}", partner.state.get(key, "none")
+    suspect = Suspect(name, "", Layer.RUN_TIME, "partner.state", good, bad)
+    assert state_as_on_good(suspect, (partner,)) == line
+
+
 # -- what of it differs ----------------------------------------------------------------------------
 
 

@@ -462,6 +462,8 @@ _CALLED = {
     "cpu.shares": ("cpu.weight", "CPUWeight", "CPUShares"),
     "cpu.weight": ("cpu.shares", "CPUWeight"),
     "memory.high": ("MemoryHigh",),
+    "Seccomp": ("SystemCallFilter",),
+    "profile": ("AppArmorProfile", "SELinuxContext"),
     "memory.max": ("memory.limit_in_bytes", "MemoryMax"),
     "memory.limit_in_bytes": ("memory.max", "MemoryMax", "MemoryLimit"),
     "nice": ("Nice", "renice"),
@@ -534,6 +536,9 @@ def state_as_on_good(suspect: Suspect, partners: Sequence[Partner]) -> str:
     value = _UNLIMITED.get(key, "") if suspect.good == "none" else suspect.good
     if _PLAIN_PATH.fullmatch(path) and _GROUP_VALUE.fullmatch(value):
         return f"echo {value} > {path}"
+    if key in ("Seccomp", "profile"):
+        files = next((p.files for p in partners if p.name == name), ())
+        return _without_filter(key, suspect, files)
     change = ""
     limit = _PRLIMIT.get(key.removeprefix("limit of "), "")
     if limit and _LIMIT_VALUE.fullmatch(value):
@@ -545,6 +550,32 @@ def state_as_on_good(suspect: Suspect, partners: Sequence[Partner]) -> str:
     if not change or not _PLAIN_NAME.fullmatch(name):
         return ""
     return f"for p in $(pgrep -f '(^|/){name}( |$)'); do {change}; done"
+
+
+_UNIT = re.compile(r"/(?:etc|run|lib|usr/lib)/systemd/system/([\w.@-]{1,80}\.service)", re.ASCII)
+_APPARMOR = re.compile(r"([\w./-]{1,200}) \(enforce\)", re.ASCII)
+_SELINUX = re.compile(r"\w+:\w+:(\w{1,60}):[\w:.,]+", re.ASCII)
+_NO_FILTER = "0"
+
+
+def _without_filter(key: str, suspect: Suspect, files: Sequence[str]) -> str:
+    """The line that starts a service anew without a filter of its system calls, or has the profile
+    by which it is confined complain and no more, as the good side does not confine it so:
+    systemd.exec(5), aa-complain(8), semanage-permissive(8)."""
+    if key == "Seccomp":
+        unit = next((match[1] for path in files if (match := _UNIT.fullmatch(path))), "")
+        if not unit or suspect.good != _NO_FILTER:
+            return ""
+        place = f"/run/systemd/system/{unit}.d"
+        text = "'[Service]\\nSystemCallFilter=\\n'"
+        return (
+            f"mkdir -p {place} && printf {text} > {place}/no-filter.conf "
+            f"&& systemctl daemon-reload && systemctl restart {unit}"
+        )
+    if profile := _APPARMOR.fullmatch(suspect.bad):
+        return f"aa-complain {profile[1]}"
+    domain = _SELINUX.fullmatch(suspect.bad)
+    return f"semanage permissive -a {domain[1]}" if domain else ""
 
 
 def state_files(suspect: Suspect) -> tuple[str, ...]:

@@ -47,6 +47,7 @@ _SOCKETS = (
 _ABOUT = (
     'for p in "$@"; do d=/proc/$p; [ -d "$d" ] || continue; echo "process: $p"; '
     'grep -E "^(Name|Cpus_allowed_list|Seccomp|THP_enabled|TracerPid):" "$d/status"; '
+    'echo "profile: $(tr -d "\\0" <"$d/attr/current")"; '
     'echo "io: $(ionice -p "$p")"; echo "slack: $(cat "$d/timerslack_ns")"; '
     'echo "exe: $(readlink "$d/exe")"; echo "cwd: $(readlink "$d/cwd")"; '
     'echo "stat: $(cat "$d/stat")"; tr "\\0" "\\n" <"$d/cmdline" | sed "s/^/word: /"; '
@@ -457,6 +458,8 @@ def _take(program: ProgramOfBoard, key: str, value: str) -> None:
             program.state["CPUs"] = printable(value)
         case "Seccomp" | "THP_enabled":
             program.state[key] = printable(value)
+        case "profile" if value and value != "unconfined":
+            program.state["profile"] = printable(value, _MOST_VALUE)
         case "TracerPid":
             program.state["tracer"] = "none" if value == "0" else "traced"
 
