@@ -147,13 +147,13 @@ static int go(const struct routes *r, const char *from, const char *to)
 static void way_back(char way[WAY_MAX])
 {
 	const char *connection = getenv("SSH_CONNECTION");
-	char peer[64];
-	char *argv[] = {"ip", "route", "get", peer, NULL};
+	char client[64];
+	char *argv[] = {"ip", "route", "get", client, NULL};
 
 	way[0] = '\0';
 	if (!connection)
 		return;
-	snprintf(peer, sizeof(peer), "%.*s", (int)strcspn(connection, " "), connection);
+	snprintf(client, sizeof(client), "%.*s", (int)strcspn(connection, " "), connection);
 	if (run_as_init(argv, way, WAY_MAX))
 		way[0] = '\0';
 	way[strcspn(way, "\n")] = '\0';
