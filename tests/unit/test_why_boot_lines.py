@@ -55,8 +55,8 @@ def _sides(name: str, good: Any, bad: Any, path: str = "") -> Mapping[Side, Any]
 def _of_setting(key: str, entry: str, good: Any, bad: Any) -> str:
     name = f"boot.settings/{entry}"
     given = Suspect(f"boot.settings:{key}", "", Layer.BOOTLOADER, "boot.settings", "", "", (name,))
-    tables = ({} if value is None else {key: value} for value in (good, bad))
-    return boot_line_as_on_good(given, _sides(name, *tables), ())
+    of_good, of_bad = ({} if value is None else {key: value} for value in (good, bad))
+    return boot_line_as_on_good(given, _sides(name, of_good, of_bad), ())
 
 
 @pytest.mark.parametrize(

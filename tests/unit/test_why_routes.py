@@ -27,8 +27,9 @@ def _suspect(good: Snapshot, bad: Snapshot, allowed: tuple[str, ...] = ()) -> Su
 
 def _of_routes(good: str, bad: str, name: str = ROUTES, to: str = TO) -> Suspect:
     usual = {"default": "via 192.0.2.1 dev eth0"}
-    tables = ({**usual, to: way} if way else usual for way in (good, bad))
-    return _suspect(*(with_value(side(), name, table) for table in tables))
+    tables = [{**usual, to: way} if way else usual for way in (good, bad)]
+    first, second = (with_value(side(), name, table) for table in tables)
+    return _suspect(first, second)
 
 
 def _written(suspect: Suspect, towards: Side) -> tuple[str, str]:
