@@ -170,6 +170,7 @@ EACH_PROCESS = "for p in $(pgrep -f '(^|/)named-local( |$)'); do"
         ("nice", "0", f"{EACH_PROCESS} renice -n 0 -p $p; done"),
         ("CPUs", "0-3", f"{EACH_PROCESS} taskset -acp 0-3 $p; done"),
         ("limit of open files", "20000", f"{EACH_PROCESS} prlimit --nofile=20000 --pid $p; done"),
+        ("limit of msgqueue size", "819", f"{EACH_PROCESS} prlimit --msgqueue=819 --pid $p; done"),
         ("limit of open files", "$(reboot)", ""),
         ("variable LANG", "C", ""),
     ],

@@ -470,6 +470,9 @@ _CALLED = {
     "scheduling": ("CPUSchedulingPolicy", "chrt"),
     "CPUs": ("CPUAffinity", "AllowedCPUs", "taskset", "cpuset.cpus"),
     "limit of open files": ("LimitNOFILE", "nofile", "ulimit -n"),
+    "limit of locked memory": ("LimitMEMLOCK", "memlock", "ulimit -l"),
+    "limit of stack size": ("LimitSTACK", "ulimit -s"),
+    "limit of msgqueue size": ("LimitMSGQUEUE", "msgqueue", "ulimit -q"),
 }
 
 
@@ -518,6 +521,10 @@ _PRLIMIT = {
     "address space": "as",
     "cpu time": "cpu",
     "realtime priority": "rtprio",
+    "realtime timeout": "rttime",
+    "nice priority": "nice",
+    "resident set": "rss",
+    "msgqueue size": "msgqueue",
 }
 _LIMIT_VALUE = re.compile(r"\d{1,20}|unlimited")
 _CPU_LIST = re.compile(r"\d{1,4}(?:[-,]\d{1,4}){0,30}")
