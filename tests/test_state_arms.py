@@ -12,6 +12,8 @@ import pytest
 import skips
 from waiting import PATIENCE
 
+pytest_plugins = ["probe_fixtures"]
+
 # What another test adds to this machine meanwhile, be it a loop device, counts as changed too.
 pytestmark = [
     skips.needs_root,
@@ -77,3 +79,42 @@ def test_an_arm_is_made_held_and_undone_at_any_moment(arm: str, tmp_path: Path) 
     assert before in told["before"] and meanwhile in told["during"] != told["before"]
     assert told["after"] == told["before"] and not told["journals"]
     assert told["left due"] and told["seen set"], "no moment was one at which anything was set"
+
+
+NETWORK = (
+    "ip link add way0 type veth peer name way1 && ip link set way0 up && ip link set way1 up && "
+    "ip addr add 192.0.2.2/24 dev way0 && ip route add 198.51.100.0/24 via 192.0.2.1 metric 5 && "
+)
+
+
+@pytest.mark.parametrize(
+    ("client", "value", "error"),
+    [
+        ("198.51.100.7", "blackhole 198.51.100.0/24 metric 5", "EBUSY"),
+        ("198.51.100.7", "198.51.100.0/24 via 192.0.2.9 dev way0 metric 5", "EBUSY"),
+        ("198.51.100.7", "none", "EBUSY"),
+        ("198.51.100.7", "198.51.100.0/24 via 192.0.2.1 dev way0 metric 5 mtu 900", ""),
+        ("203.0.113.7", "blackhole 198.51.100.0/24 metric 5", ""),
+        ("203.0.113.7", "0.0.0.0/0 via 192.0.2.1 dev way0", "EINVAL"),  # another destination
+        ("203.0.113.7", "198.51.100.0/24 via 10.1.1.1 dev way0", "EIO"),  # a gateway of nobody
+    ],
+)
+def test_a_route_that_leads_the_session_elsewhere_is_undone(
+    static: Path, client: str, value: str, error: str
+) -> None:
+    """Else nobody could reach the board to put it back."""
+    skips.need_namespaces("--net")
+    skips.need("ip")
+    path = "/proc/net/route/4,main,198.51.100.0!24"
+    write = f'"{static}" write "{path}" "{value}"'
+    done = subprocess.run(
+        ["unshare", "--net", "sh", "-c", NETWORK + write],
+        env={**os.environ, "SSH_CONNECTION": f"{client} 4711 192.0.2.2 22"},
+        capture_output=True,
+        text=True,
+        check=False,
+    )
+    told = json.loads(done.stdout)
+    before = "198.51.100.0/24 via 192.0.2.1 dev way0 metric 5"
+    assert told["old"] == before
+    assert (told.get("error", ""), told["now"]) == (error, before if error else value)
