@@ -82,7 +82,7 @@ def test_an_arm_is_made_held_and_undone_at_any_moment(arm: str, tmp_path: Path) 
 
 
 NETWORK = (
-    "ip link add way0 type veth peer name way1 && ip link set way0 up && ip link set way1 up && "
+    "ip link add way0 type veth && ip link set way0 up && ip link set veth0 up && "
     "ip addr add 192.0.2.2/24 dev way0 && ip route add 198.51.100.0/24 via 192.0.2.1 metric 5 && "
 )
 
