@@ -105,6 +105,7 @@ impl Listing {
             threads.read_ahead(&trace, times.start)?;
         }
         if let Some(named) = named {
+            threads.read_names(&trace)?;
             let more = named(&threads);
             filter.threads.get_or_insert_default().extend(more);
         }
@@ -169,6 +170,7 @@ impl Listing {
         events.fold(Selection::nothing(), |selection, (at, event)| {
             let mut fields = if self.chosen(at) { self.texts.fields(at) } else { Vec::new() };
             fields.extend(self.threads.field(at).map(str::to_owned));
+            fields.extend(self.threads.name_field(at).map(str::to_owned));
             match switches {
                 Some((number, needed)) if number == at => fields.extend(needed.iter().cloned()),
                 _ if !self.chosen(at) => return selection,
@@ -186,6 +188,7 @@ impl Listing {
             .filter(|table| !table.batches.is_empty())
             .map(|table| (table.event, table.batches.as_slice()))
             .collect();
+        tables.iter().for_each(|(&event, batches)| self.threads.learn_names(event, batches));
         let mut thread = Vec::new();
         if let Some((number, _)) = self.threads.switches() {
             let batches = tables.get(&number).copied().unwrap_or_default();

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use arrow_array::RecordBatch;
 use tracefile::{EventType, Info, Options, Result, Scope, Selection, Trace};
 
-use crate::cells::Column;
+use crate::cells::{Column, Value};
 
 /// The fields of `sched_switch` that say who runs.
 #[derive(Debug, Clone)]
@@ -21,6 +21,8 @@ pub struct Threads {
     names: HashMap<i32, String>,
     /// Of each type, the field that tells the thread.
     own: Vec<Option<String>>,
+    /// Of each type that has one of them, the field that tells the thread's name.
+    named_by: Vec<Option<String>>,
     switch: Option<Switch>,
     /// Whether names are learned from switches: the trace has no table of them.
     learn: bool,
@@ -35,9 +37,12 @@ impl Threads {
         let mut names: HashMap<i32, String> = info.tasks.iter().cloned().collect();
         names.insert(0, "<idle>".into());
         let own: Vec<_> = info.events.iter().map(thread_field).collect();
+        let named_by = info.events.iter().zip(&own);
+        let named_by =
+            named_by.map(|(event, own)| own.as_ref().and_then(|_| name_field(event))).collect();
         let switch = info.events.iter().position(|event| event.name == "sched_switch");
         let switch = switch.and_then(|event| switch_fields(event, &info.events[event]));
-        Self { names, own, switch, learn: info.tasks.is_empty(), running: HashMap::new() }
+        Self { names, own, named_by, switch, learn: info.tasks.is_empty(), running: HashMap::new() }
     }
 
     /// The field that tells the thread of a type's events.
@@ -45,11 +50,61 @@ impl Threads {
         self.own[event].as_deref()
     }
 
-    /// What has to be decoded of switches to know who runs, where that is needed.
+    /// The field that tells the name of the thread of a type's events.
+    pub(crate) fn name_field(&self, event: usize) -> Option<&str> {
+        self.named_by[event].as_deref()
+    }
+
+    /// What has to be decoded of switches to know who runs, or what threads are called, where that
+    /// is needed.
     pub(crate) fn switches(&self) -> Option<(usize, &[String; 4])> {
-        let switch = self.switch.as_ref().filter(|_| self.own.iter().any(Option::is_none))?;
+        let switch = self.switch.as_ref()?;
         // ftrace's types without the field are those that no event is of.
-        self.own[switch.event].is_none().then_some((switch.event, &switch.fields))
+        let who = self.own.iter().any(Option::is_none) && self.own[switch.event].is_none();
+        (who || self.learn).then_some((switch.event, &switch.fields))
+    }
+
+    /// Reads the names that events of the whole trace tell of their own threads.
+    pub(crate) fn read_names(&mut self, trace: &Trace) -> Result<()> {
+        let info = trace.info();
+        let chosen = (0..info.events.len()).fold(Selection::nothing(), |chosen, event| {
+            match (self.field(event), self.name_field(event)) {
+                (Some(thread), Some(name)) => {
+                    chosen.event(&info.events[event].name, Some(&[thread, name]))
+                }
+                _ => chosen,
+            }
+        });
+        for table in trace.decode(&chosen, &Options { index: false, times: None })?.tables {
+            self.learn_names(table.event, &table.batches);
+        }
+        Ok(())
+    }
+
+    /// Takes over the names that events tell of their own threads.
+    pub(crate) fn learn_names(&mut self, event: usize, batches: &[RecordBatch]) {
+        let (Some(thread), Some(name)) = (&self.own[event], &self.named_by[event]) else { return };
+        for batch in batches {
+            let (Some(threads), Some(names)) =
+                (batch.column_by_name(thread), batch.column_by_name(name))
+            else {
+                continue;
+            };
+            let (threads, names) = (Column::new(threads.as_ref()), Column::new(names.as_ref()));
+            let mut latest = (UNKNOWN, String::new());
+            for row in 0..batch.num_rows() {
+                let Value::Text(name) = names.get(row) else { continue };
+                let Some(thread) = threads.get(row).int().map(|thread| thread as i32) else {
+                    continue;
+                };
+                // Most events are of the thread of the one before.
+                if name.is_empty() || thread <= 0 || latest.0 == thread && latest.1 == name {
+                    continue;
+                }
+                latest = (thread, name.into_owned());
+                self.names.insert(thread, latest.1.clone());
+            }
+        }
     }
 
     /// Reads the switches of the whole trace: names of threads, and who ran at a time.
@@ -130,6 +185,13 @@ fn thread_field(event: &EventType) -> Option<String> {
     field.map(|field| field.name.clone())
 }
 
+/// LTTng's context; where the event itself has a field of that name, it is called otherwise.
+fn name_field(event: &EventType) -> Option<String> {
+    let is_it = |name: &str| name == "procname" || name.ends_with(".procname");
+    let field = event.fields.iter().find(|f| f.scope != Scope::Payload && is_it(&f.name));
+    field.map(|field| field.name.clone())
+}
+
 fn switch_fields(event: usize, of: &EventType) -> Option<Switch> {
     let has = |name: &str| of.fields.iter().any(|field| field.name == name);
     let id = ["tid", "pid"].into_iter().find(|id| has(&format!("next_{id}")))?;
@@ -184,7 +246,7 @@ impl<'a> SwitchReader<'a> {
     fn names(&self, row: usize) -> [(i32, String); 2] {
         let threads = self.threads(row);
         let name = |at: usize| match self.place(row).map(|(c, row)| c[at].get(row)) {
-            Some(crate::cells::Value::Text(text)) => text.into_owned(),
+            Some(Value::Text(text)) => text.into_owned(),
             _ => String::new(),
         };
         [(threads[0], name(2)), (threads[1], name(3))]
