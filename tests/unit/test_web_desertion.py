@@ -18,13 +18,15 @@ from starlette.responses import Response
 from starlette.routing import BaseRoute, Route
 from waiting import PATIENCE
 
+from benchvise.web.captures import timeline as capture_timeline
 from benchvise.web.http import Refused
-from benchvise.web.pages import trace_compare
+from benchvise.web.pages import captures, trace_compare
 from benchvise.web.readers import process
 from benchvise.web.readers.desertion import Deserted, _Endable, ended_with, while_awaited
 from benchvise.web.readers.messages import ForwardedRequest, packed
 from benchvise.web.readers.open_files import KnownFiles, OpenFiles
 from benchvise.web.workspace import comparison
+from benchvise.web.workspace import timeline as trace_timeline
 from benchvise.web.workspace.served import ServedTraces
 
 
@@ -179,6 +181,35 @@ async def left_while_computed(
     ours.close()
     assert await asyncio.to_thread(ended.wait, PATIENCE)
     await asyncio.wait_for(answering, PATIENCE)
+
+
+@pytest.mark.parametrize(
+    ("routes", "path"),
+    [
+        (trace_timeline.routes, "/api/traces/one/rows"),
+        (capture_timeline.routes, "/api/captures/one/-/rows"),
+        (captures.routes, "/captures/one"),
+        (captures.routes, "/captures/responses.json"),
+    ],
+)
+def test_a_timeline_and_a_capture_end_that_nobody_waits_for(
+    routes: Sequence[BaseRoute], path: str, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    begun, ended = threading.Event(), threading.Event()
+
+    class Endless:
+        """Whatever is asked of it is never there."""
+
+        def __getattr__(self, name: str) -> object:
+            return endless(begun, ended)
+
+    class Source(Endless):
+        tag = "t"
+
+    monkeypatch.setattr(OpenFiles, "trace", lambda _files, _key: Source())
+    monkeypatch.setattr(OpenFiles, "capture", lambda _files, _key, _view: Source())
+    monkeypatch.setattr(KnownFiles, "find", lambda _files, _key: Endless())
+    asyncio.run(left_while_computed(routes, path, begun, ended, query="file=one"))
 
 
 def test_a_comparison_ends_that_nobody_waits_for(monkeypatch: pytest.MonkeyPatch) -> None:

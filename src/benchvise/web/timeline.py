@@ -4,25 +4,30 @@ Traces and captures answer the same questions below ``/api/traces/KEY/`` and
 ``/api/captures/KEY/VIEW/``; each is a ``TimelineSource``. Times are nanoseconds since its begin.
 ``rows`` are numbers (``1,2,5-60``); ``begin``, ``end`` and ``width`` (pixels) say what part is
 drawn, and how finely. An answer holds for the source's content: its ``ETag`` does, and with ``v=``
-the ``tag`` that ``info`` gave it need not be asked for again.
+the ``tag`` that ``info`` gave it need not be asked for again. One that is being made ends when the
+browser has left.
 """
 
 from __future__ import annotations
 
 import math
 from collections.abc import Callable, Mapping, Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
 from typing import Protocol, TypeVar
 
 import pyarrow as pa
+from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from benchvise.errors import UsageError
 from benchvise.web.http import Query
+from benchvise.web.readers.desertion import ended_with
 from benchvise.web.tagged_answers import tagged_answer
 
+_THREADS = ThreadPoolExecutor(8, thread_name_prefix="timeline")
 _WIDEST = 1 << 14
 _MOST_ROWS = 4096
 _ROWS_LIMIT = 50_000
@@ -117,14 +122,19 @@ def _route(
     find: Callable[[Request], SourceT],
     answer: Callable[[SourceT, Query], object],
 ) -> Route:
-    def respond(request: Request) -> Response:
-        source = find(request)
-        return tagged_answer(
+    async def respond(request: Request) -> Response:
+        # Opening goes on without who asked for it: others will.
+        source = await run_in_threadpool(find, request)
+        return await ended_with(
             request,
-            source.tag,
-            lambda: answer(source, Query(request.query_params)),
-            lasting=True,
-            headers=(lambda: source.info_headers) if name == "info" else None,
+            _THREADS,
+            lambda: tagged_answer(
+                request,
+                source.tag,
+                lambda: answer(source, Query(request.query_params)),
+                lasting=True,
+                headers=(lambda: source.info_headers) if name == "info" else None,
+            ),
         )
 
     return Route(path, respond)

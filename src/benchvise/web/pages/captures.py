@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from dataclasses import replace
 from pathlib import Path
 from typing import Any
@@ -41,9 +42,11 @@ from benchvise.web.captures.served import (
     ServedCapture,
 )
 from benchvise.web.file_index import IndexedFile, listed
+from benchvise.web.readers.desertion import route_while_awaited
 from benchvise.web.readers.open_files import open_files
 
 MOST_COMPARED = 24
+_THREADS = ThreadPoolExecutor(4, thread_name_prefix="capture")
 _ANNOTATIONS = 300
 _FRAMES = 2
 _CRUMBS = (Crumb("Captures", "/captures"),)
@@ -211,7 +214,9 @@ def _specs(served: ServedCapture, decoded: DecodedCapture) -> list[TableSpec[Any
 
 
 routes = [
-    *both("/captures/responses", responses),
-    *both("/captures/{key}", capture),
+    *(
+        route_while_awaited(route, _THREADS)
+        for route in (*both("/captures/responses", responses), *both("/captures/{key}", capture))
+    ),
     *timeline.routes,
 ]

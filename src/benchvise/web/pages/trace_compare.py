@@ -2,15 +2,12 @@
 
 from __future__ import annotations
 
-import asyncio
-from collections.abc import Callable
 from concurrent.futures import ThreadPoolExecutor
 from typing import Any
 from urllib.parse import urlencode
 
 from starlette.requests import Request
 from starlette.responses import RedirectResponse, Response
-from starlette.routing import Route
 
 from benchvise.documents import encode
 from benchvise.errors import UsageError
@@ -20,7 +17,7 @@ from benchvise.web.answers import Crumb, both, page
 from benchvise.web.cache import RecentValues
 from benchvise.web.file_index import IndexedFile, listed
 from benchvise.web.http import Query
-from benchvise.web.readers.desertion import ended_with
+from benchvise.web.readers.desertion import route_while_awaited
 from benchvise.web.readers.open_files import open_files
 from benchvise.web.workspace import comparison
 from benchvise.web.workspace.comparison import SideBySide, UsualPlace
@@ -191,16 +188,7 @@ def _open_both(request: Request) -> None:
             files.trace(key)
 
 
-def _while_awaited(route: Route) -> Route:
-    """The route; its comparison ends when the browser leaves, and opening goes on for others."""
-
-    async def endpoint(request: Request) -> Response:
-        loop = asyncio.get_running_loop()
-        await loop.run_in_executor(_THREADS, _open_both, request)
-        answer: Callable[[Request], Response] = route.endpoint
-        return await ended_with(request, _THREADS, lambda: answer(request))
-
-    return Route(route.path, endpoint)
-
-
-routes = [_while_awaited(route) for route in both("/traces/compare", trace_compare)]
+routes = [
+    route_while_awaited(route, _THREADS, _open_both)
+    for route in both("/traces/compare", trace_compare)
+]

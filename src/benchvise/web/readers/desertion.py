@@ -18,6 +18,8 @@ from contextlib import suppress
 from typing import Any, Generic, TypeVar
 
 from starlette.requests import Request
+from starlette.responses import Response
+from starlette.routing import Route
 
 from benchvise.web.http import Refused
 
@@ -69,6 +71,21 @@ async def ended_with(request: Request, executor: Executor, work: Callable[[], T]
         raise Refused("nobody waits for the answer") from None
     finally:
         leaving.cancel()
+
+
+def route_while_awaited(
+    route: Route, executor: Executor, prepare: Callable[[Request], object] | None = None
+) -> Route:
+    """The route of a function, whose work ends when the browser leaves; what ``prepare`` does
+    before that, as opening a file, goes on for others."""
+    answer: Callable[[Request], Response] = route.endpoint
+
+    async def endpoint(request: Request) -> Response:
+        if prepare is not None:
+            await asyncio.get_running_loop().run_in_executor(executor, prepare, request)
+        return await ended_with(request, executor, lambda: answer(request))
+
+    return Route(route.path, endpoint)
 
 
 async def _disconnected(request: Request) -> None:
