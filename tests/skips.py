@@ -48,6 +48,7 @@ PACKAGES: Mapping[str, str] = {
     "bmaptool": "bmap-tools",
     "busybox": "busybox-static",
     "bzip2": "bzip2",
+    "c++filt": "binutils",
     "cc": "gcc",
     "chromium-headless-shell": "chromium-headless-shell",
     "dash": "dash",

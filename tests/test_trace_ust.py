@@ -15,6 +15,8 @@ from trace_data import recorded_directory
 from benchvise.trace.analysis.functions import functions
 from benchvise.trace.analysis.model import Analysis, Rows
 from benchvise.trace.analysis.user_functions import user_calls
+from benchvise.trace.decoder import decoder
+from benchvise.trace.event_listing import EventFilter, EventReader
 from benchvise.trace.loaded import LoadedTrace, load_trace
 from benchvise.web.workspace.calls import KeptCalls, calling_threads, shown_calls
 from benchvise.web.workspace.query import TraceQuery
@@ -240,3 +242,79 @@ def _value(text: str) -> str:
     if text.startswith('"'):
         return text[1:-1].replace('\\"', '"').replace("\\n", "\n")
     return str(int(text, 16) if text.startswith("0x") else int(text))
+
+
+def test_threads_have_the_names_that_their_events_tell(tmp_path: Path) -> None:
+    trace = recorded_directory("ust-meter", tmp_path)
+    listed = list(EventReader(trace).events(EventFilter()))
+    assert {event.task for event in listed} == {"meter", "meter-ust"}
+    told = {text.partition('procname="')[2].partition('"')[0] for text in (e.text for e in listed)}
+    assert told == {"meter", "meter-ust"}
+    daemons = list(EventReader(trace).events(EventFilter(processes=("meter-*",))))
+    assert daemons == [event for event in listed if event.task == "meter-ust"]
+
+
+# Of the tests of GNU libiberty and of the RFC of Rust's names (2603), with what they stand for.
+SOURCE_NAMES = {
+    "_ZN5boost3fooEi": "boost::foo(int)",
+    "_ZSt5state": "std::state",
+    "_ZN1fIiE1gEv": "f<int>::g()",
+    "_ZNK3Bar3bazERKSt6vectorIiSaIiEE": (
+        "Bar::baz(std::vector<int, std::allocator<int> > const&) const"
+    ),
+    "_Z3fooi.part.0": "foo(int) [clone .part.0]",
+    "_ZN4core3fmt9Formatter3pad17h0123456789abcdefE": "core::fmt::Formatter::pad",
+    "_RNvCskwGfYPst2Cb_3foo16example_function": "foo::example_function",
+    "main": "main",
+    "sys_read": "sys_read",
+    "_Z": "_Z",
+    "_ZN": "_ZN",
+    "_R": "_R",
+    "": "",
+    "grüße": "grüße",
+}
+
+
+@pytest.mark.parametrize(("symbol", "name"), SOURCE_NAMES.items())
+def test_functions_have_the_names_of_their_sources(symbol: str, name: str) -> None:
+    assert decoder().demangle(symbol) == name
+
+
+def test_a_symbol_that_stands_for_an_endless_name_stays_as_it_is() -> None:
+    """Each part repeats the ones before it twice."""
+    parts = "".join(
+        f"4pairIS{'' if n == 0 else '0123456789ABCDEFGHIJ'[n - 1]}_S_E" for n in range(20)
+    )
+    for symbol in (f"_Z1fI1a{parts}Ev", f"_Z{'N' * 3000}", f"_Z1f{'P' * 4000}i", "_ZN" + "9" * 200):
+        made = decoder().demangle(symbol)
+        assert made == symbol or len(made) < 2 * len(symbol)
+
+
+def test_names_of_this_machines_libraries_are_those_of_its_tools() -> None:
+    skips.need("nm", "c++filt", "gcc")
+    printed = ["gcc", "-print-file-name=libstdc++.so.6"]
+    library = Path(
+        subprocess.run(printed, capture_output=True, text=True, check=True).stdout.strip()
+    )
+    command = ["nm", "-D", "--defined-only", "--format=just-symbols", str(library)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout.split()
+    # Not those with short names of std::string and its like, which c++filt writes out, nor tables.
+    names = {name.partition("@")[0] for name in printed if name.startswith("_Z")}
+    symbols = sorted(name for name in names if not re.search(r"S[absiod]|^_ZT", name))
+    filtered = subprocess.run(
+        ["c++filt"], input="\n".join(symbols), capture_output=True, text=True, check=True
+    )
+    theirs = filtered.stdout.splitlines()
+    ours = [_spelt_alike(decoder().demangle(symbol)) for symbol in symbols]
+    differing = [
+        pair for pair in zip(ours, map(_spelt_alike, theirs), strict=True) if pair[0] != pair[1]
+    ]
+    # cpp_demangle puts the & of a nested type at its wrong end, and forgets a repeated parameter.
+    assert len(symbols) > 500 and len(differing) <= len(symbols) / 200, differing[:9]
+
+
+def _spelt_alike(name: str) -> str:
+    """Numbers of templates without their types, which are written in two ways."""
+    name = re.sub(r"\((?:unsigned )?(?:int|long|char)\)(?=\d)", "", name)
+    name = re.sub(r"(?<=[<, ])(\d+)u?l?(?=[,>])", r"\1", name)
+    return name.replace("decltype(nullptr)", "std::nullptr_t")

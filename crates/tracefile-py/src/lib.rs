@@ -12,10 +12,12 @@ mod bounded;
 mod bounded;
 mod counted;
 mod decoded;
+
 mod errors;
 mod export;
 mod levels;
 mod listing;
+mod source_names;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
@@ -147,6 +149,12 @@ fn open(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
     py.detach(|| tracefile::open(&path)).map(Arc::new).map(Trace).map_err(to_python)
 }
 
+/// The name of a function as its source has it, where it is one of C++ or Rust; else as it is.
+#[pyfunction]
+fn demangle(py: Python<'_>, name: String) -> String {
+    py.detach(|| source_names::source_name(&name)).unwrap_or(name)
+}
+
 /// From now on, what is large is put out of memory where the process takes more than `limit` bytes;
 /// NumPy's arrays, too.
 #[pyfunction]
@@ -175,6 +183,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<levels::LevelEvents>()?;
     module.add_class::<listing::Listing>()?;
     module.add_function(wrap_pyfunction!(open, module)?)?;
+    module.add_function(wrap_pyfunction!(demangle, module)?)?;
     module.add_function(wrap_pyfunction!(content_hash, module)?)?;
     module.add_function(wrap_pyfunction!(bound_memory, module)?)?;
     errors::add(module)

@@ -215,6 +215,12 @@ def open(path: str | PathLike[str]) -> Trace:
         TraceError: one of its subclasses says what is wrong with it.
     """
 
+def demangle(name: str) -> str:
+    """The name of a function as its source has it, where it is one of C++ or Rust; else as it is.
+
+    A name of more than 4096 bytes, or whose source's has more than 8192, stays as it is.
+    """
+
 def content_hash(paths: Sequence[str | PathLike[str]]) -> str:
     """A hash of the bytes of files, in the order given: tells whether contents are the same.
 

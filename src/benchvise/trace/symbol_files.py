@@ -24,9 +24,13 @@ from typing import IO
 import numpy as np
 import numpy.typing as npt
 
+from benchvise.trace.decoder import decoder
+
 _LARGEST_TABLE = 256 << 20
 _MOST_HEADERS = 4096
+_LONGEST_SYMBOL = 4096
 _LONGEST_NAME = 400
+"""Characters of the source's name: those of templates fill pages."""
 _LOAD, _NOTE = 1, 4
 _SYMTAB, _DYNSYM = 2, 11
 _FUNCTIONS = (2, 10)  # STT_FUNC, STT_GNU_IFUNC
@@ -107,10 +111,12 @@ class ElfFunctions:
         begin, size, text = (int(value) for value in self._symbols[at])
         if address >= begin + max(size, 1):
             return None
-        end = self._names.find(b"\0", text, text + _LONGEST_NAME)
-        name = self._names[text : end if end >= 0 else text + _LONGEST_NAME]
+        end = self._names.find(b"\0", text, text + _LONGEST_SYMBOL)
+        name = self._names[text : end if end >= 0 else text + _LONGEST_SYMBOL]
         name = name.partition(b"@")[0]  # the version of the symbol
-        return (name.decode(errors="replace"), address - begin) if name else None
+        if not name:
+            return None
+        return decoder().demangle(name.decode(errors="replace"))[:_LONGEST_NAME], address - begin
 
 
 def _read(path: Path) -> ElfFunctions | None:

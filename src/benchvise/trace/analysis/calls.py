@@ -12,6 +12,7 @@ from dataclasses import dataclass, fields, replace
 import numpy as np
 
 from benchvise.trace.analysis.model import NONE, Analysis, Bools, Ints
+from benchvise.trace.decoder import decoder
 
 USER_ENTRIES = ("lttng_ust_cyg_profile:func_entry", "lttng_ust_cyg_profile_fast:func_entry")
 """Events of instrumented functions of programs that begin."""
@@ -132,4 +133,4 @@ def function_name(symbol: Symbol, address: int) -> str:
     if address == NONE:
         return "?"
     found = symbol(address & (1 << 64) - 1)
-    return found.split("+0x")[0] if found else f"0x{address & (1 << 64) - 1:x}"
+    return decoder().demangle(found.split("+0x")[0]) if found else f"0x{address & (1 << 64) - 1:x}"
