@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import re
 import shutil
+import struct
 import subprocess
 from collections import Counter, defaultdict
 from pathlib import Path
@@ -252,6 +253,75 @@ def test_threads_have_the_names_that_their_events_tell(tmp_path: Path) -> None:
     assert told == {"meter", "meter-ust"}
     daemons = list(EventReader(trace).events(EventFilter(processes=("meter-*",))))
     assert daemons == [event for event in listed if event.task == "meter-ust"]
+
+
+KERNEL = """/* CTF 1.8 */
+typealias integer { size = 8; align = 8; signed = false; encoding = UTF8; } := text;
+typealias integer { size = 32; align = 8; signed = true; } := s32;
+typealias integer { size = 32; align = 8; signed = false; } := u32;
+typealias integer { size = 64; align = 8; signed = false; } := u64;
+trace { major = 1; minor = 8; byte_order = le; packet.header := struct { u32 magic; }; };
+env { domain = "kernel"; tracer_name = "lttng-modules"; tracer_major = 2; tracer_minor = 13; };
+CLOCK
+typealias integer { size = 64; align = 8; signed = false; map = clock.monotonic.value; } := stamp;
+stream {
+	packet.context := struct { u64 content_size; u64 packet_size; u32 cpu_id; };
+	event.header := struct { stamp timestamp; };
+};
+event {
+	name = "sched_switch"; id = 0;
+	fields := struct {
+		text _prev_comm[16]; s32 _prev_tid; s32 _prev_prio; u64 _prev_state;
+		text _next_comm[16]; s32 _next_tid; s32 _next_prio;
+	};
+};
+"""
+
+
+def test_functions_stand_below_their_threads_in_a_session_with_the_kernels_trace(
+    tmp_path: Path,
+) -> None:
+    """What programs told is real, what the kernel told is made of it: one clock, one CPU, on which
+    a thread runs from its first event to its last."""
+    user = recorded_directory("ust-meter", tmp_path)
+    metadata = next(user.rglob("metadata"))
+    clock = re.search(rb"^clock \{.*?^\};", metadata.read_bytes(), re.MULTILINE | re.DOTALL)
+    assert clock is not None
+    alone = list(EventReader(user).events(EventFilter()))
+    offset = int(re.findall(rb"offset = (\d+)", clock[0])[0])
+    spans: dict[int, tuple[int, int]] = {}
+    for event in alone:
+        assert event.tid is not None
+        spans[event.tid] = (spans.get(event.tid, (event.time, 0))[0], event.time)
+    switches = sorted(
+        (time - shift, *pair)
+        for tid, (first, last) in spans.items()
+        for time, shift, pair in ((first, 1, (0, tid)), (last, -1, (tid, 0)))
+    )
+    events = b"".join(
+        struct.pack("<Q16siiQ16sii", time, *side(old), 20, 1, *side(new), 20)
+        for time, old, new in switches
+    )
+    size = 8 * (24 + len(events))
+    kernel = user / "kernel"
+    kernel.mkdir()
+    (kernel / "metadata").write_text(KERNEL.replace("CLOCK", clock[0].decode()))
+    (kernel / "channel0_0").write_bytes(struct.pack("<IQQI", 0xC1FC1FC1, size, size, 0) + events)
+    loaded = load_trace(user, cache=False)
+    assert offset > 0 and "sched_switch" in loaded.analysis.event_names
+    threads = {actor.tid: actor.name for actor in loaded.analysis.actors if actor.kind == "task"}
+    calling = calling_threads(loaded, TraceQuery({}), KeptCalls())
+    assert {one.thread for one in calling.threads} <= threads.keys() == spans.keys()
+    listed = list(EventReader(user).events(EventFilter()))
+    assert [event.time for event in listed] == sorted(event.time for event in listed)
+    assert {event.task for event in listed if event.event == "sched_switch"} <= {
+        "<idle>", "kernel-name", "meter", "meter-ust",
+    }  # fmt: skip
+    assert sum(event.event != "sched_switch" for event in listed) == len(alone)
+
+
+def side(tid: int) -> tuple[bytes, int]:
+    return (b"swapper/0" if tid == 0 else b"kernel-name", tid)
 
 
 # Of the tests of GNU libiberty and of the RFC of Rust's names (2603), with what they stand for.
