@@ -2,12 +2,21 @@
 
 from __future__ import annotations
 
+import random
+
 import pyarrow as pa
 import pytest
 from trace_tables import Builder
 
 from benchvise.errors import UsageError
-from benchvise.trace.analysis.latency import Latency, Method, latency, parse_assertion, parse_end
+from benchvise.trace.analysis.latency import (
+    Latency,
+    Method,
+    latency,
+    parse_assertion,
+    parse_end,
+    parse_pair,
+)
 from benchvise.trace.analysis.latency.ends import ActorEnd, EventEnd, FieldCondition, InstanceEdge
 from benchvise.trace.analysis.model import Analysis, Loss, TraceSpan
 
@@ -307,3 +316,92 @@ def test_an_assertion_about_nothing_fails() -> None:
 def test_what_is_no_assertion_is_refused(text: str) -> None:
     with pytest.raises(UsageError):
         parse_assertion(text)
+
+
+# -- pairs by fields -------------------------------------------------------------------------------
+
+
+def events_of(rows: list[tuple[int, int, str | None]], sector: str = "sector") -> pa.Table:
+    """(time, sector, device) each."""
+    times, sectors, devices = zip(*rows, strict=True)
+    return pa.table(
+        {
+            "time": pa.array(times, pa.int64()),
+            "cpu": pa.array([time % 2 for time in times], pa.uint16()),
+            sector: pa.array(sectors, pa.uint64()),
+            "device": pa.array(devices, pa.string()),
+        }
+    )
+
+
+def latencies_by_hand(
+    starts: list[tuple[int, int, str | None]], ends: list[tuple[int, int, str | None]]
+) -> list[int]:
+    """One event after the other: an end takes the last start that is open under its key."""
+    latest: dict[tuple[int, str], int] = {}
+    taken = []
+    both = [(time, 0, key) for time, *key in starts] + [(time, 1, key) for time, *key in ends]
+    for time, is_end, (sector, device) in sorted(both, key=lambda event: event[:2]):
+        if device is None:
+            continue
+        if not is_end:
+            latest[sector, device] = time
+        elif (sector, device) in latest:
+            taken.append(time - latest.pop((sector, device)))
+    return sorted(taken)
+
+
+@pytest.mark.parametrize("seed", range(20))
+def test_events_are_paired_by_fields_whatever_happens_in_between(seed: int) -> None:
+    chance = random.Random(seed)
+    largest = (1 << 64) - 1
+
+    def some(count: int) -> list[tuple[int, int, str | None]]:
+        rows = [
+            (
+                chance.randrange(400),
+                chance.choice([0, 7, 1 << 40, largest]),
+                chance.choice(["sda", "mmcblk0", None]),
+            )
+            for _ in range(count)
+        ]
+        # At one moment two events with one key are in no order.
+        return list({(time, *key): (time, *key) for time, *key in rows}.values())  # type: ignore[misc]
+
+    starts, ends = some(chance.randrange(1, 120)), some(chance.randrange(1, 120))
+    tables = {"issue": events_of(starts), "complete": events_of(ends, "where")}
+    analysis = Builder().analysis(0, 500, events=tables)
+    fields = [parse_pair("sector=where"), parse_pair("device")]
+    answer = ask(analysis, "event:issue", "event:complete", fields=fields)
+    assert answer.values.tolist() == latencies_by_hand(starts, ends)
+    assert answer.hops[0].method is Method.FIELDS
+    assert answer.hops[0].ends == len(ends)
+
+
+def test_pairs_beside_lost_events_are_incomplete_and_nothing_is_its_own_end() -> None:
+    rows: list[tuple[int, int, str | None]] = [(10, 1, "a"), (30, 1, "a"), (100, 2, "a")]
+    tables = {"issue": events_of(rows), "done": events_of([(20, 1, "a"), (150, 2, "a")])}
+    lossy = Builder().analysis(0, 500, events=tables, losses=[Loss(None, 120, 130, 5)])
+    answer = ask(lossy, "event:issue", "event:done", fields=[parse_pair("sector")])
+    assert (answer.values.tolist(), answer.incomplete) == ([10], 1)
+    itself = ask(lossy, "event:issue", "event:issue", fields=[parse_pair("sector")])
+    assert itself.values.tolist() == [20]
+
+
+@pytest.mark.parametrize(
+    ("field", "ends", "fault"),
+    [
+        ("none", ("event:issue", "event:issue"), "has no field none"),
+        ("sector", ("irq:eth0", "event:issue"), "is no event"),
+        ("half", ("event:issue", "event:issue"), "neither a number nor a text"),
+    ],
+)
+def test_what_cannot_be_paired_is_refused(field: str, ends: tuple[str, str], fault: str) -> None:
+    table = events_of([(10, 1, "a")]).append_column("half", pa.array([0.5]))
+    builder = Builder()
+    builder.instance(builder.actor("irq", "eth0", number=24), 0, 20)
+    with pytest.raises(UsageError, match=fault):
+        ask(builder.analysis(0, 500, events={"issue": table}), *ends, fields=[parse_pair(field)])
+    for text in ("", "=", "a=", "=b"):
+        with pytest.raises(UsageError, match="names no field"):
+            parse_pair(text)

@@ -201,7 +201,8 @@ def test_a_timeline_and_a_capture_end_that_nobody_waits_for(
         """Whatever is asked of it is never there."""
 
         def __getattr__(self, name: str) -> object:
-            return endless(begun, ended)
+            endless(begun, ended)
+            return None
 
     class Source(Endless):
         tag = "t"

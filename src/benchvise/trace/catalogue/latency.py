@@ -70,6 +70,15 @@ class LatencyRequest(PartOfTrace, IncompleteInstances):
             "when that matches anything.",
         ),
     ] = Match.AUTO
+    by: Annotated[
+        tuple[str, ...],
+        CommandOption(
+            "--by",
+            "Pair events with the same value of this field (FIELD, or FIELD=FIELD of start and "
+            "end); again for more, all of which have to be the same.",
+            metavar="FIELD",
+        ),
+    ] = ()
     hops: Annotated[
         int,
         CommandOption("--hops", "Wake-ups to climb, by cause.", metavar="N", minimum=0, maximum=64),
@@ -144,8 +153,13 @@ _LONGEST: TableShape[Occurrence] = TableShape(
 
 
 def _check(request: LatencyRequest) -> None:
-    from benchvise.trace.analysis.latency import parse_assertion, parse_end
+    from benchvise.errors import UsageError
+    from benchvise.trace.analysis.latency import parse_assertion, parse_end, parse_pair
 
+    if request.by and request.match is not Match.AUTO:
+        raise UsageError("--by and --match both say how events are paired", "give one of them")
+    for text in request.by:
+        parse_pair(text)
     for end in (request.start, *request.via, request.end):
         parse_end(end)
     for text in request.assertions:
@@ -153,13 +167,20 @@ def _check(request: LatencyRequest) -> None:
 
 
 def _analyse(traces: Sequence[LoadedTrace], request: LatencyRequest) -> Latency:
-    from benchvise.trace.analysis.latency import Method, latency, parse_assertion, parse_end
+    from benchvise.trace.analysis.latency import (
+        Method,
+        latency,
+        parse_assertion,
+        parse_end,
+        parse_pair,
+    )
 
     [trace] = traces
     answer = latency(
         trace.analysis,
         [parse_end(end) for end in (request.start, *request.via, request.end)],
         method=None if request.match is Match.AUTO else Method(request.match.value),
+        fields=[parse_pair(text) for text in request.by],
         depth=request.hops,
         incomplete=request.incomplete,
         worst=request.worst,
@@ -205,6 +226,7 @@ def _total(answer: Latency) -> TableSpec[Latency]:
 _METHODS = {
     "cause": "by cause (who woke or raised whom)",
     "next": "NOT BY CAUSE: each start with the next end after it",
+    "fields": "by fields (each end with the last start that has their values)",
 }
 
 

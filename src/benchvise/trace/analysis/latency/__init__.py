@@ -1,7 +1,7 @@
 """Latency from any point of a trace to any other, stage by stage.
 
-``ends`` finds the points, ``links`` which of them belong together and the stages between them,
-``answer`` puts it together and holds it against limits.
+``ends`` finds the points, ``links`` and ``pairs`` which of them belong together and the stages
+between them, ``answer`` puts it together and holds it against limits.
 """
 
 from benchvise.trace.analysis.latency.answer import (
@@ -17,6 +17,7 @@ from benchvise.trace.analysis.latency.answer import (
 )
 from benchvise.trace.analysis.latency.ends import parse_end
 from benchvise.trace.analysis.latency.links import Method
+from benchvise.trace.analysis.latency.pairs import PairedField, parse_pair
 
 __all__ = [
     "Assertion",
@@ -27,7 +28,9 @@ __all__ = [
     "LatencyWay",
     "Method",
     "Occurrence",
+    "PairedField",
     "latency",
     "parse_assertion",
     "parse_end",
+    "parse_pair",
 ]

@@ -36,6 +36,7 @@ from benchvise.trace.analysis.latency.links import (
     hop,
     join,
 )
+from benchvise.trace.analysis.latency.pairs import PairedField, by_fields
 from benchvise.trace.analysis.model import Analysis, Bools, Ints
 
 
@@ -124,13 +125,15 @@ def latency(
     ends: Sequence[End],
     *,
     method: Method | None = None,
+    fields: Sequence[PairedField] = (),
     depth: int = 4,
     incomplete: bool = False,
     worst: int = 5,
 ) -> Latency:
     """The latency from the first of ``ends`` by those between to the last, for starts in the span.
 
-    Without ``method``, each hop goes by cause when that matches anything, else to the next end.
+    With ``fields``, each hop goes to the event that has their values. Without ``method``, it goes
+    by cause when that matches anything, else to the next end.
     ``depth`` is how many wake-ups and raises a hop by cause may climb.
 
     Raises:
@@ -142,7 +145,11 @@ def latency(
     chain: Hops | None = None
     hops = []
     for start, end in pairwise(points_of):
-        links = _links(analysis, start, end, method, depth)
+        links = (
+            by_fields(analysis, start, end, fields)
+            if fields
+            else _links(analysis, start, end, method, depth)
+        )
         hops.append(_described(start, end, links, in_span if chain is None else None))
         piece = hop(analysis, start, end, links)
         chain = piece if chain is None else join(chain, piece)

@@ -119,7 +119,8 @@ class Points:
     """The moments of an end, in order of time, and the instance in which each lies (-1: none).
 
     ``name`` is what stages call them; ``edge`` is None for events. ``left_out`` counts instances
-    whose moment is not in the trace: that began before it, or were cut by its end.
+    whose moment is not in the trace: that began before it, or were cut by its end. Of events,
+    ``table`` has them, and ``order`` the place of each point in it.
     """
 
     text: str
@@ -129,6 +130,8 @@ class Points:
     instance: Ints
     cpu: Ints
     left_out: int
+    table: pa.Table | None = None
+    order: Ints | None = None
 
     def __len__(self) -> int:
         return int(self.time.size)
@@ -193,6 +196,8 @@ def _events(analysis: Analysis, end: EventEnd) -> Points:
         instance=running(analysis, cpu, time),
         cpu=cpu,
         left_out=0,
+        table=table,
+        order=order,
     )
 
 

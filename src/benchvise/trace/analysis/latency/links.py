@@ -22,6 +22,7 @@ class Method(StrEnum):
 
     CAUSE = "cause"
     NEXT = "next"
+    FIELDS = "fields"
 
 
 @dataclass(frozen=True, slots=True)
@@ -29,8 +30,8 @@ class Links:
     """Pairs of points (positions in both), and the instances from one to the other.
 
     ``path`` has a column for each step back from the end: its own instance, the one that woke or
-    raised that, and so on; ``depth`` is how many steps lead to the start's. A link by ``NEXT`` has
-    no path. ``incomplete``: events were lost on the way.
+    raised that, and so on; ``depth`` is how many steps lead to the start's. Only a link by
+    ``CAUSE`` has a path. ``incomplete``: events were lost on the way.
     """
 
     method: Method
@@ -114,12 +115,12 @@ def by_order(analysis: Analysis, start: Points, end: Points) -> Links:
     at = np.searchsorted(end.time, start.time, side="right" if start.text == end.text else "left")
     kept = np.flatnonzero(at < len(end))
     at = at[kept]
-    incomplete = _meet_loss(analysis, start.time[kept], end.time[at])
+    incomplete = meet_loss(analysis, start.time[kept], end.time[at])
     nothing = np.zeros((kept.size, 0), dtype=np.int64)
     return Links(Method.NEXT, kept, at, np.zeros(kept.size, np.int64), nothing, incomplete)
 
 
-def _meet_loss(analysis: Analysis, begin: Ints, end: Ints) -> Bools:
+def meet_loss(analysis: Analysis, begin: Ints, end: Ints) -> Bools:
     """Which of the spans lie in time beside a loss, on whatever CPU."""
     if not analysis.losses:
         return np.zeros(begin.size, dtype=np.bool_)
@@ -160,9 +161,10 @@ class Hops:
 
 def hop(analysis: Analysis, start: Points, end: Points, links: Links) -> Hops:
     """The stages of every link."""
-    if links.method is Method.NEXT:
+    if links.method is not Method.CAUSE:
         times = (end.time[links.end] - start.time[links.start])[:, None]
-        name = f"from {start.text} to the next {end.text}"
+        which = "the next" if links.method is Method.NEXT else "its"
+        name = f"from {start.text} to {which} {end.text}"
         way = np.zeros(len(links), dtype=np.int64)
         return Hops(links.start, links.end, way, [(name,)], times, links.incomplete)
     groups = list(dict.fromkeys(actor.group for actor in analysis.actors))
