@@ -53,13 +53,12 @@ def by_fields(
     order = order[of_start[order] >= 0]
     ends = np.flatnonzero(of_end >= 0)
     # Ranks in time instead of times, which have as many bits as a key can have.
-    ranks = np.searchsorted(start.time, end.time[ends], side="right")
+    itself = start.text == end.text  # nothing is its own end
+    ranks = np.searchsorted(start.time, end.time[ends], side="left" if itself else "right")
     width = len(start) + 1
     at = np.searchsorted(of_start[order] * width + order, of_end[ends] * width + ranks) - 1
     candidate = order[np.maximum(at, 0)] if order.size else np.zeros(ends.size, dtype=np.int64)
     fits = (at >= 0) & (of_start[candidate] == of_end[ends]) if order.size else at >= 0
-    if start.text == end.text:  # nothing is its own end
-        fits &= candidate != ends
     candidate, ends = candidate[fits], ends[fits]
     _, firsts = np.unique(candidate, return_index=True)
     candidate, ends = candidate[firsts], ends[firsts]
