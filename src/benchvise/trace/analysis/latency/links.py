@@ -163,8 +163,8 @@ def hop(analysis: Analysis, start: Points, end: Points, links: Links) -> Hops:
     """The stages of every link."""
     if links.method is not Method.CAUSE:
         times = (end.time[links.end] - start.time[links.start])[:, None]
-        which = "the next" if links.method is Method.NEXT else "its"
-        name = f"from {start.text} to {which} {end.text}"
+        whose = "the next" if links.method is Method.NEXT else "its"
+        name = f"from {start.text} to {whose} {end.text}"
         way = np.zeros(len(links), dtype=np.int64)
         return Hops(links.start, links.end, way, [(name,)], times, links.incomplete)
     groups = list(dict.fromkeys(actor.group for actor in analysis.actors))
