@@ -37,7 +37,7 @@ it("stands beneath the CPUs, much of it behind all rows, with the reason where i
   ]);
   expect(layout.headings.map(({ text }) => text)).toEqual(["Counters", "CPUs", "Evidence of run a", "Threads"]);
   expect(laidOut(Array.from({ length: 40 }, () => TRACK)).headings.map(({ text }) => text).at(-1)).toBe("Evidence of run a");
-  expect(evidenceRow(none, 1).detail).toBe("not available");
+  expect([evidenceRow(none, 1).detail, evidenceRow(TRACK, 0).detail]).toEqual(["", "Hz"]);
   // A search of rows shows those that it finds.
   const evidence = { title: "", tracks: [TRACK] };
   expect(layoutOf([row], [], "normal", "horizontal", { pinned: [], groups: [], tracks: [], evidence }).boxes).toEqual([]);

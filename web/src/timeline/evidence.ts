@@ -22,8 +22,8 @@ const FIRST_ID = -2_000_000;
 
 /** The row of one of them: its id is no other row's. */
 export function evidenceRow({ name, unit, reason }: EvidenceTrack, at: number): Row {
-  const detail = reason === "" ? unit : "not available";
-  return { id: FIRST_ID - at, kind: "evidence", name, detail, cpu: null, actor: null, busy: null, instances: null };
+  // The reason stands where values would.
+  return { id: FIRST_ID - at, kind: "evidence", name, detail: reason === "" ? unit : "", cpu: null, actor: null, busy: null, instances: null };
 }
 
 /** What is drawn in a view of so many pixels: of the lines of one pixel, one. A text is why there are none. */

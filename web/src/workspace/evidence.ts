@@ -12,5 +12,5 @@ export async function openEvidence({ api, info }: OpenTrace, signal: AbortSignal
   const { data } = answer.value as { data: { run: string | null; tracks: readonly EvidenceTrack[] } };
   const { run, tracks } = data;
   if (run === null || tracks.length === 0) return okay(null);
-  return okay({ title: "Evidence of the run", tracks });
+  return okay({ title: "Evidence", tracks });
 }
