@@ -8,9 +8,10 @@ from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.bisect.histories import HELD_OUT, HELD_OUT_SEEDS, NORMAL, make_history
+from benchmarks.bisect.histories import HELD_OUT, HELD_OUT_SEEDS, NORMAL, STRAYS, make_history
 from benchmarks.bisect.limits import noise_known, oracle_of_outcomes, oracle_of_values
 from benchmarks.bisect.searches import Outcome, has_reference, ours, reference
+from benchmarks.bisect.whole import two_changes
 
 _HEAD = (
     "| noise | versions | effect | found | posterior | samples: mean | median | 90 % "
@@ -27,26 +28,30 @@ def main() -> None:
     """``python -m benchmarks.bisect [--histories N] [--shape NAME] [--count N] [--effect E]
     [--earlier SAMPLES]``.
 
-    With ``--limits`` it prints what searches need that know more than any search can.
+    With ``--limits`` it prints what searches need that know more than any search can, with
+    ``--two`` how often two changes are both found.
     """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bisect")
     parser.add_argument("--first-seed", type=int, default=HELD_OUT_SEEDS)
     parser.add_argument("--histories", type=int, default=500)
-    parser.add_argument("--shape", choices=[NORMAL, *HELD_OUT], action="append")
+    parser.add_argument("--shape", choices=[NORMAL, *HELD_OUT, STRAYS], action="append")
     parser.add_argument("--count", type=int, action="append")
     parser.add_argument("--effect", type=float, action="append")
     parser.add_argument("--limits", action="store_true")
+    parser.add_argument("--two", action="store_true")
     parser.add_argument(
         "--earlier", type=int, default=0, help="samples of either end that the store has already"
     )
     options = parser.parse_args()
-    if not options.limits and not has_reference():
+    if not options.limits and not options.two and not has_reference():
         print("reference: not available: git-bayesect is not installed\n")
     seeds = range(options.first_seed, options.first_seed + options.histories)
     begun = time.monotonic()
     counts, effects = options.count or [128, 1024], options.effect or [1.0, 2.0, 4.0]
     if options.limits:
         _print_limits(counts, effects, seeds)
+    elif options.two:
+        _print_two(counts, effects, seeds)
     else:
         print(_HEAD)
         print("|---|" + "---:|" * 11)
@@ -65,6 +70,20 @@ def _print_limits(counts: Sequence[int], effects: Sequence[float], seeds: range)
             made = [make_history(seed, count, effect) for seed in seeds]
             for name, search in _LIMITS:
                 cells = [name, str(count), f"{effect:g}", *_cells([search(one) for one in made])]
+                print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def _print_two(counts: Sequence[int], effects: Sequence[float], seeds: range) -> None:
+    print("| versions | effect | second | both found | one found | wrong | undecided | samples |")
+    print("|---:|" + "---:|" * 7)
+    for count in counts:
+        for effect in effects:
+            for second in (effect, effect / 2.0, 0.0):
+                told = [two_changes(seed, count, effect, second) for seed in seeds]
+                cells = [str(count), f"{effect:g}", f"{second:g}"]
+                for what in ("both found", "one found", "wrong", "undecided"):
+                    cells.append(str(sum(answer == what for answer, _ in told)))
+                cells.append(f"{np.mean([samples for _, samples in told]):.1f}")
                 print(f"| {' | '.join(cells)} |", flush=True)
 
 

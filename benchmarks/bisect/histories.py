@@ -12,6 +12,14 @@ NORMAL = "normal"
 HELD_OUT = ("lognormal", "bursts", "drift")
 """Shapes of noise that nothing was tuned on."""
 
+STRAYS = "strays"
+STRAYS_SHARE = 0.1
+STRAYS_TIMES = (1.5, 3.0)
+"""One sample in ten, at random, takes so many times as long."""
+
+SCATTER = 0.02
+"""Of a sample, as a share of its value, where the noise is not in scatters alone."""
+
 HELD_OUT_SEEDS = 20_000
 """Seeds below were used to tune the search."""
 
@@ -37,7 +45,10 @@ class History:
 
 
 def make_history(seed: int, count: int, effect: float, shape: str = NORMAL) -> History:
-    """A history; the same seed gives the same one. The noise has a standard deviation of 1."""
+    """A history; the same seed gives the same one.
+
+    The noise has a standard deviation of 1; of "strays", what is not disturbed has it.
+    """
     chance = np.random.default_rng([seed, count, int(effect), sum(shape.encode())])
     place = int(chance.integers(1, count))
     noise = chance.standard_normal(TURNS)
@@ -54,4 +65,7 @@ def make_history(seed: int, count: int, effect: float, shape: str = NORMAL) -> H
     elif shape == "drift":  # it warms up: a slow wave of the size of the noise
         wave = np.sin(2 * np.pi * (np.arange(TURNS) / 120.0 + chance.random()))
         noise = (noise + wave) / np.sqrt(1.5)
+    elif shape == STRAYS:
+        disturbed = chance.random(TURNS) < STRAYS_SHARE
+        noise = noise + disturbed * np.log(chance.uniform(*STRAYS_TIMES, TURNS)) / SCATTER
     return History(count, place, effect, noise)

@@ -14,7 +14,7 @@ from math import erf, log, sqrt
 
 import numpy as np
 
-from benchvise.bisect.posterior import ChangePosterior
+from benchvise.bisect.posterior import ChangePosterior, TwoChanges
 from benchvise.statistics import Floats
 
 LEAST_CHANGE = 0.01
@@ -81,6 +81,12 @@ def next_version(posterior: ChangePosterior, costs: Costs, least: float = LEAST_
     return best
 
 
+def next_version_of_two(posterior: ChangePosterior, two: TwoChanges, costs: Costs) -> int:
+    """The version that tells most a second of where two changes are, if there are two."""
+    rates = two.doubt * _shown_by(posterior, 1) / (costs.of(posterior.count) + costs.sample)
+    return int(np.argmax(rates))
+
+
 def no_change(posterior: ChangePosterior, least: float) -> float:
     """P(nothing changed to the worse by more than ``least``, a share of the value)."""
     levels = posterior.levels
@@ -124,19 +130,7 @@ def _information_gain(posterior: ChangePosterior, visit: int, after: Floats) -> 
 
     Where versions scatter, too, the first samples of one tell more than those that follow.
     """
-    levels = posterior.levels
-    apart = (levels.after - levels.before) ** 2
-    one_sample = levels.scatter**2 + levels.doubt**2
-
-    def strength(samples: Floats) -> Floats:
-        """The square of the effect that so many samples show."""
-        noise = levels.spread**2 + one_sample / np.maximum(samples, 1.0)
-        return np.where(samples > 0, apart / noise, 0.0)
-
-    taken = np.zeros(posterior.count)
-    for version, values in posterior.values.items():
-        taken[version] = len(values)
-    effects = np.sqrt(strength(taken + visit) - strength(taken))
+    effects = np.sqrt(_shown_by(posterior, visit))
     rows = np.minimum((effects * _ROWS_AN_EFFECT).astype(np.intp), _ROWS - 1)
     columns = after * (_COLUMNS - 1)
     below = np.minimum(columns.astype(np.intp), _COLUMNS - 2)
@@ -144,6 +138,23 @@ def _information_gain(posterior: ChangePosterior, visit: int, after: Floats) -> 
     share = columns - below
     information: Floats = table[rows, below] * (1.0 - share) + table[rows, below + 1] * share
     return information
+
+
+def _shown_by(posterior: ChangePosterior, visit: int) -> Floats:
+    """(count) the square of the effect that so many further samples of each version show."""
+    levels = posterior.levels
+    apart = (levels.after - levels.before) ** 2
+    one_sample = levels.scatter**2 + levels.doubt**2
+
+    def strength(samples: Floats) -> Floats:
+        noise = levels.spread**2 + one_sample / np.maximum(samples, 1.0)
+        return np.where(samples > 0, apart / noise, 0.0)
+
+    taken = np.zeros(posterior.count)
+    for version, values in posterior.values.items():
+        taken[version] = len(values)
+    shown: Floats = strength(taken + visit) - strength(taken)
+    return shown
 
 
 _ROWS, _ROWS_AN_EFFECT, _COLUMNS = 128, 16, 129

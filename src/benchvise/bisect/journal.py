@@ -15,6 +15,7 @@ import json
 import os
 from dataclasses import dataclass, field
 from pathlib import Path
+from typing import Protocol
 
 from benchvise.documents import decode, encode, in_json
 from benchvise.errors import StoreError, UsageError
@@ -39,8 +40,19 @@ class JournalEntry:
     run: str = field(default="", metadata=in_json(omit_default=True))
 
 
+class EntryJournal(Protocol):
+    """Where a search keeps what it measures."""
+
+    @property
+    def entries(self) -> tuple[JournalEntry, ...]:
+        """What was there already."""
+
+    def add(self, entry: JournalEntry) -> None:
+        """Keeps an entry."""
+
+
 class MeasurementJournal:
-    """The open journal of one bisection; ``entries`` are what was there already.
+    """The open journal of one bisection.
 
     Raises UsageError where another process writes it or it is damaged, StoreError where it cannot
     be written.
@@ -55,10 +67,15 @@ class MeasurementJournal:
         except OSError as error:
             raise self._unwritable(error) from None
         try:
-            self.entries = self._read()
+            self._entries = self._read()
         except BaseException:
             self.close()
             raise
+
+    @property
+    def entries(self) -> tuple[JournalEntry, ...]:
+        """What was there already when it was opened."""
+        return self._entries
 
     def add(self, entry: JournalEntry) -> None:
         """Appends an entry; it is on disk when this returns."""

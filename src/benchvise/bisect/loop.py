@@ -9,9 +9,9 @@ from collections.abc import Callable, Sequence
 
 import numpy as np
 
-from benchvise.bisect.choice import Costs, next_version, no_change
+from benchvise.bisect.choice import Costs, next_version, next_version_of_two, no_change
 from benchvise.bisect.earlier import unmet_level, unmet_side
-from benchvise.bisect.journal import JournalEntry, MeasurementJournal
+from benchvise.bisect.journal import EntryJournal, JournalEntry
 from benchvise.bisect.likelihood import first_scale
 from benchvise.bisect.model import (
     Bisection,
@@ -27,6 +27,7 @@ from benchvise.text import Untrusted
 _LEAST_SAMPLES = 4
 _LOOK_FOR_TWO_AFTER = 8  # samples between two looks for a second change, which take a while
 _RATHER_TWO = 0.5
+_HARDLY_TWO = 0.1  # at most as likely are two changes where one is found
 _MOST_APART = 5.0  # scatters of a sample between now and a run, or it was another state of things
 _MOST_SCATTER = 3.0  # times that of the runs
 
@@ -43,7 +44,7 @@ class BisectionSearch:
         self,
         names: Sequence[str],
         bench: VersionBench,
-        journal: MeasurementJournal,
+        journal: EntryJournal,
         options: BisectionOptions,
         observe: Callable[[str], None],
         earlier: Sequence[JournalEntry] = (),
@@ -58,6 +59,9 @@ class BisectionSearch:
         self._observe = observe
         self._clock = clock
         self._two: TwoChanges | None = None
+        self._placed_after: int | None = (
+            None  # samples until one place was certain for the first time
+        )
         self._sign = 1.0 if bench.better == "lower" else -1.0
         self._ready: int | None = 0  # the bench was opened with it
         self._waits: list[float] = []
@@ -92,18 +96,23 @@ class BisectionSearch:
     # -- one step ----------------------------------------------------------------------------------
 
     def _next(self) -> int:
-        if self._two is not None and self._two.share > self._options.confidence:
-            return self._two.next_version
         if self._to_check is None and self._earlier:
             self._to_check = unmet_level(self._earlier, self._fresh)
         if self._to_check is not None:
             return self._to_check
-        costs = Costs(
+        two = self._two
+        if two is not None and two.share > (
+            self._options.confidence if self._placed_after is None else _HARDLY_TWO
+        ):
+            return next_version_of_two(self.posterior, two, self._costs())
+        return next_version(self.posterior, self._costs(), self._options.least)
+
+    def _costs(self) -> Costs:
+        return Costs(
             statistics.median(self._times[-20:]) if self._times else 1.0,
             statistics.median(self._waits[-20:]) if self._waits else 0.0,
             current=self._ready,
         )
-        return next_version(self.posterior, costs, self._options.least)
 
     def _measure(self, version: int) -> None:
         begun = self._clock()
@@ -173,6 +182,7 @@ class BisectionSearch:
         """What was measured in another state of things is not used: of neither end."""
         self._observe(f"{reason}: what runs measured is not used")
         self._earlier = {}
+        self._two = self._placed_after = None  # rested on what is not used
         self.posterior = ChangePosterior(len(self.names))
         for version, values in self._fresh.items():
             for value in values:
@@ -208,13 +218,22 @@ class BisectionSearch:
             self._drop_earlier("values scatter more than in the runs of the store")
             return self._verdict()
         is_due = posterior.samples % _LOOK_FOR_TWO_AFTER == 0
-        if placed or is_due or (self._two is not None and self._two.share > _RATHER_TWO):
+        if placed or is_due or (self._two is not None and self._two.share > _HARDLY_TWO):
             self._two = posterior.two_changes()
             if self._two.share > confidence and self._two.probability >= confidence:
                 return self._once_met(BisectionVerdict.TWO_CHANGES, *self._two.places)
-            if placed and self._two.share < _RATHER_TWO:
+            if placed and self._is_one_change(self._two):
                 return self._once_met(BisectionVerdict.FOUND, place, place)
         return None
+
+    def _is_one_change(self, two: TwoChanges) -> bool:
+        """Whether a second change is unlikely enough, or was looked for as long as the first."""
+        taken = sum(map(len, self._fresh.values()))
+        if self._placed_after is None:
+            self._placed_after = taken
+        if two.share <= _HARDLY_TWO:
+            return True
+        return two.share < _RATHER_TWO and taken >= 2 * self._placed_after
 
     def _once_met(
         self, verdict: BisectionVerdict, first: int, last: int
@@ -236,7 +255,8 @@ class BisectionSearch:
         posterior, names = self.posterior, self.names
         is_known = self._has_both_ends() and posterior.samples >= _LEAST_SAMPLES
         place, probability = posterior.best if is_known else (0, 0.0)
-        two = posterior.two_changes() if is_known else TwoChanges(0.0, (0, 0), 0.0, 0)
+        nothing = TwoChanges(0.0, (0, 0), 0.0, np.zeros(len(names)))
+        two = posterior.two_changes() if is_known else nothing
         first, second = two.places
         if verdict is BisectionVerdict.TWO_CHANGES:
             place = first

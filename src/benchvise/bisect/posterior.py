@@ -52,14 +52,14 @@ class TwoChanges:
     """What is known if there are two.
 
     ``share`` is P(two changes) against one and none, ``places`` the likeliest pair and
-    ``probability`` P(this pair | two changes). ``next_version`` is the one whose side (before,
-    between, after) is least known.
+    ``probability`` P(this pair | two changes). ``doubt`` (count) is how little the side of each
+    version (before, between, after) is known, in nats; 0 of one that is left out.
     """
 
     share: float
     places: tuple[int, int]
     probability: float
-    next_version: int
+    doubt: Floats
 
 
 class ChangePosterior:
@@ -131,7 +131,7 @@ class ChangePosterior:
         self._update()
         order, weights = sorted(self.values), self._weights
         if len(order) < 3:
-            return TwoChanges(0.0, (0, 0), 0.0, 0)
+            return TwoChanges(0.0, (0, 0), 0.0, np.zeros(self.count))
         self._whole = True
         self._evaluate()
         grid = self._grid
@@ -177,12 +177,12 @@ class ChangePosterior:
         begun, ended = np.cumsum(starts), np.cumsum(ends)
         sides = np.clip(np.stack([1.0 - begun, begun - ended, ended]), 1e-12, 1.0)
         doubt = -(sides * np.log(sides)).sum(axis=0)
-        doubt[list(self.left_out)] = -1.0
+        doubt[list(self.left_out)] = 0.0
         return TwoChanges(
             share,
             (places[0], places[1]),
             float(pairs_known[first_gap, second_gap] / inside),
-            int(np.argmax(doubt)),
+            doubt,
         )
 
     # -- how ---------------------------------------------------------------------------------------
