@@ -13,9 +13,10 @@ from store_places import OTHER, PLANNED, SPEC, Place, begin
 
 from benchvise.errors import UsageError
 from benchvise.flows.retention import thin
-from benchvise.measure.model import RunStatus, Sample
+from benchvise.measure.model import RunStatus, Sample, SeriesStatus
 from benchvise.measure.validity import summarise
 from benchvise.report.data import summary_or_reason
+from benchvise.report.tables import run_rows
 from benchvise.store import Store
 from benchvise.store.retention import BASELINE, THINNED, RetentionPolicy
 
@@ -33,6 +34,7 @@ def measured(store: Store, label: str = "base", values: int = 12) -> str:
         samples = [Sample(n, 100.0 + n + position, EVIDENCE) for n in range(values)]
         store.add_samples(process, samples)
         store.end_process(process, True)
+        store.end_series(run, position, SeriesStatus.MEASURED)
     store.annotate(run, "a note")
     store.end_run(run, RunStatus.COMPLETE)
     return run
@@ -95,6 +97,9 @@ def test_without_samples_medians_and_intervals_are_told(store: Store, place: Pla
     assert summary is None
     assert f"median {second.median:.4g} ns, 98 % interval" in str(reason).replace("%", " %")
     assert "of 24 samples" in str(reason)
+    table = run_rows(loaded, [])
+    assert [row[1].text for row in table.rows] == ["samples removed"] * 2
+    assert str(reason) in " ".join(map(str, table.remarks))
     record = json.loads(store.attachment(run, THINNED) or b"")
     assert record["step"] == "samples"
     told = record["series"][0]

@@ -120,7 +120,10 @@ def _series_row(series: SeriesRecord, summary: Summary | None) -> tuple[Cell, ..
     name = series.spec.key + (f" {_CAVEAT}" if series.caveats else "")
     if summary is None:
         empty = Cell(ABSENT, "muted")
-        return (Cell(name), Cell("not measured", "muted"), *[empty] * 5)
+        # Of a thinned run, whose reason says below the table what its samples showed.
+        is_thinned = series.status is SeriesStatus.MEASURED
+        why = "samples removed" if is_thinned else "not measured"
+        return (Cell(name), Cell(why, "muted"), *[empty] * 5)
     unit = series.unit
     return (
         Cell(name),
