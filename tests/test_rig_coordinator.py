@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 import os
+import re
 import signal
 import socket
 import subprocess
 import sys
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from dataclasses import replace
@@ -31,6 +33,7 @@ from benchvise.rig.hold.messages import NotReadable, PowerChange
 from benchvise.rig.hold.network import NetworkHold
 from benchvise.rig.hold.places import PlaceOwner, taker
 from benchvise.rig.hold.reach import SILENT
+from benchvise.web.rig.watching import board_states
 
 
 @pytest.fixture(scope="module")
@@ -84,6 +87,7 @@ def test_what_is_not_taken_is_not_looked_into(rig: Rig, monkeypatch: pytest.Monk
 
 
 def test_a_place_of_another_user_is_busy_and_stays_his(running: Lab, rig: Rig) -> None:
+    begun = time.time()
     assert running.labgrid("-p", "one", "acquire", user="eve").returncode == 0
     (one, two) = actions.power(rig, ["all"], PowerChange.ON)
     assert isinstance(one.error, RigError)
@@ -92,7 +96,11 @@ def test_a_place_of_another_user_is_busy_and_stays_his(running: Lab, rig: Rig) -
     assert two.error is None
     assert running.relays.on == {0: False, 1: True}
     assert taker(rig.path, "one") == PlaceOwner("here/eve", ours=False)
-    assert status(rig)["holder"] == {"pid": 0, "what": "place of here/eve"}
+    holder = status(rig)["holder"]
+    assert begun <= holder.pop("since") <= time.time()
+    assert holder == {"pid": 0, "what": "place of here/eve"}
+    on_page = str(board_states(rig)["one"].elsewhere)
+    assert re.fullmatch(r"place of here/eve, taken \S+ \S+ UTC or before", on_page), on_page
 
 
 def test_a_place_that_its_user_had_taken_before_stays_his(running: Lab, rig: Rig) -> None:

@@ -268,7 +268,9 @@ def _state(outcome: BoardOutcome[BoardStatus]) -> tuple[Text, Text, Text, Text]:
 def _held_by(holder: BoardHolder) -> str:
     process = [str(holder.pid)] if holder.pid else []  # one elsewhere has no process here
     if holder.since is not None:
-        process.append(f"for {format_duration(max(0.0, time.time() - holder.since))}")
+        at_least = "" if holder.pid else "at least "  # of a place its last change is known
+        held_s = max(0.0, time.time() - holder.since)
+        process.append(f"for {at_least}{format_duration(held_s)}")
     return f"{holder.what} ({', '.join(process)})" if process else holder.what
 
 

@@ -218,7 +218,8 @@ class NotReadable:
 @dataclass(frozen=True, slots=True)
 class BoardHolder:
     """Who holds a board, or waits for it: a process of this machine, or ``pid`` 0 for who has its
-    place; ``since`` in seconds since 1970, where that is known."""
+    place; ``since`` in seconds since 1970, where that is known. Of a place it is when that was
+    changed last: it was taken then or before."""
 
     pid: int
     what: str
@@ -299,7 +300,8 @@ class PlaceState:
     """A place of the coordinator: who has it (HOST/USER, empty where nobody), and where its board
     answers. ``ours``: this user may use it. ``is_reserved``: the coordinator keeps it for a
     reservation that is not this process's. ``missing`` is what belongs to the place and no exporter
-    offers, as EXPORTER/GROUP/CLASS; empty where all of it is there."""
+    offers, as EXPORTER/GROUP/CLASS; empty where all of it is there. ``since``: it was taken then
+    (seconds since 1970) or before; None where it is free."""
 
     place: str
     owner: str
@@ -307,6 +309,7 @@ class PlaceState:
     service: NetworkService | None
     is_reserved: bool = False
     missing: str = ""
+    since: float | None = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -273,7 +273,7 @@ def _of_place(rig: Rig, name: str, state: PlaceState | None) -> BoardStatus:
 
 
 def _owner(state: PlaceState) -> BoardHolder | None:
-    return BoardHolder(0, f"place of {state.owner}") if state.owner else None
+    return BoardHolder(0, f"place of {state.owner}", state.since) if state.owner else None
 
 
 def _missing(state: PlaceState) -> NotReadable | None:

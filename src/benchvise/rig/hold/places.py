@@ -13,7 +13,7 @@ import os
 import time
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from functools import lru_cache
 from pathlib import Path
 from typing import Any
@@ -38,10 +38,15 @@ _held: dict[str, dict[str, Path]] = {}
 
 @dataclass(frozen=True, slots=True)
 class PlaceOwner:
-    """Who has a place, as HOST/USER; ``ours`` if labgrid lets this user on this host use it."""
+    """Who has a place, as HOST/USER; ``ours`` if labgrid lets this user on this host use it.
+
+    ``since``: when the place changed last, in seconds since 1970, as the coordinator's clock has
+    it. It was taken then or, where its user has changed it since, before.
+    """
 
     name: str
     ours: bool
+    since: float | None = field(default=None, compare=False)
 
 
 def taker(rig: Path, place: str) -> PlaceOwner | None:
@@ -116,6 +121,7 @@ def states(rig: Path, reservations: frozenset[str] = frozenset()) -> list[PlaceS
                 offers.service(entry),
                 bool(entry.reservation) and entry.reservation not in reservations,
                 offers.missing(entry),
+                None if owner is None else owner.since,
             )
         )
     return listed
@@ -371,7 +377,8 @@ def _taker(session: Any, entry: Any) -> PlaceOwner | None:
     if not entry.acquired:
         return None
     me = _me(session)
-    return PlaceOwner(str(entry.acquired), entry.acquired == me or me in entry.allowed)
+    ours = entry.acquired == me or me in entry.allowed
+    return PlaceOwner(str(entry.acquired), ours, float(entry.changed))
 
 
 def _me(session: Any) -> str:

@@ -243,7 +243,9 @@ class Worker:
         """As far as it can be read."""
         if self._strategy is None:
             owner = self._place_owner
-            holder = BoardHolder(0, f"place of {owner.name}") if owner is not None else None
+            holder = (
+                BoardHolder(0, f"place of {owner.name}", owner.since) if owner is not None else None
+            )
             unseen = NotReadable("seen by those who have its place")
             return BoardStatus(self._name, holder, unseen, unseen)
         lock = self._lock_key()

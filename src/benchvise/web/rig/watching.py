@@ -12,14 +12,16 @@ import time
 from collections.abc import Mapping
 from concurrent.futures import Future, ThreadPoolExecutor
 from dataclasses import dataclass
+from datetime import UTC, datetime
 from typing import Literal
 
+from benchvise.quantities import format_time
 from benchvise.rig import locks
 from benchvise.rig.boot.patterns import PHASES
 from benchvise.rig.environment import Rig
 from benchvise.rig.hold import actions
 from benchvise.rig.hold.actions import BoardOutcome
-from benchvise.rig.hold.messages import BoardStatus
+from benchvise.rig.hold.messages import BoardHolder, BoardStatus
 from benchvise.rig.locks import Holder
 from benchvise.text import printable
 from benchvise.web.live import Publish, Source
@@ -109,10 +111,18 @@ def _board_state(outcome: BoardOutcome[BoardStatus]) -> BoardState:
         power=status.power,
         card=status.mux,
         lock=status.lock,
-        elsewhere=elsewhere.what if elsewhere is not None else None,
+        elsewhere=None if elsewhere is None else _elsewhere(elsewhere),
         error=failure,
         waiting=tuple(printable(who.what, 120) for who in status.waiting),
     )
+
+
+def _elsewhere(holder: BoardHolder) -> str:
+    """Who has the place, and since when as far as the coordinator knows."""
+    if holder.since is None:
+        return holder.what
+    taken = format_time(datetime.fromtimestamp(holder.since, UTC).isoformat())
+    return f"{holder.what}, taken {taken} or before"
 
 
 @dataclass(frozen=True, slots=True)
