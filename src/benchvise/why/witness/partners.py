@@ -498,5 +498,8 @@ def _take_group(program: ProgramOfBoard, text: str) -> None:
         return
     if name.startswith("cpuset."):
         return
+    path = printable(f"{place}/{name}")
+    if path in program.limiting.get(name, ()):
+        return  # a controller alone in its hierarchy is found by both of its names
     program.state[name] = f"{program.state[name]}, {value}" if name in program.state else value
-    program.limiting.setdefault(name, []).append(printable(f"{place}/{name}"))
+    program.limiting.setdefault(name, []).append(path)
