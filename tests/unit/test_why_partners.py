@@ -159,7 +159,7 @@ def test_a_program_is_told_with_its_limits_and_without_secrets() -> None:
 
 
 def test_a_group_that_is_found_by_two_names_limits_once() -> None:
-    """Of version 1, where a controller has a hierarchy of its own: no limit of it could be tried."""
+    """Of version 1, where a controller has its own hierarchy: no limit of it could be tried."""
     line = "group: cpu.cfs_quota_us /sys/fs/cgroup/cpu/services 10000;\n"
     (program,) = parse_programs(f"{TOLD}{line}{line}")
     partner = program.partner(["", ""])
