@@ -25,45 +25,44 @@ const { values, positionals } = parseArgs({
 const [origin, ...paths] = positionals;
 if (values.shots) mkdirSync(values.shots, { recursive: true });
 
-async function look(browser, path) {
+async function look(page, heard, path) {
+  const answer = await page.goto(origin + path, { waitUntil: "load" });
+  const gone = (selector) =>
+    page.waitForFunction((each) => document.querySelector(each) === null, selector, {
+      timeout: 60_000,
+    });
+  await gone("[data-island]:not([data-started])");
+  await page.waitForTimeout(Number(values.settle));
+  await gone("[aria-busy]");
+  const seen = await page.evaluate(() => ({
+    title: document.title,
+    text: document.querySelector("main").innerText,
+    links: [...document.links].map((link) => link.getAttribute("href")),
+    failures: [...document.querySelectorAll(".state-error")].map((note) => note.textContent),
+    attacked: document.body.dataset.attacked ?? "",
+    overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
+  }));
+  const faults = values.axe ? await violations(page) : [];
+  if (values.shots) {
+    const name = `${path.replace(/[^A-Za-z0-9]+/g, "-").replace(/^-|-$/g, "") || "home"}-${values.scheme}.png`;
+    await page.screenshot({ path: join(values.shots, name), fullPage: true });
+  }
+  const complaints = heard.complaints.splice(0);
+  const requests = heard.requests.splice(0);
+  return { path, status: answer.status(), ...seen, complaints, requests, violations: faults };
+}
+
+const browser = await launch();
+try {
+  // One after another in the same window: for each a process would be started, and scripts compiled.
   const page = await browser.newPage({
     viewport: { width: Number(values.width), height: 900 },
     colorScheme: values.scheme,
     bypassCSP: false,
   });
-  try {
-    const { complaints, requests } = watch(page, (url) => url.startsWith(`${origin}/`));
-    const answer = await page.goto(origin + path, { waitUntil: "load" });
-    const gone = (selector) =>
-      page.waitForFunction((each) => document.querySelector(each) === null, selector, {
-        timeout: 60_000,
-      });
-    await gone("[data-island]:not([data-started])");
-    await page.waitForTimeout(Number(values.settle));
-    await gone("[aria-busy]");
-    const seen = await page.evaluate(() => ({
-      title: document.title,
-      text: document.querySelector("main").innerText,
-      links: [...document.links].map((link) => link.getAttribute("href")),
-      failures: [...document.querySelectorAll(".state-error")].map((note) => note.textContent),
-      attacked: document.body.dataset.attacked ?? "",
-      overflow: document.documentElement.scrollWidth - document.documentElement.clientWidth,
-    }));
-    const faults = values.axe ? await violations(page) : [];
-    if (values.shots) {
-      const name = `${path.replace(/[^A-Za-z0-9]+/g, "-").replace(/^-|-$/g, "") || "home"}-${values.scheme}.png`;
-      await page.screenshot({ path: join(values.shots, name), fullPage: true });
-    }
-    return { path, status: answer.status(), ...seen, complaints, requests, violations: faults };
-  } finally {
-    await page.close();
-  }
-}
-
-const browser = await launch();
-try {
+  const heard = watch(page, (url) => url.startsWith(`${origin}/`));
   const seen = [];
-  for (const path of paths) seen.push(await look(browser, path));
+  for (const path of paths) seen.push(await look(page, heard, path));
   console.log(JSON.stringify(seen));
 } finally {
   await browser.close();
