@@ -75,9 +75,9 @@ def mentions(
             note=Untrusted("what reads this file is not known"),
         )
         for path in paths
-        if not any(overlap(glob, path) for glob in read_globs)
         for line in tree.lines(path)
         if any(_says(line.text, name, values) for name, values in names.items())
+        and not any(overlap(glob, path) for glob in read_globs)  # few lines come so far
     ]
     return tuple(origins[:_MOST])
 
@@ -163,6 +163,8 @@ def _names_of(wanted: Wanted) -> Iterator[tuple[str, frozenset[str]]]:
 
 
 def _says(text: str, name: str, values: Collection[str]) -> bool:
+    if name not in text:
+        return False
     stripped = text.strip()
     if stripped[:1] in ("#", ";", ""):
         return False
