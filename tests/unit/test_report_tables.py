@@ -14,7 +14,7 @@ from benchvise.measure.model import RunRecord, RunStatus
 from benchvise.measure.steadying import remedies
 from benchvise.measure.validity import Summary, summarise
 from benchvise.report import sinks
-from benchvise.report.rendering import Column, Table, rendered, table_markdown
+from benchvise.report.rendering import Cell, Column, Table, rendered, table_markdown
 from benchvise.report.tables import compare_rows, list_rows, run_rows, run_table
 from benchvise.store.reading import RunInfo
 from benchvise.text import Untrusted
@@ -80,6 +80,16 @@ def test_a_table_leaves_out_what_is_spare_before_it_breaks_the_names_of_its_rows
         assert all(name in text for name in names)
         assert ("Max" in text.splitlines()[1]) == is_whole
         assert (f"Min and Max: where there is room for {needed} columns" in text) != is_whole
+
+
+def test_numbers_in_the_first_column_take_no_more_room_than_they_need() -> None:
+    """A table that just fits has all its values whole, whatever stands first."""
+    columns = (Column("Mode", right=True), *(Column(f"Time {n}", right=True) for n in range(4)))
+    table = Table("Modes", columns, (tuple(map(Cell, ("1", *["1391.167784987"] * 4))),), ())
+    for width in (len("Mode") + 4 * (2 + 14), 200):
+        text = shown(rendered(table), width)
+        assert "…" not in text and text.count("1391.167784987") == 4
+        assert len(text.splitlines()) == 4
 
 
 def test_a_run_fits_a_terminal() -> None:

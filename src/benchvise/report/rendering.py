@@ -214,7 +214,7 @@ class _FittingTable:
                 # The first column, with the long names, is the one to give way.
                 no_wrap=right,
                 overflow="ellipsis" if right else "fold",
-                min_width=_FIRST_COLUMN if index == 0 else None,
+                min_width=_FIRST_COLUMN if index == 0 and not right else None,
             )
         for row in self.rows:
             grid.add_row(*row)
