@@ -136,6 +136,20 @@ def rule() -> MachineArm:
     return MachineArm("net.rule", "/proc/net/route/4,rules,", value, lambda: _ways("rule"))
 
 
+GROUPS = Path("/sys/fs/cgroup/cpu")
+GROUP = GROUPS / "bvarm"
+
+
+def group() -> MachineArm:
+    """The quota of a group that another program could be in, of version 1."""
+    if not (GROUPS / "cpu.shares").exists():
+        sys.exit(77 if print("this kernel has no groups of version 1") is None else 1)
+    GROUP.mkdir(exist_ok=True)
+    quota = GROUP / "cpu.cfs_quota_us"
+    quota.write_text("20000")
+    return MachineArm("cgroup.other_cpu", str(quota), "-1", lambda: quota.read_text().strip())
+
+
 def service() -> MachineArm:
     _program()
     _under_init()
@@ -209,12 +223,17 @@ ARMS = {
     name: arm
     for name, arm in globals().items()
     if name
-    in ("qdisc", "filters", "route", "rule", "swap", "zram", "service", "service_file", "program")
+    in (
+        *("qdisc", "filters", "route", "rule", "group", "swap", "zram"),
+        *("service", "service_file", "program"),
+    )
 }
 
 
 def clear(name: str) -> None:
     """Takes away what is not gone with the namespaces."""
+    if name == "group" and GROUP.exists():
+        GROUP.rmdir()
     subprocess.run(["pkill", "-CONT", "-x", "beats"], check=False)
     subprocess.run(["pkill", "-x", "beats"], check=False)
     for line in Path("/proc/swaps").read_text().splitlines():
