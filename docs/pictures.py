@@ -1,7 +1,8 @@
 """Takes the pictures of the documentation from real pages: ``make pictures``.
 
 Those of traces show the two of ``tests/story_traces.py``, those of a report the last two runs that
-``make demo`` measured, that of a board one that QEMU simulates, while it boots.
+``make demo`` measured, those of a lab the nights of ``tests/lab_nights.py``, that of a board one
+that QEMU simulates, while it boots.
 ``images/outlines.json`` keeps what is on each page, so that a test finds pictures that are out of
 date; for these the board is a stand-in, which has the same page.
 """
@@ -25,6 +26,7 @@ sys.path.insert(0, str(HERE.parent / "tests"))
 
 import rig_bench  # noqa: E402
 from browser import browse  # noqa: E402
+from lab_nights import keep_lab_nights  # noqa: E402
 from report_runs import demonstration_run, other_run  # noqa: E402
 from story_traces import story  # noqa: E402
 from web_server import serving  # noqa: E402
@@ -47,6 +49,7 @@ def look(directory: Path, report: Path, *options: str | Path) -> dict[str, Any]:
 def outlines_of(directory: Path, report: Path, rig: Path, *options: str | Path) -> dict[str, Any]:
     """The same, with the board of that rig."""
     story(directory / "traces", 6)
+    keep_lab_nights(directory / "store.db")
     words = ("--traces", directory / "traces", "--rig", rig, "--allow-control")
     with serving(directory / "store.db", *words) as server:
         outlines: dict[str, Any] = browse("pictures.js", server.url(""), report, *options)

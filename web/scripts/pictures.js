@@ -4,7 +4,7 @@
 //   node scripts/pictures.js BASE REPORT.html [--shots DIRECTORY] [--boot]
 //
 // BASE has two traces, `before` and `after`, as tests/story_traces.py makes them, and a board
-// `rig:arm64-1`; with --boot that boots, and is shown when its kernel has started init. Without, or
+// `rig:arm64-1`, and the nights of tests/lab_nights.py; with --boot that boots, and is shown when its kernel has started init. Without, or
 // when that takes too long, its picture is not taken.
 
 import { join } from "node:path";
@@ -66,6 +66,13 @@ try {
   await page.waitForFunction(() => document.querySelector("#ws-panel [aria-busy]") === null);
   await page.waitForTimeout(1000);
   await look(page, "trace-both");
+
+  const lab = await open(`${base}/lab`, 1280, "light");
+  await lab.waitForFunction(() => !/…/.test(document.querySelector("main tbody")?.textContent ?? "…"));
+  await look(lab, "workbench-lab", lab.locator("main table").first());
+  const changes = await open(`${base}/history/changes?tag=nightly`, 1280, "light");
+  await changes.waitForSelector("main tbody tr");
+  await look(changes, "workbench-changes", changes.locator("main"));
 
   // The last one: a boot may take longer than anybody waits.
   const board = await open(`${base}/boards/rig:arm64-1`, 1280, "dark");
