@@ -345,8 +345,11 @@ def test_output_into_a_closed_pipe_is_no_error(environment: dict[str, str]) -> N
     assert result.returncode == 0 and result.stderr == ""
 
 
+@pytest.mark.parametrize("unbuffered", ["", "1"])
 @pytest.mark.parametrize("command", ["suites list", "suites list --json", "--help", "--version"])
-def test_output_to_a_full_disk_is_one_line(command: str, environment: dict[str, str]) -> None:
+def test_output_to_a_full_disk_is_one_line(
+    command: str, unbuffered: str, environment: dict[str, str]
+) -> None:
     with Path("/dev/full").open("wb") as full:
         result = subprocess.run(
             [*BENCHVISE, *command.split()],
@@ -354,7 +357,7 @@ def test_output_to_a_full_disk_is_one_line(command: str, environment: dict[str, 
             stderr=subprocess.PIPE,
             text=True,
             check=False,
-            env=environment,
+            env={**environment, "PYTHONUNBUFFERED": unbuffered},
         )
     assert result.returncode == 1
     assert result.stderr.startswith("benchvise: the output cannot be written (No space left")

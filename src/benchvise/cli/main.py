@@ -99,10 +99,10 @@ def _run_trace(arguments: list[str]) -> int:
     return run_in_child(run, arguments) if maps_files(arguments) else run(arguments)
 
 
-def _flush_output() -> int:
+def _flush_output(*, reports: bool = True) -> int:
     """Writes what is still buffered, unless its reader is gone; Python would complain at exit.
 
-    The exit code: 0 unless a disk is full.
+    The exit code: 0 unless a disk is full, which is reported, or was before.
     """
     code = 0
     for stream in (sys.stdout, sys.stderr):
@@ -110,7 +110,7 @@ def _flush_output() -> int:
             stream.flush()
         except OSError as error:
             os.dup2(os.open(os.devnull, os.O_WRONLY), stream.fileno())
-            if error.errno in _FULL:
+            if error.errno in _FULL and reports:
                 code = _report_full(error)
     return code
 
@@ -154,7 +154,9 @@ def run(arguments: list[str]) -> int:
     except OSError as error:  # of files that a user names, commands report it themselves
         if error.errno not in _FULL or error.filename is not None:
             raise
-        return _report_full(error)
+        code = _report_full(error)
+        _flush_output(reports=False)  # it would be reported again for what is still buffered
+        return code
 
 
 def _run_reporting(arguments: list[str]) -> int:
