@@ -12,7 +12,7 @@ SUITE_PACKAGES := openssh-client openssh-server busybox-static strace zsh fish m
 	qemu-user-static gcc libc6-dev device-tree-compiler \
 	libc6-arm64-cross libc6-armhf-cross libc6-riscv64-cross postgresql chromium-headless-shell \
 	wrk qemu-system-x86 iperf3 iproute2 trace-cmd babeltrace2 sigrok-cli linux-perf dmsetup \
-	bzip2 procps systemd groff-base lttng-tools liblttng-ust-dev
+	bzip2 procps systemd groff-base lttng-tools liblttng-ust-dev nftables
 RIG_PACKAGES := openssh-client qemu-system-arm qemu-system-misc qemu-system-x86 mtools dosfstools \
 	fdisk e2fsprogs debian-archive-keyring bmap-tools lbzip2 pigz pbzip2 zstd xz-utils
 BENCH_PACKAGES := sigrok-cli linux-perf gcc libc6-dev pv \

@@ -16,6 +16,7 @@ from typing import Any
 import pytest
 from waiting import PATIENCE, wait_until
 
+from benchvise.errors import BenchviseError
 from benchvise.rig import locks, power, turns
 from benchvise.rig.environment import RigOptions
 from benchvise.rig.faults import Fault, RigError
@@ -437,3 +438,19 @@ def test_one_who_is_not_leaving_is_named(tmp_path: Path) -> None:
         pass
     assert found.value.fault is Fault.BUSY
     assert f"kill {os.getpid()}" in found.value.remedy
+
+
+def test_locks_of_a_machine_without_a_shared_place_are_in_one_of_the_users_own(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.delenv(locks.DIRECTORY_VARIABLE, raising=False)
+    monkeypatch.setattr(locks, "_SHARED", tmp_path / "missing")
+    monkeypatch.setattr(locks, "_OWN", tmp_path / "locks")
+    path = locks.directory()
+    assert path == tmp_path / f"locks-{os.getuid()}"
+    assert path.stat().st_mode & 0o777 == 0o700
+
+    monkeypatch.setattr(os, "getuid", lambda: 4_000_000)
+    path.rename(tmp_path / "locks-4000000")  # somebody else has made it
+    with pytest.raises(BenchviseError, match="another user"):
+        locks.directory()

@@ -8,6 +8,7 @@ names another one.
 from __future__ import annotations
 
 import contextlib
+import errno
 import hashlib
 import json
 import os
@@ -31,6 +32,7 @@ from benchvise.rig.faults import Fault, RigError
 DIRECTORY_VARIABLE = "BENCHVISE_LOCK_DIR"
 
 _SHARED = Path("/run/lock")
+_OWN = Path("/tmp/benchvise-locks")  # noqa: S108 - with the user's number; another's is refused
 _POLL_SECONDS = 0.05
 _HOLDER_LIMIT = 4096
 _NOTE_LENGTH = _HOLDER_LIMIT + 9  # behind its checksum
@@ -204,16 +206,19 @@ def _renote(key: str, **changed: Any) -> None:
 def directory() -> Path:
     """Where the locks lie; made when it is missing."""
     chosen = os.environ.get(DIRECTORY_VARIABLE, "")
+    own = _OWN.with_name(f"{_OWN.name}-{os.getuid()}")
     if chosen:
         path, mode = Path(chosen), 0o700
     elif os.access(_SHARED, os.W_OK):
         path, mode = _SHARED / "benchvise", 0o1777
     else:
-        path, mode = Path(f"/tmp/benchvise-{os.getuid()}/locks"), 0o700  # noqa: S108
+        path, mode = own, 0o700
     try:
         if not path.is_dir():
             path.mkdir(parents=True, exist_ok=True)
             path.chmod(mode)
+        if path == own and path.lstat().st_uid != os.getuid():
+            raise PermissionError(errno.EPERM, "it belongs to another user")
     except OSError as error:
         raise BenchviseError(
             f"{path}: no directory for locks can be made ({error.strerror})",
