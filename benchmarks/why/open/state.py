@@ -65,8 +65,11 @@ class OwnChanges:
     others: frozenset[str] = frozenset()
 
     def has(self, line: str, known: Collection[str]) -> bool:
-        """Whether a line that is not as before is of such a change. A file that was ``known``
-        before, in a directory to which files are only added, is none."""
+        """Whether such a change explains a line that is not as before.
+
+        In a directory to which files are only added, it does not explain a change of a file that
+        was ``known`` before.
+        """
         if not line.startswith("file "):
             return _called(line) in self.others
         path = _path(line)

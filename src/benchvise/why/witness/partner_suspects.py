@@ -217,7 +217,7 @@ def _of_group(
 
 
 def _limit(partner: Partner, key: str, other: Partner) -> Setting | None:
-    """The limit of another side as a setting for a program's group; None where that is none."""
+    """The other side's limit as a setting for a program's group; None where it cannot be set."""
     path = partner.limited_by.get(key, "")
     knob = next((knob for knob in _limits() if may_be_written(knob.path, path)), None)
     if knob is None:
