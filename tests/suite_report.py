@@ -26,6 +26,7 @@ LOCK = Path(__file__).parents[1] / "requirements-dev.lock"
 RECORDS = Path(__file__).parents[1] / "build" / "suite-record"
 MOST_RETRIES = 3
 SLOWEST = 10
+_MOST_OF_FAILURE = 500
 _MOST_DETAILS = 3
 
 
@@ -40,7 +41,7 @@ class SuiteRecord:
     skipped: dict[str, str] = field(default_factory=dict)
     """Test (or module) to the reason that it was left out for."""
     retried: dict[str, str] = field(default_factory=dict)
-    """Test to the end of what failed at the first try."""
+    """Test to where and how it failed at the first try."""
     seconds: dict[str, float] = field(default_factory=dict)
     """Test to the time it took, with its fixtures, all tries together."""
 
@@ -48,7 +49,7 @@ class SuiteRecord:
         if report.skipped:
             self.skipped[report.nodeid] = _reason_of(report)
         if report.outcome == "rerun":  # type: ignore[comparison-overlap]
-            self.retried[report.nodeid] = (report.longreprtext.strip().splitlines() or [""])[-1]
+            self.retried[report.nodeid] = _failure_of(report)
         if isinstance(report, pytest.TestReport):
             self.seconds[report.nodeid] = self.seconds.get(report.nodeid, 0.0) + report.duration
 
@@ -105,6 +106,13 @@ class SuiteRecord:
 def _reason_of(report: pytest.TestReport | pytest.CollectReport) -> str:
     text = report.longrepr[2] if isinstance(report.longrepr, tuple) else report.longreprtext
     return text.removeprefix("Skipped: ")
+
+
+def _failure_of(report: pytest.TestReport | pytest.CollectReport) -> str:
+    """The line that failed, and what was wrong there: the second try hides it otherwise."""
+    lines = report.longreprtext.strip().splitlines() or [""]
+    said = " ".join(line[1:].strip() for line in lines if line.startswith("E "))
+    return f"{lines[-1]} {said[:_MOST_OF_FAILURE]}".rstrip()
 
 
 class SuiteReport:
