@@ -38,7 +38,7 @@ unexport PYTHONDONTWRITEBYTECODE
 IN_TURN := $(MAKE) --no-print-directory --output-sync=target
 
 .PHONY: demo demo-boards test tests-compiled test-beside test-settings test-units test-alone \
-	test-nightly checks units-meanwhile checks-meanwhile lint lint-python lint-web lint-crates \
+	test-nightly checks tests-in-turn units-meanwhile checks-meanwhile lint lint-python lint-web lint-crates \
 	format-crates test-web test-crates guest-kernel bench score score-open fuzz docs pictures man dist clean install pins probe probes web
 
 # The first answer takes the probe of this machine alone; the script has the rest made afterwards.
@@ -51,9 +51,12 @@ demo-boards: .venv/.installed
 test:
 	@scripts/system-packages --optional $(SUITE_PACKAGES) $(RIG_PACKAGES)
 	+@$(IN_TURN) -j2 install probes web guest-kernel tests-compiled
-	+@$(MAKE) --no-print-directory test-beside
-	+@$(MAKE) --no-print-directory -j3 test-settings units-meanwhile checks-meanwhile
+	+@$(MAKE) --no-print-directory -j4 tests-in-turn checks-meanwhile
 	+@$(MAKE) --no-print-directory test-alone
+
+tests-in-turn:
+	+@$(MAKE) --no-print-directory test-beside
+	+@$(MAKE) --no-print-directory test-settings units-meanwhile
 
 # Once, before each of several would rewrite and compile all the same modules of tests. Those few
 # that have changed since cost less than this.
@@ -63,7 +66,7 @@ build/collected: .venv/.installed | $(NATIVE)
 	@$(BIN)/pytest --collect-only -q >$@.new && mv $@.new $@
 
 # The parts of the suite are those of tests/suite_parts.py.
-# So many wait for something at any time that the others leave no CPU idle.
+# So many wait for something at any time that the others leave a CPU idle for moments only.
 test-beside:
 	SUITE_PART=beside $(BIN)/pytest -n 5 --dist loadfile --no-loadscope-reorder
 
@@ -74,12 +77,13 @@ test-settings:
 test-units:
 	SUITE_PART=units $(BIN)/pytest -n 2 --dist loadfile
 
-# They compute where those tests leave room.
-units-meanwhile:
-	+@nice -n 19 $(MAKE) --no-print-directory test-units
-
+# They compute where other tests leave room: these may be starved for minutes, as none of them waits
+# for an answer; of tests/unit some do.
 checks-meanwhile:
 	+@nice -n 19 $(MAKE) --no-print-directory checks
+
+units-meanwhile:
+	+@nice -n 19 $(MAKE) --no-print-directory test-units
 
 # Those that compute one after another, and beside them those that wait.
 test-alone:

@@ -339,7 +339,6 @@ def test_kernels_of_this_cpu(probe: Path, registry: dict[str, Line]) -> None:
 # --- what the memory benchmarks say about their memory ----------------------------------------
 
 
-@pytest.mark.alone
 def test_an_untouched_source_overstates_and_says_so(static: Path) -> None:
     words = (static, "run", "memory.copy", "--size", "64M", "--source")
     (caveat,) = run([*words, "untouched", *QUICK]).one("begin")["caveats"]
