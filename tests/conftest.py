@@ -62,8 +62,8 @@ LONG = (
     "test_probe_trace_guest",
 )
 
-# Files whose tests marked ``alone`` mostly wait. Those of iperf3 do not: on a shared CPU it does not
-# keep its rate.
+# Files whose tests marked ``alone`` mostly wait. Those of iperf3 do not: on a shared CPU it does
+# not keep its rate.
 WAITING = ("test_planted_waiting", "test_probe_net_link")
 
 
