@@ -314,6 +314,9 @@ def test_an_empty_store_says_so_and_reserved_labels_are_refused(store: Store) ->
     for label in ("latest", "@", "@1", " a"):
         with pytest.raises(UsageError, match="cannot be a label"):
             begin(store, label)
+    begin(store, "x" * 200)
+    with pytest.raises(UsageError, match="a label of 201 characters"):
+        begin(store, "x" * 201)
     with pytest.raises(UsageError, match="seed"):
         store.begin_run("a", "local", "quick", 2**63, {}, {}, False, [])
 

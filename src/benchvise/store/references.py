@@ -21,6 +21,7 @@ _LATEST = "latest"
 _BACK = re.compile(r"@(\d{0,9})")
 _PREFIX = re.compile(r"[0-9a-f]{1,11}")
 _ID = re.compile(r"[0-9a-f]{1,12}")
+_LONGEST_LABEL = 200
 _SHOWN = 5
 _SEARCHED = 1000  # newest runs among which a misspelt name is looked for
 
@@ -33,6 +34,15 @@ def refuse_reserved(label: str) -> None:
         raise UsageError(
             f"{label!r} cannot be a label",
             f"choose one that is not '{_LATEST}', has no @ in front and no blanks around",
+        )
+
+
+def refuse_long(label: str) -> None:
+    """Raise ``UsageError`` for a label that fills the screen. Those of older runs are read."""
+    if len(label) > _LONGEST_LABEL:
+        raise UsageError(
+            f"a label of {len(label)} characters: a run's name has at most {_LONGEST_LABEL}",
+            "say the rest in a note: benchvise note RUN TEXT",
         )
 
 

@@ -151,6 +151,7 @@ class Store:
         a reserved word (``latest``, ``@…``) or a seed of more than 63 bits.
         """
         references.refuse_reserved(label)
+        references.refuse_long(label)
         if not 0 <= seed < 2**63:
             raise UsageError(f"the seed {seed} is out of range", "give one from 0 to 2^63 - 1")
         run_id = secrets.token_hex(6)
