@@ -8,6 +8,7 @@ it takes, the more samples have to be worth it.
 
 from __future__ import annotations
 
+from collections.abc import Collection, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
 from math import erf, log, sqrt
@@ -35,12 +36,15 @@ _SETTLED = 50.0  # the variance of a version's scatter, in those of the mean of 
 class Costs:
     """Seconds: of a ``sample``, and of making a version ready (``switch``) that is not ready.
 
-    ``current`` is the version that is ready now; None: none is.
+    ``current`` is the version that is ready now; None: none is. Of several boards, ``build`` more
+    are needed for a version that no board has ``built``.
     """
 
     sample: float = 1.0
     switch: float = 0.0
     current: int | None = None
+    build: float = 0.0
+    built: Collection[int] = ()
 
     @property
     def first_samples(self) -> int:
@@ -49,14 +53,34 @@ class Costs:
 
     def of(self, count: int) -> Floats:
         """(count) seconds until a version is ready to be measured."""
-        costs = np.full(count, self.switch)
+        costs = np.full(count, self.switch + self.build)
+        costs[list(self.built)] = self.switch
         if self.current is not None:
             costs[self.current] = 0.0
         return costs
 
 
-def next_version(posterior: ChangePosterior, costs: Costs, least: float = LEAST_CHANGE) -> int:
-    """The version to measure next; both ends first, and again while no change is likely."""
+@dataclass(frozen=True, slots=True)
+class PlaceGuess:
+    """What may be known of the place soon: ``after`` (count) is P(a version has the change), if
+    what is being measured elsewhere comes out in one way; ``weight`` is how likely it does."""
+
+    weight: float
+    after: Floats
+
+
+def next_version(
+    posterior: ChangePosterior,
+    costs: Costs,
+    least: float = LEAST_CHANGE,
+    guesses: Sequence[PlaceGuess] = (),
+    avoided: Collection[int] = (),
+) -> int:
+    """The version to measure next; both ends first, and again while no change is likely.
+
+    ``guesses`` are what may be known of the place; without them, it is what the posterior says.
+    ``avoided`` are not measured.
+    """
     ends = (0, posterior.count - 1)
     taken = [len(posterior.values.get(end, ())) for end in ends]
     if min(taken) < costs.first_samples:
@@ -67,24 +91,76 @@ def next_version(posterior: ChangePosterior, costs: Costs, least: float = LEAST_
     doubtful = no_change(posterior, least) > _DOUBTFUL
     if (doubtful and share < _DOUBTFUL_SHARE) or (not are_apart and share < _UNSHOWN_SHARE):
         return _end(ends, taken, costs)
-    after = np.cumsum(posterior.places)
-    after[list(posterior.left_out)] = 0.0  # tells nothing: it cannot be measured
+    if not guesses:
+        guesses = (PlaceGuess(1.0, np.cumsum(posterior.places)),)
+    for guess in guesses:  # tells nothing: it cannot be measured
+        guess.after[[*posterior.left_out, *avoided]] = 0.0
+    mean = sum(guess.weight * guess.after for guess in guesses)
     waits = costs.of(posterior.count)
     settled = _settled_versions(posterior)
     best, rate = 0, -1.0
     for visit in _VISITS if waits.max() > 0.0 else _VISITS[:1]:
-        rates = _information_gain(posterior, visit, after) / (waits + visit * costs.sample)
+        bits = sum(
+            guess.weight * _information_gain(posterior, visit, guess.after) for guess in guesses
+        )
+        rates = bits / (waits + visit * costs.sample)
         rates[settled] = 0.0
-        version = _middle(rates, after)
+        version = _middle(rates, mean)
         if rates[version] > rate:
             best, rate = version, float(rates[version])
     return best
 
 
-def next_version_of_two(posterior: ChangePosterior, two: TwoChanges, costs: Costs) -> int:
+def next_version_of_two(
+    posterior: ChangePosterior, two: TwoChanges, costs: Costs, avoided: Collection[int] = ()
+) -> int:
     """The version that tells most a second of where two changes are, if there are two."""
     rates = two.doubt * _shown_by(posterior, 1) / (costs.of(posterior.count) + costs.sample)
+    rates[list(avoided)] = 0.0
     return int(np.argmax(rates))
+
+
+@dataclass(frozen=True, slots=True)
+class PendingSample:
+    """A version that is being measured elsewhere; ``effect`` is the change in standard deviations
+    of what is known then, ``seen`` P(that board has the change)."""
+
+    version: int
+    effect: float
+    seen: float = 1.0
+
+
+_MOST_PENDING = 6  # of more, those that tell most are looked at: guesses double with each
+
+
+def place_guesses(places: Floats, pending: Sequence[PendingSample]) -> list[PlaceGuess]:
+    """What may be known of the place when what is pending is measured: each may come out as after
+    the change or as before it, and mislead as often as noise of its size does."""
+    guesses = [(1.0, places)]
+    until = np.cumsum(places)
+    telling = sorted(pending, key=lambda p: abs(until[p.version] - 0.5))[:_MOST_PENDING]
+    for sample in telling:
+        misleading = 0.5 * (1.0 - sample.seen * erf(sample.effect / (2.0 * sqrt(2.0))))
+        as_changed = np.full(places.size, misleading)
+        as_changed[: sample.version + 1] = 1.0 - misleading
+        halves = [
+            (weight, shares * outcome)
+            for weight, shares in guesses
+            for outcome in (as_changed, 1.0 - as_changed)
+        ]
+        guesses = [
+            (weight * float(part.sum()), part / part.sum())
+            for weight, part in halves
+            if weight * part.sum() > 1e-6
+        ]
+    return [PlaceGuess(weight, np.cumsum(shares)) for weight, shares in guesses]
+
+
+def sample_effect(posterior: ChangePosterior) -> float:
+    """The change in standard deviations of the first sample of a version."""
+    levels = posterior.levels
+    noise = sqrt(levels.spread**2 + levels.scatter**2 + levels.doubt**2)
+    return max(levels.after - levels.before, 0.0) / max(noise, 1e-12)
 
 
 def no_change(posterior: ChangePosterior, least: float) -> float:

@@ -4,6 +4,7 @@ A file of JSON lines, in the order in which things happened:
 
     {"version": "v5", "ready_s": 31.2, "seconds": 1.5, "value": 4.2}
     {"version": "v6", "ready_s": 12.0, "seconds": 0.0, "left_out": "make: *** [all] Error 2"}
+    {"version": "v7", "ready_s": 9.1, "seconds": 1.2, "value": 4.3, "board": "rig:b", "build_s": 8}
 
 ``ready_s`` is what building or booting took; 0 where the version was ready already. Whoever writes
 it holds a lock on it. A last line that was cut off by a kill is dropped.
@@ -38,6 +39,10 @@ class JournalEntry:
     value: float | None = None
     left_out: str = ""
     run: str = field(default="", metadata=in_json(omit_default=True))
+    board: str = field(default="", metadata=in_json(omit_default=True))
+    """Of several; empty for one that is left out on all, as it cannot be built."""
+    build_s: float = field(default=0.0, metadata=in_json(omit_default=True))
+    """Of ``ready_s`` with several boards, what no board had to do again."""
 
 
 class EntryJournal(Protocol):

@@ -22,12 +22,10 @@ from benchvise.bisect.model import (
     VersionUnusable,
 )
 from benchvise.bisect.posterior import ChangePosterior, TwoChanges
+from benchvise.bisect.second import SecondChange
 from benchvise.text import Untrusted
 
 _LEAST_SAMPLES = 4
-_LOOK_FOR_TWO_AFTER = 8  # samples between two looks for a second change, which take a while
-_RATHER_TWO = 0.5
-_HARDLY_TWO = 0.1  # at most as likely are two changes where one is found
 _MOST_APART = 5.0  # scatters of a sample between now and a run, or it was another state of things
 _MOST_SCATTER = 3.0  # times that of the runs
 
@@ -58,10 +56,7 @@ class BisectionSearch:
         self._options = options
         self._observe = observe
         self._clock = clock
-        self._two: TwoChanges | None = None
-        self._placed_after: int | None = (
-            None  # samples until one place was certain for the first time
-        )
+        self._second = SecondChange(options.confidence)
         self._sign = 1.0 if bench.better == "lower" else -1.0
         self._ready: int | None = 0  # the bench was opened with it
         self._waits: list[float] = []
@@ -100,10 +95,8 @@ class BisectionSearch:
             self._to_check = unmet_level(self._earlier, self._fresh)
         if self._to_check is not None:
             return self._to_check
-        two = self._two
-        if two is not None and two.share > (
-            self._options.confidence if self._placed_after is None else _HARDLY_TWO
-        ):
+        two = self._second.leading
+        if two is not None:
             return next_version_of_two(self.posterior, two, self._costs())
         return next_version(self.posterior, self._costs(), self._options.least)
 
@@ -182,7 +175,7 @@ class BisectionSearch:
         """What was measured in another state of things is not used: of neither end."""
         self._observe(f"{reason}: what runs measured is not used")
         self._earlier = {}
-        self._two = self._placed_after = None  # rested on what is not used
+        self._second = SecondChange(self._options.confidence)  # it rested on what is not used
         self.posterior = ChangePosterior(len(self.names))
         for version, values in self._fresh.items():
             for value in values:
@@ -217,23 +210,13 @@ class BisectionSearch:
         if placed and self._earlier and not self._scatters_as_earlier(place):
             self._drop_earlier("values scatter more than in the runs of the store")
             return self._verdict()
-        is_due = posterior.samples % _LOOK_FOR_TWO_AFTER == 0
-        if placed or is_due or (self._two is not None and self._two.share > _HARDLY_TWO):
-            self._two = posterior.two_changes()
-            if self._two.share > confidence and self._two.probability >= confidence:
-                return self._once_met(BisectionVerdict.TWO_CHANGES, *self._two.places)
-            if placed and self._is_one_change(self._two):
+        taken = sum(map(len, self._fresh.values()))
+        match self._second.verdict(posterior, taken, placed=placed):
+            case BisectionVerdict.TWO_CHANGES, first, last:
+                return self._once_met(BisectionVerdict.TWO_CHANGES, first, last)
+            case BisectionVerdict.FOUND, _, _:
                 return self._once_met(BisectionVerdict.FOUND, place, place)
         return None
-
-    def _is_one_change(self, two: TwoChanges) -> bool:
-        """Whether a second change is unlikely enough, or was looked for as long as the first."""
-        taken = sum(map(len, self._fresh.values()))
-        if self._placed_after is None:
-            self._placed_after = taken
-        if two.share <= _HARDLY_TWO:
-            return True
-        return two.share < _RATHER_TWO and taken >= 2 * self._placed_after
 
     def _once_met(
         self, verdict: BisectionVerdict, first: int, last: int

@@ -2,16 +2,21 @@
 
 from __future__ import annotations
 
-from dataclasses import dataclass
+from dataclasses import dataclass, field
 from enum import StrEnum
 from typing import Literal, Protocol
 
+from benchvise.documents import in_json
 from benchvise.errors import BenchviseError
 from benchvise.text import NO_TEXT, Untrusted
 
 
 class VersionUnusable(BenchviseError):  # noqa: N818
     """A version cannot be built, booted or measured; the others may be."""
+
+
+class VersionUnbuildable(VersionUnusable):
+    """A version cannot be built, so no board can measure it."""
 
 
 class VersionBench(Protocol):
@@ -65,6 +70,45 @@ class MeasuredVersion:
     """Samples of a run in the store that were used, too."""
     left_out: Untrusted = NO_TEXT
     """Why it could not be built, booted or measured; else empty."""
+    board: str = field(default="", metadata=in_json(omit_default=True))
+    """With several boards, the one that measured it; empty for what none could measure."""
+
+
+class ChangeSeen(StrEnum):
+    """Whether a board has the change."""
+
+    SEEN = "seen"
+    NOT_SEEN = "not seen"
+    UNCLEAR = "unclear"
+
+
+@dataclass(frozen=True, slots=True)
+class BoardChange:
+    """What a change is on one of several boards."""
+
+    board: str
+    seen: ChangeSeen
+    """Seen or not seen with the stated confidence; else unclear."""
+    probability: float
+    """P(the board has the change), given one change."""
+    ratio: float | None
+    """The value after the change to that before it; null where the ends were not measured."""
+    ratio_low: float | None
+    """The interval of the ratio, at the stated confidence."""
+    ratio_high: float | None
+    """Its upper end."""
+    before: float | None
+    """The board's level before the change."""
+    after: float | None
+    """The level after it."""
+    scatter: float | None
+    """Standard deviation of one sample, as a share of the value."""
+    samples: int
+    """Fresh processes that were measured on it."""
+    seconds: float
+    """What making ready and measuring took on it."""
+    lost: Untrusted = NO_TEXT
+    """Why the search went on without it; else empty."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -117,7 +161,7 @@ class Bisection:
     earlier: int
     """Samples of runs in the store that were used, too; 0 where those did not fit."""
     seconds: float
-    """What building, booting and measuring took."""
+    """What building, booting and measuring took; with several boards, the longest lane of them."""
     versions: tuple[MeasuredVersion, ...]
     """What was measured or left out, from the good one on."""
     next_step: str
@@ -125,6 +169,8 @@ class Bisection:
     `git show` for commits; empty where there is none."""
     directory: str
     """Where the journal is, for --resume."""
+    boards: tuple[BoardChange, ...] = field(default=(), metadata=in_json(omit_default=True))
+    """With several boards, what each shows of the change."""
 
 
 @dataclass(frozen=True, slots=True)

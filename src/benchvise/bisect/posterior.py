@@ -8,7 +8,7 @@ the change is there or in one of those left out before it.
 
 from __future__ import annotations
 
-from collections.abc import Sequence
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 
 import numpy as np
@@ -65,11 +65,13 @@ class TwoChanges:
 class ChangePosterior:
     """What measurements say of the place of a change among ``count`` versions, 0 the good one.
 
-    Deterministic: the same samples in the same order give the same answer.
+    Deterministic: the same samples in the same order give the same answer. With ``all_gaps``,
+    unlikely places are worked out each time too, as ``place_logs`` needs it.
     """
 
-    def __init__(self, count: int) -> None:
+    def __init__(self, count: int, *, all_gaps: bool = False) -> None:
         self.count = count
+        self._all_gaps = all_gaps
         self.values: dict[int, list[float]] = {}
         self.left_out: set[int] = set()
         self._grid: NoiseGrid | None = None
@@ -78,6 +80,7 @@ class ChangePosterior:
         self._known = False
         self._whole = True
         self._known_levels: SideLevels | None = None
+        self._prior: Floats | None = None
 
     def add(self, version: int, value: float) -> None:
         """Takes a sample: the logarithm of the value, the larger the worse."""
@@ -92,6 +95,15 @@ class ChangePosterior:
         self.values.pop(version, None)
         self._logs.pop(version, None)
         self._known = False
+
+    def expect_places(self, prior: Floats) -> None:
+        """Takes what others know of the place, (count) shares, in the place of an even prior.
+
+        Both ends have to be measured.
+        """
+        self._update()
+        self._prior = prior
+        self._weigh()
 
     @property
     def samples(self) -> int:
@@ -126,12 +138,27 @@ class ChangePosterior:
         place = int(np.argmax(self.places))
         return place, float(self.places[place]) * (1.0 - self.no_change)
 
-    def two_changes(self) -> TwoChanges:
-        """What speaks for two changes; takes longer than the other answers."""
+    @property
+    def place_logs(self) -> tuple[Floats, float]:
+        """(count) the logarithm of the likelihood of the samples where the change is at each
+        version, and where there is none. Both ends have to be measured; the first is no place.
+        """
+        assert self._all_gaps  # noqa: S101 - the caller made it so
         self._update()
-        order, weights = sorted(self.values), self._weights
-        if len(order) < 3:
-            return TwoChanges(0.0, (0, 0), 0.0, np.zeros(self.count))
+        logs = np.full(self.count, -np.inf)
+        for low, high, log_one in zip(
+            self._order, self._order[1:], self._log_one, strict=False
+        ):
+            logs[low + 1 : high + 1] = log_one
+        return logs, self._log_none
+
+    def pair_logs(self) -> tuple[list[int], Floats]:
+        """The measured versions, and the logarithm of the likelihood of two changes in the gaps
+        between them, (gaps, gaps): the first in the row's, the second in the column's. Both in one
+        gap are as good as one change there.
+        """
+        self._update()
+        order = sorted(self.values)
         self._whole = True
         self._evaluate()
         grid = self._grid
@@ -149,41 +176,22 @@ class ChangePosterior:
             tops = top_before[:, first : first + 1] + top + top_after[:, first + 1 :]
             with np.errstate(divide="ignore"):
                 by_noise = np.log(joint) + tops + grid.log_prior[:, None]
-            logs[first, first + 1 :] = _log_sum(by_noise, axis=0) + np.log(weights[first])
-            logs[first, first + 1 :] += np.log(weights[first + 1 :])
-            # Both between the same two measured ones: as good as one change there.
-            inside = weights[first] * (weights[first] - 1.0) / 2.0
-            if inside > 0.0:
-                logs[first, first] = self._log_one[first] + np.log(inside)
-        whole_weight = weights.sum()
-        pairs = max(whole_weight * (whole_weight - 1.0) / 2.0, 1.0)
-        two = _log_sum(logs.ravel()) - np.log(pairs) + np.log(TWO_CHANGES)
+            logs[first, first + 1 :] = _log_sum(by_noise, axis=0)
+            logs[first, first] = self._log_one[first]
+        return order, logs
+
+    def two_changes(self) -> TwoChanges:
+        """What speaks for two changes; takes longer than the other answers."""
+        self._update()
+        if len(self.values) < 3:
+            return TwoChanges(0.0, (0, 0), 0.0, np.zeros(self.count))
+        weights = self._weights
+        order, logs = self.pair_logs()
         others = np.logaddexp(
             self._log_none + np.log(NO_CHANGE),
             self._log_placed + np.log(1.0 - NO_CHANGE - TWO_CHANGES),
         )
-        share = float(np.exp(two - np.logaddexp(two, others)))
-        pairs_known = np.exp(logs - _log_sum(logs.ravel()))
-        first_gap, second_gap = np.unravel_index(int(np.argmax(pairs_known)), logs.shape)
-        starts = self._spread_places(order, pairs_known.sum(axis=1))
-        ends = self._spread_places(order, pairs_known.sum(axis=0))
-        places = tuple(
-            order[gap] + 1 + int(np.argmax(part[order[gap] + 1 : order[gap + 1] + 1]))
-            for gap, part in ((int(first_gap), starts), (int(second_gap), ends))
-        )
-        inside = weights[first_gap] * weights[second_gap]
-        if first_gap == second_gap:
-            inside = weights[first_gap] * (weights[first_gap] - 1.0) / 2.0
-        begun, ended = np.cumsum(starts), np.cumsum(ends)
-        sides = np.clip(np.stack([1.0 - begun, begun - ended, ended]), 1e-12, 1.0)
-        doubt = -(sides * np.log(sides)).sum(axis=0)
-        doubt[list(self.left_out)] = 0.0
-        return TwoChanges(
-            share,
-            (places[0], places[1]),
-            float(pairs_known[first_gap, second_gap] / inside),
-            doubt,
-        )
+        return two_changes_of(self.count, order, weights, logs, float(others), self.left_out)
 
     # -- how ---------------------------------------------------------------------------------------
 
@@ -244,14 +252,23 @@ class ChangePosterior:
         self._log_one = _log_sum(self._log_noise, axis=0)
         none, top_none = _lifted(whole[:, 0])
         self._log_none = float(_log_sum(np.log(none.sum(axis=1)) + top_none + grid.log_prior))
-        self._weights = np.diff(np.asarray(order, dtype=np.float64))
+        self._kept = kept
+        self._weigh()
+
+    def _weigh(self) -> None:
+        """What follows from the likelihood of each gap, and how likely it was beforehand."""
+        order, kept = self._order, self._kept
+        weights = np.diff(np.asarray(order, dtype=np.float64))
+        if self._prior is not None:
+            weights = np.add.reduceat(self._prior, np.asarray(order[:-1]) + 1)
+        self._weights = weights
         with np.errstate(divide="ignore"):
             log_weights = np.log(self._weights[kept] / self._weights.sum())
         gaps = self._log_one + log_weights
         self._log_placed = float(_log_sum(gaps))
         shares = np.zeros(len(order) - 1)
         shares[kept] = np.exp(gaps - self._log_placed)
-        self._places = self._spread_places(order, shares)
+        self._places = spread_places(self.count, order, shares, self.left_out, self._prior)
         none_odds = self._log_none + np.log(NO_CHANGE)
         one_odds = self._log_placed + np.log(1.0 - NO_CHANGE - TWO_CHANGES)
         self._no_change = float(np.exp(none_odds - np.logaddexp(none_odds, one_odds)))
@@ -265,24 +282,13 @@ class ChangePosterior:
 
         One that had less than a millionth of the probability is not worked out for some samples.
         """
-        if not self._whole and self.samples % _ALL_GAPS_AFTER:
+        if not (self._whole or self._all_gaps) and self.samples % _ALL_GAPS_AFTER:
             low, high = np.asarray(order[:-1]), np.asarray(order[1:])
             until = np.concatenate([[0.0], np.cumsum(self._places)])
             kept = np.flatnonzero(until[high + 1] - until[low + 1] > _UNLIKELY)
             if kept.size:
                 return kept
         return np.arange(len(order) - 1)
-
-    def _spread_places(self, order: Sequence[int], shares: Floats) -> Floats:
-        """The shares of the gaps by equal parts to their versions; a left-out one's to the next."""
-        places = np.zeros(self.count)
-        for low, high, share in zip(order, order[1:], shares, strict=False):
-            places[low + 1 : high + 1] = share / (high - low)
-        for version in sorted(self.left_out):
-            if version + 1 < self.count:
-                places[version + 1] += places[version]
-                places[version] = 0.0
-        return places
 
     def _scale_posterior(self) -> tuple[float, float]:
         """Mean and standard deviation of the logarithm of the scatter; the first as a scatter."""
@@ -312,6 +318,83 @@ class ChangePosterior:
         scatter = float(by_noise @ grid.scatter)
         spread = float(np.sqrt(by_noise @ grid.spread**2))
         return SideLevels(means[0], means[1], scatter, spread, float(np.sqrt(sum(variances))))
+
+
+def spread_places(
+    count: int,
+    order: Sequence[int],
+    shares: Floats,
+    left_out: Iterable[int],
+    prior: Floats | None = None,
+) -> Floats:
+    """(count) the shares of the gaps between measured versions, given to the versions in them: by
+    equal parts, or by a prior. That of one that is left out goes to the next."""
+    places = np.zeros(count)
+    for low, high, share in zip(order, order[1:], shares, strict=False):
+        inside = slice(low + 1, high + 1)
+        if prior is None:
+            places[inside] = share / (high - low)
+        elif share > 0.0:
+            places[inside] = share * prior[inside] / prior[inside].sum()
+    return passed_on(places, left_out)
+
+
+def passed_on(places: Floats, left_out: Iterable[int]) -> Floats:
+    """The places, in place, with the share of each version that is left out at the next one."""
+    for version in sorted(left_out):
+        if version + 1 < places.size:
+            places[version + 1] += places[version]
+            places[version] = 0.0
+    return places
+
+
+def two_changes_of(
+    count: int,
+    order: Sequence[int],
+    weights: Floats,
+    unweighted: Floats,
+    others: float,
+    left_out: Iterable[int],
+) -> TwoChanges:
+    """What speaks for two changes, by the likelihood of each pair of gaps.
+
+    ``weights`` are how many places each gap has. ``others`` is the logarithm of the probability of
+    one change and of none.
+    """
+    left_out = set(left_out)
+    gaps = len(order) - 1
+    logs = np.full((gaps, gaps), -np.inf)
+    for first in range(gaps):
+        logs[first, first + 1 :] = unweighted[first, first + 1 :] + np.log(weights[first])
+        logs[first, first + 1 :] += np.log(weights[first + 1 :])
+        inside = weights[first] * (weights[first] - 1.0) / 2.0
+        if inside > 0.0:
+            logs[first, first] = unweighted[first, first] + np.log(inside)
+    whole_weight = weights.sum()
+    pairs = max(whole_weight * (whole_weight - 1.0) / 2.0, 1.0)
+    two = _log_sum(logs.ravel()) - np.log(pairs) + np.log(TWO_CHANGES)
+    share = float(np.exp(two - np.logaddexp(two, others)))
+    pairs_known = np.exp(logs - _log_sum(logs.ravel()))
+    first_gap, second_gap = np.unravel_index(int(np.argmax(pairs_known)), logs.shape)
+    starts = spread_places(count, order, pairs_known.sum(axis=1), left_out)
+    ends = spread_places(count, order, pairs_known.sum(axis=0), left_out)
+    places = tuple(
+        order[gap] + 1 + int(np.argmax(part[order[gap] + 1 : order[gap + 1] + 1]))
+        for gap, part in ((int(first_gap), starts), (int(second_gap), ends))
+    )
+    inside = weights[first_gap] * weights[second_gap]
+    if first_gap == second_gap:
+        inside = weights[first_gap] * (weights[first_gap] - 1.0) / 2.0
+    begun, ended = np.cumsum(starts), np.cumsum(ends)
+    sides = np.clip(np.stack([1.0 - begun, begun - ended, ended]), 1e-12, 1.0)
+    doubt = -(sides * np.log(sides)).sum(axis=0)
+    doubt[list(left_out)] = 0.0
+    return TwoChanges(
+        share,
+        (places[0], places[1]),
+        float(pairs_known[first_gap, second_gap] / inside),
+        doubt,
+    )
 
 
 def _lifted(logs: Floats) -> tuple[Floats, Floats]:

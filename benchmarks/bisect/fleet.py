@@ -1,0 +1,120 @@
+"""Searches on several simulated boards at once: boards of other speed, level and noise."""
+
+from __future__ import annotations
+
+import heapq
+import math
+from collections.abc import Sequence
+from dataclasses import dataclass
+
+import numpy as np
+
+from benchmarks.bisect.histories import SCATTER
+from benchmarks.bisect.searches import CONFIDENCE, MOST
+from benchmarks.bisect.whole import NoJournal
+from benchvise.bisect.fleet import FleetSearch
+from benchvise.bisect.journal import JournalEntry
+from benchvise.bisect.model import BisectionOptions, BisectionVerdict
+
+_LEAST = 1e-4  # no change is too small to count
+HELD_OUT_FLEET_SEEDS = 60_000
+"""Seeds below were used while the search was made."""
+
+
+@dataclass(frozen=True, slots=True)
+class SimulatedBoard:
+    """``effect`` is its change in standard deviations of a sample; a sample takes ``seconds``."""
+
+    effect: float
+    seconds: float = 1.0
+    level: float = 100.0
+    scatter: float = SCATTER
+
+
+@dataclass(frozen=True, slots=True)
+class FleetOutcome:
+    """What a search on several boards came to; ``seconds`` are until it was decided.
+
+    ``covered`` are, of the boards with a change that was seen, those whose interval has the planted
+    ratio; ``told`` is what is said of each board.
+    """
+
+    found: bool
+    verdict: BisectionVerdict
+    samples: int
+    seconds: float
+    covered: tuple[bool, ...]
+    told: tuple[str, ...]
+
+
+def make_boards(
+    seed: int, count: int, effect: float, slow: float = 1.0, unseen: int = 0
+) -> list[SimulatedBoard]:
+    """Boards of levels and noise of their own; of the last ones, ``unseen`` have no change. The
+    last one takes ``slow`` times as long for a sample."""
+    chance = np.random.default_rng([seed, count, 3])
+    levels = 100.0 * np.exp(chance.uniform(-1.0, 1.0, count))
+    scatters = SCATTER * np.exp(chance.uniform(-0.7, 0.7, count))
+    return [
+        SimulatedBoard(
+            0.0 if number >= count - unseen else effect,
+            slow if number == count - 1 else 1.0,
+            float(levels[number]),
+            float(scatters[number]),
+        )
+        for number in range(count)
+    ]
+
+
+def search_on(boards: Sequence[SimulatedBoard], seed: int, count: int) -> FleetOutcome:
+    """One search; the boards go on at the same time, and each is free again when it has measured.
+
+    A sample that is not ended when the search is decided is not counted.
+    """
+    chance = np.random.default_rng([seed, count, len(boards), 11])
+    place = int(chance.integers(1, count))
+    names = [f"board{number}" for number in range(len(boards))]
+    search = FleetSearch(
+        [str(version) for version in range(count)],
+        names,
+        "lower",
+        NoJournal(),
+        BisectionOptions(CONFIDENCE, _LEAST, most_samples=MOST),
+        lambda _line: None,
+    )
+    running: list[tuple[float, int, int]] = []
+
+    def begin(number: int, now: float) -> None:
+        task = search.ask([names[number]])
+        if task is not None:
+            heapq.heappush(running, (now + boards[number].seconds, number, task.version))
+
+    for number in range(len(boards)):
+        begin(number, 0.0)
+    now = 0.0
+    while search.verdict is None and running:
+        now, number, version = heapq.heappop(running)
+        board = boards[number]
+        change = board.effect if version >= place else 0.0
+        value = board.level * math.exp(board.scatter * (change + chance.standard_normal()))
+        entry = JournalEntry(str(version), 0.0, board.seconds, value, board=names[number])
+        search.tell(names[number], version, entry)
+        begin(number, now)
+    assert search.verdict is not None  # noqa: S101 - boards ask until there is one
+    return _outcome(search, boards, place, now)
+
+
+def _outcome(
+    search: FleetSearch, boards: Sequence[SimulatedBoard], place: int, now: float
+) -> FleetOutcome:
+    from benchvise.bisect.fleet_answer import fleet_answer
+
+    answer = fleet_answer(search, "ms", "", lambda _good, _bad: "")
+    found = answer.verdict is BisectionVerdict.FOUND and answer.first_bad == str(place)
+    covered = tuple(
+        row.ratio_low <= math.exp(board.scatter * board.effect) <= row.ratio_high
+        for row, board in zip(answer.boards, boards, strict=True)
+        if board.effect and row.seen == "seen" and row.ratio_low and row.ratio_high
+    )
+    told = tuple(str(row.seen) for row in answer.boards)
+    return FleetOutcome(found, answer.verdict, answer.samples, now, covered, told)
