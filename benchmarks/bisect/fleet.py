@@ -13,6 +13,7 @@ from benchmarks.bisect.histories import SCATTER
 from benchmarks.bisect.searches import CONFIDENCE, MOST
 from benchmarks.bisect.whole import NoJournal
 from benchvise.bisect.fleet import FleetSearch
+from benchvise.bisect.fleet_answer import fleet_answer
 from benchvise.bisect.journal import JournalEntry
 from benchvise.bisect.model import BisectionOptions, BisectionVerdict
 
@@ -33,7 +34,8 @@ class SimulatedBoard:
 
 @dataclass(frozen=True, slots=True)
 class FleetOutcome:
-    """What a search on several boards came to; ``seconds`` are until it was decided.
+    """What a search on several boards came to. ``samples`` and ``seconds`` are until the place was
+    known, ``all_seconds`` until it was clear which boards have the change, as far as it became so.
 
     ``covered`` are, of the boards with a change that was seen, those whose interval has the planted
     ratio; ``told`` is what is said of each board.
@@ -43,6 +45,7 @@ class FleetOutcome:
     verdict: BisectionVerdict
     samples: int
     seconds: float
+    all_seconds: float
     covered: tuple[bool, ...]
     told: tuple[str, ...]
 
@@ -91,30 +94,32 @@ def search_on(boards: Sequence[SimulatedBoard], seed: int, count: int) -> FleetO
 
     for number in range(len(boards)):
         begin(number, 0.0)
-    now = 0.0
-    while search.verdict is None and running:
+    now, decided = 0.0, (0, 0.0)
+    while running:
         now, number, version = heapq.heappop(running)
+        if search.is_done(names[number]):
+            continue
         board = boards[number]
         change = board.effect if version >= place else 0.0
         value = board.level * math.exp(board.scatter * (change + chance.standard_normal()))
         entry = JournalEntry(str(version), 0.0, board.seconds, value, board=names[number])
         search.tell(names[number], version, entry)
+        was_open = search.verdict is None
         begin(number, now)
-    assert search.verdict is not None  # noqa: S101 - boards ask until there is one
-    return _outcome(search, boards, place, now)
-
-
-def _outcome(
-    search: FleetSearch, boards: Sequence[SimulatedBoard], place: int, now: float
-) -> FleetOutcome:
-    from benchvise.bisect.fleet_answer import fleet_answer
-
+        if was_open and search.verdict is not None:
+            decided = (search.posterior.samples, now)
     answer = fleet_answer(search, "ms", "", lambda _good, _bad: "")
-    found = answer.verdict is BisectionVerdict.FOUND and answer.first_bad == str(place)
     covered = tuple(
         row.ratio_low <= math.exp(board.scatter * board.effect) <= row.ratio_high
         for row, board in zip(answer.boards, boards, strict=True)
         if board.effect and row.seen == "seen" and row.ratio_low and row.ratio_high
     )
-    told = tuple(str(row.seen) for row in answer.boards)
-    return FleetOutcome(found, answer.verdict, answer.samples, now, covered, told)
+    return FleetOutcome(
+        answer.verdict is BisectionVerdict.FOUND and answer.first_bad == str(place),
+        answer.verdict,
+        decided[0],
+        decided[1],
+        max(state.seconds for state in search.boards.values()),
+        covered,
+        tuple(str(row.seen) for row in answer.boards),
+    )

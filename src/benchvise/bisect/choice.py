@@ -37,7 +37,7 @@ class Costs:
     """Seconds: of a ``sample``, and of making a version ready (``switch``) that is not ready.
 
     ``current`` is the version that is ready now; None: none is. Of several boards, ``build`` more
-    are needed for a version that no board has ``built``.
+    are needed for a version that no board has ``built``, and ``first`` samples of each end.
     """
 
     sample: float = 1.0
@@ -45,11 +45,12 @@ class Costs:
     current: int | None = None
     build: float = 0.0
     built: Collection[int] = ()
+    first: int = FIRST_SAMPLES
 
     @property
     def first_samples(self) -> int:
         """Of each end before the search begins: more where going back there is dear."""
-        return FIRST_SAMPLES if self.switch <= 3.0 * self.sample else 2 * FIRST_SAMPLES
+        return self.first if self.switch <= 3.0 * self.sample else 2 * self.first
 
     def of(self, count: int) -> Floats:
         """(count) seconds until a version is ready to be measured."""
@@ -84,13 +85,13 @@ def next_version(
     ends = (0, posterior.count - 1)
     taken = [len(posterior.values.get(end, ())) for end in ends]
     if min(taken) < costs.first_samples:
-        return _end(ends, taken, costs)
+        return next_end(posterior, costs)
     levels = posterior.levels
     are_apart = abs(levels.after - levels.before) > _APART * levels.doubt
     share = sum(taken) / posterior.samples
     doubtful = no_change(posterior, least) > _DOUBTFUL
     if (doubtful and share < _DOUBTFUL_SHARE) or (not are_apart and share < _UNSHOWN_SHARE):
-        return _end(ends, taken, costs)
+        return next_end(posterior, costs)
     if not guesses:
         guesses = (PlaceGuess(1.0, np.cumsum(posterior.places)),)
     for guess in guesses:  # tells nothing: it cannot be measured
@@ -171,8 +172,10 @@ def no_change(posterior: ChangePosterior, least: float) -> float:
     return posterior.no_change + (1.0 - posterior.no_change) * small
 
 
-def _end(ends: tuple[int, int], taken: list[int], costs: Costs) -> int:
+def next_end(posterior: ChangePosterior, costs: Costs) -> int:
     """The end with fewer samples; of a costly change of versions, all of one end first."""
+    ends = (0, posterior.count - 1)
+    taken = [len(posterior.values.get(end, ())) for end in ends]
     if costs.switch > costs.sample and costs.current in ends:
         own = ends.index(costs.current)
         if taken[own] < costs.first_samples or taken[own] <= taken[1 - own]:

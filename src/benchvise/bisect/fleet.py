@@ -16,8 +16,10 @@ from dataclasses import dataclass, field
 from typing import Literal
 
 from benchvise.bisect.choice import (
+    FIRST_SAMPLES,
     Costs,
     PendingSample,
+    next_end,
     next_version,
     next_version_of_two,
     no_change,
@@ -25,11 +27,21 @@ from benchvise.bisect.choice import (
     sample_effect,
 )
 from benchvise.bisect.journal import EntryJournal, JournalEntry
-from benchvise.bisect.model import BisectionOptions, BisectionVerdict, VersionUnusable
+from benchvise.bisect.model import (
+    BisectionOptions,
+    BisectionVerdict,
+    ChangeSeen,
+    VersionUnusable,
+)
 from benchvise.bisect.second import SecondChange
+from benchvise.bisect.seen import seen_changes
 from benchvise.bisect.shared import SharedPosterior
 
 _LEAST_SAMPLES = 4
+_FIRST_SAMPLES = 1
+"""Of each end on each board: their scatter is learnt from what follows."""
+_LEAST_TO_SEE = 12
+"""Samples by which a board may show whether it has a change that others found."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -89,6 +101,7 @@ class FleetSearch:
         self.posterior = SharedPosterior(len(self.names), every)
         self.unbuilt: dict[int, str] = {}
         self.verdict: BisectionVerdict | None = None
+        self._most: dict[str, int] = {}  # samples of a board, once the search is over
         self._journal = journal
         self._observe = observe
         self._built = built
@@ -114,29 +127,55 @@ class FleetSearch:
 
     def ask(self, boards: Sequence[str], seconds: float | None = None) -> FleetTask | None:
         """What to measure next, on one of these boards that are measured in turn: on the one that
-        had the least time. None where the search is over, or all of these are lost.
+        had the least time. None where all of these are done, or lost.
 
         ``seconds`` is how long the search goes on by now, for the budget; else it is what the
         busiest board took.
         """
-        self._decide(self.seconds if seconds is None else seconds)
-        alive = [self.boards[name] for name in boards if self.boards[name].is_alive]
-        if self.verdict is not None or not alive:
+        seconds = self.seconds if seconds is None else seconds
+        self._decide(seconds)
+        waiting = [self.boards[name] for name in boards if not self.is_done(name, seconds)]
+        if not waiting:
             return None
-        state = min(alive, key=lambda state: state.seconds)
-        version = self._next(state)
+        state = min(waiting, key=lambda state: state.seconds)
+        costs = self._costs(state)
+        if self.verdict is None:
+            version = self._next(state, costs)
+        else:
+            version = next_end(self.posterior.boards[state.name], costs)
         state.pending = version
         return FleetTask(state.name, version, is_ready=version == state.current)
 
-    def _next(self, state: BoardState) -> int:
-        posterior, shared = self.posterior.boards[state.name], self.posterior
-        costs = Costs(
+    def is_done(self, board: str, seconds: float = 0.0) -> bool:
+        """Whether nothing more is to be measured on a board: it is lost, or the search is over.
+
+        Once the version is found, a board of which it is unclear whether it has the change is
+        measured on, at most as long again.
+        """
+        state = self.boards[board]
+        if not state.is_alive or self.verdict is None:
+            return not state.is_alive
+        budget = self.options.budget_s
+        is_late = budget is not None and seconds >= budget
+        if self.verdict is not BisectionVerdict.FOUND or is_late:
+            return True
+        if self.posterior.boards[board].samples >= self._most.get(board, 0):
+            return True
+        change = seen_changes(self.posterior, self.options.confidence).get(board)
+        return change is not None and change.seen is not ChangeSeen.UNCLEAR
+
+    def _costs(self, state: BoardState) -> Costs:
+        return Costs(
             statistics.median(state.times[-20:]) if state.times else 1.0,
             statistics.median(state.waits[-20:]) if state.waits else 0.0,
             state.current,
             statistics.median(state.builds[-20:]) if state.builds else 0.0,
             self._built(),
+            _FIRST_SAMPLES if len(self.boards) > 1 else FIRST_SAMPLES,
         )
+
+    def _next(self, state: BoardState, costs: Costs) -> int:
+        posterior, shared = self.posterior.boards[state.name], self.posterior
         counting = shared.counting
         if state.name not in counting:
             return next_version(posterior, costs, self.options.least)
@@ -257,6 +296,9 @@ class FleetSearch:
             is_over or not any(state.is_alive for state in self.boards.values())
         ):
             self.verdict = BisectionVerdict.UNDECIDED
+        if self.verdict is not None:
+            for name, board in self.posterior.boards.items():
+                self._most[name] = max(2 * board.samples, _LEAST_TO_SEE)
 
     def _certain(self) -> BisectionVerdict | None:
         posterior, confidence = self.posterior, self.options.confidence

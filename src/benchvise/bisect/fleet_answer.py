@@ -16,6 +16,7 @@ from benchvise.bisect.model import (
     MeasuredVersion,
 )
 from benchvise.bisect.posterior import TwoChanges
+from benchvise.bisect.seen import SeenChange, seen_changes
 from benchvise.text import Untrusted
 
 
@@ -34,7 +35,10 @@ def fleet_answer(
         place, probability = two.places[0], two.probability
     placed = is_known and verdict is not BisectionVerdict.NO_CHANGE
     last_good = _before(search, place) if placed else None
-    boards = tuple(_board_change(search, state) for state in search.boards.values())
+    changes = seen_changes(posterior, options.confidence)
+    boards = tuple(
+        _board_change(search, state, changes.get(state.name)) for state in search.boards.values()
+    )
     return Bisection(
         verdict=verdict,
         headline=_headline(search, verdict, place, two.places[1], probability, boards),
@@ -68,35 +72,27 @@ def fleet_answer(
     )
 
 
-def _board_change(search: FleetSearch, state: BoardState) -> BoardChange:
-    posterior, confidence = search.posterior, search.options.confidence
+def _board_change(
+    search: FleetSearch, state: BoardState, change: SeenChange | None
+) -> BoardChange:
     samples = sum(map(len, state.samples.values()))
     lost = Untrusted(state.lost)
-    probability = posterior.seen(state.name)
-    if state.name not in posterior.counting:
+    if change is None:
         nothing = (None,) * 6
         return BoardChange(
-            state.name, ChangeSeen.UNCLEAR, probability, *nothing, samples, state.seconds, lost
+            state.name, ChangeSeen.UNCLEAR, 0.5, *nothing, samples, state.seconds, lost
         )
-    if search.verdict is BisectionVerdict.NO_CHANGE:
-        probability *= 1.0 - search.no_change()
-    levels = posterior.boards[state.name].levels
+    is_none = search.verdict is BisectionVerdict.NO_CHANGE
+    levels = search.posterior.boards[state.name].levels
     before, after = search.level(levels.before), search.level(levels.after)
-    margin = statistics.NormalDist().inv_cdf(0.5 + confidence / 2.0) * levels.doubt
-    apart = levels.after - levels.before
-    ends = sorted((search.level(apart - margin), search.level(apart + margin)))
-    seen = ChangeSeen.UNCLEAR
-    if probability >= confidence:
-        seen = ChangeSeen.SEEN
-    elif probability <= 1.0 - confidence:
-        seen = ChangeSeen.NOT_SEEN
+    low, high = sorted((search.level(change.low), search.level(change.high)))
     return BoardChange(
         board=state.name,
-        seen=seen,
-        probability=probability,
+        seen=ChangeSeen.NOT_SEEN if is_none else change.seen,
+        probability=change.probability * (1.0 - search.no_change() if is_none else 1.0),
         ratio=after / before,
-        ratio_low=ends[0],
-        ratio_high=ends[1],
+        ratio_low=low,
+        ratio_high=high,
         before=before,
         after=after,
         scatter=levels.scatter,

@@ -70,12 +70,12 @@ class NoiseGrid:
         return float(self.levels[1] - self.levels[0])
 
 
-_CHANGE = 2.0
+CHANGE = 2.0
 """Scale of the Cauchy distribution of a change, in scatters of one sample: half of all changes are
 smaller. As in default Bayes factors (J. N. Rouder et al., Psychon. Bull. Rev. 16 (2009) 225), wider
 by as much as a regression was seen before somebody bisects it."""
 
-_WORSE = 0.97
+WORSE = 0.97
 """How likely a change is one to the worse, where the second version was said to be worse."""
 
 
@@ -95,9 +95,9 @@ def make_grid(low: float, high: float, scale: float, doubt: float, samples: int)
     log_prior = np.tile(np.log([share for _, share in SPREADS]), _SCALES) - np.log(_SCALES)
     step = levels[1] - levels[0]
     apart = levels[None, :] - levels[:, None]
-    width = _CHANGE * scatter[:, None, None]
+    width = CHANGE * scatter[:, None, None]
     change = step / (np.pi * width * (1.0 + (apart / width) ** 2))
-    sign = np.where(apart > 0, 2.0 * _WORSE, np.where(apart < 0, 2.0 * (1.0 - _WORSE), 1.0))
+    sign = np.where(apart > 0, 2.0 * WORSE, np.where(apart < 0, 2.0 * (1.0 - WORSE), 1.0))
     return NoiseGrid(levels, scatter, spread, log_prior, change, change * sign)
 
 

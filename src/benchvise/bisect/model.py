@@ -88,9 +88,10 @@ class BoardChange:
 
     board: str
     seen: ChangeSeen
-    """Seen or not seen with the stated confidence; else unclear."""
+    """Seen or not seen with the stated confidence; else unclear. Not seen is also a change of
+    surely less than half of the smallest one that another board has."""
     probability: float
-    """P(the board has the change), given one change."""
+    """P(the board has the change), given one change; at even odds beforehand."""
     ratio: float | None
     """The value after the change to that before it; null where the ends were not measured."""
     ratio_low: float | None

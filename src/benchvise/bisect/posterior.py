@@ -20,6 +20,7 @@ from benchvise.bisect.likelihood import (
     make_grid,
     version_likelihood,
 )
+from benchvise.bisect.sizes import sized_likelihoods
 from benchvise.statistics import Floats, Indices
 
 NO_CHANGE = 0.05
@@ -66,7 +67,7 @@ class ChangePosterior:
     """What measurements say of the place of a change among ``count`` versions, 0 the good one.
 
     Deterministic: the same samples in the same order give the same answer. With ``all_gaps``,
-    unlikely places are worked out each time too, as ``place_logs`` needs it.
+    unlikely places are worked out each time too, as ``gap_logs`` needs it.
     """
 
     def __init__(self, count: int, *, all_gaps: bool = False) -> None:
@@ -139,18 +140,22 @@ class ChangePosterior:
         return place, float(self.places[place]) * (1.0 - self.no_change)
 
     @property
-    def place_logs(self) -> tuple[Floats, float]:
-        """(count) the logarithm of the likelihood of the samples where the change is at each
-        version, and where there is none. Both ends have to be measured; the first is no place.
+    def gap_logs(self) -> tuple[list[int], Floats, float]:
+        """The measured versions, the logarithm of the likelihood of a change in each gap between
+        them, and of none. Both ends have to be measured.
         """
         assert self._all_gaps  # noqa: S101 - the caller made it so
         self._update()
-        logs = np.full(self.count, -np.inf)
-        for low, high, log_one in zip(
-            self._order, self._order[1:], self._log_one, strict=False
-        ):
-            logs[low + 1 : high + 1] = log_one
-        return logs, self._log_none
+        return list(self._order), self._log_one, self._log_none
+
+    def sized_gap_logs(self) -> Floats:
+        """(gaps, J) the same of a change, by its usual size (``bisect.sizes``)."""
+        self._update()
+        grid = self._grid
+        assert grid is not None  # noqa: S101 - made by the update
+        sized = np.log(sized_likelihoods(self._before, self._after, grid.spacing))
+        sized += (self._tops + grid.log_prior[:, None])[..., None]
+        return log_sum(sized, axis=0)
 
     def pair_logs(self) -> tuple[list[int], Floats]:
         """The measured versions, and the logarithm of the likelihood of two changes in the gaps
@@ -176,7 +181,7 @@ class ChangePosterior:
             tops = top_before[:, first : first + 1] + top + top_after[:, first + 1 :]
             with np.errstate(divide="ignore"):
                 by_noise = np.log(joint) + tops + grid.log_prior[:, None]
-            logs[first, first + 1 :] = _log_sum(by_noise, axis=0)
+            logs[first, first + 1 :] = log_sum(by_noise, axis=0)
             logs[first, first] = self._log_one[first]
         return order, logs
 
@@ -248,10 +253,11 @@ class ChangePosterior:
         self._reached = self._after @ grid.worse.transpose(0, 2, 1)
         joint = (self._before * self._reached).sum(axis=2)
         with np.errstate(divide="ignore"):
-            self._log_noise = np.log(joint) + top_before + top_after + grid.log_prior[:, None]
-        self._log_one = _log_sum(self._log_noise, axis=0)
+            self._tops = top_before + top_after
+            self._log_noise = np.log(joint) + self._tops + grid.log_prior[:, None]
+        self._log_one = log_sum(self._log_noise, axis=0)
         none, top_none = _lifted(whole[:, 0])
-        self._log_none = float(_log_sum(np.log(none.sum(axis=1)) + top_none + grid.log_prior))
+        self._log_none = float(log_sum(np.log(none.sum(axis=1)) + top_none + grid.log_prior))
         self._kept = kept
         self._weigh()
 
@@ -265,7 +271,7 @@ class ChangePosterior:
         with np.errstate(divide="ignore"):
             log_weights = np.log(self._weights[kept] / self._weights.sum())
         gaps = self._log_one + log_weights
-        self._log_placed = float(_log_sum(gaps))
+        self._log_placed = float(log_sum(gaps))
         shares = np.zeros(len(order) - 1)
         shares[kept] = np.exp(gaps - self._log_placed)
         self._places = spread_places(self.count, order, shares, self.left_out, self._prior)
@@ -336,11 +342,6 @@ def spread_places(
             places[inside] = share / (high - low)
         elif share > 0.0:
             places[inside] = share * prior[inside] / prior[inside].sum()
-    return passed_on(places, left_out)
-
-
-def passed_on(places: Floats, left_out: Iterable[int]) -> Floats:
-    """The places, in place, with the share of each version that is left out at the next one."""
     for version in sorted(left_out):
         if version + 1 < places.size:
             places[version + 1] += places[version]
@@ -372,9 +373,9 @@ def two_changes_of(
             logs[first, first] = unweighted[first, first] + np.log(inside)
     whole_weight = weights.sum()
     pairs = max(whole_weight * (whole_weight - 1.0) / 2.0, 1.0)
-    two = _log_sum(logs.ravel()) - np.log(pairs) + np.log(TWO_CHANGES)
+    two = log_sum(logs.ravel()) - np.log(pairs) + np.log(TWO_CHANGES)
     share = float(np.exp(two - np.logaddexp(two, others)))
-    pairs_known = np.exp(logs - _log_sum(logs.ravel()))
+    pairs_known = np.exp(logs - log_sum(logs.ravel()))
     first_gap, second_gap = np.unravel_index(int(np.argmax(pairs_known)), logs.shape)
     starts = spread_places(count, order, pairs_known.sum(axis=1), left_out)
     ends = spread_places(count, order, pairs_known.sum(axis=0), left_out)
@@ -403,7 +404,7 @@ def _lifted(logs: Floats) -> tuple[Floats, Floats]:
     return np.exp(logs - top[..., None]), top
 
 
-def _log_sum(logs: Floats, axis: int | None = None) -> Floats:
+def log_sum(logs: Floats, axis: int | None = None) -> Floats:
     top = np.max(logs, axis=axis, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):

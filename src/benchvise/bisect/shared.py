@@ -1,16 +1,17 @@
 """Where a change is that several boards may show: one place, and each board its own levels.
 
 Boards are of different speed, and a change may be of different size on each, or not be there at
-all. So each has a posterior of its own, whose unknowns are its levels, its scatter and the size of
-its change. What they have in common is the place: the likelihood of a place is the product over
-boards of a mixture, "the board has the change here" and "the board does not have it", which tells
-nothing of the place. What the others know of it is each board's prior: a board that was measured
-little has its levels from that too.
+all. So each has a posterior of its own, whose unknowns are its levels and its scatter. What they
+have in common is the place and about the size (``bisect.sizes``): the likelihood of a place and a
+usual size is the product over boards of a mixture, "the board has the change here" and "the board
+does not have it", which tells nothing of the place. What the others know of it is each board's
+prior: a board that was measured little has its levels from that too.
 """
 
 from __future__ import annotations
 
 from collections.abc import Sequence
+from dataclasses import dataclass
 from math import exp, log
 
 import numpy as np
@@ -20,9 +21,11 @@ from benchvise.bisect.posterior import (
     TWO_CHANGES,
     ChangePosterior,
     TwoChanges,
-    passed_on,
+    log_sum,
+    spread_places,
     two_changes_of,
 )
+from benchvise.bisect.sizes import size_prior
 from benchvise.statistics import Floats
 
 UNSEEN = 0.1
@@ -39,7 +42,7 @@ class SharedPosterior:
         self.count = count
         self.boards = {board: ChangePosterior(count, all_gaps=True) for board in boards}
         self.left_out: set[int] = set()
-        self._logs: dict[str, tuple[Floats, float]] = {}
+        self._logs: dict[str, _BoardLogs] = {}
         self._known = False
 
     def add(self, board: str, version: int, value: float) -> None:
@@ -91,61 +94,87 @@ class SharedPosterior:
     def two_changes(self) -> TwoChanges:
         """What speaks for two changes, each of which a board may have or not."""
         self._update()
-        order = sorted({v for name in self.counting for v in self.boards[name].values})
-        if len(order) < 3:
+        if len(self._order) < 3:
             return TwoChanges(0.0, (0, 0), 0.0, np.zeros(self.count))
-        gaps = np.asarray(order[1:])
         seen, unseen = log(1.0 - UNSEEN), log(UNSEEN)
-        logs = np.zeros((gaps.size, gaps.size))
-        for name in self.counting:
-            own_order, pairs = self.boards[name].pair_logs()
-            own = np.searchsorted(np.asarray(own_order), gaps) - 1
-            one, none = np.diag(pairs)[own], self._logs[name][1]
-            both = 2.0 * seen + pairs[np.ix_(own, own)]
-            either = seen + unseen + np.logaddexp(one[:, None], one[None, :])
-            logs += np.logaddexp(np.logaddexp(both, either), 2.0 * unseen + none)
-        weights = np.diff(np.asarray(order, dtype=np.float64))
-        return two_changes_of(self.count, order, weights, logs, self._log_others, self.left_out)
+        size = len(self._order) - 1
+        pairs, one, none = np.zeros((size, size)), np.zeros(size), 0.0
+        for name, gaps in self._gaps.items():
+            _, own_pairs = self.boards[name].pair_logs()
+            logs = self._logs[name]
+            own = logs.one[gaps]
+            both = 2.0 * seen + own_pairs[np.ix_(gaps, gaps)]
+            either = seen + unseen + np.logaddexp(own[:, None], own[None, :])
+            pairs += np.logaddexp(np.logaddexp(both, either), 2.0 * unseen + logs.none)
+            # Here each size is a board's own, as those of pairs are.
+            one += np.logaddexp(seen + own, unseen + logs.none)
+            none += logs.none
+        placed = float(log_sum(one + np.log(self._weights / self._weights.sum())))
+        others = float(
+            np.logaddexp(none + log(NO_CHANGE), placed + log(1.0 - NO_CHANGE - TWO_CHANGES))
+        )
+        return two_changes_of(
+            self.count, self._order, self._weights, pairs, others, self.left_out
+        )
 
     def _update(self) -> None:
         if self._known:
             return
         counting = self.counting
-        seen, unseen = log(1.0 - UNSEEN), log(UNSEEN)
-        mixed = {}
+        if not counting:
+            self._order, self._gaps, self._seen = [0, self.count - 1], {}, {}
+            self._places = np.full(self.count, 1.0 / (self.count - 1))
+            self._places[0] = 0.0
+            self._no_change = NO_CHANGE
+            self._known = True
+            return
         for name in counting:
             if name not in self._logs:
-                self._logs[name] = self.boards[name].place_logs
-            logs, none = self._logs[name]
-            mixed[name] = np.logaddexp(seen + logs, unseen + none)
-        none = sum(self._logs[name][1] for name in counting)
-        total = sum(mixed.values(), np.zeros(self.count))
-        everywhere = np.arange(self.count) > 0
+                order, one, none = self.boards[name].gap_logs
+                self._logs[name] = _BoardLogs(order, one, self.boards[name].sized_gap_logs(), none)
+        # Between versions that no board has measured, places cannot be told apart.
+        order = sorted({v for name in counting for v in self._logs[name].order})
+        ends = np.asarray(order[1:])
+        self._order = order
+        self._gaps = {n: np.searchsorted(self._logs[n].order, ends) - 1 for n in counting}
+        self._weights = np.diff(np.asarray(order, dtype=np.float64))
+        self._weigh(counting)
+        self._known = True
+
+    def _weigh(self, counting: Sequence[str]) -> None:
+        """All answers, from the likelihood of each gap and usual size on each board."""
+        seen, unseen = log(1.0 - UNSEEN), log(UNSEEN)
+        scatters = [log(self.boards[name].levels.scatter) for name in counting]
+        log_sizes = np.log(size_prior(exp(sum(scatters) / len(scatters))))
+        sized = {name: seen + self._logs[name].sized[self._gaps[name]] for name in counting}
+        mixed = {n: np.logaddexp(sized[n], unseen + self._logs[n].none) for n in counting}
+        total = sum(mixed.values(), np.zeros(1))
+        none = sum(self._logs[name].none for name in counting)
         # One change is one that some board has.
-        unseen_by_all = len(counting) * unseen + none
-        one = np.full(self.count, -np.inf)
-        if counting:
-            shown = np.minimum(unseen_by_all - total[everywhere], -1e-12)
-            one[everywhere] = total[everywhere] + np.log1p(-np.exp(shown))
-            one -= np.log1p(-exp(len(counting) * unseen))
-        else:
-            one[everywhere] = 0.0
-        one -= log(self.count - 1)
-        top = one.max()
-        shares = np.exp(one - top)
-        log_placed = top + log(shares.sum())
-        shares /= shares.sum()
-        self._places = passed_on(shares.copy(), self.left_out)
+        by_none = len(counting) * unseen + none
+        joint = total + np.log1p(-np.exp(np.minimum(by_none - total, -1e-12)))
+        joint += log_sizes - np.log1p(-exp(len(counting) * unseen))
+        joint += np.log(self._weights / self._weights.sum())[:, None]
+        log_placed = float(log_sum(joint))
+        shares = np.exp(joint - log_placed)
+        self._places = spread_places(self.count, self._order, shares.sum(axis=1), self.left_out)
         none_odds = none + log(NO_CHANGE)
         one_odds = log_placed + log(1.0 - NO_CHANGE - TWO_CHANGES)
-        self._log_others = float(np.logaddexp(none_odds, one_odds))
-        self._no_change = exp(none_odds - self._log_others)
-        self._seen = {}
+        self._no_change = exp(none_odds - float(np.logaddexp(none_odds, one_odds)))
+        self._seen = {n: float((shares * np.exp(sized[n] - mixed[n])).sum()) for n in counting}
         for name in counting:
-            logs, _ = self._logs[name]
-            self._seen[name] = float(shares @ np.exp(seen + logs - mixed[name]))
-            others = total - mixed[name]
-            others[0] = -np.inf
-            expected = np.exp(others - others.max())
-            self.boards[name].expect_places(expected / expected.sum())
-        self._known = True
+            others = log_sum(total - mixed[name] + log_sizes, axis=1)
+            expected = np.exp(others - others.max()) * self._weights
+            places = spread_places(self.count, self._order, expected / expected.sum(), ())
+            self.boards[name].expect_places(places)
+
+
+@dataclass(frozen=True, slots=True)
+class _BoardLogs:
+    """Logarithms of likelihoods of one board: ``one`` (gaps) between the versions ``order`` that it
+    measured, with a size of its own, ``sized`` (gaps, J) by the usual size, and of no change."""
+
+    order: list[int]
+    one: Floats
+    sized: Floats
+    none: float

@@ -279,15 +279,20 @@ def _open_bench(
     options.observe(f"{len(request.names)} versions; {good} is made ready first")
     if request.kind == "images":
         session = benches.open_session(request.board, request.rig, stack)
-        images = benches.ImageMaker(session, metric.entry(good))
+        images = benches.ImageMaker(session, metric.entry(good, session.name))
         stack.callback(images.close)
         return benches.BoardBench(request.names, metric, images)
     tree = directory.resolve() / "tree" if request.kind == "git" else None
-    live = benches.open_live(request.board, request.rig, metric.entry(good, tree), stack)
+    live = benches.open_live(
+        request.board, request.rig, lambda board: metric.entry(good, board, tree), stack
+    )
     if tree is None:
         return benches.BoardBench(request.names, metric, benches.CommandMaker(live))
-    maker = benches.GitMaker(Path(request.git), tree, request.build, request.deploy, live)
-    stack.callback(maker.close)
+    from benchvise.flows.bisect_builds import CommitBuilds, GitMaker
+
+    builds = CommitBuilds(Path(request.git), tree, request.build, 1)
+    stack.callback(builds.close)
+    maker = GitMaker(builds, request.deploy, live, is_alone=True)
     return benches.BoardBench(request.names, metric, maker)
 
 
@@ -378,7 +383,7 @@ def _names(options: BisectOptions, kind: str) -> tuple[str, ...]:
     """The versions from the good one to the bad one."""
     good, bad = str(options.good), str(options.bad)
     if kind == "git":
-        from benchvise.flows.bisect_benches import commits
+        from benchvise.flows.bisect_builds import commits
 
         assert options.git is not None  # noqa: S101 - it is the kind
         names = commits(options.git, good, bad)

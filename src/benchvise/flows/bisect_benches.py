@@ -1,24 +1,22 @@
-"""What makes versions measurable on a board: a word in a command, a build of a commit, an image."""
+"""What makes versions measurable on a board: a word in a command, a build of a commit, an image.
+
+Builds are in ``flows.bisect_builds``: several boards may share one.
+"""
 
 from __future__ import annotations
 
-import contextlib
-import os
 import shlex
-import signal
 import statistics
-import subprocess
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TYPE_CHECKING, Literal, Protocol, TypeVar
 
 from benchvise.bisect.model import VersionUnusable
-from benchvise.board import open_board
+from benchvise.board import Board, open_board
 from benchvise.board.channel import NotAvailable
 from benchvise.errors import (
-    BenchviseError,
     BoardUnreachable,
     MeasurementError,
     ProbeError,
@@ -29,7 +27,6 @@ from benchvise.flows.request import UserCommand
 from benchvise.measure.model import MetricKind
 from benchvise.measure.suite import SuiteEntry, parse_bench
 from benchvise.rig.environment import PREFIX, find_rig_file, is_rig, load_rig
-from benchvise.text import printable
 from benchvise.why.benches.live_board import LiveBoard
 
 if TYPE_CHECKING:
@@ -41,9 +38,10 @@ PLACE = "{}"
 """What stands for the version in a command."""
 TREE = "{tree}"
 """What stands for the directory of the build."""
+BOARD = "{board}"
+"""What stands for the board's name."""
 
 _TRIES = 2  # of a boot, and of a process on a board that came back
-_REASON = 300
 
 
 @dataclass(frozen=True, slots=True)
@@ -53,12 +51,13 @@ class VersionMetric:
     bench: str | None
     command: UserCommand | None
 
-    def entry(self, version: str, tree: Path | None = None) -> SuiteEntry:
-        """What is measured of that version."""
+    def entry(self, version: str, board: str, tree: Path | None = None) -> SuiteEntry:
+        """What is measured of that version on that board."""
         if self.command is None:
             assert self.bench is not None  # noqa: S101 - one of the two, checked before
             return parse_bench(self.bench)
         line = self.command.line.replace(PLACE, shlex.quote(version))
+        line = line.replace(BOARD, shlex.quote(board))
         if tree is not None:
             line = line.replace(TREE, shlex.quote(str(tree)))
         return replace(self.command, line=line).entry()
@@ -66,6 +65,14 @@ class VersionMetric:
 
 class Maker(Protocol):
     """Makes versions ready to be measured."""
+
+    @property
+    def board(self) -> str:
+        """The board's name."""
+
+    @property
+    def build_s(self) -> float:
+        """Seconds of the last ``make`` that building took."""
 
     @property
     def tree(self) -> Path | None:
@@ -138,7 +145,7 @@ class BoardBench:
         return statistics.median(live.process(spec).values)
 
     def _entry(self, version: int) -> SuiteEntry:
-        return self.metric.entry(self.names[version], self.maker.tree)
+        return self.metric.entry(self.names[version], self.maker.board, self.maker.tree)
 
     def _board(self) -> LiveBoard:
         assert self._live is not None  # noqa: S101 - the first version was made ready
@@ -162,8 +169,10 @@ class CommandMaker:
     """Nothing is built: the command has the version in it."""
 
     tree: Path | None = None
+    build_s = 0.0
 
     def __init__(self, live: LiveBoard) -> None:
+        self.board = live.name
         self._live = live
 
     def make(self, version: str) -> LiveBoard | None:  # noqa: ARG002 - the command names it
@@ -171,14 +180,26 @@ class CommandMaker:
         return self._live
 
 
-def open_live(board: str, rig: str | None, entry: SuiteEntry, stack: ExitStack) -> LiveBoard:
-    """The board, held open by ``stack``. Raises what opening it raises."""
+def open_live(
+    board: str, rig: str | None, entry: Callable[[str], SuiteEntry], stack: ExitStack
+) -> LiveBoard:
+    """The board, held open by ``stack``; ``entry`` is what is measured on a board of that name.
+
+    Raises what opening it raises.
+    """
     opened, failed = open_boards([board], stack, rig_file=rig)
     if failed:
         raise failed[0][1]
     if len(opened) != 1:
         raise UsageError(f"{board} is more than one board", "name one")
     reached = opened[0][0]
+    return live_board(reached, rig, entry(reached.name), stack)
+
+
+def live_board(
+    reached: Board, rig: str | None, entry: SuiteEntry, stack: ExitStack
+) -> LiveBoard:
+    """A board that is open, measured process by process until ``stack`` closes it."""
 
     def reopen() -> object:
         if not is_rig(reached.name):
@@ -192,128 +213,6 @@ def open_live(board: str, rig: str | None, entry: SuiteEntry, stack: ExitStack) 
     return live
 
 
-# -- commits ---------------------------------------------------------------------------------------
-
-
-class GitMaker:
-    """Checks commits out into a work tree of its own, builds and deploys them.
-
-    Your own tree stays as it is. What the commands print is kept in ``logs``.
-    """
-
-    def __init__(
-        self,
-        repository: Path,
-        tree: Path,
-        build: str,
-        deploy: str | None,
-        live: LiveBoard,
-    ) -> None:
-        self.tree: Path = tree
-        self._repository = repository
-        self._commands = [("build", build)] + ([("deploy", deploy)] if deploy else [])
-        self._logs = tree.parent / "logs"
-        self._live = live
-
-    def make(self, version: str) -> LiveBoard | None:
-        """Builds and deploys a commit."""
-        self._logs.mkdir(parents=True, exist_ok=True)
-        if not (self.tree / ".git").exists():
-            git(self._repository, "worktree", "prune")
-            git(self._repository, "worktree", "add", "--force", "--detach", str(self.tree), version)
-        else:
-            git(self.tree, "checkout", "--force", "--quiet", "--detach", version)
-        for step, command in self._commands:
-            log = self._logs / f"{version}-{step}.log"
-            code = _run_logged(command, self.tree, log, {"BENCHVISE_VERSION": version})
-            if code != 0:
-                raise VersionUnusable(
-                    f"{version}: the {step} command ended with {code}: {_last_line(log)}",
-                    f"see {log}",
-                )
-        return self._live
-
-    def close(self) -> None:
-        """Removes the work tree. May be called more than once."""
-        with contextlib.suppress(BenchviseError):
-            if self.tree.exists():
-                git(self._repository, "worktree", "remove", "--force", str(self.tree))
-
-
-def git(directory: Path, *words: str) -> str:
-    """What git prints; UsageError with its last line where it fails."""
-    try:
-        answer = subprocess.run(
-            ["git", "-C", str(directory), *words],
-            capture_output=True,
-            text=True,
-            errors="replace",
-            check=False,
-        )
-    except OSError as error:
-        raise UsageError(f"git cannot be run: {error.strerror}", "install git") from error
-    if answer.returncode != 0:
-        lines = answer.stderr.strip().splitlines() or ["it failed"]
-        raise UsageError(
-            f"git {words[0]} in {directory}: {printable(lines[-1], _REASON)}",
-            "see `git status` there",
-        )
-    return answer.stdout
-
-
-def commits(repository: Path, good: str, bad: str) -> list[str]:
-    """The commits from the good one to the bad one, by first parents; 12 hex digits each."""
-    first, last = _commit(repository, good), _commit(repository, bad)
-    listed = git(
-        repository, "rev-list", "--reverse", "--first-parent", "--ancestry-path", f"{first}..{last}"
-    ).split()
-    if not listed or listed[-1] != last:
-        raise UsageError(
-            f"{good} is not before {bad} in the first parents of {repository}",
-            "swap --good and --bad, or name commits of one branch",
-        )
-    return [commit[:12] for commit in (first, *listed)]
-
-
-def _commit(repository: Path, name: str) -> str:
-    """The whole id of a commit; UsageError where the repository has none of that name."""
-    arguments = ("rev-parse", "--verify", "--quiet", "--end-of-options", f"{name}^{{commit}}")
-    try:
-        return git(repository, *arguments).strip()
-    except UsageError as error:
-        if not repository.is_dir():
-            raise UsageError(f"there is no directory {repository}", "name a repository") from error
-        raise UsageError(
-            f"{repository} has no commit '{printable(name, 60)}'", "see `git log` there"
-        ) from error
-
-
-def _run_logged(command: str, directory: Path, log: Path, environment: Mapping[str, str]) -> int:
-    """Runs a command of the user's to its end; on an interrupt all that it started is ended."""
-    with log.open("wb") as file:
-        process = subprocess.Popen(
-            ["/bin/sh", "-c", command],
-            cwd=directory,
-            stdin=subprocess.DEVNULL,
-            stdout=file,
-            stderr=subprocess.STDOUT,
-            start_new_session=True,
-            env={**os.environ, **environment},
-        )
-        try:
-            return process.wait()
-        except BaseException:
-            with contextlib.suppress(ProcessLookupError):
-                os.killpg(process.pid, signal.SIGKILL)
-            process.wait()
-            raise
-
-
-def _last_line(log: Path) -> str:
-    lines = [line for line in log.read_bytes()[-4096:].split(b"\n") if line.strip()]
-    return printable(lines[-1].decode(errors="replace"), _REASON) if lines else "it printed nothing"
-
-
 # -- images ----------------------------------------------------------------------------------------
 
 
@@ -321,8 +220,10 @@ class ImageMaker:
     """Writes images to the card of one board of a rig, and boots them."""
 
     tree: Path | None = None
+    build_s = 0.0
 
     def __init__(self, session: BootSession, entry: SuiteEntry) -> None:
+        self.board = session.name
         self._session = session
         self._entry = entry
         self._live: LiveBoard | None = None
