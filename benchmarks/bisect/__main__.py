@@ -8,6 +8,7 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from benchmarks.bisect.fleet import HELD_OUT_FLEET_SEEDS, make_boards, search_on
 from benchmarks.bisect.histories import HELD_OUT, HELD_OUT_SEEDS, NORMAL, STRAYS, make_history
 from benchmarks.bisect.limits import noise_known, oracle_of_outcomes, oracle_of_values
 from benchmarks.bisect.searches import Outcome, has_reference, ours, reference
@@ -29,10 +30,12 @@ def main() -> None:
     [--earlier SAMPLES]``.
 
     With ``--limits`` it prints what searches need that know more than any search can, with
-    ``--two`` how often two changes are both found.
+    ``--two`` how often two changes are both found. ``--boards N`` searches on several boards at
+    once, of which ``--unseen K`` do not have the change, or the last takes ``--slow S`` times as
+    long for a sample.
     """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bisect")
-    parser.add_argument("--first-seed", type=int, default=HELD_OUT_SEEDS)
+    parser.add_argument("--first-seed", type=int)
     parser.add_argument("--histories", type=int, default=500)
     parser.add_argument("--shape", choices=[NORMAL, *HELD_OUT, STRAYS], action="append")
     parser.add_argument("--count", type=int, action="append")
@@ -42,14 +45,21 @@ def main() -> None:
     parser.add_argument(
         "--earlier", type=int, default=0, help="samples of either end that the store has already"
     )
+    parser.add_argument("--boards", type=int, action="append")
+    parser.add_argument("--unseen", type=int, default=0)
+    parser.add_argument("--slow", type=float, default=1.0)
     options = parser.parse_args()
-    if not options.limits and not options.two and not has_reference():
+    if options.first_seed is None:
+        options.first_seed = HELD_OUT_FLEET_SEEDS if options.boards else HELD_OUT_SEEDS
+    if not options.limits and not options.two and not options.boards and not has_reference():
         print("reference: not available: git-bayesect is not installed\n")
     seeds = range(options.first_seed, options.first_seed + options.histories)
     begun = time.monotonic()
     counts, effects = options.count or [128, 1024], options.effect or [1.0, 2.0, 4.0]
     if options.limits:
         _print_limits(counts, effects, seeds)
+    elif options.boards:
+        _print_fleet(options.boards, counts, effects, seeds, options.slow, options.unseen)
     elif options.two:
         _print_two(counts, effects, seeds)
     else:
@@ -60,6 +70,45 @@ def main() -> None:
                 for effect in effects:
                     print(_row(shape, count, effect, seeds, options.earlier), flush=True)
     print(f"\n{options.histories} histories each, {time.monotonic() - begun:.0f} s")
+
+
+def _print_fleet(
+    fleets: Sequence[int],
+    counts: Sequence[int],
+    effects: Sequence[float],
+    seeds: range,
+    slow: float,
+    unseen: int,
+) -> None:
+    print("| versions | effect | boards | found | samples: mean | rounds: mean | median ", end="")
+    print("| until clear | intervals right | with the change: seen, not seen, unclear ", end="")
+    print("| without: seen, not seen, unclear |")
+    print("|---:|" + "---:|" * 8 + "---|---|")
+    for count in counts:
+        for effect in effects:
+            for boards in fleets:
+                outcomes = [
+                    search_on(make_boards(seed, boards, effect, slow, unseen), seed, count)
+                    for seed in seeds
+                ]
+                covered = [right for outcome in outcomes for right in outcome.covered]
+                seconds = [outcome.seconds for outcome in outcomes]
+                split = boards - unseen
+                cells = [
+                    *(str(count), f"{effect:g}", str(boards)),
+                    f"{100 * np.mean([outcome.found for outcome in outcomes]):.1f} %",
+                    f"{np.mean([outcome.samples for outcome in outcomes]):.1f}",
+                    *(f"{np.mean(seconds):.1f}", f"{np.median(seconds):.0f}"),
+                    f"{np.mean([outcome.all_seconds for outcome in outcomes]):.1f}",
+                    f"{100 * np.mean(covered):.1f} %" if covered else "none",
+                    _told([word for outcome in outcomes for word in outcome.told[:split]]),
+                    _told([word for outcome in outcomes for word in outcome.told[split:]]),
+                ]
+                print(f"| {' | '.join(cells)} |", flush=True)
+
+
+def _told(words: Sequence[str]) -> str:
+    return ", ".join(str(words.count(word)) for word in ("seen", "not seen", "unclear"))
 
 
 def _print_limits(counts: Sequence[int], effects: Sequence[float], seeds: range) -> None:

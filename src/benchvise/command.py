@@ -61,6 +61,18 @@ class ObservedOptions:
     observe: Observer = ignore
 
 
+def ignore_board(_board: str, _text: str) -> None:
+    """The observer of boards of a caller that does not want to know."""
+
+
+@dataclass(frozen=True, kw_only=True)
+class ObservedBoardsOptions(ObservedOptions):
+    """The same of a command that works on several boards at once; ``observe_board`` is told the
+    name of a board and what it does now, by several threads."""
+
+    observe_board: Callable[[str, str], None] = ignore_board
+
+
 def _nothing(_result: object) -> Sequence[str]:
     return ()
 

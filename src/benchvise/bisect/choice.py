@@ -96,7 +96,7 @@ def next_version(
         guesses = (PlaceGuess(1.0, np.cumsum(posterior.places)),)
     for guess in guesses:  # tells nothing: it cannot be measured
         guess.after[[*posterior.left_out, *avoided]] = 0.0
-    mean = sum(guess.weight * guess.after for guess in guesses)
+    mean = np.sum([guess.weight * guess.after for guess in guesses], axis=0)
     waits = costs.of(posterior.count)
     settled = _settled_versions(posterior)
     best, rate = 0, -1.0

@@ -79,7 +79,7 @@ class FleetSearch:
     """A bisection on several boards. ``names`` are its versions, from the good one to the bad.
 
     What the journal has of a board that is not of ``boards`` counts too. ``built`` tells which
-    versions need no building. Not for several threads at once: the caller has a lock.
+    versions need no building for a board. Not for several threads at once: the caller has a lock.
     """
 
     def __init__(
@@ -90,7 +90,7 @@ class FleetSearch:
         journal: EntryJournal,
         options: BisectionOptions,
         observe: Callable[[str], None],
-        built: Callable[[], Collection[int]] = lambda: (),
+        built: Callable[[str], Collection[int]] = lambda _board: (),
     ) -> None:
         self.names = list(names)
         self.better = better
@@ -170,7 +170,7 @@ class FleetSearch:
             statistics.median(state.waits[-20:]) if state.waits else 0.0,
             state.current,
             statistics.median(state.builds[-20:]) if state.builds else 0.0,
-            self._built(),
+            self._built(state.name),
             _FIRST_SAMPLES if len(self.boards) > 1 else FIRST_SAMPLES,
         )
 
@@ -187,9 +187,7 @@ class FleetSearch:
             avoided |= {s.pending for s in others if s.pending is not None}
             return next_version_of_two(posterior, two, costs, avoided)
         pending = [
-            PendingSample(
-                s.pending, sample_effect(shared.boards[s.name]), shared.seen(s.name)
-            )
+            PendingSample(s.pending, sample_effect(shared.boards[s.name]), shared.seen(s.name))
             for s in others
             if s.pending is not None and s.name in counting
         ]

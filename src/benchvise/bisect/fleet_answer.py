@@ -72,9 +72,7 @@ def fleet_answer(
     )
 
 
-def _board_change(
-    search: FleetSearch, state: BoardState, change: SeenChange | None
-) -> BoardChange:
+def _board_change(search: FleetSearch, state: BoardState, change: SeenChange | None) -> BoardChange:
     samples = sum(map(len, state.samples.values()))
     lost = Untrusted(state.lost)
     if change is None:

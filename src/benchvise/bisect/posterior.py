@@ -405,6 +405,7 @@ def _lifted(logs: Floats) -> tuple[Floats, Floats]:
 
 
 def log_sum(logs: Floats, axis: int | None = None) -> Floats:
+    """The logarithm of the sum of what these are logarithms of, along an axis or of all."""
     top = np.max(logs, axis=axis, keepdims=True)
     top = np.where(np.isfinite(top), top, 0.0)
     with np.errstate(divide="ignore"):

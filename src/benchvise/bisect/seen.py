@@ -26,10 +26,11 @@ def seen_changes(posterior: SharedPosterior, confidence: float) -> dict[str, See
 
     Each board's probability is at even odds beforehand, so that a board without the change is
     seldom said to have it. It has the change with the stated confidence, or does not; not either
-    where it surely has less than half of the smallest one of another board. Levels are estimated from the samples, so the interval
-    is of Student's t, with a degree of freedom less for each level and for the scatter.
+    where it surely has less than half of the smallest one of another board. Levels are estimated
+    from the samples, so the interval is of Student's t, with a degree of freedom less for each
+    level and for the scatter.
     """
-    changes = {}
+    changes: dict[str, SeenChange] = {}
     for name in posterior.counting:
         board = posterior.boards[name]
         probability = _at_even_odds(posterior.seen(name))

@@ -44,6 +44,8 @@ class SharedPosterior:
         self.left_out: set[int] = set()
         self._logs: dict[str, _BoardLogs] = {}
         self._known = False
+        self._seen: dict[str, float] = {}
+        self._no_change = NO_CHANGE
 
     def add(self, board: str, version: int, value: float) -> None:
         """Takes a sample: the logarithm of the value, the larger the worse."""
@@ -113,9 +115,7 @@ class SharedPosterior:
         others = float(
             np.logaddexp(none + log(NO_CHANGE), placed + log(1.0 - NO_CHANGE - TWO_CHANGES))
         )
-        return two_changes_of(
-            self.count, self._order, self._weights, pairs, others, self.left_out
-        )
+        return two_changes_of(self.count, self._order, self._weights, pairs, others, self.left_out)
 
     def _update(self) -> None:
         if self._known:

@@ -50,7 +50,7 @@ def sized_likelihoods(before: Floats, after: Floats, spacing: float) -> Floats:
     spectrum = np.conj(np.fft.rfft(before, length)) * np.fft.rfft(after, length)
     by_step = np.fft.irfft(spectrum, length)
     worse = by_step[..., :count]
-    better = np.concatenate([by_step[..., :1], by_step[..., : -count : -1]], axis=-1)
+    better = np.concatenate([by_step[..., :1], by_step[..., :-count:-1]], axis=-1)
     mixed = WORSE * worse + (1.0 - WORSE) * better
     sized: Floats = np.maximum(mixed @ size_kernels(count, spacing).T, 1e-300)
     return sized

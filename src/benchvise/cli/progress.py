@@ -15,6 +15,7 @@ from rich.progress import (
     Task,
     TaskID,
     TextColumn,
+    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.text import Text
@@ -119,6 +120,21 @@ class VersusProgress(_BoardProgress):
         task = self._task("versus")
         self._progress.update(task, completed=done, total=total, description=command)
         self._progress.refresh()
+
+
+class ActivityProgress(_BoardProgress):
+    """What each board does now, a line each; several threads report, redrawn by events only."""
+
+    def __init__(self, console: Terminal) -> None:
+        super().__init__(console, TimeElapsedColumn(), auto_refresh=False)
+        self._lock = threading.Lock()
+
+    def observe(self, board: str, text: str) -> None:
+        """Takes note of what a board does now; its time begins anew."""
+        with self._lock:
+            task = self._task(board)
+            self._progress.reset(task, description=text)
+            self._progress.refresh()
 
 
 class RigProgress(_BoardProgress):

@@ -5,7 +5,7 @@ from __future__ import annotations
 import inspect
 import sys
 from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
-from dataclasses import MISSING, Field, dataclass, fields
+from dataclasses import MISSING, Field, dataclass, fields, replace
 from typing import (
     TYPE_CHECKING,
     Annotated,
@@ -25,6 +25,7 @@ from benchvise.command import (
     CommandArgument,
     CommandOption,
     CommandRecord,
+    ObservedBoardsOptions,
     ObservedOptions,
     OptionsT,
     ResultT,
@@ -74,7 +75,7 @@ def command_line(record: CommandRecord[OptionsT, ResultT]) -> Callable[..., None
 
     def answer(values: OptionValues, *, all_rows: bool) -> PrintedResult:  # noqa: ARG001 - it has
         options = _filled_options(record.options, values)
-        result = record.run(options)
+        result = _run(record, options)
         return PrintedResult(
             record.kind,
             lambda: record.document(result),
@@ -85,6 +86,16 @@ def command_line(record: CommandRecord[OptionsT, ResultT]) -> Callable[..., None
         )
 
     return _command(answer, record.help, _option_parameters(record.options))
+
+
+def _run(record: CommandRecord[OptionsT, ResultT], options: OptionsT) -> ResultT:
+    """Runs it; of several boards, a terminal shows a line each meanwhile."""
+    if not isinstance(options, ObservedBoardsOptions):
+        return record.run(options)
+    from benchvise.cli.progress import ActivityProgress
+
+    with ActivityProgress(stderr()) as progress:
+        return record.run(replace(options, observe_board=progress.observe))
 
 
 def analysis_command(analysis: TraceAnalysis[Any, Any]) -> Callable[..., None]:

@@ -15,7 +15,12 @@ from datetime import UTC, datetime
 from pathlib import Path
 from typing import TYPE_CHECKING, Annotated, Any
 
-from benchvise.command import CommandArgument, CommandOption, CommandRecord, ObservedOptions
+from benchvise.command import (
+    CommandArgument,
+    CommandOption,
+    CommandRecord,
+    ObservedBoardsOptions,
+)
 from benchvise.documents import computed, decode, encode
 from benchvise.errors import Interrupted, UsageError
 from benchvise.flows.request import UserCommand
@@ -28,7 +33,7 @@ from benchvise.text import printable
 
 if TYPE_CHECKING:
     from benchvise.bisect.journal import JournalEntry, MeasurementJournal
-    from benchvise.bisect.model import Bisection, MeasuredVersion
+    from benchvise.bisect.model import Bisection, BoardChange, MeasuredVersion
     from benchvise.flows.bisect_benches import BoardBench
 
 REQUEST = "request.json"
@@ -37,13 +42,17 @@ _MOST_VERSIONS = 100_000
 
 
 @dataclass(frozen=True, kw_only=True)
-class BisectOptions(ObservedOptions):
+class BisectOptions(ObservedBoardsOptions):
     """What is bisected, how it is measured, and when to stop."""
 
-    board: Annotated[
-        str | None,
-        CommandArgument("[BOARD]", "local, USER@HOST, an IP address, ssh://HOST:PORT, rig:NAME."),
-    ] = None
+    boards: Annotated[
+        tuple[str, ...],
+        CommandArgument(
+            "[BOARD]...",
+            "local, USER@HOST, an IP address, ssh://HOST:PORT, rig:NAME; several are measured at "
+            "once, also rig:all, rig:tag=FEATURE, or those that are free: rig:N=FEATURE.",
+        ),
+    ] = ()
     good: Annotated[
         str | None, CommandOption("--good", "The version that is good.", metavar="A")
     ] = None
@@ -70,11 +79,20 @@ class BisectOptions(ObservedOptions):
     ] = None
     build: Annotated[
         str | None,
-        CommandOption("--build", "Builds a commit, in its work tree here.", metavar="CMD"),
+        CommandOption(
+            "--build",
+            "Builds a commit, in its work tree here: once for all boards, or with {board} in it "
+            "for each.",
+            metavar="CMD",
+        ),
     ] = None
     deploy: Annotated[
         str | None,
-        CommandOption("--deploy", "Puts what was built on the board; runs here.", metavar="CMD"),
+        CommandOption(
+            "--deploy",
+            "Puts what was built on the board, {board}; runs here.",
+            metavar="CMD",
+        ),
     ] = None
     images: Annotated[
         str | None,
@@ -94,7 +112,7 @@ class BisectOptions(ObservedOptions):
         CommandOption(
             "--command",
             "A command of yours that is worse: its time, or with --match, what it prints. {} is "
-            "the version, {tree} the work tree of --git.",
+            "the version, {board} the board, {tree} the work tree of --git.",
             metavar="CMD",
         ),
     ] = None
@@ -142,6 +160,14 @@ class BisectOptions(ObservedOptions):
             minimum=0,
         ),
     ] = None
+    parallel: Annotated[
+        str,
+        CommandOption(
+            "--parallel",
+            "How many boards that share nothing are measured at once (none: all in turn).",
+            metavar="N|auto|none",
+        ),
+    ] = "auto"
     good_run: Annotated[
         str | None,
         CommandOption(
@@ -197,7 +223,7 @@ class BisectOptions(ObservedOptions):
 @dataclass(frozen=True, slots=True)
 class BisectRequest:
     """What the user asks for. ``names`` are the versions from the good one to the bad one;
-    ``confidence`` and ``least`` are shares."""
+    ``confidence`` and ``least`` are shares. ``more_boards`` are those besides the first."""
 
     board: str
     kind: str
@@ -213,6 +239,20 @@ class BisectRequest:
     rig: str | None = None
     good_run: str | None = None
     bad_run: str | None = None
+    more_boards: tuple[str, ...] = ()
+    parallel: str = "auto"
+
+    @property
+    def boards(self) -> tuple[str, ...]:
+        """The boards as they were named."""
+        return (self.board, *self.more_boards)
+
+    @property
+    def is_of_several(self) -> bool:
+        """Whether they are, or may be, more than one board."""
+        selector = self.board.removeprefix("rig:")
+        is_set = selector == "all" or ("=" in selector and not selector.startswith("any="))
+        return bool(self.more_boards) or (selector != self.board and is_set)
 
     @computed.before("board")
     def format(self) -> int:
@@ -250,6 +290,15 @@ def bisect(options: BisectOptions) -> Bisection:
             if options.resume is None:
                 text = json.dumps(encode(request), indent=1) + "\n"
                 write_output(directory / REQUEST, text, "the request")
+            if request.is_of_several:
+                from benchvise.flows.bisect_fleet import FleetBisection
+
+                fleet = FleetBisection(
+                    request, directory, journal, limits, options.observe, options.observe_board
+                )
+                return fleet.run(
+                    stack, lambda good, bad: _next_step(request, good, bad), str(directory)
+                )
             with let_through():
                 bench = _open_bench(request, directory, stack, options)
                 earlier = _earlier(request, bench, journal, options.store)
@@ -322,6 +371,7 @@ def _earlier(
 def _request(options: BisectOptions) -> BisectRequest:
     """The options, checked; UsageError names what is missing or too much."""
     from benchvise.board import full_name
+    from benchvise.flows.lanes import check_parallel
 
     sources = {"--versions": options.versions, "--git": options.git, "--images": options.images}
     named = [name for name, value in sources.items() if value is not None]
@@ -342,8 +392,11 @@ def _request(options: BisectOptions) -> BisectRequest:
     if options.command is not None:
         command = UserCommand(options.command, options.match, options.better, options.unit)
         command.entry()
-    return BisectRequest(
-        board=full_name(options.board or "local"),
+    boards = tuple(dict.fromkeys(full_name(board) for board in options.boards or ("local",)))
+    request = BisectRequest(
+        board=boards[0],
+        more_boards=boards[1:],
+        parallel=options.parallel,
         kind=kind,
         names=_names(options, kind),
         bench=options.bench,
@@ -358,6 +411,13 @@ def _request(options: BisectOptions) -> BisectRequest:
         good_run=options.good_run,
         bad_run=options.bad_run,
     )
+    check_parallel(request.parallel)
+    if request.is_of_several and (request.good_run or request.bad_run):
+        raise UsageError(
+            "--good-run and --bad-run are of one board",
+            "name one board, or leave them out: each board measures both ends itself",
+        )
+    return request
 
 
 def _check_metric(options: BisectOptions, kind: str) -> None:
@@ -439,7 +499,7 @@ def _listed(text: str, *, images: bool) -> list[str]:
 def _resumed(options: BisectOptions) -> BisectRequest:
     """What the bisection in a directory was asked; UsageError where there is none."""
     assert options.resume is not None  # noqa: S101 - the caller looked
-    chosen = (options.board, options.good, options.bad, options.versions, options.git)
+    chosen = (options.boards or None, options.good, options.bad, options.versions, options.git)
     more = (options.images, options.bench, options.command, options.output)
     runs = (options.good_run, options.bad_run)
     if any(value is not None for value in (*chosen, *more, *runs)):
@@ -472,13 +532,13 @@ def _new_directory() -> Path:
     return state_directory() / "bisect" / name
 
 
-def _next_step(request: BisectRequest, good: str, bad: str) -> str:
+def _next_step(request: BisectRequest, good: str, bad: str, board: str = "") -> str:
     """What explains the difference of two neighbours: ``why`` for images, the commit itself."""
     if request.kind == "git":
         return shlex.join(["git", "-C", request.git, "show", bad])
     if request.kind != "images":
         return ""
-    command = ["benchvise", "why", good, bad, "--board", request.board]
+    command = ["benchvise", "why", good, bad, "--board", board or request.board]
     if request.bench is not None:
         command += ["--bench", request.bench]
     elif request.command is not None:
@@ -503,7 +563,32 @@ _COLUMNS: tuple[ColumnSpec[MeasuredVersion], ...] = (
     ColumnSpec("Median", ValueUnit.QUANTITY, lambda row: row.median),
     ColumnSpec("P(change here)", ValueUnit.SHARE, _probability, key="probability"),
     ColumnSpec("Left out", ValueUnit.TEXT, lambda row: str(row.left_out), "doubt"),
+    ColumnSpec("Board", ValueUnit.TEXT, lambda row: row.board),
 )
+
+_BOARD_COLUMNS: tuple[ColumnSpec[BoardChange], ...] = (
+    ColumnSpec("Board", ValueUnit.TEXT, lambda row: row.board),
+    ColumnSpec("Change", ValueUnit.TEXT, lambda row: str(row.seen)),
+    ColumnSpec("Size", ValueUnit.TEXT, lambda row: _size(row)),
+    ColumnSpec("Levels", ValueUnit.TEXT, lambda row: _levels(row)),
+    ColumnSpec("Scatter", ValueUnit.SHARE, lambda row: row.scatter),
+    ColumnSpec("Samples", ValueUnit.COUNT, lambda row: row.samples),
+    ColumnSpec("Time", ValueUnit.TEXT, lambda row: format_duration(row.seconds)),
+    ColumnSpec("Left out", ValueUnit.TEXT, lambda row: str(row.lost), "doubt"),
+)
+
+
+def _size(row: BoardChange) -> str:
+    if row.ratio is None or row.ratio_low is None or row.ratio_high is None:
+        return "too little was measured"
+    low, high = 100 * (row.ratio_low - 1), 100 * (row.ratio_high - 1)
+    return f"{100 * (row.ratio - 1):+.1f} % ({low:+.1f} to {high:+.1f} %)"
+
+
+def _levels(row: BoardChange) -> str:
+    if row.before is None or row.after is None:
+        return ""
+    return f"{format_value(row.before, '')}, then {format_value(row.after, '')}"
 
 
 def _tables(result: Bisection, _options: BisectOptions) -> list[TableSpec[Any]]:
@@ -516,8 +601,11 @@ def _tables(result: Bisection, _options: BisectOptions) -> list[TableSpec[Any]]:
         levels = f"{format_value(result.before, result.unit)}, then "
         levels += f"{format_value(result.after, result.unit)}; one sample scatters by "
         rows.append(NamedValue("Levels", f"{levels}{100 * result.scatter:.2g} %"))
-    amount = f"{result.samples} samples of {sum(bool(v.samples) for v in result.versions)} of "
+    measured = len({version.number for version in result.versions if version.samples})
+    amount = f"{result.samples} samples of {measured} of "
     amount += f"{result.count} versions in {format_duration(result.seconds)}"
+    if result.boards:
+        amount += f" on {sum(bool(b.samples) for b in result.boards)} boards"
     if result.earlier:
         amount += f"; {result.earlier} samples of runs in the store were used, too"
     rows.append(NamedValue("Measured", amount))
@@ -526,10 +614,18 @@ def _tables(result: Bisection, _options: BisectOptions) -> list[TableSpec[Any]]:
     if result.next_step:
         rows.append(NamedValue("Next", result.next_step))
     title = f"Bisection from {result.good} to {result.bad}"
-    return [named_values(title, rows), TableSpec("What was measured", _COLUMNS, result.versions)]
+    tables: list[TableSpec[Any]] = [named_values(title, rows)]
+    columns = _COLUMNS
+    if result.boards:
+        tables.append(TableSpec("Boards", _BOARD_COLUMNS, result.boards))
+    else:
+        columns = _COLUMNS[:-1]
+    return [*tables, TableSpec("What was measured", columns, result.versions)]
 
 
 def _exit_code(result: Bisection) -> int:
+    if result.boards and all(board.lost for board in result.boards):
+        return 3 if result.verdict == "undecided" else 0
     return 1 if result.verdict == "undecided" else 0
 
 
@@ -544,9 +640,10 @@ BISECT = CommandRecord(
     kind="bisection",
     summary="Find the version that made it worse, although values scatter.",
     details="Each sample is a fresh process. The next version is the one that tells most a minute; "
-    "one that cannot be built, booted or measured is left out. Ctrl-C keeps what was measured; "
-    "--resume continues, after kill -9 too.\n\n"
-    "Exit codes: 0 decided (also: no change, two changes); 1 undecided; 3 the board was lost; "
+    "one that cannot be built, booted or measured is left out. Several boards are measured at the "
+    "same time, and the answer says which of them have the change; one that is lost is left out. "
+    "Ctrl-C keeps what was measured; --resume continues, after kill -9 too.\n\n"
+    "Exit codes: 0 decided (also: no change, two changes); 1 undecided; 3 all boards were lost; "
     "4 interrupted.",
     example="benchvise bisect --git ~/src/app --good v1.4 --bad main --build 'make -j4' "
     "--command '{tree}/app --selftest'",

@@ -196,9 +196,7 @@ def open_live(
     return live_board(reached, rig, entry(reached.name), stack)
 
 
-def live_board(
-    reached: Board, rig: str | None, entry: SuiteEntry, stack: ExitStack
-) -> LiveBoard:
+def live_board(reached: Board, rig: str | None, entry: SuiteEntry, stack: ExitStack) -> LiveBoard:
     """A board that is open, measured process by process until ``stack`` closes it."""
 
     def reopen() -> object:

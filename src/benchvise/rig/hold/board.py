@@ -234,18 +234,23 @@ class BootSession:
     """Holds one board until ``close``, which switches it off; nobody else gets it in between.
 
     The card is written when another image is asked for than it has; the writer reads it back and
-    compares hashes. Raises as ``HeldBoard`` does.
+    compares hashes. ``held`` is the board where it is held already. Raises as ``HeldBoard`` does.
     """
 
     def __init__(
-        self, rig: Rig, name: str, purpose: str, observe: EventObserver | None = None
+        self,
+        rig: Rig,
+        name: str,
+        purpose: str,
+        observe: EventObserver | None = None,
+        held: HeldBoard | None = None,
     ) -> None:
         self.name = f"{PREFIX}{name}"
         self.simulated = SIMULATED in rig.features.get(name, frozenset())
         self.boots = 0
         self.seconds: dict[bool, list[float]] = {False: [], True: []}
         """What boots took, by whether the card was written for them."""
-        self._held = HeldBoard(rig, name, purpose, observe)
+        self._held = held or HeldBoard(rig, name, purpose, observe)
         self._on_card: tuple[Path, Stamp] | None = None
         self._board: RigBoard | None = None
         self._closed = False
