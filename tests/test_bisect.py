@@ -104,7 +104,7 @@ def test_tables_and_csv(tmp_path: Path, state: Path) -> None:
     (request,) = state.rglob("request.json")
     assert json.loads(request.read_text())["names"] == [str(number) for number in range(1, 21)]
     printed = benchvise("bisect", "--resume", request.parent, "--csv").out
-    assert printed.splitlines()[0] == "version,number,samples,median,probability,left_out"
+    assert printed.splitlines()[0] == "version,number,samples,median,probability,left_out,board"
 
 
 def test_runs_of_the_store_are_used(

@@ -38,7 +38,7 @@ class FleetOutcome:
     known, ``all_seconds`` until it was clear which boards have the change, as far as it became so.
 
     ``covered`` are, of the boards with a change that was seen, those whose interval has the planted
-    ratio; ``told`` is what is said of each board.
+    ratio; ``told`` is the answer for each board.
     """
 
     found: bool
@@ -108,7 +108,7 @@ def search_on(boards: Sequence[SimulatedBoard], seed: int, count: int) -> FleetO
         begin(number, now)
         if was_open and search.verdict is not None:
             decided = (search.posterior.samples, now)
-    answer = fleet_answer(search, "ms", "", lambda _good, _bad: "")
+    answer = fleet_answer(search, "ms", "", lambda _good, _bad, _board: "")
     covered = tuple(
         row.ratio_low <= math.exp(board.scatter * board.effect) <= row.ratio_high
         for row, board in zip(answer.boards, boards, strict=True)

@@ -22,7 +22,7 @@ from rich.text import Text
 from starlette.datastructures import QueryParams
 
 from benchvise.cli import output
-from benchvise.cli.progress import FleetProgress, RigProgress, RunProgress
+from benchvise.cli.progress import ActivityProgress, FleetProgress, RigProgress, RunProgress
 from benchvise.cli.why import WhyProgress
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
@@ -206,6 +206,14 @@ def fleet(text: str) -> Callable[[sinks.Terminal], None]:
     return watch
 
 
+def bisecting(text: str) -> Callable[[sinks.Terminal], None]:
+    def watch(console: sinks.Terminal) -> None:
+        with ActivityProgress(console) as progress:
+            progress.observe(text, text)
+
+    return watch
+
+
 def booting(text: str) -> Callable[[sinks.Terminal], None]:
     def watch(console: sinks.Terminal) -> None:
         with RigProgress(console) as progress:
@@ -225,7 +233,7 @@ def diagnosing(text: str) -> Callable[[sinks.Terminal], None]:
     return watch
 
 
-@pytest.mark.parametrize("progress", [running, fleet, booting, diagnosing])
+@pytest.mark.parametrize("progress", [running, fleet, bisecting, booting, diagnosing])
 @each_text
 def test_progress_shows_one_line(progress: Any, text: str) -> None:
     shown = live(progress(text))

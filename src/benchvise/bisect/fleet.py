@@ -54,7 +54,7 @@ class FleetTask:
 
 
 @dataclass
-class BoardState:
+class SearchedBoard:
     """A board of the search, as far as it has come. Times are in seconds."""
 
     name: str
@@ -97,7 +97,7 @@ class FleetSearch:
         self.options = options
         known = {entry.board: None for entry in journal.entries if entry.board}
         every = list(dict.fromkeys([*boards, *known]))
-        self.boards = {name: BoardState(name, is_there=name in boards) for name in every}
+        self.boards = {name: SearchedBoard(name, is_there=name in boards) for name in every}
         self.posterior = SharedPosterior(len(self.names), every)
         self.unbuilt: dict[int, str] = {}
         self.verdict: BisectionVerdict | None = None
@@ -164,7 +164,7 @@ class FleetSearch:
         change = seen_changes(self.posterior, self.options.confidence).get(board)
         return change is not None and change.seen is not ChangeSeen.UNCLEAR
 
-    def _costs(self, state: BoardState) -> Costs:
+    def _costs(self, state: SearchedBoard) -> Costs:
         return Costs(
             statistics.median(state.times[-20:]) if state.times else 1.0,
             statistics.median(state.waits[-20:]) if state.waits else 0.0,
@@ -174,7 +174,7 @@ class FleetSearch:
             _FIRST_SAMPLES if len(self.boards) > 1 else FIRST_SAMPLES,
         )
 
-    def _next(self, state: BoardState, costs: Costs) -> int:
+    def _next(self, state: SearchedBoard, costs: Costs) -> int:
         posterior, shared = self.posterior.boards[state.name], self.posterior
         counting = shared.counting
         if state.name not in counting:

@@ -7,11 +7,11 @@ from collections.abc import Callable
 
 import numpy as np
 
-from benchvise.bisect.fleet import BoardState, FleetSearch
+from benchvise.bisect.fleet import FleetSearch, SearchedBoard
 from benchvise.bisect.model import (
     Bisection,
     BisectionVerdict,
-    BoardChange,
+    ChangeOnBoard,
     ChangeSeen,
     MeasuredVersion,
 )
@@ -21,9 +21,10 @@ from benchvise.text import Untrusted
 
 
 def fleet_answer(
-    search: FleetSearch, unit: str, directory: str, next_step: Callable[[str, str], str]
+    search: FleetSearch, unit: str, directory: str, next_step: Callable[[str, str, str], str]
 ) -> Bisection:
-    """What is known; ``next_step`` gives the command that explains the difference of two."""
+    """What is known; ``next_step`` gives the command that explains the difference of two versions
+    on a board."""
     posterior, names, options = search.posterior, search.names, search.options
     verdict = search.verdict or BisectionVerdict.UNDECIDED
     is_known = bool(posterior.counting)
@@ -39,6 +40,7 @@ def fleet_answer(
     boards = tuple(
         _board_change(search, state, changes.get(state.name)) for state in search.boards.values()
     )
+    seen = [row.board for row in boards if row.seen is ChangeSeen.SEEN]
     return Bisection(
         verdict=verdict,
         headline=_headline(search, verdict, place, two.places[1], probability, boards),
@@ -64,7 +66,7 @@ def fleet_answer(
         earlier=0,
         seconds=search.seconds,
         versions=_versions(search, known=is_known),
-        next_step=next_step(names[last_good], names[place])
+        next_step=next_step(names[last_good], names[place], (seen or list(search.boards))[0])
         if verdict is BisectionVerdict.FOUND and last_good is not None
         else "",
         directory=directory,
@@ -72,19 +74,21 @@ def fleet_answer(
     )
 
 
-def _board_change(search: FleetSearch, state: BoardState, change: SeenChange | None) -> BoardChange:
+def _board_change(
+    search: FleetSearch, state: SearchedBoard, change: SeenChange | None
+) -> ChangeOnBoard:
     samples = sum(map(len, state.samples.values()))
     lost = Untrusted(state.lost)
     if change is None:
         nothing = (None,) * 6
-        return BoardChange(
+        return ChangeOnBoard(
             state.name, ChangeSeen.UNCLEAR, 0.5, *nothing, samples, state.seconds, lost
         )
     is_none = search.verdict is BisectionVerdict.NO_CHANGE
     levels = search.posterior.boards[state.name].levels
     before, after = search.level(levels.before), search.level(levels.after)
     low, high = sorted((search.level(change.low), search.level(change.high)))
-    return BoardChange(
+    return ChangeOnBoard(
         board=state.name,
         seen=ChangeSeen.NOT_SEEN if is_none else change.seen,
         probability=change.probability * (1.0 - search.no_change() if is_none else 1.0),
@@ -106,7 +110,7 @@ def _headline(
     place: int,
     second: int,
     probability: float,
-    boards: tuple[BoardChange, ...],
+    boards: tuple[ChangeOnBoard, ...],
 ) -> str:
     names = search.names
     match verdict:

@@ -83,7 +83,7 @@ class ChangeSeen(StrEnum):
 
 
 @dataclass(frozen=True, slots=True)
-class BoardChange:
+class ChangeOnBoard:
     """What a change is on one of several boards."""
 
     board: str
@@ -170,7 +170,7 @@ class Bisection:
     `git show` for commits; empty where there is none."""
     directory: str
     """Where the journal is, for --resume."""
-    boards: tuple[BoardChange, ...] = field(default=(), metadata=in_json(omit_default=True))
+    boards: tuple[ChangeOnBoard, ...] = field(default=(), metadata=in_json(omit_default=True))
     """With several boards, what each shows of the change."""
 
 

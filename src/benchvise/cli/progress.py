@@ -15,7 +15,6 @@ from rich.progress import (
     Task,
     TaskID,
     TextColumn,
-    TimeElapsedColumn,
     TimeRemainingColumn,
 )
 from rich.text import Text
@@ -48,11 +47,16 @@ class _BoardProgress:
     """A line a board. Silent where standard error is no terminal."""
 
     def __init__(
-        self, console: Terminal, *columns: ProgressColumn, auto_refresh: bool = True
+        self,
+        console: Terminal,
+        *columns: ProgressColumn,
+        auto_refresh: bool = True,
+        has_bar: bool = True,
     ) -> None:
+        bar = [BarColumn(bar_width=30)] if has_bar else []
         self._progress = Progress(
             LineColumn("{task.fields[board]}"),
-            BarColumn(bar_width=30),
+            *bar,
             *columns,
             LineColumn("{task.description}", style="dim"),
             console=console,
@@ -126,14 +130,13 @@ class ActivityProgress(_BoardProgress):
     """What each board does now, a line each; several threads report, redrawn by events only."""
 
     def __init__(self, console: Terminal) -> None:
-        super().__init__(console, TimeElapsedColumn(), auto_refresh=False)
+        super().__init__(console, auto_refresh=False, has_bar=False)
         self._lock = threading.Lock()
 
     def observe(self, board: str, text: str) -> None:
-        """Takes note of what a board does now; its time begins anew."""
+        """Takes note of what a board does now."""
         with self._lock:
-            task = self._task(board)
-            self._progress.reset(task, description=text)
+            self._progress.update(self._task(board), description=text)
             self._progress.refresh()
 
 

@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import threading
 import time
-from collections.abc import Callable, Collection, Iterator
+from collections.abc import Callable, Collection, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor, as_completed
 from contextlib import ExitStack, contextmanager, nullcontext
 from dataclasses import dataclass, replace
@@ -39,7 +39,7 @@ from benchvise.rig.environment import PREFIX, is_rig
 from benchvise.state.interrupts import let_through
 
 if TYPE_CHECKING:
-    from benchvise.flows.bisect import BisectRequest
+    from benchvise.flows.bisect_request import BisectRequest
     from benchvise.rig.hold.board import BootSession
 
 _MOST_FAILED = 5
@@ -87,7 +87,7 @@ class FleetBisection:
         self._unit = ""
 
     def run(
-        self, stack: ExitStack, next_step: Callable[[str, str], str], directory: str
+        self, stack: ExitStack, next_step: Callable[[str, str, str], str], directory: str
     ) -> Bisection:
         """Measures until it is decided, or the time is up, or no board is left.
 
@@ -241,8 +241,11 @@ class FleetBisection:
                     task = self._search.ask(there, self._seconds())
                 self._end_idle_lanes()
             if task is None:
+                self._tell_done(boards)
                 return
-            self._observe_board(task.board, f"{self._request.names[task.version]}: making it ready")
+            if not task.is_ready:
+                name = self._request.names[task.version]
+                self._observe_board(task.board, f"{name}: making it ready")
             self._carry_out(task)
 
     def _open(self, name: str, make: Callable[[ExitStack], benches.Maker], own: ExitStack) -> None:
@@ -332,6 +335,11 @@ class FleetBisection:
         else:
             with self._builds.quiet():
                 yield
+
+    def _tell_done(self, boards: Sequence[str]) -> None:
+        for board in boards:
+            if board not in self._failed:
+                self._observe_board(board, "done")
 
     # -- the end -----------------------------------------------------------------------------------
 
