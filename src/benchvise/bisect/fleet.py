@@ -102,6 +102,7 @@ class FleetSearch:
         self.unbuilt: dict[int, str] = {}
         self.verdict: BisectionVerdict | None = None
         self._most: dict[str, int] = {}  # samples of a board, once the search is over
+        self._found_s = 0.0
         self._journal = journal
         self._observe = observe
         self._built = built
@@ -146,17 +147,18 @@ class FleetSearch:
         state.pending = version
         return FleetTask(state.name, version, is_ready=version == state.current)
 
-    def is_done(self, board: str, seconds: float = 0.0) -> bool:
+    def is_done(self, board: str, seconds: float | None = None) -> bool:
         """Whether nothing more is to be measured on a board: it is lost, or the search is over.
 
         Once the version is found, a board of which it is unclear whether it has the change is
-        measured on, at most as long again.
+        measured on, at most as long again, and with at most as many samples again.
         """
         state = self.boards[board]
         if not state.is_alive or self.verdict is None:
             return not state.is_alive
+        seconds = self.seconds if seconds is None else seconds
         budget = self.options.budget_s
-        is_late = budget is not None and seconds >= budget
+        is_late = seconds >= 2.0 * self._found_s or (budget is not None and seconds >= budget)
         if self.verdict is not BisectionVerdict.FOUND or is_late:
             return True
         if self.posterior.boards[board].samples >= self._most.get(board, 0):
@@ -295,6 +297,7 @@ class FleetSearch:
         ):
             self.verdict = BisectionVerdict.UNDECIDED
         if self.verdict is not None:
+            self._found_s = seconds
             for name, board in self.posterior.boards.items():
                 self._most[name] = max(2 * board.samples, _LEAST_TO_SEE)
 

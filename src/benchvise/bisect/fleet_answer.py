@@ -78,7 +78,7 @@ def _board_change(
     search: FleetSearch, state: SearchedBoard, change: SeenChange | None
 ) -> ChangeOnBoard:
     samples = sum(map(len, state.samples.values()))
-    lost = Untrusted(state.lost)
+    lost = Untrusted(state.lost if state.is_there else "it is not one of the boards now")
     if change is None:
         nothing = (None,) * 6
         return ChangeOnBoard(

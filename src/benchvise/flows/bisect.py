@@ -179,16 +179,18 @@ _COLUMNS: tuple[ColumnSpec[MeasuredVersion], ...] = (
     ColumnSpec("Board", ValueUnit.TEXT, lambda row: row.board),
 )
 
-_BOARD_COLUMNS: tuple[ColumnSpec[ChangeOnBoard], ...] = (
-    ColumnSpec("Board", ValueUnit.TEXT, lambda row: row.board),
-    ColumnSpec("Change", ValueUnit.TEXT, lambda row: str(row.seen)),
-    ColumnSpec("Size", ValueUnit.TEXT, lambda row: _size(row)),
-    ColumnSpec("Levels", ValueUnit.TEXT, lambda row: _levels(row)),
-    ColumnSpec("Scatter", ValueUnit.SHARE, lambda row: row.scatter),
-    ColumnSpec("Samples", ValueUnit.COUNT, lambda row: row.samples),
-    ColumnSpec("Time", ValueUnit.TEXT, lambda row: format_duration(row.seconds)),
-    ColumnSpec("Left out", ValueUnit.TEXT, lambda row: str(row.lost), "doubt"),
-)
+
+def _board_columns(unit: str) -> tuple[ColumnSpec[ChangeOnBoard], ...]:
+    return (
+        ColumnSpec("Board", ValueUnit.TEXT, lambda row: row.board),
+        ColumnSpec("Change", ValueUnit.TEXT, lambda row: str(row.seen)),
+        ColumnSpec("Size", ValueUnit.TEXT, _size),
+        ColumnSpec("Levels", ValueUnit.TEXT, lambda row: _levels(row, unit)),
+        ColumnSpec("Scatter", ValueUnit.SHARE, lambda row: row.scatter),
+        ColumnSpec("Samples", ValueUnit.COUNT, lambda row: row.samples),
+        ColumnSpec("Time", ValueUnit.TEXT, lambda row: format_duration(row.seconds)),
+        ColumnSpec("Left out", ValueUnit.TEXT, lambda row: str(row.lost), "doubt"),
+    )
 
 
 def _size(row: ChangeOnBoard) -> str:
@@ -198,10 +200,10 @@ def _size(row: ChangeOnBoard) -> str:
     return f"{100 * (row.ratio - 1):+.1f} % ({low:+.1f} to {high:+.1f} %)"
 
 
-def _levels(row: ChangeOnBoard) -> str:
+def _levels(row: ChangeOnBoard, unit: str) -> str:
     if row.before is None or row.after is None:
         return ""
-    return f"{format_value(row.before, '')}, then {format_value(row.after, '')}"
+    return f"{format_value(row.before, unit)}, then {format_value(row.after, unit)}"
 
 
 def _tables(result: Bisection, _options: BisectOptions) -> list[TableSpec[Any]]:
@@ -230,7 +232,7 @@ def _tables(result: Bisection, _options: BisectOptions) -> list[TableSpec[Any]]:
     tables: list[TableSpec[Any]] = [named_values(title, rows)]
     columns = _COLUMNS
     if result.boards:
-        tables.append(TableSpec("Boards", _BOARD_COLUMNS, result.boards))
+        tables.append(TableSpec("Boards", _board_columns(result.unit), result.boards))
     else:
         columns = _COLUMNS[:-1]
     return [*tables, TableSpec("What was measured", columns, result.versions)]

@@ -17,6 +17,7 @@ from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import Any, TypeGuard
 
+from benchvise import interruption
 from benchvise.board import Board
 from benchvise.board.channel import NotAvailable, ProbeChannel, open_channel
 from benchvise.board.messages import BeginMessage, FileValue, HostMessage, SampleMessage
@@ -284,7 +285,7 @@ class LiveBoard:
             except (BoardUnreachable, BoardUnusable, ProbeError) as again:
                 if time.monotonic() + _RETRY_S > deadline:
                     raise self._gone(error, again) from error
-            time.sleep(_RETRY_S)
+            interruption.sleep(_RETRY_S)
 
     def _gone(self, error: BenchviseError, again: BenchviseError) -> BoardUnreachable:
         set_still = ", ".join(still_set(self.name))
