@@ -11,13 +11,15 @@ from collections.abc import Sequence
 from benchvise.board import Board
 from benchvise.board.channel import NotAvailable
 from benchvise.errors import BoardUnusable
-from benchvise.why.witness.layout import DIRECTORY, LAYOUT
+from benchvise.why.witness.layout import BELOW, DIRECTORY, LAYOUT
 from benchvise.why.witness.opened import ATTRIBUTES, LEADS, SPECIAL
 from benchvise.why.witness.times import MODIFIED
 
 _SUMS = (
     'if command -v sha256sum >/dev/null; then s=sha256sum; else s="busybox sha256sum"; fi; '
-    'for f in "$@"; do if [ -d "$f" ]; then echo "directory $(ls -A "$f" | wc -l) $f"; '
+    'for f in "$@"; do case $f in "below "*) d=${f#below }; [ -d "$d" ] && '
+    'echo "below $(find "$d" -xdev ! -type d | head -n 100000 | wc -l) $d"; continue;; esac; '
+    'if [ -d "$f" ]; then echo "directory $(ls -A "$f" | wc -l) $f"; '
     'elif [ -f "$f" ] && [ -r "$f" ]; then n=$(wc -c <"$f"); if [ "$n" -gt 16777216 ]; then '
     'd=$({ head -c 1048576 "$f"; tail -c 1048576 "$f"; } | $s); echo "${d%% *}  $f"; '
     'else $s "$f"; fi; echo "size $n $f"; [ "$n" -lt 1048576 ] || filefrag -- "$f"; '
@@ -34,6 +36,7 @@ _A_LINE = re.compile(r"\\?(?:([0-9a-f]{64}) |(directory|size|special) +(\d{1,19}
 _AN_ATTRIBUTE = re.compile(r"(mode|flags|capabilities) +((?:= )?[\w:,=+-]{1,80}) +(/.*)")
 _A_LINK = re.compile(r"leads to (/\S{1,400}) (/.*)")
 _A_LAYOUT = re.compile(r"room ([0-9a-f]{1,8}) (\d{1,19}) (\d{1,19}) (\d{1,6}) (/.*)")
+_BELOW = re.compile(r"below +(\d{1,6}) (/.*)")
 _A_TIME = re.compile(r"modified (\d{1,12}) (/.*)")
 _IN_PIECES = re.compile(r"(/.*): (\d{1,9}) extents? found")
 _OTHER_FLAGS = re.compile(r"[^SDjcdCEFV]")
@@ -48,7 +51,8 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
     by ``ATTRIBUTES`` and a path the mode, owner and group of each, attributes that decide how it is
     written, and capabilities, by ``LAYOUT`` and a path the size of a file, the bytes allocated and
     the number of pieces (0: not known), by ``MODIFIED`` and a path when it was written (seconds
-    since 1970), by ``LEADS`` and a path where links lead that it has on its way.
+    since 1970), by ``LEADS`` and a path where links lead that it has on its way. The path of a
+    directory that is asked for with ``BELOW`` before it leads to the number of files in and below.
 
     NotAvailable where it cannot tell.
     """
@@ -67,6 +71,10 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
                 continue
             if (link := _A_LINK.fullmatch(line)) and link[2] in some:
                 states[f"{LEADS}{link[2]}"] = link[1]
+                continue
+            if below := _BELOW.fullmatch(line):
+                if f"{BELOW}{below[2]}" in some:
+                    states[f"{BELOW}{below[2]}"] = below[1]
                 continue
             if time := _A_TIME.fullmatch(line):
                 if time[2] in some:

@@ -40,6 +40,7 @@ from benchvise.state.snapshot import take_snapshot
 from benchvise.why.bench import ArmRefused, CrossCheck, SideFacts
 from benchvise.why.benches.file_digests import digests_on
 from benchvise.why.benches.file_swap import SEARCH_PATH, FileSwap, is_file
+from benchvise.why.benches.leftovers import MadeFiles, RunningPrograms
 from benchvise.why.benches.live_board import LiveBoard, Process, cross_check, still_set
 from benchvise.why.benches.processes import OtherChange, ProcessChecks
 from benchvise.why.benches.record import Record, covariates
@@ -113,6 +114,12 @@ class LiveBench:
         self._boots = {board.name: 0 for board in self._live.values()}
         self._number = 0
         spec = next(iter(self._live.values())).spec
+        self._running = {side: RunningPrograms(board.board) for side, board in self._boards()}
+        self._made: dict[Side, MadeFiles] = {}
+        self._watched: dict[Side, SideWatch] = {}
+        if spec.benchmark.startswith("command."):
+            for running in self._running.values():
+                running.look()
         self._metric, kind, self._hosts = self._first(spec)
         command = self._metric.command
         if root is not None and not command:
@@ -289,7 +296,18 @@ class LiveBench:
         if self._is_one_board or side not in self._live:
             raise NotAvailable("it takes two boards: what is recorded cannot be run")
         usual_s = self.seconds(Arm(side), None) / self._batches()
-        return self._lasting(side, lambda: self._live[side].watch(usual_s, trace))
+        watch = self._lasting(side, lambda: self._live[side].watch(usual_s, trace))
+        self._watched[side] = watch
+        if len(self._watched) == len(Side):
+            self._look_for_files()
+        return watch
+
+    def _look_for_files(self) -> None:
+        """Remembers what is there where the command writes, before the first experiment."""
+        for side, board in self._boards():
+            own, other = (self._watched[which].calls for which in (side, side.other))
+            self._made[side] = MadeFiles(board.board, own, other)
+            self._lasting(side, self._made[side].look)
 
     def digests(self, side: Side, paths: Sequence[str]) -> Mapping[str, str]:
         """The SHA-256 of those of these files that a side has."""
@@ -389,6 +407,7 @@ class LiveBench:
 
     def close(self) -> None:
         """Puts everything back and lets the boards go."""
+        self._clear_up()
         if self._userland is not None:
             with suppress(BenchviseError):  # a board that is gone keeps the copies
                 self._userland.close()
@@ -397,6 +416,16 @@ class LiveBench:
                 self._file_swap.close()
         for board in self._live.values():
             board.close()
+
+    def _clear_up(self) -> None:
+        """Has the command leave the boards as it does without being measured."""
+        for side in list(self._running):
+            with suppress(BenchviseError):  # nobody clears up on a board that is gone
+                usual_s = self.seconds(Arm(side), None) / self._batches()
+                self._running.pop(side).bring_back(self._metric.command, usual_s)
+            if side in self._made:
+                with suppress(BenchviseError):
+                    self._made.pop(side).remove()
 
     # -- making an arm -----------------------------------------------------------------------------
 

@@ -21,6 +21,9 @@ pieces: ``1048576 4096 1``, the last 0 where nobody tells."""
 OF_LAYOUT = "file.layout:"
 """What begins the id of a suspect about it."""
 
+BELOW = "below "
+"""What comes before the path of a directory where the number of files in it and below is asked."""
+
 DIRECTORY = "directory"
 """What begins the value of a directory: the number of its entries and its own size in bytes
 follow."""

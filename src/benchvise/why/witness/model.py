@@ -85,7 +85,8 @@ class Partner:
     that name these, or a module that does. ``limited_by`` are the files of control groups by what
     they limit, where one group alone does so, or by what the innermost one could. ``through`` is
     the program that asks it, where the command does not do so itself. ``busy`` are the CPUs that
-    one took which the command does not talk to.
+    one took which the command does not talk to. ``held`` are files and directories, each with the
+    part of the time (0 to 1) in which it had that, or anything below it, open for the command.
     """
 
     name: str
@@ -100,6 +101,7 @@ class Partner:
     leading: tuple[str, ...] = ()
     limited_by: Mapping[str, str] = field(default_factory=dict)
     busy: float = 0.0
+    held: Mapping[str, float] = field(default_factory=dict)
 
     @property
     def role(self) -> str:

@@ -32,6 +32,7 @@ from benchvise.why.witness.layout import (
 from benchvise.why.witness.model import SideWatch
 from benchvise.why.witness.times import OF_TIME, time_suspects
 from benchvise.why.witness.trees import looked_for, tree_suspects
+from benchvise.why.witness.written import written_paths
 
 OPENED_FILE = "userland.file:"
 """What begins the id of such a suspect."""
@@ -46,6 +47,7 @@ UNTESTABLE = "it takes the other side's file"
 NOT_THERE = "not there"
 
 _OF_DATA = "it is data of that board, which no experiment takes to the other one"
+_OF_WRITING_IT = "the command writes it anew itself, so it is as the command made it on each side"
 _OF_LIBC = "it is a part of the C library, which only goes together: it takes the whole user land"
 _OF_MANY = "the boards differ in most files that the command opens: it takes the whole user land"
 _MOST_TRIED = 40
@@ -54,6 +56,7 @@ _DIGITS = 12
 _ONE_SIDE = Term("file", 0.5, "only one side has it, and the command opens it there")
 _DIFFERS = Term("file", -1.5, "the command opens it, and it is not the same")
 _IS_DATA = Term("file", -4.0, "it is data, a cache or a log, which differ by themselves")
+_IS_WRITTEN = Term("file", -4.0, "the command writes it itself: a result, and no setting")
 _LOST = Term("file", 0.0, "only the good side has this cache, and the command looks for it")
 _CACHE = re.compile(r"/var/cache/|/etc/ld\.so\.cache$|/(?:root|home/[^/]+)/\.cache/")
 _DATA = re.compile(
@@ -120,6 +123,7 @@ def file_suspects(
     paths = opened_files(watches.values())
     executed = _executed(watches.values())
     looks = looked_for(watches)
+    written = _written(watches.values())
     suspects = list(_links(paths, digests))
     for path in dict.fromkeys((*paths, *looks)):
         suspects += _attributes(path, digests)
@@ -133,7 +137,10 @@ def file_suspects(
         elif DIRECTORY in (good.partition(" ")[0], bad.partition(" ")[0]):
             suspects += directory_suspects(path, good, bad, f"{OPENED_FILE}{path}")
         else:
-            suspects.append(_suspect(path, good, bad, is_program=path in executed))
+            suspect = _suspect(path, good, bad, is_program=path in executed)
+            if path in written and not _is_lost_cache(suspect):
+                suspect = replace(suspect, untestable=_OF_WRITING_IT, terms=(_IS_WRITTEN,))
+            suspects.append(suspect)
     suspects += time_suspects(paths, digests)
     named = {suspect.id for suspect in suspects}
     suspects += [s for s in tree_suspects(watches, OPENED_FILE) if s.id not in named]
@@ -150,6 +157,11 @@ def _executed(watches: Iterable[SideWatch]) -> frozenset[str]:
     """Programs and scripts, which are no data wherever they lie."""
     calls = (call for watch in watches for call in watch.calls if call.count > call.errors)
     return frozenset(call.target for call in calls if call.name.startswith("execve"))
+
+
+def _written(watches: Iterable[SideWatch]) -> frozenset[str]:
+    """The files that the command writes in a plain run on either side."""
+    return frozenset(path for watch in watches for path in written_paths(watch.calls))
 
 
 SPECIAL = "special"
@@ -282,7 +294,7 @@ def _why_not(suspect: Suspect, executed: Collection[str]) -> str:
     if suspect.id.startswith((OF_ATTRIBUTES, OF_LINK, OF_LAYOUT, OF_TIME)):
         return suspect.untestable
     path = _path(suspect)
-    if suspect.untestable in (OF_ENTRIES, LOOKED_FOR):
+    if suspect.untestable in (OF_ENTRIES, LOOKED_FOR, _OF_WRITING_IT):
         return suspect.untestable
     if _is_lost_cache(suspect):
         return ""

@@ -31,6 +31,7 @@ from benchvise.why.model import (
     Suspect,
     Term,
 )
+from benchvise.why.witness.held import held_places, held_suspects
 from benchvise.why.witness.layout import DIRECTORY, directory_suspects
 from benchvise.why.witness.model import Activity, Partner, SideWatch, Witness
 from benchvise.why.witness.opened import (
@@ -128,14 +129,13 @@ _STARTS = re.compile(
 
 def partner_files(watches: Mapping[Side, SideWatch]) -> tuple[str, ...]:
     """The files of the partners that are compared, each once."""
-    return tuple(
-        dict.fromkeys(
-            path
-            for watch in watches.values()
-            for partner in watch.partners
-            for path in (*partner.files, *partner.program, *partner.directories, *_kept_by(partner))
-        )
+    partners = [partner for watch in watches.values() for partner in watch.partners]
+    named = (
+        path
+        for partner in partners
+        for path in (*partner.files, *partner.program, *partner.directories, *_kept_by(partner))
     )
+    return tuple(dict.fromkeys((*named, *(p for of in partners for p in held_places(of)))))
 
 
 def _kept_by(partner: Partner) -> list[str]:
@@ -167,7 +167,8 @@ def partner_suspects(
         pair = good[name], bad[name]
         of_files = (*_files(*pair, digests, restarts), *_programs(*pair, digests))
         of_directories = _directories(*pair, digests)
-        for suspect in (*_states(*pair, may_set), *of_files, *of_directories):
+        of_held = held_suspects(*pair, digests, _term(pair[1], 0.0))
+        for suspect in (*of_held, *_states(*pair, may_set), *of_files, *of_directories):
             if suspect.id not in taken:
                 suspects.setdefault(suspect.id, suspect)
     return tuple(suspects.values())

@@ -26,7 +26,7 @@ from benchvise.text import printable
 from benchvise.why.witness.model import CallsAbout, Partner
 from benchvise.why.witness.polled import place_users, polled_places
 from benchvise.why.witness.program_files import FILES_OF_A_PROGRAM
-from benchvise.why.witness.started import leading_files, started_programs
+from benchvise.why.witness.started import ServerWork, leading_files, server_work
 
 _READ_S = 20.0
 _FILES_S = 60.0
@@ -135,10 +135,10 @@ def find_partners(
             return ()
         statuses = _text_of(board, ["sh", "-c", _ABOUT, "sh", *map(str, list(owners)[: 4 * MOST])])
         programs = list(_merged(parse_programs(statuses), owners))[:MOST]
-        started = started_programs(board, command, usual_s, owners) if command else {}
+        work = server_work(board, command, usual_s, owners) if command else {}
         for program in programs:
             program.named_in = files[program.process]
-            program.started = started.get(program.process, {})
+            program.work = work.get(program.process, ServerWork())
         partners = [_partner(board, program) for program in programs]
         return (*partners, *_behind(board, partners, owners, text))
     except BoardUnusable:
@@ -321,7 +321,7 @@ class ProgramOfBoard:
     limiting: dict[str, list[str]] = field(default_factory=dict)
     unlimited: dict[str, str] = field(default_factory=dict)
     named_in: Sequence[str] = ()
-    started: Mapping[str, float] = field(default_factory=dict)
+    work: ServerWork = field(default_factory=ServerWork)
     since: int = 0
 
     @property
@@ -354,7 +354,7 @@ class ProgramOfBoard:
     @property
     def _started_files(self) -> list[str]:
         """What it starts, without programs of the system, whose texts tell nothing of it."""
-        return [path for path in self.started if not _OF_SYSTEM.match(path)]
+        return [path for path in self.work.started if not _OF_SYSTEM.match(path)]
 
     def partner(self, files: Sequence[str], through: Partner | None = None) -> Partner:
         """What is kept of it; ``files`` are those that may configure it, ``through`` is who asks it
@@ -369,7 +369,8 @@ class ProgramOfBoard:
             state=self.state,
             files=tuple(p for p in named if not p.endswith("/"))[:_MOST_FILES],
             directories=tuple(p.rstrip("/") for p in named if p.endswith("/")),
-            started=self.started,
+            started=self.work.started,
+            held=self.work.held,
             limited_by={
                 **{name: place for name, place in self.unlimited.items() if name not in self.state},
                 **{name: of[0] for name, of in self.limiting.items() if len(of) == 1},

@@ -1,0 +1,151 @@
+"""What the measured runs of a command leave on a board that the command by itself does not.
+
+A run is ended with all that it left in its process group, so that the next one begins as it did. A
+command that starts a service anew leaves none behind then, though it ran before: the command is run
+once more at the end, outside of any measurement, where a program that ran before is gone.
+
+A command that is given the other side's configuration writes what it does not write otherwise, such
+as a cache in the home, and one whose last step fails leaves temporary files. These are removed: new
+files in a directory that the command was seen to write to, by names that it was seen to use, which
+a plain run on that board does not leave there.
+"""
+
+from __future__ import annotations
+
+import posixpath
+import re
+from collections import Counter
+from collections.abc import Iterable
+from dataclasses import dataclass, field
+
+from benchvise.board import Board
+from benchvise.errors import BoardUnusable
+from benchvise.text import printable
+from benchvise.why.witness.model import CallsAbout
+from benchvise.why.witness.written import renamed_paths, written_paths
+
+_READ_S = 20.0
+_AGAIN_S = 60.0
+_TIMES = 5.0
+_WAIT_S = "0.5"
+_PROGRAMS = "cat /proc/[0-9]*/comm 2>/dev/null; true"
+_ONCE = 'exec sh -c "$1" </dev/null >/dev/null 2>&1'
+_NOT_MEANT = re.compile(
+    r"kworker|.*/|(?:sh|bash|dash|busybox|cat|sleep|sshd|ssh|ps|grep|sed|ls|bvprobe)$"
+)
+_LIST = 'for d in "$@"; do echo "directory $d"; ls -A "$d" 2>/dev/null | head -n 5000; done; true'
+_REMOVE = 'for f in "$@"; do [ -f "$f" ] && [ ! -L "$f" ] && rm -f -- "$f"; done; true'
+_NEVER = re.compile(r"/(?:proc|sys|dev|run)(?:/|$)|/$")
+_MOST = 30
+_MOST_REMOVED = 2000
+
+
+@dataclass(slots=True)
+class RunningPrograms:
+    """The programs that ran on a board before the command was first measured there."""
+
+    board: Board
+    before: Counter[str] = field(default_factory=Counter)
+
+    def look(self) -> None:
+        """Remembers what runs now; nothing where the board cannot tell."""
+        self.before = self._now()
+
+    def bring_back(self, command: str, usual_s: float) -> tuple[str, ...]:
+        """Runs the command once more where programs are gone that ran before; those that still are.
+
+        Raises BoardUnreachable.
+        """
+        if not self._gone():
+            return ()
+        try:
+            limit_s = _AGAIN_S + _TIMES * usual_s
+            self.board.run(["sh", "-c", _ONCE, "sh", command], timeout=limit_s)
+            self.board.run(["sleep", _WAIT_S], timeout=_READ_S)
+        except BoardUnusable:
+            return ()
+        return self._gone()
+
+    def _gone(self) -> tuple[str, ...]:
+        now = self._now() if self.before else Counter()
+        return tuple(name for name in self.before if now and not now[name])
+
+    def _now(self) -> Counter[str]:
+        try:
+            done = self.board.run(["sh", "-c", _PROGRAMS], timeout=_READ_S)
+        except BoardUnusable:
+            return Counter()
+        names = done.stdout.decode("utf-8", "replace").splitlines()
+        return Counter(printable(name) for name in names if name and not _NOT_MEANT.match(name))
+
+
+@dataclass(slots=True)
+class MadeFiles:
+    """What a command leaves on a board only because an experiment was made there.
+
+    ``own`` are its system calls in a plain run on that board, ``other`` those on the other side.
+    """
+
+    board: Board
+    own: tuple[CallsAbout, ...]
+    other: tuple[CallsAbout, ...]
+    known: frozenset[str] = frozenset()
+
+    def look(self) -> None:
+        """Remembers what is there before the first experiment."""
+        self.known = self._there()
+
+    def remove(self) -> tuple[str, ...]:
+        """Removes what is new and can only be of an experiment; the paths. Raises BoardUnreachable."""
+        if not self.known:
+            return ()
+        patterns = [_pattern(path) for path in self._of_experiments()]
+        new = [
+            path
+            for path in sorted(self._there() - self.known)
+            if any(pattern.fullmatch(path) for pattern in patterns)
+        ][:_MOST_REMOVED]
+        try:
+            for begin in range(0, len(new), _MOST):
+                words = ["sh", "-c", _REMOVE, "sh", *new[begin : begin + _MOST]]
+                self.board.run(words, timeout=_READ_S)
+        except BoardUnusable:
+            return ()
+        return tuple(new)
+
+    def _of_experiments(self) -> list[str]:
+        """What a plain run there moves away again, or does not make at all."""
+        moved = {*renamed_paths(self.own), *renamed_paths(self.other)}
+        by_itself = [_pattern(path) for path in written_paths(self.own)]
+        made = [
+            path
+            for path in written_paths(self.other)
+            if not any(pattern.fullmatch(path) for pattern in by_itself)
+        ]
+        return [path for path in (*moved, *made) if not _NEVER.match(path)]
+
+    def _there(self) -> frozenset[str]:
+        places = dict.fromkeys(posixpath.dirname(path) for path in self._of_experiments())
+        if not places:
+            return frozenset()
+        try:
+            done = self.board.run(["sh", "-c", _LIST, "sh", *list(places)[:_MOST]], timeout=_READ_S)
+        except BoardUnusable:
+            return frozenset()
+        return frozenset(_paths(done.stdout.decode("utf-8", "replace").splitlines()))
+
+
+def _paths(lines: Iterable[str]) -> Iterable[str]:
+    place = ""
+    for line in lines:
+        if line.startswith("directory /"):
+            place = line.removeprefix("directory ").rstrip("/")
+            yield f"{place}/"  # so that one which is empty is known
+        else:
+            yield f"{place}/{line}"
+
+
+def _pattern(path: str) -> re.Pattern[str]:
+    """Names like it: the number of a process and what is drawn at random differ each time."""
+    place, name = posixpath.split(path)
+    return re.compile(re.escape(place) + "/" + re.sub(r"\d+", r"\\d+", re.escape(name)))

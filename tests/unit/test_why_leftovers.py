@@ -1,0 +1,100 @@
+"""What runs of a command leave on a board is as the command by itself leaves it."""
+
+from __future__ import annotations
+
+import subprocess
+import sys
+import time
+from pathlib import Path
+
+import pytest
+
+from benchvise.board.local import LocalBoard
+from benchvise.why.benches.leftovers import MadeFiles, RunningPrograms
+from benchvise.why.model import Side
+from benchvise.why.witness.model import CallsAbout, SideWatch
+from benchvise.why.witness.opened import OPENED_FILE, file_suspects
+from benchvise.why.witness.written import renamed_paths, written_paths
+
+
+def calls(*of: str) -> tuple[CallsAbout, ...]:
+    """Calls as ``name target``."""
+    return tuple(CallsAbout(*text.split(" ", 1), 1, 0, 0.0, 0.0) for text in of)  # type: ignore[arg-type]
+
+
+@pytest.mark.parametrize(
+    ("seen", "written"),
+    [
+        (["write /root/.log"], ["/root/.log"]),
+        (["read /root/.log", "write socket"], []),
+        (["rename /srv/.git/index.lock"], ["/srv/.git/index"]),
+        (["renameat2 /root/.zcompdump.board.70"], ["/root/.zcompdump.board", "/root/.zcompdump"]),
+        (["rename /etc/ld.so.cache~"], ["/etc/ld.so.cache", "/etc/ld.so", "/etc/ld"]),
+    ],
+)
+def test_what_a_command_writes_is_known_by_its_calls(seen: list[str], written: list[str]) -> None:
+    assert set(written) == set(written_paths(calls(*seen)))
+
+
+def test_the_other_sides_file_does_not_stand_before_one_that_the_command_makes_anew() -> None:
+    cache, settings = "/root/.zcompdump", "/root/.zshrc"
+    seen = calls(f"openat {cache}", f"openat {settings}", f"renameat2 {cache}.board.70")
+    watches = {side: SideWatch(calls=seen) for side in Side}
+    digests = {Side.GOOD: {settings: "a" * 64}, Side.BAD: {cache: "b" * 64, settings: "c" * 64}}
+    found = {s.id: s for s in file_suspects(watches, digests, (), can_swap=True)}
+    assert found[f"{OPENED_FILE}{settings}"].means is not None
+    made = found[f"{OPENED_FILE}{cache}"]
+    assert made.means is None
+    assert "writes it anew" in made.untestable
+    assert made.log_odds < found[f"{OPENED_FILE}{settings}"].log_odds
+
+
+def test_what_only_an_experiment_made_is_removed(tmp_path: Path) -> None:
+    home = tmp_path / "home"
+    home.mkdir()
+    (home / ".profile").touch()
+    own = calls(f"write {home}/report-12", f"renameat2 {home}/.dump.board.12")
+    other = calls(f"write {home}/.cache9.db", f"write {home}/report-7")
+    assert renamed_paths(own) == (f"{home}/.dump.board.12",)
+    files = MadeFiles(LocalBoard(), own, other)
+    files.look()
+    made = [".dump.board.4711", ".dump.board.4712", ".cache11.db"]
+    kept = ["report-99", ".dump.other", "notes"]
+    for name in (*made, *kept):
+        (home / name).touch()
+    assert set(files.remove()) == {f"{home}/{name}" for name in made}
+    assert sorted(p.name for p in home.iterdir()) == sorted([".profile", *kept])
+
+
+def test_what_was_there_before_stays(tmp_path: Path) -> None:
+    (tmp_path / ".dump.board.1").touch()
+    files = MadeFiles(LocalBoard(), calls(f"rename {tmp_path}/.dump.board.12"), ())
+    files.look()
+    assert files.remove() == ()
+    assert (tmp_path / ".dump.board.1").exists()
+
+
+def test_a_program_that_measuring_ended_is_started_again_by_the_command(tmp_path: Path) -> None:
+    program, note = tmp_path / "bvmeterd", tmp_path / "pid"
+    program.write_text("#!/bin/sh\nsleep 20 & echo $! >>$1; wait\n")
+    program.chmod(0o755)
+    command = f"{program} {note} & sleep 0.1"
+    running = RunningPrograms(LocalBoard())
+    try:
+        first = subprocess.Popen([str(program), str(note)])
+        deadline = time.monotonic() + 10
+        while not note.exists() and time.monotonic() < deadline:
+            time.sleep(0.01)
+        running.look()
+        assert running.before["bvmeterd"] == 1
+        assert running.bring_back("exit 1", 0.1) == ()  # it runs: nothing is done
+        first.kill()
+        first.wait()
+        assert "bvmeterd" in running.bring_back("true", 0.1)
+        assert "bvmeterd" not in running.bring_back(command, 0.1)
+    finally:
+        ended = (
+            "import os, signal, sys\n"
+            "[os.kill(int(line), signal.SIGKILL) for line in open(sys.argv[1])]"
+        )
+        subprocess.run([sys.executable, "-c", ended, str(note)], check=False, capture_output=True)
