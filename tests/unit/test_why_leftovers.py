@@ -66,6 +66,22 @@ def test_what_only_an_experiment_made_is_removed(tmp_path: Path) -> None:
     assert sorted(p.name for p in home.iterdir()) == sorted([".profile", *kept])
 
 
+def test_a_dump_that_only_the_other_side_reads_is_none_of_this_board() -> None:
+    dump = "/root/.zcompdump"
+    watches = {
+        Side.GOOD: SideWatch(calls=calls("openat /root/.zshrc")),
+        Side.BAD: SideWatch(calls=calls(f"openat {dump}", "openat /root/.zshrc")),
+    }
+    digests: dict[Side, dict[str, str]] = {Side.GOOD: {}, Side.BAD: {dump: "b" * 64}}
+    (found,) = file_suspects(watches, digests, (), can_swap=True)
+    assert found.means is None
+    assert found.log_odds < -3
+    (lost,) = file_suspects(
+        watches, {Side.GOOD: digests[Side.BAD], Side.BAD: {}}, (), can_swap=True
+    )
+    assert lost.means is not None  # a cache that the bad side lacks
+
+
 def test_what_was_there_before_stays(tmp_path: Path) -> None:
     (tmp_path / ".dump.board.1").touch()
     files = MadeFiles(LocalBoard(), calls(f"rename {tmp_path}/.dump.board.12"), ())

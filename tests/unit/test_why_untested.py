@@ -222,6 +222,14 @@ def test_values_that_scatter_leave_all_open() -> None:
     assert {d.reason for d in answer.untested} == {"the values scattered too much to tell"}
 
 
+def test_what_was_not_among_all_settings_comes_before_what_scattered_with_them() -> None:
+    forty = tuple(f"knob{n:02}" for n in range(40))
+    refused = frozenset({"knob39"})
+    answer = diagnose(MemoryBench(forty, losses(), noise=0.25, rest=0.4, refused=refused))
+    assert answer.untested[0].suspect == "knob39"
+    assert {d.reason for d in answer.untested[1:]} == {"the values scattered too much to tell"}
+
+
 # -- real differences ------------------------------------------------------------------------------
 
 

@@ -54,6 +54,8 @@ MOST = 5
 # Standard errors.
 _SURE = 2.0
 _MOST_OF_IT = 0.5
+# Points: an experiment with all of them found little, and did not find nothing.
+_DOUBT = 2.0
 
 _IN_IMAGES = (
     Layer.KERNEL,
@@ -76,14 +78,30 @@ def find_untested(
     if case.measured is None or not case.measured.shown or case.scale.gap <= 0.0:
         return ()
     first = set(case.narrowed) | {s for s in case.suspects if s.id in _scattered_alone(lab)}
+    with_all = {suspect.id for suspect in case.suspects} & _flipped_with_all(case, lab)
+
+    def score(suspect: Suspect) -> float:
+        return suspect.log_odds - (_DOUBT if suspect.id in with_all else 0.0)
+
     undecided = sorted(
-        _undecided(case, lab),
-        key=lambda pair: (pair[0] not in first, -pair[0].log_odds),
+        _undecided(case, lab), key=lambda pair: (pair[0] not in first, -score(pair[0]))
     )
     return tuple(
         _described(case, lab, rules, suspect, reason, ask_boards=ask_boards)
         for suspect, reason in undecided[:MOST]
     )
+
+
+def _flipped_with_all(case: DiagnosisState, lab: Laboratory) -> set[str]:
+    """The ids of what was flipped with all settings at once, where that closed less than half of
+    the gap: it does not exclude them where it scattered, but what was not among them is likelier.
+    """
+    experiments = _repeated(lab, Purpose.ALL_IN)
+    if not experiments:
+        return set()
+    shift = estimate.mean_of([e.shift for e in experiments if e.shift is not None])
+    is_little = shift.value < _MOST_OF_IT * case.scale.gap
+    return set(experiments[-1].flipped) if is_little else set()
 
 
 def _undecided(case: DiagnosisState, lab: Laboratory) -> Iterator[tuple[Suspect, str]]:

@@ -21,7 +21,9 @@ from dataclasses import dataclass, field
 from benchvise.board import Board
 from benchvise.errors import BoardUnusable
 from benchvise.text import printable
+from benchvise.why.witness.compare import opened_in
 from benchvise.why.witness.model import CallsAbout
+from benchvise.why.witness.opened import is_result
 from benchvise.why.witness.written import renamed_paths, written_paths
 
 _READ_S = 20.0
@@ -96,10 +98,12 @@ class MadeFiles:
         self.known = self._there()
 
     def remove(self) -> tuple[str, ...]:
-        """Removes what is new and can only be of an experiment; the paths. Raises BoardUnreachable."""
+        """Removes what is new and can only be of an experiment; the paths. Raises
+        BoardUnreachable."""
         if not self.known:
             return ()
         patterns = [_pattern(path) for path in self._of_experiments()]
+        patterns += [_pattern(path, r"(?:\.[\w.-]+)?") for path in self._results()]
         new = [
             path
             for path in sorted(self._there() - self.known)
@@ -124,8 +128,13 @@ class MadeFiles:
         ]
         return [path for path in (*moved, *made) if not _NEVER.match(path)]
 
+    def _results(self) -> list[str]:
+        """What programs keep for themselves in a home, as the other side reads it."""
+        return [path for path in opened_in(self.other) if is_result(path)]
+
     def _there(self) -> frozenset[str]:
-        places = dict.fromkeys(posixpath.dirname(path) for path in self._of_experiments())
+        paths = (*self._of_experiments(), *self._results())
+        places = dict.fromkeys(posixpath.dirname(path) for path in paths)
         if not places:
             return frozenset()
         try:
@@ -145,7 +154,7 @@ def _paths(lines: Iterable[str]) -> Iterable[str]:
             yield f"{place}/{line}"
 
 
-def _pattern(path: str) -> re.Pattern[str]:
+def _pattern(path: str, end: str = "") -> re.Pattern[str]:
     """Names like it: the number of a process and what is drawn at random differ each time."""
     place, name = posixpath.split(path)
-    return re.compile(re.escape(place) + "/" + re.sub(r"\d+", r"\\d+", re.escape(name)))
+    return re.compile(re.escape(place) + "/" + re.sub(r"\d+", r"\\d+", re.escape(name)) + end)

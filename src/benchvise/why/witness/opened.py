@@ -58,7 +58,9 @@ _DIFFERS = Term("file", -1.5, "the command opens it, and it is not the same")
 _IS_DATA = Term("file", -4.0, "it is data, a cache or a log, which differ by themselves")
 _IS_WRITTEN = Term("file", -4.0, "the command writes it itself: a result, and no setting")
 _LOST = Term("file", 0.0, "only the good side has this cache, and the command looks for it")
-_CACHE = re.compile(r"/var/cache/|/etc/ld\.so\.cache$|/(?:root|home/[^/]+)/\.cache/")
+_CACHE = re.compile(
+    r"/var/cache/|/etc/ld\.so\.cache$|/(?:root|home/[^/]+)/\.(?:cache/|[\w.-]*(?:dump|cache)[^/]*$)"
+)
 _DATA = re.compile(
     r"/(tmp|var/(tmp|log|cache|lib)|run|home|root|data|srv|mnt|media|dev|proc|sys)/|"
     r"/etc/ld\.so\.cache$"
@@ -68,6 +70,12 @@ _OF_USER = re.compile(
     r"/(?:root|home/[^/]+)/\.(?!cache/|local/(?:share|state)/|ssh/|gnupg/)(?![^/]*_?history$)"
 )
 """What a program reads from a home as its configuration."""
+
+_RESULT = re.compile(
+    r"/(?:root|home/[^/]+)/\.(?:[^/]*/)*[^/]*(?:dump|cache|_?hist(?:ory)?|hsts|viminfo|Xauthority|"
+    r"ICEauthority|\.(?:db|sqlite3?|log|lock|pid|zwc|swp))[^/]*$"
+)
+"""What programs write there for themselves: by name."""
 
 _LIBC_PART = re.compile(r"/(ld-linux|ld-musl|ld64|ld\.so|lib(c|m|pthread|dl|rt)\.so)\b[^/]*$")
 
@@ -318,11 +326,18 @@ def _is_lost_cache(suspect: Suspect) -> bool:
 def is_data(path: str) -> bool:
     """Whether a file differs by itself between boards: data, a cache, a log. What programs are told
     by is none wherever it lies."""
+    if is_result(path):
+        return True
     if not _DATA.match(path) or _OF_USER.match(path):
         return False
     return not any(
         place.match(path) and name.search(path.rpartition("/")[2]) for place, name in _TOLD_BY
     )
+
+
+def is_result(path: str) -> bool:
+    """Whether a file of a home is one that programs write for themselves: a dump, a history."""
+    return bool(_RESULT.match(path))
 
 
 _SETTINGS = r"\.(?:conf|cfg|cnf|ini|toml|ya?ml|properties|rules|service|sh)$"
