@@ -563,6 +563,31 @@ def test_the_files_of_a_message_bus_are_those_of_what_it_starts() -> None:
     assert service in done.stdout.splitlines()
 
 
+@pytest.mark.parametrize(
+    ("line", "named"),
+    [
+        ("include_dir 'conf.d'  # of the board", ["conf.d/a.conf", "conf.d/b.conf"]),
+        ("include_if_exists = 'more.conf'", ["more.conf"]),
+        ("  Include conf.d/*.conf", ["conf.d/a.conf", "conf.d/b.conf"]),
+        ('$IncludeConfig "conf.d/b.conf";', ["conf.d/b.conf"]),
+        ("!includedir conf.d", ["conf.d/a.conf", "conf.d/b.conf"]),
+        ("auth include more.conf", ["more.conf"]),
+        ("# including conf.d", []),
+        ("inclusion conf.d", []),
+    ],
+)
+def test_what_a_configuration_includes_is_followed(
+    tmp_path: Path, line: str, named: list[str]
+) -> None:
+    (tmp_path / "conf.d").mkdir()
+    for name in ("conf.d/a.conf", "conf.d/b.conf", "more.conf", "main.conf"):
+        (tmp_path / name).write_text(f"x = 1\n{line if name == 'main.conf' else ''}\n")
+    words = ["sh", "-c", FILES_OF_A_PROGRAM, "sh", "bvd", "", str(tmp_path / "main.conf")]
+    done = subprocess.run(words, capture_output=True, text=True, check=True)
+    lines = {line for line in done.stdout.splitlines() if line.startswith(f"{tmp_path}/")}
+    assert lines == {f"{tmp_path}/{name}" for name in ("main.conf", *named)}
+
+
 def test_a_directory_of_a_partner_with_far_more_files_is_a_suspect() -> None:
     """A server that looks through its spool at each question; both have the same configuration."""
     spool = "/var/spool/outbox"
