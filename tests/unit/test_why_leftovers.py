@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import subprocess
 import sys
 import time
@@ -19,7 +20,8 @@ from benchvise.why.witness.written import renamed_paths, written_paths
 
 def calls(*of: str) -> tuple[CallsAbout, ...]:
     """Calls as ``name target``."""
-    return tuple(CallsAbout(*text.split(" ", 1), 1, 0, 0.0, 0.0) for text in of)  # type: ignore[arg-type]
+    pairs = (text.split(" ", 1) for text in of)
+    return tuple(CallsAbout(name, target, 1, 0, 0.0, 0.0) for name, target in pairs)
 
 
 @pytest.mark.parametrize(
@@ -82,12 +84,22 @@ def test_a_dump_that_only_the_other_side_reads_is_none_of_this_board() -> None:
     assert lost.means is not None  # a cache that the bad side lacks
 
 
-def test_what_was_there_before_stays(tmp_path: Path) -> None:
-    (tmp_path / ".dump.board.1").touch()
-    files = MadeFiles(LocalBoard(), calls(f"rename {tmp_path}/.dump.board.12"), ())
+@pytest.mark.parametrize("is_new", [False, True])
+def test_what_was_there_before_stays(tmp_path: Path, is_new: bool) -> None:
+    """But for what a run left that was ended after the diagnosis had begun."""
+    running = RunningPrograms(LocalBoard())
+    running.look()
+    left, kept = tmp_path / ".dump.board.1", tmp_path / ".dump"
+    for path in (left, kept):
+        path.touch()
+    if not is_new:
+        os.utime(left, (running.since - 60, running.since - 60))
+    made = calls(f"rename {tmp_path}/.dump.board.12", f"write {kept}")
+    files = MadeFiles(LocalBoard(), made, made, running.since)
     files.look()
-    assert files.remove() == ()
-    assert (tmp_path / ".dump.board.1").exists()
+    assert files.remove() == ((str(left),) if is_new else ())
+    assert left.exists() is not is_new
+    assert kept.exists()
 
 
 def test_a_program_that_measuring_ended_is_started_again_by_the_command(tmp_path: Path) -> None:

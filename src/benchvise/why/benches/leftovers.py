@@ -15,7 +15,8 @@ from __future__ import annotations
 import posixpath
 import re
 from collections import Counter
-from collections.abc import Iterable
+from collections.abc import Iterable, Sequence
+from contextlib import suppress
 from dataclasses import dataclass, field
 
 from benchvise.board import Board
@@ -30,12 +31,14 @@ _READ_S = 20.0
 _AGAIN_S = 60.0
 _TIMES = 5.0
 _WAIT_S = "0.5"
+_CLOCK = "date +%s"
 _PROGRAMS = "cat /proc/[0-9]*/comm 2>/dev/null; true"
 _ONCE = 'exec sh -c "$1" </dev/null >/dev/null 2>&1'
 _NOT_MEANT = re.compile(
     r"kworker|.*/|(?:sh|bash|dash|busybox|cat|sleep|sshd|ssh|ps|grep|sed|ls|bvprobe)$"
 )
 _LIST = 'for d in "$@"; do echo "directory $d"; ls -A "$d" 2>/dev/null | head -n 5000; done; true'
+_TIMES_OF = "stat -c '%Y %n' -- \"$@\" 2>/dev/null; true"
 _REMOVE = 'for f in "$@"; do [ -f "$f" ] && [ ! -L "$f" ] && rm -f -- "$f"; done; true'
 _NEVER = re.compile(r"/(?:proc|sys|dev|run)(?:/|$)|/$")
 _MOST = 30
@@ -48,10 +51,14 @@ class RunningPrograms:
 
     board: Board
     before: Counter[str] = field(default_factory=Counter)
+    since: int = 0
+    """When that was, in seconds by the board's clock; 0 where it cannot tell."""
 
     def look(self) -> None:
         """Remembers what runs now; nothing where the board cannot tell."""
         self.before = self._now()
+        with suppress(BoardUnusable, ValueError):
+            self.since = int(self.board.run(["sh", "-c", _CLOCK], timeout=_READ_S).stdout)
 
     def bring_back(self, command: str, usual_s: float) -> tuple[str, ...]:
         """Runs the command once more where programs are gone that ran before; those that still are.
@@ -86,28 +93,32 @@ class MadeFiles:
     """What a command leaves on a board only because an experiment was made there.
 
     ``own`` are its system calls in a plain run on that board, ``other`` those on the other side.
+    ``since`` is when the diagnosis began by the board's clock: temporary files that are newer are
+    of runs that were ended.
     """
 
     board: Board
     own: tuple[CallsAbout, ...]
     other: tuple[CallsAbout, ...]
+    since: int = 0
     known: frozenset[str] = frozenset()
 
     def look(self) -> None:
         """Remembers what is there before the first experiment."""
-        self.known = self._there()
+        there = self._there()
+        temporary = [path for path in sorted(there) if self._is_temporary(path)]
+        self.known = there - self._newer(temporary[:_MOST_REMOVED])
 
     def remove(self) -> tuple[str, ...]:
         """Removes what is new and can only be of an experiment; the paths. Raises
         BoardUnreachable."""
         if not self.known:
             return ()
-        patterns = [_pattern(path) for path in self._of_experiments()]
-        patterns += [_pattern(path, r"(?:\.[\w.-]+)?") for path in self._results()]
+        made = [_pattern(path) for path in self._made()]
         new = [
             path
             for path in sorted(self._there() - self.known)
-            if any(pattern.fullmatch(path) for pattern in patterns)
+            if self._is_temporary(path) or any(pattern.fullmatch(path) for pattern in made)
         ][:_MOST_REMOVED]
         try:
             for begin in range(0, len(new), _MOST):
@@ -117,23 +128,43 @@ class MadeFiles:
             return ()
         return tuple(new)
 
-    def _of_experiments(self) -> list[str]:
-        """What a plain run there moves away again, or does not make at all."""
-        moved = {*renamed_paths(self.own), *renamed_paths(self.other)}
-        by_itself = [_pattern(path) for path in written_paths(self.own)]
-        made = [
-            path
-            for path in written_paths(self.other)
-            if not any(pattern.fullmatch(path) for pattern in by_itself)
+    def _is_temporary(self, path: str) -> bool:
+        """Whether it is called as what a plain run moves away again: by the command's calls, or by
+        the name of what it keeps for itself in a home."""
+        patterns = [_pattern(p) for p in self._moved()]
+        patterns += [
+            _pattern(p, r"\.[\w.-]+") for p in (*_results(self.own), *_results(self.other))
         ]
-        return [path for path in (*moved, *made) if not _NEVER.match(path)]
+        return any(pattern.fullmatch(path) for pattern in patterns)
 
-    def _results(self) -> list[str]:
-        """What programs keep for themselves in a home, as the other side reads it."""
-        return [path for path in opened_in(self.other) if is_result(path)]
+    def _moved(self) -> list[str]:
+        moved = (*renamed_paths(self.own), *renamed_paths(self.other))
+        return [path for path in moved if not _NEVER.match(path)]
+
+    def _made(self) -> list[str]:
+        """What the command makes or keeps for itself on the other side, and not here."""
+        here = [_pattern(path) for path in (*written_paths(self.own), *_results(self.own))]
+        return [
+            path
+            for path in (*written_paths(self.other), *_results(self.other))
+            if not _NEVER.match(path) and not any(pattern.fullmatch(path) for pattern in here)
+        ]
+
+    def _newer(self, paths: Sequence[str]) -> frozenset[str]:
+        """Those of these files that were written since the diagnosis began."""
+        if not paths or not self.since:
+            return frozenset()
+        try:
+            done = self.board.run(["sh", "-c", _TIMES_OF, "sh", *paths], timeout=_READ_S)
+        except BoardUnusable:
+            return frozenset()
+        lines = [
+            line.partition(" ") for line in done.stdout.decode("utf-8", "replace").splitlines()
+        ]
+        return frozenset(path for at, _, path in lines if at.isdecimal() and int(at) >= self.since)
 
     def _there(self) -> frozenset[str]:
-        paths = (*self._of_experiments(), *self._results())
+        paths = (*self._moved(), *self._made(), *_results(self.own))
         places = dict.fromkeys(posixpath.dirname(path) for path in paths)
         if not places:
             return frozenset()
@@ -142,6 +173,11 @@ class MadeFiles:
         except BoardUnusable:
             return frozenset()
         return frozenset(_paths(done.stdout.decode("utf-8", "replace").splitlines()))
+
+
+def _results(calls: Iterable[CallsAbout]) -> list[str]:
+    """What programs keep for themselves in a home, as they read it."""
+    return [path for path in opened_in(calls) if is_result(path)]
 
 
 def _paths(lines: Iterable[str]) -> Iterable[str]:

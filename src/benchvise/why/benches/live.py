@@ -306,7 +306,7 @@ class LiveBench:
         """Remembers what is there where the command writes, before the first experiment."""
         for side, board in self._boards():
             own, other = (self._watched[which].calls for which in (side, side.other))
-            self._made[side] = MadeFiles(board.board, own, other)
+            self._made[side] = MadeFiles(board.board, own, other, self._running[side].since)
             self._lasting(side, self._made[side].look)
 
     def digests(self, side: Side, paths: Sequence[str]) -> Mapping[str, str]:
