@@ -114,7 +114,7 @@ class MadeFiles:
         BoardUnreachable."""
         if not self.known:
             return ()
-        made = [_pattern(path) for path in self._made()]
+        made = [_pattern(path) for path in self._made_files()]
         new = [
             path
             for path in sorted(self._there() - self.known)
@@ -131,17 +131,17 @@ class MadeFiles:
     def _is_temporary(self, path: str) -> bool:
         """Whether it is called as what a plain run moves away again: by the command's calls, or by
         the name of what it keeps for itself in a home."""
-        patterns = [_pattern(p) for p in self._moved()]
+        patterns = [_pattern(p) for p in self._moved_files()]
         patterns += [
             _pattern(p, r"\.[\w.-]+") for p in (*_results(self.own), *_results(self.other))
         ]
         return any(pattern.fullmatch(path) for pattern in patterns)
 
-    def _moved(self) -> list[str]:
+    def _moved_files(self) -> list[str]:
         moved = (*renamed_paths(self.own), *renamed_paths(self.other))
         return [path for path in moved if not _NEVER.match(path)]
 
-    def _made(self) -> list[str]:
+    def _made_files(self) -> list[str]:
         """What the command makes or keeps for itself on the other side, and not here."""
         here = [_pattern(path) for path in (*written_paths(self.own), *_results(self.own))]
         return [
@@ -164,7 +164,7 @@ class MadeFiles:
         return frozenset(path for at, _, path in lines if at.isdecimal() and int(at) >= self.since)
 
     def _there(self) -> frozenset[str]:
-        paths = (*self._moved(), *self._made(), *_results(self.own))
+        paths = (*self._moved_files(), *self._made_files(), *_results(self.own))
         places = dict.fromkeys(posixpath.dirname(path) for path in paths)
         if not places:
             return frozenset()
