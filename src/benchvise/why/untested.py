@@ -42,6 +42,7 @@ from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.command_suspects import MOUNT_POINT
 from benchvise.why.suspects.find import NO_SETTING, consent_in
 from benchvise.why.suspects.routes import ROUTES
+from benchvise.why.witness.grouped import is_group
 from benchvise.why.witness.layout import written_anew
 from benchvise.why.witness.opened import HIDDEN, NOT_THERE, OPENED_FILE, link_as_on_good
 from benchvise.why.witness.partner_suspects import state_as_on_good
@@ -291,7 +292,7 @@ def _on_good(lab: Laboratory, suspect: Suspect, *, ask_boards: bool) -> Sequence
 
 def _without_file(suspect: Suspect) -> str:
     """The line of shell that takes a file away which only the bad side has; empty for others."""
-    if not suspect.id.startswith(OPENED_FILE) or suspect.good != NOT_THERE:
+    if not suspect.id.startswith(OPENED_FILE) or suspect.good != NOT_THERE or is_group(suspect):
         return ""
     path = suspect.id.removeprefix(OPENED_FILE)
     return shlex.join(["mv", "--", path, f"{path}.away"])

@@ -32,7 +32,8 @@ from benchvise.why.bench import ArmRefused
 from benchvise.why.benches.live_board import LiveBoard
 from benchvise.why.benches.userland_copies import MAKE_DIRECTORY
 from benchvise.why.model import Arm, LayerMeans, Side, Suspect
-from benchvise.why.witness.opened import FILE_LAYER
+from benchvise.why.witness.grouped import is_group
+from benchvise.why.witness.opened import FILE_LAYER, OPENED_FILE
 from benchvise.why.witness.partner_suspects import SERVICE_FILE, is_service_file
 
 SEARCH_PATH = "env.PATH"
@@ -90,7 +91,12 @@ class FileSwap:
 
         ArmRefused where a file cannot be had or put there.
         """
-        suspects = {path_of(suspect): suspect for suspect in arm.flipped if is_file(suspect)}
+        suspects = {
+            path: suspect
+            for suspect in arm.flipped
+            if is_file(suspect)
+            for path in paths_of(suspect)
+        }
         if not suspects:
             return {}
         key = (arm.side, self._boards[arm.side].boots, tuple(sorted(suspects)))
@@ -153,8 +159,11 @@ class FileSwap:
         covers: dict[str, str] = {}
         copies: dict[str, str] = {}
         search: list[str] = []
+        groups = {suspect.id: suspect for suspect in suspects.values() if is_group(suspect)}
         for path in sorted(suspects, key=lambda path: path.count("/")):
             try:
+                if group := groups.pop(suspects[path].id, None):
+                    self._copy_around(side, f"{path_of(group)}/all", copies)
                 self._place_one(side, path, covers, copies, search)
             except (_FileRefused, BoardUnusable) as problem:
                 raise ArmRefused(
@@ -193,23 +202,29 @@ class FileSwap:
             covers[path] = source
             return
         if inside is None:
-            target = self._new_name(side)
             try:
-                inside = self._run(side, ["sh", "-c", _COPY, "sh", path, target]).decode().strip()
+                inside = self._copy_around(side, path, copies)
             except _FileRefused:
                 if own is None or other is None or not own.is_link:
                     raise
+                target = self._new_name(side)
                 self._put(side, f"{target}/{posixpath.basename(path)}", other)
                 search.append(target)
                 return
-            if not _PATH.fullmatch(inside):
-                raise _FileRefused("there is no directory for it that could be copied")
-            copies[inside] = target
         place = f"{copies[inside]}/{posixpath.relpath(path, inside)}"
         if other is None:
             self._run(side, ["rm", "-f", "--", place])
         else:
             self._put(side, place, other)
+
+    def _copy_around(self, side: Side, path: str, copies: dict[str, str]) -> str:
+        """Copies the nearest directory of a path that is there; the directory."""
+        target = self._new_name(side)
+        inside = self._run(side, ["sh", "-c", _COPY, "sh", path, target]).decode().strip()
+        if not _PATH.fullmatch(inside):
+            raise _FileRefused("there is no directory for it that could be copied")
+        copies.setdefault(inside, target)
+        return inside
 
     def _put(self, side: Side, place: str, file: _BoardFile) -> None:
         self._run(side, ["sh", "-c", _PUT, "sh", place, f"{file.mode:o}"], file.data)
@@ -269,7 +284,14 @@ def is_file(suspect: Suspect) -> bool:
     return isinstance(suspect.means, LayerMeans) and suspect.means.layer == FILE_LAYER
 
 
+def paths_of(suspect: Suspect) -> tuple[str, ...]:
+    """The files that such a suspect is about."""
+    if is_group(suspect):
+        return tuple(member.removeprefix(OPENED_FILE) for member in suspect.members)
+    return (path_of(suspect),)
+
+
 def path_of(suspect: Suspect) -> str:
-    """The file that such a suspect is about."""
+    """The file that such a suspect is about, or the directory of many."""
     assert isinstance(suspect.means, LayerMeans)  # noqa: S101 - whoever asks has asked ``is_file``
     return suspect.means.part

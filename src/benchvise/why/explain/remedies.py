@@ -53,6 +53,7 @@ from benchvise.why.explain.remedy_lines import (
 from benchvise.why.model import Layer, LayerMeans, Origin, Remedy, SettingMeans, Side, Suspect
 from benchvise.why.provenance.targets import is_one_mount
 from benchvise.why.suspects.command_suspects import MOUNT_POINT, options_apart
+from benchvise.why.witness.grouped import is_group
 from benchvise.why.witness.opened import OPENED_FILE
 
 ORIGIN = "the line that sets it"
@@ -100,7 +101,11 @@ def remedies(
         only_bad = side_values[Side.GOOD] in _ABSENT
         service = suspect.means.service if isinstance(suspect.means, LayerMeans) else ""
         path = suspect.id.removeprefix(OPENED_FILE)
-        ways += session_remedies.of_file(path, only_bad=only_bad, service=service)
+        if is_group(suspect):
+            paths = [member.removeprefix(OPENED_FILE) for member in suspect.members]
+            ways += session_remedies.of_files(path, paths) if only_bad else ()
+        else:
+            ways += session_remedies.of_file(path, only_bad=only_bad, service=service)
     elif suspect.item == "storage.mounts":
         ways += session_remedies.of_mounts(side_values, cost)
     elif suspect.item in session_remedies.ITEMS:

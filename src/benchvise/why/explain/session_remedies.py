@@ -224,6 +224,14 @@ def of_file(path: str, *, only_bad: bool, service: str = "") -> Iterator[Remedy]
         yield Remedy(NOW, text + anew)
 
 
+def of_files(place: str, paths: Sequence[str]) -> Iterator[Remedy]:
+    """Files in or below a directory that only the bad side has, away."""
+    kept = shlex.quote(f"{place}.away.tar")
+    inside = " ".join(shlex.quote(path.removeprefix(f"{place}/")) for path in paths)
+    line = f"cd {shlex.quote(place)} && tar -cf {kept} -- {inside} && rm -- {inside}"
+    yield Remedy(NOW, line)
+
+
 def of_mount_settings(suspect: Suspect, settings: Sequence[Setting], cost: str) -> Iterator[Remedy]:
     """The good option of each mount that the suspect is about."""
     entries = (member.removeprefix(f"{suspect.item}/") for member in suspect.members)

@@ -19,6 +19,7 @@ from dataclasses import replace
 from benchvise.text import Untrusted
 from benchvise.why.model import Layer, LayerMeans, Origin, Side, Suspect, Term
 from benchvise.why.witness.compare import opened_in
+from benchvise.why.witness.grouped import grouped_files, is_group
 from benchvise.why.witness.kinds import NAME_CALLS
 from benchvise.why.witness.layout import (
     DIRECTORY,
@@ -51,6 +52,7 @@ _OF_WRITING_IT = "the command writes it anew itself, so it is as the command mad
 _OF_LIBC = "it is a part of the C library, which only goes together: it takes the whole user land"
 _OF_MANY = "the boards differ in most files that the command opens: it takes the whole user land"
 _MOST_TRIED = 40
+_NAMED = 3
 
 _DIGITS = 12
 _ONE_SIDE = Term("file", 0.5, "only one side has it, and the command opens it there")
@@ -195,15 +197,22 @@ def _looked_for(path: str, good: str, bad: str) -> Suspect:
 
 
 def _with_means(suspects: Sequence[Suspect], executed: Collection[str]) -> tuple[Suspect, ...]:
+    groups, grouped = grouped_files(
+        [s for s in suspects if not _why_not(s, executed) and _path(s) not in executed],
+        *(NOT_THERE, OPENED_FILE, FILE_LAYER),
+    )
+    named = {group.id for group in groups}
+    suspects = [s for s in suspects if s.id not in grouped and s.id not in named]
     tried = [suspect for suspect in suspects if not _why_not(suspect, executed)]
     chosen = tried if len(tried) <= _MOST_TRIED else [s for s in tried if _is_configuration(s)]
     swapped = {suspect.id for suspect in chosen[:_MOST_TRIED]}
-    return tuple(
+    alone = (
         replace(s, means=LayerMeans(FILE_LAYER, _path(s)), untestable="")
         if s.id in swapped
         else replace(s, untestable=_why_not(s, executed) or _OF_MANY)
         for s in suspects
     )
+    return (*groups, *alone)
 
 
 ATTRIBUTES = "attributes "
@@ -375,6 +384,9 @@ def origins_of_file(
     if digest == NOT_THERE:
         return ()
     line, text = _own_line(side, contents or {})
+    if is_group(suspect):
+        names = [member.rpartition("/")[2] for member in suspect.members]
+        text = f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} others"
     text = HIDDEN if is_private and line else text or f"SHA-256 {digest}…"
     return (Origin(side, "file", Untrusted(_path(suspect)), line, Untrusted(text)),)
 
