@@ -251,7 +251,7 @@ def _postgres(location: Location, timeout: float) -> Engine:
 
 # -- its tables ------------------------------------------------------------------------------------
 
-NEWEST = "0009"
+NEWEST = "0010"
 VERSION_TABLE = "benchvise_version"
 
 _LOCK = 0x62656E6368  # any number, but the same for all: "bench"

@@ -7,16 +7,16 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, func, select
+from sqlalchemy import ColumnElement, Connection, Select, exists, func, select
 
 from benchvise.documents import object_at, text_at
 from benchvise.measure.model import RunStatus, SeriesRecord
 from benchvise.store.notes import tags_of
+from benchvise.store.packed_samples import HAS_SAMPLES
 from benchvise.store.reading import RunFilter, load_series, names_shown_as
 from benchvise.store.tables import (
     PROCESS,
     RUN,
-    SAMPLE,
     SERIES,
     SERIES_COUNT,
     columns_of,
@@ -92,12 +92,7 @@ def list_series(connection: Connection, matching: RunFilter) -> SeriesList:
         .limit(LISTED_RUNS + 1)
     )
     numbers = list(connection.execute(newest).scalars())
-    measured = (
-        select(SAMPLE.c.process_id)
-        .join(PROCESS, PROCESS.c.id == SAMPLE.c.process_id)
-        .where(PROCESS.c.series_id == SERIES.c.id)
-        .exists()
-    )
+    measured = exists().where(PROCESS.c.series_id == SERIES.c.id, HAS_SAMPLES)
     count = func.count(SERIES.c.run_number.distinct())
     statement = (
         select(SERIES.c.key, SERIES.c.benchmark, count)

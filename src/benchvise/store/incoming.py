@@ -12,12 +12,12 @@ from sqlalchemy import Connection, Table, insert, select
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.measure.model import RunRecord
-from benchvise.store import notes, snapshots
+from benchvise.store import notes, packed_samples, snapshots
 from benchvise.store.owner import Owner
 from benchvise.store.references import refuse_reserved
 from benchvise.store.results_file import TravellingRun
 from benchvise.store.series_counts import MeasuredSeries
-from benchvise.store.tables import ATTACHMENT, PROCESS, RUN, SAMPLE, SERIES
+from benchvise.store.tables import ATTACHMENT, PROCESS, RUN, SERIES
 
 
 def has_run(connection: Connection, run_id: str) -> bool:
@@ -74,17 +74,7 @@ def add_run(connection: Connection, one: TravellingRun) -> set[MeasuredSeries]:
         for process in series.processes:
             row = {"series_id": series_id, "index": process.index, "begin": process.begin}
             process_id = _insert(connection, PROCESS, {**row, "complete": process.complete})
-            rows = [
-                {
-                    "process_id": process_id,
-                    "index": sample.index,
-                    "value": sample.value,
-                    "evidence": sample.evidence,
-                }
-                for sample in process.samples
-            ]
-            if rows:
-                connection.execute(insert(SAMPLE), rows)
+            packed_samples.insert_packed(connection, process_id, process.samples)
     for moment, snapshot in one.snapshots.items():
         snapshots.add_snapshot(connection, number, moment, snapshot)
     for name, content in one.attachments.items():

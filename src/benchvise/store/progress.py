@@ -11,7 +11,8 @@ from typing import NamedTuple
 from sqlalchemy import Connection, Integer, cast, func, or_, select
 
 from benchvise.measure.model import RunStatus, SeriesStatus
-from benchvise.store.tables import PROCESS, RUN, SAMPLE, SERIES, columns_of, record_of
+from benchvise.store.packed_samples import SAMPLE_COUNT
+from benchvise.store.tables import PROCESS, RUN, SERIES, columns_of, record_of
 from benchvise.text import Untrusted
 
 _UNMEASURED = (SeriesStatus.NOT_AVAILABLE, SeriesStatus.FAILED)
@@ -130,9 +131,8 @@ def _done(connection: Connection, numbers: Sequence[int]) -> dict[int, _Done]:
         .group_by(SERIES.c.run_number)
         .subquery()
     )
-    samples = select(func.count()).where(SAMPLE.c.process_id == counts.c.newest).scalar_subquery()
     statement = (
-        select(counts.c.run_number, counts.c.complete, SERIES.c.key, PROCESS.c.index, samples)
+        select(counts.c.run_number, counts.c.complete, SERIES.c.key, PROCESS.c.index, SAMPLE_COUNT)
         .join(PROCESS, PROCESS.c.id == counts.c.newest)
         .join(SERIES, SERIES.c.id == PROCESS.c.series_id)
     )

@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, func, or_, select
+from sqlalchemy import ColumnElement, Connection, Row, func, null, or_, select
 
 from benchvise.measure.model import (
     ProcessRecord,
@@ -22,8 +22,10 @@ from benchvise.measure.model import (
 )
 from benchvise.store.notes import known_tags, tags_of
 from benchvise.store.owner import Owner
+from benchvise.store.packed_samples import SAMPLE_COUNT, unpack_samples
 from benchvise.store.tables import (
     ATTACHMENT,
+    EVIDENCE,
     IS_NOTED,
     PROCESS,
     RUN,
@@ -35,7 +37,7 @@ from benchvise.store.tables import (
     has_key,
     record_of,
 )
-from benchvise.store.values import clean_text, stored
+from benchvise.store.values import DamagedValueError, clean_text, stored
 from benchvise.text import NO_TEXT, Untrusted, aligned, printable
 
 
@@ -155,10 +157,9 @@ _SERIES_COUNT = (
     .scalar_subquery()
 )
 _SAMPLE_COUNT = (
-    select(func.count())
+    select(func.coalesce(func.sum(SAMPLE_COUNT), 0))
     .select_from(SERIES)
     .join(PROCESS, PROCESS.c.series_id == SERIES.c.id)
-    .join(SAMPLE, SAMPLE.c.process_id == PROCESS.c.id)
     .where(SERIES.c.run_number == RUN.c.number)
     .correlate(RUN)
     .scalar_subquery()
@@ -303,30 +304,47 @@ def _load_processes(
     connection: Connection, chosen: ColumnElement[bool], *, with_evidence: bool
 ) -> defaultdict[int, list[ProcessRecord]]:
     """The processes of the chosen series, by series."""
-    samples = _load_samples(connection, chosen, with_evidence=with_evidence)
-    rows = connection.execute(
+    rows_of = _load_rows(connection, chosen, with_evidence=with_evidence)
+    statement = (
         select(
             PROCESS.c.id,
             PROCESS.c.series_id,
             PROCESS.c.index,
             PROCESS.c.begin,
             PROCESS.c.complete,
+            PROCESS.c.packed_samples,
+            PROCESS.c.packed_values,
+            EVIDENCE.c.packed if with_evidence else null(),
         )
         .join(SERIES, SERIES.c.id == PROCESS.c.series_id)
         .where(chosen)
         .order_by(PROCESS.c.index)
     )
+    if with_evidence:
+        statement = statement.outerjoin(EVIDENCE, EVIDENCE.c.process_id == PROCESS.c.id)
     loaded: defaultdict[int, list[ProcessRecord]] = defaultdict(list)
-    for process_id, series_id, index, begin, complete in rows:
-        record = ProcessRecord(index, begin, tuple(samples[process_id]), complete)
-        loaded[series_id].append(record)
+    for process_id, series_id, index, begin, complete, *packed in connection.execute(statement):
+        try:
+            samples = unpack_samples(*packed)
+        except DamagedValueError as error:
+            raise _damaged(connection, series_id, error) from error
+        if process_id in rows_of:
+            samples = sorted([*samples, *rows_of[process_id]], key=lambda sample: sample.index)
+        loaded[series_id].append(ProcessRecord(index, begin, tuple(samples), complete))
     return loaded
 
 
-def _load_samples(
+def _damaged(connection: Connection, series_id: int, error: Exception) -> DamagedValueError:
+    """What is wrong with the packed samples of a series, with the run that it is of."""
+    joined = select(RUN.c.id, SERIES.c.key).join(SERIES, SERIES.c.run_number == RUN.c.number)
+    run, key = connection.execute(joined.where(SERIES.c.id == series_id)).one()
+    return DamagedValueError(f"{printable(key):.80} of run {printable(run)} has {error}")
+
+
+def _load_rows(
     connection: Connection, chosen: ColumnElement[bool], *, with_evidence: bool
 ) -> defaultdict[int, list[Sample]]:
-    """The samples of the chosen series by the process that took them, all in one query."""
+    """The samples of the chosen series that are rows, by the process that took them."""
     columns = [SAMPLE.c.process_id, SAMPLE.c.index, SAMPLE.c.value]
     rows = connection.execute(
         select(*columns, *([SAMPLE.c.evidence] if with_evidence else []))

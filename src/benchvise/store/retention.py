@@ -16,14 +16,17 @@ from dataclasses import dataclass
 from datetime import UTC, datetime, timedelta
 from enum import StrEnum
 
-from sqlalchemy import Connection, bindparam, delete, insert, select, update
+from sqlalchemy import Connection, bindparam, delete, func, insert, select, update
 
+from benchvise.documents import JsonObject
 from benchvise.errors import UsageError
 from benchvise.measure.model import RunStatus
 from benchvise.store.notes import GOOD
+from benchvise.store.packed_samples import SAMPLE_COUNT, pack_evidence, unpack_evidence
 from benchvise.store.tables import (
     ATTACHMENT,
     DIAGNOSIS,
+    EVIDENCE,
     PROCESS,
     RUN,
     RUN_TAG,
@@ -195,36 +198,57 @@ def thin_run(
 
 
 def _remove_evidence(connection: Connection, number: int) -> int:
-    rows = connection.execute(
-        select(SAMPLE.c.process_id, SAMPLE.c.index, SAMPLE.c.evidence)
-        .join(PROCESS, PROCESS.c.id == SAMPLE.c.process_id)
+    of_run = (
+        select(PROCESS.c.id)
         .join(SERIES, SERIES.c.id == PROCESS.c.series_id)
         .where(SERIES.c.run_number == number)
-    ).all()
+    )
+    return sum(
+        _thin_rows(connection, process) + _thin_packed(connection, process)
+        for process in connection.execute(of_run).scalars().all()
+    )
+
+
+def _thin_rows(connection: Connection, process: int) -> int:
+    mine = SAMPLE.c.process_id == process
+    rows = connection.execute(select(SAMPLE.c.index, SAMPLE.c.evidence).where(mine)).all()
     changed = [
-        {
-            "of_process": process,
-            "at": index,
-            "evidence": {name: evidence[name] for name in KEPT_EVIDENCE if name in evidence},
-        }
-        for process, index, evidence in rows
-        if set(evidence) - set(KEPT_EVIDENCE)
+        {"at": index, "evidence": _kept(evidence)}
+        for index, evidence in rows
+        if _kept(evidence) != evidence
     ]
     if changed:
-        place = (SAMPLE.c.process_id == bindparam("of_process"), SAMPLE.c.index == bindparam("at"))
-        connection.execute(update(SAMPLE).where(*place), changed)
+        connection.execute(update(SAMPLE).where(mine, SAMPLE.c.index == bindparam("at")), changed)
     return len(changed)
+
+
+def _thin_packed(connection: Connection, process: int) -> int:
+    mine = EVIDENCE.c.process_id == process
+    row = connection.execute(
+        select(PROCESS.c.packed_samples, EVIDENCE.c.packed).join(EVIDENCE).where(mine)
+    ).first()
+    if row is None:
+        return 0
+    evidence = unpack_evidence(*row)
+    kept = [_kept(one) for one in evidence]
+    if kept != evidence:
+        connection.execute(update(EVIDENCE).where(mine).values(packed=pack_evidence(kept)))
+    return sum(one != before for one, before in zip(kept, evidence, strict=True))
+
+
+def _kept(evidence: JsonObject) -> JsonObject:
+    return {name: evidence[name] for name in KEPT_EVIDENCE if name in evidence}
 
 
 def _remove_samples(connection: Connection, number: int, board: str) -> int:
     """All processes with their samples; their series are not counted any more."""
     measured = (
-        select(SERIES.c.key, SAMPLE.c.index)
+        select(SERIES.c.key, func.sum(SAMPLE_COUNT))
         .join(PROCESS, PROCESS.c.series_id == SERIES.c.id)
-        .join(SAMPLE, SAMPLE.c.process_id == PROCESS.c.id)
         .where(SERIES.c.run_number == number)
+        .group_by(SERIES.c.key)
     )
-    samples = Counter(key for key, _ in connection.execute(measured))
+    samples = {key: int(count) for key, count in connection.execute(measured) if count}
     for key in sorted(samples):
         counted = (has_key(SERIES_COUNT, key), SERIES_COUNT.c.board == board)
         fewer = update(SERIES_COUNT).where(*counted)
@@ -232,4 +256,4 @@ def _remove_samples(connection: Connection, number: int, board: str) -> int:
         connection.execute(delete(SERIES_COUNT).where(*counted, SERIES_COUNT.c.runs <= 0))
     of_run = select(SERIES.c.id).where(SERIES.c.run_number == number)
     connection.execute(delete(PROCESS).where(PROCESS.c.series_id.in_(of_run)))
-    return samples.total()
+    return sum(samples.values())

@@ -13,9 +13,9 @@ from typing import NamedTuple
 
 from sqlalchemy import Connection, select
 
+from benchvise.store.packed_samples import HAS_SAMPLES
 from benchvise.store.tables import (
     PROCESS,
-    SAMPLE,
     SERIES,
     SERIES_COUNT,
     has_key,
@@ -39,8 +39,7 @@ def count_new(connection: Connection, series: MeasuredSeries) -> None:
     measured = (
         select(SERIES.c.id)
         .join(PROCESS, PROCESS.c.series_id == SERIES.c.id)
-        .join(SAMPLE, SAMPLE.c.process_id == PROCESS.c.id)
-        .where(has_key(SERIES, series.key), SERIES.c.run_number == series.run_number)
+        .where(has_key(SERIES, series.key), SERIES.c.run_number == series.run_number, HAS_SAMPLES)
         .limit(1)
     )
     if connection.execute(measured).first() is None:

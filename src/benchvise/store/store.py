@@ -34,6 +34,7 @@ from benchvise.store import (
     diagnoses,
     history,
     notes,
+    packed_samples,
     progress,
     reading,
     references,
@@ -50,7 +51,7 @@ from benchvise.store.progress import StoredProgress
 from benchvise.store.reading import ALL_RUNS, RunChoices, RunFilter, RunInfo
 from benchvise.store.series_counts import MeasuredSeries
 from benchvise.store.snapshots import Moment
-from benchvise.store.tables import ATTACHMENT, PROCESS, RUN, SAMPLE, SERIES
+from benchvise.store.tables import ATTACHMENT, PROCESS, RUN, SERIES
 from benchvise.store.values import stored
 from benchvise.text import Untrusted
 
@@ -67,7 +68,6 @@ PlannedSeries: TypeAlias = tuple[SeriesSpec, str, Better, str]
 ABANDONED = "the measuring process ended without finishing (killed or power lost)"
 WAITING_SECONDS = 10.0
 
-_INSERT_SAMPLE = insert(SAMPLE)
 _Run = TypeVar("_Run", RunInfo, RunRecord, StoredProgress)
 
 
@@ -223,35 +223,41 @@ class Store:
 
     def add_sample(self, process: ProcessHandle, sample: Sample) -> None:
         """Add a sample, committed when this returns: the next batch may begin."""
-        self.add_samples(process, [sample])
+        self._add(process, [sample], packed_samples.insert_rows)
 
     def add_samples(self, process: ProcessHandle, samples: Sequence[Sample]) -> None:
         """Add samples that are all known already, in one go."""
-        rows = [
-            {
-                "process_id": process.id,
-                "index": sample.index,
-                "value": sample.value,
-                "evidence": sample.evidence,
-            }
-            for sample in samples
-        ]
-        if not rows:
-            return
+        if samples:
+            self._add(process, samples, packed_samples.insert_packed)
+
+    def _add(
+        self,
+        process: ProcessHandle,
+        samples: Sequence[Sample],
+        insert_them: Callable[[Connection, int, Sequence[Sample]], None],
+    ) -> None:
+        first = samples[0].index
 
         def add(connection: Connection, again: bool) -> None:
             if process.begun is not None:
                 series_counts.count_new(connection, process.begun)
-            if not (again and _has_sample(connection, rows[0])):  # all of them or none
-                connection.execute(_INSERT_SAMPLE, rows)
+            # All of them are there, or none.
+            if not (again and packed_samples.has_sample(connection, process.id, first)):
+                insert_them(connection, process.id, samples)
 
         self._database.write(add)
         process.begun = None
 
     def end_process(self, process: ProcessHandle, complete: bool) -> None:
-        """End a process; ``complete`` when it measured all of its batches."""
-        statement = update(PROCESS).where(PROCESS.c.id == process.id)
-        self._change(statement.values(complete=complete), f"process {process.id}")
+        """End a process, and pack its samples; ``complete`` when it measured all batches."""
+        ended = update(PROCESS).where(PROCESS.c.id == process.id).values(complete=complete)
+
+        def end(connection: Connection, _again: bool) -> None:
+            if not connection.execute(ended).rowcount:
+                raise self._missing(f"process {process.id}")
+            packed_samples.pack_process(connection, process.id)
+
+        self._database.write(end)
 
     def end_series(
         self, run_id: str, position: int, status: SeriesStatus, reason: str = ""
@@ -620,13 +626,6 @@ class Store:
         return StoreError(
             f"the store {self.name} has no {what}", "was the run deleted while it was measured?"
         )
-
-
-def _has_sample(connection: Connection, row: Mapping[str, Any]) -> bool:
-    matching = select(SAMPLE.c.index).where(
-        SAMPLE.c.process_id == row["process_id"], SAMPLE.c.index == row["index"]
-    )
-    return connection.execute(matching).first() is not None
 
 
 def _insert(connection: Connection, table: Table, row: Mapping[str, Any]) -> int:

@@ -1,4 +1,5 @@
-"""The tables of the store: a run has series, a series has processes, a process has samples.
+"""The tables of the store: a run has series, a series has processes, a process has samples, which
+are rows while it measures and packed when it has ended (``store.packed_samples``).
 
 A snapshot belongs to a run. What it found set is a state, which is kept once however often it is
 found, under the hash of its content. Diagnoses stand for themselves. What a watch has seen belongs
@@ -35,6 +36,7 @@ from sqlalchemy.engine.default import DefaultExecutionContext
 
 from benchvise.measure.model import RunStatus, SeriesStatus
 from benchvise.store.values import (
+    Bytes,
     CleanText,
     DamagedValueError,
     JsonColumn,
@@ -171,9 +173,22 @@ PROCESS = Table(
     Column("index", Whole, nullable=False),
     Column("begin", JsonColumn, nullable=False),
     Column("complete", YesNo, nullable=False),
+    Column("packed_samples", Whole, nullable=False, server_default="0"),
+    Column("packed_values", Bytes),
     UniqueConstraint("series_id", "index"),
 )
-"""One fresh probe process that measured for a series."""
+"""One fresh probe process that measured for a series; ``packed_samples`` of its samples are packed.
+"""
+
+EVIDENCE = Table(
+    "evidence",
+    METADATA,
+    _part_of("process_id", "process.id", primary_key=True),
+    Column("packed", Bytes, nullable=False),
+)
+"""What is known of the packed samples of a process beside their values. It is a table of its own,
+so that processes are counted and values read without it.
+"""
 
 SAMPLE = Table(
     "sample",
@@ -183,7 +198,7 @@ SAMPLE = Table(
     Column("value", Measured),
     Column("evidence", JsonColumn, nullable=False),
 )
-"""One batch. ``value`` is NULL where the board's value was not a number."""
+"""A batch of a process that measures. ``value`` is NULL where the board's was not a number."""
 
 STATE = Table(
     "state",

@@ -6,7 +6,7 @@ Both databases must hold the same values, so what either refuses never reaches t
 - NaN and infinities inside JSON become ``{"na": "not a number"}`` and ``{"na": "infinite"}``;
 - integers of more than 64 bits and values nested deeper than 32 levels, which no honest probe
   sends, become ``{"na": …}`` too;
-- a sample's value that is NaN is NULL in its column, and NaN again when it is read; -0.0 is 0.0,
+- a sample's value that is NaN is NULL in its row, and NaN again when it is read; -0.0 is 0.0,
   since SQLite keeps no sign of a zero.
 
 Everything else comes back as it was: finite floats bit for bit, object keys in their order. What
@@ -181,6 +181,14 @@ class JsonColumn(_Checked[Mapping[str, Any]]):
     def process_bind_param(self, value: Mapping[str, Any] | None, dialect: Dialect) -> Any:  # noqa: ARG002
         """Replace what cannot be stored."""
         return None if value is None else clean_json(value)
+
+
+class Bytes(_Checked[bytes]):
+    """Bytes as they are."""
+
+    impl = LargeBinary
+    cache_ok = True
+    kinds = bytes
 
 
 class PackedJson(_Checked[Any]):
