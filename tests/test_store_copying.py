@@ -29,6 +29,8 @@ def filled(store: Store) -> str:
     ]
     store.add_samples(process, samples)
     store.end_process(process, True)
+    killed = store.begin_process(run, 0, 1, {})
+    store.add_sample(killed, Sample(0, 2.5, {"flags": []}))
     store.attach(run, "console.log", bytes(range(256)) * 10)
     store.tag(run, ["kept"])
     store.annotate(run, HOSTILE)
@@ -59,7 +61,7 @@ def test_a_copy_has_all_of_it_and_is_gone_on_with(place: Place, target: Place) -
         run = filled(source)
         begin(source, "is still measured")
         tables = {table.name: table.rows for table in source.copy_to(copy)}
-        assert (tables["run"], tables["sample"], tables["attachment"]) == (2, 2, 1)
+        assert (tables["run"], tables["sample"], tables["evidence"]) == (2, 1, 1)
         assert keys_of(place) == keys_of(target)
         before, after = source.load(run), copy.load(run)
         assert repr(before) == repr(after)  # NaN is not equal to itself

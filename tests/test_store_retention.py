@@ -79,6 +79,21 @@ def test_without_evidence_every_value_and_verdict_stays(store: Store) -> None:
     assert thin(store, policy(evidence=30), apply=True, now=at(31)).runs == ()
 
 
+def test_samples_that_are_rows_are_thinned_too(store: Store) -> None:
+    """As a process that was killed has left them."""
+    run = begin(store, "killed", PLANNED[:1])
+    process = store.begin_process(run, 0, 0, {})
+    for n in range(3):
+        store.add_sample(process, Sample(n, float(n), EVIDENCE))
+    store.end_run(run, RunStatus.INTERRUPTED)
+    assert thin(store, policy(evidence=30), apply=True, now=at(31)).samples == 3
+    [left] = store.load(run).series[0].processes
+    kept = {"flags": ["preempted"], "detail": {"p99": 7.0}}
+    assert left.samples == tuple(Sample(n, float(n), kept) for n in range(3))
+    assert thin(store, policy(10, 30), apply=True, now=at(31)).samples == 3
+    assert (store.info(run).samples, store.series().series) == (0, [])
+
+
 def test_without_samples_medians_and_intervals_are_told(store: Store, place: Place) -> None:
     other = measured(store, "stays")
     store.tag(other, ["release"])
@@ -88,7 +103,8 @@ def test_without_samples_medians_and_intervals_are_told(store: Store, place: Pla
     assert {info.key: info.runs for info in store.series().series} == both
     assert thin(store, policy(10, 30), apply=True, now=at(31)).samples == 36
     assert {info.key: info.runs for info in store.series().series} == dict.fromkeys(both, 1)
-    assert place.query("SELECT count(*) FROM sample") == [(36,)]
+    assert sum(info.samples for info in store.runs()) == 36
+    assert place.query("SELECT count(*) FROM evidence") == [(3,)]
     assert place.query("SELECT count(*) FROM process") == [(3,)]
 
     loaded = store.load(run)

@@ -7,12 +7,12 @@ from dataclasses import dataclass
 from datetime import datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Select, exists, func, select
+from sqlalchemy import ColumnElement, Connection, Select, func, select
 
 from benchvise.documents import object_at, text_at
 from benchvise.measure.model import RunStatus, SeriesRecord
 from benchvise.store.notes import tags_of
-from benchvise.store.packed_samples import HAS_SAMPLES
+from benchvise.store.packed_samples import SAMPLE_COUNT
 from benchvise.store.reading import RunFilter, load_series, names_shown_as
 from benchvise.store.tables import (
     PROCESS,
@@ -92,7 +92,9 @@ def list_series(connection: Connection, matching: RunFilter) -> SeriesList:
         .limit(LISTED_RUNS + 1)
     )
     numbers = list(connection.execute(newest).scalars())
-    measured = exists().where(PROCESS.c.series_id == SERIES.c.id, HAS_SAMPLES)
+    # No EXISTS, for which PostgreSQL would look at the processes of all runs.
+    samples = select(func.sum(SAMPLE_COUNT)).where(PROCESS.c.series_id == SERIES.c.id)
+    measured = samples.scalar_subquery() > 0
     count = func.count(SERIES.c.run_number.distinct())
     statement = (
         select(SERIES.c.key, SERIES.c.benchmark, count)

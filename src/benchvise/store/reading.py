@@ -9,7 +9,7 @@ from dataclasses import dataclass
 from datetime import UTC, datetime
 from typing import Any
 
-from sqlalchemy import ColumnElement, Connection, Row, func, null, or_, select
+from sqlalchemy import BigInteger, ColumnElement, Connection, Row, cast, func, null, or_, select
 
 from benchvise.measure.model import (
     ProcessRecord,
@@ -157,7 +157,7 @@ _SERIES_COUNT = (
     .scalar_subquery()
 )
 _SAMPLE_COUNT = (
-    select(func.coalesce(func.sum(SAMPLE_COUNT), 0))
+    select(cast(func.coalesce(func.sum(SAMPLE_COUNT), 0), BigInteger))
     .select_from(SERIES)
     .join(PROCESS, PROCESS.c.series_id == SERIES.c.id)
     .where(SERIES.c.run_number == RUN.c.number)
