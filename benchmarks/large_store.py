@@ -11,8 +11,11 @@ to the last byte, each page once before it is timed.
 from __future__ import annotations
 
 import argparse
+import json
 import statistics
+import struct
 import tempfile
+import zlib
 from contextlib import closing
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
@@ -44,15 +47,15 @@ _FILL = (
     " status, reason, key_hash) SELECT run.number, kind.position, kind.benchmark, kind.params,"
     " kind.key, 'ns', 'lower', 'operations', 'measured', '', kind.hash FROM run, kind"
     " ORDER BY run.number, kind.position",
-    'INSERT INTO process (series_id, "index", begin, complete) SELECT series.id, batch.number,'
-    """ '{"caveats":[],"iterations":1000,"counted":"operations"}', 1 = 1"""
-    " FROM series, batch WHERE batch.number < CASE WHEN series.run_number > {sparse} THEN 3 ELSE 1"
-    " END ORDER BY series.id, batch.number",
-    'INSERT INTO sample (process_id, "index", value, evidence) SELECT process.id, batch.number,'
-    " 1000.0 + (process.id % 97 * 7919 + batch.number * 104729) % 97,"
-    """ '{"elapsed_ns":1000000,"cpu":0,"clock_khz":1500000,"flags":[],"temperature_mc":51234}'"""
-    " FROM process JOIN series ON series.id = process.series_id, batch WHERE batch.number <"
-    " CASE WHEN series.run_number > {sparse} THEN 10 ELSE 3 END ORDER BY process.id, batch.number",
+    'INSERT INTO process (series_id, "index", begin, complete, packed_samples, packed_values)'
+    " SELECT series.id, batch.number,"
+    """ '{"caveats":[],"iterations":1000,"counted":"operations"}', 1 = 1,"""
+    " kept.samples, kept.packed FROM series JOIN kept ON kept.samples = CASE WHEN series.run_number"
+    " > {sparse} THEN 10 ELSE 3 END AND kept.number = series.id % 97, batch WHERE"
+    " batch.number < CASE WHEN kept.samples > 3 THEN 3 ELSE 1 END ORDER BY series.id, batch.number",
+    "INSERT INTO evidence (process_id, packed) SELECT process.id, kept.evidence FROM process"
+    " JOIN kept ON kept.samples = process.packed_samples AND kept.number = process.id % 97"
+    " ORDER BY process.id",
     "INSERT INTO series_count (key_hash, board, key, benchmark, runs) SELECT kind.hash, run.board,"
     " kind.key, kind.benchmark, count(*) FROM run, kind"
     " GROUP BY kind.hash, run.board, kind.key, kind.benchmark",
@@ -84,11 +87,42 @@ def fill(connection: Connection, runs: int) -> None:
     connection.execute(
         text("INSERT INTO batch VALUES (:number)"), [{"number": number} for number in range(10)]
     )
+    blob = "BYTEA" if _is_server(connection) else "BLOB"
+    connection.execute(
+        text(
+            f"CREATE TEMPORARY TABLE kept (number INT, samples INT, packed {blob}, evidence {blob})"
+        )
+    )
+    connection.execute(
+        text("INSERT INTO kept VALUES (:number, :samples, :packed, :evidence)"),
+        [_packed(number, samples) for number in range(97) for samples in (3, 10)],
+    )
     for statement in _FILL:
         filled = statement.replace("{sparse}", str(max(0, runs - WHOLE_RUNS)))
         connection.exec_driver_sql(filled.replace("%", "%%") if _is_server(connection) else filled)
-    connection.execute(text("DROP TABLE kind"))
-    connection.execute(text("DROP TABLE batch"))
+    for table in ("kind", "batch", "kept"):
+        connection.execute(text(f"DROP TABLE {table}"))
+
+
+def _packed(number: int, samples: int) -> dict[str, object]:
+    """The samples of a process and their evidence, as ``store.packed_samples`` describes them."""
+    noise = [(number * 7919 + batch * 104729) % 97 for batch in range(samples)]
+    evidence = [
+        {
+            "elapsed_ns": 1_000_000 + 311 * value,
+            "cpu": 0,
+            "clock_khz": 1_500_000,
+            "flags": [],
+            "temperature_mc": 51_234 + value,
+        }
+        for value in noise
+    ]
+    return {
+        "number": number,
+        "samples": samples,
+        "packed": struct.pack(f"<{samples}d", *(1000.0 + value for value in noise)),
+        "evidence": zlib.compress(json.dumps(evidence).encode()),
+    }
 
 
 def _is_server(connection: Connection) -> bool:

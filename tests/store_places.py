@@ -17,6 +17,14 @@ OTHER = SeriesSpec("pipe.roundtrip", (("bytes", "1"),), "pipe.roundtrip")
 PLANNED: list[PlannedSeries] = [(SPEC, "B/s", "higher", "read"), (OTHER, "ns", "lower", "trips")]
 
 
+BEFORE_PACKING = (
+    "DROP TABLE evidence",
+    "ALTER TABLE process DROP COLUMN packed_samples",
+    "ALTER TABLE process DROP COLUMN packed_values",
+)
+"""Make of a store whose samples are rows one of the revision before they were packed."""
+
+
 @dataclass(frozen=True)
 class Place:
     """An empty place for a store, and a way to look into it beside the store."""

@@ -452,6 +452,15 @@ def test_a_connection_that_was_cut_is_made_again(server: PostgresServer) -> None
         assert store.runs()[0].samples == 1
 
 
+@contextlib.contextmanager
+def listening(cut: Callable[[Connection], None]) -> Iterator[None]:
+    event.listen(Engine, "commit", cut)
+    try:
+        yield
+    finally:
+        event.remove(Engine, "commit", cut)
+
+
 @pytest.mark.parametrize("moment", ["before", "after"])
 def test_a_write_whose_connection_is_cut_is_made_once(server: PostgresServer, moment: str) -> None:
     """Cut before the commit nothing is there, cut after it everything is: nobody is told which."""
@@ -470,17 +479,23 @@ def test_a_write_whose_connection_is_cut_is_made_once(server: PostgresServer, mo
             with server.connect() as other:
                 other.execute("SELECT pg_terminate_backend(%s)", [raw.info.backend_pid])
 
-        event.listen(Engine, "commit", cut)
-        try:
+        with listening(cut):
             store.add_sample(process, Sample(0, 1.0))
-        finally:
-            event.remove(Engine, "commit", cut)
         store.add_sample(process, Sample(1, 2.0))
         assert cuts == [moment]
         assert store.runs()[0].samples == 2
         assert [info.runs for info in store.series().series if info.key == SPEC.key] == [1]
         with pytest.raises(StoreError, match="refused an item"):
             store.add_sample(process, Sample(1, 2.0))
+        cuts.clear()
+        with listening(cut):
+            store.end_process(process, True)
+        process = store.begin_process(store.resolve("@"), 0, 1, {})
+        cuts.clear()
+        with listening(cut):
+            store.add_samples(process, [Sample(0, 3.0), Sample(1, 4.0)])
+        assert cuts == [moment]
+        assert store.load("@").series[0].values == ((1.0, 2.0), (3.0, 4.0))
 
 
 def test_a_server_that_may_only_be_read(server: PostgresServer) -> None:
