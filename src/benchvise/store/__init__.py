@@ -3,6 +3,7 @@
 SQLite in the user's data directory by default, PostgreSQL by URL; same tables, same migrations.
 
     store                          what flows write while a board is measured, and read afterwards
+      ├ packed_samples             rows while a process measures, two values when it has ended
       ├ reading, history           runs; what all of them together tell
       ├ progress                   how far runs are that are measured now
       ├ series_counts              how many runs of a board have a series, counted as they are made

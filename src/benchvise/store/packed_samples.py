@@ -70,13 +70,19 @@ def insert_packed(connection: Connection, process_id: int, samples: Sequence[Sam
     """Add samples that are all known, packed where that can be."""
     in_order = sorted(samples, key=lambda sample: sample.index)
     evidence = pack_evidence([sample.evidence for sample in in_order])
+    _insert(connection, process_id, in_order, evidence)
+
+
+def _insert(
+    connection: Connection, process_id: int, in_order: Sequence[Sample], evidence: bytes | None
+) -> None:
     if evidence is None or not _are_numbered(in_order):
-        insert_rows(connection, process_id, samples)
+        insert_rows(connection, process_id, in_order)
         return
     unpacked = (PROCESS.c.id == process_id, PROCESS.c.packed_samples == 0)
     packed = {"packed_samples": len(in_order), "packed_values": _pack_values(in_order)}
     if not connection.execute(update(PROCESS).where(*unpacked).values(packed)).rowcount:
-        insert_rows(connection, process_id, samples)
+        insert_rows(connection, process_id, in_order)
     elif evidence:
         connection.execute(insert(EVIDENCE).values(process_id=process_id, packed=evidence))
 
@@ -85,9 +91,9 @@ def pack_process(connection: Connection, process_id: int) -> None:
     """Pack the samples of a process that are rows."""
     removed = delete(SAMPLE).where(SAMPLE.c.process_id == process_id)
     rows = connection.execute(removed.returning(SAMPLE.c.index, SAMPLE.c.value, SAMPLE.c.evidence))
-    samples = [Sample(*row) for row in rows]
-    if samples:
-        insert_packed(connection, process_id, samples)
+    in_order = [Sample(*row) for row in sorted(rows, key=lambda row: row[0])]
+    if in_order:  # what rows hold is clean, and to clean it again takes the most time
+        _insert(connection, process_id, in_order, _compress([one.evidence for one in in_order]))
 
 
 def has_sample(connection: Connection, process_id: int, index: int) -> bool:
@@ -123,9 +129,13 @@ def unpack_samples(count: int, values: bytes | None, evidence: bytes | None) -> 
 
 def pack_evidence(evidence: Sequence[JsonObject]) -> bytes | None:
     """What is known of samples in their order: nothing where it is, None where it is too much."""
+    return _compress([clean_json(one) for one in evidence])
+
+
+def _compress(evidence: Sequence[object]) -> bytes | None:
     if not any(evidence):
         return b""
-    text = dump_json([clean_json(one) for one in evidence]).encode()
+    text = dump_json(evidence).encode()
     return zlib.compress(text) if len(text) <= MOST_EVIDENCE else None
 
 
