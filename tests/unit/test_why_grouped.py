@@ -69,6 +69,12 @@ def test_files_of_one_directory_are_one(place: str, group: str) -> None:
         assert origins_of_file(Side.GOOD, made) == ()
 
 
+def test_of_very_many_none_is_tried_alone_and_the_directory_is_named() -> None:
+    (found,) = suspects([], tools("/etc/lab/ca/471d8067.{}", 500)).values()
+    assert (found.id, found.bad, found.means) == (f"{OPENED_FILE}/etc/lab/ca", "500 files", None)
+    assert found.untestable
+
+
 def test_few_files_stay_apart_and_each_side_is_for_itself() -> None:
     few = tools("/etc/a.d/{}", 7)
     assert set(suspects([], few)) == set(few)

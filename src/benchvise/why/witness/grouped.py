@@ -12,10 +12,12 @@ from collections import Counter
 from collections.abc import Iterator, Sequence
 
 from benchvise.why.model import Layer, LayerMeans, Suspect, Term
+from benchvise.why.witness.layout import OF_ENTRIES
 
 FEWEST = 8
 """So many files are one suspect."""
 
+_ITEM = "userland.file"
 _MOST = 300
 _MOST_OF_IT = 0.8
 _POINTS = 1.0
@@ -32,7 +34,8 @@ def grouped_files(
 ) -> tuple[tuple[Suspect, ...], frozenset[str]]:
     """A suspect for each directory in or below which one side alone has at least ``FEWEST`` of
     these files, and the ids of what it is made of. Files that the other side does not have are
-    ``not_there`` on it; ids are ``prefix`` and a path; ``layer`` is that of the means.
+    ``not_there`` on it; ids are ``prefix`` and a path; ``layer`` is that of the means, which those
+    of more than a few hundred files have not: each is read from the board.
     """
     groups: list[Suspect] = []
     taken: set[str] = set()
@@ -41,7 +44,7 @@ def grouped_files(
         paths = [suspect.id.removeprefix(prefix) for suspect in of_side]
         for place in _places(paths):
             inside = [path for path in paths if path.startswith(f"{place}/")]
-            if not FEWEST <= len(inside) <= _MOST or f"{prefix}{place}" in taken:
+            if f"{prefix}{place}" in taken:
                 continue
             taken |= {f"{prefix}{path}" for path in inside}
             groups.append(_group(place, inside, not_there, prefix, layer, is_bad=is_bad))
@@ -55,22 +58,24 @@ def _group(
     good, bad = values if is_bad else reversed(values)
     side = "bad" if is_bad else "good"
     reason = f"only {side} has {len(inside)} files in or below it that the command opens there"
+    can_try = len(inside) <= _MOST
     return Suspect(
         f"{prefix}{place}",
         f"{len(inside)} files in or below {place} that only {side} has, which the command opens",
         Layer.USERLAND,
-        "userland.file",
+        _ITEM,
         good,
         bad,
         tuple(f"{prefix}{path}" for path in inside),
-        means=LayerMeans(layer, place),
+        means=LayerMeans(layer, place) if can_try else None,
+        untestable="" if can_try else OF_ENTRIES,
         terms=(Term("file", _POINTS, reason),),
     )
 
 
 def is_group(suspect: Suspect) -> bool:
     """Whether a suspect is about many files of one directory."""
-    return isinstance(suspect.means, LayerMeans) and len(suspect.members) >= FEWEST
+    return suspect.item == _ITEM and len(suspect.members) >= FEWEST
 
 
 def _places(paths: Sequence[str]) -> Iterator[str]:
