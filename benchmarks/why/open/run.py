@@ -30,6 +30,7 @@ from benchvise.errors import BenchviseError
 _DRAWS = 3
 """So often other decoys are drawn where some turn out to matter."""
 _A_WHILE_S = 2.0
+_SETTLED_S = 10.0
 _NUMBERS = {"good": 11, "clean": 12, "bad": 13}
 _BREAKS = (
     *(OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError, AttributeError),
@@ -196,17 +197,11 @@ def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult
     elif asked.options.kill is None:
         answer = replace(_NOTHING, verdict=NO_ANSWER)
     asked.switch_on()
-    changes = [
-        f"{board.name}: {change}"
-        for board in (good, bad)
-        for change in changed(
-            known[board.name][-1],
-            state(board),
-            answer.written,
-            shared=asked.case.machine == "ssh",
-            own=own_changes(known[board.name]),
-        )
-    ]
+    changes = _changes(asked, (good, bad), known, answer)
+    if changes:  # what comes and goes by itself, such as a worker of a server, has ended by then
+        time.sleep(_SETTLED_S)
+        later = set(_changes(asked, (good, bad), known, answer))
+        changes = [change for change in changes if change in later]
     if restored.returncode:
         changes.append(f"benchvise restore: {restored.stderr.strip()[-200:]}")
     origin = _origin(asked.case, bad)
@@ -216,6 +211,26 @@ def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult
     if judged.verdict == NO_ANSWER:  # it took no part in how long answers take
         judged = replace(judged, experiments=None, minutes=None)
     return replace(judged, load=load)
+
+
+def _changes(
+    asked: _Asked,
+    boards: Sequence[Board],
+    known: Mapping[str, Sequence[frozenset[str]]],
+    answer: Answer,
+) -> list[str]:
+    """What is not as before on these boards."""
+    return [
+        f"{board.name}: {change}"
+        for board in boards
+        for change in changed(
+            known[board.name][-1],
+            state(board),
+            answer.written,
+            shared=asked.case.machine == "ssh",
+            own=own_changes(known[board.name]),
+        )
+    ]
 
 
 def _told(asked: _Asked, words: Sequence[str]) -> tuple[str, str, str]:
