@@ -11,7 +11,7 @@ from pathlib import Path
 import pytest
 
 from benchvise.board.local import LocalBoard
-from benchvise.why.benches.leftovers import MadeFiles, RunningPrograms
+from benchvise.why.benches.leftovers import MadeFiles, RunningPrograms, not_back
 from benchvise.why.model import Side
 from benchvise.why.witness.model import CallsAbout, SideWatch
 from benchvise.why.witness.opened import OPENED_FILE, file_suspects
@@ -109,16 +109,17 @@ def test_a_program_that_measuring_ended_is_started_again_by_the_command(tmp_path
     command = f"{program} {note} & sleep 0.1"
     running = RunningPrograms(LocalBoard())
     try:
-        first = subprocess.Popen([str(program), str(note)])
+        subprocess.run(["sh", "-c", f"exec >/dev/null 2>&1; {program} {note} &"], check=True)
         deadline = time.monotonic() + 10
         while not note.exists() and time.monotonic() < deadline:
             time.sleep(0.01)
         running.look()
         assert running.before["bvmeterd"] == 1
         assert running.bring_back("exit 1", 0.1) == ()  # it runs: nothing is done
-        first.kill()
-        first.wait()
-        assert "bvmeterd" in running.bring_back("true", 0.1)
+        subprocess.run(["pkill", "-KILL", "-f", str(program)], check=True)
+        gone = running.bring_back("true", 0.1)
+        assert "bvmeterd" in gone
+        assert "bvmeterd ran before" in not_back("bench-7", ["bvmeterd"]).sentence
         assert "bvmeterd" not in running.bring_back(command, 0.1)
     finally:
         ended = (

@@ -22,6 +22,7 @@ from dataclasses import dataclass, field
 from benchvise.board import Board
 from benchvise.errors import BoardUnusable
 from benchvise.text import printable
+from benchvise.why.model import Finding, Grade
 from benchvise.why.witness.compare import opened_in
 from benchvise.why.witness.model import CallsAbout
 from benchvise.why.witness.opened import is_result
@@ -32,7 +33,8 @@ _AGAIN_S = 60.0
 _TIMES = 5.0
 _WAIT_S = "0.5"
 _CLOCK = "date +%s"
-_PROGRAMS = "cat /proc/[0-9]*/comm 2>/dev/null; true"
+_PROGRAMS = "cat /proc/[0-9]*/stat 2>/dev/null; true"
+_OF_INIT = re.compile(r"^\d+ \((.{0,64})\) [^ZX] 1 ", re.MULTILINE)
 _ONCE = 'exec sh -c "$1" </dev/null >/dev/null 2>&1'
 _NOT_MEANT = re.compile(
     r"kworker|.*/|(?:sh|bash|dash|busybox|cat|sleep|sshd|ssh|ps|grep|sed|ls|bvprobe)$"
@@ -42,12 +44,14 @@ _TIMES_OF = "stat -c '%Y %n' -- \"$@\" 2>/dev/null; true"
 _REMOVE = 'for f in "$@"; do [ -f "$f" ] && [ ! -L "$f" ] && rm -f -- "$f"; done; true'
 _NEVER = re.compile(r"/(?:proc|sys|dev|run)(?:/|$)|/$")
 _MOST = 30
+_SHOWN = 5
 _MOST_REMOVED = 2000
 
 
 @dataclass(slots=True)
 class RunningPrograms:
-    """The programs that ran on a board before the command was first measured there."""
+    """The programs that ran on a board before the command was first measured there, as services do:
+    children of process 1. Others come and go with whoever started them."""
 
     board: Board
     before: Counter[str] = field(default_factory=Counter)
@@ -84,8 +88,20 @@ class RunningPrograms:
             done = self.board.run(["sh", "-c", _PROGRAMS], timeout=_READ_S)
         except BoardUnusable:
             return Counter()
-        names = done.stdout.decode("utf-8", "replace").splitlines()
-        return Counter(printable(name) for name in names if name and not _NOT_MEANT.match(name))
+        names = _OF_INIT.findall(done.stdout.decode("utf-8", "replace"))
+        return Counter(printable(name) for name in names if not _NOT_MEANT.match(name))
+
+
+def not_back(board: str, programs: Sequence[str]) -> Finding:
+    """That programs which ran on a board before do not run any more."""
+    listed = ", ".join(programs[:_SHOWN])
+    return Finding(
+        "not running",
+        Grade.WARNS,
+        f"{board}: {listed} ran before the command was measured, and does not now",
+        "a measured run ends with all that it left running; the command was run once more for it",
+        "start it by hand",
+    )
 
 
 @dataclass(slots=True)

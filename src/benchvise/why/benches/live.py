@@ -40,7 +40,7 @@ from benchvise.state.snapshot import take_snapshot
 from benchvise.why.bench import ArmRefused, CrossCheck, SideFacts
 from benchvise.why.benches.file_digests import digests_on
 from benchvise.why.benches.file_swap import SEARCH_PATH, FileSwap, is_file
-from benchvise.why.benches.leftovers import MadeFiles, RunningPrograms
+from benchvise.why.benches.leftovers import MadeFiles, RunningPrograms, not_back
 from benchvise.why.benches.live_board import LiveBoard, Process, cross_check, still_set
 from benchvise.why.benches.processes import OtherChange, ProcessChecks
 from benchvise.why.benches.record import Record, covariates
@@ -382,7 +382,10 @@ class LiveBench:
         return {path: self._lasting(side, partial(swap.content, side, path)) for path in paths}
 
     def findings(self, *, look: bool = True) -> Sequence[Finding]:
-        """What was noticed; with ``look`` the state of the live boards is read once more."""
+        """What was noticed; with ``look`` the boards are cleared up, and their state is read once
+        more."""
+        if look:
+            self._clear_up()
         findings = [f for record in self._records.values() for f in record.findings()]
         findings += self._userland.findings() if self._userland is not None else []
         findings += self._checks.findings()
@@ -422,7 +425,9 @@ class LiveBench:
         for side in list(self._running):
             with suppress(BenchviseError):  # nobody clears up on a board that is gone
                 usual_s = self.seconds(Arm(side), None) / self._batches()
-                self._running.pop(side).bring_back(self._metric.command, usual_s)
+                gone = self._running.pop(side).bring_back(self._metric.command, usual_s)
+                if gone:
+                    self._findings.append(not_back(self._live[side].name, gone))
             if side in self._made:
                 with suppress(BenchviseError):
                     self._made.pop(side).remove()
