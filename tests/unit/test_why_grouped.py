@@ -123,6 +123,26 @@ def test_all_are_away_or_there_together_by_one_copy_of_the_directory(tmp_path: P
     swap.close()
 
 
+def test_plug_ins_are_away_with_all_that_belongs_to_them(tmp_path: Path) -> None:
+    """Each is a directory of its own, and the command opens a file of each."""
+    start = "/fs/root/.vim/start"
+    many = tools(f"{start}/part{{}}/plugin/part.vim", 9)
+    own = f"{start}/tabs/plugin/tabs.vim"
+    for side, paths in ((Side.GOOD, [own]), (Side.BAD, [own, *many])):
+        for path in paths:
+            place = Path(f"{tmp_path}/{side}{path}")
+            (place.parent.parent / "doc").mkdir(parents=True)
+            place.parent.mkdir()
+            place.touch()
+    boards = {side: cast(LiveBoard, Here(str(side), tmp_path / str(side))) for side in Side}
+    swap = FileSwap(boards)
+    (copy,) = swap.attributes(Arm(Side.BAD, (suspects([], many)[start],))).values()
+    assert {path.name for path in Path(copy).iterdir()} == {"tabs"}
+    assert (Path(copy) / "tabs" / "plugin" / "tabs.vim").exists()
+    assert len(list(Path(f"{tmp_path}/bad{start}").iterdir())) == 10  # the board's own stay
+    swap.close()
+
+
 def test_what_is_moved_away_is_kept(tmp_path: Path) -> None:
     place = tmp_path / "conf.d"
     place.mkdir()

@@ -54,6 +54,7 @@ _READ = (
     'm=$(stat -L -c %a -- "$1" 2>/dev/null) || m=644; [ -L "$1" ] && l=link || l=file; '
     'printf "%s %s\\n" "$m" "$l"; cat -- "$1"'
 )
+_ABSENT = 'for f in "$@"; do [ -e "$f" ] || [ -L "$f" ] || echo "$f"; done; true'
 _PUT = 'mkdir -p -- "${1%/*}" && rm -f -- "$1" && cat >"$1" && chmod "$2" "$1"'
 _COPY = (
     'd=${1%/*}; while [ -n "$d" ] && [ ! -d "$d" ]; do d=${d%/*}; done; [ -n "$d" ] || exit 3; '
@@ -163,7 +164,7 @@ class FileSwap:
         for path in sorted(suspects, key=lambda path: path.count("/")):
             try:
                 if group := groups.pop(suspects[path].id, None):
-                    self._copy_around(side, f"{path_of(group)}/all", copies)
+                    self._copy_of_group(side, group, copies)
                 self._place_one(side, path, covers, copies, search)
             except (_FileRefused, BoardUnusable) as problem:
                 raise ArmRefused(
@@ -216,6 +217,19 @@ class FileSwap:
             self._run(side, ["rm", "-f", "--", place])
         else:
             self._put(side, place, other)
+
+    def _copy_of_group(self, side: Side, group: Suspect, copies: dict[str, str]) -> None:
+        """Copies the directory of a group, without what of it the other side has not at all: a
+        plug-in is a directory, of which the command opens a part."""
+        place = path_of(group)
+        inside = self._copy_around(side, f"{place}/all", copies)
+        below = {path.removeprefix(f"{place}/").partition("/")[0] for path in paths_of(group)}
+        parts = sorted(f"{place}/{name}" for name in below)
+        absent = self._run(side.other, ["sh", "-c", _ABSENT, "sh", *parts]).decode().splitlines()
+        copy = copies[inside]
+        gone = [f"{copy}/{posixpath.relpath(p, inside)}" for p in parts if p in absent]
+        if gone:
+            self._run(side, ["rm", "-rf", "--", *gone])
 
     def _copy_around(self, side: Side, path: str, copies: dict[str, str]) -> str:
         """Copies the nearest directory of a path that is there; the directory."""
