@@ -8,6 +8,7 @@ use std::collections::BTreeMap;
 use std::path::{Path, PathBuf};
 use std::process::Command;
 
+use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
 use made::{File, Kernel, X86, tick};
@@ -23,6 +24,13 @@ const PERIOD: u64 = 1 << 8;
 const RAW: u64 = 1 << 10;
 const IDENTIFIER: u64 = 1 << 16;
 const SAMPLE_ID_ALL: u64 = 1 << 18;
+
+/// Two functions of the kernel, one of a guest, one of the program.
+const CHAIN: [u64; 7] =
+    [CONTEXT_KERNEL, 0xffff_ffff_8100_0007, 9, CONTEXT_GUEST, 5, CONTEXT_USER, 8];
+const CONTEXT_KERNEL: u64 = -128i64 as u64;
+const CONTEXT_USER: u64 = -512i64 as u64;
+const CONTEXT_GUEST: u64 = -2048i64 as u64;
 
 const TRACEPOINT: u32 = 2;
 const SOFTWARE: u32 = 1;
@@ -59,8 +67,8 @@ impl Perf {
         body.extend(kernel.u64(time));
         body.extend([kernel.u32(cpu), kernel.u32(0)].concat());
         body.extend(kernel.u64(1)); // period
-        body.extend(kernel.u64(2)); // callchain
-        body.extend([kernel.u64(7), kernel.u64(8)].concat());
+        body.extend(kernel.u64(CHAIN.len() as u64));
+        CHAIN.iter().for_each(|&word| body.extend(kernel.u64(word)));
         body.extend(kernel.u32(raw.len() as u32));
         body.extend(raw);
         body
@@ -139,6 +147,28 @@ fn record(kernel: Kernel, kind: u32, body: &[u8]) -> Vec<u8> {
     [kernel.u32(kind), kernel.u16(0), size, body.to_vec()].concat()
 }
 
+/// All rows of an event's table, which lie in one batch a CPU.
+fn rows(path: &Path, event: &str) -> Vec<RecordBatch> {
+    let trace = tracefile::open(path).unwrap();
+    let selection = Selection::nothing().event(event, None);
+    let mut decoded = trace.decode(&selection, &Options::default()).unwrap();
+    decoded.tables.swap_remove(0).batches
+}
+
+/// A column of whole numbers of the first row.
+fn number(rows: &[RecordBatch], name: &str) -> u64 {
+    rows[0][name].as_primitive::<UInt64Type>().value(0)
+}
+
+fn text<'a>(rows: &'a [RecordBatch], name: &str) -> &'a str {
+    rows[0][name].as_string::<i32>().value(0)
+}
+
+fn stack(rows: &[RecordBatch], name: &str) -> Vec<u64> {
+    let first = rows[0][name].as_list::<i32>().value(0);
+    first.as_primitive::<UInt64Type>().values().to_vec()
+}
+
 /// (time, cpu, number) of all ticks.
 fn ticks(path: &Path) -> Vec<(i64, u16, u32)> {
     let trace = tracefile::open(path).unwrap();
@@ -175,11 +205,19 @@ fn samples_of_tracepoints_are_rows_by_cpu_in_order_of_time() {
         assert_eq!(info.tasks, [(42, "ticker".to_owned())]);
         assert_eq!(info.clock.epoch_offset_ns, Some(3_000));
         assert!(info.environment.contains(&("hostname".into(), "board".into())));
-        assert!(info.notes[0].starts_with("1 samples of events that are no tracepoints"));
+        assert_eq!(info.notes, [] as [String; 0]);
+        let clock = rows(&path, "cpu-clock");
+        assert_eq!((clock.len(), number(&clock, "ip"), number(&clock, "period")), (1, 0xdead, 1));
+        for samples in [clock, rows(&path, "tick")] {
+            assert_eq!(stack(&samples, "kernel_stack"), [0xffff_ffff_8100_0007, 9]);
+            assert_eq!(stack(&samples, "foreign_stack"), [5]);
+            assert_eq!(stack(&samples, "user_stack"), [8]);
+        }
         let streams: Vec<Option<u16>> = info.streams.iter().map(|stream| stream.cpu).collect();
-        assert_eq!(streams, [Some(0), Some(3)]);
+        // What perf tells of what existed before has no CPU.
+        assert_eq!(streams, [None, Some(0), Some(3)]);
         let loss = &info.losses[0];
-        assert_eq!((loss.stream, loss.count, loss.end), (1, Some(5), Some(60)));
+        assert_eq!((loss.stream, loss.count, loss.end), (2, Some(5), Some(60)));
         assert_eq!(trace.symbol(0xffff_ffff_8100_0000).as_deref(), Some("start"));
     }
 }
@@ -217,13 +255,90 @@ fn damage_ends_the_records_and_is_told() {
 #[test]
 fn what_cannot_be_read_is_refused_by_name() {
     let pipe = [b"PERFILE2".to_vec(), X86.u64(16)].concat();
-    let error = tracefile::open(&made::save(&pipe, "perf-pipe.data")).err().unwrap();
-    assert!(error.to_string().contains("into a pipe"), "{error}");
-    let whole = Perf::new(X86).sample(100, 10, 0, &tick(X86, 1)).bytes();
+    let error = tracefile::open(&made::save(&pipe, "perf-empty.data")).err().unwrap();
+    assert!(error.to_string().contains("no event"), "{error}");
+    let file = Perf { second: TRACEPOINT, ..Perf::new(X86) };
+    let whole = file.sample(100, 10, 0, &tick(X86, 1)).bytes();
     for length in 8..whole.len() - 60 {
         let error = tracefile::open(&made::save(&whole[..length], "perf-cut.data")).err();
         assert!(matches!(error, Some(Error::Damaged { .. })), "{length}: {error:?}");
     }
+}
+
+/// The end of a record that is no sample: process, thread, time, CPU, identifier.
+fn trailer(time: u64, cpu: u32) -> Vec<u8> {
+    let cpu = [X86.u32(cpu), X86.u32(0)].concat();
+    [X86.u32(1), X86.u32(1)]
+        .concat()
+        .into_iter()
+        .chain(X86.u64(time))
+        .chain(cpu)
+        .chain(X86.u64(100))
+        .collect()
+}
+
+#[test]
+fn what_perf_tells_of_threads_files_and_symbols_are_rows() {
+    let place = [X86.u64(0x1000), X86.u64(0x2000), X86.u64(0x3000)].concat();
+    let identity = [X86.u32(8), X86.u32(1), X86.u64(77), X86.u64(0)].concat();
+    let mapping = [X86.u32(5), X86.u32(6)].concat();
+    let access = [X86.u32(5), X86.u32(2)].concat();
+    let name = b"/bin/a\0\0".to_vec();
+    let threads = [X86.u32(7), X86.u32(5), X86.u32(8), X86.u32(6), X86.u64(30)].concat();
+    let symbol = [X86.u64(0xf00), X86.u32(64), vec![1, 0, 0, 0], b"bpf_x\0\0\0".to_vec()].concat();
+    let file = Perf::new(X86)
+        .sample(100, 10, 0, &tick(X86, 1))
+        .record(10, &[mapping, place, identity, access, name, trailer(20, 0)].concat())
+        .record(3, &[X86.u32(5), X86.u32(6), b"a\0\0\0\0\0\0\0".to_vec(), trailer(0, 0)].concat())
+        .record(7, &[threads, trailer(30, 1)].concat())
+        .record(17, &[symbol, trailer(40, 1)].concat());
+    let path = file.save("perf-told.data");
+    let maps = rows(&path, "perf_mmap");
+    assert_eq!(
+        ["start", "length", "offset", "inode"].map(|of| number(&maps, of)),
+        [0x1000, 0x2000, 0x3000, 77]
+    );
+    assert_eq!((text(&maps, "file"), text(&maps, "device")), ("/bin/a", "8:1"));
+    assert!(maps[0]["executable"].as_boolean().value(0));
+    let comm = rows(&path, "perf_comm");
+    // perf writes no time where it tells what was there before: it was when the first event came.
+    assert_eq!(
+        (text(&comm, "comm"), comm[0]["time"].as_primitive::<Int64Type>().value(0)),
+        ("a", 10)
+    );
+    assert!(comm[0]["existing"].as_boolean().value(0));
+    let fork = rows(&path, "perf_fork");
+    let numbers = ["common_pid", "pid", "tid", "parent"];
+    let numbers = numbers.map(|of| fork[0][of].as_primitive::<Int32Type>().value(0));
+    assert_eq!(numbers, [6, 7, 8, 5]);
+    let symbol = rows(&path, "perf_ksymbol");
+    assert_eq!((text(&symbol, "name"), number(&symbol, "start")), ("bpf_x", 0xf00));
+}
+
+#[test]
+fn a_file_from_a_pipe_tells_its_events_in_records() {
+    let form = IP | TID | TIME | CPU | IDENTIFIER;
+    let mut file = [b"PERFILE2".to_vec(), X86.u64(16)].concat();
+    for (kind, id) in [(SOFTWARE, 100), (0, 200)] {
+        let mut attribute = [X86.u32(kind), X86.u32(64), X86.u64(0), X86.u64(4000)].concat();
+        attribute.extend([X86.u64(form), X86.u64(0), X86.u64(SAMPLE_ID_ALL)].concat());
+        attribute.resize(64, 0);
+        file.extend(record(X86, 64, &[attribute, X86.u64(id)].concat()));
+    }
+    let renamed = [X86.u64(2), X86.u64(200), b"cycles:u\0\0\0\0\0\0\0\0".to_vec()].concat();
+    file.extend(record(X86, 78, &renamed));
+    file.extend(record(X86, 80, &[X86.u64(3), X86.u32(8), b"board\0\0\0".to_vec()].concat()));
+    let threads = [X86.u32(4), X86.u32(5)].concat();
+    let cpu = [X86.u32(1), X86.u32(0)].concat();
+    let sample = [X86.u64(200), X86.u64(0xbeef), threads, X86.u64(9), cpu].concat();
+    file.extend(record(X86, 9, &sample));
+    let path = made::save(&file, "perf-pipe.data");
+    let cycles = rows(&path, "cycles:u");
+    // Where samples do not tell their period, it is what was asked for.
+    assert_eq!((number(&cycles, "ip"), number(&cycles, "period")), (0xbeef, 4000));
+    let info = tracefile::open(&path).unwrap();
+    assert!(info.info().environment.contains(&("hostname".into(), "board".into())));
+    assert_eq!(info.info().damage, []);
 }
 
 #[test]
@@ -293,9 +408,13 @@ fn a_fresh_recording_agrees_with_perf_script() {
     let trace = tracefile::open(&path).unwrap();
     let decoded = trace.decode(&Selection::everything(), &Options::default()).unwrap();
     assert_eq!(decoded.damage, []);
-    assert_eq!(decoded.events as usize, script.lines().filter_map(line).count());
+    let mut samples = 0;
     for table in decoded.tables {
         let name = &trace.info().events[table.event].name;
+        if name.starts_with("perf_") {
+            continue; // what perf tells of threads and files
+        }
+        samples += table.batches.iter().map(RecordBatch::num_rows).sum::<usize>();
         for batch in table.batches {
             let time = batch["time"].as_primitive::<Int64Type>().values();
             let cpu = batch["cpu"].as_primitive::<UInt16Type>().values();
@@ -318,4 +437,5 @@ fn a_fresh_recording_agrees_with_perf_script() {
             }
         }
     }
+    assert_eq!(samples, script.lines().filter_map(line).count());
 }

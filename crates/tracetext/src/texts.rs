@@ -5,7 +5,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::RecordBatch;
-use tracefile::{ByteOrder, EventType, Trace};
+use tracefile::{ByteOrder, EventType, Field, Trace};
 
 use crate::cells::Column;
 use crate::conversion::{self, Piece};
@@ -33,7 +33,13 @@ struct OfType {
     /// The columns that it reads.
     fields: Vec<String>,
     named: Vec<NamedField>,
+    /// Columns of stacks, which are written behind the text, and whether they are the kernel's.
+    stacks: Vec<(String, bool)>,
 }
+
+/// The columns of stacks that samples have, the innermost first; and whether they are the kernel's.
+const STACKS: [(&str, bool); 3] =
+    [("kernel_stack", true), ("foreign_stack", false), ("user_stack", false)];
 
 /// How all events of a trace become texts.
 pub struct Texts {
@@ -48,8 +54,13 @@ struct PrintkFormat {
     pieces: Option<Vec<Piece>>,
 }
 
-/// Columns that a text reads, and those that are listed by name, with the field that each is.
-type BatchColumns<'a> = (Vec<Column<'a>>, Vec<(usize, Column<'a>)>);
+/// Columns that a text reads; those that are listed by name, and those of stacks, with the field that
+/// each is.
+struct BatchColumns<'a> {
+    read: Vec<Column<'a>>,
+    named: Vec<(usize, Column<'a>)>,
+    stacks: Vec<(usize, Column<'a>)>,
+}
 
 /// The decoded events of a type: batches of columns, in the order that an index's rows count.
 pub struct Batches<'a> {
@@ -82,6 +93,7 @@ impl Texts {
         if matches!(of.kind, Kind::Named) {
             fields = of.named.iter().map(|field| field.name.clone()).collect();
         }
+        fields.extend(of.stacks.iter().map(|(name, _)| name.clone()));
         fields
     }
 
@@ -97,7 +109,13 @@ impl Texts {
             let read: Option<Vec<Column>> = of.fields.iter().map(|name| column(name)).collect();
             let named = of.named.iter().enumerate();
             let named = named.filter_map(|(at, field)| Some((at, column(&field.name)?)));
-            (read.unwrap_or_default(), named.collect())
+            let stacks = of.stacks.iter().enumerate();
+            let stacks = stacks.filter_map(|(at, (name, _))| Some((at, column(name)?)));
+            BatchColumns {
+                read: read.unwrap_or_default(),
+                named: named.collect(),
+                stacks: stacks.collect(),
+            }
         });
         let columns = columns.collect();
         Batches { starts, columns }
@@ -107,7 +125,7 @@ impl Texts {
     pub fn write(&self, out: &mut Vec<u8>, event: usize, batches: &Batches<'_>, row: usize) {
         let of = self.of(event);
         let (batch, row) = batches.place(row);
-        let (columns, named) = &batches.columns[batch];
+        let BatchColumns { read: columns, named, stacks } = &batches.columns[batch];
         let begin = out.len();
         let row = Row { columns, row };
         // Of columns that are not all there nothing but the names can be written.
@@ -130,6 +148,25 @@ impl Texts {
         while out.len() > begin && out.last().is_some_and(|&last| last == b'\n') {
             out.pop();
         }
+        self.taken_in(out, of, stacks, row.row);
+    }
+
+    /// The functions in which a sample was taken, the innermost first.
+    fn taken_in(&self, out: &mut Vec<u8>, of: &OfType, stacks: &[(usize, Column<'_>)], row: usize) {
+        let begin = out.len();
+        for (at, column) in stacks {
+            for address in column.get(row).items().unwrap_or_default() {
+                out.extend_from_slice(b" => ");
+                let address = address as u64;
+                match of.stacks[*at].1 {
+                    true => pointer::symbol(out, self.trace.as_ref(), address, Distance::Some),
+                    false => out.extend_from_slice(format!("0x{address:x}").as_bytes()),
+                }
+            }
+        }
+        if out.len() > begin {
+            out.splice(begin..begin, b" <stack trace>".iter().copied());
+        }
     }
 
     fn printer(&self) -> Printer<'_> {
@@ -144,7 +181,12 @@ impl Texts {
         let known: Vec<&str> = event.fields.iter().map(|field| field.name.as_str()).collect();
         let has = |names: &[&str]| names.iter().all(|name| known.contains(name));
         let own = |names: &[&str]| names.iter().map(|name| (*name).to_owned()).collect();
-        let named = NamedField::all(&event.fields);
+        let stacks = STACKS.iter().filter(|(name, _)| known.contains(name));
+        let stacks = stacks.map(|(name, kernel)| ((*name).to_owned(), *kernel)).collect();
+        let is_stack = |field: &&Field| STACKS.iter().any(|(name, _)| *name == field.name);
+        let others: Vec<Field> =
+            event.fields.iter().filter(|field| !is_stack(field)).cloned().collect();
+        let named = NamedField::all(&others);
         let (kind, fields) = match event.name.as_str() {
             "bprint" if has(&["ip", "fmt", "buf"]) => (Kind::Packed, own(&["ip", "fmt", "buf"])),
             "bputs" if has(&["ip", "str"]) => (Kind::Constant, own(&["ip", "str"])),
@@ -157,7 +199,7 @@ impl Texts {
                 Err(_) => (Kind::Named, Vec::new()),
             },
         };
-        OfType { kind, fields, named }
+        OfType { kind, fields, named, stacks }
     }
 
     /// `CALLER: TEXT`, as the kernel writes it.

@@ -470,6 +470,13 @@ PROGRAM = Group(
                     "trace.catalogue.functions.FUNCTIONS",
                 ),
                 Command(
+                    "flame",
+                    "List the functions in which samples were taken, self and total; of two "
+                    "traces, what grew.",
+                    "records.analysis_command",
+                    "trace.catalogue.flame.FLAME",
+                ),
+                Command(
                     "counters",
                     "List least, mean and greatest values of counters: run queues, frequencies, "
                     "any field.",

@@ -64,6 +64,8 @@ class PrintedResult:
     messages: Sequence[str] = ()
     conclusions: Sequence[Conclusion] = ()
     exit_code: int = 0
+    text: Iterable[str] | None = None
+    """Lines that stand in place of the tables."""
 
 
 OptionValues: TypeAlias = dict[str, Any]
@@ -141,6 +143,7 @@ def analysis_command(analysis: TraceAnalysis[Any, Any]) -> Callable[..., None]:
             lambda: with_cautions(tables(), record.cautions(traces)),
             conclusions=record.conclusions(result),
             exit_code=int(record.fails(result, request)),
+            text=record.text(result, request),
         )
 
     parameters = list(_option_parameters(analysis.request))
@@ -219,6 +222,9 @@ def _print_tables(result: PrintedResult) -> None:
     """Prints tables for people, an empty line between them, then what follows from them."""
     from benchvise.report.rendering import rendered, table_of
 
+    if result.text is not None:
+        sys.stdout.writelines(f"{line}\n" for line in result.text)
+        return
     for number, spec in enumerate(result.tables()):
         if number:
             print()

@@ -108,8 +108,9 @@ def _losses(trace: OpenTrace) -> list[Loss]:
 def _instead(counts: Container[str]) -> str:
     """The command that shows what a trace without the scheduler's events has."""
     names = ("slice_begin", "funcgraph_entry", "function", *USER_ENTRIES)
-    has_calls = any(name in counts for name in names)
-    return "functions" if has_calls else "events"
+    if any(name in counts for name in names):
+        return "functions"
+    return "flame" if "perf_mmap" in counts or "kernel_stack" in counts else "events"
 
 
 def _cautions(trace: OpenTrace, analysis: Analysis) -> list[str]:

@@ -1,10 +1,13 @@
-"""Names of functions from ELF files, for addresses that a trace of user space tells.
+"""Names of functions from ELF files, for addresses of programs that a trace tells.
 
 Files are named by the trace, which is not trusted: only regular files are read, so much of each,
 and one that is not the module of the trace (by its build id, else by its size in memory) is not
 used. They are looked for in a directory ``symbols`` within the trace or in one above it, where what
 comes from a board lies as on the board or by its name alone, then where the trace says, on this
 machine.
+
+What perf keeps of the files that it saw (``perf buildid-cache``) is used, too, as it lies there by
+its build id.
 
 Source: System V ABI, "Object Files" (gabi); ``.note.gnu.build-id`` of binutils.
 """
@@ -39,6 +42,9 @@ _MOST_ABOVE = 6
 """Directories: a session has its traces four below, in ust/uid/0/64-bit."""
 
 _DEBUG_FILES = Path("/usr/lib/debug/.build-id")
+_PERF_FILES = Path(".debug/.build-id")
+"""Below the home directory; each is a directory with these:"""
+_PERF_NAMES = ("debug", "elf", "vdso")
 
 
 @dataclass(frozen=True, slots=True)
@@ -49,6 +55,29 @@ class ModuleFile:
     path: str
     size: int
     build_id: bytes
+    inode: tuple[str, int] | None = None
+    """``MAJOR:MINOR`` of its device and its number, where it was recorded on this machine."""
+
+
+@dataclass(frozen=True, slots=True)
+class ModuleSymbols:
+    """The functions of a module, or ``reason``: why they are not available.
+
+    ``segments`` are what of its file is in memory: (offset in the file, bytes, address).
+    """
+
+    functions: ElfFunctions | None
+    segments: tuple[tuple[int, int, int], ...] = ()
+    reason: str = ""
+
+    def name_in_file(self, offset: int) -> tuple[str, int] | None:
+        """The function at a place of the file, and how far behind its begin that is."""
+        if self.functions is None:
+            return None
+        for begin, size, address in self.segments:
+            if begin <= offset < begin + size:
+                return self.functions.name_at(address + offset - begin)
+        return None
 
 
 class SymbolFiles:
@@ -59,6 +88,8 @@ class SymbolFiles:
         above = (directory, *directory.resolve().parents)[:_MOST_ABOVE]
         self._roots = tuple(place / "symbols" for place in above)
         self._known: dict[ModuleFile, ElfFunctions | None] = {}
+        self._symbols: dict[ModuleFile, ModuleSymbols] = {}
+        self._recorded = trace.stat().st_mtime if trace.exists() else 0.0
 
     def functions(self, module: ModuleFile) -> ElfFunctions | None:
         """The functions of a module; None where no file of it can be had."""
@@ -68,8 +99,55 @@ class SymbolFiles:
             self._known[module] = next(fitting, None)
         return self._known[module]
 
+    def symbols(self, module: ModuleFile) -> ModuleSymbols:
+        """The functions of a module with where in its file they are. Which file it is, its build id
+        says; else that it is the very file, on this machine."""
+        if module not in self._symbols:
+            self._symbols[module] = self._symbols_of(module)
+        return self._symbols[module]
+
+    def _symbols_of(self, module: ModuleFile) -> ModuleSymbols:
+        if not module.build_id:
+            return self._by_inode(module)
+        seen, fitting = 0, []
+        for path in self._places(module):
+            if (file := _read(path)) is not None:
+                seen += 1
+                if file.build_id == module.build_id:
+                    fitting.append(file)
+        named = next((file for file in fitting if file.has_functions), None)
+        # Files with symbols only do not tell where the code was in the file.
+        segments = next((file.segments for file in fitting if file.segments), ())
+        if named and segments:
+            return ModuleSymbols(named, segments)
+        if fitting:
+            return ModuleSymbols(None, segments, "it has no table of symbols")
+        if seen:
+            return ModuleSymbols(None, reason="the build-id of the file here differs")
+        return ModuleSymbols(None, reason="the file is not here")
+
+    def _by_inode(self, module: ModuleFile) -> ModuleSymbols:
+        """The same of one whose build-id the recording does not tell: perf writes those of files
+        only in which samples were taken. The same file, unchanged since, has the same symbols."""
+        path = Path(module.path)
+        with suppress(OSError, ValueError):
+            file = path.stat()
+            device = f"{os.major(file.st_dev)}:{os.minor(file.st_dev)}"
+            unchanged = max(file.st_mtime, file.st_ctime) < self._recorded
+            if module.inode == (device, file.st_ino) and unchanged:
+                read = _read(path)
+                if read is not None and read.has_functions:
+                    return ModuleSymbols(read, read.segments)
+                return ModuleSymbols(None, reason="it has no table of symbols")
+        return ModuleSymbols(None, reason="the recording tells no build-id of it")
+
     def _places(self, module: ModuleFile) -> Iterator[Path]:
         path = PurePosixPath(module.path)
+        if module.build_id:
+            name = module.build_id.hex()
+            with suppress(RuntimeError):  # nobody knows where home is
+                kept = Path.home() / _PERF_FILES / name[:2] / name[2:]
+                yield from (kept / file for file in _PERF_NAMES)
         if not path.is_absolute() or ".." in path.parts:
             return
         for root in self._roots:
@@ -91,20 +169,30 @@ class ElfFunctions:
         build_id: bytes,
         symbols: npt.NDArray[np.uint64],
         names: bytes,
+        segments: tuple[tuple[int, int, int], ...] = (),
     ) -> None:
-        self._base, self._size, self._build_id = base, size, build_id
+        self._base, self._size, self.build_id = base, size, build_id
+        self.segments = segments
         self._symbols, self._names = symbols, names
         self._begins: list[int] = symbols[:, 0].tolist()
 
     def is_of(self, module: ModuleFile) -> bool:
         """Whether it has functions, and is the file of a module."""
-        same = self._build_id == module.build_id if module.build_id else self._size == module.size
+        same = self.build_id == module.build_id if module.build_id else self._size == module.size
         return same and bool(self._begins)
+
+    @property
+    def has_functions(self) -> bool:
+        """Whether it has any."""
+        return bool(self._begins)
 
     def name(self, offset: int) -> tuple[str, int] | None:
         """The function that holds a place of the module, counted from where it is loaded, and how
         far behind its begin that is."""
-        address = self._base + offset
+        return self.name_at(self._base + offset)
+
+    def name_at(self, address: int) -> tuple[str, int] | None:
+        """The same of an address as the file has it."""
         at = bisect_right(self._begins, address) - 1
         if at < 0:
             return None
@@ -145,20 +233,21 @@ class _Reader:
         """All functions of its table of symbols, or of the dynamic one where it has only that."""
         form = "HHIQQQIHHHHHH" if self._wide else "HHIIIIIHHHHHH"
         head = self._unpack(form, 16)
-        loads, build_id = self._segments(head[4], head[8], head[9])
+        loads, segments, build_id = self._segments(head[4], head[8], head[9])
         if not loads:
             raise ValueError("nothing in it is loaded")
         lowest = min(address for address, _, _ in loads)
         low = min(address & -max(align, 1) for address, _, align in loads)
         high = max(address + size for address, size, _ in loads)
         symbols, names = self._symbols(head[5], head[10], head[11])
-        return ElfFunctions(lowest, high - low, build_id, symbols, names)
+        return ElfFunctions(lowest, high - low, build_id, symbols, names, segments)
 
     def _segments(
         self, at: int, width: int, count: int
-    ) -> tuple[list[tuple[int, int, int]], bytes]:
-        """Address, size and alignment of what is loaded, and the build id."""
-        loads, build_id = [], b""
+    ) -> tuple[list[tuple[int, int, int]], tuple[tuple[int, int, int], ...], bytes]:
+        """Address, size and alignment of what is loaded; where of it what lies in the file is; and
+        the build id."""
+        loads, segments, build_id = [], [], b""
         for index in range(min(count, _MOST_HEADERS)):
             here = at + index * width
             if self._wide:
@@ -167,9 +256,11 @@ class _Reader:
                 kind, offset, address, _, stored, size, _, align = self._unpack("IIIIIIII", here)
             if kind == _LOAD:
                 loads.append((address, size, align))
+                if stored:
+                    segments.append((offset, stored, address))
             elif kind == _NOTE and not build_id:
                 build_id = self._build_id(self._bytes(offset, min(stored, 1 << 16)))
-        return loads, build_id
+        return loads, tuple(segments), build_id
 
     def _build_id(self, notes: bytes) -> bytes:
         at = 0

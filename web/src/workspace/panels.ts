@@ -2,6 +2,7 @@ import type { Panel } from "./panel";
 import { area } from "./views/area";
 import { counters } from "./views/counters";
 import { delays } from "./views/delays";
+import { flame } from "./views/flame";
 import { functions } from "./views/functions";
 import { instances } from "./views/instances";
 import { latency } from "./views/latency";
@@ -25,6 +26,7 @@ export const PANELS: readonly Panel[] = [
   latency,
   modes,
   functions,
+  flame,
   log,
   notes,
   search,

@@ -53,7 +53,8 @@ impl Layout {
     }
 
     /// Appends field `field` of all `records` to `column`. The records lie within `block`, and none
-    /// is shorter than [`Layout::least`].
+    /// is shorter than [`Layout::least`]. A field that is not of the format is left alone: whoever
+    /// added it fills its column.
     pub(crate) fn gather(
         &self,
         field: usize,
@@ -62,9 +63,10 @@ impl Layout {
         records: &[Record],
         order: ByteOrder,
     ) {
+        let Some(&place) = self.places.get(field) else { return };
         match order {
-            ByteOrder::Little => gather::<false>(self.places[field], column, block, records),
-            ByteOrder::Big => gather::<true>(self.places[field], column, block, records),
+            ByteOrder::Little => gather::<false>(place, column, block, records),
+            ByteOrder::Big => gather::<true>(place, column, block, records),
         }
     }
 }

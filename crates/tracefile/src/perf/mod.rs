@@ -1,14 +1,27 @@
-//! perf.data: samples of tracepoints, as `perf record -e SYSTEM:EVENT` writes them.
+//! perf.data: samples of events, as `perf record` writes them, with the functions they were taken in.
 //!
-//! The bytes of a sample are what ftrace would have written, and the file holds the format texts, so
-//! that layouts and columns are those of [`crate::dat`]. Samples of other events are left out.
+//! ```text
+//! head ─→ attributes, features      what is known of the events and of the recording
+//! walk ─→ records ─→ places by CPU  where samples lie, and what perf tells of threads and files
+//!                      └─→ dat (tracepoints), rows (all others)
+//! ```
+//! What a tracepoint wrote is what ftrace would have written, and the file holds the format texts, so
+//! that layouts and columns are those of [`crate::dat`].
 
+mod attributes;
+mod features;
 mod head;
 mod records;
+mod rows;
+mod sample;
+mod walk;
 
 use std::borrow::Cow;
+use std::collections::HashMap;
 use std::ops::Range;
 use std::sync::OnceLock;
+
+use linux_perf_event_reader::SampleFormat;
 
 use crate::bytes::Reader;
 use crate::dat::block::{Buckets, Left};
@@ -20,10 +33,11 @@ use crate::dat::symbols::{Symbols, printk_formats};
 use crate::dat::{MAGIC, format};
 use crate::decode::{Outcome, Rows, Source, Unit};
 use crate::map::Mapped;
+use crate::perf::attributes::Attributes;
 use crate::perf::head::Head;
-use crate::perf::records::{OfCpu, Records, Sample};
+use crate::perf::records::{OfCpu, Place, Records, What};
 use crate::select::Chosen;
-use crate::{ByteOrder, Clock, Damage, Error, Format, Info, Loss, Result, Stream};
+use crate::{ByteOrder, Clock, Damage, Error, EventType, Format, Info, Loss, Result, Stream};
 
 pub(crate) use crate::perf::head::MAGICS;
 
@@ -36,9 +50,16 @@ pub(crate) struct PerfData {
     /// The records, when they had to be unpacked; otherwise they lie in the file at `begin`.
     unpacked: Option<Vec<u8>>,
     begin: usize,
+    attributes: Attributes,
+    build_ids: HashMap<String, Vec<u8>>,
+    /// The event types behind those of tracepoints: that of each attribute's samples, of what is told.
+    samples: Vec<usize>,
+    told: usize,
+    /// Where stacks begin among the fields of a tracepoint.
+    stacks: Vec<usize>,
     cpus: Vec<OfCpu>,
     units: Vec<Unit>,
-    /// CPU and samples of each unit.
+    /// CPU and places of each unit.
     parts: Vec<(usize, Range<usize>)>,
     /// Where the kernel's symbols are in the file.
     kallsyms: Range<usize>,
@@ -49,6 +70,8 @@ pub(crate) struct PerfData {
 
 /// Samples in a unit.
 const UNIT: usize = 1 << 18;
+/// And their bytes, so that stacks are not more than offsets within a column can tell.
+const UNIT_BYTES: u64 = 1 << 28;
 /// Samples that are sorted by type before they become columns.
 const BLOCK: usize = 1 << 12;
 /// The samples of a block lie at most so far apart: offsets within a block have 32 bits.
@@ -58,21 +81,23 @@ const REACH: u64 = 1 << 30;
 pub(crate) fn open(file: Mapped) -> Result<PerfData> {
     let path = file.path().to_owned();
     let mut head = Head::read(&file, &path)?;
+    let described = match &head.tracing_data {
+        Some(place) => Some(
+            described(&file[place.clone()])
+                .map_err(|what| Error::damaged(&path, 0, format!("the events' formats: {what}")))?,
+        ),
+        None => None,
+    };
+    let raw = described.is_some();
+    let described = described.unwrap_or_default();
     let mut notes = Vec::new();
-    let described = described(&file[head.tracing_data.clone()])
-        .map_err(|what| Error::damaged(&path, 0, format!("the events' formats: {what}")))?;
-    let (events, types) = Events::parse(&described.formats, described.long, &mut notes);
+    let (events, mut types) = Events::parse(&described.formats, described.long, &mut notes);
+    let stacks = with_stacks(&mut types, &head.attributes);
+    let (samples, told) = further_types(&mut types, &head.attributes, raw);
     let mut damage = std::mem::take(&mut head.damage);
-    let unpacked = records::unpacked(&head, &mut damage);
-    let mut records = Records::read(&head, unpacked.as_deref().unwrap_or(head.data.1));
-    if unpacked.is_some() {
-        // Names of tasks stand beside the compressed records.
-        records.tasks.splice(0..0, Records::read(&head, head.data.1).tasks);
-    }
-    if records.others > 0 {
-        let what = "samples of events that are no tracepoints are left out";
-        notes.push(format!("{} {what}", records.others));
-    }
+    let unpacked = walk::unpacked(&head, &mut damage);
+    let records = Records::read(&head, unpacked.as_deref().unwrap_or(head.data.1), raw);
+    notes.extend(remarks(&head.attributes, &records));
     let begin = if unpacked.is_some() { 0 } else { head.data.0 };
     // Damage in unpacked records has no place of its own in the file.
     let place = |at| if unpacked.is_some() { head.data.0 as u64 } else { begin as u64 + at };
@@ -80,6 +105,7 @@ pub(crate) fn open(file: Mapped) -> Result<PerfData> {
     let mut streams = Vec::new();
     let mut losses = Vec::new();
     let (mut units, mut parts, mut cpus) = (Vec::new(), Vec::new(), Vec::new());
+    let unknown = if records.cpus.len() > 1 { "no CPU" } else { "all CPUs" };
     for (number, of_cpu) in records.cpus {
         let stream = streams.len();
         let cpu = number.and_then(|cpu| u16::try_from(cpu).ok());
@@ -91,14 +117,23 @@ pub(crate) fn open(file: Mapped) -> Result<PerfData> {
             count: Some(lost.count),
         }));
         streams.push(Stream {
-            name: number.map_or("all CPUs".into(), |cpu| format!("cpu {cpu}")),
+            name: number.map_or(unknown.into(), |cpu| format!("cpu {cpu}")),
             cpu,
             files: vec![path.clone()],
-            bytes: size(&of_cpu.samples),
+            bytes: of_cpu.places.iter().map(size).sum(),
         });
-        for begin in (0..of_cpu.samples.len()).step_by(UNIT) {
-            let range = begin..(begin + UNIT).min(of_cpu.samples.len());
-            units.push(Unit { stream, cpu, bytes: size(&of_cpu.samples[range.clone()]) });
+        let mut begin = 0;
+        while begin < of_cpu.places.len() {
+            let mut bytes = 0;
+            let fits = |place: &&Place| {
+                bytes += size(place);
+                bytes <= UNIT_BYTES
+            };
+            let count = of_cpu.places[begin..].iter().take(UNIT).take_while(fits).count();
+            let range = begin..begin + count;
+            begin = range.end;
+            let bytes = of_cpu.places[range.clone()].iter().map(size).sum();
+            units.push(Unit { stream, cpu, bytes });
             parts.push((stream, range));
         }
         cpus.push(of_cpu);
@@ -123,15 +158,22 @@ pub(crate) fn open(file: Mapped) -> Result<PerfData> {
             .collect(),
         notes,
     };
-    let within = |part: &Range<usize>| {
-        head.tracing_data.start + part.start..head.tracing_data.start + part.end
+    let within = |part: &Range<usize>| match &head.tracing_data {
+        Some(place) => place.start + part.start..place.start + part.end,
+        None => 0..0,
     };
     let (kallsyms, printk) = (within(&described.kallsyms), within(&described.printk));
+    let (attributes, build_ids) = (head.attributes, head.build_ids);
     Ok(PerfData {
         info,
         order: head.order,
         events,
         begin,
+        attributes,
+        build_ids,
+        samples,
+        told,
+        stacks,
         cpus,
         units,
         parts,
@@ -143,11 +185,78 @@ pub(crate) fn open(file: Mapped) -> Result<PerfData> {
     })
 }
 
-fn size(samples: &[Sample]) -> u64 {
-    samples.iter().map(|sample| u64::from(sample.length)).sum()
+/// Adds the columns of stacks to tracepoints, where their samples have some; where they begin among
+/// the fields of each.
+fn with_stacks(types: &mut [EventType], attributes: &Attributes) -> Vec<usize> {
+    let begin: Vec<usize> = types.iter().map(|event| event.fields.len()).collect();
+    let mut tracepoints = attributes.all.iter().filter(|each| each.tracepoint);
+    if tracepoints.any(|each| each.has(SampleFormat::CALLCHAIN)) {
+        types.iter_mut().for_each(|event| event.fields.extend(rows::stack_fields()));
+    }
+    begin
+}
+
+/// Adds the types of all other samples, and of what perf tells of threads, files and symbols.
+fn further_types(
+    types: &mut Vec<EventType>,
+    attributes: &Attributes,
+    raw: bool,
+) -> (Vec<usize>, usize) {
+    let mut samples = Vec::new();
+    let add = |types: &mut Vec<EventType>, event: EventType| {
+        let taken = |types: &[EventType], name: &str| types.iter().any(|event| event.name == name);
+        let again = (2..).map(|number| format!("{} #{number}", event.name));
+        let names = std::iter::once(event.name.clone()).chain(again);
+        let name = names.into_iter().find(|name| !taken(types, name)).expect("numbers do not end");
+        types.push(EventType { name, ..event });
+        types.len() - 1
+    };
+    for attribute in &attributes.all {
+        // A tracepoint whose format is known has a type of its own already.
+        samples.push(match raw && attribute.tracepoint && attribute.has(SampleFormat::RAW) {
+            true => usize::MAX,
+            false => add(types, rows::sample_type(&attribute.name, attribute)),
+        });
+    }
+    let told = types.len();
+    for event in rows::told_types() {
+        add(types, event);
+    }
+    (samples, told)
+}
+
+/// What a reader must know of how it was recorded.
+fn remarks(attributes: &Attributes, records: &Records) -> Vec<String> {
+    let mut notes = Vec::new();
+    if attributes.all.iter().any(|each| each.raw_stacks()) {
+        notes.push(
+            "recorded with --call-graph dwarf: stacks of programs lie in it as raw memory, which is \
+             not unwound, so that of a program only the innermost function is known; record with \
+             --call-graph fp (programs compiled with -fno-omit-frame-pointer)"
+                .into(),
+        );
+    }
+    if attributes.all.iter().any(|each| each.has(SampleFormat::BRANCH_STACK)) {
+        notes.push("stacks of branches (--branch-filter, --call-graph lbr) are left out".into());
+    }
+    if records.throttled > 0 {
+        let times = records.throttled;
+        notes.push(format!("the kernel throttled sampling {times} times: samples are missing"));
+    }
+    if records.untimed > 0 {
+        let count = records.untimed;
+        notes.push(format!("{count} samples have no time and stand at 0 (perf record -T)"));
+    }
+    notes
+}
+
+/// Bytes of what lies at a place.
+fn size(place: &Place) -> u64 {
+    u64::from(place.length) + 8 * u64::from(place.chain)
 }
 
 /// What the feature TRACING_DATA holds: the head of a trace.dat up to the kernel's symbols.
+#[derive(Default)]
 struct Described<'a> {
     formats: Vec<(String, Cow<'a, [u8]>)>,
     long: u8,
@@ -214,7 +323,7 @@ impl Source for PerfData {
 
     fn span(&self, unit: usize) -> (Option<i64>, Option<i64>) {
         let (cpu, range) = &self.parts[unit];
-        let samples = &self.cpus[*cpu].samples[range.clone()];
+        let samples = &self.cpus[*cpu].places[range.clone()];
         (samples.first().map(|first| first.time), samples.last().map(|last| last.time))
     }
 }
@@ -222,34 +331,41 @@ impl Source for PerfData {
 impl PerfData {
     fn samples<const BIG: bool>(&self, unit: usize, chosen: &Chosen, rows: &mut Rows) -> Outcome {
         let (cpu, range) = &self.parts[unit];
-        let samples = &self.cpus[*cpu].samples[range.clone()];
+        let places = &self.cpus[*cpu].places[range.clone()];
         let bytes = match &self.unpacked {
             Some(bytes) => bytes,
             None => &self.file[self.begin..],
         };
         let mut buckets = Buckets::new(&self.events);
         let mut short = None;
-        let mut rest = samples;
+        let mut rest = places;
         while let Some(first) = rest.first() {
-            let near = |sample: &Sample| sample.at.abs_diff(first.at) < REACH;
-            let count = rest.iter().take(BLOCK).take_while(|sample| near(sample)).count();
+            let near = |place: &Place| place.at.abs_diff(first.at) < REACH;
+            let count = rest.iter().take(BLOCK).take_while(|place| near(place)).count();
             let (block, after) = rest.split_at(count);
             rest = after;
-            let begin = block.iter().map(|sample| sample.at).min().unwrap_or(first.at);
+            let begin = block.iter().map(|place| place.at).min().unwrap_or(first.at);
             let lying = &bytes[begin as usize..];
-            for sample in block {
-                let at = (sample.at - begin) as u32;
-                let record = Record { time: sample.time, at, length: sample.length };
+            for place in block {
+                if place.what != What::Tracepoint {
+                    self.row(*place, bytes, chosen, rows);
+                    continue;
+                }
+                let at = (place.at - begin) as u32;
+                let record = Record { time: place.time, at, length: place.length.into() };
                 match buckets.push::<BIG>(&self.events, chosen, lying, record) {
-                    Ok(event) => rows.note(event, sample.time),
+                    Ok(event) => {
+                        rows.note(event, place.time);
+                        self.stack(event, *place, bytes, chosen, rows);
+                    }
                     Err(Left::NotChosen) => {}
                     Err(Left::Short(event)) => {
-                        let (_, _, count) = short.get_or_insert((sample.at, event, 0u64));
+                        let (_, _, count) = short.get_or_insert((place.at, event, 0u64));
                         *count += 1;
                     }
                 }
             }
-            let blocks = samples.len().div_ceil(BLOCK);
+            let blocks = places.len().div_ceil(BLOCK);
             buckets.gather(&self.events, chosen, lying, self.order, blocks, rows);
         }
         let damage = short.map(|(at, event, count)| Damage {
@@ -262,10 +378,50 @@ impl PerfData {
             ),
         });
         Outcome {
-            events: samples.len() as u64,
-            span: samples.first().zip(samples.last()).map(|(a, b)| (a.time, b.time)),
+            events: places.len() as u64,
+            span: places.first().zip(places.last()).map(|(a, b)| (a.time, b.time)),
             damage: damage.into_iter().collect(),
             ..Outcome::default()
+        }
+    }
+
+    /// The row of what is no tracepoint.
+    fn row(&self, place: Place, bytes: &[u8], chosen: &Chosen, rows: &mut Rows) {
+        let begin = place.at as usize;
+        let record =
+            rows::Record::new(&bytes[begin..begin + usize::from(place.length)], self.order);
+        let Some(record) = record.filter(|_| chosen.at(place.time)) else { return };
+        match place.what {
+            What::Tracepoint => {}
+            What::Sample(at) => {
+                let event = self.samples[usize::from(at)];
+                let Some(fields) = chosen.fields(event) else { return };
+                let attribute = &self.attributes.all[usize::from(at)];
+                let columns = rows.begin(event, place.time);
+                rows::push_sample(&record, attribute, self.order, fields, columns);
+            }
+            What::Told { existing } => {
+                let event = self.told + rows::told(&record);
+                let Some(fields) = chosen.fields(event) else { return };
+                let columns = rows.begin(event, place.time);
+                rows::push_told(&record, &self.build_ids, existing, fields, columns);
+            }
+        }
+    }
+
+    /// The chosen stacks of a tracepoint: its chain ends where the length of what it wrote stands.
+    fn stack(&self, event: usize, place: Place, bytes: &[u8], chosen: &Chosen, rows: &mut Rows) {
+        let fields = chosen.fields(event).unwrap_or_default();
+        let own = fields.partition_point(|&field| field < self.stacks[event]);
+        if own == fields.len() {
+            return;
+        }
+        let end = (place.at as usize).saturating_sub(4);
+        let chain = &bytes[end.saturating_sub(8 * usize::from(place.chain))..end];
+        let (_, columns) = rows.table(event);
+        for (&field, column) in fields.iter().zip(columns).skip(own) {
+            let which = field - self.stacks[event];
+            rows::push_stack(chain, self.order, None, None, which, column);
         }
     }
 }

@@ -16,6 +16,7 @@ from benchvise.extensions import Extension, ExtensionError, ExtensionSource
 from benchvise.trace.catalogue.actors import ACTORS
 from benchvise.trace.catalogue.causes import CRITICAL_PATH, DELAYS
 from benchvise.trace.catalogue.compare import COMPARE
+from benchvise.trace.catalogue.flame import FLAME
 from benchvise.trace.catalogue.functions import FUNCTIONS
 from benchvise.trace.catalogue.info import INFO
 from benchvise.trace.catalogue.kernel import BLOCK, COUNTERS, IDLE, SYSCALLS, TIMERS
@@ -42,6 +43,7 @@ ANALYSES: tuple[TraceAnalysis[Any, Any], ...] = (
     TIMERS,
     IDLE,
     FUNCTIONS,
+    FLAME,
     COUNTERS,
     COMPARE,
 )

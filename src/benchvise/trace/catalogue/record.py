@@ -299,6 +299,10 @@ def _never(_answer: object, _request: object) -> bool:
     return False
 
 
+def _no_text(_answer: object, _request: object) -> None:
+    """Most answers are tables."""
+
+
 def _itself(_request: object) -> None:
     """Most analyses have one kind of answer."""
 
@@ -329,6 +333,8 @@ class TraceAnalysis(Generic[RequestT, T]):
     conclusions: Callable[[T], Sequence[Conclusion]] = _no_conclusions
     fails: Callable[[T, RequestT], bool] = _never
     """Whether the command exits with 1."""
+    text: Callable[[T, RequestT], Iterable[str] | None] = _no_text
+    """The lines that the request asks for in place of tables."""
     instead: Callable[[RequestT], TraceAnalysis[RequestT, Any] | None] = _itself
     """The analysis that the request means when its options ask for another one."""
 

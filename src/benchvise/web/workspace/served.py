@@ -22,6 +22,7 @@ from benchvise.trace.opening import OpenTrace, open_trace
 from benchvise.web.http import Busy
 from benchvise.web.workspace.calls import KeptCalls
 from benchvise.web.workspace.counters import KeptSteps
+from benchvise.web.workspace.flame import KeptStacks
 
 MOST = 4
 """Traces that stay open. Their columns are mapped files: the kernel may take the memory back."""
@@ -61,6 +62,8 @@ class ServedTrace:
     """Values of counters."""
     calls: KeptCalls = field(default_factory=KeptCalls, init=False)
     """Calls of functions."""
+    stacks: KeptStacks = field(default_factory=KeptStacks, init=False)
+    """Stacks of functions."""
     _loaded: LoadedTrace | None = field(default=None, init=False)
     _levels: Levels | None = field(default=None, init=False)
     _loading: threading.Lock = field(default_factory=threading.Lock, init=False)

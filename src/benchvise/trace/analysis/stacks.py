@@ -1,0 +1,460 @@
+"""Stacks of functions that a trace holds: of perf's samples, of ftrace's ``stacktrace``, of calls.
+
+A *sample* is one stack, taken when an event occurred. Its weight is 1, or the event's period: how
+many of the event it stands for. Stacks of calls that nest (function_graph, slices, instrumented
+functions) weigh the self time of the innermost call, in ns. Stacks begin with the thread's name;
+samples of perf are named as ``perf script`` names them.
+"""
+
+from __future__ import annotations
+
+import platform
+from collections.abc import Callable, Iterator, Sequence
+from dataclasses import dataclass, replace
+from pathlib import PurePosixPath
+
+import numpy as np
+import pyarrow as pa
+import pyarrow.compute as pc
+
+from benchvise.errors import UsageError
+from benchvise.text import enumerated
+from benchvise.trace.analysis.calls import CallTable
+from benchvise.trace.analysis.functions import function_calls, slice_calls
+from benchvise.trace.analysis.mappings import Mapping, Mappings
+from benchvise.trace.analysis.model import Bools, Ints, Rows, TraceSpan
+from benchvise.trace.analysis.user_functions import user_calls
+from benchvise.trace.decoder import decoder
+from benchvise.trace.kernel_symbols import KernelSymbols, running_build_id
+from benchvise.trace.loaded import LoadedTrace
+from benchvise.trace.symbol_files import ModuleFile, SymbolFiles
+
+_COLUMNS = ("kernel_stack", "foreign_stack", "user_stack")
+"""Of perf's samples, the innermost first: a system call's functions lie within the program's."""
+
+_FTRACE = ("kernel_stack", "user_stack")
+"""Events that ftrace writes behind the event whose stack they are."""
+
+_CALLS = ("function calls", "slices", "user function calls")
+_MASK = (1 << 64) - 1
+_END = (-1, 0xFFFF_FFFF)
+"""ftrace ends a stack that is shorter than its place with one of these."""
+
+
+@dataclass(frozen=True, slots=True)
+class Frame:
+    """A function, and the file (or ``kernel``) that it is of; ``module`` is empty for the name of a
+    thread."""
+
+    name: str
+    module: str
+
+
+@dataclass(frozen=True, slots=True)
+class MissingSymbols:
+    """A file of which functions have no names, why, and in how many places of stacks it stands."""
+
+    module: str
+    reason: str
+    frames: int
+
+
+@dataclass(frozen=True)
+class Stacks:
+    """Stacks of one event, as columns of equal length; ``frames`` lie one after the other, each
+    stack from its thread's name on, stack ``n`` from ``starts[n]`` to ``starts[n + 1]``.
+
+    ``unit`` is ``samples``, ``ns``, or the event where weights are periods. ``cpu`` is -1 where it
+    is not known. ``others`` are the events that have stacks, too, with how many.
+    """
+
+    event: str
+    unit: str
+    time: Ints
+    cpu: Ints
+    thread: Ints
+    weight: Ints
+    frames: Ints
+    starts: Ints
+    names: tuple[Frame, ...]
+    others: tuple[tuple[str, int], ...] = ()
+    missing: tuple[MissingSymbols, ...] = ()
+
+    def chosen(self, keep: Bools) -> Stacks:
+        """The same with some of the stacks."""
+        kept = np.flatnonzero(keep)
+        lengths = np.diff(self.starts)[kept]
+        starts: Ints = np.concatenate([[0], np.cumsum(lengths)])
+        places = np.repeat(self.starts[:-1][kept] - starts[:-1], lengths) + np.arange(starts[-1])
+        columns = {name: getattr(self, name)[kept] for name in ("time", "cpu", "thread", "weight")}
+        return replace(self, frames=self.frames[places], starts=starts, **columns)
+
+    def within(self, span: TraceSpan) -> Stacks:
+        """The same with the stacks of a span."""
+        return self.chosen(span.holds(self.time))
+
+
+class TraceStacks:
+    """The stacks of a trace by event."""
+
+    def __init__(self, loaded: LoadedTrace) -> None:
+        self._loaded = loaded
+        self._analysis = loaded.analysis
+        counts = loaded.trace.counts
+        described = loaded.trace.description["events"]
+        fields = {
+            event["name"]: {field["name"] for field in event["fields"]} for event in described
+        }
+        self._sampled = {
+            name: counts[name]
+            for name, own in fields.items()
+            if name in counts and not own.isdisjoint(_COLUMNS)
+        }
+        self._traced = any(name in counts and "caller" in fields.get(name, ()) for name in _FTRACE)
+
+    def events(self) -> dict[str, int]:
+        """The events of which there are stacks, those with most first."""
+        events = dict(self._sampled)
+        if self._traced:
+            events |= {name: int(of.size) for name, of in self._by_event().items()}
+        for name, calls in self._call_tables():
+            events[name] = int(calls.begin.size)
+        return dict(sorted(events.items(), key=lambda event: (-event[1], event[0])))
+
+    def of(self, event: str | None = None, *, periods: bool = False) -> Stacks:
+        """The stacks of an event; of that with most, where none is named.
+
+        Raises:
+            UsageError: the trace has no stacks, or none of that event.
+        """
+        events = self.events()
+        if not events:
+            raise UsageError(
+                f"{self._loaded.path} has no stacks",
+                "record some with perf record -g, ftrace's trigger stacktrace, or benchvise trace "
+                "record BOARD --functions NAME --graph",
+            )
+        if event is None:
+            event = next(iter(events))
+        elif event not in events:
+            raise UsageError(
+                f"the trace has no stacks of {event[:80]}",
+                f"it has those of {enumerated(list(events), 8)}",
+            )
+        if event in self._sampled:
+            stacks = self._samples(event, periods=periods)
+        elif event in _CALLS:
+            stacks = self._calls(event)
+        else:
+            stacks = self._traced_stacks(event)
+        others = tuple((name, count) for name, count in events.items() if name != event)
+        return replace(stacks, others=others)
+
+    def _call_tables(self) -> Iterator[tuple[str, CallTable]]:
+        user = user_calls(self._analysis, self._loaded.path)
+        tables = (
+            function_calls(self._analysis),
+            slice_calls(self._analysis),
+            user.table if user else None,
+        )
+        for name, table in zip(_CALLS, tables, strict=True):
+            if table is not None and table.begin.size:
+                yield name, table
+
+    # -- samples of perf -------------------------------------------------------------------------
+
+    def _samples(self, event: str, *, periods: bool) -> Stacks:
+        table = self._analysis.events(event)
+        assert table is not None  # noqa: S101 - it has been counted
+        rows = Rows(table)
+        time, thread = rows["time"], rows["common_pid"]
+        has_pid = "pid" in table.column_names
+        process = rows["pid"] if has_pid else self._processes(thread)
+        mappings = Mappings(self._analysis)
+        namer = _Namer(self._loaded, mappings)
+        parts = []
+        for column in _COLUMNS:
+            sizes, flat = _lists(table.column(column))
+            owner = np.repeat(np.arange(sizes.size), sizes)
+            if column == "user_stack":
+                codes = namer.user(process[owner], flat, time[owner])
+            elif column == "kernel_stack":
+                codes = namer.kernel(flat)
+            else:
+                codes = namer.foreign(flat)
+            parts.append((sizes, codes))
+        heads = namer.threads(thread, time)
+        frames, starts = _outermost_first(heads, parts)
+        weight: Ints = np.ones(time.size, dtype=np.int64)
+        if periods and "period" in table.column_names:
+            weight = np.maximum(rows["period"], 0)
+        cpu = np.where(rows["cpu"] < 0, -1, rows["cpu"])
+        unit = event if periods else "samples"
+        missing = namer.missing()
+        return Stacks(
+            event, unit, time, cpu, thread, weight, frames, starts, namer.names(), (), missing
+        )
+
+    def _processes(self, thread: Ints) -> Ints:
+        """The process of each thread, which a tracepoint does not tell; its own number if nobody
+        does."""
+        known: dict[int, int] = {}
+        for name, own, process in (
+            ("perf_comm", "common_pid", "pid"),
+            ("perf_fork", "tid", "pid"),
+            ("perf_mmap", "common_pid", "pid"),
+        ):
+            table = self._analysis.events(name)
+            if table is not None:
+                rows = Rows(table)
+                known |= dict(zip(rows[own].tolist(), rows[process].tolist(), strict=True))
+        threads, place = np.unique(thread, return_inverse=True)
+        found: Ints = np.array([known.get(t, t) for t in threads.tolist()], dtype=np.int64)
+        return found[place] if threads.size else thread
+
+    # -- stacks of ftrace ------------------------------------------------------------------------
+
+    def _by_event(self) -> dict[str, Ints]:
+        """By event, the rows of ``kernel_stack`` (else ``user_stack``) that stand behind it."""
+        index = Rows(self._loaded.trace.index)
+        names = [event["name"] for event in self._loaded.trace.description["events"]]
+        kind = next(name for name in _FTRACE if name in self._loaded.trace.counts)
+        # Of one CPU in order of time: the stack's event stands just before, or before its twin.
+        order = np.lexsort((np.arange(len(index)), index["cpu"]))
+        events, cpus, rows = (index[name][order] for name in ("event", "cpu", "row"))
+        stacks = [names.index(name) for name in _FTRACE if name in names]
+        places: Ints = np.where(np.isin(events, stacks), -1, np.arange(events.size))
+        before = np.maximum.accumulate(places)
+        at = np.flatnonzero(events == names.index(kind))
+        cause = before[at]
+        known = (cause >= 0) & (cpus[np.maximum(cause, 0)] == cpus[at])
+        of = np.where(known, events[np.maximum(cause, 0)], -1)
+        return {
+            names[code] if code >= 0 else "(unknown event)": rows[at[of == code]]
+            for code in np.unique(of).tolist()
+        }
+
+    def _traced_stacks(self, event: str) -> Stacks:
+        kind = next(name for name in _FTRACE if name in self._loaded.trace.counts)
+        table = self._loaded.trace.tables[kind].take(pa.array(self._by_event()[event]))
+        rows = Rows(table)
+        sizes, flat = _lists(table.column("caller"))
+        owner = np.repeat(np.arange(sizes.size), sizes)
+        ended = np.isin(flat, _END) | (flat == 0)
+        if ended.any():  # what stands behind the end is no function
+            first: Ints = np.full(sizes.size, flat.size, dtype=np.int64)
+            np.minimum.at(first, owner[ended], np.flatnonzero(ended))
+            keep = np.arange(flat.size) < first[owner]
+            sizes, flat = np.bincount(owner[keep], minlength=sizes.size), flat[keep]
+        namer = _Namer(self._loaded, Mappings(self._analysis))
+        codes = namer.kernel(flat) if kind == "kernel_stack" else namer.foreign(flat)
+        thread, time = rows["common_pid"], rows["time"]
+        heads = namer.threads(thread, time)
+        frames, starts = _outermost_first(heads, [(sizes, codes)])
+        weight: Ints = np.ones(time.size, dtype=np.int64)
+        return Stacks(
+            event,
+            "samples",
+            time,
+            rows["cpu"],
+            thread,
+            weight,
+            frames,
+            starts,
+            namer.names(),
+            (),
+            namer.missing(),
+        )
+
+    # -- calls that nest -------------------------------------------------------------------------
+
+    def _calls(self, event: str) -> Stacks:
+        calls = dict(self._call_tables())[event]
+        namer = _Namer(self._loaded, Mappings(self._analysis))
+        symbol = self._loaded.trace.source.symbol
+        numbers, place = np.unique(calls.function, return_inverse=True)
+        module = "kernel" if event == _CALLS[0] else event
+        own: Ints = np.array(
+            [namer.code(calls.name(symbol, int(number)), module) for number in numbers],
+            dtype=np.int64,
+        )
+        code = own[place] if numbers.size else place.astype(np.int64)
+        heads = namer.threads(calls.thread, calls.begin)
+        # One level of parents after the other, until none has one.
+        chains, at = [code], calls.parent.copy()
+        while (at >= 0).any() and len(chains) < 1024:
+            chains.append(np.where(at >= 0, code[at], -1))
+            at = np.where(at >= 0, calls.parent[at], -1)
+        grid = np.stack([*chains, heads], axis=1)[:, ::-1]
+        kept = grid >= 0
+        starts: Ints = np.concatenate([[0], np.cumsum(kept.sum(axis=1))])
+        stacks = Stacks(
+            event,
+            "ns",
+            calls.begin,
+            calls.cpu,
+            calls.thread,
+            np.maximum(calls.self_time, 0),
+            grid[kept],
+            starts,
+            namer.names(),
+        )
+        return stacks.chosen(calls.complete)
+
+
+def _lists(column: pa.ChunkedArray) -> tuple[Ints, Ints]:
+    """How many values each list of a column has (none for a null), and all values."""
+    sizes = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
+    flat = pc.list_flatten(column)
+    values = flat.to_numpy()
+    return sizes, values.view(np.int64) if values.dtype == np.uint64 else values.astype(np.int64)
+
+
+def _outermost_first(heads: Ints, parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:
+    """Stacks that begin with a head, of parts whose innermost function is first; and where each
+    begins."""
+    lengths = 1 + sum((sizes for sizes, _ in parts), np.zeros(heads.size, dtype=np.int64))
+    starts: Ints = np.concatenate([[0], np.cumsum(lengths)])
+    frames: Ints = np.empty(int(starts[-1]), dtype=np.int64)
+    frames[starts[:-1]] = heads
+    end = starts[1:].copy()  # of what is still to be filled, from its end on
+    for sizes, codes in parts:
+        begins = np.cumsum(sizes) - sizes
+        owner = np.repeat(np.arange(sizes.size), sizes)
+        frames[end[owner] - 1 - (np.arange(codes.size) - begins[owner])] = codes
+        end -= sizes
+    return frames, starts
+
+
+class _Namer:
+    """Gives frames numbers, each function one."""
+
+    def __init__(self, loaded: LoadedTrace, mappings: Mappings) -> None:
+        self._loaded = loaded
+        self._mappings = mappings
+        self._codes: dict[Frame, int] = {}
+        self._files = SymbolFiles(loaded.path)
+        self._kernel: KernelSymbols | None = None
+        self._places: dict[tuple[str, bytes, int], int] = {}
+        self._missing: dict[tuple[str, str], int] = {}
+        self._unnamed: dict[int, tuple[str, str]] = {}
+        host = loaded.trace.outline["environment"].get("hostname")
+        kernel = mappings.kernel.build_id if mappings.kernel else b""
+        here = bool(kernel) and kernel == running_build_id()
+        self._recorded_here = here and host == platform.node()
+
+    def names(self) -> tuple[Frame, ...]:
+        return tuple(self._codes)
+
+    def missing(self) -> tuple[MissingSymbols, ...]:
+        """Of which files functions have no names, those with most frames first."""
+        told = [MissingSymbols(*key, count) for key, count in self._missing.items()]
+        return tuple(sorted(told, key=lambda one: (-one.frames, one.module)))
+
+    def code(self, name: str, module: str) -> int:
+        return self._codes.setdefault(Frame(name, module), len(self._codes))
+
+    def threads(self, thread: Ints, time: Ints) -> Ints:
+        """Frames with the names that threads had at times."""
+        actors = {actor.tid: actor.name for actor in self._loaded.analysis.actors if actor.tid}
+        tasks = dict(self._loaded.trace.description["tasks"]) | actors
+        renamed = self._mappings.threads()
+        codes: Ints = np.empty(thread.size, dtype=np.int64)
+        numbers, place = np.unique(thread, return_inverse=True)
+        for at, number in enumerate(numbers.tolist()):
+            own = np.flatnonzero(place == at)
+            times = np.array(renamed.get(number, []), dtype=np.int64)
+            part = np.searchsorted(times, time[own], side="right")
+            for which in np.unique(part).tolist():
+                first = int(time[own[part == which][0]])
+                name = self._mappings.name(number, first) or tasks.get(number, "")
+                fallback = "swapper" if number == 0 else f":{number}"
+                codes[own[part == which]] = self.code(name or fallback, "")
+        return codes
+
+    def kernel(self, addresses: Ints) -> Ints:
+        """Frames of the kernel."""
+        if self._kernel is None:
+            self._kernel = KernelSymbols(self._mappings.kernel, self._loaded.path)
+        return self._each(addresses, self._kernel_name)
+
+    def foreign(self, addresses: Ints) -> Ints:
+        """Frames of guests and hypervisors, whose symbols nobody has."""
+        reason = "guests, hypervisors and processes without mappings have no symbols here"
+        return self._each(addresses, lambda at: (f"0x{at:x}", "foreign", reason))
+
+    def _each(self, addresses: Ints, named: Callable[[int], tuple[str, str, str]]) -> Ints:
+        values, place, counts = np.unique(addresses, return_inverse=True, return_counts=True)
+        codes: Ints = np.empty(values.size, dtype=np.int64)
+        for at, value in enumerate(values.tolist()):
+            name, module, reason = named(value & _MASK)
+            codes[at] = self.code(name, module)
+            if reason:
+                key = (module, reason)
+                self._missing[key] = self._missing.get(key, 0) + int(counts[at])
+        return codes[place] if values.size else place.astype(np.int64)
+
+    def _kernel_name(self, address: int) -> tuple[str, str, str]:
+        own = self._loaded.trace.source.symbol(address)
+        if own is not None:
+            return own.split("+0x")[0], "kernel", ""
+        symbols = self._kernel
+        found = symbols.name(address) if symbols else None
+        if found is not None:
+            return decoder().demangle(found[0]), f"[{found[1]}]" if found[1] else "kernel", ""
+        reason = (
+            symbols.reason if symbols and symbols.reason else "no symbol of the kernel is there"
+        )
+        return f"0x{address:x}", "kernel", reason
+
+    def user(self, process: Ints, addresses: Ints, time: Ints) -> Ints:
+        """Frames of programs and libraries."""
+        epoch: Ints = np.zeros(process.size, dtype=np.int64)
+        numbers, of = np.unique(process, return_inverse=True)
+        for at, number in enumerate(numbers.tolist()):
+            own = np.flatnonzero(of == at)
+            epoch[own] = self._mappings.epochs(number, time[own])
+        order = np.lexsort((addresses, epoch, of))
+        keys = np.stack([of[order], epoch[order], addresses[order]])
+        change = np.flatnonzero(np.any(np.diff(keys, axis=1, prepend=-1) != 0, axis=0))
+        if not change.size:
+            return np.empty(0, dtype=np.int64)
+        counts = np.diff(np.append(change, order.size))
+        codes: Ints = np.empty(order.size, dtype=np.int64)
+        made: Ints = np.empty(change.size, dtype=np.int64)
+        for at, place in enumerate(order[change].tolist()):
+            address, moment = int(addresses[place]) & _MASK, int(time[place])
+            mapping = self._mappings.at(int(process[place]), address, moment)
+            made[at] = self._user_code(address, mapping, int(counts[at]))
+        codes[order] = np.repeat(made, counts)
+        return codes
+
+    def _user_code(self, address: int, mapping: Mapping | None, count: int) -> int:
+        if mapping is None:
+            reason = "the recording tells no mapping there"
+            self._missing["(no file)", reason] = self._missing.get(("(no file)", reason), 0) + count
+            return self.code(f"0x{address:x}", "(no file)")
+        offset = address - mapping.start + mapping.offset
+        key = (mapping.path, mapping.build_id, offset)
+        if key not in self._places:
+            self._places[key] = self._in_file(mapping, address, offset)
+        code = self._places[key]
+        if code in self._unnamed:
+            why = self._unnamed[code]
+            self._missing[why] = self._missing.get(why, 0) + count
+        return code
+
+    def _in_file(self, mapping: Mapping, address: int, offset: int) -> int:
+        file = PurePosixPath(mapping.path).name or "(no file)"
+        if mapping.path.startswith("//anon"):
+            symbols, found, reason = None, None, "memory of no file: code that was made at run time"
+        else:
+            inode = mapping.inode if self._recorded_here else None
+            symbols = self._files.symbols(ModuleFile(mapping.path, 0, mapping.build_id, inode))
+            found, reason = symbols.name_in_file(offset), symbols.reason
+        if found is not None:
+            return self.code(found[0], file)
+        shown = address if mapping.path.startswith("//anon") else offset
+        code = self.code(f"{file}+0x{shown:x}", file)
+        self._unnamed[code] = (mapping.path, reason or "its table of symbols has no function there")
+        return code
