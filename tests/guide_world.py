@@ -20,6 +20,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 import capture_data
+import made_perf
 import made_remotes
 import numpy as np
 import pytest
@@ -165,6 +166,8 @@ def make_template(home: Path) -> None:
     after = story_traces.record(1.0, printing=True, seed=12)
     for name in ("after.dat", "after"):
         story_traces.write(after, work / name)
+    for name, calls in (("perf.data", 1), ("before.data", 1), ("after.data", 3)):
+        make_samples(work / name, calls)
     make_captures(work)
     (work / "dmesg.txt").write_text(DMESG)
     (work / "product.toml").write_text(SUITE)
@@ -192,6 +195,17 @@ def make_template(home: Path) -> None:
         (tools / name).chmod(0o755)
     (work / "tests").mkdir()
     shutil.copy(ROOT / "tests" / "story_traces.py", work / "tests")
+
+
+def make_samples(path: Path, calls: int) -> None:
+    """Five seconds of a server's samples, of which a function takes a part."""
+    perf = made_perf.PerfData()
+    perf.comm(0, (7, 7), "nginx")
+    perf.map(1_000, 7, 0x400000, 0x1000, 0, "/usr/sbin/nginx")
+    for number in range(200):
+        chain = [0x400200, 0x400100] if number % 10 < calls else [0x400100]
+        perf.sample(25_000_000 * (number + 1), [made_perf.USER, *chain])
+    perf.save(path)
 
 
 def make_captures(work: Path) -> None:

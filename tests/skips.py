@@ -82,6 +82,7 @@ PACKAGES: Mapping[str, str] = {
     "nm": "binutils",
     "node": "nodejs",
     "pbzip2": "pbzip2",
+    "perf": "linux-perf",
     "pigz": "pigz",
     "pkill": "procps",
     "readelf": "binutils",
@@ -123,6 +124,7 @@ DATA: Mapping[str, str] = {
 }
 
 MACHINE: Mapping[str, str] = {
+    "perf events": "sysctl kernel.perf_event_paranoid=2, on a kernel with perf events",
     "root": "run the tests as root",
     "address space randomisation": "sysctl kernel.randomize_va_space=2",
     "benchmark": "another machine: this one's probe says why not",

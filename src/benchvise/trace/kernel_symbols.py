@@ -28,7 +28,7 @@ KERNEL = "[kernel.kallsyms]"
 
 
 @dataclass(frozen=True, slots=True)
-class KernelImage:
+class RecordedKernel:
     """The kernel that was recorded: its build id (may be empty), and where a symbol of it was."""
 
     build_id: bytes
@@ -39,7 +39,7 @@ class KernelImage:
 class KernelSymbols:
     """Names of addresses of the recorded kernel; ``reason`` says why there are none."""
 
-    def __init__(self, image: KernelImage | None, trace: Path) -> None:
+    def __init__(self, image: RecordedKernel | None, trace: Path) -> None:
         self.reason = ""
         self._begins: list[int] = []
         self._names: list[tuple[str, str]] = []
@@ -49,9 +49,10 @@ class KernelSymbols:
         for path, verified in _tables(image, trace):
             if self._take(path, image, verified=verified):
                 return
+        known = "no kallsyms of that kernel is here"
         self.reason = (
-            "no kallsyms of that kernel is here; copy the board's /proc/kallsyms (as root) to "
-            "symbols/kallsyms beside the file"
+            f"{known if image.build_id else 'the recording tells no build-id of the kernel'}; copy "
+            "the board's /proc/kallsyms (as root) to symbols/kallsyms beside the file"
         )
 
     def name(self, address: int) -> tuple[str, str] | None:
@@ -61,7 +62,7 @@ class KernelSymbols:
             return None
         return self._names[at]
 
-    def _take(self, path: Path, image: KernelImage, *, verified: bool) -> bool:
+    def _take(self, path: Path, image: RecordedKernel, *, verified: bool) -> bool:
         rows = _read(path)
         here = next((at for at, name, _ in rows if name == image.symbol), None)
         if here is None or (here != image.address and not verified):
@@ -69,7 +70,6 @@ class KernelSymbols:
         moved = image.address - here
         if moved:
             rows = [row for row in rows if not row[2]]
-        # Of several names for one address the first is the one that the kernel prints.
         rows.sort(key=lambda row: row[0])
         for at, name, module in rows:
             if not self._begins or self._begins[-1] != at + moved:
@@ -78,7 +78,7 @@ class KernelSymbols:
         return True
 
 
-def _tables(image: KernelImage, trace: Path) -> Iterator[tuple[Path, bool]]:
+def _tables(image: RecordedKernel, trace: Path) -> Iterator[tuple[Path, bool]]:
     """Where a table may lie, and whether the build id says that it is of the kernel."""
     directory = trace if trace.is_dir() else trace.parent
     yield directory / "symbols" / "kallsyms", False
@@ -108,8 +108,8 @@ def running_build_id() -> bytes:
 
 
 def _read(path: Path) -> list[tuple[int, str, str]]:
-    """Address, name and module of each line ``ADDRESS TYPE NAME [MODULE]``; none of a kernel that
-    hides its addresses."""
+    """Address, name and module of each line ``ADDRESS TYPE NAME [MODULE]``, weak names last, as
+    perf prefers the others of an address; none of a kernel that hides its addresses."""
     try:
         if not path.is_file():
             return []
@@ -117,11 +117,14 @@ def _read(path: Path) -> list[tuple[int, str, str]]:
             text = file.read(_LARGEST).decode(errors="replace")
     except OSError:
         return []
-    rows = []
+    strong, weak = [], []
     for line in text.splitlines():
         words = line.split(maxsplit=3)
         with suppress(ValueError, IndexError):
             address = int(words[0], 16)
-            if address and words[1] in "tTwW":
-                rows.append((address, words[2], words[3].strip("[] ") if len(words) > 3 else ""))
-    return rows
+            row = (address, words[2], words[3].strip("[] ") if len(words) > 3 else "")
+            if address and words[1] in "tT":
+                strong.append(row)
+            elif address and words[1] in "wW":
+                weak.append(row)
+    return strong + weak

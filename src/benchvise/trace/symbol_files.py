@@ -41,6 +41,8 @@ _BUILD_ID = 3
 _MOST_ABOVE = 6
 """Directories: a session has its traces four below, in ust/uid/0/64-bit."""
 
+_UNKNOWN = "the recording tells no build-id of it (perf record --buildid-mmap does)"
+
 _DEBUG_FILES = Path("/usr/lib/debug/.build-id")
 _PERF_FILES = Path(".debug/.build-id")
 """Below the home directory; each is a directory with these:"""
@@ -139,7 +141,7 @@ class SymbolFiles:
                 if read is not None and read.has_functions:
                     return ModuleSymbols(read, read.segments)
                 return ModuleSymbols(None, reason="it has no table of symbols")
-        return ModuleSymbols(None, reason="the recording tells no build-id of it")
+        return ModuleSymbols(None, reason=_UNKNOWN)
 
     def _places(self, module: ModuleFile) -> Iterator[Path]:
         path = PurePosixPath(module.path)

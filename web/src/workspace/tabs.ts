@@ -49,7 +49,10 @@ export class Tabs {
 
   /** Shows what the address says; a view anew whose own words in the address have changed. */
   show(anew = false): void {
-    const wanted = this.address.get("tab");
+    // Of samples alone there are no threads that ran, which the first view is about.
+    const { actors, format } = this.workspace.info;
+    const usual = actors === 0 && format === "perf.data" ? "flame" : null;
+    const wanted = this.address.get("tab") ?? usual;
     const panel = this.panels.find(({ id }) => id === wanted) ?? this.panels[0];
     if (panel === undefined || (panel.id === this.shown && !anew)) return;
     this.unmount?.();

@@ -52,9 +52,9 @@ pub(crate) struct PerfData {
     begin: usize,
     attributes: Attributes,
     build_ids: HashMap<String, Vec<u8>>,
-    /// The event types behind those of tracepoints: that of each attribute's samples, of what is told.
+    /// The event types behind those of tracepoints: that of each attribute's samples, of side-band records.
     samples: Vec<usize>,
-    told: usize,
+    sideband: usize,
     /// Where stacks begin among the fields of a tracepoint.
     stacks: Vec<usize>,
     cpus: Vec<OfCpu>,
@@ -93,7 +93,7 @@ pub(crate) fn open(file: Mapped) -> Result<PerfData> {
     let mut notes = Vec::new();
     let (events, mut types) = Events::parse(&described.formats, described.long, &mut notes);
     let stacks = with_stacks(&mut types, &head.attributes);
-    let (samples, told) = further_types(&mut types, &head.attributes, raw);
+    let (samples, sideband) = further_types(&mut types, &head.attributes, raw);
     let mut damage = std::mem::take(&mut head.damage);
     let unpacked = walk::unpacked(&head, &mut damage);
     let records = Records::read(&head, unpacked.as_deref().unwrap_or(head.data.1), raw);
@@ -172,7 +172,7 @@ pub(crate) fn open(file: Mapped) -> Result<PerfData> {
         attributes,
         build_ids,
         samples,
-        told,
+        sideband,
         stacks,
         cpus,
         units,
@@ -218,11 +218,11 @@ fn further_types(
             false => add(types, rows::sample_type(&attribute.name, attribute)),
         });
     }
-    let told = types.len();
-    for event in rows::told_types() {
+    let sideband = types.len();
+    for event in rows::sideband_types() {
         add(types, event);
     }
-    (samples, told)
+    (samples, sideband)
 }
 
 /// What a reader must know of how it was recorded.
@@ -400,11 +400,11 @@ impl PerfData {
                 let columns = rows.begin(event, place.time);
                 rows::push_sample(&record, attribute, self.order, fields, columns);
             }
-            What::Told { existing } => {
-                let event = self.told + rows::told(&record);
+            What::Sideband { existing } => {
+                let event = self.sideband + rows::sideband(&record);
                 let Some(fields) = chosen.fields(event) else { return };
                 let columns = rows.begin(event, place.time);
-                rows::push_told(&record, &self.build_ids, existing, fields, columns);
+                rows::push_sideband(&record, &self.build_ids, existing, fields, columns);
             }
         }
     }

@@ -31,7 +31,7 @@ pub(crate) enum What {
     /// A sample of the event that has this place among the attributes.
     Sample(u16),
     /// A record on threads, files or symbols; `existing`: of what was before the recording began.
-    Told { existing: bool },
+    Sideband { existing: bool },
 }
 
 /// Losses of a CPU.
@@ -107,7 +107,7 @@ impl Records {
         let first = known.map(|place| place.time).filter(|&time| time != 0).min();
         for of_cpu in self.cpus.values_mut() {
             for place in &mut of_cpu.places {
-                if matches!(place.what, What::Told { existing: true }) {
+                if matches!(place.what, What::Sideband { existing: true }) {
                     place.time = first.unwrap_or(0);
                 }
             }
@@ -139,7 +139,7 @@ impl Records {
                         self.tasks.push((thread as i32, name));
                     }
                 }
-                self.told(head, record);
+                self.sideband(head, record);
             }
             _ => {}
         }
@@ -147,7 +147,7 @@ impl Records {
     }
 
     /// A record on threads, files or symbols; one of what existed before has neither time nor CPU.
-    fn told(&mut self, head: &Head<'_>, record: &Found<'_>) {
+    fn sideband(&mut self, head: &Head<'_>, record: &Found<'_>) {
         let (time, cpu) = trailer(head, record.body);
         let time = time.unwrap_or(0);
         self.cpus.entry(cpu.filter(|_| time != 0)).or_default().places.push(Place {
@@ -155,7 +155,7 @@ impl Records {
             at: (record.at - HEADER) as u64,
             length: (record.body.len() + HEADER) as u16,
             chain: 0,
-            what: What::Told { existing: time == 0 },
+            what: What::Sideband { existing: time == 0 },
         });
     }
 

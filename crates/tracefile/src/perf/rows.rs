@@ -16,8 +16,8 @@ use crate::{ByteOrder, ColumnType, EventType, Field};
 pub(crate) const STACKS: [&str; 3] = ["kernel_stack", "user_stack", "foreign_stack"];
 const MODES: [Mode; 3] = [Mode::Kernel, Mode::User, Mode::Foreign];
 
-/// The event types of what perf tells, in the order of [`told`].
-const TOLD: [&str; 5] = ["perf_mmap", "perf_comm", "perf_fork", "perf_exit", "perf_ksymbol"];
+/// The event types of what perf tells, in the order of [`sideband`].
+const SIDEBAND: [&str; 5] = ["perf_mmap", "perf_comm", "perf_fork", "perf_exit", "perf_ksymbol"];
 
 /// Set where a mapping is none of code, where a name is that of a program that was executed.
 const DATA_OR_EXEC: u16 = 1 << 13;
@@ -78,7 +78,7 @@ fn event(name: &str, system: &str, fields: Vec<Field>) -> EventType {
 }
 
 /// The types of what perf tells.
-pub(crate) fn told_types() -> impl Iterator<Item = EventType> {
+pub(crate) fn sideband_types() -> impl Iterator<Item = EventType> {
     let pid = |name: &str| number(name, ColumnType::Signed(32), 10);
     let place = |name: &str| number(name, ColumnType::Unsigned(64), 16);
     let truth = |name: &str| Field::payload(name, ColumnType::Bool);
@@ -111,11 +111,11 @@ pub(crate) fn told_types() -> impl Iterator<Item = EventType> {
             truth("existing"),
         ],
     ];
-    TOLD.into_iter().zip(fields).map(|(name, fields)| event(name, "perf", fields))
+    SIDEBAND.into_iter().zip(fields).map(|(name, fields)| event(name, "perf", fields))
 }
 
-/// The place of a record's type among [`told_types`].
-pub(crate) fn told(record: &Record<'_>) -> usize {
+/// The place of a record's type among [`sideband_types`].
+pub(crate) fn sideband(record: &Record<'_>) -> usize {
     match record.kind {
         kind::COMM => 1,
         kind::FORK => 2,
@@ -194,7 +194,7 @@ pub(crate) fn push_stack(
 }
 
 /// Pushes the chosen fields of what perf tells. `existing`: of what was before the recording began.
-pub(crate) fn push_told(
+pub(crate) fn push_sideband(
     record: &Record<'_>,
     build_ids: &HashMap<String, Vec<u8>>,
     existing: bool,

@@ -14,7 +14,7 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchvise.trace.analysis.model import Analysis, Ints, Rows
-from benchvise.trace.kernel_symbols import KERNEL, KernelImage
+from benchvise.trace.kernel_symbols import KERNEL, RecordedKernel
 
 EVENTS = ("perf_mmap", "perf_comm", "perf_fork", "perf_exit")
 _MASK = (1 << 64) - 1
@@ -79,8 +79,8 @@ class Mappings:
     def __init__(self, analysis: Analysis) -> None:
         self._processes: dict[int, _Process] = defaultdict(_Process)
         self._names: dict[int, tuple[list[int], list[str]]] = defaultdict(lambda: ([], []))
-        self.kernel: KernelImage | None = None
-        for time, kind, rows, at in _told(analysis):
+        self.kernel: RecordedKernel | None = None
+        for time, kind, rows, at in _sideband_records(analysis):
             if kind == "perf_mmap":
                 self._map(rows, at, time)
             elif kind == "perf_comm":
@@ -90,20 +90,20 @@ class Mappings:
             elif kind == "perf_fork":
                 self._fork(rows, at, time)
 
-    def _map(self, rows: _Told, at: int, time: int) -> None:
+    def _map(self, rows: _SidebandRows, at: int, time: int) -> None:
         start, length = (rows.number(name, at) & _MASK for name in ("start", "length"))
         path, build_id = rows.text("file", at), rows.binary("build_id", at)
         offset = rows.number("offset", at) & _MASK
         if rows.text("mode", at) == "kernel":
             if path.startswith(KERNEL) and self.kernel is None:
-                self.kernel = KernelImage(build_id, path.removeprefix(KERNEL), offset)
+                self.kernel = RecordedKernel(build_id, path.removeprefix(KERNEL), offset)
         elif rows.is_set("executable", at) and length:
             device = rows.text("device", at)
             inode = (device, rows.number("inode", at)) if device else None
             mapping = Mapping(start, start + length, offset, path, build_id, inode, time)
             self._processes[rows.number("pid", at)].add(mapping)
 
-    def _fork(self, rows: _Told, at: int, time: int) -> None:
+    def _fork(self, rows: _SidebandRows, at: int, time: int) -> None:
         process, parent = rows.number("pid", at), rows.number("parent", at)
         if process != parent and parent in self._processes:
             for mapping in list(self._processes[parent].present):
@@ -143,7 +143,7 @@ class Mappings:
         return None
 
 
-class _Told(Rows):
+class _SidebandRows(Rows):
     """What perf tells of one kind."""
 
     def thread(self, at: int) -> int:
@@ -162,14 +162,14 @@ class _Told(Rows):
         return bytes(self.table.column(name)[at].as_py() or b"")
 
 
-def _told(analysis: Analysis) -> list[tuple[int, str, _Told, int]]:
+def _sideband_records(analysis: Analysis) -> list[tuple[int, str, _SidebandRows, int]]:
     """All that perf tells, in order of time; what existed before, first."""
     events = []
     for order, name in enumerate(("perf_fork", "perf_comm", "perf_mmap")):
         table = analysis.events(name)
         if table is None:
             continue
-        rows = _Told(table)
+        rows = _SidebandRows(table)
         existing = rows["existing"] == 1
         times = np.where(existing, _EVER, rows["time"]).tolist()
         events += [(time, order, name, rows, at) for at, time in enumerate(times)]

@@ -210,7 +210,7 @@ def _change_tables(
 ) -> Iterator[TableSpec[FunctionChange]]:
     intervals = (
         f"95 %: {answer.blocks} blocks of time of each trace drawn anew 1000 times; bold: it does "
-        "not hold 0"
+        "not hold 0, which chance does to some 5 of 100 functions without a change"
         if answer.blocks
         else "no intervals: a trace has less than two samples"
     )

@@ -90,6 +90,8 @@ class Drawing {
   private zoom = 0;
   private at = -1;
   private hits: ReadonlySet<number> = new Set();
+  /** What was found of what is searched for; empty for nothing. */
+  private result = "";
 
   constructor(private readonly graph: FlameGraph, text: string) {
     this.children = childrenOf(graph);
@@ -98,7 +100,10 @@ class Drawing {
       "aria-label": "Flame graph: arrow keys go from function to function, Enter zooms, Escape shows all. The table below lists the functions.",
     }, this.canvas);
     this.out = button("Show all", () => { this.zoomTo(0); });
-    this.element.append(make("div", { class: "flame-head" }, this.told, this.out), this.stage, this.table);
+    const kind = (name: string, text: string): HTMLElement =>
+      make("span", { class: `flame-kind flame-${name} view-note` }, text);
+    const legend = make("div", { class: "view-bar" }, kind("user", "programs"), kind("kernel", "kernel"), kind("thread", "threads"), kind("found", "found"));
+    this.element.append(make("div", { class: "flame-head" }, this.told, this.out), this.stage, legend, this.table);
     const pointed = (event: PointerEvent | MouseEvent): number => this.hit(event.offsetX, event.offsetY);
     this.canvas.addEventListener("pointermove", (event) => { this.show(pointed(event)); });
     this.canvas.addEventListener("pointerleave", () => { this.show(-1); });
@@ -118,8 +123,9 @@ class Drawing {
   search(text: string): void {
     const { nodes, share: part } = found(this.graph, text);
     this.hits = nodes;
+    this.result = text.trim() === "" ? ""
+      : nodes.size === 0 ? `No function or file holds “${text}”.` : `“${text}”: in ${share(part)} of the stacks`;
     this.draw();
-    if (text.trim() !== "") this.told.textContent = nodes.size === 0 ? `No function or file holds “${text}”.` : `“${text}”: in ${share(part)} of the stacks`;
   }
 
   draw(): void {
@@ -185,6 +191,10 @@ class Drawing {
 
   private tell(): void {
     const { graph } = this;
+    if (this.at < 0 && this.result !== "") {
+      this.told.textContent = this.result;
+      return;
+    }
     const node = this.boxes[this.at]?.node ?? this.zoom;
     const all = Math.max(1, graph.total[0] ?? 1);
     const [self, total] = [graph.self_weight[node] ?? 0, graph.total[node] ?? 0];

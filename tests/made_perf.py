@@ -1,0 +1,129 @@
+"""perf.data files and ELF files put together by hand: samples with call chains, what perf tells of
+threads and mappings, build-ids.
+
+Shares nothing with the decoder. The layout is that of ``perf.data-file-format.txt`` and
+``include/uapi/linux/perf_event.h`` of the kernel.
+"""
+
+from __future__ import annotations
+
+import struct
+from collections.abc import Sequence
+from dataclasses import dataclass, field
+from pathlib import Path
+
+KERNEL, USER = (1 << 64) - 128, (1 << 64) - 512
+"""Words of a call chain that say whose addresses follow."""
+
+_FORM = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 16
+"""A sample has: identifier, ip, thread, time, CPU, period, call chain."""
+
+_HEAD, _ATTRIBUTE = 104, 112
+
+
+@dataclass
+class PerfData:
+    """A file with the events cpu-clock (identifier 1) and page-faults (2)."""
+
+    build_ids: dict[str, bytes] = field(default_factory=dict)
+    records: list[bytes] = field(default_factory=list)
+
+    def sample(
+        self,
+        time: int,
+        chain: Sequence[int],
+        *,
+        event: int = 1,
+        thread: tuple[int, int] = (7, 7),
+        cpu: int = 0,
+        period: int = 1000,
+    ) -> None:
+        """A sample of an event; the chain begins with whose addresses follow."""
+        ip = chain[1]
+        flags = 1 if chain[0] == KERNEL else 2
+        body = struct.pack("<QQIIQIIQ", event, ip, *thread, time, cpu, 0, period)
+        body += struct.pack(f"<Q{len(chain)}Q", len(chain), *chain)
+        self._record(9, body, flags)
+
+    def comm(
+        self, time: int, thread: tuple[int, int], name: str, *, executed: bool = False
+    ) -> None:
+        """A thread got a name."""
+        body = struct.pack("<II", *thread) + _padded(name)
+        self._record(3, body + _trailer(time, thread), 1 << 13 if executed else 0)
+
+    def fork(self, time: int, parent: tuple[int, int], child: tuple[int, int]) -> None:
+        """A thread made another one."""
+        numbers = (child[0], parent[0], child[1], parent[1])
+        self._record(7, struct.pack("<IIIIQ", *numbers, time) + _trailer(time, parent))
+
+    def map(self, time: int, process: int, start: int, size: int, offset: int, path: str) -> None:
+        """A process mapped code of a file."""
+        body = struct.pack("<IIQQQ", process, process, start, size, offset)
+        body += struct.pack("<IIQQII", 8, 1, 99, 0, 5, 2) + _padded(path)
+        self._record(10, body + _trailer(time, (process, process)), 2)
+
+    def map_kernel(self, symbol: str, address: int) -> None:
+        """Where the kernel is."""
+        body = struct.pack("<iIQQQ", -1, 0, address, 1 << 24, address)
+        self._record(1, body + _padded(f"[kernel.kallsyms]{symbol}") + _trailer(0, (0, 0)), 1)
+
+    def _record(self, kind: int, body: bytes, flags: int = 0) -> None:
+        self.records.append(struct.pack("<IHH", kind, flags, 8 + len(body)) + body)
+
+    def save(self, path: Path) -> Path:
+        """Writes the file."""
+        data = b"".join(self.records)
+        attributes = _HEAD + 16
+        begin = attributes + 2 * (_ATTRIBUTE + 16)
+        head = struct.pack(
+            "<8sQQQQQQQQ", b"PERFILE2", _HEAD, _ATTRIBUTE + 16, attributes,
+            2 * (_ATTRIBUTE + 16), begin, len(data), 0, 0,
+        )  # fmt: skip
+        head += struct.pack("<QQQQ", 1 << 2, 0, 0, 0) + struct.pack("<QQ", 1, 2)
+        for number, config in enumerate((0, 2)):
+            attribute = struct.pack("<IIQQQQQ", 1, _ATTRIBUTE, config, 1, _FORM, 0, 1 << 18)
+            head += attribute.ljust(_ATTRIBUTE, b"\0") + struct.pack("<QQ", _HEAD + 8 * number, 8)
+        ids = b"".join(_build_id(path, own) for path, own in self.build_ids.items())
+        place = struct.pack("<QQ", begin + len(data) + 16, len(ids))
+        path.write_bytes(head + data + place + ids)
+        return path
+
+
+def _padded(text: str) -> bytes:
+    encoded = text.encode() + b"\0"
+    return encoded.ljust(-(-len(encoded) // 8) * 8, b"\0")
+
+
+def _trailer(time: int, thread: tuple[int, int]) -> bytes:
+    return struct.pack("<IIQIIQ", *thread, time, 0, 0, 1)
+
+
+def _build_id(path: str, build_id: bytes) -> bytes:
+    body = struct.pack("<i", 0) + build_id.ljust(20, b"\0") + struct.pack("<I", len(build_id))
+    body += _padded(path)
+    return struct.pack("<IHH", 0, 1 << 15, 8 + len(body)) + body
+
+
+def elf(functions: dict[str, tuple[int, int]], build_id: bytes, *, at: int, offset: int) -> bytes:
+    """An ELF file whose code lies at ``offset`` in it and at the address ``at``: functions are
+    (address, bytes)."""
+    names = b"\0" + b"".join(name.encode() + b"\0" for name in functions)
+    symbols = bytes(24)
+    for name, (address, size) in functions.items():
+        place = names.index(b"\0" + name.encode() + b"\0") + 1
+        symbols += struct.pack("<IBBHQQ", place, 0x12, 0, 1, address, size)
+    note = struct.pack("<III4s", 4, len(build_id), 3, b"GNU\0") + build_id
+    note_at = 64 + 2 * 56
+    symbols_at = note_at + len(note)
+    names_at = symbols_at + len(symbols)
+    sections_at = names_at + len(names)
+    head = struct.pack(
+        "<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3, 62, 1, 0, 64, sections_at, 0, 64, 56, 2, 64, 3, 0
+    )
+    head += struct.pack("<IIQQQQQQ", 1, 5, offset, at, at, 0x1000, 0x1000, 0x1000)
+    head += struct.pack("<IIQQQQQQ", 4, 4, note_at, 0, 0, len(note), len(note), 4)
+    sections = bytes(64)
+    sections += struct.pack("<IIQQQQIIQQ", 0, 2, 0, 0, symbols_at, len(symbols), 2, 1, 8, 24)
+    sections += struct.pack("<IIQQQQIIQQ", 0, 3, 0, 0, names_at, len(names), 0, 0, 1, 0)
+    return head + note + symbols + names + sections
