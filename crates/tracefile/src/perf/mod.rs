@@ -14,6 +14,7 @@ mod head;
 mod records;
 mod rows;
 mod sample;
+mod unpack;
 mod walk;
 
 use std::borrow::Cow;
@@ -95,7 +96,7 @@ pub(crate) fn open(file: Mapped) -> Result<PerfData> {
     let stacks = with_stacks(&mut types, &head.attributes);
     let (samples, sideband) = further_types(&mut types, &head.attributes, raw);
     let mut damage = std::mem::take(&mut head.damage);
-    let unpacked = walk::unpacked(&head, &mut damage);
+    let unpacked = unpack::unpacked(&head, &mut damage);
     let records = Records::read(&head, unpacked.as_deref().unwrap_or(head.data.1), raw);
     notes.extend(remarks(&head.attributes, &records));
     let begin = if unpacked.is_some() { 0 } else { head.data.0 };

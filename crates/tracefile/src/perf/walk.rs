@@ -1,10 +1,7 @@
-//! Passes over the headers of records, and unpacks those that are compressed.
-
-use std::io::Write;
+//! Passes over the headers of records.
 
 use crate::ByteOrder;
 use crate::bytes::Reader;
-use crate::perf::head::Head;
 
 /// Types of records, as the kernel and perf number them.
 pub(crate) mod kind {
@@ -30,8 +27,6 @@ pub(crate) mod kind {
 
 /// Bytes of a record's header: u32 type, u16 flags, u16 size with the header.
 pub(crate) const HEADER: usize = 8;
-/// What compressed records may become, times their size: zstd of samples gives 3 to 10.
-const MOST_GROWTH: usize = 64;
 
 /// A record: its type and flags, where its body is among the records, the body, and what follows the
 /// record without being one.
@@ -78,50 +73,4 @@ impl<'a> Walk<'a> {
         let follow = follow.ok_or_else(cut)?;
         Ok(Some(Found { kind, flags, at: at + HEADER, body, follow }))
     }
-}
-
-/// All records, behind those that lie open what the compressed ones hold; `None`: none is compressed,
-/// and they can be read where they lie.
-pub(crate) fn unpacked(head: &Head<'_>, damage: &mut Vec<(u64, String)>) -> Option<Vec<u8>> {
-    let bytes = head.data.1;
-    let packed = |kind| matches!(kind, kind::COMPRESSED | kind::COMPRESSED2);
-    let mut walk = Walk::new(bytes, head.order);
-    loop {
-        match walk.next() {
-            Ok(Some(record)) if packed(record.kind) => break,
-            Ok(Some(_)) => {}
-            Ok(None) | Err(_) => return None,
-        }
-    }
-    let mut open = Vec::new();
-    let mut walk = Walk::new(bytes, head.order);
-    while let Ok(Some(record)) = walk.next() {
-        if !packed(record.kind) && record.follow.is_empty() {
-            open.extend_from_slice(&bytes[record.at - HEADER..record.at + record.body.len()]);
-        }
-    }
-    // One stream over all compressed records.
-    let mut decoder = zstd::stream::write::Decoder::new(open).ok()?;
-    let mut walk = Walk::new(bytes, head.order);
-    while let Ok(Some(record)) = walk.next() {
-        let body = match record.kind {
-            kind::COMPRESSED => record.body,
-            kind::COMPRESSED2 => {
-                let size = Reader::new(record.body, head.order).u64().unwrap_or(0);
-                let rest = &record.body[record.body.len().min(8)..];
-                &rest[..rest.len().min(usize::try_from(size).unwrap_or(usize::MAX))]
-            }
-            _ => continue,
-        };
-        let place = (head.data.0 + record.at) as u64;
-        if let Err(error) = decoder.write_all(body).and_then(|()| decoder.flush()) {
-            damage.push((place, format!("compressed records: {error}: the rest is left out")));
-            break;
-        }
-        if decoder.get_ref().len() / MOST_GROWTH > bytes.len() {
-            damage.push((place, "compressed records that grow too much".into()));
-            break;
-        }
-    }
-    Some(std::mem::take(decoder.get_mut()))
 }
