@@ -45,6 +45,7 @@ VIEWS = (
     "delays",
     "modes",
     "functions",
+    "flame",
     "load",
     "switches",
     "log",

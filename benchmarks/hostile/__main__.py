@@ -33,7 +33,7 @@ _AT_ONCE = 3
 """Requests: one less than queries may run, so that none is told to try again."""
 _BATCH = 100
 """Files that lie there at once."""
-_OF_TRACES = ("info", "rows", "overview?width=50", "actors", "log", "tables", "load")
+_OF_TRACES = ("info", "rows", "overview?width=50", "actors", "log", "tables", "load", "flame")
 _OF_CAPTURES = ("", "?decode=serial", "?decode=infrared", "?from=A:rising&to=B:falling")
 _MOST_OF_ALL, _MOST_OF_ONE = 0.9, 0.4
 """Of the machine's memory: what all processes together may have, and one."""

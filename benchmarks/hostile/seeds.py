@@ -22,8 +22,12 @@ TRACE = ROOT / "tests/data/traces/small.dat"
 
 
 def traces() -> Mapping[str, bytes]:
-    """By name: a trace.dat, and a perf.data."""
-    return {"trace.dat": TRACE.read_bytes(), "perf.data": _perf_data()}
+    """By name: a trace.dat, and a perf.data with tracepoints, and one with stacks from a pipe."""
+    return {
+        "trace.dat": TRACE.read_bytes(),
+        "perf.data": _perf_data(),
+        "stacks.data": _piped_stacks(),
+    }
 
 
 def ctf() -> Mapping[str, bytes]:
@@ -158,3 +162,35 @@ def _tracing_data() -> bytes:
             struct.pack("<I", 0),
         )
     )
+
+
+_STACK_FORM = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << 8
+"""A sample has: ip, tid, time, call chain, period."""
+
+
+def _piped_stacks() -> bytes:
+    """Samples of cpu-clock with their stacks, as ``perf record -g -o -`` writes them."""
+
+    def record(kind: int, flags: int, body: bytes) -> bytes:
+        return struct.pack("<IHH", kind, flags, 8 + len(body)) + body
+
+    def trailer(time: int) -> bytes:
+        return struct.pack("<IIQ", 7, 7, time)
+
+    attribute = struct.pack("<IIQQQQQ", 1, _ATTRIBUTE, 0, 1000, _STACK_FORM, 0, 1 << 18)
+    place = struct.pack("<IIQQQQQQII", 7, 7, 0x400000, 0x2000, 0, 0, 0, 0, 5, 2)
+    records = [
+        record(64, 0, attribute.ljust(_ATTRIBUTE, b"\0") + struct.pack("<Q", 1)),
+        record(80, 0, struct.pack("<QI", 3, 8) + b"board\0\0\0"),
+        record(3, 1 << 13, struct.pack("<II", 7, 7) + b"app\0\0\0\0\0" + trailer(5)),
+        record(10, 2, place + b"/bin/app".ljust(16, b"\0") + trailer(6)),
+        record(7, 0, struct.pack("<IIIIQ", 8, 7, 8, 7, 40) + trailer(40)),
+    ]
+    kernel, user = (1 << 64) - 128, (1 << 64) - 512
+    for number in range(_SAMPLES):
+        chain = [user, 0x400100 + number % 5, 0x400800]
+        if number % 3 == 0:
+            chain = [kernel, 0xFFFF_FFFF_8100_0000 + number, *chain]
+        body = struct.pack("<QIIQQQ", chain[1], 7, 7 + number % 2, 50 + number, 1000, len(chain))
+        records.append(record(9, 1, body + struct.pack(f"<{len(chain)}Q", *chain)))
+    return b"PERFILE2" + struct.pack("<Q", 16) + b"".join(records)

@@ -350,7 +350,13 @@ fn changed_bytes_do_no_harm() {
         state ^= state << 17;
         state
     };
-    let inner = Perf::new(X86).sample(100, 10, 0, &tick(X86, 1));
+    let place = [X86.u64(0x1000), X86.u64(0x2000), X86.u64(0)].concat();
+    let mapping = [X86.u32(5), X86.u32(5)].concat();
+    let inner = Perf::new(X86)
+        .sample(100, 10, 0, &tick(X86, 1))
+        .sample(200, 11, 0, &[])
+        .record(1, &[&mapping, &place, &b"/bin/a\0\0"[..], &trailer(12, 0)].concat())
+        .record(3, &[X86.u32(5), X86.u32(6), b"a\0\0\0\0\0\0\0".to_vec(), trailer(0, 0)].concat());
     let packed = zstd::stream::encode_all(inner.records.as_slice(), 3).unwrap();
     let plain = inner.lost(1, 2, 3).bytes();
     for whole in [plain, Perf::new(X86).record(81, &packed).bytes()] {

@@ -13,7 +13,6 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchvise.documents import in_json
-from benchvise.errors import UsageError
 from benchvise.text import printable
 from benchvise.trace.analysis.flame import StackTree, tree
 from benchvise.trace.analysis.model import Ints
@@ -105,10 +104,22 @@ def flame_graph(loaded: LoadedTrace, query: TraceQuery, kept: KeptStacks) -> Fla
     part = query.part(loaded)
     events, stacks = kept.of(loaded, query.text("event"))
     if stacks is None:
-        raise UsageError(
-            "the trace has no stacks of functions",
-            "record some with perf record -g, ftrace's trigger stacktrace, or trace record "
-            "--functions NAME --graph",
+        nothing: tuple[int, ...] = (0,)
+        return FlameGraph(
+            answered_part(part),
+            "",
+            "samples",
+            0,
+            (),
+            (),
+            (),
+            (),
+            (-1,),
+            (-1,),
+            nothing,
+            nothing,
+            0,
+            (),
         )
     stacks = stacks.within(part.analysis.span)
     threads = _threads(stacks)

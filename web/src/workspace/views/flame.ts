@@ -30,6 +30,11 @@ export const flame: Panel = {
       },
       (graph) => {
         drawing?.end();
+        if (graph.events.length === 0) {
+          bar.replaceChildren();
+          place.replaceChildren(nothing("The trace has no stacks of functions. perf record -g, ftrace's trigger stacktrace and benchvise trace record BOARD --functions NAME --graph record some."));
+          return;
+        }
         bar.replaceChildren(...choices(workspace, graph, () => { answer.again(); }, (text) => { drawing?.search(text); }));
         drawing = new Drawing(graph, workspace.parameter("flame-search") ?? "");
         place.replaceChildren(...(graph.stacks === 0
