@@ -38,7 +38,7 @@ def test_full_pages_can_be_read_in_the_dark_and_on_a_small_screen(tmp_path: Path
         (traces / f"{number}.dat").write_bytes(b"\x17\x08\x44tracing6\0" + b"\0" * 100)
     store = tmp_path / "store.db"
     run = keep_run(str(store), demonstration_run(series=()), board="local")
-    keep_run(str(store), demonstration_run(series=()), board=ATTACK, label=ATTACK)
+    keep_run(str(store), demonstration_run(series=()), board=ATTACK, label=ATTACK[:200])
     options = ("--axe", "--scheme", "dark", "--width", "420")
     with serving(store, "--traces", traces) as server:
         seen = look(server, *PAGES, options=options)
@@ -60,7 +60,7 @@ def test_names_from_outside_do_nothing_on_any_page(tmp_path: Path) -> None:
     trace = write(recorded, tmp_path / "traces" / "<b>hostile<_b>")
     key = key_of(trace)
     store = tmp_path / "store.db"
-    run = keep_run(str(store), demonstration_run(series=()), board=ATTACK, label=ATTACK)
+    run = keep_run(str(store), demonstration_run(series=()), board=ATTACK, label=ATTACK[:200])
     tabs = ("statistics", "load", "log", "latency", "sql")
     pages = [
         *("/runs", f"/runs/{run}", "/history", "/diagnoses", "/captures", "/health", "/traces"),
