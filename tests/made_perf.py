@@ -105,9 +105,16 @@ def _build_id(path: str, build_id: bytes) -> bytes:
     return struct.pack("<IHH", 0, 1 << 15, 8 + len(body)) + body
 
 
-def elf(functions: dict[str, tuple[int, int]], build_id: bytes, *, at: int, offset: int) -> bytes:
+def elf(
+    functions: dict[str, tuple[int, int]],
+    build_id: bytes,
+    *,
+    at: int,
+    offset: int,
+    stored: int = 0x1000,
+) -> bytes:
     """An ELF file whose code lies at ``offset`` in it and at the address ``at``: functions are
-    (address, bytes)."""
+    (address, bytes). A file of debugging symbols has less of the code ``stored``."""
     names = b"\0" + b"".join(name.encode() + b"\0" for name in functions)
     symbols = bytes(24)
     for name, (address, size) in functions.items():
@@ -121,7 +128,7 @@ def elf(functions: dict[str, tuple[int, int]], build_id: bytes, *, at: int, offs
     head = struct.pack(
         "<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3, 62, 1, 0, 64, sections_at, 0, 64, 56, 2, 64, 3, 0
     )
-    head += struct.pack("<IIQQQQQQ", 1, 5, offset, at, at, 0x1000, 0x1000, 0x1000)
+    head += struct.pack("<IIQQQQQQ", 1, 5, offset, at, at, stored, 0x1000, 0x1000)
     head += struct.pack("<IIQQQQQQ", 4, 4, note_at, 0, 0, len(note), len(note), 4)
     sections = bytes(64)
     sections += struct.pack("<IIQQQQIIQQ", 0, 2, 0, 0, symbols_at, len(symbols), 2, 1, 8, 24)

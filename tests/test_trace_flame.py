@@ -104,10 +104,24 @@ def test_a_part_is_of_threads_cpus_and_times(tmp_path: Path) -> None:
 
 def test_another_file_under_the_name_gives_no_names(tmp_path: Path) -> None:
     own = stacks(saved(tmp_path, recording(), build_id=b"\2" * 20))
-    assert "app;app+0x2010;app+0x2110 1" in list(folded(own))
+    assert "app;[app];[app] 1" in list(folded(own))
     [missing] = own.missing
     assert (missing.module, missing.frames) == ("/opt/app", 7)
     assert missing.reason == "the build-id of the file here differs"
+
+
+@pytest.mark.parametrize("places", [("opt/app", "app"), ("app", "opt/app")])
+def test_a_stripped_file_has_the_names_of_its_debugging_symbols(
+    tmp_path: Path, places: tuple[str, str]
+) -> None:
+    path = saved(tmp_path, recording())
+    exported = {"main": FUNCTIONS["main"]}
+    stripped = elf(exported, BUILD_ID, at=0x402000, offset=0x2000)
+    symbols = elf(FUNCTIONS, BUILD_ID, at=0x402000, offset=0, stored=0x40)
+    for place, file in zip(places, (stripped, symbols), strict=True):
+        (tmp_path / "symbols" / place).write_bytes(file)
+    own = stacks(path)
+    assert "app;main;app::work() 1" in list(folded(own)) and not own.missing
 
 
 def test_a_kernel_that_lies_elsewhere_gives_no_names(tmp_path: Path) -> None:
@@ -127,8 +141,8 @@ def test_what_is_mapped_later_takes_the_place_and_exec_clears_it(tmp_path: Path)
     perf.sample(9_000, [USER, MAIN])
     lines = list(folded(stacks(saved(tmp_path, perf))))
     # Of the old mapping the end is left; the child's is whole.
-    assert "app;other+0x10;app::work() 1" in lines
-    assert f"new;0x{MAIN:x} 1" in lines
+    assert "app;[other];app::work() 1" in lines
+    assert "new;[no file] 1" in lines
 
 
 def test_the_difference_of_two_says_what_grew(tmp_path: Path) -> None:

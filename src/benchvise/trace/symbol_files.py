@@ -117,10 +117,11 @@ class SymbolFiles:
                 seen += 1
                 if file.build_id == module.build_id:
                     fitting.append(file)
-        named = next((file for file in fitting if file.has_functions), None)
-        # Files with symbols only do not tell where the code was in the file.
-        segments = next((file.segments for file in fitting if file.segments), ())
-        if named and segments:
+        # Of a stripped file, which tells what it exports, and its symbols: those.
+        named = max(fitting, key=lambda file: file.function_count, default=None)
+        # A file of symbols has a few bytes of what is loaded at most, and places of its own for it.
+        segments = max((file.segments for file in fitting), key=_stored, default=())
+        if named and named.function_count and segments:
             return ModuleSymbols(named, segments)
         if fitting:
             return ModuleSymbols(None, segments, "it has no table of symbols")
@@ -138,7 +139,7 @@ class SymbolFiles:
             unchanged = max(file.st_mtime, file.st_ctime) < self._recorded
             if module.inode == (device, file.st_ino) and unchanged:
                 read = _read(path)
-                if read is not None and read.has_functions:
+                if read is not None and read.function_count:
                     return ModuleSymbols(read, read.segments)
                 return ModuleSymbols(None, reason="it has no table of symbols")
         return ModuleSymbols(None, reason=_UNKNOWN)
@@ -159,6 +160,10 @@ class SymbolFiles:
             name = module.build_id.hex()
             yield _DEBUG_FILES / name[:2] / f"{name[2:]}.debug"
         yield Path(path)
+
+
+def _stored(segments: tuple[tuple[int, int, int], ...]) -> int:
+    return sum(size for _, size, _ in segments)
 
 
 class ElfFunctions:
@@ -184,9 +189,9 @@ class ElfFunctions:
         return same and bool(self._begins)
 
     @property
-    def has_functions(self) -> bool:
-        """Whether it has any."""
-        return bool(self._begins)
+    def function_count(self) -> int:
+        """How many it has."""
+        return len(self._begins)
 
     def name(self, offset: int) -> tuple[str, int] | None:
         """The function that holds a place of the module, counted from where it is loaded, and how

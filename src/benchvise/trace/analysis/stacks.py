@@ -335,9 +335,8 @@ class _Namer:
         self._codes: dict[Frame, int] = {}
         self._files = SymbolFiles(loaded.path)
         self._kernel: KernelSymbols | None = None
-        self._places: dict[tuple[str, bytes, int], int] = {}
+        self._places: dict[tuple[str, bytes, int], tuple[int, str]] = {}
         self._missing: dict[tuple[str, str], int] = {}
-        self._unnamed: dict[int, tuple[str, str]] = {}
         host = loaded.trace.outline["environment"].get("hostname")
         kernel = mappings.kernel.build_id if mappings.kernel else b""
         here = bool(kernel) and kernel == running_build_id()
@@ -381,7 +380,7 @@ class _Namer:
     def foreign(self, addresses: Ints) -> Ints:
         """Frames of guests and hypervisors, whose symbols nobody has."""
         reason = "guests, hypervisors and processes without mappings have no symbols here"
-        return self._each(addresses, lambda at: (f"0x{at:x}", "foreign", reason))
+        return self._each(addresses, lambda _: ("[foreign]", "foreign", reason))
 
     def _each(self, addresses: Ints, named: Callable[[int], tuple[str, str, str]]) -> Ints:
         values, place, counts = np.unique(addresses, return_inverse=True, return_counts=True)
@@ -405,7 +404,7 @@ class _Namer:
         reason = (
             symbols.reason if symbols and symbols.reason else "no symbol of the kernel is there"
         )
-        return f"0x{address:x}", "kernel", reason
+        return "[kernel]", "kernel", reason
 
     def user(self, process: Ints, addresses: Ints, time: Ints) -> Ints:
         """Frames of programs and libraries."""
@@ -430,31 +429,28 @@ class _Namer:
         return codes
 
     def _user_code(self, address: int, mapping: Mapping | None, count: int) -> int:
+        """The function there; of a file whose functions have no names, all are one."""
         if mapping is None:
+            code, module = self.code("[no file]", "(no file)"), "(no file)"
             reason = "the recording tells no mapping there"
-            self._missing["(no file)", reason] = self._missing.get(("(no file)", reason), 0) + count
-            return self.code(f"0x{address:x}", "(no file)")
-        offset = address - mapping.start + mapping.offset
-        key = (mapping.path, mapping.build_id, offset)
-        if key not in self._places:
-            self._places[key] = self._in_file(mapping, address, offset)
-        code = self._places[key]
-        if code in self._unnamed:
-            why = self._unnamed[code]
-            self._missing[why] = self._missing.get(why, 0) + count
+        else:
+            offset = address - mapping.start + mapping.offset
+            key = (mapping.path, mapping.build_id, offset)
+            if key not in self._places:
+                self._places[key] = self._in_file(mapping, offset)
+            (code, reason), module = self._places[key], mapping.path
+        if reason:
+            self._missing[module, reason] = self._missing.get((module, reason), 0) + count
         return code
 
-    def _in_file(self, mapping: Mapping, address: int, offset: int) -> int:
+    def _in_file(self, mapping: Mapping, offset: int) -> tuple[int, str]:
         file = PurePosixPath(mapping.path).name or "(no file)"
         if mapping.path.startswith("//anon"):
-            symbols, found, reason = None, None, "memory of no file: code that was made at run time"
+            found, reason = None, "memory of no file: code that was made at run time"
         else:
             inode = mapping.inode if self._recorded_here else None
             symbols = self._files.symbols(ModuleFile(mapping.path, 0, mapping.build_id, inode))
             found, reason = symbols.name_in_file(offset), symbols.reason
         if found is not None:
-            return self.code(found[0], file)
-        shown = address if mapping.path.startswith("//anon") else offset
-        code = self.code(f"{file}+0x{shown:x}", file)
-        self._unnamed[code] = (mapping.path, reason or "its table of symbols has no function there")
-        return code
+            return self.code(found[0], file), ""
+        return self.code(f"[{file}]", file), reason or "its table of symbols has no function there"
