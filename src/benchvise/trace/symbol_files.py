@@ -41,6 +41,7 @@ _BUILD_ID = 3
 _MOST_ABOVE = 6
 """Directories: a session has its traces four below, in ust/uid/0/64-bit."""
 
+_ABSENT = "no such file can be read here: put it into a directory symbols beside the trace"
 _UNKNOWN = "the recording tells no build-id of it (perf record --buildid-mmap does)"
 
 _DEBUG_FILES = Path("/usr/lib/debug/.build-id")
@@ -127,7 +128,7 @@ class SymbolFiles:
             return ModuleSymbols(None, segments, "it has no table of symbols")
         if seen:
             return ModuleSymbols(None, reason="the build-id of the file here differs")
-        return ModuleSymbols(None, reason="the file is not here")
+        return ModuleSymbols(None, reason=_ABSENT)
 
     def _by_inode(self, module: ModuleFile) -> ModuleSymbols:
         """The same of one whose build-id the recording does not tell: perf writes those of files
