@@ -91,7 +91,7 @@ function overall({ api, info, rows }: Workspace): HTMLElement[] {
   const list = facts([
     ["Length", formatLength(info.duration)],
     ["Events", count(info.events)],
-    ["CPUs", info.cpus.join(", ")],
+    ["CPUs", info.cpus.join(", ") || "not known"],
     ["Actors", count(info.actors)],
     ["Rows", count(rows.length)],
     ["Clock", info.clock.name],
