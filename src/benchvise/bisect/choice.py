@@ -232,8 +232,8 @@ def _shown_by(posterior: ChangePosterior, visit: int) -> Floats:
     taken = np.zeros(posterior.count)
     for version, values in posterior.values.items():
         taken[version] = len(values)
-    shown: Floats = strength(taken + visit) - strength(taken)
-    return shown
+    gain: Floats = strength(taken + visit) - strength(taken)
+    return gain
 
 
 _ROWS, _ROWS_AN_EFFECT, _COLUMNS = 128, 16, 129

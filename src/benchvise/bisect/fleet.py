@@ -95,8 +95,8 @@ class FleetSearch:
         self.names = list(names)
         self.better = better
         self.options = options
-        known = {entry.board: None for entry in journal.entries if entry.board}
-        every = list(dict.fromkeys([*boards, *known]))
+        journalled = {entry.board: None for entry in journal.entries if entry.board}
+        every = list(dict.fromkeys([*boards, *journalled]))
         self.boards = {name: SearchedBoard(name, is_there=name in boards) for name in every}
         self.posterior = SharedPosterior(len(self.names), every)
         self.unbuilt: dict[int, str] = {}

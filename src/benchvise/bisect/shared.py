@@ -100,18 +100,18 @@ class SharedPosterior:
             return TwoChanges(0.0, (0, 0), 0.0, np.zeros(self.count))
         seen, unseen = log(1.0 - UNSEEN), log(UNSEEN)
         size = len(self._order) - 1
-        pairs, one, none = np.zeros((size, size)), np.zeros(size), 0.0
+        pairs, single, none = np.zeros((size, size)), np.zeros(size), 0.0
         for name, gaps in self._gaps.items():
             _, own_pairs = self.boards[name].pair_logs()
             logs = self._logs[name]
-            own = logs.one[gaps]
+            own = logs.apart[gaps]
             both = 2.0 * seen + own_pairs[np.ix_(gaps, gaps)]
             either = seen + unseen + np.logaddexp(own[:, None], own[None, :])
             pairs += np.logaddexp(np.logaddexp(both, either), 2.0 * unseen + logs.none)
             # Here each size is a board's own, as those of pairs are.
-            one += np.logaddexp(seen + own, unseen + logs.none)
+            single += np.logaddexp(seen + own, unseen + logs.none)
             none += logs.none
-        placed = float(log_sum(one + np.log(self._weights / self._weights.sum())))
+        placed = float(log_sum(single + np.log(self._weights / self._weights.sum())))
         others = float(
             np.logaddexp(none + log(NO_CHANGE), placed + log(1.0 - NO_CHANGE - TWO_CHANGES))
         )
@@ -130,8 +130,10 @@ class SharedPosterior:
             return
         for name in counting:
             if name not in self._logs:
-                order, one, none = self.boards[name].gap_logs
-                self._logs[name] = _BoardLogs(order, one, self.boards[name].sized_gap_logs(), none)
+                order, apart, none = self.boards[name].gap_logs
+                self._logs[name] = _BoardLogs(
+                    order, apart, self.boards[name].sized_gap_logs(), none
+                )
         # Between versions that no board has measured, places cannot be told apart.
         order = sorted({v for name in counting for v in self._logs[name].order})
         ends = np.asarray(order[1:])
@@ -171,10 +173,10 @@ class SharedPosterior:
 
 @dataclass(frozen=True, slots=True)
 class _BoardLogs:
-    """Logarithms of likelihoods of one board: ``one`` (gaps) between the versions ``order`` that it
-    measured, with a size of its own, ``sized`` (gaps, J) by the usual size, and of no change."""
+    """Logarithms of likelihoods of one board: ``apart`` (gaps) between the versions ``order`` that
+    it measured, with a size of its own, ``sized`` (gaps, J) by the usual size, and of no change."""
 
     order: list[int]
-    one: Floats
+    apart: Floats
     sized: Floats
     none: float

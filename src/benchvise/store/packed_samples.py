@@ -93,7 +93,9 @@ def pack_process(connection: Connection, process_id: int) -> None:
     rows = connection.execute(removed.returning(SAMPLE.c.index, SAMPLE.c.value, SAMPLE.c.evidence))
     in_order = [Sample(*row) for row in sorted(rows, key=lambda row: row[0])]
     if in_order:  # what rows hold is clean, and to clean it again takes the most time
-        _insert(connection, process_id, in_order, _compress([one.evidence for one in in_order]))
+        _insert(
+            connection, process_id, in_order, _compress([sample.evidence for sample in in_order])
+        )
 
 
 def has_sample(connection: Connection, process_id: int, index: int) -> bool:
@@ -103,7 +105,9 @@ def has_sample(connection: Connection, process_id: int, index: int) -> bool:
         return True
     packed = select(PROCESS.c.packed_samples, PROCESS.c.packed_values)
     process = connection.execute(packed.where(PROCESS.c.id == process_id)).first()
-    return process is not None and any(one.index == index for one in unpack_samples(*process, None))
+    return process is not None and any(
+        sample.index == index for sample in unpack_samples(*process, None)
+    )
 
 
 def unpack_samples(count: int, values: bytes | None, evidence: bytes | None) -> list[Sample]:
@@ -121,15 +125,16 @@ def unpack_samples(count: int, values: bytes | None, evidence: bytes | None) -> 
     else:
         raise DamagedValueError(f"{len(values)} bytes of values for {count} samples")
     if evidence is None:
-        return [Sample(*one) for one in zip(indexes, numbers, strict=True)]
+        return [Sample(*parts) for parts in zip(indexes, numbers, strict=True)]
     return [
-        Sample(*one) for one in zip(indexes, numbers, unpack_evidence(count, evidence), strict=True)
+        Sample(*parts)
+        for parts in zip(indexes, numbers, unpack_evidence(count, evidence), strict=True)
     ]
 
 
 def pack_evidence(evidence: Sequence[JsonObject]) -> bytes | None:
     """What is known of samples in their order: nothing where it is, None where it is too much."""
-    return _compress([clean_json(one) for one in evidence])
+    return _compress([clean_json(item) for item in evidence])
 
 
 def _compress(evidence: Sequence[object]) -> bytes | None:
@@ -151,7 +156,7 @@ def unpack_evidence(count: int, packed: bytes) -> list[JsonObject]:
         raise DamagedValueError(f"evidence that cannot be read: {error}") from error
     if not isinstance(evidence, list) or len(evidence) != count:
         raise DamagedValueError(f"evidence that is not of {count} samples")
-    if not all(isinstance(one, dict) for one in evidence):
+    if not all(isinstance(item, dict) for item in evidence):
         raise DamagedValueError("evidence that is no JSON object")
     return evidence
 

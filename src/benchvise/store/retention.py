@@ -230,10 +230,10 @@ def _thin_packed(connection: Connection, process: int) -> int:
     if row is None:
         return 0
     evidence = unpack_evidence(*row)
-    kept = [_kept(one) for one in evidence]
+    kept = [_kept(item) for item in evidence]
     if kept != evidence:
         connection.execute(update(EVIDENCE).where(mine).values(packed=pack_evidence(kept)))
-    return sum(one != before for one, before in zip(kept, evidence, strict=True))
+    return sum(after != before for after, before in zip(kept, evidence, strict=True))
 
 
 def _kept(evidence: JsonObject) -> JsonObject:

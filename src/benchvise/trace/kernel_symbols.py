@@ -49,9 +49,9 @@ class KernelSymbols:
         for path, verified in _tables(image, trace):
             if self._take(path, image, verified=verified):
                 return
-        known = "no kallsyms of that kernel is here"
+        unnamed = "the recording tells no build-id of the kernel"
         self.reason = (
-            f"{known if image.build_id else 'the recording tells no build-id of the kernel'}; copy "
+            f"{'no kallsyms of that kernel is here' if image.build_id else unnamed}; copy "
             "the board's /proc/kallsyms (as root) to symbols/kallsyms beside the file"
         )
 
@@ -119,12 +119,12 @@ def _read(path: Path) -> list[tuple[int, str, str]]:
         return []
     strong, weak = [], []
     for line in text.splitlines():
-        words = line.split(maxsplit=3)
+        fields = line.split(maxsplit=3)
         with suppress(ValueError, IndexError):
-            address = int(words[0], 16)
-            row = (address, words[2], words[3].strip("[] ") if len(words) > 3 else "")
-            if address and words[1] in "tT":
+            address = int(fields[0], 16)
+            row = (address, fields[2], fields[3].strip("[] ") if len(fields) > 3 else "")
+            if address and fields[1] in "tT":
                 strong.append(row)
-            elif address and words[1] in "wW":
+            elif address and fields[1] in "wW":
                 weak.append(row)
     return strong + weak

@@ -22,7 +22,7 @@ from benchvise.trace.analysis.model import Bools, Floats, Ints
 from benchvise.trace.analysis.stacks import Frame, MissingSymbols, Stacks
 
 _BLOCKS = 40
-_DRAWN = 1000
+_RESAMPLES = 1000
 _MOST_COMPARED = 2000
 """Functions whose shares are drawn anew; those that are rarer in both are left out."""
 
@@ -218,8 +218,8 @@ def compared(a: Stacks, b: Stacks) -> ProfileComparison:
     sides = [_Blocks(stacks, frames) for stacks in (a, b)]
     rarity = -np.maximum(*(side.total.sum(axis=0) / side.all for side in sides))
     kept = np.argsort(rarity, kind="stable")[:_MOST_COMPARED]
-    drawn = min(side.count for side in sides) >= 2
-    shares = [side.drawn_shares(kept, seed) for seed, side in enumerate(sides)] if drawn else []
+    resampled = min(side.count for side in sides) >= 2
+    shares = [side.drawn_shares(kept, seed) for seed, side in enumerate(sides)] if resampled else []
     changes = []
     for place, at in enumerate(kept.tolist()):
         own = [float(side.own[:, at].sum()) for side in sides]
@@ -228,7 +228,7 @@ def compared(a: Stacks, b: Stacks) -> ProfileComparison:
             continue
         share = [weight / side.all for weight, side in zip(own, sides, strict=True)]
         intervals = [
-            _interval(shares[1][kind][:, place] - shares[0][kind][:, place]) if drawn else None
+            _interval(shares[1][kind][:, place] - shares[0][kind][:, place]) if resampled else None
             for kind in (0, 1)
         ]
         changes.append(
@@ -241,7 +241,9 @@ def compared(a: Stacks, b: Stacks) -> ProfileComparison:
                 share_b=share[1],
                 change=share[1] - share[0],
                 interval=intervals[0],
-                changed=any(one is not None and one.without_zero for one in intervals),
+                changed=any(
+                    interval is not None and interval.without_zero for interval in intervals
+                ),
                 total_a=total[0],
                 total_b=total[1],
                 total_change=total[1] - total[0],
@@ -251,7 +253,7 @@ def compared(a: Stacks, b: Stacks) -> ProfileComparison:
     changes.sort(
         key=lambda row: (not row.changed, -max(row.change, row.total_change, key=abs), row.name)
     )
-    missing = {(one.module, one.reason): one for one in (*a.missing, *b.missing)}
+    missing = {(entry.module, entry.reason): entry for entry in (*a.missing, *b.missing)}
     return ProfileComparison(
         a.event,
         a.unit,
@@ -259,7 +261,7 @@ def compared(a: Stacks, b: Stacks) -> ProfileComparison:
         int(b.time.size),
         int(a.weight.sum()),
         int(b.weight.sum()),
-        min(side.count for side in sides) if drawn else 0,
+        min(side.count for side in sides) if resampled else 0,
         tuple(changes),
         tuple(missing.values()),
     )
@@ -290,13 +292,13 @@ class _Blocks:
     def drawn_shares(self, kept: Ints, seed: int) -> tuple[Floats, Floats]:
         """Self and total shares of functions in each drawing; of two traces, with other seeds."""
         random = np.random.default_rng(seed)
-        times = random.multinomial(self.count, np.full(self.count, 1 / self.count), size=_DRAWN)
+        times = random.multinomial(self.count, np.full(self.count, 1 / self.count), size=_RESAMPLES)
         weight = np.maximum(times @ self.weights, 1.0)[:, None]
         return (times @ self.own[:, kept]) / weight, (times @ self.total[:, kept]) / weight
 
 
-def _interval(drawn: Floats) -> ShareInterval:
-    low, high = np.quantile(drawn, [0.025, 0.975])
+def _interval(differences: Floats) -> ShareInterval:
+    low, high = np.quantile(differences, [0.025, 0.975])
     return ShareInterval(float(low), float(high))
 
 

@@ -198,7 +198,7 @@ class TraceStacks:
     def _processes(self, thread: Ints) -> Ints:
         """The process of each thread, which a tracepoint does not tell; its own number if nobody
         does."""
-        known: dict[int, int] = {}
+        process_of: dict[int, int] = {}
         for name, own, process in (
             ("perf_comm", "common_pid", "pid"),
             ("perf_fork", "tid", "pid"),
@@ -207,10 +207,10 @@ class TraceStacks:
             table = self._analysis.events(name)
             if table is not None:
                 rows = Rows(table)
-                known |= dict(zip(rows[own].tolist(), rows[process].tolist(), strict=True))
+                process_of |= dict(zip(rows[own].tolist(), rows[process].tolist(), strict=True))
         threads, place = np.unique(thread, return_inverse=True)
-        found: Ints = np.array([known.get(t, t) for t in threads.tolist()], dtype=np.int64)
-        return found[place] if threads.size else thread
+        processes: Ints = np.array([process_of.get(t, t) for t in threads.tolist()], dtype=np.int64)
+        return processes[place] if threads.size else thread
 
     # -- stacks of ftrace ------------------------------------------------------------------------
 
@@ -227,8 +227,8 @@ class TraceStacks:
         before = np.maximum.accumulate(places)
         at = np.flatnonzero(events == names.index(kind))
         cause = before[at]
-        known = (cause >= 0) & (cpus[np.maximum(cause, 0)] == cpus[at])
-        of = np.where(known, events[np.maximum(cause, 0)], -1)
+        has_cause = (cause >= 0) & (cpus[np.maximum(cause, 0)] == cpus[at])
+        of = np.where(has_cause, events[np.maximum(cause, 0)], -1)
         return {
             names[code] if code >= 0 else "(unknown event)": rows[at[of == code]]
             for code in np.unique(of).tolist()
@@ -347,8 +347,8 @@ class _Namer:
 
     def missing(self) -> tuple[MissingSymbols, ...]:
         """Of which files functions have no names, those with most frames first."""
-        told = [MissingSymbols(*key, count) for key, count in self._missing.items()]
-        return tuple(sorted(told, key=lambda one: (-one.frames, one.module)))
+        entries = [MissingSymbols(*key, count) for key, count in self._missing.items()]
+        return tuple(sorted(entries, key=lambda one: (-one.frames, one.module)))
 
     def code(self, name: str, module: str) -> int:
         return self._codes.setdefault(Frame(name, module), len(self._codes))
@@ -398,9 +398,13 @@ class _Namer:
         if own is not None:
             return own.split("+0x")[0], "kernel", ""
         symbols = self._kernel
-        found = symbols.name(address) if symbols else None
-        if found is not None:
-            return decoder().demangle(found[0]), f"[{found[1]}]" if found[1] else "kernel", ""
+        function = symbols.name(address) if symbols else None
+        if function is not None:
+            return (
+                decoder().demangle(function[0]),
+                f"[{function[1]}]" if function[1] else "kernel",
+                "",
+            )
         reason = (
             symbols.reason if symbols and symbols.reason else "no symbol of the kernel is there"
         )
@@ -420,12 +424,12 @@ class _Namer:
             return np.empty(0, dtype=np.int64)
         counts = np.diff(np.append(change, order.size))
         codes: Ints = np.empty(order.size, dtype=np.int64)
-        made: Ints = np.empty(change.size, dtype=np.int64)
+        codes_of: Ints = np.empty(change.size, dtype=np.int64)
         for at, place in enumerate(order[change].tolist()):
             address, moment = int(addresses[place]) & _MASK, int(time[place])
             mapping = self._mappings.at(int(process[place]), address, moment)
-            made[at] = self._user_code(address, mapping, int(counts[at]))
-        codes[order] = np.repeat(made, counts)
+            codes_of[at] = self._user_code(address, mapping, int(counts[at]))
+        codes[order] = np.repeat(codes_of, counts)
         return codes
 
     def _user_code(self, address: int, mapping: Mapping | None, count: int) -> int:
@@ -446,11 +450,11 @@ class _Namer:
     def _in_file(self, mapping: Mapping, offset: int) -> tuple[int, str]:
         file = PurePosixPath(mapping.path).name or "(no file)"
         if mapping.path.startswith("//anon"):
-            found, reason = None, "memory of no file: code that was made at run time"
+            function, reason = None, "memory of no file: code that was made at run time"
         else:
             inode = mapping.inode if self._recorded_here else None
             symbols = self._files.symbols(ModuleFile(mapping.path, 0, mapping.build_id, inode))
-            found, reason = symbols.name_in_file(offset), symbols.reason
-        if found is not None:
-            return self.code(found[0], file), ""
+            function, reason = symbols.name_in_file(offset), symbols.reason
+        if function is not None:
+            return self.code(function[0], file), ""
         return self.code(f"[{file}]", file), reason or "its table of symbols has no function there"

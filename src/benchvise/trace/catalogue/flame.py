@@ -175,9 +175,9 @@ def _weight(weight: int, unit: str) -> str:
 
 
 def _without_names(missing: Sequence[MissingSymbols]) -> Iterator[str]:
-    for one in missing[:_NAMED]:
-        where = f"{one.frames} places of stacks"
-        yield f"no names of {one.module}: not available: {one.reason} ({where})"
+    for entry in missing[:_NAMED]:
+        where = f"{entry.frames} places of stacks"
+        yield f"no names of {entry.module}: not available: {entry.reason} ({where})"
     if len(missing) > _NAMED:
         yield f"no names of {len(missing) - _NAMED} more files"
 

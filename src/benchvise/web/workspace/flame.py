@@ -133,7 +133,7 @@ def flame_graph(loaded: LoadedTrace, query: TraceQuery, kept: KeptStacks) -> Fla
     place[nodes] = np.arange(nodes.size)
     frames = graph.frame[nodes]
     used, function = np.unique(frames[1:], return_inverse=True)
-    shown = [stacks.names[int(at)] for at in used]
+    used_frames = [stacks.names[int(at)] for at in used]
     return FlameGraph(
         answered_part(part),
         stacks.event,
@@ -141,8 +141,8 @@ def flame_graph(loaded: LoadedTrace, query: TraceQuery, kept: KeptStacks) -> Fla
         int(stacks.time.size),
         tuple(StackEvent(*event) for event in list(events.items())[:_MOST_EVENTS]),
         threads,
-        tuple(printable(frame.name, _LONGEST_NAME) for frame in shown),
-        tuple(printable(frame.module, _LONGEST_NAME) for frame in shown),
+        tuple(printable(frame.name, _LONGEST_NAME) for frame in used_frames),
+        tuple(printable(frame.module, _LONGEST_NAME) for frame in used_frames),
         (-1, *place[graph.parent[nodes[1:]]].tolist()),
         (-1, *function.tolist()),
         tuple(graph.self_weight[nodes].tolist()),

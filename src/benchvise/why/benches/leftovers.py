@@ -44,7 +44,7 @@ _TIMES_OF = "stat -c '%Y %n' -- \"$@\" 2>/dev/null; true"
 _REMOVE = 'for f in "$@"; do [ -f "$f" ] && [ ! -L "$f" ] && rm -f -- "$f"; done; true'
 _NEVER = re.compile(r"/(?:proc|sys|dev|run)(?:/|$)|/$")
 _MOST = 30
-_SHOWN = 5
+_MOST_NAMED = 5
 _MOST_REMOVED = 2000
 
 
@@ -94,7 +94,7 @@ class RunningPrograms:
 
 def not_back(board: str, programs: Sequence[str]) -> Finding:
     """That programs which ran on a board before do not run any more."""
-    listed = ", ".join(programs[:_SHOWN])
+    listed = ", ".join(programs[:_MOST_NAMED])
     return Finding(
         "not running",
         Grade.WARNS,
@@ -130,16 +130,16 @@ class MadeFiles:
         BoardUnreachable."""
         if not self.known:
             return ()
-        made = [_pattern(path) for path in self._made_files()]
+        patterns = [_pattern(path) for path in self._made_files()]
         new = [
             path
             for path in sorted(self._there() - self.known)
-            if self._is_temporary(path) or any(pattern.fullmatch(path) for pattern in made)
+            if self._is_temporary(path) or any(pattern.fullmatch(path) for pattern in patterns)
         ][:_MOST_REMOVED]
         try:
             for begin in range(0, len(new), _MOST):
-                words = ["sh", "-c", _REMOVE, "sh", *new[begin : begin + _MOST]]
-                self.board.run(words, timeout=_READ_S)
+                command = ["sh", "-c", _REMOVE, "sh", *new[begin : begin + _MOST]]
+                self.board.run(command, timeout=_READ_S)
         except BoardUnusable:
             return ()
         return tuple(new)

@@ -62,10 +62,11 @@ def upgrade() -> None:
     are_all_packed = True
     for rows in _processes(connection):
         packed = [_pack(process, samples) for process, samples in rows]
-        done = [one for one in packed if one is not None]
+        done = [values for values in packed if values is not None]
         are_all_packed &= len(done) == len(packed)
         evidence = [
-            {"process_id": one["of_process"], "packed": one.pop("evidence")} for one in done
+            {"process_id": values["of_process"], "packed": values.pop("evidence")}
+            for values in done
         ]
         if done:
             connection.execute(change, done)
