@@ -367,7 +367,7 @@ def _listed(text: str, *, images: bool) -> list[str]:
 
 
 def resumed_request(options: BisectOptions) -> BisectRequest:
-    """What the bisection in a directory was asked; UsageError where there is none."""
+    """What the bisection in a directory was asked; UsageError where no bisection is there."""
     assert options.resume is not None  # noqa: S101 - the caller looked
     chosen = (options.boards or None, options.good, options.bad, options.versions, options.git)
     more = (options.images, options.bench, options.command, options.output)

@@ -49,7 +49,7 @@ impl<'a> Walk<'a> {
         Self { reader: Reader::new(bytes, order), order }
     }
 
-    /// The next record. Or where and why there is none.
+    /// The next record, or where and why it cannot be read.
     pub(crate) fn next(&mut self) -> Result<Option<Found<'a>>, (usize, String)> {
         let at = self.reader.position();
         if self.reader.clone().u8().is_none() {

@@ -85,7 +85,7 @@ def upgrade() -> None:
 def _processes(connection: sa.Connection) -> Iterator[list[tuple[int, list[_Sample]]]]:
     """The samples of some processes after others."""
     is_server = connection.dialect.name == "postgresql"
-    # As bytes: in SQLite any program may have left a text that is none.
+    # As bytes: in SQLite any program may have left bytes that are no text.
     evidence = "convert_to(evidence::text, 'UTF8')" if is_server else "CAST(evidence AS BLOB)"
     statement = sa.text(
         f'SELECT process_id, "index", value, {evidence} FROM sample'  # noqa: S608 - no value in it
