@@ -100,10 +100,15 @@ GROUPS = {
         "them first (commit 75bc0643), the other 13 after what those had missed was mended. "
         "Changes between these 13 are of other parts.",
     ),
+    "open-held-out-ninth": (
+        "Causes as integrators meet them, ninth set held out",
+        "Written in the same way when the eighth set had been run. Run once; these are the results "
+        "of that run, whatever they are. Since then they are cases like the others.",
+    ),
 }
 """The groups of runs by the name of their file, with title and explanation."""
 
-UNSEEN = "open-held-out-eighth"
+UNSEEN = "open-held-out-ninth"
 """The group of the set that is held out now."""
 
 NO_SET = (
