@@ -14,7 +14,7 @@ from in_process import benchvise
 from test_report_page import ATTACK, assert_fine, looked_at
 from why_documents import EACH, explained, no_difference, partly, two_causes
 
-from benchvise.report.why_page import write_page
+from benchvise.report.why.page import write_page
 from benchvise.store import Store
 
 Look = Callable[..., dict[str, Any]]

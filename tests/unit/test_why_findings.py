@@ -27,7 +27,7 @@ from benchvise.board.local import LocalBoard
 from benchvise.board.messages import FileError, FileValue, FileWritten
 from benchvise.errors import BoardUnreachable, Interrupted, MeasurementError
 from benchvise.measure.model import MetricKind, SeriesSpec
-from benchvise.report.why_words import confirmations, counter_text, diagnosis_text
+from benchvise.report.why.sentences import confirmations, counter_text, diagnosis_text
 from benchvise.state import journal
 from benchvise.state.commands import run_commands
 from benchvise.state.conditions import conditions

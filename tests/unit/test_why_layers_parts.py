@@ -13,8 +13,8 @@ from hypothesis import strategies as st
 
 from benchvise.measure.model import SeriesSpec
 from benchvise.measure.suite import SuiteEntry
-from benchvise.report.why_plan import plan_text
-from benchvise.report.why_words import BlockLine
+from benchvise.report.why.plan import plan_text
+from benchvise.report.why.sentences import BlockLine
 from benchvise.rig.boot.verdict import BootError, BootReport
 from benchvise.rig.compose.layers import LayerDifference
 from benchvise.rig.compose.layers.init_settings import mixed, pieces

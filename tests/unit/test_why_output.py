@@ -18,18 +18,18 @@ from why_documents import EACH, explained, incomplete, no_difference, partly, tw
 
 from benchvise.documents import decode, encode, schema
 from benchvise.errors import BenchviseError
-from benchvise.report import why_page
 from benchvise.report.html import Assets
-from benchvise.report.why_document import (
+from benchvise.report.why import page as why_page
+from benchvise.report.why.document import (
     arms,
     duration,
     readable,
     repeat_command,
     share_text,
 )
-from benchvise.report.why_figures import diagnosis_figures
-from benchvise.report.why_page import markdown
-from benchvise.report.why_terminal import WIDEST, tables
+from benchvise.report.why.figures import diagnosis_figures
+from benchvise.report.why.page import markdown
+from benchvise.report.why.terminal import WIDEST, tables
 from benchvise.why.model import Bounds, Diagnosis, DiagnosisVerdict
 from benchvise.why.wording import apart, percent
 

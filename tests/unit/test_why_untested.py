@@ -22,7 +22,7 @@ from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.flows import why
 from benchvise.measure.model import SeriesSpec
-from benchvise.report.why_terminal import tables
+from benchvise.report.why.terminal import tables
 from benchvise.state.model import Snapshot, snapshot_of
 from benchvise.why import loop
 from benchvise.why.bench import CrossCheck

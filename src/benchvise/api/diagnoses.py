@@ -21,7 +21,7 @@ from benchvise.report.interval_chart import IntervalMark, interval_chart
 from benchvise.report.rendering import Cell, Column, Table
 from benchvise.report.sinks import cell
 from benchvise.report.table_pages import html_table
-from benchvise.report.why_page import markdown, page
+from benchvise.report.why.page import markdown, page
 from benchvise.why.events import Event
 from benchvise.why.model import Cause, Diagnosis, SuspectRecord, UntestedDifference
 

@@ -97,7 +97,7 @@ def runs(
 def _list_diagnoses(store: str | None, limit: int, *, as_json: bool) -> None:
     from benchvise.flows import results as flow
     from benchvise.report.rendering import rendered
-    from benchvise.report.why_terminal import diagnosis_rows
+    from benchvise.report.why.terminal import diagnosis_rows
 
     infos = flow.list_diagnoses(store, limit)
     if as_json:
@@ -233,7 +233,7 @@ def show(
 
 def show_diagnosis(document: Mapping[str, Any], *, as_json: bool) -> None:
     """A diagnosis on standard output: for `show`, and for `why` itself."""
-    from benchvise.report.why_terminal import tables
+    from benchvise.report.why.terminal import tables
 
     if as_json:
         print_json("diagnosis", document)

@@ -309,7 +309,7 @@ def why(
     from benchvise.flows import why as flow
     from benchvise.flows.settings import restores_due
     from benchvise.flows.why_sides import Sides
-    from benchvise.report.why_terminal import tables
+    from benchvise.report.why.terminal import tables
 
     be_patient(wait)
     if resume is None and to_try:
@@ -426,7 +426,7 @@ def _diagnosed(
 
 def _print_plan(request: flow.WhyRequest, store: str | None, *, as_json: bool) -> None:
     from benchvise.flows import why as flow
-    from benchvise.report.why_plan import plan_page
+    from benchvise.report.why.plan import plan_page
 
     booting = RigProgress(stderr())
     with booting:

@@ -216,7 +216,7 @@ def report(store_url: str | None, references: Sequence[str], directory: Path) ->
     check_output_directory(directory, "the report")
     # Late: what makes pages would make every other command start later.
     from benchvise.report.html import write_report
-    from benchvise.report.why_page import write_page
+    from benchvise.report.why.page import write_page
 
     with Store.open(store_url) as store:
         diagnosis = next(filter(None, map(store.diagnosis, references)), None)

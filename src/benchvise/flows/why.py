@@ -26,7 +26,7 @@ from benchvise.documents import computed, decode, encode
 from benchvise.errors import BenchviseError, Interrupted, UsageError
 from benchvise.flows.why_sides import Sides, open_bench
 from benchvise.output_files import check_output_directory, write_output
-from benchvise.report.why_page import write_page
+from benchvise.report.why.page import write_page
 from benchvise.state.catalogue import knobs
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.state.model import Snapshot

@@ -1,7 +1,7 @@
 """Self-contained pages: tables that need no script, and charts that the script draws.
 
 One about runs (``write_report``), one about response times (``write_response_page``); that of a
-diagnosis is ``why_page``. Nothing in a page makes a request. Every value of a template is made
+diagnosis is ``why.page``. Nothing in a page makes a request. Every value of a template is made
 harmless by ``sinks.html`` and escaped by jinja2; the charts' data is JSON in an inert script
 element.
 """

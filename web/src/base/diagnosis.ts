@@ -1,4 +1,4 @@
-/** What the charts of a diagnosis draw, as `benchvise.report.why_figures` writes it. */
+/** What the charts of a diagnosis draw, as `benchvise.report.why.figures` writes it. */
 export interface DiagnosisFigures {
   readonly trials: TrialsFigure | null;
   readonly covariates: readonly Covariate[];

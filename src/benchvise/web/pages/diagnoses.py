@@ -14,8 +14,8 @@ from starlette.routing import Route
 
 from benchvise.documents import encode, in_json
 from benchvise.errors import UsageError
-from benchvise.report.why_document import MOST, Document, evidence, readable
-from benchvise.report.why_page import FILTERS, content
+from benchvise.report.why.document import MOST, Document, evidence, readable
+from benchvise.report.why.page import FILTERS, content
 from benchvise.web.answers import Crumb, both, page, templates
 from benchvise.web.context import Context, context
 from benchvise.web.http import NotFound

@@ -17,8 +17,8 @@ from rich.text import Text
 from benchvise.quantities import format_time
 from benchvise.report.rendering import Cell, Column, Table
 from benchvise.report.rendering import line as styled
-from benchvise.report.why_document import Document, readable
-from benchvise.report.why_words import (
+from benchvise.report.why.document import Document, readable
+from benchvise.report.why.sentences import (
     TONES,
     Block,
     BlockBar,

@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator
 
-from benchvise.report.why_document import duration
-from benchvise.report.why_terminal import Page
-from benchvise.report.why_words import Block, BlockLine, DiagnosisText
+from benchvise.report.why.document import duration
+from benchvise.report.why.sentences import Block, BlockLine, DiagnosisText
+from benchvise.report.why.terminal import Page
 from benchvise.table import Tone
 from benchvise.text import SENTENCE_LIMIT, counted, printable
 from benchvise.why.benches.userland_swap import USERLAND

@@ -10,7 +10,7 @@ from dataclasses import asdict, dataclass
 from typing import Any, Literal
 
 from benchvise.report.figures import NO_FIGURES
-from benchvise.report.why_document import share_text, unexplained_part
+from benchvise.report.why.document import share_text, unexplained_part
 from benchvise.why.model import Bounds, Diagnosis, Purpose, Side, Trial
 
 ArmKind = Literal["good", "bad", "repaired", "broken", "bad, other", "good, other"]

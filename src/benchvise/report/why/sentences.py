@@ -11,7 +11,7 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass, replace
 
 from benchvise.quantities import format_number, format_value
-from benchvise.report.why_document import (
+from benchvise.report.why.document import (
     arms_text,
     duration,
     gap_text,

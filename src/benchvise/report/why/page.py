@@ -19,7 +19,7 @@ from benchvise.output_files import output_directory, write_output
 from benchvise.report.html import PAGE, Assets, environment, load_assets
 from benchvise.report.rendering import table_row
 from benchvise.report.sinks import markdown as escape
-from benchvise.report.why_document import (
+from benchvise.report.why.document import (
     Document,
     arms_text,
     duration,
@@ -33,8 +33,8 @@ from benchvise.report.why_document import (
     share_text,
     times,
 )
-from benchvise.report.why_figures import diagnosis_figures
-from benchvise.report.why_words import (
+from benchvise.report.why.figures import diagnosis_figures
+from benchvise.report.why.sentences import (
     Block,
     BlockBar,
     BlockLine,
