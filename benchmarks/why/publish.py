@@ -58,6 +58,23 @@ GROUPS = {
         "differences between two distributions. The effect is measured beforehand and decides "
         "whether a case counts.",
     ),
+    "open-under-load": (
+        "Causes as integrators meet them, on a busy machine",
+        "Cases of every class that boards in namespaces have, drawn at random, while busy "
+        "processes of normal priority share the CPUs with both boards. The effect is measured "
+        "before, without them. Not to know the cause is no error here; to blame or exclude a "
+        "wrong one is, and so is to deny a gap that the answer's own interval does not allow.",
+    ),
+    "open-equal": (
+        "Equal sides",
+        "The same boards, decoys and commands with nothing planted.",
+    ),
+    "open-killed": (
+        "Diagnoses that are killed",
+        "Each is ended by SIGKILL or SIGINT (Ctrl-C) at a random moment of its first 90 seconds, "
+        "or within 0.4 seconds after it has set something. Then `benchvise restore` is called, and "
+        "both boards are held against what they were.",
+    ),
     "open-held-out": (
         "Causes as integrators meet them, held out",
         "A third of the same cases, drawn before any was run. Run once; these are the results of "
@@ -367,11 +384,16 @@ def _extent(run: PublishedRun) -> str:
     """How many of the known cases these are, and how busy the machine was."""
     planted = sum(result.kind != EQUAL for result in run.cases)
     part = "All" if planted == run.known else "Only a part, as far as there was time:"
+    extent = f"{part} {planted} of {run.known} cases were run."
+    if not planted:
+        extent = f"{len(run.cases)} diagnoses."
     loads = [result.load for result in run.cases if result.load is not None]
-    busy = ""
     if loads:
-        busy = f" The machine's load was {min(loads):g} to {max(loads):g} while `why` was asked."
-    return f"{part} {planted} of {run.known} cases were run.{busy}"
+        extent += f" The machine's load was {min(loads):g} to {max(loads):g} while `why` was asked."
+    if any(result.busy for result in run.cases):
+        numbers = sorted({result.busy for result in run.cases if result.verdict})
+        extent += f" Busy processes that the bench ran meanwhile: {', '.join(map(str, numbers))}."
+    return extent
 
 
 def _case(result: CaseResult) -> tuple[str, ...]:

@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import os
 import random
 import re
 import subprocess
 import sys
+import time
 import tomllib
 from collections import Counter
 from dataclasses import fields, replace
@@ -17,12 +19,13 @@ import pytest
 from benchmarks.why import publish
 from benchmarks.why.open import __main__ as program
 from benchmarks.why.open import case as cases
-from benchmarks.why.open import decoys, kill, published, results_file, table
+from benchmarks.why.open import decoys, kill, load, published, results_file, table
 from benchmarks.why.open.answer import read
 from benchmarks.why.open.boards import Board
 from benchmarks.why.open.case import CLASSES, Case
 from benchmarks.why.open.effect import Effects
 from benchmarks.why.open.result import EQUAL, NO_ANSWER, CaseResult, judge
+from benchmarks.why.open.run import Options
 from benchmarks.why.open.state import changed, own_changes
 from benchmarks.why.places import NotHere
 from benchmarks.why.real import PlantedEffect
@@ -331,6 +334,107 @@ class TestKill:
         assert len(table.row(killed)) == len(table.HEADINGS)
 
 
+class TestLoad:
+    def test_busy_processes_compute_for_as_long_as_it_lasts(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        begun: list[subprocess.Popen[bytes]] = []
+        start = subprocess.Popen
+
+        def popen(*words: Any, **options: Any) -> subprocess.Popen[bytes]:
+            begun.append(start(*words, **options))
+            return begun[-1]
+
+        monkeypatch.setattr(subprocess, "Popen", popen)
+        with load.busy(2):
+            assert len(begun) == 2
+            for process in begun:
+                while _cpu_ticks(process.pid) < 5:
+                    assert process.poll() is None
+                    time.sleep(0.01)
+                assert os.getsid(process.pid) == process.pid
+                assert os.getpriority(os.PRIO_PROCESS, process.pid) == os.nice(0)
+        assert all(process.poll() is not None for process in begun)
+
+    def test_the_load_is_the_mean_of_its_samples(self, monkeypatch: pytest.MonkeyPatch) -> None:
+        averages = iter([(2.0, 0.0, 0.0), (4.06, 0.0, 0.0)])
+        monkeypatch.setattr(os, "getloadavg", lambda: next(averages))
+        with load.measured_load() as measured:
+            pass
+        assert measured.samples == [2.0, 4.06]
+        assert measured.mean == 3.0
+
+    def test_what_is_drawn_is_of_each_class_and_run_under_the_load(
+        self, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        ran: list[Case] = []
+        saved: list[tuple[str, str]] = []
+
+        def run(case: Case, options: Options) -> CaseResult:
+            assert options.busy == 4
+            ran.append(case)
+            return CaseResult(case.name, case.kind, verdict="unexplained", restored=True, busy=4)
+
+        monkeypatch.setattr(program, "run", run)
+        monkeypatch.setattr(published, "save", lambda group, _, draw: saved.append((group, draw)))
+        program.main(["--each", "1", "--seed", "4", "--load", "4", "--publish"])
+        kinds = {case.kind for case in cases.development() if case.machine == "ssh"}
+        assert Counter(case.kind for case in ran) == dict.fromkeys(kinds, 1)
+        assert {case.machine for case in ran} == {"ssh"}
+        assert saved == [("open-under-load", "drawn by seed 4")]
+
+    @pytest.mark.parametrize("word", ["--load", "--kill", "--equal"])
+    def test_what_is_held_out_is_not_asked_about_under_conditions(
+        self, capsys: pytest.CaptureFixture[str], word: str
+    ) -> None:
+        with pytest.raises(SystemExit):
+            program.main(["--held-out", word, "4"])
+        assert "under ordinary conditions" in capsys.readouterr().err
+
+    def test_honest_is_what_denies_no_gap_and_blames_nothing_wrongly(self) -> None:
+        right = replace(_judged(replace(_CASE, truth=("swappiness",))), busy=4)
+        scattered = {"goodness": {"value": 0.4, "low": -0.2, "high": 1.2}}
+        unseen = _judged(_CASE, causes=[], verdict="no difference shown", gap=scattered)
+        denied = replace(unseen, reach=1.5)
+        assert unseen.ratio == 2.718 and unseen.reach == 3.32
+        unknown = replace(right, place=5, proven=False, verdict="unexplained")
+        for honest in (right, unseen, unknown):
+            assert honest.is_honest
+        for wrong in (
+            denied,
+            replace(unknown, excluded=True),
+            replace(right, false=("x",)),
+            replace(unknown, verdict=NO_ANSWER),
+            replace(unknown, verdict="the good side is the worse one"),
+        ):
+            assert not wrong.is_honest
+            bars = {bar.name: bar.held for bar in table.bars([replace(wrong, busy=4)])}
+            assert bars["right, or honest that it is not known"] is False
+
+    def test_the_page_says_load_and_busy_processes(self) -> None:
+        loaded = replace(_judged(_CASE), load=4.6, busy=4)
+        killed = CaseResult("a", "limits", killed="SIGKILL after 3 s", restored=True, verdict="")
+        equal = replace(_judged(_CASE), kind=EQUAL)
+        run = published.summarised
+        text = publish.page(
+            {
+                **publish.load(),
+                "open-under-load": run([loaded], 58, "drawn by seed 4"),
+                "open-killed": run([killed], 58),
+                "open-equal": run([equal], 58),
+            }
+        )
+        assert "drawn by seed 4. " in text
+        assert "load was 4.6 to 4.6 while `why` was asked. Busy processes that" in text
+        assert "| limits | 1 | 0 | 0 | 0 | 0 | 0 | 1 |" in text
+        assert "\n1 diagnoses.\n" in text
+
+
+def _cpu_ticks(pid: int) -> int:
+    fields_of_stat = Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()
+    return int(fields_of_stat[11]) + int(fields_of_stat[12])
+
+
 class TestBars:
     def test_each_is_missed_by_what_it_is_about(self) -> None:
         good = _judged(replace(_CASE, truth=("swappiness",)))
@@ -417,6 +521,6 @@ class TestPublished:
         monkeypatch.setattr(publish, "load", lambda: before)
         monkeypatch.setattr(publish, "save", kept.__setitem__)
         monkeypatch.setattr(publish, "commit", lambda: "def")
-        published.save([_judged(_CASE)], held_out=False)
+        published.save("open", [_judged(_CASE)])
         commits = {case.name: case.commit for case in kept["open"].cases}
         assert commits == {"earlier": "abc", _CASE.name: "def"}

@@ -13,6 +13,7 @@ import random
 import signal
 import sys
 import time
+from collections import Counter
 from collections.abc import Callable, Sequence
 from dataclasses import replace
 from pathlib import Path
@@ -31,6 +32,9 @@ from benchvise.errors import UsageError
 def main(words: Sequence[str] | None = None) -> int:
     parser = argparse.ArgumentParser(prog="python -m benchmarks.why.open", description=__doc__)
     parser.add_argument("--cases", nargs="+", default=[], metavar="NAME", help="cases or classes")
+    parser.add_argument(
+        "--each", type=int, default=0, metavar="N", help="N of each class, drawn, on ssh boards"
+    )
     parser.add_argument("--held-out", action="store_true", help="those held out instead")
     parser.add_argument("--equal", type=int, default=0, metavar="N", help="N equal sides instead")
     parser.add_argument("--seconds", type=float, default=None, help="begin none after that time")
@@ -39,8 +43,11 @@ def main(words: Sequence[str] | None = None) -> int:
     parser.add_argument(
         "--kill", type=int, metavar="SEED", help="end each at a random moment of SEED"
     )
+    parser.add_argument(
+        "--load", type=int, default=0, metavar="N", help="N busy processes while `why` is asked"
+    )
     parser.add_argument("--allow", default="", metavar="NAMES", help="of `why`; not published")
-    parser.add_argument("--seed", type=int, default=1, help="of the order (1)")
+    parser.add_argument("--seed", type=int, default=1, help="of order and draw (1)")
     parser.add_argument("--evidence", type=Path, help="keep answers and evidence there")
     parser.add_argument("--results", type=Path, metavar="FILE", help="keep results, go on from it")
     parser.add_argument("--list", action="store_true", help="only print the cases")
@@ -49,8 +56,10 @@ def main(words: Sequence[str] | None = None) -> int:
     console = Console(width=200)
     if arguments.results and arguments.effects:
         parser.error("--results is for answers, and --effects asks nothing")
-    if arguments.publish and (arguments.allow or arguments.kill is not None):
-        parser.error("what is published is asked without consent, and ends by itself")
+    if arguments.publish and arguments.allow:
+        parser.error("what is published is asked without consent")
+    if arguments.held_out and (arguments.equal or arguments.load or arguments.kill is not None):
+        parser.error("what is held out is asked about once, under ordinary conditions")
     try:
         chosen = _chosen(arguments)
         known = [] if arguments.results is None else results_file.read(arguments.results)
@@ -63,6 +72,7 @@ def main(words: Sequence[str] | None = None) -> int:
     options = Options(
         *(arguments.minutes, arguments.evidence, arguments.effects, arguments.kill),
         allow=arguments.allow,
+        busy=arguments.load,
     )
     names = {one.name for one in chosen}
     results = [result for result in known if result.name in names]
@@ -77,7 +87,7 @@ def main(words: Sequence[str] | None = None) -> int:
     _run([one for one in chosen if one.name not in done], options, arguments.seconds, keep)
     held = table.show(results, console)
     if arguments.publish:
-        published.save(results, held_out=arguments.held_out)
+        published.save(_group(arguments), results, _draw(arguments))
     return 0 if held or arguments.publish else 1  # what is published says itself what is not held
 
 
@@ -87,9 +97,40 @@ def _chosen(arguments: argparse.Namespace) -> list[Case]:
         raise UsageError("there is no held-out set at present", "run the development cases")
     chosen = cases.named(known, arguments.cases)
     random.Random(arguments.seed).shuffle(chosen)  # noqa: S311 - an order that can be repeated
+    if arguments.each:
+        chosen = _drawn(chosen, arguments.each)
     if arguments.equal:
         chosen = [equal(one) for one in chosen if one.machine == "ssh"][: arguments.equal]
     return chosen
+
+
+def _drawn(shuffled: Sequence[Case], number: int) -> list[Case]:
+    """The first ones of each class that need nothing but boards in namespaces."""
+    left = Counter({one.kind: number for one in shuffled})
+    drawn = []
+    for one in shuffled:
+        if one.machine == "ssh" and left[one.kind]:
+            left[one.kind] -= 1
+            drawn.append(one)
+    return drawn
+
+
+def _group(arguments: argparse.Namespace) -> str:
+    """The group of the published score that the results belong to."""
+    if arguments.held_out:
+        return publish.UNSEEN
+    if arguments.kill is not None:
+        return "open-killed"
+    if arguments.load:
+        return "open-under-load"
+    return "open-equal" if arguments.equal else "open"
+
+
+def _draw(arguments: argparse.Namespace) -> str:
+    """What was drawn at random, and by which seed."""
+    if arguments.kill is not None:
+        return f"moments of seed {arguments.kill}"
+    return f"drawn by seed {arguments.seed}" if arguments.each or arguments.equal else "no seeds"
 
 
 def _run(

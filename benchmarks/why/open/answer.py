@@ -2,12 +2,14 @@
 
 from __future__ import annotations
 
+import math
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from typing import Any
 
 Document = Mapping[str, Any]
 
+_MOST = 25.0
 _EXCLUDES = ("does not close the gap", "widens the gap")
 
 
@@ -35,6 +37,7 @@ class Answer:
     says_restored: bool
     written: frozenset[str]
     excluded: tuple[str, ...] = ()
+    reach: float | None = None
 
     @property
     def proven(self) -> tuple[Named, ...]:
@@ -57,7 +60,13 @@ def read(document: Document) -> Answer:
             for suspect in document["suspects"]
             if suspect["id"] in _excluded(document) - _proven(document)
         ),
+        reach=_reach(document),
     )
+
+
+def _reach(document: Document) -> float | None:
+    gap = document.get("gap")
+    return math.exp(min(gap["goodness"]["high"], _MOST)) if gap else None
 
 
 def _causes(document: Document) -> Iterator[Named]:

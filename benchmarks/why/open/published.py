@@ -13,26 +13,25 @@ from benchmarks.why.open.result import EQUAL, CaseResult
 from benchmarks.why.publish import BarScore, ClassScore, Coverage, PublishedRun
 
 
-def save(results: Sequence[CaseResult], *, held_out: bool) -> None:
-    """Keeps the results of a run, beside those of cases that it did not run."""
-    group = publish.UNSEEN if held_out else "open"
+def save(group: str, results: Sequence[CaseResult], draw: str = "no seeds") -> None:
+    """Keeps the results of a run in a group, beside those of cases that it did not run. ``draw``
+    says by which seeds it was drawn."""
     kept = {result.name: result for result in publish.load()[group].cases}
     commit = publish.commit()
     kept |= {result.name: replace(result, commit=result.commit or commit) for result in results}
-    known = len(cases.held_out() if held_out else cases.development())
-    publish.save(
-        group, summarised(sorted(kept.values(), key=lambda one: (one.kind, one.name)), known)
-    )
+    known = len(cases.held_out() if group == publish.UNSEEN else cases.development())
+    of_kinds = sorted(kept.values(), key=lambda one: (one.kind, one.name))
+    publish.save(group, summarised(of_kinds, known, draw))
 
 
-def summarised(results: Sequence[CaseResult], known: int) -> PublishedRun:
-    """The score of results, of so many ``known`` cases."""
+def summarised(results: Sequence[CaseResult], known: int, draw: str = "no seeds") -> PublishedRun:
+    """The score of results, of so many ``known`` cases, drawn as ``draw`` says."""
     commits = dict.fromkeys(result.commit for result in results if result.commit)
     kinds = dict.fromkeys(result.kind for result in results)
     return PublishedRun(
         date=publish.today(),
         commit=", ".join(commits) or publish.commit(),
-        seeds="no seeds",
+        seeds=draw,
         machine=publish.machine(),
         minutes=round(sum(result.minutes or 0.0 for result in results), 1),
         classes=tuple(_class(kind, [r for r in results if r.kind == kind]) for kind in kinds),
@@ -43,7 +42,8 @@ def summarised(results: Sequence[CaseResult], known: int) -> PublishedRun:
 
 
 def _class(name: str, results: Sequence[CaseResult]) -> ClassScore:
-    answered = [r for r in results if r.counts and r.verdict]
+    answered = [r for r in results if r.counts and r.verdict and not r.killed]
+    ended = [*answered, *(r for r in results if r.killed)]
     counted = [r for r in answered if r.kind != EQUAL]
     hits = sum(r.is_first for r in counted)
     experiments = [r.experiments for r in answered if r.experiments is not None]
@@ -55,7 +55,7 @@ def _class(name: str, results: Sequence[CaseResult]) -> ClassScore:
         misses=len(counted) - hits,
         false=sum(bool(r.false) for r in answered),
         right=sum(r.is_right for r in answered),
-        restored=sum(bool(r.restored) for r in answered),
+        restored=sum(bool(r.restored) for r in ended),
         experiments=statistics.median(experiments) if experiments else None,
         coverage=tuple(Coverage(what, 0, 0) for what in publish.INTERVALS),
     )

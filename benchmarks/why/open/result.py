@@ -14,6 +14,8 @@ EQUAL = "no difference"
 """The class of equal sides."""
 NO_ANSWER = "no answer"
 """The verdict of one that died or did not end: a miss, as its plant had an effect."""
+NO_DIFFERENCE = "no difference shown"
+_OPEN = ("unexplained", "incomplete", "partly explained")
 _FOUND = ("explained", "partly explained")
 
 
@@ -24,10 +26,12 @@ class CaseResult:
     ``ratio`` is what the plant does, measured outside, ``decoys`` what the decoys do. ``place`` is
     that of the true cause in the answer, from 1, None where it is not named; ``proven`` whether it
     is named as proven. ``excluded`` says that an experiment has excluded the true cause and none
-    has proven it. ``false`` are what was proven and is not true. ``where`` says whether the file
+    has proven it. ``reach`` is the largest ratio that the answer's interval of the gap allows.
+    ``false`` are what was proven and is not true. ``where`` says whether the file
     and line were named, None where there are none. ``load`` is this machine's load while it was
-    asked: the mean of the load averages over one minute before and after. ``killed`` says how and
-    when the diagnosis was ended, empty where nobody meant to. ``commit`` is that of
+    asked: the mean of its load averages over one minute; ``busy`` is how many busy processes the
+    bench ran meanwhile. ``killed`` says how and when the diagnosis was ended, empty where nobody
+    meant to. ``commit`` is that of
     this program. ``left_out`` says why the case does not count, ``problem`` what broke.
     """
 
@@ -42,6 +46,7 @@ class CaseResult:
     place: int | None = None
     proven: bool = False
     excluded: bool = False
+    reach: float | None = None
     share: float | None = None
     false: tuple[str, ...] = ()
     experiments: int | None = None
@@ -50,6 +55,7 @@ class CaseResult:
     restored: bool | None = None
     changes: tuple[str, ...] = ()
     load: float | None = None
+    busy: int = 0
     killed: str = ""
     commit: str = ""
     left_out: str = ""
@@ -75,10 +81,25 @@ class CaseResult:
         """Whether the verdict is: of equal sides that there is no difference, else that it is
         explained, or that it is not but the true cause is among the first three untried."""
         if self.kind == EQUAL:
-            return self.verdict == "no difference shown"
+            return self.verdict == NO_DIFFERENCE
         if self.proven:
             return self.verdict in _FOUND
-        return self.is_near and self.verdict in ("unexplained", "incomplete", "partly explained")
+        return self.is_near and self.verdict in _OPEN
+
+    @property
+    def is_honest(self) -> bool:
+        """Whether nothing in the answer is wrong, though it may not know the cause: none is blamed
+        or excluded wrongly, and no gap is denied that its own interval does not allow."""
+        if self.false or self.excluded:
+            return False
+        if self.verdict == NO_DIFFERENCE:
+            return self.kind == EQUAL or self.is_within_reach
+        return self.is_right or (self.kind != EQUAL and self.verdict in _OPEN)
+
+    @property
+    def is_within_reach(self) -> bool:
+        """Whether the interval that the answer states of the gap allows the true ratio."""
+        return None not in (self.ratio, self.reach) and (self.ratio or 0.0) <= (self.reach or 0.0)
 
 
 def judge(
@@ -110,6 +131,7 @@ def judge(
         place=place,
         proven=named is not None and named.proven,
         excluded=place is None and any(map(case.is_named_by, answer.excluded)),
+        reach=None if answer.reach is None else round(answer.reach, 3),
         share=None if named is None or named.share is None else round(named.share, 3),
         false=tuple(one.said for one in answer.proven if not case.is_named_by(one.said)),
         experiments=answer.experiments,

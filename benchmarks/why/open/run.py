@@ -20,6 +20,7 @@ from benchmarks.why.open.boards import Board, laboratory
 from benchmarks.why.open.case import Case
 from benchmarks.why.open.decoys import Decoys
 from benchmarks.why.open.effect import Effects
+from benchmarks.why.open.load import busy, measured_load
 from benchmarks.why.open.result import EQUAL, NO_ANSWER, CaseResult, judge
 from benchmarks.why.open.state import changed, own_changes, state
 from benchmarks.why.open.virtual import virtual_boards
@@ -31,6 +32,8 @@ _DRAWS = 3
 """So often other decoys are drawn where some turn out to matter."""
 _A_WHILE_S = 2.0
 _SETTLED_S = 10.0
+_LOADED_S = 30.0
+"""So long busy processes run before ``why`` is asked: the load average shows them by then."""
 _NUMBERS = {"good": 11, "clean": 12, "bad": 13}
 _BREAKS = (
     *(OSError, subprocess.SubprocessError, ValueError, LookupError, TypeError, AttributeError),
@@ -41,14 +44,16 @@ _BREAKS = (
 @dataclass(frozen=True, slots=True)
 class Options:
     """How to run: minutes for each diagnosis, where evidence is kept, whether only the effect is
-    measured, the seed of a random moment at which ``why`` is killed (None: it is not), and what it
-    is allowed beyond its options (``--allow``, empty for nothing)."""
+    measured, the seed of a random moment at which ``why`` is killed (None: it is not), what it is
+    allowed beyond its options (``--allow``, empty for nothing), and how many busy processes run
+    while it is asked."""
 
     minutes: float = 12
     evidence: Path | None = None
     only_effects: bool = False
     kill: int | None = None
     allow: str = ""
+    busy: int = 0
 
 
 def run(case: Case, options: Options) -> CaseResult:
@@ -179,14 +184,16 @@ class _Asked:
 def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult:
     asked.switch_on()
     known = {b.name: asked.states.get(b.name) or (state(b),) for b in (good, bad)}
-    load = os.getloadavg()[0]
     evidence = asked.place / "evidence"
     shutil.rmtree(evidence, ignore_errors=True)  # of an earlier run
     words = [*asked.benchvise, "why", good.url, bad.url, "--command", asked.case.command]
     words += ["--budget", str(asked.options.minutes), "-o", str(evidence), *asked.case.options]
     words += ["--allow", asked.options.allow] if asked.options.allow else []
-    printed, said, killed = _told(asked, words)
-    load = round((load + os.getloadavg()[0]) / 2, 1)
+    with busy(asked.options.busy):
+        if asked.options.busy:
+            time.sleep(_LOADED_S)
+        with measured_load() as load:
+            printed, said, killed = _told(asked, words)
     (asked.place / "answer.txt").write_text(f"{printed}\n{said}")
     restored = subprocess.run(
         [*asked.benchvise, "restore"], env=asked.known, capture_output=True, text=True, check=False
@@ -210,7 +217,7 @@ def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult
         judged = replace(judged, left_out="", killed=killed or "it had ended by then")
     if judged.verdict == NO_ANSWER:  # it took no part in how long answers take
         judged = replace(judged, experiments=None, minutes=None)
-    return replace(judged, load=load)
+    return replace(judged, load=load.mean, busy=asked.options.busy)
 
 
 def _changes(

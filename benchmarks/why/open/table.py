@@ -23,8 +23,13 @@ def bars(results: Sequence[CaseResult]) -> list[Bar]:
     ended = [bool(r.restored) for r in results if r.killed and not r.problem]
     planted = [r for r in counted if r.kind != EQUAL]
     killed = [_share("restored after it was killed", "100 %", ended, lambda s: s == 1)]
+    loaded = _share(
+        "right, or honest that it is not known", "100 %", [r.is_honest for r in counted],
+        lambda s: s == 1,
+    )  # fmt: skip
     return [
         *(killed if ended else []),
+        *([loaded] if any(r.busy for r in counted) else []),
         _share("named first", "≥ 85 %", [r.is_first for r in planted], lambda s: s >= 0.85),
         _share(
             "among the first three", "≥ 97 %", [r.is_near for r in planted], lambda s: s >= 0.97
