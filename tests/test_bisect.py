@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 import json
+import re
 import subprocess
 from pathlib import Path
 
@@ -101,6 +102,8 @@ def test_tables_and_csv(tmp_path: Path, state: Path) -> None:
     ran = benchvise("bisect", *words(tmp_path, "$(( {} < 5 ? 1000 : 1300 ))"))
     assert ran.code == 0, ran.err
     assert "5 changed it by +" in ran.out
+    measured = ran.out.partition("What was measured")[2]
+    assert re.search(r"^ *5 +4 +\d+ +130\d\d ds ", measured, re.MULTILINE), measured
     (request,) = state.rglob("request.json")
     assert json.loads(request.read_text())["names"] == [str(number) for number in range(1, 21)]
     printed = benchvise("bisect", "--resume", request.parent, "--csv").out

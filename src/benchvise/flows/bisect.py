@@ -169,15 +169,21 @@ def _probability(version: MeasuredVersion) -> float | None:
     return None if version.left_out else version.probability
 
 
-_COLUMNS: tuple[ColumnSpec[MeasuredVersion], ...] = (
-    ColumnSpec("Version", ValueUnit.TEXT, lambda row: row.version),
-    ColumnSpec("Number", ValueUnit.NUMBER, lambda row: row.number),
-    ColumnSpec("Samples", ValueUnit.COUNT, lambda row: len(row.samples)),
-    ColumnSpec("Median", ValueUnit.QUANTITY, lambda row: row.median),
-    ColumnSpec("P(change here)", ValueUnit.SHARE, _probability, key="probability"),
-    ColumnSpec("Left out", ValueUnit.TEXT, lambda row: str(row.left_out), "doubt"),
-    ColumnSpec("Board", ValueUnit.TEXT, lambda row: row.board),
-)
+def _version_columns(unit: str) -> tuple[ColumnSpec[MeasuredVersion], ...]:
+    return (
+        ColumnSpec("Version", ValueUnit.TEXT, lambda row: row.version),
+        ColumnSpec("Number", ValueUnit.NUMBER, lambda row: row.number),
+        ColumnSpec("Samples", ValueUnit.COUNT, lambda row: len(row.samples)),
+        ColumnSpec(
+            "Median",
+            ValueUnit.QUANTITY,
+            lambda row: row.median,
+            text=lambda row: format_value(row.median, unit),
+        ),
+        ColumnSpec("P(change here)", ValueUnit.SHARE, _probability, key="probability"),
+        ColumnSpec("Left out", ValueUnit.TEXT, lambda row: str(row.left_out), "doubt"),
+        ColumnSpec("Board", ValueUnit.TEXT, lambda row: row.board),
+    )
 
 
 def _board_columns(unit: str) -> tuple[ColumnSpec[ChangeOnBoard], ...]:
@@ -230,11 +236,11 @@ def _tables(result: Bisection, _options: BisectOptions) -> list[TableSpec[Any]]:
         rows.append(NamedValue("Next", result.next_step))
     title = f"Bisection from {result.good} to {result.bad}"
     tables: list[TableSpec[Any]] = [named_values(title, rows)]
-    columns = _COLUMNS
+    columns = _version_columns(result.unit)
     if result.boards:
         tables.append(TableSpec("Boards", _board_columns(result.unit), result.boards))
     else:
-        columns = _COLUMNS[:-1]
+        columns = columns[:-1]
     return [*tables, TableSpec("What was measured", columns, result.versions)]
 
 
@@ -266,7 +272,7 @@ BISECT = CommandRecord(
     run=bisect,
     document=lambda result: result,
     tables=_tables,
-    columns=_COLUMNS,
+    columns=_version_columns(""),
     rows=lambda result: result.versions,
     messages=_messages,
     exit_code=_exit_code,
