@@ -50,6 +50,21 @@ class CommandOption:
     environment: str | None = None
 
 
+RIG_OPTION = CommandOption(
+    "--rig",
+    "The labgrid environment that describes the rig.",
+    metavar="FILE",
+    default_text="the virtual bench's, when it runs",
+    environment="BENCHVISE_RIG",
+)
+STORE_OPTION = CommandOption(
+    "--store",
+    "Where results are kept: a file for SQLite, or a postgresql:// URL.",
+    default_text="SQLite under the XDG data directory",
+    environment="BENCHVISE_STORE",
+)
+
+
 def ignore(_text: str) -> None:
     """The observer of a caller that does not want to know."""
 

@@ -23,6 +23,7 @@ from rich.theme import Theme
 
 from benchvise import __version__
 from benchvise.cli.color import color_options
+from benchvise.command import RIG_OPTION, STORE_OPTION, CommandOption
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
 from benchvise.report.sinks import LINE_LIMIT, Terminal, json_text, sentence
@@ -32,16 +33,30 @@ from benchvise.text import AnyText, printable
 if TYPE_CHECKING:
     from benchvise.report.list_formats import FileFormatName
 
+
+def unmarked(text: str) -> str:
+    """The text with brackets that Rich does not take for markup."""
+    return text.replace("[", r"\[")
+
+
+def typer_option(option: CommandOption) -> Any:
+    """What typer reads in place of a record's option."""
+    return typer.Option(
+        option.flag,
+        *([option.short] if option.short else []),
+        metavar=option.metavar,
+        help=unmarked(option.help),
+        min=option.minimum,
+        max=option.maximum,
+        parser=option.parse,
+        envvar=option.environment,
+        show_default=option.default_text or True,
+    )
+
+
 JsonOption = Annotated[bool, typer.Option("--json", help="Print one JSON document.")]
-StoreOption = Annotated[
-    str | None,
-    typer.Option(
-        "--store",
-        envvar="BENCHVISE_STORE",
-        help="Where results are kept: a file for SQLite, or a postgresql:// URL.",
-        show_default="SQLite under the XDG data directory",
-    ),
-]
+StoreOption = Annotated[str | None, typer_option(STORE_OPTION)]
+RigOption = Annotated[str | None, typer_option(RIG_OPTION)]
 
 
 def stdout() -> Terminal:
@@ -130,15 +145,3 @@ def be_patient(wait: str | None) -> None:
         from benchvise.rig import environment  # late: only where it is asked for
 
         environment.be_patient(wait)
-
-
-RigOption = Annotated[
-    str | None,
-    typer.Option(
-        "--rig",
-        envvar="BENCHVISE_RIG",
-        metavar="FILE",
-        help="The labgrid environment that describes the rig.",
-        show_default="the virtual bench's, when it runs",
-    ),
-]

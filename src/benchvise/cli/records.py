@@ -20,7 +20,7 @@ from typing import (
 import typer
 
 from benchvise.cli.list_formats import ListFormatName
-from benchvise.cli.output import JsonOption, print_json, stderr, stdout
+from benchvise.cli.output import JsonOption, print_json, stderr, stdout, typer_option, unmarked
 from benchvise.command import (
     CommandArgument,
     CommandOption,
@@ -295,25 +295,10 @@ def _parameter(
         if default is not inspect.Parameter.empty:
             kind, default = kind | None, None
     if isinstance(what, CommandArgument):
-        info: Any = typer.Argument(metavar=what.metavar, help=_unmarked(what.help))
+        info: Any = typer.Argument(metavar=what.metavar, help=unmarked(what.help))
     else:
-        info = typer.Option(
-            what.flag,
-            *([what.short] if what.short else []),
-            metavar=what.metavar,
-            help=_unmarked(what.help),
-            min=what.minimum,
-            max=what.maximum,
-            parser=what.parse,
-            envvar=what.environment,
-            show_default=what.default_text or True,
-        )
+        info = typer_option(what)
     return _keyword(field.name, Annotated[kind, info], default)
-
-
-def _unmarked(text: str) -> str:
-    """The text with brackets that Rich does not take for markup."""
-    return text.replace("[", r"\[")
 
 
 def _keyword(name: str, annotation: Any, default: Any) -> inspect.Parameter:

@@ -6,7 +6,6 @@ sample. One that was stopped or killed goes on from there.
 
 from __future__ import annotations
 
-import json
 import secrets
 import shlex
 from contextlib import ExitStack
@@ -16,16 +15,15 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
 from benchvise.command import CommandRecord
-from benchvise.documents import encode
 from benchvise.errors import Interrupted, UsageError
 from benchvise.flows.bisect_request import (
-    REQUEST,
     BisectOptions,
     BisectRequest,
     bisect_request,
     resumed_request,
 )
-from benchvise.output_files import check_output_directory, write_output
+from benchvise.kept_request import REQUEST, keep_request
+from benchvise.output_files import check_output_directory
 from benchvise.quantities import format_duration, format_value
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.state.journal import state_directory
@@ -65,8 +63,7 @@ def bisect(options: BisectOptions) -> Bisection:
             journal = MeasurementJournal(directory)
             stack.callback(journal.close)
             if options.resume is None:
-                text = json.dumps(encode(request), indent=1) + "\n"
-                write_output(directory / REQUEST, text, "the request")
+                keep_request(directory, request)
             if request.is_of_several:
                 from benchvise.flows.bisect_fleet import FleetBisection
 

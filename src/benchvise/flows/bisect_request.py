@@ -2,19 +2,24 @@
 
 from __future__ import annotations
 
-import json
 from dataclasses import dataclass, replace
 from pathlib import Path
-from typing import Annotated, Any
+from typing import Annotated
 
-from benchvise.command import CommandArgument, CommandOption, ObservedBoardsOptions
-from benchvise.documents import computed, decode
+from benchvise.command import (
+    RIG_OPTION,
+    STORE_OPTION,
+    CommandArgument,
+    CommandOption,
+    ObservedBoardsOptions,
+)
+from benchvise.documents import computed
 from benchvise.errors import UsageError
 from benchvise.flows.request import UserCommand
+from benchvise.kept_request import kept_request
 from benchvise.rig.environment import PREFIX, is_rig
 from benchvise.text import printable
 
-REQUEST = "request.json"
 _FORMAT = 1
 _MOST_VERSIONS = 100_000
 
@@ -159,16 +164,7 @@ class BisectOptions(ObservedBoardsOptions):
         str | None,
         CommandOption("--bad-run", "The same of the bad version.", metavar="RUN"),
     ] = None
-    store: Annotated[
-        str | None,
-        CommandOption(
-            "--store",
-            "Where those runs are: a file for SQLite, or a postgresql:// URL.",
-            metavar="STORE",
-            default_text="SQLite under the XDG data directory",
-            environment="BENCHVISE_STORE",
-        ),
-    ] = None
+    store: Annotated[str | None, STORE_OPTION] = None
     output: Annotated[
         Path | None,
         CommandOption(
@@ -186,16 +182,7 @@ class BisectOptions(ObservedBoardsOptions):
             metavar="DIR",
         ),
     ] = None
-    rig_file: Annotated[
-        str | None,
-        CommandOption(
-            "--rig",
-            "The labgrid environment that describes the rig.",
-            metavar="FILE",
-            default_text="the virtual bench's, when it runs",
-            environment="BENCHVISE_RIG",
-        ),
-    ] = None
+    rig_file: Annotated[str | None, RIG_OPTION] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -377,21 +364,7 @@ def resumed_request(options: BisectOptions) -> BisectRequest:
             "--resume goes on with what was asked before",
             f"give nothing else: benchvise bisect --resume {options.resume}",
         )
-    path = options.resume / REQUEST
-    try:
-        document: dict[str, Any] = json.loads(path.read_text(encoding="utf-8"))
-        if document["format"] != _FORMAT:
-            raise ValueError("another format")
-        request = decode(BisectRequest, document)
-    except OSError as error:
-        raise UsageError(
-            f"there is no bisection to resume in {options.resume} ({path.name}: {error.strerror})",
-            "name the directory that -o was given, or that was printed",
-        ) from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UsageError(
-            f"{path} is not what this version writes", "begin anew in another directory"
-        ) from error
+    request = kept_request(options.resume, BisectRequest, _FORMAT, "bisection")
     if options.budget is not None:
         request = replace(request, budget_min=options.budget)
     return request

@@ -15,7 +15,14 @@ from pathlib import Path
 from typing import TYPE_CHECKING, Annotated
 
 from benchvise import documents
-from benchvise.command import CommandArgument, CommandOption, CommandRecord, ObservedOptions
+from benchvise.command import (
+    RIG_OPTION,
+    STORE_OPTION,
+    CommandArgument,
+    CommandOption,
+    CommandRecord,
+    ObservedOptions,
+)
 from benchvise.errors import CaptureError, Interrupted, UsageError
 from benchvise.output_files import OutputTarget, check_output_directory
 from benchvise.signal.commands import info, response
@@ -90,16 +97,7 @@ class RecordingOptions(ObservedOptions):
             metavar="LINE=r",
         ),
     ] = ()
-    rig_file: Annotated[
-        str | None,
-        CommandOption(
-            "--rig",
-            "The labgrid environment that describes the rig.",
-            metavar="FILE",
-            default_text="the virtual bench's, when it runs",
-            environment="BENCHVISE_RIG",
-        ),
-    ] = None
+    rig_file: Annotated[str | None, RIG_OPTION] = None
 
 
 @dataclass(frozen=True, slots=True)
@@ -259,15 +257,7 @@ class KeptResponseOptions(ResponseOptions):
         Path | None,
         CommandOption("-o", "Write a page with the histograms side by side.", metavar="DIR"),
     ] = None
-    store: Annotated[
-        str | None,
-        CommandOption(
-            "--store",
-            "Where results are kept: a file for SQLite, or a postgresql:// URL.",
-            default_text="SQLite under the XDG data directory",
-            environment="BENCHVISE_STORE",
-        ),
-    ] = None
+    store: Annotated[str | None, STORE_OPTION] = None
 
 
 @dataclass(frozen=True, slots=True)

@@ -9,7 +9,6 @@ there.
 from __future__ import annotations
 
 import contextlib
-import json
 import random
 import secrets
 import shlex
@@ -20,12 +19,13 @@ from dataclasses import dataclass, replace
 from datetime import UTC, datetime
 from fnmatch import fnmatchcase
 from pathlib import Path
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, Any
 
-from benchvise.documents import computed, decode, encode
+from benchvise.documents import computed, encode
 from benchvise.errors import BenchviseError, Interrupted, UsageError
 from benchvise.flows.why_sides import Sides, open_bench
-from benchvise.output_files import check_output_directory, write_output
+from benchvise.kept_request import REQUEST, keep_request, kept_request
+from benchvise.output_files import check_output_directory
 from benchvise.report.why.page import write_page
 from benchvise.state.catalogue import knobs
 from benchvise.state.interrupts import deferred, let_through
@@ -50,7 +50,6 @@ from benchvise.why.witness.model import Witness
 if TYPE_CHECKING:
     from benchvise.rig.hold.connection import EventObserver
 
-REQUEST = "request.json"
 _FORMAT = 1
 
 # Of the probe, and so without the compiler and the libc of either side: a command is held against
@@ -294,23 +293,13 @@ def _corpus(request: WhyRequest, store: str | None) -> tuple[Snapshot, ...]:
 
 def resumed(directory: Path) -> WhyRequest:
     """What the diagnosis in a directory was asked; UsageError where there is none."""
-    path = directory / REQUEST
-    try:
-        document = json.loads(path.read_text(encoding="utf-8"))
-        if document["format"] != _FORMAT:
-            raise ValueError("another format")
-        if document.pop("risky", False):  # of versions that knew all or nothing
-            document["allow"] = ["all"]
-        return decode(WhyRequest, document)
-    except OSError as error:
-        raise UsageError(
-            f"there is no diagnosis to resume in {directory} ({path.name}: {error.strerror})",
-            "name the directory that -o was given, or that was printed",
-        ) from error
-    except (ValueError, KeyError, TypeError, AttributeError, RecursionError) as error:
-        raise UsageError(
-            f"{path} is not what this version writes", "begin anew in another directory"
-        ) from error
+    return kept_request(directory, WhyRequest, _FORMAT, "diagnosis", _allow_all)
+
+
+def _allow_all(document: dict[str, Any]) -> None:
+    """Requests of older versions allowed all settings or none."""
+    if document.pop("risky", False):
+        document["allow"] = ["all"]
 
 
 def _new_directory() -> Path:
@@ -342,8 +331,7 @@ def _open_log(where: Path, request: WhyRequest, *, resume: bool) -> EvidenceLog:
         return EvidenceLog.resume(where)
     log = EvidenceLog.create(where)
     try:
-        text = json.dumps(encode(request), indent=1) + "\n"
-        write_output(where / REQUEST, text, "the request")
+        keep_request(where, request)
     except BaseException:
         log.close()
         raise
