@@ -12,11 +12,13 @@ from __future__ import annotations
 
 import argparse
 import json
+import os
 import statistics
 import struct
 import tempfile
 import zlib
-from contextlib import closing
+from collections.abc import Callable, Iterator
+from contextlib import closing, contextmanager
 from datetime import UTC, datetime, timedelta
 from pathlib import Path
 from urllib.parse import urlencode
@@ -194,20 +196,59 @@ def main() -> None:
         _fill_once(store, arguments.runs)
         sheet = Sheet(
             f"A store of {arguments.runs:,} runs, {SERIES} series each: whole answers of the "
-            f"server, median of {arguments.rounds} with its interval",
-            ("page", "median", "CPU of the server", "goal", "holds"),
+            f"server, median of {arguments.rounds} with its interval; CPU time of an answer",
+            ("page", "median", "95 % of them", "workbench", "database", "goal", "holds"),
         )
-        with closing(Served(Path.cwd(), place, store)) as served:
+        with (
+            closing(Served(Path.cwd(), place, store)) as served,
+            database_cpu_seconds(store) as database,
+        ):
             for name, path in pages(arguments.runs).items():
                 served.seconds(path)
-                begun = served.cpu_seconds()
+                begun = (served.cpu_seconds(), database())
                 took = [served.seconds(path) for _ in range(arguments.rounds)]
-                cpu = f"{(served.cpu_seconds() - begun) / arguments.rounds * 1e3:.0f} ms"
+                ended = (served.cpu_seconds(), database())
+                cpu = [
+                    f"{(after - before) / arguments.rounds * 1e3:.0f} ms"
+                    for before, after in zip(begun, ended, strict=True)
+                ]
                 middle, interval = statistics.median(took), median_interval(took)
-                seen = milliseconds(middle, interval)
-                holds = VERDICTS[_holds(interval)]
-                sheet.rows.append((name, seen, cpu, f"< {GOAL_SECONDS * 1e3:g} ms", holds))
+                most = statistics.quantiles(took, n=20, method="inclusive")[-1]
+                sheet.rows.append(
+                    (
+                        *(name, milliseconds(middle, interval), f"{most * 1e3:.0f} ms", *cpu),
+                        *(f"< {GOAL_SECONDS * 1e3:g} ms", VERDICTS[_holds(interval)]),
+                    )
+                )
     print(sheet.markdown())
+
+
+@contextmanager
+def database_cpu_seconds(store: str) -> Iterator[Callable[[], float]]:
+    """What tells the CPU time that a PostgreSQL server of this machine has taken with all of its
+    processes, those that ended too; 0 for SQLite, which the workbench computes itself."""
+    engine = create_engine(locate(store).url)
+    if engine.dialect.name != "postgresql":
+        yield lambda: 0.0
+        return
+    with engine.connect() as connection:
+        backend = connection.scalar(text("SELECT pg_backend_pid()"))
+        server = int(_status(f"/proc/{backend}/stat")[1])
+
+        def taken() -> float:
+            children = Path(f"/proc/{server}/task/{server}/children").read_text().split()
+            ticks = sum(map(int, _status(f"/proc/{server}/stat")[11:15]))
+            for child in children:
+                ticks += sum(map(int, _status(f"/proc/{child}/stat")[11:13]))
+            return ticks / os.sysconf("SC_CLK_TCK")
+
+        yield taken
+    engine.dispose()
+
+
+def _status(path: str) -> list[str]:
+    """The fields of a process after its name."""
+    return Path(path).read_text().rpartition(")")[2].split()
 
 
 def _holds(interval: Interval) -> bool | None:
