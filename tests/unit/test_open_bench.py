@@ -24,7 +24,7 @@ from benchmarks.why.open.answer import read
 from benchmarks.why.open.boards import Board
 from benchmarks.why.open.case import CLASSES, Case
 from benchmarks.why.open.effect import Effects
-from benchmarks.why.open.result import EQUAL, NO_ANSWER, CaseResult, judge
+from benchmarks.why.open.result import ENDED_BEFORE, EQUAL, NO_ANSWER, CaseResult, judge
 from benchmarks.why.open.run import Options
 from benchmarks.why.open.state import changed, own_changes
 from benchmarks.why.places import NotHere
@@ -331,6 +331,8 @@ class TestKill:
         judged = {bar.name: bar.held for bar in table.bars([killed])}
         assert judged["restored after it was killed"] is False
         assert judged["restored"] is None
+        before = replace(killed, killed=ENDED_BEFORE, restored=True)
+        assert "(0 of 1)" in table.bars([killed, before])[0].seen
         assert len(table.row(killed)) == len(table.HEADINGS)
 
 

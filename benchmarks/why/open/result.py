@@ -16,6 +16,8 @@ NO_ANSWER = "no answer"
 """The verdict of one that died or did not end: a miss, as its plant had an effect."""
 NO_DIFFERENCE = "no difference shown"
 _OPEN = ("unexplained", "incomplete", "partly explained")
+ENDED_BEFORE = "it had ended by then"
+"""What became of a diagnosis that was to be killed later."""
 _FOUND = ("explained", "partly explained")
 
 
@@ -65,6 +67,11 @@ class CaseResult:
     def counts(self) -> bool:
         """Whether there was something to be answered."""
         return not self.left_out
+
+    @property
+    def is_killed(self) -> bool:
+        """Whether it was ended before its end."""
+        return self.killed not in ("", ENDED_BEFORE)
 
     @property
     def is_first(self) -> bool:

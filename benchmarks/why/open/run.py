@@ -21,7 +21,7 @@ from benchmarks.why.open.case import Case
 from benchmarks.why.open.decoys import Decoys
 from benchmarks.why.open.effect import Effects
 from benchmarks.why.open.load import busy, measured_load
-from benchmarks.why.open.result import EQUAL, NO_ANSWER, CaseResult, judge
+from benchmarks.why.open.result import ENDED_BEFORE, EQUAL, NO_ANSWER, CaseResult, judge
 from benchmarks.why.open.state import changed, own_changes, state
 from benchmarks.why.open.virtual import virtual_boards
 from benchmarks.why.places import NotHere
@@ -214,7 +214,7 @@ def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult
     origin = _origin(asked.case, bad)
     judged = judge(asked.case, answer, effects, printed=printed, origin=origin, changes=changes)
     if asked.options.kill is not None:
-        judged = replace(judged, left_out="", killed=killed or "it had ended by then")
+        judged = replace(judged, left_out="", killed=killed or ENDED_BEFORE)
     if judged.verdict == NO_ANSWER:  # it took no part in how long answers take
         judged = replace(judged, experiments=None, minutes=None)
     return replace(judged, load=load.mean, busy=asked.options.busy)

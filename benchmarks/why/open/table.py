@@ -20,7 +20,7 @@ HEADINGS = (
 def bars(results: Sequence[CaseResult]) -> list[Bar]:
     """What must hold, with what was seen."""
     counted = [r for r in results if r.counts and r.verdict and not r.killed]
-    ended = [bool(r.restored) for r in results if r.killed and not r.problem]
+    ended = [bool(r.restored) for r in results if r.is_killed and not r.problem]
     planted = [r for r in counted if r.kind != EQUAL]
     killed = [_share("restored after it was killed", "100 %", ended, lambda s: s == 1)]
     loaded = _share(
