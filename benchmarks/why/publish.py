@@ -71,7 +71,7 @@ GROUPS = {
     ),
     "open-killed": (
         "Diagnoses that are killed",
-        "Each is ended by SIGKILL or SIGINT (Ctrl-C) at a random moment of its first 90 seconds, "
+        "Each is ended by SIGKILL or SIGINT (Ctrl-C) at a random moment of its first minute, "
         "or within 0.4 seconds after it has set something. Then `benchvise restore` is called, and "
         "both boards are held against what they were.",
     ),

@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import random
 import re
+import signal
 import subprocess
 import sys
 import time
@@ -321,6 +322,26 @@ class TestKill:
         (tmp_path / "a.jsonl").touch()
         ended = self._ended("import time; time.sleep(600)", seed, tmp_path)
         assert re.fullmatch(r"SIG(KILL|INT) after [\d.]+ s, with a setting made", ended.how)
+
+    def test_what_a_shell_runs_in_the_background_is_interrupted_all_the_same(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """Such a shell has it ignore Ctrl-C, and so did ``why``: a diagnosis went on to its end,
+        and was said to have been ended by SIGINT."""
+        monkeypatch.setattr(kill, "_LAST_S", 0.0)
+        monkeypatch.setattr(random.Random, "uniform", lambda *_: 0.0)
+        monkeypatch.setattr(random.Random, "choice", lambda *_: signal.SIGINT)
+        monkeypatch.setattr(random.Random, "random", lambda *_: 0.9)
+        known = {number: signal.getsignal(number) for number in (signal.SIGINT, signal.SIGTERM)}
+        try:
+            signal.signal(signal.SIGINT, signal.SIG_IGN)
+            program._end_by_signals()
+            ended = self._ended("import time; time.sleep(9); print('went on')", 1, tmp_path)
+        finally:
+            for number, handler in known.items():
+                signal.signal(number, handler)
+        assert ended.how.startswith("SIGINT after")
+        assert ended.printed == ""
 
     def test_one_that_ended_before_was_not_killed(self, tmp_path: Path) -> None:
         ended = self._ended("print('done')", 1, tmp_path)

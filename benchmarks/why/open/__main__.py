@@ -156,7 +156,14 @@ def _run(
             print(f"  not as before: {change}", file=sys.stderr, flush=True)
 
 
-if __name__ == "__main__":
+def _end_by_signals() -> None:
+    # A shell that starts this in the background has it ignore Ctrl-C, and `why` would inherit that:
+    # --kill would end nothing.
+    signal.signal(signal.SIGINT, signal.default_int_handler)
     # What runs in namespaces ends with this process also when it is told to end.
     signal.signal(signal.SIGTERM, lambda *_: sys.exit(128 + signal.SIGTERM))
+
+
+if __name__ == "__main__":
+    _end_by_signals()
     sys.exit(main())

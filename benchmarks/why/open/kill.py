@@ -11,8 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 _LOOK_S = 0.005
-_LAST_S = 90.0
-"""A diagnosis of most cases lasts about as long."""
+_LAST_S = 60.0
+"""A diagnosis of most cases lasts longer."""
 _WAITS_S = 300.0
 _LASTS_S = 0.4
 """About as long as a setting is made for: the moment is drawn within."""
@@ -29,7 +29,7 @@ class Ended:
 
 
 def end(process: subprocess.Popen[str], rng: random.Random, journals: Path) -> Ended:
-    """Ends a process by SIGKILL or SIGINT: at a moment within its first 90 s, or soon after it made
+    """Ends a process by SIGKILL or SIGINT: at a moment within its first 60 s, or soon after it made
     its next setting by then, each with the same chance. ``journals`` is the directory where it
     notes what it sets; its standard output and error are pipes."""
     begin = time.monotonic()
