@@ -21,12 +21,19 @@ from trace_data import recorded
 from benchvise.cli.main import run
 from benchvise.errors import UsageError
 from benchvise.trace.analysis.calls import Symbol
-from benchvise.trace.analysis.flame import StackFilter, compared, folded, profile, tree
+from benchvise.trace.analysis.flame import StackFilter, folded, profile, tree
+from benchvise.trace.analysis.flame_difference import (
+    Basis,
+    ComparedStacks,
+    compared,
+    tree_difference,
+)
 from benchvise.trace.analysis.functions import function_calls, functions
 from benchvise.trace.analysis.stacks import Stacks, TraceStacks
 from benchvise.trace.kernel_symbols import running_build_id
 from benchvise.trace.loaded import LoadedTrace, load_trace
 from benchvise.web.workspace.flame import KeptStacks, flame_graph
+from benchvise.web.workspace.flame_difference import TraceWithStacks, flame_difference
 from benchvise.web.workspace.query import TraceQuery
 
 skips.need_decoder()
@@ -146,20 +153,95 @@ def test_what_is_mapped_later_takes_the_place_and_exec_clears_it(tmp_path: Path)
 
 
 def test_the_difference_of_two_says_what_grew(tmp_path: Path) -> None:
-    sides = []
-    for name, share in (("a", 10), ("b", 40)):
-        perf = recording()
-        for number in range(400):
-            chain = [USER, WORK, MAIN] if number % 100 < share else [USER, MAIN]
-            perf.sample(10_000 + 1_000 * number, chain)
-        (tmp_path / name).mkdir()
-        sides.append(stacks(saved(tmp_path / name, perf)))
-    a, b = sides
-    first, *_ = compared(a, b).changes
+    a, b = (stacks(path) for path in two_recordings(tmp_path, (10, 40)))
+    first, *_ = compared(ComparedStacks(a, b)).changes
     assert first.name == "app::work()"
     assert first.changed and first.interval and first.interval.low > 0.1
     assert first.change == pytest.approx(0.3, abs=0.01)
-    assert not any(row.changed for row in compared(a, a).changes)
+    assert not any(row.changed for row in compared(ComparedStacks(a, a)).changes)
+
+
+def two_recordings(directory: Path, shares: tuple[int, int], samples: int = 400) -> list[Path]:
+    """Two whose ``app::work()`` has these shares of the samples, in percent."""
+    paths = []
+    for name, share in zip("ab", shares, strict=True):
+        perf = recording()
+        for number in range(samples):
+            chain = [USER, WORK, MAIN] if number % 100 < share else [USER, MAIN]
+            perf.sample(10_000 + 1_000 * number, chain)
+        (directory / name).mkdir()
+        paths.append(saved(directory / name, perf))
+    return paths
+
+
+def test_the_tree_of_the_difference_has_the_stacks_of_both(tmp_path: Path) -> None:
+    """Also what only one has, and what is left out weighs in its caller."""
+    a, b = (stacks(path) for path in two_recordings(tmp_path, (0, 40)))
+    # In B alone, the kernel's function does not occur; in A, work() only at first.
+    b = b.chosen(b.time > 9_000)
+    for most in (100, 3):
+        graph = tree_difference(ComparedStacks(a, b), most)
+        assert (int(graph.total_a[0]), int(graph.total_b[0])) == (404, 400)
+        for total, own in ((graph.total_a, graph.self_a), (graph.total_b, graph.self_b)):
+            below = np.bincount(graph.parent[1:], total[1:], total.size).astype(int)
+            assert (own + below <= total).all()
+            assert most < 100 or (own + below == total).all()
+    graph = tree_difference(ComparedStacks(a, b), 100)
+    names = [graph.names[at].name if at >= 0 else "all" for at in graph.frame.tolist()]
+    paths = [names[graph.parent[at]] + ">" + name for at, name in enumerate(names)]
+    assert graph.low is not None and graph.high is not None
+    at = paths.index("main>app::work()")
+    assert graph.low[at] > 0.2 and graph.high[at] < 0.6
+    assert graph.low[paths.index("all>app")] == graph.high[paths.index("all>app")] == 0
+    at = paths.index("main>do_work")
+    assert (graph.total_a[at], graph.total_b[at]) == (1, 0)
+
+
+def test_rates_are_of_the_time_and_not_of_the_other_samples(tmp_path: Path) -> None:
+    """Twice as many samples in as long a time: the same shares, twice the rates."""
+    [path] = two_recordings(tmp_path, (20, 20))[:1]
+    loaded = load_trace(path)
+    own = TraceStacks(loaded).of()
+    twice = own.chosen(np.ones(own.time.size, dtype=np.bool_))
+    half = own.chosen(np.arange(own.time.size) % 2 == 0)
+    spans = loaded.analysis.span, loaded.analysis.span
+    shares = compared(ComparedStacks(half, twice)).changes
+    rates = compared(ComparedStacks(half, twice, Basis.RATE, spans)).changes
+    main = {row.name: row for row in rates}["main"]
+    seconds = (spans[0].end - spans[0].begin) / 1e9
+    assert main.total_b == pytest.approx(404 / seconds)
+    assert main.total_change == pytest.approx(202 / seconds)
+    assert main.changed and main.total_interval and main.total_interval.low > 0
+    assert not {row.name: row for row in shares}["main"].changed
+
+
+def test_the_page_gets_the_difference_of_two_traces(tmp_path: Path) -> None:
+    a, b = (
+        TraceWithStacks(load_trace(path), KeptStacks())
+        for path in two_recordings(tmp_path, (10, 40))
+    )
+    graph = flame_difference(a, b, TraceQuery({}))
+    assert (graph.event, graph.basis, graph.blocks) == ("cpu-clock", "share", 40)
+    assert (graph.a.stacks, graph.b.stacks) == (404, 404)
+    assert [event.name for event in graph.events] == ["cpu-clock", "page-faults"]
+    assert graph.changes[0].name == "app::work()" and graph.changes[0].changed
+    assert len(graph.parent) == len(graph.total_b) == len(graph.low or ())
+    assert graph.total_a[0] == graph.total_b[0] == 404
+    # A part of each, and threads by name: numbers differ between recordings.
+    words = {"end": "2600", "begin2": "7900", "end2": "17900", "name": "app", "basis": "rate"}
+    part = flame_difference(a, b, TraceQuery(words))
+    assert (part.a.stacks, part.b.stacks, part.blocks) == (3, 9, 3)
+    assert part.threads[0].name == "app"
+    assert flame_difference(a, b, TraceQuery({"name": "other"})).a.stacks == 0
+
+
+def test_a_difference_takes_an_event_of_both(tmp_path: Path) -> None:
+    [path] = two_recordings(tmp_path, (10, 10), 4)[:1]
+    calls = load_trace(recorded("guest-graph.dat", tmp_path), cache=False)
+    sides = [TraceWithStacks(trace, KeptStacks()) for trace in (load_trace(path), calls)]
+    with pytest.raises(UsageError, match="no event of which both traces have stacks") as told:
+        flame_difference(sides[0], sides[1], TraceQuery({}))
+    assert "A has cpu-clock, page-faults, B has function calls" in told.value.remedy
 
 
 def test_the_tree_weighs_what_its_stacks_weigh(tmp_path: Path) -> None:

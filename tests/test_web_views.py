@@ -64,6 +64,18 @@ def test_an_answer_holds_until_the_trace_changes(client: Client, key: str, view:
     assert (again.status, again.body) == (304, b"")
 
 
+def test_a_difference_of_stacks_is_of_two_traces_with_the_same_event(
+    client: Client, root: Path, key: str
+) -> None:
+    """The reader opens the second trace, too; these two have no stacks."""
+    other = key_of(root / "traces" / "before")
+    answer = client.get(f"/api/traces/{key}/flame-difference?with={other}")
+    assert answer.status == 400
+    assert "no event of which both traces have stacks" in answer.text
+    assert "two traces" in client.get(f"/api/traces/{key}/flame-difference").text
+    assert client.get(f"/api/traces/{key}/flame-difference?with=none").status == 404
+
+
 def test_instances_are_arrow(client: Client, key: str) -> None:
     answer = client.get(f"/api/traces/{key}/instances?begin=0&end=1e9&width=300")
     table = pa.ipc.open_stream(answer.body).read_all()

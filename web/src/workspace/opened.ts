@@ -6,6 +6,7 @@ import type { TraceInfo } from "./panel";
 
 /** A trace as the workspace has it before anything is chosen. */
 export interface OpenTrace {
+  readonly key: string;
   readonly api: string;
   readonly info: TraceInfo;
   readonly source: ServerSource;
@@ -26,6 +27,7 @@ export async function openTrace(key: string): Promise<Result<OpenTrace>> {
     if (row.actor !== null && !byActor.has(row.actor)) byActor.set(row.actor, row);
   }
   return okay({
+    key,
     api,
     info,
     source,

@@ -40,12 +40,16 @@ export interface TraceInfo {
 
 /** What a view of the workspace has to work with. */
 export interface Workspace {
+  /** The trace's name in addresses. */
+  readonly key: string;
   /** Where the trace's answers are: `/api/traces/KEY`, without a slash at its end. */
   readonly api: string;
   readonly info: TraceInfo;
   readonly rows: readonly Row[];
   readonly losses: readonly Loss[];
   readonly selection: Selection;
+  /** Both traces where there are two beside each other, the first as A; null for one. */
+  sides(): readonly [a: Workspace, b: Workspace] | null;
   /** The row of an actor; null when it has none. */
   readonly rowOf: (actor: number) => Row | null;
   actorName(actor: number): string;

@@ -25,6 +25,8 @@ export class TraceView {
   readonly selection: Selection;
   readonly timeline: Timeline;
   readonly workspace: Workspace;
+  /** What the workspaces of two traces beside each other are told of each other. */
+  sides: readonly [Workspace, Workspace] | null = null;
   private readonly notes: NoteBook;
   private calls: CallSource | null = null;
   private readonly controller = new AbortController();
@@ -84,11 +86,13 @@ export class TraceView {
     const { place } = this.selection.value;
     if (place !== null) this.timeline.reveal(place.row);
     this.workspace = {
+      key: trace.key,
       api: trace.api,
       info: trace.info,
       rows: trace.source.rows,
       losses: trace.source.losses,
       selection: this.selection,
+      sides: () => this.sides,
       rowOf: trace.rowOf,
       actorName: (actor) => fullName(trace, actor),
       parameter: (name) => address.get(name),

@@ -91,7 +91,10 @@ class TraceWorkspace {
     if (first === undefined) throw new Error("there is no trace to show");
     this.active = first;
     this.pair = second === undefined ? null : new Pair(first.selection, second.selection, clocks, shift);
-    for (const view of this.views) view.filter(filter, here);
+    for (const view of this.views) {
+      view.sides = second === undefined ? null : [first.workspace, second.workspace];
+      view.filter(filter, here);
+    }
     this.activate(first);
     for (const view of this.views) this.follow(view);
     address.subscribe(() => {

@@ -1,14 +1,9 @@
-"""Flame graphs: what stacks weigh together, by function and as a tree; the difference of two.
+"""Flame graphs: what stacks weigh together, by function and as a tree.
 
 *Self* is the weight of the stacks whose innermost function it is, *total* that of those in which it
 stands at all, once for each stack however often it calls itself.
 
-Whether a share differs between two traces is decided over time: each is cut into blocks of equal
-length, which are drawn anew with replacement (a bootstrap), as samples of a moment are alike. The
-interval is that of the difference of shares over all drawings.
-
-Source: B. Gregg, "The Flame Graph", CACM 59(6), 2016; B. Efron and R. Tibshirani, "An Introduction
-to the Bootstrap", 1993.
+Source: B. Gregg, "The Flame Graph", CACM 59(6), 2016.
 """
 
 from __future__ import annotations
@@ -18,13 +13,8 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchvise.trace.analysis.model import Bools, Floats, Ints
+from benchvise.trace.analysis.model import Bools, Ints
 from benchvise.trace.analysis.stacks import Frame, MissingSymbols, Stacks
-
-_BLOCKS = 40
-_RESAMPLES = 1000
-_MOST_COMPARED = 2000
-"""Functions whose shares are drawn anew; those that are rarer in both are left out."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -139,7 +129,7 @@ def folded(stacks: Stacks) -> Iterator[str]:
 
 def _sums(stacks: Stacks) -> tuple[Ints, Ints]:
     """Self and total weight of each frame."""
-    pairs, innermost = _pairs(stacks)
+    pairs, innermost = frame_pairs(stacks)
     own: Ints = np.zeros(len(stacks.names), dtype=np.int64)
     total = own.copy()
     whole = innermost >= 0
@@ -148,7 +138,7 @@ def _sums(stacks: Stacks) -> tuple[Ints, Ints]:
     return own, total
 
 
-def _pairs(stacks: Stacks) -> tuple[tuple[Ints, Ints], Ints]:
+def frame_pairs(stacks: Stacks) -> tuple[tuple[Ints, Ints], Ints]:
     """Each frame of each stack, once; and the innermost of each."""
     lengths = np.diff(stacks.starts)
     owner = np.repeat(np.arange(lengths.size), lengths)
@@ -158,148 +148,6 @@ def _pairs(stacks: Stacks) -> tuple[tuple[Ints, Ints], Ints]:
     filled = lengths > 0
     innermost[filled] = stacks.frames[stacks.starts[1:][filled] - 1]
     return (unique // width, unique % width), innermost
-
-
-# -- the difference of two -------------------------------------------------------------------------
-
-
-@dataclass(frozen=True, slots=True)
-class ShareInterval:
-    """95 % of the drawings lie between these differences of shares."""
-
-    low: float
-    high: float
-
-    @property
-    def without_zero(self) -> bool:
-        """Whether it holds no difference of 0."""
-        return self.low > 0 or self.high < 0
-
-
-@dataclass(frozen=True, slots=True)
-class FunctionChange:
-    """A function in two traces. Shares are of all weight of its trace; ``change`` is B without A,
-    of self shares and of total shares; ``changed``: one of its intervals does not hold 0."""
-
-    name: str
-    module: str
-    self_a: int
-    self_b: int
-    share_a: float
-    share_b: float
-    change: float
-    interval: ShareInterval | None
-    changed: bool
-    total_a: float
-    total_b: float
-    total_change: float
-    total_interval: ShareInterval | None
-
-
-@dataclass(frozen=True, slots=True)
-class ProfileComparison:
-    """Functions of two traces, what grew most surely first. ``blocks`` of time were drawn of each
-    trace; 0: too few for intervals."""
-
-    event: str
-    unit: str
-    stacks_a: int
-    stacks_b: int
-    weight_a: int
-    weight_b: int
-    blocks: int
-    changes: tuple[FunctionChange, ...]
-    missing: tuple[MissingSymbols, ...]
-
-
-def compared(a: Stacks, b: Stacks) -> ProfileComparison:
-    """How the shares of functions differ."""
-    frames = [frame for frame in dict.fromkeys((*a.names, *b.names)) if frame.module]
-    sides = [_Blocks(stacks, frames) for stacks in (a, b)]
-    rarity = -np.maximum(*(side.total.sum(axis=0) / side.all for side in sides))
-    kept = np.argsort(rarity, kind="stable")[:_MOST_COMPARED]
-    resampled = min(side.count for side in sides) >= 2
-    shares = [side.drawn_shares(kept, seed) for seed, side in enumerate(sides)] if resampled else []
-    changes = []
-    for place, at in enumerate(kept.tolist()):
-        own = [float(side.own[:, at].sum()) for side in sides]
-        total = [float(side.total[:, at].sum()) / side.all for side in sides]
-        if not any(total):
-            continue
-        share = [weight / side.all for weight, side in zip(own, sides, strict=True)]
-        intervals = [
-            _interval(shares[1][kind][:, place] - shares[0][kind][:, place]) if resampled else None
-            for kind in (0, 1)
-        ]
-        changes.append(
-            FunctionChange(
-                name=frames[at].name,
-                module=frames[at].module,
-                self_a=int(own[0]),
-                self_b=int(own[1]),
-                share_a=share[0],
-                share_b=share[1],
-                change=share[1] - share[0],
-                interval=intervals[0],
-                changed=any(
-                    interval is not None and interval.without_zero for interval in intervals
-                ),
-                total_a=total[0],
-                total_b=total[1],
-                total_change=total[1] - total[0],
-                total_interval=intervals[1],
-            )
-        )
-    changes.sort(
-        key=lambda row: (not row.changed, -max(row.change, row.total_change, key=abs), row.name)
-    )
-    missing = {(entry.module, entry.reason): entry for entry in (*a.missing, *b.missing)}
-    return ProfileComparison(
-        a.event,
-        a.unit,
-        int(a.time.size),
-        int(b.time.size),
-        int(a.weight.sum()),
-        int(b.weight.sum()),
-        min(side.count for side in sides) if resampled else 0,
-        tuple(changes),
-        tuple(missing.values()),
-    )
-
-
-class _Blocks:
-    """Weights by block of time and function."""
-
-    def __init__(self, stacks: Stacks, frames: list[Frame]) -> None:
-        numbers = {frame: at for at, frame in enumerate(frames)}
-        code: Ints = np.array([numbers.get(f, len(frames)) for f in stacks.names], dtype=np.int64)
-        time = stacks.time
-        first, last = (int(time.min()), int(time.max())) if time.size else (0, 0)
-        self.count = min(_BLOCKS, int(time.size)) if last > first else int(time.size > 0)
-        block = np.minimum((time - first) * self.count // max(last - first, 1), self.count - 1)
-        (owner, frame), innermost = _pairs(stacks)
-        shape = (max(self.count, 1), len(frames) + 1)
-        self.own: Floats = np.zeros(shape)
-        self.total: Floats = np.zeros(shape)
-        whole = innermost >= 0
-        np.add.at(self.own, (block[whole], code[innermost[whole]]), stacks.weight[whole])
-        np.add.at(self.total, (block[owner], code[frame]), stacks.weight[owner])
-        self.weights: Floats = np.zeros(shape[0])
-        np.add.at(self.weights, block, stacks.weight)
-        self.all = max(float(self.weights.sum()), 1.0)
-        self.own, self.total = self.own[:, :-1], self.total[:, :-1]
-
-    def drawn_shares(self, kept: Ints, seed: int) -> tuple[Floats, Floats]:
-        """Self and total shares of functions in each drawing; of two traces, with other seeds."""
-        random = np.random.default_rng(seed)
-        times = random.multinomial(self.count, np.full(self.count, 1 / self.count), size=_RESAMPLES)
-        weight = np.maximum(times @ self.weights, 1.0)[:, None]
-        return (times @ self.own[:, kept]) / weight, (times @ self.total[:, kept]) / weight
-
-
-def _interval(differences: Floats) -> ShareInterval:
-    low, high = np.quantile(differences, [0.025, 0.975])
-    return ShareInterval(float(low), float(high))
 
 
 # -- parts -----------------------------------------------------------------------------------------

@@ -21,10 +21,9 @@ from benchvise.trace.catalogue.record import (
 )
 
 if TYPE_CHECKING:
-    from benchvise.trace.analysis.flame import (
+    from benchvise.trace.analysis.flame import FunctionWeight, Profile
+    from benchvise.trace.analysis.flame_difference import (
         FunctionChange,
-        FunctionWeight,
-        Profile,
         ProfileComparison,
         ShareInterval,
     )
@@ -163,11 +162,11 @@ def _fold(traces: Sequence[LoadedTrace], request: FlameRequest) -> list[str]:
 
 
 def _compare(traces: Sequence[LoadedTrace], request: FlameRequest) -> ProfileComparison:
-    from benchvise.trace.analysis.flame import compared
+    from benchvise.trace.analysis.flame_difference import ComparedStacks, compared
 
     a, b = traces
     before = _stacks(a, request)
-    return compared(before, _stacks(b, request, before.event))
+    return compared(ComparedStacks(before, _stacks(b, request, before.event)))
 
 
 def _weight(weight: int, unit: str) -> str:

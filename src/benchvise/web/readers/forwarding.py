@@ -29,13 +29,15 @@ MOST_ROWS = 100_000
 
 
 def _about_a_file(path: str, kind: str) -> Route:
-    """Questions about the file that the address names, which is ``kind`` of those listed."""
+    """Questions about the file that the address names, which is ``kind`` of those listed, and about
+    the one of ``with=`` beside it."""
 
     async def endpoint(request: Request) -> Response:
         shared = context(request)
         index = shared.traces if kind == "traces" else shared.captures
-        file = await run_in_threadpool(index.find, request.path_params["key"])
-        traces, captures = ([file], []) if kind == "traces" else ([], [file])
+        keys = [request.path_params["key"], *request.query_params.getlist("with")[:1]]
+        files = [await run_in_threadpool(index.find, key) for key in keys]
+        traces, captures = (files, []) if kind == "traces" else ([], files)
         answer = shared.readers.forward(request, traces=traces, captures=captures)
         return await while_awaited(request, answer)
 

@@ -20,13 +20,13 @@ from benchvise.trace.analysis.stacks import MissingSymbols, Stacks, TraceStacks
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.query import AnsweredPart, TraceQuery, answered_part
 
-_MOST_NODES = 8000
+MOST_NODES = 8000
 """Of a graph: those that weigh least are left out."""
 
-_MOST_THREADS = 300
-_MOST_EVENTS = 100
+MOST_THREADS = 300
+MOST_EVENTS = 100
 _MOST_KEPT = 4
-_LONGEST_NAME = 160
+LONGEST_NAME = 160
 
 
 @dataclass(frozen=True, slots=True)
@@ -80,30 +80,37 @@ class KeptStacks:
         self._kept: OrderedDict[str, Stacks] = OrderedDict()
         self._lock = threading.Lock()
 
-    def of(self, loaded: LoadedTrace, event: str) -> tuple[dict[str, int], Stacks | None]:
-        """The events with stacks, and the stacks of one, of that with most for no name; None where
-        the trace has none at all. UsageError for an event that has none."""
+    def events(self, loaded: LoadedTrace) -> dict[str, int]:
+        """The events of which the trace has stacks, and how many; those with most first."""
         with self._lock:
-            if self._of_trace is None:
-                self._of_trace = TraceStacks(loaded)
-                self._events = self._of_trace.events()
-            if not self._events:
-                return {}, None
-            name = event or next(iter(self._events))
-            if name not in self._kept:
-                self._kept[name] = self._of_trace.of(name)
+            return dict(self._all(loaded))
+
+    def stacks(self, loaded: LoadedTrace, event: str) -> Stacks:
+        """The stacks of an event. UsageError where the trace has none of it."""
+        with self._lock:
+            self._all(loaded)
+            assert self._of_trace is not None  # noqa: S101 - made by what is called above
+            if event not in self._kept:
+                self._kept[event] = self._of_trace.of(event)
                 if len(self._kept) > _MOST_KEPT:
                     self._kept.popitem(last=False)
-            self._kept.move_to_end(name)
-            return self._events, self._kept[name]
+            self._kept.move_to_end(event)
+            return self._kept[event]
+
+    def _all(self, loaded: LoadedTrace) -> dict[str, int]:
+        if self._of_trace is None:
+            of_trace = TraceStacks(loaded)
+            self._events = of_trace.events()
+            self._of_trace = of_trace
+        return self._events
 
 
 def flame_graph(loaded: LoadedTrace, query: TraceQuery, kept: KeptStacks) -> FlameGraph:
     """``flame``: the stacks of an ``event`` between ``begin`` and ``end``, of a ``thread`` and a
     ``cpu``, where they are named."""
     part = query.part(loaded)
-    events, stacks = kept.of(loaded, query.text("event"))
-    if stacks is None:
+    events = kept.events(loaded)
+    if not events:
         nothing: tuple[int, ...] = (0,)
         return FlameGraph(
             answered_part(part),
@@ -121,7 +128,8 @@ def flame_graph(loaded: LoadedTrace, query: TraceQuery, kept: KeptStacks) -> Fla
             0,
             (),
         )
-    stacks = stacks.within(part.analysis.span)
+    event = query.text("event") or next(iter(events))
+    stacks = kept.stacks(loaded, event).within(part.analysis.span)
     threads = _threads(stacks)
     if query.text("thread"):
         stacks = stacks.chosen(stacks.thread == query.whole("thread", 0, -(1 << 31), 1 << 31))
@@ -139,10 +147,10 @@ def flame_graph(loaded: LoadedTrace, query: TraceQuery, kept: KeptStacks) -> Fla
         stacks.event,
         stacks.unit,
         int(stacks.time.size),
-        tuple(StackEvent(*event) for event in list(events.items())[:_MOST_EVENTS]),
+        tuple(StackEvent(*event) for event in list(events.items())[:MOST_EVENTS]),
         threads,
-        tuple(printable(frame.name, _LONGEST_NAME) for frame in used_frames),
-        tuple(printable(frame.module, _LONGEST_NAME) for frame in used_frames),
+        tuple(printable(frame.name, LONGEST_NAME) for frame in used_frames),
+        tuple(printable(frame.module, LONGEST_NAME) for frame in used_frames),
         (-1, *place[graph.parent[nodes[1:]]].tolist()),
         (-1, *function.tolist()),
         tuple(graph.self_weight[nodes].tolist()),
@@ -154,10 +162,10 @@ def flame_graph(loaded: LoadedTrace, query: TraceQuery, kept: KeptStacks) -> Fla
 
 def _largest(graph: StackTree) -> Ints:
     """The nodes that weigh most; with each its parents, which weigh as much at least."""
-    if graph.total.size <= _MOST_NODES:
+    if graph.total.size <= MOST_NODES:
         return np.arange(graph.total.size)
     order = np.lexsort((np.arange(graph.total.size), -graph.total))
-    return np.sort(order[:_MOST_NODES])
+    return np.sort(order[:MOST_NODES])
 
 
 def _threads(stacks: Stacks) -> tuple[StackThread, ...]:
@@ -173,4 +181,4 @@ def _threads(stacks: Stacks) -> tuple[StackThread, ...]:
         )
     ]
     rows.sort(key=lambda row: (-row.weight, row.thread))
-    return tuple(rows[:_MOST_THREADS])
+    return tuple(rows[:MOST_THREADS])

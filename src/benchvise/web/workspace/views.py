@@ -17,6 +17,7 @@ from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
+from benchvise.errors import UsageError
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.readers.desertion import ended_with
 from benchvise.web.readers.open_files import open_files
@@ -34,12 +35,14 @@ from benchvise.web.workspace import (
     sql,
     waiting,
 )
+from benchvise.web.workspace.flame_difference import TraceWithStacks, flame_difference
 from benchvise.web.workspace.query import TraceQuery
 from benchvise.web.workspace.served import ServedTrace
 
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="trace-view")
 
 Question: TypeAlias = Callable[[ServedTrace, TraceQuery], object]
+PairQuestion: TypeAlias = Callable[[ServedTrace, ServedTrace, TraceQuery], object]
 
 
 def view(name: str, question: Callable[[LoadedTrace, TraceQuery], object]) -> Route:
@@ -59,14 +62,43 @@ def _served(name: str, question: Question) -> Route:
     return Route(f"/api/traces/{{key}}/{name}", endpoint)
 
 
+def _difference(name: str, question: PairQuestion) -> Route:
+    """The route of an answer about two traces: the address's, and that of ``with=``."""
+
+    async def endpoint(request: Request) -> Response:
+        loop = asyncio.get_running_loop()
+        a, b = await loop.run_in_executor(_THREADS, _opened_both, request)
+        query = TraceQuery(request.query_params)
+
+        def answer() -> Response:
+            tag = f"{a.tag}-{b.tag}"
+            return tagged_answer(request, tag, lambda: question(a, b, query), lasting=True)
+
+        return await ended_with(request, _THREADS, answer)
+
+    return Route(f"/api/traces/{{key}}/{name}", endpoint)
+
+
 def _opened(request: Request) -> ServedTrace:
     return open_files(request).trace(request.path_params["key"])
+
+
+def _opened_both(request: Request) -> tuple[ServedTrace, ServedTrace]:
+    other = request.query_params.get("with")
+    if not other:
+        raise UsageError("a difference is of two traces", "say with= and the key of the other")
+    return _opened(request), open_files(request).trace(other)
 
 
 def _answered(request: Request, trace: ServedTrace, question: Question) -> Response:
     """The answer, or that the browser's is still good."""
     query = TraceQuery(request.query_params)
     return tagged_answer(request, trace.tag, lambda: question(trace, query), lasting=True)
+
+
+def _flame_difference(a: ServedTrace, b: ServedTrace, query: TraceQuery) -> object:
+    sides = [TraceWithStacks(side.loaded, side.stacks) for side in (a, b)]
+    return flame_difference(sides[0], sides[1], query)
 
 
 routes = [
@@ -87,6 +119,7 @@ routes = [
     view("modes", modes.shown_modes),
     view("functions", modes.function_table),
     _served("flame", lambda trace, query: flame.flame_graph(trace.loaded, query, trace.stacks)),
+    _difference("flame-difference", _flame_difference),
     view("critical-path", causes.response_path),
     view("log", events.log),
     view("search", events.search),

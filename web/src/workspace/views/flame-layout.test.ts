@@ -1,5 +1,5 @@
 import { expect, test } from "vitest";
-import { beside, boxesOf, childrenOf, type FlameGraph, found, sumsOf } from "./flame-layout";
+import { beside, boxesOf, childrenOf, type FlameGraph, found, sumsOf, weightOf } from "./flame-layout";
 
 /** all 10 → main 10 → (b 4 → b 3, a 5) */
 const GRAPH: FlameGraph = {
@@ -34,8 +34,8 @@ test("a function that calls itself counts once", () => {
 });
 
 test("a search finds functions and files, and adds up what is below them once", () => {
-  expect(found(GRAPH, "B")).toEqual({ nodes: new Set([2, 4]), share: 0.4 });
-  expect(found(GRAPH, "prog").share).toBe(1);
+  expect(found(GRAPH, "B")).toEqual({ nodes: new Set([2, 4]), outermost: [2] });
+  expect(weightOf(GRAPH.total, found(GRAPH, "prog").outermost)).toBe(10);
   expect(found(GRAPH, "  ").nodes.size).toBe(0);
 });
 

@@ -1,20 +1,29 @@
 /** Where the functions of a flame graph lie: each as wide as its weight, callers above what they call. */
 
-/** `GET flame`: a tree as columns; node 0 is all, parents stand before children. */
-export interface FlameGraph {
+/** A tree of functions as columns; node 0 is all, parents stand before children. */
+export interface FlameTree {
+  readonly names: readonly string[];
+  readonly modules: readonly string[];
+  readonly parent: readonly number[];
+  /** The place in `names` and `modules`. */
+  readonly function: readonly number[];
+  /** What decides how wide a box is: that of a caller is at least the sum of what it calls. */
+  readonly total: readonly number[];
+}
+
+/** Files of which functions have no names, and why. */
+export type Missing = readonly { readonly module: string; readonly reason: string; readonly frames: number }[];
+
+/** `GET flame`. */
+export interface FlameGraph extends FlameTree {
   readonly event: string;
   readonly unit: string;
   readonly stacks: number;
   readonly events: readonly { readonly name: string; readonly stacks: number }[];
   readonly threads: readonly { readonly thread: number; readonly name: string; readonly weight: number }[];
-  readonly names: readonly string[];
-  readonly modules: readonly string[];
-  readonly parent: readonly number[];
-  readonly function: readonly number[];
   readonly self_weight: readonly number[];
-  readonly total: readonly number[];
   readonly left_out: number;
-  readonly missing: readonly { readonly module: string; readonly reason: string; readonly frames: number }[];
+  readonly missing: Missing;
 }
 
 /** A node that is drawn: `from` and `to` are parts of the width, `depth` its line. */
@@ -34,13 +43,13 @@ export interface FunctionSums {
   readonly total: number;
 }
 
-export const nameOf = (graph: FlameGraph, node: number): string =>
+export const nameOf = (graph: FlameTree, node: number): string =>
   node === 0 ? "all" : (graph.names[graph.function[node] ?? -1] ?? "?");
 
-export const moduleOf = (graph: FlameGraph, node: number): string => graph.modules[graph.function[node] ?? -1] ?? "";
+export const moduleOf = (graph: FlameTree, node: number): string => graph.modules[graph.function[node] ?? -1] ?? "";
 
 /** The children of each node, by name. */
-export function childrenOf(graph: FlameGraph): readonly (readonly number[])[] {
+export function childrenOf(graph: FlameTree): readonly (readonly number[])[] {
   const children: number[][] = graph.parent.map(() => []);
   graph.parent.forEach((parent, node) => {
     if (parent >= 0) children[parent]?.push(node);
@@ -54,7 +63,7 @@ export function childrenOf(graph: FlameGraph): readonly (readonly number[])[] {
 }
 
 /** The callers of a node, the outermost first. */
-export function callersOf(graph: FlameGraph, node: number): number[] {
+export function callersOf(graph: FlameTree, node: number): number[] {
   const callers: number[] = [];
   for (let at = graph.parent[node] ?? -1; at >= 0; at = graph.parent[at] ?? -1) callers.unshift(at);
   return callers;
@@ -62,7 +71,7 @@ export function callersOf(graph: FlameGraph, node: number): number[] {
 
 /** The boxes of what is zoomed to and of its callers; what is narrower than `least` is left out. */
 export function boxesOf(
-  graph: FlameGraph, children: readonly (readonly number[])[], zoom: number, least: number,
+  graph: FlameTree, children: readonly (readonly number[])[], zoom: number, least: number,
 ): Box[] {
   const boxes: Box[] = callersOf(graph, zoom).map((node, depth) => ({ node, depth, from: 0, to: 1, above: true }));
   const whole = Math.max(1, graph.total[zoom] ?? 1);
@@ -101,20 +110,27 @@ export function sumsOf(graph: FlameGraph, zoom: number): FunctionSums[] {
   return sums.sort((a, b) => b.self - a.self || b.total - a.total);
 }
 
-/** The nodes whose function or file holds a text, and the share of all weight that is below them. */
-export function found(graph: FlameGraph, text: string): { readonly nodes: ReadonlySet<number>; readonly share: number } {
+/** The nodes whose function or file holds a text; `outermost` are those below no other of them. */
+export function found(
+  graph: FlameTree, text: string,
+): { readonly nodes: ReadonlySet<number>; readonly outermost: readonly number[] } {
   const wanted = text.trim().toLowerCase();
   const nodes = new Set<number>();
-  if (wanted === "") return { nodes, share: 0 };
+  const outermost: number[] = [];
+  if (wanted === "") return { nodes, outermost };
   const within = new Set<number>();
-  let weight = 0;
   graph.parent.forEach((parent, node) => {
     const hit = node > 0 && `${nameOf(graph, node)}\n${moduleOf(graph, node)}`.toLowerCase().includes(wanted);
     if (hit) nodes.add(node);
-    if (hit && !within.has(parent)) weight += graph.total[node] ?? 0;
+    if (hit && !within.has(parent)) outermost.push(node);
     if (hit || within.has(parent)) within.add(node);
   });
-  return { nodes, share: weight / Math.max(1, graph.total[0] ?? 1) };
+  return { nodes, outermost };
+}
+
+/** What some nodes weigh together. */
+export function weightOf(weights: readonly number[], nodes: readonly number[]): number {
+  return nodes.reduce((sum, node) => sum + (weights[node] ?? 0), 0);
 }
 
 /** Where an arrow key leads from a box; the same where there is nothing. */

@@ -1,18 +1,17 @@
 import type { Panel, Workspace } from "../panel";
 import { address, Answer, askDocument, nothing } from "./answer";
-import { button, choice, labelled, make, namedTable } from "./elements";
-import {
-  beside, type Box, boxesOf, callersOf, childrenOf, type FlameGraph, found, moduleOf, nameOf, sumsOf,
-} from "./flame-layout";
+import { choice, labelled, make, namedTable } from "./elements";
+import { type FlameDifference, differenceLook, differenceNote } from "./flame-difference";
+import { belowWhat, FlameDrawing, type FlameLook, withoutNames } from "./flame-drawing";
+import { type FlameGraph, moduleOf, nameOf, sumsOf, weightOf } from "./flame-layout";
 import { count, duration, share } from "./words";
 
-const LINE = 19;
 const LISTED = 30;
-/** Pixels: what is narrower is not drawn, and has no name below the second. */
-const LEAST = 0.4;
-const NAMED = 26;
 
-/** A flame graph of what is seen of the trace, or of the time selected: callers above what they call. */
+/**
+ * A flame graph of what is seen of the trace, or of the time selected; of two traces beside each
+ * other, that of their difference.
+ */
 export const flame: Panel = {
   id: "flame",
   title: "Flame graph",
@@ -20,242 +19,174 @@ export const flame: Panel = {
     const bar = make("div", { class: "view-bar" });
     const place = make("div", { class: "view-scroll" });
     host.append(bar, place);
-    let drawing: Drawing | null = null;
-    const answer = new Answer<FlameGraph>(
+    let drawing: FlameDrawing | null = null;
+    const again = (): void => { answer.again(); };
+    const answer = new Answer<Shown>(
       place,
-      (signal) => {
-        const { range, view } = workspace.selection.value;
-        const words = { event: workspace.parameter("flame-event"), thread: workspace.parameter("flame-thread") };
-        return askDocument(address(workspace, "flame", words, range ?? view), signal);
-      },
-      (graph) => {
+      (signal) => (compares(workspace) ? askDifference(workspace, signal) : askOne(workspace, signal)),
+      (shown) => {
         drawing?.end();
+        drawing = null;
+        const { graph } = shown;
         if (graph.events.length === 0) {
-          bar.replaceChildren();
+          bar.replaceChildren(...kind(workspace, again));
           place.replaceChildren(nothing("The trace has no stacks of functions. perf record -g, ftrace's trigger stacktrace and benchvise trace record BOARD --functions NAME --graph record some."));
           return;
         }
-        bar.replaceChildren(...choices(workspace, graph, () => { answer.again(); }, (text) => { drawing?.search(text); }));
-        drawing = new Drawing(graph, workspace.parameter("flame-search") ?? "");
-        place.replaceChildren(...(graph.stacks === 0
-          ? [nothing("No stack of this event lies here. Choose a longer time, or all threads.")]
-          : [drawing.element]));
+        const parts = shown.of === "one" ? one(workspace, shown.graph) : difference(workspace, shown.graph);
+        bar.replaceChildren(...kind(workspace, again), ...parts.choices(again),
+          searchField(workspace, (text) => { drawing?.search(text); }));
+        if (!parts.some) {
+          place.replaceChildren(...parts.notes, nothing("No stack of this event lies here. Choose a longer time, or all threads."));
+          return;
+        }
+        drawing = new FlameDrawing(parts.look, workspace.parameter("flame-search") ?? "");
+        place.replaceChildren(...parts.notes, drawing.element);
         drawing.draw();
       },
     );
     answer.again();
-    const unsubscribe = workspace.selection.subscribe((now, changed) => {
-      if (changed.range || (changed.view && now.range === null)) answer.again();
-    });
+    const unsubscribe = (workspace.sides() ?? [workspace]).map((side) => side.selection.subscribe((now, changed) => {
+      const asked = side === workspace || compares(workspace);
+      if (asked && (changed.range || (changed.view && now.range === null))) answer.again();
+    }));
     return () => {
-      unsubscribe();
+      for (const end of unsubscribe) end();
       drawing?.end();
       answer.stop();
     };
   },
 };
 
-function choices(
-  workspace: Workspace, graph: FlameGraph, again: () => void, search: (text: string) => void,
-): HTMLElement[] {
-  const set = (name: string) => (value: string): void => {
+type Shown =
+  | { readonly of: "one"; readonly graph: FlameGraph }
+  | { readonly of: "difference"; readonly graph: FlameDifference };
+
+/** What stands around the picture of an answer. */
+interface Parts {
+  readonly look: FlameLook;
+  /** Whether there is any stack. */
+  readonly some: boolean;
+  readonly notes: readonly HTMLElement[];
+  choices(again: () => void): readonly HTMLElement[];
+}
+
+function compares(workspace: Workspace): boolean {
+  return workspace.sides() !== null && workspace.parameter("flame-show") === "difference";
+}
+
+async function askOne(workspace: Workspace, signal: AbortSignal): ReturnType<typeof askDocument<Shown>> {
+  const { range, view } = workspace.selection.value;
+  const words = { event: workspace.parameter("flame-event"), thread: workspace.parameter("flame-thread") };
+  const answer = await askDocument<FlameGraph>(address(workspace, "flame", words, range ?? view), signal);
+  return answer.ok ? { ok: true, value: { of: "one", graph: answer.value } } : answer;
+}
+
+async function askDifference(workspace: Workspace, signal: AbortSignal): ReturnType<typeof askDocument<Shown>> {
+  const [a, b] = workspace.sides() ?? [workspace, workspace];
+  const [first, second] = [a, b].map(({ selection: { value: { range, view } } }) => range ?? view);
+  const words = {
+    with: b.key, begin2: second?.begin ?? null, end2: second?.end ?? null,
+    event: workspace.parameter("flame-event"), name: workspace.parameter("flame-name"), basis: workspace.parameter("flame-basis"),
+  };
+  const answer = await askDocument<FlameDifference>(address(a, "flame-difference", words, first), signal);
+  return answer.ok ? { ok: true, value: { of: "difference", graph: answer.value } } : answer;
+}
+
+/** Sets a word of the address, and asks again. */
+function setting(workspace: Workspace, name: string, again: () => void): (value: string) => void {
+  return (value) => {
     workspace.setParameter(name, value === "" ? null : value);
     again();
   };
-  const events = graph.events.map(({ name, stacks }) => [name, `${name} (${count(stacks)})`] as const);
-  const threads = graph.threads.map(({ thread, name, weight }) =>
-    [String(thread), `${name} ${thread} (${weighed(graph, weight)})`] as const);
+}
+
+/** The choice between one trace and the difference, where there are two. */
+function kind(workspace: Workspace, again: () => void): HTMLElement[] {
+  const sides = workspace.sides();
+  if (sides === null) return [];
+  const [a, b] = sides.map(({ info }) => info.name);
+  const kinds = [["", `${workspace.info.name} alone`], ["difference", `difference, from ${a ?? ""} to ${b ?? ""}`]] as const;
+  return [labelled("Show", choice(kinds, compares(workspace) ? "difference" : "", setting(workspace, "flame-show", again)))];
+}
+
+function searchField(workspace: Workspace, search: (text: string) => void): HTMLElement {
   const field = make("input", { type: "search", placeholder: "function or file", value: workspace.parameter("flame-search") });
   field.addEventListener("input", () => {
     workspace.setParameter("flame-search", field.value === "" ? null : field.value);
     search(field.value);
   });
-  return [
-    labelled("Event", choice(events, graph.event, set("flame-event"))),
-    labelled("Thread", choice([["", "all"], ...threads], workspace.parameter("flame-thread") ?? "", set("flame-thread"))),
-    labelled("Find", field),
-  ];
+  return labelled("Find", field);
 }
 
-function weighed(graph: FlameGraph, weight: number): string {
-  return graph.unit === "ns" ? duration(weight) : count(weight);
+function one(workspace: Workspace, graph: FlameGraph): Parts {
+  return {
+    look: look(graph), some: graph.stacks > 0, notes: [],
+    choices: (again) => {
+      const events = graph.events.map(({ name, stacks }) => [name, `${name} (${count(stacks)})`] as const);
+      const threads = graph.threads.map(({ thread, name, weight }) =>
+        [String(thread), `${name} ${thread} (${weighed(graph, weight)})`] as const);
+      return [
+        labelled("Event", choice(events, graph.event, setting(workspace, "flame-event", again))),
+        labelled("Thread", choice([["", "all"], ...threads], workspace.parameter("flame-thread") ?? "", setting(workspace, "flame-thread", again))),
+      ];
+    },
+  };
 }
 
-/** The picture, and the table of what it is zoomed to. */
-class Drawing {
-  readonly element = make("div", { class: "flame" });
-  private readonly canvas = make("canvas");
-  private readonly stage: HTMLElement;
-  private readonly told = make("p", { class: "view-note", "aria-live": "polite" });
-  private readonly out: HTMLButtonElement;
-  private readonly table = make("div");
-  private readonly children: readonly (readonly number[])[];
-  private readonly resized = new ResizeObserver(() => { this.draw(); });
-  private boxes: Box[] = [];
-  private zoom = 0;
-  private at = -1;
-  private hits: ReadonlySet<number> = new Set();
-  /** What was found of what is searched for; empty for nothing. */
-  private result = "";
-
-  constructor(private readonly graph: FlameGraph, text: string) {
-    this.children = childrenOf(graph);
-    this.stage = make("div", {
-      class: "flame-stage", tabindex: "0", role: "group",
-      "aria-label": "Flame graph: arrow keys go from function to function, Enter zooms, Escape shows all. The table below lists the functions.",
-    }, this.canvas);
-    this.out = button("Show all", () => { this.zoomTo(0); });
-    const kind = (name: string, text: string): HTMLElement =>
-      make("span", { class: `flame-kind flame-${name} view-note` }, text);
-    const legend = make("div", { class: "view-bar" }, kind("user", "programs"), kind("kernel", "kernel"), kind("thread", "threads"), kind("found", "found"));
-    this.element.append(make("div", { class: "flame-head" }, this.told, this.out), this.stage, legend, this.table);
-    const pointed = (event: PointerEvent | MouseEvent): number => this.hit(event.offsetX, event.offsetY);
-    this.canvas.addEventListener("pointermove", (event) => { this.show(pointed(event)); });
-    this.canvas.addEventListener("pointerleave", () => { this.show(-1); });
-    this.canvas.addEventListener("click", (event) => {
-      const box = this.boxes[pointed(event)];
-      if (box !== undefined) this.zoomTo(box.node);
-    });
-    this.stage.addEventListener("keydown", (event) => { this.key(event); });
-    this.resized.observe(this.element);
-    this.search(text);
-  }
-
-  end(): void {
-    this.resized.disconnect();
-  }
-
-  search(text: string): void {
-    const { nodes, share: part } = found(this.graph, text);
-    this.hits = nodes;
-    this.result = text.trim() === "" ? ""
-      : nodes.size === 0 ? `No function or file holds “${text}”.` : `“${text}”: in ${share(part)} of the stacks`;
-    this.draw();
-  }
-
-  draw(): void {
-    const width = this.stage.clientWidth;
-    if (width === 0) return;
-    this.boxes = boxesOf(this.graph, this.children, this.zoom, LEAST / width);
-    const height = (1 + Math.max(0, ...this.boxes.map(({ depth }) => depth))) * LINE + 1;
-    const ratio = devicePixelRatio || 1;
-    this.canvas.width = Math.round(width * ratio);
-    this.canvas.height = Math.round(height * ratio);
-    this.canvas.style.height = `${height}px`;
-    const context = this.canvas.getContext("2d");
-    if (context === null) return;
-    context.scale(ratio, ratio);
-    this.paint(context, width);
-    this.out.hidden = this.zoom === 0;
-    this.table.replaceChildren(...this.list());
-    this.tell();
-  }
-
-  private paint(context: CanvasRenderingContext2D, width: number): void {
-    const style = getComputedStyle(this.canvas);
-    const colour = (name: string): string => style.getPropertyValue(name).trim();
-    const [ink, rule, surface] = [colour("--ink"), colour("--rule-strong"), colour("--surface")];
-    context.font = `12px ${style.fontFamily}`;
-    context.textBaseline = "middle";
-    this.boxes.forEach((box, index) => {
-      const [x, y] = [box.from * width, box.depth * LINE];
-      const wide = Math.max(LEAST, (box.to - box.from) * width);
-      context.fillStyle = surface;
-      context.fillRect(x, y, wide, LINE - 1);
-      context.fillStyle = colour(this.hits.has(box.node) ? "--flame-found" : kindOf(this.graph, box.node));
-      context.globalAlpha = box.above ? 0.45 : 1;
-      context.fillRect(x, y, wide > 3 ? wide - 1 : wide, LINE - 1);
-      context.globalAlpha = 1;
-      if (index === this.at) {
-        context.strokeStyle = ink;
-        context.strokeRect(x + 0.5, y + 0.5, Math.max(1, wide - 2), LINE - 2);
-      } else if (box.above) {
-        context.strokeStyle = rule;
-        context.strokeRect(x + 0.5, y + 0.5, Math.max(1, wide - 2), LINE - 2);
-      }
-      if (wide < NAMED) return;
-      context.fillStyle = ink;
-      const text = fitted(context, nameOf(this.graph, box.node), wide - 8);
-      context.fillText(text, x + 4, y + LINE / 2);
-    });
-  }
-
-  private hit(x: number, y: number): number {
-    const width = this.stage.clientWidth;
-    const depth = Math.floor(y / LINE);
-    return this.boxes.findIndex((box) => box.depth === depth && box.from * width <= x && x < box.to * width);
-  }
-
-  private show(at: number): void {
-    if (at === this.at) return;
-    this.at = at;
-    const context = this.canvas.getContext("2d");
-    if (context !== null) this.paint(context, this.stage.clientWidth);
-    this.tell();
-  }
-
-  private tell(): void {
-    const { graph } = this;
-    if (this.at < 0 && this.result !== "") {
-      this.told.textContent = this.result;
-      return;
-    }
-    const node = this.boxes[this.at]?.node ?? this.zoom;
-    const all = Math.max(1, graph.total[0] ?? 1);
-    const [self, total] = [graph.self_weight[node] ?? 0, graph.total[node] ?? 0];
-    const file = moduleOf(graph, node);
-    this.told.textContent = `${nameOf(graph, node)}${file === "" ? "" : ` (${file})`}: total ${weighed(graph, total)}, ${share(total / all)}; self ${weighed(graph, self)}, ${share(self / all)}`;
-  }
-
-  private zoomTo(node: number): void {
-    this.zoom = node;
-    this.at = -1;
-    this.draw();
-  }
-
-  private key(event: KeyboardEvent): void {
-    if (event.altKey || event.ctrlKey || event.metaKey) return;
-    if (event.key.startsWith("Arrow")) {
-      this.show(beside(this.boxes, this.at, event.key));
-    } else if (event.key === "Enter" || event.key === " ") {
-      const box = this.boxes[this.at];
-      if (box !== undefined) this.zoomTo(box.node);
-    } else if (event.key === "Escape" && this.zoom !== 0) this.zoomTo(0);
-    else if (event.key === "Backspace") this.zoomTo(callersOf(this.graph, this.zoom).at(-1) ?? 0);
-    else return;
-    event.preventDefault();
-    event.stopPropagation();
-  }
-
-  private list(): HTMLElement[] {
-    const { graph } = this;
-    const all = Math.max(1, graph.total[0] ?? 1);
-    const sums = sumsOf(graph, this.zoom);
-    const more = sums.length > LISTED ? `; ${count(sums.length - LISTED)} more functions not shown` : "";
-    const left = graph.left_out > 0 ? `; ${count(graph.left_out)} places that weigh least are left out` : "";
-    const where = this.zoom === 0 ? "" : ` below ${nameOf(graph, this.zoom)}`;
-    const rows = sums.slice(0, LISTED).map((row) => [
-      row.name, row.module, weighed(graph, row.self), share(row.self / all), weighed(graph, row.total), share(row.total / all),
-    ]);
-    return [
-      namedTable("flame-functions", `Functions${where}, most self first${more}${left}`, ["Function", "File", "Self", "Share", "Total", "Share"], rows, 2),
-      ...graph.missing.map(({ module, reason }) =>
-        make("p", { class: "view-note" }, `No names of ${module}: not available: ${reason}.`)),
-    ];
-  }
+function difference(workspace: Workspace, graph: FlameDifference): Parts {
+  const [a, b] = workspace.sides() ?? [workspace, workspace];
+  return {
+    look: differenceLook(graph), some: graph.a.stacks + graph.b.stacks > 0,
+    notes: [differenceNote(graph, [a.info.name, b.info.name])],
+    choices: (again) => {
+      const events = graph.events.map(({ name, stacks_a, stacks_b }) => [name, `${name} (${count(stacks_a)}, ${count(stacks_b)})`] as const);
+      const threads = graph.threads.map(({ name }) => [name, name] as const);
+      const bases = [["", "shares of samples"], ["rate", "per second"]] as const;
+      return [
+        labelled("Compare", choice(bases, graph.basis === "rate" ? "rate" : "", setting(workspace, "flame-basis", again))),
+        labelled("Event", choice(events, graph.event, setting(workspace, "flame-event", again))),
+        labelled("Threads", choice([["", "all"], ...threads], workspace.parameter("flame-name") ?? "", setting(workspace, "flame-name", again))),
+      ];
+    },
+  };
 }
 
-/** The colour by whose function it is. */
-function kindOf(graph: FlameGraph, node: number): string {
+function weighed({ unit }: Pick<FlameGraph, "unit">, weight: number): string {
+  return unit === "ns" ? duration(weight) : count(weight);
+}
+
+/** One trace: the colours are by whose functions they are. */
+function look(graph: FlameGraph): FlameLook {
+  const all = Math.max(1, graph.total[0] ?? 1);
+  return {
+    tree: graph,
+    fill: (node) => ({ colour: colourOf(graph, node), strength: 1, hatched: false }),
+    label: (node) => nameOf(graph, node),
+    describe: (node) => {
+      const [self, total] = [graph.self_weight[node] ?? 0, graph.total[node] ?? 0];
+      const file = moduleOf(graph, node);
+      return `${nameOf(graph, node)}${file === "" ? "" : ` (${file})`}: total ${weighed(graph, total)}, ${share(total / all)}; self ${weighed(graph, self)}, ${share(self / all)}`;
+    },
+    weigh: (outermost) => `in ${share(weightOf(graph.total, outermost) / all)} of the stacks`,
+    legend: [["user", "programs"], ["kernel", "kernel"], ["thread", "threads"], ["found", "found"]],
+    tables: (zoom) => {
+      const sums = sumsOf(graph, zoom);
+      const more = sums.length > LISTED ? `; ${count(sums.length - LISTED)} more functions not shown` : "";
+      const left = graph.left_out > 0 ? `; ${count(graph.left_out)} places that weigh least are left out` : "";
+      const rows = sums.slice(0, LISTED).map((row) => [
+        row.name, row.module, weighed(graph, row.self), share(row.self / all), weighed(graph, row.total), share(row.total / all),
+      ]);
+      return [
+        namedTable("flame-functions", `Functions${belowWhat(graph, zoom)}, most self first${more}${left}`, ["Function", "File", "Self", "Share", "Total", "Share"], rows, 2),
+        ...withoutNames(graph.missing),
+      ];
+    },
+  };
+}
+
+function colourOf(graph: FlameGraph, node: number): string {
   const file = moduleOf(graph, node);
   if (file === "") return "--flame-thread";
   return file === "kernel" || file.startsWith("[") ? "--flame-kernel" : "--flame-user";
-}
-
-/** As much of a text as a width holds. */
-function fitted(context: CanvasRenderingContext2D, text: string, width: number): string {
-  if (context.measureText(text).width <= width) return text;
-  const each = context.measureText("n").width;
-  const most = Math.max(0, Math.floor(width / each) - 1);
-  return most < 2 ? "" : `${text.slice(0, most)}…`;
 }
