@@ -50,6 +50,7 @@ from benchvise.why.rules import DiagnosisRules
 from benchvise.why.spending import is_wall_time
 from benchvise.why.witness.amounts import amount_suspects
 from benchvise.why.witness.compare import BY_TIME, MeasuredTimes, call_targets, compare
+from benchvise.why.witness.database_suspects import database_suspects, put_above_their_files
 from benchvise.why.witness.neighbours import put_active_first
 from benchvise.why.witness.opened import (
     OPENED_FILE,
@@ -186,9 +187,12 @@ def _seen_suspects(
     may_set: Collection[Side],
 ) -> tuple[Suspect, ...]:
     """The files that the command opens and that are not the same on both sides, what differs in the
-    programs that it talks to, and of what there is far more; none where it was not watched, and of
-    files none where they cannot be read."""
-    amounts = amount_suspects(case.watches, case.snapshots)
+    programs that it talks to and in databases, and of what there is far more; none where it was not
+    watched, and of files none where they cannot be read."""
+    amounts = (
+        *amount_suspects(case.watches, case.snapshots),
+        *database_suspects(case.watches),
+    )
     of_partners = partner_files(case.watches)
     of_services = service_files(case.snapshots) if case.watches else ()
     paths = tuple(dict.fromkeys((*compared_paths(case.watches), *of_partners, *of_services)))
@@ -238,7 +242,8 @@ def _ranked(
         ranked = put_named_first(ranked, case.watches[Side.BAD].names)
     ranked = put_active_first(ranked, case.watches, case.witness)
     ranked = put_first(ranked, case.witness)
-    return put_partners_first(ranked, case.witness, case.watches)
+    ranked = put_partners_first(ranked, case.witness, case.watches)
+    return put_above_their_files(ranked)
 
 
 def _counted(lab: Laboratory, side: Side) -> dict[str, float]:

@@ -42,6 +42,7 @@ from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.command_suspects import MOUNT_POINT
 from benchvise.why.suspects.find import NO_SETTING, consent_in
 from benchvise.why.suspects.routes import ROUTES
+from benchvise.why.witness.database_suspects import database_as_on_good
 from benchvise.why.witness.grouped import is_group
 from benchvise.why.witness.layout import written_anew
 from benchvise.why.witness.opened import HIDDEN, NOT_THERE, OPENED_FILE, link_as_on_good
@@ -252,6 +253,7 @@ def _described(
         or link_as_on_good(suspect)
         or written_anew(suspect)
         or time_as_on_good(suspect)
+        or database_as_on_good(suspect, case.watches)
         or line_as_on_good(suspect, _on_good(lab, suspect, ask_boards=ask_boards), origins)
         or route_as_on_good(suspect)
         or rules_as_on_good(suspect, case.snapshots)

@@ -110,6 +110,23 @@ class Partner:
 
 
 @dataclass(frozen=True, slots=True)
+class Database:
+    """What a database holds beside its rows: tables, indices, constraints, settings.
+
+    ``kind`` is the product, ``name`` the file, or what the server calls it. ``partner`` is the
+    program that keeps it, empty where the command opens the file itself. ``entries`` are what it
+    holds, each by its kind and name (``index a_by_b on a``) with its definition or value. ``tool``
+    is the line of shell that takes statements, empty where nobody knows one.
+    """
+
+    kind: str
+    name: str
+    partner: str = ""
+    entries: Mapping[str, str] = field(default_factory=dict)
+    tool: str = ""
+
+
+@dataclass(frozen=True, slots=True)
 class SideWatch:
     """What was seen of a command on one side.
 
@@ -118,7 +135,8 @@ class SideWatch:
     was not possible, for the reason in ``missing``, by means. ``counts`` are of either.
     ``trace`` is the file of the recording, empty where it was not kept. ``cost_s`` is what all of
     it took. ``remarks`` must be known with it. ``neighbours`` are the other programs, ``partners``
-    those of them that the command talks to. ``names`` are those in the command and its scripts.
+    those of them that the command talks to. ``names`` are those in the command and its scripts,
+    ``databases`` those that it or a partner opens.
     """
 
     seconds: float | None = None
@@ -133,6 +151,7 @@ class SideWatch:
     neighbours: tuple[NeighbourActivity, ...] = ()
     partners: tuple[Partner, ...] = ()
     names: tuple[str, ...] = ()
+    databases: tuple[Database, ...] = ()
 
 
 # -- both sides ------------------------------------------------------------------------------------

@@ -29,6 +29,7 @@ from benchvise.errors import (
 )
 from benchvise.text import NAME_LIMIT, SENTENCE_LIMIT, printable
 from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder
+from benchvise.why.witness.databases import find_databases
 from benchvise.why.witness.kinds import named_call, plain_name
 from benchvise.why.witness.model import CallsAbout, SideWatch, SpentTime
 from benchvise.why.witness.neighbours import activities, busiest, sample
@@ -103,6 +104,7 @@ def watch(
         neighbours=activities(before, after),
         partners=(*partners, *busy_programs(board, busiest(before, after), partners)),
         names=own_names(board, command, calls),
+        databases=find_databases(board, calls, partners),
     )
 
 

@@ -1,0 +1,242 @@
+"""Suspects in the databases that a command uses (``witness.databases``).
+
+A missing index, statistics that were never made, a trigger, a setting that only the server keeps:
+what differs there differs in no file that could be compared. None of it is tried: a database is
+somebody's data, and a change to it is seen by all who use it. The answer says what is to be done.
+"""
+
+from __future__ import annotations
+
+import re
+import shlex
+from collections import defaultdict
+from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass, replace
+
+from benchvise.why.model import Layer, Side, Suspect, Term
+from benchvise.why.witness.layout import FAR_APART
+from benchvise.why.witness.model import Database, SideWatch
+from benchvise.why.witness.opened import NOT_THERE, OPENED_FILE
+
+DATABASE = "database:"
+"""What begins the id of such a suspect."""
+
+_ITEM = "database"
+_UNTESTABLE = "it is in a database, which others use too: change it there"
+_MOST_OF_A_KIND = 3
+_SHOWN = 3
+_LEAST_SIZE = 1 << 20
+_LEAST_ROWS = 1000
+_PARTNER = -2.5
+_OWN_FILE = -1.5
+_ABOVE = 0.5
+_LONGEST = 160
+_NONE = "none"
+
+
+@dataclass(frozen=True, slots=True)
+class _Kind:
+    """What an entry of this kind speaks for where the bad side lacks it, has it alone, or has it
+    otherwise."""
+
+    missing: float
+    added: float
+    other: float
+
+
+_KINDS = {
+    "index": _Kind(3.0, 1.0, 2.0),
+    "statistics": _Kind(2.0, -0.5, 2.0),
+    "trigger": _Kind(0.0, 2.0, 1.5),
+    "policy": _Kind(0.0, 2.0, 1.0),
+    "constraint": _Kind(1.0, 1.0, 0.5),
+    "table": _Kind(-0.5, -1.0, 1.0),
+    "view": _Kind(0.0, 0.0, 1.0),
+    "function": _Kind(0.0, 0.0, 1.0),
+    "column": _Kind(-0.5, -0.5, 1.0),
+    "setting": _Kind(0.0, 0.5, 0.5),
+    "size": _Kind(-1.0, -1.0, 1.0),
+    "free": _Kind(-1.0, -1.0, 0.5),
+    "journal": _Kind(0.0, 0.0, 1.0),
+    "replication": _Kind(0.0, 0.5, 0.0),
+    "prepared": _Kind(0.0, 1.0, 0.0),
+}
+_USUAL = _Kind(-1.0, -1.0, 0.0)
+
+
+def database_suspects(watches: Mapping[Side, SideWatch]) -> tuple[Suspect, ...]:
+    """What differs in databases that both sides use; many of a kind as one suspect."""
+    if len(watches) < len(Side):
+        return ()
+    good, bad = (
+        {(d.kind, d.name): d for d in watches[side].databases} for side in (Side.GOOD, Side.BAD)
+    )
+    suspects: list[Suspect] = []
+    for key in [key for key in bad if key in good]:
+        targets = next(
+            (p.targets for p in watches[Side.BAD].partners if p.name == bad[key].partner), ()
+        )
+        suspects += _differing(good[key], bad[key], targets)
+    return tuple(suspects)
+
+
+def _differing(good: Database, bad: Database, targets: Sequence[str]) -> Iterator[Suspect]:
+    groups: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
+    for key in dict.fromkeys((*bad.entries, *good.entries)):
+        of_good, of_bad = good.entries.get(key, ""), bad.entries.get(key, "")
+        if of_good != of_bad and _counts(key, of_good, of_bad):
+            how = "missing" if not of_bad else "added" if not of_good else "other"
+            groups[key.split()[0], how].append(key)
+    for (kind, how), keys in groups.items():
+        points = getattr(_KINDS.get(kind, _USUAL), how)
+        term = _term(bad, targets, points)
+        if len(keys) <= _MOST_OF_A_KIND:
+            for key in keys:
+                values = (good.entries.get(key, NOT_THERE), bad.entries.get(key, NOT_THERE))
+                yield _suspect(bad, key, key, values, term)
+            continue
+        shown = ", ".join(keys[:_SHOWN])
+        title = f"{shown} and {len(keys) - _SHOWN} others"
+        values = _listed(good, keys), _listed(bad, keys)
+        yield _suspect(bad, f"{kind} {how}", title, values, term, keys)
+
+
+def _listed(database: Database, keys: Sequence[str]) -> str:
+    if keys[0] not in database.entries:
+        return NOT_THERE
+    values = [f"{key.partition(' ')[2]}={database.entries[key]}" for key in keys[:_SHOWN]]
+    return ", ".join(value[:_LONGEST] for value in values)
+
+
+def _counts(key: str, good: str, bad: str) -> bool:
+    """Whether a difference says something: how large things are differs always a little, and
+    tables of one board alone are of what is installed there."""
+    if not key.startswith(("size of ", "free pages", "prepared ")):
+        return True
+    sizes = [int(text) if text.isdecimal() else 0 for text in (good, bad)]
+    least = _LEAST_SIZE if key.startswith("size of ") else _LEAST_ROWS
+    if key.startswith("prepared "):
+        return True
+    return max(sizes) >= max(least, FAR_APART * min(sizes))
+
+
+def _suspect(
+    database: Database,
+    key: str,
+    title: str,
+    values: tuple[str, str],
+    term: Term,
+    keys: Sequence[str] = (),
+) -> Suspect:
+    where = f"of the {database.kind} database {database.name}"
+    if database.kind != "SQLite" and database.name == "all":
+        where = f"of {database.kind}"
+    who = f", which {database.partner} keeps" if database.partner else ", which the command opens"
+    name = f"{DATABASE}{database.kind} {database.name}:{key}"
+    members = [f"{DATABASE}{key}" for key in keys] or [name]
+    if database.name.startswith("/"):
+        members.append(f"{OPENED_FILE}{database.name}")
+    return Suspect(
+        name,
+        f"{title} {where}{who}",
+        Layer.USERLAND,
+        _ITEM,
+        values[0][:_LONGEST],
+        values[1][:_LONGEST],
+        members=tuple(members),
+        untestable=_UNTESTABLE,
+        terms=(term,),
+    )
+
+
+def _term(database: Database, targets: Sequence[str], points: float) -> Term:
+    if database.partner:
+        about = ", ".join(targets[:_SHOWN])
+        reason = f"the command talks to {database.partner} by {about}"
+        return Term("partner", _PARTNER + points, reason)
+    return Term(_ITEM, _OWN_FILE + points, "the command opens the database")
+
+
+def put_above_their_files(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
+    """The suspects in their new order: what is known to differ inside a database comes before its
+    file, of which no more is known than that it differs."""
+    files = {s.id: s.log_odds for s in suspects if s.id.startswith(OPENED_FILE)}
+    judged = []
+    for suspect in suspects:
+        of_files = [files[member] for member in suspect.members if member in files]
+        points = _points(suspect)
+        if of_files and points > 0.0:
+            above = max(of_files) + _ABOVE * points - suspect.log_odds
+            reason = "what differs in it is more than that it differs"
+            term = Term(_ITEM, max(0.0, above), reason)
+            suspect = replace(suspect, terms=(*suspect.terms, term))
+        judged.append(suspect)
+    return tuple(sorted(judged, key=lambda s: (s.means is None, -s.log_odds)))
+
+
+def _points(suspect: Suspect) -> float:
+    """What an entry of a database speaks for by its kind; 0 for other suspects."""
+    usual = {"partner": _PARTNER, _ITEM: _OWN_FILE}
+    terms = [term for term in suspect.terms if suspect.id.startswith(DATABASE)]
+    return next((t.points - usual[t.name] for t in terms if t.name in usual), 0.0)
+
+
+# -- by hand ---------------------------------------------------------------------------------------
+
+_INDEX = re.compile(r"create (?:unique )?index [^;]+", re.IGNORECASE)
+_NAME = re.compile(r'(?:[\w.$-]|"[^";]*")+')
+_OPTION = re.compile(r"[\w.-]{1,80}", re.ASCII)
+_STATEMENT = {"PostgreSQL": "-c", "MariaDB": "-e", "SQLite": ""}
+
+
+def database_as_on_good(suspect: Suspect, watches: Mapping[Side, SideWatch]) -> str:
+    """The line of shell that makes a database as the good side has it, for one entry of it; empty
+    where that takes more than a statement, or for others."""
+    if not suspect.id.startswith(DATABASE) or len(watches) < len(Side):
+        return ""
+    rest = suspect.id.removeprefix(DATABASE)
+    good, bad = (
+        next((d for d in watches[side].databases if rest.startswith(f"{d.kind} {d.name}:")), None)
+        for side in (Side.GOOD, Side.BAD)
+    )
+    if good is None or bad is None or not bad.tool:
+        return ""
+    key = rest.removeprefix(f"{bad.kind} {bad.name}:")
+    if bad.kind == "Redis":
+        return _of_redis(key, good, bad)
+    statement = _statement(key, good, bad)
+    words = [w for w in (_STATEMENT.get(bad.kind, ""), statement) if w]
+    return f"{bad.tool} {shlex.join(words)}" if statement else ""
+
+
+def _of_redis(key: str, good: Database, bad: Database) -> str:
+    name, value = key.removeprefix("setting "), good.entries.get(key, "")
+    if key.startswith("setting ") and _OPTION.fullmatch(name):
+        return f"{bad.tool} {shlex.join(['CONFIG', 'SET', name, value])}"
+    return ""
+
+
+def _statement(key: str, good: Database, bad: Database) -> str:
+    kind, _, rest = key.partition(" ")
+    name = rest.partition(" on ")[0].removeprefix("of ")
+    if not _NAME.fullmatch(name):
+        return ""
+    text = good.entries.get(key, "")
+    match kind:
+        case "index" if key not in bad.entries:
+            return text if _INDEX.fullmatch(text) else ""
+        case "index" if text.endswith("not valid)") is not bad.entries[key].endswith("not valid)"):
+            return f"reindex index {name}" if bad.kind == "PostgreSQL" else ""
+        case "index" | "view" | "trigger" if key not in good.entries:
+            table = rest.partition(" on ")[2]
+            of_table = f" on {table}" if (bad.kind, kind) == ("PostgreSQL", "trigger") else ""
+            by_table = f" on {table}" if (bad.kind, kind) == ("MariaDB", "index") else ""
+            return f"drop {kind} {name}{of_table}{by_table}"
+        case "statistics":
+            return f"analyze {name}" if bad.entries.get(key) == _NONE else ""
+        case "setting" if bad.kind == "MariaDB" and re.fullmatch(r"\d{1,20}|ON|OFF", text):
+            return f"set global {name} = {text}"
+        case "journal" if bad.kind == "SQLite":
+            return f"pragma journal_mode = {'wal' if text.startswith('write') else 'delete'}"
+        case _:
+            return ""
