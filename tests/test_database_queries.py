@@ -6,6 +6,8 @@ from importlib.resources import files
 
 from postgres import PostgresServer
 
+pytest_plugins = ["store_fixtures"]
+
 
 TABLES = (
     "create table posts (id int primary key, title text not null)",

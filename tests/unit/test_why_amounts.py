@@ -10,7 +10,7 @@ import pytest
 from benchvise.state.model import Snapshot, StateEntry
 from benchvise.why.model import Side
 from benchvise.why.witness.amounts import amount_suspects
-from benchvise.why.witness.model import CallsAbout, NeighbourActivity, SideWatch
+from benchvise.why.witness.model import CallsAbout, NeighbourActivity, Partner, SideWatch
 from benchvise.why.witness.untouched import put_last
 
 LISTS = CallsAbout("openat", "/proc/4711/stat", 1, 0, 0.0, 0.0)
@@ -53,6 +53,35 @@ def test_far_more_processes_of_a_program_are_a_suspect(
     assert [(s.id, s.good, s.bad) for s in suspects] == (
         [(f"program.processes:{name}", f"{good} processes", f"{bad} processes")] if found else []
     )
+
+
+def gathered(descriptors: int, mb: float, *partners: str) -> SideWatch:
+    activity = NeighbourActivity("hubd", 0.0, mb, 0, 1, 0.0, descriptors)
+    talks_to = tuple(Partner(name, ("127.0.0.1:7760",)) for name in partners)
+    return SideWatch(neighbours=(activity,), partners=talks_to)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "found"),
+    [
+        (gathered(24, 9.0, "hubd"), gathered(3020, 9.0, "hubd"), ["program.descriptors:hubd"]),
+        (gathered(24, 9.0), gathered(3020, 9.0), ["program.descriptors:hubd"]),
+        (gathered(24, 9.0, "hubd"), gathered(60, 9.0, "hubd"), []),
+        (gathered(0, 9.0, "hubd"), gathered(3020, 9.0, "hubd"), []),  # nobody may look there
+        (gathered(24, 9.0, "hubd"), gathered(24, 90.0, "hubd"), ["program.memory:hubd"]),
+        (gathered(24, 9.0, "hubd"), gathered(24, 14.0, "hubd"), []),
+        (gathered(24, 9.0), gathered(24, 90.0), []),  # the command does not talk to it
+    ],
+)
+def test_what_a_program_has_gathered_is_a_suspect(
+    good: SideWatch, bad: SideWatch, found: list[str]
+) -> None:
+    sides = {Side.GOOD: good, Side.BAD: bad}
+    suspects = amount_suspects(sides, dict.fromkeys(Side, snapshot()))
+    assert [suspect.id for suspect in suspects] == found
+    for suspect in suspects:
+        talks = suspect.terms[0].reason.startswith("the command talks to hubd by")
+        assert talks is bool(bad.partners)
 
 
 EXT = {"inode_size": 256}

@@ -19,7 +19,7 @@ from benchvise.why.witness.database_suspects import (
     put_above_their_files,
 )
 from benchvise.why.witness.databases import parse_databases
-from benchvise.why.witness.model import CallsAbout, Database, Partner, SideWatch
+from benchvise.why.witness.model import CallsAbout, DatabaseSchema, Partner, SideWatch
 from benchvise.why.witness.opened import NOT_THERE
 from benchvise.why.witness.sqlite_files import schema_of, sqlite_databases
 
@@ -107,7 +107,7 @@ def _watches(
     return {
         side: SideWatch(
             partners=(Partner("postgres", ("/tmp/.s.PGSQL.5432",)),),  # noqa: S108
-            databases=(Database(kind, name, partner, entries, tool),),
+            databases=(DatabaseSchema(kind, name, partner, entries, tool),),
         )
         for side, entries in ((Side.GOOD, good), (Side.BAD, bad))
     }

@@ -33,7 +33,7 @@ from benchvise.why.witness.opened import (
     opened_files,
     origins_of_link,
 )
-from benchvise.why.witness.times import MODIFIED
+from benchvise.why.witness.times import CHANGED, MODIFIED
 from benchvise.why.witness.touching import put_first
 
 SERVICE = Suspect(
@@ -47,7 +47,7 @@ def test_modes_are_read_with_checksums(tmp_path: Path) -> None:
     (tmp_path / "a").chmod(0o640)
     path = str(tmp_path / "a")
     found = digests_on(LocalBoard(), [path, str(tmp_path / "b")])
-    about = (ATTRIBUTES, LAYOUT, MODIFIED)
+    about = (ATTRIBUTES, LAYOUT, MODIFIED, CHANGED)
     assert found.keys() == {path, *(f"{kind}{path}" for kind in about)}
     assert found[path].endswith(" 1")
     assert found[f"{ATTRIBUTES}{path}"].startswith("640:")

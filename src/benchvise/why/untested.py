@@ -42,10 +42,12 @@ from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.command_suspects import MOUNT_POINT
 from benchvise.why.suspects.find import NO_SETTING, consent_in
 from benchvise.why.suspects.routes import ROUTES
+from benchvise.why.witness.amounts import DESCRIPTORS, MEMORY
 from benchvise.why.witness.database_suspects import database_as_on_good
 from benchvise.why.witness.grouped import is_group
 from benchvise.why.witness.layout import written_anew
 from benchvise.why.witness.opened import HIDDEN, NOT_THERE, OPENED_FILE, link_as_on_good
+from benchvise.why.witness.outdated import OUTDATED, started_anew
 from benchvise.why.witness.partner_suspects import state_as_on_good
 from benchvise.why.witness.times import time_as_on_good
 from benchvise.why.wording import percent
@@ -58,6 +60,8 @@ _SURE = 2.0
 _MOST_OF_IT = 0.5
 # Points: an experiment with all of them found little, and did not find nothing.
 _DOUBT = 2.0
+
+_OF_RUNNING = (OUTDATED, DESCRIPTORS, MEMORY)
 
 _IN_IMAGES = (
     Layer.KERNEL,
@@ -239,6 +243,7 @@ def _described(
         )
     can_try = suspect.means is not None and (Side.BAD, suspect.id) not in lab.left_out
     names = {side: lab.bench.name(side) for side in Side}
+    partners = case.watches[Side.BAD].partners if case.watches else ()
     return UntestedDifference(
         suspect=suspect.id,
         title=suspect.title,
@@ -254,11 +259,13 @@ def _described(
         or written_anew(suspect)
         or time_as_on_good(suspect)
         or database_as_on_good(suspect, case.watches)
+        or started_anew(suspect, _OF_RUNNING, partners)
         or line_as_on_good(suspect, _on_good(lab, suspect, ask_boards=ask_boards), origins)
         or route_as_on_good(suspect)
         or rules_as_on_good(suspect, case.snapshots)
+        or without_policies(suspect, case.snapshots)
         or boot_line_as_on_good(suspect, case.snapshots, origins)
-        or state_as_on_good(suspect, case.watches[Side.BAD].partners if case.watches else ())
+        or state_as_on_good(suspect, partners)
         or _by_hand(suspect, remedies)
         or _of_file(suspect, case.snapshots)
         or _with_layers(suspect, lab.bench.metric, names),
@@ -357,10 +364,20 @@ def rules_as_on_good(suspect: Suspect, snapshots: Mapping[Side, Snapshot]) -> st
     return " && ".join(changes) if all(_A_RULE.fullmatch(line) for line in changes) else ""
 
 
+def without_policies(suspect: Suspect, snapshots: Mapping[Side, Snapshot]) -> str:
+    """The line of shell that takes away the policies of IPsec (ip-xfrm(8)), where the good side has
+    none at all; empty for others."""
+    if suspect.members != (_POLICIES,) or len(snapshots) < len(Side):
+        return ""
+    has_none = _value_of(snapshots[Side.GOOD], _POLICIES) == []
+    return "ip xfrm policy flush  # ip xfrm policy show: keep what it prints" if has_none else ""
+
+
 def _value_of(snapshot: Snapshot, name: str) -> object:
     return next((entry.value for entry in snapshot.entries() if entry.name == name), None)
 
 
+_POLICIES = "net.filter/xfrm policies of IPsec"
 _RULES = f"{ROUTES}/rules"
 _A_RULE = re.compile(r"ip rule (?:add|del) [a-z0-9_./: -]{4,200}", re.ASCII)
 _OF_IPV6 = f"{ROUTES}/routes of IPv6"

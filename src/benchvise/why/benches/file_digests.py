@@ -13,7 +13,7 @@ from benchvise.board.channel import NotAvailable
 from benchvise.errors import BoardUnusable
 from benchvise.why.witness.layout import BELOW, DIRECTORY, LAYOUT
 from benchvise.why.witness.opened import ATTRIBUTES, LEADS, SPECIAL
-from benchvise.why.witness.times import MODIFIED
+from benchvise.why.witness.times import CHANGED, MODIFIED
 
 _SUMS = (
     'if command -v sha256sum >/dev/null; then s=sha256sum; else s="busybox sha256sum"; fi; '
@@ -26,7 +26,7 @@ _SUMS = (
     'elif [ -e "$f" ] || [ -L "$f" ]; then echo "special 0 $f"; fi; '
     "done 2>/dev/null; stat -L -c 'mode %a:%u:%g %n' -- \"$@\" 2>/dev/null; "
     "stat -L -c 'room %f %s %b %B %n' -- \"$@\" 2>/dev/null; "
-    "stat -L -c 'modified %Y %n' -- \"$@\" 2>/dev/null; "
+    "stat -L -c 'modified %Y %Z %n' -- \"$@\" 2>/dev/null; "
     'for f in "$@"; do r=$(readlink -f -- "$f") && [ "$r" != "$f" ] && echo "leads to $r $f"; '
     "done 2>/dev/null; "
     "lsattr -d -- \"$@\" 2>/dev/null | sed 's/^/flags /'; "
@@ -37,7 +37,7 @@ _AN_ATTRIBUTE = re.compile(r"(mode|flags|capabilities) +((?:= )?[\w:,=+-]{1,80})
 _A_LINK = re.compile(r"leads to (/\S{1,400}) (/.*)")
 _A_LAYOUT = re.compile(r"room ([0-9a-f]{1,8}) (\d{1,19}) (\d{1,19}) (\d{1,6}) (/.*)")
 _BELOW = re.compile(r"below +(\d{1,6}) (/.*)")
-_A_TIME = re.compile(r"modified (\d{1,12}) (/.*)")
+_A_TIME = re.compile(r"modified (\d{1,12}) (\d{1,12}) (/.*)")
 _IN_PIECES = re.compile(r"(/.*): (\d{1,9}) extents? found")
 _OTHER_FLAGS = re.compile(r"[^SDjcdCEFV]")
 _SUMS_S = 120.0
@@ -51,8 +51,9 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
     by ``ATTRIBUTES`` and a path the mode, owner and group of each, attributes that decide how it is
     written, and capabilities, by ``LAYOUT`` and a path the size of a file, the bytes allocated and
     the number of pieces (0: not known), by ``MODIFIED`` and a path when it was written (seconds
-    since 1970), by ``LEADS`` and a path where links lead that it has on its way. The path of a
-    directory that is asked for with ``BELOW`` before it leads to the number of files in and below.
+    since 1970), by ``CHANGED`` when it or what is known of it was last changed
+    there, by ``LEADS`` and a path where links lead that it has on its way. The path of a directory
+    that is asked for with ``BELOW`` before it leads to the number of files in and below.
 
     NotAvailable where it cannot tell.
     """
@@ -77,8 +78,9 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
                     states[f"{BELOW}{below[2]}"] = below[1]
                 continue
             if time := _A_TIME.fullmatch(line):
-                if time[2] in some:
-                    states[f"{MODIFIED}{time[2]}"] = time[1]
+                if time[3] in some:
+                    states[f"{MODIFIED}{time[3]}"] = time[1]
+                    states[f"{CHANGED}{time[3]}"] = time[2]
                 continue
             if layout := _A_LAYOUT.fullmatch(line):
                 if layout[5] in some:

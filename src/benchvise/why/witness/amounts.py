@@ -1,8 +1,9 @@
 """How much of something there is, where neither a setting nor a file tells.
 
 A program of which a thousand processes were left makes whoever reads /proc slow, and a file system
-that is nearly full has whoever writes look for room. Both are the same file and the same program on
-both sides; only their number differs.
+that is nearly full has whoever writes look for room. A server that never forgets looks through all
+that it was ever told, and one that has thousands of callers goes through these. All are the same
+file and the same program on both sides; only their number differs.
 """
 
 from __future__ import annotations
@@ -14,7 +15,8 @@ from benchvise.text import printable
 from benchvise.why.model import Layer, Side, Suspect, Term
 from benchvise.why.suspects.command_suspects import FILE_SYSTEMS
 from benchvise.why.witness.layout import FAR_APART
-from benchvise.why.witness.model import SideWatch
+from benchvise.why.witness.model import Partner, SideWatch
+from benchvise.why.witness.partner_suspects import partner_term
 
 PROCESSES = "program.processes:"
 """What begins the id of a suspect about how many processes of a program there are."""
@@ -22,13 +24,24 @@ PROCESSES = "program.processes:"
 FILL = "storage.fill:"
 """What begins the id of a suspect about how full a file system is."""
 
+DESCRIPTORS = "program.descriptors:"
+"""What begins the id of a suspect about how many files and sockets a program has open."""
+
+MEMORY = "program.memory:"
+"""What begins the id of a suspect about how much memory a program has."""
+
 _LEAST_PROCESSES = 30
+_LEAST_DESCRIPTORS = 400
+_LEAST_MB = 24.0
+_MORE_MEMORY = 2.5
 _OF_KERNEL = ("kworker", "ksoftirqd", "migration", "cpuhp", "idle_inject", "rcu")
 _FULL = 0.05  # of the size that is left
 _ROOM = 0.1
 _FEW_FILES = 500
 _FILL_END = " fill"
 _ENDS = "it is left from what ran before: end those that nobody needs"
+_GATHERED = "it has gathered them while it ran: end what holds them, or start it anew"
+_COMM = 15  # characters of a program's name that the kernel keeps
 _FREED = "nothing here deletes files: make room on it"
 
 
@@ -39,7 +52,7 @@ def amount_suspects(
     one side alone; none where either side is not known."""
     if len(watches) < len(Side) or len(snapshots) < len(Side):
         return ()
-    return (*_processes(watches), *_full(snapshots))
+    return (*_processes(watches), *_gathered(watches), *_full(snapshots))
 
 
 # -- processes -------------------------------------------------------------------------------------
@@ -70,6 +83,60 @@ def _processes(watches: Mapping[Side, SideWatch]) -> Iterator[Suspect]:
             untestable=_ENDS,
             terms=(Term("amount", points, reason),),
         )
+
+
+# -- what programs have gathered -------------------------------------------------------------------
+
+
+def _gathered(watches: Mapping[Side, SideWatch]) -> Iterator[Suspect]:
+    """Open descriptors and memory of programs that run as often on both sides."""
+    good, bad = (
+        {activity.name: activity for activity in watches[side].neighbours} for side in Side
+    )
+    partners = {partner.name[:_COMM]: partner for partner in watches[Side.BAD].partners}
+    reads = any(call.target.startswith("/proc/") for call in watches[Side.BAD].calls)
+    for name in [name for name in bad if name in good]:
+        partner = partners.get(name)
+        counts = good[name].descriptors, bad[name].descriptors
+        sizes = good[name].resident_mb, bad[name].resident_mb
+        if min(counts) > 0 and max(counts) >= max(_LEAST_DESCRIPTORS, FAR_APART * min(counts)):
+            yield _of_program(
+                f"{DESCRIPTORS}{name}",
+                f"how many descriptors of files and connections {name} has open",
+                [f"{count} descriptors" for count in counts],
+                _gathered_term(partner, name, 0.5, 0.5 if reads else -2.0),
+                more=counts[1] > counts[0],
+            )
+        is_partner = partner is not None and good[name].processes == bad[name].processes
+        if is_partner and max(sizes) >= max(_LEAST_MB, _MORE_MEMORY * min(sizes)):
+            yield _of_program(
+                f"{MEMORY}{name}",
+                f"how much memory {name} has: what it remembers",
+                [f"{size:.0f} MB" for size in sizes],
+                _gathered_term(partner, name, 0.4, -2.0),
+                more=sizes[1] > sizes[0],
+            )
+
+
+def _gathered_term(partner: Partner | None, name: str, of_partner: float, other: float) -> Term:
+    if partner is None:
+        return Term("amount", other, f"{name} has far more of them on one side")
+    return partner_term(partner, of_partner)
+
+
+def _of_program(name: str, title: str, values: list[str], term: Term, *, more: bool) -> Suspect:
+    less = () if more else (Term("amount", -1.0, "it is the good side that has more"),)
+    return Suspect(
+        name,
+        title,
+        Layer.RUN_TIME,
+        "system.programs",
+        values[0],
+        values[1],
+        members=(name,),
+        untestable=_GATHERED,
+        terms=(term, *less),
+    )
 
 
 # -- room on file systems --------------------------------------------------------------------------

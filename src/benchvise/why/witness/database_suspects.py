@@ -15,7 +15,7 @@ from dataclasses import dataclass, replace
 
 from benchvise.why.model import Layer, Side, Suspect, Term
 from benchvise.why.witness.layout import FAR_APART
-from benchvise.why.witness.model import Database, SideWatch
+from benchvise.why.witness.model import DatabaseSchema, SideWatch
 from benchvise.why.witness.opened import NOT_THERE, OPENED_FILE
 
 DATABASE = "database:"
@@ -80,7 +80,9 @@ def database_suspects(watches: Mapping[Side, SideWatch]) -> tuple[Suspect, ...]:
     return tuple(suspects)
 
 
-def _differing(good: Database, bad: Database, targets: Sequence[str]) -> Iterator[Suspect]:
+def _differing(
+    good: DatabaseSchema, bad: DatabaseSchema, targets: Sequence[str]
+) -> Iterator[Suspect]:
     groups: defaultdict[tuple[str, str], list[str]] = defaultdict(list)
     for key in dict.fromkeys((*bad.entries, *good.entries)):
         of_good, of_bad = good.entries.get(key, ""), bad.entries.get(key, "")
@@ -101,7 +103,7 @@ def _differing(good: Database, bad: Database, targets: Sequence[str]) -> Iterato
         yield _suspect(bad, f"{kind} {how}", title, values, term, keys)
 
 
-def _listed(database: Database, keys: Sequence[str]) -> str:
+def _listed(database: DatabaseSchema, keys: Sequence[str]) -> str:
     if keys[0] not in database.entries:
         return NOT_THERE
     values = [f"{key.partition(' ')[2]}={database.entries[key]}" for key in keys[:_SHOWN]]
@@ -121,7 +123,7 @@ def _counts(key: str, good: str, bad: str) -> bool:
 
 
 def _suspect(
-    database: Database,
+    database: DatabaseSchema,
     key: str,
     title: str,
     values: tuple[str, str],
@@ -149,7 +151,7 @@ def _suspect(
     )
 
 
-def _term(database: Database, targets: Sequence[str], points: float) -> Term:
+def _term(database: DatabaseSchema, targets: Sequence[str], points: float) -> Term:
     if database.partner:
         about = ", ".join(targets[:_SHOWN])
         reason = f"the command talks to {database.partner} by {about}"
@@ -209,14 +211,14 @@ def database_as_on_good(suspect: Suspect, watches: Mapping[Side, SideWatch]) -> 
     return f"{bad.tool} {shlex.join(words)}" if statement else ""
 
 
-def _of_redis(key: str, good: Database, bad: Database) -> str:
+def _of_redis(key: str, good: DatabaseSchema, bad: DatabaseSchema) -> str:
     name, value = key.removeprefix("setting "), good.entries.get(key, "")
     if key.startswith("setting ") and _OPTION.fullmatch(name):
         return f"{bad.tool} {shlex.join(['CONFIG', 'SET', name, value])}"
     return ""
 
 
-def _statement(key: str, good: Database, bad: Database) -> str:
+def _statement(key: str, good: DatabaseSchema, bad: DatabaseSchema) -> str:
     kind, _, rest = key.partition(" ")
     name = rest.partition(" on ")[0].removeprefix("of ")
     if not _NAME.fullmatch(name):

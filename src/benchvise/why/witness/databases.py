@@ -16,7 +16,7 @@ from importlib.resources import files
 from benchvise.board.protocol import Board
 from benchvise.errors import BoardUnusable
 from benchvise.text import printable
-from benchvise.why.witness.model import CallsAbout, Database, Partner
+from benchvise.why.witness.model import CallsAbout, DatabaseSchema, Partner
 from benchvise.why.witness.sqlite_files import sqlite_databases
 
 MOST_ENTRIES = 3000
@@ -106,10 +106,10 @@ the name of a file of queries beside this one."""
 
 def find_databases(
     board: Board, calls: Sequence[CallsAbout], partners: Sequence[Partner]
-) -> tuple[Database, ...]:
+) -> tuple[DatabaseSchema, ...]:
     """The databases that a command or a partner of it uses; none where the board cannot tell.
     Raises BoardUnreachable."""
-    databases: list[Database] = []
+    databases: list[DatabaseSchema] = []
     for kind, names, script, words in _SERVERS:
         partner = next((p.name for p in partners if p.name in names), "")
         if not partner:
@@ -127,14 +127,14 @@ def _queries(name: str) -> str:
     return (files(__package__) / name).read_text(encoding="utf-8")
 
 
-def parse_databases(text: str, kind: str, partner: str) -> Iterator[Database]:
+def parse_databases(text: str, kind: str, partner: str) -> Iterator[DatabaseSchema]:
     """The databases by what a script printed: ``database NAME``, ``tool LINE``, and entries, name
     and value by a tab."""
     name, tool, entries = "", "", dict[str, str]()
     for line in (*text.splitlines(), "database "):
         if line.startswith("database ") and "\t" not in line:
             if entries:
-                yield Database(kind, name, partner, entries, tool)
+                yield DatabaseSchema(kind, name, partner, entries, tool)
             name, tool, entries = printable(line.removeprefix("database ")), "", {}
         elif line.startswith("tool ") and not entries and not tool:
             tool = printable(line.removeprefix("tool "))

@@ -62,7 +62,8 @@ class CallsAbout:
 class NeighbourActivity:
     """What the processes of one program did beside the command: how often they went to sleep and
     woke again, what memory they have in MB, how many locks of files they hold, how many they are,
-    and how many CPUs they and their children took."""
+    how many CPUs they and their children took, and how many descriptors of files and sockets they
+    have (0: nobody knows)."""
 
     name: str
     wakes_per_s: float
@@ -70,6 +71,7 @@ class NeighbourActivity:
     locks: int
     processes: int = 1
     cpus: float = 0.0
+    descriptors: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -87,6 +89,7 @@ class Partner:
     the program that asks it, where the command does not do so itself. ``busy`` are the CPUs that
     one took which the command does not talk to. ``held`` are files and directories, each with the
     part of the time (0 to 1) in which it had that, or anything below it, open for the command.
+    ``running_since`` is when it was started, in seconds since 1970; 0 where nobody knows.
     """
 
     name: str
@@ -102,6 +105,7 @@ class Partner:
     limited_by: Mapping[str, str] = field(default_factory=dict)
     busy: float = 0.0
     held: Mapping[str, float] = field(default_factory=dict)
+    running_since: float = 0.0
 
     @property
     def role(self) -> str:
@@ -110,7 +114,7 @@ class Partner:
 
 
 @dataclass(frozen=True, slots=True)
-class Database:
+class DatabaseSchema:
     """What a database holds beside its rows: tables, indices, constraints, settings.
 
     ``kind`` is the product, ``name`` the file, or what the server calls it. ``partner`` is the
@@ -151,7 +155,7 @@ class SideWatch:
     neighbours: tuple[NeighbourActivity, ...] = ()
     partners: tuple[Partner, ...] = ()
     names: tuple[str, ...] = ()
-    databases: tuple[Database, ...] = ()
+    databases: tuple[DatabaseSchema, ...] = ()
 
 
 # -- both sides ------------------------------------------------------------------------------------

@@ -23,13 +23,14 @@ from benchvise.why.witness.touching import NAME
 _READ = (
     'grep -h -E "^(Name|Pid|VmRSS|voluntary_ctxt_switches):" /proc/[0-9]*/status 2>/dev/null; '
     "sed -n 's/^/lock /p' /proc/locks 2>/dev/null; "
-    'for p in /proc/[0-9]*; do [ -r $p/stat ] && read -r s <$p/stat && echo "stat $s"; done '
-    "2>/dev/null; true"
+    'for p in /proc/[0-9]*; do [ -r $p/stat ] && read -r s <$p/stat && echo "stat $s"; '
+    'set -- $p/fd/*; echo "open ${p#/proc/} $#"; done 2>/dev/null; true'
 )
 _READ_S = 20.0
 _LOCK = re.compile(r"lock \d+: \w+ +\w+ +\w+ (\d{1,9}) ")
 # Times are those of the process and of the children that it has waited for (proc(5)).
 _STAT = re.compile(r"stat (\d{1,9}) \(.*\) ([A-Za-z](?: -?\d{1,20}){15,60})$")
+_OPEN = re.compile(r"open (\d{1,9}) (\d{1,9})$")
 _TICKS_PER_S = 100.0
 _SESSIONS = ("sshd", "sshd-session", "dropbear", "bvprobe", "login", "getty")
 _KERNEL_THREADS = 2
@@ -58,6 +59,7 @@ class ProcessSample:
     holders: list[int] = field(default_factory=list)
     ticks: dict[int, int] = field(default_factory=dict)
     parents: dict[int, int] = field(default_factory=dict)
+    descriptors: dict[int, int] = field(default_factory=dict)
 
 
 def sample(board: Board) -> ProcessSample | None:
@@ -82,6 +84,8 @@ def parse_sample(text: str, at: float) -> ProcessSample | None:
             fields = stat[2].split()
             taken.parents[int(stat[1])] = int(fields[1])
             taken.ticks[int(stat[1])] = sum(map(int, fields[11:15]))
+        elif of := _OPEN.match(line):
+            taken.descriptors[int(of[1])] = int(of[2])
         elif key == "Name":
             name, process = printable(value.strip(), _COMM), 0
         elif number is None:
@@ -115,6 +119,7 @@ def activities(
             sum(after.holders.count(p) for p in processes),
             len(processes),
             round(sum(_cpus(p, before, after) for p in processes), 3),
+            sum(after.descriptors.get(p, 0) for p in processes),
         )
         for name, processes in list(programs.items())[:_MOST]
     )

@@ -41,6 +41,7 @@ from benchvise.why.witness.opened import (
     is_data,
     larger_data,
 )
+from benchvise.why.witness.outdated import outdated_suspects
 from benchvise.why.witness.polled import polled_places
 from benchvise.why.witness.touching import NAME
 
@@ -67,6 +68,7 @@ _AHEAD = 0.5
 _LEAST_SHARE = 0.25
 _PRIOR = -2.5
 _ONE_SIDE = 0.3  # more for a file that one side alone has
+_OUTDATED = 1.2  # more for what a program has not read again
 _LEADING = 0.8  # of what is known of a script is believed of a file that names it
 _OWN_NAME = 0.5  # more for a file that is called as the program is
 _BEHIND = 0.5  # less for who is asked by another program
@@ -167,8 +169,10 @@ def partner_suspects(
         pair = good[name], bad[name]
         of_files = (*_files(*pair, digests, restarts), *_programs(*pair, digests))
         of_directories = _directories(*pair, digests)
-        of_held = held_suspects(*pair, digests, _term(pair[1], 0.0))
-        for suspect in (*of_held, *_states(*pair, may_set), *of_files, *of_directories):
+        of_held = held_suspects(*pair, digests, partner_term(pair[1], 0.0))
+        outdated = outdated_suspects(*pair, digests, partner_term(pair[1], _OUTDATED))
+        of_states = _states(*pair, may_set)
+        for suspect in (*of_held, *outdated, *of_states, *of_files, *of_directories):
             if suspect.id not in taken:
                 suspects.setdefault(suspect.id, suspect)
     return tuple(suspects.values())
@@ -198,7 +202,7 @@ def _states(good: Partner, bad: Partner, may_set: Collection[Side]) -> Iterator[
             means=means,
             untestable="" if means else _HOLDS.format(name=bad.name),
             not_on_good=not_on_good,
-            terms=(_term(bad, points),),
+            terms=(partner_term(bad, points),),
         )
 
 
@@ -271,7 +275,7 @@ def _files(
             means=LayerMeans(SERVICE_FILE_LAYER, f"{service}{path}") if is_tried else None,
             untestable="" if is_tried else why_not,
             not_on_good="" if on_good else f"{service} is none of the services there",
-            terms=(_term(bad, usual + identity_points(path, *both)),),
+            terms=(partner_term(bad, usual + identity_points(path, *both)),),
         )
 
 
@@ -298,7 +302,7 @@ def _grown(path: str, bad: Partner, of_good: str, of_bad: str) -> Iterator[Suspe
         bad_size,
         members=(f"{OPENED_FILE}{path}",),
         untestable=_OF_PARTNER.format(name=bad.name),
-        terms=(term, _term(bad, -0.5)),
+        terms=(term, partner_term(bad, -0.5)),
     )
 
 
@@ -311,7 +315,7 @@ def _directories(
         if of_good.startswith(DIRECTORY) and of_bad.startswith(DIRECTORY):
             who, name = f"{bad.name} names", f"{OPENED_FILE}{path}"
             for suspect in directory_suspects(path, of_good, of_bad, name, who):
-                yield replace(suspect, terms=(*suspect.terms, _term(bad, 0.5)))
+                yield replace(suspect, terms=(*suspect.terms, partner_term(bad, 0.5)))
 
 
 def is_service_file(suspect: Suspect) -> bool:
@@ -338,11 +342,12 @@ def _programs(
             bad=values[1],
             members=tuple(f"{PROGRAM}{path}" for path in other),
             untestable=_RUNS,
-            terms=(_term(bad, -0.5),),
+            terms=(partner_term(bad, -0.5),),
         )
 
 
-def _term(partner: Partner, points: float) -> Term:
+def partner_term(partner: Partner, points: float) -> Term:
+    """What it speaks for that something is about a partner: ``points`` more than usual."""
     if partner.busy:
         reason = f"{partner.name} takes {partner.busy:.1f} CPU beside the command"
         return Term("partner", _PRIOR + points, reason)

@@ -46,6 +46,7 @@ _SOCKETS = (
 )
 _ABOUT = (
     'for p in "$@"; do d=/proc/$p; [ -d "$d" ] || continue; echo "process: $p"; '
+    'sed -n "s/^btime /boot: /p" /proc/stat; '
     'grep -E "^(Name|Cpus_allowed_list|Seccomp|THP_enabled|TracerPid):" "$d/status"; '
     'echo "profile: $(tr -d "\\0" <"$d/attr/current")"; '
     'echo "io: $(ionice -p "$p")"; echo "slack: $(cat "$d/timerslack_ns")"; '
@@ -112,6 +113,7 @@ _NO_LIMIT = re.compile(
     r"(?:max|-1|none|no-change|default 100|100|1024|)|9223372036854\d+|1844674407\d+"
 )
 _DEVICE = re.compile(r"\b\d{1,5}:\d{1,7} ")
+_TICKS_PER_S = 100.0
 _POLICIES = {"1": "fifo", "2": "rr", "3": "batch", "5": "idle", "6": "deadline"}
 
 
@@ -323,6 +325,7 @@ class ProgramOfBoard:
     named_in: Sequence[str] = ()
     work: ServerWork = field(default_factory=ServerWork)
     since: int = 0
+    booted: int = 0
 
     @property
     def name(self) -> str:
@@ -371,6 +374,7 @@ class ProgramOfBoard:
             directories=tuple(p.rstrip("/") for p in named if p.endswith("/")),
             started=self.work.started,
             held=self.work.held,
+            running_since=self.booted + self.since / _TICKS_PER_S if self.booted else 0.0,
             limited_by={
                 **{name: place for name, place in self.unlimited.items() if name not in self.state},
                 **{name: of[0] for name, of in self.limiting.items() if len(of) == 1},
@@ -434,6 +438,8 @@ def _take(program: ProgramOfBoard, key: str, value: str) -> None:
     match key:
         case "Name":
             program.comm = printable(value)
+        case "boot":
+            program.booted = int(value) if value.isdecimal() else 0
         case "exe":
             program.exe = printable(value.removesuffix(" (deleted)"))
         case "word":

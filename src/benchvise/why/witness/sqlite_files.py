@@ -19,7 +19,7 @@ from benchvise.board.protocol import Board
 from benchvise.errors import BoardUnusable
 from benchvise.text import printable
 from benchvise.why.witness.compare import opened_in
-from benchvise.why.witness.model import CallsAbout, Database, Partner
+from benchvise.why.witness.model import CallsAbout, DatabaseSchema, Partner
 
 MOST_BYTES = 32 << 20
 """Of a larger file its begin is read, where the schema lies as a rule."""
@@ -47,7 +47,7 @@ _KINDS = ("table", "index", "trigger", "view")
 
 def sqlite_databases(
     board: Board, calls: Sequence[CallsAbout], partners: Sequence[Partner]
-) -> Iterator[Database]:
+) -> Iterator[DatabaseSchema]:
     """Those that are opened, each with what it holds; what the board cannot tell is left out.
     Raises BoardUnreachable."""
     if board.kind == "console":
@@ -67,7 +67,7 @@ def sqlite_databases(
             data = board.run(["sh", "-c", _CONTENT, *words], timeout=_READ_S).stdout
             log = board.run(["sh", "-c", _LOG, *words], timeout=_READ_S).stdout
             if entries := schema_of(data, log):
-                yield Database("SQLite", path, owners[path], entries, f"sqlite3 {path}")
+                yield DatabaseSchema("SQLite", path, owners[path], entries, f"sqlite3 {path}")
 
 
 def _database_names(paths: Sequence[str]) -> Iterator[str]:

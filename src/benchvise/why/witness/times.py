@@ -19,6 +19,9 @@ from benchvise.why.witness.layout import DIRECTORY
 MODIFIED = "modified "
 """What comes before a path as the key of when it was written, in seconds since 1970."""
 
+CHANGED = "changed "
+"""The same of when a file was last changed there, whatever time it was given: its ctime."""
+
 OF_TIME = "file.time:"
 """What begins the id of a suspect about it."""
 
