@@ -123,6 +123,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=RETRY_DELAY_S))
 
 
+def pytest_unconfigure() -> None:
+    gc.freeze()  # as in ``cli.main``: what is left at the end is not looked through for garbage
+
+
 def is_waiting(nodeid: str) -> bool:
     file, _, test = nodeid.partition("::")
     return Path(file).stem in WAITING and "iperf3" not in test

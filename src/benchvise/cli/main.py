@@ -62,6 +62,9 @@ def entry() -> None:
         code = error.exit_code
     signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is the interpreter's own end
     code = _flush_output() or code
+    # Before it ends, the interpreter looks for garbage in all that is left, several times: a fifth
+    # of the time that most commands take. What is frozen it passes over.
+    gc.freeze()
     sys.exit(code)
 
 
