@@ -115,6 +115,90 @@ def test_work_goes_on_as_long_as_somebody_waits() -> None:
         assert asyncio.run(ended_with(request_that(here), threads, lambda: 42)) == 42
 
 
+class Visitors:
+    """Those who ask one question, each of whom may leave; ``work`` lasts until ``done``."""
+
+    def __init__(self, threads: ThreadPoolExecutor) -> None:
+        self.threads = threads
+        self.begun = 0
+        self.ended = threading.Event()
+        self.done = threading.Event()
+
+    def work(self) -> int:
+        self.begun += 1
+        try:
+            while not self.done.wait(0.001):
+                pass
+            return 42
+        finally:
+            self.ended.set()
+
+    def ask(self, query: str = "", version: str | None = "v") -> tuple[Any, asyncio.Event]:
+        """The answer that one waits for, and what makes this one leave."""
+        leaves = asyncio.Event()
+
+        async def receive() -> dict[str, Any]:
+            await leaves.wait()
+            return {"type": "http.disconnect"}
+
+        request = request_that(receive)
+        request.scope["query_string"] = query.encode()
+        answer = ended_with(request, self.threads, self.work, version)
+        return asyncio.ensure_future(answer), leaves
+
+
+def test_what_others_wait_for_goes_on_when_the_first_has_left() -> None:
+    """It is computed once for all; when the last has left it ends."""
+
+    async def asked(visitors: Visitors) -> None:
+        first, leaves = visitors.ask()
+        second, _ = visitors.ask()
+        await asyncio.sleep(0.05)
+        leaves.set()
+        with pytest.raises(Refused, match="nobody waits"):
+            await asyncio.wait_for(first, PATIENCE)
+        assert not visitors.ended.is_set()
+        late, leaves = visitors.ask()
+        await asyncio.sleep(0.01)
+        leaves.set()
+        with pytest.raises(Refused):
+            await late
+        visitors.done.set()
+        assert await asyncio.wait_for(second, PATIENCE) == 42
+        assert visitors.begun == 1
+
+    async def left(visitors: Visitors) -> None:
+        askers = [visitors.ask() for _ in range(3)]
+        await asyncio.sleep(0.05)
+        for _, leaves in askers:
+            leaves.set()
+        answers = await asyncio.gather(*(answer for answer, _ in askers), return_exceptions=True)
+        assert all(isinstance(answer, Refused) for answer in answers)
+        assert await asyncio.to_thread(visitors.ended.wait, PATIENCE)
+        # Who asks now begins it anew.
+        again, _ = visitors.ask()
+        visitors.done.set()
+        assert await asyncio.wait_for(again, PATIENCE) == 42
+        assert visitors.begun == 2
+
+    for each in (asked, left):
+        with ThreadPoolExecutor(2) as threads:
+            asyncio.run(each(Visitors(threads)))
+
+
+def test_other_questions_and_other_versions_are_worked_at_apart() -> None:
+    async def asked(visitors: Visitors) -> None:
+        words = [("", "v"), ("a=1", "v"), ("", "w"), ("", None), ("", None)]
+        askers = [visitors.ask(*each)[0] for each in words]
+        await asyncio.sleep(0.05)
+        visitors.done.set()
+        assert await asyncio.gather(*askers) == [42] * 5
+        assert visitors.begun == 5
+
+    with ThreadPoolExecutor(5) as threads:
+        asyncio.run(asked(Visitors(threads)))
+
+
 def test_errors_of_the_work_are_told() -> None:
     def fails() -> None:
         raise ValueError("its own")
@@ -218,7 +302,12 @@ def test_a_comparison_ends_that_nobody_waits_for(monkeypatch: pytest.MonkeyPatch
     begun, ended = threading.Event(), threading.Event()
     opened: list[str] = []
     side = SimpleNamespace(tag="t", loaded=None)
-    monkeypatch.setattr(OpenFiles, "trace", lambda _files, key: opened.append(key))
+
+    def opening(_files: OpenFiles, key: str) -> SimpleNamespace:
+        opened.append(key)
+        return side
+
+    monkeypatch.setattr(OpenFiles, "trace", opening)
     monkeypatch.setattr(KnownFiles, "find", lambda _files, key: SimpleNamespace(path=key))
     monkeypatch.setattr(ServedTraces, "get", lambda _traces, _path: side)
     monkeypatch.setattr(comparison, "compare_traces", lambda _a, _b: endless(begun, ended))

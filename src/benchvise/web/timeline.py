@@ -135,6 +135,7 @@ def _route(
                 lasting=True,
                 headers=(lambda: source.info_headers) if name == "info" else None,
             ),
+            source.tag,
         )
 
     return Route(path, respond)

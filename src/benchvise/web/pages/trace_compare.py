@@ -180,12 +180,12 @@ def _compared(a: ServedTrace, b: ServedTrace) -> SideBySide:
     return _comparisons.get((a.tag, b.tag), lambda: comparison.compare_traces(a.loaded, b.loaded))
 
 
-def _open_both(request: Request) -> None:
-    """Opens what is to be compared, so that it is there at once when the page is made."""
+def _open_both(request: Request) -> tuple[str, ...]:
+    """Opens what is to be compared, so that it is there at once when the page is made; returns the
+    tags of both."""
     files = open_files(request)
-    for key in (request.query_params.get("a"), request.query_params.get("b")):
-        if key:
-            files.trace(key)
+    keys = (request.query_params.get("a"), request.query_params.get("b"))
+    return tuple(files.trace(key).tag for key in keys if key)
 
 
 routes = [

@@ -3,6 +3,8 @@
     browser ─ server: ``while_awaited`` looks whether it is still there, else hangs up
               └ reader: ``disconnect`` arrives ─→ ``ended_with`` ─→ ``Deserted`` in the thread
 
+Who asks what others wait for already waits with them: it ends when the last of them has left.
+
 A thread cannot be ended from outside. It has an exception raised in it between two steps of Python:
 what it holds is released as with any other exception, and a step that takes long is done first.
 """
@@ -12,16 +14,17 @@ from __future__ import annotations
 import asyncio
 import ctypes
 import threading
-from collections.abc import Callable, Coroutine
+from collections.abc import Callable, Coroutine, Hashable
 from concurrent.futures import Executor
 from contextlib import suppress
-from typing import Any, Generic, TypeVar
+from typing import Any, ClassVar, Generic, TypeVar
 
 from starlette.requests import Request
 from starlette.responses import Response
 from starlette.routing import Route
 
 from benchvise.web.http import Refused
+from benchvise.web.readers.messages import PASSED_ON
 
 _LOOK_SECONDS = 0.25
 """How often it is looked whether somebody still waits."""
@@ -52,38 +55,46 @@ async def while_awaited(request: Request, answer: Coroutine[Any, Any, T]) -> T:
             await answering
 
 
-async def ended_with(request: Request, executor: Executor, work: Callable[[], T]) -> T:
-    """What the work gives, in a thread of the executor; ended where the request is.
+async def ended_with(
+    request: Request, executor: Executor, work: Callable[[], T], version: Hashable = None
+) -> T:
+    """What the work gives, in a thread of the executor; ended where the request is, and all others
+    for the same address and ``version`` of what it is about. None: it is this request's alone.
 
     Raises:
         Refused: it was. Nobody reads that.
     """
-    endable = _Endable(work)
-    working = asyncio.ensure_future(asyncio.get_running_loop().run_in_executor(executor, endable))
+    shared: _SharedWork[T] = _SharedWork.of(request, executor, work, version)
     leaving = asyncio.ensure_future(_disconnected(request))
-    either: set[asyncio.Future[Any]] = {working, leaving}
+    either: set[asyncio.Future[Any]] = {shared.working, leaving}
+    has_left = False
     try:
         await asyncio.wait(either, return_when=asyncio.FIRST_COMPLETED)
-        if not working.done():
-            endable.end()
-        return await working
+        if not shared.working.done():
+            has_left = True
+            if not shared.leave():
+                raise Refused("nobody waits for the answer")
+        return await shared.working
     except Deserted:
         raise Refused("nobody waits for the answer") from None
     finally:
         leaving.cancel()
+        if not has_left:
+            shared.leave()
 
 
 def route_while_awaited(
-    route: Route, executor: Executor, prepare: Callable[[Request], object] | None = None
+    route: Route, executor: Executor, prepare: Callable[[Request], Hashable] | None = None
 ) -> Route:
     """The route of a function, whose work ends when the browser leaves; what ``prepare`` does
-    before that, as opening a file, goes on for others."""
+    before that, as opening a file, goes on for others. It returns the version of what is asked."""
     answer: Callable[[Request], Response] = route.endpoint
 
     async def endpoint(request: Request) -> Response:
+        version = None
         if prepare is not None:
-            await asyncio.get_running_loop().run_in_executor(executor, prepare, request)
-        return await ended_with(request, executor, lambda: answer(request))
+            version = await asyncio.get_running_loop().run_in_executor(executor, prepare, request)
+        return await ended_with(request, executor, lambda: answer(request), version)
 
     return Route(route.path, endpoint)
 
@@ -91,6 +102,50 @@ def route_while_awaited(
 async def _disconnected(request: Request) -> None:
     while (await request.receive())["type"] != "http.disconnect":
         pass
+
+
+class _SharedWork(Generic[T]):
+    """Work for all who ask the same at a time. It is of one event loop."""
+
+    _under_way: ClassVar[dict[Hashable, _SharedWork[Any]]] = {}
+
+    def __init__(self, executor: Executor, work: Callable[[], T], key: Hashable) -> None:
+        self._endable = _Endable(work)
+        self._key = key
+        self._waiting = 0
+        running = asyncio.get_running_loop().run_in_executor(executor, self._endable)
+        self.working: asyncio.Future[T] = asyncio.ensure_future(running)
+
+    @classmethod
+    def of(
+        cls, request: Request, executor: Executor, work: Callable[[], T], version: Hashable
+    ) -> _SharedWork[T]:
+        """The work that is under way for such a request, or one that begins."""
+        loop = asyncio.get_running_loop()
+        about = object() if version is None else (version, _question(request))
+        key = (loop, executor, about)
+        shared = cls._under_way.get(key)
+        if shared is None or shared.working.done():
+            shared = cls._under_way[key] = cls(executor, work, key)
+        shared._waiting += 1
+        return shared
+
+    def leave(self) -> bool:
+        """One less waits. The last ends it, and forgets it; returns whether it was the last."""
+        self._waiting -= 1
+        if self._waiting != 0:
+            return False
+        if self._under_way.get(self._key) is self:
+            del self._under_way[self._key]
+        if not self.working.done():
+            self._endable.end()
+        return True
+
+
+def _question(request: Request) -> Hashable:
+    """All of a request on which its answer depends."""
+    headers = tuple(request.headers.get(name, "") for name in PASSED_ON)
+    return (request.method, request.url.path, request.url.query, headers)
 
 
 class _Endable(Generic[T]):

@@ -29,6 +29,9 @@ _BODY_LIMIT = 1 << 30
 HEADERS = frozenset({"content-type", "etag", "cache-control", "server-timing", "location"})
 """Of an answer those that the server passes on."""
 
+PASSED_ON = ("accept", "if-none-match")
+"""Headers of a request that a reader is told."""
+
 
 @dataclass(frozen=True, slots=True)
 class ForwardedRequest:

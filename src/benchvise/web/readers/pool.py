@@ -30,6 +30,7 @@ from benchvise.web.file_index import IndexedFile
 from benchvise.web.http import Busy
 from benchvise.web.readers.messages import (
     HEADERS,
+    PASSED_ON,
     ForwardedRequest,
     QueryRequest,
     ReaderAnswer,
@@ -51,9 +52,6 @@ _DYING_SECONDS = 5.0
 """A reader whose connection broke may take so long to be gone: its memory has to be given back."""
 
 _SECRET = ("BENCHVISE_", "PG")
-
-_PASSED_ON = ("accept", "if-none-match")
-"""Headers of a request that a reader is told."""
 
 
 class ReaderDied(Exception):  # noqa: N818
@@ -175,7 +173,7 @@ class Readers:
             Busy: it took too long.
             TraceError: the reader died of it.
         """
-        headers = {name: request.headers[name] for name in _PASSED_ON if name in request.headers}
+        headers = {name: request.headers[name] for name in PASSED_ON if name in request.headers}
         message = ForwardedRequest(
             request.method,
             request.url.path,

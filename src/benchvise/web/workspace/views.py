@@ -57,7 +57,9 @@ def _served(name: str, question: Question) -> Route:
         # Opening goes on without who asked for it: others will.
         loop = asyncio.get_running_loop()
         trace = await loop.run_in_executor(_THREADS, _opened, request)
-        return await ended_with(request, _THREADS, lambda: _answered(request, trace, question))
+        return await ended_with(
+            request, _THREADS, lambda: _answered(request, trace, question), trace.tag
+        )
 
     return Route(f"/api/traces/{{key}}/{name}", endpoint)
 
@@ -70,11 +72,12 @@ def _difference(name: str, question: PairQuestion) -> Route:
         a, b = await loop.run_in_executor(_THREADS, _opened_both, request)
         query = TraceQuery(request.query_params)
 
+        tag = f"{a.tag}-{b.tag}"
+
         def answer() -> Response:
-            tag = f"{a.tag}-{b.tag}"
             return tagged_answer(request, tag, lambda: question(a, b, query), lasting=True)
 
-        return await ended_with(request, _THREADS, answer)
+        return await ended_with(request, _THREADS, answer, tag)
 
     return Route(f"/api/traces/{{key}}/{name}", endpoint)
 
