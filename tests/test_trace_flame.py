@@ -30,6 +30,7 @@ from benchvise.trace.analysis.flame_difference import (
 )
 from benchvise.trace.analysis.functions import function_calls, functions
 from benchvise.trace.analysis.stacks import Stacks, TraceStacks
+from benchvise.trace.event_listing import EventFilter, EventReader
 from benchvise.trace.kernel_symbols import running_build_id
 from benchvise.trace.loaded import LoadedTrace, load_trace
 from benchvise.web.workspace.flame import KeptStacks, flame_graph
@@ -96,6 +97,45 @@ def test_functions_are_named_by_the_files_of_the_recording(tmp_path: Path) -> No
     assert (rows["main"].module, rows["do_work"].module) == ("app", "kernel")
     # The child has what its parent had mapped; periods weigh what they say.
     assert profile(stacks(tmp_path / "perf.data", periods=True)).weight == 6000
+
+
+def test_listed_events_have_the_same_names(tmp_path: Path) -> None:
+    """What has none stays an address, with its file where that is known."""
+    path = saved(tmp_path, recording())
+    texts = [event.text for event in EventReader(path).events(EventFilter(("cpu-clock",)))]
+    stack = [text.partition(" <stack trace> => ")[2].split(" => ") for text in texts]
+    assert stack == [
+        ["app::work() (app)", "main (app)"],
+        ["app::work() (app)", "app::work() (app)", "main (app)"],
+        ["do_work", "main (app)"],
+        ["main (app)"],
+    ]
+    (tmp_path / "symbols/opt/app").write_bytes(b"")
+    (tmp_path / "symbols/kallsyms").unlink()
+    third = list(EventReader(path).events(EventFilter(("cpu-clock",))))[2]
+    assert third.text.endswith(f"=> 0xffffffff81000020 => 0x{MAIN:x} (app)")
+    matching = EventFilter(text="app::work()")
+    saved(tmp_path, recording())
+    assert len(list(EventReader(path).events(matching))) == 2
+
+
+def test_the_pid_of_a_tracepoint_is_not_whose_stack_it_is(tmp_path: Path) -> None:
+    """That of sched_wakeup is the thread that is woken; the stack is the waker's."""
+    skips.needs("perf")
+    path = tmp_path / "wakeups.data"
+    program = (
+        "import threading\nfor _ in range(50):\n"
+        "    one = threading.Thread(target=int)\n    one.start()\n    one.join()"
+    )
+    words = ["perf", "record", "-q", "-e", "sched:sched_wakeup", "-g", "-o", str(path)]
+    done = subprocess.run([*words, "--", sys.executable, "-c", program], capture_output=True)
+    if done.returncode != 0:
+        skips.skip("perf events")
+    own = stacks(path, "sched_wakeup")
+    files = {own.names[frame].module for frame in own.frames.tolist()}
+    maps = Path("/proc/self/maps").read_text().splitlines()
+    libraries = {Path(line.split()[-1]).name for line in maps}
+    assert files & libraries, files
 
 
 def test_a_part_is_of_threads_cpus_and_times(tmp_path: Path) -> None:

@@ -6,7 +6,7 @@ use std::sync::{Arc, Mutex};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyBytes;
-use tracetext::{Chunk, Filter, Made, Texts};
+use tracetext::{Chunk, Filter, Made, Moment, StackNames, StackPlace, Texts};
 
 use crate::errors::to_python;
 use crate::{Trace, objects};
@@ -24,7 +24,7 @@ type Event = (i64, Option<u16>, Option<i32>, Option<String>, String, String);
 impl Listing {
     #[new]
     #[pyo3(signature = (trace, begin, end, *, events=None, threads=None, named=None, cpus=None,
-                        text=None, few=false))]
+                        text=None, few=false, stack_names=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
@@ -37,6 +37,7 @@ impl Listing {
         cpus: Option<HashSet<u16>>,
         text: Option<String>,
         few: bool,
+        stack_names: Option<Py<PyAny>>,
     ) -> PyResult<Self> {
         let trace = Arc::clone(&trace.get().0);
         let types = trace.info().events.iter().enumerate();
@@ -44,7 +45,8 @@ impl Listing {
             types.filter(|(_, event)| names.contains(&event.name)).map(|(at, _)| at).collect()
         });
         let filter = Filter { events, threads, cpus, text };
-        let texts = Arc::new(Texts::new(Arc::clone(&trace)));
+        let texts = Texts::new(Arc::clone(&trace)).with_names(stack_names.map(calling));
+        let texts = Arc::new(texts);
         let raised = Mutex::new(None);
         let of = Arc::clone(&trace);
         let listing = py.detach(|| {
@@ -141,6 +143,19 @@ impl Listing {
     }
 }
 
+/// Names that a function of Python gives: of a column, a process, a thread, a time and addresses.
+/// One that fails is reported, and the addresses stand there.
+fn calling(names: Py<PyAny>) -> StackNames {
+    Box::new(move |place: &StackPlace<'_>| {
+        Python::attach(|py| {
+            let Moment { time, thread } = place.moment;
+            let words = (place.column, place.process, thread, time, place.addresses.to_vec());
+            let named = names.call1(py, words).and_then(|named| named.extract(py));
+            named.map_err(|error: PyErr| error.write_unraisable(py, None)).ok()
+        })
+    })
+}
+
 /// The texts of some rows of tables, given as (type, row), of events that were decoded or kept.
 pub(crate) fn texts<'a>(
     trace: &Arc<tracefile::Trace>,
@@ -158,7 +173,8 @@ pub(crate) fn texts<'a>(
         let of = of.ok_or_else(|| PyValueError::new_err("no such event"))?;
         let batches = ready.entry(event).or_insert_with(|| texts.batches(event, of));
         let mut text = Vec::new();
-        texts.write(&mut text, event, batches, row);
+        // Without names for stacks: when and where it was does not matter.
+        texts.write(&mut text, event, batches, row, Moment { time: 0, thread: -1 });
         written.push(String::from_utf8_lossy(&text).into_owned());
     }
     Ok(written)

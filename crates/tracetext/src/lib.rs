@@ -25,5 +25,5 @@ mod texts;
 mod threads;
 
 pub use listing::{Choose, Chunk, Filter, Listing, Made};
-pub use texts::{Batches, Texts};
+pub use texts::{Batches, Moment, StackNames, StackPlace, Texts};
 pub use threads::Threads;

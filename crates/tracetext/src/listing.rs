@@ -11,7 +11,7 @@ use tracefile::{Damage, Decoded, Index, Loss, Options, Result, Selection, Trace}
 
 use crate::cells::Column;
 use crate::conversion::{decimal, padded};
-use crate::texts::{Batches, Texts};
+use crate::texts::{Batches, Moment, Texts};
 use crate::threads::{Threads, UNKNOWN};
 
 /// Which events are listed.
@@ -264,7 +264,8 @@ impl Listing {
                 head(&mut chunk.text, label, cpu, index.time[at], names[usize::from(event)]);
             }
             let text = chunk.text.len();
-            self.texts.write(&mut chunk.text, usize::from(event), &of.texts, row);
+            let moment = Moment { time: index.time[at], thread };
+            self.texts.write(&mut chunk.text, usize::from(event), &of.texts, row, moment);
             if finder.as_ref().is_some_and(|finder| finder.find(&chunk.text[text..]).is_none()) {
                 chunk.text.truncate(begin);
                 continue;

@@ -35,11 +35,38 @@ struct OfType {
     named: Vec<NamedField>,
     /// Columns of stacks, which are written behind the text, and whether they are the kernel's.
     stacks: Vec<(String, bool)>,
+    /// The column of the process, of perf's own events: a tracepoint's `pid` is any that it names.
+    process: Option<String>,
 }
 
 /// The columns of stacks that samples have, the innermost first; and whether they are the kernel's.
 const STACKS: [(&str, bool); 3] =
     [("kernel_stack", true), ("foreign_stack", false), ("user_stack", false)];
+
+/// Where a stack that wants names was taken; the functions are addresses, the innermost first.
+#[derive(Debug, Clone, Copy)]
+pub struct StackPlace<'a> {
+    /// The column that it stands in: `kernel_stack`, `user_stack`, `foreign_stack`.
+    pub column: &'a str,
+    /// `None` where the event does not tell it.
+    pub process: Option<i32>,
+    /// Nanoseconds of the trace's clock, and the thread: -1 where it is not known.
+    pub moment: Moment,
+    /// Addresses.
+    pub addresses: &'a [u64],
+}
+
+/// When an event happened, and in which thread.
+#[derive(Debug, Clone, Copy)]
+pub struct Moment {
+    /// Nanoseconds of the trace's clock.
+    pub time: i64,
+    /// -1 where it is not known.
+    pub thread: i32,
+}
+
+/// Gives each function of a stack a name; `None` where it cannot.
+pub type StackNames = Box<dyn Fn(&StackPlace<'_>) -> Option<Vec<String>> + Send + Sync>;
 
 /// How all events of a trace become texts.
 pub struct Texts {
@@ -47,6 +74,7 @@ pub struct Texts {
     types: Vec<OnceLock<OfType>>,
     printk: OnceLock<HashMap<u64, PrintkFormat>>,
     long: u8,
+    names: Option<StackNames>,
 }
 
 struct PrintkFormat {
@@ -60,6 +88,7 @@ struct BatchColumns<'a> {
     read: Vec<Column<'a>>,
     named: Vec<(usize, Column<'a>)>,
     stacks: Vec<(usize, Column<'a>)>,
+    process: Option<Column<'a>>,
 }
 
 /// The decoded events of a type: batches of columns, in the order that an index's rows count.
@@ -83,7 +112,14 @@ impl Texts {
         let types = trace.info().events.iter().map(|_| OnceLock::new()).collect();
         let long = trace.info().environment.iter().find(|(name, _)| name == "kernel_long_bytes");
         let long = long.and_then(|(_, value)| value.parse().ok()).filter(|&bytes| bytes == 4);
-        Self { trace, types, printk: OnceLock::new(), long: long.unwrap_or(8) }
+        Self { trace, types, printk: OnceLock::new(), long: long.unwrap_or(8), names: None }
+    }
+
+    /// The same with names for the stacks of samples, which the trace itself has not.
+    #[must_use]
+    pub fn with_names(mut self, names: Option<StackNames>) -> Self {
+        self.names = names;
+        self
     }
 
     /// The fields that the texts of a type read.
@@ -94,6 +130,7 @@ impl Texts {
             fields = of.named.iter().map(|field| field.name.clone()).collect();
         }
         fields.extend(of.stacks.iter().map(|(name, _)| name.clone()));
+        fields.extend(of.process.clone().filter(|process| !fields.contains(process)));
         fields
     }
 
@@ -115,17 +152,25 @@ impl Texts {
                 read: read.unwrap_or_default(),
                 named: named.collect(),
                 stacks: stacks.collect(),
+                process: of.process.as_deref().and_then(column),
             }
         });
         let columns = columns.collect();
         Batches { starts, columns }
     }
 
-    /// Writes the text of a row of a type's table.
-    pub fn write(&self, out: &mut Vec<u8>, event: usize, batches: &Batches<'_>, row: usize) {
+    /// Writes the text of a row of a type's table, which happened at a moment.
+    pub fn write(
+        &self,
+        out: &mut Vec<u8>,
+        event: usize,
+        batches: &Batches<'_>,
+        row: usize,
+        moment: Moment,
+    ) {
         let of = self.of(event);
         let (batch, row) = batches.place(row);
-        let BatchColumns { read: columns, named, stacks } = &batches.columns[batch];
+        let BatchColumns { read: columns, named, stacks, process } = &batches.columns[batch];
         let begin = out.len();
         let row = Row { columns, row };
         // Of columns that are not all there nothing but the names can be written.
@@ -148,19 +193,38 @@ impl Texts {
         while out.len() > begin && out.last().is_some_and(|&last| last == b'\n') {
             out.pop();
         }
-        self.taken_in(out, of, stacks, row.row);
+        if stacks.is_empty() {
+            return;
+        }
+        let process = process.as_ref().and_then(|column| column.get(row.row).int());
+        let process = process.map(|process| process as i32);
+        self.taken_in(out, of, stacks, row.row, (process, moment));
     }
 
     /// The functions in which a sample was taken, the innermost first.
-    fn taken_in(&self, out: &mut Vec<u8>, of: &OfType, stacks: &[(usize, Column<'_>)], row: usize) {
+    fn taken_in(
+        &self,
+        out: &mut Vec<u8>,
+        of: &OfType,
+        stacks: &[(usize, Column<'_>)],
+        row: usize,
+        (process, moment): (Option<i32>, Moment),
+    ) {
         let begin = out.len();
         for (at, column) in stacks {
-            for address in column.get(row).items().unwrap_or_default() {
+            let Some(items) = column.get(row).items() else { continue };
+            let addresses: Vec<u64> = items.into_iter().map(|address| address as u64).collect();
+            let (column, kernel) = &of.stacks[*at];
+            let place = StackPlace { column, process, moment, addresses: &addresses };
+            let names = self.names.as_ref().and_then(|names| names(&place));
+            for (number, &address) in addresses.iter().enumerate() {
                 out.extend_from_slice(b" => ");
-                let address = address as u64;
-                match of.stacks[*at].1 {
-                    true => pointer::symbol(out, self.trace.as_ref(), address, Distance::Some),
-                    false => out.extend_from_slice(format!("0x{address:x}").as_bytes()),
+                match names.as_ref().and_then(|names| names.get(number)) {
+                    Some(name) => out.extend_from_slice(name.as_bytes()),
+                    None if *kernel => {
+                        pointer::symbol(out, self.trace.as_ref(), address, Distance::Some);
+                    }
+                    None => out.extend_from_slice(format!("0x{address:x}").as_bytes()),
                 }
             }
         }
@@ -199,7 +263,8 @@ impl Texts {
                 Err(_) => (Kind::Named, Vec::new()),
             },
         };
-        OfType { kind, fields, named, stacks }
+        let process = (event.system == "perf" && known.contains(&"pid")).then(|| "pid".to_owned());
+        OfType { kind, fields, named, stacks, process }
     }
 
     /// `CALLER: TEXT`, as the kernel writes it.

@@ -2,7 +2,8 @@
 
 Fields are written as the kernel's print format says where the trace has one that is understood,
 else by their names, with the labels that the trace gives to numbers; ``trace_printk`` by its format
-strings, addresses of functions by the kernel's symbols. ``crates/tracetext`` makes the texts: it
+strings, addresses of functions by the kernel's symbols; those in the stacks of perf's samples as
+``trace flame`` names them. ``crates/tracetext`` makes the texts: it
 decodes only what is asked for, a slice of time at a time, and uses no cache.
 """
 
@@ -22,6 +23,7 @@ from benchvise.trace.moments import parse_span
 
 if TYPE_CHECKING:
     from benchvise.trace import native
+    from benchvise.trace.analysis.frame_names import StackTexts
 
 _LONGEST = 10_000
 _FEW = 100_000
@@ -143,6 +145,15 @@ class EventReader:
             )
         return tuple(cautions)
 
+    def _stack_names(self) -> StackTexts | None:
+        """What names the functions in stacks, of a recording of perf."""
+        if self._outline["format"] != "perf.data":
+            return None
+        from benchvise.trace.analysis.frame_names import StackTexts
+        from benchvise.trace.loaded import load_trace
+
+        return StackTexts(load_trace(self.path))
+
     def _listed(self, wanted: EventFilter, most: int | None) -> native.Listing:
         numbers = {int(name) for name in wanted.processes if name.isdecimal()}
         patterns = [name for name in wanted.processes if not name.isdecimal()]
@@ -162,6 +173,7 @@ class EventReader:
                 cpus=set(wanted.cpus) or None,
                 text=wanted.text or None,
                 few=most is not None and most < _FEW,
+                stack_names=self._stack_names(),
             )
         return self._listing
 

@@ -244,11 +244,14 @@ class Listing:
         cpus: AbstractSet[int] | None = None,
         text: str | None = None,
         few: bool = False,
+        stack_names: Callable[[str, int | None, int, int, Sequence[int]], list[str]] | None = None,
     ) -> Listing:
         """Of events at times from ``begin`` to before ``end``.
 
         ``named`` is given the names of all threads, and says which more are meant. ``text``: only
-        events in whose text it is. ``few``: only the first ones will be asked for.
+        events in whose text it is. ``few``: only the first ones will be asked for. ``stack_names``
+        gives the functions of a sample's stack as texts: of a column, in a process (None where the
+        event tells none), of a thread, at a time, with addresses. Several threads call it.
 
         Raises:
             TraceError: it cannot be decoded.

@@ -20,8 +20,9 @@ from typing import NamedTuple
 import numpy as np
 
 from benchvise.trace.analysis.flame import StackTree, frame_pairs, tree
+from benchvise.trace.analysis.frame_names import Frame, MissingSymbols
 from benchvise.trace.analysis.model import Floats, Ints, TraceSpan
-from benchvise.trace.analysis.stacks import Frame, MissingSymbols, Stacks
+from benchvise.trace.analysis.stacks import Stacks
 
 _BLOCKS = 40
 _RESAMPLES = 1000

@@ -79,8 +79,11 @@ class Mappings:
     def __init__(self, analysis: Analysis) -> None:
         self._processes: dict[int, _Process] = defaultdict(_Process)
         self._names: dict[int, tuple[list[int], list[str]]] = defaultdict(lambda: ([], []))
+        self._process_of: dict[int, int] = {}
         self.kernel: RecordedKernel | None = None
         for time, kind, rows, at in _sideband_records(analysis):
+            if kind != "perf_fork" and (process := rows.number("pid", at)) >= 0:
+                self._process_of[rows.thread(at)] = process
             if kind == "perf_mmap":
                 self._map(rows, at, time)
             elif kind == "perf_comm":
@@ -105,6 +108,7 @@ class Mappings:
 
     def _fork(self, rows: _SidebandRows, at: int, time: int) -> None:
         process, parent = rows.number("pid", at), rows.number("parent", at)
+        self._process_of[rows.number("tid", at)] = process
         if process != parent and parent in self._processes:
             for mapping in list(self._processes[parent].present):
                 copy = mapping.part(mapping.start, mapping.end, time)
@@ -128,10 +132,25 @@ class Mappings:
         """When each thread got another name."""
         return {thread: times for thread, (times, _) in self._names.items()}
 
+    def process(self, thread: int) -> int:
+        """The process of a thread; its own number if nobody tells."""
+        return self._process_of.get(thread, thread)
+
+    def processes(self, threads: Ints) -> Ints:
+        """The same of many."""
+        numbers, place = np.unique(threads, return_inverse=True)
+        own: Ints = np.array([self.process(n) for n in numbers.tolist()], dtype=np.int64)
+        return own[place] if numbers.size else threads
+
     def epochs(self, process: int, times: Ints) -> Ints:
         """How often the mappings of a process had changed at each of these times."""
         changes = self._processes[process].changes if process in self._processes else []
         return np.searchsorted(np.array(changes, dtype=np.int64), times, side="right")
+
+    def epoch(self, process: int, time: int) -> int:
+        """The same of one time."""
+        own = self._processes.get(process)
+        return bisect_right(own.changes, time) if own else 0
 
     def at(self, process: int, address: int, time: int) -> Mapping | None:
         """What a process had at an address at a time."""

@@ -8,10 +8,8 @@ samples of perf are named as ``perf script`` names them.
 
 from __future__ import annotations
 
-import platform
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
-from pathlib import PurePosixPath
 
 import numpy as np
 import pyarrow as pa
@@ -20,14 +18,12 @@ import pyarrow.compute as pc
 from benchvise.errors import UsageError
 from benchvise.text import enumerated
 from benchvise.trace.analysis.calls import CallTable
+from benchvise.trace.analysis.frame_names import Frame, FrameNames, MissingSymbols
 from benchvise.trace.analysis.functions import function_calls, slice_calls
-from benchvise.trace.analysis.mappings import Mapping, Mappings
+from benchvise.trace.analysis.mappings import Mappings
 from benchvise.trace.analysis.model import Bools, Ints, Rows, TraceSpan
 from benchvise.trace.analysis.user_functions import user_calls
-from benchvise.trace.decoder import decoder
-from benchvise.trace.kernel_symbols import KernelSymbols, running_build_id
 from benchvise.trace.loaded import LoadedTrace
-from benchvise.trace.symbol_files import ModuleFile, SymbolFiles
 
 _COLUMNS = ("kernel_stack", "foreign_stack", "user_stack")
 """Of perf's samples, the innermost first: a system call's functions lie within the program's."""
@@ -39,24 +35,6 @@ _CALLS = ("function calls", "slices", "user function calls")
 _MASK = (1 << 64) - 1
 _END = (-1, 0xFFFF_FFFF)
 """ftrace ends a stack that is shorter than its place with one of these."""
-
-
-@dataclass(frozen=True, slots=True)
-class Frame:
-    """A function, and the file (or ``kernel``) that it is of; ``module`` is empty for the name of a
-    thread."""
-
-    name: str
-    module: str
-
-
-@dataclass(frozen=True, slots=True)
-class MissingSymbols:
-    """A file of which functions have no names, why, and in how many places of stacks it stands."""
-
-    module: str
-    reason: str
-    frames: int
 
 
 @dataclass(frozen=True)
@@ -105,6 +83,7 @@ class TraceStacks:
         fields = {
             event["name"]: {field["name"] for field in event["fields"]} for event in described
         }
+        self._systems = {event["name"]: event["system"] for event in described}
         self._sampled = {
             name: counts[name]
             for name, own in fields.items()
@@ -168,10 +147,11 @@ class TraceStacks:
         assert table is not None  # noqa: S101 - it has been counted
         rows = Rows(table)
         time, thread = rows["time"], rows["common_pid"]
-        has_pid = "pid" in table.column_names
-        process = rows["pid"] if has_pid else self._processes(thread)
         mappings = Mappings(self._analysis)
-        namer = _Namer(self._loaded, mappings)
+        # What a tracepoint calls pid is any process that it is about.
+        own = self._systems[event] == "perf" and "pid" in table.column_names
+        process = rows["pid"] if own else mappings.processes(thread)
+        namer = FrameNames(self._loaded, mappings)
         parts = []
         for column in _COLUMNS:
             sizes, flat = _lists(table.column(column))
@@ -194,23 +174,6 @@ class TraceStacks:
         return Stacks(
             event, unit, time, cpu, thread, weight, frames, starts, namer.names(), (), missing
         )
-
-    def _processes(self, thread: Ints) -> Ints:
-        """The process of each thread, which a tracepoint does not tell; its own number if nobody
-        does."""
-        process_of: dict[int, int] = {}
-        for name, own, process in (
-            ("perf_comm", "common_pid", "pid"),
-            ("perf_fork", "tid", "pid"),
-            ("perf_mmap", "common_pid", "pid"),
-        ):
-            table = self._analysis.events(name)
-            if table is not None:
-                rows = Rows(table)
-                process_of |= dict(zip(rows[own].tolist(), rows[process].tolist(), strict=True))
-        threads, place = np.unique(thread, return_inverse=True)
-        processes: Ints = np.array([process_of.get(t, t) for t in threads.tolist()], dtype=np.int64)
-        return processes[place] if threads.size else thread
 
     # -- stacks of ftrace ------------------------------------------------------------------------
 
@@ -246,7 +209,7 @@ class TraceStacks:
             np.minimum.at(first, owner[ended], np.flatnonzero(ended))
             keep = np.arange(flat.size) < first[owner]
             sizes, flat = np.bincount(owner[keep], minlength=sizes.size), flat[keep]
-        namer = _Namer(self._loaded, Mappings(self._analysis))
+        namer = FrameNames(self._loaded, Mappings(self._analysis))
         codes = namer.kernel(flat) if kind == "kernel_stack" else namer.foreign(flat)
         thread, time = rows["common_pid"], rows["time"]
         heads = namer.threads(thread, time)
@@ -270,7 +233,7 @@ class TraceStacks:
 
     def _calls(self, event: str) -> Stacks:
         calls = dict(self._call_tables())[event]
-        namer = _Namer(self._loaded, Mappings(self._analysis))
+        namer = FrameNames(self._loaded, Mappings(self._analysis))
         symbol = self._loaded.trace.source.symbol
         numbers, place = np.unique(calls.function, return_inverse=True)
         module = "kernel" if event == _CALLS[0] else event
@@ -324,137 +287,3 @@ def _outermost_first(heads: Ints, parts: Sequence[tuple[Ints, Ints]]) -> tuple[I
         frames[end[owner] - 1 - (np.arange(codes.size) - begins[owner])] = codes
         end -= sizes
     return frames, starts
-
-
-class _Namer:
-    """Gives frames numbers, each function one."""
-
-    def __init__(self, loaded: LoadedTrace, mappings: Mappings) -> None:
-        self._loaded = loaded
-        self._mappings = mappings
-        self._codes: dict[Frame, int] = {}
-        self._files = SymbolFiles(loaded.path)
-        self._kernel: KernelSymbols | None = None
-        self._places: dict[tuple[str, bytes, int], tuple[int, str]] = {}
-        self._missing: dict[tuple[str, str], int] = {}
-        host = loaded.trace.outline["environment"].get("hostname")
-        kernel = mappings.kernel.build_id if mappings.kernel else b""
-        here = bool(kernel) and kernel == running_build_id()
-        self._recorded_here = here and host == platform.node()
-
-    def names(self) -> tuple[Frame, ...]:
-        return tuple(self._codes)
-
-    def missing(self) -> tuple[MissingSymbols, ...]:
-        """Of which files functions have no names, those with most frames first."""
-        entries = [MissingSymbols(*key, count) for key, count in self._missing.items()]
-        return tuple(sorted(entries, key=lambda one: (-one.frames, one.module)))
-
-    def code(self, name: str, module: str) -> int:
-        return self._codes.setdefault(Frame(name, module), len(self._codes))
-
-    def threads(self, thread: Ints, time: Ints) -> Ints:
-        """Frames with the names that threads had at times."""
-        actors = {actor.tid: actor.name for actor in self._loaded.analysis.actors if actor.tid}
-        tasks = dict(self._loaded.trace.description["tasks"]) | actors
-        renamed = self._mappings.threads()
-        codes: Ints = np.empty(thread.size, dtype=np.int64)
-        numbers, place = np.unique(thread, return_inverse=True)
-        for at, number in enumerate(numbers.tolist()):
-            own = np.flatnonzero(place == at)
-            times = np.array(renamed.get(number, []), dtype=np.int64)
-            part = np.searchsorted(times, time[own], side="right")
-            for which in np.unique(part).tolist():
-                first = int(time[own[part == which][0]])
-                name = self._mappings.name(number, first) or tasks.get(number, "")
-                fallback = "swapper" if number == 0 else f":{number}"
-                codes[own[part == which]] = self.code(name or fallback, "")
-        return codes
-
-    def kernel(self, addresses: Ints) -> Ints:
-        """Frames of the kernel."""
-        if self._kernel is None:
-            self._kernel = KernelSymbols(self._mappings.kernel, self._loaded.path)
-        return self._each(addresses, self._kernel_name)
-
-    def foreign(self, addresses: Ints) -> Ints:
-        """Frames of guests and hypervisors, whose symbols nobody has."""
-        reason = "guests, hypervisors and processes without mappings have no symbols here"
-        return self._each(addresses, lambda _: ("[foreign]", "foreign", reason))
-
-    def _each(self, addresses: Ints, named: Callable[[int], tuple[str, str, str]]) -> Ints:
-        values, place, counts = np.unique(addresses, return_inverse=True, return_counts=True)
-        codes: Ints = np.empty(values.size, dtype=np.int64)
-        for at, value in enumerate(values.tolist()):
-            name, module, reason = named(value & _MASK)
-            codes[at] = self.code(name, module)
-            if reason:
-                key = (module, reason)
-                self._missing[key] = self._missing.get(key, 0) + int(counts[at])
-        return codes[place] if values.size else place.astype(np.int64)
-
-    def _kernel_name(self, address: int) -> tuple[str, str, str]:
-        own = self._loaded.trace.source.symbol(address)
-        if own is not None:
-            return own.split("+0x")[0], "kernel", ""
-        symbols = self._kernel
-        function = symbols.name(address) if symbols else None
-        if function is not None:
-            return (
-                decoder().demangle(function[0]),
-                f"[{function[1]}]" if function[1] else "kernel",
-                "",
-            )
-        reason = (
-            symbols.reason if symbols and symbols.reason else "no symbol of the kernel is there"
-        )
-        return "[kernel]", "kernel", reason
-
-    def user(self, process: Ints, addresses: Ints, time: Ints) -> Ints:
-        """Frames of programs and libraries."""
-        epoch: Ints = np.zeros(process.size, dtype=np.int64)
-        numbers, of = np.unique(process, return_inverse=True)
-        for at, number in enumerate(numbers.tolist()):
-            own = np.flatnonzero(of == at)
-            epoch[own] = self._mappings.epochs(number, time[own])
-        order = np.lexsort((addresses, epoch, of))
-        keys = np.stack([of[order], epoch[order], addresses[order]])
-        change = np.flatnonzero(np.any(np.diff(keys, axis=1, prepend=-1) != 0, axis=0))
-        if not change.size:
-            return np.empty(0, dtype=np.int64)
-        counts = np.diff(np.append(change, order.size))
-        codes: Ints = np.empty(order.size, dtype=np.int64)
-        codes_of: Ints = np.empty(change.size, dtype=np.int64)
-        for at, place in enumerate(order[change].tolist()):
-            address, moment = int(addresses[place]) & _MASK, int(time[place])
-            mapping = self._mappings.at(int(process[place]), address, moment)
-            codes_of[at] = self._user_code(address, mapping, int(counts[at]))
-        codes[order] = np.repeat(codes_of, counts)
-        return codes
-
-    def _user_code(self, address: int, mapping: Mapping | None, count: int) -> int:
-        """The function there; of a file whose functions have no names, all are one."""
-        if mapping is None:
-            code, module = self.code("[no file]", "(no file)"), "(no file)"
-            reason = "the recording tells no mapping there"
-        else:
-            offset = address - mapping.start + mapping.offset
-            key = (mapping.path, mapping.build_id, offset)
-            if key not in self._places:
-                self._places[key] = self._in_file(mapping, offset)
-            (code, reason), module = self._places[key], mapping.path
-        if reason:
-            self._missing[module, reason] = self._missing.get((module, reason), 0) + count
-        return code
-
-    def _in_file(self, mapping: Mapping, offset: int) -> tuple[int, str]:
-        file = PurePosixPath(mapping.path).name or "(no file)"
-        if mapping.path.startswith("//anon"):
-            function, reason = None, "memory of no file: code that was made at run time"
-        else:
-            inode = mapping.inode if self._recorded_here else None
-            symbols = self._files.symbols(ModuleFile(mapping.path, 0, mapping.build_id, inode))
-            function, reason = symbols.name_in_file(offset), symbols.reason
-        if function is not None:
-            return self.code(function[0], file), ""
-        return self.code(f"[{file}]", file), reason or "its table of symbols has no function there"

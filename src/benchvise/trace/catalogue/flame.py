@@ -27,7 +27,8 @@ if TYPE_CHECKING:
         ProfileComparison,
         ShareInterval,
     )
-    from benchvise.trace.analysis.stacks import MissingSymbols, Stacks
+    from benchvise.trace.analysis.frame_names import MissingSymbols
+    from benchvise.trace.analysis.stacks import Stacks
     from benchvise.trace.loaded import LoadedTrace
 
 _NAMED = 4

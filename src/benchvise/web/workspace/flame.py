@@ -15,8 +15,9 @@ import numpy as np
 from benchvise.documents import in_json
 from benchvise.text import printable
 from benchvise.trace.analysis.flame import StackTree, tree
+from benchvise.trace.analysis.frame_names import MissingSymbols
 from benchvise.trace.analysis.model import Ints
-from benchvise.trace.analysis.stacks import MissingSymbols, Stacks, TraceStacks
+from benchvise.trace.analysis.stacks import Stacks, TraceStacks
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.query import AnsweredPart, TraceQuery, answered_part
 

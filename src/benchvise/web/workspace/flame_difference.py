@@ -15,8 +15,9 @@ from benchvise.trace.analysis.flame_difference import (
     compared,
     tree_difference,
 )
+from benchvise.trace.analysis.frame_names import MissingSymbols
 from benchvise.trace.analysis.model import Ints
-from benchvise.trace.analysis.stacks import MissingSymbols, Stacks
+from benchvise.trace.analysis.stacks import Stacks
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.flame import (
     LONGEST_NAME,
