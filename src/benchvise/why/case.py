@@ -81,6 +81,14 @@ class DiagnosisState:
         return self.scale.gap - self.gained
 
     @property
+    def still_unexplained(self) -> float:
+        """What of the gap no proven cause explains, in goodness: as measured with all of them
+        together, else by the sum of their effects."""
+        if self.unexplained is None:
+            return self.left
+        return self.unexplained.value * self.scale.gap
+
+    @property
     def unfinished(self) -> bool:
         """Whether the causes surely leave something that counts."""
         is_more = self.left * self.scale.gap < 0.0

@@ -24,6 +24,7 @@ from benchvise.why.case import DiagnosisOptions, DiagnosisState
 from benchvise.why.events import DiagnosisStage, Event, StageBegun
 from benchvise.why.experiments.evidence import Diverted, EvidenceLog
 from benchvise.why.experiments.laboratory import Budget, BudgetSpent, Laboratory
+from benchvise.why.experiments.reopened import reopen
 from benchvise.why.model import Diagnosis, Side, Stop
 from benchvise.why.rules import DiagnosisRules
 from benchvise.why.untested import find_untested
@@ -60,6 +61,8 @@ def diagnose(
             stopped, reason = stopped_trying, why_stopped
     if stopped is not None and case.proven:
         _explain_unfinished(case, lab, rules, stopped)
+    if case.proven and is_missing(case):
+        reopen(lab, case.still_unexplained)
     if stopped is not None or not case.proven or is_missing(case):
         _list_untested(case, lab, rules, stopped)
     return conclude(case, lab, options, stopped, reason)
