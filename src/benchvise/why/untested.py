@@ -42,6 +42,7 @@ from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.command_suspects import MOUNT_POINT
 from benchvise.why.suspects.find import NO_SETTING, consent_in
 from benchvise.why.suspects.routes import ROUTES
+from benchvise.why.suspects.rule_sets import rules_of_good
 from benchvise.why.witness.amounts import DESCRIPTORS, MEMORY
 from benchvise.why.witness.database_suspects import database_as_on_good
 from benchvise.why.witness.grouped import is_group
@@ -263,7 +264,7 @@ def _described(
         or line_as_on_good(suspect, _on_good(lab, suspect, ask_boards=ask_boards), origins)
         or route_as_on_good(suspect)
         or rules_as_on_good(suspect, case.snapshots)
-        or without_policies(suspect, case.snapshots)
+        or rules_of_good(suspect, names, case.snapshots)
         or boot_line_as_on_good(suspect, case.snapshots, origins)
         or state_as_on_good(suspect, partners)
         or _by_hand(suspect, remedies)
@@ -364,20 +365,10 @@ def rules_as_on_good(suspect: Suspect, snapshots: Mapping[Side, Snapshot]) -> st
     return " && ".join(changes) if all(_A_RULE.fullmatch(line) for line in changes) else ""
 
 
-def without_policies(suspect: Suspect, snapshots: Mapping[Side, Snapshot]) -> str:
-    """The line of shell that takes away the policies of IPsec (ip-xfrm(8)), where the good side has
-    none at all; empty for others."""
-    if suspect.members != (_POLICIES,) or len(snapshots) < len(Side):
-        return ""
-    has_none = _value_of(snapshots[Side.GOOD], _POLICIES) == []
-    return "ip xfrm policy flush  # ip xfrm policy show: keep what it prints" if has_none else ""
-
-
 def _value_of(snapshot: Snapshot, name: str) -> object:
     return next((entry.value for entry in snapshot.entries() if entry.name == name), None)
 
 
-_POLICIES = "net.filter/xfrm policies of IPsec"
 _RULES = f"{ROUTES}/rules"
 _A_RULE = re.compile(r"ip rule (?:add|del) [a-z0-9_./: -]{4,200}", re.ASCII)
 _OF_IPV6 = f"{ROUTES}/routes of IPv6"

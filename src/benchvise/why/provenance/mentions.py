@@ -33,6 +33,7 @@ _RULE_GLOBS = (
     *("/etc/nftables.conf", "/etc/nftables.d/*", "/etc/nftables/*", "/etc/sysconfig/nftables.conf"),
     *("/etc/iptables/*", "/etc/iptables*", "/etc/sysconfig/ip*tables", "/etc/ufw/*.rules"),
     *("/etc/firewall*", "/etc/rc.local", "/etc/network/if-*.d/*", "/etc/init.d/*"),
+    "/etc/default/*",
 )
 _RULE = "a line that says the same"
 _MOST_OF_IT = 0.7

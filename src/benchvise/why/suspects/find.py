@@ -33,6 +33,7 @@ from benchvise.why.suspects.command_suspects import (
 )
 from benchvise.why.suspects.reduction import layer_of, reduce
 from benchvise.why.suspects.routes import ROUTES, with_route
+from benchvise.why.suspects.rule_sets import FILTER, of_one_set, rule_suspects
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,7 +71,8 @@ def find(
     kept = reduce(differences, metric, (change.knob.name for change in changes), seen, targets)
     left = {difference.entry.name for difference in kept.differences}
     changes = tuple(c for c in changes if _comes_and_goes(c.knob) or left.intersection(c.members))
-    flipped = [_bounded(s, may_set, allowed, good, bad) for s in suspects_of(changes)]
+    settings = (*suspects_of(changes), *rule_suspects(good, bad))
+    flipped = [_bounded(s, may_set, allowed, good, bad) for s in settings]
     covered = {member for suspect in flipped for member in suspect.members}
     rest = [d for d in kept.differences if d.entry.name not in covered]
     taken = {suspect.id for suspect in flipped}
@@ -233,6 +235,8 @@ def _id_of(difference: Difference, part: DifferencePart) -> str:
     entry = difference.entry
     if entry.name in _BY_PART:
         return f"{entry.item}:{printable(part.key, 60)}"
+    if entry.item == FILTER and of_one_set(entry.key):
+        return f"{FILTER}:{entry.key}"
     if entry.name == MOUNTS and part.key.startswith("/"):
         return f"{MOUNT_POINT}{printable(part.key, 80)}"
     if entry.item == FILE_SYSTEMS:
@@ -288,6 +292,8 @@ def _title(name: str, first: Difference) -> str:
         return f"{first.entry.key.removeprefix('/proc/sys/')}, as sysctl(8) sets it"
     if first.entry.name == f"{ROUTES}/fixed neighbours":
         return f"the address on the link of {name.partition(':')[2]}, as somebody has set it"
+    if name.startswith(f"{FILTER}:"):
+        return f"{name.partition(':')[2]}, which packets meet"
     if name.startswith("boot.settings:"):
         return f"{name.partition(':')[2]}, as the boot loader is told"
     if name.startswith(f"{ROUTES}:"):

@@ -221,7 +221,7 @@ _SPREAD = re.compile(r"\d+ (?:files|targets)")
 _OF_NETWORK = (Activity.NETWORK, Activity.RESOLVER)
 _TARGET_ADDRESS = re.compile(r"\[?([0-9a-fA-F.:]+?)\]?:\d+")
 _NETWORK = re.compile(r"(?<![\w.:/-])(?:\d+(?:\.\d+){3}|[0-9a-f]*:[0-9a-f:]+)(?:/\d+)?(?![\w.:/-])")
-_OF_ADDRESSES = ("net.routes:*", "net.filter*", "nft.table*")
+_OF_ADDRESSES = ("net.routes:*", "net.filter*", "nft.*")
 
 
 def _put_places_ahead(

@@ -1,0 +1,116 @@
+"""Rules of packet filters that are not the same on both sides.
+
+A table of nftables that one side alone has is a setting (``nft.table``). Of one that both have, the
+rules may differ: without them the bad side shows what they cost, as a dormant table keeps its rules
+and no packet meets it (nft(8)). Rules of iptables of old kernels cannot be put to sleep; how to
+take those of the other side is told as a command.
+"""
+
+from __future__ import annotations
+
+import re
+from collections.abc import Iterator, Mapping, Sequence
+
+from benchvise.state.catalogue import knobs
+from benchvise.state.knobs import Setting
+from benchvise.state.model import Snapshot
+from benchvise.state.places import FILTERS
+from benchvise.why.model import Layer, SettingMeans, Side, Suspect
+
+FILTER = "net.filter"
+RULES = "nft.rules:"
+"""What begins the id of a suspect about the rules of a table that both sides have."""
+
+_TABLE = "nft.table"
+_LIST = f"{FILTER}/rule set of nftables"
+_HEAD = re.compile(r"table (\w{2,10}) ([\w.-]{1,100}) \{", re.ASCII)
+_NOT_ON_GOOD = "the good side has other rules in it"
+
+
+def of_one_set(key: str) -> bool:
+    """Whether an entry of the item is a set of rules or policies, which is a suspect by itself."""
+    return key.startswith(("rule set of ", "xfrm policies"))
+
+
+def rule_suspects(good: Snapshot, bad: Snapshot) -> Iterator[Suspect]:
+    """A suspect for each table of nftables whose rules differ and that is active on both sides."""
+    tables = [_tables(snapshot) for snapshot in (good, bad)]
+    for name in [name for name in tables[1] if name in tables[0]]:
+        first, second = (of[name] for of in tables)
+        path = f"{FILTERS}{name[0]}!{name[1]}"
+        if first == second or not all(_is_active(snapshot, path) for snapshot in (good, bad)):
+            continue
+        called = f"{name[0]}/{name[1]}"
+        knob = knobs()[_TABLE][1]
+        yield Suspect(
+            f"{RULES}{called}",
+            f"the rules in table {called} of nftables, iptables-nft included",
+            Layer.RUN_TIME,
+            FILTER,
+            _told(first, second),
+            _told(second, first),
+            members=(f"{RULES}{called}",),
+            means=SettingMeans((Setting(knob, "dormant", (path,)),), ()),
+            not_on_good=_NOT_ON_GOOD,
+        )
+
+
+def _tables(snapshot: Snapshot) -> dict[tuple[str, str], tuple[str, ...]]:
+    """The lines in each table, by its family and name."""
+    value = next((entry.value for entry in snapshot.entries() if entry.name == _LIST), None)
+    tables: dict[tuple[str, str], list[str]] = {}
+    lines: list[str] = []
+    for line in map(str, value) if isinstance(value, list) else ():
+        if match := _HEAD.fullmatch(line.strip()):
+            lines = tables.setdefault((match[1], match[2]), [])
+        else:
+            lines.append(line.strip())
+    return {name: tuple(of) for name, of in tables.items()}
+
+
+def _is_active(snapshot: Snapshot, path: str) -> bool:
+    return any(
+        entry.path == path and str(entry.value).strip() == "active" for entry in snapshot.entries()
+    )
+
+
+def _told(own: Sequence[str], other: Sequence[str]) -> str:
+    """How many lines there are, and the first that the other side has not."""
+    new = next((line for line in own if line not in other), "")
+    return f"{len(own)} lines" + (f", {new[:80]}" if new else "")
+
+
+_SETS = {
+    "rule set of nftables": ("nft -s list ruleset", "nft -f -"),
+    "rule set of iptables": ("iptables-save", "iptables-restore"),
+    "rule set of ip6tables": ("ip6tables-save", "ip6tables-restore"),
+    "rule set of legacy iptables": ("iptables-legacy-save", "iptables-legacy-restore"),
+}
+_POLICIES = f"{FILTER}/xfrm policies of IPsec"
+_OF_SSH = re.compile(r"ssh://[\w.:@%\[\]-]{1,200}", re.ASCII)
+
+
+def rules_of_good(
+    suspect: Suspect, names: Mapping[Side, str], snapshots: Mapping[Side, Snapshot]
+) -> str:
+    """The line of shell, for this machine, that keeps the bad side's rules in a file and has it
+    take those of the good one; for policies of IPsec that which takes them away, where the good
+    side has none. Empty for others, and where a board is not reached by SSH."""
+    if suspect.item != FILTER or len(suspect.members) != 1 or len(snapshots) < len(Side):
+        return ""
+    if suspect.members == (_POLICIES,):
+        has_none = not _value(snapshots[Side.GOOD], _POLICIES)
+        return "ip xfrm policy flush  # first keep what `ip xfrm policy` prints" if has_none else ""
+    commands = _SETS.get(suspect.members[0].removeprefix(f"{FILTER}/"))
+    good, bad = names[Side.GOOD], names[Side.BAD]
+    if commands is None or not _OF_SSH.fullmatch(good) or not _OF_SSH.fullmatch(bad):
+        return ""
+    tell, take = commands
+    given = f"ssh {good} {tell}"
+    if take.startswith("nft"):
+        given = f"{{ echo flush ruleset; {given}; }}"
+    return f"ssh {bad} {tell} > {tell.split()[0]}.before && {given} | ssh {bad} {take}"
+
+
+def _value(snapshot: Snapshot, name: str) -> object:
+    return next((entry.value for entry in snapshot.entries() if entry.name == name), None)
