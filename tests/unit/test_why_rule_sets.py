@@ -2,6 +2,8 @@
 
 from __future__ import annotations
 
+from dataclasses import replace
+
 import pytest
 from why_boards import metric
 from why_suspects import difference, snapshot
@@ -10,6 +12,7 @@ from benchvise.state.model import Snapshot
 from benchvise.why.model import SettingMeans, Side, Suspect
 from benchvise.why.suspects.find import consent_for, find
 from benchvise.why.suspects.rule_sets import rule_suspects, rules_of_good
+from benchvise.why.untested import file_of_good
 
 LIST = "net.filter/rule set of nftables"
 TABLE, PATH = "net.filter/table inet!guard", "/proc/net/netlink/inet!guard"
@@ -77,3 +80,25 @@ def test_the_rules_of_the_good_side_are_taken_by_hand(suspect: Suspect, line: st
     assert rules_of_good(suspect, NAMES, snapshots) == line
     elsewhere = {**NAMES, Side.BAD: "serial:///dev/ttyUSB0"}
     assert "ssh" not in rules_of_good(suspect, elsewhere, snapshots)
+
+
+FILE = difference("userland.file:/etc/pg/a.conf", "userland.file", "06d8f1fe9c73", "8225bca81af3")
+
+
+@pytest.mark.parametrize(
+    ("suspect", "line"),
+    [
+        (
+            FILE,
+            "ssh ssh://root@bad:2222 cp -p /etc/pg/a.conf /etc/pg/a.conf.before && "
+            "ssh ssh://root@good cat /etc/pg/a.conf | ssh ssh://root@bad:2222 "
+            "'cat > /etc/pg/a.conf'",
+        ),
+        (replace(FILE, good="not there"), ""),
+        (replace(FILE, id="userland.file:/var/lib/pg/data/base/1"), ""),  # somebody's data
+        (replace(FILE, id="userland.file:/etc/a; reboot"), ""),
+        (replace(FILE, good="40 entries"), ""),
+    ],
+)
+def test_a_file_of_the_good_side_is_put_there_by_hand(suspect: Suspect, line: str) -> None:
+    assert file_of_good(suspect, NAMES) == line

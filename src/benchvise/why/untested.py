@@ -42,12 +42,18 @@ from benchvise.why.rules import DiagnosisRules
 from benchvise.why.suspects.command_suspects import MOUNT_POINT
 from benchvise.why.suspects.find import NO_SETTING, consent_in
 from benchvise.why.suspects.routes import ROUTES
-from benchvise.why.suspects.rule_sets import rules_of_good
+from benchvise.why.suspects.rule_sets import OF_SSH, rules_of_good
 from benchvise.why.witness.amounts import DESCRIPTORS, MEMORY
 from benchvise.why.witness.database_suspects import database_as_on_good
 from benchvise.why.witness.grouped import is_group
 from benchvise.why.witness.layout import written_anew
-from benchvise.why.witness.opened import HIDDEN, NOT_THERE, OPENED_FILE, link_as_on_good
+from benchvise.why.witness.opened import (
+    HIDDEN,
+    NOT_THERE,
+    OPENED_FILE,
+    is_data,
+    link_as_on_good,
+)
 from benchvise.why.witness.outdated import OUTDATED, started_anew
 from benchvise.why.witness.partner_suspects import state_as_on_good
 from benchvise.why.witness.times import time_as_on_good
@@ -267,6 +273,7 @@ def _described(
         or rules_of_good(suspect, names, case.snapshots)
         or boot_line_as_on_good(suspect, case.snapshots, origins)
         or state_as_on_good(suspect, partners)
+        or file_of_good(suspect, names)
         or _by_hand(suspect, remedies)
         or _of_file(suspect, case.snapshots)
         or _with_layers(suspect, lab.bench.metric, names),
@@ -321,6 +328,28 @@ def line_as_on_good(suspect: Suspect, good: Sequence[Origin], bad: Sequence[Orig
         return ""
     text = re.sub(r"([\\&|])", r"\\\1", wanted)
     return shlex.join(["sed", "-i", f"{line}s|.*|{text}|", path])
+
+
+def file_of_good(suspect: Suspect, names: Mapping[Side, str]) -> str:
+    """The line of shell, for this machine, that keeps a file of the bad side and puts that of the
+    good one there; empty where a side has none, for data, and where a board is not reached by SSH.
+    """
+    path = suspect.id.removeprefix(OPENED_FILE)
+    if not suspect.id.startswith(OPENED_FILE) or is_group(suspect) or is_data(path):
+        return ""
+    if NOT_THERE in (suspect.good, suspect.bad) or not _DIGEST.fullmatch(suspect.good):
+        return ""
+    if not all(OF_SSH.fullmatch(name) for name in names.values()) or not _PLAIN_PATH.fullmatch(
+        path
+    ):
+        return ""
+    good, bad = names[Side.GOOD], names[Side.BAD]
+    return (
+        f"ssh {bad} cp -p {path} {path}.before && ssh {good} cat {path} | ssh {bad} 'cat > {path}'"
+    )
+
+
+_DIGEST = re.compile(r"[0-9a-f]{12}")
 
 
 def route_as_on_good(suspect: Suspect) -> str:

@@ -87,7 +87,8 @@ _SETS = {
     "rule set of legacy iptables": ("iptables-legacy-save", "iptables-legacy-restore"),
 }
 _POLICIES = f"{FILTER}/xfrm policies of IPsec"
-_OF_SSH = re.compile(r"ssh://[\w.:@%\[\]-]{1,200}", re.ASCII)
+OF_SSH = re.compile(r"ssh://[\w.:@%\[\]-]{1,200}", re.ASCII)
+"""The name of a board that ssh(1) takes as it is."""
 
 
 def rules_of_good(
@@ -103,7 +104,7 @@ def rules_of_good(
         return "ip xfrm policy flush  # first keep what `ip xfrm policy` prints" if has_none else ""
     commands = _SETS.get(suspect.members[0].removeprefix(f"{FILTER}/"))
     good, bad = names[Side.GOOD], names[Side.BAD]
-    if commands is None or not _OF_SSH.fullmatch(good) or not _OF_SSH.fullmatch(bad):
+    if commands is None or not OF_SSH.fullmatch(good) or not OF_SSH.fullmatch(bad):
         return ""
     tell, take = commands
     given = f"ssh {good} {tell}"
