@@ -17,11 +17,12 @@ from benchvise.why.witness.database_suspects import (
     database_as_on_good,
     database_suspects,
     put_above_their_files,
+    remedy_of_file,
 )
 from benchvise.why.witness.databases import parse_databases
 from benchvise.why.witness.model import CallsAbout, DatabaseSchema, Partner, SideWatch
 from benchvise.why.witness.opened import NOT_THERE
-from benchvise.why.witness.sqlite_files import schema_of, sqlite_databases
+from benchvise.why.witness.sqlite_files import as_other, schema_of, sqlite_databases
 
 SHOP = """
 create table orders (id integer primary key, customer integer);
@@ -30,9 +31,10 @@ create index by_customer on orders (customer);
 """
 
 
-def _file(path: Path, script: str = SHOP) -> bytes:
+def _file(path: Path, *scripts: str) -> bytes:
     with closing(sqlite3.connect(path)) as connection:
-        connection.executescript(script)
+        for script in scripts or (SHOP,):
+            connection.executescript(script)
     return path.read_bytes()
 
 
@@ -168,3 +170,51 @@ def test_an_index_comes_before_the_file_that_lacks_it() -> None:
     assert [s.item for s in ranked] == ["database", "userland.file"]
     other = replace(file, id="userland.file:/data/other")
     assert suspects[0] in put_above_their_files((other, *suspects))
+
+
+def test_a_copy_has_the_indices_and_statistics_of_the_other_one(tmp_path: Path) -> None:
+    good = _file(tmp_path / "good", SHOP, "insert into orders values (1, 7); analyze;")
+    tables = "create table orders (id integer primary key, customer integer);"
+    bad = _file(tmp_path / "bad", tables, "insert into orders values (1, 7), (2, 9);")
+    keys = ("index by_customer on orders", "statistics of orders")
+    changed = as_other(bad, good, keys)
+    assert {key: schema_of(changed).get(key) for key in keys} == {
+        key: schema_of(good)[key] for key in keys
+    }
+    with closing(sqlite3.connect(":memory:")) as connection:
+        connection.deserialize(changed)
+        assert connection.execute("select count(*) from orders").fetchone() == (2,)
+    back = schema_of(as_other(good, bad, keys))
+    assert keys[0] not in back and back[keys[1]] == "none"
+
+
+def test_what_no_copy_can_have_is_refused(tmp_path: Path) -> None:
+    good, bad = _file(tmp_path / "good"), _file(tmp_path / "bad", "create table other (a);")
+    for keys in (["table orders"], ["index by_customer on orders"]):  # its table is not there
+        with pytest.raises(ValueError):
+            as_other(bad, good, keys)
+    with pytest.raises(ValueError):
+        as_other(b"no database", bad, [])
+
+
+@pytest.mark.parametrize(
+    ("kind", "opens", "tried"),
+    [
+        ("SQLite", CallsAbout("access", "/data/shop.db-journal", 9, 9, 0.0, 0.0), True),
+        ("SQLite", CallsAbout("openat", "/data/shop.db-journal", 1, 0, 0.0, 0.0), False),
+        ("SQLite", CallsAbout("pwrite64", "/data/shop.db", 1, 0, 0.0, 0.0), False),
+        ("PostgreSQL", CallsAbout("access", "/data/shop.db-journal", 9, 9, 0.0, 0.0), False),
+    ],
+)
+def test_only_a_file_that_the_command_does_not_write_is_tried(
+    kind: str, opens: CallsAbout, *, tried: bool
+) -> None:
+    journal = {"journal": "rollback"}
+    watches = _watches({**INDEX, **journal}, journal, kind)
+    watches = {side: replace(watch, calls=(opens,)) for side, watch in watches.items()}
+    (suspect,) = database_suspects(watches, can_swap=True)
+    assert (suspect.means is not None) is tried
+    (untried,) = database_suspects(watches)
+    assert untried.means is None
+    line = remedy_of_file(suspect)
+    assert line.startswith("sqlite3 /data/shop.db 'CREATE INDEX" if kind == "SQLite" else "")

@@ -50,7 +50,11 @@ from benchvise.why.rules import DiagnosisRules
 from benchvise.why.spending import is_wall_time
 from benchvise.why.witness.amounts import amount_suspects
 from benchvise.why.witness.compare import BY_TIME, MeasuredTimes, call_targets, compare
-from benchvise.why.witness.database_suspects import database_suspects, put_above_their_files
+from benchvise.why.witness.database_suspects import (
+    GIVEN_FILES,
+    database_suspects,
+    put_above_their_files,
+)
 from benchvise.why.witness.neighbours import put_active_first
 from benchvise.why.witness.opened import (
     OPENED_FILE,
@@ -191,7 +195,7 @@ def _seen_suspects(
     watched, and of files none where they cannot be read."""
     amounts = (
         *amount_suspects(case.watches, case.snapshots),
-        *database_suspects(case.watches),
+        *database_suspects(case.watches, can_swap=lab.bench.can_swap_files()),
     )
     of_partners = partner_files(case.watches)
     of_services = service_files(case.snapshots) if case.watches else ()
@@ -294,7 +298,7 @@ def _counts(lab: Laboratory, side: Side) -> dict[str, list[float]]:
 def search_settings(case: DiagnosisState, lab: Laboratory) -> None:
     """The causes among what can be flipped without a boot."""
     case.reached = "searching the settings"
-    suspects = [s for s in testable(case.suspects) if not s.id.startswith(OPENED_FILE)]
+    suspects = [s for s in testable(case.suspects) if not s.id.startswith(GIVEN_FILES)]
     first = None
     if case.measured is None:
         first = _gap_by_all_in(case, lab, suspects)
@@ -362,10 +366,10 @@ def search_layers(
     found."""
     case.layers = tuple(lab.bench.layers())
     layers = list(_ranked(case, lab, rules, options, case.layers))
-    if any(suspect.id.startswith(OPENED_FILE) for suspect in case.suspects):
+    if any(suspect.id.startswith(GIVEN_FILES) for suspect in case.suspects):
         swapped = [part for layer in testable(layers) for part in (layer, *lab.bench.parts(layer))]
         case.suspects = without_swapped(case.suspects, swapped)
-        files = [s for s in testable(case.suspects) if s.id.startswith(OPENED_FILE)]
+        files = [s for s in testable(case.suspects) if s.id.startswith(GIVEN_FILES)]
         layers = sorted((*layers, *files), key=lambda s: (s.means is None, -s.log_odds))
     if not layers:
         return

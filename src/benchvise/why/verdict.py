@@ -34,7 +34,7 @@ from benchvise.why.spending import waiting_or_computing
 from benchvise.why.stages import as_cause, in_order
 from benchvise.why.suspects.find import ALL, consent_for
 from benchvise.why.untested import hidden_share, undecided_share
-from benchvise.why.witness.opened import OPENED_FILE
+from benchvise.why.witness.database_suspects import GIVEN_FILES
 from benchvise.why.wording import LEAST_COMMAND_GAP, apart, percent, reach, scatters, share
 
 _NAMED = 8
@@ -422,7 +422,7 @@ def _layers(case: DiagnosisState, lab: Laboratory, options: DiagnosisOptions) ->
         if not swapped or case.proven or hidden_share(case, lab) is not None:
             return
         ids = {name for experiment in swapped for name in experiment.flipped}
-        what = "files" if all(name.startswith(OPENED_FILE) for name in ids) else "layers"
+        what = "files" if all(name.startswith(GIVEN_FILES) for name in ids) else "layers"
         if (share := undecided_share(lab, case, Purpose.LAYER)) is not None:
             yield _scattered(f"the swapped {what}", "they", share)
         else:

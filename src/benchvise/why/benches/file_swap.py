@@ -11,6 +11,9 @@ program whose name is a link, in a directory too large for that, is found first 
 the link leads to may be other programs too (busybox). Files that not
 everybody may read are not taken to another board.
 
+Of a SQLite database the command is given a copy of the board's own with an index or statistics as
+the other side's has them.
+
 Files that a service reads when it starts are to be seen by that service, so the same copies stand
 over them on the whole board (``service.file``): these are settings, which are put back.
 """
@@ -20,7 +23,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from urllib.parse import quote
 
 from benchvise.board import Board
@@ -32,9 +35,11 @@ from benchvise.why.bench import ArmRefused
 from benchvise.why.benches.live_board import LiveBoard
 from benchvise.why.benches.userland_copies import MAKE_DIRECTORY
 from benchvise.why.model import Arm, LayerMeans, Side, Suspect
+from benchvise.why.witness.database_suspects import DATABASE, keys_of
 from benchvise.why.witness.grouped import is_group
 from benchvise.why.witness.opened import FILE_LAYER, OPENED_FILE
 from benchvise.why.witness.partner_suspects import SERVICE_FILE, is_service_file
+from benchvise.why.witness.sqlite_files import as_other
 
 SEARCH_PATH = "env.PATH"
 """The attribute by which programs are found first in the directories that are made here."""
@@ -95,15 +100,45 @@ class FileSwap:
         suspects = {
             path: suspect
             for suspect in arm.flipped
-            if is_file(suspect)
+            if is_file(suspect) and not suspect.id.startswith(DATABASE)
             for path in paths_of(suspect)
         }
-        if not suspects:
+        if not any(is_file(suspect) for suspect in arm.flipped):
             return {}
-        key = (arm.side, self._boards[arm.side].boots, tuple(sorted(suspects)))
+        of_databases = [s for s in arm.flipped if is_file(s) and s.id.startswith(DATABASE)]
+        ids = (*suspects, *(suspect.id for suspect in of_databases))
+        key = (arm.side, self._boards[arm.side].boots, tuple(sorted(ids)))
         if key not in self._made:
-            self._made[key] = self._make(arm.side, suspects)
+            self._made[key] = {
+                **self._make(arm.side, suspects),
+                **self._changed_databases(arm.side, of_databases),
+            }
         return self._made[key]
+
+    def _changed_databases(self, side: Side, suspects: Sequence[Suspect]) -> dict[str, str]:
+        """Copies of a side's own databases with what the other one's have in these entries."""
+        by_path: dict[str, list[Suspect]] = {}
+        for suspect in suspects:
+            by_path.setdefault(path_of(suspect), []).append(suspect)
+        binds: dict[str, str] = {}
+        for path, of in by_path.items():
+            keys = [key for suspect in of for key in keys_of(suspect)]
+            try:
+                if not _PATH.fullmatch(path):
+                    raise _FileRefused("its name has other characters than are sent along")
+                own, other = self._file(side, path), self._file(side.other, path)
+                if own is None or other is None:
+                    raise _FileRefused("one side has it no more")
+                place = self._new_name(side)
+                self._put(side, place, replace(own, data=as_other(own.data, other.data, keys)))
+            except (_FileRefused, BoardUnusable, ValueError) as problem:
+                raise ArmRefused(
+                    f"{self._boards[side].name}: {path} cannot be changed: {problem}",
+                    "make the change there by hand and compare",
+                    [suspect.id for suspect in of],
+                ) from problem
+            binds[f"bind.{path}"] = place
+        return binds
 
     def service_settings(self, arm: Arm) -> dict[str, tuple[Setting, ...]]:
         """The settings that start services anew with the other side's files, by suspect.

@@ -53,6 +53,7 @@ from benchvise.why.explain.remedy_lines import (
 from benchvise.why.model import Layer, LayerMeans, Origin, Remedy, SettingMeans, Side, Suspect
 from benchvise.why.provenance.targets import is_one_mount
 from benchvise.why.suspects.command_suspects import MOUNT_POINT, options_apart
+from benchvise.why.witness.database_suspects import DATABASE, remedy_of_file
 from benchvise.why.witness.grouped import is_group
 from benchvise.why.witness.opened import OPENED_FILE
 
@@ -97,6 +98,9 @@ def remedies(
         ways += session_remedies.of_one_mount(suspect, cost)
     elif suspect.id.startswith(MOUNT_POINT):
         ways += session_remedies.of_memory(suspect.id.removeprefix(MOUNT_POINT))
+    elif suspect.id.startswith(DATABASE):
+        line = remedy_of_file(suspect)
+        ways += [Remedy(NOW, line, cost)] if line else []
     elif suspect.id.startswith(OPENED_FILE):
         only_bad = side_values[Side.GOOD] in _ABSENT
         service = suspect.means.service if isinstance(suspect.means, LayerMeans) else ""

@@ -1,8 +1,10 @@
 """Suspects in the databases that a command uses (``witness.databases``).
 
 A missing index, statistics that were never made, a trigger, a setting that only the server keeps:
-what differs there differs in no file that could be compared. None of it is tried: a database is
-somebody's data, and a change to it is seen by all who use it. The answer says what is to be done.
+what differs there differs in no file that could be compared. A database is somebody's data, and a
+change to it is seen by all who use it: so what a server keeps is not tried, and the answer says
+what is to be done. Of a SQLite file that the command opens and only reads, it is given a copy with
+the index or the statistics that the other side has.
 """
 
 from __future__ import annotations
@@ -13,13 +15,17 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from benchvise.why.model import Layer, Side, Suspect, Term
+from benchvise.why.model import Layer, LayerMeans, Side, Suspect, Term
 from benchvise.why.witness.layout import FAR_APART
 from benchvise.why.witness.model import DatabaseSchema, SideWatch
-from benchvise.why.witness.opened import NOT_THERE, OPENED_FILE
+from benchvise.why.witness.opened import FILE_LAYER, NOT_THERE, OPENED_FILE
+from benchvise.why.witness.written import written_paths
 
 DATABASE = "database:"
 """What begins the id of such a suspect."""
+
+GIVEN_FILES = (OPENED_FILE, DATABASE)
+"""What begins the ids of suspects that are tried by giving the command alone other files."""
 
 _ITEM = "database"
 _UNTESTABLE = "it is in a database, which others use too: change it there"
@@ -32,6 +38,7 @@ _OWN_FILE = -1.5
 _ABOVE = 0.5
 _LONGEST = 160
 _NONE = "none"
+_SQLITE, _ROLLBACK = "SQLite", "rollback"
 
 
 @dataclass(frozen=True, slots=True)
@@ -64,8 +71,11 @@ _KINDS = {
 _USUAL = _Kind(-1.0, -1.0, 0.0)
 
 
-def database_suspects(watches: Mapping[Side, SideWatch]) -> tuple[Suspect, ...]:
-    """What differs in databases that both sides use; many of a kind as one suspect."""
+def database_suspects(
+    watches: Mapping[Side, SideWatch], *, can_swap: bool = False
+) -> tuple[Suspect, ...]:
+    """What differs in databases that both sides use; many of a kind as one suspect. With
+    ``can_swap`` those that the command can be given a changed copy for have the means for it."""
     if len(watches) < len(Side):
         return ()
     good, bad = (
@@ -76,8 +86,39 @@ def database_suspects(watches: Mapping[Side, SideWatch]) -> tuple[Suspect, ...]:
         targets = next(
             (p.targets for p in watches[Side.BAD].partners if p.name == bad[key].partner), ()
         )
-        suspects += _differing(good[key], bad[key], targets)
+        of_database = _differing(good[key], bad[key], targets)
+        is_tried = can_swap and _is_only_read(bad[key], watches)
+        suspects += map(_with_copy, of_database) if is_tried else of_database
     return tuple(suspects)
+
+
+def _is_only_read(database: DatabaseSchema, watches: Mapping[Side, SideWatch]) -> bool:
+    """Whether the command itself opens a file and writes neither it nor a log beside it: what it
+    writes to a copy would be lost, and a log of the one must not meet the other."""
+    if database.kind != _SQLITE or database.partner or database.entries.get("journal") != _ROLLBACK:
+        return False
+    calls = [call for watch in watches.values() for call in watch.calls]
+    logs = {f"{database.name}-{log}" for log in ("journal", "wal", "shm")}
+    is_logged = any(call.target in logs and call.count > call.errors for call in calls)
+    return not is_logged and database.name not in written_paths(calls)
+
+
+def _with_copy(suspect: Suspect) -> Suspect:
+    if not all(key.startswith(("index ", "statistics ")) for key in keys_of(suspect)):
+        return suspect
+    return replace(suspect, means=LayerMeans(FILE_LAYER, path_of(suspect)), untestable="")
+
+
+def keys_of(suspect: Suspect) -> tuple[str, ...]:
+    """The entries of a database that such a suspect is about."""
+    members = (member for member in suspect.members if member.startswith(DATABASE))
+    return tuple(member.removeprefix(DATABASE) for member in members)
+
+
+def path_of(suspect: Suspect) -> str:
+    """The file of the database; empty for what a server keeps."""
+    paths = (m.removeprefix(OPENED_FILE) for m in suspect.members if m.startswith(OPENED_FILE))
+    return next(paths, "")
 
 
 def _differing(
@@ -135,7 +176,7 @@ def _suspect(
         where = f"of {database.kind}"
     who = f", which {database.partner} keeps" if database.partner else ", which the command opens"
     name = f"{DATABASE}{database.kind} {database.name}:{key}"
-    members = [f"{DATABASE}{key}" for key in keys] or [name]
+    members = [f"{DATABASE}{entry}" for entry in keys or (key,)]
     if database.name.startswith("/"):
         members.append(f"{OPENED_FILE}{database.name}")
     return Suspect(
@@ -209,6 +250,20 @@ def database_as_on_good(suspect: Suspect, watches: Mapping[Side, SideWatch]) -> 
     statement = _statement(key, good, bad)
     words = [w for w in (_STATEMENT.get(bad.kind, ""), statement) if w]
     return f"{bad.tool} {shlex.join(words)}" if statement else ""
+
+
+def remedy_of_file(suspect: Suspect) -> str:
+    """The line of shell that changes a SQLite file so; empty where that takes more than one."""
+    path, keys = path_of(suspect), keys_of(suspect)
+    if not path or len(keys) != 1:
+        return ""
+    of_good, of_bad = (
+        DatabaseSchema(_SQLITE, path, entries={} if value == NOT_THERE else {keys[0]: value})
+        for value in (suspect.good, suspect.bad)
+    )
+    statement = _statement(keys[0], of_good, of_bad)
+    is_whole = statement and len(suspect.good) < _LONGEST
+    return shlex.join(["sqlite3", path, statement]) if is_whole else ""
 
 
 def _of_redis(key: str, good: DatabaseSchema, bad: DatabaseSchema) -> str:

@@ -27,7 +27,7 @@ MOST_BYTES = 32 << 20
 _MOST_FILES = 12
 _MOST_CANDIDATES = 100
 _READ_S = 60.0
-_MOST_STEPS = 20_000_000
+_READING, _CHANGING = 20_000_000, 2_000_000_000  # steps of SQLite's machine
 _MOST_VALUE = 400
 _NO_DATA = re.compile(
     r"/(?:proc|sys|dev)/|/(?:usr/)?(?:s?bin|lib\w*)/|\.(?:so[.\d]*|py[co]?|mo|h|c|sh|conf)$"
@@ -42,6 +42,7 @@ _LOG = '[ ! -f "$1-wal" ] || [ $(wc -c <"$1-wal") -gt "$2" ] || cat -- "$1-wal"'
 _HEADER = 100
 _PAGES = slice(28, 32)
 _WRITE_AHEAD = 2
+_INDEX = re.compile(r"create (?:unique )?index ", re.IGNORECASE)
 _KINDS = ("table", "index", "trigger", "view")
 
 
@@ -105,20 +106,66 @@ def schema_of(data: bytes, log: bytes = b"") -> dict[str, str]:
             Path(f"{place}-wal").write_bytes(log)
         try:
             with closing(sqlite3.connect(place)) as connection:
-                steps = iter(range(_MOST_STEPS // 1000))
-                connection.set_progress_handler(lambda: next(steps, None) is None, 1000)
-                connection.execute("pragma trusted_schema = off")
-                connection.execute("pragma cell_size_check = on")
+                _protect(connection, _READING)
                 entries |= _held(connection)
         except (sqlite3.Error, UnicodeError, OverflowError, MemoryError):
             return {}
     return entries
 
 
+def as_other(own: bytes, other: bytes, keys: Sequence[str]) -> bytes:
+    """A copy of a database that has these indices and statistics as another one has them.
+
+    ValueError, with the reason, where that cannot be made.
+    """
+    present, wanted = schema_of(own), schema_of(other)
+    if not present or not wanted:
+        raise ValueError("it cannot be read as a database")
+    with tempfile.TemporaryDirectory(prefix="benchvise-database-") as name:
+        place = Path(name) / "database"
+        place.write_bytes(own)
+        try:
+            with closing(sqlite3.connect(place)) as connection:
+                _protect(connection, _CHANGING)
+                for key in keys:
+                    _change(connection, key, key in present, wanted.get(key, ""))
+                connection.commit()
+        except (sqlite3.Error, sqlite3.Warning, MemoryError) as error:
+            raise ValueError(f"SQLite does not change it: {error}") from error
+        return place.read_bytes()
+
+
+def _change(connection: sqlite3.Connection, key: str, is_there: bool, wanted: str) -> None:
+    kind, _, rest = key.partition(" ")
+    quoted = '"{}"'.format(rest.partition(" on ")[0].removeprefix("of ").replace('"', '""'))
+    if kind == "statistics":
+        if wanted == "there":
+            connection.execute(f"analyze {quoted}")
+        else:
+            connection.execute("delete from sqlite_stat1 where tbl = ?", [rest.removeprefix("of ")])
+        return
+    if kind != "index" or len(wanted) >= _MOST_VALUE:
+        raise ValueError(f"{key} is not made here")
+    if is_there:
+        connection.execute(f"drop index {quoted}")
+    if wanted:
+        if not _INDEX.match(wanted):
+            raise ValueError(f"{key} is made by a constraint of its table")
+        connection.execute(wanted)
+
+
 def _page_size(data: bytes) -> int:
     size = int.from_bytes(data[16:18], "big")
     size = 65536 if size == 1 else size
     return size if size >= 512 and size & (size - 1) == 0 else 0
+
+
+def _protect(connection: sqlite3.Connection, most_steps: int) -> None:
+    """Bounds the work, and has no function of a stranger's schema called that may do harm."""
+    steps = iter(range(most_steps // 1000))
+    connection.set_progress_handler(lambda: next(steps, None) is None, 1000)
+    connection.execute("pragma trusted_schema = off")
+    connection.execute("pragma cell_size_check = on")
 
 
 def _held(connection: sqlite3.Connection) -> Iterator[tuple[str, str]]:
