@@ -28,7 +28,7 @@ def board(*rules: str, state: str = "active") -> Snapshot:
 def test_the_rules_of_a_table_that_both_have_are_put_to_sleep() -> None:
     good, bad = board("ip saddr 192.0.2.1 drop"), board("ip saddr 192.0.2.1 drop", "limit rate 1")
     (suspect,) = rule_suspects(good, bad)
-    assert suspect.id == "nft.rules:inet/guard"
+    assert suspect.id == "nft.table:inet/guard rules"
     assert suspect.bad.endswith("lines, limit rate 1")
     assert isinstance(suspect.means, SettingMeans)
     (setting,) = suspect.means.to_good
@@ -48,7 +48,7 @@ def test_they_are_tried_with_consent_only() -> None:
     rules = []
     for allowed in ((), ("nft.table",)):
         selection = find(*sides, metric(), may_set=dict.fromkeys(Side, True), allowed=allowed)
-        rules += [s for s in selection.suspects if s.id == "nft.rules:inet/guard"]
+        rules += [s for s in selection.suspects if s.id == "nft.table:inet/guard rules"]
     assert consent_for(rules[0]) == ("nft.table",) and rules[0].means is None
     assert rules[1].means is not None
 

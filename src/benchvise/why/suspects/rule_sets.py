@@ -18,9 +18,6 @@ from benchvise.state.places import FILTERS
 from benchvise.why.model import Layer, SettingMeans, Side, Suspect
 
 FILTER = "net.filter"
-RULES = "nft.rules:"
-"""What begins the id of a suspect about the rules of a table that both sides have."""
-
 _TABLE = "nft.table"
 _LIST = f"{FILTER}/rule set of nftables"
 _HEAD = re.compile(r"table (\w{2,10}) ([\w.-]{1,100}) \{", re.ASCII)
@@ -43,13 +40,13 @@ def rule_suspects(good: Snapshot, bad: Snapshot) -> Iterator[Suspect]:
         called = f"{name[0]}/{name[1]}"
         knob = knobs()[_TABLE][1]
         yield Suspect(
-            f"{RULES}{called}",
+            f"{_TABLE}:{called} rules",
             f"the rules in table {called} of nftables, iptables-nft included",
             Layer.RUN_TIME,
             FILTER,
-            _told(first, second),
-            _told(second, first),
-            members=(f"{RULES}{called}",),
+            _summary(first, second),
+            _summary(second, first),
+            members=(f"{_TABLE}:{called} rules",),
             means=SettingMeans((Setting(knob, "dormant", (path,)),), ()),
             not_on_good=_NOT_ON_GOOD,
         )
@@ -74,7 +71,7 @@ def _is_active(snapshot: Snapshot, path: str) -> bool:
     )
 
 
-def _told(own: Sequence[str], other: Sequence[str]) -> str:
+def _summary(own: Sequence[str], other: Sequence[str]) -> str:
     """How many lines there are, and the first that the other side has not."""
     new = next((line for line in own if line not in other), "")
     return f"{len(own)} lines" + (f", {new[:80]}" if new else "")
