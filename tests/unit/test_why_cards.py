@@ -54,7 +54,7 @@ def test_a_card_names_what_exists(card: Card, benchmark_ids: set[str]) -> None:
         assert any(fnmatchcase(name, pattern) for name in knobs()), pattern
     for pattern in card.items:
         item = pattern.partition("/")[0]
-        known = {*items_by_id(), "timer_slack", "userland.file"}
+        known = {*items_by_id(), "timer_slack", "userland.file", "userland.database"}
         assert any(fnmatchcase(name, item) for name in known)
     assert set(card.layers) <= {str(layer) for layer in Layer}
     assert card.predict == "" or card.predict in PREDICTIONS

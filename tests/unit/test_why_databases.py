@@ -12,10 +12,12 @@ from pathlib import Path
 import pytest
 
 from benchvise.board.local import LocalBoard
+from benchvise.why.cards import load_cards, named
 from benchvise.why.model import Layer, Side, Suspect, Term
 from benchvise.why.witness.database_suspects import (
     database_as_on_good,
     database_suspects,
+    origins_of_database,
     put_above_their_files,
     remedy_of_file,
 )
@@ -167,7 +169,7 @@ def test_an_index_comes_before_the_file_that_lacks_it() -> None:
     terms = (Term("file", -4.0, "it is data"), Term("witness", 5.0, "it reads more of it"))
     file = Suspect(path, path, Layer.USERLAND, "userland.file", "1", "2", (path,), terms=terms)
     ranked = put_above_their_files((file, *suspects))
-    assert [s.item for s in ranked] == ["database", "userland.file"]
+    assert [s.item for s in ranked] == ["userland.database", "userland.file"]
     other = replace(file, id="userland.file:/data/other")
     assert suspects[0] in put_above_their_files((other, *suspects))
 
@@ -218,3 +220,14 @@ def test_only_a_file_that_the_command_does_not_write_is_tried(
     assert untried.means is None
     line = remedy_of_file(suspect)
     assert line.startswith("sqlite3 /data/shop.db 'CREATE INDEX" if kind == "SQLite" else "")
+
+
+def test_the_mechanism_is_that_of_databases_and_the_place_the_file() -> None:
+    (suspect,) = database_suspects(_watches(INDEX, {}, "SQLite"))
+    points = {card.id: named(card, suspect) for card in load_cards()}
+    assert max(points, key=lambda name: points[name]) == "database-that-a-command-reads"
+    (origin,) = origins_of_database(Side.GOOD, suspect)
+    assert (str(origin.file), origin.line) == ("/data/shop.db", 0)
+    assert origins_of_database(Side.BAD, suspect) == ()
+    (kept,) = database_suspects(_watches(INDEX, {}))
+    assert origins_of_database(Side.GOOD, kept) == ()

@@ -63,6 +63,7 @@ from benchvise.why.model import (
 )
 from benchvise.why.provenance import find_origins
 from benchvise.why.provenance.sources import ProbedFiles
+from benchvise.why.witness.database_suspects import DATABASE, origins_of_database
 from benchvise.why.witness.model import SideWatch
 from benchvise.why.witness.opened import OF_LINK, OPENED_FILE, origins_of_file, origins_of_link
 from benchvise.why.witness.partner_suspects import (
@@ -349,6 +350,8 @@ class LiveBench:
             return origins_of_file(side, suspect, contents, is_private=is_private)
         if suspect.id.startswith(OF_LINK):
             return origins_of_link(side, suspect)
+        if suspect.id.startswith(DATABASE):
+            return origins_of_database(side, suspect)
         if suspect.id.startswith(STATE):
             return origins_of_state(side, suspect, self._contents_on(side, state_files(suspect)))
         if side is Side.GOOD and self._root is not None:

@@ -149,6 +149,7 @@ def _tuples(record: Mapping[str, Any]) -> dict[str, Any]:
 
 # -- which card is about which suspect -------------------------------------------------------------
 
+_OF_FILES = ("userland.file", "userland.database")
 _POINTS = {"knob": 4.0, "option": 4.0, "entry": 3.0, "item": 2.0, "layer": 1.0}
 _SYSCTL = "/proc/sys/"
 
@@ -196,7 +197,7 @@ def _files() -> tuple[tuple[str, re.Pattern[str]], ...]:
 def _options(suspect: Suspect) -> tuple[str, ...]:
     """Names of options in what is no setting: ``CONFIG_HZ_250=y``, ``mitigations=off``, the last
     part of an id or of an entry. How a file is called says nothing of what it sets."""
-    if isinstance(suspect.means, SettingMeans) or suspect.item == "userland.file":
+    if isinstance(suspect.means, SettingMeans) or suspect.item in _OF_FILES:
         return ()
     texts = [suspect.id, suspect.title, suspect.good, suspect.bad, *suspect.members]
     texts += [part for text in texts for part in re.split(r"[/:,\s]+", text)]

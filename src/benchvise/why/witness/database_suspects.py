@@ -15,7 +15,8 @@ from collections import defaultdict
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-from benchvise.why.model import Layer, LayerMeans, Side, Suspect, Term
+from benchvise.text import Untrusted
+from benchvise.why.model import Layer, LayerMeans, Origin, Side, Suspect, Term
 from benchvise.why.witness.layout import FAR_APART
 from benchvise.why.witness.model import DatabaseSchema, SideWatch
 from benchvise.why.witness.opened import FILE_LAYER, NOT_THERE, OPENED_FILE
@@ -27,7 +28,8 @@ DATABASE = "database:"
 GIVEN_FILES = (OPENED_FILE, DATABASE)
 """What begins the ids of suspects that are tried by giving the command alone other files."""
 
-_ITEM = "database"
+_ITEM = "userland.database"
+_NAME = "database"
 _UNTESTABLE = "it is in a database, which others use too: change it there"
 _MOST_OF_A_KIND = 3
 _SHOWN = 3
@@ -197,7 +199,7 @@ def _term(database: DatabaseSchema, targets: Sequence[str], points: float) -> Te
         about = ", ".join(targets[:_SHOWN])
         reason = f"the command talks to {database.partner} by {about}"
         return Term("partner", _PARTNER + points, reason)
-    return Term(_ITEM, _OWN_FILE + points, "the command opens the database")
+    return Term(_NAME, _OWN_FILE + points, "the command opens the database")
 
 
 def put_above_their_files(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
@@ -211,7 +213,7 @@ def put_above_their_files(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
         if of_files and points > 0.0:
             above = max(of_files) + _ABOVE * points - suspect.log_odds
             reason = "what differs in it is more than that it differs"
-            term = Term(_ITEM, max(0.0, above), reason)
+            term = Term(_NAME, max(0.0, above), reason)
             suspect = replace(suspect, terms=(*suspect.terms, term))
         judged.append(suspect)
     return tuple(sorted(judged, key=lambda s: (s.means is None, -s.log_odds)))
@@ -219,15 +221,23 @@ def put_above_their_files(suspects: Sequence[Suspect]) -> tuple[Suspect, ...]:
 
 def _points(suspect: Suspect) -> float:
     """What an entry of a database speaks for by its kind; 0 for other suspects."""
-    usual = {"partner": _PARTNER, _ITEM: _OWN_FILE}
+    usual = {"partner": _PARTNER, _NAME: _OWN_FILE}
     terms = [term for term in suspect.terms if suspect.id.startswith(DATABASE)]
     return next((t.points - usual[t.name] for t in terms if t.name in usual), 0.0)
+
+
+def origins_of_database(side: Side, suspect: Suspect) -> tuple[Origin, ...]:
+    """The file of the database, where a side has the entry there."""
+    value, path = suspect.good if side is Side.GOOD else suspect.bad, path_of(suspect)
+    if not path or value == NOT_THERE:
+        return ()
+    return (Origin(side, _NAME, Untrusted(path), 0, Untrusted(value)),)
 
 
 # -- by hand ---------------------------------------------------------------------------------------
 
 _INDEX = re.compile(r"create (?:unique )?index [^;]+", re.IGNORECASE)
-_NAME = re.compile(r'(?:[\w.$-]|"[^";]*")+')
+_PLAIN_NAME = re.compile(r'(?:[\w.$-]|"[^";]*")+')
 _OPTION = re.compile(r"[\w.-]{1,80}", re.ASCII)
 _STATEMENT = {"PostgreSQL": "-c", "MariaDB": "-e", "SQLite": ""}
 
@@ -276,7 +286,7 @@ def _of_redis(key: str, good: DatabaseSchema, bad: DatabaseSchema) -> str:
 def _statement(key: str, good: DatabaseSchema, bad: DatabaseSchema) -> str:
     kind, _, rest = key.partition(" ")
     name = rest.partition(" on ")[0].removeprefix("of ")
-    if not _NAME.fullmatch(name):
+    if not _PLAIN_NAME.fullmatch(name):
         return ""
     text = good.entries.get(key, "")
     match kind:
