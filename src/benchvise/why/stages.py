@@ -70,6 +70,7 @@ from benchvise.why.witness.partner_suspects import (
     partner_suspects,
     put_partners_first,
 )
+from benchvise.why.witness.profiles import profile_suspects
 from benchvise.why.witness.services import service_files, service_suspects
 from benchvise.why.witness.touching import put_first
 from benchvise.why.witness.untouched import put_last, touched_paths
@@ -195,6 +196,7 @@ def _seen_suspects(
     watched, and of files none where they cannot be read."""
     amounts = (
         *amount_suspects(case.watches, case.snapshots),
+        *profile_suspects(case.watches, case.snapshots),
         *database_suspects(case.watches, can_swap=lab.bench.can_swap_files()),
     )
     of_partners = partner_files(case.watches)

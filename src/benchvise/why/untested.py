@@ -56,6 +56,7 @@ from benchvise.why.witness.opened import (
 )
 from benchvise.why.witness.outdated import OUTDATED, started_anew
 from benchvise.why.witness.partner_suspects import state_as_on_good
+from benchvise.why.witness.profiles import complaining
 from benchvise.why.witness.times import time_as_on_good
 from benchvise.why.wording import percent
 
@@ -267,6 +268,7 @@ def _described(
         or time_as_on_good(suspect)
         or database_as_on_good(suspect, case.watches)
         or started_anew(suspect, _OF_RUNNING, partners)
+        or complaining(suspect)
         or line_as_on_good(suspect, _on_good(lab, suspect, ask_boards=ask_boards), origins)
         or route_as_on_good(suspect)
         or rules_as_on_good(suspect, case.snapshots)
