@@ -5,9 +5,11 @@ from __future__ import annotations
 import base64
 import os
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pytest
@@ -19,7 +21,7 @@ from benchvise.rig.console.recorder import POWER_ON, ConsoleRecorder
 from benchvise.rig.hold.messages import BoardActivity
 from benchvise.rig.locks import Holder
 from benchvise.web.http import NotFound
-from benchvise.web.rig import console, watching
+from benchvise.web.rig import console, control, watching
 from benchvise.web.rig.watching import holding
 
 ATTACK = "\x1b[31m<script>\u202e\x00"
@@ -223,3 +225,54 @@ def test_boards_that_boot_are_found_whichever_rig_they_are_in(
     assert (one[1].what, one[1].doing_since, one[1].phases) == ("rig boot", 1e9, {"kernel": 2.0})
     assert attack[0] == "<script>\ufffd" and attack[1].line == ""
     assert watching.booting() == {}, "all were released"
+
+
+class SilentBoard:
+    """A board that says nothing: a reading takes all of its time, and what is sent waits for it."""
+
+    def __init__(self, *_order: object) -> None:
+        self.channel = threading.Lock()
+        self.readings = 0
+        self.sent: list[bytes] = []
+        self.says = b""
+
+    def open_console(self, log: Path) -> None:
+        pass
+
+    def read_console(self, timeout: float) -> bytes:
+        with self.channel:
+            self.readings += 1
+            threading.Event().wait(timeout)
+            says, self.says = self.says, b""
+            return says
+
+    def write_console(self, data: bytes) -> None:
+        with self.channel:
+            self.sent.append(data)
+
+    def close(self, *, off: bool) -> None:
+        pass
+
+    def abort(self) -> None:
+        pass
+
+
+def test_keys_wait_for_one_reading_of_the_console(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    board = SilentBoard()
+    monkeypatch.setattr(control, "HeldBoard", lambda *_order: board)
+    consoles = control.ConsoleSessions()
+    rig: Any = SimpleNamespace(names=["one"])
+    consoles.begin(rig, "one")
+    for number in range(20):
+        before = board.readings
+        consoles.type("one", str(number))
+        assert board.readings - before <= 2
+    board.says = b"\x1b[999;999H\x1b[6n"
+    deadline = time.monotonic() + PATIENCE
+    while len(board.sent) < 21:
+        assert time.monotonic() < deadline
+        time.sleep(0.005)
+    consoles.close()
+    assert b"".join(board.sent) == b"".join(b"%d" % n for n in range(20)) + b"\x1b[24;80R"

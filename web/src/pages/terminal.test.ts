@@ -22,8 +22,12 @@ const QUERIES = [
 ];
 
 describe("queries of a board", () => {
-  it("are answered while one types: so full-screen programs find their size", async () => {
+  it("for the place of the cursor are answered while one types", async () => {
     expect(await answersTo("ab\x1b[6n", true)).toEqual(["\x1b[1;3R"]);
+  });
+
+  it("for the size are the server's, since a late answer is taken for keys", async () => {
+    expect(await answersTo("\x1b7\x1b[r\x1b[999;999H\x1b[6n\x1b8", true)).toEqual([]);
   });
 
   it.each(QUERIES)("are not answered to a reader: %j", async (query) => {

@@ -2,8 +2,8 @@
 //
 // Boards are not trusted. Of what escape sequences may ask of a terminal, this one does what changes
 // its own screen: titles, the clipboard, links and the size of windows are left alone. It answers
-// queries (such as where the cursor is, by which `vi` finds the size) only where `answers` allows it,
-// and only so many a second, as an answer is typed on the console.
+// queries (such as where the cursor is) only where `answers` allows it, and only so many a second, as
+// an answer is typed on the console.
 
 import { type IFunctionIdentifier, Terminal } from "@xterm/xterm";
 import "@xterm/xterm/css/xterm.css";
@@ -13,6 +13,13 @@ import { onMediaChange } from "../base/media";
 /** What boot loaders, and shells on a serial line that knows no size, take a terminal to be. */
 const SIZE = { cols: 80, rows: 24 };
 
+/**
+ * Where the cursor is when a board asks for the size: its programs wait a tenth of a second, so the
+ * server answers that (`web/rig/size_query.py`).
+ */
+const isInCorner = ({ buffer: { active } }: Terminal): boolean =>
+  active.cursorX >= SIZE.cols - 1 && active.cursorY === SIZE.rows - 1;
+
 /** Lines that can be scrolled back to. */
 export const SCROLLBACK = 3000;
 
@@ -20,7 +27,6 @@ export const SCROLLBACK = 3000;
 export const ANSWERS_PER_SECOND = 20;
 
 const CSI_QUERIES: readonly IFunctionIdentifier[] = [
-  { final: "n" },
   { prefix: "?", final: "n" },
   { final: "c" },
   { prefix: ">", final: "c" },
@@ -64,6 +70,7 @@ export function makeTerminal(answers: () => boolean): Terminal {
   const budget = new AnswerBudget();
   /** A handler that says "done" keeps the terminal's own from answering. */
   const refused = (): boolean => !answers() || !budget.take(performance.now());
+  terminal.parser.registerCsiHandler({ final: "n" }, () => isInCorner(terminal) || refused());
   for (const query of CSI_QUERIES) terminal.parser.registerCsiHandler(query, refused);
   for (const number of OSC_COLOURS) {
     terminal.parser.registerOscHandler(number, (text) => text.includes("?") && refused());

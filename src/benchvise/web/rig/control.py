@@ -27,6 +27,7 @@ from benchvise.rig.hold.actions import BoardOutcome
 from benchvise.rig.hold.client import HeldBoard
 from benchvise.rig.hold.messages import PowerChange
 from benchvise.web.http import NotFound, Refused
+from benchvise.web.rig.size_query import SizeQuery
 
 # -- actions ---------------------------------------------------------------------------------------
 
@@ -130,6 +131,9 @@ MOST_BYTES = 4096
 """Of one message: a pasted script, not a file."""
 
 _READ_S = 0.1
+_BUSY_READ_S = 0.02
+"""While keys and answers go to and fro: whoever types waits for a reading to end."""
+_BUSY_S = 10.0
 
 
 @dataclass
@@ -139,6 +143,9 @@ class _ConsoleSession:
     held: HeldBoard
     typed: float = field(default_factory=time.monotonic)
     """When the last key was sent."""
+    turn: threading.Lock = field(default_factory=threading.Lock)
+    """Held by whoever sends something, so that the next reading waits: readings follow each other
+    so closely that a lock alone would let none between them."""
     ending: threading.Event = field(default_factory=threading.Event)
     thread: threading.Thread | None = None
 
@@ -204,14 +211,16 @@ class ConsoleSessions:
             raise UsageError("nothing, or too much at once", f"send up to {MOST_BYTES} bytes")
         session = self._there(name)
         session.typed = time.monotonic()
-        session.held.write_console(data)
+        with session.turn:
+            session.held.write_console(data)
         return self.state(name)
 
     def cycle(self, name: str) -> ConsoleState:
         """Switches the board off and on again, with the console in hand from its first byte on."""
         session = self._there(name)
         session.typed = time.monotonic()
-        session.held.switch_power(PowerChange.CYCLE)
+        with session.turn:
+            session.held.switch_power(PowerChange.CYCLE)
         return self.state(name)
 
     def end(self, name: str) -> ConsoleState:
@@ -238,10 +247,16 @@ class ConsoleSessions:
     def _record(self, name: str, session: _ConsoleSession) -> None:
         """Reads, so that it is recorded, until the end."""
         ended: ConsoleState | None = None
+        size = SizeQuery()
         try:
             while not session.ending.is_set():
-                session.held.read_console(_READ_S)
-                if time.monotonic() - session.typed > IDLE_S:
+                with session.turn:
+                    pass
+                idle_s = time.monotonic() - session.typed
+                output = session.held.read_console(_BUSY_READ_S if idle_s < _BUSY_S else _READ_S)
+                if answer := size.answer(output):
+                    session.held.write_console(answer)
+                if idle_s > IDLE_S:
                     message = f"released after {IDLE_S / 60:g} idle minutes"
                     ended = ConsoleState(False, message, "open it again to go on")
                     break
