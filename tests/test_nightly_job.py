@@ -2,25 +2,32 @@
 
 from __future__ import annotations
 
+import contextlib
 import json
 import os
 import signal
+import socket
 import subprocess
 import sys
 import time
+from collections.abc import Sequence
+from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
 
 import pytest
+from postgres import PostgresServer
 from waiting import PATIENCE
 
 from benchvise.cli import main
-from benchvise.errors import UsageError
+from benchvise.errors import Undecided, UsageError
 from benchvise.flows import nightly
 from benchvise.flows.nightly import read_job
 from benchvise.measure.model import RunStatus
 from benchvise.store import Store
 from benchvise.store.reading import RunFilter
+
+pytest_plugins = "store_fixtures"
 
 JOB = """
 boards = ["local"]
@@ -80,7 +87,7 @@ def nights(
 
 
 def test_a_regression_is_told_once_and_is_no_baseline_afterwards(nights: Nights) -> None:
-    nights.job.write_text(JOB.replace(', "rest.toml"', ""))
+    nights.job.write_text(JOB.replace(', "rest.toml"', "") + 'name = "work-again"\n')
     code, first = nights.night()
     assert code == 0 and [b["verdict"] for b in first["boards"]] == ["first night"]
     assert nights.night() == (0, first), "a night that is over is not measured again"
@@ -165,3 +172,145 @@ def test_what_is_no_job_is_refused(tmp_path: Path, text: str, message: str) -> N
     file.write_text(text)
     with pytest.raises(UsageError, match=message):
         read_job(file)
+
+
+# -- two hosts that share a store ------------------------------------------------------------------
+
+
+class Hosts:
+    """Hosts with a directory of their own each, on one PostgreSQL server."""
+
+    def __init__(self, place: Path, url: str) -> None:
+        self.place, self.url = place, url
+        self.work = place / "work"
+        self.work.write_text("0.01\n")
+
+    def job(self, host: str, name: str = "job", suites: Sequence[str] = ("work", "rest")) -> Path:
+        directory = self.place / host
+        directory.mkdir(exist_ok=True)
+        for suite in suites:
+            text = SUITE.format(work=self.work, go=self.place / f"go-{suite}")
+            (directory / f"{suite}.toml").write_text(text)
+        file = directory / f"{name}.toml"
+        names = ", ".join(f'"{suite}.toml"' for suite in suites)
+        text = JOB.replace('"work.toml", "rest.toml"', names)
+        text = text.replace('"nights"', f'"{name}-nights"')
+        file.write_text(text)
+        return file
+
+    def go(self, *suites: str) -> None:
+        for suite in suites:
+            (self.place / f"go-{suite}").touch()
+
+    def start(self, job: Path) -> subprocess.Popen[bytes]:
+        command = [sys.executable, "-m", "benchvise", "nightly", str(job), "--store", self.url]
+        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+
+    def complete(self) -> list[tuple[str, str]]:
+        """Label and suite of each complete run."""
+        with Store.open(self.url) as store:
+            runs = store.runs(None, RunFilter(status=RunStatus.COMPLETE))
+        return sorted((str(run.label).split()[0], Path(run.suite).stem) for run in runs)
+
+    def until_complete(self, count: int) -> None:
+        deadline = time.monotonic() + PATIENCE
+        while len(self.complete()) < count:
+            assert time.monotonic() < deadline
+            time.sleep(0.1)
+
+    def verdicts(self) -> list[str]:
+        """Of the messages that were sent, on all hosts."""
+        files = self.place.glob("*/verdicts")
+        return [word for file in files for word in file.read_text().split()]
+
+
+@pytest.fixture
+def hosts(tmp_path: Path, server: PostgresServer) -> Hosts:
+    return Hosts(tmp_path, server.url(server.new_database()))
+
+
+def test_two_hosts_measure_a_night_once_and_go_on_for_each_other(hosts: Hosts) -> None:
+    one, two = hosts.job("one"), hosts.job("two")
+    hosts.go("work")  # the other suite waits
+    with hosts.start(one) as first:
+        hosts.until_complete(1)
+        code = main.run(["nightly", str(two), "--store", hosts.url])
+        assert code == 5, "another host is at work"
+        assert hosts.complete() == [("job", "work")]
+        first.kill()
+    hosts.go("rest")
+    # Whichever host is started now measures what is missing; then the night is over for all.
+    assert main.run(["nightly", str(two), "--store", hosts.url]) == 0
+    assert main.run(["nightly", str(one), "--store", hosts.url]) == 0
+    assert hosts.complete() == [("job", "rest"), ("job", "work")]
+    assert hosts.verdicts() == ["fine"]
+
+
+def test_different_jobs_of_two_hosts_go_on_at_once(hosts: Hosts) -> None:
+    one, two = hosts.job("one", "morning", ["rest"]), hosts.job("two", "evening", ["work"])
+    hosts.go("work")
+    with hosts.start(one) as first:  # which is at work until the other has ended
+        assert main.run(["nightly", str(two), "--store", hosts.url]) == 0
+        assert first.poll() is None
+        hosts.go("rest")
+        assert first.wait(PATIENCE) == 0
+    assert hosts.complete() == [("evening", "work"), ("morning", "rest")]
+    assert sorted(hosts.verdicts()) == ["fine", "fine"]
+
+
+def test_of_many_connections_one_has_the_lock(hosts: Hosts) -> None:
+    with Store.open(hosts.url) as store, contextlib.ExitStack() as stack:
+
+        def take(_number: int) -> bool:
+            try:
+                stack.enter_context(store.job_lock("job"))
+            except Undecided as refused:
+                assert f"{socket.gethostname()[:40]} process {os.getpid()}" in refused.message
+                return False
+            return True
+
+        with ThreadPoolExecutor(8) as pool:
+            assert sum(pool.map(take, range(8))) == 1
+        with store.job_lock("another"):
+            assert not take(0)
+        stack.close()
+        assert take(0)
+
+
+def test_a_server_that_restarts_gives_the_lock_to_the_first_who_comes(
+    hosts: Hosts, server: PostgresServer
+) -> None:
+    def cut_off() -> None:
+        with server.connect() as connection:
+            connection.execute(
+                "SELECT pg_terminate_backend(pid) FROM pg_stat_activity"
+                " WHERE application_name LIKE '% process %'"
+            )
+
+    with Store.open(hosts.url) as store, store.job_lock("job") as lock:
+        cut_off()
+        lock.check()
+        other = store.job_lock("job")
+        other._own = "elsewhere process 1"
+        with pytest.raises(Undecided, match=f"process {os.getpid()}"):
+            other.__enter__()
+        cut_off()
+        deadline = time.monotonic() + PATIENCE
+        while other._take():  # until the server has ended the connection
+            assert time.monotonic() < deadline
+            time.sleep(0.01)
+        with pytest.raises(Undecided, match="elsewhere process 1"):
+            lock.check()
+        other.__exit__(None, None, None)
+
+
+def test_baselines_of_older_versions_are_found(nights: Nights) -> None:
+    """They were kept with the whole path of a suite."""
+    job = read_job(nights.job)
+    with Store.open(os.environ["BENCHVISE_STORE"]) as store:
+        label, suite = f"{job.name} 2020-01-01", str(nights.directory / "work.toml")
+        run = store.begin_run(label, "local", suite, 1, {}, {}, False, [])
+        store.end_run(run, RunStatus.COMPLETE)
+        store.tag(run, ["nightly-good"])
+        found = nightly._baseline(job, f"{job.name} 2020-01-02", "local", "work.toml", store)
+    assert found is not None and found.id == run

@@ -5,8 +5,8 @@ behind the newest good night ─→ page, message, exit code
 
 A night is the date, and the image where there is one. Its runs carry its name as their label, so
 that the store itself says what is measured already: started again, after ``kill -9`` too, it goes
-on with what is missing. One process at a time works on a job; a night that is over is not measured
-again.
+on with what is missing. One process at a time works on a job, of all hosts that share its store; a
+night that is over is not measured again.
 """
 
 from __future__ import annotations
@@ -53,6 +53,7 @@ if TYPE_CHECKING:
     from benchvise.flows.session import Observer
     from benchvise.rig.hold.connection import EventObserver
     from benchvise.store import Store
+    from benchvise.store.job_lock import JobLock
 
 PREVIOUS = "previous"
 """The baseline that is the newest earlier night that was fine, board by board."""
@@ -63,11 +64,14 @@ _GET_SECONDS = 4 * 3600.0
 _SEND_SECONDS = 300.0
 _DIGEST = 12
 _AGAIN = " again "
+_SENT = "nightly-sent"
+"""The attachment of a night's first run that tells which messages were sent."""
 
 
 @dataclass(frozen=True, slots=True)
 class NightJob:
-    """A job file, checked. Paths are absolute; ``threshold`` is in percent.
+    """A job file, checked; ``threshold`` is in percent. Paths are absolute, but for suites that are
+    files: runs are kept by their names, the same on all hosts.
 
     ``get_image`` is a command whose last line of output is the image's path. ``retry`` is how often
     boards that are not fine are measured again. ``on_regression`` and ``message`` are commands
@@ -158,15 +162,11 @@ def read_job(file: Path) -> NightJob:
             "file": file.resolve(),
             "name": name,
             "boards": tuple(content["boards"]),
-            "suites": tuple(_suite(here, suite) for suite in content["suites"]),
+            "suites": tuple(content["suites"]),
             "parallel": str(content.get("parallel", "auto")),
             "directory": directory or user_directory("state") / "nightly" / name,
         }
     )
-
-
-def _suite(here: Path, name: str) -> str:
-    return str(here / name) if name.endswith(".toml") else name
 
 
 def _keys() -> str:
@@ -178,11 +178,11 @@ def nightly(
 ) -> NightDocument:
     """Measures what is missing of tonight, judges it, writes the page and sends the message.
 
-    With ``again`` the night is measured anew. Undecided while another process works on the job,
-    MeasurementError where the image cannot be had, and what measuring raises where no board can be
-    measured at all.
+    With ``again`` the night is measured anew. Undecided while another process works on the job, on
+    this host or on another one with the same store; MeasurementError where the image cannot be had,
+    and what measuring raises where no board can be measured at all.
     """
-    with _working(job):
+    with _working(job), store.job_lock(job.name) as lock:
         image = _image(job, observers)
         night = _night(job, image)
         place = job.directory / night.replace(" ", "-")
@@ -191,9 +191,9 @@ def nightly(
             place = job.directory / night.replace(" ", "-")
         with ExitStack() as stack:
             names = NamedBoards.of(job.boards, job.rig, stack, observers.rig).names
-        failed = _measure(job, night, names, image, store, observers)
+        failed = _measure(job, night, names, image, store, observers, lock)
         boards = [
-            _judged(job, night, name, suite, store, observers, failed)
+            _judged(job, night, name, suite, store, observers, failed, lock)
             for suite in job.suites
             for name in names
         ]
@@ -201,7 +201,8 @@ def nightly(
             job.name, night, night_verdict(boards), image, job.threshold, tuple(boards), str(place)
         )
         page = write_night(document, place)
-        _send_once(job, document, page, place, observers)
+        lock.check()
+        _send_once(job, document, page, store, observers)
         return document
 
 
@@ -278,11 +279,13 @@ def _measure(
     image: str,
     store: Store,
     observers: NightObservers,
+    lock: JobLock,
 ) -> dict[tuple[str, str], str]:
     """Measures each board with each suite that is not measured yet; why boards failed."""
     failed: dict[tuple[str, str], str] = {}
     flashed: set[str] = set()
     for suite in job.suites:
+        lock.check()
         missing = [name for name in names if _run_of(label, name, suite, store) is None]
         if len(missing) < len(names):
             observers.say(f"{suite}: {len(names) - len(missing)} of {len(names)} measured already")
@@ -294,6 +297,7 @@ def _measure(
             request = RunRequest(
                 boards=tuple(chosen),
                 suite=suite,
+                suite_directory=str(job.file.parent),
                 label=label,
                 processes=job.processes,
                 batches=job.batches,
@@ -330,6 +334,7 @@ def _judged(
     store: Store,
     observers: NightObservers,
     failed: Mapping[tuple[str, str], str],
+    lock: JobLock,
 ) -> NightBoard:
     """What the gate says of a board and suite, with as many further runs as the job allows."""
     run = _run_of(night, board, suite, store)
@@ -348,7 +353,7 @@ def _judged(
         label = f"{night}{_AGAIN}{number}"
         more = _run_of(label, board, suite, store)
         if more is None:
-            _measure(replace(job, suites=(suite,)), label, [board], "", store, observers)
+            _measure(replace(job, suites=(suite,)), label, [board], "", store, observers, lock)
             more = _run_of(label, board, suite, store)
         if more is None:
             break
@@ -370,33 +375,36 @@ def _named(gate: Gate, base: RunRecord, run: RunRecord) -> Gate:
 
 def _baseline(job: NightJob, night: str, board: str, suite: str, store: Store) -> RunRecord | None:
     """The run that a board is compared with: of the label, or of the newest good night."""
-    if job.baseline != PREVIOUS:
-        matching = RunFilter(
-            board=board, label=job.baseline, suite=suite, status=RunStatus.COMPLETE
-        )
-        runs = store.runs(1, matching)
-        if not runs:
-            return None
-        store.protect_baseline(runs[0].id)
-        return store.load(runs[0].id)
-    matching = RunFilter(board=board, suite=suite, status=RunStatus.COMPLETE, tag=GOOD)
-    for info in store.runs(None, matching):
-        label = str(info.label)
-        if (
-            label.startswith(f"{job.name} ")
-            and not label.startswith(night)
-            and "again" not in label
-        ):
-            return store.load(info.id)
+    for name in _names_in_store(job, suite):
+        matching = RunFilter(board=board, suite=name, status=RunStatus.COMPLETE)
+        if job.baseline != PREVIOUS:
+            for info in store.runs(1, replace(matching, label=job.baseline)):
+                store.protect_baseline(info.id)
+                return store.load(info.id)
+            continue
+        for info in store.runs(None, replace(matching, tag=GOOD)):
+            label = str(info.label)
+            is_earlier = label.startswith(f"{job.name} ") and not label.startswith(night)
+            if is_earlier and _AGAIN not in label:
+                return store.load(info.id)
     return None
 
 
+def _names_in_store(job: NightJob, suite: str) -> tuple[str, ...]:
+    """What runs of a suite are kept by; until 0.2 those of a file had all of its path."""
+    path = str(job.file.parent / suite)
+    return (suite, path) if suite.endswith(".toml") and path != suite else (suite,)
+
+
 def _send_once(
-    job: NightJob, document: NightDocument, page: Path, place: Path, observers: NightObservers
+    job: NightJob, document: NightDocument, page: Path, store: Store, observers: NightObservers
 ) -> None:
-    """Runs the job's commands with the message, once a night and verdict."""
-    sent = place / "sent"
-    handled = sent.read_text(encoding="utf-8").split() if sent.exists() else []
+    """Runs the job's commands with the message, once a night and verdict, whichever host it is."""
+    file = page.with_name(_SENT)
+    runs = list(dict.fromkeys(board.run for board in document.boards if board.run))
+    notes = [store.attachment(run, _SENT) or b"" for run in runs]
+    notes += [file.read_bytes()] if file.exists() else []
+    handled = b"\n".join(notes).decode("utf-8", "replace").split()
     text = night_message(document, page)
     commands = [("message", job.message)]
     if document.verdict is GateVerdict.REGRESSED:
@@ -417,7 +425,11 @@ def _send_once(
             observers.say(f"{key}: '{printable(command, 80)}' failed ({why})")
             continue
         handled.append(event)
-        sent.write_text("\n".join(handled) + "\n", encoding="utf-8")
+        note = "".join(f"{name}\n" for name in dict.fromkeys(handled)).encode()
+        if runs:
+            store.attach(runs[0], _SENT, note)
+        else:  # no board was measured: only this host knows
+            file.write_bytes(note)
 
 
 def _shell(

@@ -3,6 +3,7 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from pathlib import Path
 
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.measure.plan import PROCESSES, Plan, make_plan
@@ -41,6 +42,7 @@ class UserCommand:
 class RunRequest:
     """What the user asks for, not yet checked against any probe.
 
+    A suite that is a file is looked for in ``suite_directory``, and kept by its name alone.
     ``rig`` is the rig file, ``image`` what is written to the cards of its boards first;
     ``keep_on`` leaves them switched on. With ``trace``, what the kernels do meanwhile is recorded.
     ``parallel`` is how many boards that share nothing are measured at once (auto, none, N).
@@ -48,6 +50,7 @@ class RunRequest:
 
     boards: tuple[str, ...] = ("local",)
     suite: str | None = None
+    suite_directory: str = ""
     benches: tuple[str, ...] = ()
     command: UserCommand | None = None
     params: tuple[str, ...] = ()
@@ -71,7 +74,7 @@ class RunRequest:
         if self.command is not None:
             entries.append(self.command.entry())
         if self.suite or not entries:
-            entries = [*load_suite(self.suite or "quick").entries, *entries]
+            entries = [*load_suite(self._suite_source).entries, *entries]
         return entries
 
     def entries_for(self, registry: Registry) -> list[SuiteEntry]:
@@ -86,6 +89,12 @@ class RunRequest:
                     "see `benchvise bench show` of what the suite measures",
                 )
         return [entry.with_params(params, registry) for entry in entries]
+
+    @property
+    def _suite_source(self) -> str:
+        """What is loaded: a name that Benchvise knows, or a file."""
+        name = self.suite or "quick"
+        return str(Path(self.suite_directory, name)) if name.endswith(".toml") else name
 
     @property
     def suite_name(self) -> str:

@@ -103,6 +103,12 @@ class Database:
                 time.sleep(_AGAIN_SECONDS)
             again = True
 
+    def own_connection(self) -> Connection:
+        """A connection of the caller's own, each statement a transaction; closed, it is gone."""
+        connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
+        connection.detach()
+        return connection
+
     def use_write_ahead_log(self) -> None:
         """Let readers and a writer of an SQLite file not wait for each other; it stays so.
 

@@ -57,6 +57,7 @@ from benchvise.text import Untrusted
 
 if TYPE_CHECKING:
     from benchvise.store.copying import CopiedTable
+    from benchvise.store.job_lock import JobLock
     from benchvise.store.results_file import TravellingRun
     from benchvise.store.retention import DueRuns, RetentionPolicy, ThinningStep
     from benchvise.store.trace_notes import TraceNotes
@@ -407,6 +408,12 @@ class Store:
 
         with contextlib.suppress(StoreError, UsageError):
             self.tag(run_id, [BASELINE])
+
+    def job_lock(self, name: str) -> JobLock:
+        """The lock of a job, which all hosts see that share this store; a context manager."""
+        from benchvise.store.job_lock import JobLock
+
+        return JobLock(self._database, name)
 
     @property
     def watches(self) -> Watches:
