@@ -3,12 +3,18 @@
 from __future__ import annotations
 
 import argparse
+import itertools
 import time
 from collections.abc import Sequence
 
 import numpy as np
 
-from benchmarks.bisect.fleet import HELD_OUT_FLEET_SEEDS, make_boards, search_on
+from benchmarks.bisect.fleet import (
+    HELD_OUT_FLEET_SEEDS,
+    make_boards,
+    search_on,
+    two_changes_on,
+)
 from benchmarks.bisect.histories import HELD_OUT, HELD_OUT_SEEDS, NORMAL, STRAYS, make_history
 from benchmarks.bisect.limits import noise_known, oracle_of_outcomes, oracle_of_values
 from benchmarks.bisect.searches import Outcome, has_reference, ours, reference
@@ -30,9 +36,9 @@ def main() -> None:
     [--earlier SAMPLES]``.
 
     With ``--limits`` it prints what searches need that know more than any search can, with
-    ``--two`` how often two changes are both found. ``--boards N`` searches on several boards at
-    once, of which ``--unseen K`` do not have the change, or the last takes ``--slow S`` times as
-    long for a sample.
+    ``--two`` how often two changes are both found, also on ``--boards N``. ``--boards N`` searches
+    on several boards at once, of which ``--unseen K`` do not have the change, or the last takes
+    ``--slow S`` times as long for a sample.
     """
     parser = argparse.ArgumentParser(prog="python -m benchmarks.bisect")
     parser.add_argument("--first-seed", type=int)
@@ -58,10 +64,10 @@ def main() -> None:
     counts, effects = options.count or [128, 1024], options.effect or [1.0, 2.0, 4.0]
     if options.limits:
         _print_limits(counts, effects, seeds)
+    elif options.two:
+        _print_two(options.boards or [0], counts, effects, seeds)
     elif options.boards:
         _print_fleet(options.boards, counts, effects, seeds, options.slow, options.unseen)
-    elif options.two:
-        _print_two(counts, effects, seeds)
     else:
         print(_HEAD)
         print("|---|" + "---:|" * 11)
@@ -122,18 +128,26 @@ def _print_limits(counts: Sequence[int], effects: Sequence[float], seeds: range)
                 print(f"| {' | '.join(cells)} |", flush=True)
 
 
-def _print_two(counts: Sequence[int], effects: Sequence[float], seeds: range) -> None:
-    print("| versions | effect | second | both found | one found | wrong | undecided | samples |")
-    print("|---:|" + "---:|" * 7)
-    for count in counts:
-        for effect in effects:
-            for second in (effect, effect / 2.0, 0.0):
-                told = [two_changes(seed, count, effect, second) for seed in seeds]
-                cells = [str(count), f"{effect:g}", f"{second:g}"]
-                for what in ("both found", "one found", "wrong", "undecided"):
-                    cells.append(str(sum(answer == what for answer, _ in told)))
-                cells.append(f"{np.mean([samples for _, samples in told]):.1f}")
-                print(f"| {' | '.join(cells)} |", flush=True)
+def _print_two(
+    fleets: Sequence[int], counts: Sequence[int], effects: Sequence[float], seeds: range
+) -> None:
+    """The whole search on one board (0), which shares no code with that on several of them."""
+    print("| boards | versions | effect | second | both found | one found | wrong ", end="")
+    print("| undecided | samples |")
+    print("|---:|" + "---:|" * 8)
+    for boards, count, effect in itertools.product(fleets, counts, effects):
+        for part in (1.0, 0.5, 0.0):
+            told = [
+                two_changes_on(make_boards(seed, boards, effect), seed, count, part)
+                if boards
+                else two_changes(seed, count, effect, effect * part)
+                for seed in seeds
+            ]
+            cells = [str(boards or 1), str(count), f"{effect:g}", f"{effect * part:g}"]
+            for what in ("both found", "one found", "wrong", "undecided"):
+                cells.append(str(sum(answer == what for answer, _ in told)))
+            cells.append(f"{np.mean([samples for _, samples in told]):.1f}")
+            print(f"| {' | '.join(cells)} |", flush=True)
 
 
 def _row(shape: str, count: int, effect: float, seeds: range, earlier: int) -> str:

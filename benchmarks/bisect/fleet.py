@@ -4,18 +4,18 @@ from __future__ import annotations
 
 import heapq
 import math
-from collections.abc import Sequence
-from dataclasses import dataclass
+from collections.abc import Mapping, Sequence
+from dataclasses import dataclass, replace
 
 import numpy as np
 
 from benchmarks.bisect.histories import SCATTER
 from benchmarks.bisect.searches import CONFIDENCE, MOST
-from benchmarks.bisect.whole import NoJournal
+from benchmarks.bisect.whole import NoJournal, told_of_two
 from benchvise.bisect.fleet import FleetSearch
 from benchvise.bisect.fleet_answer import fleet_answer
 from benchvise.bisect.journal import JournalEntry
-from benchvise.bisect.model import BisectionOptions, BisectionVerdict
+from benchvise.bisect.model import Bisection, BisectionOptions, BisectionVerdict
 
 _LEAST = 1e-4  # no change is too small to count
 HELD_OUT_FLEET_SEEDS = 70_000
@@ -70,12 +70,50 @@ def make_boards(
 
 
 def search_on(boards: Sequence[SimulatedBoard], seed: int, count: int) -> FleetOutcome:
-    """One search; the boards go on at the same time, and each is free again when it has measured.
-
-    A sample that is not ended when the search is decided is not counted.
-    """
+    """One search of a change that is anywhere among ``count`` versions."""
     chance = np.random.default_rng([seed, count, len(boards), 11])
     place = int(chance.integers(1, count))
+    answer, decided = _searched(boards, count, {place: 1.0}, chance)
+    covered = tuple(
+        row.ratio_low <= math.exp(board.scatter * board.effect) <= row.ratio_high
+        for row, board in zip(answer.boards, boards, strict=True)
+        if board.effect and row.seen == "seen" and row.ratio_low and row.ratio_high
+    )
+    return FleetOutcome(
+        answer.verdict is BisectionVerdict.FOUND and answer.first_bad == str(place),
+        answer.verdict,
+        decided[0],
+        decided[1],
+        answer.seconds,
+        covered,
+        tuple(str(row.seen) for row in answer.boards),
+    )
+
+
+def two_changes_on(
+    boards: Sequence[SimulatedBoard], seed: int, count: int, second: float
+) -> tuple[str, int]:
+    """What is answered where a later change is ``second`` times as large as the first (0: there is
+    one), and after how many samples.
+    """
+    chance = np.random.default_rng([seed, count, len(boards), 13])
+    first, later = sorted(int(v) for v in chance.choice(np.arange(1, count), 2, replace=False))
+    answer, decided = _searched(boards, count, {first: 1.0, later: second}, chance)
+    return told_of_two(answer, first, later if second else None), decided[0]
+
+
+def _searched(
+    boards: Sequence[SimulatedBoard],
+    count: int,
+    changes: Mapping[int, float],
+    chance: np.random.Generator,
+) -> tuple[Bisection, tuple[int, float]]:
+    """The answer, and the samples and seconds until the place was known.
+
+    ``changes`` are parts of a board's effect, by the version from which on they hold. The boards go
+    on at the same time, and each is free again when it has measured. A sample that is not ended
+    when the search is decided is not counted.
+    """
     names = [f"board{number}" for number in range(len(boards))]
     search = FleetSearch(
         [str(version) for version in range(count)],
@@ -100,7 +138,7 @@ def search_on(boards: Sequence[SimulatedBoard], seed: int, count: int) -> FleetO
         if search.is_done(names[number]):
             continue
         board = boards[number]
-        change = board.effect if version >= place else 0.0
+        change = board.effect * sum(part for place, part in changes.items() if version >= place)
         value = board.level * math.exp(board.scatter * (change + chance.standard_normal()))
         entry = JournalEntry(str(version), 0.0, board.seconds, value, board=names[number])
         search.tell(names[number], version, entry)
@@ -109,17 +147,5 @@ def search_on(boards: Sequence[SimulatedBoard], seed: int, count: int) -> FleetO
         if was_open and search.verdict is not None:
             decided = (search.posterior.samples, now)
     answer = fleet_answer(search, "ms", "", lambda _good, _bad, _board: "")
-    covered = tuple(
-        row.ratio_low <= math.exp(board.scatter * board.effect) <= row.ratio_high
-        for row, board in zip(answer.boards, boards, strict=True)
-        if board.effect and row.seen == "seen" and row.ratio_low and row.ratio_high
-    )
-    return FleetOutcome(
-        answer.verdict is BisectionVerdict.FOUND and answer.first_bad == str(place),
-        answer.verdict,
-        decided[0],
-        decided[1],
-        max(state.seconds for state in search.boards.values()),
-        covered,
-        tuple(str(row.seen) for row in answer.boards),
-    )
+    seconds = max(state.seconds for state in search.boards.values())
+    return replace(answer, seconds=seconds), decided

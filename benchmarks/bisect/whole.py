@@ -12,7 +12,7 @@ from benchmarks.bisect.histories import SCATTER
 from benchmarks.bisect.searches import CONFIDENCE
 from benchvise.bisect.journal import JournalEntry
 from benchvise.bisect.loop import BisectionSearch
-from benchvise.bisect.model import BisectionOptions, BisectionVerdict
+from benchvise.bisect.model import Bisection, BisectionOptions, BisectionVerdict
 
 _MOST = 1000
 _LEAST = 0.01
@@ -73,13 +73,16 @@ def two_changes(seed: int, count: int, effect: float, second: float) -> tuple[st
     )
     verdict = search.run()
     answer = search.answer(verdict, "", lambda _good, _bad: "")
-    told = [answer.first_bad, answer.second]
-    match verdict:
+    return told_of_two(answer, places[0], places[1] if second else None), answer.samples
+
+
+def told_of_two(answer: Bisection, first: int, second: int | None) -> str:
+    """What an answer came to where there are two changes, or one where ``second`` is None."""
+    planted = [str(place) for place in (first, second) if place is not None]
+    match answer.verdict:
         case BisectionVerdict.TWO_CHANGES:
-            what = "both found" if told == [str(place) for place in places] else "wrong"
+            is_right = [answer.first_bad, answer.second] == planted
+            return "both found" if is_right else "wrong"
         case BisectionVerdict.FOUND:
-            planted = places if second else places[:1]
-            what = "one found" if told[0] in [str(place) for place in planted] else "wrong"
-        case _:
-            what = "undecided"
-    return what, answer.samples
+            return "one found" if answer.first_bad in planted else "wrong"
+    return "undecided"
