@@ -106,8 +106,13 @@ lint-python: .venv/.installed
 	$(BIN)/ruff format --check .
 	$(BIN)/mypy
 
-lint-web: web
+lint-web: build/web-linted
+
+# What has not changed since it was found clean is not looked through again, as the other linters
+# and the compilers do by themselves: all that is read there, the assets are made of, too.
+build/web-linted: $(ASSETS)
 	npm --prefix web run --silent lint
+	@mkdir -p build && touch $@
 
 lint-crates: format-crates
 	cargo clippy --quiet --locked --workspace --all-targets -- -D warnings
