@@ -34,6 +34,7 @@ from benchvise.why.suspects.command_suspects import (
     TRACER,
     options_apart,
 )
+from benchvise.why.suspects.many_variables import OTHERS
 
 ITEMS = ("process.environment", "process.inherited", FILES)
 HARD_LIMIT = "hard_limit."
@@ -48,7 +49,10 @@ _IN_KIB = ("data", "fsize", "memlock", "rss", "stack", "as", "core")
 def of_session(suspect: Suspect, good: str, cost: str) -> Iterator[Remedy]:
     """For a variable of the environment or a limit; nothing for what is neither."""
     name = suspect.id.partition(":")[2]
-    if suspect.item == "process.environment" and _VARIABLE.fullmatch(name):
+    if name.endswith(OTHERS):
+        begin = suspect.title.rpartition(" ")[2]
+        yield Remedy(NOW, f"unset $(env | grep -o '^{begin}[^=]*')", cost)
+    elif suspect.item == "process.environment" and _VARIABLE.fullmatch(name):
         yield from _of_variable(name, None if good == "not there" else good, cost)
     elif suspect.id == TRACER and good == NOT_THERE:
         yield Remedy(

@@ -19,6 +19,7 @@ from benchvise.why.suspects.command_suspects import (
     is_told,
     options_apart,
 )
+from benchvise.why.suspects.many_variables import OTHERS
 
 NOT_THERE = "not there"
 PRESENT = "given"
@@ -120,7 +121,8 @@ def is_one_mount(suspect: Suspect) -> bool:
 
 def _values_of(suspect: Suspect, side_text: str) -> list[str]:
     """The values that a side shows, as lines of files have them; none where they are not known."""
-    if suspect.item == "process.environment" and not is_told(side_text):
+    is_many = suspect.id.endswith(OTHERS)
+    if suspect.item == "process.environment" and (is_many or not is_told(side_text)):
         return []
     if suspect.item == FILES:
         return [line for line in side_text.split(SEPARATOR) if line and not line.endswith("…")]
@@ -225,7 +227,7 @@ def _of_part(suspect: Suspect) -> Iterator[str]:
     elif item == FILES and part.startswith("/"):
         yield part
     elif item == "process.environment":
-        yield f"environment:{word}"
+        yield f"environment:{word.removesuffix(OTHERS)}"
     elif item == "process.inherited" and _LIMIT in word:
         yield f"limit:{word.partition(_LIMIT)[2]}"
     elif item in ("kernel.config", "kernel"):

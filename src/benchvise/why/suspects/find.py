@@ -31,6 +31,7 @@ from benchvise.why.suspects.command_suspects import (
     host_names,
     of_command,
 )
+from benchvise.why.suspects.many_variables import grouped_variables
 from benchvise.why.suspects.reduction import layer_of, reduce
 from benchvise.why.suspects.routes import ROUTES, with_route
 from benchvise.why.suspects.rule_sets import FILTER, of_one_set, rule_suspects
@@ -402,7 +403,7 @@ def process_suspects(
             suspects += [suspect] if suspect not in suspects else []
         elif not suspect:
             left.append(part)
-    return tuple(suspects), tuple(left)
+    return tuple(grouped_variables(suspects)), tuple(left)
 
 
 def _suspect_of(difference: Difference, part: DifferencePart) -> Suspect | bool | None:
