@@ -11,12 +11,11 @@ from why_suspects import difference, snapshot
 from benchvise.state.model import Snapshot
 from benchvise.why.model import SettingMeans, Side, Suspect
 from benchvise.why.suspects.find import consent_for, find
-from benchvise.why.suspects.rule_sets import rule_suspects, rules_of_good
+from benchvise.why.suspects.rule_sets import POLICIES, rule_suspects, rules_of_good
 from benchvise.why.untested import file_of_good
 
 LIST = "net.filter/rule set of nftables"
 TABLE, PATH = "net.filter/table inet!guard", "/proc/net/netlink/inet!guard"
-POLICIES = "net.filter/xfrm policies of IPsec"
 NAMES = {Side.GOOD: "ssh://root@good", Side.BAD: "ssh://root@bad:2222"}
 
 
@@ -57,6 +56,9 @@ def _set(key: str) -> Suspect:
     return difference(f"net.filter:{key}", "net.filter", "1", "2", key=key)
 
 
+OF_IPSEC = difference(POLICIES.replace("/", ":"), "net.routes", "1", "2", key="policies of IPsec")
+
+
 @pytest.mark.parametrize(
     ("suspect", "line"),
     [
@@ -70,8 +72,7 @@ def _set(key: str) -> Suspect:
             "ssh ssh://root@bad:2222 nft -s list ruleset > nft.before && { echo flush ruleset; "
             "ssh ssh://root@good nft -s list ruleset; } | ssh ssh://root@bad:2222 nft -f -",
         ),
-        (_set("xfrm policies of IPsec"), "ip xfrm policy flush  # first keep what `ip xfrm policy` "
-         "prints"),
+        (OF_IPSEC, "ip xfrm policy flush  # first keep what `ip xfrm policy` prints"),
         (_set("bond0 bond mode"), ""),
     ],
 )  # fmt: skip

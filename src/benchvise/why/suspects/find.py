@@ -34,7 +34,7 @@ from benchvise.why.suspects.command_suspects import (
 from benchvise.why.suspects.many_variables import grouped_variables
 from benchvise.why.suspects.reduction import layer_of, reduce
 from benchvise.why.suspects.routes import ROUTES, with_route
-from benchvise.why.suspects.rule_sets import FILTER, of_one_set, rule_suspects
+from benchvise.why.suspects.rule_sets import FILTER, POLICIES, is_one_set, rule_suspects
 
 
 @dataclass(frozen=True, slots=True)
@@ -236,8 +236,8 @@ def _id_of(difference: Difference, part: DifferencePart) -> str:
     entry = difference.entry
     if entry.name in _BY_PART:
         return f"{entry.item}:{printable(part.key, 60)}"
-    if entry.item == FILTER and of_one_set(entry.key):
-        return f"{FILTER}:{entry.key}"
+    if is_one_set(entry):
+        return f"{entry.item}:{entry.key}"
     if entry.name == MOUNTS and part.key.startswith("/"):
         return f"{MOUNT_POINT}{printable(part.key, 80)}"
     if entry.item == FILE_SYSTEMS:
@@ -293,6 +293,8 @@ def _title(name: str, first: Difference) -> str:
         return f"{first.entry.key.removeprefix('/proc/sys/')}, as sysctl(8) sets it"
     if first.entry.name == f"{ROUTES}/fixed neighbours":
         return f"the address on the link of {name.partition(':')[2]}, as somebody has set it"
+    if first.entry.name == POLICIES:
+        return "policies of IPsec (ip xfrm policy), which packets meet"
     if name.startswith(f"{FILTER}:"):
         return f"{name.partition(':')[2]}, which packets meet"
     if name.startswith("boot.settings:"):

@@ -13,9 +13,10 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from benchvise.state.catalogue import knobs
 from benchvise.state.knobs import Setting
-from benchvise.state.model import Snapshot
+from benchvise.state.model import Snapshot, StateEntry
 from benchvise.state.places import FILTERS
 from benchvise.why.model import Layer, SettingMeans, Side, Suspect
+from benchvise.why.suspects.routes import ROUTES
 
 FILTER = "net.filter"
 _TABLE = "nft.table"
@@ -24,9 +25,14 @@ _HEAD = re.compile(r"table (\w{2,10}) ([\w.-]{1,100}) \{", re.ASCII)
 _NOT_ON_GOOD = "the good side has other rules in it"
 
 
-def of_one_set(key: str) -> bool:
-    """Whether an entry of the item is a set of rules or policies, which is a suspect by itself."""
-    return key.startswith(("rule set of ", "xfrm policies"))
+POLICIES = f"{ROUTES}/policies of IPsec"
+"""The entry with what ``ip xfrm policy`` prints."""
+
+
+def is_one_set(entry: StateEntry) -> bool:
+    """Whether an entry is a set of rules or policies, which is a suspect by itself."""
+    is_set = entry.item == FILTER and entry.key.startswith("rule set of ")
+    return is_set or entry.name == POLICIES
 
 
 def rule_suspects(good: Snapshot, bad: Snapshot) -> Iterator[Suspect]:
@@ -83,7 +89,6 @@ _SETS = {
     "rule set of ip6tables": ("ip6tables-save", "ip6tables-restore"),
     "rule set of legacy iptables": ("iptables-legacy-save", "iptables-legacy-restore"),
 }
-_POLICIES = f"{FILTER}/xfrm policies of IPsec"
 OF_SSH = re.compile(r"ssh://[\w.:@%\[\]-]{1,200}", re.ASCII)
 """The name of a board that ssh(1) takes as it is."""
 
@@ -94,10 +99,10 @@ def rules_of_good(
     """The line of shell, for this machine, that keeps the bad side's rules in a file and has it
     take those of the good one; for policies of IPsec that which takes them away, where the good
     side has none. Empty for others, and where a board is not reached by SSH."""
-    if suspect.item != FILTER or len(suspect.members) != 1 or len(snapshots) < len(Side):
+    if len(suspect.members) != 1 or len(snapshots) < len(Side):
         return ""
-    if suspect.members == (_POLICIES,):
-        has_none = not _value(snapshots[Side.GOOD], _POLICIES)
+    if suspect.members == (POLICIES,):
+        has_none = not _value(snapshots[Side.GOOD], POLICIES)
         return "ip xfrm policy flush  # first keep what `ip xfrm policy` prints" if has_none else ""
     commands = _SETS.get(suspect.members[0].removeprefix(f"{FILTER}/"))
     good, bad = names[Side.GOOD], names[Side.BAD]
