@@ -11,6 +11,7 @@ from hypothesis import example, given, settings
 from hypothesis import strategies as st
 from why_bench import METRIC, MemoryBench, diagnose, losses
 
+from benchvise.why.case import DiagnosisOptions
 from benchvise.why.model import Arm, DiagnosisVerdict, ExperimentOutcome, Side, Trial
 
 _EFFECTS = (0.0, 0.0, 0.1, 0.3, 0.6, 0.6)
@@ -113,3 +114,13 @@ def test_a_proven_cause_that_becomes_read_only_ends_no_search(
     answer = diagnose(ArbitraryBench(names, losses(), seed=seed, wearing=wearing))
     proven = {s.id for cause in answer.causes for s in cause.suspects}
     assert any(name in sentence for name in proven for sentence in answer.needed)
+
+
+@pytest.mark.parametrize("seed", [53, 64, 120])
+def test_who_is_enough_alone_gets_no_partner_by_chance(seed: int) -> None:
+    """On a busy machine a cause looked like nothing when it was tried alone, and a decoy was named
+    with it: of two looks the worse one was believed."""
+    names = tuple(f"knob{n:02}" for n in range(12))
+    bench = MemoryBench(names, losses(knob07=0.5), noise=0.3)
+    answer = diagnose(bench, options=DiagnosisOptions(seed=seed))
+    assert [cause.name for cause in answer.causes] == ["knob07"]

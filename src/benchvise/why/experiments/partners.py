@@ -7,6 +7,7 @@ something. What is returned is 1-minimal: none of it can be left out.
 
 from __future__ import annotations
 
+import math
 from collections.abc import Mapping
 from dataclasses import dataclass
 
@@ -23,6 +24,9 @@ _LEAST = 3
 _MOST = 12
 # Of an effect: who adds no more than that is no partner.
 _NEGLIGIBLE = 0.25
+# Standard errors: by less, what a suspect gains alone is measured again before it is taken for less
+# than it gains with others. One look at a single suspect has chance that a search picks out.
+_CLEARLY = 4.0
 
 
 @dataclass(frozen=True, slots=True)
@@ -50,6 +54,7 @@ def find(
     if not before:
         return None
     group: tuple[Suspect, ...] = (suspect,)
+    by_itself = alone
     text = f"does {suspect.id} have an effect {_after_words(len(before))}?"
     after_all = _ask(lab, scale, text, group, context + before, expected / 2.0, care=True)
     if not _rises(scale, after_all, alone, expected):
@@ -68,7 +73,11 @@ def find(
             break
         before = before[:place]
     effects: dict[Suspect, Effect] = {}
-    group = _minimal(lab, scale, group, alone, context, effects, too_few=(suspect,))
+    # Where noise may have hidden what it gains alone, that is measured again.
+    errors = math.hypot(alone.error, by_itself.error)
+    is_too_few = abs(alone.value - by_itself.value) > _CLEARLY * errors
+    too_few = (suspect,) if is_too_few else ()
+    group = _minimal(lab, scale, group, alone, context, effects, too_few)
     return PartnerGroup(group, effects)
 
 
@@ -197,8 +206,8 @@ def _minimal(
     effects: dict[Suspect, Effect],
     too_few: tuple[Suspect, ...],
 ) -> tuple[Suspect, ...]:
-    """The group without what it does not need; ``too_few`` is known not to be enough. The effects
-    of those that are tried alone are noted."""
+    """The group without what it does not need; ``too_few`` surely is not enough. The effects of
+    those that are tried alone are noted."""
     for member in group:
         rest = tuple(suspect for suspect in group if suspect != member)
         if not rest or rest == too_few:

@@ -447,6 +447,8 @@ class Search:
                 self._start_over(suspect)
                 return
             others = tuple(s for s in partner_group.suspects if s is not suspect)
+            if is_proven and not others:
+                return
             if is_proven and self._prove_beside(others, (suspect,), step.size):
                 return
             if not is_proven and self._prove_alone(partner_group.alone):
