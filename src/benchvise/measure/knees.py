@@ -255,9 +255,11 @@ class _Fit:
         """The same with each cache (or slow rise) besides; infinite where it would go down."""
         basis = self._basis(chosen)
         rest = self._rest(basis)
-        columns = self.columns - basis @ (basis.T @ self.columns)
-        projection = columns.T @ rest
-        norms = np.einsum("ij,ij->j", columns, columns)
+        # What the basis explains of a column has no part in what it leaves of the target, and is
+        # taken off its square by Pythagoras.
+        explained = basis.T @ self.columns
+        projection = self.columns.T @ rest
+        norms = self.norms - np.einsum("ij,ij->j", explained, explained)
         usable = (self.candidates.cache == cache) & (projection > 0.0)
         usable &= norms > 1e-9 * self.norms
         gains = np.where(usable, projection**2 / np.where(usable, norms, 1.0), -np.inf)
