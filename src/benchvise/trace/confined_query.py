@@ -9,6 +9,7 @@ The process has no network, starts no program, and writes only what is kept of t
 
 from __future__ import annotations
 
+import gc
 import json
 import os
 import re
@@ -168,7 +169,9 @@ def main() -> None:
         )
     )
     import_no_table_libraries()
+    gc.disable()  # nearly all that is made stays to the end, which comes soon
     print(json.dumps(encode(_answered(request))), flush=True)
+    gc.freeze()  # as in ``cli.main``
 
 
 def _answered(request: _Request) -> _Answer:
