@@ -36,8 +36,8 @@ def test_two_boards_find_the_image_together(tmp_path: Path) -> None:
             image = kinds.image(kind, variant="a" if number < FIRST_BAD else "b")
         except BenchviseError as error:
             skips.skip("board image", error)
-        copy = ["cp", "--sparse=always", image, images / f"v{number}.img"]
-        subprocess.run(copy, check=True)
+        copy = images / f"v{number}.img"
+        subprocess.run(["cp", "--sparse=always", image, copy], check=True)
     boards = [("one", KIND), ("two", KIND)]
     with running(tmp_path / "bench", boards, kinds=kinds.__name__, options=OPTIONS) as bench:
         ran = bench.command(
