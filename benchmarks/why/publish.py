@@ -61,8 +61,9 @@ GROUPS = {
     "open-under-load": (
         "Causes as integrators meet them, on a busy machine",
         "Cases of every class that boards in namespaces have, drawn at random, while busy "
-        "processes of normal priority share the CPUs with both boards. The effect is measured "
-        "before, without them. Not to know the cause is no error here; to blame or exclude a "
+        "processes of normal priority share the CPUs with both boards. The load counts all that "
+        "this machine runs, also at idle priority. The effect is measured before, without "
+        "these processes. Not to know the cause is no error here; to blame or exclude a "
         "wrong one is, and so is to deny a gap that the answer's own interval does not allow.",
     ),
     "open-equal": (

@@ -31,6 +31,7 @@ from benchmarks.why.open.state import changed, own_changes
 from benchmarks.why.places import NotHere
 from benchmarks.why.real import PlantedEffect
 from benchvise.errors import UsageError
+from benchvise.state import journal
 
 _HERE = Path(cases.__file__).parent
 _CASE = Case("a", "limits", "https://x", "told", "true", truth=("nofile",), where="/etc/l:n")
@@ -346,6 +347,23 @@ class TestKill:
     def test_one_that_ended_before_was_not_killed(self, tmp_path: Path) -> None:
         ended = self._ended("print('done')", 1, tmp_path)
         assert (ended.printed, ended.how) == ("done\n", "")
+
+    def test_what_was_set_then_is_looked_at_though_there_is_no_answer(
+        self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """SIGKILL leaves no document, so settings that boards share with the machine were held for
+        those of others, and none was missed that was not restored."""
+        path = "/proc/sys/vm/swappiness"
+        monkeypatch.setenv(journal.DIRECTORY_VARIABLE, str(tmp_path))
+        kept = journal.Journal.begin("good", "boot", None)
+        kept.plan([journal.JournalChange(1, "vm.swappiness", path, "60", "10")])
+        set_then = kill.set_then(tmp_path)
+        kept.finish()
+        assert set_then == {path}
+        (tmp_path / "cut.jsonl").write_text('{"record": "session"}\n{"record": "change", "pa')
+        assert kill.set_then(tmp_path) == frozenset()
+        before, after = (frozenset({f"set {path} {value} "}) for value in (60, 10))
+        assert len(changed(before, after, set_then, shared=True)) == 2
 
     def test_what_is_not_as_before_misses_the_bar_of_those_that_were_killed(self) -> None:
         killed = CaseResult("a", "limits", killed="SIGKILL after 3 s", restored=False)

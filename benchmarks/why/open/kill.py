@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import json
 import random
 import signal
 import subprocess
@@ -50,6 +51,18 @@ def end(process: subprocess.Popen[str], rng: random.Random, journals: Path) -> E
     process.send_signal(number)
     what = "with a setting made" if is_set else "with nothing set"
     return Ended(*_rest(process), f"{number.name} after {seconds:.1f} s, {what}")
+
+
+def set_then(journals: Path) -> frozenset[str]:
+    """The files of boards that were set when a diagnosis was ended, by the journals that it left.
+    A last line that was cut off was followed by no write."""
+    paths = set()
+    for journal in journals.glob("*.jsonl"):
+        for line in journal.read_text(errors="replace").splitlines():
+            with suppress(json.JSONDecodeError):
+                if "path" in (record := json.loads(line)):
+                    paths.add(str(record["path"]))
+    return frozenset(paths)
 
 
 def _has_ended(process: subprocess.Popen[str], deadline: float) -> bool:

@@ -195,6 +195,7 @@ def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult
         with measured_load() as load:
             printed, said, killed = _told(asked, words)
     (asked.place / "answer.txt").write_text(f"{printed}\n{said}")
+    was_set = kill.set_then(asked.place / "state")
     restored = subprocess.run(
         [*asked.benchvise, "restore"], env=asked.known, capture_output=True, text=True, check=False
     )
@@ -203,6 +204,7 @@ def _ask(asked: _Asked, good: Board, bad: Board, effects: Effects) -> CaseResult
         answer = read(json.loads((evidence / "diagnosis.json").read_text()))
     elif asked.options.kill is None:
         answer = replace(_NOTHING, verdict=NO_ANSWER)
+    answer = replace(answer, written=answer.written | was_set)
     asked.switch_on()
     changes = _changes(asked, (good, bad), known, answer)
     if changes:  # what comes and goes by itself, such as a worker of a server, has ended by then

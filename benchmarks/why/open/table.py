@@ -76,7 +76,7 @@ def row(result: CaseResult) -> tuple[str, ...]:
             result.kind,
             "",
             "",
-            f"killed: {result.killed}",
+            f"killed: {result.killed}" if result.is_killed else result.killed,
             *[""] * 5,
             restored,
             "",
