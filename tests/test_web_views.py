@@ -128,6 +128,18 @@ def test_modes_lead_to_activations_of_theirs(client: Client, key: str) -> None:
     assert client.get(f"/api/traces/{key}/modes").json["of"]["count"] <= most
 
 
+def test_a_latency_pairs_events_by_fields_a_line_each(client: Client, key: str) -> None:
+    """Each switch to a thread with the next away from it."""
+    words = "latency?from=event:sched_switch&to=event:sched_switch"
+    by = "&by=next_tid=prev_tid%0Anext_comm=prev_comm"
+    answer = client.get(f"/api/traces/{key}/{words}{by}")
+    assert answer.status == 200, answer.text
+    assert answer.json["hops"][0]["method"] == "fields"
+    assert answer.json["occurrences"] > 0
+    both = client.get(f"/api/traces/{key}/{words}{by}&match=next")
+    assert both.status == 400 and "by= and match=" in both.text
+
+
 @pytest.mark.parametrize(
     ("view", "status", "said"),
     [

@@ -60,7 +60,8 @@ class LatencyAnswer:
 
 
 def latency(loaded: LoadedTrace, query: TraceQuery) -> LatencyAnswer:
-    """``latency``: ``from`` one end by ``via`` to another, written as on the command line.
+    """``latency``: ``from`` one end by ``via`` to another, written as on the command line; events
+    are paired ``by`` fields, a line each, where there are any.
 
     Raises:
         UsageError: an end is missing, or the trace has nothing that it means.
@@ -75,10 +76,13 @@ def latency(loaded: LoadedTrace, query: TraceQuery) -> LatencyAnswer:
         end=end,
         via=tuple(query.lines("via")),
         match=Match(query.choice("match", tuple(Match))),
+        by=tuple(query.lines("by")),
         hops=query.whole("hops", 4, 0, 64),
         incomplete=query.flag("unsure"),
         worst=query.whole("worst", 20, 0, 200),
     )
+    if request.by and request.match is not Match.AUTO:
+        raise UsageError("by= and match= both say how events are paired", "give one of them")
     result = LATENCY.analyse((part,), request)
     return LatencyAnswer(
         answered_part(part),

@@ -191,7 +191,7 @@ export interface OverTime extends Head {
 export interface Hop {
   readonly start: string;
   readonly end: string;
-  readonly method: "cause" | "next";
+  readonly method: "cause" | "next" | "fields";
   readonly starts: number;
   readonly starts_matched: number;
   readonly ends: number;

@@ -17,34 +17,43 @@ export const latency: Panel = {
     const names = make("datalist", { id: "latency-ends" });
     const from = endField(workspace, "from", names.id, "irq:eth0");
     const to = endField(workspace, "to", names.id, "task:iperf3");
-    const match = labelled(
-      "Matched",
-      choice(
-        [
-          ["auto", "by cause, else in order"],
-          ["cause", "by who woke whom"],
-          ["next", "each with the next"],
-        ],
-        workspace.parameter("latency-match") ?? "auto",
-        (value) => {
-          workspace.setParameter("latency-match", value === "auto" ? null : value);
-          answer.again();
-        },
-      ),
+    const match = choice(
+      [
+        ["auto", "by cause, else in order"],
+        ["cause", "by who woke whom"],
+        ["next", "each with the next"],
+      ],
+      workspace.parameter("latency-match") ?? "auto",
+      (value) => {
+        workspace.setParameter("latency-match", value === "auto" ? null : value);
+        answer.again();
+      },
     );
+    const fields = make("datalist", { id: "latency-fields" });
+    const by = make("input", {
+      type: "text", list: fields.id, placeholder: "dev, sector", spellcheck: "false", autocomplete: "off",
+      title: "Pairs each event with the one that has the same value: FIELD, FIELD=FIELD of From and To, several with commas",
+    });
+    by.value = workspace.parameter("latency-by") ?? "";
+    const chooseOne = (): void => { match.disabled = by.value.trim() !== ""; };
+    chooseOne();
+    by.addEventListener("input", chooseOne);
     const form = make(
       "form",
       { class: "view-bar" },
       labelled("From", from),
       labelled("To", to),
-      match,
+      labelled("By field", by),
+      labelled("Matched", match),
       make("button", { type: "submit" }, "Measure"),
       names,
+      fields,
     );
     form.addEventListener("submit", (event) => {
       event.preventDefault();
       workspace.setParameter("latency-from", from.value.trim() || null);
       workspace.setParameter("latency-to", to.value.trim() || null);
+      workspace.setParameter("latency-by", by.value.trim() || null);
       answer.again();
     });
     host.append(form, result);
@@ -56,7 +65,11 @@ export const latency: Panel = {
           result.replaceChildren(nothing(HELP));
           return null;
         }
-        const query = { from: start, to: end, match: workspace.parameter("latency-match") };
+        const paired = workspace.parameter("latency-by");
+        const query = {
+          from: start, to: end, by: paired === null ? null : paired.split(",").map((field) => field.trim()).join("\n"),
+          match: paired === null ? workspace.parameter("latency-match") : null,
+        };
         return askDocument(address(workspace, "latency", query), signal);
       },
       (found) => {
@@ -65,7 +78,14 @@ export const latency: Panel = {
     );
     answer.again();
     const naming = new AbortController();
-    void suggest(workspace, names, naming.signal);
+    const suggestFields = (known: Names): void => {
+      fields.replaceChildren(...sharedFields(known, from.value, to.value).map((value) => make("option", { value })));
+    };
+    void suggest(workspace, names, naming.signal).then((known) => {
+      if (known === null) return;
+      suggestFields(known);
+      for (const end of [from, to]) end.addEventListener("input", () => { suggestFields(known); });
+    });
     const unsubscribe = workspace.selection.subscribe((_, changed) => {
       if (changed.range) answer.again();
     });
@@ -79,7 +99,8 @@ export const latency: Panel = {
 
 const HELP =
   "Name two points of the trace. irq:NAME, softirq:NAME and task:NAME are the begin of each instance, " +
-  "NAME.end its end, NAME.ready its wake-up; event:NAME is each event, event:NAME[field==5] some of them.";
+  "NAME.end its end, NAME.ready its wake-up; event:NAME is each event, event:NAME[field==5] some of them. " +
+  "By field pairs two events with the same value, as a request and its completion have one sector.";
 
 const ends = (workspace: Workspace): readonly [string | null, string | null] => [
   workspace.parameter("latency-from"),
@@ -97,15 +118,26 @@ function endField(
   return field;
 }
 
-async function suggest(workspace: Workspace, list: HTMLElement, signal: AbortSignal): Promise<void> {
+async function suggest(workspace: Workspace, list: HTMLElement, signal: AbortSignal): Promise<Names | null> {
   const names = await askDocument<Names>(`${workspace.api}/names`, signal);
-  if (signal.aborted) return;
+  if (signal.aborted) return null;
   if (!names.ok) {
     list.after(failure(names.error));
-    return;
+    return null;
   }
   const texts = [...names.value.actors, ...names.value.events.map(({ name }) => `event:${name}`)];
   list.replaceChildren(...texts.map((value) => make("option", { value })));
+  return names.value;
+}
+
+/** The fields that two ends of a latency have, where both are events. */
+export function sharedFields({ events }: Names, from: string, to: string): string[] {
+  const of = (end: string): readonly string[] => {
+    const name = /^event:([^[]+)/.exec(end.trim())?.[1];
+    return events.find((event) => event.name === name)?.fields ?? [];
+  };
+  const second = of(to);
+  return of(from).filter((field) => second.includes(field));
 }
 
 function drawing(workspace: Workspace, found: Latency, width: number): Node[] {
@@ -147,10 +179,11 @@ function drawing(workspace: Workspace, found: Latency, width: number): Node[] {
 
 /** How one hop was matched, and how much of it. */
 export function hopText(hop: Hop): string {
-  const how =
-    hop.method === "cause"
-      ? "by cause (who woke or raised whom)"
-      : "NOT BY CAUSE: each start with the next end after it";
+  const how = {
+    cause: "by cause (who woke or raised whom)",
+    next: "NOT BY CAUSE: each start with the next end after it",
+    fields: "by field: each start with the next end that has its values",
+  }[hop.method];
   return (
     `${hop.start} → ${hop.end}: ${how}; ${count(hop.starts_matched)} of ${count(hop.starts)} starts ` +
     `led to an end, ${count(hop.ends_matched)} of ${count(hop.ends)} ends have a start.`

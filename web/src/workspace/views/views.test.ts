@@ -8,7 +8,7 @@ import type { ActorRow, Distribution, Latency, OverTime } from "./answers";
 import { address } from "./answer";
 import { counters } from "./counters";
 import { make } from "./elements";
-import { hopText, latency } from "./latency";
+import { hopText, latency, sharedFields } from "./latency";
 import { momentOf, nearestTime } from "./log";
 import { colourOf, corners, topOf } from "./overtime";
 import { keyTarget, pointing, type Points } from "./pointing";
@@ -291,6 +291,36 @@ test("a hop that was not matched by cause says so loudly", () => {
   const hop = { start: "irq:a", end: "task:b", method: "next", starts: 10, starts_matched: 9, ends: 8, ends_matched: 7 } as const;
   expect(hopText(hop)).toContain("NOT BY CAUSE");
   expect(hopText({ ...hop, method: "cause" })).toContain("by cause (who woke or raised whom)");
+  expect(hopText({ ...hop, method: "fields" })).toContain("by field: each start with the next end");
+});
+
+test("fields that both events have are offered to pair them by", () => {
+  const event = (name: string, ...fields: string[]) => ({ name, count: 1, fields });
+  const names = { actors: [], events: [event("issue", "dev", "sector", "comm"), event("complete", "dev", "sector", "error")] };
+  expect(sharedFields(names, "event:issue[dev==8]", "event:complete")).toEqual(["dev", "sector"]);
+  expect(sharedFields(names, "event:issue", "task:x")).toEqual([]);
+});
+
+test("the latency view asks for pairs by fields, a line each, and for no other matching", async () => {
+  const asked: string[] = [];
+  vi.stubGlobal("fetch", (where: string) => {
+    asked.push(where);
+    const answer = where.includes("/latency?")
+      ? { hops: [], unsure: 0, total: null } : { actors: [], events: [] };
+    return Promise.resolve(new Response(JSON.stringify(answer)));
+  });
+  const words: Record<string, string> = {
+    "latency-from": "event:a", "latency-to": "event:b", "latency-by": "dev, sector=nr", "latency-match": "next",
+  };
+  const host = make("div");
+  const end = latency.mount(host, { ...workspace(), parameter: (name: string) => words[name] ?? null });
+  await vi.waitFor(() => { expect(asked.some((where) => where.includes("/latency?"))).toBe(true); });
+  const query = new URL(asked.find((where) => where.includes("/latency?")) ?? "", "http://x").searchParams;
+  expect(query.get("by")).toBe("dev\nsector=nr");
+  expect(query.has("match")).toBe(false);
+  expect(host.querySelector("select")?.disabled).toBe(true);
+  end();
+  vi.unstubAllGlobals();
 });
 
 test("numbers of SQL stand right", () => {
