@@ -18,6 +18,11 @@ KERNEL, USER = (1 << 64) - 128, (1 << 64) - 512
 _FORM = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 16
 """A sample has: identifier, ip, thread, time, CPU, period, call chain."""
 
+_BRANCHES, _REGISTERS = 1 << 11, 1 << 12
+_CALL_STACK = 1 << 11
+_X86_REGISTERS = 0b1_1111_1111
+"""From AX to IP, which is the last of them."""
+
 _HEAD, _ATTRIBUTE = 104, 112
 
 
@@ -27,6 +32,8 @@ class PerfData:
 
     build_ids: dict[str, bytes] = field(default_factory=dict)
     records: list[bytes] = field(default_factory=list)
+    user_parts: bool = False
+    """Whether samples have branches and registers, as those of x86 have."""
 
     def sample(
         self,
@@ -37,13 +44,27 @@ class PerfData:
         thread: tuple[int, int] = (7, 7),
         cpu: int = 0,
         period: int = 1000,
+        calls: Sequence[tuple[int, int]] = (),
+        place: int | None = None,
     ) -> None:
-        """A sample of an event; the chain begins with whose addresses follow."""
+        """A sample of an event; the chain begins with whose addresses follow. With ``user_parts``:
+        the calls that the CPU recorded (whence, whither; the last first), and where the program
+        was as its registers say."""
         ip = chain[1]
         flags = 1 if chain[0] == KERNEL else 2
         body = struct.pack("<QQIIQIIQ", event, ip, *thread, time, cpu, 0, period)
         body += struct.pack(f"<Q{len(chain)}Q", len(chain), *chain)
+        if self.user_parts:
+            body += struct.pack("<Q", len(calls))
+            body += b"".join(struct.pack("<QQQ", *call, 0) for call in calls)
+            body += struct.pack("<Q", 0 if place is None else 2)
+            body += b"" if place is None else struct.pack("<9Q", *range(8), place)
         self._record(9, body, flags)
+
+    def made_code(self, start: int, size: int, name: str, *, removed: bool = False) -> None:
+        """The kernel made code, or removed it."""
+        body = struct.pack("<QIHH", start, size, 1, int(removed)) + _padded(name)
+        self._record(17, body + _trailer(0, (0, 0)))
 
     def comm(
         self, time: int, thread: tuple[int, int], name: str, *, executed: bool = False
@@ -80,13 +101,17 @@ class PerfData:
             "<8sQQQQQQQQ", b"PERFILE2", _HEAD, _ATTRIBUTE + 16, attributes,
             2 * (_ATTRIBUTE + 16), begin, len(data), 0, 0,
         )  # fmt: skip
-        head += struct.pack("<QQQQ", 1 << 2, 0, 0, 0) + struct.pack("<QQ", 1, 2)
+        head += struct.pack("<QQQQ", 1 << 2 | 1 << 6, 0, 0, 0) + struct.pack("<QQ", 1, 2)
+        form = _FORM | (_BRANCHES | _REGISTERS if self.user_parts else 0)
         for number, config in enumerate((0, 2)):
-            attribute = struct.pack("<IIQQQQQ", 1, _ATTRIBUTE, config, 1, _FORM, 0, 1 << 18)
+            attribute = struct.pack("<IIQQQQQ", 1, _ATTRIBUTE, config, 1, form, 0, 1 << 18)
+            attribute += struct.pack("<IIQQQQ", 0, 0, 0, 0, _CALL_STACK, _X86_REGISTERS)
             head += attribute.ljust(_ATTRIBUTE, b"\0") + struct.pack("<QQ", _HEAD + 8 * number, 8)
         ids = b"".join(_build_id(path, own) for path, own in self.build_ids.items())
-        place = struct.pack("<QQ", begin + len(data) + 16, len(ids))
-        path.write_bytes(head + data + place + ids)
+        machine = struct.pack("<I", 8) + b"x86_64\0\0"
+        at = begin + len(data) + 32
+        places = struct.pack("<QQQQ", at, len(ids), at + len(ids), len(machine))
+        path.write_bytes(head + data + places + ids + machine)
         return path
 
 

@@ -138,6 +138,52 @@ def test_the_pid_of_a_tracepoint_is_not_whose_stack_it_is(tmp_path: Path) -> Non
     assert files & libraries, files
 
 
+def test_the_program_stands_below_the_kernel_where_registers_or_branches_tell_it(
+    tmp_path: Path,
+) -> None:
+    """perf record --call-graph dwarf has no chain of programs, and --call-graph lbr branches."""
+    perf = recording()
+    perf.user_parts, perf.records = True, []
+    perf.map_kernel("_text", 0xFFFF_FFFF_8100_0000)
+    perf.comm(1_000, (7, 7), "app", executed=True)
+    perf.map(1_100, 7, BASE, 0x1000, 0x2000, "/opt/app")
+    kernel = [KERNEL, 0xFFFF_FFFF_8100_0020]
+    inside = (0xFFFF_FFFF_8100_0014, 0xFFFF_FFFF_8100_0084)
+    perf.sample(2_000, kernel, place=WORK)
+    perf.sample(3_000, kernel, calls=[inside, (WORK, WORK), (MAIN, WORK)], place=WORK)
+    perf.sample(4_000, kernel, calls=[(MAIN, WORK)])
+    perf.sample(5_000, kernel)
+    # A chain that is longer tells more than the branches.
+    perf.sample(6_000, [USER, WORK, WORK, MAIN], calls=[(MAIN, WORK)], place=WORK)
+    assert list(folded(stacks(saved(tmp_path, perf)))) == [
+        "app;app::work();do_work 1",
+        "app;do_work 1",
+        "app;main;app::work();app::work() 1",
+        "app;main;app::work();app::work();do_work 1",
+        "app;main;app::work();do_work 1",
+    ]
+
+
+def test_code_that_was_made_at_run_time_has_the_names_that_were_told_of_it(tmp_path: Path) -> None:
+    perf = recording()
+    bpf, jit = 0xFFFF_FFFF_C000_0100, 0x7F00_0000_0000
+    perf.made_code(bpf, 0x40, "bpf_prog_0123456789abcdef_count")
+    perf.made_code(bpf + 0x40, 0x40, "bpf_trampoline_7", removed=True)
+    perf.map(6_000, 7, jit, 0x1000, 0, "//anon")
+    perf.sample(7_000, [KERNEL, bpf + 0x3F, USER, jit + 0x10, jit + 0x90, MAIN])
+    perf.sample(7_100, [KERNEL, bpf + 0x40, USER, MAIN])
+    path = saved(tmp_path, perf)
+    stack = "app;main;[anon];[anon];bpf_prog_0123456789abcdef_count 1"
+    assert stack in list(folded(stacks(path)))
+    places = [tmp_path / "perf-7.map", tmp_path / "symbols/perf-7.map"]
+    for number, place in enumerate(places):
+        place.write_text(f"{jit:x} 40 old{number}\nno line\n{jit:x} 40 py::loop{number} (a)\n")
+        own = stacks(path)
+        stack = f"app;main;[anon];py::loop{number} (a);bpf_prog_0123456789abcdef_count 1"
+        assert stack in list(folded(own))
+    assert any("perf-PID.map" in entry.reason for entry in own.missing)
+
+
 def test_a_part_is_of_threads_cpus_and_times(tmp_path: Path) -> None:
     path = saved(tmp_path, recording())
     own = stacks(path)

@@ -7,6 +7,7 @@ use linux_perf_event_reader::{AttrFlags, ClockId, PerfClock, PerfEventAttr, Samp
 
 use crate::ByteOrder;
 use crate::bytes::Reader;
+use crate::perf::user_stack::counter_register;
 
 /// Bits of what counters say when a sample reads them, as the kernel numbers them.
 pub(crate) mod read {
@@ -15,6 +16,13 @@ pub(crate) mod read {
     pub(crate) const ID: u64 = 1 << 2;
     pub(crate) const GROUP: u64 = 1 << 3;
     pub(crate) const LOST: u64 = 1 << 4;
+}
+
+/// Bits of which branches a sample tells.
+pub(crate) mod branch {
+    pub(crate) const CALL_STACK: u64 = 1 << 11;
+    pub(crate) const HARDWARE_INDEX: u64 = 1 << 17;
+    pub(crate) const COUNTERS: u64 = 1 << 19;
 }
 
 const TRACEPOINT: u32 = 2;
@@ -32,6 +40,12 @@ pub(crate) struct Attribute {
     pub(crate) period: Option<u64>,
     /// Records that are no samples end with the identity of one.
     pub(crate) trailer: bool,
+    /// Bits of [`branch`].
+    pub(crate) branches: u64,
+    /// Which of the saved registers holds the place in the program.
+    pub(crate) counter_register: Option<usize>,
+    /// Bits of the registers that are saved.
+    registers: u64,
     clock: PerfClock,
 }
 
@@ -84,6 +98,8 @@ impl Attributes {
         let config = reader.at(8).u64().unwrap_or_default();
         let period = reader.at(16).u64().filter(|_| !parsed.flags.contains(AttrFlags::FREQ));
         let read = reader.at(32).u64().unwrap_or_default();
+        let branches = reader.at(72).u64().unwrap_or_default();
+        let registers = reader.at(80).u64().unwrap_or_default();
         self.by_id.extend(ids.into_iter().map(|id| (id, self.all.len())));
         self.all.push(Attribute {
             name: usual_name(kind, config),
@@ -92,6 +108,9 @@ impl Attributes {
             read,
             period,
             trailer: parsed.flags.contains(AttrFlags::SAMPLE_ID_ALL),
+            branches,
+            counter_register: None,
+            registers,
             clock: parsed.clock,
         });
         Ok(())
@@ -110,6 +129,16 @@ impl Attributes {
     pub(crate) fn name_of(&mut self, id: u64, name: String) {
         if let Some(attribute) = self.of(Some(id)).and_then(|at| self.all.get_mut(at)) {
             attribute.name = name;
+        }
+    }
+
+    /// Takes the machine, which says what its registers are.
+    pub(crate) fn of_machine(&mut self, machine: &str) {
+        let Some(register) = counter_register(machine) else { return };
+        for attribute in &mut self.all {
+            let before = attribute.registers & ((1 << register) - 1);
+            let is_saved = attribute.registers >> register & 1 == 1;
+            attribute.counter_register = is_saved.then(|| before.count_ones() as usize);
         }
     }
 

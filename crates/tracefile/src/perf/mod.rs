@@ -15,6 +15,7 @@ mod records;
 mod rows;
 mod sample;
 mod unpack;
+mod user_stack;
 mod walk;
 
 use std::borrow::Cow;
@@ -34,7 +35,7 @@ use crate::dat::symbols::{Symbols, printk_formats};
 use crate::dat::{MAGIC, format};
 use crate::decode::{Outcome, Rows, Source, Unit};
 use crate::map::Mapped;
-use crate::perf::attributes::Attributes;
+use crate::perf::attributes::{Attribute, Attributes, branch};
 use crate::perf::head::Head;
 use crate::perf::records::{OfCpu, Place, Records, What};
 use crate::select::Chosen;
@@ -82,6 +83,9 @@ const REACH: u64 = 1 << 30;
 pub(crate) fn open(file: Mapped) -> Result<PerfData> {
     let path = file.path().to_owned();
     let mut head = Head::read(&file, &path)?;
+    if let Some((_, machine)) = head.environment.iter().find(|(name, _)| name == "machine") {
+        head.attributes.of_machine(machine);
+    }
     let described = match &head.tracing_data {
         Some(place) => Some(
             described(&file[place.clone()])
@@ -232,13 +236,16 @@ fn remarks(attributes: &Attributes, records: &Records) -> Vec<String> {
     if attributes.all.iter().any(|each| each.raw_stacks()) {
         notes.push(
             "recorded with --call-graph dwarf: stacks of programs lie in it as raw memory, which is \
-             not unwound, so that of a program only the innermost function is known; record with \
-             --call-graph fp (programs compiled with -fno-omit-frame-pointer)"
+             not unwound: of a program only the innermost function is known, and none in stacks of \
+             tracepoints; record with --call-graph fp (programs compiled with \
+             -fno-omit-frame-pointer)"
                 .into(),
         );
     }
-    if attributes.all.iter().any(|each| each.has(SampleFormat::BRANCH_STACK)) {
-        notes.push("stacks of branches (--branch-filter, --call-graph lbr) are left out".into());
+    let has_branches = |each: &Attribute| each.has(SampleFormat::BRANCH_STACK);
+    let is_call = |each: &Attribute| each.branches & branch::CALL_STACK != 0;
+    if attributes.all.iter().any(|each| has_branches(each) && !is_call(each)) {
+        notes.push("branches that are no calls (--branch-filter) are left out".into());
     }
     if records.throttled > 0 {
         let times = records.throttled;
@@ -422,7 +429,8 @@ impl PerfData {
         let (_, columns) = rows.table(event);
         for (&field, column) in fields.iter().zip(columns).skip(own) {
             let which = field - self.stacks[event];
-            rows::push_stack(chain, self.order, None, None, which, column);
+            let chain = rows::Chain { words: chain, ..rows::Chain::default() };
+            rows::push_stack(&chain, self.order, which, column);
         }
     }
 }

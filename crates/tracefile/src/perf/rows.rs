@@ -9,6 +9,7 @@ use crate::bytes::Reader;
 use crate::columns::Column;
 use crate::perf::attributes::Attribute;
 use crate::perf::sample::{self, Mode};
+use crate::perf::user_stack::UserPart;
 use crate::perf::walk::{HEADER, kind};
 use crate::{ByteOrder, ColumnType, EventType, Field};
 
@@ -164,7 +165,8 @@ pub(crate) fn push_sample(
             _ if field < stacks => parts.address.map(Value::Number),
             _ => {
                 let mode = mode.map(|(mode, _)| mode);
-                push_stack(parts.chain, order, mode, parts.ip, field - stacks, column);
+                let chain = Chain { words: parts.chain, mode, ip: parts.ip, user: parts.user };
+                push_stack(&chain, order, field - stacks, column);
                 continue;
             }
         };
@@ -172,24 +174,31 @@ pub(crate) fn push_sample(
     }
 }
 
+/// What a sample tells of its stack.
+#[derive(Default)]
+pub(crate) struct Chain<'a> {
+    /// Words of 8 bytes.
+    pub(crate) words: &'a [u8],
+    /// Those of the sample, whose `ip` stands alone where there is no word.
+    pub(crate) mode: Option<Mode>,
+    pub(crate) ip: Option<u64>,
+    pub(crate) user: UserPart<'a>,
+}
+
 /// Pushes one of the stacks of a chain, null where it has no function.
-pub(crate) fn push_stack(
-    chain: &[u8],
-    order: ByteOrder,
-    mode: Option<Mode>,
-    ip: Option<u64>,
-    which: usize,
-    column: &mut Column,
-) {
-    let mut frames = sample::frames(chain, order, mode, ip)
+pub(crate) fn push_stack(chain: &Chain<'_>, order: ByteOrder, which: usize, column: &mut Column) {
+    let frames = sample::frames(chain.words, order, chain.mode, chain.ip)
         .filter(|(mode, _)| MODES.get(which) == Some(mode))
-        .map(|(_, address)| address)
-        .peekable();
-    if frames.peek().is_none() {
+        .map(|(_, address)| address);
+    let mut addresses: Vec<u64> = frames.collect();
+    if MODES.get(which) == Some(&Mode::User) {
+        addresses = chain.user.stack(addresses, order);
+    }
+    if addresses.is_empty() {
         column.null();
         return;
     }
-    frames.for_each(|address| column.items().unsigned(address));
+    addresses.into_iter().for_each(|address| column.items().unsigned(address));
     column.end_list();
 }
 

@@ -5,6 +5,7 @@ use linux_perf_event_reader::SampleFormat;
 use crate::ByteOrder;
 use crate::bytes::Reader;
 use crate::perf::attributes::{Attribute, Attributes, read};
+use crate::perf::user_stack::UserPart;
 
 /// The parts of a sample that are read.
 #[derive(Debug, Default, Clone, Copy)]
@@ -20,6 +21,7 @@ pub(crate) struct Parts<'a> {
     pub(crate) chain: &'a [u8],
     /// What a tracepoint wrote, and where in the body it begins.
     pub(crate) raw: Option<(usize, &'a [u8])>,
+    pub(crate) user: UserPart<'a>,
 }
 
 /// The kind of event of a sample: its identifier stands first, or where the form has it.
@@ -36,7 +38,7 @@ pub(crate) fn attribute(body: Reader<'_>, attributes: &Attributes) -> Option<usi
     attributes.of(Some(body.at(words * 8).u64()?))
 }
 
-/// Reads a sample's body up to the raw data of its tracepoint; `None`: it is cut short.
+/// Reads a sample's body; `None`: it is cut short before the end of its tracepoint's raw data.
 pub(crate) fn parts<'a>(mut reader: Reader<'a>, attribute: &Attribute) -> Option<Parts<'a>> {
     let has = |part| attribute.has(part);
     let mut parts = Parts::default();
@@ -88,10 +90,11 @@ pub(crate) fn parts<'a>(mut reader: Reader<'a>, attribute: &Attribute) -> Option
         let begin = reader.position();
         parts.raw = Some((begin, reader.take(length as usize)?));
     }
+    parts.user = UserPart::read(&mut reader, attribute);
     Some(parts)
 }
 
-fn words_of<'a>(reader: &mut Reader<'a>, words: u64) -> Option<&'a [u8]> {
+pub(crate) fn words_of<'a>(reader: &mut Reader<'a>, words: u64) -> Option<&'a [u8]> {
     let bytes = usize::try_from(words).ok()?.checked_mul(8)?;
     reader.take(bytes)
 }

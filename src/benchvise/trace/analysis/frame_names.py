@@ -21,10 +21,21 @@ from benchvise.trace.analysis.model import Ints
 from benchvise.trace.decoder import decoder
 from benchvise.trace.kernel_symbols import KernelSymbols, running_build_id
 from benchvise.trace.loaded import LoadedTrace
+from benchvise.trace.made_symbols import MadeSymbols
 from benchvise.trace.symbol_files import ModuleFile, SymbolFiles
 
 _MASK = (1 << 64) - 1
 _KERNEL = "kernel"
+_MADE = "[made by the kernel]"
+"""Programs of BPF, trampolines: perf calls each a file of its own."""
+
+_OF_NO_FILE = ("//anon", "[anon", "/memfd:", "/dev/zero", "/SYSV")
+"""Begins of paths of memory that programs make code in."""
+
+_MADE_AT_RUN_TIME = (
+    "memory of no file: code that was made at run time; put the program's /tmp/perf-PID.map beside "
+    "the trace"
+)
 _MOST_TEXTS = 1 << 20
 
 
@@ -78,7 +89,8 @@ class StackTexts:
         if column == "kernel_stack":
             function = self._names.kernel_function(address)
         elif column == "user_stack":
-            function = self._names.user_function(self._mappings.at(process, address, time), address)
+            mapping = self._mappings.at(process, address, time)
+            function = self._names.user_function(process, mapping, address)
         if function is None or not function.name:
             place = f"0x{address:x}"
             is_in_file = function is not None and not function.module.startswith("(")
@@ -95,6 +107,7 @@ class FrameNames:
         self._mappings = mappings
         self._codes: dict[Frame, int] = {}
         self._files = SymbolFiles(loaded.path)
+        self._made = MadeSymbols(loaded.path)
         self._places: dict[tuple[str, bytes, int], tuple[Frame, str]] = {}
         self._missing: dict[tuple[str, str], int] = {}
         host = loaded.trace.outline["environment"].get("hostname")
@@ -142,6 +155,9 @@ class FrameNames:
         own = self._loaded.trace.source.symbol(address)
         if own is not None:
             return Frame(own.split("+0x")[0], _KERNEL)
+        made = self._mappings.made_code.name(address)
+        if made is not None:
+            return Frame(made, _MADE)
         function = self._symbols.name(address)
         if function is None:
             return None
@@ -192,26 +208,31 @@ class FrameNames:
         codes_of: Ints = np.empty(change.size, dtype=np.int64)
         for at, place in enumerate(order[change].tolist()):
             address, moment = int(addresses[place]) & _MASK, int(time[place])
-            mapping = self._mappings.at(int(process[place]), address, moment)
-            codes_of[at] = self._user_code(address, mapping, int(counts[at]))
+            owner = int(process[place])
+            mapping = self._mappings.at(owner, address, moment)
+            codes_of[at] = self._user_code(owner, mapping, address, int(counts[at]))
         codes[order] = np.repeat(codes_of, counts)
         return codes
 
-    def _user_code(self, address: int, mapping: Mapping | None, count: int) -> int:
+    def _user_code(self, process: int, mapping: Mapping | None, address: int, count: int) -> int:
         """The function there; of a file whose functions have no names, all are one."""
-        function, reason = self._in_file(mapping, address)
+        function, reason = self._in_program(process, mapping, address)
         name = function.name or f"[{function.module.strip('()')}]"
         if reason:
             key = (mapping.path if mapping else function.module, reason)
             self._missing[key] = self._missing.get(key, 0) + count
         return self.code(name, function.module)
 
-    def user_function(self, mapping: Mapping | None, address: int) -> Frame:
+    def user_function(self, process: int, mapping: Mapping | None, address: int) -> Frame:
         """The function of what is mapped at an address; its name is empty where it has none."""
-        return self._in_file(mapping, address)[0]
+        return self._in_program(process, mapping, address)[0]
 
-    def _in_file(self, mapping: Mapping | None, address: int) -> tuple[Frame, str]:
+    def _in_program(self, process: int, mapping: Mapping | None, address: int) -> tuple[Frame, str]:
         """The function, and why it has no name where it has none."""
+        if mapping is None or mapping.path.startswith(_OF_NO_FILE):
+            made = self._made.name(process, address)
+            if made is not None:
+                return Frame(made, f"perf-{process}.map"), ""
         if mapping is None:
             return Frame("", "(no file)"), "the recording tells no mapping there"
         offset = address - mapping.start + mapping.offset
@@ -222,8 +243,8 @@ class FrameNames:
 
     def _named(self, mapping: Mapping, offset: int) -> tuple[Frame, str]:
         file = PurePosixPath(mapping.path).name or "(no file)"
-        if mapping.path.startswith("//anon"):
-            function, reason = None, "memory of no file: code that was made at run time"
+        if mapping.path.startswith(_OF_NO_FILE):
+            function, reason = None, _MADE_AT_RUN_TIME
         else:
             inode = mapping.inode if self._recorded_here else None
             symbols = self._files.symbols(ModuleFile(mapping.path, 0, mapping.build_id, inode))

@@ -9,6 +9,7 @@ from __future__ import annotations
 
 from bisect import bisect_right
 from collections import defaultdict
+from collections.abc import Iterable
 from dataclasses import dataclass, field
 
 import numpy as np
@@ -74,13 +75,15 @@ class _Process:
 
 
 class Mappings:
-    """The mappings of all processes, and the names of all threads, over time."""
+    """The mappings of all processes, and the names of all threads, over time; and what the kernel
+    made at run time (programs of BPF, trampolines): ``made_code``, by address."""
 
     def __init__(self, analysis: Analysis) -> None:
         self._processes: dict[int, _Process] = defaultdict(_Process)
         self._names: dict[int, tuple[list[int], list[str]]] = defaultdict(lambda: ([], []))
         self._process_of: dict[int, int] = {}
         self.kernel: RecordedKernel | None = None
+        self.made_code = _made_code(analysis)
         for time, kind, rows, at in _sideband_records(analysis):
             if kind != "perf_fork" and (process := rows.number("pid", at)) >= 0:
                 self._process_of[rows.thread(at)] = process
@@ -160,6 +163,44 @@ class Mappings:
             if mapping.start <= address < mapping.end and mapping.since <= time < mapping.until:
                 return mapping
         return None
+
+
+@dataclass(frozen=True, slots=True)
+class MadeCode:
+    """A piece of code that the kernel made."""
+
+    start: int
+    end: int
+    name: str
+
+
+class MadeCodes:
+    """Pieces by address; of several at one place, the last that was told."""
+
+    def __init__(self, pieces: Iterable[MadeCode]) -> None:
+        by_start = {piece.start: piece for piece in pieces}
+        self._starts = sorted(by_start)
+        self._pieces = [by_start[start] for start in self._starts]
+
+    def name(self, address: int) -> str | None:
+        """The name of the piece that holds an address; None where there is none."""
+        at = bisect_right(self._starts, address) - 1
+        if at < 0 or address >= self._pieces[at].end:
+            return None
+        return self._pieces[at].name
+
+
+def _made_code(analysis: Analysis) -> MadeCodes:
+    table = analysis.events("perf_ksymbol")
+    if table is None:
+        return MadeCodes(())
+    rows = _SidebandRows(table)
+    told = [at for at in range(len(rows)) if not rows.is_set("removed", at)]
+    return MadeCodes(
+        MadeCode(start, start + rows.number("length", at), rows.text("name", at))
+        for at in told
+        if (start := rows.number("start", at) & _MASK) and rows.text("name", at)
+    )
 
 
 class _SidebandRows(Rows):
