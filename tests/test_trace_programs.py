@@ -289,6 +289,29 @@ def packet(time: int, *fields: bytes) -> bytes:
     return text(1, number(8, time) + number(10, 2) + b"".join(fields))
 
 
+def test_an_incremental_counter_is_added_up_by_writer_until_it_starts_anew(tmp_path: Path) -> None:
+    # Of Perfetto's own tests: incremental_counter_sequences.textproto, with a restart at its end.
+    def written(writer: int, time: int, *fields: bytes) -> bytes:
+        return text(1, number(8, time) + number(10, writer) + b"".join(fields))
+
+    def counted(value: int) -> bytes:
+        return number(13, 2) + text(11, number(9, 4) + number(11, 10) + number(30, value))
+
+    described = text(60, number(1, 10) + text(2, b"queue") + text(8, number(5, 1)))
+    begun = number(41, 1) + described
+    told = [(1, 100, 100), (2, 150, 50), (1, 200, 10), (2, 250, 5)]
+    path = tmp_path / "a.pftrace"
+    path.write_bytes(
+        written(1, 0, begun)
+        + written(2, 0, begun)
+        + b"".join(written(writer, time, counted(value)) for writer, time, value in told)
+        + written(1, 300, begun)
+        + written(1, 350, counted(7))
+    )
+    values = [row["value"] for row in rows(load_trace(path, cache=False), "counter:queue")]
+    assert values == [100, 50, 110, 55, 7]
+
+
 def test_what_is_polled_of_processes_is_a_counter_of_each(tmp_path: Path) -> None:
     # Of Perfetto's own tests: android_auto_multiuser.textproto.
     told = [

@@ -7,7 +7,6 @@ use linux_perf_event_reader::{AttrFlags, ClockId, PerfClock, PerfEventAttr, Samp
 
 use crate::ByteOrder;
 use crate::bytes::Reader;
-use crate::perf::user_stack::counter_register;
 
 /// Bits of what counters say when a sample reads them, as the kernel numbers them.
 pub(crate) mod read {
@@ -205,4 +204,19 @@ fn usual_name(kind: u32, config: u64) -> String {
         _ => None,
     };
     known.unwrap_or_else(|| format!("event {kind}:0x{config:x}"))
+}
+
+/// Which of the registers of a machine, as perf numbers them, holds the place in the program.
+///
+/// Source: `arch/*/include/uapi/asm/perf_regs.h` of Linux.
+fn counter_register(machine: &str) -> Option<u32> {
+    Some(match machine {
+        "x86_64" | "i386" | "i486" | "i586" | "i686" => 8,
+        "aarch64" => 32,
+        "s390x" => 33,
+        _ if machine.starts_with("arm") => 15,
+        _ if machine.starts_with("ppc") => 32,
+        _ if ["riscv", "loongarch", "mips"].iter().any(|name| machine.starts_with(name)) => 0,
+        _ => return None,
+    })
 }

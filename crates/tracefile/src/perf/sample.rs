@@ -5,7 +5,7 @@ use linux_perf_event_reader::SampleFormat;
 use crate::ByteOrder;
 use crate::bytes::Reader;
 use crate::perf::attributes::{Attribute, Attributes, read};
-use crate::perf::user_stack::UserPart;
+use crate::perf::user_stack::{UserPart, words_of};
 
 /// The parts of a sample that are read.
 #[derive(Debug, Default, Clone, Copy)]
@@ -92,11 +92,6 @@ pub(crate) fn parts<'a>(mut reader: Reader<'a>, attribute: &Attribute) -> Option
     }
     parts.user = UserPart::read(&mut reader, attribute);
     Some(parts)
-}
-
-pub(crate) fn words_of<'a>(reader: &mut Reader<'a>, words: u64) -> Option<&'a [u8]> {
-    let bytes = usize::try_from(words).ok()?.checked_mul(8)?;
-    reader.take(bytes)
 }
 
 /// Whose code an address is in.

@@ -7,7 +7,6 @@ use linux_perf_event_reader::SampleFormat;
 use crate::ByteOrder;
 use crate::bytes::Reader;
 use crate::perf::attributes::{Attribute, branch};
-use crate::perf::sample::words_of;
 
 /// Bytes of a branch: whence, whither, flags.
 const BRANCH: usize = 24;
@@ -70,17 +69,8 @@ impl<'a> UserPart<'a> {
     }
 }
 
-/// Which of the registers of a machine, as perf numbers them, holds the place in the program.
-///
-/// Source: `arch/*/include/uapi/asm/perf_regs.h` of Linux.
-pub(crate) fn counter_register(machine: &str) -> Option<u32> {
-    Some(match machine {
-        "x86_64" | "i386" | "i486" | "i586" | "i686" => 8,
-        "aarch64" => 32,
-        "s390x" => 33,
-        _ if machine.starts_with("arm") => 15,
-        _ if machine.starts_with("ppc") => 32,
-        _ if ["riscv", "loongarch", "mips"].iter().any(|name| machine.starts_with(name)) => 0,
-        _ => return None,
-    })
+/// Words of 8 bytes.
+pub(crate) fn words_of<'a>(reader: &mut Reader<'a>, words: u64) -> Option<&'a [u8]> {
+    let bytes = usize::try_from(words).ok()?.checked_mul(8)?;
+    reader.take(bytes)
 }

@@ -29,6 +29,9 @@ pub(super) struct Sequence {
     /// Of old writers: process, thread, and the time that differences add to, in ns.
     thread: Option<(i64, i64)>,
     reference: i64,
+    /// What the differences of each incremental counter add up to: every writer counts by itself,
+    /// and from 0 again when it forgets what it said before.
+    counted: HashMap<u64, f64>,
     pub(super) valid: bool,
 }
 
@@ -90,7 +93,6 @@ struct CounterTrack {
     name: String,
     unit: f64,
     incremental: bool,
-    now: f64,
 }
 
 /// A track as it was described.
@@ -151,9 +153,8 @@ impl Tracks {
                 Some(2) => "thread instructions".into(),
                 _ => format!("track {id}"),
             };
-            let now = self.counters.get(&id).map_or(0.0, |known| known.now);
             let unit = multiplier as f64;
-            self.counters.insert(id, CounterTrack { name, unit, incremental, now });
+            self.counters.insert(id, CounterTrack { name, unit, incremental });
         }
         let known = self.described.entry(id).or_default();
         if !track.name.is_empty() {
@@ -256,7 +257,7 @@ impl Tracks {
             (track, _) => self.owner(track.unwrap_or(0)),
         };
         for (track, value) in told.extra.iter().zip(&told.extra_values) {
-            self.count(*track, time, *value as i64 as f64, builder);
+            self.count(*track, time, *value as i64 as f64, sequence, builder);
         }
         let legacy_name = told.legacy.and_then(|legacy| integer(legacy, 1));
         let name = told.name.take().or_else(|| {
@@ -274,7 +275,7 @@ impl Tracks {
             (2, _) => builder.end(owner, time, None, detail),
             (3, _) => builder.instant(owner, time, b'i', (name, category), detail),
             (4, _) => match (track, told.value) {
-                (Some(track), Some(value)) => self.count(track, time, value, builder),
+                (Some(track), Some(value)) => self.count(track, time, value, sequence, builder),
                 _ => return false,
             },
             (_, Some(legacy)) => {
@@ -316,14 +317,23 @@ impl Tracks {
         true
     }
 
-    fn count(&mut self, track: u64, time: i64, value: f64, builder: &mut Builder) {
+    fn count(
+        &self,
+        track: u64,
+        time: i64,
+        value: f64,
+        sequence: &mut Sequence,
+        builder: &mut Builder,
+    ) {
         let process = self.process(track);
         let fallback;
-        let (name, value) = match self.counters.get_mut(&track) {
-            Some(counter) => {
-                counter.now = if counter.incremental { counter.now + value } else { value };
-                (&counter.name, counter.now * counter.unit)
+        let (name, value) = match self.counters.get(&track) {
+            Some(counter) if counter.incremental => {
+                let counted = sequence.counted.entry(track).or_default();
+                *counted += value;
+                (&counter.name, *counted * counter.unit)
             }
+            Some(counter) => (&counter.name, value * counter.unit),
             None => {
                 fallback = format!("track {track}");
                 (&fallback, value)
