@@ -20,6 +20,7 @@ from pathlib import Path
 import conftest_of_the_suite, suite_report
 conftest_of_the_suite.RETRY_DELAY_S = 0
 from conftest_of_the_suite import pytest_collection_modifyitems, pytest_ignore_collect
+from conftest_of_the_suite import pytest_unconfigure
 def pytest_configure(config):
     part = os.environ.get("SUITE_PART", "")
     records = Path(os.environ["RECORDS"])
