@@ -8,7 +8,8 @@ import pytest
 from why_boards import metric
 from why_suspects import difference, snapshot
 
-from benchvise.state.model import Snapshot
+from benchvise.state.model import Missing, Snapshot, StateEntry
+from benchvise.text import Untrusted
 from benchvise.why.model import SettingMeans, Side, Suspect
 from benchvise.why.suspects.find import consent_for, find
 from benchvise.why.suspects.rule_sets import POLICIES, rule_suspects, rules_of_good
@@ -40,6 +41,25 @@ def test_rules_that_are_the_same_or_sleep_already_are_no_suspect(state: str) -> 
     assert not list(
         rule_suspects(board("a"), board("a" if state == "active" else "b", state=state))
     )
+
+
+@pytest.mark.parametrize(("late", "found"), [((False, True), True), ((True, True), False)])
+def test_rules_that_one_side_could_not_list_in_time_differ(
+    late: tuple[bool, bool], *, found: bool
+) -> None:
+    item, _, key = LIST.partition("/")
+    missing = StateEntry(
+        item, key, missing=Missing.UNREADABLE, reason=Untrusted("no answer within 1 s")
+    )
+    sides = [
+        replace(side, settings=tuple(missing if e.name == LIST else e for e in side.settings))
+        if is_late
+        else side
+        for side, is_late in zip((board("a"), board("b")), late, strict=True)
+    ]
+    suspects = list(rule_suspects(*sides))
+    assert [s.id for s in suspects] == (["nft.table:inet/guard rules"] if found else [])
+    assert all(s.good.startswith("4 lines") and "not listed in time" in s.bad for s in suspects)
 
 
 def test_they_are_tried_with_consent_only() -> None:

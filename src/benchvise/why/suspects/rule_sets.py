@@ -13,7 +13,7 @@ from collections.abc import Iterator, Mapping, Sequence
 
 from benchvise.state.catalogue import knobs
 from benchvise.state.knobs import Setting
-from benchvise.state.model import Snapshot, StateEntry
+from benchvise.state.model import Missing, Snapshot, StateEntry
 from benchvise.state.places import FILTERS
 from benchvise.why.model import Layer, SettingMeans, Side, Suspect
 from benchvise.why.suspects.routes import ROUTES
@@ -22,6 +22,7 @@ FILTER = "net.filter"
 _TABLE = "nft.table"
 _LIST = f"{FILTER}/rule set of nftables"
 _HEAD = re.compile(r"table (\w{2,10}) ([\w.-]{1,100}) \{", re.ASCII)
+_NOT_LISTED = "so many that they were not listed in time"
 _NOT_ON_GOOD = "the good side has other rules in it"
 
 
@@ -38,8 +39,14 @@ def is_one_set(entry: StateEntry) -> bool:
 def rule_suspects(good: Snapshot, bad: Snapshot) -> Iterator[Suspect]:
     """A suspect for each table of nftables whose rules differ and that is active on both sides."""
     tables = [_tables(snapshot) for snapshot in (good, bad)]
-    for name in [name for name in tables[1] if name in tables[0]]:
-        first, second = (of[name] for of in tables)
+    late = [_is_late(snapshot) for snapshot in (good, bad)]
+    for name in tables[0 if late[1] else 1]:
+        first, second = (
+            (_NOT_LISTED,) if is_late else of.get(name)
+            for of, is_late in zip(tables, late, strict=True)
+        )
+        if first is None or second is None:
+            continue
         path = f"{FILTERS}{name[0]}!{name[1]}"
         if first == second or not all(_is_active(snapshot, path) for snapshot in (good, bad)):
             continue
@@ -71,6 +78,12 @@ def _tables(snapshot: Snapshot) -> dict[tuple[str, str], tuple[str, ...]]:
     return {name: tuple(of) for name, of in tables.items()}
 
 
+def _is_late(snapshot: Snapshot) -> bool:
+    """Whether a side has so many rules that they were not listed in time."""
+    entry = next((entry for entry in snapshot.entries() if entry.name == _LIST), None)
+    return entry is not None and entry.missing is Missing.UNREADABLE
+
+
 def _is_active(snapshot: Snapshot, path: str) -> bool:
     return any(
         entry.path == path and str(entry.value).strip() == "active" for entry in snapshot.entries()
@@ -79,6 +92,8 @@ def _is_active(snapshot: Snapshot, path: str) -> bool:
 
 def _summary(own: Sequence[str], other: Sequence[str]) -> str:
     """How many lines there are, and the first that the other side has not."""
+    if _NOT_LISTED in own:
+        return _NOT_LISTED
     new = next((line for line in own if line not in other), "")
     return f"{len(own)} lines" + (f", {new[:80]}" if new else "")
 
