@@ -41,9 +41,9 @@ settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.register_profile("repeat", deadline=None, derandomize=True)
 settings.load_profile("repeat")
 
-# Nearly all that is imported and collected stays: as in ``cli.main``, it is not looked through for
-# garbage again and again.
-gc.set_threshold(50_000)
+# All that is imported and collected stays: it is not looked through for garbage again and again.
+# While tests run, as in ``cli.main``.
+gc.set_threshold(500_000)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -121,6 +121,10 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
             item.add_marker(pytest.mark.timing(TIMING[item.path.stem]))
         if item.get_closest_marker("timing"):
             item.add_marker(pytest.mark.flaky(reruns=1, reruns_delay=RETRY_DELAY_S))
+
+
+def pytest_collection_finish() -> None:
+    gc.set_threshold(50_000)
 
 
 def pytest_unconfigure() -> None:
