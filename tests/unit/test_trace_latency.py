@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 
+import numpy as np
 import pyarrow as pa
 import pytest
 from trace_tables import Builder
@@ -17,7 +18,13 @@ from benchvise.trace.analysis.latency import (
     parse_end,
     parse_pair,
 )
-from benchvise.trace.analysis.latency.ends import ActorEnd, EventEnd, FieldCondition, InstanceEdge
+from benchvise.trace.analysis.latency.ends import (
+    ActorEnd,
+    EventEnd,
+    FieldCondition,
+    InstanceEdge,
+    running,
+)
 from benchvise.trace.analysis.model import Analysis, Loss, TraceSpan
 
 
@@ -405,3 +412,11 @@ def test_what_cannot_be_paired_is_refused(field: str, ends: tuple[str, str], fau
     for text in ("", "=", "a=", "=b"):
         with pytest.raises(UsageError, match="names no field"):
             parse_pair(text)
+
+
+def test_an_event_whose_cpu_is_not_known_happened_in_no_instance() -> None:
+    """perf.data without the CPU of samples; its events are paired all the same."""
+    analysis = driver()
+    known = running(analysis, np.array([0, 0]), np.array([0, 1 << 40]))
+    mixed = running(analysis, np.array([-1, 0, 0, -1]), np.array([0, 0, 1 << 40, 5]))
+    assert mixed.tolist() == [-1, *known.tolist(), -1]

@@ -263,7 +263,8 @@ def _number(kind: Any, condition: FieldCondition) -> int | float:
 
 
 def running(analysis: Analysis, cpu: Ints, time: Ints) -> Ints:
-    """The instance that ran on each CPU at each time, the innermost one; -1 for none."""
+    """The instance that ran on each CPU at each time, the innermost one; -1 for none, as for a CPU
+    that is not known (-1)."""
     fragments = analysis.fragments
     instances = np.full(time.size, -1, dtype=np.int64)
     layers: Sequence[Bools] = [
@@ -271,7 +272,7 @@ def running(analysis: Analysis, cpu: Ints, time: Ints) -> Ints:
         for kinds in (("task", "idle"), ("softirq",), ("irq",))
     ]
     for layer in layers:
-        for number in numbered(cpu)[0]:
+        for number in numbered(cpu[cpu >= 0])[0]:
             rows = np.flatnonzero(layer & (fragments["cpu"] == number))
             if rows.size == 0:
                 continue
