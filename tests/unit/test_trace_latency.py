@@ -420,3 +420,18 @@ def test_an_event_whose_cpu_is_not_known_happened_in_no_instance() -> None:
     known = running(analysis, np.array([0, 0]), np.array([0, 1 << 40]))
     mixed = running(analysis, np.array([-1, 0, 0, -1]), np.array([0, 0, 1 << 40, 5]))
     assert mixed.tolist() == [-1, *known.tolist(), -1]
+    issued: list[tuple[int, int, str | None]] = [(10, 1, "a"), (30, 2, "a")]
+    done: list[tuple[int, int, str | None]] = [(20, 1, "a"), (35, 2, "a")]
+    unknown = pa.nulls(2, pa.uint16())
+    tables = {
+        name: events_of(rows).set_column(1, "cpu", unknown)
+        for name, rows in (("issue", issued), ("done", done))
+    }
+    answer = ask(
+        Builder().analysis(0, 500, events=tables),
+        "event:issue",
+        "event:done",
+        fields=[parse_pair("sector")],
+    )
+    assert answer.values.tolist() == [5, 10]
+    assert {(one.begin_cpu, one.end_cpu) for one in answer.worst} == {(None, None)}

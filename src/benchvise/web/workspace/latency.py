@@ -36,8 +36,8 @@ class LongOccurrence:
     begin: int
     end: int
     latency: int
-    begin_cpu: int
-    end_cpu: int
+    begin_cpu: int | None
+    end_cpu: int | None
     end_actor: str
     actor: int | None
     stages: tuple[StageTime, ...]

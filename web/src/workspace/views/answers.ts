@@ -217,8 +217,8 @@ export interface Latency extends Head {
     readonly begin: number;
     readonly end: number;
     readonly latency: number;
-    readonly begin_cpu: number;
-    readonly end_cpu: number;
+    readonly begin_cpu: number | null;
+    readonly end_cpu: number | null;
     readonly end_actor: string;
     readonly actor: number | null;
     readonly stages: readonly { readonly name: string; readonly time: number }[];

@@ -78,13 +78,14 @@ class LatencyWay:
 
 @dataclass(frozen=True, slots=True)
 class Occurrence:
-    """One occurrence: when it began and ended, on which CPUs, and its stages (name, ns)."""
+    """One occurrence: when it began and ended, on which CPUs (None where that is not known), and
+    its stages (name, ns)."""
 
     begin: int
     end: int
     latency: int
-    begin_cpu: int
-    end_cpu: int
+    begin_cpu: int | None
+    end_cpu: int | None
     end_actor: str
     stages: tuple[tuple[str, int], ...]
 
@@ -237,8 +238,8 @@ def _worst(
                 begin=int(start.time[first]),
                 end=int(end.time[last]),
                 latency=int(total[at]),
-                begin_cpu=int(start.cpu[first]),
-                end_cpu=int(end.cpu[last]),
+                begin_cpu=_known_cpu(start.cpu[first]),
+                end_cpu=_known_cpu(end.cpu[last]),
                 end_actor=analysis.actors[actor].label if actor >= 0 else end.text,
                 stages=tuple(
                     (name, int(time)) for name, time in zip(names, chain.times[row], strict=False)
@@ -246,6 +247,10 @@ def _worst(
             )
         )
     return longest
+
+
+def _known_cpu(number: np.int64) -> int | None:
+    return int(number) if number >= 0 else None
 
 
 # -- limits that a latency is held against ---------------------------------------------------------
