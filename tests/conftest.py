@@ -20,6 +20,7 @@ import contextlib
 import gc
 import os
 import signal
+import sys
 import time
 import zlib
 from collections.abc import Iterator
@@ -128,7 +129,8 @@ def pytest_collection_finish() -> None:
 
 
 def pytest_unconfigure() -> None:
-    gc.freeze()  # as in ``cli.main``: what is left at the end is not looked through for garbage
+    if "duckdb" not in sys.modules:
+        gc.freeze()  # as in ``cli.main``: what is left at the end is not looked through for garbage
 
 
 def is_waiting(nodeid: str) -> bool:

@@ -211,7 +211,7 @@ def test_replies_of_a_module_that_lose_their_ends(capsys: pytest.CaptureFixture[
     """The ZigBee module of the stories: OK arrives without its line end, or as O."""
     words = ["--request", "AT\\r", "--reply", "OK\\r\\n", "--flow", "none", "--size", "140"]
     with serial_relay.loop(serial_relay.replies) as port:
-        assert run(["signal", "serial", port, *words]) == 0
+        assert run(["signal", "serial", port, *words, "--timeout", "10"]) == 0
         capsys.readouterr()
     with serial_relay.loop(serial_relay.replies_cut_short) as port:
         assert run(["signal", "serial", port, *words, "--timeout", "0.5", "--json"]) == 1

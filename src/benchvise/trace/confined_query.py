@@ -171,7 +171,6 @@ def main() -> None:
     import_no_table_libraries()
     gc.disable()  # nearly all that is made stays to the end, which comes soon
     print(json.dumps(encode(_answered(request))), flush=True)
-    gc.freeze()  # as in ``cli.main``
 
 
 def _answered(request: _Request) -> _Answer:

@@ -45,7 +45,6 @@ def main() -> None:
     import_no_table_libraries()
     gc.disable()  # as in ``cli.main``: nearly all that an import makes stays
     imported = importlib.import_module(f"benchvise.web.readers.{program}")
-    gc.freeze()  # the processes that it forks share what is not written to by collections
     gc.enable()
     imported.serve(control)
 
