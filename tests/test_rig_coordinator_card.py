@@ -6,6 +6,7 @@ PATH with the words of ``usbsdmux``, the card a loop device.
 
 from __future__ import annotations
 
+import asyncio
 import os
 import shutil
 from collections.abc import Iterator
@@ -15,6 +16,7 @@ from typing import Any
 
 import pytest
 from flash_images import random_bytes
+from labgrid.remote.client import ensure_event_loop
 from rig_places import Lab, lab
 from sshd import SshServer, ssh_server
 from storage_places import Disk, loop_disk
@@ -99,6 +101,16 @@ def flash(
 ) -> actions.BoardOutcome[Any]:
     (outcome,) = actions.flash(load_rig(shelf.lab.rig_file), ["one"], str(image), observe)
     return outcome
+
+
+def test_a_program_that_has_run_a_loop_of_its_own_reaches_a_coordinator(tmp_path: Path) -> None:
+    """As far as that nobody answers there; labgrid's loop was the thread's until then."""
+    rig = tmp_path / "rig.yaml"
+    rig.write_text("options: {coordinator_address: '127.0.0.1:1'}\ntargets: {one: {}}\n")
+    ensure_event_loop()
+    asyncio.run(asyncio.sleep(0))
+    with pytest.raises(RigError, match="does not answer"):
+        taker(rig, "one")
 
 
 @pytest.fixture

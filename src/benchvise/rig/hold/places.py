@@ -312,6 +312,8 @@ def _session(address: str) -> Any:
     It is the session that RemotePlace uses: the coordinator knows its clients by their connection,
     which gRPC shares within a process, and refuses a second session on it.
     """
+    import asyncio
+
     import labgrid.remote.client as labgrid_client
     from labgrid.resource.remote import RemotePlaceManager
 
@@ -319,6 +321,8 @@ def _session(address: str) -> Any:
     if manager.session is not None and manager.url == address and _synchronised(manager.session):
         return manager.session
     manager.session, manager.url, manager.env = None, address, None
+    # gRPC takes the thread's event loop, which any asyncio.run of this program has taken away
+    asyncio.set_event_loop(labgrid_client.ensure_event_loop())
     try:
         manager._start()
     except (labgrid_client.Error, OSError) as error:
