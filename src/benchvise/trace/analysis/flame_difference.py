@@ -292,11 +292,11 @@ def _difference(sides: tuple[_Blocks, _Blocks], blocks: list[Floats]) -> _Differ
     bounds = []
     for first in range(0, a.size, _AT_ONCE):
         part = slice(first, first + _AT_ONCE)
-        drawn = [
+        amounts = [
             side.drawn_amounts(times, of[:, part])
             for side, times, of in zip(sides, draws, blocks, strict=True)
         ]
-        bounds.append(np.quantile(drawn[1] - drawn[0], [0.025, 0.975], axis=0))
+        bounds.append(np.quantile(amounts[1] - amounts[0], [0.025, 0.975], axis=0))
     low, high = np.concatenate(bounds, axis=1) if bounds else np.empty((2, 0))
     return _Difference(a, b, low, high)
 
@@ -352,12 +352,12 @@ class _Blocks:
         """How often each block is drawn, in each drawing; of two traces, with other seeds."""
         random = np.random.default_rng(seed)
         even = np.full(self.count, 1 / self.count)
-        drawn: Ints = random.multinomial(self.count, even, size=_RESAMPLES)
-        return drawn
+        times: Ints = random.multinomial(self.count, even, size=_RESAMPLES)
+        return times
 
     def drawn_amounts(self, times: Ints, blocks: Floats) -> Floats:
         """The amounts in each drawing."""
-        drawn: Floats = times @ blocks
+        weights: Floats = times @ blocks
         if self._seconds is not None:
-            return drawn / self._seconds
-        return drawn / np.maximum(times @ self._weights, 1.0)[:, None]
+            return weights / self._seconds
+        return weights / np.maximum(times @ self._weights, 1.0)[:, None]

@@ -26,7 +26,7 @@ from benchvise.trace.symbol_files import ModuleFile, SymbolFiles
 
 _MASK = (1 << 64) - 1
 _KERNEL = "kernel"
-_MADE = "[made by the kernel]"
+_MADE_BY_KERNEL = "[made by the kernel]"
 """Programs of BPF, trampolines: perf calls each a file of its own."""
 
 _OF_NO_FILE = ("//anon", "[anon", "/memfd:", "/dev/zero", "/SYSV")
@@ -155,9 +155,9 @@ class FrameNames:
         own = self._loaded.trace.source.symbol(address)
         if own is not None:
             return Frame(own.split("+0x")[0], _KERNEL)
-        made = self._mappings.made_code.name(address)
-        if made is not None:
-            return Frame(made, _MADE)
+        code = self._mappings.made_code.name(address)
+        if code is not None:
+            return Frame(code, _MADE_BY_KERNEL)
         function = self._symbols.name(address)
         if function is None:
             return None
@@ -230,9 +230,9 @@ class FrameNames:
     def _in_program(self, process: int, mapping: Mapping | None, address: int) -> tuple[Frame, str]:
         """The function, and why it has no name where it has none."""
         if mapping is None or mapping.path.startswith(_OF_NO_FILE):
-            made = self._made.name(process, address)
-            if made is not None:
-                return Frame(made, f"perf-{process}.map"), ""
+            code = self._made.name(process, address)
+            if code is not None:
+                return Frame(code, f"perf-{process}.map"), ""
         if mapping is None:
             return Frame("", "(no file)"), "the recording tells no mapping there"
         offset = address - mapping.start + mapping.offset

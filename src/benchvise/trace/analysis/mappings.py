@@ -195,10 +195,10 @@ def _made_code(analysis: Analysis) -> MadeCodes:
     if table is None:
         return MadeCodes(())
     rows = _SidebandRows(table)
-    told = [at for at in range(len(rows)) if not rows.is_set("removed", at)]
+    loaded = [at for at in range(len(rows)) if not rows.is_set("removed", at)]
     return MadeCodes(
         MadeCode(start, start + rows.number("length", at), rows.text("name", at))
-        for at in told
+        for at in loaded
         if (start := rows.number("start", at) & _MASK) and rows.text("name", at)
     )
 

@@ -35,16 +35,16 @@ class SizeQuery:
     def answer(self, output: bytes) -> bytes:
         """What to send to the board after this piece; mostly nothing."""
         text = self._begun + output
-        asked, end = 0, 0
+        queries, end = 0, 0
         for match in _QUERY.finditer(text):
-            asked += int(match[1]) >= ROWS and int(match[2]) >= COLUMNS
+            queries += int(match[1]) >= ROWS and int(match[2]) >= COLUMNS
             end = match.end()
         self._begun = text[end:][-_LONGEST:]
-        return f"\x1b[{ROWS};{COLUMNS}R".encode() * self._allowed(asked)
+        return f"\x1b[{ROWS};{COLUMNS}R".encode() * self._allowed(queries)
 
-    def _allowed(self, asked: int) -> int:
-        if asked and self._clock() - self._second >= 1.0:
+    def _allowed(self, queries: int) -> int:
+        if queries and self._clock() - self._second >= 1.0:
             self._second, self._given = self._clock(), 0
-        allowed = min(asked, ANSWERS_PER_SECOND - self._given)
+        allowed = min(queries, ANSWERS_PER_SECOND - self._given)
         self._given += allowed
         return allowed

@@ -124,10 +124,10 @@ def rules_of_good(
     if commands is None or not OF_SSH.fullmatch(good) or not OF_SSH.fullmatch(bad):
         return ""
     tell, take = commands
-    given = f"ssh {good} {tell}"
+    source = f"ssh {good} {tell}"
     if take.startswith("nft"):
-        given = f"{{ echo flush ruleset; {given}; }}"
-    return f"ssh {bad} {tell} > {tell.split()[0]}.before && {given} | ssh {bad} {take}"
+        source = f"{{ echo flush ruleset; {source}; }}"
+    return f"ssh {bad} {tell} > {tell.split()[0]}.before && {source} | ssh {bad} {take}"
 
 
 def _value(snapshot: Snapshot, name: str) -> object:

@@ -32,7 +32,7 @@ _ITEM = "userland.database"
 _NAME = "database"
 _UNTESTABLE = "it is in a database, which others use too: change it there"
 _MOST_OF_A_KIND = 3
-_SHOWN = 3
+_MOST_NAMED = 3
 _LEAST_SIZE = 1 << 20
 _LEAST_ROWS = 1000
 _PARTNER = -2.5
@@ -140,8 +140,8 @@ def _differing(
                 values = (good.entries.get(key, NOT_THERE), bad.entries.get(key, NOT_THERE))
                 yield _suspect(bad, key, key, values, term)
             continue
-        shown = ", ".join(keys[:_SHOWN])
-        title = f"{shown} and {len(keys) - _SHOWN} others"
+        names = ", ".join(keys[:_MOST_NAMED])
+        title = f"{names} and {len(keys) - _MOST_NAMED} others"
         values = _listed(good, keys), _listed(bad, keys)
         yield _suspect(bad, f"{kind} {how}", title, values, term, keys)
 
@@ -149,7 +149,7 @@ def _differing(
 def _listed(database: DatabaseSchema, keys: Sequence[str]) -> str:
     if keys[0] not in database.entries:
         return NOT_THERE
-    values = [f"{key.partition(' ')[2]}={database.entries[key]}" for key in keys[:_SHOWN]]
+    values = [f"{key.partition(' ')[2]}={database.entries[key]}" for key in keys[:_MOST_NAMED]]
     return ", ".join(value[:_LONGEST] for value in values)
 
 
@@ -196,7 +196,7 @@ def _suspect(
 
 def _term(database: DatabaseSchema, targets: Sequence[str], points: float) -> Term:
     if database.partner:
-        about = ", ".join(targets[:_SHOWN])
+        about = ", ".join(targets[:_MOST_NAMED])
         reason = f"the command talks to {database.partner} by {about}"
         return Term("partner", _PARTNER + points, reason)
     return Term(_NAME, _OWN_FILE + points, "the command opens the database")
@@ -258,8 +258,8 @@ def database_as_on_good(suspect: Suspect, watches: Mapping[Side, SideWatch]) -> 
     if bad.kind == "Redis":
         return _of_redis(key, good, bad)
     statement = _statement(key, good, bad)
-    words = [w for w in (_STATEMENT.get(bad.kind, ""), statement) if w]
-    return f"{bad.tool} {shlex.join(words)}" if statement else ""
+    arguments = [w for w in (_STATEMENT.get(bad.kind, ""), statement) if w]
+    return f"{bad.tool} {shlex.join(arguments)}" if statement else ""
 
 
 def remedy_of_file(suspect: Suspect) -> str:

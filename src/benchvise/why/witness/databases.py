@@ -110,13 +110,13 @@ def find_databases(
     """The databases that a command or a partner of it uses; none where the board cannot tell.
     Raises BoardUnreachable."""
     databases: list[DatabaseSchema] = []
-    for kind, names, script, words in _SERVERS:
+    for kind, names, script, parameters in _SERVERS:
         partner = next((p.name for p in partners if p.name in names), "")
         if not partner:
             continue
-        given = (_queries(word) if word.endswith(".sql") else word for word in words)
+        texts = (_queries(p) if p.endswith(".sql") else p for p in parameters)
         try:
-            done = board.run(["sh", "-c", script, "sh", *given], timeout=_READ_S)
+            done = board.run(["sh", "-c", script, "sh", *texts], timeout=_READ_S)
         except BoardUnusable:
             continue
         databases += parse_databases(done.stdout.decode("utf-8", "replace"), kind, partner)

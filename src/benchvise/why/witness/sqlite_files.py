@@ -64,9 +64,9 @@ def sqlite_databases(
         done = board.run(["sh", "-c", _WHICH, "sh", *paths], timeout=_READ_S)
         databases = [p for p in done.stdout.decode("utf-8", "replace").splitlines() if p in owners]
         for path in databases[:_MOST_FILES]:
-            words = ["sh", path, str(MOST_BYTES)]
-            data = board.run(["sh", "-c", _CONTENT, *words], timeout=_READ_S).stdout
-            log = board.run(["sh", "-c", _LOG, *words], timeout=_READ_S).stdout
+            arguments = ["sh", path, str(MOST_BYTES)]
+            data = board.run(["sh", "-c", _CONTENT, *arguments], timeout=_READ_S).stdout
+            log = board.run(["sh", "-c", _LOG, *arguments], timeout=_READ_S).stdout
             if entries := schema_of(data, log):
                 yield DatabaseSchema("SQLite", path, owners[path], entries, f"sqlite3 {path}")
 
