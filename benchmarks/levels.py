@@ -26,12 +26,13 @@ _PROGRAM = """
 import http.client, json, random, sys, threading, time
 from pathlib import Path
 import numpy as np
+import pyarrow as pa
 from starlette.responses import JSONResponse
 import uvicorn
 from benchvise.documents import encode
 from benchvise.trace.levels import shift_of
 from benchvise.trace.opening import open_trace
-from benchvise.web.http import Query, arrow
+from benchvise.web.http import Query
 from benchvise.web.app import create_app
 from benchvise.web.file_index import key_of
 from benchvise.web.context import Settings
@@ -41,6 +42,12 @@ from benchvise.web.workspace.timeline import TraceTimeline
 
 path, rounds, root = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
 WIDTH, ROWS = 2000, 60
+
+def arrow(table):
+    sink = pa.BufferOutputStream()
+    with pa.ipc.new_stream(sink, table.schema) as writer:
+        writer.write_table(table)
+    return sink.getvalue()
 
 def anonymous():
     return int(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0]) * 1024
