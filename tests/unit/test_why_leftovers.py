@@ -6,8 +6,10 @@ import os
 import signal
 import subprocess
 import time
+from collections import Counter
 from contextlib import suppress
 from pathlib import Path
+from unittest.mock import MagicMock
 
 import pytest
 
@@ -129,6 +131,18 @@ def test_a_program_that_measuring_ended_is_started_again_by_the_command(tmp_path
         for number in _numbers(note):
             with suppress(ProcessLookupError):
                 os.kill(number, signal.SIGKILL)
+
+
+@pytest.mark.parametrize(
+    ("answer", "gone"),
+    [("7 (sh) S 3 7 7 0", ("ownd",)), ("", ()), ("9 (ownd) Z 1 9 9 0", ("ownd",))],
+)
+def test_a_program_is_gone_also_where_no_other_runs(answer: str, gone: tuple[str, ...]) -> None:
+    """As in a container, whose first process has no children; no answer says nothing."""
+    board = MagicMock(LocalBoard)
+    board.run.return_value = MagicMock(stdout=answer.encode())
+    running = RunningPrograms(board, Counter({"ownd": 1}))
+    assert running.bring_back("true", 0.1) == gone
 
 
 def _numbers(note: Path) -> list[int]:

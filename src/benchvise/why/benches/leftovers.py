@@ -60,7 +60,7 @@ class RunningPrograms:
 
     def look(self) -> None:
         """Remembers what runs now; nothing where the board cannot tell."""
-        self.before = self._now()
+        self.before = self._now() or Counter()
         with suppress(BoardUnusable, ValueError):
             self.since = int(self.board.run(["sh", "-c", _CLOCK], timeout=_READ_S).stdout)
 
@@ -80,14 +80,17 @@ class RunningPrograms:
         return self._gone()
 
     def _gone(self) -> tuple[str, ...]:
-        now = self._now() if self.before else Counter()
-        return tuple(name for name in self.before if now and not now[name])
+        now = self._now() if self.before else None
+        return () if now is None else tuple(name for name in self.before if not now[name])
 
-    def _now(self) -> Counter[str]:
+    def _now(self) -> Counter[str] | None:
+        """None where the board cannot tell; that nothing runs is an answer, as in a container."""
         try:
             done = self.board.run(["sh", "-c", _PROGRAMS], timeout=_READ_S)
         except BoardUnusable:
-            return Counter()
+            return None
+        if not done.stdout.strip():
+            return None
         names = _OF_INIT.findall(done.stdout.decode("utf-8", "replace"))
         return Counter(printable(name) for name in names if not _NOT_MEANT.match(name))
 
