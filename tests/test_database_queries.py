@@ -15,6 +15,8 @@ TABLES = (
     "insert into posts values (1, 'a')",
     "analyze posts",
     "create index by_post on shares (post)",
+    "create collation folded (provider = icu, locale = 'und-u-ks-level2', deterministic = false)",
+    "create table names (name text collate folded)",
     "create view first as select * from posts where id = 1",
     "create function one() returns int language sql immutable as 'select 1'",
     "create function two() returns trigger language plpgsql as 'begin return new; end'",
@@ -42,6 +44,7 @@ def test_postgresql_tells_what_a_database_holds_and_nothing_of_its_own(
         "table posts": "logged, row security",
         "statistics of posts": "there",
         "column posts.title": "text, not null",
+        "column names.name": "text, collation folded of ICU und-u-ks-level2 not deterministic",
         "policy few on posts": "(id > 0)",
         "setting work_mem": "64kB",
     }

@@ -6,13 +6,13 @@ select concat('index ', index_name, ' on ', table_schema, '.', table_name), conc
   group by table_schema,
   table_name, index_name, non_unique, index_type;
 select concat('table ', table_schema, '.', table_name), concat_ws(', ', engine, row_format,
-  table_collation, nullif(create_options, '')) from information_schema.tables
+  concat('collation ', table_collation), nullif(create_options, '')) from information_schema.tables
   where table_schema not in ('mysql', 'sys', 'performance_schema', 'information_schema')
   and table_type = 'BASE TABLE';
 select concat('size of ', table_schema, '.', table_name), data_length from
   information_schema.tables where table_schema not in ('mysql', 'sys', 'performance_schema', 'information_schema') and table_type = 'BASE TABLE';
 select concat('column ', table_schema, '.', table_name, '.', column_name), concat_ws(', ',
-  column_type, if(is_nullable = 'NO', 'not null', null), collation_name) from
+  column_type, if(is_nullable = 'NO', 'not null', null), concat('collation ', collation_name)) from
   information_schema.columns where table_schema not in ('mysql', 'sys', 'performance_schema', 'information_schema');
 select concat('constraint ', constraint_name, ' on ', table_schema, '.', table_name),
   constraint_type from information_schema.table_constraints

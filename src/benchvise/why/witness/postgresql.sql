@@ -24,7 +24,10 @@ select 'statistics of ' || c.oid::regclass, case when exists (select from pg_sta
   on n.oid = c.relnamespace where c.relkind in ('r', 'm') and c.relpages > 0 and n.nspname !~ '^(pg_|information_schema$)';
 select 'column ' || a.attrelid::regclass || '.' || a.attname, concat_ws(', ',
   format_type(a.atttypid, a.atttypmod), case when a.attnotnull then 'not null' end,
-  (select l.collname from pg_collation l where l.oid = a.attcollation and l.collname <> 'default'),
+  (select 'collation ' || concat_ws(' ', l.collname, case l.collprovider when 'i' then 'of ICU'
+  end, coalesce(to_jsonb(l)->>'colllocale', to_jsonb(l)->>'colliculocale'),
+  case when to_jsonb(l)->>'collisdeterministic' = 'false' then 'not deterministic' end)
+  from pg_collation l where l.oid = a.attcollation and l.collname <> 'default'),
   case when a.attstattarget >= 0 then 'statistics ' || a.attstattarget end)
   from pg_attribute a join pg_class c on c.oid = a.attrelid join pg_namespace n on n.oid =
   c.relnamespace where a.attnum > 0 and not a.attisdropped and c.relkind in ('r', 'p', 'f') and
@@ -50,3 +53,7 @@ select 'setting ' || name || ' by ALTER SYSTEM', setting || coalesce(unit, '') f
 select 'replication slot ' || slot_name, case when active then 'in use' else 'not in use' end
   from pg_replication_slots;
 select 'prepared transactions', count(*) from pg_prepared_xacts having count(*) > 0;
+select 'setting collation of the database', concat_ws(' ', case to_jsonb(d)->>'datlocprovider'
+  when 'i' then 'of ICU' when 'b' then 'built in' end, coalesce(to_jsonb(d)->>'datlocale',
+  to_jsonb(d)->>'daticulocale', d.datcollate)) from pg_database d
+  where d.datname = current_database();
