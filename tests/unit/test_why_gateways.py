@@ -32,3 +32,22 @@ def test_a_gateway_is_a_difference_within_its_network(
     ids = [s.id for s in found.suspects if s.item == "net.routes"]
     assert ids == ([f"net.routes:{TO}"] if is_suspect else [])
     assert (ROUTES in found.excluded) is not is_suspect
+
+
+def test_another_hardware_address_of_one_machine_is_a_difference() -> None:
+    """projectcalico/vpp-dataplane#738: all that is sent to the old one is lost."""
+    name = "net.routes/fixed neighbours"
+    both = [
+        with_value(side(), name, {"192.0.2.5": f"dev eth0 lladdr 02:00:00:00:{end}"})
+        for end in ("00:01", "5e:05")
+    ]
+    found = find(both[0], both[1], metric("net.tcp"), may_set=BOTH)
+    assert [s.id for s in found.suspects] == ["net.routes:192.0.2.5"]
+
+
+def test_an_address_that_the_command_asks_is_more_than_a_name_of_the_board() -> None:
+    name = "process.environment/variables"
+    both = [with_value(side(), name, {"CACHE": f"http://{ip}/"}) for ip in ("10.1.0.1", "10.1.0.2")]
+    for targets, ids in (((), []), (("10.1.0.2:80",), ["process.environment:CACHE"])):
+        found = find(both[0], both[1], metric("command.time", "x"), may_set=BOTH, targets=targets)
+        assert [s.id for s in found.suspects] == ids

@@ -8,9 +8,10 @@ from __future__ import annotations
 
 import ipaddress
 import json
+import posixpath
 import re
 import tomllib
-from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
+from collections.abc import Callable, Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, replace
 from fnmatch import fnmatchcase
 from functools import cache
@@ -113,7 +114,11 @@ def reduce(
     left = list(_without((_following(d, moved) for d in left), excluded))
     left = list(_without(_parts_shown_elsewhere(left), excluded))
     left = list(_without(((_unset(d, moved), _sets(d, moved)) for d in left), excluded))
-    left = list(_without((_without_seen(d, frozenset(seen)) for d in left), excluded))
+    mounted = {p.key for d in differences if d.entry.name == _MOUNTED for p in d.parts}
+    unseen = frozenset(
+        point for t in targets for point in _above(t) if point not in mounted and point != "/"
+    )
+    left = list(_without((_without_seen(d, frozenset(seen), unseen) for d in left), excluded))
     return Kept(tuple(left), excluded)
 
 
@@ -166,7 +171,8 @@ def _identifying(
     """Without the parts that identify; the reason where nothing else is left. ``apart`` are the
     parts of all entries that differ."""
     ways = {part.key for part in difference.parts if _leads_another_way(difference, part)}
-    if difference.a is not None and difference.b is not None and not ways:
+    asked = any(_names_one_of(targets, value) for p in difference.parts for value in (p.a, p.b))
+    if difference.a is not None and difference.b is not None and not ways and not asked:
         values = difference.a.value, difference.b.value
         if None not in values and len({_masked(value) for value in values}) == 1:
             return difference, "only identifiers or addresses differ in it"
@@ -199,14 +205,29 @@ def _identity(name: str, part: DifferencePart, apart: Collection[str]) -> str:
 
 
 _ROUTES = ("net.routes/routes", "net.routes/routes of IPv6")
+_NEIGHBOURS = "net.routes/fixed neighbours"
+_ADDRESS = re.compile(
+    r"(?<![\w.:])(?:\d{1,3}(?:\.\d{1,3}){3}|[0-9a-fA-F]{0,4}(?::[0-9a-fA-F]{0,4}){2,7})(?![\w:])"
+)
 _GATEWAY = re.compile(r"\bvia ([0-9a-fA-F.:]{2,45})(?= |,|$)")
 _ONLY_GATEWAYS = "it leads to the gateway of the network that the board is in"
 _NEIGHBOURHOOD = {4: 24, 6: 64}
 
 
+def _names_one_of(targets: Collection[str], value: Any) -> bool:
+    """Whether a value holds an address of the network that the command asks or waits for: then it
+    is more than what tells two boards apart."""
+    text = value if isinstance(value, str) else json.dumps(value)
+    addresses = set(_ADDRESS.findall(text)) if targets else set()
+    return any(target.rpartition(":")[0].strip("[]") in addresses for target in targets)
+
+
 def _leads_another_way(difference: Difference, part: DifferencePart) -> bool:
-    """Whether a route leads to another gateway of the same network: one of the boards takes another
-    way. Gateways of two networks tell these apart, and no more."""
+    """Whether a route leads to another gateway of the same network, or one address to another one
+    on the link: one of the boards takes another way. Gateways of two networks tell these apart, and
+    no more."""
+    if difference.entry.name == _NEIGHBOURS:
+        return part.a is not None and part.b is not None
     if difference.entry.name not in _ROUTES:
         return False
     both = [_GATEWAY.findall(value) if isinstance(value, str) else [] for value in (part.a, part.b)]
@@ -341,36 +362,68 @@ def _mount_knobs_of(part: DifferencePart, moved: set[str]) -> tuple[str, ...]:
 
 _FSTAB = "/etc/fstab"
 _MOUNTS = "/proc/self/mountinfo"
+_MOUNTED = "storage.mounts/mounts"
 _SYSCTL_FILES = ("/etc/sysctl.conf", "/etc/sysctl.d/*.conf")
 _SYSCTL_LINE = re.compile(r"-?([\w./-]+)\s*=")
 
 
-def _without_seen(difference: Difference, seen: frozenset[str]) -> tuple[Difference, str]:
+def _without_seen(
+    difference: Difference, seen: frozenset[str], unseen: frozenset[str]
+) -> tuple[Difference, str]:
     """Without the lines of a file of init settings that set what was read on both sides: where it
-    differs it is a difference of its own, and where it does not the line does nothing now."""
+    differs it is a difference of its own, and where it does not the line does nothing now.
+
+    ``unseen`` are places where the command is at work and whose mounts do not differ: an option
+    that a line has for one of them is known only to the program that mounts it.
+    """
     if difference.entry.item != "boot.init_settings":
         return difference, ""
     why = "what it sets was read on both sides, and is compared by itself"
     file = difference.entry.key
-    if file == _FSTAB:
-        return difference, why if _MOUNTS in seen else ""
+    if file == _FSTAB and _MOUNTS in seen:
+        return _with_lines(difference, lambda line: _point_of(line) in unseen, why)
     if not any(fnmatchcase(file, pattern) for pattern in _SYSCTL_FILES):
         return difference, ""
+    return _with_lines(difference, lambda line: not _is_read(line, seen), why)
+
+
+def _with_lines(
+    difference: Difference, is_kept: Callable[[str], bool], why: str
+) -> tuple[Difference, str]:
+    """With those lines alone that are kept; ``why`` where none is."""
     kept = tuple(
-        replace(part, a=_unseen(part.a, seen), b=_unseen(part.b, seen)) for part in difference.parts
+        replace(part, a=_lines_of(part.a, is_kept), b=_lines_of(part.b, is_kept))
+        for part in difference.parts
     )
     kept = tuple(part for part in kept if part.a or part.b)
     return (replace(difference, parts=kept), "") if kept else (difference, why)
 
 
-def _unseen(lines: Any, seen: frozenset[str]) -> Any:
-    """The lines of ``sysctl.conf`` whose setting was not read on both sides."""
+def _lines_of(lines: Any, is_kept: Callable[[str], bool]) -> Any:
     if isinstance(lines, str):
-        match = _SYSCTL_LINE.match(lines)
-        return None if match and _sysctl_path(match[1]) in seen else lines
+        return lines if is_kept(lines) else None
     if isinstance(lines, list):
-        return [line for line in lines if _unseen(line, seen) is not None] or None
+        return [line for line in lines if is_kept(str(line))] or None
     return lines
+
+
+def _is_read(line: str, seen: frozenset[str]) -> bool:
+    """Whether the setting of a line of ``sysctl.conf`` was read on both sides."""
+    match = _SYSCTL_LINE.match(line)
+    return match is not None and _sysctl_path(match[1]) in seen
+
+
+def _point_of(line: str) -> str:
+    """The mount point of a line of fstab(5); empty where it has none."""
+    fields = line.split()
+    return fields[1].rstrip("/") if len(fields) > 1 else ""
+
+
+def _above(target: str) -> Iterator[str]:
+    """A path and the directories that it is in."""
+    while target.startswith("/") and target != "/":
+        yield target.rstrip("/")
+        target = posixpath.dirname(target.rstrip("/"))
 
 
 def _sysctl_path(name: str) -> str:
