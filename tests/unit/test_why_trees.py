@@ -41,7 +41,7 @@ def objects(repository: str, count: int) -> list[CallsAbout]:
 def test_a_tree_of_small_directories_is_a_difference_as_a_whole() -> None:
     same = [opened(f"/etc/x/{n}") for n in range(90)] + [opened(f"/usr/lib/{n}") for n in range(99)]
     watches = seen([*same, *objects("/srv/repo", 9)], [*same, *objects("/srv/repo", 900)])
-    (suspect,) = tree_suspects(watches, OPENED_FILE)
+    (suspect,) = tree_suspects(watches, OPENED_FILE, {})
     assert suspect.id == f"{OPENED_FILE}/srv/repo/.git/objects"
     assert (suspect.good, suspect.bad) == ("9 names seen below it", "900 names seen below it")
     for target in ("/srv/repo/.git/objects/", "912 files"):
@@ -55,9 +55,20 @@ def test_a_tree_of_small_directories_is_a_difference_as_a_whole() -> None:
 def test_what_both_go_through_alike_is_no_difference() -> None:
     few = [opened(f"/srv/site/{n}") for n in range(60)]
     many = [opened(f"/srv/site/{n}") for n in range(150)]
-    assert not list(tree_suspects(seen(many, many), OPENED_FILE))
-    assert not list(tree_suspects(seen(few, many), OPENED_FILE))  # less than four times
-    assert not list(tree_suspects(seen(few[:2], few), OPENED_FILE))  # and few in all
+    assert not list(tree_suspects(seen(many, many), OPENED_FILE, {}))
+    assert not list(tree_suspects(seen(few, many), OPENED_FILE, {}))  # less than four times
+    assert not list(tree_suspects(seen(few[:2], few), OPENED_FILE, {}))  # and few in all
+
+
+def test_a_tree_that_both_have_alike_is_not_what_makes_one_go_through_it() -> None:
+    """boostorg/assert#46: a list of files is made anew at each build, on one side alone."""
+    pages = [opened(f"/srv/manual/pages/{n % 80}/{n}") for n in range(900)]
+    watches = seen([opened("/srv/manual/x")], [opened("/srv/manual/x"), *pages])
+    key = "below /srv/manual/pages"
+    assert key in compared_paths(watches)
+    for count, is_suspect in (("6400", False), ("20", True), ("", True)):
+        digests = {Side.GOOD: {key: count}, Side.BAD: {key: "6400"}}
+        assert bool(list(tree_suspects(watches, OPENED_FILE, digests))) is is_suspect
 
 
 def test_a_directory_that_is_large_by_itself_is_told_once() -> None:

@@ -32,7 +32,7 @@ from benchvise.why.witness.layout import (
 )
 from benchvise.why.witness.model import SideWatch
 from benchvise.why.witness.times import OF_TIME, time_suspects
-from benchvise.why.witness.trees import looked_for, tree_suspects
+from benchvise.why.witness.trees import looked_for, tree_keys, tree_suspects
 from benchvise.why.witness.written import written_paths
 
 OPENED_FILE = "userland.file:"
@@ -153,14 +153,15 @@ def file_suspects(
             suspects.append(suspect)
     suspects += time_suspects(paths, digests)
     named = {suspect.id for suspect in suspects}
-    suspects += [s for s in tree_suspects(watches, OPENED_FILE) if s.id not in named]
+    suspects += [s for s in tree_suspects(watches, OPENED_FILE, digests) if s.id not in named]
     return _with_means(suspects, executed) if can_swap else tuple(suspects)
 
 
 def compared_paths(watches: Mapping[Side, SideWatch]) -> tuple[str, ...]:
-    """What is compared of the files of both sides: those that the command opens, and names that it
-    finds on one side alone."""
-    return tuple(dict.fromkeys((*opened_files(watches.values()), *looked_for(watches))))
+    """What is compared of the files of both sides: those that the command opens, names that it
+    finds on one side alone, and how much is in directories that it goes through on one."""
+    looked = looked_for(watches)
+    return tuple(dict.fromkeys((*opened_files(watches.values()), *looked, *tree_keys(watches))))
 
 
 def _executed(watches: Iterable[SideWatch]) -> frozenset[str]:

@@ -14,11 +14,12 @@ from collections.abc import Iterable, Iterator, Mapping
 
 from benchvise.why.model import Layer, Side, Suspect, Term
 from benchvise.why.witness.kinds import NAME_CALLS
-from benchvise.why.witness.layout import FAR_APART, OF_ENTRIES
+from benchvise.why.witness.layout import BELOW, FAR_APART, OF_ENTRIES
 from benchvise.why.witness.model import CallsAbout, SideWatch
 
 _LEAST = 100
 _MOST_OF_IT = 0.8
+_AS_MANY = 1.25
 _LISTS = re.compile(r"getdents(?:64)?")
 _LOOKS = re.compile(r"l?stat(?:64)?|statx|fstatat64|newfstatat|f?access(?:at2?)?|readlink(?:at)?")
 _MAKES = re.compile(r"mkdir(?:at)?|(?:sym)?link(?:at)?")
@@ -28,17 +29,40 @@ _SHARED = ("/", "/var", "/home", "/srv", "/opt", "/mnt", "/media", "/run")
 _MOST_LOOKED = 60
 
 
-def tree_suspects(watches: Mapping[Side, SideWatch], prefix: str) -> Iterator[Suspect]:
-    """The directory, called by ``prefix`` and its path, below which the command was about far more
-    names on one side than on the other; none where there is none."""
+def tree_keys(watches: Mapping[Side, SideWatch]) -> tuple[str, ...]:
+    """What is to be compared of these directories: how many files each side has in them."""
+    return tuple(f"{BELOW}{path}" for path, _, _ in _trees(watches))
+
+
+def _trees(watches: Mapping[Side, SideWatch]) -> Iterator[tuple[str, Side, Mapping[Side, int]]]:
+    """A directory, the side on which the command was about far more names below it, and how many
+    these were on each."""
     seen = {side: _below(watches[side].calls) for side in Side if side in watches}
     if len(seen) < len(Side):
         return
     for more, fewer in ((Side.BAD, Side.GOOD), (Side.GOOD, Side.BAD)):
         path = _deepest(seen[more], seen[fewer])
-        if path in _SHARED:
+        if path not in _SHARED:
+            yield path, more, {side: seen[side][path] for side in Side}
+
+
+def _are_as_many(path: str, digests: Mapping[Side, Mapping[str, str]]) -> bool:
+    """Whether both sides have as many files there: then it is something else that has the command
+    go through them on one side alone."""
+    texts = [digests[side].get(f"{BELOW}{path}", "") for side in Side if side in digests]
+    counts = [int(text) for text in texts if text.isdecimal()]
+    return len(counts) == len(Side) and max(counts) <= _AS_MANY * min(counts)
+
+
+def tree_suspects(
+    watches: Mapping[Side, SideWatch], prefix: str, digests: Mapping[Side, Mapping[str, str]]
+) -> Iterator[Suspect]:
+    """The directory, called by ``prefix`` and its path, below which the command was about far more
+    names on one side than on the other; none where there is none, or both sides have as many files
+    in it."""
+    for path, more, counts in _trees(watches):
+        if _are_as_many(path, digests):
             continue
-        counts = {side: seen[side][path] for side in Side}
         texts = {side: f"{counts[side]} names seen below it" for side in Side}
         yield Suspect(
             f"{prefix}{path}",
