@@ -176,6 +176,7 @@ static void fact_process(struct json *j)
 	} else {
 		json_na(j, "io_class", errno_name(errno));
 	}
+	json_signed(j, "mdwe", prctl(66 /* PR_GET_MDWE, since Linux 6.3 */, 0, 0, 0, 0));
 	limits(j, "limits", false);
 	limits(j, "hard_limits", true);
 	json_close(j, '}');

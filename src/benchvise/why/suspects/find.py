@@ -418,6 +418,8 @@ def _suspect_of(difference: Difference, part: DifferencePart) -> Suspect | bool 
         return _process_suspect(difference, "timer.resolution:slack", "timer_slack", part.a, part.b)
     if name == "cpu.present/allowed" and part.key == "Cpus_allowed_list":
         return _process_suspect(difference, "cpu.present:allowed", "cpus", part.a, part.b)
+    if name == "process.inherited/process" and part.key == "mdwe":
+        return _denied(difference, part)
     if name == "process.inherited/process" and part.key == "nice":
         return _process_suspect(difference, "process.inherited:nice", "nice", part.a, part.b)
     if name == "process.inherited/process" and part.key in ("policy", "priority"):
@@ -448,6 +450,28 @@ def _tracer(difference: Difference) -> Suspect:
         members=(difference.entry.name,),
         untestable="who is stopped at each system call cannot let itself go on: end the tracer",
     )
+
+
+def _denied(difference: Difference, part: DifferencePart) -> Suspect | bool:
+    """Whether what a process writes to memory may be run: who makes code while it runs, as those
+    that compile expressions and scripts, does without where it may not. True where neither side has
+    that restriction: -1 is of a kernel that has none, and an older probe does not tell."""
+    flags = [value for value in (part.a, part.b) if isinstance(value, int)]
+    if len(flags) < len(Side) or max(flags) <= 0:
+        return True
+    return Suspect(
+        id=NO_NEW_CODE,
+        title="whether memory that is written may be executed (MemoryDenyWriteExecute)",
+        layer=Layer.PROCESS,
+        item="process.inherited",
+        good="refused" if flags[0] > 0 else "allowed",
+        bad="refused" if flags[1] > 0 else "allowed",
+        members=(difference.entry.name,),
+        untestable="a process cannot take it off again: change what starts the session",
+    )
+
+
+NO_NEW_CODE = "process.inherited:memory_deny_write_execute"
 
 
 def _limit(difference: Difference, part: DifferencePart) -> Suspect | None:
