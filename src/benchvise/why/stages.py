@@ -55,6 +55,7 @@ from benchvise.why.witness.database_suspects import (
     database_suspects,
     put_above_their_files,
 )
+from benchvise.why.witness.naming import named_places, naming_keys, words_of
 from benchvise.why.witness.neighbours import put_active_first
 from benchvise.why.witness.opened import (
     OPENED_FILE,
@@ -152,10 +153,11 @@ def rank_suspects(
     may_set = [side for side in Side if options.may_set.get(side, False)]
     seen = _seen_suspects(case, lab, selection.suspects, restarts, may_set)
     suspects = (*selection.suspects, *seen)
-    case.suspects = _ranked(case, lab, rules, options, suspects)
+    named = _named_places(case, lab, suspects)
+    case.suspects = _ranked(case, lab, rules, options, suspects, named=named)
     if not _is_clear(case.suspects):
         checks = lab.cross_check(options.cross_checks)
-        case.suspects = _ranked(case, lab, rules, options, suspects, checks)
+        case.suspects = _ranked(case, lab, rules, options, suspects, checks, named)
     case.excluded = selection.excluded
     lab.decided("suspects", [suspect.id for suspect in case.suspects])
     lab.observe(SuspectsRanked(case.suspects, case.excluded))
@@ -218,6 +220,17 @@ def _seen_suspects(
     return (*seen, *service_suspects(of_services, readable, taken), *amounts)
 
 
+def _named_places(
+    case: DiagnosisState, lab: Laboratory, suspects: Sequence[Suspect]
+) -> Mapping[str, str]:
+    """The addresses and paths that the command waits for and that files which differ name, by the
+    ids of these suspects."""
+    words = words_of(case.witness)
+    keys = naming_keys(suspects, words)
+    digests = {side: lab.digests(side, keys) or {} for side in (Side.GOOD, Side.BAD) if keys}
+    return named_places(suspects, words, digests)
+
+
 def _is_clear(suspects: Sequence[Suspect]) -> bool:
     """Whether the first suspect is tried alone before others in any case, so that benchmarks which
     would tell more of the order are not worth their time."""
@@ -232,6 +245,7 @@ def _ranked(
     options: DiagnosisOptions,
     suspects: Sequence[Suspect],
     checks: Sequence[CrossCheck] = (),
+    named: Mapping[str, str] | None = None,
 ) -> tuple[Suspect, ...]:
     ranked = rules.rank(
         suspects,
@@ -247,7 +261,7 @@ def _ranked(
     if case.watches:
         ranked = put_named_first(ranked, case.watches[Side.BAD].names)
     ranked = put_active_first(ranked, case.watches, case.witness)
-    ranked = put_first(ranked, case.witness)
+    ranked = put_first(ranked, case.witness, named)
     ranked = put_partners_first(ranked, case.witness, case.watches)
     return put_above_their_files(ranked)
 

@@ -12,13 +12,17 @@ from benchvise.board import Board
 from benchvise.board.channel import NotAvailable
 from benchvise.errors import BoardUnusable
 from benchvise.why.witness.layout import BELOW, DIRECTORY, LAYOUT
+from benchvise.why.witness.naming import NAMING
 from benchvise.why.witness.opened import ATTRIBUTES, LEADS, SPECIAL
 from benchvise.why.witness.times import CHANGED, MODIFIED
 
 _SUMS = (
     'if command -v sha256sum >/dev/null; then s=sha256sum; else s="busybox sha256sum"; fi; '
     'for f in "$@"; do case $f in "below "*) d=${f#below }; [ -d "$d" ] && '
-    'echo "below $(find "$d" -xdev ! -type d | head -n 100000 | wc -l) $d"; continue;; esac; '
+    'echo "below $(find "$d" -xdev ! -type d | head -n 100000 | wc -l) $d"; continue;; '
+    '"naming "*) n=${f#naming }; w=${n%% *}; p=${n#* }; [ -f "$p" ] && '
+    'grep -qwF -e "$w" -- "$p" && echo "naming $(grep -wF -e "$w" -- "$p" | cksum | '
+    'cut -d " " -f 1) $n"; continue;; esac; '
     'if [ -d "$f" ]; then echo "directory $(ls -A "$f" | wc -l) $f"; '
     'elif [ -f "$f" ] && [ -r "$f" ]; then n=$(wc -c <"$f"); if [ "$n" -gt 16777216 ]; then '
     'd=$({ head -c 1048576 "$f"; tail -c 1048576 "$f"; } | $s); echo "${d%% *}  $f"; '
@@ -37,6 +41,7 @@ _AN_ATTRIBUTE = re.compile(r"(mode|flags|capabilities) +((?:= )?[\w:,=+-]{1,80})
 _A_LINK = re.compile(r"leads to (/\S{1,400}) (/.*)")
 _A_LAYOUT = re.compile(r"room ([0-9a-f]{1,8}) (\d{1,19}) (\d{1,19}) (\d{1,6}) (/.*)")
 _BELOW = re.compile(r"below +(\d{1,6}) (/.*)")
+_A_NAMING = re.compile(r"naming (\d{1,10}) (\S+ /.*)")
 _A_TIME = re.compile(r"modified (\d{1,12}) (\d{1,12}) (/.*)")
 _IN_PIECES = re.compile(r"(/.*): (\d{1,9}) extents? found")
 _OTHER_FLAGS = re.compile(r"[^SDjcdCEFV]")
@@ -53,7 +58,8 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
     the number of pieces (0: not known), by ``MODIFIED`` and a path when it was written (seconds
     since 1970), by ``CHANGED`` when it or what is known of it was last changed
     there, by ``LEADS`` and a path where links lead that it has on its way. The path of a directory
-    that is asked for with ``BELOW`` before it leads to the number of files in and below.
+    that is asked for with ``BELOW`` before it leads to the number of files in and below; by
+    ``NAMING``, a word and a path a checksum of the lines that have the word, where there are any.
 
     NotAvailable where it cannot tell.
     """
@@ -76,6 +82,10 @@ def digests_on(board: Board, paths: Sequence[str]) -> dict[str, str]:
             if below := _BELOW.fullmatch(line):
                 if f"{BELOW}{below[2]}" in some:
                     states[f"{BELOW}{below[2]}"] = below[1]
+                continue
+            if naming := _A_NAMING.fullmatch(line):
+                if f"{NAMING}{naming[2]}" in some:
+                    states[f"{NAMING}{naming[2]}"] = naming[1]
                 continue
             if time := _A_TIME.fullmatch(line):
                 if time[3] in some:

@@ -18,6 +18,7 @@ from benchvise.why.suspects.ranking import BUSY
 from benchvise.why.suspects.reduction import VARIABLES
 from benchvise.why.witness.layout import OF_ENTRIES
 from benchvise.why.witness.model import Activity, Witness, WitnessPart
+from benchvise.why.witness.naming import words_in
 from benchvise.why.witness.opened import LOOKED_FOR, OPENED_FILE
 from benchvise.why.witness.times import NEWER
 
@@ -138,8 +139,11 @@ def _set_by_lines(suspect: Suspect) -> tuple[str, ...]:
     return (*knobs_of(suspect), *named)
 
 
-def put_first(suspects: Sequence[Suspect], witness: Witness | None) -> tuple[Suspect, ...]:
-    """The suspects with a term for what they touch, in their new order."""
+def put_first(
+    suspects: Sequence[Suspect], witness: Witness | None, named: Mapping[str, str] | None = None
+) -> tuple[Suspect, ...]:
+    """The suspects with a term for what they touch, in their new order. ``named`` are the addresses
+    and paths that suspects name in lines which differ, by their ids (``witness.naming``)."""
     if witness is None:
         return tuple(suspects)
     touching: dict[Suspect, Term] = {}
@@ -155,7 +159,7 @@ def put_first(suspects: Sequence[Suspect], witness: Witness | None) -> tuple[Sus
             touching[suspect] = max(terms, key=lambda term: term.points)
         elif spared is not None and _any((suspect.id, suspect.item), _READ):
             touching[suspect] = spared
-    _put_places_ahead(touching, suspects, witness)
+    _put_places_ahead(touching, suspects, witness, named or {})
     lift = _lift(suspects, touching)
     scored = [
         replace(s, terms=(*s.terms, _lifted(touching[s], lift))) if s in touching else s
@@ -225,7 +229,10 @@ _OF_ADDRESSES = ("net.routes:*", "net.filter*", "nft.*")
 
 
 def _put_places_ahead(
-    touching: dict[Suspect, Term], suspects: Sequence[Suspect], witness: Witness
+    touching: dict[Suspect, Term],
+    suspects: Sequence[Suspect],
+    witness: Witness,
+    named: Mapping[str, str],
 ) -> None:
     """What is about the very address, file or directory that the command waits for (a route, a
     rule, that file, a variable that leads there) comes before what is about all of them."""
@@ -234,7 +241,7 @@ def _put_places_ahead(
         for part in witness.parts
         if part.share >= _LEAST_SHARE
         for suspect in suspects
-        if (place := _place_of(part, suspect))
+        if (place := _place_of(part, suspect, named.get(suspect.id, "")))
     }
     first = max((s.log_odds + t.points for s, t in touching.items() if s not in about), default=0.0)
     for suspect, (place, part) in about.items():
@@ -242,8 +249,11 @@ def _put_places_ahead(
         touching[suspect] = Term(NAME, ahead, f"it is about {place}: {part.text}")
 
 
-def _place_of(part: WitnessPart, suspect: Suspect) -> str:
-    """The network, file or directory of a suspect that a part is about; empty where it is none."""
+def _place_of(part: WitnessPart, suspect: Suspect, named: str) -> str:
+    """The network, file or directory of a suspect that a part is about, or that it names; empty
+    where it is none."""
+    if named and named in words_in(part):
+        return named
     if part.activity in _OF_NETWORK and (network := _network_around(part.target, suspect)):
         return network
     if part.target.startswith("/") and suspect.id == f"{OPENED_FILE}{part.target}":
