@@ -75,6 +75,8 @@ table udp
 table fib_trie
         |-- 10.77.0.13
            /32 host LOCAL
+table fuse
+90 22 0:51 / /mnt/captures ro - fuse.remotefs captures:/ ro,user_id=0
 table open
 /proc/1/fd:
 lrwx------ 1 root root 64 Nov 28 10:00 3 -> socket:[4711]
@@ -88,6 +90,8 @@ lrwx------ 1 root root 64 Nov 28 10:00 4 -> socket:[5004]
 lrwx------ 1 root root 64 Nov 28 10:00 3 -> socket:[5002]
 lrwx------ 1 root root 64 Nov 28 10:00 4 -> socket:[5003]
 lrwx------ 1 root root 64 Nov 28 10:00 5 -> socket:[4712]
+/proc/43/fd:
+lrwx------ 1 root root 64 Nov 28 10:00 3 -> /dev/fuse
 """
 
 
@@ -100,6 +104,7 @@ lrwx------ 1 root root 64 Nov 28 10:00 5 -> socket:[4712]
         ("127.0.0.1:53", 41),
         ("10.77.0.13:5000", 42),  # bound to all, by an address of the board
         ("[::1]:80", 42),
+        ("/mnt/captures/1", 43),  # which answers for the file system
     ],
 )
 def test_who_is_talked_to_is_found_by_path_and_by_address(target: str, process: int) -> None:
@@ -346,6 +351,23 @@ def test_variables_that_a_program_wrote_over_are_not_compared() -> None:
         both[gone] = SideWatch(partners=(replace(partner, state={"nice": "5"}),))
         (only,) = partner_suspects(both, DIGESTS, ())
         assert only.id == f"{STATE}postgres:nice"
+
+
+def test_what_a_server_was_started_with_is_compared() -> None:
+    """lancachenet/lancache-dns#137, as words of the line that starts it."""
+    words = "word: python3\nword: /opt/askd\nword: --entries\nword: {}\nexe: /usr/bin/python3\n"
+    told = [next(parse_programs(f"process: 41\n{words.format(of)}")) for of in ("1000", "0")]
+    both = {
+        side: SideWatch(partners=(replace(program, targets=("/run/askd",)).partner(()),))
+        for side, program in zip((Side.GOOD, Side.BAD), told, strict=True)
+    }
+    (suspect,) = partner_suspects(both, DIGESTS, ())
+    assert (suspect.good, suspect.bad) == ("--entries 1000", "--entries 0")
+    lines = {"/etc/rc.local": b"# --entries\n/opt/askd --entries 0 &\n"}
+    (origin,) = origins_of_state(Side.BAD, suspect, lines)
+    assert origin.where == "/etc/rc.local:2"
+    secret = next(parse_programs(f"process: 41\n{words.format('--password=x')}"))
+    assert secret.arguments.startswith("given (#") and "=x" not in secret.arguments
 
 
 def test_of_many_processes_the_first_tells_for_all() -> None:

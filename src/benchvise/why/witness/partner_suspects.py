@@ -42,6 +42,7 @@ from benchvise.why.witness.opened import (
     larger_data,
 )
 from benchvise.why.witness.outdated import outdated_suspects
+from benchvise.why.witness.partners import ARGUMENTS
 from benchvise.why.witness.polled import polled_places
 from benchvise.why.witness.touching import NAME
 
@@ -79,6 +80,7 @@ _OF_STATE = {
     "THP_enabled": -1.0,
     "variable TZ": -0.6,
     "variable HOME": -1.0,
+    ARGUMENTS: 0.3,
 }
 _OF_SHELL = re.compile(
     r"variable (?:PATH|SHELL|CHARSET|TERM|EDITOR|VISUAL|PAGER|LESS|LS_COLORS|PS1|MAIL|"
@@ -97,6 +99,7 @@ _OF_OTHERS = (
 )
 _WHILE_POLLING = (Activity.TIMER, Activity.PROCESS)
 _VARIABLE = "variable "
+_ADDRESSES = re.compile(r"\b\d{1,3}(?:\.\d{1,3}){3}\b")
 _FEW_VARIABLES = 2
 _OF_CALLER = re.compile(r"limit of (?:pending signals|processes)|variable (?:USER|LOGNAME)$")
 
@@ -187,6 +190,8 @@ def _states(good: Partner, bad: Partner, may_set: Collection[Side]) -> Iterator[
         values = [side.state.get(key, "none") for side in (good, bad)]
         if values[0] == values[1] or _OF_CALLER.match(key):
             continue
+        if key == ARGUMENTS and len({_ADDRESSES.sub("", value) for value in values}) == 1:
+            continue  # the board's own address
         kinds = ((_STRONG, 1.0), (_OF_SHELL, -1.0), (_OF_LANGUAGE, -0.3))
         usual = next((points for kind, points in kinds if kind.match(key)), 0.0)
         points = _OF_STATE.get(key, usual)
@@ -443,13 +448,19 @@ def _waited(partner: Partner, watch: SideWatch, witness: Witness) -> float:
                 or (
                     part.activity in _OF_OTHERS
                     and (
-                        any(target in part.target.split(", ") for target in partner.targets)
+                        any(_is_about(part.target, target) for target in partner.targets)
                         or (part.call, part.program) in by_name
                     )
                 )
             )
         ),
     )
+
+
+def _is_about(targets: str, target: str) -> bool:
+    """Whether what a part of the gap is about, one place or several, or a directory with a slash at
+    its end, is or holds a target."""
+    return target in targets.split(", ") or (targets.endswith("/") and target.startswith(targets))
 
 
 def _partner_of(suspect: Suspect, waits: Mapping[str, float]) -> str:
@@ -492,6 +503,9 @@ def origins_of_state(
     if value in ("none", NOT_KNOWN):
         return ()
     names = (key.removeprefix("variable "), *_CALLED.get(key, ()))
+    if key == ARGUMENTS:
+        other = (suspect.bad if side is Side.GOOD else suspect.good).split()
+        names = tuple(w for w in value.split() if w not in other and len(w) > 1) or (value,)
     for path, data in contents.items():
         lines = (data or b"").decode("utf-8", "replace").splitlines()
         for number, line in enumerate(lines, 1):

@@ -23,6 +23,7 @@ from zlib import crc32
 from benchvise.board.protocol import Board
 from benchvise.errors import BoardUnusable
 from benchvise.text import printable
+from benchvise.why.suspects.places import is_at
 from benchvise.why.witness.model import CallsAbout, Partner
 from benchvise.why.witness.polled import place_users, polled_places
 from benchvise.why.witness.program_files import FILES_OF_A_PROGRAM
@@ -36,11 +37,15 @@ MOST = 6
 _MOST_BEHIND = 9
 """So many with those that they ask in turn."""
 
+ARGUMENTS = "arguments"
+"""The key of what a program was started with."""
+
 _MOST_FILES = 200
 _MOST_VALUE = 120
 _SOCKETS = (
     "for t in unix tcp tcp6 udp udp6 fib_trie if_inet6; do "
     'echo "table $t"; head -c 524288 "/proc/net/$t" 2>/dev/null; echo; done; '
+    'echo "table fuse"; grep " - fuse" /proc/self/mountinfo; '
     'echo "table open"; ls -ln /proc/[0-9]*/fd 2>/dev/null | grep -E "^/proc|socket:|-> /" | '
     "head -c 4194304; true"
 )
@@ -217,6 +222,7 @@ def owners_of(targets: Iterable[str], text: str) -> dict[int, tuple[str, ...]]:
         for name in ("tcp", "tcp6", "udp", "udp6")
         for entry in _bound(tables.get(name, ()))
     ]
+    of_programs = _fuse_mounts(tables.get("fuse", ()))
     wanted: defaultdict[str, list[str]] = defaultdict(list)
     for target in targets:
         if target in inodes:
@@ -227,6 +233,8 @@ def owners_of(targets: Iterable[str], text: str) -> dict[int, tuple[str, ...]]:
                 wanted[f"socket:[{inode}]"].append(target)
         elif target.startswith("/") and not target.startswith(_NO_PARTNER):
             wanted[target].append(target)
+            if any(is_at(target, point) for point in of_programs):
+                wanted[_FUSE].append(target)
     held_targets: defaultdict[int, list[str]] = defaultdict(list)
     process = 0
     for line in tables.get("open", ()):
@@ -247,6 +255,17 @@ def _tables(text: str) -> dict[str, list[str]]:
         else:
             lines.append(line)
     return tables
+
+
+_FUSE = "/dev/fuse"
+"""What a program has open that answers for a file system (fuse(4))."""
+
+
+def _fuse_mounts(lines: Sequence[str]) -> tuple[str, ...]:
+    """The mount points of file systems for which programs answer, by lines of mountinfo: those of
+    disks that a program reads are among them."""
+    fields = (line.split(" ") for line in lines)
+    return tuple(of[4] for of in fields if len(of) > 4 and of[4] != "/")
 
 
 def _named_sockets(lines: Sequence[str]) -> dict[str, list[str]]:
@@ -341,6 +360,18 @@ class ProgramOfBoard:
         return next((word for word in self.words[1:] if not word.startswith("-")), "")
 
     @property
+    def arguments(self) -> str:
+        """What it was started with after its program or script; of what may hold a secret only a
+        digest of 16 bits, to tell whether others are the same."""
+        words = list(self.words[1:])
+        if self.script in words:
+            words = words[words.index(self.script) + 1 :]
+        text = " ".join(words)
+        if _SECRET.search(text):
+            return f"given (#{crc32(text.encode()) & 0xFFFF:04x})"
+        return printable(text, _MOST_VALUE)
+
+    @property
     def _runs_others(self) -> bool:
         return not self.exe or bool(_INTERPRETER.fullmatch(posixpath.basename(self.exe)))
 
@@ -369,7 +400,7 @@ class ProgramOfBoard:
             name=self.name,
             targets=self.targets if through is None else through.targets,
             through="" if through is None else through.name,
-            state=self.state,
+            state={**self.state, **({ARGUMENTS: self.arguments} if self.arguments else {})},
             files=tuple(p for p in named if not p.endswith("/"))[:_MOST_FILES],
             directories=tuple(p.rstrip("/") for p in named if p.endswith("/")),
             started=self.work.started,
