@@ -15,8 +15,16 @@ from benchvise.board.protocol import Board, Completed
 from benchvise.why.benches.file_digests import digests_on
 from benchvise.why.model import Layer, Side, Suspect
 from benchvise.why.suspects.find import NO_NEW_CODE, find
-from benchvise.why.witness.model import Activity, Witness, WitnessPart
-from benchvise.why.witness.naming import NAMING, named_places, naming_keys, words_of
+from benchvise.why.witness.compare import MeasuredTimes, compare
+from benchvise.why.witness.model import (
+    Activity,
+    CallsAbout,
+    SideWatch,
+    Witness,
+    WitnessCall,
+    WitnessPart,
+)
+from benchvise.why.witness.naming import NAMING, named_places, naming_keys, places_of
 from benchvise.why.witness.touching import put_first
 
 ASKED = WitnessPart(Activity.RESOLVER, "poll", "192.0.2.5:53", "", 0.0, 1.0, 1.0, "waiting")
@@ -46,20 +54,52 @@ def test_a_file_that_names_the_address_in_another_line_comes_first(tmp_path: Pat
     sides = {}
     witness = Witness("", 0.1, 1.0, (ASKED,))
     suspects = (FORWARDING, file_of("/fs/motd"), file_of("/fs/neighbours"))
-    words = words_of(witness)
-    keys = naming_keys(suspects, words)
-    assert words == ("192.0.2.5",) and keys[0] == f"{NAMING}192.0.2.5 /fs/motd"
+    places = places_of(witness)
+    keys = naming_keys(suspects, places)
+    assert [place.word for place in places] == ["192.0.2.5"] and keys[
+        0
+    ] == f"{NAMING}192.0.2.5 /fs/motd"
     for which, end in ((Side.GOOD, "01"), (Side.BAD, "5e")):
         (tmp_path / which / "fs").mkdir(parents=True)
         (tmp_path / which / "fs/motd").write_text(f"{end}\nask 192.0.2.5\n192.0.2.53 {end}\n")
         (tmp_path / which / "fs/neighbours").write_text(f"# those\n192.0.2.5 02:00:{end}\n")
         sides[which] = digests_on(cast(Board, Here(tmp_path / which)), keys)
         assert set(sides[which]) == set(keys)
-    named = named_places(suspects, words, sides)
-    assert named == {"userland.file:/fs/neighbours": "192.0.2.5"}
+    named = named_places(suspects, places, sides)
+    assert list(named) == ["userland.file:/fs/neighbours"]
     first = put_first(suspects, witness, named)[0]
     assert first.id == "userland.file:/fs/neighbours"
     assert "192.0.2.5" in first.terms[-1].reason
+
+
+BORROWED = WitnessCall("newfstatat", "/srv/mirrors", 0, 1800, 0.0, 0.06)
+OBJECTS = [f"/srv/own/.git/objects/{of}" for of in ("68/" + "e1" * 19, "81/" + "4b" * 19)]
+
+
+@pytest.mark.parametrize(
+    "witness",
+    [
+        Witness("", 0.1, 1.0, calls=(BORROWED,)),  # libgit2/libgit2#1180
+        Witness("", 0.1, 1.0, bad_files=("/opt/plugins/tracer.so",)),
+    ],
+)
+def test_a_file_that_names_what_one_side_alone_goes_to_comes_first(witness: Witness) -> None:
+    suspects = (FORWARDING, *map(file_of, OBJECTS), file_of("/srv/own/list"))
+    (place,) = places_of(witness)
+    key = f"{NAMING}{place.word} /srv/own/list"
+    assert key in naming_keys(suspects, (place,)) and len(naming_keys(suspects, (place,))) == 1
+    named = named_places(suspects, (place,), {Side.GOOD: {}, Side.BAD: {key: "12"}})
+    first = put_first(suspects, witness, named)[0]
+    assert first.id == "userland.file:/srv/own/list" and place.word in first.terms[-1].reason
+
+
+def test_names_made_of_a_checksum_are_of_no_side() -> None:
+    sides = [
+        SideWatch(calls=(CallsAbout("openat", path, 1, 0, 0.0, 0.0),), followed_s=1.0)
+        for path in OBJECTS
+    ]
+    told = compare(sides[0], sides[1], MeasuredTimes(None, None, {}, {}))
+    assert (told.good_files, told.bad_files) == ((), ())
 
 
 MOUNTINFO = "36 35 98:0 / / rw - ext4 /dev/sda1 rw\n44 36 0:50 / /mnt/captures ro - fuse x ro\n"
@@ -80,7 +120,7 @@ def test_an_option_that_only_the_program_that_mounts_knows_is_told_by_its_line(t
     if is_there:
         witness = Witness("", 0.1, 1.0, (SHOWN,))
         suspects = (FORWARDING, *found.suspects)
-        named = named_places(suspects, words_of(witness), {})
+        named = named_places(suspects, places_of(witness), {})
         assert put_first(suspects, witness, named)[0].id == ids[0]
 
 

@@ -55,7 +55,7 @@ from benchvise.why.witness.database_suspects import (
     database_suspects,
     put_above_their_files,
 )
-from benchvise.why.witness.naming import named_places, naming_keys, words_of
+from benchvise.why.witness.naming import NamedPlace, named_places, naming_keys, places_of
 from benchvise.why.witness.neighbours import put_active_first
 from benchvise.why.witness.opened import (
     OPENED_FILE,
@@ -222,13 +222,13 @@ def _seen_suspects(
 
 def _named_places(
     case: DiagnosisState, lab: Laboratory, suspects: Sequence[Suspect]
-) -> Mapping[str, str]:
-    """The addresses and paths that the command waits for and that files which differ name, by the
+) -> Mapping[str, NamedPlace]:
+    """What the command waits for or opens on the bad side alone, and files that differ name, by the
     ids of these suspects."""
-    words = words_of(case.witness)
-    keys = naming_keys(suspects, words)
+    places = places_of(case.witness)
+    keys = naming_keys(suspects, places)
     digests = {side: lab.digests(side, keys) or {} for side in (Side.GOOD, Side.BAD) if keys}
-    return named_places(suspects, words, digests)
+    return named_places(suspects, places, digests)
 
 
 def _is_clear(suspects: Sequence[Suspect]) -> bool:
@@ -245,7 +245,7 @@ def _ranked(
     options: DiagnosisOptions,
     suspects: Sequence[Suspect],
     checks: Sequence[CrossCheck] = (),
-    named: Mapping[str, str] | None = None,
+    named: Mapping[str, NamedPlace] | None = None,
 ) -> tuple[Suspect, ...]:
     ranked = rules.rank(
         suspects,

@@ -31,7 +31,8 @@ _SUMS = (
     "done 2>/dev/null; stat -L -c 'mode %a:%u:%g %n' -- \"$@\" 2>/dev/null; "
     "stat -L -c 'room %f %s %b %B %n' -- \"$@\" 2>/dev/null; "
     "stat -L -c 'modified %Y %Z %n' -- \"$@\" 2>/dev/null; "
-    'for f in "$@"; do r=$(readlink -f -- "$f") && [ "$r" != "$f" ] && echo "leads to $r $f"; '
+    'for f in "$@"; do case $f in /*) ;; *) continue;; esac; r=$(readlink -f -- "$f") && '
+    '[ "$r" != "$f" ] && echo "leads to $r $f"; '
     "done 2>/dev/null; "
     "lsattr -d -- \"$@\" 2>/dev/null | sed 's/^/flags /'; "
     "getcap -- \"$@\" 2>/dev/null | sed 's/^\\(.*\\) \\(=* *[^ ]*\\)$/capabilities \\2 \\1/'; true"

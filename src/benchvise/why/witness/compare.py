@@ -465,7 +465,13 @@ def _failing(good: Sequence[CallsAbout], bad: Sequence[CallsAbout]) -> Iterator[
             yield name
 
 
-_OF_A_RUN = re.compile(r"\d+|(?<=[./_-])[A-Za-z0-9]{6,10}$")
+_OF_A_RUN = re.compile(
+    r"(?<=/)[0-9a-f]{2}/[0-9a-f]{30,62}\b|(?<![0-9A-Za-z])[0-9a-f]{16,64}(?![0-9A-Za-z])|"
+    r"\d+|(?<=[./_-])[A-Za-z0-9]{6,10}$"
+)
+"""Numbers, what mktemp(3) makes, and names made of a checksum: what differs in them differs in
+every run, or with all that is kept so."""
+
 _MADE_UP = ("/proc/", "/sys/", "/dev/", "pipe:", "socket:")
 _LIBRARY = re.compile(r"\.so(\.[0-9.]+)?$")
 

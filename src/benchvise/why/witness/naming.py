@@ -1,8 +1,9 @@
-"""Files and start files that name, in lines that differ, what the command waits for.
+"""Files and start files that name, in lines that differ, what the command waits for or opens.
 
 A table of neighbours, a list of servers, a mount: what a script read from its file when the board
 booted is seen nowhere in the command, but that file names the very address or directory on which
-the command loses its time. Only a checksum of such lines is read, as they may hold secrets.
+the command loses its time. And a configuration that both sides have names the module which one of
+them loads. Only a checksum of such lines is read, as they may hold secrets.
 """
 
 from __future__ import annotations
@@ -10,6 +11,7 @@ from __future__ import annotations
 import posixpath
 import re
 from collections.abc import Iterator, Mapping, Sequence
+from dataclasses import dataclass
 
 from benchvise.why.model import Side, Suspect
 from benchvise.why.witness.model import Activity, Witness, WitnessPart
@@ -20,8 +22,13 @@ NAMING = "naming "
 
 _LEAST_SHARE = 0.25
 _LEAST_DEPTH = 2
-_MOST_WORDS = 8
-_MOST_FILES = 40
+_SHORTEST = 4
+_LONG = 6  # characters of a name that is a word of its own
+_MOST_WORDS = 10
+_MOST_FILES = 25
+_EVERYWHERE = ("__init__", "index", "config", "main", "default", "common")
+_OF_LANGUAGE = re.compile(r"/usr/(?:share/(?:zoneinfo|locale|i18n)|lib/locale)/|/etc/localtime$")
+_NO_TEXT = re.compile(r"\.so(?:\.[0-9.]+)?$|\.py[co]$|/s?bin/[^/.]+$|/objects/[0-9a-f]{2}/")
 _START_FILES = "boot.init_settings"
 _OF_NETWORK = (Activity.NETWORK, Activity.RESOLVER)
 _ADDRESS = re.compile(r"\[?([0-9a-fA-F.:]+?)\]?:\d+")
@@ -29,11 +36,56 @@ _COMMON = re.compile(r"127\.|::1$|0\.0\.0\.0$|/(?:usr|lib\w*|bin|sbin|proc|sys|d
 _TOO_WIDE = re.compile(r"/(?:var/(?:lib|log|cache|run|tmp)|run/lock)$")
 
 
-def words_of(witness: Witness | None) -> tuple[str, ...]:
-    """The addresses, files and directories that the command waits for on the bad side."""
-    parts = witness.parts if witness is not None else ()
-    words = [word for part in parts if part.share >= _LEAST_SHARE for word in words_in(part)]
-    return tuple(dict.fromkeys(words))[:_MOST_WORDS]
+@dataclass(frozen=True, slots=True)
+class NamedPlace:
+    """A word that a suspect names in a line that differs, and why that speaks for it. ``waits``:
+    the command loses its time there; else it only opens that on the bad side alone."""
+
+    word: str
+    reason: str
+    waits: bool
+
+
+def places_of(witness: Witness | None) -> tuple[NamedPlace, ...]:
+    """The addresses, files and directories that the command waits for on the bad side, or is busy
+    with there alone, and the names of files that it opens there alone."""
+    if witness is None:
+        return ()
+    waited = [
+        NamedPlace(word, part.text, waits=True)
+        for part in witness.parts
+        if part.share >= _LEAST_SHARE
+        for word in words_in(part)
+    ]
+    busy = [
+        NamedPlace(call.target, f"{call.name} {call.bad} times on bad, never on good", waits=True)
+        for call in witness.calls
+        if call.is_much_more and not call.good and _is_own_place(call.target)
+    ]
+    opened = [
+        NamedPlace(stem, f"only the bad side opens {path}", waits=False)
+        for path in witness.bad_files
+        if not _OF_LANGUAGE.match(path) and len(stem := _stem(path)) >= _SHORTEST
+    ]
+    by_word: dict[str, NamedPlace] = {}
+    for place in (*waited, *busy[:_MOST_WORDS], *opened[:_MOST_WORDS]):
+        by_word.setdefault(place.word, place)
+    return tuple(by_word.values())[:_MOST_WORDS]
+
+
+def _is_own_place(path: str) -> bool:
+    is_deep = path.startswith("/") and path.count("/") >= _LEAST_DEPTH and " " not in path
+    return is_deep and not _COMMON.match(path) and not _TOO_WIDE.match(path)
+
+
+def _stem(path: str) -> str:
+    """The name of a file, a long one without what tells its kind or version; empty for those that
+    have blanks or are called as thousands are."""
+    name = posixpath.basename(path)
+    stem = name.partition(".")[0]
+    if " " in name or stem in _EVERYWHERE:
+        return ""
+    return stem if len(stem) >= _LONG else name
 
 
 def words_in(part: WitnessPart) -> Iterator[str]:
@@ -44,35 +96,38 @@ def words_in(part: WitnessPart) -> Iterator[str]:
             yield match[1]
         path = target.rstrip("/")
         while path.startswith("/") and path.count("/") >= _LEAST_DEPTH:
-            if not _COMMON.match(path) and not _TOO_WIDE.match(path) and " " not in path:
+            if _is_own_place(path):
                 yield path
             path = posixpath.dirname(path)
 
 
-def naming_keys(suspects: Sequence[Suspect], words: Sequence[str]) -> tuple[str, ...]:
+def naming_keys(suspects: Sequence[Suspect], places: Sequence[NamedPlace]) -> tuple[str, ...]:
     """What is to be asked of both sides: which lines of differing files have one of the words."""
     paths = [s.id.removeprefix(OPENED_FILE) for s in suspects if s.id.startswith(OPENED_FILE)]
-    return tuple(f"{NAMING}{word} {path}" for path in paths[:_MOST_FILES] for word in words)
+    of_files = [path for path in paths if not _NO_TEXT.search(path)]
+    return tuple(f"{NAMING}{p.word} {path}" for path in of_files[:_MOST_FILES] for p in places)
 
 
 def named_places(
     suspects: Sequence[Suspect],
-    words: Sequence[str],
+    places: Sequence[NamedPlace],
     digests: Mapping[Side, Mapping[str, str]],
-) -> dict[str, str]:
-    """The first of the words that each suspect names in lines which differ, by its id."""
-    named: dict[str, str] = {}
+) -> dict[str, NamedPlace]:
+    """The first of the places that each suspect names in lines which differ, by its id."""
+    named: dict[str, NamedPlace] = {}
     for suspect in suspects:
-        for word in words:
-            if word not in named.get(suspect.id, "") and _names(suspect, word, digests):
-                named.setdefault(suspect.id, word)
+        place = next((place for place in places if _names(suspect, place.word, digests)), None)
+        if place is not None:
+            named[suspect.id] = place
     return named
 
 
 def _names(suspect: Suspect, word: str, digests: Mapping[Side, Mapping[str, str]]) -> bool:
     if suspect.id.startswith(OPENED_FILE):
-        key = f"{NAMING}{word} {suspect.id.removeprefix(OPENED_FILE)}"
-        lines = [digests[side].get(key, "") for side in Side if side in digests]
+        path = suspect.id.removeprefix(OPENED_FILE)
+        lines = [
+            digests[side].get(f"{NAMING}{word} {path}", "") for side in Side if side in digests
+        ]
         return len(set(lines)) > 1
     if suspect.item != _START_FILES:
         return False

@@ -18,7 +18,7 @@ from benchvise.why.suspects.ranking import BUSY
 from benchvise.why.suspects.reduction import VARIABLES
 from benchvise.why.witness.layout import OF_ENTRIES
 from benchvise.why.witness.model import Activity, Witness, WitnessPart
-from benchvise.why.witness.naming import words_in
+from benchvise.why.witness.naming import NamedPlace
 from benchvise.why.witness.opened import LOOKED_FOR, OPENED_FILE
 from benchvise.why.witness.times import NEWER
 
@@ -140,16 +140,19 @@ def _set_by_lines(suspect: Suspect) -> tuple[str, ...]:
 
 
 def put_first(
-    suspects: Sequence[Suspect], witness: Witness | None, named: Mapping[str, str] | None = None
+    suspects: Sequence[Suspect],
+    witness: Witness | None,
+    named: Mapping[str, NamedPlace] | None = None,
 ) -> tuple[Suspect, ...]:
-    """The suspects with a term for what they touch, in their new order. ``named`` are the addresses
-    and paths that suspects name in lines which differ, by their ids (``witness.naming``)."""
+    """The suspects with a term for what they touch, in their new order. ``named`` are the places
+    that suspects name in lines which differ, by their ids (``witness.naming``)."""
     if witness is None:
         return tuple(suspects)
     touching: dict[Suspect, Term] = {}
     spared = _that_no_reading_changes(witness)
     for suspect in suspects:
         terms = [
+            *_of_named(named.get(suspect.id) if named else None, witness),
             *_of_files(suspect, witness),
             *_of_parts(suspect, witness),
             *_of_calls(suspect, witness),
@@ -232,7 +235,7 @@ def _put_places_ahead(
     touching: dict[Suspect, Term],
     suspects: Sequence[Suspect],
     witness: Witness,
-    named: Mapping[str, str],
+    named: Mapping[str, NamedPlace],
 ) -> None:
     """What is about the very address, file or directory that the command waits for (a route, a
     rule, that file, a variable that leads there) comes before what is about all of them."""
@@ -241,19 +244,35 @@ def _put_places_ahead(
         for part in witness.parts
         if part.share >= _LEAST_SHARE
         for suspect in suspects
-        if (place := _place_of(part, suspect, named.get(suspect.id, "")))
+        if (place := _place_of(part, suspect))
     }
-    first = max((s.log_odds + t.points for s, t in touching.items() if s not in about), default=0.0)
-    for suspect, (place, part) in about.items():
+    reasons = {
+        suspect: f"it is about {place}: {part.text}" for suspect, (place, part) in about.items()
+    }
+    for suspect in suspects:
+        place_named = named.get(suspect.id)
+        if place_named is not None and place_named.waits:
+            reasons.setdefault(suspect, _reason_of(place_named))
+    first = max(
+        (s.log_odds + t.points for s, t in touching.items() if s not in reasons), default=0.0
+    )
+    for suspect, reason in reasons.items():
         ahead = max(_FILE_POINTS, first + _AHEAD - suspect.log_odds)
-        touching[suspect] = Term(NAME, ahead, f"it is about {place}: {part.text}")
+        touching[suspect] = Term(NAME, ahead, reason)
 
 
-def _place_of(part: WitnessPart, suspect: Suspect, named: str) -> str:
-    """The network, file or directory of a suspect that a part is about, or that it names; empty
-    where it is none."""
-    if named and named in words_in(part):
-        return named
+def _reason_of(place: NamedPlace) -> str:
+    return f"it names {place.word} in a line that differs: {place.reason}"
+
+
+def _of_named(place: NamedPlace | None, witness: Witness) -> Iterator[Term]:
+    """A suspect that names a file which only the bad side opens."""
+    if place is not None and not place.waits:
+        yield Term(NAME, _FILE_POINTS * _of_own_making(witness), _reason_of(place))
+
+
+def _place_of(part: WitnessPart, suspect: Suspect) -> str:
+    """The network, file or directory of a suspect that a part is about; empty where it is none."""
     if part.activity in _OF_NETWORK and (network := _network_around(part.target, suspect)):
         return network
     if part.target.startswith("/") and suspect.id == f"{OPENED_FILE}{part.target}":
