@@ -42,9 +42,9 @@ settings.register_profile("explore", deadline=None, max_examples=1000)
 settings.register_profile("repeat", deadline=None, derandomize=True)
 settings.load_profile("repeat")
 
-# All that is imported and collected stays: it is not looked through for garbage again and again.
-# While tests run, as in ``cli.main``.
-gc.set_threshold(500_000)
+# All that is imported and collected stays: it is not looked through for garbage again and again,
+# neither meanwhile nor while tests run, when it is done as in ``cli.main``.
+gc.disable()
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
@@ -125,12 +125,18 @@ def pytest_collection_modifyitems(config: pytest.Config, items: list[pytest.Item
 
 
 def pytest_collection_finish() -> None:
+    gc.freeze()
     gc.set_threshold(50_000)
+    gc.enable()
 
 
-def pytest_unconfigure() -> None:
-    if "duckdb" not in sys.modules:
-        gc.freeze()  # as in ``cli.main``: what is left at the end is not looked through for garbage
+@pytest.hookimpl(wrapper=True, tryfirst=True)
+def pytest_unconfigure() -> Iterator[None]:
+    """What is left at the end is not looked through for garbage, as in ``cli.main``."""
+    gc.freeze()
+    yield
+    if "duckdb" in sys.modules:
+        gc.unfreeze()  # its binding calls what is left a leak
 
 
 def is_waiting(nodeid: str) -> bool:
