@@ -42,7 +42,6 @@ class Experiment:
     plant: Plant
     slower: tuple[str, ...]
     alone: tuple[str, ...]
-    root: bool = True
     seen_as: tuple[str, ...] = ("slower",)
     always: bool = True
     """Whether no batch gets by without feeling it."""

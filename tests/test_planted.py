@@ -14,7 +14,6 @@ from __future__ import annotations
 
 import plants
 import pytest
-import skips
 from planted_experiments import (
     CALLS,
     COPY,
@@ -32,13 +31,12 @@ pytestmark = pytest.mark.alone
 MOST_CHANGED = 2
 """Of six series that nothing was done to: three at once are no chance."""
 EXPERIMENTS = [
-    Experiment("seccomp-filter", plants.seccomp_filter, (CALLS,), (COPY, "cpu.clock"), root=False),
+    Experiment("seccomp-filter", plants.seccomp_filter, (CALLS,), (COPY, "cpu.clock")),
     Experiment(
         NEIGHBOUR,
         lambda: plants.neighbour(CPU),
         (f"{CALLS}:cpu={CPU}", f"{COPY},cpu={CPU}"),
         (),
-        root=False,
         # batches that had the CPU to themselves, and others: two modes, and no number for both
         seen_as=("slower", "unstable"),
         always=False,
@@ -48,9 +46,7 @@ EXPERIMENTS = [
         lambda: plants.timer_slack(2_000_000),
         (WAKEUP,),
         (CALLS, COPY),
-        root=False,
     ),
-    Experiment("cpu-quota", lambda: plants.quota(50), (CALLS, COPY), ()),
 ]
 CONTROLS = (CALLS, COPY, PIPE, "memory.latency:size=16K", "cpu.clock", "os.context_switch")
 
@@ -63,6 +59,4 @@ def test_where_nothing_is_planted_the_controls_come_out_alike() -> None:
 
 @pytest.mark.parametrize("experiment", EXPERIMENTS, ids=lambda e: e.name)
 def test_a_planted_difference_is_found_and_not_everywhere(experiment: Experiment) -> None:
-    if experiment.root:
-        skips.need_root()
     judge(experiment, investigate(experiment, []))

@@ -1,6 +1,6 @@
-"""Differences that were planted on a link and on a disk are found, as those of ``test_planted``.
+"""Differences planted on a link, on a disk and by a quota are found, as in ``test_planted``.
 
-Both mostly wait, so they are measured beside tests that compute.
+All mostly wait, so they are measured beside tests that compute.
 """
 
 from __future__ import annotations
@@ -12,11 +12,14 @@ from pathlib import Path
 import plants
 import pytest
 import remote_hosts
+import skips
 import storage_places
 from planted_experiments import CALLS, COPY, QUICKER, Experiment, investigate, judge
 
 pytest_plugins = ["probe_fixtures"]
 pytestmark = pytest.mark.alone
+
+QUOTA = Experiment("cpu-quota", lambda: plants.quota(50), (CALLS, COPY), ())
 
 
 def test_a_slow_link_is_found(static: Path) -> None:
@@ -56,3 +59,8 @@ def test_no_read_ahead_is_found() -> None:
                 often=QUICKER,
             )
             judge(experiment, investigate(experiment, []))
+
+
+@skips.needs_root
+def test_a_quota_of_half_a_cpu_is_found() -> None:
+    judge(QUOTA, investigate(QUOTA, []))
