@@ -5,6 +5,7 @@ from __future__ import annotations
 import csv
 import json
 from collections import Counter, defaultdict
+from dataclasses import replace
 from pathlib import Path
 from statistics import median
 from typing import Any
@@ -16,8 +17,10 @@ from trace_report import Line, report
 
 from benchvise.cli.main import run
 from benchvise.report.rendering import described_columns
+from benchvise.trace.analysis.stats import stats, usage_of
 from benchvise.trace.catalogue import ANALYSES
 from benchvise.trace.catalogue.record import TraceAnalysis
+from benchvise.trace.loaded import load_trace
 
 skips.need_decoder()
 
@@ -73,6 +76,20 @@ def test_switches_and_interrupts_of_each_cpu(
     assert load["everything"]["whole"] == pytest.approx(busy / whole / len(found["cpus"]))
     actors = sum(one["whole"] for one in load["actors"])
     assert actors == pytest.approx(busy / whole)
+
+
+@pytest.mark.parametrize("name", ["f100k", "vm-small", "lttng-tracefile-rotation"])
+def test_what_the_decoder_adds_up_is_what_the_tables_add_up_to(name: str) -> None:
+    loaded = load_trace(trace(name), cache=False)
+    usage = usage_of(loaded.analysis)
+    assert loaded.analysis.usage() is not None
+    chosen = loaded.choose((), idle=True)
+    cautions = loaded.cautions
+    by_tables = replace(loaded, analysis=replace(loaded.analysis, usage=lambda: None))
+    for by_name in (False, True):
+        added_up = stats(loaded.analysis, chosen, usage, by_name=by_name)
+        assert added_up.actors and added_up == stats(by_tables.analysis, chosen, by_name=by_name)
+    assert by_tables.cautions == cautions
 
 
 # -- actors ----------------------------------------------------------------------------------------

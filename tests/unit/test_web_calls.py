@@ -55,7 +55,9 @@ def loaded(calls: list[Call], *losses: Loss, slices: pa.Table | None = None) -> 
     object.__setattr__(analysis, "actors", ())
     source = SimpleNamespace(symbol=lambda at: f"<f{at}>+0x0")
     trace = SimpleNamespace(source=source, description={"tasks": []})
-    return LoadedTrace(Path("t"), trace, analysis, ())  # type: ignore[arg-type]
+    loaded = LoadedTrace(Path("t"), trace, analysis)  # type: ignore[arg-type]
+    object.__setattr__(loaded, "cautions", ())
+    return loaded
 
 
 def query(**words: object) -> TraceQuery:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import random
 from pathlib import Path
+from types import SimpleNamespace
 from typing import Any
 
 import pyarrow as pa
@@ -22,7 +23,8 @@ ORIGIN = 1000
 def loaded(tables: dict[str, Any], end: int = ORIGIN + 4096) -> LoadedTrace:
     analysis = Builder().analysis(ORIGIN, end, events=tables)
     object.__setattr__(analysis, "event_names", list(tables))
-    return LoadedTrace(Path("t"), None, analysis, ())  # type: ignore[arg-type]
+    trace = SimpleNamespace(damage=[], counts={"sched_switch": 1}, remarks=[])
+    return LoadedTrace(Path("t"), trace, analysis)  # type: ignore[arg-type]
 
 
 @pytest.mark.parametrize("seed", range(4))

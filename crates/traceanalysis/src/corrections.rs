@@ -55,7 +55,7 @@ impl Scheduling {
         thread.gaps_there = gap;
         thread.losses_over = self.losses_over;
         thread.state = State::Lost;
-        self.fragments.push(&Fragment {
+        self.gathered.fragment(&Fragment {
             actor: thread.actor,
             cpu,
             begin: place.since,

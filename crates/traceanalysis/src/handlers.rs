@@ -58,7 +58,7 @@ impl Scheduling {
         marks: u8,
     ) {
         let period = self.actors.period(actor, cpu, begin, marks == 0).unwrap_or(NONE);
-        let instance = self.instances.begin(&Begin {
+        let instance = self.gathered.begin(&Begin {
             actor,
             cpu,
             begin,
@@ -133,7 +133,7 @@ impl Scheduling {
         let Some(mut frame) = self.cpus[usize::from(cpu)].frames.pop() else { return };
         frame.totals.flags |= marks;
         self.span(cpu, &mut frame, now, why);
-        self.instances.end(frame.instance, &frame.totals);
+        self.gathered.end(frame.instance, &frame.totals);
     }
 
     /// A handler's span on the CPU ends.
@@ -141,7 +141,7 @@ impl Scheduling {
         let span = now - frame.since;
         frame.totals.execution += span - frame.taken;
         frame.totals.end = now;
-        self.fragments.push(&Fragment {
+        self.gathered.fragment(&Fragment {
             actor: frame.actor,
             cpu,
             begin: frame.since,
@@ -214,7 +214,7 @@ impl Scheduling {
     pub(crate) fn drop_suspended(&mut self, thread: u32, marks: u8) {
         for mut frame in std::mem::take(&mut self.threads.all[thread as usize].suspended) {
             frame.totals.flags |= marks;
-            self.instances.end(frame.instance, &frame.totals);
+            self.gathered.end(frame.instance, &frame.totals);
         }
     }
 }

@@ -63,6 +63,22 @@ impl SchedulingTables {
     }
 }
 
+/// What [`crate::usage`] gives.
+#[derive(Debug, Clone)]
+pub struct UsageTables {
+    /// Threads and handlers, see [`schemas::actors`].
+    pub actors: RecordBatch,
+    /// What each had of each CPU, see [`schemas::usage`].
+    pub usage: RecordBatch,
+}
+
+impl UsageTables {
+    /// The tables with their names.
+    pub fn into_named(self) -> impl Iterator<Item = (&'static str, RecordBatch)> {
+        [("actors", self.actors), ("usage", self.usage)].into_iter()
+    }
+}
+
 /// The name of what [`crate::syscalls`] gives.
 pub const SYSCALLS: &str = "syscalls";
 
@@ -199,6 +215,25 @@ pub mod schemas {
             ("state", UInt8, VALUE),
             ("cpu", UInt16, VALUE),
             ("flags", UInt8, VALUE),
+        ])
+    }
+
+    /// One row an actor and a CPU, by actor and CPU, of the whole trace.
+    ///
+    /// `execution`: ns on the CPU without nested interrupts, in so many `fragments`, of which `ran`
+    /// took time, and `switched` ended by a switch that is in the trace. Instances that began there: `begun`; of these `woken`, it being known when that or
+    /// their raising was; and `lossy`, which cross a loss.
+    pub fn usage() -> SchemaRef {
+        schema(&[
+            ("actor", UInt32, VALUE),
+            ("cpu", UInt16, VALUE),
+            ("execution", Int64, VALUE),
+            ("fragments", Int64, VALUE),
+            ("ran", Int64, VALUE),
+            ("switched", Int64, VALUE),
+            ("begun", Int64, VALUE),
+            ("woken", Int64, VALUE),
+            ("lossy", Int64, VALUE),
         ])
     }
 

@@ -2,6 +2,7 @@
 
 use crate::ahead::{Read, read_ahead};
 use crate::bindings::Bindings;
+use crate::gathered::Gathered;
 use crate::input::Input;
 use crate::losses::{Edge, Edges, Losses};
 use crate::model::Event;
@@ -16,10 +17,11 @@ pub(crate) fn run(
     bindings: &Bindings<'_>,
     cpus: usize,
     span: (i64, i64),
+    gathered: Gathered,
 ) -> Scheduling {
     let losses = Losses::new(&input.losses, cpus, span);
     let first = First::new(input, bindings, &losses.whole_from(span.0));
-    let mut this = Scheduling::new(input, bindings, &losses, span);
+    let mut this = Scheduling::new(input, bindings, &losses, span, gathered);
     for cpu in 0..cpus {
         match losses.at_first[cpu] {
             true => this.begin_loss(cpu as u16, span.0),

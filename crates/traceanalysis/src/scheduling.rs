@@ -1,17 +1,17 @@
-//! What is believed about threads and CPUs at one time of the pass, and the tables that grow.
+//! What is believed about threads and CPUs at one time of the pass, and what is gathered.
 //!
 //! What events do to it stands in `tasks`, `handlers`, `causes` and `corrections`; `pass` brings them.
 
 use crate::actors::Actors;
-use crate::bindings::{Bindings, Counts};
+use crate::bindings::Bindings;
 use crate::cpu::Cpu;
-use crate::growing::{Fragments, Instances, Waits};
+use crate::gathered::Gathered;
 use crate::input::{EventTable, Input};
 use crate::losses::Losses;
 use crate::states::States;
 use crate::threads::Threads;
 
-/// The state of all CPUs and threads while the events pass, and the tables that grow.
+/// The state of all CPUs and threads while the events pass, and what is gathered.
 pub(crate) struct Scheduling {
     pub(crate) states: States,
     /// Whether it can be told who is the cause of something.
@@ -36,9 +36,7 @@ pub(crate) struct Scheduling {
     pub(crate) begin: i64,
     pub(crate) threads: Threads,
     pub(crate) actors: Actors,
-    pub(crate) instances: Instances,
-    pub(crate) fragments: Fragments,
-    pub(crate) waits: Waits,
+    pub(crate) gathered: Gathered,
 }
 
 impl Scheduling {
@@ -47,8 +45,8 @@ impl Scheduling {
         bindings: &Bindings<'_>,
         losses: &Losses,
         span: (i64, i64),
+        gathered: Gathered,
     ) -> Self {
-        let Counts { switches, wakes, handlers } = bindings.counts();
         let named = |name: &str| input.events.iter().find(|event| event.name == name);
         Self {
             states: States::new(named("sched_switch"), &input.environment),
@@ -65,9 +63,7 @@ impl Scheduling {
             begin: span.0,
             threads: Threads::default(),
             actors: Actors::new(&input.events, losses),
-            instances: Instances::with_capacity(switches + handlers),
-            fragments: Fragments::with_capacity(switches + handlers),
-            waits: Waits::with_capacity(switches + wakes),
+            gathered,
         }
     }
 }

@@ -132,7 +132,7 @@ impl Scheduling {
         };
         thread.totals.execution += execution;
         thread.totals.end = now;
-        self.fragments.push(&Fragment {
+        self.gathered.fragment(&Fragment {
             actor: thread.actor,
             cpu,
             begin: place.since,
@@ -209,7 +209,7 @@ impl Scheduling {
         let is_seen = marks == 0 && !self.cpus[usize::from(cpu)].in_loss;
         if thread.instance == NO_ROW {
             let woken = std::mem::replace(&mut thread.wake, NOT_WOKEN);
-            thread.instance = self.instances.begin(&Begin {
+            thread.instance = self.gathered.begin(&Begin {
                 actor: thread.actor,
                 cpu,
                 begin: now,
@@ -323,7 +323,7 @@ impl Scheduling {
         let thread = &mut self.threads.all[at as usize];
         if thread.instance != NO_ROW {
             thread.totals.flags |= marks;
-            self.instances.end(thread.instance, &thread.totals);
+            self.gathered.end(thread.instance, &thread.totals);
             thread.instance = NO_ROW;
         }
     }
@@ -429,7 +429,7 @@ impl Scheduling {
                 let execution = end - place.since - place.taken;
                 thread.totals.execution += execution;
                 thread.totals.end = end;
-                self.fragments.push(&Fragment {
+                self.gathered.fragment(&Fragment {
                     actor: thread.actor,
                     cpu: cpu as u16,
                     begin: place.since,
@@ -464,7 +464,6 @@ impl Scheduling {
         for actor in actors {
             is_partial[actor as usize] = true;
         }
-        self.waits.mark(&is_partial);
-        self.instances.mark(&is_partial);
+        self.gathered.mark(&is_partial);
     }
 }

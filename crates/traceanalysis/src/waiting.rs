@@ -108,7 +108,7 @@ impl Scheduling {
         if begin < end {
             let before = if begin <= self.begin { flags::BEGAN_BEFORE } else { 0 };
             let anywhere = if self.lost_anywhere { flags::CROSSES_LOSS } else { 0 };
-            self.waits.push(actor, (begin, end), state, cpu, marks | before | anywhere);
+            self.gathered.wait(actor, (begin, end), state, cpu, marks | before | anywhere);
         }
     }
 

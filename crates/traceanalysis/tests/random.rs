@@ -2,8 +2,13 @@
 
 mod common;
 
-use common::{DISK, Names, PREEMPTED, RUNNABLE, SLEEPS, Sequence, ZOMBIE};
-use traceanalysis::Loss;
+use std::collections::BTreeMap;
+
+use arrow_array::cast::AsArray;
+use arrow_array::types::Int64Type;
+
+use common::{DISK, Names, PREEMPTED, RUNNABLE, Row, SLEEPS, Sequence, ZOMBIE, rows};
+use traceanalysis::{Loss, SchedulingTables, flags, scheduling, usage, why};
 
 /// Numbers that look random and are the same in every run (xorshift64).
 struct Random(u64);
@@ -90,4 +95,55 @@ fn what_must_hold_holds() {
         let result = std::panic::catch_unwind(|| sequence(seed).analyse());
         assert!(result.is_ok(), "seed {seed}");
     }
+}
+
+/// What tables of every span add up to, by actor and CPU: execution, fragments, those that took time,
+/// switches, instances, those that were woken, those that cross a loss.
+fn added_up(tables: &SchedulingTables) -> BTreeMap<(i64, i64), [i64; 7]> {
+    let (instances, mut sums) = (rows(&tables.instances), BTreeMap::<_, [i64; 7]>::new());
+    let lossy = |row: &Row| row.int("flags") & i64::from(flags::CROSSES_LOSS) != 0;
+    for row in rows(&tables.fragments) {
+        let why = row.int("why") as u8;
+        let guessed = why == why::OTHER && lossy(&instances[row.int("instance") as usize]);
+        let sum = sums.entry((row.int("actor"), row.int("cpu"))).or_default();
+        sum[0] += row.int("execution");
+        sum[1] += 1;
+        sum[2] += i64::from(row.int("execution") > 0);
+        sum[3] += i64::from(!guessed && why != why::END_OF_TRACE);
+    }
+    for row in &instances {
+        let sum = sums.entry((row.int("actor"), row.int("cpu"))).or_default();
+        sum[4] += 1;
+        sum[5] += i64::from(row.get("ready").is_some());
+        sum[6] += i64::from(lossy(row));
+    }
+    sums
+}
+
+#[test]
+fn usage_is_what_the_tables_add_up_to() {
+    const SUMS: [&str; 7] =
+        ["execution", "fragments", "ran", "switched", "begun", "woken", "lossy"];
+    let (mut doubtful, mut outside) = (0, 0);
+    for seed in 0..1000 {
+        let input = sequence(seed).input();
+        let (tables, sums) = (scheduling(&input), usage(&input));
+        let Some(sums) = sums else {
+            let first = input.index[0]["time"].as_primitive::<Int64Type>().value(0);
+            let fragments = rows(&tables.fragments);
+            assert!(fragments.iter().any(|row| row.int("begin") < first), "seed {seed}");
+            outside += 1;
+            continue;
+        };
+        assert_eq!(tables.actors, sums.actors, "seed {seed}");
+        let sums = rows(&sums.usage).into_iter().map(|row| {
+            let key = (row.int("actor"), row.int("cpu"));
+            (key, SUMS.map(|name| row.int(name)))
+        });
+        let expected = added_up(&tables);
+        doubtful += expected.values().filter(|sum| sum[3] < sum[1]).count();
+        assert_eq!(sums.collect::<BTreeMap<_, _>>(), expected, "seed {seed}");
+    }
+    assert!(doubtful > 100, "few sequences have a switch that was guessed: {doubtful}");
+    assert!((1..100).contains(&outside), "{outside} sequences begin before their first event");
 }

@@ -16,6 +16,14 @@ pub(crate) fn scheduling<'py>(
     named(py, py.detach(|| traceanalysis::scheduling(&input())).into_named())
 }
 
+pub(crate) fn usage<'py>(
+    py: Python<'py>,
+    input: impl FnOnce() -> Input + Send,
+) -> PyResult<Option<Bound<'py, PyDict>>> {
+    let usage = py.detach(|| traceanalysis::usage(&input()));
+    usage.map(|usage| named(py, usage.into_named())).transpose()
+}
+
 pub(crate) fn syscalls<'py>(
     py: Python<'py>,
     input: impl FnOnce() -> Input + Send,

@@ -129,6 +129,10 @@ impl Decoded {
         analysis::scheduling(py, || self.input())
     }
 
+    fn usage<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
+        analysis::usage(py, || self.input())
+    }
+
     fn syscalls<'py>(
         &self,
         py: Python<'py>,

@@ -39,6 +39,9 @@ def run_in_child(run: Callable[[list[str]], int], arguments: list[str]) -> int:
     child = os.fork()
     if child == 0:
         with_us()
+        # NumPy's threads for algebra spin as they start, and no analysis of a trace has a use for
+        # them: a tenth of a second of both CPUs, beside the decoder's.
+        os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
         return run(arguments)
 
     def pass_on(number: int, _frame: FrameType | None) -> None:

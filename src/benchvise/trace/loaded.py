@@ -5,27 +5,31 @@ from __future__ import annotations
 from collections.abc import Container, Sequence
 from contextlib import suppress
 from dataclasses import dataclass
+from functools import cached_property
 from pathlib import Path
 
-import numpy as np
 import pyarrow as pa
 
 from benchvise.errors import UsageError
 from benchvise.trace.analysis.calls import USER_ENTRIES
-from benchvise.trace.analysis.model import Actor, Analysis, Flag, Loss, TraceSpan
+from benchvise.trace.analysis.model import Actor, Analysis, Loss, TraceSpan
 from benchvise.trace.analysis.names import find_all
 from benchvise.trace.moments import parse_span
 from benchvise.trace.opening import OpenTrace, open_on_demand, open_trace
 
 
-@dataclass(frozen=True, slots=True)
+@dataclass(frozen=True)
 class LoadedTrace:
-    """A trace that is ready to be asked, and what has to be said of every answer."""
+    """A trace that is ready to be asked."""
 
     path: Path
     trace: OpenTrace
     analysis: Analysis
-    cautions: tuple[str, ...]
+
+    @cached_property
+    def cautions(self) -> tuple[str, ...]:
+        """What has to be said of every answer; asked after it, as that decides what is decoded."""
+        return tuple(_cautions(self.trace, self.analysis))
 
     def choose(self, names: Sequence[str], *, idle: bool = False) -> list[Actor]:
         """The actors of the names; without any, all (idle tasks only with ``idle``).
@@ -87,8 +91,8 @@ def load_opened(
     # Not the tables themselves: there are thousands, and each would be mapped.
     names = tuple(name for name in trace.tables if name in trace.counts)
     losses = tuple(_losses(trace))
-    analysis = Analysis(trace.analysis, whole, losses, events, names, within)
-    return LoadedTrace(path, trace, analysis, tuple(_cautions(trace, analysis)))
+    analysis = Analysis(trace.analysis, whole, losses, events, names, within, trace.analysis.usage)
+    return LoadedTrace(path, trace, analysis)
 
 
 def _losses(trace: OpenTrace) -> list[Loss]:
@@ -117,8 +121,6 @@ def _cautions(trace: OpenTrace, analysis: Analysis) -> list[str]:
     """What makes all values of a trace doubtful, the worst first."""
     cautions = []
     losses = analysis.losses
-    flags = analysis.tables["instances"].column("flags").to_numpy()
-    missing = int(np.count_nonzero(flags & Flag.LOSS))
     if losses:
         counts = [loss.count for loss in losses]
         counted = sum(count or 0 for count in counts)
@@ -128,7 +130,7 @@ def _cautions(trace: OpenTrace, analysis: Analysis) -> list[str]:
             f"LOST: {counted} {kinds}{more} in {len(losses)} places: "
             "instances that were active then are incomplete"
         )
-    elif missing:
+    elif missing := analysis.lossy_instances:
         cautions.append(
             f"MISSING: {missing} instances do not fit what came before them, though the trace "
             "tells of no loss: they are incomplete"

@@ -127,6 +127,11 @@ class Decoded:
 
         The columns of each table are described in ``crates/traceanalysis/src/output.rs``.
         """
+    def usage(self) -> dict[str, pa.Table] | None:
+        """The same added up over the whole trace: ``actors``, and ``usage`` by actor and CPU.
+
+        None where losses tell of times outside of the trace: then the tables have to be asked.
+        """
     def syscalls(self, actors: pa.Table, fragments: pa.Table) -> dict[str, pa.Table]:
         """The system calls of those who ran by two tables of ``scheduling``.
 

@@ -125,6 +125,18 @@ class OpenTrace:
         with translated():
             return self.source.decode_for(part)
 
+    def usage(self) -> Mapping[str, pa.Table] | None:
+        """``actors``, and what each had of each CPU, of events that were decoded for one question.
+
+        None where they were not, or were taken for their tables; or the trace is one of those whose
+        sums need these.
+        """
+        decoded = self._for_scheduling
+        usage = None if decoded is None else decoded.usage()
+        if usage is not None:
+            self._for_scheduling = None  # its memory goes with it
+        return usage
+
     def decoded(self, columns: Collection[str] | None = None) -> native.Decoded:
         """Its events as the decoder has them; at least those columns, where they are named."""
         if self._decoded is not None:
@@ -157,7 +169,7 @@ class OpenTrace:
         return self.source.info()
 
     @cached_property
-    def analysis(self) -> Mapping[str, pa.Table]:
+    def analysis(self) -> AnalysisTables:
         """Actors, their instances, fragments and waits, system calls, ...: made part by part."""
         return AnalysisTables(self)
 
@@ -451,7 +463,21 @@ class AnalysisTables(Mapping[str, pa.Table]):
         self._made: dict[str, Mapping[str, pa.Table]] = {}
         self._lock = threading.RLock()
 
+    def usage(self) -> Mapping[str, pa.Table] | None:
+        """``actors``, and ``usage``: what each had of each CPU; None where the tables are there.
+
+        The tables are made all the same when they are asked for, from what is decoded once more.
+        """
+        with self._lock:
+            if "usage" not in self._made and "scheduling" not in self._made:
+                usage = self._trace.usage()
+                if usage is not None:
+                    self._made["usage"] = usage
+            return self._made.get("usage")
+
     def __getitem__(self, name: str) -> pa.Table:
+        if name == "actors" and "usage" in self._made:
+            return self._made["usage"][name]
         part, make = self._parts[name]
         if part not in self._made:
             with self._lock:

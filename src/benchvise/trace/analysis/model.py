@@ -191,12 +191,18 @@ def _no_events(_name: str) -> pa.Table | None:
     return None
 
 
+def _no_usage() -> Mapping[str, pa.Table] | None:
+    return None
+
+
 @dataclass(frozen=True)
 class Analysis:
     """The analysis tables of one trace.
 
     ``whole`` is from its first event to its last, ``span`` the part that is asked about.
-    ``events`` gives the table of an event type, or None when the trace has none of it.
+    ``events`` gives the table of an event type, or None when the trace has none of it. ``usage``
+    gives ``actors`` and ``usage``, what these had of each CPU of the whole trace, where the tables
+    of every span need not be made for that; else None.
     """
 
     tables: Mapping[str, pa.Table]
@@ -205,11 +211,25 @@ class Analysis:
     events: Events = field(default=_no_events)
     event_names: Sequence[str] = ()
     within: TraceSpan | None = None
+    usage: Callable[[], Mapping[str, pa.Table] | None] = field(default=_no_usage)
 
     @property
     def span(self) -> TraceSpan:
         """The part of the trace that is asked about."""
         return self.within or self.whole
+
+    @property
+    def is_whole(self) -> bool:
+        """Whether that is all of it, with the moment of its last event."""
+        return self.span == TraceSpan(self.whole.begin, self.whole.end + 1)
+
+    @property
+    def lossy_instances(self) -> int:
+        """How many instances of the trace cross a loss."""
+        usage = self.usage()
+        if usage is not None:
+            return int(sum(usage["usage"].column("lossy").to_pylist()))
+        return int(np.count_nonzero(self.instances["flags"] & Flag.LOSS))
 
     def asked_about(self, span: TraceSpan) -> Analysis:
         """The same trace asked about another part; what was made of its tables is shared."""

@@ -73,13 +73,99 @@ class Stats:
     actors: tuple[ActorStats, ...]
 
 
-def stats(analysis: Analysis, chosen: Sequence[Actor], *, by_name: bool = False) -> Stats:
-    """Shares of the span; of the chosen actors those that ran, the busiest first."""
-    own, ended = own_time(analysis), switched(analysis)
+@dataclass(frozen=True, slots=True)
+class Usage:
+    """What each actor had of each CPU in the span: one row a pair of them.
+
+    ``busy`` in ns, without nested interrupts. ``ran``: fragments that took time there, ``ended``:
+    those of tasks by a switch that is in the trace, those of handlers by their return. Of the
+    instances that began there, ``begun`` counts all, ``woken`` those known to have been woken or
+    raised. ``cpus`` are those on which anything ran in the trace.
+    """
+
+    actor: Ints
+    cpu: Ints
+    busy: Ints
+    ran: Ints
+    ended: Ints
+    begun: Ints
+    woken: Ints
+    cpus: Sequence[int]
+
+
+def stats(
+    analysis: Analysis,
+    chosen: Sequence[Actor],
+    usage: Usage | None = None,
+    *,
+    by_name: bool = False,
+) -> Stats:
+    """Shares of the span; of the chosen actors those that ran, the busiest first.
+
+    ``usage`` is that of the analysis, where somebody has it already.
+    """
+    usage = usage or usage_of(analysis)
     return Stats(
         span=analysis.span,
-        cpus=tuple(_cpus(analysis, own, ended)),
-        actors=tuple(_actors(analysis, chosen, own, ended, by_name=by_name)),
+        cpus=tuple(_cpus(analysis, usage)),
+        actors=tuple(_actors(analysis, chosen, usage, by_name=by_name)),
+    )
+
+
+def usage_of(analysis: Analysis) -> Usage:
+    """What each actor had of each CPU in the span.
+
+    Asked before anything else of a trace that was decoded for one question, it makes no table of
+    every span: the decoder adds up.
+    """
+    return _usage_of_trace(analysis) or _usage_of_span(analysis.sliced())
+
+
+def _usage_of_trace(analysis: Analysis) -> Usage | None:
+    """What the decoder adds up; None where tables are there, or a part of it is asked for."""
+    tables = analysis.usage() if analysis.is_whole else None
+    if tables is None:
+        return None
+    # Lists of so few rows: pyarrow's own arrays would import pandas where that is installed.
+    rows = {name: np.array(of, dtype=np.int64) for name, of in tables["usage"].to_pydict().items()}
+    handler = analysis.of_kind("irq", "softirq")[rows["actor"]]
+    return Usage(
+        actor=rows["actor"],
+        cpu=rows["cpu"],
+        busy=rows["execution"],
+        ran=rows["ran"],
+        ended=np.where(handler, rows["fragments"], rows["switched"]),
+        begun=rows["begun"],
+        woken=rows["woken"],
+        cpus=[int(cpu) for cpu in np.unique(rows["cpu"][rows["fragments"] > 0])],
+    )
+
+
+def _usage_of_span(analysis: Analysis) -> Usage:
+    """The same from the rows of a part of the trace."""
+    rows, instances = analysis.fragments, analysis.instances
+    own = own_time(analysis)
+    handler = analysis.of_kind("irq", "softirq")[rows["actor"]]
+    ended = switched(analysis) | (handler & analysis.span.holds(rows["end"]))
+    began = np.flatnonzero(analysis.span.holds(instances["begin"]))
+    actor = np.concatenate([rows["actor"], instances["actor"][began]])
+    cpu = np.concatenate([rows["cpu"], instances["cpu"][began]])
+    width = int(cpu.max(initial=0)) + 1
+    pairs, pair = numbered(actor * width + cpu)
+    of_fragment, of_instance = pair[: len(rows)], pair[len(rows) :]
+
+    def counted(which: Ints) -> Ints:
+        return np.bincount(which, minlength=pairs.size).astype(np.int64)
+
+    return Usage(
+        actor=pairs // width,
+        cpu=pairs % width,
+        busy=sums(of_fragment, own, pairs.size).astype(np.int64),
+        ran=counted(of_fragment[own > 0]),
+        ended=counted(of_fragment[ended]),
+        begun=counted(of_instance),
+        woken=counted(of_instance[instances["ready"][began] != NONE]),
+        cpus=analysis.cpus,
     )
 
 
@@ -100,24 +186,12 @@ def switched(analysis: Analysis) -> Bools:
 _KINDS = ("task", "idle", "irq", "softirq")
 
 
-def _cpus(analysis: Analysis, own: Ints, ended: Bools) -> Iterator[CpuStats]:
-    rows, instances = analysis.fragments, analysis.instances
-    count = max(analysis.cpus, default=0) + 1
-    kinds = np.searchsorted(sorted(_KINDS), analysis.kinds)
-    time = sums(rows["cpu"] * len(_KINDS) + kinds[rows["actor"]], own, count * len(_KINDS))
-    switches = np.bincount(rows["cpu"][ended], minlength=count)
-    began = analysis.span.holds(instances["begin"])
-    woken = began & (instances["ready"] != NONE)
-    wakeups, interrupts = (
-        np.bincount(instances["cpu"][chosen], minlength=count)
-        for chosen in (
-            woken & analysis.of_kind("task")[instances["actor"]],
-            began & analysis.of_kind("irq")[instances["actor"]],
-        )
-    )
-    for cpu in analysis.cpus:
-        shares = time[cpu * len(_KINDS) : (cpu + 1) * len(_KINDS)]
-        spent = {kind: int(ns) for kind, ns in zip(sorted(_KINDS), shares, strict=True)}
+def _cpus(analysis: Analysis, usage: Usage) -> Iterator[CpuStats]:
+    of_kind = {kind: analysis.of_kind(kind)[usage.actor] for kind in _KINDS}
+    switching = of_kind["task"] | of_kind["idle"]
+    for cpu in usage.cpus:
+        here = usage.cpu == cpu
+        spent = {kind: int(usage.busy[here & of].sum()) for kind, of in of_kind.items()}
         lost = [
             loss for loss in analysis.losses if loss.cpu in (cpu, None) and _meets(loss, analysis)
         ]
@@ -126,9 +200,9 @@ def _cpus(analysis: Analysis, own: Ints, ended: Bools) -> Iterator[CpuStats]:
             cpu=cpu,
             **spent,
             unknown=max(0, analysis.span.duration - sum(spent.values())),
-            switches=int(switches[cpu]),
-            wakeups=int(wakeups[cpu]),
-            interrupts=int(interrupts[cpu]),
+            switches=int(usage.ended[here & switching].sum()),
+            wakeups=int(usage.woken[here & of_kind["task"]].sum()),
+            interrupts=int(usage.begun[here & of_kind["irq"]].sum()),
             losses=len(lost),
             lost_events=None if None in counts else sum(count or 0 for count in counts),
         )
@@ -141,24 +215,20 @@ def _meets(loss: Loss, analysis: Analysis) -> bool:
 
 
 def _actors(
-    analysis: Analysis, chosen: Sequence[Actor], own: Ints, seen: Bools, *, by_name: bool
+    analysis: Analysis, chosen: Sequence[Actor], usage: Usage, *, by_name: bool
 ) -> list[ActorStats]:
-    rows, instances = analysis.fragments, analysis.instances
     grouping = Grouping(analysis.actors, chosen, by_name=by_name)
     count = len(grouping)
-    group = grouping.of_actor[rows["actor"]]
+    group = grouping.of_actor[usage.actor]
     kept = group >= 0
-    busy = sums(group[kept], own[kept], count)
-    handler = analysis.of_kind("irq", "softirq")[rows["actor"]]
-    returned = handler & analysis.span.holds(rows["end"])
-    ended = kept & (seen | returned)
-    switches = np.bincount(group[ended], minlength=count)
-    woken = grouping.of_actor[instances["actor"]]
-    ready = (woken >= 0) & (instances["ready"] != NONE) & analysis.span.holds(instances["begin"])
-    wakeups = np.bincount(woken[ready], minlength=count)
-    ran = kept & (own > 0)
-    pairs = numbered(group[ran] * (max(analysis.cpus, default=0) + 1) + rows["cpu"][ran])[0]
-    whose, where = np.divmod(pairs, max(analysis.cpus, default=0) + 1)
+    busy, switches, wakeups = (
+        sums(group[kept], amounts[kept], count)
+        for amounts in (usage.busy, usage.ended, usage.woken)
+    )
+    ran = kept & (usage.ran > 0)
+    width = max(usage.cpus, default=0) + 1
+    pairs = numbered(group[ran] * width + usage.cpu[ran])[0]
+    whose, where = np.divmod(pairs, width)
     described = []
     for at in np.argsort(-busy, kind="stable"):
         if busy[at] == 0 and switches[at] == 0:

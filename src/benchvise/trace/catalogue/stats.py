@@ -101,10 +101,11 @@ _ACTORS: TableShape[_InSpan[ActorStats]] = TableShape(
 
 
 def _analyse(traces: Sequence[LoadedTrace], request: StatsRequest) -> Stats:
-    from benchvise.trace.analysis.stats import stats
+    from benchvise.trace.analysis.stats import stats, usage_of
 
     [trace] = traces
-    return stats(trace.analysis.sliced(), request.actors_of(trace), by_name=request.by_name)
+    usage = usage_of(trace.analysis)  # before the actors, for which all tables would be made
+    return stats(trace.analysis, request.actors_of(trace), usage, by_name=request.by_name)
 
 
 def _tables(answer: Stats, request: StatsRequest) -> Iterator[TableSpec[Any]]:
