@@ -18,6 +18,8 @@ PLANNED: list[PlannedSeries] = [(SPEC, "B/s", "higher", "read"), (OTHER, "ns", "
 
 
 BEFORE_PACKING = (
+    "DROP TABLE boot",
+    "ALTER TABLE run DROP COLUMN heard",
     "DROP TABLE evidence",
     "ALTER TABLE process DROP COLUMN packed_samples",
     "ALTER TABLE process DROP COLUMN packed_values",

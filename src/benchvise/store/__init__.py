@@ -15,11 +15,14 @@ SQLite in the user's data directory by default, PostgreSQL by URL; same tables, 
       ├ copying, roles             a store copied to another database; who may do what in PostgreSQL
       ├ retention                  which runs are old, and what is removed of them
       ├ trace_notes                what users say of moments and spans of traces
+      ├ heartbeat                  signs of life of those that measure or boot, for other hosts
+      ├ boots                      boards that boot now
       └ owner                      which process is measuring, and whether it is still there
     tables, values                 columns, records of rows, and what a column can hold
     database, location, faults     connections, tables brought up to date, errors in plain words
 """
 
+from benchvise.store.boots import StoredBoot
 from benchvise.store.diagnoses import DiagnosisInfo
 from benchvise.store.history import (
     LISTED_RUNS,
@@ -53,5 +56,6 @@ __all__ = [
     "SeriesInfo",
     "SeriesList",
     "Store",
+    "StoredBoot",
     "StoredProgress",
 ]

@@ -2,7 +2,8 @@
 
 A process that is killed, or a host that loses power, cannot say so in the store. Whoever looks
 at the run later finds out: on the same host, in the same boot, by the process; on the same
-host in another boot, at once. On another host nothing can be known, so nothing is claimed.
+host in another boot, at once. Of another host only the signs of life tell that the process leaves
+in the store (``store.heartbeat``).
 """
 
 from __future__ import annotations
@@ -44,17 +45,23 @@ class Owner:
             hostname=socket.gethostname(),
         )
 
+    def is_there(self, seen_from: Owner) -> bool | None:
+        """Whether the process runs; None where ``seen_from`` cannot know it."""
+        if (self.hostname, self.machine_id) != (seen_from.hostname, seen_from.machine_id):
+            return None
+        if not (self.boot_id and seen_from.boot_id):
+            return None
+        if self.boot_id != seen_from.boot_id:
+            return False
+        if self.pid_namespace != seen_from.pid_namespace:
+            return None
+        if _start_of(self.pid) == self.started:
+            return True
+        return None if _hidden(self.pid) else False
+
     def is_gone(self, seen_from: Owner) -> bool:
         """Whether the process is known to have ended, as far as ``seen_from`` can know it."""
-        if (self.hostname, self.machine_id) != (seen_from.hostname, seen_from.machine_id):
-            return False
-        if not (self.boot_id and seen_from.boot_id):
-            return False
-        if self.boot_id != seen_from.boot_id:
-            return True
-        if self.pid_namespace != seen_from.pid_namespace:
-            return False
-        return _start_of(self.pid) != self.started and not _hidden(self.pid)
+        return self.is_there(seen_from) is False
 
 
 def _start_of(pid: int) -> int | None:

@@ -11,9 +11,17 @@ from __future__ import annotations
 from dataclasses import dataclass
 
 from benchvise.store.database import VERSION_TABLE
-from benchvise.store.tables import ATTACHMENT, METADATA, RUN_TAG, SAMPLE, TRACE_NOTE, WATCH_CHANGE
+from benchvise.store.tables import (
+    ATTACHMENT,
+    BOOT,
+    METADATA,
+    RUN_TAG,
+    SAMPLE,
+    TRACE_NOTE,
+    WATCH_CHANGE,
+)
 
-_REMOVED_BY_RUNNERS = (ATTACHMENT, RUN_TAG, SAMPLE, TRACE_NOTE, WATCH_CHANGE)
+_REMOVED_BY_RUNNERS = (ATTACHMENT, BOOT, RUN_TAG, SAMPLE, TRACE_NOTE, WATCH_CHANGE)
 """What is replaced, packed or taken off while one measures, annotates or watches."""
 
 READER, RUNNER, KEEPER = "benchvise_reader", "benchvise_runner", "benchvise_keeper"

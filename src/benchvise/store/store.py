@@ -31,6 +31,7 @@ from benchvise.measure.model import (
 )
 from benchvise.state.model import Snapshot
 from benchvise.store import (
+    boots,
     diagnoses,
     history,
     notes,
@@ -41,9 +42,17 @@ from benchvise.store import (
     series_counts,
     snapshots,
 )
+from benchvise.store.boots import StoredBoot
 from benchvise.store.database import Database, prepare
 from benchvise.store.diagnoses import DiagnosisInfo
 from benchvise.store.faults import reported
+from benchvise.store.heartbeat import (
+    FELL_SILENT,
+    Heartbeat,
+    is_silent,
+    leave_sign,
+    store_clock,
+)
 from benchvise.store.history import BoardInfo, Past, RunActivity, SeriesList
 from benchvise.store.location import default_file, locate
 from benchvise.store.owner import Owner
@@ -51,7 +60,7 @@ from benchvise.store.progress import StoredProgress
 from benchvise.store.reading import ALL_RUNS, RunChoices, RunFilter, RunInfo
 from benchvise.store.series_counts import MeasuredSeries
 from benchvise.store.snapshots import Moment
-from benchvise.store.tables import ATTACHMENT, PROCESS, RUN, SERIES
+from benchvise.store.tables import ATTACHMENT, BOOT, PROCESS, RUN, SERIES
 from benchvise.store.values import stored
 from benchvise.text import Untrusted
 
@@ -74,12 +83,13 @@ _Run = TypeVar("_Run", RunInfo, RunRecord, StoredProgress)
 
 @dataclass(slots=True, eq=False)
 class ProcessHandle:
-    """A process in the store that samples can be added to.
+    """A process of a run in the store that samples can be added to.
 
     ``begun`` is its series until the first sample is added, which may have to be counted.
     """
 
     id: int
+    run: str
     begun: MeasuredSeries | None
 
 
@@ -91,6 +101,7 @@ class Store:
 
     def __init__(self, database: Database) -> None:
         self._database = database
+        self._heartbeat = Heartbeat(database)
 
     @classmethod
     def open(cls, url: str | None = None, *, timeout: float = WAITING_SECONDS) -> Self:
@@ -126,6 +137,7 @@ class Store:
 
     def close(self) -> None:
         """Give the connections back."""
+        self._heartbeat.close()
         self._database.close()
 
     @property
@@ -176,6 +188,7 @@ class Store:
                     "simulated": simulated,
                     "owner": encode(Owner.here()),
                     "remarks": {},
+                    "heard": connection.scalar(select(store_clock(connection))),
                 },
             )
             rows = [
@@ -195,6 +208,7 @@ class Store:
             ]
             if rows:
                 connection.execute(insert(SERIES), rows)
+        self._heartbeat.begin(RUN, run_id)
         return run_id
 
     def describe_series(self, run_id: str, position: int, kind: MetricKind) -> None:
@@ -220,7 +234,7 @@ class Store:
             row = {"series_id": series.id, "index": index, "begin": begin, "complete": False}
             process_id = _insert(connection, PROCESS, row)
         begun = MeasuredSeries(series.run_number, series.board, series.key, series.benchmark)
-        return ProcessHandle(process_id, begun)
+        return ProcessHandle(process_id, run_id, begun)
 
     def add_sample(self, process: ProcessHandle, sample: Sample) -> None:
         """Add a sample, committed when this returns: the next batch may begin."""
@@ -245,8 +259,11 @@ class Store:
             # All of them are there, or none.
             if not (again and packed_samples.has_sample(connection, process.id, first)):
                 insert_them(connection, process.id, samples)
+            if is_due:
+                leave_sign(connection, RUN, process.run)
 
-        self._database.write(add)
+        with self._heartbeat.beside(process.run) as is_due:
+            self._database.write(add)
         process.begun = None
 
     def end_process(self, process: ProcessHandle, complete: bool) -> None:
@@ -315,6 +332,25 @@ class Store:
             statement.values(status=status, reason=reason, finished=datetime.now(UTC)),
             f"run {run_id}",
         )
+        self._heartbeat.end(RUN, run_id)
+
+    def begin_boot(self, board: str, what: str, user: str) -> int:
+        """Say to all hosts that this process boots a board; returns the number of the boot."""
+        with self._database.writing() as connection:
+            number = boots.begin_boot(connection, board, what, user)
+        self._heartbeat.begin(BOOT, number)
+        return number
+
+    def note_phase(self, boot: int, phase: str, seconds: float) -> None:
+        """Say which phase a boot has reached, in seconds since power on."""
+        with self._database.writing() as connection:
+            boots.note_phase(connection, boot, phase, seconds)
+
+    def end_boot(self, boot: int) -> None:
+        """Say that a boot has ended, one way or the other."""
+        self._heartbeat.end(BOOT, boot)
+        with self._database.writing() as connection:
+            boots.end_boot(connection, boot)
 
     def keep_diagnosis(self, document: Mapping[str, Any]) -> str:
         """Keep a diagnosis, as ``Diagnosis.as_json`` gives it; returns its id."""
@@ -522,6 +558,11 @@ class Store:
             listed = progress.list_progress(connection, since, limit)
         return [_as_seen(run, abandoned) for run in listed]
 
+    def boots(self, limit: int = 300) -> list[StoredBoot]:
+        """The boards that boot now to be measured, on any host."""
+        with self._database.reading() as connection:
+            return boots.list_boots(connection, limit)
+
     def resolve(self, reference: str) -> str:
         """The id of the run that a user names by id, prefix, label, ``latest`` or ``@N``.
 
@@ -596,8 +637,8 @@ class Store:
 
     # Internals
 
-    def _settle(self) -> set[str]:
-        """Mark running runs whose process is gone as interrupted; returns their ids.
+    def _settle(self) -> dict[str, str]:
+        """Mark running runs whose process has ended as interrupted; why each, by its id.
 
         In a store that cannot be written now they stay as they are until the next reader, so
         the caller must not rely on the mark.
@@ -605,15 +646,33 @@ class Store:
         here = Owner.here()
         running = RUN.c.status == RunStatus.RUNNING
         with self._database.reading() as connection:
-            owners = connection.execute(select(RUN.c.id, RUN.c.owner).where(running)).all()
-        gone = {run_id for run_id, owner in owners if stored(Owner, owner).is_gone(here)}
-        if gone:
-            # "Still running", because a run may have been ended since it was looked at.
-            statement = update(RUN).where(RUN.c.id.in_(gone), running)
-            marked = statement.values(status=RunStatus.INTERRUPTED, reason=ABANDONED)
+            rows = connection.execute(
+                select(
+                    RUN.c.id,
+                    RUN.c.owner,
+                    RUN.c.heard,
+                    RUN.c.started,
+                    store_clock(connection).label("now"),
+                ).where(running)
+            ).all()
+        ended, changes = {}, []
+        for run in rows:
+            owner = stored(Owner, run.owner)
+            # "Still running, and not heard of", because that may have changed since it was read.
+            seen = (RUN.c.id == run.id, running)
+            if owner.is_gone(here):
+                ended[run.id] = ABANDONED
+                changes.append(update(RUN).where(*seen).values(reason=ABANDONED))
+            elif is_silent(owner, here, run.heard, run.started, run.now):
+                ended[run.id] = FELL_SILENT
+                unheard = RUN.c.heard.is_not_distinct_from(run.heard)
+                change = update(RUN).where(*seen, unheard)
+                changes.append(change.values(reason=FELL_SILENT, finished=run.heard))
+        if changes:
             with contextlib.suppress(StoreError), self._database.writing() as connection:
-                connection.execute(marked)
-        return gone
+                for change in changes:
+                    connection.execute(change.values(status=RunStatus.INTERRUPTED))
+        return ended
 
     def _change_series(self, run_id: str, position: int, **values: str) -> None:
         run_number = select(RUN.c.number).where(RUN.c.id == run_id).scalar_subquery()
@@ -641,8 +700,9 @@ def _insert(connection: Connection, table: Table, row: Mapping[str, Any]) -> int
     return keys[0]
 
 
-def _as_seen(run: _Run, abandoned: set[str]) -> _Run:
+def _as_seen(run: _Run, abandoned: Mapping[str, str]) -> _Run:
     """The run as it is, even where the store could not be told that it was abandoned."""
     if run.status is RunStatus.RUNNING and run.id in abandoned:
-        return dataclasses.replace(run, status=RunStatus.INTERRUPTED, reason=Untrusted(ABANDONED))
+        reason = Untrusted(abandoned[run.id])
+        return dataclasses.replace(run, status=RunStatus.INTERRUPTED, reason=reason)
     return run

@@ -105,9 +105,11 @@ RUN = Table(
     Column("owner", JsonColumn, nullable=False),
     Column("remarks", JsonColumn, nullable=False, server_default="{}"),
     Column("note", CleanText, nullable=False, server_default=""),
+    Column("heard", Moment),
 )
 """Everything measured on one board in one go.
 
+``heard`` is when its process was heard of last, by the clock of the store (``store.heartbeat``).
 ``number`` counts runs in the order in which they began. "Newest" means the highest number,
 not the latest date: boards without a battery-backed clock live in 1970 after each boot.
 """
@@ -117,6 +119,21 @@ IS_NOTED = RUN.c.note != literal_column("''")
 used."""
 
 _NOTED = Index("ix_run_noted", RUN.c.number, sqlite_where=IS_NOTED)
+
+BOOT = Table(
+    "boot",
+    METADATA,
+    Column("number", Whole, primary_key=True),
+    Column("board", CleanText, nullable=False),
+    Column("what", CleanText, nullable=False),
+    Column("user", CleanText, nullable=False),
+    Column("owner", JsonColumn, nullable=False),
+    Column("began", Moment, nullable=False),
+    Column("heard", Moment, nullable=False),
+    Column("phase", CleanText, nullable=False),
+    Column("phase_s", Measured, nullable=False),
+)
+"""A board that a process boots now to measure it; its row goes away when the boot has ended."""
 
 RUN_TAG = Table(
     "run_tag",
