@@ -16,11 +16,14 @@ test interrupts.
 
 from __future__ import annotations
 
+import atexit
 import contextlib
 import gc
 import os
+import shutil
 import signal
 import sys
+import tempfile
 import time
 import zlib
 from collections.abc import Iterator
@@ -33,6 +36,7 @@ from hypothesis import settings
 from suite_report import SuiteReport
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
+from benchvise.rig import locks
 from benchvise.state import board_note
 
 # How long one example of a property takes says more of the machine than of what is tested.
@@ -45,6 +49,13 @@ settings.load_profile("repeat")
 # All that is imported and collected stays: it is not looked through for garbage again and again,
 # neither meanwhile nor while tests run, when it is done as in ``cli.main``.
 gc.disable()
+
+# Each process of tests measures this machine on its own, beside others: what they share they lock.
+if locks.DIRECTORY_VARIABLE not in os.environ or "PYTEST_XDIST_WORKER" in os.environ:
+    _LOCKS = tempfile.mkdtemp(prefix="benchvise-test-locks-")
+    Path(_LOCKS).chmod(0o1777)  # for the tests that are other users
+    os.environ[locks.DIRECTORY_VARIABLE] = _LOCKS
+    atexit.register(shutil.rmtree, _LOCKS, ignore_errors=True)
 
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)

@@ -12,6 +12,8 @@ from benchvise.cli.output import (
     JsonOption,
     RigOption,
     StoreOption,
+    WaitOption,
+    be_patient,
     print_json,
     stderr,
     stdout,
@@ -135,6 +137,7 @@ def gate(
         ),
     ] = None,
     rig: RigOption = None,
+    wait: WaitOption = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -159,6 +162,7 @@ def gate(
         )
     if comment is not None:
         check_output_file(comment, "the comment")
+    be_patient(wait)
     from benchvise.flows import gate as flow
     from benchvise.report.gate import gate_comment, gate_document, gate_table
     from benchvise.report.rendering import rendered

@@ -7,7 +7,16 @@ from typing import Annotated
 
 import typer
 
-from benchvise.cli.output import JsonOption, StoreOption, print_json, stderr, stdout, text_line
+from benchvise.cli.output import (
+    JsonOption,
+    StoreOption,
+    WaitOption,
+    be_patient,
+    print_json,
+    stderr,
+    stdout,
+    text_line,
+)
 from benchvise.cli.progress import FleetProgress
 
 
@@ -18,6 +27,7 @@ def nightly(
     again: Annotated[
         bool, typer.Option("--again", help="Measure a night that is over once more.")
     ] = False,
+    wait: WaitOption = None,
     store: StoreOption = None,
     as_json: JsonOption = False,
 ) -> None:
@@ -37,6 +47,7 @@ def nightly(
     from benchvise.store import Store
 
     checked = flow.read_job(job)
+    be_patient(wait)
     with Store.open(store) as results, FleetProgress(stderr()) as fleet:
         observers = flow.NightObservers(
             lambda line: stderr().print(text_line(line)),

@@ -132,8 +132,8 @@ WaitOption = Annotated[
         "--wait",
         envvar="BENCHVISE_WAIT",
         metavar="TIME",
-        help="Wait this long for boards of a rig that are in use, such as 30min. Whoever came "
-        "first is next.",
+        help="Wait this long for boards of a rig, and for this machine (local), while others "
+        "use them, such as 30min. Whoever came first is next.",
         show_default="not at all",
     ),
 ]

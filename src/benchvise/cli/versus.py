@@ -8,7 +8,15 @@ from typing import Annotated
 import typer
 
 from benchvise.board import full_name
-from benchvise.cli.output import JsonOption, RigOption, print_json, stderr, stdout
+from benchvise.cli.output import (
+    JsonOption,
+    RigOption,
+    WaitOption,
+    be_patient,
+    print_json,
+    stderr,
+    stdout,
+)
 from benchvise.errors import UsageError
 
 # Headings of the help.
@@ -181,6 +189,7 @@ def versus(
         typer.Option("--board", metavar="BOARD", help="Where they are executed; as for `run`."),
     ] = "local",
     rig: RigOption = None,
+    wait: WaitOption = None,
     export_json: Annotated[
         Path | None,
         typer.Option(
@@ -223,6 +232,7 @@ def versus(
     written = {kind: path for kind, path in exports.items() if path is not None}
     for kind, path in written.items():
         check_output_file(path, f"the {kind} export")
+    be_patient(wait)
     from benchvise.cli.progress import VersusProgress
     from benchvise.flows import versus as flow
     from benchvise.measure.versus import VersusRequest

@@ -97,11 +97,14 @@ def open_boards(
     rig_file: str | None = None,
     image: str | None = None,
     keep_on: bool = False,
+    measures: bool = True,
     observe: EventObserver | None = None,
 ) -> tuple[list[tuple[Board, Prepared]], list[tuple[str, BenchviseError]]]:
     """Opens the boards, as ``open_named`` does."""
     named = NamedBoards.of(names, rig_file, stack, observe)
-    return open_named(named, stack, image=image, keep_on=keep_on, observe=observe)
+    return open_named(
+        named, stack, image=image, keep_on=keep_on, measures=measures, observe=observe
+    )
 
 
 def open_named(
@@ -110,9 +113,12 @@ def open_named(
     *,
     image: str | None = None,
     keep_on: bool = False,
+    measures: bool = True,
     observe: EventObserver | None = None,
 ) -> tuple[list[tuple[Board, Prepared]], list[tuple[str, BenchviseError]]]:
     """Opens the boards, in their order; those of a rig are brought to their shells all at once.
+
+    Of ``local``, one command at a time opens it that ``measures``; others may look on.
 
     Returns the open ones, which ``stack`` closes, and those that failed with the reason. Raises
     when none can be opened, and for a name that is wrong.
@@ -125,6 +131,8 @@ def open_named(
     for name in named.names:
         if not is_rig(name):
             try:
+                if name == "local" and measures:
+                    _hold_this_machine(stack, observe)
                 opened[name] = (stack.enter_context(open_board(name)), Prepared())
             except UsageError:
                 raise
@@ -151,6 +159,18 @@ def open_named(
     if failed and not opened:
         raise all_failed(failed)
     return [opened[name] for name in named.names if name in opened], failed
+
+
+def _hold_this_machine(stack: ExitStack, observe: EventObserver | None) -> None:
+    from benchvise.rig import this_machine  # late: most boards are others
+    from benchvise.rig.hold.messages import BoardAwaited
+    from benchvise.rig.locks import Holder
+
+    def tell(holder: Holder) -> None:
+        if observe is not None:
+            observe("local", BoardAwaited(holder.what, holder.since))
+
+    stack.enter_context(this_machine.held(_purpose(), tell))
 
 
 def _prepared(board: RigBoard) -> Prepared:

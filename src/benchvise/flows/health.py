@@ -40,7 +40,7 @@ def health(board: str, sensors: Path | None = None, rig: str | None = None) -> J
     """
     config = None if sensors is None else sensors_config(sensors)
     with ExitStack() as stack:
-        [(reached, _)], _ = open_boards([board], stack, rig_file=rig)
+        [(reached, _)], _ = open_boards([board], stack, rig_file=rig, measures=False)
         channel = stack.enter_context(open_channel(reached))
         return judge(read(reached, channel, config=config))
 
@@ -246,7 +246,7 @@ def history(store_url: str | None, board: str, since: float, until: float) -> Hi
 def _opener(name: str, rig: str | None) -> Callable[[], BoardPoller]:
     def reach() -> BoardPoller:
         with ExitStack() as stack:
-            [(board, prepared)], _ = open_boards([name], stack, rig_file=rig)
+            [(board, prepared)], _ = open_boards([name], stack, rig_file=rig, measures=False)
             poller = ChannelPoller(board, simulated=prepared.simulated)
             poller.on_close = stack.pop_all()
             return poller

@@ -156,6 +156,7 @@ def record(
                 stack,
                 rig_file=request.rig,
                 keep_on=request.keep_on,
+                measures=False,  # what is measured here may be what is recorded
                 observe=observe_rig,
             )
         board = opened[0][0]

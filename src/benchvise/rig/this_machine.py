@@ -1,0 +1,59 @@
+"""The lock of this machine, which one command at a time measures as the board ``local``.
+
+What a command starts belongs to what it does: a child of the holder, such as a command of a bisect
+that measures by itself, needs no lock of its own.
+"""
+
+from __future__ import annotations
+
+import os
+from collections.abc import Callable, Iterator
+from contextlib import ExitStack, contextmanager
+from pathlib import Path
+
+from benchvise.errors import BenchviseError
+from benchvise.rig import locks
+from benchvise.rig.environment import patience_s
+from benchvise.rig.faults import RigError
+from benchvise.rig.locks import Holder
+
+KEY = "this machine"
+_MOST_PARENTS = 100
+
+
+@contextmanager
+def held(what: str, observe: Callable[[Holder], None] | None = None) -> Iterator[None]:
+    """Holds this machine within the context, for ``what``, which others see.
+
+    Waits for it as long as BENCHVISE_WAIT says (``--wait``), in turn; ``observe`` is told whom for.
+    Raises RigError (board-busy) where another process of any user measures here. Where this machine
+    has no place for locks it is measured without one.
+    """
+    with ExitStack() as stack:
+        try:
+            holder = locks.holder(KEY)
+            if holder is None or not _is_part_of(holder.pid):
+                name = "local (this machine)"
+                lock = locks.held(KEY, what, name=name, wait_s=patience_s(), observe=observe)
+                stack.enter_context(lock)
+        except RigError:
+            raise
+        except BenchviseError:  # no directory can be made for it, or another user's lock not opened
+            pass
+        yield
+
+
+def _is_part_of(pid: int) -> bool:
+    """Whether this process is that one, or was started by it or its children."""
+    parent = os.getpid()
+    for _ in range(_MOST_PARENTS):
+        if parent == pid:
+            return True
+        try:
+            stat = Path(f"/proc/{parent}/stat").read_text(errors="replace")
+            parent = int(stat.rpartition(")")[2].split()[1])
+        except (OSError, ValueError, IndexError):
+            return False
+        if parent <= 1:
+            return False
+    return False
