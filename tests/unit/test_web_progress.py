@@ -165,9 +165,35 @@ def test_boards_that_boot_stand_before_the_runs(
         "phase": "kernel",
         "phase_s": 3.5,
         "line": "<b>last</b> line",
+        "by": "",
+        "silent_since": None,
         "in_rig": False,
     }
     assert "Booting (1)" in text and "rig:one" in text and "3.5 s after power on" in text
     assert "&lt;b&gt;last" in text
     assert "<script>document" not in text and "\u202e" not in text
     assert "Booting" not in client.get("/progress").text
+
+
+def test_boots_of_other_hosts_stand_there_with_who_and_where_and_the_silent_are_told(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    monkeypatch.setenv("BENCHVISE_LOCK_DIR", str(tmp_path / "locks"))
+    place = Place(str(tmp_path / "runs.db"))
+    client = Client.of(store=place.url)
+    with Store.open(place.url) as store:
+        boot = store.begin_boot("rig:two", f"benchvise run {ATTACK}", "eve")
+        store.note_phase(boot, "kernel", 3.5)
+        owner = '{"pid": 7, "started": 1, "boot_id": "b", "machine_id": "m", "hostname": "hall-2"}'
+        place.query(f"UPDATE boot SET owner = '{owner}'")  # noqa: S608
+        (shown,) = client.get("/progress.json").data["booting"]
+        assert (shown["board"], shown["by"]) == ("rig:two", "eve on hall-2, process 7")
+        assert (shown["phase"], shown["silent_since"]) == ("kernel", None)
+        text = client.get("/progress").text
+        assert "eve on hall-2, process 7" in text and "3.5 s after power on" in text
+        assert "<script>document" not in text and "not heard of" not in text
+        place.query("UPDATE boot SET heard = strftime('%Y-%m-%d %H:%M:%f000', 'now', '-5 minutes')")
+        assert "not heard of since" in client.get("/progress").text
+        assert client.get("/progress.json").data["booting"][0]["silent_since"]
+        store.end_boot(boot)
+        assert client.get("/progress.json").data["booting"] == []

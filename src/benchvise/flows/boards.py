@@ -79,7 +79,7 @@ class NamedBoards:
             if request is not None and selector not in rig.features:
                 from benchvise.rig.hold.choice import choose, release  # late: labgrid
 
-                chosen = choose(rig, request, _purpose(), observe)
+                chosen = choose(rig, request, command_line(), observe)
                 stack.callback(release, chosen)
                 holds.update((hold.name, hold) for hold in chosen)
                 expanded.update((f"{PREFIX}{hold.name}", None) for hold in chosen)
@@ -144,7 +144,7 @@ def open_named(
         brought = open_all(
             named.rig,
             in_rig,
-            purpose=_purpose(),
+            purpose=command_line(),
             image=image,
             keep_on=keep_on,
             observe=observe,
@@ -170,7 +170,7 @@ def _hold_this_machine(stack: ExitStack, observe: EventObserver | None) -> None:
         if observe is not None:
             observe("local", BoardAwaited(holder.what, holder.since))
 
-    stack.enter_context(this_machine.held(_purpose(), tell))
+    stack.enter_context(this_machine.held(command_line(), tell))
 
 
 def _prepared(board: RigBoard) -> Prepared:
@@ -192,7 +192,8 @@ def read_end(path: Path) -> bytes:
         return file.read(_ATTACHED_BYTES)
 
 
-def _purpose() -> str:
+def command_line() -> str:
+    """The command that this process is, as others see it who want a board."""
     import sys
 
     command = " ".join(Path(word).name if i == 0 else word for i, word in enumerate(sys.argv))

@@ -1,5 +1,6 @@
 """How far runs are that are measured now, live: on this machine or, in a shared store, on any.
-Beside them the boards that boot on this machine, whose runs have not begun yet."""
+Beside them the boards that boot, whose runs have not begun yet: on this machine by its locks, on
+others by the store."""
 
 from __future__ import annotations
 
@@ -35,8 +36,11 @@ class ShownProgress:
 
 @dataclass(frozen=True, slots=True)
 class BootingBoard:
-    """A board that boots on this machine: who does it, the phase reached last (``kernel``, with the
-    seconds since power on), the last line on its console. ``since`` is ISO 8601."""
+    """A board that boots: for what, the phase reached last (``kernel``, with the seconds since
+    power on), the last line on its console where that is of this machine. ``since`` is ISO 8601.
+
+    ``by`` is the user, host and process of one that another host boots, and ``silent_since`` (ISO
+    8601) is where that process was not heard of for three minutes."""
 
     board: str
     what: str
@@ -44,6 +48,8 @@ class BootingBoard:
     phase: str
     phase_s: float
     line: str
+    by: str = ""
+    silent_since: str | None = None
 
 
 def progress(request: Request) -> Response:
@@ -56,7 +62,7 @@ def progress(request: Request) -> Response:
         rig = shared.rig()
     in_rig = {f"{PREFIX}{name}" for name in (rig.names if rig else ())}
     document = {
-        "booting": [{**asdict(boot), "in_rig": boot.board in in_rig} for boot in _booting()],
+        "booting": [{**asdict(boot), "in_rig": boot.board in in_rig} for boot in _booting(shared)],
         "running": [asdict(shown) for shown in sorted(running, key=lambda shown: shown.run.board)],
         "ended": [asdict(shown) for shown in ended],
     }
@@ -70,7 +76,7 @@ async def live(request: Request) -> Response:
     def source(publish: Publish, stopped: threading.Event) -> None:
         before: tuple[list[ShownProgress], list[BootingBoard]] | None = None
         while not stopped.wait(0.0 if before is None else _POLL_SECONDS):
-            runs, boots = _listed(shared), _booting()
+            runs, boots = _listed(shared), _booting(shared)
             if (runs, boots) != before:
                 before = runs, boots
                 running = sum(shown.run.status is RunStatus.RUNNING for shown in runs)
@@ -91,13 +97,28 @@ def _listed(shared: Context) -> list[ShownProgress]:
     ]
 
 
-def _booting() -> list[BootingBoard]:
+def _booting(shared: Context) -> list[BootingBoard]:
     boards = []
     for name, state in watching.booting().items():
         phase, at = max(state.phases.items(), key=lambda reached: reached[1], default=("", 0.0))
         since = datetime.fromtimestamp(state.doing_since or 0.0, UTC).isoformat()
         boards.append(BootingBoard(f"{PREFIX}{name}", state.what, since, phase, at, state.line))
-    return boards
+    here = {board.board for board in boards}
+    for boot in shared.store.boots():
+        if not (boot.is_here and boot.board.raw in here):
+            boards.append(
+                BootingBoard(
+                    board=boot.board.raw,
+                    what=boot.what.raw,
+                    since=boot.began,
+                    phase=boot.phase.raw,
+                    phase_s=boot.phase_s,
+                    line="",
+                    by=f"{boot.user or 'a user'} on {boot.host}, process {boot.pid}",
+                    silent_since=boot.heard if boot.is_silent else None,
+                )
+            )
+    return sorted(boards, key=lambda board: board.board)
 
 
 routes = [*both("/progress", progress), Route("/live/progress", live)]
