@@ -44,6 +44,7 @@ def test_a_menu_of_u_boot_vi_and_top(tmp_path: Path) -> None:
         with serving(tmp_path / "s.db", "--rig", bench.rig_file, "--allow-control") as server:
             seen = browse("console-programs.js", server.url("/boards/rig:one"))
         assert bench.command("rig", "power", "one", "off").code == 0
+    # Esc of an arrow key that is late quits U-Boot's menu (10 ms): see the script.
     menu = ["Add Boot Option", "Edit Boot Option", "Change Boot Order", "Edit Boot Option"]
     assert seen["menu"] == menu
     assert "left-qemu-x86" in seen["left"]
