@@ -79,6 +79,7 @@ ABANDONED = "the measuring process ended without finishing (killed or power lost
 WAITING_SECONDS = 10.0
 
 _Run = TypeVar("_Run", RunInfo, RunRecord, StoredProgress)
+_Read = TypeVar("_Read")
 
 
 @dataclass(slots=True, eq=False)
@@ -422,9 +423,7 @@ class Store:
         """The runs that a policy thins, and those that it keeps whole although they are old."""
         from benchvise.store.retention import due_runs
 
-        self._settle()
-        with self._database.reading() as connection:
-            return due_runs(connection, policy, now)
+        return self._read_settled(lambda connection: due_runs(connection, policy, now))[0]
 
     def thin(
         self, run_id: str, step: ThinningStep, sentences: Mapping[int, str], record: bytes
@@ -474,10 +473,10 @@ class Store:
 
         ``skip`` leaves out so many of the newest.
         """
-        abandoned = self._settle()
-        with self._database.reading() as connection:
-            listed = reading.list_runs(connection, limit, matching, skip)
-        return [_as_seen(run, abandoned) for run in listed]
+        listed, ended = self._read_settled(
+            lambda connection: reading.list_runs(connection, limit, matching, skip)
+        )
+        return [_as_seen(run, ended) for run in listed]
 
     def info(self, run_id: str) -> RunInfo:
         """The run with this id, as it is listed. ``StoreError`` when there is none."""
@@ -521,18 +520,18 @@ class Store:
 
         What is more than ``MOST_COUNTED`` is not counted: then it is one more than that.
         """
-        self._settle()
-        with self._database.reading() as connection:
-            return history.load_history(connection, key, matching, limit)
+        return self._read_settled(
+            lambda connection: history.load_history(connection, key, matching, limit)
+        )[0]
 
     def past(self, matching: RunFilter, *, limit: int) -> list[Past]:
         """All series of the newest ``limit`` runs that match, the oldest run first.
 
         Their samples have no evidence.
         """
-        self._settle()
-        with self._database.reading() as connection:
-            return history.load_past(connection, matching, limit)
+        return self._read_settled(
+            lambda connection: history.load_past(connection, matching, limit)
+        )[0]
 
     def boards(self, limit: int | None = None) -> list[BoardInfo]:
         """The boards that were measured, the one that was last the first."""
@@ -541,22 +540,22 @@ class Store:
 
     def activity(self, since: datetime, limit: int = 5000) -> list[RunActivity]:
         """What of the newest ``limit`` runs began since then, the newest first."""
-        abandoned = self._settle()
-        with self._database.reading() as connection:
-            listed = history.list_activity(connection, since, limit)
+        listed, ended = self._read_settled(
+            lambda connection: history.list_activity(connection, since, limit)
+        )
         return [
             dataclasses.replace(run, status=RunStatus.INTERRUPTED)
-            if run.status is RunStatus.RUNNING and run.id in abandoned
+            if run.status is RunStatus.RUNNING and run.id in ended
             else run
             for run in listed
         ]
 
     def progress(self, since: datetime, limit: int = 300) -> list[StoredProgress]:
         """How far the newest runs are that are measured now, or ended since then."""
-        abandoned = self._settle()
-        with self._database.reading() as connection:
-            listed = progress.list_progress(connection, since, limit)
-        return [_as_seen(run, abandoned) for run in listed]
+        listed, ended = self._read_settled(
+            lambda connection: progress.list_progress(connection, since, limit)
+        )
+        return [_as_seen(run, ended) for run in listed]
 
     def boots(self, limit: int = 300) -> list[StoredBoot]:
         """The boards that boot now to be measured, on any host."""
@@ -588,10 +587,13 @@ class Store:
 
     def load(self, reference: str) -> RunRecord:
         """Everything measured in the run that ``reference`` names (see ``resolve``)."""
-        abandoned = self._settle()
-        with self._database.reading() as connection:
-            run_id = references.resolve(connection, reference, self.name)
-            return _as_seen(reading.load_run(connection, run_id), abandoned)
+
+        def load(connection: Connection) -> RunRecord:
+            return reading.load_run(
+                connection, references.resolve(connection, reference, self.name)
+            )
+
+        return _as_seen(*self._read_settled(load))
 
     def series_of(self, run_id: str, key: str) -> list[SeriesRecord]:
         """What was measured of the series with this key in a run: one, or one a repetition."""
@@ -637,42 +639,22 @@ class Store:
 
     # Internals
 
-    def _settle(self) -> dict[str, str]:
-        """Mark running runs whose process has ended as interrupted; why each, by its id.
+    def _read_settled(self, read: Callable[[Connection], _Read]) -> tuple[_Read, dict[str, str]]:
+        """What ``read`` returns once running runs whose process has ended are interrupted; and why
+        each of those is, by its id.
 
         In a store that cannot be written now they stay as they are until the next reader, so
-        the caller must not rely on the mark.
+        the caller must not rely on the mark. Mostly there are none: then it is one transaction.
         """
-        here = Owner.here()
-        running = RUN.c.status == RunStatus.RUNNING
         with self._database.reading() as connection:
-            rows = connection.execute(
-                select(
-                    RUN.c.id,
-                    RUN.c.owner,
-                    RUN.c.heard,
-                    RUN.c.started,
-                    store_clock(connection).label("now"),
-                ).where(running)
-            ).all()
-        ended, changes = {}, []
-        for run in rows:
-            owner = stored(Owner, run.owner)
-            # "Still running, and not heard of", because that may have changed since it was read.
-            seen = (RUN.c.id == run.id, running)
-            if owner.is_gone(here):
-                ended[run.id] = ABANDONED
-                changes.append(update(RUN).where(*seen).values(reason=ABANDONED))
-            elif is_silent(owner, here, run.heard, run.started, run.now):
-                ended[run.id] = FELL_SILENT
-                unheard = RUN.c.heard.is_not_distinct_from(run.heard)
-                change = update(RUN).where(*seen, unheard)
-                changes.append(change.values(reason=FELL_SILENT, finished=run.heard))
-        if changes:
-            with contextlib.suppress(StoreError), self._database.writing() as connection:
-                for change in changes:
-                    connection.execute(change.values(status=RunStatus.INTERRUPTED))
-        return ended
+            ended, changes = _ended_runs(connection)
+            if not changes:
+                return read(connection), ended
+        with contextlib.suppress(StoreError), self._database.writing() as connection:
+            for change in changes:
+                connection.execute(change.values(status=RunStatus.INTERRUPTED))
+        with self._database.reading() as connection:
+            return read(connection), ended
 
     def _change_series(self, run_id: str, position: int, **values: str) -> None:
         run_number = select(RUN.c.number).where(RUN.c.id == run_id).scalar_subquery()
@@ -700,9 +682,33 @@ def _insert(connection: Connection, table: Table, row: Mapping[str, Any]) -> int
     return keys[0]
 
 
-def _as_seen(run: _Run, abandoned: Mapping[str, str]) -> _Run:
+def _ended_runs(connection: Connection) -> tuple[dict[str, str], list[Update]]:
+    """Why each running run is over whose process has ended, by its id, and what notes that."""
+    here = Owner.here()
+    running = RUN.c.status == RunStatus.RUNNING
+    columns = (RUN.c.id, RUN.c.owner, RUN.c.heard, RUN.c.started)
+    rows = connection.execute(
+        select(*columns, store_clock(connection).label("now")).where(running)
+    ).all()
+    ended, changes = {}, []
+    for run in rows:
+        owner = stored(Owner, run.owner)
+        # "Still running, and not heard of", because that may have changed since it was read.
+        seen = (RUN.c.id == run.id, running)
+        if owner.is_gone(here):
+            ended[run.id] = ABANDONED
+            changes.append(update(RUN).where(*seen).values(reason=ABANDONED))
+        elif is_silent(owner, here, run.heard, run.started, run.now):
+            ended[run.id] = FELL_SILENT
+            unheard = RUN.c.heard.is_not_distinct_from(run.heard)
+            change = update(RUN).where(*seen, unheard)
+            changes.append(change.values(reason=FELL_SILENT, finished=run.heard))
+    return ended, changes
+
+
+def _as_seen(run: _Run, ended: Mapping[str, str]) -> _Run:
     """The run as it is, even where the store could not be told that it was abandoned."""
-    if run.status is RunStatus.RUNNING and run.id in abandoned:
-        reason = Untrusted(abandoned[run.id])
+    if run.status is RunStatus.RUNNING and run.id in ended:
+        reason = Untrusted(ended[run.id])
         return dataclasses.replace(run, status=RunStatus.INTERRUPTED, reason=reason)
     return run
