@@ -18,6 +18,8 @@ PLANNED: list[PlannedSeries] = [(SPEC, "B/s", "higher", "read"), (OTHER, "ns", "
 
 
 BEFORE_PACKING = (
+    "DROP INDEX ix_run_board",
+    "CREATE INDEX ix_run_board ON run (board)",
     "DROP TABLE boot",
     "ALTER TABLE run DROP COLUMN heard",
     "DROP TABLE evidence",

@@ -257,7 +257,7 @@ def _postgres(location: Location, timeout: float) -> Engine:
 
 # -- its tables ------------------------------------------------------------------------------------
 
-NEWEST = "0011"
+NEWEST = "0012"
 VERSION_TABLE = "benchvise_version"
 
 _LOCK = 0x62656E6368  # any number, but the same for all: "bench"

@@ -91,7 +91,7 @@ RUN = Table(
     Column("number", Whole, primary_key=True),
     Column("id", Name(12), nullable=False, unique=True),
     Column("label", CleanText, nullable=False, index=True),
-    Column("board", CleanText, nullable=False, index=True),
+    Column("board", CleanText, nullable=False),
     Column("suite", CleanText, nullable=False, index=True),
     Column("status", CleanText, nullable=False, index=True),
     Column("reason", CleanText, nullable=False),
@@ -106,6 +106,7 @@ RUN = Table(
     Column("remarks", JsonColumn, nullable=False, server_default="{}"),
     Column("note", CleanText, nullable=False, server_default=""),
     Column("heard", Moment),
+    Index("ix_run_board", "board", "number"),
 )
 """Everything measured on one board in one go.
 
