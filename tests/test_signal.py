@@ -15,7 +15,7 @@ from in_process import benchvise
 from benchvise.cli.main import run
 from benchvise.errors import CaptureError
 from benchvise.report.data import one_run
-from benchvise.report.histograms import responses_of_runs
+from benchvise.report.responses import responses_of_runs
 from benchvise.signal.decoders import Decoder, decode, decode_by_row
 from benchvise.signal.infrared import infrared
 from benchvise.signal.readers.sigrok import write_session

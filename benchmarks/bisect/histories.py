@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchvise.statistics import Floats
+from benchvise.long_arrays import Floats
 
 NORMAL = "normal"
 HELD_OUT = ("lognormal", "bursts", "drift")

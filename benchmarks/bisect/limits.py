@@ -15,7 +15,7 @@ import numpy as np
 
 from benchmarks.bisect.histories import TURNS, History
 from benchmarks.bisect.searches import CONFIDENCE, Outcome
-from benchvise.statistics import Floats
+from benchvise.long_arrays import Floats
 
 _WIDE = 3.0  # standard deviation of a change beforehand, in scatters of one sample
 _POSSIBLE = 1e-6  # a place that is less likely has no part in the choice

@@ -1,4 +1,4 @@
-"""Small, exact, explainable statistics on arrays of floats.
+"""Small, exact, explainable statistics of few or many values.
 
 Every function takes one-dimensional sequences of finite floats in any one unit and raises
 ``ValueError`` when they are empty, not one-dimensional or not finite. Functions of two samples
@@ -6,31 +6,48 @@ speak of ``x`` relative to ``y``: a positive result means that ``x`` is larger.
 
 Intervals and tests of ratios want the logarithms of the values; functions that take logarithms
 themselves say so.
+
+Written without NumPy, which is larger than all else that a core installation brings and takes
+longer to load than the few values of a run take to be summarised. Arrays are taken all the same;
+what is done once for each value of a long one is left to ``benchvise.long_arrays``.
 """
 
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+import random
+from bisect import bisect_left, bisect_right, insort
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from functools import lru_cache
+from itertools import accumulate, chain, combinations, islice, pairwise
+from operator import add, sub
 from statistics import NormalDist
+from typing import TYPE_CHECKING
 
-import numpy as np
-import numpy.typing as npt
+if TYPE_CHECKING:
+    import numpy as np
+    import numpy.typing as npt
 
-Floats = npt.NDArray[np.float64]
-Indices = npt.NDArray[np.intp]
-Values = Sequence[float] | Floats | npt.NDArray[np.int64]
+    Values = Sequence[float] | npt.NDArray[np.float64] | npt.NDArray[np.int64]
 
-# Up to these sizes distributions are counted exactly; those of ranks then fit 64-bit integers.
+# Up to these sizes distributions are counted exactly.
 _EXACT_BINOMIAL = 1_000
 _EXACT_SIGNED_RANK = 50
 _EXACT_RANK_SUM = 50
 _EXACT_SIGN_FLIPS = 16
 _SIGN_FLIPS = 9_999
+_SIGNS_AT_ONCE = 8
+# Beyond so many halvings a float has no digits left.
+_HALVINGS = 64
 # What looks at all pairs takes at most this many points a side, to bound memory and time.
 _PAIRED_POINTS = 2_000
+# Of more sums or slopes, those of some ranks are found without having them all.
+_SUMS_AT_ONCE = 8_000
+_SLOPES_AT_ONCE = 40_000
+# Arrays of more values stay arrays.
+_LONG_ARRAY = 5_000
 
 # Bimodality (see ``modes``).
 _MODE_SHARE = 0.15
@@ -48,6 +65,10 @@ def fisher_exact(first: int, others: int, second: int, rest: int) -> float:
         for count in range(max(0, hits - (whole - size)), min(hits, size) + 1)
     }
     return sum(way for way in ways.values() if way <= ways[first]) / sum(ways.values())
+
+
+_Timed = tuple[Sequence[float], Sequence[float]]
+"""Positions in time, and the values there."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -83,11 +104,49 @@ class Drift:
     p: float
 
 
-def _array(values: Values, name: str = "values") -> Floats:
-    array = np.asarray(values, dtype=np.float64)
-    if array.ndim != 1 or array.size == 0 or not np.isfinite(array).all():
+def _checked(values: Values, name: str = "values") -> Sequence[float]:
+    """The values as a list of floats, or as an array where that is what they are and it is long."""
+    if hasattr(values, "dtype"):
+        array: npt.NDArray[np.generic] = values
+        if array.ndim == 1 and array.size > _LONG_ARRAY:
+            from benchvise import long_arrays
+
+            return long_arrays.checked(array, name)
+        values = array.tolist()
+    try:
+        checked = list(map(float, values))
+    except TypeError:  # of what has several dimensions
+        checked = []
+    if not checked or not all(map(math.isfinite, checked)):
         raise ValueError(f"{name} must be a non-empty one-dimensional sequence of finite numbers")
-    return array
+    return checked
+
+
+def _sorted(values: Sequence[float]) -> Sequence[float]:
+    """Of what ``_checked`` gives, an array again where it is one."""
+    if isinstance(values, list):
+        return sorted(values)
+    from benchvise import long_arrays
+
+    return long_arrays.in_order(values)
+
+
+def _plain(values: Sequence[float]) -> list[float]:
+    """Of what ``_checked`` gives."""
+    if isinstance(values, list):
+        return values
+    from benchvise import long_arrays
+
+    return long_arrays.plain(values)
+
+
+def mean_and_variance(values: Sequence[float]) -> tuple[float, float]:
+    """The mean, and the variance by n - 1 (NaN of one value), both rounded once."""
+    n = len(values)
+    mean = math.fsum(values) / n
+    if n < 2:
+        return mean, math.nan
+    return mean, math.fsum([(value - mean) ** 2 for value in values]) / (n - 1)
 
 
 def _check_confidence(confidence: float) -> None:
@@ -118,8 +177,8 @@ def median_interval(values: Values, confidence: float = 0.95) -> Interval:
     Statistics*, 3rd ed., section 7.1.
     """
     _check_confidence(confidence)
-    array = np.sort(_array(values))
-    n = array.size
+    array = _sorted(_checked(values))
+    n = len(array)
     if n <= _EXACT_BINOMIAL:
         k, coverage = _median_rank(n, confidence)
     else:
@@ -152,8 +211,8 @@ def quantile_interval(values: Values, share: float, confidence: float = 0.95) ->
     _check_confidence(confidence)
     if not 0.0 < share < 1.0:
         raise ValueError(f"share must lie between 0 and 1, not {share}")
-    array = np.sort(_array(values))
-    low, high, coverage = _quantile_ranks(array.size, share, confidence)
+    array = _sorted(_checked(values))
+    low, high, coverage = _quantile_ranks(len(array), share, confidence)
     return Interval(float(array[low - 1]), float(array[high - 1]), coverage)
 
 
@@ -169,14 +228,18 @@ def _quantile_ranks(n: int, share: float, confidence: float) -> tuple[int, int, 
         normal = NormalDist(centre, math.sqrt(n * share * (1.0 - share)))
         coverage = confidence if inside else normal.cdf(high - 0.5) - normal.cdf(low - 0.5)
         return low, high, coverage
-    factorials = np.concatenate([[0.0], np.cumsum(np.log(np.arange(1.0, n + 1.0)))])
-    k = np.arange(n + 1)
-    logs = factorials[n] - factorials - factorials[::-1]
-    below = np.cumsum(np.exp(logs + k * math.log(share) + (n - k) * math.log1p(-share)))
+    factorials = [math.lgamma(k + 1.0) for k in range(n + 1)]
+    hit, miss = math.log(share), math.log1p(-share)
+    below = list(
+        accumulate(
+            math.exp(factorials[n] - factorials[k] - factorials[n - k] + k * hit + (n - k) * miss)
+            for k in range(n + 1)
+        )
+    )
     # x(low) lies above the quantile when fewer than `low` values are below it.
-    low = max(1, int(np.searchsorted(below, tail, side="right")))
-    high = min(n, int(np.searchsorted(below, 1.0 - tail, side="left")) + 1)
-    return low, high, float(below[high - 1] - below[low - 1])
+    low = max(1, bisect_right(below, tail))
+    high = min(n, bisect_left(below, 1.0 - tail) + 1)
+    return low, high, below[high - 1] - below[low - 1]
 
 
 def mad(values: Values) -> float:
@@ -184,17 +247,23 @@ def mad(values: Values) -> float:
 
     Source: F. R. Hampel, J. Amer. Statist. Assoc. 69 (1974) 383.
     """
-    array = np.sort(_array(values))
-    return median_of_sorted(np.sort(np.abs(array - median_of_sorted(array))))
+    checked = _checked(values)
+    if not isinstance(checked, list):
+        from benchvise import long_arrays
+
+        return long_arrays.mad(checked)
+    return _mad_of_sorted(sorted(checked))
 
 
-def median_of_sorted(values: Floats) -> float:
-    """The median of values in ascending order, at least one, none of them NaN.
+def _mad_of_sorted(ordered: Sequence[float]) -> float:
+    middle = median_of_sorted(ordered)
+    return median_of_sorted(sorted([abs(value - middle) for value in ordered]))
 
-    What ``np.median`` gives, in a tenth of its time where the values are few.
-    """
-    middle = values.size // 2
-    if values.size % 2:
+
+def median_of_sorted(values: Sequence[float]) -> float:
+    """The median of values in ascending order, at least one, none of them NaN."""
+    middle = len(values) // 2
+    if len(values) % 2:
         return float(values[middle])
     return (float(values[middle - 1]) + float(values[middle])) / 2.0
 
@@ -204,18 +273,16 @@ def percentile(values: Values, percent: float = 95.0) -> float:
 
     Source: R. J. Hyndman and Y. Fan, The American Statistician 50 (1996) 361, definition 7.
     """
-    return percentile_of_sorted(np.sort(_array(values)), percent)
+    return percentile_of_sorted(_sorted(_checked(values)), percent)
 
 
-def percentile_of_sorted(values: Floats, percent: float) -> float:
-    """``percentile`` of values in ascending order, at least one, none of them NaN.
-
-    What ``np.percentile`` gives, in a tenth of its time where the values are few.
-    """
-    place = (values.size - 1) * (percent / 100.0)
+def percentile_of_sorted(values: Sequence[float], percent: float) -> float:
+    """``percentile`` of values in ascending order, at least one, none of them NaN."""
+    last = len(values) - 1
+    place = last * (percent / 100.0)
     below = math.floor(place)
     part = place - below
-    low, high = float(values[below]), float(values[min(below + 1, values.size - 1)])
+    low, high = float(values[below]), float(values[min(below + 1, last)])
     return low + (high - low) * part if part < 0.5 else high - (high - low) * (1.0 - part)
 
 
@@ -232,23 +299,27 @@ def modes(values: Values) -> tuple[Mode, Mode] | None:
     Source: splitting at the largest gap is single-linkage clustering into two (Hartigan,
     *Clustering Algorithms*, 1975); the thresholds are our own, from simulation.
     """
-    array = np.sort(_array(values))
-    if array[0] <= 0.0 or array.size < _MODE_MINIMUM:
+    array = _plain(_sorted(_checked(values)))
+    n = len(array)
+    if array[0] <= 0.0 or n < _MODE_MINIMUM:
         return None
-    smallest = math.ceil(_MODE_SHARE * array.size)
-    logs = np.log(array)
-    split = smallest + int(np.argmax((logs[1:] - logs[:-1])[smallest - 1 : array.size - smallest]))
+    smallest = math.ceil(_MODE_SHARE * n)
+    logs = list(map(math.log, array))
+    gaps = [above - below for below, above in pairwise(logs[smallest - 1 : n - smallest + 1])]
+    split = smallest + gaps.index(max(gaps))
     lower, upper = logs[:split], logs[split:]
     distance = median_of_sorted(upper) - median_of_sorted(lower)
     gap = percentile_of_sorted(upper, 5.0) - percentile_of_sorted(lower, 95.0)
+    if distance < math.log(_MODE_RATIO) or gap <= 0.0:
+        return None
     # One in fifty samples of a unimodal shape exceeds about this, by simulation of normal,
     # uniform, exponential, Laplace and Pareto shapes with n from 10 to 100.
-    least_distance = (1.5 + 65.0 / array.size) * max(mad(lower), mad(upper))
-    if distance < math.log(_MODE_RATIO) or gap <= least_distance:
+    least_gap = (1.5 + 65.0 / n) * max(_mad_of_sorted(lower), _mad_of_sorted(upper))
+    if gap <= least_gap:
         return None
     return (
-        Mode(median_of_sorted(array[:split]), split / array.size),
-        Mode(median_of_sorted(array[split:]), 1.0 - split / array.size),
+        Mode(median_of_sorted(array[:split]), split / n),
+        Mode(median_of_sorted(array[split:]), 1.0 - split / n),
     )
 
 
@@ -264,47 +335,108 @@ def drift(*blocks: Values) -> Drift:
     Source: H. B. Mann, Econometrica 13 (1945) 245; P. K. Sen, J. Amer. Statist. Assoc. 63
     (1968) 1379; blocks: Hirsch, Slack & Smith, Water Resources Research 18 (1982) 107.
     """
-    arrays = [_array(block) for block in blocks]
-    longest = max((array.size for array in arrays), default=0)
+    arrays = [_plain(_checked(block)) for block in blocks]
+    longest = max(map(len, arrays), default=0)
     if longest < 2:
         raise ValueError("a trend needs at least two values in a block")
     grouped = [_grouped(array) for array in arrays]
-    score, slopes = 0.0, []
-    for positions, values in grouped:
-        first, second = _pairs(values.size, 1)
-        rises = values[second] - values[first]
-        score += float(np.sign(rises).sum())
-        slopes.append(rises / (positions[second] - positions[first]))
+    score = sum(_kendall_score(values) for _, values in grouped)
     variance = sum(_kendall_variance(values) for _, values in grouped)
-    centre = median_of_sorted(np.sort(np.concatenate(arrays)))
-    change = median_of_sorted(np.sort(np.concatenate(slopes))) * (longest - 1)
+    centre = median_of_sorted(sorted(chain.from_iterable(arrays)))
+    change = _median_slope(grouped) * (longest - 1)
     p = _two_sided_p((abs(score) - 1.0) / math.sqrt(variance)) if variance > 0.0 else 1.0
     return Drift(change / abs(centre) if centre else 0.0, p)
 
 
-def _kendall_variance(array: Floats) -> float:
+def _kendall_score(values: Sequence[float]) -> int:
+    """How many pairs rise in the order of time, less those that fall."""
+    score, before = 0, list[float]()
+    for value in values:
+        place = bisect_left(before, value)
+        above = len(before) - bisect_right(before, value, place)
+        score += place - above
+        before.insert(place, value)
+    return score
+
+
+def _kendall_variance(values: Sequence[float]) -> float:
     """The variance of the Kendall score (concordant minus discordant pairs of value and position)
     without trend, with tie correction."""
 
     def term(n: float) -> float:
         return n * (n - 1.0) * (2.0 * n + 5.0)
 
-    ordered = np.sort(array)
-    ends = np.flatnonzero(ordered[1:] != ordered[:-1]) + 1
-    if ends.size == array.size - 1:
-        return term(array.size) / 18.0
-    ties = np.diff(ends, prepend=0, append=array.size)
-    return (term(array.size) - sum(map(term, ties.tolist()))) / 18.0
+    n = len(values)
+    if len(set(values)) == n:
+        return term(n) / 18.0
+    return (term(n) - sum(map(term, Counter(values).values()))) / 18.0
 
 
-def _grouped(array: Floats) -> tuple[Floats, Floats]:
+def _median_slope(grouped: Sequence[_Timed]) -> float:
+    """The median of the slopes between all pairs of a block."""
+    pairs = sum(len(values) * (len(values) - 1) // 2 for _, values in grouped)
+    if pairs > _SLOPES_AT_ONCE:
+        return _median_of_many_slopes(grouped, pairs)
+    slopes = [
+        (later - earlier) / (second - first)
+        for positions, values in grouped
+        for (first, earlier), (second, later) in combinations(_points(positions, values), 2)
+    ]
+    return median_of_sorted(sorted(slopes))
+
+
+def _points(positions: Sequence[float], values: Sequence[float]) -> Iterable[tuple[float, float]]:
+    return zip(positions, values, strict=True)
+
+
+def _median_of_many_slopes(grouped: Sequence[_Timed], pairs: int) -> float:
+    """By bisection: as many slopes are above one as pairs fall when that slope is taken off.
+
+    Source: the counting of R. Cole et al., SIAM J. Comput. 18 (1989) 792, with plain bisection.
+    """
+
+    def not_above(slope: float) -> int:
+        count = 0
+        for positions, values in grouped:
+            before: list[float] = []
+            for position, value in _points(positions, values):
+                level = value - slope * position
+                count += len(before) - bisect_left(before, level)
+                insort(before, level)
+        return count
+
+    steepest = max(
+        abs(later - earlier) / (second - first)
+        for positions, values in grouped
+        for (first, earlier), (second, later) in pairwise(_points(positions, values))
+    )
+
+    def of_rank(rank: int) -> float:
+        low, high = -steepest, steepest  # no pair is steeper than the steepest neighbours
+        for _ in range(_HALVINGS):
+            middle = (low + high) / 2.0
+            if not low < middle < high:
+                break
+            low, high = (low, middle) if not_above(middle) >= rank else (middle, high)
+        return (low + high) / 2.0
+
+    lower = of_rank((pairs + 1) // 2)
+    return lower if pairs % 2 else (lower + of_rank(pairs // 2 + 1)) / 2.0
+
+
+def _grouped(values: Sequence[float]) -> _Timed:
     """Positions and values; of a long series, the centres and medians of consecutive groups."""
-    positions = np.arange(array.size, dtype=np.float64)
-    if array.size <= _PAIRED_POINTS:
-        return positions, array
-    centres = [group.mean() for group in np.array_split(positions, _PAIRED_POINTS)]
-    medians = [np.median(group) for group in np.array_split(array, _PAIRED_POINTS)]
-    return np.array(centres), np.array(medians)
+    n = len(values)
+    if n <= _PAIRED_POINTS:
+        return range(n), values
+    # The first groups have one more, where they cannot be of one size.
+    least, larger = divmod(n, _PAIRED_POINTS)
+    ends = list(
+        accumulate((least + (place < larger) for place in range(_PAIRED_POINTS)), initial=0)
+    )
+    centres = [(first + after - 1) / 2.0 for first, after in pairwise(ends)]
+    medians = [median_of_sorted(sorted(values[first:after])) for first, after in pairwise(ends)]
+    return centres, medians
 
 
 # -- pairs -----------------------------------------------------------------------------------------
@@ -320,22 +452,33 @@ def sign_flip_test(log_ratios: Values, seed: int = 0) -> float:
     Source: R. A. Fisher, *The Design of Experiments* (1935), section 21; the "+1" of the Monte
     Carlo p: Phipson & Smyth, Stat. Appl. Genet. Mol. Biol. 9 (2010) 39.
     """
-    array = _array(log_ratios, "log_ratios")
+    ratios = _plain(_checked(log_ratios, "log_ratios"))
     # Sums of the same terms in another order differ by rounding; a tie must stay a tie.
-    observed = abs(float(array.sum())) - 1e-12 * float(np.abs(array).sum())
-    if array.size <= _EXACT_SIGN_FLIPS:
-        sums = np.zeros(1)
-        for ratio in array:
-            sums = np.concatenate([sums + ratio, sums - ratio])
-        return float(np.mean(np.abs(sums) >= observed))
-    generator = np.random.default_rng(seed)
-    chunk = max(1, 1_000_000 // array.size)
-    hits = 0
-    for start in range(0, _SIGN_FLIPS, chunk):
-        rows = min(chunk, _SIGN_FLIPS - start)
-        signs = generator.integers(0, 2, size=(rows, array.size), dtype=np.int8) * 2 - 1
-        hits += int(np.count_nonzero(np.abs(signs @ array) >= observed))
+    observed = abs(math.fsum(ratios)) - 1e-12 * math.fsum(map(abs, ratios))
+    if observed <= 0.0:
+        return 1.0
+    n = len(ratios)
+    if n <= _EXACT_SIGN_FLIPS:
+        # Every sum has its opposite, so those that reach `observed` are half of the extreme ones.
+        first, second = _signed_sums(ratios[: n // 2]), sorted(_signed_sums(ratios[n // 2 :]))
+        reach = sum(len(second) - bisect_left(second, observed - value) for value in first)
+        return min(1.0, float(reach) / 2.0 ** (n - 1))
+    chance = random.Random(seed)  # noqa: S311 - of a test, not of a secret
+    sums = [0.0] * _SIGN_FLIPS
+    for start in range(0, n, _SIGNS_AT_ONCE):
+        few = _signed_sums(ratios[start : start + _SIGNS_AT_ONCE])
+        by_byte = few * (256 // len(few))
+        sums = list(map(add, sums, map(by_byte.__getitem__, chance.randbytes(_SIGN_FLIPS))))
+    hits = sum(abs(value) >= observed for value in sums)
     return (hits + 1) / (_SIGN_FLIPS + 1)
+
+
+def _signed_sums(values: Sequence[float]) -> list[float]:
+    """The sums of the values with every pattern of signs."""
+    sums = [0.0]
+    for value in values:
+        sums = [total + value for total in sums] + [total - value for total in sums]
+    return sums
 
 
 def hodges_lehmann_paired(differences: Values, confidence: float = 0.95) -> Estimate:
@@ -348,18 +491,17 @@ def hodges_lehmann_paired(differences: Values, confidence: float = 0.95) -> Esti
     *Nonparametric Statistical Methods*, 3rd ed., sections 3.2 and 3.3.
     """
     _check_confidence(confidence)
-    array = _array(differences, "differences")
-    n = array.size
-    points = _condensed(array)
-    first, second = walsh_pairs(points.size)
-    averages = np.sort((points[first] + points[second]) / 2.0)
+    checked = _checked(differences, "differences")
+    n = len(checked)
     total = n * (n + 1) // 2
     if n <= _EXACT_SIGNED_RANK:
         rank, coverage = _exact_rank(_signed_rank_counts(n), confidence)
     else:
         deviation = math.sqrt(n * (n + 1) * (2 * n + 1) / 24.0)
         rank, coverage = _normal_rank(total, deviation, confidence)
-    return _pair_estimate(averages, rank, total, coverage)
+    # Half of each: their sums are the averages.
+    halves = [value / 2.0 for value in _condensed(_sorted(checked))]
+    return _pair_estimate(_SortedSums(halves, halves, half=True), rank, total, coverage)
 
 
 @lru_cache(maxsize=256)
@@ -385,18 +527,18 @@ def signed_rank_interval(differences: Values, confidence: float = 0.95) -> Inter
     Source: as Hettmansperger & Sheather, Statist. Probab. Lett. 4 (1986) 75, do for the sign test.
     """
     outer = hodges_lehmann_paired(differences, confidence).interval
-    array = _array(differences, "differences")
-    n = array.size
+    array = _plain(_checked(differences, "differences"))
+    n = len(array)
     if n > _EXACT_SIGNED_RANK or outer.coverage <= confidence:
         return outer
     counts = _signed_rank_counts(n)
     rank = signed_rank(n, confidence)
-    inside = max(0.0, 1.0 - 2.0 * int(counts[: rank + 1].sum()) / 2**n)
+    inside = max(0.0, 1.0 - 2.0 * sum(counts[: rank + 1]) / 2**n)
     part = (outer.coverage - confidence) / (outer.coverage - inside)
-    first, second = walsh_pairs(n)
-    averages = np.sort((array[first] + array[second]) / 2.0)
-    low = outer.low + part * (float(averages[rank]) - outer.low)
-    high = outer.high - part * (outer.high - float(averages[-rank - 1]))
+    halves = sorted([value / 2.0 for value in array])
+    averages = _SortedSums(halves, halves, half=True)
+    low = outer.low + part * (averages.at(rank + 1) - outer.low)
+    high = outer.high - part * (outer.high - averages.at(averages.count - rank))
     return Interval(low, high, confidence)
 
 
@@ -410,39 +552,13 @@ def rank_sum(n: int, m: int, confidence: float = 0.95) -> int:
     return _normal_rank(n * m, math.sqrt(n * m * (n + m + 1) / 12.0), confidence)[0]
 
 
-def walsh_pairs(n: int) -> tuple[Indices, Indices]:
-    """Positions of the two values of each Walsh average of ``n`` values, not to be written to.
-
-    Those of few values are asked for again and again, and cost more than what is done with them;
-    those of many would fill the memory if they were kept.
-    """
-    return _pairs(n, 0)
-
-
-def _pairs(n: int, apart: int) -> tuple[Indices, Indices]:
-    """Positions of all pairs of ``n`` values that are so far apart or further."""
-    return _few_pairs(n, apart) if n <= _EXACT_SIGNED_RANK else _made_pairs(n, apart)
-
-
-@lru_cache(maxsize=2 * _EXACT_SIGNED_RANK + 2)
-def _few_pairs(n: int, apart: int) -> tuple[Indices, Indices]:
-    return _made_pairs(n, apart)
-
-
-def _made_pairs(n: int, apart: int) -> tuple[Indices, Indices]:
-    first, second = np.triu_indices(n, apart)
-    first.setflags(write=False)
-    second.setflags(write=False)
-    return first, second
-
-
 @lru_cache(maxsize=64)
-def _signed_rank_counts(n: int) -> npt.NDArray[np.int64]:
+def _signed_rank_counts(n: int) -> list[int]:
     """How many of the 2^n sign patterns give each signed-rank sum 0..n(n+1)/2."""
-    counts = np.zeros(n * (n + 1) // 2 + 1, dtype=np.int64)
-    counts[0] = 1
+    counts = [1]
     for rank in range(1, n + 1):
-        counts[rank:] += counts[:-rank].copy()
+        none = [0] * rank
+        counts = list(map(add, counts + none, none + counts))
     return counts
 
 
@@ -458,20 +574,28 @@ def mann_whitney(x: Values, y: Values) -> float:
     Source: Mann & Whitney, Ann. Math. Statist. 18 (1947) 50; ties: Lehmann,
     *Nonparametrics* (1975), section 1.4.
     """
-    left, right = _array(x, "x"), _array(y, "y")
-    n, m = left.size, right.size
+    left, right = _sorted(_checked(x, "x")), _sorted(_checked(y, "y"))
+    n, m = len(left), len(right)
     u = _u_statistic(left, right)
-    _, ties = np.unique(np.concatenate([left, right]), return_counts=True)
-    if n + m <= _EXACT_RANK_SUM and ties.max() == 1:
+    ties = _ties(left, right)
+    if n + m <= _EXACT_RANK_SUM and not ties:
         counts = _rank_sum_counts(n, m)
-        tail = int(counts[: int(min(u, n * m - u)) + 1].sum())
+        tail = sum(counts[: int(min(u, n * m - u)) + 1])
         return min(1.0, 2.0 * tail / math.comb(n + m, n))
-    size = ties.astype(np.float64)
-    tied = float((size**3 - size).sum()) / ((n + m) * (n + m - 1.0))
+    tied = sum(size**3 - size for size in ties) / ((n + m) * (n + m - 1.0))
     variance = n * m / 12.0 * (n + m + 1.0 - tied)
     if variance <= 0.0:
         return 1.0
     return _two_sided_p((abs(u - n * m / 2.0) - 0.5) / math.sqrt(variance))
+
+
+def _ties(x: Sequence[float], y: Sequence[float]) -> list[int]:
+    """How many values are equal, for each that is there more than once in both together."""
+    if isinstance(x, list) and isinstance(y, list):
+        return [count for count in Counter(x + y).values() if count > 1]
+    from benchvise import long_arrays
+
+    return long_arrays.ties(x, y)
 
 
 def cliffs_delta(x: Values, y: Values) -> float:
@@ -479,8 +603,8 @@ def cliffs_delta(x: Values, y: Values) -> float:
 
     Source: N. Cliff, Psychological Bulletin 114 (1993) 494.
     """
-    left, right = _array(x, "x"), _array(y, "y")
-    return 2.0 * _u_statistic(left, right) / (left.size * right.size) - 1.0
+    left, right = _sorted(_checked(x, "x")), _sorted(_checked(y, "y"))
+    return 2.0 * _u_statistic(left, right) / (len(left) * len(right)) - 1.0
 
 
 def median_ratio(x: Values, y: Values, confidence: float = 0.95) -> Estimate | None:
@@ -491,7 +615,8 @@ def median_ratio(x: Values, y: Values, confidence: float = 0.95) -> Estimate | N
 
     Source: Zou & Donner, Statistics in Medicine 27 (2008) 1693.
     """
-    above, below = float(np.median(_array(x, "x"))), float(np.median(_array(y, "y")))
+    above = median_of_sorted(_sorted(_checked(x, "x")))
+    below = median_of_sorted(_sorted(_checked(y, "y")))
     of_x, of_y = median_interval(x, confidence), median_interval(y, confidence)
     if min(above, below, of_x.low, of_y.low) <= 0.0:
         return None
@@ -513,55 +638,127 @@ def hodges_lehmann_shift(x: Values, y: Values, confidence: float = 0.95) -> Esti
     *Nonparametric Statistical Methods*, 3rd ed., sections 4.2 and 4.3 (Moses).
     """
     _check_confidence(confidence)
-    left, right = _array(x, "x"), _array(y, "y")
-    n, m = left.size, right.size
-    differences = np.sort(np.subtract.outer(_condensed(left), _condensed(right)), axis=None)
+    left, right = _sorted(_checked(x, "x")), _sorted(_checked(y, "y"))
+    n, m = len(left), len(right)
     if n + m <= _EXACT_RANK_SUM:
         rank, coverage = _exact_rank(_rank_sum_counts(n, m), confidence)
     else:
         rank, coverage = _normal_rank(n * m, math.sqrt(n * m * (n + m + 1) / 12.0), confidence)
+    negative = [-value for value in reversed(_condensed(right))]
+    differences = _SortedSums(_condensed(left), negative)
     return _pair_estimate(differences, rank, n * m, coverage)
 
 
-def _u_statistic(x: Floats, y: Floats) -> float:
-    """The number of pairs with x > y, ties counting one half."""
-    ordered = np.sort(y)
-    below = np.searchsorted(ordered, x, side="left").sum()
-    not_above = np.searchsorted(ordered, x, side="right").sum()
-    return float(below + not_above) / 2.0
+def _u_statistic(x: Sequence[float], y: Sequence[float]) -> float:
+    """The number of pairs with x > y, ties counting one half; both in ascending order."""
+    if isinstance(x, list) and isinstance(y, list):
+        if len(x) > len(y):
+            return len(x) * len(y) - _u_statistic(y, x)
+        return sum([bisect_left(y, value) + bisect_right(y, value) for value in x]) / 2.0
+    from benchvise import long_arrays
+
+    return long_arrays.u_statistic(x, y)
 
 
 @lru_cache(maxsize=256)
-def _rank_sum_counts(n: int, m: int) -> npt.NDArray[np.int64]:
+def _rank_sum_counts(n: int, m: int) -> list[int]:
     """How many of the orders of n and m values give each U 0..nm: a Gaussian binomial."""
-    counts = np.zeros(n * m + 1, dtype=np.int64)
-    counts[0] = 1
+    size = n * m + 1
+    counts = [1] + [0] * (size - 1)
     for i in range(1, n + 1):
-        shifted = counts.copy()
-        shifted[m + i :] -= counts[: max(0, counts.size - m - i)]  # times (1 - q^(m+i))
-        for residue in range(i):  # divided by (1 - q^i)
-            shifted[residue::i] = np.cumsum(shifted[residue::i])
-        counts = shifted
+        shifted = [0] * min(m + i, size) + counts[: max(0, size - m - i)]
+        counts = list(map(sub, counts, shifted))  # times (1 - q^(m+i))
+        for residue in range(min(i, size)):  # divided by (1 - q^i)
+            counts[residue::i] = accumulate(counts[residue::i])
     return counts
 
 
 # -- what the rank-based estimates share -----------------------------------------------------------
 
 
-def _condensed(array: Floats) -> Floats:
+def _condensed(ordered: Sequence[float]) -> list[float]:
     """At most ``_PAIRED_POINTS`` evenly spaced quantiles that stand for a large sample."""
-    if array.size <= _PAIRED_POINTS:
-        return array
-    quantiles = (np.arange(_PAIRED_POINTS) + 0.5) / _PAIRED_POINTS
-    return np.quantile(array, quantiles, method="inverted_cdf")
+    n = len(ordered)
+    if n <= _PAIRED_POINTS:
+        return _plain(ordered)
+    places = (
+        math.ceil(n * (2 * place + 1) / (2 * _PAIRED_POINTS)) - 1 for place in range(_PAIRED_POINTS)
+    )
+    return [float(ordered[place]) for place in places]
 
 
-def _exact_rank(counts: npt.NDArray[np.int64], confidence: float) -> tuple[int, float]:
+class _SortedSums:
+    """Sums of each of ``x`` with each of ``z``, both ascending, of which a few ranks are wanted.
+
+    With ``half``, x and z are one, and each pair of it is there once, as are pairs with itself.
+    Few sums are sorted. Of many, the value of a rank is enclosed by bisection, as counting those up
+    to a value takes n log n only, until so few are left that these can be sorted.
+
+    Source: as J. Monahan, ACM Trans. Math. Softw. 10 (1984) 265, with plain bisection.
+    """
+
+    def __init__(self, x: Sequence[float], z: Sequence[float], *, half: bool = False) -> None:
+        self._x, self._z = x, z
+        self._starts = range(len(x)) if half else [0] * len(x)
+        self.count = len(x) * (len(x) + 1) // 2 if half else len(x) * len(z)
+        self._all = None
+        if self.count <= _SUMS_AT_ONCE:
+            self._all = sorted(
+                [left + right for left, start in self._rows() for right in islice(z, start, None)]
+            )
+
+    def at(self, rank: int) -> float:
+        """The sum of this rank, from 1 to ``count``."""
+        if self._all is not None:
+            return self._all[rank - 1]
+        low = math.nextafter(self._x[0] + self._z[0], -math.inf)
+        high = self._x[-1] + self._z[-1]
+        below, up_to = 0, self.count
+        while up_to - below > _SUMS_AT_ONCE:
+            middle = (low + high) / 2.0
+            if not low < middle < high:
+                break
+            places = self._places(middle)
+            count = sum(map(sub, places, self._starts))
+            if count >= rank:
+                high, up_to = middle, count
+            else:
+                low, below = middle, count
+        if up_to - below > _SUMS_AT_ONCE:
+            return high  # equal ones, more than are sorted
+        few = sorted(
+            [
+                left + right
+                for (left, _), first, after in zip(
+                    self._rows(), self._places(low), self._places(high), strict=True
+                )
+                for right in self._z[first:after]
+            ]
+        )
+        return few[rank - below - 1]
+
+    @property
+    def median(self) -> float:
+        """The middle one, or the mean of both."""
+        middle = self.count // 2
+        if self.count % 2:
+            return self.at(middle + 1)
+        return (self.at(middle) + self.at(middle + 1)) / 2.0
+
+    def _rows(self) -> Iterable[tuple[float, int]]:
+        return zip(self._x, self._starts, strict=True)
+
+    def _places(self, limit: float) -> list[int]:
+        """Of each of ``x``, up to which of ``z`` its sums are no larger than the limit."""
+        return [max(start, bisect_right(self._z, limit - left)) for left, start in self._rows()]
+
+
+def _exact_rank(counts: Sequence[int], confidence: float) -> tuple[int, float]:
     """The rank k of the interval's ends from the counts of a symmetric rank statistic."""
-    below = np.cumsum(counts)
-    total = int(below[-1])
-    rank = max(1, int(np.searchsorted(below, (1.0 - confidence) / 2.0 * total, side="right")))
-    return rank, max(0.0, 1.0 - 2.0 * int(below[rank - 1]) / total)
+    below = list(accumulate(counts))
+    total = below[-1]
+    rank = max(1, bisect_right(below, (1.0 - confidence) / 2.0 * total))
+    return rank, max(0.0, 1.0 - 2.0 * below[rank - 1] / total)
 
 
 def _normal_rank(total: int, deviation: float, confidence: float) -> tuple[int, float]:
@@ -569,11 +766,11 @@ def _normal_rank(total: int, deviation: float, confidence: float) -> tuple[int, 
     return max(1, math.floor(total / 2.0 - _z(confidence) * deviation)), confidence
 
 
-def _pair_estimate(pairs: Floats, rank: int, total: int, coverage: float) -> Estimate:
-    """Median and interval of sorted pair values that stand for ``total`` pairs."""
-    place = max(1, rank * pairs.size // total)
-    interval = Interval(float(pairs[place - 1]), float(pairs[-place]), coverage)
-    return Estimate(median_of_sorted(pairs), interval)
+def _pair_estimate(pairs: _SortedSums, rank: int, total: int, coverage: float) -> Estimate:
+    """Median and interval of pair values that stand for ``total`` pairs."""
+    place = max(1, rank * pairs.count // total)
+    interval = Interval(pairs.at(place), pairs.at(pairs.count + 1 - place), coverage)
+    return Estimate(pairs.median, interval)
 
 
 # -- means of few values: processes are the unit of replication ------------------------------------
@@ -588,17 +785,21 @@ def process_interval(x: Values, y: Values, confidence: float = 0.95) -> Interval
     Source: B. L. Welch, Biometrika 34 (1947) 28; replication: Kalibera & Jones, ISMM 2013.
     """
     _check_confidence(confidence)
-    left, right = _array(x, "x"), _array(y, "y")
-    if min(left.size, right.size) < 2:
+    left, right = _checked(x, "x"), _checked(y, "y")
+    if min(len(left), len(right)) < 2:
         raise ValueError("an interval between processes needs at least two a side")
-    shares = np.array([left.var(ddof=1) / left.size, right.var(ddof=1) / right.size])
-    variance = float(shares.sum())
-    centre = float(left.mean() - right.mean())
+    (of_x, x_variance), (of_y, y_variance) = mean_and_variance(left), mean_and_variance(right)
+    x_share, y_share = x_variance / len(left), y_variance / len(right)
+    variance = x_share + y_share
+    centre = of_x - of_y
     if variance == 0.0:
         return Interval(centre, centre, confidence)
-    weights, freedom = shares / variance, np.array([left.size - 1.0, right.size - 1.0])
+    # By shares of the variance, as squares of it may be too small for a float.
+    inverse = (x_share / variance) ** 2 / (len(left) - 1) + (y_share / variance) ** 2 / (
+        len(right) - 1
+    )
     # Rounded down, as for printed tables: a handful of processes needs to err on the safe side.
-    whole = max(1.0, math.floor(1.0 / float((weights**2 / freedom).sum()) + 1e-9))
+    whole = max(1.0, math.floor(1.0 / inverse + 1e-9))
     margin = t_quantile(0.5 + confidence / 2.0, whole) * math.sqrt(variance)
     return Interval(centre - margin, centre + margin, confidence)
 
@@ -609,12 +810,12 @@ def paired_process_interval(differences: Values, confidence: float = 0.95) -> In
     Source: "Student", Biometrika 6 (1908) 1.
     """
     _check_confidence(confidence)
-    array = _array(differences, "differences")
-    if array.size < 2:
+    array = _checked(differences, "differences")
+    if len(array) < 2:
         raise ValueError("an interval between paired processes needs at least two pairs")
-    error = float(array.std(ddof=1)) / math.sqrt(array.size)
-    margin = t_quantile(0.5 + confidence / 2.0, array.size - 1.0) * error
-    return Interval(float(array.mean()) - margin, float(array.mean()) + margin, confidence)
+    mean, variance = mean_and_variance(array)
+    margin = t_quantile(0.5 + confidence / 2.0, len(array) - 1.0) * math.sqrt(variance / len(array))
+    return Interval(mean - margin, mean + margin, confidence)
 
 
 @lru_cache(maxsize=256)

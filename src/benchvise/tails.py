@@ -17,18 +17,16 @@ Both take the times for independent of each other.
 from __future__ import annotations
 
 import math
-from collections.abc import Sequence
+from bisect import bisect_left, bisect_right
+from collections import Counter
+from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
 from enum import StrEnum
-
-import numpy as np
-import numpy.typing as npt
+from itertools import accumulate, chain
 
 from benchvise.documents import computed
 from benchvise.quantities import format_number
 from benchvise.table import ColumnSpec, TableSpec, ValueUnit
-
-Seconds = npt.NDArray[np.float64]
 
 SIGNIFICANCE = 0.01
 MOST_TIMES = 10**10
@@ -44,23 +42,24 @@ _DEVIATIONS = 12.0
 class CountedTimes:
     """Different times in seconds, rising, and how often each was measured."""
 
-    seconds: Seconds
-    counts: npt.NDArray[np.int64]
+    seconds: Sequence[float]
+    counts: Sequence[int]
 
     @classmethod
-    def of(cls, seconds: Seconds) -> CountedTimes:
+    def of(cls, seconds: Iterable[float]) -> CountedTimes:
         """Times in any order."""
-        values, counts = np.unique(seconds, return_counts=True)
-        return cls(values, counts.astype(np.int64))
+        counts = Counter(seconds)
+        different = tuple(sorted(counts))
+        return cls(different, tuple(counts[value] for value in different))
 
     @property
     def count(self) -> int:
         """All times, equal ones too."""
-        return int(self.counts.sum())
+        return sum(self.counts)
 
     def beyond(self, threshold: float) -> int:
         """How many are longer than this."""
-        return int(self.counts[np.searchsorted(self.seconds, threshold, "right") :].sum())
+        return sum(self.counts[bisect_right(self.seconds, threshold) :])
 
 
 class TailThreshold(StrEnum):
@@ -101,7 +100,7 @@ def tail_differences(
     if not (0 < count <= MOST_TIMES and 0 < other_count <= MOST_TIMES):
         return ()
     tests = 2 * comparisons
-    lower = min(float(times.seconds[-1]), float(reference.seconds[-1]))
+    lower = min(times.seconds[-1], reference.seconds[-1])
     differences = []
     for threshold, chosen in (
         (lower, TailThreshold.MAXIMUM),
@@ -123,12 +122,14 @@ def tail_differences(
 
 def _common_quantile(times: CountedTimes, reference: CountedTimes) -> float:
     """A time that was measured, so that exactly what is longer lies beyond it."""
-    seconds = np.concatenate((times.seconds, reference.seconds))
-    counts = np.concatenate((times.counts, reference.counts))
-    order = np.argsort(seconds, kind="stable")
-    up_to = np.cumsum(counts[order])
-    place = int(np.searchsorted(up_to, math.ceil(_SHARE * int(up_to[-1]))))
-    return float(seconds[order][place])
+    both = sorted(
+        chain(
+            zip(times.seconds, times.counts, strict=True),
+            zip(reference.seconds, reference.counts, strict=True),
+        )
+    )
+    up_to = list(accumulate(count for _, count in both))
+    return both[bisect_left(up_to, math.ceil(_SHARE * up_to[-1]))][0]
 
 
 def all_of_one(k: float, n: int, m: int) -> float:
@@ -151,8 +152,8 @@ def fisher_exact(a: int, n: int, b: int, m: int) -> float:
     low = max(0, k - m, math.floor(mean - reach))
     high = min(n, k, math.ceil(mean + reach))
     mine = log_share(a)
-    logs = np.array([log_share(i) for i in range(low, high + 1)])
-    no_likelier = float(np.exp(logs[logs <= mine + 1e-7]).sum())
+    logs = map(log_share, range(low, high + 1))
+    no_likelier = math.fsum(math.exp(log) for log in logs if log <= mine + 1e-7)
     return min(1.0, max(no_likelier, math.exp(mine)))
 
 

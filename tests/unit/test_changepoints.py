@@ -73,14 +73,29 @@ def test_the_share_of_all_orders_is_what_counting_them_one_by_one_gives(seed: in
     # Values of few kinds, so that different orders are equally good.
     values = [math.exp(chance.choice([0.0, 0.1, 0.3, 0.7]) + chance.random() * 0.05 * (seed % 2))
               for _ in range(7)]  # fmt: skip
-    logs = np.log(values)
-    apart = np.abs(logs[:, None] - logs[None, :])
-    best = changepoints._best_split(apart)[1]
+    distances = changepoints._Distances(list(map(math.log, values)))
+    best = distances.best_split(range(7))[1]
     as_good = sum(
-        changepoints._best_split(apart[np.ix_(order, order)])[1] >= best * (1 - 1e-9)
+        distances.best_split(order)[1] >= best * (1 - 1e-9)
         for order in itertools.permutations(range(7))
     )
-    assert changepoints._share_of_orders(apart, best) == pytest.approx(as_good / math.factorial(7))
+    assert distances.share_of_orders(best) == pytest.approx(as_good / math.factorial(7))
+
+
+@pytest.mark.parametrize("seed", range(3))
+def test_the_best_split_is_that_of_the_matrix_of_distances(seed: int) -> None:
+    values = np.random.default_rng(seed).normal(12.0, 0.01, 40) + 0.02 * (np.arange(40) > 25)
+    apart = np.abs(values[:, None] - values[None, :])
+
+    def energy(m: int) -> float:
+        left, right, between = apart[:m, :m], apart[m:, m:], apart[:m, m:]
+        k = 40 - m
+        inside = left.sum() / (m * (m - 1)) + right.sum() / (k * (k - 1))
+        return float(2 * between.mean() - inside) * m * k / 40
+
+    best = max(range(LEAST_RUNS, 41 - LEAST_RUNS), key=energy)
+    at, weighted = changepoints._Distances(values.tolist()).best_split(range(40))
+    assert (at, weighted) == (best, pytest.approx(energy(best)))
 
 
 def test_equal_values_are_no_change() -> None:

@@ -33,10 +33,10 @@ from benchvise.measure.runner import ProcessBegun
 from benchvise.measure.validity import summarise
 from benchvise.report import sinks
 from benchvise.report.data import report_data, to_json
-from benchvise.report.histograms import ConfigurationTimes
 from benchvise.report.html import Assets, environment, render_page
 from benchvise.report.html import render_response_page as response_page
 from benchvise.report.rendering import Cell, Column, Table, line, rendered, table_markdown
+from benchvise.report.responses import ConfigurationTimes
 from benchvise.report.tables import list_rows, run_rows, run_table
 from benchvise.rig.hold.messages import PhaseReached
 from benchvise.state.diff import NewLogLines

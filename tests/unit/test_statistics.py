@@ -13,7 +13,7 @@ from hypothesis import given, settings
 from hypothesis import strategies as st
 
 from benchvise import statistics
-from benchvise.statistics import Floats
+from benchvise.long_arrays import Floats
 
 checked = settings(max_examples=60, deadline=None)
 

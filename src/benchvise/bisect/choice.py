@@ -16,7 +16,7 @@ from math import erf, log, sqrt
 import numpy as np
 
 from benchvise.bisect.posterior import ChangePosterior, TwoChanges
-from benchvise.statistics import Floats
+from benchvise.long_arrays import Floats
 
 LEAST_CHANGE = 0.01
 """A change that is smaller is none; as in comparisons."""

@@ -19,7 +19,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchvise.statistics import Floats
+from benchvise.long_arrays import Floats
 
 FREEDOM = 8.0
 """Degrees of freedom of the noise: as good as normal in its middle, and with tails."""

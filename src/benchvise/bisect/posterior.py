@@ -21,7 +21,7 @@ from benchvise.bisect.likelihood import (
     version_likelihood,
 )
 from benchvise.bisect.sizes import sized_likelihoods
-from benchvise.statistics import Floats, Indices
+from benchvise.long_arrays import Floats, Indices
 
 NO_CHANGE = 0.05
 TWO_CHANGES = 0.05

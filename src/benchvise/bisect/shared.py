@@ -26,7 +26,7 @@ from benchvise.bisect.posterior import (
     two_changes_of,
 )
 from benchvise.bisect.sizes import size_prior
-from benchvise.statistics import Floats
+from benchvise.long_arrays import Floats
 
 UNSEEN = 0.1
 """How likely it is beforehand that a board does not have a change that others have."""

@@ -11,7 +11,7 @@ from math import pi
 import numpy as np
 
 from benchvise.bisect.likelihood import CHANGE, WORSE
-from benchvise.statistics import Floats
+from benchvise.long_arrays import Floats
 
 SIZES = np.exp(np.linspace(np.log(1e-5), np.log(3.0), 40))
 """(J) usual sizes of a change, as differences of logarithms."""

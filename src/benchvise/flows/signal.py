@@ -293,8 +293,8 @@ def keep_responses(options: KeptResponseOptions) -> KeptResponses:
 
 def _write_page(comparison: ResponseComparison, saved: tuple[str, ...], output: Path) -> Path:
     from benchvise.report import rendering
-    from benchvise.report.histograms import ConfigurationTimes
     from benchvise.report.html import write_response_page
+    from benchvise.report.responses import ConfigurationTimes
     from benchvise.signal.configurations import comparison_document
 
     return write_response_page(

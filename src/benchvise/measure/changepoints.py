@@ -17,13 +17,14 @@ takes five runs on either side, or six and four, or nine and three, until one ca
 from __future__ import annotations
 
 import math
+import random
+from bisect import bisect_left
 from collections.abc import Sequence
 from dataclasses import dataclass
-
-import numpy as np
+from itertools import accumulate
 
 from benchvise.measure.compare import LEAST_NOISE_FLOOR, SIGNIFICANCE
-from benchvise.statistics import Floats, hodges_lehmann_shift
+from benchvise.statistics import hodges_lehmann_shift, median_of_sorted
 
 PERMUTATIONS = 999
 
@@ -61,27 +62,27 @@ def change_points(values: Sequence[float]) -> list[ChangePoint]:
     """
     if any(not math.isfinite(value) or value <= 0.0 for value in values):
         raise ValueError("values of runs have to be positive and finite")
-    logs = np.log(np.array(values, dtype=np.float64))
+    logs = list(map(math.log, values))
     points: dict[int, float] = {}
-    _search(logs, 0, len(logs), np.random.default_rng(_SEED), points)
+    chance = random.Random(_SEED)  # noqa: S311 - of a test, not of a secret
+    _search(logs, 0, len(logs), chance, points)
     return _without_small(logs, points)
 
 
 def _search(
-    logs: Floats, start: int, stop: int, chance: np.random.Generator, points: dict[int, float]
+    logs: Sequence[float], start: int, stop: int, chance: random.Random, points: dict[int, float]
 ) -> None:
     """Adds the changes from ``start`` to ``stop``, each with its p."""
     if stop - start < 2 * LEAST_RUNS:
         return
-    part = logs[start:stop]
-    apart = np.abs(part[:, None] - part[None, :])
-    at, best = _best_split(apart)
+    part = _Distances(logs[start:stop])
+    at, best = part.best_split(range(stop - start))
     if best <= 0.0:
         return
     p = (
-        _share_of_orders(apart, best)
-        if part.size <= _ALL_ORDERS_OF
-        else _share_of_random_orders(apart, best, chance)
+        part.share_of_orders(best)
+        if stop - start <= _ALL_ORDERS_OF
+        else part.share_of_random_orders(best, chance)
     )
     if p > SIGNIFICANCE:
         return
@@ -90,61 +91,101 @@ def _search(
     _search(logs, start + at, stop, chance, points)
 
 
-def _share_of_random_orders(apart: Floats, best: float, chance: np.random.Generator) -> float:
-    """Of random orders, and of the one that is, the share with a split as good as the best one.
+class _Distances:
+    """Of each of some values from each other, and what splits of their orders make of them.
 
-    As soon as that is no change any more, no further orders are drawn.
+    No matrix is needed: the distances of a value from others that are sorted are its own, times
+    the numbers of those below and above, and the sums of these.
     """
-    p, as_good = 1.0, 0
-    for _ in range(PERMUTATIONS):
-        order = chance.permutation(len(apart))
-        as_good += _best_split(apart[np.ix_(order, order)])[1] >= best * _AS_GOOD
-        p = (1 + as_good) / (1 + PERMUTATIONS)
-        if p > SIGNIFICANCE:
-            break
-    return p
+
+    def __init__(self, values: Sequence[float]) -> None:
+        centre = median_of_sorted(sorted(values))
+        self._values = [value - centre for value in values]
+        ordered = sorted(self._values)
+        whole = math.fsum(ordered)
+        below = list(accumulate(ordered, initial=0.0))
+        n = len(ordered)
+        self._of_one = []
+        """The sum of the distances of each value from all."""
+        for value in self._values:
+            place = bisect_left(ordered, value)
+            distances = value * (2 * place - n) + whole - 2.0 * below[place]
+            self._of_one.append(distances)
+        self._total = math.fsum(self._of_one)
+
+    def best_split(self, order: Sequence[int]) -> tuple[int, float]:
+        """Where the weighted energy distance of the two sides is largest, and it."""
+        n = len(order)
+        left = of_left = sum_before = 0.0
+        before: list[float] = []
+        at, best = LEAST_RUNS, -math.inf
+        for m, run in enumerate(order[: n - LEAST_RUNS], 1):
+            value = self._values[run]
+            place = bisect_left(before, value)
+            # of the shorter side
+            below = sum(before[:place]) if 2 * place < m else sum_before - sum(before[place:])
+            left += 2.0 * (value * (2 * place - m + 1) + sum_before - 2.0 * below)
+            of_left += self._of_one[run]
+            before.insert(place, value)
+            sum_before += value
+            if m >= LEAST_RUNS:
+                weighted = _energy(left, of_left - left, self._total, m, n)
+                if weighted > best:
+                    at, best = m, weighted
+        return at, best
+
+    def share_of_random_orders(self, best: float, chance: random.Random) -> float:
+        """Of random orders, and of the one that is, the share with a split as good as the best one.
+
+        As soon as that is no change any more, no further orders are drawn.
+        """
+        p, as_good = 1.0, 0
+        order = list(range(len(self._values)))
+        for _ in range(PERMUTATIONS):
+            chance.shuffle(order)
+            as_good += self.best_split(order)[1] >= best * _AS_GOOD
+            p = (1 + as_good) / (1 + PERMUTATIONS)
+            if p > SIGNIFICANCE:
+                break
+        return p
+
+    def share_of_orders(self, best: float) -> float:
+        """Of all orders the share with a split as good as the best one.
+
+        An order is a way from the empty set of runs to all of them, one by one, and its splits are
+        the sets on that way. So the ways that avoid all sets that are as good are counted, set by
+        set; a set is a number, with a bit for each run.
+        """
+        n = len(self._values)
+        sizes, left, of_left = [0], [0.0], [0.0]
+        for run, value in enumerate(self._values):
+            near = [0.0]
+            for other in self._values[:run]:
+                apart = abs(value - other)
+                near += [distance + apart for distance in near]
+            left += [inside + 2.0 * distance for inside, distance in zip(left, near, strict=True)]
+            of_left += [distance + self._of_one[run] for distance in of_left]
+            sizes += [size + 1 for size in sizes]
+        least = best * _AS_GOOD
+        ways = [1] + [0] * (2**n - 1)
+        for runs in range(1, 2**n):
+            size = sizes[runs]
+            if (
+                LEAST_RUNS <= size <= n - LEAST_RUNS
+                and _energy(left[runs], of_left[runs] - left[runs], self._total, size, n) >= least
+            ):
+                continue
+            rest = runs
+            count = 0
+            while rest:
+                last = rest & -rest
+                count += ways[runs ^ last]
+                rest ^= last
+            ways[runs] = count
+        return 1.0 - ways[-1] / math.factorial(n)
 
 
-def _share_of_orders(apart: Floats, best: float) -> float:
-    """Of all orders the share with a split as good as the best one.
-
-    An order is a way from the empty set of runs to all of them, one by one, and its splits are the
-    sets on that way. So the ways that avoid all sets that are as good are counted, set by set.
-    """
-    n = len(apart)
-    sets = np.arange(1 << n)
-    member = (sets[:, None] >> np.arange(n) & 1).astype(np.float64)
-    size = member.sum(axis=1)
-    left = ((member @ apart) * member).sum(axis=1)
-    between = member @ apart.sum(axis=1) - left
-    inner = (size >= LEAST_RUNS) & (size <= n - LEAST_RUNS)
-    is_good = np.zeros(len(sets), dtype=bool)
-    is_good[inner] = (
-        _energy(left[inner], between[inner], apart.sum(), size[inner], n) >= best * _AS_GOOD
-    )
-    ways = np.zeros(len(sets))
-    ways[0] = 1.0
-    for count in range(1, n + 1):
-        of_size = sets[(size == count) & ~is_good]
-        for run in range(n):
-            with_run = of_size[(of_size >> run & 1) == 1]
-            ways[with_run] += ways[with_run ^ (1 << run)]
-    return 1.0 - float(ways[-1]) / math.factorial(n)
-
-
-def _best_split(apart: Floats) -> tuple[int, float]:
-    """Where the energy distance of the two sides is largest, weighted by their sizes, and it."""
-    n = apart.shape[0]
-    sums = apart.cumsum(axis=0).cumsum(axis=1)
-    m = np.arange(LEAST_RUNS, n - LEAST_RUNS + 1)
-    left = sums[m - 1, m - 1]
-    between = sums[m - 1, n - 1] - left
-    weighted = _energy(left, between, sums[n - 1, n - 1], m, n)
-    best = int(np.argmax(weighted))
-    return int(m[best]), float(weighted[best])
-
-
-def _energy(left: Floats, between: Floats, total: float, m: Floats, n: int) -> Floats:
+def _energy(left: float, between: float, total: float, m: int, n: int) -> float:
     """The energy distance of ``m`` of ``n`` values from the others, weighted by their numbers.
 
     From the sums of distances: of all pairs among the ``m``, of those with one of the others, of
@@ -153,11 +194,10 @@ def _energy(left: Floats, between: Floats, total: float, m: Floats, n: int) -> F
     k = n - m
     right = total - left - 2.0 * between
     energy = 2.0 * between / (m * k) - left / (m * (m - 1)) - right / (k * (k - 1))
-    weighted: Floats = energy * m * k / n
-    return weighted
+    return energy * m * k / n
 
 
-def _without_small(logs: Floats, points: dict[int, float]) -> list[ChangePoint]:
+def _without_small(logs: Sequence[float], points: dict[int, float]) -> list[ChangePoint]:
     """The changes beyond the noise floor; the least of the others goes first, as its sides join."""
     kept = dict(points)
     while True:
@@ -168,8 +208,8 @@ def _without_small(logs: Floats, points: dict[int, float]) -> list[ChangePoint]:
         del kept[min(small, key=lambda change: abs(math.log(change.ratio))).at]
 
 
-def _measured(logs: Floats, kept: dict[int, float]) -> list[ChangePoint]:
-    ends = [0, *sorted(kept), logs.size]
+def _measured(logs: Sequence[float], kept: dict[int, float]) -> list[ChangePoint]:
+    ends = [0, *sorted(kept), len(logs)]
     changes = []
     for before, at, after in zip(ends, ends[1:], ends[2:], strict=False):
         shift = hodges_lehmann_shift(logs[at:after], logs[before:at])

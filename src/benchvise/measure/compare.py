@@ -19,19 +19,19 @@ from collections import Counter, defaultdict
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, replace
 from enum import StrEnum
-
-import numpy as np
+from itertools import chain
+from operator import sub
 
 from benchvise.measure.kept_times import kept_times
 from benchvise.measure.metrics import figure_series
 from benchvise.measure.model import Better, RunRecord, SeriesRecord, SeriesSpec, SeriesStatus
 from benchvise.measure.validity import LEAST_COVERAGE, TOLERANCE, Summary, summarise
 from benchvise.statistics import (
-    Floats,
     cliffs_delta,
     hodges_lehmann_paired,
     hodges_lehmann_shift,
     mann_whitney,
+    median_of_sorted,
     paired_process_interval,
     process_interval,
     sign_flip_test,
@@ -203,7 +203,7 @@ def compare_series(
         return _not_comparable(a, hindrance)
     blocks_a, blocks_b = _log_blocks(a), _log_blocks(b)
     remarks = []
-    if paired and [x.size for x in blocks_a] != [y.size for y in blocks_b]:
+    if paired and list(map(len, blocks_a)) != list(map(len, blocks_b)):
         paired = False
         remarks.append("compared unpaired, as the processes and batches do not pair up")
     remarks += [
@@ -212,12 +212,13 @@ def compare_series(
         if len(blocks) == 1
     ]
     evidence = _paired(blocks_a, blocks_b) if paired else _unpaired(blocks_a, blocks_b)
-    within = max(float(np.ptp(_units(blocks))) for blocks in (blocks_a, blocks_b))
+    units = _units(blocks_a), _units(blocks_b)
+    within = max(max(medians) - min(medians) for medians in units)
     floor = max(LEAST_NOISE_FLOOR, _ratio(within) - 1.0)
     summaries = summarise(a), summarise(b)
     pinned = ("place", "free") not in a.spec.params
     held = pinned and min(s.coverage for s in summaries) >= LEAST_COVERAGE
-    separation = cliffs_delta(np.concatenate(blocks_b), np.concatenate(blocks_a))
+    separation = cliffs_delta(_all(blocks_b), _all(blocks_a))
     verdict, reason = _judge(
         evidence, floor, summaries, a.better, names, held=held, separation=separation
     )
@@ -282,8 +283,12 @@ class _Evidence:
     effect: float | None
 
 
-def _log_blocks(series: SeriesRecord) -> list[Floats]:
-    return [np.log(np.array(values, dtype=np.float64)) for values in series.values]
+def _log_blocks(series: SeriesRecord) -> list[list[float]]:
+    return [list(map(math.log, values)) for values in series.values]
+
+
+def _all(blocks: Sequence[Sequence[float]]) -> list[float]:
+    return list(chain.from_iterable(blocks))
 
 
 def _ratio(logarithm: float) -> float:
@@ -291,14 +296,15 @@ def _ratio(logarithm: float) -> float:
     return math.exp(max(-700.0, min(700.0, logarithm)))
 
 
-def _units(blocks: Sequence[Floats]) -> Floats:
+def _units(blocks: Sequence[Sequence[float]]) -> list[float]:
     """The log medians of the units of replication: processes, or the halves of a single one."""
-    parts = blocks if len(blocks) > 1 else np.array_split(blocks[0], 2)
-    return np.array([np.median(part) for part in parts], dtype=np.float64)
+    half = (len(blocks[0]) + 1) // 2
+    parts = blocks if len(blocks) > 1 else (blocks[0][:half], blocks[0][half:])
+    return [median_of_sorted(sorted(part)) for part in parts]
 
 
-def _unpaired(a: Sequence[Floats], b: Sequence[Floats]) -> _Evidence:
-    all_a, all_b = np.concatenate(a), np.concatenate(b)
+def _unpaired(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]]) -> _Evidence:
+    all_a, all_b = _all(a), _all(b)
     batches = hodges_lehmann_shift(all_b, all_a)
     processes = process_interval(_units(b), _units(a))
     return _Evidence(
@@ -310,9 +316,9 @@ def _unpaired(a: Sequence[Floats], b: Sequence[Floats]) -> _Evidence:
     )
 
 
-def _paired(a: Sequence[Floats], b: Sequence[Floats]) -> _Evidence:
-    by_process = _units(b) - _units(a)
-    by_batch = np.concatenate(b) - np.concatenate(a)
+def _paired(a: Sequence[Sequence[float]], b: Sequence[Sequence[float]]) -> _Evidence:
+    by_process = list(map(sub, _units(b), _units(a)))
+    by_batch = list(map(sub, _all(b), _all(a)))
     pairs = by_process if len(a) >= _LEAST_PAIRS else by_batch
     batches = hodges_lehmann_paired(pairs)
     processes = paired_process_interval(by_process)

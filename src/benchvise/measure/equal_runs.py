@@ -12,8 +12,6 @@ from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from itertools import pairwise
 
-import numpy as np
-
 from benchvise.measure.compare import Comparison
 from benchvise.measure.model import SeriesRecord
 from benchvise.statistics import median_of_sorted
@@ -55,7 +53,7 @@ def _median(comparison: Comparison, measured: Sequence[SeriesRecord]) -> float |
     """Of all batches of a run; None where it has no such series, or values without a ratio."""
     for series in measured:
         if series.spec.canonical == comparison.spec.canonical and series.unit == comparison.unit:
-            values = np.sort(np.array([value for block in series.values for value in block]))
-            if values.size and np.isfinite(values).all() and values[0] > 0.0:
-                return median_of_sorted(values)
+            values = [value for block in series.values for value in block]
+            if values and all(map(math.isfinite, values)) and min(values) > 0.0:
+                return median_of_sorted(sorted(values))
     return None

@@ -5,8 +5,6 @@ Most series keep batches, whose values are means or medians of many: they have n
 
 from __future__ import annotations
 
-import numpy as np
-
 from benchvise.measure.histogram import bucket_range, merged_histogram
 from benchvise.measure.model import SeriesRecord
 from benchvise.tails import MOST_TIMES, CountedTimes
@@ -28,9 +26,8 @@ def kept_times(series: SeriesRecord) -> CountedTimes | None:
     if histogram is not None:
         if histogram.count > MOST_TIMES:
             return None
-        longest = [bucket_range(index)[1] - 1 for index, _ in histogram.buckets]
-        counts = np.array([count for _, count in histogram.buckets], dtype=np.int64)
-        return CountedTimes(np.array(longest, dtype=np.float64) * _SECONDS, counts)
+        longest = tuple((bucket_range(b)[1] - 1) * _SECONDS for b, _ in histogram.buckets)
+        return CountedTimes(longest, tuple(count for _, count in histogram.buckets))
     if series.spec.benchmark != SIGNAL_RESPONSE or series.unit != "ns" or not series.values:
         return None
-    return CountedTimes.of(np.concatenate(series.values).astype(np.float64) * _SECONDS)
+    return CountedTimes.of(value * _SECONDS for values in series.values for value in values)

@@ -40,7 +40,7 @@ from statistics import NormalDist
 import numpy as np
 import numpy.typing as npt
 
-from benchvise.statistics import Floats
+from benchvise.long_arrays import Floats
 
 # Candidates for a capacity lie so close, in a factor of two.
 _PER_OCTAVE = 6

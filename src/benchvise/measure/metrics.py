@@ -16,8 +16,6 @@ from collections import defaultdict
 from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, replace
 
-import numpy as np
-
 from benchvise.documents import (
     JsonObject,
     array_at,
@@ -35,9 +33,10 @@ from benchvise.measure.model import (
     SeriesRecord,
     SeriesSpec,
 )
+from benchvise.statistics import median_of_sorted
 
 _POOLS: Mapping[str, Callable[[Sequence[float]], float]] = {
-    "median": lambda values: float(np.median(values)),
+    "median": lambda values: median_of_sorted(sorted(values)),
     "max": max,
     "min": min,
     "sum": math.fsum,
@@ -165,7 +164,7 @@ def counters_per_iteration(series: SeriesRecord) -> dict[str, float]:
             count = number_at(counters, name)
             if count is not None:
                 counts[name].append(count / iterations)
-    table = {name: float(np.median(values)) for name, values in counts.items()}
+    table = {name: median_of_sorted(sorted(values)) for name, values in counts.items()}
     if table.get("instructions") and "cycles" in table:
         table["cycles_per_instruction"] = table["cycles"] / table["instructions"]
     return table

@@ -7,21 +7,17 @@ in the evidence that the probe took around each batch. Nothing is ever dropped.
 
 from __future__ import annotations
 
-import contextlib
 import math
 from collections import Counter
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Iterable, Iterator, Mapping, Sequence
 from dataclasses import dataclass, field
-
-import numpy as np
-import numpy.typing as npt
+from itertools import chain, compress
 
 from benchvise.documents import in_json, number_at, object_at
 from benchvise.measure.model import Sample, SeriesRecord
 from benchvise.quantities import is_number
 from benchvise.statistics import (
     Drift,
-    Floats,
     Mode,
     drift,
     mad,
@@ -59,10 +55,9 @@ _SCALES: Mapping[str, tuple[tuple[float, str], ...]] = {
     "B": ((1e9, "GB"), (1e6, "MB"), (1e3, "kB")),
 }
 
-_Mask = npt.NDArray[np.bool_]
+_Mask = Sequence[bool]
 _Flags = Sequence[frozenset[str]]
 """Of each batch."""
-_PLAIN = {int, float, type(None)}
 
 
 @dataclass(frozen=True, slots=True)
@@ -99,22 +94,22 @@ class Summary:
 
 def summarise(series: SeriesRecord) -> Summary:
     """The summary of a series; ``ValueError`` when it has no samples or one is not finite."""
-    blocks = [np.array(values, dtype=np.float64) for values in series.values]
+    blocks = [list(map(float, values)) for values in series.values]
     if not blocks:
         raise ValueError(f"{series.spec.key}: no samples to summarise")
     samples = [sample for process in series.processes for sample in process.samples]
-    pooled = np.concatenate(blocks)
-    ordered = np.sort(pooled)
+    pooled = list(chain.from_iterable(blocks))
+    ordered = sorted(pooled)
     flags = [frozenset(sample.flags) for sample in samples]
     middle = median_of_sorted(ordered)
     interval = median_interval(pooled)
     half_width = _relative((interval.high - interval.low) / 2.0, middle)
     clusters = modes(pooled)
-    trend = drift(*blocks) if max(block.size for block in blocks) >= 5 else None
+    trend = drift(*blocks) if max(map(len, blocks)) >= 5 else None
     medians = [_median(block) for block in blocks]
 
     rules = _phrases(
-        _too_few(pooled.size, interval.coverage),
+        _too_few(len(pooled), interval.coverage),
         _free_placement(series, samples),
         _errors(samples, flags),
     )
@@ -128,14 +123,14 @@ def summarise(series: SeriesRecord) -> Summary:
         causes = (_NO_CAUSE,)
     flagged = Counter(flag for of_one in flags for flag in of_one)
     return Summary(
-        n=pooled.size,
+        n=len(pooled),
         processes=len(blocks),
         median=middle,
         low=interval.low,
         high=interval.high,
         coverage=interval.coverage,
-        minimum=float(ordered[0]),
-        maximum=float(ordered[-1]),
+        minimum=ordered[0],
+        maximum=ordered[-1],
         p95=percentile_of_sorted(ordered, 95.0),
         mad=mad(pooled),
         half_width=half_width,
@@ -153,8 +148,8 @@ def _phrases(*phrases: str) -> tuple[str, ...]:
     return tuple(phrase for phrase in phrases if phrase)
 
 
-def _median(values: Floats) -> float:
-    return median_of_sorted(np.sort(values))
+def _median(values: Iterable[float]) -> float:
+    return median_of_sorted(sorted(values))
 
 
 def _spread(medians: Sequence[float]) -> float:
@@ -194,13 +189,14 @@ def _free_placement(series: SeriesRecord, samples: Sequence[Sample]) -> str:
         return ""
     phrase = "placement is free, so the scheduler decides"
     details = [object_at(sample.evidence, "detail") for sample in samples]
-    together = np.array([number_at(d, "same_cpu") for d in details], dtype=np.float64)
-    finite = together[np.isfinite(together)]
-    if not finite.size:
+    shares = [share for d in details if (share := number_at(d, "same_cpu")) is not None]
+    together = list(filter(math.isfinite, shares))
+    if not together:
         return phrase
-    on_one, on_two = int((finite >= 0.9).sum()), int((finite <= 0.1).sum())
-    phrase += f": {on_one} of {finite.size} batches ran on one CPU, {on_two} on two"
-    mixed = finite.size - on_one - on_two
+    on_one = sum(share >= 0.9 for share in together)
+    on_two = sum(share <= 0.1 for share in together)
+    phrase += f": {on_one} of {len(together)} batches ran on one CPU, {on_two} on two"
+    mixed = len(together) - on_one - on_two
     return f"{phrase}, {mixed} on both in turn" if mixed else phrase
 
 
@@ -213,7 +209,9 @@ def _errors(samples: Sequence[Sample], flags: _Flags) -> str:
     return f"{count:.0f} requests failed, in {len(failed)} of {len(samples)} batches"
 
 
-def _two_modes(clusters: tuple[Mode, Mode] | None, blocks: Sequence[Floats], unit: str) -> str:
+def _two_modes(
+    clusters: tuple[Mode, Mode] | None, blocks: Sequence[Sequence[float]], unit: str
+) -> str:
     if clusters is None:
         return ""
     lower, upper = clusters
@@ -222,15 +220,17 @@ def _two_modes(clusters: tuple[Mode, Mode] | None, blocks: Sequence[Floats], uni
         f" and {quantity(upper.median, unit)} ({upper.share * 100:.0f} %)"
     )
     between = math.sqrt(lower.median) * math.sqrt(upper.median)
-    shares = [float((block > between).mean()) for block in blocks]
+    shares = [_mean([value > between for value in block]) for block in blocks]
     if len(blocks) > 1 and all(share <= 0.1 or share >= 0.9 for share in shares):
         phrase += ", each process staying in one"
     return phrase
 
 
-def _processes_differ(blocks: Sequence[Floats], medians: Sequence[float], unit: str) -> str:
+def _processes_differ(
+    blocks: Sequence[Sequence[float]], medians: Sequence[float], unit: str
+) -> str:
     """Processes differ clearly when the intervals of the outermost medians do not overlap."""
-    lowest, highest = int(np.argmin(medians)), int(np.argmax(medians))
+    lowest, highest = medians.index(min(medians)), medians.index(max(medians))
     below, above = median_interval(blocks[lowest]), median_interval(blocks[highest])
     if (
         _spread(medians) <= TOLERANCE
@@ -253,7 +253,9 @@ def _drifts(trend: Drift | None) -> str:
     return f"values drift by {trend.relative_change * 100:+.1f} % while a process runs"
 
 
-def _disturbances(samples: Sequence[Sample], flags: _Flags, values: Floats) -> Iterator[str]:
+def _disturbances(
+    samples: Sequence[Sample], flags: _Flags, values: Sequence[float]
+) -> Iterator[str]:
     """A phrase, or nothing, for each kind of evidence."""
     yield _preempted(samples, flags, values)
     yield _stolen(samples)
@@ -265,50 +267,69 @@ def _disturbances(samples: Sequence[Sample], flags: _Flags, values: Floats) -> I
     yield _generator(flags, values)
 
 
-def _column(samples: Sequence[Sample], name: str) -> Floats:
-    """An evidence item of all samples; NaN where it is no number."""
-    values = [sample.evidence.get(name) for sample in samples]
-    if set(map(type, values)) <= _PLAIN:  # nearly always, and an array of them is soon made
-        with contextlib.suppress(OverflowError):
-            column = np.array(values, dtype=np.float64)
-            column[np.isinf(column)] = np.nan
-            return column
-    return np.array([value if is_number(value) else None for value in values], dtype=np.float64)
+def _column(samples: Sequence[Sample], name: str) -> list[float]:
+    """An evidence item of all samples; NaN where it is no number, or none that is finite."""
+    return [_number(sample.evidence.get(name)) for sample in samples]
 
 
-def _batches(mask: _Mask, values: Floats) -> str:
+def _number(value: object) -> float:
+    try:
+        return float(value) if is_number(value) and math.isfinite(value) else math.nan
+    except OverflowError:  # of a whole number
+        return math.nan
+
+
+def _known(values: Iterable[float]) -> list[float]:
+    """Those that are not NaN."""
+    return [value for value in values if value == value]
+
+
+def _mean(mask: _Mask) -> float:
+    """The share of batches."""
+    return sum(mask) / len(mask)
+
+
+def _batches(mask: _Mask, values: Sequence[float]) -> str:
     """ "n of N batches", and by how much their median differs if that can be told."""
-    phrase = f"{int(mask.sum())} of {mask.size} batches"
-    if min(int(mask.sum()), int((~mask).sum())) < 3:
+    count = sum(mask)
+    phrase = f"{count} of {len(mask)} batches"
+    if min(count, len(mask) - count) < 3:
         return phrase
-    rest = _median(values[~mask])
-    change = _median(values[mask]) / rest - 1.0 if rest > 0.0 else 0.0
+    rest = _median(value for value, of_it in zip(values, mask, strict=True) if not of_it)
+    of_them = _median(compress(values, mask))
+    change = of_them / rest - 1.0 if rest > 0.0 else 0.0
     if abs(change) < 0.01:
         return phrase
     word = "higher" if change > 0.0 else "lower"
     return f"{phrase} (their median is {abs(change) * 100:.1f} % {word} than that of the others)"
 
 
-def _preempted(samples: Sequence[Sample], flags: _Flags, values: Floats) -> str:
+def _preempted(samples: Sequence[Sample], flags: _Flags, values: Sequence[float]) -> str:
     """By flag, as switching is the very work of some benchmarks: the probe knows which."""
-    mask = np.array([bool({"preempted", "waited"} & of_one) for of_one in flags])
-    if mask.mean() < _COMMON:
+    mask = [not of_one.isdisjoint(("preempted", "waited")) for of_one in flags]
+    if _mean(mask) < _COMMON:
         return ""
     phrase = f"other work took the CPU in {_batches(mask, values)}"
-    share = _share(_column(samples, "wait_ns")[mask], _column(samples, "elapsed_ns")[mask])
+    waited = list(compress(samples, mask))
+    share = _share(_column(waited, "wait_ns"), _column(waited, "elapsed_ns"))
     return f"{phrase}, for {share * 100:.1f} % of their time" if share > 0.0 else phrase
 
 
-def _share(parts: Floats, wholes: Floats) -> float:
+def _share(parts: Sequence[float], wholes: Sequence[float]) -> float:
     """Sum of parts over sum of wholes where both are known; 0 when nothing is."""
-    finite = np.isfinite(parts) & np.isfinite(wholes)
-    whole = float(wholes[finite].sum())
-    return float(parts[finite].sum()) / whole if whole > 0.0 else 0.0
+    known = [(p, w) for p, w in zip(parts, wholes, strict=True) if p == p and w == w]
+    whole = sum(w for _, w in known)
+    return sum(p for p, _ in known) / whole if whole > 0.0 else 0.0
 
 
 def _cpus(samples: Sequence[Sample], name: str) -> float:
     """Ticks of CPU time as a number of CPUs, averaged over the whole series."""
-    possible = _column(samples, "window_ns") * 1e-9 * _column(samples, "ticks_per_second")
+    possible = [
+        window * 1e-9 * ticks
+        for window, ticks in zip(
+            _column(samples, "window_ns"), _column(samples, "ticks_per_second"), strict=True
+        )
+    ]
     return _share(_column(samples, name), possible)
 
 
@@ -324,39 +345,35 @@ def _neighbours(samples: Sequence[Sample]) -> str:
 
 def _clock(samples: Sequence[Sample]) -> str:
     """By percentiles, as a single reading may have been disturbed itself."""
-    readings = np.concatenate(
-        [_column(samples, "clock_before_hz"), _column(samples, "clock_after_hz")]
-    )
-    readings = readings[np.isfinite(readings) & (readings > 0.0)]
-    if not readings.size:
+    both = _column(samples, "clock_before_hz") + _column(samples, "clock_after_hz")
+    readings = sorted(reading for reading in both if reading > 0.0)
+    if not readings:
         return ""
-    readings.sort()
     low, high = percentile_of_sorted(readings, 5.0), percentile_of_sorted(readings, 95.0)
     if high / low - 1.0 <= _CLOCK_CHANGE:
         return ""
     return f"the CPU clock ranged from {quantity(low, 'Hz')} to {quantity(high, 'Hz')}"
 
 
-def _migrated(samples: Sequence[Sample], values: Floats) -> str:
-    mask = _column(samples, "migrations") > 0.0
-    return f"moved to another CPU in {_batches(mask, values)}" if mask.mean() >= _COMMON else ""
+def _migrated(samples: Sequence[Sample], values: Sequence[float]) -> str:
+    mask = [moves > 0.0 for moves in _column(samples, "migrations")]
+    return f"moved to another CPU in {_batches(mask, values)}" if _mean(mask) >= _COMMON else ""
 
 
-def _faulted(samples: Sequence[Sample], values: Floats) -> str:
+def _faulted(samples: Sequence[Sample], values: Sequence[float]) -> str:
     """Faults that some batches take and others do not; the same in all may be the work itself."""
     minor, major = _column(samples, "minor_faults"), _column(samples, "major_faults")
-    finite = minor[np.isfinite(minor)]
-    usual = _median(finite) if finite.size else 0.0
-    mask = (minor > max(2.0 * usual, _FEW_FAULTS)) | (major > 0.0)
-    return f"page faults disturbed {_batches(mask, values)}" if mask.mean() >= _COMMON else ""
+    known = _known(minor)
+    most = max(2.0 * (_median(known) if known else 0.0), _FEW_FAULTS)
+    mask = [few > most or others > 0.0 for few, others in zip(minor, major, strict=True)]
+    return f"page faults disturbed {_batches(mask, values)}" if _mean(mask) >= _COMMON else ""
 
 
 def _temperature(samples: Sequence[Sample]) -> str:
-    degrees = _column(samples, "temperature_mc") / 1000.0
-    degrees = degrees[np.isfinite(degrees)]
-    if not degrees.size:
+    degrees = [reading / 1000.0 for reading in _known(_column(samples, "temperature_mc"))]
+    if not degrees:
         return ""
-    low, high = float(degrees.min()), float(degrees.max())
+    low, high = min(degrees), max(degrees)
     if high >= _TEMPERATURE_HOT:
         return f"the board was hot: up to {high:.0f} degrees C"
     if high - low >= _TEMPERATURE_RISE:
@@ -364,9 +381,9 @@ def _temperature(samples: Sequence[Sample]) -> str:
     return ""
 
 
-def _generator(flags: _Flags, values: Floats) -> str:
+def _generator(flags: _Flags, values: Sequence[float]) -> str:
     """Where the other end had no CPU time left, the value is its limit and not the board's."""
-    mask = np.array(["generator" in of_one for of_one in flags])
-    if mask.mean() < _COMMON:
+    mask = ["generator" in of_one for of_one in flags]
+    if _mean(mask) < _COMMON:
         return ""
     return f"the load generator was at its own limit in {_batches(mask, values)}"

@@ -26,12 +26,8 @@ from benchvise.report.curves import (
     grid_figures,
 )
 from benchvise.report.data import ComparisonData, ReportData, RunData, SeriesData
-from benchvise.report.histograms import (
-    LatencyFigure,
-    ResponseFigure,
-    latency_figures,
-    responses_of_runs,
-)
+from benchvise.report.histograms import LatencyFigure, latency_figures
+from benchvise.report.responses import ResponseFigure, responses_of_runs
 
 FORMAT = 1
 """Raised when the meaning of a field changes; the page's script refuses any other."""

@@ -15,12 +15,11 @@ from datetime import datetime
 from itertools import pairwise
 from typing import Literal, TypeAlias
 
-import numpy as np
-
 from benchvise.measure.changepoints import ChangePoint, change_points
 from benchvise.measure.model import Better, SeriesRecord
 from benchvise.measure.validity import Summary
 from benchvise.report.data import summary_or_reason
+from benchvise.statistics import median_of_sorted
 from benchvise.store import Past
 from benchvise.text import Untrusted
 
@@ -205,13 +204,13 @@ def median_of(series: SeriesRecord) -> float | None:
     values = [value for process in series.values for value in process]
     if not values or not all(map(math.isfinite, values)):
         return None
-    return float(np.median(values))
+    return median_of_sorted(sorted(values))
 
 
 def _levels(medians: Sequence[float], changes: Sequence[ChangePoint]) -> list[HistoryLevel]:
     ends = [0, *(change.at for change in changes), len(medians)]
     return [
-        HistoryLevel(first, last - 1, float(np.median(medians[first:last])))
+        HistoryLevel(first, last - 1, median_of_sorted(sorted(medians[first:last])))
         for first, last in pairwise(ends)
         if last > first
     ]

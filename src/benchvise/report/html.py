@@ -39,8 +39,8 @@ from benchvise.report.data import (
     to_json,
 )
 from benchvise.report.figures import Figures, figures, response_figures_document
-from benchvise.report.histograms import ConfigurationTimes, response_figure
 from benchvise.report.rendering import Table
+from benchvise.report.responses import ConfigurationTimes, response_figure
 from benchvise.report.sinks import CELL_LIMIT, Asset, cell, embedded, html, json_text
 from benchvise.report.tables import tail_rows
 

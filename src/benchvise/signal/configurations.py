@@ -79,7 +79,9 @@ def compare_configurations(
                 ()
                 if reference is None
                 else tail_differences(
-                    CountedTimes.of(times.seconds), CountedTimes.of(reference), len(files) - 1
+                    CountedTimes.of(times.seconds.tolist()),
+                    CountedTimes.of(reference.tolist()),
+                    len(files) - 1,
                 ),
             )
         )

@@ -13,13 +13,12 @@ from dataclasses import dataclass, field, replace
 from statistics import median
 from typing import TYPE_CHECKING
 
-import numpy as np
-
 from benchvise.documents import computed, in_json
 from benchvise.errors import Interrupted, UsageError
 from benchvise.rig.boot.verdict import BootError
 from benchvise.rig.faults import FlashError, RigError
 from benchvise.rig.soak.cores import Core
+from benchvise.statistics import incomplete_beta, percentile, percentile_of_sorted
 from benchvise.text import NO_TEXT, Untrusted
 
 if TYPE_CHECKING:
@@ -374,20 +373,18 @@ def exact_rate(count: int, total: int, confidence: float = CONFIDENCE) -> Failur
 
 
 def _highest(count: int, total: int, tail: float) -> float:
-    """The probability at which ``count`` or fewer of ``total`` have the probability ``tail``."""
+    """The probability at which ``count`` or fewer of ``total`` have the probability ``tail``.
+
+    Source: P(X <= k) = I(1 - p; n - k, k + 1), DLMF 8.17.5.
+    """
     if count == 0:
-        return float(-np.expm1(math.log(tail) / total))
-    k = np.arange(1, count + 1)
-    # Logarithms of the binomial coefficients, each from the one before.
-    choose = np.concatenate(([0.0], np.cumsum(np.log((total - k + 1) / k))))
-    k = np.arange(count + 1)
+        return -math.expm1(math.log(tail) / total)
     below, above = 0.0, 1.0
     while True:
         middle = (below + above) / 2.0
         if middle in (below, above):
             return middle
-        terms = choose + k * math.log(middle) + (total - k) * math.log1p(-middle)
-        if np.exp(terms).sum() > tail:
+        if incomplete_beta(1.0 - middle, float(total - count), count + 1.0) > tail:
             below = middle
         else:
             above = middle
@@ -408,7 +405,7 @@ def spread(seconds: Sequence[float]) -> Spread:
     """The distribution of durations; p95 is interpolated. ValueError when there are none."""
     if not seconds:
         raise ValueError("nothing has no distribution")
-    p95 = float(np.percentile(np.asarray(seconds, dtype=np.float64), 95))
+    p95 = percentile(seconds, 95.0)
     return Spread(len(seconds), median(seconds), p95, min(seconds), max(seconds))
 
 
@@ -479,8 +476,8 @@ def outliers(boots: Mapping[int, Mapping[str, float]]) -> tuple[Outlier, ...]:
     for name, values in by_phase.items():
         if len(values) < _FEWEST_FOR_OUTLIERS:
             continue
-        seconds_of_all = np.asarray([seconds for _, seconds in values])
-        first, middle, third = (float(q) for q in np.percentile(seconds_of_all, (25, 50, 75)))
+        in_order = sorted(seconds for _, seconds in values)
+        first, middle, third = (percentile_of_sorted(in_order, q) for q in (25.0, 50.0, 75.0))
         margin = _FENCE * (third - first)
         for number, seconds in values:
             far = seconds > third + margin or seconds < first - margin

@@ -14,8 +14,8 @@ from starlette.responses import Response
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError, CaptureError, UsageError
 from benchvise.report.figures import response_figures_document
-from benchvise.report.histograms import ConfigurationTimes, response_figure
 from benchvise.report.rendering import Table, table_of
+from benchvise.report.responses import ConfigurationTimes, response_figure
 from benchvise.signal.capture import summarise
 from benchvise.signal.commands import decode, info, infrared, uart
 from benchvise.signal.commands import response as response_command

@@ -14,6 +14,7 @@ from collections.abc import Iterable, Sequence
 import numpy as np
 import numpy.typing as npt
 
+from benchvise.long_arrays import walsh_pairs
 from benchvise.statistics import (
     hodges_lehmann_paired,
     median_of_sorted,
@@ -23,7 +24,6 @@ from benchvise.statistics import (
     signed_rank,
     signed_rank_interval,
     t_quantile,
-    walsh_pairs,
 )
 from benchvise.why.model import Bounds
 
