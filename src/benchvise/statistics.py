@@ -24,7 +24,7 @@ from functools import lru_cache
 from itertools import accumulate, chain, combinations, islice, pairwise
 from operator import add, sub
 from statistics import NormalDist
-from typing import TYPE_CHECKING
+from typing import TYPE_CHECKING, cast
 
 if TYPE_CHECKING:
     import numpy as np
@@ -107,7 +107,7 @@ class Drift:
 def _checked(values: Values, name: str = "values") -> Sequence[float]:
     """The values as a list of floats, or as an array where that is what they are and it is long."""
     if hasattr(values, "dtype"):
-        array: npt.NDArray[np.generic] = values
+        array = cast("npt.NDArray[np.generic]", values)
         if array.ndim == 1 and array.size > _LONG_ARRAY:
             from benchvise import long_arrays
 

@@ -35,12 +35,11 @@ import math
 from collections import defaultdict
 from collections.abc import Iterable, Sequence
 from dataclasses import dataclass
+from functools import lru_cache
+from operator import mul
 from statistics import NormalDist
 
-import numpy as np
-import numpy.typing as npt
-
-from benchvise.long_arrays import Floats
+from benchvise.statistics import median_of_sorted
 
 # Candidates for a capacity lie so close, in a factor of two.
 _PER_OCTAVE = 6
@@ -151,7 +150,7 @@ def infer_caches(curve: Iterable[tuple[float, float]]) -> list[Knee]:
             after=step.after,
             confidence=step.confidence,
         )
-        for step in _steps(x, y, np.ones_like(y), _LEAST_RISE)
+        for step in _steps(x, y, [1.0] * len(y), _LEAST_RISE)
     ]
 
 
@@ -171,11 +170,11 @@ def grid_knees(cells: Iterable[GridCell]) -> list[GridKnee]:
     knees: list[GridKnee] = []
     for size, row in sorted(rows.items()):
         n, y = _check(sorted(row))
-        bases = bases or dict(zip(n.tolist(), y.tolist(), strict=True))
+        bases = bases or dict(zip(n, y, strict=True))
         if size == 0 or len(row) < 2 * _LEAST_POINTS:
             continue
-        is_known = size != min(rows) and all(count in bases for count in n.tolist())
-        base = np.array([bases[count] for count in n.tolist()]) if is_known else np.ones_like(y)
+        is_known = size != min(rows) and all(count in bases for count in n)
+        base = [bases[count] if is_known else 1.0 for count in n]
         knees += [
             GridKnee(
                 size=size,
@@ -186,114 +185,177 @@ def grid_knees(cells: Iterable[GridCell]) -> list[GridKnee]:
                 after=step.after,
                 confidence=step.confidence,
             )
-            for step in _steps(n * size, y, base, _LEAST_SWITCH_RISE)
+            for step in _steps([count * size for count in n], y, base, _LEAST_SWITCH_RISE)
         ]
     return knees
 
 
-def _check(points: Sequence[tuple[float, float]]) -> tuple[Floats, Floats]:
-    x = np.array([point[0] for point in points], dtype=np.float64)
-    y = np.array([point[1] for point in points], dtype=np.float64)
-    if not (np.isfinite(x).all() and np.isfinite(y).all() and (x > 0).all() and (y > 0).all()):
+def _check(points: Sequence[tuple[float, float]]) -> tuple[list[float], list[float]]:
+    x = [point[0] for point in points]
+    y = [point[1] for point in points]
+    if not all(math.isfinite(value) and value > 0.0 for value in (*x, *y)):
         raise ValueError("a curve has positive, finite values only")
-    if np.unique(x).size < x.size:
+    if len(set(x)) < len(x):
         raise ValueError("a curve has one value for each size or number")
     return x, y
 
 
 # -- the model -------------------------------------------------------------------------------------
 
+_Floats = Sequence[float]
+
 
 @dataclass(frozen=True, slots=True)
-class _Candidates:
-    """Possible steps: capacity, whether of a cache, and the share of misses at each point."""
+class _Candidate:
+    """A possible step: its capacity, whether of a cache, and the share of misses at each point."""
 
-    capacity: Floats
-    cache: npt.NDArray[np.bool_]
-    misses: Floats
+    capacity: float
+    cache: bool
+    misses: _Floats
 
 
-def _candidates(x: Floats) -> _Candidates:
-    octaves = np.arange(0.0, math.log2(x[-1] / x[0]), 1.0 / _PER_OCTAVE)
-    capacity = x[0] * 2.0**octaves
-    ratio = x[:, np.newaxis] / capacity[np.newaxis, :]
-    shapes = [
-        np.clip(8.0 * (ratio - 1.0), 0.0, 1.0),
-        1.0 / (1.0 + np.exp(-3.3 * np.log2(ratio))),
-        1.0 / (1.0 + np.exp(-1.8 * np.log2(ratio))),
-        np.maximum(0.0, 1.0 - 1.0 / ratio),
-        np.clip(np.log2(ratio) / 6.0, 0.0, None),
-    ]
-    misses = np.hstack(shapes)
-    cache = np.repeat([True, True, True, True, False], capacity.size)
-    # Lest one point off makes a step, several lie on either side of it.
-    seen = misses[_LEAST_POINTS - 1] <= _FITS
-    seen &= ~cache | (misses[-_LEAST_POINTS] >= 1.0 - _FITS)
-    return _Candidates(np.tile(capacity, len(shapes))[seen], cache[seen], misses[:, seen])
+def _linear(ratio: float) -> float:
+    return min(1.0, max(0.0, 8.0 * (ratio - 1.0)))
+
+
+def _steep(ratio: float) -> float:
+    return 1.0 / (1.0 + math.exp(-3.3 * math.log2(ratio)))
+
+
+def _gentle(ratio: float) -> float:
+    return 1.0 / (1.0 + math.exp(-1.8 * math.log2(ratio)))
+
+
+def _random(ratio: float) -> float:
+    return max(0.0, 1.0 - 1.0 / ratio)
+
+
+def _slow(ratio: float) -> float:
+    return max(0.0, math.log2(ratio) / 6.0)
+
+
+_CACHES = (_linear, _steep, _gentle, _random)
+
+
+@lru_cache(maxsize=64)
+def _candidates(x: tuple[float, ...]) -> tuple[_Candidate, ...]:
+    steps = math.ceil(math.log2(x[-1] / x[0]) * _PER_OCTAVE)
+    capacities = [x[0] * 2.0 ** (step / _PER_OCTAVE) for step in range(steps)]
+    candidates = []
+    for shape in (*_CACHES, _slow):
+        for capacity in capacities:
+            misses = [shape(size / capacity) for size in x]
+            # Lest one point off makes a step, several lie on either side of it.
+            seen = misses[_LEAST_POINTS - 1] <= _FITS
+            if shape is not _slow:
+                seen = seen and misses[-_LEAST_POINTS] >= 1.0 - _FITS
+            if seen:
+                candidates.append(_Candidate(capacity, shape is not _slow, misses))
+    return tuple(candidates)
+
+
+def _dot(left: _Floats, right: _Floats) -> float:
+    return sum(map(mul, left, right))
+
+
+def _without(vector: _Floats, direction: _Floats) -> list[float]:
+    """What is left of a vector across a direction of length 1."""
+    along = _dot(vector, direction)
+    return [value - along * part for value, part in zip(vector, direction, strict=True)]
+
+
+@dataclass(frozen=True, slots=True)
+class _Explained:
+    """What base and some columns explain: an orthonormal basis of them; what it leaves of the
+    target; and of each candidate, its square across that basis, and its part in what is left."""
+
+    basis: tuple[_Floats, ...]
+    rest: _Floats
+    squares: _Floats
+    parts: _Floats
 
 
 class _Fit:
     """A weighted least-squares fit of the base and some of the candidates."""
 
     def __init__(
-        self, candidates: _Candidates, base: Floats, target: Floats, weight: Floats
+        self, candidates: Sequence[_Candidate], base: _Floats, target: _Floats, weight: _Floats
     ) -> None:
         self.candidates = candidates
-        self.columns = candidates.misses * weight[:, np.newaxis]
-        self.norms = np.einsum("ij,ij->j", self.columns, self.columns)
-        self.base = base * weight
-        self.target = target * weight
+        self.columns = [list(map(mul, each.misses, weight)) for each in candidates]
+        self.norms = [_dot(column, column) for column in self.columns]
+        self.base = list(map(mul, base, weight))
+        self.target = list(map(mul, target, weight))
         self.chosen: list[int] = []
-        self._bases: dict[tuple[int, ...], Floats] = {}
+        self._explained: dict[tuple[int, ...], _Explained] = {}
+        parts = [_dot(column, self.target) for column in self.columns]
+        nothing = _Explained((), self.target, self.norms, parts)
+        self._explained[()] = self._and(nothing, self.base)
 
     def loss(self, chosen: Sequence[int]) -> float:
         """The sum of squares that base and chosen columns leave."""
-        rest = self._rest(self._basis(chosen))
-        return float(rest @ rest)
+        rest = self._by(chosen).rest
+        return _dot(rest, rest)
 
-    def losses_with(self, chosen: Sequence[int], cache: bool = True) -> Floats:
+    def losses_with(self, chosen: Sequence[int], cache: bool = True) -> list[float]:
         """The same with each cache (or slow rise) besides; infinite where it would go down."""
-        basis = self._basis(chosen)
-        rest = self._rest(basis)
-        # What the basis explains of a column has no part in what it leaves of the target, and is
-        # taken off its square by Pythagoras.
-        explained = basis.T @ self.columns
-        projection = self.columns.T @ rest
-        norms = self.norms - np.einsum("ij,ij->j", explained, explained)
-        usable = (self.candidates.cache == cache) & (projection > 0.0)
-        usable &= norms > 1e-9 * self.norms
-        gains = np.where(usable, projection**2 / np.where(usable, norms, 1.0), -np.inf)
-        losses: Floats = float(rest @ rest) - gains
-        return losses
+        known = self._by(chosen)
+        loss = _dot(known.rest, known.rest)
+        return [
+            loss - part * part / square
+            if part > 0.0 and square > 1e-9 * norm and candidate.cache == cache
+            else math.inf
+            for part, square, norm, candidate in zip(
+                known.parts, known.squares, self.norms, self.candidates, strict=True
+            )
+        ]
 
-    def _basis(self, chosen: Sequence[int]) -> Floats:
-        """An orthonormal basis of base and chosen columns; moving steps asks for many again."""
+    def _by(self, chosen: Sequence[int]) -> _Explained:
+        """Kept, as moving steps asks for many again."""
         key = tuple(chosen)
-        if key not in self._bases:
-            matrix = np.column_stack([self.base, self.columns[:, list(chosen)]])
-            self._bases[key], _ = np.linalg.qr(matrix)
-        return self._bases[key]
+        if key not in self._explained:
+            self._explained[key] = self._and(self._by(key[:-1]), self.columns[key[-1]])
+        return self._explained[key]
 
-    def _rest(self, basis: Floats) -> Floats:
-        """The target, less what base and chosen columns explain of it."""
-        rest: Floats = self.target - basis @ (basis.T @ self.target)
-        return rest
+    def _and(self, known: _Explained, column: _Floats) -> _Explained:
+        """With one column more, by Gram and Schmidt, twice against rounding.
 
-    def heights(self) -> Floats:
+        What the basis explains of a candidate has no part in what it leaves of the target, and is
+        taken off its square by Pythagoras.
+        """
+        across = column
+        for direction in (*known.basis, *known.basis):
+            across = _without(across, direction)
+        length = math.sqrt(_dot(across, across)) or math.inf
+        direction = [value / length for value in across]
+        along = _dot(known.rest, direction)
+        shares = [_dot(candidate, direction) for candidate in self.columns]
+        return _Explained(
+            (*known.basis, direction),
+            _without(known.rest, direction),
+            [square - share * share for square, share in zip(known.squares, shares, strict=True)],
+            [part - share * along for part, share in zip(known.parts, shares, strict=True)],
+        )
+
+    def heights(self) -> list[float]:
         """The factor of the base, then the heights of the chosen steps."""
-        matrix = np.column_stack([self.base, self.columns[:, self.chosen]])
-        solution, *_ = np.linalg.lstsq(matrix, self.target, rcond=None)
-        heights: Floats = np.asarray(solution, dtype=np.float64)
+        basis = self._by(self.chosen).basis
+        columns = [self.base, *(self.columns[j] for j in self.chosen)]
+        heights = [0.0] * len(columns)
+        rest = self.target
+        for k in range(len(columns) - 1, -1, -1):  # from the last: only it has that direction
+            own = _dot(basis[k], columns[k])
+            heights[k] = _dot(basis[k], rest) / own if own else 0.0
+            rest = [value - heights[k] * part for value, part in zip(rest, columns[k], strict=True)]
         return heights
 
     def select(self, threshold: float) -> None:
         """Adds steps as long as one lowers the loss by more than the threshold."""
         while len(self.chosen) < _MOST_STEPS:
             losses = self.losses_with(self.chosen)
-            best = int(np.argmin(losses))
-            if self.loss(self.chosen) - losses[best] <= threshold:
+            if not losses or self.loss(self.chosen) - min(losses) <= threshold:
                 return
-            self.chosen.append(best)
+            self.chosen.append(losses.index(min(losses)))
             self._sweep()
 
     def _sweep(self) -> None:
@@ -302,9 +364,9 @@ class _Fit:
             before = list(self.chosen)
             for k, chosen in enumerate(before):
                 others = self.chosen[:k] + self.chosen[k + 1 :]
-                losses = self.losses_with(others, bool(self.candidates.cache[chosen]))
-                if losses.min() < np.inf:
-                    self.chosen[k] = int(np.argmin(losses))
+                losses = self.losses_with(others, self.candidates[chosen].cache)
+                if min(losses) < math.inf:
+                    self.chosen[k] = losses.index(min(losses))
             if self.chosen == before:
                 return
 
@@ -316,30 +378,32 @@ class _Fit:
                 self.loss(self.chosen[:k] + self.chosen[k + 1 :]) - whole
                 for k in range(len(self.chosen))
             ]
-            worth = np.where(self.heights()[1:] > 0.0, gains, -np.inf)
-            weakest = int(np.argmin(worth))
-            if worth[weakest] > threshold:
+            heights = self.heights()[1:]
+            worth = [g if h > 0.0 else -math.inf for g, h in zip(gains, heights, strict=True)]
+            if min(worth) > threshold:
                 return
-            del self.chosen[weakest]
+            del self.chosen[worth.index(min(worth))]
             self._sweep()
 
     def slow(self, threshold: float) -> None:
         """Gives up the last steps for one slow rise where that costs less, a step each."""
-        capacity = self.candidates.capacity
-        ordered = sorted(self.chosen, key=lambda j: capacity[j])
+        capacity = [candidate.capacity for candidate in self.candidates]
+        ordered = sorted(self.chosen, key=capacity.__getitem__)
         best, least = ordered, self.loss(ordered) + threshold * len(ordered)
         for kept in range(len(ordered)):
             head = ordered[:kept]
             losses = self.losses_with(head, cache=False)
             if head:
-                losses[capacity < capacity[head[-1]]] = np.inf
-            if not losses.size or losses.min() == np.inf:
-                continue
-            rise = int(np.argmin(losses))
+                least_capacity = capacity[head[-1]]
+                losses = [
+                    loss if size >= least_capacity else math.inf
+                    for loss, size in zip(losses, capacity, strict=True)
+                ]
+            lowest = min(losses)
             # and half a step more: a cache is the better explanation
-            cost = float(losses[rise]) + threshold * (kept + 1.5)
+            cost = lowest + threshold * (kept + 1.5)
             if cost < least:
-                best, least = [*head, rise], cost
+                best, least = [*head, losses.index(lowest)], cost
         self.chosen = best
 
 
@@ -358,21 +422,23 @@ class _Step:
     confidence: float
 
 
-def _steps(x: Floats, y: Floats, base: Floats, least_rise: float) -> list[_Step]:
+def _steps(x: _Floats, y: _Floats, base: _Floats, least_rise: float) -> list[_Step]:
     """The steps of a curve, in ascending order of x."""
-    candidates = _candidates(x)
-    if not candidates.cache.any():
+    candidates = _candidates(tuple(x))
+    if not any(candidate.cache for candidate in candidates):
         return []
-    threshold = 2.0 * math.log(candidates.capacity.size) + 2.0 * math.log(x.size)
-    trust = np.ones_like(y)
+    threshold = 2.0 * math.log(len(candidates)) + 2.0 * math.log(len(x))
+    over_base = [value / below for value, below in zip(y, base, strict=True)]
+    trust = [1.0] * len(y)
     for _ in range(_ROUNDS):
-        fit = _Fit(candidates, base, y, np.sqrt(trust) / y)
+        weight = [math.sqrt(share) / value for share, value in zip(trust, y, strict=True)]
+        fit = _Fit(candidates, base, y, weight)
         fit.select(threshold * _LEAST_NOISE**2)
-        residuals = np.abs(_relative_residuals(fit, base, y))
-        noise = _noise(residuals, x.size - 1.0 - 2.0 * len(fit.chosen), y / base)
+        freedom = len(x) - 1.0 - 2.0 * len(fit.chosen)
+        noise = _noise(_relative_residuals(fit, base, y), freedom, over_base)
         fit.eliminate(threshold * noise**2)
-        residuals = np.abs(_relative_residuals(fit, base, y))
-        trust = np.minimum(1.0, _HUBER * noise / np.maximum(residuals, 1e-12))
+        residuals = _relative_residuals(fit, base, y)
+        trust = [min(1.0, _HUBER * noise / max(residual, 1e-12)) for residual in residuals]
     fit.slow(threshold * noise**2)
     fit.eliminate(threshold * noise**2)
     steps = (_describe(fit, group, x, base, noise, threshold) for group in _groups(fit, x))
@@ -380,46 +446,51 @@ def _steps(x: Floats, y: Floats, base: Floats, least_rise: float) -> list[_Step]
     return [step for step in steps if 0.0 < (1.0 + least_rise) * step.before <= step.after]
 
 
-def _noise(residuals: Floats, freedom: float, y: Floats) -> float:
+def _noise(residuals: _Floats, freedom: float, y: _Floats) -> float:
     """Relative standard deviation: from residuals, or from neighbours if these differ less.
 
     The residuals are of a fit with too many steps; neighbours differ by steps too, but most of
     them lie on plateaus. Both by medians.
     """
     scale = 1.0 / NormalDist().inv_cdf(0.75)
-    left = scale * float(np.median(residuals)) * math.sqrt(y.size / max(1.0, freedom))
-    between = scale * float(np.median(np.abs(np.diff(np.log(y))))) / math.sqrt(2.0)
+    left = scale * median_of_sorted(sorted(residuals)) * math.sqrt(len(y) / max(1.0, freedom))
+    steps = sorted(abs(math.log(after / value)) for value, after in itertools.pairwise(y))
+    between = scale * median_of_sorted(steps) / math.sqrt(2.0)
     return max(_LEAST_NOISE, min(left, between))
 
 
-def _relative_residuals(fit: _Fit, base: Floats, y: Floats) -> Floats:
-    heights = fit.heights()
-    fitted = heights[0] * base + fit.candidates.misses[:, fit.chosen] @ heights[1:]
-    residuals: Floats = (y - fitted) / y
-    return residuals
+def _relative_residuals(fit: _Fit, base: _Floats, y: _Floats) -> list[float]:
+    """Without sign."""
+    first, *heights = fit.heights()
+    rest = [value - first * below for value, below in zip(y, base, strict=True)]
+    for height, j in zip(heights, fit.chosen, strict=True):
+        misses = fit.candidates[j].misses
+        rest = [value - height * share for value, share in zip(rest, misses, strict=True)]
+    return [abs(left / value) for left, value in zip(rest, y, strict=True)]
 
 
-def _groups(fit: _Fit, x: Floats) -> list[list[int]]:
+def _groups(fit: _Fit, x: _Floats) -> list[list[int]]:
     """The caches among the chosen steps by capacity, those too near to be two put together."""
     heights = dict(zip(fit.chosen, fit.heights()[1:], strict=True))
-    logs = np.log(fit.candidates.capacity)
-    caches = sorted((j for j in fit.chosen if fit.candidates.cache[j]), key=lambda j: logs[j])
-    groups = [[j] for j in caches]
+    logs = {j: math.log(fit.candidates[j].capacity) for j in fit.chosen}
+    groups = [[j] for j in sorted(fit.chosen, key=logs.__getitem__) if fit.candidates[j].cache]
 
     def centre(group: Sequence[int]) -> float:
-        return float(np.average(logs[group], weights=[heights[j] for j in group]))
+        return sum(logs[j] * heights[j] for j in group) / sum(heights[j] for j in group)
 
     def gap(a: Sequence[int], b: Sequence[int]) -> float:
-        misses = fit.candidates.misses
-        full = np.min(misses[:, a], axis=1) >= _MOST
-        empty = np.max(misses[:, b], axis=1) <= 1.0 - _MOST
-        between = x[full & empty]
-        plateau = between.size > 1 and between[-1] >= _PLATEAU * between[0]
+        between = [
+            size
+            for at, size in enumerate(x)
+            if min(fit.candidates[j].misses[at] for j in a) >= _MOST
+            and max(fit.candidates[j].misses[at] for j in b) <= 1.0 - _MOST
+        ]
+        plateau = len(between) > 1 and between[-1] >= _PLATEAU * between[0]
         return math.inf if plateau else centre(b) - centre(a)
 
     while len(groups) > 1:
         gaps = [gap(a, b) for a, b in itertools.pairwise(groups)]
-        nearest = int(np.argmin(gaps))
+        nearest = gaps.index(min(gaps))
         if gaps[nearest] >= math.log(_LEAST_DISTANCE):
             break
         groups[nearest : nearest + 2] = [groups[nearest] + groups[nearest + 1]]
@@ -427,43 +498,46 @@ def _groups(fit: _Fit, x: Floats) -> list[list[int]]:
 
 
 def _describe(
-    fit: _Fit, group: Sequence[int], x: Floats, base: Floats, noise: float, threshold: float
+    fit: _Fit, group: Sequence[int], x: _Floats, base: _Floats, noise: float, threshold: float
 ) -> _Step:
     """A group of steps as one."""
-    misses = fit.candidates.misses
+
+    def level(steps: Iterable[int], at: int) -> float:
+        return sum(height[j] * fit.candidates[j].misses[at] for j in steps)
+
     others = [j for j in fit.chosen if j not in group]
-    heights = fit.heights()
-    height = dict(zip(fit.chosen, heights[1:], strict=True))
+    first, *heights = fit.heights()
+    height = dict(zip(fit.chosen, heights, strict=True))
     rise = sum(height[j] for j in group)
-    share = sum(height[j] * misses[:, j] for j in group) / rise
-    at = int(np.flatnonzero(share <= _FITS)[-1])
-    before = float(heights[0] * base[at] + sum(height[j] * misses[at, j] for j in others))
+    at = max(place for place in range(len(x)) if level(group, place) <= _FITS * rise)
+    before = first * base[at] + level(others, at)
     low, high = _bounds(fit, [j for j in group if height[j] >= _MEMBER * rise], noise)
     gain = (fit.loss(others) - fit.loss(fit.chosen)) / noise**2
     return _Step(
-        fits=float(x[at]),
-        low=float(min(x[at], x[x <= low][-1])),
-        high=float(max(x[at + 1], x[x >= high][0])),
+        fits=x[at],
+        low=min(x[at], max(size for size in x if size <= low)),
+        high=max(x[at + 1], min(size for size in x if size >= high)),
         before=before,
-        after=before + float(rise),
+        after=before + rise,
         confidence=1.0 / (1.0 + math.exp(-min(700.0, gain - threshold) / 2.0)),
     )
 
 
 def _bounds(fit: _Fit, group: Sequence[int], noise: float) -> tuple[float, float]:
     """The least and the largest capacity with which some shape of a step fits nearly as well."""
-    capacity = fit.candidates.capacity
-    caches = [j for j in fit.chosen if fit.candidates.cache[j]]
+    caches = [fit.candidates[j].capacity for j in fit.chosen if fit.candidates[j].cache]
+    most = fit.loss(fit.chosen) + _PROFILE * noise**2
     near = []
     for this in group:
-        others = [j for j in fit.chosen if j != this]
-        fits = fit.losses_with(others) - fit.loss(fit.chosen) <= _PROFILE * noise**2
+        own = fit.candidates[this].capacity
+        losses = fit.losses_with([j for j in fit.chosen if j != this])
         # halfway to the next step and no farther: beyond, that one's place would be taken
-        below = [capacity[j] for j in caches if capacity[j] < capacity[this]]
-        above = [capacity[j] for j in caches if capacity[j] > capacity[this]]
-        if below:
-            fits &= capacity > math.sqrt(max(below) * capacity[this])
-        if above:
-            fits &= capacity < math.sqrt(min(above) * capacity[this])
-        near += [*capacity[fits], capacity[this]]
-    return float(min(near)), float(max(near))
+        below = max((math.sqrt(size * own) for size in caches if size < own), default=0.0)
+        above = min((math.sqrt(size * own) for size in caches if size > own), default=math.inf)
+        near.append(own)
+        near += [
+            candidate.capacity
+            for candidate, loss in zip(fit.candidates, losses, strict=True)
+            if loss <= most and below < candidate.capacity < above
+        ]
+    return min(near), max(near)
