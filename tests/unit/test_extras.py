@@ -35,8 +35,19 @@ WITHOUT_EXTRAS = f"""if True:
 
 
 def test_every_command_can_be_imported_and_those_of_the_core_work(tmp_path: Path) -> None:
-    light = ["completion bash", "run --plan", "runs"]
-    heavy = ["trace stats none.dat", "serve --port 0"]
+    light = [
+        "completion bash",
+        "run --plan",
+        "run --bench cpu.clock --batches 3 --time 0.001 --label A",
+        "run --bench cpu.clock --batches 3 --time 0.001 --label B",
+        "runs",
+        "show A",
+        "compare A B",
+        "report A B -o page",
+        "history cpu.clock",
+        "help signal infrared",
+    ]
+    heavy = ["trace stats none.dat", "serve --port 0", "why A B", "signal info none.csv"]
     done = subprocess.run(
         [sys.executable, "-c", WITHOUT_EXTRAS, *light, *heavy],
         capture_output=True,
@@ -49,7 +60,7 @@ def test_every_command_can_be_imported_and_those_of_the_core_work(tmp_path: Path
     assert codes == ["0"] * len(light) + ["1"] * len(heavy)
     lines = done.stderr.splitlines()
     assert len(lines) == len(heavy)
-    for line, extra in zip(lines, ("trace", "web"), strict=True):
+    for line, extra in zip(lines, ("trace", "web", "why", "why"), strict=True):
         assert line.endswith(f"pip install 'benchvise[{extra}]'")
 
 

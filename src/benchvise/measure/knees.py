@@ -255,7 +255,7 @@ def _candidates(x: tuple[float, ...]) -> tuple[_Candidate, ...]:
 
 
 def _dot(left: _Floats, right: _Floats) -> float:
-    return sum(map(mul, left, right))
+    return sum(map(mul, left, right), 0.0)
 
 
 def _without(vector: _Floats, direction: _Floats) -> list[float]:

@@ -279,7 +279,7 @@ def _number(value: object) -> float:
         return math.nan
 
 
-def _known(values: Iterable[float]) -> list[float]:
+def _without_missing(values: Iterable[float]) -> list[float]:
     """Those that are not NaN."""
     return [value for value in values if value == value]
 
@@ -363,14 +363,14 @@ def _migrated(samples: Sequence[Sample], values: Sequence[float]) -> str:
 def _faulted(samples: Sequence[Sample], values: Sequence[float]) -> str:
     """Faults that some batches take and others do not; the same in all may be the work itself."""
     minor, major = _column(samples, "minor_faults"), _column(samples, "major_faults")
-    known = _known(minor)
+    known = _without_missing(minor)
     most = max(2.0 * (_median(known) if known else 0.0), _FEW_FAULTS)
     mask = [few > most or others > 0.0 for few, others in zip(minor, major, strict=True)]
     return f"page faults disturbed {_batches(mask, values)}" if _mean(mask) >= _COMMON else ""
 
 
 def _temperature(samples: Sequence[Sample]) -> str:
-    degrees = [reading / 1000.0 for reading in _known(_column(samples, "temperature_mc"))]
+    degrees = [reading / 1000.0 for reading in _without_missing(_column(samples, "temperature_mc"))]
     if not degrees:
         return ""
     low, high = min(degrees), max(degrees)

@@ -15,7 +15,8 @@ import numpy as np
 from benchvise.errors import CaptureError
 from benchvise.signal.capture import Capture, SignalLine
 from benchvise.signal.decoders import Annotation, Decoder, decode
-from benchvise.signal.remote_protocols import RemoteCode, read_frame
+from benchvise.signal.remote_codes import RemoteCode
+from benchvise.signal.remote_protocols import read_frame
 
 _GAP_S = 0.0035  # longer than any space within a frame but that of a header
 _HEADER_S = 0.0030  # a mark that only headers have

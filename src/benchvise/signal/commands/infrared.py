@@ -8,7 +8,7 @@ from typing import TYPE_CHECKING, Annotated, Any
 from benchvise.command import CommandOption, CommandRecord
 from benchvise.quantities import format_value
 from benchvise.signal.commands.options import LineOptions, format_seconds
-from benchvise.signal.remote_protocols import RemoteCode
+from benchvise.signal.remote_codes import RemoteCode
 from benchvise.table import ColumnSpec, TableSpec, ValueUnit
 from benchvise.text import Untrusted
 
