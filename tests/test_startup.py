@@ -40,7 +40,7 @@ LIGHTEST = {
     ("doctor", "--help"): set[str](),
     ("bench", "list"): {"msgspec"},
     ("run", "--help"): set[str](),
-    ("run", "--plan"): {"msgspec", "numpy", "sqlalchemy"},
+    ("run", "--plan"): {"msgspec", "sqlalchemy"},
     ("versus", "--help"): set[str](),
     ("gate", "--help"): set[str](),
     ("export", "--help"): set[str](),
