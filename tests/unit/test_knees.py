@@ -26,7 +26,7 @@ KIB = 1 << 10
 PAGE = 4 * KIB
 DOUBLING = tuple(4 * KIB << k for k in range(15))
 HALVES = tuple(sorted((*DOUBLING, *(6 * KIB << k for k in range(14)))))
-SEEDS = 60
+SEEDS = 100
 RECORDED = json.loads((Path(__file__).parent / "data" / "knees.json").read_text())
 
 
