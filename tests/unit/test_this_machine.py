@@ -5,6 +5,7 @@ from __future__ import annotations
 import os
 import subprocess
 import sys
+import time
 from contextlib import ExitStack
 from pathlib import Path
 
@@ -88,6 +89,23 @@ def test_what_the_holder_starts_needs_no_lock_of_its_own(
             capture_output=True, text=True, check=False,
         )  # fmt: skip
     assert child.stdout == "held\n", child.stderr
+
+
+def test_a_number_of_another_container_is_nothing_to_be_killed(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Though it is that of the parent of this process."""
+    monkeypatch.setenv(locks.DIRECTORY_VARIABLE, str(tmp_path))
+    there = locks.Holder(os.getppid(), "benchvise run", time.time(), numbers="pid:[1]")
+    monkeypatch.setattr(locks.Holder, "here", lambda what: there)
+    with (
+        this_machine.held("benchvise run"),
+        pytest.raises(RigError) as caught,
+        this_machine.held("benchvise why"),
+    ):
+        pass
+    assert f"process {there.pid} of another container" in caught.value.message
+    assert "kill" not in caught.value.remedy
 
 
 def test_without_a_place_for_locks_it_is_measured_all_the_same(

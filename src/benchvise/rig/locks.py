@@ -19,7 +19,7 @@ from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field, replace
 from functools import partial
 from pathlib import Path
-from typing import Any
+from typing import Any, Self
 
 from benchvise import interruption
 from benchvise.documents import decode, encode
@@ -48,7 +48,9 @@ class Holder:
     """Who holds a lock: a process, what it does, and since when (seconds since 1970).
 
     One that is ``leaving`` ends, and does nothing but what that takes. ``doing`` is its activity,
-    for others to see; small, and as untrusted as any note.
+    for others to see; small, and as untrusted as any note. ``pid`` is a number of the process
+    namespace ``numbers``: one of a container, which may share the directory of locks, means nothing
+    outside of it.
     """
 
     pid: int
@@ -56,6 +58,17 @@ class Holder:
     since: float
     leaving: bool = False
     doing: Mapping[str, object] = field(default_factory=dict)
+    numbers: str = ""
+
+    @classmethod
+    def here(cls, what: str) -> Self:
+        """This very process, from now on."""
+        return cls(os.getpid(), what, time.time(), numbers=_process_namespace())
+
+    @property
+    def is_numbered_here(self) -> bool:
+        """Whether its number is one of this process's namespace."""
+        return self.numbers in ("", _process_namespace())
 
 
 @contextmanager
@@ -87,17 +100,17 @@ def held(
                 patience = 0.0 if who else _UNNOTED_SECONDS
                 if who and who.leaving:
                     patience = _LEAVE_SECONDS
-                elif who and is_gone(who.pid):
+                elif who and who.is_numbered_here and is_gone(who.pid):
                     patience = _KILLED_SECONDS
                 if time.monotonic() - begun >= max(wait_s, patience):
                     raise _busy(name or key, who, waits=has is None)
                 if turn is None and wait_s >= _IN_TURN_SECONDS:
-                    mine = partial(_note, who=Holder(os.getpid(), what, time.time()))
+                    mine = partial(_note, who=Holder.here(what))
                     turn = queue.enter_context(turns.ticket(path, mine))
                     if observe is not None and who is not None:
                         observe(who)
                 interruption.sleep(_POLL_SECONDS)
-        _note(descriptor, Holder(os.getpid(), what, time.time()))
+        _note(descriptor, Holder.here(what))
         try:
             yield
         finally:
@@ -142,7 +155,7 @@ def _holder_in(path: Path) -> Holder | None:
 @contextmanager
 def queued(key: str, what: str, number: str) -> Iterator[None]:
     """Waits in the queue of a lock within this context, without taking it."""
-    note = partial(_note, who=Holder(os.getpid(), what, time.time()))
+    note = partial(_note, who=Holder.here(what))
     with turns.ticket(_path(key), note, number):
         yield
 
@@ -286,9 +299,20 @@ def _busy(name: str, who: Holder | None, *, waits: bool) -> RigError:
     if who is None:
         return RigError(Fault.BUSY, f"{name} is in use by another program", "wait until it ends")
     seconds = max(0.0, time.time() - who.since)
+    remedy = "wait until it ends (--wait 30m), or stop it"
+    where = " of another container"
+    if who.is_numbered_here:
+        remedy, where = f"{remedy}: kill {who.pid}", ""
     return RigError(
         Fault.BUSY,
         f"{name} is {'next for' if waits else 'in use:'} {who.what} "
-        f"(process {who.pid}, for {seconds:.0f} s)",
-        f"wait until it ends (--wait 30m), or stop it: kill {who.pid}",
+        f"(process {who.pid}{where}, for {seconds:.0f} s)",
+        remedy,
     )
+
+
+def _process_namespace() -> str:
+    try:
+        return str(Path("/proc/self/ns/pid").readlink())
+    except OSError:
+        return ""

@@ -32,7 +32,7 @@ def held(what: str, observe: Callable[[Holder], None] | None = None) -> Iterator
     with ExitStack() as stack:
         try:
             holder = locks.holder(KEY)
-            if holder is None or not _is_part_of(holder.pid):
+            if holder is None or not (holder.is_numbered_here and _is_part_of(holder.pid)):
                 name = "local (this machine)"
                 lock = locks.held(KEY, what, name=name, wait_s=patience_s(), observe=observe)
                 stack.enter_context(lock)
