@@ -299,14 +299,14 @@ class _Fit:
 
     def losses_with(self, chosen: Sequence[int], cache: bool = True) -> list[float]:
         """The same with each cache (or slow rise) besides; infinite where it would go down."""
-        known = self._by(chosen)
-        loss = _dot(known.rest, known.rest)
+        explained = self._by(chosen)
+        loss = _dot(explained.rest, explained.rest)
         return [
             loss - part * part / square
             if part > 0.0 and square > 1e-9 * norm and candidate.cache == cache
             else math.inf
             for part, square, norm, candidate in zip(
-                known.parts, known.squares, self.norms, self.candidates, strict=True
+                explained.parts, explained.squares, self.norms, self.candidates, strict=True
             )
         ]
 
@@ -317,24 +317,27 @@ class _Fit:
             self._explained[key] = self._and(self._by(key[:-1]), self.columns[key[-1]])
         return self._explained[key]
 
-    def _and(self, known: _Explained, column: _Floats) -> _Explained:
+    def _and(self, explained: _Explained, column: _Floats) -> _Explained:
         """With one column more, by Gram and Schmidt, twice against rounding.
 
         What the basis explains of a candidate has no part in what it leaves of the target, and is
         taken off its square by Pythagoras.
         """
         across = column
-        for direction in (*known.basis, *known.basis):
+        for direction in (*explained.basis, *explained.basis):
             across = _without(across, direction)
         length = math.sqrt(_dot(across, across)) or math.inf
         direction = [value / length for value in across]
-        along = _dot(known.rest, direction)
+        along = _dot(explained.rest, direction)
         shares = [_dot(candidate, direction) for candidate in self.columns]
         return _Explained(
-            (*known.basis, direction),
-            _without(known.rest, direction),
-            [square - share * share for square, share in zip(known.squares, shares, strict=True)],
-            [part - share * along for part, share in zip(known.parts, shares, strict=True)],
+            (*explained.basis, direction),
+            _without(explained.rest, direction),
+            [
+                square - share * share
+                for square, share in zip(explained.squares, shares, strict=True)
+            ],
+            [part - share * along for part, share in zip(explained.parts, shares, strict=True)],
         )
 
     def heights(self) -> list[float]:

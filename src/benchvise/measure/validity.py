@@ -317,9 +317,9 @@ def _preempted(samples: Sequence[Sample], flags: _Flags, values: Sequence[float]
 
 def _share(parts: Sequence[float], wholes: Sequence[float]) -> float:
     """Sum of parts over sum of wholes where both are known; 0 when nothing is."""
-    known = [(p, w) for p, w in zip(parts, wholes, strict=True) if p == p and w == w]
-    whole = sum(w for _, w in known)
-    return sum(p for p, _ in known) / whole if whole > 0.0 else 0.0
+    pairs = [(p, w) for p, w in zip(parts, wholes, strict=True) if p == p and w == w]
+    whole = sum(w for _, w in pairs)
+    return sum(p for p, _ in pairs) / whole if whole > 0.0 else 0.0
 
 
 def _cpus(samples: Sequence[Sample], name: str) -> float:
@@ -363,8 +363,8 @@ def _migrated(samples: Sequence[Sample], values: Sequence[float]) -> str:
 def _faulted(samples: Sequence[Sample], values: Sequence[float]) -> str:
     """Faults that some batches take and others do not; the same in all may be the work itself."""
     minor, major = _column(samples, "minor_faults"), _column(samples, "major_faults")
-    known = _without_missing(minor)
-    most = max(2.0 * (_median(known) if known else 0.0), _FEW_FAULTS)
+    counts = _without_missing(minor)
+    most = max(2.0 * (_median(counts) if counts else 0.0), _FEW_FAULTS)
     mask = [few > most or others > 0.0 for few, others in zip(minor, major, strict=True)]
     return f"page faults disturbed {_batches(mask, values)}" if _mean(mask) >= _COMMON else ""
 

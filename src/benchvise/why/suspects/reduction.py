@@ -171,8 +171,8 @@ def _identifying(
     """Without the parts that identify; the reason where nothing else is left. ``apart`` are the
     parts of all entries that differ."""
     ways = {part.key for part in difference.parts if _leads_another_way(difference, part)}
-    asked = any(_names_one_of(targets, value) for p in difference.parts for value in (p.a, p.b))
-    if difference.a is not None and difference.b is not None and not ways and not asked:
+    is_target = any(_names_one_of(targets, value) for p in difference.parts for value in (p.a, p.b))
+    if difference.a is not None and difference.b is not None and not ways and not is_target:
         values = difference.a.value, difference.b.value
         if None not in values and len({_masked(value) for value in values}) == 1:
             return difference, "only identifiers or addresses differ in it"

@@ -363,10 +363,10 @@ class ProgramOfBoard:
     def arguments(self) -> str:
         """What it was started with after its program or script; of what may hold a secret only a
         digest of 16 bits, to tell whether others are the same."""
-        words = list(self.words[1:])
-        if self.script in words:
-            words = words[words.index(self.script) + 1 :]
-        text = " ".join(words)
+        arguments = list(self.words[1:])
+        if self.script in arguments:
+            arguments = arguments[arguments.index(self.script) + 1 :]
+        text = " ".join(arguments)
         if _SECRET.search(text):
             return f"given (#{crc32(text.encode()) & 0xFFFF:04x})"
         return printable(text, _MOST_VALUE)
