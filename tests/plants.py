@@ -10,6 +10,7 @@ import contextlib
 import os
 import subprocess
 import sys
+import time
 from collections.abc import Iterator
 from pathlib import Path
 
@@ -39,10 +40,19 @@ def neighbour(cpu: int) -> Iterator[Words]:
     """Another process that wants the measured CPU all the time."""
     busy = subprocess.Popen(["taskset", "-c", str(cpu), "sh", "-c", "while :; do :; done"])
     try:
+        # Whoever measures may be there sooner, and have the first process for itself.
+        deadline = time.monotonic() + 10
+        while _cpu_ticks(busy.pid) < 3 and time.monotonic() < deadline:
+            time.sleep(0.01)
         yield []
     finally:
         busy.kill()
         busy.wait()
+
+
+def _cpu_ticks(pid: int) -> int:
+    """What a process has had of a CPU in its programs, in clock ticks."""
+    return int(Path(f"/proc/{pid}/stat").read_text().rpartition(")")[2].split()[11])
 
 
 @contextlib.contextmanager
