@@ -37,8 +37,8 @@ EXPERIMENTS = [
         lambda: plants.neighbour(CPU),
         (f"{CALLS}:cpu={CPU}", f"{COPY},cpu={CPU}"),
         (),
-        # batches that had the CPU to themselves, and others: two modes, and no number for both; where
-        # a whole process had it, processes differ by as much, and only the cause is told, as it must
+        # batches that had the CPU to themselves, and others: two modes, no number for both; where a
+        # whole process had it, processes differ by as much, and only the cause is told, as it must
         seen_as=("slower", "unstable", "no difference shown"),
         always=False,
     ),
