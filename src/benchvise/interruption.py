@@ -28,7 +28,9 @@ class Interruption:
     """What a signal is to several threads: set once, for all that heed it."""
 
     def __init__(self) -> None:
-        self._readable, self._written = os.pipe()
+        self._readable, written = os.pipe()
+        self._written = [written]
+        """The end whose closing wakes; taken out first, so that whoever wakes finds it set."""
 
     @property
     def descriptor(self) -> int:
@@ -37,14 +39,13 @@ class Interruption:
 
     def set(self) -> None:
         """Interrupts all threads that heed it. May be called more than once."""
-        with contextlib.suppress(OSError):
-            os.close(self._written)
-            self._written = -1
+        with contextlib.suppress(IndexError):  # it was set before
+            os.close(self._written.pop())
 
     @property
     def is_set(self) -> bool:
         """Whether it was."""
-        return self._written < 0
+        return not self._written
 
     def close(self) -> None:
         """Once no thread heeds it any more."""

@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+import os
 import threading
 from collections.abc import Callable
 from pathlib import Path
@@ -196,3 +197,32 @@ def test_it_comes_at_the_end_where_nothing_let_it_through() -> None:
         return "lost"
 
     assert heeds(work) == "raised"
+
+
+def test_whoever_is_woken_finds_it_set(monkeypatch: pytest.MonkeyPatch) -> None:
+    """Else the one chance of a thread to be interrupted is gone, and it waits to its end."""
+    one, woken = Interruption(), threading.Event()
+    close = os.close
+
+    def slow_close(descriptor: int) -> None:
+        close(descriptor)
+        woken.wait(30)  # the other thread goes on before the one that closes does
+
+    def work() -> None:
+        with heeding(one):
+            try:
+                interruption.sleep(30)
+            except KeyboardInterrupt:
+                raised.append(True)
+            woken.set()
+
+    raised: list[bool] = []
+    thread = threading.Thread(target=work)
+    thread.start()
+    monkeypatch.setattr(os, "close", slow_close)
+    one.set()
+    one.set()  # does nothing
+    thread.join()
+    monkeypatch.undo()
+    one.close()
+    assert raised == [True]
