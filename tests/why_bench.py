@@ -167,6 +167,9 @@ class MemoryBench:
         """Nothing is run here that could be watched."""
         raise NotAvailable("nothing can be watched here")
 
+    def remember(self, side: Side, watch: SideWatch) -> None:
+        """Nothing: no files are put before a command."""
+
     def digests(self, side: Side, paths: Sequence[str]) -> Mapping[str, str]:
         """There are no files here."""
         raise NotAvailable("there are no files here")

@@ -187,6 +187,9 @@ class SimBench:
         """Nothing is run here that could be watched."""
         raise NotAvailable("nothing can be watched here")
 
+    def remember(self, side: Side, watch: SideWatch) -> None:
+        """Nothing: nothing was watched."""
+
     def digests(self, side: Side, paths: Sequence[str]) -> Mapping[str, str]:  # noqa: ARG002
         """There are no files here."""
         raise NotAvailable("there are no files here")

@@ -85,7 +85,7 @@ OBJECTS = [f"/srv/own/.git/objects/{of}" for of in ("68/" + "e1" * 19, "81/" + "
 )
 def test_a_file_that_names_what_one_side_alone_goes_to_comes_first(witness: Witness) -> None:
     suspects = (FORWARDING, *map(file_of, OBJECTS), file_of("/srv/own/list"))
-    (place,) = places_of(witness)
+    place = places_of(witness)[-1]
     key = f"{NAMING}{place.word} /srv/own/list"
     assert key in naming_keys(suspects, (place,)) and len(naming_keys(suspects, (place,))) == 1
     named = named_places(suspects, (place,), {Side.GOOD: {}, Side.BAD: {key: "12"}})
@@ -142,3 +142,27 @@ def test_memory_that_may_not_become_code_is_a_difference(
     assert put_first(suspects, witness)[-1 if is_suspect else 0].id in (NO_NEW_CODE, FORWARDING.id)
     if is_suspect:
         assert put_first(suspects, witness)[0].id == NO_NEW_CODE
+
+
+def test_a_setting_that_names_the_directory_of_hooks_comes_first(tmp_path: Path) -> None:
+    """arxanas/git-branchless#235: both sides have the hook, and one setting leads to it."""
+    hook = "/fs/share/hooks/pre-commit"
+    opened = (hook, "/usr/lib/python3/json.py", "/usr/lib/libz.so.1")
+    witness = Witness("", 0.1, 1.0, bad_files=opened)
+    suspects = (FORWARDING, file_of("/fs/motd"), file_of("/fs/settings"))
+    places = places_of(witness)
+    assert "/fs/share/hooks" in [place.word for place in places]
+    assert not [place for place in places if place.word.startswith("/usr/")]
+    keys = naming_keys(suspects, places)
+    sides = {}
+    for which, line in ((Side.GOOD, ""), (Side.BAD, "\thooksPath = /fs/share/hooks\n")):
+        (tmp_path / which / "fs").mkdir(parents=True)
+        (tmp_path / which / "fs/motd").write_text(f"hooks {line.strip()[:1]}\n")
+        text = f"[core]\n{line}".replace("/fs/", f"{tmp_path / which}/fs/")
+        (tmp_path / which / "fs/settings").write_text(text)
+        sides[which] = digests_on(cast(Board, Here(tmp_path / which)), keys)
+    named = named_places(suspects, places, sides)
+    assert list(named) == ["userland.file:/fs/settings"]
+    first = put_first(suspects, witness, named)[0]
+    assert first.id == "userland.file:/fs/settings"
+    assert "only the bad side opens what is in it" in first.terms[-1].reason

@@ -132,6 +132,9 @@ class Bench(Protocol):
         and as ``measure`` does.
         """
 
+    def remember(self, side: Side, watch: SideWatch) -> None:
+        """Is told what ``watch`` answered for a side before the diagnosis was resumed."""
+
     def digests(self, side: Side, paths: Sequence[str]) -> Mapping[str, str]:
         """The SHA-256 of those of these files that a side has.
 

@@ -35,9 +35,10 @@ from benchvise.why.bench import ArmRefused
 from benchvise.why.benches.live_board import LiveBoard
 from benchvise.why.benches.userland_copies import MAKE_DIRECTORY
 from benchvise.why.model import Arm, LayerMeans, Side, Suspect
+from benchvise.why.suspects.places import is_at
 from benchvise.why.witness.database_suspects import DATABASE, keys_of
 from benchvise.why.witness.grouped import is_group
-from benchvise.why.witness.opened import FILE_LAYER, OPENED_FILE
+from benchvise.why.witness.opened import FILE_LAYER, OPENED_FILE, is_cache
 from benchvise.why.witness.partner_suspects import SERVICE_FILE, is_service_file
 from benchvise.why.witness.sqlite_files import as_other
 
@@ -91,6 +92,8 @@ class FileSwap:
         self._made: dict[tuple[Side, int, tuple[str, ...]], Mapping[str, str]] = {}
         self._count = 0
         self._kept_there: dict[tuple[Side, str], bytes] = {}
+        self.written: tuple[str, ...] = ()
+        """What the command was seen to write, move or make."""
 
     def attributes(self, arm: Arm) -> Mapping[str, str]:
         """The attributes of the process that put the other side's files in their places.
@@ -272,6 +275,12 @@ class FileSwap:
         inside = self._run(side, ["sh", "-c", _COPY, "sh", path, target]).decode().strip()
         if not _PATH.fullmatch(inside):
             raise _FileRefused("there is no directory for it that could be copied")
+        lost = [p for p in self.written if is_at(p, inside) and not is_cache(p)]
+        if lost and not is_cache(path):
+            raise _FileRefused(
+                f"it takes a copy of {inside}, and what the command writes there ({lost[0]}) would "
+                "be lost with that"
+            )
         copies.setdefault(inside, target)
         return inside
 

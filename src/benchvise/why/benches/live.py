@@ -65,13 +65,20 @@ from benchvise.why.provenance import find_origins
 from benchvise.why.provenance.sources import ProbedFiles
 from benchvise.why.witness.database_suspects import DATABASE, origins_of_database
 from benchvise.why.witness.model import SideWatch
-from benchvise.why.witness.opened import OF_LINK, OPENED_FILE, origins_of_file, origins_of_link
+from benchvise.why.witness.opened import (
+    OF_LINK,
+    OPENED_FILE,
+    is_data,
+    origins_of_file,
+    origins_of_link,
+)
 from benchvise.why.witness.partner_suspects import (
     STATE,
     is_service_file,
     origins_of_state,
     state_files,
 )
+from benchvise.why.witness.written import changed_paths
 
 T = TypeVar("T")
 
@@ -298,10 +305,19 @@ class LiveBench:
             raise NotAvailable("it takes two boards: what is recorded cannot be run")
         usual_s = self.seconds(Arm(side), None) / self._batches()
         watch = self._lasting(side, lambda: self._live[side].watch(usual_s, trace))
-        self._watched[side] = watch
+        self.remember(side, watch)
         if len(self._watched) == len(Side):
             self._look_for_files()
         return watch
+
+    def remember(self, side: Side, watch: SideWatch) -> None:
+        """Keeps what was seen of the command, so that no experiment loses what it writes."""
+        self._watched[side] = watch
+        if self._file_swap is not None:
+            watches = self._watched.values()
+            calls = [call for of in watches for call in of.calls]
+            held = [p for of in watches for partner in of.partners for p in partner.opened]
+            self._file_swap.written = (*changed_paths(calls), *filter(is_data, held))
 
     def _look_for_files(self) -> None:
         """Remembers what is there where the command writes, before the first experiment."""

@@ -203,6 +203,9 @@ class RigBench:
         usual_s = boot.live.seconds(Arm(side), None) / boot.board.batches
         return boot.board.watch(usual_s, trace)
 
+    def remember(self, side: Side, watch: SideWatch) -> None:
+        """Nothing: no file of an image is put before a command."""
+
     def digests(self, side: Side, paths: Sequence[str]) -> Mapping[str, str]:  # noqa: ARG002
         """Images are compared by their layers."""
         raise NotAvailable("images are compared by their layers")

@@ -43,6 +43,8 @@ DISTURBANCES = frozenset({"preempted", "waited", "stolen", "neighbour"})
 # A good side that takes so many times longer to switch to than to measure has blocks of its own.
 _DEAR = 3.0
 
+_FAILS = "the metric fails"
+
 
 class Unmakeable(Exception):  # noqa: N818
     """An arm has no value: refused, or the metric fails in it again and again.
@@ -196,9 +198,11 @@ class Laboratory:
             except BoardUnreachable:
                 self.lost = Arm(side)
                 raise
-            answer = encode(watched)
-            self._log.record("watch", key, answer, self.now())
-        return decode(SideWatch, answer)
+            self._log.record("watch", key, encode(watched), self.now())
+            return watched
+        watched = decode(SideWatch, answer)
+        self.bench.remember(side, watched)
+        return watched
 
     def digests(self, side: Side, paths: Sequence[str]) -> Mapping[str, str] | None:
         """The checksums of those of these files that a side has; None where they cannot be read."""
@@ -258,10 +262,22 @@ class Laboratory:
                 if tries < most:
                     continue
                 if not arm.flipped:
-                    raise
-                raise Unmakeable(arm, f"the metric fails: {error}") from None
+                    raise self._with_last(arm.side, error) from error
+                what = "the command fails with it" if self.bench.metric.command else _FAILS
+                raise Unmakeable(arm, f"{what}: {error}") from None
             failures.worked += not arm.flipped
             return trial
+
+    def _with_last(
+        self, side: Side, error: MeasurementError | NotAvailable
+    ) -> MeasurementError | NotAvailable:
+        """The failure of a side as it is, with the experiment after which it began to fail: that
+        may have left something behind. As it is where it did not work before."""
+        last = next((trial for trial in reversed(self.trials) if trial.side is side), None)
+        if last is None or not last.flipped:
+            return error
+        message = f"{error.message}; the trial before that had set {', '.join(last.flipped)}"
+        return type(error)(message, error.remedy)
 
     def _measure(self, arm: Arm) -> Trial:
         replayed = self._log.replaying

@@ -3,13 +3,15 @@
 A table of neighbours, a list of servers, a mount: what a script read from its file when the board
 booted is seen nowhere in the command, but that file names the very address or directory on which
 the command loses its time. And a configuration that both sides have names the module which one of
-them loads. Only a checksum of such lines is read, as they may hold secrets.
+them loads, or the directory in which one of them finds its hooks. Only a checksum of such lines is
+read, as they may hold secrets.
 """
 
 from __future__ import annotations
 
 import posixpath
 import re
+from collections import Counter
 from collections.abc import Iterator, Mapping, Sequence
 from dataclasses import dataclass
 
@@ -26,6 +28,7 @@ _SHORTEST = 4
 _LONG = 6  # characters of a name that is a word of its own
 _MOST_WORDS = 10
 _MOST_FILES = 25
+_MOST_DIRECTORIES = 3
 _EVERYWHERE = ("__init__", "index", "config", "main", "default", "common")
 _OF_LANGUAGE = re.compile(r"/usr/(?:share/(?:zoneinfo|locale|i18n)|lib/locale)/|/etc/localtime$")
 _NO_TEXT = re.compile(r"\.so(?:\.[0-9.]+)?$|\.py[co]$|/s?bin/[^/.]+$|/objects/[0-9a-f]{2}/")
@@ -33,6 +36,11 @@ _START_FILES = "boot.init_settings"
 _OF_NETWORK = (Activity.NETWORK, Activity.RESOLVER)
 _ADDRESS = re.compile(r"\[?([0-9a-fA-F.:]+?)\]?:\d+")
 _COMMON = re.compile(r"127\.|::1$|0\.0\.0\.0$|/(?:usr|lib\w*|bin|sbin|proc|sys|dev|etc|tmp)(?:/|$)")
+_STANDARD = re.compile(
+    r"/(?:usr/(?:local/)?)?(?:s?bin|lib(?:32|64|x32|exec)?|share|include|etc)(?:/[^/]*linux[^/]*)?|"
+    r"(?:/.*)?/(?:python[\d.]*|perl[\d.]*|site-packages|dist-packages|gconv|locale|zoneinfo)(?:/.*)?|"
+    r"/(?:proc|sys|dev|tmp|run|var/(?:lib|log|cache|run|tmp)|home/[^/]+|root)"
+)
 _TOO_WIDE = re.compile(r"/(?:var/(?:lib|log|cache|run|tmp)|run/lock)$")
 
 
@@ -67,10 +75,25 @@ def places_of(witness: Witness | None) -> tuple[NamedPlace, ...]:
         for path in witness.bad_files
         if not _OF_LANGUAGE.match(path) and len(stem := _stem(path)) >= _SHORTEST
     ]
+    around = Counter(
+        directory
+        for path in witness.bad_files
+        if not _OF_LANGUAGE.match(path) and _is_told_of(directory := posixpath.dirname(path))
+    )
+    places = [
+        NamedPlace(directory, f"only the bad side opens what is in it ({count} files)", waits=False)
+        for directory, count in around.most_common(_MOST_DIRECTORIES)
+    ]
     by_word: dict[str, NamedPlace] = {}
-    for place in (*waited, *busy[:_MOST_WORDS], *opened[:_MOST_WORDS]):
+    for place in (*waited, *busy[:_MOST_WORDS], *places, *opened[:_MOST_WORDS]):
         by_word.setdefault(place.word, place)
     return tuple(by_word.values())[:_MOST_WORDS]
+
+
+def _is_told_of(directory: str) -> bool:
+    """Whether a program has to be told of a directory: not where all programs look for files."""
+    is_deep = directory.count("/") >= _LEAST_DEPTH and " " not in directory
+    return is_deep and not _STANDARD.fullmatch(directory)
 
 
 def _is_own_place(path: str) -> bool:

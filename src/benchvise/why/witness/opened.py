@@ -5,8 +5,9 @@ settings names: a start-up hook of an interpreter, a wrapper before a program, a
 configuration. Only files that the command was seen to open are compared, by their checksums.
 
 One can be tried where both boards are at hand: the command alone is given the other side's. Not so
-data, caches and logs, which differ by themselves, parts of the C library, which only go together,
-and the files of two systems that differ in most of what they hold.
+data, caches and logs, which differ by themselves, files that only mean something with the others of
+their store, parts of the C library, which only go together, and the files of two systems that
+differ in most of what they hold.
 """
 
 from __future__ import annotations
@@ -31,6 +32,7 @@ from benchvise.why.witness.layout import (
     layout_suspects,
 )
 from benchvise.why.witness.model import SideWatch
+from benchvise.why.witness.stores import is_database, is_of_store
 from benchvise.why.witness.times import OF_TIME, time_suspects
 from benchvise.why.witness.trees import looked_for, tree_keys, tree_suspects
 from benchvise.why.witness.written import written_paths
@@ -48,6 +50,11 @@ UNTESTABLE = "it takes the other side's file"
 NOT_THERE = "not there"
 
 _OF_DATA = "it is data of that board, which no experiment takes to the other one"
+_OF_STORE = (
+    "it only means something with the other files of its store, so no experiment takes it alone to "
+    "the other board"
+)
+_OF_SPECIAL = "it is a socket, a pipe or a device, which belongs to who runs on that board"
 _OF_WRITING_IT = "the command writes it anew itself, so it is as the command made it on each side"
 _OF_LIBC = "it is a part of the C library, which only goes together: it takes the whole user land"
 _OF_MANY = "the boards differ in most files that the command opens: it takes the whole user land"
@@ -58,6 +65,8 @@ _DIGITS = 12
 _ONE_SIDE = Term("file", 0.5, "only one side has it, and the command opens it there")
 _DIFFERS = Term("file", -1.5, "the command opens it, and it is not the same")
 _IS_DATA = Term("file", -4.0, "it is data, a cache or a log, which differ by themselves")
+_IS_ROWS = Term("file", -4.0, "it is the data of a database, which differs by what is in it")
+_IS_COMPILED = Term("file", -4.0, "only the bad side has what is compiled, and reads it faster")
 _IS_WRITTEN = Term("file", -4.0, "the command writes it itself: a result, and no setting")
 _LOST = Term("file", 0.0, "only the good side has this cache, and the command looks for it")
 _CACHE = re.compile(
@@ -312,6 +321,10 @@ def _why_not(suspect: Suspect, executed: Collection[str]) -> str:
     if suspect.id.startswith((OF_ATTRIBUTES, OF_LINK, OF_LAYOUT, OF_TIME)):
         return suspect.untestable
     path = _path(suspect)
+    if SPECIAL in (suspect.good, suspect.bad):
+        return _OF_SPECIAL
+    if is_of_store(path) and path not in executed:
+        return _OF_STORE
     if suspect.untestable in (OF_ENTRIES, LOOKED_FOR, _OF_WRITING_IT):
         return suspect.untestable
     if _is_lost_cache(suspect):
@@ -333,10 +346,15 @@ def _is_lost_cache(suspect: Suspect) -> bool:
     return suspect.bad == NOT_THERE and bool(_CACHE.match(_path(suspect)))
 
 
+def is_cache(path: str) -> bool:
+    """Whether programs make a file anew where they do not find it."""
+    return bool(_CACHE.match(path) or _COMPILED.search(path))
+
+
 def is_data(path: str) -> bool:
-    """Whether a file differs by itself between boards: data, a cache, a log. What programs are told
-    by is none wherever it lies."""
-    if is_result(path):
+    """Whether a file differs by itself between boards: data, a cache, a log, a part of a store.
+    What programs are told by is none wherever it lies."""
+    if is_result(path) or is_of_store(path):
         return True
     if not _DATA.match(path) or _OF_USER.match(path):
         return False
@@ -432,6 +450,10 @@ def _suspect(path: str, good: str, bad: str, *, is_program: bool) -> Suspect:
     if is_data(path) and not is_program:
         is_lost = bool(good and not bad and _CACHE.match(path))
         term = _LOST if is_lost else larger_data(good, bad) or _IS_DATA
+    elif is_database(path):
+        term = larger_data(good, bad) or _IS_ROWS
+    elif _COMPILED.search(path) and not good:
+        term = _IS_COMPILED
     term = replace(term, points=term.points + identity_points(path, good, bad))
     good, bad = good.partition(" ")[0], bad.partition(" ")[0]
     return Suspect(

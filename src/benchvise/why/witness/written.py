@@ -14,6 +14,10 @@ from collections.abc import Iterable, Iterator
 from benchvise.why.witness.model import CallsAbout
 
 _WRITES = re.compile(r"p?writev?(?:64|2)?|ftruncate(?:64)?|truncate(?:64)?|creat|fallocate")
+_MAKES = re.compile(
+    r"(?:un|sym)?link(?:at)?|mkdir(?:at)?|rmdir|mknod(?:at)?|rename(?:at2?)?|f?chmod(?:at2?)?|"
+    r"[fl]?chown(?:at)?|utimensat|copy_file_range|sendfile(?:64)?"
+)
 _RENAMES = re.compile(r"rename(?:at2?)?")
 
 
@@ -24,6 +28,13 @@ def written_paths(calls: Iterable[CallsAbout]) -> tuple[str, ...]:
     written = [c.target for c in seen if _is_about_file(c) and _WRITES.fullmatch(c.name)]
     moved = [name for path in renamed_paths(seen) for name in _shorter(path)]
     return tuple(dict.fromkeys((*written, *moved)))
+
+
+def changed_paths(calls: Iterable[CallsAbout]) -> tuple[str, ...]:
+    """What was written, and whose name, place or attributes were changed."""
+    seen = tuple(calls)
+    made = (c.target for c in seen if _is_about_file(c) and _MAKES.fullmatch(c.name))
+    return tuple(dict.fromkeys((*written_paths(seen), *made)))
 
 
 def renamed_paths(calls: Iterable[CallsAbout]) -> tuple[str, ...]:
