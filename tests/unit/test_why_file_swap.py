@@ -190,6 +190,10 @@ def test_the_line_of_a_file_that_the_other_side_has_not_is_told() -> None:
     contents = {Side.GOOD: b"[a]\nx = 1\n", Side.BAD: b"# why\n[a]\nx = 9\n"}
     (origin,) = origins_of_file(Side.BAD, suspect, contents)
     assert (origin.line, f"{origin.text}") == (3, "x = 9")
+    contents[Side.BAD] += b"[core]\n\thooksPath = /opt/hooks\n"
+    contents[Side.GOOD] = b"x = 9\n"
+    (below,) = origins_of_file(Side.BAD, suspect, contents)
+    assert (below.line, f"{below.text}") == (5, "hooksPath = /opt/hooks")  # was: [a]
     (whole,) = origins_of_file(Side.BAD, suspect, {Side.GOOD: None, Side.BAD: b"\0\n"})
     assert whole.line == 0
     (only,) = suspects({}, {"/etc/conf": "2"}).values()

@@ -412,7 +412,7 @@ def origins_of_file(
 
 def _own_line(side: Side, contents: Mapping[Side, bytes | None]) -> tuple[int, str]:
     """Number and text of the first line of a side that the other's file has not: one that says
-    something before a comment; 0 where there is none, or the file is no text."""
+    something before a comment or a heading; 0 where there is none, or the file is no text."""
     own, other = (contents.get(which) or b"" for which in (side, side.other))
     if not own or b"\0" in own or b"\0" in other or max(len(own), len(other)) > _MOST_TEXT:
         return 0, ""
@@ -422,11 +422,13 @@ def _own_line(side: Side, contents: Mapping[Side, bytes | None]) -> tuple[int, s
         for number, line in enumerate(own.splitlines(), 1)
         if line.strip() and line.strip() not in of_other
     ]
-    settings = [(n, text) for n, text in new if not text.startswith(("#", ";", "//"))]
+    settings = [(n, text) for n, text in new if not _SETS_NOTHING.match(text)]
     return next(iter(settings or new), (0, ""))
 
 
 _MOST_TEXT = 1 << 20
+_SETS_NOTHING = re.compile(r"#|;|//|\[[^\]=]*\]$|[{}]$")
+"""A comment, the heading of a section, a brace."""
 
 
 def without_swapped(suspects: Sequence[Suspect], layers: Sequence[Suspect]) -> tuple[Suspect, ...]:
