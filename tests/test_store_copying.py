@@ -2,13 +2,14 @@
 
 from __future__ import annotations
 
+import contextlib
 from pathlib import Path
 
 import psycopg
 import pytest
 from in_process import benchvise
 from postgres import PostgresServer
-from store_places import Place, begin, begin_process
+from store_places import BEFORE_PACKING, Place, begin, begin_process
 
 from benchvise.errors import StoreError, UsageError
 from benchvise.measure.model import RunStatus, Sample
@@ -154,6 +155,55 @@ class TestRoles:
             connection.execute("ALTER TABLE run ADD COLUMN one_more TEXT")
             connection.execute("DELETE FROM run")
             connection.rollback()
+
+    @pytest.mark.parametrize("keeper", ["role", "member", "owner"])
+    def test_an_upgrade_grants_what_is_new(self, url: str, keeper: str) -> None:
+        """Whether a keeper upgrades under the role's name or its own, or whoever owns the store:
+        the reader's page, the runner's boots and samples, and roles of other names."""
+        with psycopg.connect(url, autocommit=True) as connection:
+            for role in ("anna", "grafana", "station"):
+                with contextlib.suppress(psycopg.errors.DuplicateObject):  # of another case
+                    connection.execute(f"CREATE ROLE {role}".encode())
+            for statement in (
+                f"GRANT {KEEPER} TO anna",
+                "GRANT USAGE ON SCHEMA public TO grafana, station",
+                "GRANT SELECT ON ALL TABLES IN SCHEMA public TO grafana, station",
+                "GRANT INSERT, UPDATE ON ALL TABLES IN SCHEMA public TO station",
+                "GRANT USAGE ON ALL SEQUENCES IN SCHEMA public TO station",
+                "GRANT DELETE ON attachment, run_tag, sample, trace_note, watch_change TO station",
+                "DELETE FROM process",  # whose samples are packed
+                *BEFORE_PACKING,
+                f"REVOKE DELETE ON sample FROM {RUNNER}",
+                "UPDATE benchvise_version SET version_num = '0009'",
+            ):
+                connection.execute(statement.encode())
+        upgrading = {"role": self.as_role(url, KEEPER), "member": self.as_role(url, "anna")}
+        with Store.open(upgrading.get(keeper, url)):
+            pass
+        with Store.open(self.as_role(url, RUNNER)) as store:
+            filled(store)
+            number = store.begin_boot("rig:a", "benchvise run", "ci")
+        for reader in (READER, "grafana"):
+            with Store.open(self.as_role(url, reader)) as store:
+                [boot] = store.boots()
+                assert boot.board.raw == "rig:a"
+                assert len(store.runs()) == 2
+                with pytest.raises(StoreError, match="permission"):
+                    store.end_boot(number)
+        with Store.open(self.as_role(url, "station")) as store:
+            store.end_boot(store.begin_boot("rig:b", "benchvise run", "ci"))
+        with psycopg.connect(self.as_role(url, KEEPER)) as connection:
+            connection.execute("ALTER TABLE boot ADD COLUMN one_more TEXT")
+            connection.rollback()
+
+    def test_a_right_on_a_table_that_roles_do_not_know_has_its_remedy(self, url: str) -> None:
+        with psycopg.connect(url, autocommit=True) as connection:
+            connection.execute("REVOKE SELECT ON boot FROM benchvise_reader")
+        with Store.open(self.as_role(url, READER)) as store, pytest.raises(StoreError) as caught:
+            store.boots()
+        assert "permission denied for table boot" in caught.value.message
+        assert "`benchvise store roles`" in caught.value.remedy
+        assert "run again where they are older than a table" in caught.value.remedy
 
     def test_nobody_else_reads(self, url: str) -> None:
         with psycopg.connect(url, autocommit=True) as connection:

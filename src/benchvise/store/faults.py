@@ -207,7 +207,8 @@ def _right(message: str) -> str:
         return "as the owner: GRANT CREATE, USAGE ON SCHEMA public TO that user"
     return (
         "as the owner: GRANT benchvise_runner TO that user, to measure, or benchvise_keeper, to "
-        "thin and upgrade; `benchvise store roles` prints what makes these roles"
+        "thin and upgrade; `benchvise store roles` prints what makes these roles, and is to be run "
+        "again where they are older than a table"
     )
 
 
