@@ -1,11 +1,13 @@
-"""What the workbench takes to answer from a store of 100,000 runs of 200 boards, 60 series each:
-``python -m benchmarks.large_store [--store FILE|URL]``.
+"""What the workbench and commands take to answer from a store of 100,000 runs of 200 boards, 60
+series each: ``python -m benchmarks.large_store [--store FILE|URL]``.
 
 The store is filled by statements that share no code with ``benchvise.store``: runs as they come
 night after night, of which the newest thousand have all of their samples (three processes of ten
 batches) and the others one process of three. It is kept where ``--store`` names it and filled only
 where it is empty; a PostgreSQL URL names an empty database. Requests are whole: from the connection
-to the last byte, each page once before it is timed.
+to the last byte, each page once before it is timed. Commands are whole processes, in turn with the
+same commands on a store of two nights: what the difference is, the large store costs; the rest is
+the start of a program. In PostgreSQL that small store is a schema beside the large one.
 """
 
 from __future__ import annotations
@@ -15,7 +17,9 @@ import json
 import os
 import statistics
 import struct
+import subprocess
 import tempfile
+import time
 import zlib
 from collections.abc import Callable, Iterator
 from contextlib import closing, contextmanager
@@ -33,6 +37,7 @@ from benchvise.store.location import locate
 from benchvise.store.tables import RUN, RUN_TAG, hash_of
 
 GOAL_SECONDS = 0.3
+SMALL_RUNS = 400
 BOARDS, SERIES, WHOLE_RUNS = 200, 60, 1000
 BENCHMARKS = (
     *("memory.latency", "memory.copy", "memory.read", "os.context_switch", "os.syscall"),
@@ -183,8 +188,21 @@ def pages(runs: int) -> dict[str, str]:
     }
 
 
+def commands(runs: int) -> dict[str, list[str]]:
+    """The commands that are run, by what they show."""
+    series, board = KEYS[7], f"rig:board-{(runs - 3) % BOARDS:03}"
+    newest, before = f"{runs:012x}", f"{runs - BOARDS:012x}"
+    return {
+        "runs": ["runs"],
+        "runs of a board": ["runs", "--board", board],
+        "show": ["show", newest],
+        "compare": ["compare", before, newest],
+        "history of a series and board": ["history", series, "--board", board],
+    }
+
+
 def main() -> None:
-    """Prints the sheet."""
+    """Prints the sheets."""
     parser = argparse.ArgumentParser(description=__doc__)
     parser.add_argument("--store", help="a file or a PostgreSQL URL that is kept")
     parser.add_argument("--runs", type=int, default=100_000)
@@ -194,33 +212,98 @@ def main() -> None:
         place = Path(directory)
         store = arguments.store or str(place / "large.db")
         _fill_once(store, arguments.runs)
-        sheet = Sheet(
-            f"A store of {arguments.runs:,} runs, {SERIES} series each: whole answers of the "
-            f"server, median of {arguments.rounds} with its interval; CPU time of an answer",
-            ("page", "median", "95 % of them", "workbench", "database", "goal", "holds"),
-        )
-        with (
-            closing(Served(Path.cwd(), place, store)) as served,
-            database_cpu_seconds(store) as database,
-        ):
-            for name, path in pages(arguments.runs).items():
-                served.seconds(path)
-                begun = (served.cpu_seconds(), database())
-                took = [served.seconds(path) for _ in range(arguments.rounds)]
-                ended = (served.cpu_seconds(), database())
-                cpu = [
-                    f"{(after - before) / arguments.rounds * 1e3:.0f} ms"
-                    for before, after in zip(begun, ended, strict=True)
-                ]
-                middle, interval = statistics.median(took), median_interval(took)
-                most = statistics.quantiles(took, n=20, method="inclusive")[-1]
-                sheet.rows.append(
-                    (
-                        *(name, milliseconds(middle, interval), f"{most * 1e3:.0f} ms", *cpu),
-                        *(f"< {GOAL_SECONDS * 1e3:g} ms", VERDICTS[_holds(interval)]),
-                    )
+        with database_cpu_seconds(store) as database:
+            print(_pages(place, store, arguments.runs, arguments.rounds, database).markdown())
+            small = _small_store(place, store)
+            print(_commands(place, store, small, arguments.runs, arguments.rounds).markdown())
+
+
+def _pages(place: Path, store: str, runs: int, rounds: int, database: Callable[[], float]) -> Sheet:
+    sheet = Sheet(
+        f"A store of {runs:,} runs, {SERIES} series each: whole answers of the server, median of "
+        f"{rounds} with its interval; CPU time of an answer",
+        ("page", "median", "95 % of them", "workbench", "database", "goal", "holds"),
+    )
+    with closing(Served(Path.cwd(), place, store)) as served:
+        for name, path in pages(runs).items():
+            served.seconds(path)
+            begun = (served.cpu_seconds(), database())
+            took = [served.seconds(path) for _ in range(rounds)]
+            ended = (served.cpu_seconds(), database())
+            cpu = [
+                f"{(after - before) / rounds * 1e3:.0f} ms"
+                for before, after in zip(begun, ended, strict=True)
+            ]
+            middle, interval = statistics.median(took), median_interval(took)
+            most = statistics.quantiles(took, n=20, method="inclusive")[-1]
+            sheet.rows.append(
+                (
+                    *(name, milliseconds(middle, interval), f"{most * 1e3:.0f} ms", *cpu),
+                    *(f"< {GOAL_SECONDS * 1e3:g} ms", VERDICTS[_holds(interval)]),
                 )
-    print(sheet.markdown())
+            )
+    return sheet
+
+
+def _commands(place: Path, store: str, small: str, runs: int, rounds: int) -> Sheet:
+    sheet = Sheet(
+        f"Commands as whole processes, median of {rounds} pairs in turn: on {runs:,} runs, on "
+        f"{SMALL_RUNS}, and what the large store adds; CPU time of the command",
+        ("command", "large store", "small store", "the large one adds", "CPU", "CPU, small store"),
+    )
+    both = zip(commands(runs).items(), commands(SMALL_RUNS).values(), strict=True)
+    for (name, words), small_words in both:
+        runs_of_both = [
+            (_run_command(place, store, words), _run_command(place, small, small_words))
+            for _ in range(rounds + 1)
+        ]
+        seconds = [(large[0], less[0]) for large, less in runs_of_both[1:]]  # not the first, cold
+        cpu = [(large[1], less[1]) for large, less in runs_of_both[1:]]
+        added = [large - less for large, less in seconds]
+        medians = [
+            f"{statistics.median(values) * 1e3:.0f} ms"
+            for values in (*zip(*seconds, strict=True), *zip(*cpu, strict=True))
+        ]
+        sheet.rows.append(
+            (
+                *(
+                    name,
+                    *medians[:2],
+                    milliseconds(statistics.median(added), median_interval(added)),
+                ),
+                *medians[2:],
+            )
+        )
+    return sheet
+
+
+def _run_command(place: Path, store: str, words: list[str]) -> tuple[float, float]:
+    """Seconds by the clock and of CPU time that a command takes. RuntimeError where it fails."""
+    own = {f"XDG_{kind}_HOME": str(place) for kind in ("CACHE", "CONFIG", "DATA", "STATE")}
+    begun = time.perf_counter()
+    process = subprocess.Popen(
+        [str(Path.cwd() / ".venv/bin/benchvise"), *words, "--store", store],
+        stdout=subprocess.DEVNULL,
+        env={**os.environ, **own},
+    )
+    _, status, used = os.wait4(process.pid, 0)
+    process.returncode = os.waitstatus_to_exitcode(status)
+    if process.returncode:
+        raise RuntimeError(f"benchvise {' '.join(words)}: exit {process.returncode}")
+    return time.perf_counter() - begun, used.ru_utime + used.ru_stime
+
+
+def _small_store(place: Path, store: str) -> str:
+    """A store of two nights of the same kind, beside the large one."""
+    small = str(place / "small.db")
+    if (url := locate(store).url).get_backend_name() == "postgresql":
+        engine = create_engine(url)
+        with engine.begin() as connection:
+            connection.execute(text("CREATE SCHEMA IF NOT EXISTS small"))
+        engine.dispose()
+        small = f"{store}{'&' if '?' in store else '?'}options=-csearch_path%3Dsmall"
+    _fill_once(small, SMALL_RUNS)
+    return small
 
 
 @contextmanager
