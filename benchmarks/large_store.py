@@ -31,7 +31,8 @@ from sqlalchemy import Connection, create_engine, text
 
 from benchmarks.served import Served, milliseconds
 from benchmarks.sheets import VERDICTS, Sheet
-from benchvise.statistics import Interval, median_interval
+from benchvise.statistics.quantiles import median_interval
+from benchvise.statistics.sample import Interval
 from benchvise.store import Store
 from benchvise.store.location import locate
 from benchvise.store.tables import RUN, RUN_TAG, hash_of

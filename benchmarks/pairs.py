@@ -16,7 +16,7 @@ from contextlib import AbstractContextManager, nullcontext
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchvise.statistics import Interval
+from benchvise.statistics.sample import Interval
 
 HERE = Path(__file__).parent
 BUILD = HERE.parent / "build" / "benchmarks"

@@ -20,7 +20,8 @@ from dataclasses import dataclass, field
 
 from benchmarks.pairs import Pair, probe_median
 from benchmarks.sheets import VERDICTS, Sheet, quantity
-from benchvise.statistics import Interval, median_interval
+from benchvise.statistics.quantiles import median_interval
+from benchvise.statistics.sample import Interval
 
 LEAST_ROUNDS = 6
 """The fewest of which an interval of 95 % can be given."""

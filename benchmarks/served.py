@@ -11,7 +11,7 @@ from contextlib import closing
 from pathlib import Path
 from urllib.parse import urlsplit
 
-from benchvise.statistics import Interval
+from benchvise.statistics.sample import Interval
 
 PATIENCE_SECONDS = 300.0
 

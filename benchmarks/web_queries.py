@@ -19,7 +19,8 @@ from rich.console import Console
 
 from benchmarks.served import Served, milliseconds
 from benchmarks.sheets import VERDICTS, Sheet
-from benchvise.statistics import hodges_lehmann_paired, median_interval
+from benchvise.statistics.quantiles import median_interval
+from benchvise.statistics.ranks import hodges_lehmann_paired
 from benchvise.web.file_index import key_of
 
 GOAL_SECONDS = 0.005

@@ -23,7 +23,7 @@ ROOT = Path(__file__).resolve().parents[2]
 _SRC = "src/benchvise"
 AREAS: dict[str, tuple[str, ...]] = {
     "statistics": (
-        f"{_SRC}/statistics.py",
+        f"{_SRC}/statistics/*.py",
         f"{_SRC}/measure/validity.py",
         f"{_SRC}/measure/knees.py",
         f"{_SRC}/measure/histogram.py",

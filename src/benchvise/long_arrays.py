@@ -39,7 +39,7 @@ def plain(values: Sequence[float]) -> list[float]:
 
 
 def mad(values: Sequence[float]) -> float:
-    """``statistics.mad``."""
+    """``statistics.quantiles.mad``."""
     array = _array(values)
     return float(np.median(np.abs(array - np.median(array))))
 

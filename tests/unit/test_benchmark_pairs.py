@@ -32,7 +32,7 @@ from benchmarks.sheets import Report, Sheet, quantity
 from benchvise.board import open_board
 from benchvise.board.channel import open_channel
 from benchvise.measure.runner import board_registry
-from benchvise.statistics import Interval
+from benchvise.statistics.sample import Interval
 
 SAID = """# /dev/cpu_dma_latency set to 0us
 # Histogram

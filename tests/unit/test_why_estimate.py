@@ -7,7 +7,12 @@ from collections.abc import Callable
 import numpy as np
 import pytest
 
-from benchvise.statistics import hodges_lehmann_paired, hodges_lehmann_shift, rank_sum, signed_rank
+from benchvise.statistics.ranks import (
+    hodges_lehmann_paired,
+    hodges_lehmann_shift,
+    rank_sum,
+    signed_rank,
+)
 from benchvise.why.experiments import estimate
 from benchvise.why.experiments.estimate import Floats
 

@@ -7,7 +7,7 @@ from dataclasses import dataclass
 
 from benchvise.bisect.model import ChangeSeen
 from benchvise.bisect.shared import UNSEEN, SharedPosterior
-from benchvise.statistics import t_quantile
+from benchvise.statistics.means import t_quantile
 
 
 @dataclass(frozen=True, slots=True)

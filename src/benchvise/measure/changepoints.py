@@ -24,7 +24,8 @@ from dataclasses import dataclass
 from itertools import accumulate
 
 from benchvise.measure.compare import LEAST_NOISE_FLOOR, SIGNIFICANCE
-from benchvise.statistics import hodges_lehmann_shift, median_of_sorted
+from benchvise.statistics.quantiles import median_of_sorted
+from benchvise.statistics.ranks import hodges_lehmann_shift
 
 PERMUTATIONS = 999
 

@@ -26,15 +26,14 @@ from benchvise.measure.kept_times import kept_times
 from benchvise.measure.metrics import figure_series
 from benchvise.measure.model import Better, RunRecord, SeriesRecord, SeriesSpec, SeriesStatus
 from benchvise.measure.validity import LEAST_COVERAGE, TOLERANCE, Summary, summarise
-from benchvise.statistics import (
+from benchvise.statistics.means import paired_process_interval, process_interval
+from benchvise.statistics.permutation import sign_flip_test
+from benchvise.statistics.quantiles import median_of_sorted
+from benchvise.statistics.ranks import (
     cliffs_delta,
     hodges_lehmann_paired,
     hodges_lehmann_shift,
     mann_whitney,
-    median_of_sorted,
-    paired_process_interval,
-    process_interval,
-    sign_flip_test,
 )
 from benchvise.tails import TailDifference, tail_differences
 

@@ -14,7 +14,7 @@ from itertools import pairwise
 
 from benchvise.measure.compare import Comparison
 from benchvise.measure.model import SeriesRecord
-from benchvise.statistics import median_of_sorted
+from benchvise.statistics.quantiles import median_of_sorted
 
 
 @dataclass(frozen=True, slots=True)

@@ -39,7 +39,7 @@ from functools import lru_cache
 from operator import mul
 from statistics import NormalDist
 
-from benchvise.statistics import median_of_sorted
+from benchvise.statistics.quantiles import median_of_sorted
 
 # Candidates for a capacity lie so close, in a factor of two.
 _PER_OCTAVE = 6

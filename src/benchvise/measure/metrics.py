@@ -33,7 +33,7 @@ from benchvise.measure.model import (
     SeriesRecord,
     SeriesSpec,
 )
-from benchvise.statistics import median_of_sorted
+from benchvise.statistics.quantiles import median_of_sorted
 
 _POOLS: Mapping[str, Callable[[Sequence[float]], float]] = {
     "median": lambda values: median_of_sorted(sorted(values)),

@@ -16,16 +16,13 @@ from itertools import chain, compress
 from benchvise.documents import in_json, number_at, object_at
 from benchvise.measure.model import Sample, SeriesRecord
 from benchvise.quantities import is_number
-from benchvise.statistics import (
-    Drift,
-    Mode,
-    drift,
+from benchvise.statistics.quantiles import (
     mad,
     median_interval,
     median_of_sorted,
-    modes,
     percentile_of_sorted,
 )
+from benchvise.statistics.series_shape import Drift, Mode, drift, modes
 
 # A series is unstable when its interval's half-width, or the spread of its processes, exceeds
 # this share of the median.

@@ -19,7 +19,7 @@ from benchvise.measure.changepoints import ChangePoint, change_points
 from benchvise.measure.model import Better, SeriesRecord
 from benchvise.measure.validity import Summary
 from benchvise.report.data import summary_or_reason
-from benchvise.statistics import median_of_sorted
+from benchvise.statistics.quantiles import median_of_sorted
 from benchvise.store import Past
 from benchvise.text import Untrusted
 

@@ -26,7 +26,7 @@ from benchvise.quantities import format_number, format_value
 from benchvise.signal.capture import Capture, Polarity, SignalLine, Ticks
 from benchvise.signal.clock_rate import LEAST_PERIODS, MeanPeriod, mean_period, sampled_line
 from benchvise.signal.runts import without_runts
-from benchvise.statistics import Interval
+from benchvise.statistics.sample import Interval
 
 Floats = npt.NDArray[np.float64]
 

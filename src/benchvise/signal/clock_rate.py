@@ -28,7 +28,7 @@ from dataclasses import dataclass, replace
 import numpy as np
 import numpy.typing as npt
 
-from benchvise.statistics import Interval
+from benchvise.statistics.sample import Interval
 
 Floats = npt.NDArray[np.float64]
 

@@ -9,19 +9,10 @@ import numpy as np
 import numpy.typing as npt
 
 from benchvise.documents import computed, in_json
-from benchvise.statistics import (
-    Drift,
-    Estimate,
-    Interval,
-    Mode,
-    cliffs_delta,
-    drift,
-    mad,
-    mann_whitney,
-    median_ratio,
-    modes,
-    quantile_interval,
-)
+from benchvise.statistics.quantiles import mad, median_ratio, quantile_interval
+from benchvise.statistics.ranks import cliffs_delta, mann_whitney
+from benchvise.statistics.sample import Estimate, Interval
+from benchvise.statistics.series_shape import Drift, Mode, drift, modes
 
 Seconds = npt.NDArray[np.float64]
 

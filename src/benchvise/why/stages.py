@@ -18,7 +18,7 @@ from benchvise.errors import (
     SettingError,
 )
 from benchvise.state.conditions import busy_programs
-from benchvise.statistics import mann_whitney
+from benchvise.statistics.ranks import mann_whitney
 from benchvise.text import NO_TEXT, Untrusted
 from benchvise.why.bench import CrossCheck
 from benchvise.why.case import DiagnosisOptions, DiagnosisState, also

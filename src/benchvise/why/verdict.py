@@ -8,7 +8,7 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 
-from benchvise.statistics import fisher_exact
+from benchvise.statistics.permutation import fisher_exact
 from benchvise.why.bench import Bench
 from benchvise.why.case import DiagnosisOptions, DiagnosisState
 from benchvise.why.experiments.confirm import by_sum

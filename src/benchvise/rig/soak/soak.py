@@ -18,7 +18,8 @@ from benchvise.errors import Interrupted, UsageError
 from benchvise.rig.boot.verdict import BootError
 from benchvise.rig.faults import FlashError, RigError
 from benchvise.rig.soak.cores import Core
-from benchvise.statistics import incomplete_beta, percentile, percentile_of_sorted
+from benchvise.statistics.means import incomplete_beta
+from benchvise.statistics.quantiles import percentile, percentile_of_sorted
 from benchvise.text import NO_TEXT, Untrusted
 
 if TYPE_CHECKING:

@@ -8,7 +8,8 @@ from dataclasses import dataclass, field
 import numpy as np
 
 from benchvise.documents import in_json
-from benchvise.statistics import cliffs_delta, median_ratio
+from benchvise.statistics.quantiles import median_ratio
+from benchvise.statistics.ranks import cliffs_delta
 from benchvise.trace.analysis import rate_changes, tail_changes
 from benchvise.trace.analysis.actors import instance_metrics
 from benchvise.trace.analysis.distributions import (

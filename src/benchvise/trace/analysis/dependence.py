@@ -19,7 +19,7 @@ from statistics import NormalDist
 
 import numpy as np
 
-from benchvise.statistics import incomplete_beta, t_quantile
+from benchvise.statistics.means import incomplete_beta, t_quantile
 from benchvise.trace.analysis.distributions import QuantileBounds
 from benchvise.trace.analysis.model import Floats, Ints
 

@@ -6,7 +6,7 @@ from dataclasses import dataclass
 
 import numpy as np
 
-from benchvise.statistics import median_interval, quantile_interval
+from benchvise.statistics.quantiles import median_interval, quantile_interval
 from benchvise.trace.analysis.model import NONE, Bools, Floats, Ints
 
 CONFIDENCE = 0.95

@@ -16,7 +16,7 @@ from typing import Literal
 
 import numpy as np
 
-from benchvise.statistics import hodges_lehmann_shift, mann_whitney
+from benchvise.statistics.ranks import hodges_lehmann_shift, mann_whitney
 from benchvise.tails import SIGNIFICANCE, all_of_one
 from benchvise.trace.analysis.dependence import (
     BLOCKS,

@@ -15,15 +15,14 @@ import numpy as np
 import numpy.typing as npt
 
 from benchvise.long_arrays import walsh_pairs
-from benchvise.statistics import (
+from benchvise.statistics.means import paired_process_interval, t_quantile
+from benchvise.statistics.permutation import sign_flip_test
+from benchvise.statistics.quantiles import median_of_sorted
+from benchvise.statistics.ranks import (
     hodges_lehmann_paired,
-    median_of_sorted,
-    paired_process_interval,
     rank_sum,
-    sign_flip_test,
     signed_rank,
     signed_rank_interval,
-    t_quantile,
 )
 from benchvise.why.model import Bounds
 

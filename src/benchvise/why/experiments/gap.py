@@ -14,11 +14,8 @@ from typing import Protocol
 
 import numpy as np
 
-from benchvise.statistics import (
-    hodges_lehmann_shift,
-    mann_whitney,
-    paired_process_interval,
-)
+from benchvise.statistics.means import paired_process_interval
+from benchvise.statistics.ranks import hodges_lehmann_shift, mann_whitney
 from benchvise.why.events import GapMeasured
 from benchvise.why.experiments import estimate
 from benchvise.why.experiments.estimate import Floats
