@@ -201,7 +201,7 @@ static void on_call(struct follower *f, struct task *task)
 		on_entry(task, &info);
 	} else if (info.op == IS_EXIT && task->in_call) {
 		sums_add(&f->sums, task->number, task->target, now - task->begun_ns,
-			 info.exit.is_error);
+			 info.exit.is_error ? (int)-info.exit.result : 0);
 		task->in_call = false;
 	}
 }
@@ -222,6 +222,8 @@ static void on_stop(struct follower *f, pid_t tid, int status)
 		on_call(f, task);
 	if (f->states && event == EVENT_EXIT)
 		state_send(tid);
+	else if (event == EVENT_EXIT)
+		confinement_send(tid);
 	if (is_call || event)
 		signal = 0;
 	if (f->leaving) {
@@ -245,7 +247,7 @@ static void cut_short(struct follower *f, const char *why)
 	for (int i = 0; i < f->count; i++)
 		if (f->tasks[i]->in_call)
 			sums_add(&f->sums, f->tasks[i]->number, f->tasks[i]->target,
-				 now - f->tasks[i]->begun_ns, false);
+				 now - f->tasks[i]->begun_ns, 0);
 	f->ended = why;
 	f->ended_ns = now;
 }

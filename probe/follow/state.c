@@ -17,7 +17,7 @@
 #include "core/files.h"
 #include "core/json.h"
 
-enum { PROCESSES_MAX = 64, MAPPED_MAX = 200, MOUNTS_MAX = 200, SPACES_MAX = 16, TEXT_BYTES = 1 << 17 };
+enum { PROCESSES_MAX = 64, MAPPED_MAX = 200, MOUNTS_MAX = 200, SPACES_MAX = 16, CONFINED_MAX = 24, CONFINED_BYTES = 400, TEXT_BYTES = 1 << 17 };
 
 static char text[TEXT_BYTES]; /* of the file that is being read */
 
@@ -260,6 +260,60 @@ int state_send(pid_t tid)
 	if (!add_namespaces(&j, tid))
 		add_mounts(&j, tid);
 	add_mapped(&j, tid);
+	lost = json_send(&j);
+	free(j.text);
+	return lost;
+}
+
+static const char *const confined_by[] = {"Seccomp", "Seccomp_filters", "NoNewPrivs",
+					  "CapEff", "CapBnd", "CapAmb"};
+
+static bool was_sent(const char *described)
+{
+	static char sent[CONFINED_MAX][CONFINED_BYTES];
+	static int count;
+
+	for (int i = 0; i < count; i++)
+		if (strcmp(sent[i], described) == 0)
+			return true;
+	if (count == CONFINED_MAX)
+		return true;
+	strcpy(sent[count++], described);
+	return false;
+}
+
+int confinement_send(pid_t tid)
+{
+	enum { COUNT = sizeof(confined_by) / sizeof(confined_by[0]) };
+	char values[COUNT][24] = {{0}}, label[200] = "", path[64], program[PATH_MAX];
+	char described[CONFINED_BYTES];
+	struct json j = {0};
+	ssize_t n;
+	int lost;
+
+	if (!is_main_thread(tid)) /* it reads what the lines are taken from */
+		return 0;
+	for (int i = 0; i < COUNT; i++)
+		line_of(confined_by[i], values[i], sizeof(values[i]));
+	path_of(path, tid, "attr/current");
+	if (file_read(path, label, sizeof(label)) < 0)
+		label[0] = '\0';
+	snprintf(described, sizeof(described), "%s,%s,%s,%s,%s,%s,%s", values[0], values[1], values[2],
+		 values[3], values[4], values[5], label);
+	if (was_sent(described))
+		return 0;
+	path_of(path, tid, "exe");
+	n = readlink(path, program, sizeof(program) - 1);
+	program[n > 0 ? n : 0] = '\0';
+	json_begin(&j, "confinement");
+	json_string(&j, "program", program);
+	json_open(&j, "values", '{');
+	for (int i = 0; i < COUNT; i++)
+		if (values[i][0])
+			json_string(&j, confined_by[i], values[i]);
+	if (label[0])
+		json_string(&j, "profile", label);
+	json_close(&j, '}');
 	lost = json_send(&j);
 	free(j.text);
 	return lost;

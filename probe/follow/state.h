@@ -10,4 +10,9 @@
  * only once for each namespace. Returns 0, or a negative errno when nobody can read it. */
 int state_send(pid_t tid);
 
+/* Sends a line `confinement` about what the process of a stopped thread may do: its filters of system
+ * calls, capabilities, profile. Nothing where one that was sent before had all of it alike. Returns
+ * 0, or a negative errno when nobody can read it. */
+int confinement_send(pid_t tid);
+
 #endif

@@ -25,7 +25,18 @@ static struct sum *slot_of(struct sums *sums, uint64_t number, const char *targe
 	return &sums->table[at];
 }
 
-void sums_add(struct sums *sums, uint64_t number, const char *target, uint64_t ns, bool failed)
+/* Of the failures: Boyer and Moore, MJRTY, 1981. */
+static void vote(struct sum *sum, int error)
+{
+	if (!sum->votes)
+		sum->error = error;
+	if (sum->error == error)
+		sum->votes++;
+	else
+		sum->votes--;
+}
+
+void sums_add(struct sums *sums, uint64_t number, const char *target, uint64_t ns, int error)
 {
 	struct sum *sum;
 
@@ -45,7 +56,10 @@ void sums_add(struct sums *sums, uint64_t number, const char *target, uint64_t n
 			abort();
 	}
 	sum->count++;
-	sum->errors += failed;
+	if (error) {
+		sum->errors++;
+		vote(sum, error);
+	}
 	sum->ns += ns;
 	if (ns > sum->longest_ns)
 		sum->longest_ns = ns;
@@ -83,6 +97,8 @@ static int send_line(const struct sum *sum, const char *name)
 	json_string(&j, "target", sum->target);
 	json_unsigned(&j, "count", sum->count);
 	json_unsigned(&j, "errors", sum->errors);
+	if (sum->errors)
+		json_signed(&j, "errno", sum->error);
 	json_unsigned(&j, "ns", sum->ns);
 	json_unsigned(&j, "longest_ns", sum->longest_ns);
 	lost = json_send(&j);

@@ -15,6 +15,7 @@ from why_suspects import difference, snapshot
 from benchvise.state.normalise.programs import boot_entries
 from benchvise.text import Untrusted
 from benchvise.why.explain.boot_lines import boot_line_as_on_good
+from benchvise.why.explain.boot_words import boot_word_at_run_time, boot_words
 from benchvise.why.model import Layer, Origin, Side, Suspect
 from benchvise.why.suspects.find import find
 
@@ -155,3 +156,63 @@ def test_each_setting_of_a_boot_loader_is_a_difference_of_its_own() -> None:
     assert suspects.keys() == {"boot.settings:bootdelay", "boot.settings:cpu_freq"}
     assert suspects["boot.settings:cpu_freq"].untestable == "it holds from the next boot on"
     assert suspects["boot.settings:cpu_freq"].layer is Layer.BOOTLOADER
+
+
+def _word(name: str, good: str, bad: str = "not there") -> Suspect:
+    name = f"kernel.command_line:{name}"
+    return Suspect(name, "", Layer.COMMAND_LINE, "kernel.command_line", good, bad)
+
+
+@pytest.mark.parametrize(
+    ("name", "good", "path", "written"),
+    [
+        ("transparent_hugepage", "always", "/sys/kernel/mm/transparent_hugepage/enabled", "always"),
+        ("nosmt", "not there", "/sys/devices/system/cpu/smt/control", "on"),
+        ("maxcpus", "not there", "/sys/devices/system/cpu/cpu3/online", "1"),
+        ("idle", "poll", "/sys/devices/system/cpu/cpu0/cpuidle/state2/disable", "1"),
+        ("intel_idle.max_cstate", "1", "/sys/devices/system/cpu/cpu0/cpuidle/state3/disable", "1"),
+        ("cpufreq.default_governor", "performance",
+         "/sys/devices/system/cpu/cpu1/cpufreq/scaling_governor", "performance"),
+        ("hugepages", "64", "/proc/sys/vm/nr_hugepages", "64"),
+        ("usbcore.autosuspend", "-1", "/sys/module/usbcore/parameters/autosuspend", "-1"),
+        ("snd-hda.power_save", "0", "/sys/module/snd_hda/parameters/power_save", "0"),
+    ],
+)  # fmt: skip
+def test_a_word_is_tried_without_a_boot_where_that_can_be(
+    name: str, good: str, path: str, written: str, tmp_path: Path
+) -> None:
+    line = boot_word_at_run_time(_word(name, good), "work")
+    place = tmp_path / path.lstrip("/")
+    place.parent.mkdir(parents=True)
+    place.touch()
+    for root in ("/sys", "/proc"):
+        line = line.replace(f" {root}/", f" {tmp_path}{root}/")
+    subprocess.run(["sh", "-c", line], check=True)
+    assert place.read_text() == f"{written}\n"
+
+
+def test_other_lines_for_a_running_board_are_shell() -> None:
+    lines = [boot_word_at_run_time(_word(name, good), "it's work") for name, good in (
+        ("isolcpus", "not there"), ("audit", "not there"), ("console", "ttyS1"), ("quiet", "given"),
+        ("sysctl.vm.swappiness", "10"), ("rootflags", "noatime"), ("enforcing", "0"),
+    )]  # fmt: skip
+    assert all(lines)
+    subprocess.run(["sh", "-n", "-c", "\n".join(lines)], check=True)
+    assert "sysctl -w vm.swappiness=10" in lines[4]
+    for record in boot_words():
+        assert {"word", "line"} <= record.keys() <= {"word", "good", "line"}
+
+
+@pytest.mark.parametrize(
+    ("name", "good"),
+    [
+        ("mitigations", "off"),
+        ("threadirqs", "given"),
+        ("usbcore.autosuspend", "not there"),
+        ("usbcore.autosuspend", "$(reboot)"),
+        ("../../etc.x", "1"),
+        ("transparent_hugepage", "not there"),
+    ],
+)
+def test_what_takes_a_boot_or_is_no_plain_word_has_no_such_line(name: str, good: str) -> None:
+    assert boot_word_at_run_time(_word(name, good), "work") == ""

@@ -647,7 +647,7 @@ def test_a_command_that_does_not_show_its_gap_is_watched_once_more() -> None:
 
 _FROM_DIFFERENCES = (
     *("process.environment:", "process.inherited:", "process.files", "userland", "libc.", "nic."),
-    *("kernel.command_line:", "timer.resolution:"),
+    *("kernel.command_line:", "timer.resolution:", "process.confined:", "file."),
 )
 
 
@@ -684,7 +684,7 @@ def test_where_the_same_is_asked_as_often_what_the_command_reads_comes_last() ->
 def test_every_touch_is_about_something_that_there_is() -> None:
     known = {*knobs(), *items_by_id()}
     for touch in touches():
-        assert touch.activities or touch.files or touch.fails, touch
+        assert touch.activities or touch.files or touch.fails or touch.errors, touch
         for pattern in touch.names:
             is_known = any(fnmatchcase(name, pattern) for name in known)
             assert is_known or pattern.startswith(_FROM_DIFFERENCES), pattern

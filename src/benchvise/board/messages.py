@@ -188,7 +188,8 @@ class EchoingMessage:
 class CallMessage:
     """The system calls of one name about one ``target`` that a followed command made.
 
-    ``ns`` are from entry to return, of all of them; ``longest_ns`` of the longest.
+    ``ns`` are from entry to return, of all of them; ``longest_ns`` of the longest. ``errno`` is the
+    error of most that failed, by its number on that board.
     """
 
     name: Untrusted
@@ -197,6 +198,19 @@ class CallMessage:
     errors: int
     ns: int
     longest_ns: int
+    errno: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class ConfinementMessage:
+    """What processes of a followed command may not do, once for all that are alike.
+
+    ``values`` are of ``/proc/PID/status`` by their names there, and ``profile`` of a security
+    module; ``program`` is the first that had these.
+    """
+
+    program: Untrusted
+    values: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -261,6 +275,7 @@ Message = (
     | EchoingMessage
     | CallMessage
     | ProcessMessage
+    | ConfinementMessage
     | FollowedMessage
     | UnknownMessage
 )
@@ -396,6 +411,7 @@ _READERS: Mapping[str, Callable[[Line], Message]] = {
     "echoing": _typed(EchoingMessage),
     "call": _typed(CallMessage),
     "process": _typed(ProcessMessage),
+    "confinement": _typed(ConfinementMessage),
     "followed": _typed(FollowedMessage),
 }
 

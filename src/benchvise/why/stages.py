@@ -50,6 +50,7 @@ from benchvise.why.rules import DiagnosisRules
 from benchvise.why.spending import is_wall_time
 from benchvise.why.witness.amounts import amount_suspects
 from benchvise.why.witness.compare import BY_TIME, MeasuredTimes, call_targets, compare
+from benchvise.why.witness.confinement import confinement_suspects, without_session
 from benchvise.why.witness.database_suspects import (
     GIVEN_FILES,
     database_suspects,
@@ -152,7 +153,8 @@ def rank_suspects(
     restarts = _restarts(case, lab, rules, options)
     may_set = [side for side in Side if options.may_set.get(side, False)]
     seen = _seen_suspects(case, lab, selection.suspects, restarts, may_set)
-    suspects = (*selection.suspects, *seen)
+    confined = tuple(confinement_suspects(case.watches))
+    suspects = (*without_session(selection.suspects, confined), *seen, *confined)
     named = _named_places(case, lab, suspects)
     case.suspects = _ranked(case, lab, rules, options, suspects, named=named)
     if not _is_clear(case.suspects):

@@ -22,6 +22,7 @@ from benchvise.why.case import DiagnosisState
 from benchvise.why.experiments import estimate
 from benchvise.why.experiments.laboratory import Laboratory
 from benchvise.why.explain.boot_lines import boot_line_as_on_good
+from benchvise.why.explain.boot_words import boot_word_at_run_time
 from benchvise.why.explain.remedies import ORIGIN
 from benchvise.why.explain.remedy_lines import NOW, now_command
 from benchvise.why.model import (
@@ -44,6 +45,7 @@ from benchvise.why.suspects.find import NO_SETTING, consent_in
 from benchvise.why.suspects.routes import ROUTES
 from benchvise.why.suspects.rule_sets import OF_SSH, rules_of_good
 from benchvise.why.witness.amounts import DESCRIPTORS, MEMORY
+from benchvise.why.witness.confinement import started_free
 from benchvise.why.witness.database_suspects import database_as_on_good
 from benchvise.why.witness.grouped import is_group
 from benchvise.why.witness.layout import written_anew
@@ -269,10 +271,12 @@ def _described(
         or database_as_on_good(suspect, case.watches)
         or started_anew(suspect, _OF_RUNNING, partners)
         or complaining(suspect)
+        or started_free(suspect, lab.bench.metric.command)
         or line_as_on_good(suspect, _on_good(lab, suspect, ask_boards=ask_boards), origins)
         or route_as_on_good(suspect)
         or rules_as_on_good(suspect, case.snapshots)
         or rules_of_good(suspect, names, case.snapshots)
+        or boot_word_at_run_time(suspect, lab.bench.metric.command)
         or boot_line_as_on_good(suspect, case.snapshots, origins)
         or state_as_on_good(suspect, partners)
         or file_of_good(suspect, names)

@@ -17,6 +17,7 @@ from pathlib import PurePath
 
 from benchvise.quantities import format_value
 from benchvise.why.explain.counters import COUNTERS, OF_THE_SYSTEM
+from benchvise.why.witness.failures import as_sentence, failures
 from benchvise.why.witness.kinds import CHILDREN, FILE_CALLS, waited_for
 from benchvise.why.witness.model import (
     Activity,
@@ -84,11 +85,12 @@ def compare(good: SideWatch, bad: SideWatch, measured: MeasuredTimes) -> Witness
     if not doubt and good_s is not None and bad_s is not None:
         parts = tuple(_parts(good, bad, bad_s - good_s, measured))[:_MOST_PARTS]
     failing = tuple(_failing(good.calls, bad.calls))[:_MOST_CALLS]
+    failed = failures(good.calls, bad.calls, lambda target: _OF_A_RUN.sub("#", target))
     return Witness(
         sentence=(doubt or _sentence(parts))
         + _many(calls, parts)
         + _opened(good_files, bad_files)
-        + _refused(failing),
+        + (as_sentence(failed) or _refused(failing)),
         good_s=good_s,
         bad_s=bad_s,
         parts=parts,
@@ -96,6 +98,7 @@ def compare(good: SideWatch, bad: SideWatch, measured: MeasuredTimes) -> Witness
         good_files=tuple(good_files[:_MOST_FILES]),
         bad_files=tuple(bad_files[:_MOST_FILES]),
         failing=failing,
+        failures=failed,
         counts=tuple(_counts(good, bad, measured, good_s, bad_s))[:_MOST_COUNTS],
         missing=tuple(
             WitnessGap(side, means, reason)

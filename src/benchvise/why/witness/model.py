@@ -48,7 +48,8 @@ class SpentTime:
 
 @dataclass(frozen=True, slots=True)
 class CallsAbout:
-    """The system calls of one name about one thing: a path, an address, empty for none."""
+    """The system calls of one name about one thing: a path, an address, empty for none. ``errno``
+    is the error of most that failed."""
 
     name: str
     target: str
@@ -56,6 +57,16 @@ class CallsAbout:
     errors: int
     seconds: float
     longest_s: float
+    errno: int = 0
+
+
+@dataclass(frozen=True, slots=True)
+class Confinement:
+    """What processes of the command may not do: values of ``/proc/PID/status`` by their names, and
+    the ``profile`` of a security module. ``program`` is the first that had these."""
+
+    program: str
+    values: Mapping[str, str]
 
 
 @dataclass(frozen=True, slots=True)
@@ -140,7 +151,7 @@ class SideWatch:
     ``trace`` is the file of the recording, empty where it was not kept. ``cost_s`` is what all of
     it took. ``remarks`` must be known with it. ``neighbours`` are the other programs, ``partners``
     those of them that the command talks to. ``names`` are those in the command and its scripts,
-    ``databases`` those that it or a partner opens.
+    ``databases`` those that it or a partner opens, ``confinements`` what its processes had.
     """
 
     seconds: float | None = None
@@ -156,6 +167,7 @@ class SideWatch:
     partners: tuple[Partner, ...] = ()
     names: tuple[str, ...] = ()
     databases: tuple[DatabaseSchema, ...] = ()
+    confinements: tuple[Confinement, ...] = ()
 
 
 # -- both sides ------------------------------------------------------------------------------------
@@ -211,6 +223,25 @@ _TIMES = 10
 
 
 @dataclass(frozen=True, slots=True)
+class WitnessFailure:
+    """System calls that fail on the bad side only, or far more often there."""
+
+    name: str
+    """The system call."""
+    target: str
+    """What it is about, with a slash at its end where it is many files of a directory; empty for
+    nothing that has a name."""
+    error: str
+    """With what most of them fail: ``ENOENT``."""
+    good: int
+    """How many fail on the good side."""
+    bad: int
+    """How many on the bad side."""
+    is_granted: bool
+    """Whether the same succeeds on the good side."""
+
+
+@dataclass(frozen=True, slots=True)
 class WitnessCount:
     """Something else that was counted, and differs."""
 
@@ -256,6 +287,8 @@ class Witness:
     """Files that were opened or executed on the bad side only."""
     failing: tuple[str, ...] = ()
     """System calls that fail on the bad side only, or far more often there."""
+    failures: tuple[WitnessFailure, ...] = ()
+    """With what calls fail on the bad side only, and what they are about."""
     counts: tuple[WitnessCount, ...] = ()
     """What else was counted and differs."""
     missing: tuple[WitnessGap, ...] = ()

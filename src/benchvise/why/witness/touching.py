@@ -43,7 +43,7 @@ class Touch:
     """Suspects with these names can change what these activities take, or which files are opened.
 
     ``calls``, where there are any, are the system calls that it is about, ``fails`` those that it
-    can make fail. With ``takes`` it is
+    can make fail, ``errors`` with what. With ``takes`` it is
     about what programs take from the command: those that the good side alone has, or that were seen
     idle on the bad one, take nothing.
     """
@@ -55,6 +55,7 @@ class Touch:
     files: tuple[str, ...] = ()
     fails: tuple[str, ...] = ()
     takes: bool = False
+    errors: tuple[str, ...] = ()
 
     def names_suspect(self, suspect: Suspect) -> bool:
         """Whether it is about a suspect, or about what a line of a start file sets."""
@@ -95,6 +96,7 @@ def touches() -> tuple[Touch, ...]:
             tuple(record.get("files", ())),
             tuple(record.get("fails", ())),
             bool(record.get("takes")),
+            tuple(record.get("errors", ())),
         )
         for record in tomllib.loads(text)["touch"]
     )
@@ -157,6 +159,7 @@ def put_first(
             *_of_parts(suspect, witness),
             *_of_calls(suspect, witness),
             *_of_failures(suspect, witness),
+            *_of_errors(suspect, witness),
         ]
         if terms:
             touching[suspect] = max(terms, key=lambda term: term.points)
@@ -375,10 +378,33 @@ def _of_calls(suspect: Suspect, witness: Witness) -> Iterator[Term]:
 def _of_failures(suspect: Suspect, witness: Witness) -> Iterator[Term]:
     """A suspect that decides whether the command is granted what it is refused on the bad side."""
     for touch in touches() if witness.failing else ():
+        if touch.errors:
+            continue
         refused = [name for name in witness.failing if _any((name,), touch.fails)]
         if refused and touch.names_suspect(suspect):
-            reason = f"{touch.why}: {refused[0]} fails on the bad side only"
+            errors = [row.error for row in witness.failures if row.name == refused[0]]
+            of = f" with {errors[0]}" if errors else ""
+            reason = f"{touch.why}: {refused[0]} fails{of} on the bad side only"
             yield Term(NAME, _DECIDED_POINTS, reason)
+
+
+def _of_errors(suspect: Suspect, witness: Witness) -> Iterator[Term]:
+    """A suspect about a place where calls fail on the bad side alone, or that can make them fail
+    with such an error."""
+    for failure in witness.failures:
+        what = f"{failure.name} of {failure.target}" if failure.target else failure.name
+        reason = f"{what} fails with {failure.error} on the bad side"
+        if failure.target.startswith("/"):
+            place = failure.target.rstrip("/")
+            is_own = suspect.id.partition(":")[2] == place or _is_below(place, suspect)
+            if is_own or _leads_to(place, suspect) or _is_in_tree(place, suspect):
+                points = _DECIDED_POINTS if failure.is_granted else _BROAD_POINTS
+                yield Term(NAME, points, f"it is about that place: {reason}")
+        for touch in touches():
+            is_about = failure.error in touch.errors and touch.names_suspect(suspect)
+            if is_about and (not touch.fails or _any((failure.name,), touch.fails)):
+                points = _PART_POINTS if failure.is_granted else _BROAD_POINTS
+                yield Term(NAME, points, f"{touch.why}: {reason}")
 
 
 def _is_in_tree(path: str, suspect: Suspect) -> bool:

@@ -16,7 +16,7 @@ from dataclasses import dataclass, field
 from pathlib import Path
 
 from benchvise.board.channel import NotAvailable, ProbeChannel
-from benchvise.board.messages import CallMessage, FollowedMessage
+from benchvise.board.messages import CallMessage, ConfinementMessage, FollowedMessage
 from benchvise.board.protocol import Board
 from benchvise.errors import (
     BenchviseError,
@@ -31,7 +31,7 @@ from benchvise.text import NAME_LIMIT, SENTENCE_LIMIT, printable
 from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder
 from benchvise.why.witness.databases import find_databases
 from benchvise.why.witness.kinds import named_call, plain_name
-from benchvise.why.witness.model import CallsAbout, SideWatch, SpentTime
+from benchvise.why.witness.model import CallsAbout, Confinement, SideWatch, SpentTime
 from benchvise.why.witness.neighbours import activities, busiest, sample
 from benchvise.why.witness.own_words import own_names
 from benchvise.why.witness.partners import busy_programs, find_partners
@@ -67,6 +67,7 @@ class _Seen:
     missing: dict[str, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     counts: dict[str, float] = field(default_factory=dict)
+    confinements: list[Confinement] = field(default_factory=list)
 
 
 def watch(
@@ -105,6 +106,7 @@ def watch(
         partners=(*partners, *busy_programs(board, busiest(before, after), partners)),
         names=own_names(board, command, calls),
         databases=find_databases(board, calls, partners),
+        confinements=tuple(seen.confinements),
     )
 
 
@@ -233,8 +235,12 @@ def _followed(
                     max(0, message.errors),
                     max(0, message.ns) / 1e9,
                     max(0, message.longest_ns) / 1e9,
+                    message.errno,
                 )
             )
+        elif isinstance(message, ConfinementMessage):
+            values = {key: printable(value, NAME_LIMIT) for key, value in message.values.items()}
+            seen.confinements.append(Confinement(plain_path(printable(message.program)), values))
         elif isinstance(message, FollowedMessage):
             end = message
     if end is None:
@@ -279,6 +285,7 @@ def merged(calls: Iterable[CallsAbout]) -> tuple[CallsAbout, ...]:
                 before.errors + call.errors,
                 before.seconds + call.seconds,
                 max(before.longest_s, call.longest_s),
+                before.errno or call.errno,
             )
         )
     return tuple(sums.values())
