@@ -50,6 +50,7 @@ from benchvise.why.witness.model import (
     Witness,
     WitnessCall,
     WitnessCount,
+    WitnessFailure,
     WitnessGap,
     WitnessPart,
 )
@@ -528,6 +529,7 @@ WITNESS = Witness(
     (WitnessCall("poll", "192.0.2.53:53", 0, 2, 0.0, 4.861),),
     bad_files=("/usr/lib/libnss_mdns4_minimal.so.2",),
     failing=("mq_open",),
+    failures=(WitnessFailure("mq_open", "/calls", "EMFILE", 0, 3, True),),
     counts=(WitnessCount("switches_waiting", "times that it waited", 4.0, 61.0),),
     missing=(WitnessGap("good", "recording of the kernel", "the trace files are root's"),),
     remarks=("bad side: 12 events were lost while the command was recorded",),

@@ -24,7 +24,7 @@ from benchvise.why.witness.confinement import (
     without_session,
 )
 from benchvise.why.witness.failures import error_name
-from benchvise.why.witness.model import CallsAbout, Confinement, SideWatch, Witness
+from benchvise.why.witness.model import CallsAbout, ProcessConfinement, SideWatch, Witness
 from benchvise.why.witness.touching import put_first
 
 pytest_plugins = ["probe_fixtures"]
@@ -71,6 +71,22 @@ def test_what_every_program_is_refused_is_not_told() -> None:
     assert witness((), calls).failures == ()
 
 
+def test_a_name_that_is_new_in_each_run_is_not_told_to_be_missing() -> None:
+    """Git makes a directory for the first object whose name begins so."""
+    bad = (call("openat", "/srv/x/objects/17", 3, 3, errno.ENOENT),)
+    assert witness((call("openat", "/srv/x/objects/42", 3, 0),), bad).failures == ()
+    once = witness(
+        (call("openat", "/etc/x", 1, 0),), (call("openat", "/etc/x", 1, 1, errno.ENOENT),)
+    )
+    assert len(once.failures) == 1 and "ENOENT" not in once.sentence  # "only good opens" says it
+
+
+def test_a_program_that_one_side_alone_runs_comes_before_what_that_opens() -> None:
+    hook = (call("execve", "/usr/share/hooks/pre-commit", 1, 0), call("execve", "/bin/git", 1, 0))
+    told = witness((), (*(call("openat", f"/usr/lib/{n}.so", 1, 0) for n in "abc"), *hook))
+    assert told.bad_files[:2] == ("/usr/share/hooks/pre-commit", "/bin/git")
+
+
 def test_many_files_of_one_directory_are_one_failure() -> None:
     bad = tuple(call("openat", f"/srv/cache/{n}x", 9, 9, errno.EACCES) for n in "abcdef")
     good = tuple(call("openat", f"/srv/cache/{n}x", 9, 0) for n in "abcdef")
@@ -110,7 +126,7 @@ def confined(**values: str) -> SideWatch:
         "CapEff": "1ff",
         "profile": "unconfined",
     }
-    return SideWatch(confinements=(Confinement("/bin/cp", {**usual, **values}),))
+    return SideWatch(confinements=(ProcessConfinement("/bin/cp", {**usual, **values}),))
 
 
 @pytest.mark.parametrize(

@@ -76,8 +76,8 @@ def compare(good: SideWatch, bad: SideWatch, measured: MeasuredTimes) -> Witness
     """What differs between the two, with the answer in a sentence."""
     good_s, bad_s = _times(good, bad, measured)
     files = _files(good.calls), _files(bad.calls)
-    bad_files = _only(files[1], files[0])
-    good_files = _only(files[0], files[1])
+    bad_files = _only(files[1], files[0], _own_programs(bad.calls))
+    good_files = _only(files[0], files[1], _own_programs(good.calls))
     doubt = _doubt(good_s, bad_s, measured, good, bad)
     least_s = max(_MOVED_S, _MOVED * abs((bad_s or 0.0) - (good_s or 0.0)))
     calls = tuple(_calls(good.calls, bad.calls, least_s))[:_MOST_CALLS]
@@ -502,12 +502,29 @@ def _files(calls: Iterable[CallsAbout]) -> dict[str, str]:
     return files
 
 
-def _only(files: Mapping[str, str], other: Mapping[str, str]) -> list[str]:
-    """Those of one side alone: programs and libraries first, then what others may know too."""
+def _only(
+    files: Mapping[str, str], other: Mapping[str, str], programs: Collection[str]
+) -> list[str]:
+    """Those of one side alone: what is executed there first, for it opens the rest; of that what
+    lies where no shell looks for programs. Then libraries, then what others may know too."""
     return sorted(
         (file for name, file in files.items() if name not in other),
-        key=lambda file: ("/bin/" not in file, not _LIBRARY.search(file), file),
+        key=lambda file: (
+            file not in programs,
+            "/bin/" not in file,
+            not _LIBRARY.search(file),
+            file,
+        ),
     )
+
+
+def _own_programs(calls: Iterable[CallsAbout]) -> frozenset[str]:
+    """What was executed outside of the directories of programs: hooks, helpers, scripts."""
+    executed = (c.target for c in calls if c.name.startswith("execve") and c.count > c.errors)
+    return frozenset(path for path in executed if not _OF_SHELLS.match(path))
+
+
+_OF_SHELLS = re.compile(r"/(?:usr/(?:local/)?)?s?bin/")
 
 
 _OWN_COUNTS = {

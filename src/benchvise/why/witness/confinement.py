@@ -16,7 +16,7 @@ from dataclasses import dataclass
 
 from benchvise.text import printable
 from benchvise.why.model import Layer, Side, Suspect, Term
-from benchvise.why.witness.model import Confinement, SideWatch
+from benchvise.why.witness.model import ProcessConfinement, SideWatch
 
 CONFINED = "process.confined:"
 """What begins the id of such a suspect."""
@@ -117,7 +117,7 @@ def started_free(suspect: Suspect, command: str) -> str:
     return f"systemd-run --quiet --wait --pipe {words}{who}"
 
 
-def _values(key: str, of: Sequence[Confinement]) -> frozenset[str]:
+def _values(key: str, of: Sequence[ProcessConfinement]) -> frozenset[str]:
     return frozenset(value for one in of if (value := one.values.get(key, "")))
 
 

@@ -63,6 +63,7 @@ def _failures(
     good: Sequence[CallsAbout], bad: Sequence[CallsAbout], plain: Callable[[str], str]
 ) -> Iterator[WitnessFailure]:
     granted: defaultdict[tuple[str, str], int] = defaultdict(int)
+    opened = {(call.name, call.target) for call in good if call.count > call.errors}
     failed: defaultdict[tuple[str, str], int] = defaultdict(int)
     for call in good:
         key = call.name, plain(call.target)
@@ -77,7 +78,8 @@ def _failures(
         row = sums.get(key) or WitnessFailure(call.name, call.target, error, failed[key], 0, False)
         sums[key] = replace(row, bad=row.bad + call.errors)
     for key, row in sums.items():
-        if granted[key] and not row.good:
+        is_missing = row.error == "ENOENT" and (row.name, row.target) not in opened
+        if granted[key] and not row.good and not is_missing:
             yield replace(row, is_granted=True)
         elif row.bad >= max(_MANY, _TIMES * row.good) or (
             not row.good and _NETWORK.match(row.name)
@@ -101,9 +103,15 @@ def _in_one_place(rows: Sequence[WitnessFailure]) -> Iterator[WitnessFailure]:
 
 def as_sentence(rows: Sequence[WitnessFailure]) -> str:
     """``; openat fails 400 times with ENOENT on bad alone: /x/y``; empty where nothing tells."""
-    if not rows or not (rows[0].is_granted or rows[0].bad >= _TIMES * _TIMES):
+    telling = [
+        row
+        for row in rows
+        if (row.is_granted and (row.error != "ENOENT" or row.bad >= _MANY))
+        or row.bad >= _TIMES * _TIMES
+    ]
+    if not telling:
         return ""
-    row = rows[0]
+    row = telling[0]
     times = "once" if row.bad == 1 else f"{row.bad} times"
     only = f"{row.good} on good" if row.good else "on bad alone"
     about = f": {row.target}" if row.target else ""

@@ -61,7 +61,7 @@ class CallsAbout:
 
 
 @dataclass(frozen=True, slots=True)
-class Confinement:
+class ProcessConfinement:
     """What processes of the command may not do: values of ``/proc/PID/status`` by their names, and
     the ``profile`` of a security module. ``program`` is the first that had these."""
 
@@ -167,7 +167,7 @@ class SideWatch:
     partners: tuple[Partner, ...] = ()
     names: tuple[str, ...] = ()
     databases: tuple[DatabaseSchema, ...] = ()
-    confinements: tuple[Confinement, ...] = ()
+    confinements: tuple[ProcessConfinement, ...] = ()
 
 
 # -- both sides ------------------------------------------------------------------------------------
@@ -229,8 +229,7 @@ class WitnessFailure:
     name: str
     """The system call."""
     target: str
-    """What it is about, with a slash at its end where it is many files of a directory; empty for
-    nothing that has a name."""
+    """What it is about: of many files their directory, with a slash at its end; empty for none."""
     error: str
     """With what most of them fail: ``ENOENT``."""
     good: int

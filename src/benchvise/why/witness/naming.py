@@ -18,6 +18,7 @@ from dataclasses import dataclass
 from benchvise.why.model import Side, Suspect
 from benchvise.why.witness.model import Activity, Witness, WitnessPart
 from benchvise.why.witness.opened import OPENED_FILE
+from benchvise.why.witness.stores import is_of_store
 
 NAMING = "naming "
 """What comes before a word and a path as the key of the lines of the file that have the word."""
@@ -98,6 +99,8 @@ def _is_told_of(directory: str) -> bool:
 
 def _is_own_place(path: str) -> bool:
     is_deep = path.startswith("/") and path.count("/") >= _LEAST_DEPTH and " " not in path
+    if is_of_store(path):
+        return False  # nobody writes their names into a setting
     return is_deep and not _COMMON.match(path) and not _TOO_WIDE.match(path)
 
 

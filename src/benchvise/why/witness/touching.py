@@ -31,6 +31,9 @@ _BROAD_POINTS = 2.5  # where it can change more than some system calls
 _DECIDED_POINTS = 5.0
 _BUSY_POINTS = 6.5
 _AHEAD = 0.5
+_OF_GOOD_ALONE = 0.6
+"""What the good side opens alone takes it time: by itself that is no reason for less."""
+
 _LEAST_SHARE = 0.25
 _MOST = 0.8  # of the part of the gap that is the command's own
 _AS_OFTEN = 0.9
@@ -346,7 +349,8 @@ def _of_files(suspect: Suspect, witness: Witness) -> Iterator[Term]:
                 yield Term(NAME, _FILE_POINTS * part, reason)
             for touch in touches():
                 if touch.names_suspect(suspect) and _any((file,), touch.files):
-                    yield Term(NAME, _DECIDED_POINTS * part, f"{touch.why}: {reason}")
+                    points = _DECIDED_POINTS * (part if side == "bad" else _OF_GOOD_ALONE * part)
+                    yield Term(NAME, points, f"{touch.why}: {reason}")
 
 
 _OF_OTHERS = (Activity.RUNNABLE, Activity.INTERRUPTS, Activity.UNSEEN)

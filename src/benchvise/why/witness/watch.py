@@ -31,7 +31,7 @@ from benchvise.text import NAME_LIMIT, SENTENCE_LIMIT, printable
 from benchvise.trace.recording import Recorded, RecordingPlan, TraceRecorder
 from benchvise.why.witness.databases import find_databases
 from benchvise.why.witness.kinds import named_call, plain_name
-from benchvise.why.witness.model import CallsAbout, Confinement, SideWatch, SpentTime
+from benchvise.why.witness.model import CallsAbout, ProcessConfinement, SideWatch, SpentTime
 from benchvise.why.witness.neighbours import activities, busiest, sample
 from benchvise.why.witness.own_words import own_names
 from benchvise.why.witness.partners import busy_programs, find_partners
@@ -67,7 +67,7 @@ class _Seen:
     missing: dict[str, str] = field(default_factory=dict)
     remarks: list[str] = field(default_factory=list)
     counts: dict[str, float] = field(default_factory=dict)
-    confinements: list[Confinement] = field(default_factory=list)
+    confinements: list[ProcessConfinement] = field(default_factory=list)
 
 
 def watch(
@@ -240,7 +240,9 @@ def _followed(
             )
         elif isinstance(message, ConfinementMessage):
             values = {key: printable(value, NAME_LIMIT) for key, value in message.values.items()}
-            seen.confinements.append(Confinement(plain_path(printable(message.program)), values))
+            seen.confinements.append(
+                ProcessConfinement(plain_path(printable(message.program)), values)
+            )
         elif isinstance(message, FollowedMessage):
             end = message
     if end is None:
