@@ -17,7 +17,7 @@ import pyarrow as pa
 import pytest
 import skips
 from trace_data import trace
-from waiting import PATIENCE, wait_until
+from waiting import PATIENCE, has_ended, wait_until
 
 from benchvise import confinement
 from benchvise.cli.main import run
@@ -157,7 +157,21 @@ main.entry()
         assert len(children) == 1
         command.send_signal(number)
         assert command.wait(PATIENCE) == (4 if number == signal.SIGINT else -number)
-        wait_until(lambda: not Path(f"/proc/{children[0]}").exists(), "the end of its child")
+        wait_until(lambda: has_ended(int(children[0])), "the end of its child")
+
+
+def test_a_command_whose_child_was_killed_fails_as_process_1_of_a_container(file: Path) -> None:
+    """That ignores the signal by which it would end as its child did."""
+    program = """
+import os, signal
+from benchvise.cli import main
+first, kill = os.getpid(), os.kill
+os.kill = lambda process, number: kill(process, number) if process != first else None
+main.run = lambda _arguments: os.kill(os.getpid(), signal.SIGKILL)
+main.entry()
+"""
+    words = [sys.executable, "-c", program, "trace", "stats", str(file)]
+    assert subprocess.run(words, check=False).returncode == 128 + signal.SIGKILL
 
 
 def test_d2_a_trace_that_becomes_shorter_is_said(file: Path, tmp_path: Path) -> None:

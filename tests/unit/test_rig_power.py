@@ -285,6 +285,17 @@ def test_what_a_holder_does_is_seen_by_others() -> None:
     assert locks.holder("a board") is None
 
 
+def test_a_holder_of_another_container_is_another_though_its_number_is_ours(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    there = locks.Holder(os.getpid(), "rig flash", time.time(), numbers="pid:[1]")
+    monkeypatch.setattr(locks.Holder, "here", lambda _what: there)
+    with locks.held("a board", "rig flash"):
+        locks.note_leaving("a board")
+        locks.note_activity("a board", {"op": "boot"})
+        assert locks.holder("a board") == there
+
+
 def test_only_the_holder_says_what_it_does() -> None:
     locks.note_activity("a board", {"op": "boot"})
     assert locks.holder("a board") is None

@@ -8,8 +8,10 @@ import threading
 from collections.abc import Awaitable, Callable, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from functools import partial
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
+from unittest.mock import MagicMock
 
 import pytest
 from starlette.applications import Starlette
@@ -25,7 +27,7 @@ from benchvise.web.readers import process
 from benchvise.web.readers.desertion import Deserted, _Endable, ended_with, while_awaited
 from benchvise.web.readers.messages import ForwardedRequest, packed
 from benchvise.web.readers.open_files import KnownFiles, OpenFiles
-from benchvise.web.workspace import comparison
+from benchvise.web.workspace import comparison, served
 from benchvise.web.workspace import timeline as trace_timeline
 from benchvise.web.workspace.served import ServedTraces
 
@@ -316,3 +318,27 @@ def test_a_comparison_ends_that_nobody_waits_for(monkeypatch: pytest.MonkeyPatch
     )
     asyncio.run(asking)
     assert opened == ["one", "two"]
+
+
+def test_traces_are_closed_while_one_is_being_opened(monkeypatch: pytest.MonkeyPatch) -> None:
+    """What keeps it can be waited for by whoever finds it."""
+    kept: list[str] = []
+
+    class SlowToStart(threading.Thread):
+        def start(self) -> None:
+            closing.start()
+            closing.join(0.1)  # it goes on first, where it is not held back
+            super().start()
+
+    def close() -> None:
+        traces.close()
+        kept.append("all")
+
+    traces = ServedTraces()
+    closing = threading.Thread(target=close)
+    monkeypatch.setattr(served, "open_trace", lambda *_, **__: MagicMock(span=(0, 1), content="t"))
+    monkeypatch.setattr(served, "threading", SimpleNamespace(Thread=SlowToStart))
+    monkeypatch.setattr(traces, "_keep", lambda _served: kept.append("one"))
+    traces._open(Path("t.dat"), [])
+    closing.join()
+    assert kept == ["one", "all"]

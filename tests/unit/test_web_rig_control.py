@@ -232,7 +232,10 @@ class SilentBoard:
 
     def __init__(self, *_order: object) -> None:
         self.channel = threading.Lock()
-        self.readings = 0
+        self.turn = threading.Lock()
+        """That of the session."""
+        self.overtaking = 0
+        """Readings that began while somebody who types had the turn."""
         self.sent: list[bytes] = []
         self.says = b""
 
@@ -241,7 +244,7 @@ class SilentBoard:
 
     def read_console(self, timeout: float) -> bytes:
         with self.channel:
-            self.readings += 1
+            self.overtaking += self.turn.locked()
             threading.Event().wait(timeout)
             says, self.says = self.says, b""
             return says
@@ -265,10 +268,11 @@ def test_keys_wait_for_one_reading_of_the_console(
     consoles = control.ConsoleSessions()
     rig: Any = SimpleNamespace(names=["one"])
     consoles.begin(rig, "one")
+    board.turn = consoles._boards["one"].turn
     for number in range(20):
-        before = board.readings
+        board.overtaking = 0
         consoles.type("one", str(number))
-        assert board.readings - before <= 2
+        assert board.overtaking <= 1
     board.says = b"\x1b[999;999H\x1b[6n"
     deadline = time.monotonic() + PATIENCE
     while len(board.sent) < 21:
@@ -276,3 +280,25 @@ def test_keys_wait_for_one_reading_of_the_console(
         time.sleep(0.005)
     consoles.close()
     assert b"".join(board.sent) == b"".join(b"%d" % n for n in range(20)) + b"\x1b[24;80R"
+
+
+def test_a_console_that_is_released_while_it_is_being_opened(
+    state: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Whoever finds the session can wait for its end."""
+    released: list[control.ConsoleState] = []
+
+    class SlowToStart(threading.Thread):
+        def start(self) -> None:
+            ending.start()
+            ending.join(0.1)  # it goes on first, where it is not held back
+            super().start()
+
+    monkeypatch.setattr(control, "HeldBoard", SilentBoard)
+    consoles = control.ConsoleSessions()
+    ending = threading.Thread(target=lambda: released.append(consoles.end("one")))
+    monkeypatch.setattr(control, "threading", SimpleNamespace(Thread=SlowToStart))
+    rig: Any = SimpleNamespace(names=["one"])
+    consoles.begin(rig, "one")
+    ending.join()
+    assert released == [control.ConsoleState(typing=False)]

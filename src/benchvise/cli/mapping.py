@@ -16,6 +16,8 @@ from types import FrameType
 _OTHERS = ("record", "query")
 """Commands of ``trace`` that open none, or do it in a process of their own."""
 
+_ENDED_BY_SIGNAL = 128
+
 
 def maps_files(arguments: Sequence[str]) -> bool:
     """Whether a command line of ``trace`` maps files."""
@@ -63,6 +65,8 @@ def run_in_child(run: Callable[[list[str]], int], arguments: list[str]) -> int:
         with suppress(OSError):  # SIGKILL has no other
             signal.signal(ended_by, signal.SIG_DFL)
         os.kill(os.getpid(), ended_by)
+        # Process 1 of a container is not ended by a signal of its own: as a shell says it.
+        os._exit(_ENDED_BY_SIGNAL + ended_by)
     os._exit(os.WEXITSTATUS(status))  # nothing is left to be done here
 
 

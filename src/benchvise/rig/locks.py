@@ -210,7 +210,7 @@ def _renote(key: str, **changed: Any) -> None:
         descriptor = os.open(_path(key), os.O_RDWR | os.O_CLOEXEC)
         try:
             noted = _noted(descriptor)
-            if noted is not None and noted.pid == os.getpid():
+            if noted is not None and noted.pid == os.getpid() and noted.is_numbered_here:
                 _note(descriptor, replace(noted, **changed))
         finally:
             os.close(descriptor)

@@ -197,7 +197,7 @@ class ConsoleSessions:
             with self._lock:
                 self._boards[name] = session
                 self._ended.pop(name, None)
-            session.thread.start()
+                session.thread.start()  # before anybody can find it, who may wait for its end
         return self.state(name)
 
     def type(self, name: str, text: str) -> ConsoleState:

@@ -187,7 +187,7 @@ class ServedTraces:
         with self._lock:
             self._keeping = [other for other in self._keeping if other.is_alive()]
             self._keeping.append(thread)
-        thread.start()
+            thread.start()  # before others find it, who forget or wait for what has not begun
         return served
 
     def _keep(self, served: ServedTrace) -> None:
