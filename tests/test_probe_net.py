@@ -19,7 +19,7 @@ from probe_programs import ROOT, WITH_REMOTE, Line, Result, Running, run
 from remote_hosts import KEY, SHORT, Sink, check_details, iperf3_server
 from remote_hosts import measure as measure_net
 from remote_hosts import sink as start_sink
-from waiting import PATIENCE, wait_until
+from waiting import PATIENCE, has_ended, wait_until
 
 pytest_plugins = ["probe_fixtures"]
 
@@ -453,7 +453,7 @@ def test_the_sink_ends_with_its_input(probe: Path) -> None:
         own.running.input.close()
         assert own.running.process.wait(PATIENCE) == 0
         assert client.until("error")["exit"] == 1
-    wait_until(lambda: not Path(f"/proc/{session}").exists(), "the session's end")
+    wait_until(lambda: has_ended(session), "the session's end")
 
 
 # --- garbage ----------------------------------------------------------------------------------

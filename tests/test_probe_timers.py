@@ -15,7 +15,7 @@ from typing import Any
 import pytest
 import skips
 from probe_programs import QUICK, Line, Running, least_costs, run
-from waiting import wait_until
+from waiting import has_ended, wait_until
 
 from benchvise.measure.histogram import Histogram
 
@@ -89,9 +89,7 @@ def test_load_is_on_each_cpu_and_ends_with_the_probe(static: Path) -> None:
         assert sample["other_busy_ticks"] == {"na": "the benchmark loads other CPUs itself"}
         running.process.kill()
         running.process.wait()
-        wait_until(
-            lambda: not any(Path(f"/proc/{pid}").exists() for pid in loads), "the load's end"
-        )
+        wait_until(lambda: all(map(has_ended, loads)), "the load's end")
 
 
 def test_load_on_memory_writes_its_own(static: Path) -> None:

@@ -18,7 +18,7 @@ import labgrid
 import pytest
 import skips
 import yaml
-from waiting import PATIENCE, wait_until
+from waiting import PATIENCE, has_ended, wait_until
 
 from benchvise.documents import encode
 from benchvise.errors import UsageError
@@ -464,7 +464,7 @@ def test_a_killed_daemon_takes_its_machines_along_and_the_next_start_is_clean(
     driven.get("/relay/one/1")
     before = driven.status()
     os.kill(driven.bench.pid, signal.SIGKILL)
-    wait_until(lambda: not Path(f"/proc/{before['pid']}").exists(), "the machine's end")
+    wait_until(lambda: has_ended(before["pid"]), "the machine's end")
     assert bench_control.status(driven.place) is None
     driven.bench = start(driven.place)
     assert driven.bench.started
@@ -506,14 +506,6 @@ def test_a_bench_whose_directory_is_moved_ends_and_leaves_no_mount(tmp_path: Pat
 def mounts_below(directory: Path) -> list[str]:
     points = (line.split()[4] for line in Path("/proc/self/mountinfo").read_text().splitlines())
     return [point for point in points if point.startswith(f"{directory}/")]
-
-
-def has_ended(pid: int) -> bool:
-    """Or waits for a parent that never looks, as orphans do in a container."""
-    try:
-        return "\nState:\tZ" in Path(f"/proc/{pid}/status").read_text()
-    except OSError:
-        return True
 
 
 def test_a_port_that_was_taken_meanwhile_is_replaced(driven: Driven) -> None:

@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import time
 from collections.abc import Callable
+from pathlib import Path
 from typing import TypeVar
 
 PATIENCE = 180.0
@@ -21,3 +22,12 @@ def wait_until(condition: Callable[[], Found], what: object, seconds: float = PA
         assert time.monotonic() < deadline, f"not in {seconds:.0f} s: {what}"
         time.sleep(_PAUSE_SECONDS)
     return found
+
+
+def has_ended(pid: int) -> bool:
+    """Whether a process has ended. Nobody need have reaped it: process 1 of a container may not."""
+    try:
+        stat = Path(f"/proc/{pid}/stat").read_text(errors="replace")
+    except OSError:
+        return True
+    return stat.rpartition(")")[2].split()[0] in "ZX"

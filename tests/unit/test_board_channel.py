@@ -15,7 +15,7 @@ import pytest
 import skips
 from hypothesis import given
 from hypothesis import strategies as st
-from waiting import PATIENCE
+from waiting import has_ended, wait_until
 
 from benchvise.board import messages, probes
 from benchvise.board.channel import AS_IN_A_LOGIN, NotAvailable, ProbeChannel
@@ -34,15 +34,6 @@ from benchvise.board.probes import load_probe, packaged_architectures
 from benchvise.errors import BenchviseError, ProbeError, UsageError
 
 FAKE = str(Path(__file__).parents[1] / "fakeprobe.py")
-
-
-def is_gone(pid: int) -> bool:
-    deadline = time.monotonic() + PATIENCE
-    while Path(f"/proc/{pid}/cmdline").exists() and Path(f"/proc/{pid}/cmdline").read_bytes():
-        if time.monotonic() > deadline:
-            return False
-        time.sleep(0.02)
-    return True
 
 
 class TestLines:
@@ -198,7 +189,7 @@ class TestChannel:
             with pytest.raises(ProbeError, match=message) as caught:
                 list(opened.request(["run", "x"], silence_timeout=0.5))
             assert not opened.is_open
-            assert is_gone(pid)
+            wait_until(lambda: has_ended(pid), "the probe has ended")
             assert len(str(caught.value)) < 300
             with pytest.raises(ProbeError, match="no more requests"):
                 opened.request(["list"])
@@ -237,7 +228,7 @@ class TestChannel:
         pid = opened._process.pid
         opened.close()
         opened.close()
-        assert is_gone(pid)
+        wait_until(lambda: has_ended(pid), "the probe has ended")
 
     def test_ends_the_probe_in_the_middle_of_a_request_at_once(
         self, monkeypatch: pytest.MonkeyPatch
@@ -250,7 +241,7 @@ class TestChannel:
             # before it kills, as it does with a probe at rest
             monkeypatch.setattr(opened, "_exits_within", waited.append)
         assert waited == []
-        assert is_gone(pid)
+        wait_until(lambda: has_ended(pid), "the probe has ended")
 
 
 class TestRealProbe:
@@ -297,7 +288,7 @@ class TestRealProbe:
             real.end_other(other.place[0], "/no/such/program")
             assert other.list_benchmarks()
             real.end_other(*other.place)
-            assert is_gone(other.place[0])
+            wait_until(lambda: has_ended(other.place[0]), "the probe has ended")
         assert real.list_benchmarks()
 
     def test_refuses_what_is_wrong_and_goes_on(self, real: ProbeChannel) -> None:

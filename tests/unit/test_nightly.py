@@ -4,12 +4,12 @@ from __future__ import annotations
 
 import os
 import re
-import time
 from pathlib import Path
 
 import newest_python
 import nightly
 import pytest
+from waiting import has_ended, wait_until
 
 ROOT = Path(__file__).parents[2]
 
@@ -63,17 +63,7 @@ def test_what_a_part_left_running_is_ended(tmp_path: Path) -> None:
     chosen = parts(leaves="trap '' TERM; sleep 600 & echo $!")
     assert nightly.main([], chosen) == 0
     left = int((tmp_path / "leaves.log").read_text())
-    deadline = time.monotonic() + 20
-    while Path(f"/proc/{left}/cmdline").exists() and b"sleep" in cmdline(left):
-        assert time.monotonic() < deadline
-        time.sleep(0.05)
-
-
-def cmdline(pid: int) -> bytes:
-    try:
-        return Path(f"/proc/{pid}/cmdline").read_bytes()
-    except OSError:
-        return b""
+    wait_until(lambda: has_ended(left), "what was left is ended")
 
 
 def test_the_parts_name_what_there_is() -> None:

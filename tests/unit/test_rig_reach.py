@@ -4,10 +4,14 @@ from __future__ import annotations
 
 import socket
 import threading
+import time
 from collections.abc import Iterator
 from contextlib import ExitStack, contextmanager, suppress
+from itertools import count
+from types import SimpleNamespace
 
 import pytest
+from waiting import PATIENCE
 
 from benchvise.rig.environment import NetworkService
 from benchvise.rig.hold import reach
@@ -61,18 +65,22 @@ def test_each_board_is_told_for_itself_whatever_the_others_do(
 def test_a_name_that_is_looked_up_for_ever_holds_nobody_up(
     monkeypatch: pytest.MonkeyPatch,
 ) -> None:
-    """As where the name server is dead."""
-    found, looked_up = threading.Event(), socket.getaddrinfo
+    """As where the name server is dead. However late the other thread is, its name is found."""
+    found, looked_up, asked = threading.Event(), socket.getaddrinfo, count()
 
     def look_up(host: str, port: int, *, type: int, flags: int) -> object:  # noqa: A002
         if host == "lost.example" and not flags:
-            found.wait(60)
+            found.wait(PATIENCE)
         return looked_up(host, port, type=type, flags=flags)
 
+    # The time for looking up begins, is enough for the first, and is over for the second.
+    clock = SimpleNamespace(monotonic=lambda: time.monotonic() + PATIENCE * (next(asked) >= 2))
+    monkeypatch.setattr(reach, "time", clock)
+    monkeypatch.setattr(reach, "WAIT_SECONDS", PATIENCE)
     monkeypatch.setattr(socket, "getaddrinfo", look_up)
     with server(b"SSH-2.0-x\r\n") as healthy:
         named = NetworkService("localhost", healthy.port)  # of its addresses one is served
-        services = {"lost": NetworkService("lost.example"), "healthy": named}
+        services = {"healthy": named, "lost": NetworkService("lost.example")}
         answers = ssh_answers(services)
     found.set()
     assert answers == {"lost": "the name server does not answer", "healthy": ANSWERS}

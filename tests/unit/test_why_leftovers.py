@@ -5,13 +5,13 @@ from __future__ import annotations
 import os
 import signal
 import subprocess
-import time
 from collections import Counter
 from contextlib import suppress
 from pathlib import Path
 from unittest.mock import MagicMock
 
 import pytest
+from waiting import has_ended, wait_until
 
 from benchvise.board.local import LocalBoard
 from benchvise.why.benches.leftovers import MadeFiles, RunningPrograms, not_back
@@ -107,22 +107,19 @@ def test_what_was_there_before_stays(tmp_path: Path, is_new: bool) -> None:
 
 def test_a_program_that_measuring_ended_is_started_again_by_the_command(tmp_path: Path) -> None:
     program, note = tmp_path / "bvmeterd", tmp_path / "pid"
-    program.write_text("#!/bin/sh\nsleep 20 & echo $$ $! >>$1; wait\n")
+    program.write_text("#!/bin/sh\nsleep 600 & echo $$ $! >>$1; wait\n")
     program.chmod(0o755)
-    command = f"{program} {note} & sleep 0.1"
+    command = f"{program} {note} & until [ $(wc -l <{note}) = 2 ]; do sleep 0.02; done"
     running = RunningPrograms(LocalBoard())
     try:
         subprocess.run(["sh", "-c", f"exec >/dev/null 2>&1; {program} {note} &"], check=True)
-        deadline = time.monotonic() + 10
-        while not _numbers(note) and time.monotonic() < deadline:
-            time.sleep(0.01)
+        wait_until(lambda: _numbers(note), "it runs")
         running.look()
         assert running.before["bvmeterd"] == 1
         assert running.bring_back("exit 1", 0.1) == ()  # it runs: nothing is done
         (started, _) = _numbers(note)
         os.kill(started, signal.SIGKILL)
-        while Path(f"/proc/{started}").exists() and time.monotonic() < deadline:
-            time.sleep(0.01)  # until then it is among the programs
+        wait_until(lambda: has_ended(started), "until then it is among the programs")
         gone = running.bring_back("true", 0.1)
         assert "bvmeterd" in gone
         assert "bvmeterd ran before" in not_back("bench-7", ["bvmeterd"]).sentence
