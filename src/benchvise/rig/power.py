@@ -98,10 +98,8 @@ class Outlet:
             with self._device():
                 if self.state() is True:
                     return
-                wait, others = self._may_switch()
+                wait, others = self._switch_on_in_turn()
                 if wait <= 0:
-                    self._note(watts=self.watts)
-                    self.driver.on()
                     self._read_back(wanted=True)
                     return
             if time.monotonic() >= deadline:
@@ -125,21 +123,33 @@ class Outlet:
                 )
             time.sleep(0.05)
 
-    def _may_switch(self) -> tuple[float, list[str]]:
-        """For how long to wait, in seconds, and who else is on; within the device's lock."""
+    def _switch_on_in_turn(self) -> tuple[float, list[str]]:
+        """Switches on where there is room and it is this board's turn, within the device's lock.
+
+        Else for how long to wait, in seconds; and who else is on. The room is taken before another
+        board can look for it. Where boards are switched one after another, the others wait until
+        this one is, however late its process has the CPU.
+        """
         with self._ledger_lock():
             ledger = self._read()
             others = {name: watts for name, watts in ledger.on.items() if name != self.board}
             budget = self.options.budget_w
             if budget is not None and others and sum(others.values()) + self.watts > budget:
                 return 0.5, sorted(others)
-            # The machine's uptime and not the date, which may be set while we wait.
-            since = time.clock_gettime(time.CLOCK_BOOTTIME) - ledger.last
+            since = _uptime() - ledger.last
             wait = self.options.stagger_s - since if since >= 0 else 0.0
-            if wait <= 0:
-                now = time.clock_gettime(time.CLOCK_BOOTTIME)
-                self._write(replace(ledger, last=now))
-            return wait, sorted(others)
+            if wait > 0:
+                return wait, sorted(others)
+            ledger = PowerLedger(_uptime(), others | {self.board: self.watts})
+            self._write(ledger)
+            if self.options.stagger_s > 0:
+                try:
+                    self.driver.on()
+                finally:
+                    self._write(replace(ledger, last=_uptime()))
+                return 0.0, sorted(others)
+        self.driver.on()
+        return 0.0, sorted(others)
 
     def _note(self, *, watts: float | None) -> None:
         with self._ledger_lock():
@@ -167,6 +177,11 @@ class Outlet:
         part = self.ledger.with_name(f".{self.ledger.name}.{os.getpid()}")
         part.write_text(json.dumps(encode(ledger)))
         part.replace(self.ledger)
+
+
+def _uptime() -> float:
+    """Of the machine, in seconds, and not the date, which may be set while a board waits."""
+    return time.clock_gettime(time.CLOCK_BOOTTIME)
 
 
 def outlet_of(driver: PowerDriver) -> Any:
