@@ -285,10 +285,11 @@ class TestRealProbe:
         _, program = real.place
         with ProbeChannel(LocalBoard(), [program]) as other:
             assert other.place is not None
-            real.end_other(other.place[0], "/no/such/program")
+            number, _ = other.place
+            real.end_other(number, "/no/such/program")
             assert other.list_benchmarks()
             real.end_other(*other.place)
-            wait_until(lambda: has_ended(other.place[0]), "the probe has ended")
+            wait_until(lambda: has_ended(number), "the probe has ended")
         assert real.list_benchmarks()
 
     def test_refuses_what_is_wrong_and_goes_on(self, real: ProbeChannel) -> None:
