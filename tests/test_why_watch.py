@@ -24,6 +24,7 @@ from benchvise.why.benches.live_board import LiveBoard
 from benchvise.why.model import Side
 from benchvise.why.witness import watch as watching
 from benchvise.why.witness.compare import MeasuredTimes, compare
+from benchvise.why.witness.confinement import confinement_suspects
 from benchvise.why.witness.model import Activity, SideWatch, Witness
 
 UNKNOWN = MeasuredTimes(None, None, {}, {})
@@ -144,6 +145,24 @@ def test_programs_that_one_side_alone_runs_are_told(bench: Bench, tmp_path: Path
     found = watch(opened, tmp_path)
     assert str(own / "work") in found.bad_files
     assert str(other / "work") in found.good_files
+
+
+def test_what_a_wrapper_takes_from_the_command_is_told(bench: Bench, tmp_path: Path) -> None:
+    wrap = "setpriv --no-new-privs --bounding-set -sys_nice"
+    opened = bench("$WRAP cat /dev/null", {"WRAP": "env"}, {"WRAP": wrap})
+    seen = {side: opened.watch(side, tmp_path / f"{side}.dat") for side in Side}
+    found = {suspect.id: suspect for suspect in confinement_suspects(seen)}
+    assert found["process.confined:no_new_privs"].bad == "0, 1"
+    assert found["process.confined:capabilities"].bad == "without CAP_SYS_NICE"
+
+
+def test_two_names_of_one_directory_are_no_difference(bench: Bench, tmp_path: Path) -> None:
+    """Where /bin is a link to /usr/bin, which comes first on PATH."""
+    paths = ("/usr/bin:/usr/sbin:/bin", "/bin:/usr/sbin:/usr/bin")
+    opened = bench("cat /dev/null; sleep 0", *({"PATH": path} for path in paths))
+    found = watch(opened, tmp_path)
+    if Path("/bin").is_symlink():
+        assert not found.bad_files and not found.good_files
 
 
 def test_a_benchmark_of_the_probe_is_not_watched(bench: Bench, tmp_path: Path) -> None:

@@ -10,9 +10,9 @@ import posixpath
 import shutil
 import tempfile
 import time
-from collections.abc import Iterable, Iterator
-from contextlib import contextmanager
-from dataclasses import dataclass, field
+from collections.abc import Iterable, Iterator, Mapping, Sequence
+from contextlib import contextmanager, suppress
+from dataclasses import dataclass, field, replace
 from pathlib import Path
 
 from benchvise.board.channel import NotAvailable, ProbeChannel
@@ -21,6 +21,7 @@ from benchvise.board.protocol import Board
 from benchvise.errors import (
     BenchviseError,
     BoardUnreachable,
+    BoardUnusable,
     MeasurementError,
     OutputError,
     ProbeError,
@@ -89,7 +90,7 @@ def watch(
         recorded = _recorded(board, channel, command, usual_s, limit_s, trace, seen)
     with _left_out(seen, CALLS, channel):
         followed = _followed(channel, command, limit_s, seen)
-    calls = () if followed is None else followed[1]
+    calls = () if followed is None else _in_one_place(board, followed[1])
     after = sample(board)
     partners = find_partners(board, calls, command, usual_s if recorded is None else recorded[0])
     return SideWatch(
@@ -270,6 +271,29 @@ def plain_path(target: str) -> str:
     if not target.startswith("/") or not ("/." in target or "//" in target):
         return target
     return f"/{posixpath.normpath(target).lstrip('/')}"
+
+
+def _in_one_place(board: Board, calls: Sequence[CallsAbout]) -> tuple[CallsAbout, ...]:
+    """The calls by the places that directories of the system lead to: where /bin is a link to
+    /usr/bin, which of the two is first on PATH is no difference. Raises BoardUnreachable."""
+    links: dict[str, str] = {}
+    with suppress(BoardUnusable):
+        done = board.run(["sh", "-c", _LEAD], timeout=_LEAD_S)
+        lines = (line.split(" ") for line in done.stdout.decode("utf-8", "replace").splitlines())
+        links = {line[0]: line[1] for line in lines if len(line) == 2 and line[1].startswith("/")}
+    return merged(replace(call, target=_led(call.target, links)) for call in calls)
+
+
+_LEAD = (
+    "for d in /bin /sbin /lib /lib32 /lib64 /libx32 /usr/sbin; do "
+    '[ -L "$d" ] && echo "$d $(readlink -f "$d")"; done; true'
+)
+_LEAD_S = 20.0
+
+
+def _led(target: str, links: Mapping[str, str]) -> str:
+    first = next((d for d in links if target.startswith(f"{d}/")), None)
+    return target if first is None else f"{links[first]}{target.removeprefix(first)}"
 
 
 def merged(calls: Iterable[CallsAbout]) -> tuple[CallsAbout, ...]:
