@@ -22,7 +22,8 @@ from benchvise.errors import (
     ProbeError,
     UsageError,
 )
-from benchvise.flows.boards import open_boards
+from benchvise.flows.boards import command_line, open_boards
+from benchvise.flows.machine_turn import MachineTurn
 from benchvise.flows.request import UserCommand
 from benchvise.measure.model import MetricKind
 from benchvise.measure.suite import SuiteEntry, parse_bench
@@ -31,6 +32,7 @@ from benchvise.why.benches.live_board import LiveBoard
 
 if TYPE_CHECKING:
     from benchvise.rig.hold.board import BootSession
+    from benchvise.rig.hold.connection import EventObserver
 
 T = TypeVar("T")
 
@@ -181,13 +183,17 @@ class CommandMaker:
 
 
 def open_live(
-    board: str, rig: str | None, entry: Callable[[str], SuiteEntry], stack: ExitStack
+    board: str,
+    rig: str | None,
+    entry: Callable[[str], SuiteEntry],
+    stack: ExitStack,
+    observe: EventObserver,
 ) -> LiveBoard:
     """The board, held open by ``stack``; ``entry`` is what is measured on a board of that name.
 
     Raises what opening it raises.
     """
-    opened, failed = open_boards([board], stack, rig_file=rig)
+    opened, failed = open_boards([board], stack, rig_file=rig, observe=observe)
     if failed:
         raise failed[0][1]
     if len(opened) != 1:
@@ -253,7 +259,9 @@ class ImageMaker:
             self._live = None
 
 
-def open_session(board: str, rig: str | None, stack: ExitStack) -> BootSession:
+def open_session(
+    board: str, rig: str | None, stack: ExitStack, observe: EventObserver
+) -> BootSession:
     """One board of a rig, held until ``stack`` closes. Raises what holding it raises."""
     if not is_rig(board):
         raise UsageError(
@@ -265,6 +273,7 @@ def open_session(board: str, rig: str | None, stack: ExitStack) -> BootSession:
         raise UsageError(f"{board} is {len(names)} boards", "name one")
     from benchvise.rig.hold.board import BootSession  # labgrid takes its time
 
-    session = BootSession(loaded, names[0], "bisect")
+    MachineTurn(loaded, stack, command_line(), observe).take_for([f"{PREFIX}{names[0]}"])
+    session = BootSession(loaded, names[0], "bisect", observe)
     stack.callback(session.close)
     return session

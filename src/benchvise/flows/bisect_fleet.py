@@ -32,8 +32,9 @@ from benchvise.board import Board
 from benchvise.errors import BenchviseError, UsageError
 from benchvise.flows import bisect_benches as benches
 from benchvise.flows.bisect_builds import CommitBuilds, GitMaker
-from benchvise.flows.boards import NamedBoards, all_failed, open_named
-from benchvise.flows.lanes import THIS_MACHINE, plan_fleet, shared_by
+from benchvise.flows.boards import NamedBoards, all_failed, observe_waits, open_named
+from benchvise.flows.lanes import plan_fleet
+from benchvise.flows.sharing import THIS_MACHINE, shared_by
 from benchvise.interruption import Interruption, heeding
 from benchvise.rig.environment import PREFIX, is_rig
 from benchvise.state.interrupts import let_through
@@ -73,6 +74,7 @@ class FleetBisection:
         self._journal = journal
         self._limits = limits
         self._observe = observe
+        self._observe_rig = observe_waits(observe)
         self._observe_board = observe_board
         self._metric = benches.VersionMetric(request.bench, request.command)
         self._tree = directory.resolve() / "tree" if request.kind == "git" else None
@@ -95,11 +97,12 @@ class FleetBisection:
         the bad version cannot be built, and KeyboardInterrupt.
         """
         with let_through():
-            named = NamedBoards.of(self._request.boards, self._request.rig, stack)
+            boards = self._request.boards
+            named = NamedBoards.of(boards, self._request.rig, stack, self._observe_rig)
             fleet = plan_fleet(named, self._request.parallel)
             for sentence in fleet.sentences():
                 self._observe(sentence)
-            shared = shared_by(named)
+            shared = shared_by(named.names, named.rig)
             self._on_this_machine = {n for n in named.names if THIS_MACHINE in shared[n]}
             self._names = named.names
             opened = self._reach(named, stack)
@@ -132,7 +135,7 @@ class FleetBisection:
                 name: partial(self._images, session)
                 for name, session in self._sessions(named, stack)
             }
-        opened, failed = open_named(named, stack)
+        opened, failed = open_named(named, stack, observe=self._observe_rig)
         for name, error in failed:
             self._lose(name, error)
         if self._tree is not None:
@@ -158,9 +161,11 @@ class FleetBisection:
             board = name.removeprefix(PREFIX)
             hold = named.holds.get(board)
             try:
+                if name in named.refused:
+                    raise named.refused[name]
                 if hold is not None and not isinstance(hold, HeldBoard):
                     raise UsageError(f"{name} has no card that can be written", "name another")
-                session = BootSession(named.rig, board, "bisect", held=hold)
+                session = BootSession(named.rig, board, "bisect", self._observe_rig, held=hold)
             except UsageError:
                 raise
             except BenchviseError as error:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import os
-from collections.abc import Mapping, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from contextlib import ExitStack
 from dataclasses import dataclass, field, replace
 from pathlib import Path
@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 from benchvise.board import Board, full_name, open_board, register_kind
 from benchvise.documents import JsonObject, encode
 from benchvise.errors import BenchviseError, UsageError
+from benchvise.flows.machine_turn import MachineTurn
 from benchvise.rig.environment import (
     PREFIX,
     BoardRequest,
@@ -20,13 +21,16 @@ from benchvise.rig.environment import (
     is_rig,
     load_rig,
 )
+from benchvise.text import printable
 
 if TYPE_CHECKING:
     from benchvise.rig.hold.board import RigBoard
     from benchvise.rig.hold.choice import Hold
     from benchvise.rig.hold.connection import EventObserver
+    from benchvise.rig.hold.messages import BoardEvent
 
 _ATTACHED_BYTES = 8 << 20
+_LINE = 200
 
 
 @dataclass(frozen=True, slots=True)
@@ -45,12 +49,14 @@ class Prepared:
 class NamedBoards:
     """The boards that a command names, each once, in order; ``rig`` is read where one is of it.
 
-    ``holds`` are those of the rig that were chosen because they were free, and are held already.
+    ``holds`` are those of the rig that were chosen because they were free, and are held already;
+    ``refused`` are those on this machine while another command measures there, with the reason.
     """
 
     names: tuple[str, ...]
     rig: Rig | None = None
     holds: Mapping[str, Hold] = field(default_factory=dict)
+    refused: Mapping[str, BenchviseError] = field(default_factory=dict)
 
     def some(self, names: Sequence[str]) -> Self:
         """Those of them alone."""
@@ -63,31 +69,42 @@ class NamedBoards:
         rig_file: str | None,
         stack: ExitStack,
         observe: EventObserver | None = None,
+        *,
+        measures: bool = True,
     ) -> Self:
         """Full names, with ``rig:all`` and ``rig:tag=…`` replaced by those of the boards, and
         ``rig:any=…`` and ``rig:N=…`` by those that are free, which ``stack`` releases.
+
+        Of boards on this machine, one command at a time has them that ``measures``; others may look
+        on. The machine is taken before any board, so that nobody waits for it who holds one.
         """
         names = [full_name(name) for name in names]
-        if not any(map(is_rig, names)):
-            return cls(tuple(names))
-        rig = load_rig(find_rig_file(rig_file))
+        rig = load_rig(find_rig_file(rig_file)) if any(map(is_rig, names)) else None
+        selected = [_selected(name, rig) for name in names]
+        machine = MachineTurn(rig, stack, command_line(), observe)
+        fixed = [name for some in selected if not isinstance(some, BoardRequest) for name in some]
+        refused = machine.take_for(fixed) if measures else {}
         expanded: dict[str, None] = {}
         holds: dict[str, Hold] = {}
-        for name in names:
-            selector = name.removeprefix(PREFIX)
-            request = BoardRequest.parse(selector) if is_rig(name) else None
-            if request is not None and selector not in rig.features:
-                from benchvise.rig.hold.choice import choose, release  # late: labgrid
+        for some in selected:
+            if not isinstance(some, BoardRequest):
+                expanded.update(dict.fromkeys(some))
+                continue
+            chosen = machine.choose(some, measures=measures)
+            holds |= {hold.name: hold for hold in chosen}
+            expanded.update((f"{PREFIX}{hold.name}", None) for hold in chosen)
+        return cls(tuple(expanded), rig, holds, refused)
 
-                chosen = choose(rig, request, command_line(), observe)
-                stack.callback(release, chosen)
-                holds.update((hold.name, hold) for hold in chosen)
-                expanded.update((f"{PREFIX}{hold.name}", None) for hold in chosen)
-            elif is_rig(name):
-                expanded.update((f"{PREFIX}{board}", None) for board in rig.select([selector]))
-            else:
-                expanded[name] = None
-        return cls(tuple(expanded), rig, holds)
+
+def _selected(name: str, rig: Rig | None) -> list[str] | BoardRequest:
+    """The boards that a name names, or what one has to have that is to be chosen."""
+    if rig is None or not is_rig(name):
+        return [name]
+    selector = name.removeprefix(PREFIX)
+    request = BoardRequest.parse(selector)
+    if request is not None and selector not in rig.features:
+        return request
+    return [f"{PREFIX}{board}" for board in rig.select([selector])]
 
 
 def open_boards(
@@ -100,11 +117,9 @@ def open_boards(
     measures: bool = True,
     observe: EventObserver | None = None,
 ) -> tuple[list[tuple[Board, Prepared]], list[tuple[str, BenchviseError]]]:
-    """Opens the boards, as ``open_named`` does."""
-    named = NamedBoards.of(names, rig_file, stack, observe)
-    return open_named(
-        named, stack, image=image, keep_on=keep_on, measures=measures, observe=observe
-    )
+    """Opens the boards, as ``open_named`` does, to be measured unless ``measures`` is False."""
+    named = NamedBoards.of(names, rig_file, stack, observe, measures=measures)
+    return open_named(named, stack, image=image, keep_on=keep_on, observe=observe)
 
 
 def open_named(
@@ -113,26 +128,22 @@ def open_named(
     *,
     image: str | None = None,
     keep_on: bool = False,
-    measures: bool = True,
     observe: EventObserver | None = None,
 ) -> tuple[list[tuple[Board, Prepared]], list[tuple[str, BenchviseError]]]:
     """Opens the boards, in their order; those of a rig are brought to their shells all at once.
 
-    Of ``local``, one command at a time opens it that ``measures``; others may look on.
-
     Returns the open ones, which ``stack`` closes, and those that failed with the reason. Raises
     when none can be opened, and for a name that is wrong.
     """
-    in_rig = [name.removeprefix(PREFIX) for name in named.names if is_rig(name)]
-    if image is not None and not in_rig:
+    names = [name for name in named.names if name not in named.refused]
+    in_rig = [name.removeprefix(PREFIX) for name in names if is_rig(name)]
+    if image is not None and not any(map(is_rig, named.names)):
         raise UsageError("--image is written to cards of a rig", "name boards by rig:NAME")
     opened: dict[str, tuple[Board, Prepared]] = {}
-    failed: list[tuple[str, BenchviseError]] = []
-    for name in named.names:
+    failed = [(name, named.refused[name]) for name in named.names if name in named.refused]
+    for name in names:
         if not is_rig(name):
             try:
-                if name == "local" and measures:
-                    _hold_this_machine(stack, observe)
                 opened[name] = (stack.enter_context(open_board(name)), Prepared())
             except UsageError:
                 raise
@@ -161,16 +172,15 @@ def open_named(
     return [opened[name] for name in named.names if name in opened], failed
 
 
-def _hold_this_machine(stack: ExitStack, observe: EventObserver | None) -> None:
-    from benchvise.rig import this_machine  # late: most boards are others
-    from benchvise.rig.hold.messages import BoardAwaited
-    from benchvise.rig.locks import Holder
+def observe_waits(tell: Callable[[str], None]) -> EventObserver:
+    """What tells a line where a board is waited for, and nothing of what else happens."""
+    from benchvise.rig.hold.messages import BoardAwaited  # late: most commands wait for nothing
 
-    def tell(holder: Holder) -> None:
-        if observe is not None:
-            observe("local", BoardAwaited(holder.what, holder.since))
+    def observe(name: str, event: BoardEvent) -> None:
+        if isinstance(event, BoardAwaited):
+            tell(f"{name}: in use: {printable(event.what, _LINE)}; waiting")
 
-    stack.enter_context(this_machine.held(command_line(), tell))
+    return observe
 
 
 def _prepared(board: RigBoard) -> Prepared:

@@ -1,26 +1,20 @@
 """Lanes: boards that share something that disturbs measurements; and how many lanes go on at once.
 
-Boards of one lane are measured in turn, lanes at once. What is shared is declared in the rig file,
-or found out: simulated boards and addresses of this machine, boards at one address, and a power
-budget that not all of them fit. Two names of one host that is not this machine are not found out,
-nor what lies between: a switch, a USB hub, a jump host.
+Boards of one lane are measured in turn, lanes at once.
 """
 
 from __future__ import annotations
 
 import os
 from collections.abc import Iterable, Iterator, Mapping, Sequence
-from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
 
-from benchvise.board.address import numeric_address, parse_ssh
-from benchvise.board.ssh import configured_host
-from benchvise.errors import BenchviseError, UsageError
+from benchvise.errors import UsageError
 from benchvise.flows.boards import NamedBoards
-from benchvise.rig.environment import PREFIX, SIMULATED, Rig, is_rig
+from benchvise.flows.sharing import shared_by
+from benchvise.rig.environment import PREFIX, Rig, is_rig
 
-THIS_MACHINE = "this machine"
 INTERLEAVED = 8
 """Boards of one lane that are open at the same time, and are measured process by process in turn:
 more of them are too far apart in time to be compared in pairs."""
@@ -43,7 +37,7 @@ def lanes_of(named: NamedBoards) -> list[Lane]:
     """The boards by what they share, in the order of their first ones."""
     if len(named.names) == 1:
         return [Lane((named.names,))]
-    return grouped(named.names, shared_by(named), named.rig)
+    return grouped(named.names, shared_by(named.names, named.rig), named.rig)
 
 
 def in_turn(named: NamedBoards) -> Lane:
@@ -75,81 +69,6 @@ def grouped(
         Lane(_blocks(lane, rig), _common([shared[name] for name in lane]))
         for lane in sorted(ordered, key=lambda lane: order[lane[0]])
     ]
-
-
-def shared_by(named: NamedBoards) -> dict[str, frozenset[str]]:
-    """What each board shares with whoever has the same."""
-    services = _services(named)
-    budget = _over_budget(named)
-    shared: dict[str, frozenset[str]] = {}
-    for name in named.names:
-        things: frozenset[str] | None = None
-        if named.rig is not None and is_rig(name):
-            board = name.removeprefix(PREFIX)
-            things = named.rig.targets[board].shares
-            if things is None and SIMULATED in named.rig.features[board]:
-                things = frozenset({THIS_MACHINE})
-            if things is None:
-                things = _of_host(services.get(board, ""))
-            things |= budget.get(board, frozenset())
-        elif name == "local":
-            things = frozenset({THIS_MACHINE})
-        else:
-            with suppress(BenchviseError):  # it says so itself when it is opened
-                things = _of_host(configured_host(parse_ssh(name)))
-        shared[name] = things or frozenset()
-    return shared
-
-
-def _services(named: NamedBoards) -> dict[str, str]:
-    """The addresses of the rig's boards: of the file, or of their places, read all at once."""
-    rig = named.rig
-    if rig is None:
-        return {}
-    boards = [name.removeprefix(PREFIX) for name in named.names if is_rig(name)]
-    addresses = {name: service.address for name in boards if (service := rig.targets[name].service)}
-    unknown = [
-        name
-        for name in boards
-        if name in rig.places and name not in addresses and rig.targets[name].shares is None
-    ]
-    if unknown:
-        from benchvise.rig.hold.network import place_states  # late: it starts labgrid
-
-        with suppress(BenchviseError):  # the boards themselves say that the coordinator is missing
-            states = place_states(rig)
-            for name in unknown:
-                state = states.get(rig.places[name])
-                if state is not None and state.service is not None:
-                    addresses[name] = state.service.address
-    return addresses
-
-
-def _of_host(host: str) -> frozenset[str]:
-    from benchvise.rig.boot.address import is_this_machine
-
-    if not host:
-        return frozenset()
-    address = numeric_address(host)
-    if host == "localhost" or (address is not None and is_this_machine(address)):
-        return frozenset({THIS_MACHINE})
-    return frozenset({f"the host {address or host}"})
-
-
-def _over_budget(named: NamedBoards) -> dict[str, frozenset[str]]:
-    """The boards that cannot all be on at the same time."""
-    rig = named.rig
-    if rig is None or rig.options.budget_w is None:
-        return {}
-    watts = {
-        board: rig.targets[board].watts
-        for name in named.names
-        if is_rig(name) and rig.targets[board := name.removeprefix(PREFIX)].watts > 0
-    }
-    if sum(watts.values()) <= rig.options.budget_w:
-        return {}
-    budget = f"the power budget of {rig.options.budget_w:g} W"
-    return {board: frozenset({budget}) for board in watts}
 
 
 def _blocks(names: Sequence[str], rig: Rig | None) -> tuple[tuple[str, ...], ...]:

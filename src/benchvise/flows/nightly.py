@@ -190,7 +190,7 @@ def nightly(
             night = f"{night} {datetime.now():%H%M%S}"
             place = job.directory / night.replace(" ", "-")
         with ExitStack() as stack:
-            names = NamedBoards.of(job.boards, job.rig, stack, observers.rig).names
+            names = NamedBoards.of(job.boards, job.rig, stack, observers.rig, measures=False).names
         failed = _measure(job, night, names, image, store, observers, lock)
         boards = [
             _judged(job, night, name, suite, store, observers, failed, lock)

@@ -51,7 +51,7 @@ def plan_only(request: RunRequest) -> tuple[FleetPlan, list[PlannedRun]]:
     """What ``run`` would do on each board, with each setting, without measuring or setting."""
     requests = parse_setting_requests(request.settings)
     with ExitStack() as stack:
-        named = NamedBoards.of(request.boards, request.rig, stack)
+        named = NamedBoards.of(request.boards, request.rig, stack, measures=False)
         return _planned(request, requests, named)
 
 

@@ -11,7 +11,8 @@ from typing import TYPE_CHECKING
 from benchvise.board import Board, open_board
 from benchvise.errors import UsageError
 from benchvise.flows import state
-from benchvise.flows.boards import open_boards
+from benchvise.flows.boards import command_line, open_boards
+from benchvise.flows.machine_turn import MachineTurn
 from benchvise.flows.request import UserCommand
 from benchvise.measure.suite import SuiteEntry, parse_bench
 from benchvise.rig.environment import PREFIX, find_rig_file, is_rig, load_rig
@@ -175,6 +176,7 @@ def open_images(
     from benchvise.rig.hold.board import BootSession  # labgrid takes its time
     from benchvise.why.benches.rig import RigBench
 
+    MachineTurn(rig, stack, command_line(), observe).take_for([f"{PREFIX}{name}" for name in names])
     seats = []
     for name in names:
         seat = BootSession(rig, name, f"why {Path(good).name} {Path(bad).name}", observe)

@@ -1,4 +1,4 @@
-"""The lock of this machine, which one command at a time measures as the board ``local``.
+"""The lock of this machine, on which one command at a time measures: ``local``, and boards on it.
 
 What a command starts belongs to what it does: a child of the holder, such as a command of a bisect
 that measures by itself, needs no lock of its own.
@@ -22,10 +22,18 @@ _MOST_PARENTS = 100
 
 
 @contextmanager
-def held(what: str, observe: Callable[[Holder], None] | None = None) -> Iterator[None]:
-    """Holds this machine within the context, for ``what``, which others see.
+def held(
+    what: str,
+    observe: Callable[[Holder], None] | None = None,
+    *,
+    name: str = "local (this machine)",
+    wait_s: float | None = None,
+) -> Iterator[None]:
+    """Holds this machine within the context, for ``what``, which others see; ``name`` is what it is
+    called to who is refused.
 
-    Waits for it as long as BENCHVISE_WAIT says (``--wait``), in turn; ``observe`` is told whom for.
+    Waits ``wait_s`` seconds for it, or as long as BENCHVISE_WAIT says (``--wait``), in turn;
+    ``observe`` is told whom for.
     Raises RigError (board-busy) where another process of any user measures here. Where this machine
     has no place for locks it is measured without one.
     """
@@ -33,8 +41,8 @@ def held(what: str, observe: Callable[[Holder], None] | None = None) -> Iterator
         try:
             holder = locks.holder(KEY)
             if holder is None or not (holder.is_numbered_here and _is_part_of(holder.pid)):
-                name = "local (this machine)"
-                lock = locks.held(KEY, what, name=name, wait_s=patience_s(), observe=observe)
+                patience = patience_s() if wait_s is None else wait_s
+                lock = locks.held(KEY, what, name=name, wait_s=patience, observe=observe)
                 stack.enter_context(lock)
         except RigError:
             raise
