@@ -64,6 +64,15 @@ STORE_OPTION = CommandOption(
     environment="BENCHVISE_STORE",
 )
 
+WAIT_OPTION = CommandOption(
+    "--wait",
+    "Wait this long for boards of a rig, and for this machine (local, simulated boards), while "
+    "others use them, such as 30min. Whoever came first is next.",
+    metavar="TIME",
+    default_text="not at all",
+    environment="BENCHVISE_WAIT",
+)
+
 
 def ignore(_text: str) -> None:
     """The observer of a caller that does not want to know."""

@@ -23,7 +23,7 @@ from rich.theme import Theme
 
 from benchvise import __version__
 from benchvise.cli.color import color_options
-from benchvise.command import RIG_OPTION, STORE_OPTION, CommandOption
+from benchvise.command import RIG_OPTION, STORE_OPTION, WAIT_OPTION, CommandOption
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
 from benchvise.report.sinks import LINE_LIMIT, Terminal, json_text, sentence
@@ -126,17 +126,7 @@ def print_error(error: BenchviseError, *, as_json: bool) -> None:
     stderr().print(Text.assemble(("benchvise: ", BAD), line), soft_wrap=True)
 
 
-WaitOption = Annotated[
-    str | None,
-    typer.Option(
-        "--wait",
-        envvar="BENCHVISE_WAIT",
-        metavar="TIME",
-        help="Wait this long for boards of a rig, and for this machine (local), while others "
-        "use them, such as 30min. Whoever came first is next.",
-        show_default="not at all",
-    ),
-]
+WaitOption = Annotated[str | None, typer_option(WAIT_OPTION)]
 
 
 def be_patient(wait: str | None) -> None:

@@ -25,6 +25,7 @@ from benchvise.flows.bisect_request import (
 from benchvise.kept_request import REQUEST, keep_request
 from benchvise.output_files import check_output_directory
 from benchvise.quantities import format_duration, format_value
+from benchvise.rig.environment import be_patient
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.state.journal import state_directory
 from benchvise.table import ColumnSpec, NamedValue, TableSpec, ValueUnit, named_values
@@ -45,6 +46,8 @@ def bisect(options: BisectOptions) -> Bisection:
     from benchvise.bisect.loop import BisectionSearch
     from benchvise.bisect.model import BisectionOptions
 
+    if options.wait is not None:
+        be_patient(options.wait)
     request = resumed_request(options) if options.resume is not None else bisect_request(options)
     directory = options.resume or options.output or _new_directory()
     check_output_directory(directory, "the journal")
@@ -94,18 +97,20 @@ def _open_bench(
     """The board and what makes versions ready; the good version is ready already."""
     # Late: boards and rigs are not needed to refuse a command line.
     from benchvise.flows import bisect_benches as benches
+    from benchvise.flows.boards import observe_waits
 
     metric = benches.VersionMetric(request.bench, request.command)
+    observe = observe_waits(options.observe)
     good = request.names[0]
     options.observe(f"{len(request.names)} versions; {good} is made ready first")
     if request.kind == "images":
-        session = benches.open_session(request.board, request.rig, stack)
+        session = benches.open_session(request.board, request.rig, stack, observe)
         images = benches.ImageMaker(session, metric.entry(good, session.name))
         stack.callback(images.close)
         return benches.BoardBench(request.names, metric, images)
     tree = directory.resolve() / "tree" if request.kind == "git" else None
     live = benches.open_live(
-        request.board, request.rig, lambda board: metric.entry(good, board, tree), stack
+        request.board, request.rig, lambda board: metric.entry(good, board, tree), stack, observe
     )
     if tree is None:
         return benches.BoardBench(request.names, metric, benches.CommandMaker(live))

@@ -9,6 +9,7 @@ from typing import Annotated
 from benchvise.command import (
     RIG_OPTION,
     STORE_OPTION,
+    WAIT_OPTION,
     CommandArgument,
     CommandOption,
     ObservedBoardsOptions,
@@ -183,6 +184,7 @@ class BisectOptions(ObservedBoardsOptions):
         ),
     ] = None
     rig_file: Annotated[str | None, RIG_OPTION] = None
+    wait: Annotated[str | None, WAIT_OPTION] = None
 
 
 @dataclass(frozen=True, slots=True)
