@@ -23,6 +23,7 @@ from benchvise.cli import main
 from benchvise.errors import Undecided, UsageError
 from benchvise.flows import nightly
 from benchvise.flows.nightly import read_job
+from benchvise.flows.request import RunRequest, RunResult
 from benchvise.measure.model import RunStatus
 from benchvise.store import Store
 from benchvise.store.reading import RunFilter
@@ -144,6 +145,22 @@ def test_an_image_is_a_night_of_its_own(tmp_path: Path, nights: Nights) -> None:
     one = nightly._night(job, str(tmp_path / "image.wic"))
     (tmp_path / "image.wic").write_bytes(b"two")
     assert one != nightly._night(job, str(tmp_path / "image.wic")) != nightly._night(job, "")
+
+
+def test_an_image_is_written_once_a_night_and_each_suite_measured_once(
+    tmp_path: Path, nights: Nights, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    asked = []
+
+    def run(request: RunRequest, *_: object) -> list[RunResult]:
+        asked.append((request.suite, request.image))
+        return []
+
+    monkeypatch.setattr(nightly.run_flow, "run", run)
+    (tmp_path / "image.wic").write_bytes(b"one")
+    nights.job.write_text(JOB + 'image = "image.wic"\n')
+    nights.night()
+    assert asked == [("work.toml", str(tmp_path / "image.wic")), ("rest.toml", None)]
 
 
 def test_a_board_that_cannot_be_reached_is_told_beside_the_others(nights: Nights) -> None:

@@ -290,8 +290,11 @@ def _measure(
         if len(missing) < len(names):
             observers.say(f"{suite}: {len(names) - len(missing)} of {len(names)} measured already")
         # An image is written once in a night, unless this was begun again since.
-        for wants_image in (True, False) if image else (False,):
-            chosen = [name for name in missing if (name not in flashed) == wants_image or not image]
+        has_image = frozenset(flashed)
+        for chosen, own_image in (
+            ([name for name in missing if name not in has_image], image or None),
+            ([name for name in missing if name in has_image], None),
+        ):
             if not chosen:
                 continue
             request = RunRequest(
@@ -302,7 +305,7 @@ def _measure(
                 processes=job.processes,
                 batches=job.batches,
                 rig=job.rig,
-                image=image if wants_image else None,
+                image=own_image,
                 parallel=job.parallel,
             )
             try:
@@ -314,7 +317,7 @@ def _measure(
             except BenchviseError as error:
                 failed.update({(name, suite): str(error) for name in chosen})
                 continue
-            flashed.update(chosen)
+            flashed.update(chosen if own_image else ())
             failed.update({(r.board, suite): str(r.error) for r in ended if r.error is not None})
     return failed
 
