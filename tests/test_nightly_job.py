@@ -22,6 +22,7 @@ from waiting import PATIENCE
 from benchvise.cli import main
 from benchvise.errors import Undecided, UsageError
 from benchvise.flows import nightly
+from benchvise.flows import run as run_flow
 from benchvise.flows.nightly import read_job
 from benchvise.flows.request import RunRequest, RunResult
 from benchvise.measure.model import RunStatus
@@ -156,7 +157,7 @@ def test_an_image_is_written_once_a_night_and_each_suite_measured_once(
         asked.append((request.suite, request.image))
         return []
 
-    monkeypatch.setattr(nightly.run_flow, "run", run)
+    monkeypatch.setattr(run_flow, "run", run)
     (tmp_path / "image.wic").write_bytes(b"one")
     nights.job.write_text(JOB + 'image = "image.wic"\n')
     nights.night()

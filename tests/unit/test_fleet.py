@@ -13,12 +13,11 @@ import pytest
 from benchvise import interruption
 from benchvise.board import process
 from benchvise.errors import BoardUnreachable, UsageError
-from benchvise.flows import lanes
-from benchvise.flows.boards import NamedBoards
-from benchvise.flows.lanes import FleetPlan, Lane, grouped, lanes_of, plan_fleet
 from benchvise.flows.run import each_lane
 from benchvise.interruption import Interruption, heeding
-from benchvise.rig.environment import load_rig
+from benchvise.rig import lanes
+from benchvise.rig.environment import Rig, load_rig
+from benchvise.rig.lanes import FleetPlan, Lane, grouped, lanes_of, plan_fleet
 from benchvise.state.interrupts import deferred, let_through
 
 RIG = """
@@ -39,11 +38,12 @@ options: {benchvise: {budget_w: BUDGET}}
 """
 
 
-def named(directory: Path, budget: int = 100, *boards: str) -> NamedBoards:
+def named(directory: Path, budget: int = 100, *boards: str) -> tuple[tuple[str, ...], Rig]:
+    """Names of boards, all of the rig unless some are given, and the rig."""
     file = directory / "rig.yaml"
     file.write_text(RIG.replace("BUDGET", str(budget)))
     rig = load_rig(file)
-    return NamedBoards(boards or tuple(f"rig:{name}" for name in rig.names), rig)
+    return boards or tuple(f"rig:{name}" for name in rig.names), rig
 
 
 def boards_of(lanes: list[Lane]) -> list[str]:
@@ -51,22 +51,21 @@ def boards_of(lanes: list[Lane]) -> list[str]:
 
 
 def test_boards_share_a_host_this_machine_a_budget_or_what_is_declared(tmp_path: Path) -> None:
-    rig = named(tmp_path)
-    assert rig.rig is not None
-    assert [rig.rig.targets[name].is_switched for name in ("pi", "twin", "here", "alone")] == [
+    names, rig = named(tmp_path)
+    assert [rig.targets[name].is_switched for name in ("pi", "twin", "here", "alone")] == [
         *(True, False, False, False)
     ]  # fmt: skip
-    rig_lanes = lanes_of(rig)
+    rig_lanes = lanes_of(names, rig)
     assert boards_of(rig_lanes) == ["pi", "beagle twin", "here virtual", "left right", "alone"]
     assert [lane.shared for lane in rig_lanes] == [
         *((), ("the host 198.51.100.2",), ("this machine",), ("hub",), ()),
     ]
     # What a third one joins is one lane, and boards of a small budget are not on together.
-    rig_lanes = lanes_of(named(tmp_path, 15))
+    rig_lanes = lanes_of(*named(tmp_path, 15))
     assert boards_of(rig_lanes)[0] == "pi beagle twin"
     assert rig_lanes[0].blocks == (("rig:pi",), ("rig:beagle", "rig:twin"))
     assert "the power budget of 15 W" in rig_lanes[0].shared
-    assert boards_of(lanes_of(named(tmp_path, 100, "local", "rig:pi", "rig:here"))) == [
+    assert boards_of(lanes_of(*named(tmp_path, 100, "local", "rig:pi", "rig:here"))) == [
         "local here",
         "pi",
     ]
@@ -86,21 +85,21 @@ def test_lanes_join_in_whatever_order_their_boards_come() -> None:
 
 
 def test_how_many_at_once_and_why(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
-    rig = named(tmp_path)
-    assert plan_fleet(rig, "2").at_once == 2
-    assert plan_fleet(rig, "none").lanes[0].boards == rig.names
+    names, rig = named(tmp_path)
+    assert plan_fleet(names, rig, "2").at_once == 2
+    assert plan_fleet(names, rig, "none").lanes[0].boards == names
     monkeypatch.setattr("os.cpu_count", lambda: 2)
     monkeypatch.setattr(lanes, "_free_bytes", lambda: 4 << 30)
-    assert plan_fleet(rig, "auto").at_once == 5
+    assert plan_fleet(names, rig, "auto").at_once == 5
     monkeypatch.setattr(lanes, "_free_bytes", lambda: 128 << 20)
-    small = plan_fleet(rig, "auto")
+    small = plan_fleet(names, rig, "auto")
     assert (small.at_once, small.reason) == (2, "memory of this machine")
     said = list(small.sentences())
     assert said[0] == "5 lanes, 2 at once (memory of this machine)"
     assert "in turn: rig:left, rig:right (hub)" in said
     for wrong in ("0", "-1", "many", "1.5"):
         with pytest.raises(UsageError, match="--parallel"):
-            plan_fleet(rig, wrong)
+            plan_fleet(names, rig, wrong)
 
 
 def test_a_target_says_wrongly_what_it_shares(tmp_path: Path) -> None:

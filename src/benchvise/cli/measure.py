@@ -32,13 +32,13 @@ from benchvise.configuration import configured_suite
 from benchvise.documents import in_json
 from benchvise.errors import UsageError
 from benchvise.flows import run as flow
-from benchvise.flows.lanes import FleetPlan, check_parallel
 from benchvise.flows.request import RunRequest, RunResult
 from benchvise.flows.run import PlannedRun
 from benchvise.flows.settings import restores_due
 from benchvise.measure.model import RunRecord
 from benchvise.measure.plan import PROCESSES, Plan
 from benchvise.measure.runner import Event
+from benchvise.rig.lanes import FleetPlan, check_parallel
 from benchvise.terminal_colors import DOUBT, ERROR
 from benchvise.trace.recording import RecordingPlan, check_events
 

@@ -23,11 +23,11 @@ from benchvise.errors import (
     UsageError,
 )
 from benchvise.flows.boards import command_line, open_boards
-from benchvise.flows.machine_turn import MachineTurn
 from benchvise.flows.request import UserCommand
 from benchvise.measure.model import MetricKind
 from benchvise.measure.suite import SuiteEntry, parse_bench
 from benchvise.rig.environment import PREFIX, find_rig_file, is_rig, load_rig
+from benchvise.rig.machine_turn import MachineTurn
 from benchvise.why.benches.live_board import LiveBoard
 
 if TYPE_CHECKING:

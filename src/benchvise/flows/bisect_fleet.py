@@ -1,6 +1,6 @@
 """A bisection on several boards: a thread for each lane, which asks the search what to measure.
 
-    lanes     boards that share something, measured in turn; all lanes at once (``flows.lanes``)
+    lanes     boards that share something, measured in turn; all lanes at once (``rig.lanes``)
       └ lane  opens its boards ─→ asks ─→ builds or boots, measures ─→ tells ─→ asks …
                                    └────────── bisect.fleet ──────────┘
 
@@ -33,10 +33,10 @@ from benchvise.errors import BenchviseError, UsageError
 from benchvise.flows import bisect_benches as benches
 from benchvise.flows.bisect_builds import CommitBuilds, GitMaker
 from benchvise.flows.boards import NamedBoards, all_failed, observe_waits, open_named
-from benchvise.flows.lanes import plan_fleet
-from benchvise.flows.sharing import THIS_MACHINE, shared_by
 from benchvise.interruption import Interruption, heeding
 from benchvise.rig.environment import PREFIX, is_rig
+from benchvise.rig.lanes import plan_fleet
+from benchvise.rig.sharing import THIS_MACHINE, shared_by
 from benchvise.state.interrupts import let_through
 
 if TYPE_CHECKING:
@@ -99,7 +99,7 @@ class FleetBisection:
         with let_through():
             boards = self._request.boards
             named = NamedBoards.of(boards, self._request.rig, stack, self._observe_rig)
-            fleet = plan_fleet(named, self._request.parallel)
+            fleet = plan_fleet(named.names, named.rig, self._request.parallel)
             for sentence in fleet.sentences():
                 self._observe(sentence)
             shared = shared_by(named.names, named.rig)

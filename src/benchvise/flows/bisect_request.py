@@ -230,7 +230,7 @@ class BisectRequest:
 def bisect_request(options: BisectOptions) -> BisectRequest:
     """The options, checked; UsageError names what is missing or too much."""
     from benchvise.board import full_name
-    from benchvise.flows.lanes import check_parallel
+    from benchvise.rig.lanes import check_parallel
 
     sources = {"--versions": options.versions, "--git": options.git, "--images": options.images}
     named = [name for name, value in sources.items() if value is not None]

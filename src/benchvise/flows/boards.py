@@ -12,7 +12,6 @@ from typing import TYPE_CHECKING, Self
 from benchvise.board import Board, full_name, open_board, register_kind
 from benchvise.documents import JsonObject, encode
 from benchvise.errors import BenchviseError, UsageError
-from benchvise.flows.machine_turn import MachineTurn
 from benchvise.rig.environment import (
     PREFIX,
     BoardRequest,
@@ -21,6 +20,7 @@ from benchvise.rig.environment import (
     is_rig,
     load_rig,
 )
+from benchvise.rig.machine_turn import MachineTurn
 from benchvise.text import printable
 
 if TYPE_CHECKING:

@@ -19,12 +19,12 @@ from benchvise.errors import BenchviseError, Interrupted, UsageError
 from benchvise.flows import settings
 from benchvise.flows.block import BoardBlock, open_sessions
 from benchvise.flows.boards import NamedBoards, all_failed
-from benchvise.flows.lanes import FleetPlan, Lane, plan_fleet
 from benchvise.flows.request import RunRequest, RunResult
 from benchvise.flows.session import Observer
 from benchvise.flows.settings import Combination
 from benchvise.interruption import Interruption, heeding
 from benchvise.measure.plan import Plan
+from benchvise.rig.lanes import FleetPlan, Lane, plan_fleet
 from benchvise.state.interrupts import deferred, let_through
 from benchvise.state.knobs import SettingRequest, parse_setting_requests
 from benchvise.state.snapshot import load_rules
@@ -58,7 +58,7 @@ def plan_only(request: RunRequest) -> tuple[FleetPlan, list[PlannedRun]]:
 def _planned(
     request: RunRequest, requests: Sequence[SettingRequest], named: NamedBoards
 ) -> tuple[FleetPlan, list[PlannedRun]]:
-    fleet = plan_fleet(named, request.parallel)
+    fleet = plan_fleet(named.names, named.rig, request.parallel)
 
     def planned(lane: Lane) -> list[PlannedRun]:
         runs = []
@@ -102,7 +102,7 @@ def run(
         try:
             with let_through():
                 named = NamedBoards.of(request.boards, request.rig, stack, observe_rig)
-                fleet = plan_fleet(named, request.parallel)
+                fleet = plan_fleet(named.names, named.rig, request.parallel)
         except KeyboardInterrupt:
             raise _interrupted((), put_back=False) from None
         observers = (observe, observe_rig, observe_end)

@@ -12,10 +12,10 @@ from benchvise.board import Board, open_board
 from benchvise.errors import UsageError
 from benchvise.flows import state
 from benchvise.flows.boards import command_line, open_boards
-from benchvise.flows.machine_turn import MachineTurn
 from benchvise.flows.request import UserCommand
 from benchvise.measure.suite import SuiteEntry, parse_bench
 from benchvise.rig.environment import PREFIX, find_rig_file, is_rig, load_rig
+from benchvise.rig.machine_turn import MachineTurn
 from benchvise.store import Store
 from benchvise.why.bench import PATIENCE_S, Bench
 from benchvise.why.benches.live import LiveBench

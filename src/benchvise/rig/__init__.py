@@ -17,6 +17,8 @@ labgrid keeps one global stack of steps, so each board has a process of its own,
 that asked is gone. ``virtual`` is a daemon outside labgrid with QEMU boards behind the endpoints of
 hardware: only the rig file differs. ``images`` is the workshop under ``compose`` (images of layers
 of others) and ``virtual``; ``soak`` boots a board many times; ``faults`` names what can go wrong.
+``lanes`` says which boards are measured at once, by what they share (``sharing``); of commands on
+one machine, ``machine_turn`` has one go on at a time.
 
 Imports run one way: ``hold`` → ``drivers`` → ``strategy`` → ``power``, ``environment`` →
 ``virtual`` → ``soak`` → ``boot``, ``card`` → ``console``, ``locks`` → ``faults``, ``zstd``. Only

@@ -11,9 +11,8 @@ from dataclasses import dataclass
 from pathlib import Path
 
 from benchvise.errors import UsageError
-from benchvise.flows.boards import NamedBoards
-from benchvise.flows.sharing import shared_by
 from benchvise.rig.environment import PREFIX, Rig, is_rig
+from benchvise.rig.sharing import shared_by
 
 INTERLEAVED = 8
 """Boards of one lane that are open at the same time, and are measured process by process in turn:
@@ -33,16 +32,16 @@ class Lane:
         return tuple(name for block in self.blocks for name in block)
 
 
-def lanes_of(named: NamedBoards) -> list[Lane]:
+def lanes_of(names: Sequence[str], rig: Rig | None) -> list[Lane]:
     """The boards by what they share, in the order of their first ones."""
-    if len(named.names) == 1:
-        return [Lane((named.names,))]
-    return grouped(named.names, shared_by(named.names, named.rig), named.rig)
+    if len(names) == 1:
+        return [Lane((tuple(names),))]
+    return grouped(names, shared_by(names, rig), rig)
 
 
-def in_turn(named: NamedBoards) -> Lane:
+def in_turn(names: Sequence[str], rig: Rig | None) -> Lane:
     """All boards one after another, because that is wanted."""
-    return Lane(_blocks(named.names, named.rig), ("--parallel none",))
+    return Lane(_blocks(names, rig), ("--parallel none",))
 
 
 def grouped(
@@ -122,12 +121,12 @@ class FleetPlan:
                 yield f"in turn: {', '.join(lane.boards)} ({', '.join(lane.shared)})"
 
 
-def plan_fleet(named: NamedBoards, parallel: str) -> FleetPlan:
+def plan_fleet(names: Sequence[str], rig: Rig | None, parallel: str) -> FleetPlan:
     """``parallel`` is ``auto``, ``none`` or how many lanes at once; UsageError for other words."""
-    if parallel == "none" or len(named.names) == 1:
+    if parallel == "none" or len(names) == 1:
         check_parallel(parallel)
-        return FleetPlan((in_turn(named),), 1, "--parallel none")
-    lanes = tuple(lanes_of(named))
+        return FleetPlan((in_turn(names, rig),), 1, "--parallel none")
+    lanes = tuple(lanes_of(names, rig))
     wanted = check_parallel(parallel)
     if wanted is not None:
         return FleetPlan(lanes, min(wanted, len(lanes)), f"--parallel {wanted}")

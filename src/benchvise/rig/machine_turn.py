@@ -14,9 +14,9 @@ from contextlib import ExitStack
 from typing import TYPE_CHECKING
 
 from benchvise.errors import BenchviseError
-from benchvise.flows.sharing import on_this_machine
 from benchvise.rig.environment import PREFIX, BoardRequest, Rig, is_rig
 from benchvise.rig.faults import RigError
+from benchvise.rig.sharing import on_this_machine
 
 if TYPE_CHECKING:
     from benchvise.rig.hold.choice import Hold
