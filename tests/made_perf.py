@@ -18,7 +18,7 @@ KERNEL, USER = (1 << 64) - 128, (1 << 64) - 512
 _FORM = 1 << 0 | 1 << 1 | 1 << 2 | 1 << 5 | 1 << 7 | 1 << 8 | 1 << 16
 """A sample has: identifier, ip, thread, time, CPU, period, call chain."""
 
-_BRANCHES, _REGISTERS = 1 << 11, 1 << 12
+_BRANCHES, _REGISTERS, _STACK = 1 << 11, 1 << 12, 1 << 13
 _CALL_STACK = 1 << 11
 _X86_REGISTERS = 0b1_1111_1111
 """From AX to IP, which is the last of them."""
@@ -34,6 +34,8 @@ class PerfData:
     records: list[bytes] = field(default_factory=list)
     user_parts: bool = False
     """Whether samples have branches and registers, as those of x86 have."""
+    copies: bool = False
+    """Whether they have registers and a copy of the stack (``--call-graph dwarf``)."""
 
     def sample(
         self,
@@ -46,10 +48,11 @@ class PerfData:
         period: int = 1000,
         calls: Sequence[tuple[int, int]] = (),
         place: int | None = None,
+        stack: bytes = b"",
     ) -> None:
         """A sample of an event; the chain begins with whose addresses follow. With ``user_parts``:
         the calls that the CPU recorded (whence, whither; the last first), and where the program
-        was as its registers say."""
+        was as its registers say. With ``copies``: that place, and the stack from 0x7000 on."""
         ip = chain[1]
         flags = 1 if chain[0] == KERNEL else 2
         body = struct.pack("<QQIIQIIQ", event, ip, *thread, time, cpu, 0, period)
@@ -59,6 +62,9 @@ class PerfData:
             body += b"".join(struct.pack("<QQQ", *call, 0) for call in calls)
             body += struct.pack("<Q", 0 if place is None else 2)
             body += b"" if place is None else struct.pack("<9Q", *range(8), place)
+        if self.copies:
+            body += struct.pack("<10Q", 2, *range(7), 0x7000, place or 0)
+            body += struct.pack("<Q", len(stack)) + stack + struct.pack("<Q", len(stack))
         self._record(9, body, flags)
 
     def made_code(self, start: int, size: int, name: str, *, removed: bool = False) -> None:
@@ -103,6 +109,7 @@ class PerfData:
         )  # fmt: skip
         head += struct.pack("<QQQQ", 1 << 2 | 1 << 6, 0, 0, 0) + struct.pack("<QQ", 1, 2)
         form = _FORM | (_BRANCHES | _REGISTERS if self.user_parts else 0)
+        form |= _REGISTERS | _STACK if self.copies else 0
         for number, config in enumerate((0, 2)):
             attribute = struct.pack("<IIQQQQQ", 1, _ATTRIBUTE, config, 1, form, 0, 1 << 18)
             attribute += struct.pack("<IIQQQQ", 0, 0, 0, 0, _CALL_STACK, _X86_REGISTERS)
@@ -137,9 +144,11 @@ def elf(
     at: int,
     offset: int,
     stored: int = 0x1000,
+    frames: bytes = b"",
 ) -> bytes:
     """An ELF file whose code lies at ``offset`` in it and at the address ``at``: functions are
-    (address, bytes). A file of debugging symbols has less of the code ``stored``."""
+    (address, bytes). A file of debugging symbols has less of the code ``stored``. ``frames``: its
+    section .eh_frame."""
     names = b"\0" + b"".join(name.encode() + b"\0" for name in functions)
     symbols = bytes(24)
     for name, (address, size) in functions.items():
@@ -149,13 +158,37 @@ def elf(
     note_at = 64 + 2 * 56
     symbols_at = note_at + len(note)
     names_at = symbols_at + len(symbols)
-    sections_at = names_at + len(names)
+    frames_at = names_at + len(names)
+    titles = b"\0.eh_frame\0"
+    sections_at = frames_at + len(frames) + len(titles)
     head = struct.pack(
-        "<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3, 62, 1, 0, 64, sections_at, 0, 64, 56, 2, 64, 3, 0
+        "<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3, 62, 1, 0, 64, sections_at, 0, 64, 56, 2, 64, 5, 4
     )
     head += struct.pack("<IIQQQQQQ", 1, 5, offset, at, at, stored, 0x1000, 0x1000)
     head += struct.pack("<IIQQQQQQ", 4, 4, note_at, 0, 0, len(note), len(note), 4)
     sections = bytes(64)
     sections += struct.pack("<IIQQQQIIQQ", 0, 2, 0, 0, symbols_at, len(symbols), 2, 1, 8, 24)
     sections += struct.pack("<IIQQQQIIQQ", 0, 3, 0, 0, names_at, len(names), 0, 0, 1, 0)
-    return head + note + symbols + names + sections
+    for title, kind, begin, size in (
+        (1 if frames else 0, 1, frames_at, len(frames)),
+        (0, 3, frames_at + len(frames), len(titles)),
+    ):
+        sections += struct.pack("<IIQQQQIIQQ", title, kind, 2, begin, begin, size, 0, 0, 1, 0)
+    return head + note + symbols + names + frames + titles + sections
+
+
+def eh_frame(functions: dict[tuple[int, int], int | None]) -> bytes:
+    """Rules of functions, which are (address, bytes): how many words each has pushed when its
+    return address is looked for; None for one that nobody has called."""
+    shared = struct.pack("<IB3sBBBBB", 0, 1, b"zR\0", 1, 0x78, 16, 1, 0)
+    entries = _entry(shared + bytes([0x0C, 7, 8, 0x80 | 16, 1]))
+    for (address, size), words in functions.items():
+        body = struct.pack("<IQQB", len(entries) + 4, address, size, 0)
+        rules = bytes([0x07, 16]) if words is None else bytes([0x0C, 7, 8 * (words + 1)])
+        entries += _entry(body + rules)
+    return entries + bytes(4)
+
+
+def _entry(body: bytes) -> bytes:
+    body = body.ljust(-(-len(body) // 8) * 8 + 4, b"\0")
+    return struct.pack("<I", len(body)) + body

@@ -15,7 +15,7 @@ import made_traces
 import numpy as np
 import pytest
 import skips
-from made_perf import KERNEL, USER, PerfData, elf
+from made_perf import KERNEL, USER, PerfData, eh_frame, elf
 from trace_data import recorded
 
 from benchvise.cli.main import run
@@ -97,6 +97,36 @@ def test_functions_are_named_by_the_files_of_the_recording(tmp_path: Path) -> No
     assert (rows["main"].module, rows["do_work"].module) == ("app", "kernel")
     # The child has what its parent had mapped; periods weigh what they say.
     assert profile(stacks(tmp_path / "perf.data", periods=True)).weight == 6000
+
+
+def test_copies_of_stacks_become_functions(tmp_path: Path) -> None:
+    """By the rules of the program's file; where a chain ends early, a frame says so, and why."""
+    perf = PerfData({"/opt/app": BUILD_ID}, copies=True)
+    perf.map(1_100, 7, BASE, 0x1000, 0x2000, "/opt/app")
+    back = struct.pack("<QQQQ", 1, MAIN + 1, 2, 3)
+    perf.sample(2_000, [USER, WORK], place=WORK, stack=back)
+    perf.sample(3_000, [KERNEL, 0xFFFF_FFFF_8100_0020], place=WORK, stack=back)
+    perf.sample(4_000, [USER, WORK], place=WORK, stack=back[:8])
+    path = saved(tmp_path, perf)
+    main, work = FUNCTIONS["main"], FUNCTIONS["_ZN3app4workEv"]
+    file = elf(
+        FUNCTIONS, BUILD_ID, at=0x402000, offset=0x2000, frames=eh_frame({main: None, work: 1})
+    )
+    (tmp_path / "symbols/opt/app").write_bytes(file)
+    own = stacks(path)
+    assert list(folded(own)) == [
+        ":7;[callers not known];app::work() 1",
+        ":7;main;app::work() 1",
+        ":7;main;app::work();do_work 1",
+    ]
+    [unknown] = [row for row in profile(own).functions if row.name == "[callers not known]"]
+    assert unknown.total == 1
+    assert "the copy of the stack ends" in unknown.module
+    # What is not here is not unwound, and kept by no cache.
+    (tmp_path / "symbols/opt/app").unlink()
+    [unknown] = [row for row in profile(stacks(path)).functions if row.name[:8] == "[callers"]
+    assert unknown.total == 3
+    assert unknown.module.startswith("(/opt/app: no such file")
 
 
 def test_listed_events_have_the_same_names(tmp_path: Path) -> None:

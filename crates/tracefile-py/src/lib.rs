@@ -30,7 +30,7 @@ use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;
 use traceanalysis::Pass;
-use tracefile::{Options, Selection};
+use tracefile::{Options, ProgramFile, Selection};
 
 use crate::counted::Counted;
 use crate::decoded::Decoded;
@@ -149,6 +149,21 @@ fn open(py: Python<'_>, path: PathBuf) -> PyResult<Trace> {
     py.detach(|| tracefile::open(&path)).map(Arc::new).map(Trace).map_err(to_python)
 }
 
+/// Programs are given as path, build-id and files that may be the same.
+#[pyfunction]
+fn open_unwinding(
+    py: Python<'_>,
+    path: PathBuf,
+    programs: Vec<(String, Vec<u8>, Vec<PathBuf>)>,
+) -> PyResult<Trace> {
+    let programs = programs.into_iter();
+    let programs = programs
+        .map(|(path, build_id, candidates)| ProgramFile { path, build_id, candidates })
+        .collect();
+    let opened = py.detach(|| tracefile::open_unwinding(&path, programs));
+    opened.map(Arc::new).map(Trace).map_err(to_python)
+}
+
 /// The name of a function as its source has it, where it is one of C++ or Rust; else as it is.
 #[pyfunction]
 fn demangle(py: Python<'_>, name: String) -> String {
@@ -183,6 +198,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<levels::LevelEvents>()?;
     module.add_class::<listing::Listing>()?;
     module.add_function(wrap_pyfunction!(open, module)?)?;
+    module.add_function(wrap_pyfunction!(open_unwinding, module)?)?;
     module.add_function(wrap_pyfunction!(demangle, module)?)?;
     module.add_function(wrap_pyfunction!(content_hash, module)?)?;
     module.add_function(wrap_pyfunction!(bound_memory, module)?)?;

@@ -44,6 +44,7 @@ pub use model::{
     ByteOrder, Clock, ColumnType, Damage, EventType, Field, Format, Info, Label, Loss, LossKind,
     Member, Scope, Stream,
 };
+pub use perf::ProgramFile;
 pub use select::Selection;
 
 use std::path::Path;
@@ -139,21 +140,47 @@ pub fn open(path: &Path) -> Result<Trace> {
     if path.is_dir() || path.file_name() == Some("metadata".as_ref()) {
         return ctf::open(path);
     }
-    opened(map::Mapped::open(path)?)
+    opened(map::Mapped::open(path)?, None)
+}
+
+/// The same of a perf.data whose stacks of programs are unwound where it has copies of them (`perf
+/// record --call-graph dwarf`), by the rules in the files of the programs. `user_stack_end` says how
+/// each chain ends. Other traces are opened as by [`open`].
+///
+/// # Errors
+/// As [`open`].
+pub fn open_unwinding(path: &Path, files: Vec<ProgramFile>) -> Result<Trace> {
+    if path.is_dir() {
+        return open(path);
+    }
+    opened(map::Mapped::open(path)?, Some(files))
 }
 
 /// Opens the bytes of a trace that is one file: for fuzzing, which has no files.
 #[doc(hidden)]
 pub fn open_bytes(bytes: &[u8]) -> Result<Trace> {
-    opened(map::Mapped::of_bytes(bytes.to_vec()))
+    opened(map::Mapped::of_bytes(bytes.to_vec()), None)
 }
 
-fn opened(file: map::Mapped) -> Result<Trace> {
+/// The same as by [`open_unwinding`].
+#[doc(hidden)]
+pub fn open_bytes_unwinding(bytes: &[u8], files: Vec<ProgramFile>) -> Result<Trace> {
+    opened(map::Mapped::of_bytes(bytes.to_vec()), Some(files))
+}
+
+/// Unwinds stacks by the rules in the bytes of an ELF file, for fuzzing. Returns the number of
+/// functions.
+#[doc(hidden)]
+pub fn unwind_in(bytes: &[u8]) -> usize {
+    perf::unwind_in(bytes)
+}
+
+fn opened(file: map::Mapped, programs: Option<Vec<ProgramFile>>) -> Result<Trace> {
     let file = file.unpacked()?;
     let source: Box<dyn decode::Source> = match &*file {
         head if head.starts_with(dat::MAGIC) => Box::new(dat::open(file)?),
         head if perf::MAGICS.iter().any(|magic| head.starts_with(magic)) => {
-            Box::new(perf::open(file)?)
+            Box::new(perf::open(file, programs)?)
         }
         head if chrome::looks_like(head) => Box::new(chrome::open(file)?),
         head if perfetto::looks_like(head) => Box::new(perfetto::open(file)?),

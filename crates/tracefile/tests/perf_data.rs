@@ -5,147 +5,17 @@ mod common;
 mod made;
 
 use std::collections::BTreeMap;
-use std::path::{Path, PathBuf};
+use std::path::Path;
 use std::process::Command;
 
 use arrow_array::RecordBatch;
 use arrow_array::cast::AsArray;
 use arrow_array::types::*;
-use made::{File, Kernel, X86, tick};
+use made::perf::{
+    CPU, IDENTIFIER, IP, Perf, SAMPLE_ID_ALL, SOFTWARE, TID, TIME, TRACEPOINT, record,
+};
+use made::{Kernel, X86, tick};
 use tracefile::{Error, Format, Options, Selection};
-
-// Bits of a sample's form.
-const IP: u64 = 1 << 0;
-const TID: u64 = 1 << 1;
-const TIME: u64 = 1 << 2;
-const CALLCHAIN: u64 = 1 << 5;
-const CPU: u64 = 1 << 7;
-const PERIOD: u64 = 1 << 8;
-const RAW: u64 = 1 << 10;
-const IDENTIFIER: u64 = 1 << 16;
-const SAMPLE_ID_ALL: u64 = 1 << 18;
-
-/// Two functions of the kernel, one of a guest, one of the program.
-const CHAIN: [u64; 7] =
-    [CONTEXT_KERNEL, 0xffff_ffff_8100_0007, 9, CONTEXT_GUEST, 5, CONTEXT_USER, 8];
-const CONTEXT_KERNEL: u64 = -128i64 as u64;
-const CONTEXT_USER: u64 = -512i64 as u64;
-const CONTEXT_GUEST: u64 = -2048i64 as u64;
-
-const TRACEPOINT: u32 = 2;
-const SOFTWARE: u32 = 1;
-
-/// A perf.data file with events 0 (a tracepoint) and 1 (`second`).
-struct Perf {
-    kernel: Kernel,
-    form: u64,
-    second: u32,
-    records: Vec<u8>,
-}
-
-impl Perf {
-    fn new(kernel: Kernel) -> Self {
-        let form = IP | TID | TIME | CALLCHAIN | CPU | PERIOD | RAW | IDENTIFIER;
-        Self { kernel, form, second: SOFTWARE, records: vec![] }
-    }
-
-    fn record(mut self, kind: u32, body: &[u8]) -> Self {
-        self.records.extend(record(self.kernel, kind, body));
-        self
-    }
-
-    fn sample(self, id: u64, time: u64, cpu: u32, raw: &[u8]) -> Self {
-        let body = self.body(id, time, cpu, raw);
-        self.record(9, &body)
-    }
-
-    fn body(&self, id: u64, time: u64, cpu: u32, raw: &[u8]) -> Vec<u8> {
-        let kernel = self.kernel;
-        let mut body = kernel.u64(id);
-        body.extend(kernel.u64(0xdead)); // ip
-        body.extend([kernel.u32(1), kernel.u32(1)].concat());
-        body.extend(kernel.u64(time));
-        body.extend([kernel.u32(cpu), kernel.u32(0)].concat());
-        body.extend(kernel.u64(1)); // period
-        body.extend(kernel.u64(CHAIN.len() as u64));
-        CHAIN.iter().for_each(|&word| body.extend(kernel.u64(word)));
-        body.extend(kernel.u32(raw.len() as u32));
-        body.extend(raw);
-        body
-    }
-
-    /// A record of losses with its trailer.
-    fn lost(self, count: u64, time: u64, cpu: u32) -> Self {
-        let kernel = self.kernel;
-        let mut body = [kernel.u64(100), kernel.u64(count)].concat();
-        body.extend([kernel.u32(1), kernel.u32(1)].concat());
-        body.extend(kernel.u64(time));
-        body.extend([kernel.u32(cpu), kernel.u32(0)].concat());
-        body.extend(kernel.u64(100));
-        self.record(2, &body)
-    }
-
-    fn bytes(&self) -> Vec<u8> {
-        let kernel = self.kernel;
-        let attribute_size = 112;
-        let mut tracing = b"\x17\x08\x44tracing0.6\0".to_vec();
-        tracing.push(u8::from(kernel.big));
-        tracing.push(kernel.long as u8);
-        tracing.extend(kernel.u32(4096));
-        let texts = File::new(6, kernel, 4096);
-        tracing.extend(texts.header_info());
-        tracing.extend(texts.texts(&texts.ftrace));
-        tracing.extend(texts.event_formats());
-        tracing.extend(texts.kallsyms());
-        let host = [kernel.u32(8), b"board\0\0\0".to_vec()].concat();
-        let clock = [kernel.u32(1), kernel.u32(1), kernel.u64(5_000), kernel.u64(2_000)].concat();
-
-        let ids = 104;
-        let attributes = ids + 16;
-        let data = attributes + 2 * (attribute_size + 16);
-        let mut file = if kernel.big { b"2ELIFREP".to_vec() } else { b"PERFILE2".to_vec() };
-        let numbers = [
-            104,
-            attribute_size + 16,
-            attributes,
-            2 * (attribute_size + 16),
-            data,
-            self.records.len() as u64,
-            0,
-            0,
-            1 << 1 | 1 << 3 | 1 << 29,
-            0,
-            0,
-            0,
-        ];
-        numbers.iter().for_each(|&number| file.extend(kernel.u64(number)));
-        file.extend([kernel.u64(100), kernel.u64(200)].concat());
-        for (number, kind) in [TRACEPOINT, self.second].into_iter().enumerate() {
-            let begin = file.len();
-            file.extend([kernel.u32(kind), kernel.u32(attribute_size as u32)].concat());
-            file.extend([kernel.u64(0), kernel.u64(1), kernel.u64(self.form)].concat());
-            file.extend([kernel.u64(0), kernel.u64(SAMPLE_ID_ALL)].concat());
-            file.resize(begin + attribute_size as usize, 0);
-            file.extend([kernel.u64(ids + 8 * number as u64), kernel.u64(8)].concat());
-        }
-        file.extend(&self.records);
-        let mut place = file.len() as u64 + 3 * 16;
-        for feature in [&tracing, &host, &clock] {
-            file.extend([kernel.u64(place), kernel.u64(feature.len() as u64)].concat());
-            place += feature.len() as u64;
-        }
-        [file, tracing, host, clock].concat()
-    }
-
-    fn save(&self, name: &str) -> PathBuf {
-        made::save(&self.bytes(), name)
-    }
-}
-
-fn record(kernel: Kernel, kind: u32, body: &[u8]) -> Vec<u8> {
-    let size = kernel.u16(body.len() as u16 + 8);
-    [kernel.u32(kind), kernel.u16(0), size, body.to_vec()].concat()
-}
 
 /// All rows of an event's table, which lie in one batch a CPU.
 fn rows(path: &Path, event: &str) -> Vec<RecordBatch> {

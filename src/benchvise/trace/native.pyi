@@ -220,6 +220,20 @@ def open(path: str | PathLike[str]) -> Trace:
         TraceError: one of its subclasses says what is wrong with it.
     """
 
+def open_unwinding(
+    path: str | PathLike[str], programs: Sequence[tuple[str, bytes, Sequence[str]]]
+) -> Trace:
+    """The same of a perf.data, whose copies of stacks (``perf record --call-graph dwarf``) become
+    the stacks of programs.
+
+    ``programs``: path and build-id (may be empty) of each file that processes had in memory, and
+    paths of files here that may be the same; one with another build-id is not used. The column
+    ``user_stack_end`` says how each stack ends.
+
+    Raises:
+        TraceError: one of its subclasses says what is wrong with it.
+    """
+
 def demangle(name: str) -> str:
     """The name of a function as its source has it, where it is one of C++ or Rust; else as it is.
 

@@ -130,20 +130,31 @@ class SymbolFiles:
             return ModuleSymbols(None, reason="the build-id of the file here differs")
         return ModuleSymbols(None, reason=_ABSENT)
 
+    def candidates(self, module: ModuleFile) -> tuple[Path, ...]:
+        """Files that may be the module: of one whose build-id is known, whoever reads them holds it
+        against theirs; of another only the very file."""
+        if module.build_id:
+            return tuple(self._places(module))
+        return (Path(module.path),) if self._is_unchanged(module) else ()
+
     def _by_inode(self, module: ModuleFile) -> ModuleSymbols:
         """The same of one whose build-id the recording does not tell: perf writes those of files
         only in which samples were taken. The same file, unchanged since, has the same symbols."""
-        path = Path(module.path)
+        if not self._is_unchanged(module):
+            return ModuleSymbols(None, reason=_UNKNOWN)
+        read = _read(Path(module.path))
+        if read is not None and read.function_count:
+            return ModuleSymbols(read, read.segments)
+        return ModuleSymbols(None, reason="it has no table of symbols")
+
+    def _is_unchanged(self, module: ModuleFile) -> bool:
+        """Whether the module is the file of its path on this machine, as it was recorded."""
         with suppress(OSError, ValueError):
-            file = path.stat()
+            file = Path(module.path).stat()
             device = f"{os.major(file.st_dev)}:{os.minor(file.st_dev)}"
             unchanged = max(file.st_mtime, file.st_ctime) < self._recorded
-            if module.inode == (device, file.st_ino) and unchanged:
-                read = _read(path)
-                if read is not None and read.function_count:
-                    return ModuleSymbols(read, read.segments)
-                return ModuleSymbols(None, reason="it has no table of symbols")
-        return ModuleSymbols(None, reason=_UNKNOWN)
+            return module.inode == (device, file.st_ino) and unchanged
+        return False
 
     def _places(self, module: ModuleFile) -> Iterator[Path]:
         path = PurePosixPath(module.path)

@@ -26,6 +26,9 @@ pub(crate) mod branch {
 
 const TRACEPOINT: u32 = 2;
 
+/// What a sample says of the registers of a program of 32 bits.
+pub(crate) const REGISTERS_OF_32_BITS: u64 = 1;
+
 /// One kind of event that was recorded.
 #[derive(Debug, Clone)]
 pub(crate) struct Attribute {
@@ -44,7 +47,7 @@ pub(crate) struct Attribute {
     /// Which of the saved registers holds the place in the program.
     pub(crate) counter_register: Option<usize>,
     /// Bits of the registers that are saved.
-    registers: u64,
+    pub(crate) registers: u64,
     clock: PerfClock,
 }
 

@@ -3,7 +3,7 @@
 //! ```text
 //! head ─→ attributes, features      what is known of the events and of the recording
 //! walk ─→ records ─→ places by CPU  where samples lie, and what perf tells of threads and files
-//!                      └─→ dat (tracepoints), rows (all others)
+//!                      └─→ dat (tracepoints), rows (all others) ←─ unwind (copies of stacks)
 //! ```
 //! What a tracepoint wrote is what ftrace would have written, and the file holds the format texts, so
 //! that layouts and columns are those of [`crate::dat`].
@@ -15,6 +15,7 @@ mod records;
 mod rows;
 mod sample;
 mod unpack;
+mod unwind;
 mod user_stack;
 mod walk;
 
@@ -38,10 +39,16 @@ use crate::map::Mapped;
 use crate::perf::attributes::{Attribute, Attributes, branch};
 use crate::perf::head::Head;
 use crate::perf::records::{OfCpu, Place, Records, What};
+use crate::perf::rows::{Sampled, StackFields};
+use crate::perf::sample::{Parts, parts};
+use crate::perf::unwind::{Unwinding, Walker};
+use crate::perf::walk::HEADER;
 use crate::select::Chosen;
 use crate::{ByteOrder, Clock, Damage, Error, EventType, Format, Info, Loss, Result, Stream};
 
 pub(crate) use crate::perf::head::MAGICS;
+pub use crate::perf::unwind::ProgramFile;
+pub(crate) use crate::perf::unwind::unwind_in;
 
 /// An opened perf.data.
 pub(crate) struct PerfData {
@@ -68,6 +75,8 @@ pub(crate) struct PerfData {
     /// And the format strings of `trace_printk`.
     printk: Range<usize>,
     symbols: OnceLock<Symbols>,
+    /// Where chains are made of copies of stacks.
+    unwinding: Option<Unwinding>,
 }
 
 /// Samples in a unit.
@@ -79,8 +88,9 @@ const BLOCK: usize = 1 << 12;
 /// The samples of a block lie at most so far apart: offsets within a block have 32 bits.
 const REACH: u64 = 1 << 30;
 
-/// Opens a mapped file that begins with one of [`MAGICS`].
-pub(crate) fn open(file: Mapped) -> Result<PerfData> {
+/// Opens a mapped file that begins with one of [`MAGICS`]. With `files`, stacks of programs of which
+/// it has copies are unwound by what these files tell.
+pub(crate) fn open(file: Mapped, files: Option<Vec<ProgramFile>>) -> Result<PerfData> {
     let path = file.path().to_owned();
     let mut head = Head::read(&file, &path)?;
     if let Some((_, machine)) = head.environment.iter().find(|(name, _)| name == "machine") {
@@ -97,12 +107,17 @@ pub(crate) fn open(file: Mapped) -> Result<PerfData> {
     let described = described.unwrap_or_default();
     let mut notes = Vec::new();
     let (events, mut types) = Events::parse(&described.formats, described.long, &mut notes);
-    let stacks = with_stacks(&mut types, &head.attributes);
-    let (samples, sideband) = further_types(&mut types, &head.attributes, raw);
+    let unwound = files.is_some();
+    let stacks = with_stacks(&mut types, &head.attributes, unwound);
+    let (samples, sideband) = further_types(&mut types, &head.attributes, raw, unwound);
     let mut damage = std::mem::take(&mut head.damage);
     let unpacked = unpack::unpacked(&head, &mut damage);
     let records = Records::read(&head, unpacked.as_deref().unwrap_or(head.data.1), raw);
     notes.extend(remarks(&head.attributes, &records));
+    let unwinding = files.map(|files| {
+        let bytes = unpacked.as_deref().unwrap_or(head.data.1);
+        unwinding(&head, &records, bytes, files)
+    });
     let begin = if unpacked.is_some() { 0 } else { head.data.0 };
     // Damage in unpacked records has no place of its own in the file.
     let place = |at| if unpacked.is_some() { head.data.0 as u64 } else { begin as u64 + at };
@@ -185,6 +200,7 @@ pub(crate) fn open(file: Mapped) -> Result<PerfData> {
         kallsyms,
         printk,
         symbols: OnceLock::new(),
+        unwinding,
         unpacked,
         file,
     })
@@ -192,11 +208,13 @@ pub(crate) fn open(file: Mapped) -> Result<PerfData> {
 
 /// Adds the columns of stacks to tracepoints, where their samples have some; where they begin among
 /// the fields of each.
-fn with_stacks(types: &mut [EventType], attributes: &Attributes) -> Vec<usize> {
+fn with_stacks(types: &mut [EventType], attributes: &Attributes, unwound: bool) -> Vec<usize> {
     let begin: Vec<usize> = types.iter().map(|event| event.fields.len()).collect();
-    let mut tracepoints = attributes.all.iter().filter(|each| each.tracepoint);
-    if tracepoints.any(|each| each.has(SampleFormat::CALLCHAIN)) {
-        types.iter_mut().for_each(|event| event.fields.extend(rows::stack_fields()));
+    let tracepoints = || attributes.all.iter().filter(|each| each.tracepoint);
+    if tracepoints().any(|each| each.has(SampleFormat::CALLCHAIN)) {
+        let copied = tracepoints().any(Attribute::raw_stacks);
+        let add = |event: &mut EventType| event.fields.extend(rows::stack_fields(copied, unwound));
+        types.iter_mut().for_each(add);
     }
     begin
 }
@@ -206,6 +224,7 @@ fn further_types(
     types: &mut Vec<EventType>,
     attributes: &Attributes,
     raw: bool,
+    unwound: bool,
 ) -> (Vec<usize>, usize) {
     let mut samples = Vec::new();
     let add = |types: &mut Vec<EventType>, event: EventType| {
@@ -220,7 +239,7 @@ fn further_types(
         // A tracepoint whose format is known has a type of its own already.
         samples.push(match raw && attribute.tracepoint && attribute.has(SampleFormat::RAW) {
             true => usize::MAX,
-            false => add(types, rows::sample_type(&attribute.name, attribute)),
+            false => add(types, rows::sample_type(&attribute.name, attribute, unwound)),
         });
     }
     let sideband = types.len();
@@ -230,15 +249,48 @@ fn further_types(
     (samples, sideband)
 }
 
+/// What is needed to unwind: what happened to the memory of processes, and their files.
+fn unwinding(
+    head: &Head<'_>,
+    records: &Records,
+    bytes: &[u8],
+    mut files: Vec<ProgramFile>,
+) -> Unwinding {
+    let mut numbers: HashMap<(String, Vec<u8>), u32> = HashMap::new();
+    for (number, file) in files.iter().enumerate() {
+        numbers.insert((file.path.clone(), file.build_id.clone()), number as u32);
+    }
+    let mut changes = Vec::new();
+    for place in records.cpus.values().flat_map(|of_cpu| &of_cpu.places) {
+        let What::Sideband { existing } = place.what else { continue };
+        let begin = place.at as usize;
+        let bytes = &bytes[begin..begin + usize::from(place.length)];
+        let Some(record) = rows::Record::new(bytes, head.order) else { continue };
+        let change = rows::change(&record, &head.build_ids, |path, build_id| {
+            *numbers.entry((path.into(), build_id.into())).or_insert_with(|| {
+                files.push(ProgramFile {
+                    path: path.into(),
+                    build_id: build_id.into(),
+                    candidates: Vec::new(),
+                });
+                files.len() as u32 - 1
+            })
+        });
+        let time = if existing { i64::MIN } else { place.time };
+        changes.extend(change.map(|(process, change)| (time, process, change)));
+    }
+    let machine = head.environment.iter().find(|(name, _)| name == "machine");
+    Unwinding::new(machine.map_or_else(String::new, |(_, name)| name.clone()), changes, files)
+}
+
 /// What a reader must know of how it was recorded.
 fn remarks(attributes: &Attributes, records: &Records) -> Vec<String> {
     let mut notes = Vec::new();
     if attributes.all.iter().any(|each| each.raw_stacks()) {
         notes.push(
-            "recorded with --call-graph dwarf: stacks of programs lie in it as raw memory, which is \
-             not unwound: of a program only the innermost function is known, and none in stacks of \
-             tracepoints; record with --call-graph fp (programs compiled with \
-             -fno-omit-frame-pointer)"
+            "recorded with --call-graph dwarf: stacks of programs lie in it as copies of memory; \
+             flame graphs unwind them by the files of the programs, of others the innermost function \
+             is known"
                 .into(),
         );
     }
@@ -260,7 +312,7 @@ fn remarks(attributes: &Attributes, records: &Records) -> Vec<String> {
 
 /// Bytes of what lies at a place.
 fn size(place: &Place) -> u64 {
-    u64::from(place.length) + 8 * u64::from(place.chain)
+    u64::from(place.length) + u64::from(place.head)
 }
 
 /// What the feature TRACING_DATA holds: the head of a trace.dat up to the kernel's symbols.
@@ -346,6 +398,7 @@ impl PerfData {
         };
         let mut buckets = Buckets::new(&self.events);
         let mut short = None;
+        let mut walker = self.unwinding.as_ref().map(Walker::new);
         let mut rest = places;
         while let Some(first) = rest.first() {
             let near = |place: &Place| place.at.abs_diff(first.at) < REACH;
@@ -355,16 +408,16 @@ impl PerfData {
             let begin = block.iter().map(|place| place.at).min().unwrap_or(first.at);
             let lying = &bytes[begin as usize..];
             for place in block {
-                if place.what != What::Tracepoint {
-                    self.row(*place, bytes, chosen, rows);
+                let What::Tracepoint(_) = place.what else {
+                    self.row(*place, bytes, chosen, walker.as_mut(), rows);
                     continue;
-                }
+                };
                 let at = (place.at - begin) as u32;
                 let record = Record { time: place.time, at, length: place.length.into() };
                 match buckets.push::<BIG>(&self.events, chosen, lying, record) {
                     Ok(event) => {
                         rows.note(event, place.time);
-                        self.stack(event, *place, bytes, chosen, rows);
+                        self.stack(event, *place, bytes, chosen, walker.as_mut(), rows);
                     }
                     Err(Left::NotChosen) => {}
                     Err(Left::Short(event)) => {
@@ -394,19 +447,25 @@ impl PerfData {
     }
 
     /// The row of what is no tracepoint.
-    fn row(&self, place: Place, bytes: &[u8], chosen: &Chosen, rows: &mut Rows) {
+    fn row(
+        &self,
+        place: Place,
+        bytes: &[u8],
+        chosen: &Chosen,
+        walker: Option<&mut Walker<'_>>,
+        rows: &mut Rows,
+    ) {
         let begin = place.at as usize;
         let record =
             rows::Record::new(&bytes[begin..begin + usize::from(place.length)], self.order);
         let Some(record) = record.filter(|_| chosen.at(place.time)) else { return };
         match place.what {
-            What::Tracepoint => {}
+            What::Tracepoint(_) => {}
             What::Sample(at) => {
                 let event = self.samples[usize::from(at)];
                 let Some(fields) = chosen.fields(event) else { return };
-                let attribute = &self.attributes.all[usize::from(at)];
                 let columns = rows.begin(event, place.time);
-                rows::push_sample(&record, attribute, self.order, fields, columns);
+                rows::push_sample(&record, &self.sampled(at, place), walker, fields, columns);
             }
             What::Sideband { existing } => {
                 let event = self.sideband + rows::sideband(&record);
@@ -417,20 +476,38 @@ impl PerfData {
         }
     }
 
-    /// The chosen stacks of a tracepoint: its chain ends where the length of what it wrote stands.
-    fn stack(&self, event: usize, place: Place, bytes: &[u8], chosen: &Chosen, rows: &mut Rows) {
+    fn sampled(&self, attribute: u16, place: Place) -> Sampled<'_> {
+        let attribute = &self.attributes.all[usize::from(attribute)];
+        Sampled { attribute, time: place.time, order: self.order }
+    }
+
+    /// The chosen stacks of a tracepoint, which lie around what it wrote.
+    fn stack(
+        &self,
+        event: usize,
+        place: Place,
+        bytes: &[u8],
+        chosen: &Chosen,
+        walker: Option<&mut Walker<'_>>,
+        rows: &mut Rows,
+    ) {
+        let What::Tracepoint(attribute) = place.what else { return };
         let fields = chosen.fields(event).unwrap_or_default();
         let own = fields.partition_point(|&field| field < self.stacks[event]);
         if own == fields.len() {
             return;
         }
-        let end = (place.at as usize).saturating_sub(4);
-        let chain = &bytes[end.saturating_sub(8 * usize::from(place.chain))..end];
+        let begin = (place.at as usize).saturating_sub(usize::from(place.head));
+        let sampled = self.sampled(attribute, place);
+        // The record was read when it was opened: its size stands in its header.
+        let mut header = Reader::new(&bytes[begin..], self.order).at(HEADER - 2);
+        let size = usize::from(header.u16().unwrap_or(0)).max(HEADER);
+        let body = bytes.get(begin + HEADER..begin + size).unwrap_or_default();
+        let parts = parts(Reader::new(body, self.order), sampled.attribute).unwrap_or_default();
+        // Of tracepoints only the chain tells functions: all else is where the tracepoint is.
+        let parts = Parts { ip: None, ..parts };
+        let chosen = StackFields { fields: &fields[own..], begin: self.stacks[event] };
         let (_, columns) = rows.table(event);
-        for (&field, column) in fields.iter().zip(columns).skip(own) {
-            let which = field - self.stacks[event];
-            let chain = rows::Chain { words: chain, ..rows::Chain::default() };
-            rows::push_stack(&chain, self.order, which, column);
-        }
+        rows::push_stacks(&parts, None, &sampled, walker, &chosen, &mut columns[own..]);
     }
 }

@@ -18,16 +18,16 @@ pub(crate) struct Place {
     /// Of a tracepoint what it wrote; of others the record's header.
     pub(crate) at: u64,
     pub(crate) length: u16,
-    /// Words of the call chain, which ends 4 bytes before what a tracepoint wrote.
-    pub(crate) chain: u16,
+    /// Bytes from the record's header to what a tracepoint wrote; 0 of others.
+    pub(crate) head: u16,
     pub(crate) what: What,
 }
 
 /// What lies at a place.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
 pub(crate) enum What {
-    /// What a tracepoint wrote.
-    Tracepoint,
+    /// What a tracepoint wrote; the event has this place among the attributes.
+    Tracepoint(u16),
     /// A sample of the event that has this place among the attributes.
     Sample(u16),
     /// A record on threads, files or symbols; `existing`: of what was before the recording began.
@@ -154,7 +154,7 @@ impl Records {
             time,
             at: (record.at - HEADER) as u64,
             length: (record.body.len() + HEADER) as u16,
-            chain: 0,
+            head: 0,
             what: What::Sideband { existing: time == 0 },
         });
     }
@@ -177,14 +177,14 @@ impl Records {
                 time,
                 at: (record.at + begin) as u64,
                 length: bytes.len() as u16,
-                chain: (parts.chain.len() / 8) as u16,
-                what: What::Tracepoint,
+                head: (HEADER + begin) as u16,
+                what: What::Tracepoint(at as u16),
             },
             _ => Place {
                 time,
                 at: (record.at - HEADER) as u64,
                 length: (record.body.len() + HEADER) as u16,
-                chain: 0,
+                head: 0,
                 what: What::Sample(at as u16),
             },
         };

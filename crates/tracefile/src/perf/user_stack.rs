@@ -1,12 +1,13 @@
 //! The program's part of a stack that is in no chain: the calls that the CPU recorded (`--call-graph
-//! lbr`), or the place in the program that the saved registers tell (`--call-graph dwarf`). What
-//! called that place is in a copy of the stack's memory, which is not unwound.
+//! lbr`), or the registers and a copy of the stack's memory (`--call-graph dwarf`), of which
+//! [`crate::perf::unwind`] makes a chain; without it the place in the program is known.
 
 use linux_perf_event_reader::SampleFormat;
 
 use crate::ByteOrder;
 use crate::bytes::Reader;
 use crate::perf::attributes::{Attribute, branch};
+use crate::perf::unwind::Registers;
 
 /// Bytes of a branch: whence, whither, flags.
 const BRANCH: usize = 24;
@@ -20,6 +21,10 @@ pub(crate) struct UserPart<'a> {
     calls: &'a [u8],
     /// Where the program was.
     place: Option<u64>,
+    /// Of the program; none in a thread of the kernel.
+    pub(crate) registers: Option<Registers<'a>>,
+    /// The copy of the stack's memory, from the stack pointer on.
+    pub(crate) memory: &'a [u8],
 }
 
 impl<'a> UserPart<'a> {
@@ -40,14 +45,33 @@ impl<'a> UserPart<'a> {
                     part.calls = branches;
                 }
             }
-            if attribute.has(SampleFormat::REGS_USER) && reader.u64()? != 0 {
-                let at = attribute.counter_register?;
-                part.place = reader.at(reader.position() + 8 * at).u64();
+            if attribute.has(SampleFormat::REGS_USER) {
+                part.take_registers(reader, attribute)?;
+            }
+            if attribute.has(SampleFormat::STACK_USER) {
+                // So many bytes, of which those are filled that the number behind them says.
+                let size = usize::try_from(reader.u64()?).ok()?;
+                let copy = reader.take(size)?;
+                let filled = if size > 0 { usize::try_from(reader.u64()?).ok()? } else { 0 };
+                part.memory = &copy[..filled.min(size)];
             }
             Some(())
         };
         read();
         part
+    }
+
+    fn take_registers(&mut self, reader: &mut Reader<'a>, attribute: &Attribute) -> Option<()> {
+        let (abi, mask) = (reader.u64()?, attribute.registers);
+        if abi == 0 {
+            return Some(());
+        }
+        if let Some(at) = attribute.counter_register {
+            self.place = reader.at(reader.position() + 8 * at).u64();
+        }
+        let words = words_of(reader, u64::from(mask.count_ones()))?;
+        self.registers = Some(Registers { abi, mask, words });
+        Some(())
     }
 
     /// The functions of the program, the innermost first; `chain` are those of the chain.

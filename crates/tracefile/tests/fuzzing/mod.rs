@@ -6,6 +6,7 @@
 
 mod ctf;
 mod dat;
+mod perf;
 mod programs;
 
 use std::collections::HashMap;
@@ -20,7 +21,7 @@ pub struct Target {
     pub seeds: fn() -> Vec<Vec<u8>>,
 }
 
-pub const TARGETS: [Target; 7] = [
+pub const TARGETS: [Target; 10] = [
     Target { name: "ctf_metadata", run: ctf::metadata, seeds: ctf::metadata_seeds },
     Target { name: "ctf2_metadata", run: ctf::metadata, seeds: ctf::metadata2_seeds },
     Target { name: "ctf_packet", run: ctf::packet, seeds: ctf::packet_seeds },
@@ -28,6 +29,9 @@ pub const TARGETS: [Target; 7] = [
     Target { name: "dat_page", run: dat::pages, seeds: dat::page_seeds },
     Target { name: "chrome_json", run: programs::file, seeds: programs::chrome_seeds },
     Target { name: "perfetto", run: programs::file, seeds: programs::perfetto_seeds },
+    Target { name: "ftrace_text", run: programs::file, seeds: programs::text_seeds },
+    Target { name: "perf_data", run: perf::file, seeds: perf::file_seeds },
+    Target { name: "program_file", run: perf::program, seeds: perf::program_seeds },
 ];
 
 pub fn target(name: &str) -> &'static Target {

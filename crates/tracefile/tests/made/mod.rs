@@ -2,6 +2,10 @@
 
 #![allow(dead_code, reason = "every test file uses a part")]
 
+pub mod elf;
+pub mod perf;
+pub mod wire;
+
 use std::io::Write;
 use std::path::PathBuf;
 

@@ -119,6 +119,18 @@ class FrameNames:
         """The functions by their numbers."""
         return tuple(self._codes)
 
+    def program_files(self) -> list[tuple[str, bytes, list[str]]]:
+        """Path and build-id of each file that a program had in memory, and where copies may be."""
+        programs = []
+        for (path, build_id), inodes in self._mappings.files().items():
+            modules = (
+                ModuleFile(path, 0, build_id, inode if self._recorded_here else None)
+                for inode in inodes
+            )
+            places = (str(place) for module in modules for place in self._files.candidates(module))
+            programs.append((path, build_id, list(dict.fromkeys(places))))
+        return programs
+
     def missing(self) -> tuple[MissingSymbols, ...]:
         """Of which files functions have no names, those with most frames first."""
         entries = [MissingSymbols(*key, count) for key, count in self._missing.items()]

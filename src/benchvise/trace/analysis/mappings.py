@@ -155,6 +155,14 @@ class Mappings:
         own = self._processes.get(process)
         return bisect_right(own.changes, time) if own else 0
 
+    def files(self) -> dict[tuple[str, bytes], set[tuple[str, int] | None]]:
+        """The files that were mapped, by path and build-id, and their numbers on the disk."""
+        files: dict[tuple[str, bytes], set[tuple[str, int] | None]] = defaultdict(set)
+        for process in self._processes.values():
+            for mapping in process.all:
+                files[mapping.path, mapping.build_id].add(mapping.inode)
+        return files
+
     def at(self, process: int, address: int, time: int) -> Mapping | None:
         """What a process had at an address at a time."""
         if process not in self._processes:

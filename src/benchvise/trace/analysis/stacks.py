@@ -22,6 +22,7 @@ from benchvise.trace.analysis.frame_names import Frame, FrameNames, MissingSymbo
 from benchvise.trace.analysis.functions import function_calls, slice_calls
 from benchvise.trace.analysis.mappings import Mappings
 from benchvise.trace.analysis.model import Bools, Ints, Rows, TraceSpan
+from benchvise.trace.analysis.unwound import unknown_callers, unwound
 from benchvise.trace.analysis.user_functions import user_calls
 from benchvise.trace.loaded import LoadedTrace
 
@@ -145,13 +146,15 @@ class TraceStacks:
     def _samples(self, event: str, *, periods: bool) -> Stacks:
         table = self._analysis.events(event)
         assert table is not None  # noqa: S101 - it has been counted
+        mappings = Mappings(self._analysis)
+        namer = FrameNames(self._loaded, mappings)
+        if "user_stack_bytes" in table.column_names:
+            table = unwound(self._loaded, namer, event)
         rows = Rows(table)
         time, thread = rows["time"], rows["common_pid"]
-        mappings = Mappings(self._analysis)
         # What a tracepoint calls pid is any process that it is about.
         own = self._systems[event] == "perf" and "pid" in table.column_names
         process = rows["pid"] if own else mappings.processes(thread)
-        namer = FrameNames(self._loaded, mappings)
         parts = []
         for column in _COLUMNS:
             sizes, flat = _lists(table.column(column))
@@ -163,6 +166,8 @@ class TraceStacks:
             else:
                 codes = namer.foreign(flat)
             parts.append((sizes, codes))
+        if "user_stack_end" in table.column_names:
+            parts.append(unknown_callers(rows, namer))
         heads = namer.threads(thread, time)
         frames, starts = _outermost_first(heads, parts)
         weight: Ints = np.ones(time.size, dtype=np.int64)
