@@ -2,6 +2,7 @@
 
 use std::collections::{BTreeMap, HashMap};
 
+use super::atrace::{self, Atrace};
 use super::ftrace::{self, GENERIC, Told, Type};
 use super::wire::{Fields, last, number, text};
 use crate::places::{Home, Place};
@@ -28,6 +29,8 @@ pub(super) struct KernelEvents {
     /// Events that the file describes: group and descriptor.
     described: HashMap<u32, (String, Vec<u8>)>,
     pub(super) cpus: BTreeMap<u16, Vec<Place>>,
+    /// What programs wrote.
+    pub(super) atrace: Atrace,
     /// Events that the file keeps in columns, as the messages that they would be.
     pub(super) written: Vec<u8>,
     /// Number and name of the thread that runs, by CPU.
@@ -47,6 +50,7 @@ impl Default for KernelEvents {
             names: HashMap::new(),
             described: HashMap::new(),
             cpus: BTreeMap::new(),
+            atrace: Atrace::default(),
             written: Vec::new(),
             running: HashMap::new(),
             losses: Vec::new(),
@@ -120,6 +124,11 @@ impl KernelEvents {
             if let Some(next) = next {
                 self.running.insert(cpu, (next as i32, name.to_vec()));
             }
+        }
+        if told.message == atrace::PRINT
+            && let Some(text) = last(told.fields, atrace::PRINT_TEXT)
+        {
+            self.atrace.take(text.bytes(), i64::from(told.thread), place.time);
         }
         self.cpus.entry(cpu).or_default().push(Place { event, ..place });
         Ok(())

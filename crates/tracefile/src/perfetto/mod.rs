@@ -3,15 +3,19 @@
 //!
 //! ```text
 //! packets ─→ reading ─┬→ kernel: by CPU, where each event is (columns: compact) ─→ units ─→ columns
-//!                     ├→ track_events ─→ slices::Builder ───────────────────────────┘
-//!                     └→ counters ──────────┘
+//!                     │    └→ atrace ──┐
+//!                     ├→ track_events ─┼→ slices::Builder ──────────────────────────┘
+//!                     ├→ frames ───────┤
+//!                     └→ counters ─────┘
 //! ```
 //! Numbers of messages and fields are those of the public protocol definitions (`protos/perfetto`).
 //! Packets of other data sources are left out and counted.
 
+mod atrace;
 mod clocks;
 mod compact;
 mod counters;
+mod frames;
 mod ftrace;
 mod kernel;
 mod packets;
@@ -81,8 +85,20 @@ pub(crate) fn open(file: Mapped) -> Result<Perfetto> {
         reading.packet(packet, bytes, home)?;
     }
     let mut notes = reading.notes();
-    let Reading { clocks, kernel, tracks, mut builder, tasks, environment, symbols, .. } = reading;
-    tracks.name(&mut builder);
+    let Reading {
+        clocks,
+        mut kernel,
+        mut tracks,
+        frames,
+        mut builder,
+        tasks,
+        environment,
+        symbols,
+        ..
+    } = reading;
+    std::mem::take(&mut kernel.atrace).finish(&mut builder);
+    frames.finish(&mut builder);
+    tracks.finish(&mut builder);
     for ((process, thread), name) in &tasks {
         builder.threads.entry((*process, *thread)).or_insert_with(|| name.clone());
     }

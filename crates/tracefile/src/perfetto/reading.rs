@@ -4,6 +4,7 @@ use std::collections::{BTreeMap, HashMap};
 
 use super::clocks::Clocks;
 use super::counters::Polled;
+use super::frames::Frames;
 use super::kernel::KernelEvents;
 use super::track_events::{Sequence, Tracks};
 use super::wire::{Fields, first, last, number, text};
@@ -17,6 +18,7 @@ pub(super) struct Reading {
     pub(super) kernel: KernelEvents,
     sequences: HashMap<u64, Sequence>,
     pub(super) tracks: Tracks,
+    pub(super) frames: Frames,
     polled: Polled,
     pub(super) builder: Builder,
     /// Names of threads by process and thread.
@@ -44,6 +46,7 @@ impl Reading {
             kernel: KernelEvents::default(),
             sequences: HashMap::new(),
             tracks,
+            frames: Frames::default(),
             polled: Polled::default(),
             builder,
             tasks: BTreeMap::new(),
@@ -110,6 +113,13 @@ impl Reading {
                     }
                 }
                 45 => self.system(message),
+                76 => {
+                    let details = &mut self.tracks.details;
+                    let taken = time.is_some_and(|time| self.frames.take(message, time, details));
+                    if !taken {
+                        self.leave_out("frames are left out: time, process or number is missing");
+                    }
+                }
                 66 => self.leave_out("packets of perf_sample are left out"),
                 _ => {}
             }

@@ -88,6 +88,14 @@ impl Sequence {
     }
 }
 
+/// What a track that has states became at a time; an empty name is none.
+struct StateBegin {
+    time: i64,
+    name: u32,
+    category: u32,
+    detail: Span,
+}
+
 /// A track that counts.
 struct CounterTrack {
     name: String,
@@ -109,6 +117,8 @@ struct Described {
 pub(super) struct Tracks {
     described: HashMap<u64, Described>,
     counters: HashMap<u64, CounterTrack>,
+    /// Of the tracks that have states; writers are in no order of time.
+    states: HashMap<u64, Vec<StateBegin>>,
     /// Details of slices as texts of JSON.
     pub(super) details: Vec<u8>,
 }
@@ -119,6 +129,7 @@ impl Tracks {
         let mut id = 0;
         let mut track = Described::default();
         let mut counter = None;
+        let mut has_states = false;
         for (field, value) in Fields::of(descriptor) {
             match field {
                 1 => id = value.number().unwrap_or(0),
@@ -141,6 +152,7 @@ impl Tracks {
                     }
                 }
                 8 => counter = Some(value.bytes()),
+                18 => has_states = true,
                 _ => {}
             }
         }
@@ -155,6 +167,9 @@ impl Tracks {
             };
             let unit = multiplier as f64;
             self.counters.insert(id, CounterTrack { name, unit, incremental });
+        }
+        if has_states {
+            self.states.entry(id).or_default();
         }
         let known = self.described.entry(id).or_default();
         if !track.name.is_empty() {
@@ -185,8 +200,23 @@ impl Tracks {
         }
     }
 
-    /// Names for the tracks that are no threads.
-    pub(super) fn name(&self, builder: &mut Builder) {
+    /// Gives the states as slices that follow each other, and names for the tracks that are no
+    /// threads.
+    pub(super) fn finish(&mut self, builder: &mut Builder) {
+        for (id, mut begins) in std::mem::take(&mut self.states) {
+            begins.sort_by_key(|begin| begin.time);
+            for (at, &StateBegin { time, name, category, detail }) in begins.iter().enumerate() {
+                // Until the next one; the last has no end.
+                let length = begins.get(at + 1).map_or(-1, |next| next.time.saturating_sub(time));
+                if name != NO_TEXT {
+                    builder.whole(Owner::Described(id), (time, length), name, category, detail);
+                }
+            }
+        }
+        self.name(builder);
+    }
+
+    fn name(&self, builder: &mut Builder) {
         for (&id, track) in &self.described {
             let process = self.process(id);
             let name = match process.filter(|_| track.name.is_empty() && track.process.is_some()) {
@@ -263,6 +293,8 @@ impl Tracks {
         let name = told.name.take().or_else(|| {
             legacy_name.and_then(|name| sequence.interned.names.get(&(name as u64))).cloned()
         });
+        // A state without a name is none.
+        let name = name.filter(|name| told.of != 5 || !name.is_empty());
         let name = name.map_or(NO_TEXT, |name| builder.text(&name));
         let category =
             if told.categories.is_empty() { NO_TEXT } else { builder.text(&told.categories) };
@@ -277,6 +309,10 @@ impl Tracks {
             (4, _) => match (track, told.value) {
                 (Some(track), Some(value)) => self.count(track, time, value, sequence, builder),
                 _ => return false,
+            },
+            (5, _) => match track.and_then(|track| self.states.get_mut(&track)) {
+                Some(states) => states.push(StateBegin { time, name, category, detail }),
+                None => return false,
             },
             (_, Some(legacy)) => {
                 let operation = |owner: &Owner| {

@@ -20,6 +20,10 @@ pub(crate) enum Owner {
     Thread(i64, i64),
     /// What goes on at once with other things: process, category, id.
     Async(Option<i64>, u32, String),
+    /// The same with a track's name: process, name, and which one of the track it is.
+    Operation(i64, u32, u64),
+    /// A track of a process that has a name.
+    Named(i64, u32),
     /// A track that the file describes by a number.
     Described(u64),
 }
@@ -178,7 +182,7 @@ impl Builder {
         let mut asynchronous = Vec::new();
         for (at, items) in items.into_iter().enumerate() {
             let track = match (&self.owners[at], tracks[at].clone()) {
-                (Owner::Async(..), _) | (_, None) => {
+                (Owner::Async(..) | Owner::Operation(..), _) | (_, None) => {
                     asynchronous.push((at, items));
                     continue;
                 }
@@ -191,9 +195,14 @@ impl Builder {
         // meanwhile, as its slices nest only among themselves.
         asynchronous.sort_by_key(|(_, items)| items.iter().map(|item| item.time).min());
         for (at, items) in asynchronous {
-            let Owner::Async(process, category, _) = self.owners[at].clone() else { continue };
             let first = items.iter().min_by_key(|item| item.time);
-            let name = first.map_or(category, |item| item.name);
+            let (process, name) = match self.owners[at] {
+                Owner::Async(process, category, _) => {
+                    (process, first.map_or(category, |item| item.name))
+                }
+                Owner::Operation(process, name, _) => (Some(process), name),
+                _ => continue,
+            };
             let (begin, end) = (first.map_or(i64::MIN, |item| item.time), last(&items));
             let free = spread.entry((process, name)).or_default();
             let track = match free.iter_mut().find(|(until, _)| *until <= begin) {
@@ -291,7 +300,12 @@ impl Builder {
                         let name = if name.is_empty() { format!("track {id}") } else { name };
                         Track { number: other(), process, name: self.named(&name, process) }
                     }
-                    Owner::Async(..) => return None,
+                    Owner::Named(process, name) => {
+                        let name = self.texts.get(*name as usize).map_or("", String::as_str);
+                        let name = self.named(name, Some(*process));
+                        Track { number: other(), process: Some(*process), name }
+                    }
+                    Owner::Async(..) | Owner::Operation(..) => return None,
                 })
             })
             .collect()

@@ -21,7 +21,7 @@ const FIRST_TRACK: i32 = 1 << 22;
 pub(crate) const NO_TEXT: u32 = u32::MAX;
 
 /// A part of the text in which details stand.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+#[derive(Debug, Default, Clone, Copy, PartialEq, Eq)]
 pub(crate) struct Span {
     pub(crate) at: u64,
     pub(crate) length: u32,
