@@ -162,7 +162,7 @@ def elf(
     titles = b"\0.eh_frame\0"
     sections_at = frames_at + len(frames) + len(titles)
     head = struct.pack(
-        "<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3, 62, 1, 0, 64, sections_at, 0, 64, 56, 2, 64, 5, 4
+        "<16sHHIQQQIHHHHHH", b"\x7fELF\2\1\1", 3, 62, 1, 0, 64, sections_at, 0, 64, 56, 2, 64, 6, 4
     )
     head += struct.pack("<IIQQQQQQ", 1, 5, offset, at, at, stored, 0x1000, 0x1000)
     head += struct.pack("<IIQQQQQQ", 4, 4, note_at, 0, 0, len(note), len(note), 4)
@@ -172,6 +172,7 @@ def elf(
     for title, kind, begin, size in (
         (1 if frames else 0, 1, frames_at, len(frames)),
         (0, 3, frames_at + len(frames), len(titles)),
+        (0, 7, note_at, len(note)),
     ):
         sections += struct.pack("<IIQQQQIIQQ", title, kind, 2, begin, begin, size, 0, 0, 1, 0)
     return head + note + symbols + names + frames + titles + sections

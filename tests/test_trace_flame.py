@@ -117,7 +117,7 @@ def test_copies_of_stacks_become_functions(tmp_path: Path) -> None:
     assert list(folded(own)) == [
         ":7;[callers not known];app::work() 1",
         ":7;main;app::work() 1",
-        ":7;main;app::work();do_work 1",
+        ":7;main;app::work();[kernel] 1",
     ]
     [unknown] = [row for row in profile(own).functions if row.name == "[callers not known]"]
     assert unknown.total == 1

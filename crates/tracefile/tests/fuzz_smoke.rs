@@ -1,10 +1,40 @@
 //! A short run of what `make fuzz` runs for minutes: every seed, and the seeds with bytes changed,
-//! cut, doubled and put together.
+//! cut, doubled and put together. None may panic, or take memory by a number that it holds.
 
 mod fuzzing;
 mod made;
 
+use std::alloc::{GlobalAlloc, Layout, System};
 use std::panic::catch_unwind;
+use std::sync::atomic::{AtomicUsize, Ordering};
+
+/// Bytes for an input of some kilobytes: tables of types and columns take a few million.
+const MOST_MEMORY: usize = 64 << 20;
+
+/// Counts what is allocated, and the most there was at once.
+struct Counting;
+
+static TAKEN: AtomicUsize = AtomicUsize::new(0);
+static MOST: AtomicUsize = AtomicUsize::new(0);
+
+// SAFETY: all is the system's; what is counted changes nothing.
+unsafe impl GlobalAlloc for Counting {
+    unsafe fn alloc(&self, layout: Layout) -> *mut u8 {
+        let taken = TAKEN.fetch_add(layout.size(), Ordering::Relaxed) + layout.size();
+        MOST.fetch_max(taken, Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.alloc(layout) }
+    }
+
+    unsafe fn dealloc(&self, pointer: *mut u8, layout: Layout) {
+        TAKEN.fetch_sub(layout.size(), Ordering::Relaxed);
+        // SAFETY: as the caller promises.
+        unsafe { System.dealloc(pointer, layout) }
+    }
+}
+
+#[global_allocator]
+static HEAP: Counting = Counting;
 
 /// xorshift64*: the same changes in every run.
 struct Random(u64);
@@ -48,7 +78,10 @@ fn changed(seed: &[u8], other: &[u8], random: &mut Random) -> Vec<u8> {
 fn no_seed_and_no_change_to_one_does_harm() {
     const CHANGES: usize = 150;
     let mut random = Random(0x9E37_79B9_7F4A_7C15);
+    let mut largest = Vec::new();
     for target in &fuzzing::TARGETS {
+        let before = TAKEN.load(Ordering::Relaxed);
+        MOST.store(before, Ordering::Relaxed);
         let seeds = (target.seeds)();
         for seed in &seeds {
             let text = String::from_utf8_lossy(seed);
@@ -59,7 +92,12 @@ fn no_seed_and_no_change_to_one_does_harm() {
                 let name = target.name;
                 let done = catch_unwind(|| (target.run)(&bytes));
                 assert!(done.is_ok(), "{name}: change {number} of a seed: {bytes:02x?}");
+                let taken = MOST.load(Ordering::Relaxed).saturating_sub(before);
+                let bound = taken < MOST_MEMORY;
+                assert!(bound, "{name}: change {number} takes {taken} bytes: {bytes:02x?}");
             }
         }
+        largest.push((target.name, MOST.load(Ordering::Relaxed).saturating_sub(before)));
     }
+    println!("most bytes at once: {largest:?}");
 }
