@@ -312,6 +312,29 @@ def test_an_incremental_counter_is_added_up_by_writer_until_it_starts_anew(tmp_p
     assert values == [100, 50, 110, 55, 7]
 
 
+def test_slices_of_android_stand_beneath_their_threads(tmp_path: Path) -> None:
+    """A thread is of one process before it tells which, too."""
+
+    def bundle(cpu: int, *marks: tuple[int, int, bytes]) -> bytes:
+        events = [
+            text(2, number(1, time) + number(2, thread) + text(3, text(2, mark + b"\n")))
+            for time, thread, mark in marks
+        ]
+        return text(1, text(1, number(1, cpu) + b"".join(events)))
+
+    path = tmp_path / "android.pftrace"
+    path.write_bytes(
+        bundle(1, (40, 8, b"E|7"), (50, 9, b"F|7|load|3"))
+        + bundle(
+            0, (10, 8, b"B|0|early"), (15, 8, b"E"), (20, 8, b"B|7|draw"), (25, 8, b"S|7|load|3")
+        )
+    )
+    slices = rows(load_trace(path), "slice_begin")
+    found = [tuple(row[name] for name in ("time", "duration", "name", "process")) for row in slices]
+    assert found == [(10, 5, "early", 7), (20, 20, "draw", 7), (25, 25, "load", 7)]
+    assert [row["common_pid"] for row in slices[:2]] == [8, 8]
+
+
 def test_what_is_polled_of_processes_is_a_counter_of_each(tmp_path: Path) -> None:
     # Of Perfetto's own tests: android_auto_multiuser.textproto.
     told = [
