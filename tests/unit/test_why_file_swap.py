@@ -17,13 +17,16 @@ from benchvise.why.benches.file_digests import digests_on
 from benchvise.why.benches.file_swap import FileSwap
 from benchvise.why.benches.live import means_of
 from benchvise.why.benches.live_board import LiveBoard
+from benchvise.why.explain.remedies import remedies
 from benchvise.why.model import SERVICE_FILE_LAYER, Arm, Layer, LayerMeans, Side, Suspect
+from benchvise.why.untested import line_as_on_good
 from benchvise.why.witness.model import CallsAbout, SideWatch
 from benchvise.why.witness.opened import (
     FILE_LAYER,
     HIDDEN,
     NOT_THERE,
     OPENED_FILE,
+    differs_further,
     file_suspects,
     origins_of_file,
 )
@@ -198,6 +201,47 @@ def test_the_line_of_a_file_that_the_other_side_has_not_is_told() -> None:
     assert whole.line == 0
     (only,) = suspects({}, {"/etc/conf": "2"}).values()
     assert only.good == NOT_THERE and not origins_of_file(Side.GOOD, only, contents)
+
+
+@pytest.mark.parametrize(
+    ("good", "bad", "line"),
+    [
+        ("[safe]\n\tdirectory = *\n", "[safe]\n\tdirectory = *\n[core]\n\tfsmonitor = /opt/x\n", 4),
+        ("[a]\n", '[a]\n\n# mirror\n[remote "origin"]\n  url = /srv/x\n', 5),
+        ("events {\n}\n", "events {\n}\nhttp {\n  sendfile off;\n}\n", 4),
+        ("user x\n", "user x\n<IfModule a>\n  HostnameLookups On\n</IfModule>\n", 3),
+        ("level: 1\n", "level: 1\nlisteners:\n  - slow\n", 3),
+        ("set -e\n", "set -e\n[ -x /opt/hook ] && /opt/hook\n", 2),
+        ("a = 1\n", "a = 1\n[only]\n", 2),
+    ],
+)
+def test_the_heading_of_a_section_is_not_what_sets_something(
+    good: str, bad: str, line: int
+) -> None:
+    (suspect,) = suspects({"/etc/conf": "1"}, {"/etc/conf": "2"}).values()
+    (origin,) = origins_of_file(
+        Side.BAD, suspect, {Side.GOOD: good.encode(), Side.BAD: bad.encode()}
+    )
+    assert origin.line == line
+
+
+def test_of_more_lines_than_one_none_is_said_to_be_all() -> None:
+    """Taken away by itself it left the others, or put them into the section before."""
+    (suspect,) = suspects({"/etc/conf": "eed1"}, {"/etc/conf": "ed94"}).values()
+    contents = {Side.GOOD: b"a = 1\n", Side.BAD: b"a = 1\nb = 2\n# so\nc = 3\n"}
+    origins = origins_of_file(Side.BAD, suspect, contents)
+    assert (origins[0].line, differs_further(origins[0])) == (2, True)
+    values = {Side.GOOD: "eed1", Side.BAD: "ed94"}
+    first = remedies(suspect, origins=origins, side_values=values)[0].text
+    assert first.startswith(
+        "look at line 2 of /etc/conf: b = 2\n# other lines that the other side's file has not: 1"
+    )
+    assert line_as_on_good(suspect, (), origins) == ""
+    contents[Side.BAD] = b"a = 1\n[b]\nb = 2\n"
+    origins = origins_of_file(Side.BAD, suspect, contents)
+    assert not differs_further(origins[0])
+    first = remedies(suspect, origins=origins, side_values=values)[0].text
+    assert first == "remove line 3 of /etc/conf: b = 2"
 
 
 def _of_service(path: str) -> Suspect:

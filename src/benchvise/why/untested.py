@@ -53,6 +53,7 @@ from benchvise.why.witness.opened import (
     HIDDEN,
     NOT_THERE,
     OPENED_FILE,
+    differs_further,
     is_data,
     link_as_on_good,
 )
@@ -323,8 +324,9 @@ def _without_file(suspect: Suspect) -> str:
 
 def line_as_on_good(suspect: Suspect, good: Sequence[Origin], bad: Sequence[Origin]) -> str:
     """The line of shell that makes the line of a file as the good side has it, where it is the same
-    line in both, or takes away one that only the bad side has; empty for others."""
-    if not suspect.id.startswith(OPENED_FILE) or not _has_line(bad):
+    line in both, or takes away one that only the bad side has; empty for others, and where more
+    lines differ."""
+    if not suspect.id.startswith(OPENED_FILE) or not _has_line(bad) or differs_further(bad[0]):
         return ""
     path, line = str(bad[0].file), bad[0].line
     if not _has_line(good):

@@ -386,6 +386,8 @@ def _path(suspect: Suspect) -> str:
     return suspect.id.removeprefix(OPENED_FILE)
 
 
+OF_FILE = "file"
+"""The kind of such an origin."""
 HIDDEN = "not shown, as not everybody may read the file"
 """The text of a line of such a file."""
 
@@ -402,33 +404,50 @@ def origins_of_file(
     digest = suspect.good if side is Side.GOOD else suspect.bad
     if digest == NOT_THERE:
         return ()
-    line, text = _own_line(side, contents or {})
+    line, text, more = _own_line(side, contents or {})
+    note = f"other lines that the other side's file has not: {more}" if more else ""
     if is_group(suspect):
         names = [member.rpartition("/")[2] for member in suspect.members]
         text = f"{', '.join(names[:_NAMED])} and {len(names) - _NAMED} others"
     text = HIDDEN if is_private and line else text or f"SHA-256 {digest}…"
-    return (Origin(side, "file", Untrusted(_path(suspect)), line, Untrusted(text)),)
+    file = Untrusted(_path(suspect))
+    return (Origin(side, OF_FILE, file, line, Untrusted(text), note=Untrusted(note)),)
 
 
-def _own_line(side: Side, contents: Mapping[Side, bytes | None]) -> tuple[int, str]:
+def differs_further(origin: Origin) -> bool:
+    """Whether more lines of an opened file than this one are not in the other side's."""
+    return origin.kind == OF_FILE and bool(origin.note)
+
+
+def _own_line(side: Side, contents: Mapping[Side, bytes | None]) -> tuple[int, str, int]:
     """Number and text of the first line of a side that the other's file has not: one that says
-    something before a comment or a heading; 0 where there is none, or the file is no text."""
+    something before the heading of a section or a comment; 0 where there is none, or the file is no
+    text. And how many more say something."""
     own, other = (contents.get(which) or b"" for which in (side, side.other))
     if not own or b"\0" in own or b"\0" in other or max(len(own), len(other)) > _MOST_TEXT:
-        return 0, ""
+        return 0, "", 0
     of_other = {line.strip() for line in other.splitlines()}
     new = [
         (number, line.strip().decode("utf-8", "replace"))
         for number, line in enumerate(own.splitlines(), 1)
         if line.strip() and line.strip() not in of_other
     ]
-    settings = [(n, text) for n, text in new if not _SETS_NOTHING.match(text)]
-    return next(iter(settings or new), (0, ""))
+    own_lines = [(n, text) for n, text in new if not text.startswith(("#", ";", "//"))]
+    settings = [(n, text) for n, text in own_lines if not _HEADING.fullmatch(text)]
+    number, text = next(iter(settings or own_lines or new), (0, ""))
+    return number, text, max(len(settings) - 1, 0)
 
 
 _MOST_TEXT = 1 << 20
-_SETS_NOTHING = re.compile(r"#|;|//|\[[^\]=]*\]$|[{}]$")
-"""A comment, the heading of a section, a brace."""
+_HEADING = re.compile(
+    r"\[{1,2}[^\s\[\]][^\[\]]*\]{1,2}"  # [core] of an INI file, [[case]] of TOML
+    r"|</?\w[^<>]*>"  # <VirtualHost *:80> of Apache, <match> of XML
+    r"|[^=]*\{"  # server { of nginx, zone "lab" { of BIND
+    r"|[\[\](){}<>,;]+"  # what ends one
+    r"|[\w.-]+:"  # listeners: of YAML
+)
+"""A line that begins or ends a section. By itself it sets nothing, and a remedy that takes it away
+leaves what is below it to the section before."""
 
 
 def without_swapped(suspects: Sequence[Suspect], layers: Sequence[Suspect]) -> tuple[Suspect, ...]:
