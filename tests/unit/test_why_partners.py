@@ -707,6 +707,25 @@ def test_the_line_that_names_a_limit_is_told_as_uncertain() -> None:
     assert origins_of_state(Side.GOOD, suspect, contents) == ()
 
 
+@pytest.mark.parametrize(
+    ("limit", "value", "line"),
+    [
+        ("blkio.throttle.write_iops_device", "7:3 50", "io.max 7:3 wiops=50"),
+        ("blkio.throttle.read_bps_device", "7:3 12000000", "IOReadBandwidthMax=/dev/sda 12M"),
+        ("blkio.throttle.write_bps_device", "7:3 1000000", "  device_write_bps: 1mb"),
+        ("io.max", "7:3 riops=90", "IOReadIOPSMax=/dev/mmcblk0 90"),
+        ("pids.max", "60", "TasksMax=60"),
+    ],
+)
+def test_a_limit_is_named_as_the_other_version_systemd_and_docker_name_it(
+    limit: str, value: str, line: str
+) -> None:
+    suspect = partner_suspects(watches(**{limit: value}), DIGESTS, ())[0]
+    contents: dict[str, bytes | None] = {"/etc/names.conf": f"level 2\n# {line}\n{line}\n".encode()}
+    (origin,) = origins_of_state(Side.BAD, suspect, contents)
+    assert origin.where == "/etc/names.conf:3"
+
+
 def test_data_of_a_partner_is_a_difference_where_one_side_has_far_more() -> None:
     """A store that grew, and through which each question goes; all other data differs by itself."""
     store = "/var/lib/station/readings"

@@ -48,6 +48,12 @@ def test_a_file_of_the_product_s_own_that_names_the_setting_is_told_as_uncertain
     assert (origin.where, origin.certain) == ("/etc/board.conf:3", False)
 
 
+def test_a_limit_of_a_disk_is_found_as_the_unified_hierarchy_writes_it(tmp_path: Path) -> None:
+    files = {"/etc/board.conf": "# io.max 7:3 wiops=50\nio.max 7:3 wiops=70\nio.max 7:3 wiops=50\n"}
+    (origin,) = origins_in(files, tmp_path, "cgroup.io_write_iops", "7:3 50")
+    assert (origin.where, origin.certain) == ("/etc/board.conf:3", False)
+
+
 # -- decoys ----------------------------------------------------------------------------------------
 
 DECOYS = (  # a line that says this value, but does not make it

@@ -337,6 +337,16 @@ def test_the_line_is_named_and_its_edit_touches_nothing_else(tmp_path: Path) -> 
     assert file.read_text().splitlines() == moved, "another line is there now, and it is left alone"
 
 
+def test_no_line_of_tmpfiles_writes_the_word_for_no_limit() -> None:
+    """It was ``w …/blkio.throttle.write_iops_device - - - - none``, which the kernel refuses."""
+    limit = suspect("cgroup.io_write_iops", "none", "7:3 50")
+    found = of(limit, origin(Side.BAD, "a line that names it", "/etc/a.slice", 2, "wiops=50"))
+    assert [remedy.system for remedy in found] == [remedies.ORIGIN, "now"]
+    assert found[0].text == "remove line 2 of /etc/a.slice: wiops=50"
+    assert 'echo "$disk 0" > ' in found[1].text
+    assert any(r.system == "Debian" for r in of(suspect("cgroup.io_write_iops", "7:3 9", "7:3 5")))
+
+
 def test_an_uncertain_line_says_so_and_the_good_side_s_is_left_alone() -> None:
     doubt = origin(
         Side.BAD, "sysctl.d", "/etc/sysctl.d/9.conf", 4, "vm.swappiness=60", certain=False

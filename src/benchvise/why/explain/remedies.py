@@ -55,9 +55,11 @@ from benchvise.why.provenance.targets import is_one_mount
 from benchvise.why.suspects.command_suspects import MOUNT_POINT, options_apart
 from benchvise.why.witness.database_suspects import DATABASE, remedy_of_file
 from benchvise.why.witness.grouped import is_group
-from benchvise.why.witness.opened import OPENED_FILE
+from benchvise.why.witness.opened import OPENED_FILE, differs_further
 
 ORIGIN = "the line that sets it"
+
+_CGROUPS = "/sys/fs/cgroup"
 
 _ROLE = re.compile(r"\{(" + "|".join(ROLES) + r")\}")
 _SAFE = re.compile(r"[\w./:*?\[\]@+-]+", re.ASCII)
@@ -168,22 +170,25 @@ _SIBLINGS = {
 def _edits(suspect: Suspect, origins: Sequence[Origin]) -> Iterator[Remedy]:
     """The bad value's own line: with the good value in its place where it has the bad one once, as
     without it the setting may be what it is with it; else the good side's own line of that kind;
-    else to be taken away. By hand or by sed, which touches the line only if it still names the
-    setting."""
+    else to be taken away; of a file of which more lines differ it is only said where they begin. By
+    hand or by sed, which touches the line only if it still names the setting."""
     for origin in origins:
         if origin.side is not Side.BAD or not origin.line or origin.kind == COMMAND_LINE:
             continue  # of a command line a word goes, and not the line
         file = "/" + f"{origin.file}".lstrip("/")
         doubt = "" if origin.certain else ", if it is what sets it"
         change = _change(suspect, origin)
-        what, option, edit = "remove", "-i", f"s/^/{_COMMENTED} /"
+        is_one_of_many = differs_further(origin)
+        what = "look at" if is_one_of_many else "remove"
+        option, edit = "-i", f"s/^/{_COMMENTED} /"
         if change is not None:
             bad, good = change
             what, option = f"put {good} for {bad} in", "-i -E"
             edit = f"s/{_BORDER[0]}{re.escape(bad)}{_BORDER[1]}/\\1{good}\\2/"
         text = f"{what} line {origin.line} of {file}{doubt}: {origin.text:120}"
+        text += f"\n# {origin.note:120}" if is_one_of_many else ""
         instead = _line_of_good_side(origins, origin)
-        if change is None and instead is not None:
+        if change is None and instead is not None and not is_one_of_many:
             begin = f"in line {origin.line} of {file}{doubt}"
             yield Remedy(ORIGIN, f"{begin}, for {origin.text:120}\nput {instead.text:120}")
             continue
@@ -272,6 +277,8 @@ def _of_setting(setting: Setting, roles: Mapping[str, str], cost: str) -> Iterat
         yield from _of_unit(unit, now, roles.get(place, ""), cost)
         return
     yield Remedy(NOW, now, cost)
+    if value == knob.empty and knob.path.startswith(_CGROUPS):
+        return  # no line of tmpfiles.d(5) ends a limit; without the line that sets it, it is gone
     name, line = _file(path, value, slug)
     script = start_script((now_command(path, value),))
     yield Remedy(DEBIAN, note + debian_file(name, line) + _modules(knob, path, value, slug), cost)

@@ -27,6 +27,11 @@ _ALSO = {
     "cpu.weight": ("cpu.shares",),
     "memory.limit_in_bytes": ("memory.max",),
     "memory.max": ("memory.limit_in_bytes",),
+    **{
+        f"blkio.throttle.{way}_{amount}_device": ("io.max", f"IO{way.title()}{of_systemd}")
+        for way in ("read", "write")
+        for amount, of_systemd in (("bps", "BandwidthMax"), ("iops", "IOPSMax"))
+    },
 }
 FILTERS_ITEM = "net.filter"
 _RULE_GLOBS = (

@@ -483,6 +483,22 @@ _CALLED = {
     "profile": ("AppArmorProfile", "SELinuxContext"),
     "memory.max": ("memory.limit_in_bytes", "MemoryMax"),
     "memory.limit_in_bytes": ("memory.max", "MemoryMax", "MemoryLimit"),
+    "memory.soft_limit_in_bytes": ("memory.high", "MemoryHigh", "MemorySoftLimit"),
+    "pids.max": ("TasksMax", "pids-limit"),
+    **{
+        f"blkio.throttle.{way}_{amount}_device": (
+            f"{way[0]}{amount}=",
+            f"IO{way.title()}{of_systemd}",
+            f"device-{way}-{amount}",
+            f"device_{way}_{amount}",
+        )
+        for way in ("read", "write")
+        for amount, of_systemd in (("bps", "BandwidthMax"), ("iops", "IOPSMax"))
+    },
+    "io.max": (
+        *("rbps=", "wbps=", "riops=", "wiops=", "IOReadBandwidthMax", "IOWriteBandwidthMax"),
+        *("IOReadIOPSMax", "IOWriteIOPSMax", "blkio.throttle."),
+    ),
     "nice": ("Nice", "renice"),
     "scheduling": ("CPUSchedulingPolicy", "chrt"),
     "CPUs": ("CPUAffinity", "AllowedCPUs", "taskset", "cpuset.cpus"),
