@@ -166,3 +166,11 @@ def test_a_setting_that_names_the_directory_of_hooks_comes_first(tmp_path: Path)
     first = put_first(suspects, witness, named)[0]
     assert first.id == "userland.file:/fs/settings"
     assert "only the bad side opens what is in it" in first.terms[-1].reason
+
+
+def test_a_cache_is_not_asked_what_it_names() -> None:
+    """fontconfig: the cache of a directory names it, and that speaks for no cache."""
+    witness = Witness("", 0.1, 1.0, bad_files=("/srv/fonts/dejavu/a.ttf",))
+    caches = ("/var/cache/fontconfig/7ef2-le64.cache-8", "/opt/a/.git/index", "/opt/a/fonts.conf")
+    keys = naming_keys(tuple(map(file_of, caches)), places_of(witness))
+    assert {key.rpartition(" ")[2] for key in keys} == {"/opt/a/fonts.conf"}

@@ -17,7 +17,7 @@ from dataclasses import dataclass
 
 from benchvise.why.model import Side, Suspect
 from benchvise.why.witness.model import Activity, Witness, WitnessPart
-from benchvise.why.witness.opened import OPENED_FILE
+from benchvise.why.witness.opened import OPENED_FILE, is_cache
 from benchvise.why.witness.stores import is_of_store
 
 NAMING = "naming "
@@ -130,8 +130,13 @@ def words_in(part: WitnessPart) -> Iterator[str]:
 def naming_keys(suspects: Sequence[Suspect], places: Sequence[NamedPlace]) -> tuple[str, ...]:
     """What is to be asked of both sides: which lines of differing files have one of the words."""
     paths = [s.id.removeprefix(OPENED_FILE) for s in suspects if s.id.startswith(OPENED_FILE)]
-    of_files = [path for path in paths if not _NO_TEXT.search(path)]
+    of_files = [path for path in paths if not (_NO_TEXT.search(path) or _is_made(path))]
     return tuple(f"{NAMING}{p.word} {path}" for path in of_files[:_MOST_FILES] for p in places)
+
+
+def _is_made(path: str) -> bool:
+    """Whether a program made the file for itself: what such a one names nobody wrote there."""
+    return is_cache(path) or is_of_store(path)
 
 
 def named_places(
