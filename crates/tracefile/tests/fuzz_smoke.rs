@@ -8,8 +8,8 @@ use std::alloc::{GlobalAlloc, Layout, System};
 use std::panic::catch_unwind;
 use std::sync::atomic::{AtomicUsize, Ordering};
 
-/// Bytes for an input of some kilobytes: tables of types and columns take a few million.
-const MOST_MEMORY: usize = 64 << 20;
+/// Bytes for an input of some kilobytes: those of the seeds take half a million at most.
+const MOST_MEMORY: usize = 4 << 20;
 
 /// Counts what is allocated, and the most there was at once.
 struct Counting;
