@@ -141,6 +141,29 @@ group: cpu.weight /sys/fs/cgroup/services 100;
 """
 
 
+@pytest.mark.parametrize(
+    ("comm", "exe", "word", "name"),
+    [
+        ("redis-server", "/usr/bin/redis-check-rdb", "redis-server *:6379", "redis-server"),
+        ("postgres", "/usr/lib/postgresql/15/bin/postgres", "postgres: checkpointer", "postgres"),
+        (
+            "systemd-resolve",
+            "/lib/x/systemd-resolved",
+            "/lib/x/systemd-resolved",
+            "systemd-resolved",
+        ),
+        ("MainThread", "/opt/app/bin/app", "/opt/app/bin/app", "app"),
+        ("postmaster", "/usr/sbin/pg", "-pg", "pg"),
+    ],
+)
+def test_a_program_has_the_name_that_it_was_called_by(
+    comm: str, exe: str, word: str, name: str
+) -> None:
+    """By that of the file that a link leads to, no script and no file of a server was found."""
+    (program,) = parse_programs(f"process: 9\nName:\t{comm}\nexe: {exe}\nword: {word}\n")
+    assert program.name == name
+
+
 def test_a_program_is_told_with_its_limits_and_without_secrets() -> None:
     (program,) = parse_programs(TOLD)
     assert program.name == "named-local"

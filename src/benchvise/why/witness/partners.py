@@ -326,6 +326,10 @@ _ANY = ("0.0.0.0", "::")  # noqa: S104 - what is bound to all
 # -- what is known of it ---------------------------------------------------------------------------
 
 
+_COMM_LENGTH = 15
+"""So much of a name the kernel keeps."""
+
+
 @dataclass(slots=True)
 class ProgramOfBoard:
     """A process as it was told: its words, its state, what it has open and mapped."""
@@ -349,8 +353,18 @@ class ProgramOfBoard:
     @property
     def name(self) -> str:
         """That of the program, or of the script that it runs."""
-        script = self.script
-        return posixpath.basename(script or (self.exe if not self._runs_others else self.comm))
+        return posixpath.basename(self.script) or self._called
+
+    @property
+    def _called(self) -> str:
+        """The name that it was called by, where the kernel has it too: that of its file may be that
+        of another one (redis-server is a link to redis-check-rdb), by which nothing of it is found.
+        """
+        if self._runs_others:
+            return self.comm
+        first = posixpath.basename((self.words or [""])[0].partition(" ")[0].rstrip(":"))
+        is_called_so = bool(first) and first[:_COMM_LENGTH] == self.comm
+        return first if is_called_so else posixpath.basename(self.exe)
 
     @property
     def script(self) -> str:
