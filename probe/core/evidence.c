@@ -14,9 +14,9 @@
 #include "core/clock.h"
 #include "core/files.h"
 
-/* Nanoseconds this thread was runnable but not running: second field of schedstat. A kernel that
- * does not keep the account may still have the file, all zero. */
-static int64_t read_wait(void)
+/* The second field of schedstat. A kernel that does not keep the account may still have the file,
+ * all zero. */
+int64_t evidence_wait_ns(void)
 {
 	char text[128];
 	unsigned long long ran, waited;
@@ -87,7 +87,7 @@ static void read_process(struct evidence *e)
 void evidence_before(struct evidence *e, int own, int partner)
 {
 	read_load(e, own, partner);
-	e->wait_ns = read_wait();
+	e->wait_ns = evidence_wait_ns();
 	e->migrations = read_migrations();
 	e->clock_hz = clock_cpu_hz();
 	e->time_ns = clock_ns();
@@ -99,7 +99,7 @@ void evidence_after(struct evidence *e, int own, int partner)
 	read_process(e);
 	e->time_ns = clock_ns();
 	e->clock_hz = clock_cpu_hz();
-	e->wait_ns = read_wait();
+	e->wait_ns = evidence_wait_ns();
 	e->migrations = read_migrations();
 	read_load(e, own, partner);
 }

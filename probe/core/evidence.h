@@ -27,6 +27,9 @@ void evidence_after(struct evidence *e, int own, int partner);
 /* Takes the load from the text of /proc/stat, which it cuts up. */
 void evidence_parse_load(struct evidence *e, char *text, int own, int partner);
 
+/* Nanoseconds that this thread was runnable but did not run, since it began; -1: not available. */
+int64_t evidence_wait_ns(void);
+
 /* The temperature of the CPU's thermal zone: 0 or a negative errno. */
 int evidence_temperature(int64_t *millidegrees);
 
