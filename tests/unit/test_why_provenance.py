@@ -535,3 +535,27 @@ def test_a_variable_whose_value_is_not_told_leads_to_the_line_that_gives_it(tmp_
     assert origin.where == "/etc/environment:3"
     (nowhere,) = find_origins(source, suspect, Side.GOOD)
     assert nowhere.kind == "not found"
+
+
+@pytest.mark.parametrize(
+    ("value", "where", "certain"),
+    [
+        ("de_DE.UTF-8", "/etc/ssh/sshd_config:3", False),  # the other file comes first
+        ("C", "/etc/ssh/sshd_config:5", False),
+        ("fr_FR", "/etc/ssh/sshd_config.d/site.conf:1", True),
+    ],
+)
+def test_a_variable_that_the_server_of_logins_sets_leads_to_its_line(
+    tmp_path: Path, value: str, where: str, certain: bool
+) -> None:
+    """It was by none of the files searched, perhaps a default."""
+    files = {
+        "/etc/ssh/sshd_config": "# SetEnv LC_ALL=C\nPort 22\n"
+        'SetEnv A=1 "LC_ALL=de_DE.UTF-8"\nMatch User bob\n  setenv LC_ALL=C\n',
+        "/etc/ssh/sshd_config.d/site.conf": "SetEnv LC_ALL=fr_FR\n",
+    }
+    source = DirectoryFiles(build(files, tmp_path), "tree", ROLES)
+    item = "process.environment"
+    suspect = Suspect(f"{item}:LC_ALL", "", Layer.PROCESS, item, "not there", value)
+    (origin,) = find_origins(source, suspect, Side.BAD)
+    assert (origin.where, origin.certain) == (where, certain)

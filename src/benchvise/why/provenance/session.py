@@ -25,6 +25,9 @@ FSTAB = "/etc/fstab"
 SERVERS = ("/etc/default/ssh", "/etc/default/dropbear", "/etc/conf.d/sshd", "/etc/sysconfig/sshd")
 """What the script that starts the server of logins sources: logins inherit what it sets."""
 
+SERVER_SETTINGS = ("/etc/ssh/sshd_config.d/*.conf", "/etc/ssh/sshd_config")
+"""What the server of logins reads, in its order: the first line of a kind counts."""
+
 NAME_LOOKUP = "name lookup"
 """The kind of lines that no program runs: each is a part of what a file says."""
 
@@ -55,6 +58,8 @@ def _find(tree: Tree) -> Iterator[Assignment]:
                                  (Stage.LOGIN, 0, rank, line.number), not note, note)  # fmt: skip
     for rank, path in enumerate(path for name in SERVERS for path in tree.paths(name)):
         yield from _of_server(tree, path, (Stage.INIT, 1, rank))
+    for rank, path in enumerate(path for glob in SERVER_SETTINGS for path in tree.paths(glob)):
+        yield from _of_server_settings(tree, path, rank)
     yield from _home_directories(tree)
     yield from _mounts(tree)
     yield from _name_lookup(tree)
@@ -89,6 +94,23 @@ def _of_server(tree: Tree, path: str, when: tuple[int, ...]) -> Iterator[Assignm
             if match is not None:
                 value = values.get(match[1], match[1])
                 yield Assignment("script", line, target, value, (*when, line.number))
+
+
+def _of_server_settings(tree: Tree, path: str, rank: int) -> Iterator[Assignment]:
+    """The variables of ``SetEnv``, which overrides all else that a session is given:
+    sshd_config(5)."""
+    note = ""
+    for line in tree.lines(path):
+        keyword, *words = split_words(line.text) or [""]
+        if keyword.lower() == "match":
+            note = "it is given where the line Match before it matches"
+        if keyword.lower() != "setenv":
+            continue
+        for name, equals, value in (word.partition("=") for word in words):
+            if equals:
+                when = (Stage.LOGIN, 3, -rank, -line.number)
+                target = f"environment:{name}"
+                yield Assignment("sshd_config", line, target, value, when, not note, note)
 
 
 def _name_lookup(tree: Tree) -> Iterator[Assignment]:
@@ -153,7 +175,16 @@ def _options(point: str, options: str) -> Iterator[tuple[str, str]]:
 
 SESSION = SettingFiles(
     "profiles, environment, limits, fstab and files of name lookup",
-    (*ENVIRONMENT, *PROFILES, *LIMITS, *SERVERS, FSTAB, ACCOUNTS, *NAME_LOOKUP_FILES),
+    (
+        *ENVIRONMENT,
+        *PROFILES,
+        *LIMITS,
+        *SERVERS,
+        *SERVER_SETTINGS,
+        FSTAB,
+        ACCOUNTS,
+        *NAME_LOOKUP_FILES,
+    ),
     _find,
     (LOCALTIME,),
 )
