@@ -27,6 +27,7 @@ from waiting import PATIENCE, wait_until
 
 from benchvise.board import ssh
 from benchvise.cli import main
+from benchvise.rig import locks
 from benchvise.state import journal
 from benchvise.state.restore import RestoreOutcome, restore_sessions
 
@@ -451,7 +452,7 @@ def switch_off(board: SshServer) -> None:
 
 
 class TestTwoUsers:
-    """Two homes and one account on the board: neither sees the journals of the other."""
+    """Two hosts and one account on the board: neither sees journals or locks of the other."""
 
     def test_one_after_the_other_and_after_kill_9(
         self,
@@ -464,7 +465,10 @@ class TestTwoUsers:
         server = applets_only  # which has just a dozen programs, and no `ln`
         monkeypatch.setenv(ssh.CONFIG_VARIABLE, str(server.config))
         environment = dict(os.environ)
-        other = {journal.DIRECTORY_VARIABLE: str(tmp_path / "other")}
+        other = {
+            journal.DIRECTORY_VARIABLE: str(tmp_path / "other"),
+            locks.DIRECTORY_VARIABLE: str(tmp_path / "locks"),
+        }
         setting = ["--set", "vm.overcommit_ratio=41", *LONG]
         child = start(environment, "run", server.name, *setting)
         wait_for("applied", child)
