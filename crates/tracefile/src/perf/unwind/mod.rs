@@ -27,7 +27,7 @@ use crate::perf::unwind::program_file::Rules;
 use crate::perf::unwind::replay::Replay;
 pub(crate) use crate::perf::unwind::replay::{Change, Changes, Mapping};
 pub(crate) use crate::perf::unwind::step::StackCopy;
-use crate::perf::unwind::step::{Frame, Lookup, Row, Step};
+use crate::perf::unwind::step::{End, Frame, Lookup, Row, Step};
 
 /// Functions of a chain; perf shows 127. There are never more than the copy has return addresses.
 const MOST_FUNCTIONS: usize = 512;
@@ -44,31 +44,6 @@ pub(crate) struct Unwinding {
 struct Files {
     file: ProgramFile,
     rules: OnceLock<Result<Rules, &'static str>>,
-}
-
-/// Why a chain ends.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub(crate) enum End {
-    /// At the first function of its thread.
-    Complete,
-    /// Behind the part of the stack that was copied.
-    Cut,
-    /// At an address that is not in the stack.
-    Elsewhere,
-    /// Where something is needed that was in a register.
-    Register,
-    /// Where a caller's stack lies before that of what it called.
-    Cyclic,
-    Deep,
-    /// Where no file was mapped.
-    Unmapped,
-    /// In a file that has no rules, and why.
-    NoRules(u32, &'static str),
-    /// In a file whose rules tell nothing of the place.
-    NoRule(u32),
-    Damaged,
-    /// A machine whose programs are not unwound.
-    Machine,
 }
 
 /// The end as a text.

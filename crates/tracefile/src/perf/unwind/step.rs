@@ -11,9 +11,33 @@ use gimli::{
 
 use crate::ByteOrder;
 use crate::bytes::Reader;
-use crate::perf::unwind::End;
 use crate::perf::unwind::machine::{Machine, REGISTERS};
 use crate::perf::unwind::program_file::{Reading, Section, Slice};
+
+/// Why a chain ends.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub(crate) enum End {
+    /// At the first function of its thread.
+    Complete,
+    /// Behind the part of the stack that was copied.
+    Cut,
+    /// At an address that is not in the stack.
+    Elsewhere,
+    /// Where something is needed that was in a register.
+    Register,
+    /// Where a caller's stack lies before that of what it called.
+    Cyclic,
+    Deep,
+    /// Where no file was mapped.
+    Unmapped,
+    /// In a file that has no rules, and why.
+    NoRules(u32, &'static str),
+    /// In a file whose rules tell nothing of the place.
+    NoRule(u32),
+    Damaged,
+    /// A machine whose programs are not unwound.
+    Machine,
+}
 
 /// Steps of an expression; compilers write some ten.
 const MOST_STEPS: u32 = 200;
