@@ -92,6 +92,27 @@ def test_what_the_decoder_adds_up_is_what_the_tables_add_up_to(name: str) -> Non
     assert by_tables.cautions == cautions
 
 
+@pytest.mark.parametrize(
+    "name", ["f100k", "vm-small", "many-threads", "lttng-tracefile-rotation", "ros2"]
+)
+def test_what_sums_do_not_need_is_counted_all_the_same(name: str) -> None:
+    every, fewer = (load_trace(trace(name), cache=False, summed=summed) for summed in (False, True))
+    for part in ("counts", "events", "span", "losses", "damage", "notes"):
+        assert getattr(every.trace, part) == getattr(fewer.trace, part), part
+    usages = [usage_of(loaded.analysis) for loaded in (every, fewer)]
+    answers = [
+        stats(loaded.analysis, loaded.choose((), idle=True), usage)
+        for loaded, usage in zip((every, fewer), usages, strict=True)
+    ]
+    assert answers[0] == answers[1] and every.cautions == fewer.cautions
+    # Tables that are asked for all the same are those of every event.
+    tables = [loaded.analysis.tables["fragments"] for loaded in (every, fewer)]
+    assert tables[0].equals(tables[1])
+    # A part of the trace has no sums.
+    begun = load_trace(trace(name), "+0", "+0.05", cache=False, summed=True)
+    assert begun.analysis.usage() is not None and not begun.analysis.is_whole
+
+
 # -- actors ----------------------------------------------------------------------------------------
 
 

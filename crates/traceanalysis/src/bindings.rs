@@ -23,6 +23,17 @@ pub(crate) const VECTORS: [&str; 12] = [
     "ipi",
 ];
 
+/// The system vector that an event is of, by its place in [`VECTORS`], and whether it is the entry.
+pub(crate) fn vector_of(event: &str) -> Option<(u8, bool)> {
+    let name = event.strip_prefix("x86_irq_vectors_").unwrap_or(event);
+    let (vector, entry) = match (name.strip_suffix("_entry"), name.strip_suffix("_exit")) {
+        (Some(vector), _) => (vector, true),
+        (_, Some(vector)) => (vector, false),
+        _ => return None,
+    };
+    Some((VECTORS.iter().position(|known| *known == vector)? as u8, entry))
+}
+
 /// LTTng counts priorities from nice 0 = 20, the kernel from nice 0 = 120.
 const LTTNG_PRIORITY: i32 = 100;
 
@@ -379,13 +390,8 @@ fn fields<'a>(event: &'a EventTable, present: &dyn Fn(&[&str]) -> bool) -> Optio
             if let Some((syscall, begins)) = specific_syscall(name) {
                 return (syscall == "sched_yield").then_some(Fields::Yield { begins });
             }
-            let name = name.strip_prefix("x86_irq_vectors_").unwrap_or(name);
-            let (vector, entry) = match (name.strip_suffix("_entry"), name.strip_suffix("_exit")) {
-                (Some(vector), _) => (vector, true),
-                (_, Some(vector)) => (vector, false),
-                _ => return None,
-            };
-            let number = VECTORS.iter().position(|known| *known == vector)? as u8;
+            let (number, entry) = vector_of(name)?;
+            let vector = VECTORS[usize::from(number)];
             let other = if entry { "exit" } else { "entry" };
             let others = [format!("{vector}_{other}"), format!("x86_irq_vectors_{vector}_{other}")];
             if !present(&[&others[0], &others[1]]) {

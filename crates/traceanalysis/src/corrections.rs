@@ -77,6 +77,7 @@ impl Scheduling {
         let Self { cpus, threads, .. } = self;
         let place = &cpus[usize::from(cpu)];
         let last = place.last;
+        self.asked_for_last = true;
         if let Some(thread) = threads.all.get_mut(place.current as usize) {
             thread.unswitched += 1;
             self.mistakes += u32::from(thread.tid != 0);

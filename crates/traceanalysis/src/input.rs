@@ -70,6 +70,12 @@ pub struct Input {
     /// Times of the first and last event of the trace, also of types that were not decoded;
     /// `None`: those of the index.
     pub span: Option<(i64, i64)>,
+    /// One more than the highest CPU of any event of the trace, also of types that were not decoded;
+    /// 0: that of the index.
+    pub cpus: usize,
+    /// Whether events were left out that change nothing about who runs, as [`crate::needed`] does
+    /// for [`crate::Pass::Usage`].
+    pub left_out: bool,
 }
 
 impl Input {
@@ -118,6 +124,8 @@ impl Input {
             symbols: Vec::new(),
             environment: info.environment.clone(),
             span,
+            cpus: 0,
+            left_out: false,
         }
     }
 

@@ -59,7 +59,7 @@ mod witnesses;
 
 pub use columns::ANALYSED_COLUMNS;
 pub use input::{EventTable, Input, Labels, Loss};
-pub use needed::{Pass, needed};
+pub use needed::{Pass, leaves_out, needed};
 pub use output::{
     DeviceTables, SYSCALLS, SchedulingTables, Tables, UsageTables, flags, schemas, wait, why,
 };
@@ -101,15 +101,30 @@ pub fn scheduling(input: &Input) -> SchedulingTables {
     }
 }
 
+/// Why [`usage`] gives nothing.
+#[derive(Debug, Clone, Copy, PartialEq, Eq)]
+pub enum NoUsage {
+    /// Losses tell of times outside of the trace: what of it counts, only the tables tell.
+    Outside,
+    /// A switch is missing, and what ran until then ended at the latest event of the CPU, which may
+    /// be one that was left out: every event is needed, as for [`Pass::Scheduling`].
+    LeftOut,
+}
+
 /// The same added up by actor and CPU over the whole trace, which takes a fraction of the memory
-/// and half the time of the tables; `None` where losses tell of times outside of it.
-pub fn usage(input: &Input) -> Option<UsageTables> {
+/// and half the time of the tables.
+pub fn usage(input: &Input) -> Result<UsageTables, NoUsage> {
     let (span, cpus) = walk::extent(input);
     let bindings = bindings::Bindings::new(input);
     let sums = Gathered::Usage(usage::Usage::new(span));
-    let Scheduling { actors, gathered, .. } = pass::run(input, &bindings, cpus, span, sums);
+    let passed = pass::run(input, &bindings, cpus, span, sums);
+    let Scheduling { actors, gathered, asked_for_last, .. } = passed;
+    if asked_for_last && input.left_out {
+        return Err(NoUsage::LeftOut);
+    }
     let Gathered::Usage(usage) = gathered else { unreachable!("what is given is what grows") };
-    Some(UsageTables { actors: actors.into_batch(&input.tasks), usage: usage.into_batch()? })
+    let usage = usage.into_batch().ok_or(NoUsage::Outside)?;
+    Ok(UsageTables { actors: actors.into_batch(&input.tasks), usage })
 }
 
 /// The system calls of the threads that ran by `actors` and `fragments`, which [`scheduling`] gave

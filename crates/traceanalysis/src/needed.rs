@@ -1,7 +1,8 @@
 //! What each pass reads of a trace: the rest need not be decoded.
 
-use tracefile::{Info, Selection};
+use tracefile::{EventType, Format, Info, Selection};
 
+use crate::bindings::vector_of;
 use crate::syscall_bindings::specific_syscall;
 
 /// A pass over the events.
@@ -9,6 +10,8 @@ use crate::syscall_bindings::specific_syscall;
 pub enum Pass {
     /// That of [`crate::scheduling`].
     Scheduling,
+    /// That of [`crate::usage`].
+    Usage,
     /// That of [`crate::syscalls`].
     Syscalls,
     /// That of [`crate::devices`].
@@ -16,11 +19,13 @@ pub enum Pass {
 }
 
 /// Events and fields that a pass reads; [`crate::scheduling`] needs every event, as each may tell
-/// which thread runs.
+/// which thread runs. So does [`crate::usage`] unless [`leaves_out`].
 pub fn needed(info: &Info, pass: Pass) -> Selection {
+    let leaves_out = leaves_out(info);
     info.events.iter().fold(Selection::nothing(), |chosen, event| {
         let fields = match pass {
-            Pass::Scheduling => Some(for_scheduling(&event.name)),
+            Pass::Usage if leaves_out && !is_change(&event.name) => None,
+            Pass::Usage | Pass::Scheduling => Some(for_scheduling(&event.name)),
             Pass::Syscalls => for_syscalls(&event.name),
             Pass::Devices => for_devices(&event.name),
         };
@@ -31,7 +36,23 @@ pub fn needed(info: &Info, pass: Pass) -> Selection {
     })
 }
 
-/// Those of the events that change who runs.
+/// Whether [`Pass::Usage`] leaves out events that change nothing about who runs: no event notes its
+/// thread, so that these tell at most when a CPU still had one; and they are counted all the same.
+pub fn leaves_out(info: &Info) -> bool {
+    let notes_thread = |event: &EventType| event.fields.iter().any(|f| f.name == "common_pid");
+    matches!(info.format, Format::Ctf1 | Format::Ctf2) && !info.events.iter().any(notes_thread)
+}
+
+/// Whether [`crate::bindings`] may read an event: one of those that have fields of their own, or of
+/// those that are but a name.
+fn is_change(event: &str) -> bool {
+    for_scheduling(event).len() > CONTEXT.len()
+        || event.contains("hrtimer_expire_")
+        || vector_of(event).is_some()
+        || specific_syscall(event).is_some_and(|(call, _)| call == "sched_yield")
+}
+
+/// Fields of those events that change who runs.
 const CHANGE: [&str; 25] = [
     "common_flags",
     "common_pid",

@@ -30,6 +30,9 @@ pub(crate) fn run(
     }
     let mut edges = losses.edges();
     let receive = |index: Columns<'_>, read: &Read<'_>| {
+        if this.asked_for_last && input.left_out {
+            return; // In vain: all events will be asked for.
+        }
         let (time, cpu) = (index.times[read.at], index.cpus[read.at]);
         if let Event::Passed { cpu, time } = read.event {
             this.cpus[usize::from(cpu)].last = time;

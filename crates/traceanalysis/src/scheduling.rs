@@ -32,6 +32,8 @@ pub(crate) struct Scheduling {
     /// How often another thread ran than the one that was switched to last, and no loss tells why;
     /// without those that idled.
     pub(crate) mistakes: u32,
+    /// Whether a span was cut at the latest event of its CPU.
+    pub(crate) asked_for_last: bool,
     /// When the trace begins.
     pub(crate) begin: i64,
     pub(crate) threads: Threads,
@@ -60,6 +62,7 @@ impl Scheduling {
             losses_over: 0,
             switches: 0,
             mistakes: 0,
+            asked_for_last: false,
             begin: span.0,
             threads: Threads::default(),
             actors: Actors::new(&input.events, losses),

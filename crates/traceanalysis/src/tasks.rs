@@ -359,6 +359,7 @@ impl Scheduling {
         let Thread { state, cpu, .. } = self.threads.all[at as usize];
         if state == State::Running {
             let last = self.cpus[usize::from(cpu)].last;
+            self.asked_for_last = true;
             self.forget(cpu, last);
         }
         self.retire(at, flags::CROSSES_LOSS);

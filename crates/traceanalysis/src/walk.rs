@@ -57,5 +57,5 @@ pub(crate) fn extent(input: &Input) -> ((i64, i64), usize) {
         (Some((first, last)), Some((begin, end))) => (first.min(begin), last.max(end)),
         (recorded, seen) => recorded.or(seen).unwrap_or_default(),
     };
-    (span, usize::from(most))
+    (span, input.cpus.max(usize::from(most)))
 }

@@ -8,7 +8,7 @@ use arrow_array::cast::AsArray;
 use arrow_array::types::Int64Type;
 
 use common::{DISK, Names, PREEMPTED, RUNNABLE, Row, SLEEPS, Sequence, ZOMBIE, rows};
-use traceanalysis::{Loss, SchedulingTables, flags, scheduling, usage, why};
+use traceanalysis::{Loss, NoUsage, SchedulingTables, flags, scheduling, usage, why};
 
 /// Numbers that look random and are the same in every run (xorshift64).
 struct Random(u64);
@@ -128,7 +128,7 @@ fn usage_is_what_the_tables_add_up_to() {
     for seed in 0..1000 {
         let input = sequence(seed).input();
         let (tables, sums) = (scheduling(&input), usage(&input));
-        let Some(sums) = sums else {
+        let Ok(sums) = sums else {
             let first = input.index[0]["time"].as_primitive::<Int64Type>().value(0);
             let fragments = rows(&tables.fragments);
             assert!(fragments.iter().any(|row| row.int("begin") < first), "seed {seed}");
@@ -146,4 +146,71 @@ fn usage_is_what_the_tables_add_up_to() {
     }
     assert!(doubtful > 100, "few sequences have a switch that was guessed: {doubtful}");
     assert!((1..100).contains(&outside), "{outside} sequences begin before their first event");
+}
+
+/// Whether an event changes nothing about who runs.
+fn is_other(event: &str) -> bool {
+    event.starts_with("sys_")
+}
+
+/// Where a missing switch makes it matter when a CPU had its latest event, all events are asked for.
+#[test]
+fn without_other_events_it_is_the_same_or_all_are_asked_for() {
+    let (mut same, mut asked) = (0, 0);
+    for seed in (0..800).filter(|seed| seed % 4 != 0) {
+        let sequence = sequence(seed);
+        let (every, fewer) = (usage(&sequence.input()), usage(&sequence.input_without(is_other)));
+        match fewer {
+            Err(NoUsage::LeftOut) => asked += 1,
+            Err(NoUsage::Outside) => {
+                assert_eq!(every.err(), Some(NoUsage::Outside), "seed {seed}");
+            }
+            Ok(fewer) => {
+                let every = every.ok().unwrap_or_else(|| panic!("seed {seed}"));
+                assert_eq!((every.actors, every.usage), (fewer.actors, fewer.usage), "seed {seed}");
+                same += 1;
+            }
+        }
+    }
+    assert!(same > 5 && asked > 100, "{same} {asked}");
+}
+
+/// Threads switch to each other as a kernel has it: no switch is missing, whatever losses tell.
+#[test]
+fn losses_ask_for_no_other_events() {
+    let (mut lossy, mut asked) = (0, 0);
+    for seed in 1..300_u64 {
+        let mut random = Random(seed.wrapping_mul(0x9e37_79b9_7f4a_7c15) | 1);
+        let mut trace = Sequence::new(Names::Lttng);
+        let (mut time, mut runs) = (1000, [1, 2]);
+        for _ in 0..random.below(200) {
+            time += 1 + random.below(9);
+            let cpu = random.below(2);
+            if random.below(2) == 0 {
+                trace.add(time, cpu as u16, "sys_enter_read", &[], &[]);
+                continue;
+            }
+            let next = 3 + 2 * random.below(3) + cpu; // those of the CPU
+            if next != runs[cpu as usize] {
+                let state = [RUNNABLE, SLEEPS][random.below(2) as usize];
+                trace.switch(time, cpu as u16, (runs[cpu as usize], "x"), state, (next, "y"));
+                runs[cpu as usize] = next;
+            }
+        }
+        for _ in 0..random.below(3) {
+            let begin = 1000 + random.below(900);
+            let end = Some(begin + 1 + random.below(300));
+            trace.losses.push(Loss { cpu: Some(random.below(2) as u16), begin: Some(begin), end });
+        }
+        lossy += u32::from(!trace.losses.is_empty());
+        let (every, fewer) = (usage(&trace.input()), usage(&trace.input_without(is_other)));
+        match (every, fewer) {
+            (Ok(every), Ok(fewer)) => {
+                assert_eq!((every.actors, every.usage), (fewer.actors, fewer.usage), "seed {seed}");
+            }
+            (_, Err(NoUsage::LeftOut)) => asked += 1,
+            (every, fewer) => assert_eq!(every.err(), fewer.err(), "seed {seed}"),
+        }
+    }
+    assert!(lossy > 100 && asked == 0, "{lossy} {asked}");
 }

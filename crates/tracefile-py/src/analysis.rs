@@ -5,8 +5,9 @@ use arrow_pyarrow::{FromPyArrow, Table};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use traceanalysis::{Input, SYSCALLS};
+use traceanalysis::{Input, NoUsage, SYSCALLS};
 
+use crate::errors::to_python;
 use crate::pyarrow_table;
 
 pub(crate) fn scheduling<'py>(
@@ -19,8 +20,13 @@ pub(crate) fn scheduling<'py>(
 pub(crate) fn usage<'py>(
     py: Python<'py>,
     input: impl FnOnce() -> Input + Send,
+    every: impl FnOnce() -> tracefile::Result<Input> + Send,
 ) -> PyResult<Option<Bound<'py, PyDict>>> {
-    let usage = py.detach(|| traceanalysis::usage(&input()));
+    let usage = py.detach(|| match traceanalysis::usage(&input()) {
+        Err(NoUsage::LeftOut) => Ok(traceanalysis::usage(&every()?)),
+        usage => Ok(usage),
+    });
+    let usage = usage.map_err(to_python)?.ok();
     usage.map(|usage| named(py, usage.into_named())).transpose()
 }
 

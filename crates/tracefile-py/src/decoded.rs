@@ -13,9 +13,9 @@ use arrow_schema::SchemaRef;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
-use traceanalysis::{Input, Loss};
+use traceanalysis::{Input, Loss, Pass};
 
-use crate::{Trace, analysis, export, listing, objects, pyarrow_table};
+use crate::{Trace, analysis, decode_for, export, listing, objects, pyarrow_table};
 
 /// All rows of an event type, or of the index.
 struct Rows {
@@ -38,11 +38,21 @@ impl Rows {
     }
 }
 
+/// What is known of events that were left out.
+struct LeftOut {
+    /// How many there are of each type.
+    counts: Vec<u64>,
+    /// One more than the highest CPU of all events.
+    cpus: usize,
+}
+
 /// What decoding gives.
 #[pyclass(frozen, module = "benchvise.trace.native")]
 pub(crate) struct Decoded {
     pub(crate) trace: Arc<tracefile::Trace>,
     rows: HashMap<String, Rows>,
+    /// Of a trace that was decoded without the events that change nothing about who runs.
+    left_out: Option<LeftOut>,
     index: Option<Rows>,
     lost: Vec<Loss>,
     #[pyo3(get)]
@@ -87,6 +97,7 @@ impl Decoded {
         }
         Ok(Self {
             rows,
+            left_out: None,
             events: index.count() as u64,
             index: Some(index),
             lost,
@@ -102,9 +113,11 @@ impl Decoded {
     #[getter]
     fn counts<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
         let counts = PyDict::new(py);
-        for event in &self.trace.info().events {
+        for (at, event) in self.trace.info().events.iter().enumerate() {
             if let Some(rows) = self.rows.get(&event.name) {
                 counts.set_item(&event.name, rows.count())?;
+            } else if let Some(LeftOut { counts: left_out, .. }) = &self.left_out {
+                counts.set_item(&event.name, left_out[at])?;
             }
         }
         Ok(counts)
@@ -130,7 +143,8 @@ impl Decoded {
     }
 
     fn usage<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyDict>>> {
-        analysis::usage(py, || self.input())
+        let every = || Ok(Input::of(&self.trace, decode_for(&self.trace, Pass::Scheduling)?));
+        analysis::usage(py, || self.input(), every)
     }
 
     fn syscalls<'py>(
@@ -178,6 +192,7 @@ impl Decoded {
             .map(|table| (named(&table), Rows { batches: table.batches, schema: table.schema }));
         Ok(Self {
             rows: rows.collect(),
+            left_out: None,
             index: decoded
                 .index
                 .map(tracefile::Index::into_batch)
@@ -192,11 +207,27 @@ impl Decoded {
         })
     }
 
+    /// The same without the events that change nothing about who runs.
+    pub(crate) fn without_others(
+        py: Python<'_>,
+        trace: &Trace,
+        mut decoded: tracefile::Decoded,
+    ) -> PyResult<Self> {
+        let counts = std::mem::take(&mut decoded.passed);
+        let left_out = Some(LeftOut { counts, cpus: decoded.cpus });
+        Ok(Self { left_out, ..Self::new(py, trace, decoded)? })
+    }
+
     /// The events for an analysis.
     pub(crate) fn input(&self) -> Input {
         let batches =
             |_, name: &str| self.rows.get(name).map(|of| of.batches.clone()).unwrap_or_default();
         let index = self.index.as_ref().map(|index| index.batches.clone()).unwrap_or_default();
-        Input::described(self.trace.info(), batches, index, self.lost.clone(), self.span)
+        let input =
+            Input::described(self.trace.info(), batches, index, self.lost.clone(), self.span);
+        match &self.left_out {
+            Some(LeftOut { cpus, .. }) => Input { cpus: *cpus, left_out: true, ..input },
+            None => input,
+        }
     }
 }

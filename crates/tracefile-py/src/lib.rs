@@ -74,15 +74,16 @@ impl Trace {
     fn decode_for(&self, py: Python<'_>, pass: &str) -> PyResult<Decoded> {
         let pass = match pass {
             "scheduling" => Pass::Scheduling,
+            "usage" => Pass::Usage,
             "syscalls" => Pass::Syscalls,
             "devices" => Pass::Devices,
             _ => return Err(PyValueError::new_err(format!("there is no pass {pass}"))),
         };
-        let decoded = py.detach(|| {
-            let options = Options { index: true, times: None };
-            self.0.decode(&traceanalysis::needed(self.0.info(), pass), &options)
-        });
-        Decoded::new(py, self, decoded.map_err(to_python)?)
+        let decoded = py.detach(|| decode_for(&self.0, pass)).map_err(to_python)?;
+        match pass == Pass::Usage && traceanalysis::leaves_out(self.0.info()) {
+            true => Decoded::without_others(py, self, decoded),
+            false => Decoded::new(py, self, decoded),
+        }
     }
 
     fn count(&self, py: Python<'_>) -> PyResult<Counted> {
@@ -115,6 +116,12 @@ impl Trace {
             None => Decoded::new(py, self, decoded.map_err(to_python)?),
         }
     }
+}
+
+/// Decodes what a pass reads, with the index.
+fn decode_for(trace: &tracefile::Trace, pass: Pass) -> tracefile::Result<tracefile::Decoded> {
+    let options = Options { index: true, times: None };
+    trace.decode(&traceanalysis::needed(trace.info(), pass), &options)
 }
 
 fn selection(events: Option<Events>) -> Selection {

@@ -66,6 +66,8 @@ pub(crate) struct Outcome {
     pub(crate) notes: Vec<String>,
     /// All events of the unit, chosen or not.
     pub(crate) events: u64,
+    /// By type those that are not chosen, in formats that count them: (type, how many).
+    pub(crate) passed: Vec<(usize, u64)>,
     /// Times of the first and last event, chosen or not.
     pub(crate) span: Option<(i64, i64)>,
 }
@@ -218,6 +220,10 @@ pub struct Decoded {
     pub notes: Vec<String>,
     /// All events that were seen, chosen or not.
     pub events: u64,
+    /// By type how many of them are not chosen; 0 in formats that do not count those (all but CTF).
+    pub passed: Vec<u64>,
+    /// One more than the highest CPU that had any of them.
+    pub cpus: usize,
     /// Times of the first and last of them.
     pub span: Option<(i64, i64)>,
 }
@@ -306,6 +312,8 @@ impl<'a> Work<'a> {
             damage: self.source.info().damage.clone(),
             notes: self.source.info().notes.clone(),
             events: 0,
+            passed: vec![0; self.schemas.len()],
+            cpus: 0,
             span: None,
         }
     }
@@ -325,6 +333,12 @@ impl Ends {
         result.damage.extend(outcome.damage);
         result.notes.extend(outcome.notes);
         result.events += outcome.events;
+        for (event, count) in outcome.passed {
+            result.passed[event] += count;
+        }
+        if let Some(cpu) = part.cpu.filter(|_| outcome.events > 0) {
+            result.cpus = result.cpus.max(usize::from(cpu) + 1);
+        }
         if let Some((first, last)) = outcome.span {
             *before = Some(last);
             let (a, b) = result.span.unwrap_or((first, last));

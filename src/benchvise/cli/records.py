@@ -164,7 +164,10 @@ def _opened_traces(analysis: TraceAnalysis[Any, Any], request: TraceRequest) -> 
     from benchvise.trace.loaded import load_trace
 
     since, until = request.span
-    return [load_trace(path, since, until, cache=request.cache) for path in request.files]
+    return [
+        load_trace(path, since, until, cache=request.cache, summed=analysis.sums)
+        for path in request.files
+    ]
 
 
 class _Answering(Protocol):

@@ -57,18 +57,24 @@ def load_trace(
     until: str | None = None,
     *,
     cache: bool | None = None,
+    summed: bool = False,
 ) -> LoadedTrace:
     """Opens a trace and its analysis tables.
 
     ``since`` and ``until`` are seconds of the trace's clock, or ``+S`` from its first event.
     ``cache``: whether all of it is decoded and kept; False: nor is what is kept used. Without
-    either of them what is not kept is decoded when it is read.
+    either of them what is not kept is decoded when it is read. ``summed``: only what adds up over
+    the whole trace will be asked (``analysis.stats.usage_of``), for which less is decoded.
 
     Raises:
         UsageError: there is no such trace, or nothing of it lies in the span.
         TraceError: it cannot be read.
     """
-    opened = open_trace(path) if cache else open_on_demand(path, use_cache=cache is None)
+    if cache:
+        opened = open_trace(path)
+    else:
+        summed = summed and since is None and until is None
+        opened = open_on_demand(path, use_cache=cache is None, summed=summed)
     return load_opened(opened, path, since, until)
 
 

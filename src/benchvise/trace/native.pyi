@@ -179,8 +179,11 @@ class Trace:
         """Times of the first and the last event, without decoding what lies between."""
     def symbol(self, address: int) -> str | None:
         """The name of what is at a kernel address, with ``+0x…`` when it begins before."""
-    def decode_for(self, part: Literal["scheduling", "syscalls", "devices"]) -> Decoded:
+    def decode_for(self, part: Literal["scheduling", "usage", "syscalls", "devices"]) -> Decoded:
         """Decodes what those analyses read, with the index.
+
+        For ``usage``, events that change nothing about who runs are only counted, where they tell
+        no thread: what is decoded has no tables of them, and is for ``Decoded.usage`` alone.
 
         Raises:
             TooMuch: a table is larger than its indices can say.

@@ -98,6 +98,8 @@ class OpenTrace:
     """All its events, when they were decoded."""
     _for_scheduling: native.Decoded | None = None
     """Of a trace that is decoded on demand: what has been, for the analyses of scheduling."""
+    _for_usage: native.Decoded | None = None
+    """The same where only its sums are asked for."""
 
     @cached_property
     def index(self) -> pa.Table:
@@ -131,7 +133,7 @@ class OpenTrace:
         None where they were not, or were taken for their tables; or the trace is one of those whose
         sums need these.
         """
-        decoded = self._for_scheduling
+        decoded, self._for_usage = self._for_usage or self._for_scheduling, None
         usage = None if decoded is None else decoded.usage()
         if usage is not None:
             self._for_scheduling = None  # its memory goes with it
@@ -313,10 +315,13 @@ def open_trace(
     return opened
 
 
-def open_on_demand(path: Path, *, use_cache: bool = True, analysed: bool = True) -> OpenTrace:
+def open_on_demand(
+    path: Path, *, use_cache: bool = True, analysed: bool = True, summed: bool = False
+) -> OpenTrace:
     """Opens a trace for one question: maps what is kept of it, else decodes what is asked for.
 
     ``analysed``: the tables of scheduling will be read, else the events are only counted at first.
+    ``summed``: ``OpenTrace.usage`` will be asked and not these tables, which takes fewer events.
     Nothing is kept, and each event type that is read is decoded by itself.
 
     Raises:
@@ -331,7 +336,8 @@ def open_on_demand(path: Path, *, use_cache: bool = True, analysed: bool = True)
     trace = open_native(path)
     stats = signature_now(path)
     with translated():
-        decoded = trace.decode_for("scheduling") if analysed else None
+        part: Literal["usage", "scheduling"] = "usage" if summed else "scheduling"
+        decoded = trace.decode_for(part) if analysed else None
         counted = decoded or trace.count()
     opened = OpenTrace(
         path,
@@ -345,7 +351,8 @@ def open_on_demand(path: Path, *, use_cache: bool = True, analysed: bool = True)
         counted.span,
         Keeping(wanted=False),
         _source=trace,
-        _for_scheduling=decoded,
+        _for_scheduling=None if summed else decoded,
+        _for_usage=decoded if summed else None,
     )
     _remark_change(opened, stats)
     return opened

@@ -27,7 +27,7 @@ pub enum Names {
     Lttng,
 }
 
-#[derive(Default)]
+#[derive(Default, Clone)]
 struct Rows {
     times: Vec<i64>,
     cpus: Vec<u16>,
@@ -183,7 +183,23 @@ impl Sequence {
             tasks: self.tasks.clone(),
             symbols: self.symbols.clone(),
             environment: vec![("kernel_release".into(), "6.1.0".into())],
-            span: None,
+            ..Input::default()
+        }
+    }
+
+    /// The same where events of some names are not decoded.
+    pub fn input_without(&self, left_out: impl Fn(&str) -> bool) -> Input {
+        let mut kept = Self { losses: self.losses.clone(), ..Self::new(self.names) };
+        let mut times: Vec<i64> = self.index.iter().map(|event| event.0).collect();
+        times.sort_unstable();
+        kept.index = self.index.iter().filter(|event| !left_out(&event.2)).cloned().collect();
+        kept.tables = self.tables.clone();
+        kept.tables.retain(|name, _| !left_out(name));
+        Input {
+            span: times.first().copied().zip(times.last().copied()),
+            cpus: self.index.iter().map(|event| usize::from(event.1) + 1).max().unwrap_or(0),
+            left_out: true,
+            ..kept.input()
         }
     }
 

@@ -1,5 +1,6 @@
 //! An opened trace: its description, its units, and how they decode.
 
+use std::cell::Cell;
 use std::path::Path;
 
 use super::classes::TraceClass;
@@ -189,6 +190,8 @@ struct Projected {
     event: usize,
     table: usize,
     chosen: bool,
+    /// Events that were passed over, as they are not chosen.
+    passed: Cell<u64>,
     layout: Layout,
 }
 
@@ -303,6 +306,8 @@ impl<'a> Work<'a> {
             }
         } else if let Err(stop) = program::run(&layout.body, cursor, state, &mut []) {
             return Err(Problem::Event(event, stop));
+        } else {
+            projected.passed.set(projected.passed.get() + 1);
         }
         *clock = header.clock;
         self.outcome.events += 1;
@@ -323,7 +328,9 @@ impl<'a> Work<'a> {
         let table = self.ctf.tables[event];
         let fields = self.chosen.fields(table);
         let layout = self.ctf.layouts[event].project(fields);
-        let projected = Box::new(Projected { event, table, chosen: fields.is_some(), layout });
+        let chosen = fields.is_some();
+        let projected = Projected { event, table, chosen, passed: Cell::new(0), layout };
+        let projected = Box::new(projected);
         match self.table.get_mut(id as usize) {
             Some(place) => *place = Some(projected),
             None => {
@@ -334,6 +341,9 @@ impl<'a> Work<'a> {
     }
 
     fn finish(mut self) -> Outcome {
+        let seen = self.table.iter().flatten().chain(self.others.values());
+        let passed = seen.map(|projected| (projected.table, projected.passed.get()));
+        self.outcome.passed = passed.filter(|&(_, count)| count > 0).collect();
         let name = &self.ctf.info.streams[self.stream].name;
         let Faults { backwards, late } = self.faults;
         if backwards > 0 {

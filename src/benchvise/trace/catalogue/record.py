@@ -328,6 +328,8 @@ class TraceAnalysis(Generic[RequestT, T]):
     description: str = ""
     loads: bool = True
     """Whether ``analyse`` gets its traces opened, with their analysis."""
+    sums: bool = False
+    """Whether of a whole trace it asks only what adds up: ``analysis.stats.usage_of``."""
     check: Callable[[RequestT], object] = _nothing_to_check
     """Raises UsageError for a request that no trace could answer, before any is opened."""
     conclusions: Callable[[T], Sequence[Conclusion]] = _no_conclusions

@@ -128,6 +128,7 @@ STATS = TraceAnalysis(
     example="stats trace.dat --by-name",
     request=StatsRequest,
     shapes=(_CPUS, _ACTORS),
+    sums=True,
     analyse=_analyse,
     tables=_tables,
 )
