@@ -2,6 +2,7 @@
 
 from __future__ import annotations
 
+from collections import Counter
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -17,6 +18,7 @@ from benchvise.errors import CaptureError, UsageError
 from benchvise.signal.capture import Capture
 from benchvise.signal.levels import LineState
 from benchvise.signal.readers.sigrok import write_session
+from benchvise.web.captures import served as served_module
 from benchvise.web.captures.served import CaptureView, ServedCaptures
 
 ATTACK = "<b onclick=alert(1)>\u202e"
@@ -261,3 +263,53 @@ def test_the_story_of_interrupts_has_its_medians(tmp_path: Path) -> None:
         for one in found
     ]
     assert medians == pytest.approx([9.0, 13.0, 7.8, 208.3], abs=0.06)
+
+
+def test_views_of_one_capture_share_what_is_made_of_it(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Another window for response times decodes nothing again, another decoder times none again."""
+    made: list[str] = []
+
+    def counted(name: str, real: Any) -> Any:
+        def make(*words: Any) -> Any:
+            made.append(name)
+            return real(*words)
+
+        return make
+
+    for name in ("decode_rows", "responses", "summarise"):
+        monkeypatch.setattr(served_module, name, counted(name, getattr(served_module, name)))
+    captures = ServedCaptures()
+    edges = {"from": "IN:rising", "to": "OUT:rising"}
+    asked: list[dict[str, str]] = [
+        {},
+        {"decode": "serial"},
+        {"decode": "serial", **edges},
+        {"decode": "serial", **edges, "window": "0.0005"},
+        {"decode": "infrared", **edges},
+    ]
+    views = [captures.get(place / "shots.sr", CaptureView.of_query(query)) for query in asked]
+    assert len({id(view.summary) for view in views}) == 1
+    assert views[0].responses is None and not views[0].decoded.rows
+    assert views[1].decoded is views[2].decoded is views[3].decoded
+    assert views[2].responses is views[4].responses is not views[3].responses
+    assert views[4].decoded.serial is None and views[1].decoded.serial is not None
+    assert Counter(made) == {"decode_rows": 2, "responses": 2, "summarise": 1}
+
+
+def test_what_could_not_be_made_is_tried_again(
+    place: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    captures = ServedCaptures()
+    view = CaptureView.of_query({"decode": "serial"})
+    real = served_module.decode_rows
+
+    def failing(*_words: object) -> Any:
+        raise CaptureError("it failed", "try again")
+
+    monkeypatch.setattr(served_module, "decode_rows", failing)
+    with pytest.raises(CaptureError):
+        _ = captures.get(place / "serial.sr", view).decoded
+    monkeypatch.setattr(served_module, "decode_rows", real)
+    assert captures.get(place / "serial.sr", view).decoded.rows

@@ -14,15 +14,15 @@ from collections.abc import Callable, Iterable, Iterator, Mapping, Sequence
 from contextlib import contextmanager
 from dataclasses import dataclass, field
 from fractions import Fraction
-from functools import cached_property
 from itertools import islice
 from pathlib import Path
+from typing import Generic, TypeVar
 from urllib.parse import parse_qsl, quote, urlencode
 
 import numpy as np
 
 from benchvise.errors import CaptureError, UsageError
-from benchvise.signal.capture import MOST_EDGES, Capture
+from benchvise.signal.capture import MOST_EDGES, Capture, CaptureSummary, summarise
 from benchvise.signal.decoders import Annotation, decode_by_row, parse_decoder
 from benchvise.signal.infrared import Infrared, infrared
 from benchvise.signal.levels import Spans
@@ -99,6 +99,11 @@ class CaptureView:
         """For reading the file."""
         rate = None if self.rate is None else Fraction(self.rate).limit_denominator(1_000_000)
         return ReadOptions((), self.threshold, self.hysteresis, rate)
+
+    @property
+    def response(self) -> tuple[str, str, float | None]:
+        """All that response times depend on, but the edges of the lines."""
+        return self.stimulus, self.answer, self.window
 
     @property
     def edges(self) -> tuple[Edge, Edge] | None:
@@ -261,18 +266,47 @@ WAITING = 16
 """Requests that may wait while captures are opened and decoded: each takes a thread."""
 
 Stat = tuple[int, int, int]
+T = TypeVar("T")
+
+
+class _Once(Generic[T]):
+    """What is made when it is first asked for; while one thread makes it, the others wait. A
+    failure is not kept."""
+
+    def __init__(self, make: Callable[[], T]) -> None:
+        self._make = make
+        self._lock = threading.Lock()
+        self._made: list[T] = []
+
+    def get(self) -> T:
+        with self._lock:
+            if not self._made:
+                self._made.append(self._make())
+            return self._made[0]
 
 
 @dataclass
 class ServedCapture:
-    """An open capture as it was asked for, with what is made of it when it is first wanted."""
+    """An open capture as it was asked for, with what is made of it when it is first wanted.
+
+    Views of the same edges share it (``takes_over``), so that another window for response times
+    decodes nothing again. It lives as long as one of the views that asked for it.
+    """
 
     path: Path
     stat: Stat
     view: CaptureView
     capture: Capture
-    _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
-    _decoded: DecodedCapture | None = field(default=None, init=False)
+    _summary: _Once[CaptureSummary] = field(init=False)
+    _decoded: _Once[DecodedCapture] = field(init=False)
+    _responses: _Once[Responses | None] = field(init=False)
+
+    def __post_init__(self) -> None:
+        # Not this view itself: those that share what is made would keep it.
+        capture, view = self.capture, self.view
+        self._summary = _Once(lambda: summarise(capture))
+        self._decoded = _Once(lambda: decode_rows(capture, view.decode))
+        self._responses = _Once(lambda: _responses(capture, view))
 
     @property
     def tick(self) -> float:
@@ -291,28 +325,36 @@ class ServedCapture:
 
     @property
     def decoded(self) -> DecodedCapture:
-        """What was decoded; while one thread does it, the others wait. Raises CaptureError."""
-        if not self.view.decode:
-            return NOTHING_DECODED
-        with self._lock:
-            if self._decoded is None:
-                self._decoded = decode_rows(self.capture, self.view.decode)
-            return self._decoded
+        """What was decoded. Raises CaptureError."""
+        return self._decoded.get() if self.view.decode else NOTHING_DECODED
 
-    @cached_property
+    @property
     def responses(self) -> Responses | None:
         """Response times, where both edges were named. Raises CaptureError."""
-        edges = self.view.edges
-        return None if edges is None else responses(self.capture, *edges, self.view.window)
+        return self._responses.get()
+
+    @property
+    def summary(self) -> CaptureSummary:
+        """The capture and each of its lines."""
+        return self._summary.get()
 
     @property
     def tag(self) -> str:
         """Changes whenever an answer about the capture may."""
         return hashlib.sha256(repr((self.stat, self.view)).encode()).hexdigest()[:24]
 
-    def like(self, view: CaptureView) -> ServedCapture:
-        """The same edges, asked for otherwise."""
-        return ServedCapture(self.path, self.stat, view, self.capture)
+    def takes_over(self, other: ServedCapture) -> None:
+        """Shares what is made of the same edges, as far as both views ask the same."""
+        self._summary = other._summary
+        if other.view.decode == self.view.decode:
+            self._decoded = other._decoded
+        if other.view.response == self.view.response:
+            self._responses = other._responses
+
+
+def _responses(capture: Capture, view: CaptureView) -> Responses | None:
+    edges = view.edges
+    return None if edges is None else responses(capture, *edges, view.window)
 
 
 class ServedCaptures:
@@ -351,11 +393,17 @@ class ServedCaptures:
 
     def _open(self, path: Path, view: CaptureView, stat: Stat) -> ServedCapture:
         with self._lock:
-            for served in self._served.values():
-                if (served.path, served.stat) != (path, stat):
-                    continue
-                if served.view.reading == view.reading:
-                    return served.like(view)
+            alike = [
+                served
+                for served in self._served.values()
+                if (served.path, served.stat) == (path, stat)
+                and served.view.reading == view.reading
+            ]
+        if alike:
+            served = ServedCapture(path, stat, view, alike[-1].capture)
+            for other in alike:
+                served.takes_over(other)
+            return served
         return ServedCapture(path, stat, view, self._read(path, view.reading))
 
     def _keep(self, served: ServedCapture) -> None:

@@ -16,7 +16,6 @@ from benchvise.errors import BenchviseError, CaptureError, UsageError
 from benchvise.report.figures import response_figures_document
 from benchvise.report.rendering import Table, table_of
 from benchvise.report.responses import ConfigurationTimes, response_figure
-from benchvise.signal.capture import summarise
 from benchvise.signal.commands import decode, info, infrared, uart
 from benchvise.signal.commands import response as response_command
 from benchvise.signal.configurations import (
@@ -60,7 +59,7 @@ def capture(request: Request) -> Response:
     view = CaptureView.of_query(request.query_params)
     served = open_files(request).served_captures.get(file.path, view)
     decoded, failure = _decoded(served)
-    summary = summarise(served.capture)
+    summary = served.summary
     document: dict[str, Any] = {
         **listed(file),
         "asked": view.parameters(),
