@@ -296,8 +296,13 @@ class TestLocalBoard:
         self, tmp_path: Path, monkeypatch: pytest.MonkeyPatch
     ) -> None:
         mark = tmp_path / "pid"
-        clock = SimpleNamespace(monotonic=lambda: time.monotonic() + 600 * mark.exists())
-        monkeypatch.setattr(process, "time", clock)  # the time is over when it has started all
+        begun = time.monotonic()
+        readings = iter([begun])  # its time begins before, and is over when it has started all
+
+        def monotonic() -> float:
+            return next(readings, begun + 600 * mark.exists())
+
+        monkeypatch.setattr(process, "time", SimpleNamespace(monotonic=monotonic))
         script = f"sleep 600 & echo $! >{mark}.new; mv {mark}.new {mark}; echo; wait"
         with pytest.raises(BoardUnusable, match=r"'sh' did not finish within 60 s"):
             LocalBoard().run(["sh", "-c", script], timeout=60)
