@@ -57,6 +57,10 @@ if locks.DIRECTORY_VARIABLE not in os.environ or "PYTEST_XDIST_WORKER" in os.env
     os.environ[locks.DIRECTORY_VARIABLE] = _LOCKS
     atexit.register(shutil.rmtree, _LOCKS, ignore_errors=True)
 
+# Else what gRPC starts anew in a child writes, until the program is executed, to its standard error
+# that it has lost its descriptors: 3 of 200 children of a process that talks to a coordinator.
+os.environ["GRPC_ENABLE_FORK_SUPPORT"] = "0"
+
 signal.signal(signal.SIGINT, signal.default_int_handler)
 signal.signal(signal.SIGHUP, signal.SIG_DFL)
 
