@@ -17,7 +17,7 @@ from waiting import PATIENCE
 
 from benchvise.documents import encode
 from benchvise.rig import locks
-from benchvise.rig.console.recorder import POWER_ON, ConsoleRecorder
+from benchvise.rig.console.recorder import POWER_ON, ConsoleRecorder, logs_directory
 from benchvise.rig.hold.messages import BoardActivity
 from benchvise.rig.locks import Holder
 from benchvise.web.http import NotFound
@@ -64,6 +64,14 @@ def test_a_long_log_is_listed_without(state: Path, monkeypatch: pytest.MonkeyPat
     monkeypatch.setattr(console, "REPLAY_BYTES", 10)
     (found,) = (encode(console.summary(log)) for log in console.logs("one"))
     assert found["phases"] is None and found["na"] == "the log is long"
+
+
+def test_the_newest_of_a_second_is_first(state: Path) -> None:
+    """A page follows it: what was typed after a fast boot was written where nobody looked."""
+    made = [logs_directory("one") for _ in range(20)]
+    for directory in made:
+        (directory / "console.log").write_bytes(b"")
+    assert [log.key for log in console.logs("one")] == [each.name for each in reversed(made)]
 
 
 @pytest.mark.parametrize("board", ["..", "../one", "one/../one", "", "/etc", "one/x"])

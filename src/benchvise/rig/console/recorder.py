@@ -178,11 +178,16 @@ def boots_directory(name: str) -> Path:
 
 
 def logs_directory(name: str) -> Path:
-    """A new directory for one boot's console log; those of a board sort by time."""
+    """A new directory for one boot's console log; those of a board sort by time.
+
+    To the microsecond: a page follows the last one, and a board may boot, and somebody begin to
+    type on it, within a second.
+    """
     parent = boots_directory(name)
     parent.mkdir(parents=True, exist_ok=True)
-    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime())
-    return Path(tempfile.mkdtemp(prefix=f"{stamp}-", dir=parent))
+    seconds, rest_ns = divmod(time.time_ns(), 1_000_000_000)
+    stamp = time.strftime("%Y%m%dT%H%M%S", time.gmtime(seconds))
+    return Path(tempfile.mkdtemp(prefix=f"{stamp}-{rest_ns // 1000:06d}_", dir=parent))
 
 
 def attach(console_driver: ConsoleDriver, recorder: ConsoleRecorder) -> None:
