@@ -25,5 +25,8 @@ export default defineConfig({
     // six times as long as the tests.
     pool: "threads",
     isolate: false,
+    // These run where other tests leave the machine room, and no test is of its speed.
+    testTimeout: 600_000,
+    hookTimeout: 600_000,
   },
 });

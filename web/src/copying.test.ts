@@ -1,4 +1,5 @@
 import { afterEach, expect, it, vi } from "vitest";
+import { eventually } from "./eventually";
 
 import { addCopyButtons } from "./copying";
 
@@ -28,7 +29,7 @@ it("copies the text as it is", async () => {
   const added = button();
   expect(added.getAttribute("aria-label")).toBe("Copy: for Debian");
   added.click();
-  await vi.waitFor(() => {
+  await eventually(() => {
     expect(added.textContent).toBe("Copied");
   });
   expect(written).toEqual(["w /sys/x - - - - <never>"]);
@@ -38,7 +39,7 @@ it("selects it where the clipboard is out of reach", async () => {
   vi.stubGlobal("navigator", {});
   const added = button();
   added.click();
-  await vi.waitFor(() => {
+  await eventually(() => {
     expect(added.textContent).toBe("Selected");
   });
   expect(getSelection()?.toString()).toBe("w /sys/x - - - - <never>");

@@ -1,4 +1,5 @@
 import { beforeEach, describe, expect, it, vi } from "vitest";
+import { eventually } from "../eventually";
 
 import { dataOf, failureNote, startIslands } from "./islands";
 
@@ -44,7 +45,7 @@ describe("starting", () => {
     document.body.innerHTML =
       '<div data-island="nobody">before</div><div data-island="nobody2">before</div>';
     startIslands(document);
-    await vi.waitFor(() => {
+    await eventually(() => {
       expect(document.querySelectorAll('[role="alert"]')).toHaveLength(2);
     });
     expect(document.body.textContent).toContain('there is no island "nobody2"');

@@ -1,5 +1,6 @@
 import { Terminal } from "@xterm/xterm";
 import { afterEach, expect, it, vi } from "vitest";
+import { eventually } from "../eventually";
 
 import { assertExists } from "../base/assert";
 import { keyUse, MOST_WAITING, TypedText, typing } from "./typing";
@@ -32,7 +33,7 @@ it("sends what is typed meanwhile at once, in its order and in pieces that the s
   typed.add("b");
   typed.add("ü".repeat(1500));
   release();
-  await vi.waitFor(() => { expect(sent).toHaveLength(3); });
+  await eventually(() => { expect(sent).toHaveLength(3); });
   expect(sent.join("")).toBe(`ab${"ü".repeat(1500)}`);
   expect(Math.max(...sent.map((text) => new TextEncoder().encode(text).length))).toBeLessThanOrEqual(4096);
 });
@@ -46,7 +47,7 @@ it("drops what follows when the board is gone, and takes no file", async () => {
   typed.add("x".repeat(1500));
   await Promise.resolve();
   typed.add("later");
-  await vi.waitFor(() => { expect(sent).toHaveLength(2); });
+  await eventually(() => { expect(sent).toHaveLength(2); });
   expect(sent).toEqual(["x".repeat(1000), "later"]);
   expect(typed.add("x".repeat(MOST_WAITING + 1))).toBe(false);
 });
@@ -70,13 +71,13 @@ it("takes the board, types, and says why it was released", async () => {
   terminal.input("nobody types yet");
   expect([begin.hidden, keys.hidden, terminal.options.disableStdin]).toEqual([false, true, true]);
   begin.click();
-  await vi.waitFor(() => { expect(keys.hidden).toBe(false); });
+  await eventually(() => { expect(keys.hidden).toBe(false); });
   expect(terminal.options.disableStdin).toBe(false);
   terminal.input("u");
-  await vi.waitFor(() => { expect(asked).toHaveLength(2); });
+  await eventually(() => { expect(asked).toHaveLength(2); });
   const interrupt = assertExists([...keys.querySelectorAll("button")].find(({ textContent }) => textContent === "Ctrl-C"), "Ctrl-C");
   interrupt.click();
-  await vi.waitFor(() => { expect(said.textContent).toBe("nobody types on this console: take it first"); });
+  await eventually(() => { expect(said.textContent).toBe("nobody types on this console: take it first"); });
   expect([begin.hidden, keys.hidden, terminal.options.disableStdin]).toEqual([false, true, true]);
   expect(asked).toEqual([
     ["/rig/a%20b/console/begin", {}],

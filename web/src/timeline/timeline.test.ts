@@ -30,6 +30,9 @@ class FakeImage {
 beforeEach(() => {
   vi.stubGlobal("ImageData", FakeImage);
   vi.stubGlobal("ResizeObserver", class { observe(): void { /* never resized */ } disconnect(): void { /* nor then */ } });
+  // Frames follow one another without those 16 ms of a display.
+  vi.stubGlobal("requestAnimationFrame", (draw: FrameRequestCallback) => setTimeout(() => { draw(performance.now()); }, 0));
+  vi.stubGlobal("cancelAnimationFrame", clearTimeout);
   vi.stubGlobal("matchMedia", () => ({ matches: true, addEventListener: () => undefined }));
   vi.spyOn(HTMLCanvasElement.prototype, "getContext").mockReturnValue(drawn as never);
   vi.spyOn(HTMLElement.prototype, "clientWidth", "get").mockReturnValue(WIDTH);

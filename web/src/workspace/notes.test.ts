@@ -1,4 +1,5 @@
 import { afterEach, expect, test, vi } from "vitest";
+import { eventually } from "../eventually";
 
 import { row } from "../timeline/fixtures";
 import { type Note, NoteBook, rowKey } from "./notes";
@@ -62,7 +63,7 @@ test("the list shows hostile texts as texts, writes by keys and asks before it d
   text.dispatchEvent(new Event("input"));
   host.querySelector<HTMLInputElement>("input[type=checkbox]")?.click();
   text.dispatchEvent(new KeyboardEvent("keydown", { key: "Enter", ctrlKey: true }));
-  await vi.waitFor(() => { expect(book.draft).toBeNull(); });
+  await eventually(() => { expect(book.draft).toBeNull(); });
   expect(JSON.parse(fetch.mock.calls[2]?.[1]?.body as string)).toEqual({ begin: 5, end: 9, text: "a stall", row: "" });
   expect(host.querySelector("textarea")).toBeNull();
   end();

@@ -1,4 +1,5 @@
 import { expect, test } from "vitest";
+import { eventually } from "../../eventually";
 
 import { row } from "../../timeline/fixtures";
 import { Selection } from "../selection";
@@ -40,9 +41,8 @@ test("the table asks for the selected time, and names are texts", async () => {
   const leave = area.mount(host, {
     api: "/api/traces/k", rows: ROWS, selection, actorName: String, rowOf: () => null,
   } as unknown as Workspace);
-  await new Promise((resolve) => setTimeout(resolve, 200));
+  await eventually(() => { expect(host.querySelector("tbody th")?.textContent).toBe("<img src=x> CPU 1"); });
   expect(asked).toEqual(["/api/traces/k/area?begin=5&end=50"]);
-  expect(host.querySelector("tbody th")?.textContent).toBe("<img src=x> CPU 1");
   expect(host.querySelectorAll("tbody tr")).toHaveLength(1);
   expect(host.textContent).toContain("1 row");
   leave();

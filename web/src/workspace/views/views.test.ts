@@ -1,4 +1,5 @@
 import { expect, test, vi } from "vitest";
+import { eventually } from "../../eventually";
 
 import { actorColour } from "../../timeline/colours";
 import { Selection } from "../selection";
@@ -106,7 +107,7 @@ test("a kind of event that was found leads to the log", async () => {
   const host = document.createElement("div");
   const of = { ...workspace(), openPanel: opened, parameter: () => "printk" };
   const unmount = search.mount(host, of);
-  await vi.waitFor(() => { expect(host.textContent).toContain("printk_console 1 time"); });
+  await eventually(() => { expect(host.textContent).toContain("printk_console 1 time"); });
   expect(host.textContent).not.toContain("1 times");
   host.querySelector<HTMLButtonElement>(".view-link")?.click();
   expect(opened).toHaveBeenCalledWith("log", { "log-event": "printk_console", "log-field": null });
@@ -119,7 +120,7 @@ test("an empty search is not asked, and says what can be found", async () => {
   vi.stubGlobal("fetch", asked);
   const host = document.createElement("div");
   const unmount = search.mount(host, { ...workspace(), parameter: () => " " });
-  await vi.waitFor(() => { expect(host.textContent).toContain("Finds a text"); });
+  await eventually(() => { expect(host.textContent).toContain("Finds a text"); });
   expect(asked).not.toHaveBeenCalled();
   unmount();
   vi.unstubAllGlobals();
@@ -139,14 +140,14 @@ test("the address names the counters, and keeps those that are added", async () 
     parameter: (name) => words.get(name) ?? null,
     setParameter: (name, value) => { if (value === null) words.delete(name); else words.set(name, value); },
   });
-  await vi.waitFor(() => { expect(asked).toEqual(["cpu_idle.state"]); });
+  await eventually(() => { expect(asked).toEqual(["cpu_idle.state"]); });
   const field = host.querySelector("input");
   if (field !== null) field.value = " load.value ";
   host.querySelector("form")?.dispatchEvent(new Event("submit", { cancelable: true }));
-  await vi.waitFor(() => { expect(asked[1]).toBe("cpu_idle.state,load.value"); });
+  await eventually(() => { expect(asked[1]).toBe("cpu_idle.state,load.value"); });
   expect([...words]).toEqual([["counter", "cpu_idle.state,load.value"]]);
   host.querySelector<HTMLButtonElement>("button[title]")?.click();
-  await vi.waitFor(() => { expect(asked[2]).toBe("the usual ones"); });
+  await eventually(() => { expect(asked[2]).toBe("the usual ones"); });
   expect(words.size).toBe(0);
   unmount();
   vi.unstubAllGlobals();
@@ -175,7 +176,7 @@ test("modes say what distinguishes them, and lead to the typical and the longest
   });
   const host = document.createElement("div");
   const unmount = modes.mount(host, { ...workspace(), parameter: (name) => (name === "modes-metric" ? "beauty" : null) });
-  await vi.waitFor(() => { expect(host.textContent).toContain("woken by irq:eth0"); });
+  await eventually(() => { expect(host.textContent).toContain("woken by irq:eth0"); });
   expect(asked[0]).toContain("metric=response");
   expect(host.querySelector("caption")?.textContent).toBe("task:iperf3/7: response of 20 activations; 2 incomplete activations left out");
   expect([...host.querySelectorAll(".view-link")].map(({ textContent }) => textContent)).toEqual(["350.0 µs", "400.0 µs", "550.0 µs", "600.0 µs"]);
@@ -194,7 +195,7 @@ test("functions without times have dashes, and the longest call is a link", asyn
   vi.stubGlobal("fetch", () => Promise.resolve(answer));
   const host = document.createElement("div");
   const unmount = functions.mount(host, workspace());
-  await vi.waitFor(() => { expect(host.textContent).toContain("<b>vfs_read"); });
+  await eventually(() => { expect(host.textContent).toContain("<b>vfs_read"); });
   expect(host.querySelector("caption")?.textContent).toContain("4 more not shown");
   const cells = [...host.querySelectorAll("tbody tr")].map((row) => [...row.children].map(({ textContent }) => textContent));
   expect(cells[0]?.at(-1)).toBe("9.00 µs");
@@ -314,7 +315,7 @@ test("the latency view asks for pairs by fields, a line each, and for no other m
   };
   const host = make("div");
   const end = latency.mount(host, { ...workspace(), parameter: (name: string) => words[name] ?? null });
-  await vi.waitFor(() => { expect(asked.some((where) => where.includes("/latency?"))).toBe(true); });
+  await eventually(() => { expect(asked.some((where) => where.includes("/latency?"))).toBe(true); });
   const query = new URL(asked.find((where) => where.includes("/latency?")) ?? "", "http://x").searchParams;
   expect(query.get("by")).toBe("dev\nsector=nr");
   expect(query.has("match")).toBe(false);
@@ -354,7 +355,7 @@ test("the latency view shows every hop, way, stage and occurrence of its answer"
   const host = document.createElement("div");
   const set = { ...workspace(), parameter: () => "irq:a" } as unknown as Workspace;
   const leave = latency.mount(host, set);
-  await vi.waitFor(() => {
+  await eventually(() => {
     expect(host.querySelectorAll("table").length).toBeGreaterThan(0);
   });
   const texts = (query: string): string[] => [...host.querySelectorAll(query)].map((each) => each.textContent);
