@@ -21,6 +21,8 @@ from collections.abc import Callable
 from dataclasses import dataclass
 from pathlib import Path
 
+from waiting import PATIENCE
+
 from benchvise.board import open_board
 from benchvise.board.channel import open_channel
 from benchvise.state import journal
@@ -254,7 +256,7 @@ def clear(name: str) -> None:
 
 
 def wait_until(holds: Callable[[], bool]) -> None:
-    deadline = time.monotonic() + 20
+    deadline = time.monotonic() + PATIENCE
     while not holds():
         if time.monotonic() > deadline:
             sys.exit("what was started does not run")

@@ -34,6 +34,7 @@ import pytest
 import suite_parts
 from hypothesis import settings
 from suite_report import SuiteReport
+from waiting import PATIENCE
 from xdist.scheduler import LoadScopeScheduling  # type: ignore[import-untyped]
 
 from benchvise.rig import locks
@@ -184,7 +185,7 @@ def nothing_runs_on() -> Iterator[None]:
     """Commands that a failed test left running are ended, so that they restore what they set."""
     yield
     for number in (signal.SIGINT, signal.SIGKILL):
-        deadline = time.monotonic() + 20
+        deadline = time.monotonic() + PATIENCE
         for pid in (left := commands_of_ours()):
             with contextlib.suppress(ProcessLookupError):
                 os.kill(pid, number)

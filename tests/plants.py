@@ -14,6 +14,8 @@ import time
 from collections.abc import Iterator
 from pathlib import Path
 
+from waiting import PATIENCE
+
 Words = list[str]
 
 
@@ -41,7 +43,7 @@ def neighbour(cpu: int) -> Iterator[Words]:
     busy = subprocess.Popen(["taskset", "-c", str(cpu), "sh", "-c", "while :; do :; done"])
     try:
         # Whoever measures may be there sooner, and have the first process for itself.
-        deadline = time.monotonic() + 10
+        deadline = time.monotonic() + PATIENCE
         while _cpu_ticks(busy.pid) < 3 and time.monotonic() < deadline:
             time.sleep(0.01)
         yield []

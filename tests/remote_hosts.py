@@ -13,6 +13,7 @@ from pathlib import Path
 
 import skips
 from probe_programs import Line, Result, Running, run
+from waiting import PATIENCE
 
 KEY = "5ec2e7"
 SHORT = ("--batches", "2", "--batch_ms", "20", "--warm_ms", "0", "--counters", "off")
@@ -38,7 +39,7 @@ class Sink:
         return [int(pid) for pid in task.read_text().split()]
 
     def connect(self) -> socket.socket:
-        return socket.create_connection((self.address, self.port), timeout=5)
+        return socket.create_connection((self.address, self.port), timeout=PATIENCE)
 
 
 @contextmanager

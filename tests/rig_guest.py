@@ -12,6 +12,8 @@ from pathlib import Path
 from types import TracebackType
 from typing import Self
 
+from waiting import PATIENCE
+
 from benchvise.rig.virtual.kinds import BoardKind
 
 LOGIN = r" login: "
@@ -29,7 +31,7 @@ class Guest:
         listener = socket.socket(socket.AF_UNIX)
         listener.bind(str(directory / "console"))
         listener.listen(1)
-        listener.settimeout(30)
+        listener.settimeout(PATIENCE)
         command = kind.command(
             card=card,
             console=directory / "console",

@@ -216,7 +216,7 @@ def free_port() -> int:
 
 def answers(port: int) -> bool:
     try:
-        socket.create_connection(("127.0.0.1", port), timeout=1).close()
+        socket.create_connection(("127.0.0.1", port), timeout=PATIENCE).close()
     except OSError:
         return False
     return True

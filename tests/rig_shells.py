@@ -14,6 +14,8 @@ import time
 from collections.abc import Sequence
 from pathlib import Path
 
+from waiting import PATIENCE
+
 KERNEL_LINES = (
     "usb 1-1: new high-speed USB device number 2 using xhci_hcd",
     "mmc0: error -110 whilst initialising SD card",
@@ -68,7 +70,7 @@ class Wire:
     def _await_prompt(self) -> None:
         """An interrupt that comes before the shell is ready would end it."""
         said = b""
-        while b"# " not in said and select.select([self._master], [], [], 10)[0]:
+        while b"# " not in said and select.select([self._master], [], [], PATIENCE)[0]:
             said += os.read(self._master, 4096)
 
     def write(self, data: bytes) -> None:

@@ -195,7 +195,7 @@ def wait_until_listening(server: SshServer, log: Path) -> None:
     deadline = time.monotonic() + PATIENCE
     while True:
         try:
-            socket.create_connection(("127.0.0.1", server.port), timeout=1).close()
+            socket.create_connection(("127.0.0.1", server.port), timeout=PATIENCE).close()
         except OSError as error:
             if server.process.poll() is not None or time.monotonic() > deadline:
                 raise RuntimeError(f"sshd did not start: {log.read_text()}") from error

@@ -328,7 +328,7 @@ def impostor(answer: Callable[[socket.socket], None]) -> Iterator[str]:
 
 def saying(text: bytes) -> Callable[[socket.socket], None]:
     def answer(connection: socket.socket) -> None:
-        connection.settimeout(5)
+        connection.settimeout(PATIENCE)
         connection.recv(1000)
         connection.sendall(text)
 

@@ -9,6 +9,7 @@ import time
 
 import pytest
 from store_places import Place, begin, begin_process
+from waiting import PATIENCE
 
 from benchvise.measure.model import RunStatus, Sample
 from benchvise.store import Store, heartbeat
@@ -86,7 +87,7 @@ def test_a_batch_that_takes_long_leaves_signs_too(
     boot = store.begin_boot("rig:one", "benchvise run", "eve")
     of_another_host(place, "run", ago(place, 300))
     of_another_host(place, "boot", ago(place, 300))
-    deadline = time.monotonic() + 60
+    deadline = time.monotonic() + PATIENCE
     while store.runs()[0].status is not RunStatus.RUNNING or store.boots()[0].is_silent:
         assert time.monotonic() < deadline
         time.sleep(0.02)

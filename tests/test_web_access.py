@@ -57,7 +57,7 @@ answers = []
 for method, url, headers in json.load(sys.stdin):
     try:
         request = urllib.request.Request(url, method=method, headers=headers)
-        with opener.open(request, timeout=60) as answer:
+        with opener.open(request, timeout=180) as answer:
             answers.append([answer.status, lower(answer.headers), ""])
     except urllib.error.HTTPError as error:
         answers.append([error.code, lower(error.headers), error.read().decode()])

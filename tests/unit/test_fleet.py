@@ -9,6 +9,7 @@ from pathlib import Path
 from typing import Any
 
 import pytest
+from waiting import PATIENCE
 
 from benchvise import interruption
 from benchvise.board import process
@@ -116,7 +117,7 @@ def test_lanes_go_on_at_the_same_time_and_keep_their_order() -> None:
     together = threading.Barrier(3)
 
     def work(lane: Lane) -> str:
-        together.wait(30)  # none ends before all have begun
+        together.wait(PATIENCE)  # none ends before all have begun
         return lane.boards[0]
 
     assert each_lane(FleetPlan(LANES, 3, ""), work) == ["one", "two", "three"]
@@ -131,7 +132,7 @@ def test_what_waits_for_a_process_is_interrupted_and_cleans_up(how: str) -> None
         with deferred():
             child = process.spawn(["sleep", "1000"])
             try:
-                begun.wait(30)
+                begun.wait(PATIENCE)
                 with let_through():
                     if lane is LANES[0]:
                         raise BoardUnreachable("lost") if how == "error" else KeyboardInterrupt
@@ -205,12 +206,12 @@ def test_whoever_is_woken_finds_it_set(monkeypatch: pytest.MonkeyPatch) -> None:
 
     def slow_close(descriptor: int) -> None:
         close(descriptor)
-        woken.wait(30)  # the other thread goes on before the one that closes does
+        woken.wait(PATIENCE)  # the other thread goes on before the one that closes does
 
     def work() -> None:
         with heeding(one):
             try:
-                interruption.sleep(30)
+                interruption.sleep(PATIENCE)
             except KeyboardInterrupt:
                 raised.append(True)
             woken.set()

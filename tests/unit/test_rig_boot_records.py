@@ -25,6 +25,7 @@ from labgrid.resource import NetworkSerialPort
 from rich.console import RenderableType
 from rig_consoles import console_text, watched
 from rig_shells import Wire
+from waiting import PATIENCE
 
 from benchvise.documents import decode, encode
 from benchvise.report.boot_tables import timeline_view, timelines_view
@@ -167,7 +168,7 @@ class TestRecorder:
         with labgrid_console() as (driver, board), ConsoleRecorder(tmp_path / "log") as recorder:
             attach(driver, recorder)
             board.sendall(b"U-Boot 2023.01\r\n=> ")
-            assert driver.expect("=> ", timeout=5)[0] == 0
+            assert driver.expect("=> ", timeout=PATIENCE)[0] == 0
             driver.sendline("boot")
             assert board.recv(10) == b"boot\n"
         assert (tmp_path / "log").read_bytes() == b"U-Boot 2023.01\r\n=> "

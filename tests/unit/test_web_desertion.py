@@ -123,12 +123,18 @@ class Visitors:
     def __init__(self, threads: ThreadPoolExecutor) -> None:
         self.threads = threads
         self.begun = 0
+        self.starts = threading.Semaphore(0)
         self.ended = threading.Event()
         self.done = threading.Event()
+
+    async def have_begun(self, works: int) -> None:
+        for _ in range(works):
+            assert await asyncio.to_thread(self.starts.acquire, timeout=PATIENCE)
 
     def work(self) -> int:
         self.begun += 1
         try:
+            self.starts.release()
             while not self.done.wait(0.001):
                 pass
             return 42
@@ -155,7 +161,7 @@ def test_what_others_wait_for_goes_on_when_the_first_has_left() -> None:
     async def asked(visitors: Visitors) -> None:
         first, leaves = visitors.ask()
         second, _ = visitors.ask()
-        await asyncio.sleep(0.05)
+        await visitors.have_begun(1)
         leaves.set()
         with pytest.raises(Refused, match="nobody waits"):
             await asyncio.wait_for(first, PATIENCE)
@@ -171,7 +177,7 @@ def test_what_others_wait_for_goes_on_when_the_first_has_left() -> None:
 
     async def left(visitors: Visitors) -> None:
         askers = [visitors.ask() for _ in range(3)]
-        await asyncio.sleep(0.05)
+        await visitors.have_begun(1)
         for _, leaves in askers:
             leaves.set()
         answers = await asyncio.gather(*(answer for answer, _ in askers), return_exceptions=True)
@@ -192,7 +198,7 @@ def test_other_questions_and_other_versions_are_worked_at_apart() -> None:
     async def asked(visitors: Visitors) -> None:
         words = [("", "v"), ("a=1", "v"), ("", "w"), ("", None), ("", None)]
         askers = [visitors.ask(*each)[0] for each in words]
-        await asyncio.sleep(0.05)
+        await visitors.have_begun(5)
         visitors.done.set()
         assert await asyncio.gather(*askers) == [42] * 5
         assert visitors.begun == 5

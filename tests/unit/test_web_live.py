@@ -36,7 +36,7 @@ class Page:
 
     async def next(self) -> list[tuple[str, Any]]:
         """The messages that come together, heartbeats as none."""
-        text = (await asyncio.wait_for(anext(self.pieces), 10)).decode()
+        text = (await asyncio.wait_for(anext(self.pieces), PATIENCE)).decode()
         found = []
         for block in text.split("\n\n"):
             lines = dict(line.split(": ", 1) for line in block.splitlines() if ": " in line)
@@ -95,20 +95,21 @@ def test_two_pages_share_a_source_and_the_last_one_ends_it() -> None:
 
 def test_a_page_that_reads_too_slowly_is_told_what_it_lost(monkeypatch: pytest.MonkeyPatch) -> None:
     monkeypatch.setattr(live, "WAITING_MESSAGES", 10)
-    said = threading.Event()
+    said, published = threading.Event(), threading.Event()
 
     def source(publish: Publish, stopped: threading.Event) -> None:
         publish("first", {})
         said.wait(PATIENCE)
         for n in range(100):
             publish("line", {"n": n})
+        published.set()
         stopped.wait(PATIENCE)
 
     async def scene() -> None:
         page = Page(Hub(), "console", source)
         assert await page.message() == ("first", {})
         said.set()
-        await asyncio.sleep(0.3)
+        await asyncio.to_thread(published.wait, PATIENCE)
         found = await page.next()
         assert found[0] == ("lost", {"messages": 90})
         assert [data["n"] for _, data in found[1:]] == list(range(90, 100))

@@ -13,7 +13,7 @@ from types import SimpleNamespace
 from typing import Any
 
 import pytest
-from waiting import PATIENCE
+from waiting import PATIENCE, wait_until
 
 from benchvise.documents import encode
 from benchvise.rig import locks
@@ -120,12 +120,7 @@ def test_a_console_is_followed_from_log_to_log(
     thread.start()
 
     def until(name: str, what: str) -> None:
-        deadline = threading.Event()
-        for _ in range(1000):
-            if any(n == name and what in str(data) for n, data in told):
-                return
-            deadline.wait(0.01)
-        raise AssertionError(f"{name} {what} was not told: {told}")
+        wait_until(lambda: any(n == name and what in str(data) for n, data in told), (name, what))
 
     try:
         until("none", "")
