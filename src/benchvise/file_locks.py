@@ -15,6 +15,7 @@ from contextlib import suppress
 
 _POLL_SECONDS = 0.05
 _SHORTLY_SECONDS = 1.0
+_ENDED_SECONDS = 10.0  # on a busy machine what a killed process began may wait for a CPU
 
 try:
     import fcntl
@@ -99,8 +100,9 @@ def try_lock_shortly(descriptor: int) -> bool:
 
 
 def stays_locked(descriptor: int) -> bool:
-    """``is_locked`` for up to a second, of a file whose holder has ended, see there."""
-    deadline = time.monotonic() + _SHORTLY_SECONDS
+    """``is_locked`` for up to ten seconds, of a file whose holder has ended: what it was starting
+    then has its lock for a moment."""
+    deadline = time.monotonic() + _ENDED_SECONDS
     while is_locked(descriptor):
         if time.monotonic() >= deadline:
             return True

@@ -12,6 +12,7 @@ from collections.abc import Callable, Iterator, Sequence
 from contextlib import contextmanager
 from dataclasses import replace
 from pathlib import Path
+from types import SimpleNamespace
 
 import pytest
 import skips
@@ -794,23 +795,42 @@ class TestJournal:
             assert kernel.get(OTHER) == "1\n"
         assert kernel.get(OTHER) == "60\n"
 
-    def test_what_a_killed_one_was_starting_keeps_nothing(self, kernel: FakeKernel) -> None:
-        """A child has its parent's locks until it has become another program."""
-        ours, childs = os.pipe()
+    def test_what_a_killed_one_was_starting_keeps_nothing(
+        self, kernel: FakeKernel, monkeypatch: pytest.MonkeyPatch
+    ) -> None:
+        """A child has its parent's locks until it has become another program, which takes seconds
+        where it waits for a CPU."""
+        (ours, childs), (its_go, go) = os.pipe(), os.pipe()
         child = os.fork()
         if child == 0:
+            os.close(ours)
+            os.close(go)
             with applied(kernel, "t.other=1"):
                 if os.fork() == 0:
                     os.write(childs, b"has them")
-                    time.sleep(0.3)
+                    os.read(its_go, 1)
                     os._exit(0)
                 time.sleep(PATIENCE)
+        os.close(childs)
         assert os.read(ours, 8) == b"has them"
+        now = 0.0
+
+        def pause(seconds: float) -> None:
+            nonlocal now
+            now += seconds
+            if now > 5 and now - seconds <= 5:
+                os.write(go, b".")
+                assert os.read(ours, 1) == b""  # it has ended
+
+        clock = SimpleNamespace(monotonic=lambda: now, sleep=pause)
+        monkeypatch.setattr("benchvise.file_locks.time", clock)
         os.kill(child, signal.SIGKILL)
         os.waitpid(child, 0)
         (result,) = restored(kernel)
-        assert result.outcome is RestoreOutcome.DONE
+        assert result.outcome is RestoreOutcome.DONE and now > 5
         assert kernel.get(OTHER) == "60\n"
+        for end in (ours, its_go, go):
+            os.close(end)
 
     def test_the_same_board_by_another_name_is_the_same(self, kernel: FakeKernel) -> None:
         with applied(kernel, "t.other=1"):

@@ -259,8 +259,9 @@ def test_a_ledger_of_which_half_was_written_is_taken_for_none(tmp_path: Path) ->
     outlet(tmp_path, "one", watts=10, budget_w=15).off()
 
 
-def test_one_who_only_asks_refuses_nobody(tmp_path: Path) -> None:
-    """Whoever looks for a lock's holder has it for a moment."""
+def test_one_who_only_asks_refuses_nobody(tmp_path: Path, monkeypatch: pytest.MonkeyPatch) -> None:
+    """Whoever looks for a lock's holder has it for a moment; or for as long as its CPU is taken."""
+    monkeypatch.setattr(locks, "_UNNOTED_SECONDS", PATIENCE)
     stop = spawned.Event()
 
     def ask() -> None:

@@ -38,9 +38,9 @@ _HOLDER_LIMIT = 4096
 _NOTE_LENGTH = _HOLDER_LIMIT + 9  # behind its checksum
 _LEAVE_SECONDS = 30.0
 _IN_TURN_SECONDS = 60.0  # who waits shorter does so for a device that is soon free
-_HALF_SECONDS = 0.5  # a note that is not whole after that is none of ours
-_KILLED_SECONDS = 1.0  # what a killed holder was starting has its lock for a moment
-_UNNOTED_SECONDS = 1.0  # a holder leaves its note at once, a reader has gone by then
+_HALF_SECONDS = 5.0  # a note that is not whole after that is none of ours
+_KILLED_SECONDS = 10.0  # what a killed holder was starting has its lock for a moment
+_UNNOTED_SECONDS = 5.0  # a holder leaves its note at once, a reader has gone by then
 
 
 @dataclass(frozen=True, slots=True)
