@@ -51,7 +51,7 @@ def with_port(address: str, port: int) -> str:
 
 # -- this machine's own probe as a sink ------------------------------------------------------------
 
-READY_SECONDS = 10.0
+READY_SECONDS = 60.0
 _TURN_SECONDS = 0.2  # between two looks whether it is interrupted
 _KEY_BYTES = 16
 _READS = 16  # at a time: more than a pipe holds

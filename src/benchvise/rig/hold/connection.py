@@ -29,7 +29,7 @@ from benchvise.text import last_line
 EventObserver: TypeAlias = Callable[[str, BoardEvent], None]
 """Called with the name of a board and what has happened to it."""
 
-_END_SECONDS = 15.0
+_END_SECONDS = 60.0
 _CHUNK = 64 << 10
 _T = TypeVar("_T")
 

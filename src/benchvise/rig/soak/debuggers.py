@@ -46,7 +46,7 @@ def cores_at(debugger: str, architecture: str, symbols: Symbols | None = None) -
 
 # -- GDB stubs -------------------------------------------------------------------------------------
 
-GDB_SECONDS = 5.0
+GDB_SECONDS = 15.0
 """What an answer may take: stubs answer at once."""
 
 _PACKET_LIMIT = 64 * 1024  # bytes of one packet; a stub's own limit is 4 to 16 KiB

@@ -44,7 +44,7 @@ _EVENTS = 64 << 10
 if supports("linux"):
     _libc = ctypes.CDLL(None, use_errno=True)
 
-_MOUNT_SECONDS = 5.0
+_MOUNT_SECONDS = 60.0  # an interpreter starts, which waits for a CPU where many compute
 _POLL_SECONDS = 0.02
 
 

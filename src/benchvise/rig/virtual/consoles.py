@@ -23,7 +23,7 @@ READER_BUFFER = 1 << 20
 
 READERS = 32
 _TYPED_BUFFER = 64 << 10
-_LAST_BYTES_SECONDS = 1.0
+_LAST_BYTES_SECONDS = 10.0
 
 
 class SimulatedConsole:
