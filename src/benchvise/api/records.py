@@ -16,7 +16,7 @@ from benchvise.report.table_pages import NUMBER_STYLE, TEXT_STYLE
 
 T = TypeVar("T")
 
-_SHOWN = 30
+_MOST_ROWS = 30
 _CELL = Markup("<{0}{1}>{2}</{0}>")
 
 
@@ -70,16 +70,17 @@ class Records(Sequence[T], Generic[T]):
             return "<p>nothing</p>"
         first = self._records[0]
         names = [f.name for f in fields(first)] if is_dataclass(first) else ["value"]
-        shown = [
-            [getattr(record, name, record) for name in names] for record in self._records[:_SHOWN]
+        cells = [
+            [getattr(record, name, record) for name in names]
+            for record in self._records[:_MOST_ROWS]
         ]
         # A column is of numbers where its first value is one.
         styles = [
-            NUMBER_STYLE if isinstance(value, (int, float)) else TEXT_STYLE for value in shown[0]
+            NUMBER_STYLE if isinstance(value, (int, float)) else TEXT_STYLE for value in cells[0]
         ]
         rows = [_html_row("th", names, styles)]
-        rows += [_html_row("td", values, styles) for values in shown]
-        rest = len(self) - _SHOWN
+        rows += [_html_row("td", values, styles) for values in cells]
+        rest = len(self) - _MOST_ROWS
         more = Markup("<p>{} more</p>").format(rest) if rest > 0 else ""
         return Markup("<table>{}</table>{}").format(Markup("").join(rows), more)
 

@@ -296,12 +296,12 @@ def _lava(comparison: ComparisonDocument, threshold: float | None) -> str:
         name = re.sub(r"[^A-Za-z0-9._=+-]+", "_", sentence(change.key)).strip("_-") or "series"
         taken[name] = taken.get(name, 0) + 1
         name = name if taken[name] == 1 else f"{name}_{taken[name]}"
-        words = ["lava-test-case", name, "--result", _lava_result(change, threshold)]
+        arguments = ["lava-test-case", name, "--result", _lava_result(change, threshold)]
         if change.other is not None and finite(change.other.median) is not None:
-            words += ["--measurement", _decimal(change.other.median)]
+            arguments += ["--measurement", _decimal(change.other.median)]
             if unit := re.sub(r"[^A-Za-z0-9/%.]+", "_", change.unit):
-                words += ["--units", unit]
-        lines.append(shlex.join(words))
+                arguments += ["--units", unit]
+        lines.append(shlex.join(arguments))
     return "\n".join(lines) + "\n" if lines else ""
 
 
@@ -360,8 +360,8 @@ def _kcidb_path(key: str) -> str:
     """Dots and what else a path of tests may have: ``os.syscall.call_read``."""
     benchmark, _, parameters = sentence(key).partition(":")
     parts = [*benchmark.split("."), *parameters.split(",")]
-    words = (re.sub(r"[^A-Za-z0-9_-]+", "_", part).strip("_") for part in parts)
-    return ".".join(["benchvise", *filter(None, words)])
+    steps = (re.sub(r"[^A-Za-z0-9_-]+", "_", part).strip("_") for part in parts)
+    return ".".join(["benchvise", *filter(None, steps)])
 
 
 def _kcidb_status(change: ChangeData, threshold: float | None) -> str:

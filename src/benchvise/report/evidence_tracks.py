@@ -224,7 +224,7 @@ def _with_spans(
         return replace(track, reason=f"more than {MOST_LINES:,} samples: too many to draw")
     lines.sort()
     origin = clock.origin or 0
-    ends = [min(one.end, following.begin) for one, following in pairwise(lines)]
+    ends = [min(line.end, following.begin) for line, following in pairwise(lines)]
     return replace(
         track,
         begin=tuple(line.begin - origin for line in lines),
@@ -254,7 +254,7 @@ def _health(run: RunRecord, health: History, clock: RecordedClock) -> Iterator[E
     for metric in health.metrics:
         track = EvidenceTrack(f"watch: {metric.name}", metric.unit)
         if metric.kind is WatchedKind.SENSOR:
-            lines = [line(one.began, one.until, one.low, one.high) for one in metric.ranges]
+            lines = [line(span.began, span.until, span.low, span.high) for span in metric.ranges]
         else:
             lines = [line(*values) for values in _held(metric, health)]
         if lines:

@@ -271,7 +271,7 @@ def _rate_within_words(
 
 
 def _best_rate(
-    found: Sequence[tuple[BaudRate, FoundFrame]],
+    candidates: Sequence[tuple[BaudRate, FoundFrame]],
 ) -> tuple[BaudRate, FoundFrame, tuple[SerialFrame, ...]]:
     """Of rates with their frames, the likeliest first, the one to take; with other frames and rates
     that explain the line as well.
@@ -280,8 +280,10 @@ def _best_rate(
     slowest is taken: at a faster rate all levels would be whole multiples of several bits, by
     chance. So a faster one than the likeliest is only named, as short parts of words fit easily.
     """
-    likeliest = found[0]
-    slower = [candidate for candidate in found if candidate[0].measured <= likeliest[0].measured]
+    likeliest = candidates[0]
+    slower = [
+        candidate for candidate in candidates if candidate[0].measured <= likeliest[0].measured
+    ]
     slowest_first = sorted(slower, key=lambda candidate: candidate[0].measured)
     chosen = next((candidate for candidate in slowest_first if candidate[1].clean), None)
     if chosen is None:
@@ -289,7 +291,9 @@ def _best_rate(
         if likeliest[1].errors <= _WRONG_RATE or chosen[1].errors >= likeliest[1].errors / 2:
             chosen = likeliest
     others = tuple(
-        candidate.frame for _, candidate in found if candidate.clean and candidate is not chosen[1]
+        candidate.frame
+        for _, candidate in candidates
+        if candidate.clean and candidate is not chosen[1]
     )
     return *chosen, (*chosen[1].also_fits, *others)
 

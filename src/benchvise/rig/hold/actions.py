@@ -110,15 +110,15 @@ def status(
     outcomes: dict[str, BoardOutcome[BoardStatus]] = {}
     if placed:
         try:
-            found = statuses_of_places(rig, placed, reach=reach)
-            outcomes.update((name, BoardOutcome(name, status)) for name, status in found.items())
+            statuses = statuses_of_places(rig, placed, reach=reach)
+            outcomes.update((name, BoardOutcome(name, status)) for name, status in statuses.items())
         except BenchviseError as error:
             outcomes.update((name, BoardOutcome(name, None, error)) for name in placed)
     left = [name for name in chosen if name not in outcomes]
     addressed = [name for name in left if not rig.targets[name].is_switched]
     try:
-        found = statuses_of_addresses(rig, addressed, reach=reach)
-        outcomes.update((name, BoardOutcome(name, status)) for name, status in found.items())
+        statuses = statuses_of_addresses(rig, addressed, reach=reach)
+        outcomes.update((name, BoardOutcome(name, status)) for name, status in statuses.items())
     except BenchviseError as error:
         outcomes.update((name, BoardOutcome(name, None, error)) for name in addressed)
     switched = [name for name in left if rig.targets[name].is_switched]

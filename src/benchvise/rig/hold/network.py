@@ -216,17 +216,17 @@ def statuses_of_places(
     """
     states = place_states(rig, _STATUS_SECONDS)
     placed = {name: states.get(rig.places[name]) for name in names}
-    found = {}
+    statuses = {}
     for name, state in placed.items():
         if not rig.targets[name].is_switched:
-            found[name] = _of_place(rig, name, state)
+            statuses[name] = _of_place(rig, name, state)
         elif state is not None and not state.ours:
             unseen = _missing(state) or _NOT_OURS
-            found[name] = BoardStatus(name, _owner(state), unseen, unseen)
+            statuses[name] = BoardStatus(name, _owner(state), unseen, unseen)
     if reach:
         services = {name: state.service for name, state in placed.items() if state is not None}
-        _reach(rig, found, services)
-    return found
+        _reach(rig, statuses, services)
+    return statuses
 
 
 def statuses_of_addresses(
@@ -234,28 +234,28 @@ def statuses_of_addresses(
 ) -> dict[str, BoardStatus]:
     """Boards by name whose addresses are in the rig file; ``reach`` as above."""
     services = {name: service_of(rig, name) for name in names}
-    found = {name: _of_lock(name, lock_key(service)) for name, service in services.items()}
+    statuses = {name: _of_lock(name, lock_key(service)) for name, service in services.items()}
     if reach:
-        _reach(rig, found, services)
-    return found
+        _reach(rig, statuses, services)
+    return statuses
 
 
 def _reach(
-    rig: Rig, found: dict[str, BoardStatus], services: Mapping[str, NetworkService | None]
+    rig: Rig, statuses: dict[str, BoardStatus], services: Mapping[str, NetworkService | None]
 ) -> None:
     """Notes whether boards answer. One that is in use is not asked: it may be measured now."""
-    asked = {
+    unused = {
         name: service
         for name, service in services.items()
         if service is not None
-        and name in found
+        and name in statuses
         and not rig.targets[name].is_switched
-        and found[name].holder is None
-        and found[name].network is None
+        and statuses[name].holder is None
+        and statuses[name].network is None
     }
-    for name, answer in ssh_answers(asked).items():
+    for name, answer in ssh_answers(unused).items():
         network = answer if answer in (ANSWERS, SILENT) else NotReadable(answer)
-        found[name] = replace(found[name], network=network)
+        statuses[name] = replace(statuses[name], network=network)
 
 
 def _of_place(rig: Rig, name: str, state: PlaceState | None) -> BoardStatus:
@@ -264,11 +264,11 @@ def _of_place(rig: Rig, name: str, state: PlaceState | None) -> BoardStatus:
     if state is None:
         missing = NotReadable(f"the coordinator has no place '{place}'")
         return BoardStatus(name, None, missing, None)
-    found = _of_lock(name, place_key(rig.path, place))
+    locked = _of_lock(name, place_key(rig.path, place))
     is_others = bool(state.owner) and not state.ours
-    holder = _owner(state) if is_others or found.holder is None else found.holder
+    holder = _owner(state) if is_others or locked.holder is None else locked.holder
     return replace(
-        found, holder=holder, lock="" if is_others else found.lock, network=_missing(state)
+        locked, holder=holder, lock="" if is_others else locked.lock, network=_missing(state)
     )
 
 

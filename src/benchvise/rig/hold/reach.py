@@ -95,16 +95,16 @@ def _addresses(
 
     A name is looked up by a thread of its own, which is left behind where that takes too long.
     """
-    found: dict[str, list[_Address]] = {}
+    addresses: dict[str, list[_Address]] = {}
     threads = []
     for board, service in services.items():
         try:
-            found[board] = _looked_up(service, socket.AI_NUMERICHOST)
+            addresses[board] = _looked_up(service, socket.AI_NUMERICHOST)
         except OSError:
             answers[board] = "the name server does not answer"
             threads.append(
                 threading.Thread(
-                    target=_look_up, args=(board, service, found, answers), daemon=True
+                    target=_look_up, args=(board, service, addresses, answers), daemon=True
                 )
             )
     for thread in threads:
@@ -112,20 +112,20 @@ def _addresses(
     deadline = time.monotonic() + WAIT_SECONDS
     for thread in threads:
         thread.join(max(0.0, deadline - time.monotonic()))
-    known = dict(found)
-    for board in known:
+    in_time = dict(addresses)
+    for board in in_time:
         answers[board] = f"no answer within {WAIT_SECONDS:g} s"
-    return known
+    return in_time
 
 
 def _look_up(
     board: str,
     service: NetworkService,
-    found: dict[str, list[_Address]],
+    addresses: dict[str, list[_Address]],
     answers: dict[str, str],
 ) -> None:
     try:
-        found[board] = _looked_up(service, 0)
+        addresses[board] = _looked_up(service, 0)
     except (OSError, UnicodeError) as error:
         answers[board] = f"its name {service.address} is not known ({error})"
 

@@ -83,7 +83,7 @@ def _urgency(board: LabBoard) -> int:
 def _boards(shared: Context, now: datetime) -> Iterable[LabBoard]:
     rig = shared.rig()
     in_rig = {f"{PREFIX}{name}": name for name in (rig.names if rig else ())}
-    health = {one["board"]: one for one in boards_health(shared)}
+    health = {watched["board"]: watched for watched in boards_health(shared)}
     measured = {board.name: board for board in shared.store.boards()}
     runs: defaultdict[str, list[RunActivity]] = defaultdict(list)
     for run in shared.store.activity(now - _WEEK, _RUNS):
@@ -92,10 +92,10 @@ def _boards(shared: Context, now: datetime) -> Iterable[LabBoard]:
         week = runs[name]
         day = [run for run in week if _until(run, now) > now - _DAY]
         night, deciding = night_of(day)
-        known = health.get(name)
+        watched = health.get(name)
         times = [text for run in week[:1] for text in (run.finished or run.started,)]
         times += [measured[name].started] if name in measured else []
-        times += [known["last"]] if known is not None and known["last"] else []
+        times += [watched["last"]] if watched is not None and watched["last"] else []
         yield LabBoard(
             name=name,
             rig=in_rig.get(name),
@@ -104,8 +104,8 @@ def _boards(shared: Context, now: datetime) -> Iterable[LabBoard]:
             runs=len(day),
             run=deciding,
             seen=max(times, key=datetime.fromisoformat, default=None),
-            health="not watched" if known is None else known["standing"],
-            alerts=0 if known is None else len(known["alerts"]),
+            health="not watched" if watched is None else watched["standing"],
+            alerts=0 if watched is None else len(watched["alerts"]),
             day=utilisation(week, now, _DAY),
             week=utilisation(week, now, _WEEK),
         )

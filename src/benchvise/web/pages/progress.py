@@ -56,15 +56,15 @@ def progress(request: Request) -> Response:
     """Boards that boot, runs that are measured now, then those of the last hour that ended."""
     shared, rig = context(request), None
     listed = _listed(shared)
-    running = [shown for shown in listed if shown.run.status is RunStatus.RUNNING]
-    ended = [shown for shown in listed if shown.run.status is not RunStatus.RUNNING]
+    running = [entry for entry in listed if entry.run.status is RunStatus.RUNNING]
+    ended = [entry for entry in listed if entry.run.status is not RunStatus.RUNNING]
     with contextlib.suppress(UsageError):  # a rig file that is gone is told where boards are shown
         rig = shared.rig()
     in_rig = {f"{PREFIX}{name}" for name in (rig.names if rig else ())}
     document = {
         "booting": [{**asdict(boot), "in_rig": boot.board in in_rig} for boot in _booting(shared)],
-        "running": [asdict(shown) for shown in sorted(running, key=lambda shown: shown.run.board)],
-        "ended": [asdict(shown) for shown in ended],
+        "running": [asdict(entry) for entry in sorted(running, key=lambda entry: entry.run.board)],
+        "ended": [asdict(entry) for entry in ended],
     }
     return page(request, "progress", document, title="Progress", crumbs=[Crumb("Runs", "/runs")])
 
@@ -79,7 +79,7 @@ async def live(request: Request) -> Response:
             runs, boots = _listed(shared), _booting(shared)
             if (runs, boots) != before:
                 before = runs, boots
-                running = sum(shown.run.status is RunStatus.RUNNING for shown in runs)
+                running = sum(entry.run.status is RunStatus.RUNNING for entry in runs)
                 publish("progress", {"running": running, "booting": len(boots)})
 
     return shared.hub.stream(request, "progress", source)

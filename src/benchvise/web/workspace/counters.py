@@ -48,7 +48,7 @@ def counter_table(loaded: LoadedTrace, query: TraceQuery) -> TrackTable:
     part = query.part(loaded)
     names = counter_names(part.analysis)
     usual = [RUN_QUEUE, *USUAL, *(f"{event}.state" for event in EVENTS)]
-    asked = (
+    chosen = (
         query.items("counter")[:_MOST_ASKED]
         or [name for name in names if name in usual or is_heap(name)][:_MOST_ASKED]
     )
@@ -56,8 +56,12 @@ def counter_table(loaded: LoadedTrace, query: TraceQuery) -> TrackTable:
     return TrackTable(
         answered_part(part),
         tuple(
-            replace(one, minimum_at=one.minimum_at - origin, maximum_at=one.maximum_at - origin)
-            for one in (counters(part.analysis, asked) if asked else ())
+            replace(
+                counter,
+                minimum_at=counter.minimum_at - origin,
+                maximum_at=counter.maximum_at - origin,
+            )
+            for counter in (counters(part.analysis, chosen) if chosen else ())
         ),
         tuple(names[:_MOST_NAMES]),
     )

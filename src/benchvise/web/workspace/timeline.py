@@ -201,7 +201,7 @@ def _shown_instance(trace: ServedTrace, number: int) -> ShownInstance:
         ready=None if instance.ready is None else instance.ready - origin,
     )
     woken = np.flatnonzero(analysis.instances["cause"] == number)
-    woke = tuple(_shown_woken(trace, int(one)) for one in woken[:_MOST_WOKEN])
+    woke = tuple(_shown_woken(trace, int(instance)) for instance in woken[:_MOST_WOKEN])
     cause = int(analysis.instances["cause"][number])
     if cause == NONE:
         return ShownInstance(shifted, None, woke, int(woken.size))
@@ -209,8 +209,8 @@ def _shown_instance(trace: ServedTrace, number: int) -> ShownInstance:
     at = int(analysis.instances["cause_time"][number])
     time = None if at == NONE else at - origin
     cpu = int(analysis.instances["cpu"][cause])
-    shown = ShownWaker(waker.id, cpu, waker.name, waker.label, cause, time)
-    return ShownInstance(shifted, shown, woke, int(woken.size))
+    by = ShownWaker(waker.id, cpu, waker.name, waker.label, cause, time)
+    return ShownInstance(shifted, by, woke, int(woken.size))
 
 
 def _shown_woken(trace: ServedTrace, number: int) -> ShownWoken:

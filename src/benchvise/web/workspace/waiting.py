@@ -33,17 +33,20 @@ class ShownDelays:
 def shown_delays(loaded: LoadedTrace, query: TraceQuery) -> ShownDelays:
     """``delays``: of the threads ``actor``, one line a pair, or a pair of names (``by_name``)."""
     part = query.part(loaded)
-    found = delays(part.analysis, query.actors(part), by_name=query.flag("by_name"))
+    summed = delays(part.analysis, query.actors(part), by_name=query.flag("by_name"))
     origin = part.analysis.whole.begin
     return ShownDelays(
         answered_part(part),
-        tuple(replace(one, longest_at=one.longest_at - origin) for one in found.delays[:_MOST]),
         tuple(
-            replace(one, longest_at=one.longest_at - origin) for one in found.preemptions[:_MOST]
+            replace(delay, longest_at=delay.longest_at - origin) for delay in summed.delays[:_MOST]
         ),
-        max(0, len(found.delays) - _MOST),
-        max(0, len(found.preemptions) - _MOST),
-        found.waited,
-        found.waits,
-        found.incomplete,
+        tuple(
+            replace(case, longest_at=case.longest_at - origin)
+            for case in summed.preemptions[:_MOST]
+        ),
+        max(0, len(summed.delays) - _MOST),
+        max(0, len(summed.preemptions) - _MOST),
+        summed.waited,
+        summed.waits,
+        summed.incomplete,
     )
