@@ -245,6 +245,31 @@ def _value(text: str) -> str:
     return str(int(text, 16) if text.startswith("0x") else int(text))
 
 
+def test_a_session_of_the_kernel_and_of_user_space_is_one_trace(tmp_path: Path) -> None:
+    """Both domains of one real session: every event as babeltrace2 prints it, by the one clock.
+
+    babeltrace2 orders by dates, and each trace says of its own when the clock began: by them, the
+    order is another one where the two differ.
+    """
+    skips.need("babeltrace2")
+    trace = recorded_directory("cat-kernel-ust", tmp_path)
+    command = ["babeltrace2", "--clock-cycles", "--no-delta", str(trace)]
+    printed = subprocess.run(command, capture_output=True, text=True, check=True).stdout
+    matches = [_LINE.fullmatch(line) for line in printed.splitlines()]
+    theirs = sorted((int(m["time"]), m["name"]) for m in matches if m)
+    assert len(theirs) == len(matches) == 6135
+    loaded = load_trace(trace, cache=False)
+    names = loaded.trace.outline["events"]
+    index = loaded.trace.index
+    times, events = index["time"].to_pylist(), index["event"].to_pylist()
+    assert times == sorted(times)
+    assert sorted((time, names[event]) for time, event in zip(times, events, strict=True)) == theirs
+    # The programs' events do not tell their threads: the kernel's say who ran.
+    calls = EventFilter(events=(f"{PROVIDER}:*",))
+    listed = list(EventReader(trace).events(calls))
+    assert {(event.task, event.cpu) for event in listed} == {("cat", 7)}
+
+
 def test_threads_have_the_names_that_their_events_tell(tmp_path: Path) -> None:
     trace = recorded_directory("ust-meter", tmp_path)
     listed = list(EventReader(trace).events(EventFilter()))

@@ -76,6 +76,10 @@ def recorded_directory(name: str, directory: Path) -> Path:
     ``ust-meter`` is what LTTng-UST 2.13.5 of Debian 12 recorded of ``tests/data/ust/meter.c``:
     first with liblttng-ust-libc-wrapper.so and liblttng-ust-cyg-profile.so, then with the fast
     variant.
+
+    ``cat-kernel-ust`` is CPU 7 of ``labs/202-bug-hunt/traces/cat-kern-ust.tgz`` of
+    github.com/tuxology/tracevizlab (commit 7d8093c6, CC BY 4.0): one session of LTTng 2.11 with the
+    kernel and ``cat`` beside each other.
     """
     path = directory / name
     path.mkdir()
