@@ -27,6 +27,8 @@ from trace_boards import (
 )
 from waiting import PATIENCE
 
+from benchvise.trace.loaded import load_trace
+
 pytest_plugins = ["probe_fixtures"]
 
 SHORT = ("--for_ms", "200", "--progress_ms", "0", "--kallsyms", "off")
@@ -288,6 +290,96 @@ class TestReal:
         done = subprocess.run([static, "trace", *words, *loop], capture_output=True, check=True)
         assert b'"ended":"size"' in done.stdout
         assert out.stat().st_size < 4 << 20
+
+    def test_a_ring_keeps_the_newest(self, static: Path, tmp_path: Path) -> None:
+        """trace-cmd counts what is left; and the last of all, a mark, is there."""
+        out = tmp_path / "trace.dat"
+        words = ["--ring", "on", "--size", "1M", "--kallsyms", "off", "--output", str(out)]
+        load = f"'{static}' run os.context_switch --batches 30; sleep 0.1"
+        done = subprocess.run(
+            [static, "trace", *words, "--events", "sched", "--", "sh", "-c", load],
+            capture_output=True,
+            check=True,
+        )
+        ended = json.loads(done.stdout.splitlines()[-1])
+        assert ended["ended"] == "command"
+        assert sum(cpu["overwritten"] for cpu in ended["per_cpu"]) > ended["events"]
+        assert reported(out) == ended["events"] > 1000
+        assert ended["data_bytes"] <= 1 << 20
+        listed = subprocess.run(
+            ["trace-cmd", "report", str(out)], capture_output=True, text=True, check=True
+        ).stdout
+        assert "sched_process_exit:   comm=sleep" in listed
+
+    def test_ends_when_a_thread_has_waited_too_long(self, static: Path, tmp_path: Path) -> None:
+        """Which wait it was, by the analysis of the recording, which shares no code with it."""
+        out = tmp_path / "trace.dat"
+        limit = 3_000_000
+        words = ["--ring", "on", "--until", f"wakeup>{limit}", "--after_ms", "100"]
+        words += ["--for_ms", "60000", "--kallsyms", "off", "--wall_time", "off"]
+        load = (
+            "for cpu in $(seq $(nproc)); do sh -c 'while :; do :; done' & done; "
+            "chrt --idle 0 sh -c 'while :; do sleep 0.005; done'"
+        )
+        command = ["--output", str(out), "--events", "sched", "--", "sh", "-c", load]
+        done = subprocess.run([static, "trace", *words, *command], capture_output=True, check=True)
+        ended = json.loads(done.stdout.splitlines()[-1])
+        assert ended["ended"] == "condition"
+        skips.need_decoder()
+        loaded = load_trace(out, cache=False)
+        tables, instances = loaded.trace.tables, loaded.analysis.instances
+        asleep = sorted(
+            (time, thread)
+            for event, name in (("sched_switch", "prev_pid"), ("sched_wakeup_new", "pid"))
+            for time, thread in zip(
+                *(tables[event][column].to_pylist() for column in ("time", name)), strict=True
+            )
+        )
+        since = dict(reversed([(thread, time) for time, thread in asleep]))
+        late = [
+            (begin, thread, begin - ready)
+            for actor, ready, begin in zip(
+                *(instances[name].tolist() for name in ("actor", "ready", "begin")), strict=True
+            )
+            # What it was doing before is known.
+            if (thread := loaded.analysis.actors[actor].tid) in since
+            and since[thread] <= ready
+            and begin - ready > limit
+        ]
+        seen = ended["condition"]
+        assert (seen["at_ns"], seen["thread"], seen["waited_ns"]) == min(late)
+
+    def test_ends_at_an_event_and_filters_others(self, static: Path, tmp_path: Path) -> None:
+        out = tmp_path / "trace.dat"
+        words = ["--until", "sched/sched_process_exec", "--for_ms", "60000", "--kallsyms", "off"]
+        words += ["--filter", "sched/sched_switch:prev_pid > 0 && next_pid > 0"]
+        words += ["--wall_time", "off", "--events", "sched", "--output", str(out)]
+        load = ["--", "sh", "-c", "sleep 0.3; sleep 60"]
+        done = subprocess.run([static, "trace", *words, *load], capture_output=True, check=True)
+        ended = json.loads(done.stdout.splitlines()[-1])
+        assert ended["ended"] == "condition"
+        skips.need_decoder()
+        tables = load_trace(out, cache=False).trace.tables
+        assert ended["condition"]["at_ns"] == min(tables["sched_process_exec"]["time"].to_pylist())
+        switches = tables["sched_switch"]
+        threads = [*switches["prev_pid"].to_pylist(), *switches["next_pid"].to_pylist()]
+        assert 0 not in threads
+
+    @pytest.mark.parametrize(
+        ("words", "what"),
+        [
+            (("--until", "sched/none"), "sched/none"),
+            (("--until", "wakeup>"), "nanoseconds"),
+            (("--until", "wakeup:a_name_of_sixteen>1"), "15 bytes"),
+            (("--filter", "sched/sched_switch:no_such_field == 1"), "no_such_field"),
+            (("--filter", "sched/none:pid == 1"), "sched/none"),
+            (("--filter", "sched/sched_switch"), "SYSTEM/EVENT:FILTER"),
+        ],
+    )
+    def test_conditions_and_filters_that_cannot_be(
+        self, probe: Path, words: tuple[str, ...], what: str
+    ) -> None:
+        assert what in trace(probe, *SHORT, *words, code=2).failure(2)
 
     def test_counts_what_is_lost(self, static: Path, tmp_path: Path) -> None:
         """A reader that may not run in time, and the smallest of buffers."""

@@ -125,6 +125,36 @@ int events_enable(const struct events *events, const struct tracefs *fs, bool on
 	return first;
 }
 
+int events_filter(const struct tracefs *fs, const char *text)
+{
+	char name[EVENT_NAME], filter[1024], file[EVENT_NAME + 32];
+
+	if (text[0] && !fs->instance[0])
+		return json_error(77, ENOTSUP, "trace: filters take an instance of the trace buffers: "
+					       "without --graph, and on kernels since 3.10");
+	while (*text) {
+		size_t n = strcspn(text, ";"), colon = strcspn(text, ":");
+		int error;
+
+		if (colon >= n || colon >= sizeof(name) || n - colon > sizeof(filter))
+			return json_error(2, EINVAL, "trace: filter: write SYSTEM/EVENT:FILTER, "
+						     "separated by semicolons");
+		snprintf(name, sizeof(name), "%.*s", (int)colon, text);
+		snprintf(filter, sizeof(filter), "%.*s", (int)(n - colon - 1), text + colon + 1);
+		if (!well_formed(name) || !exists(fs, name))
+			return json_error(2, ENOENT, "trace: filter: this kernel has no events '%s'",
+					  name);
+		snprintf(file, sizeof(file), "events/%s/filter", name);
+		error = tracefs_write(fs, file, filter);
+		if (error)
+			return json_error(2, -error, "trace: the kernel does not take the filter '%s' "
+						     "of %s: look at the fields in events/%s/format",
+					  filter, name, name);
+		text += n + (text[n] == ';');
+	}
+	return 0;
+}
+
 static int by_name(const void *a, const void *b)
 {
 	return strcmp(*(char *const *)a, *(char *const *)b);

@@ -20,6 +20,11 @@ struct events {
  * the kernel has. Returns 0, or an exit code after an error line: 2 for what does not exist. */
 int events_choose(struct events *events, const struct tracefs *fs, const char *text);
 
+/* Has the kernel record those only that a filter of its own lets through (the file `filter` of each
+ * event): SYSTEM/EVENT:FILTER, separated by semicolons. Returns 0, or an exit code after an error
+ * line. */
+int events_filter(const struct tracefs *fs, const char *text);
+
 /* Enables or disables them: 0, or the negative errno of the first that was refused, and *which. */
 int events_enable(const struct events *events, const struct tracefs *fs, bool on,
 		  const char **which);

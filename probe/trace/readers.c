@@ -21,7 +21,10 @@
 
 enum {
 	CHUNK = 2 << 20,  /* a huge page where there are any: few page faults */
+	FEWEST = 8,       /* chunks of who keeps the newest, so that little goes at once */
 	PAUSE_MS = 50,    /* between looks, so that a busy buffer does not keep its reader busy */
+	/* and where each look takes whatever there is, as somebody waits for it */
+	LONG_PAUSE_MS = 200,
 	PRIORITY = -20,   /* a reader that has to wait for its turn loses events */
 	STACK = 65536,
 };
@@ -34,23 +37,61 @@ static uint64_t thread_ns(void)
 	return (uint64_t)t.tv_sec * 1000000000u + (uint64_t)t.tv_nsec;
 }
 
+static uint64_t events_in(const struct page_layout *layout, const struct chunk *c)
+{
+	struct page_event e;
+	uint64_t events = 0;
+
+	for (size_t at = 0; at < c->used; at += layout->size)
+		for (page_first(layout, c->data + at, &e); page_next(layout, c->data + at, &e);)
+			events++;
+	return events;
+}
+
+/* The oldest chunk, empty, of a reader that has its share; NULL: it has room. */
+static struct chunk *oldest(struct reader *r)
+{
+	struct chunk *c = r->first;
+
+	if (!r->all->share || r->bytes + r->all->chunk <= r->all->share || c == r->last)
+		return NULL;
+	r->overwritten += events_in(&r->all->layout, c);
+	r->first = c->next;
+	r->bytes -= c->used;
+	atomic_fetch_sub(&r->all->bytes, c->used);
+	c->next = NULL;
+	c->used = 0;
+	return c;
+}
+
+static struct chunk *new_chunk(size_t size)
+{
+	struct chunk *c = calloc(1, sizeof(*c));
+
+	if (!c)
+		return NULL;
+	c->data = mmap(NULL, size, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
+	if (c->data == MAP_FAILED) {
+		free(c);
+		return NULL;
+	}
+	madvise(c->data, size, MADV_HUGEPAGE);
+	return c;
+}
+
 /* Where the next sub-buffer goes; NULL: there is no memory for it. */
 static char *place(struct reader *r)
 {
 	size_t page = r->all->layout.size;
 	struct chunk *c = r->last;
 
-	if (c && c->used + page <= CHUNK)
+	if (c && c->used + page <= r->all->chunk)
 		return c->data + c->used;
-	c = calloc(1, sizeof(*c));
+	c = oldest(r);
+	if (!c)
+		c = new_chunk(r->all->chunk);
 	if (!c)
 		return NULL;
-	c->data = mmap(NULL, CHUNK, PROT_READ | PROT_WRITE, MAP_PRIVATE | MAP_ANONYMOUS, -1, 0);
-	if (c->data == MAP_FAILED) {
-		free(c);
-		return NULL;
-	}
-	madvise(c->data, CHUNK, MADV_HUGEPAGE);
 	if (r->last)
 		r->last->next = c;
 	else
@@ -105,6 +146,8 @@ static bool drain(struct reader *r, bool all)
 		used = page_trim(layout, page);
 		if (used > 0)
 			take(r);
+		if (used > 0 && r->all->condition)
+			condition_page(r->all->condition, layout, page);
 		if (!all && used < layout->size / 2)
 			return true;
 	}
@@ -132,6 +175,7 @@ static void *read_on(void *context)
 	struct reader *r = context;
 	struct pollfd fds[2] = {{.fd = r->fd, .events = POLLIN},
 				{.fd = r->all->stop, .events = POLLIN}};
+	int pause = r->all->condition ? LONG_PAUSE_MS : PAUSE_MS;
 	bool more = true;
 
 	settle(r);
@@ -141,7 +185,7 @@ static void *read_on(void *context)
 			break;
 		more = drain(r, false);
 		if (more)
-			poll(&fds[1], 1, PAUSE_MS);
+			poll(&fds[1], 1, pause);
 	}
 	if (more)
 		drain(r, true);
@@ -192,6 +236,21 @@ int readers_open(struct readers *r, const struct tracefs *fs)
 	return 0;
 }
 
+void readers_keep(struct readers *r, size_t bytes, bool newest)
+{
+	size_t page = r->layout.size;
+
+	r->chunk = CHUNK;
+	r->enough = newest ? SIZE_MAX : bytes;
+	if (!newest)
+		return;
+	r->share = bytes / (size_t)r->count;
+	if (r->chunk > r->share / FEWEST)
+		r->chunk = r->share / FEWEST / page * page;
+	if (r->chunk < page)
+		r->chunk = page;
+}
+
 int readers_start(struct readers *r)
 {
 	pthread_attr_t attributes;
@@ -238,7 +297,7 @@ void readers_free(struct readers *r)
 	for (int i = 0; i < r->count; i++) {
 		for (struct chunk *c = r->each[i].first, *next; c; c = next) {
 			next = c->next;
-			munmap(c->data, CHUNK);
+			munmap(c->data, r->chunk);
 			free(c);
 		}
 	}

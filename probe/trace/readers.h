@@ -8,6 +8,7 @@
 #include <stddef.h>
 #include <stdint.h>
 
+#include "trace/condition.h"
 #include "trace/page.h"
 #include "trace/tracefs.h"
 
@@ -29,7 +30,8 @@ struct reader {
 	int error; /* that ended it: negative errno */
 	struct chunk *first, *last;
 	size_t bytes;
-	uint64_t cpu_ns; /* its own CPU time */
+	uint64_t overwritten; /* events that were read, and gave way to newer ones */
+	uint64_t cpu_ns;      /* its own CPU time */
 };
 
 struct readers {
@@ -38,6 +40,9 @@ struct readers {
 	struct page_layout layout;
 	int on_cpu;              /* where they run; -1: anywhere */
 	size_t enough;           /* bytes after which `full` is told */
+	size_t chunk;            /* bytes of a chunk */
+	size_t share;            /* bytes of a reader, which keeps the newest; 0: it keeps all */
+	struct condition *condition;
 	_Atomic size_t bytes;    /* of all */
 	_Atomic bool out_of_memory;
 	int stop, full;          /* eventfds: for them, from them */
@@ -45,6 +50,10 @@ struct readers {
 
 /* Opens the buffers of all CPUs. Returns 0, or an exit code after an error line. */
 int readers_open(struct readers *r, const struct tracefs *fs);
+
+/* Of so many bytes, all together, `full` is told; or, with `newest`, what was read first gives way to
+ * what comes, the same for each CPU. */
+void readers_keep(struct readers *r, size_t bytes, bool newest);
 
 /* Starts a thread each. Returns 0, or an exit code after an error line. */
 int readers_start(struct readers *r);

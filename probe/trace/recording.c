@@ -171,11 +171,17 @@ static void sum_up_cpu(const struct recording *r, int i, struct json *j, uint64_
 	json_signed(j, "cpu", r->readers.each[i].cpu);
 	json_unsigned(j, "bytes", r->readers.each[i].bytes);
 	for (size_t k = 0; k < 5; k++) {
-		if (counted(r->stats[i], figures[k].name, &numbers[k]))
+		bool known = counted(r->stats[i], figures[k].name, &numbers[k]);
+		if (known && k == 4) /* those that are kept */
+			numbers[k] -= r->readers.each[i].overwritten < numbers[k]
+					      ? r->readers.each[i].overwritten : numbers[k];
+		if (known)
 			json_unsigned(j, figures[k].key, numbers[k]);
 		else
 			json_na(j, figures[k].key, "the kernel does not count it");
 	}
+	if (r->readers.share)
+		json_unsigned(j, "overwritten", r->readers.each[i].overwritten);
 	json_unsigned(j, "reader_cpu_ns", r->readers.each[i].cpu_ns);
 	if (r->readers.each[i].error)
 		json_string(j, "error", errno_name(-r->readers.each[i].error));
@@ -190,6 +196,7 @@ void recording_sum_up(const struct recording *r, struct json *j)
 	uint64_t events = 0, lost = 0, left = 0;
 
 	json_string(j, "ended", r->ended);
+	condition_describe(&r->condition, j);
 	json_unsigned(j, "recorded_ns", r->recorded_ns);
 	json_unsigned(j, "data_bytes", atomic_load(&r->readers.bytes));
 	json_open(j, "per_cpu", '[');
@@ -233,4 +240,5 @@ void recording_free(struct recording *r)
 	free((void *)r->dat.cpus);
 	free(r->stats);
 	readers_free(&r->readers);
+	condition_free(&r->condition);
 }

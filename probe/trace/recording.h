@@ -3,6 +3,7 @@
 #define BV_TRACE_RECORDING_H
 
 #include "core/json.h"
+#include "trace/condition.h"
 #include "trace/datfile.h"
 #include "trace/events.h"
 #include "trace/readers.h"
@@ -14,6 +15,7 @@ struct recording {
 	struct tracefs fs;
 	struct events events;
 	struct readers readers;
+	struct condition condition;
 	struct dat dat;
 	char clock[32], clock_text[256];
 	uint64_t buffer_kb; /* of each CPU, as the kernel has it */

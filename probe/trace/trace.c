@@ -36,6 +36,13 @@ static const struct param params[] = {
 	 "how deep calls are recorded with graph; 0: as deep as they go"},
 	{"for_ms", PARAM_INTEGER, "auto", 1, 86400000, NULL,
 	 "how long; auto: until the command ends, or the host or a signal says so"},
+	{"filter", PARAM_TEXT, "", 0, 2000, NULL,
+	 "SYSTEM/EVENT:FILTER, separated by semicolons: filters of the kernel's own"},
+	{"ring", PARAM_CHOICE, "off", 0, 0, "off on",
+	 "on: at its size, the oldest events give way to the newest"},
+	{"until", PARAM_TEXT, "", 0, 200, NULL,
+	 "what ends it: wakeup>NS or wakeup:NAME>NS (a wait for a CPU), or SYSTEM/EVENT"},
+	{"after_ms", PARAM_INTEGER, "0", 0, 3600000, NULL, "and so much later"},
 	{"clock", PARAM_CHOICE, "mono", 0, 0, "mono mono_raw boot tai local global",
 	 "clock of the time stamps; boot goes on while the system is suspended"},
 	{"buffer_kb", PARAM_INTEGER, "auto", 16, 1 << 20, NULL,
@@ -134,10 +141,12 @@ static int set_sizes(struct recording *r, const struct args *args)
 	if (tracefs_read(&r->fs, "buffer_size_kb", text, sizeof(text)) > 0)
 		r->buffer_kb = strtoull(text, NULL, 10); /* rounded by the kernel */
 	r->cap = cap;
-	r->readers.enough = (size_t)(cap - (r->buffer_kb * cpus << 10 < cap / 2
-						    ? r->buffer_kb * cpus << 10 : cap / 2));
-	/* Readers are woken at a quarter, so that three quarters are left while they come. */
-	tracefs_write(&r->fs, "buffer_percent", "25");
+	readers_keep(&r->readers, (size_t)(cap - (r->buffer_kb * cpus << 10 < cap / 2
+						   ? r->buffer_kb * cpus << 10 : cap / 2)),
+		     arg_is(args, "ring", "on"));
+	/* Readers are woken at a quarter, so that three quarters are left while they come; or by
+	 * anything, where somebody waits for what comes from all CPUs. */
+	tracefs_write(&r->fs, "buffer_percent", r->condition.wanted ? "0" : "25");
 	return 0;
 }
 
@@ -165,6 +174,8 @@ static int prepare(struct recording *r, const struct args *args)
 	if (status == 0 && arg_text(args, "functions")[0])
 		status = functions_begin(&r->fs, arg_text(args, "functions"), r->fs.graph,
 					 (unsigned)arg_number(args, "depth"));
+	status = status ? status : events_filter(&r->fs, arg_text(args, "filter"));
+	status = status ? status : condition_prepare(&r->condition, &r->fs);
 	status = status ? status : read_layout(r);
 	status = status ? status : readers_open(&r->readers, &r->fs);
 	status = status ? status : set_sizes(r, args);
@@ -282,7 +293,7 @@ static int parse(int argc, char *const argv[], struct args *args, struct watch *
 	w->until_ns = UINT64_MAX;
 	if (arg_number(args, "for_ms") != AUTO)
 		w->until_ns = arg_number(args, "for_ms") * 1000000u;
-	else if (!w->command && !w->controlled)
+	else if (!w->command && !w->controlled && !arg_text(args, "until")[0])
 		return json_error(2, EINVAL, "trace: say for how long (--for_ms N), or give a command "
 					     "behind --");
 	return 0;
@@ -308,6 +319,12 @@ int trace(int argc, char *const argv[])
 		return json_error(1, errno, "trace: signals cannot be waited for");
 	if (arg_is(&args, "graph", "on") && !arg_text(&args, "functions")[0])
 		return json_error(2, EINVAL, "trace: --graph takes --functions");
+	status = condition_parse(&r.condition, arg_text(&args, "until"));
+	if (status)
+		return status;
+	if (r.condition.wanted)
+		w.condition = r.readers.condition = &r.condition;
+	w.after_ns = arg_number(&args, "after_ms") * 1000000u;
 	status = tracefs_open(&r.fs, arg_text(&args, "root"), arg_is(&args, "graph", "on"));
 	r.fs.functions = arg_text(&args, "functions")[0] != '\0';
 	if (status == 0)

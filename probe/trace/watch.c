@@ -21,6 +21,7 @@
 enum { ORDER_MAX = 1024, GRACE_TRIES = 100, GRACE_PAUSE_MS = 10 };
 
 static const char command_mark[] = "benchvise: command";
+static const char met_mark[] = "benchvise: the condition is met";
 
 static const int held[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
 
@@ -165,6 +166,14 @@ static const char *signal_seen(struct watch *w)
 	return NULL;
 }
 
+/* From here on the recording has an end. */
+static void end_after(struct watch *w, uint64_t now)
+{
+	(void)!write(w->marker, met_mark, sizeof(met_mark) - 1);
+	if (w->until_ns > now + w->after_ns)
+		w->until_ns = now + w->after_ns;
+}
+
 static int wait_ms(uint64_t now, uint64_t until)
 {
 	uint64_t ms = until > now ? (until - now + 999999) / 1000000 : 0;
@@ -194,20 +203,27 @@ const char *watch_until_end(struct watch *w, struct readers *readers)
 	};
 	uint64_t begun = clock_ns(), next = w->progress_ns ? begun + w->progress_ns : UINT64_MAX;
 	const char *why = NULL;
-	bool gone = false;
+	bool gone = false, met = false;
 
 	while (!why) {
-		uint64_t now = clock_ns();
+		uint64_t now = clock_ns(), wake = next;
 
+		if (w->condition && !met && condition_look(w->condition)) {
+			met = true;
+			end_after(w, now);
+		}
 		if (now >= w->until_ns)
-			return "time";
+			return met ? "condition" : "time";
+		if (w->condition && !met)
+			wake = now + CONDITION_PAUSE_MS * 1000000u;
 		if (now >= next) {
 			struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};
 			if (poll(&out, 1, 0) > 0 && out.revents & POLLOUT)
 				tell_progress(readers, begun);
 			next += w->progress_ns;
 		}
-		poll(fds, FDS, wait_ms(now, next < w->until_ns ? next : w->until_ns));
+		wake = wake < next ? wake : next;
+		poll(fds, FDS, wait_ms(now, wake < w->until_ns ? wake : w->until_ns));
 		if (fds[OUT].revents & (POLLERR | POLLHUP | POLLNVAL))
 			return NULL;
 		if (fds[FULL].revents & POLLIN)

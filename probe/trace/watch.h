@@ -11,6 +11,8 @@
 
 struct watch {
 	uint64_t until_ns;    /* on clock_ns(); UINT64_MAX: no limit */
+	struct condition *condition; /* that ends it too, `after_ns` later; NULL: none */
+	uint64_t after_ns;
 	uint64_t progress_ns; /* between lines of progress; 0: none */
 	bool controlled;      /* orders come on standard input */
 	char *const *command; /* to be run meanwhile; NULL: none */

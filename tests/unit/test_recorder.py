@@ -22,7 +22,9 @@ from benchvise.trace.recording import (
     RecordingPlan,
     TraceRecorder,
     check_events,
+    check_filters,
     check_functions,
+    parse_condition,
 )
 
 FAKE = Path(__file__).parents[1] / "fakerecorder.py"
@@ -219,3 +221,37 @@ def test_names_of_functions_are_checked() -> None:
     )
     at = words.index("--functions")
     assert words[at : at + 6] == ["--functions", "f,g*", "--graph", "on", "--depth", "2"]
+
+
+def test_conditions_are_read() -> None:
+    assert parse_condition("wakeup>500us") == "wakeup>500000"
+    assert parse_condition("wakeup:iperf3 > 2 ms") == "wakeup:iperf3>2000000"
+    assert parse_condition("osnoise:sample_threshold") == "osnoise/sample_threshold"
+    for text in ("", "wakeup", "wakeup>", "wakeup>5 bananas", "wakeup>0us", "a b/c", "../x",
+                 "wakeup:a_name_of_sixteen>1us", "wakeup>1e400s"):  # fmt: skip
+        with pytest.raises(UsageError):
+            parse_condition(text)
+
+
+def test_filters_are_checked_before_the_board_is_asked() -> None:
+    filters = ("sched/sched_switch:prev_pid > 0 && next_pid > 0", 'sched:comm ~ "a*"')
+    assert check_filters(filters) == filters
+    plan = RecordingPlan(filters=filters, ring=True, until="wakeup>500", after=0.5)
+    words = plan.arguments(controlled=False)
+    assert words[words.index("--filter") + 1] == ";".join(filters)
+    assert words[-6:] == ["--ring", "on", "--until", "wakeup>500", "--after_ms", "500"]
+    for text in ("sched/sched_switch", "sched/sched_switch: ", ":x", "sched/a;b:x", "a/b:x;c/d:y"):
+        with pytest.raises(UsageError):
+            check_filters([text])
+
+
+def test_what_met_a_condition_is_told(tmp_path: Path) -> None:
+    cpus = [{"overwritten": 700}, {"overwritten": 34}]
+    met = {"at_ns": 1_000_000_005, "thread": 77, "waited_ns": 1_200_000}
+    ended = ENDED | {"ended": "condition", "condition": met, "per_cpu": cpus, "wall_offset_ns": 5}
+    lines = [str(line) for line in recording_lines(Recorded(tmp_path, BEGUN, ended))]
+    assert "thread 77 waited 1.20 ms for a CPU, until 1.000000010" in lines
+    assert any(line.startswith("734 older events") for line in lines)
+    ended = ENDED | {"condition": {"na": "it was not met"}}
+    lines = [str(line) for line in recording_lines(Recorded(tmp_path, BEGUN, ended))]
+    assert "the condition was not met" in lines

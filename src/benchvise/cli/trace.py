@@ -14,7 +14,7 @@ from rich.text import Text
 from benchvise.cli.output import JsonOption, RigOption, print_json, stderr, stdout, text_line
 from benchvise.documents import encode
 from benchvise.errors import UsageError
-from benchvise.quantities import format_size
+from benchvise.quantities import format_count, format_size
 from benchvise.terminal_colors import BAD, DOUBT
 from benchvise.trace.catalogue.record import CACHE, FILE, MEMORY
 
@@ -289,10 +289,36 @@ def record(
             "--depth", metavar="N", min=0, max=50, help="Most calls within each other; 0: all."
         ),
     ] = 0,
+    filters: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--filter",
+            metavar="EVENT:FILTER",
+            help="Record of an event only what the kernel's filter lets through: "
+            "'sched/sched_switch:prev_prio < 100'.",
+        ),
+    ] = None,
     seconds: Annotated[
         float | None,
         typer.Option("--for", metavar="S", min=0.001, max=86400, help="Record for S seconds."),
     ] = None,
+    ring: Annotated[
+        bool,
+        typer.Option("--ring", help="Keep the newest events, and drop older ones at --size."),
+    ] = False,
+    stop_when: Annotated[
+        str,
+        typer.Option(
+            "--stop-when",
+            metavar="CONDITION",
+            help="Record with --ring until a thread waited too long for a CPU ('wakeup>500us', "
+            "'wakeup:iperf3>500us'), or an event occurred (SYSTEM/EVENT).",
+        ),
+    ] = "",
+    stop_after: Annotated[
+        float,
+        typer.Option("--stop-after", metavar="S", min=0, max=3600, help="And S seconds longer."),
+    ] = 1.0,
     clock: Annotated[
         TraceClock, typer.Option("--clock", help="Clock of the time stamps.")
     ] = TraceClock.MONO,
@@ -341,10 +367,20 @@ def record(
     # Late: no other command of traces reaches boards.
     from benchvise.cli.progress import RigProgress
     from benchvise.flows import tracing as flow
-    from benchvise.trace.recording import RecordingPlan, check_events, check_functions
+    from benchvise.trace.recording import (
+        RecordingPlan,
+        check_events,
+        check_filters,
+        check_functions,
+        parse_condition,
+    )
 
     if tracer is Tracer.LTTNG and functions:
         raise UsageError("LTTng does not record kernel functions", "leave --tracer out")
+    if tracer is Tracer.LTTNG and (filters or ring or stop_when):
+        raise UsageError(
+            "--filter, --ring and --stop-when are of the probe's recorder", "leave --tracer out"
+        )
     if tracer is Tracer.LTTNG and clock is not TraceClock.MONO:
         raise UsageError("LTTng has a clock of its own", "leave --clock out")
     request = flow.RecordRequest(
@@ -361,6 +397,10 @@ def record(
             functions=check_functions(functions or (), graph=graph, depth=depth),
             graph=graph,
             depth=depth,
+            filters=check_filters(filters or ()),
+            ring=ring or bool(stop_when),
+            until=parse_condition(stop_when) if stop_when else "",
+            after=stop_after,
         ),
         output,
         lttng=tracer is Tracer.LTTNG,
@@ -393,6 +433,14 @@ def recording_lines(recorded: Recorded) -> Iterator[Text]:
         yield Text(
             f"the recorder took {recorded.overhead:.2%} of one CPU, beside what each event costs "
             "where it happens"
+        )
+    if recorded.met:
+        yield Text(f"{recorded.met}")
+    elif "condition" in recorded.ended:
+        yield Text("the condition was not met", style=DOUBT)
+    if recorded.overwritten:
+        yield Text(
+            f"{format_count(recorded.overwritten)} older events gave way to these", style="dim"
         )
     if recorded.reason in _EARLY:
         yield Text(f"ended early: {_EARLY[recorded.reason]}", style=DOUBT)

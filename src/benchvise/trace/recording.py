@@ -32,6 +32,7 @@ from benchvise.documents import (
 )
 from benchvise.errors import BenchviseError, ProbeError, UsageError
 from benchvise.output_files import open_output
+from benchvise.quantities import format_clock, format_value, nanoseconds_or_none
 from benchvise.text import Untrusted, last_line, printable
 
 DEFAULT_EVENTS = ("sched", "irq", "timer")
@@ -64,7 +65,9 @@ class RecordingPlan:
     recording ends when it is stopped. ``size`` bounds the bytes of data. ``only_command`` leaves
     out what other processes do, where the board's kernel can, and marks where the command begins.
     ``functions`` are names and patterns of kernel functions; with ``graph`` their calls have ends,
-    and what they call is recorded to ``depth`` calls (0: all).
+    and what they call is recorded to ``depth`` calls (0: all). ``filters`` are of the kernel, each
+    SYSTEM/EVENT:FILTER. With ``ring``, the newest events are kept when ``size`` is reached.
+    ``until`` is the condition that ends it (``parse_condition``), ``after`` how many seconds later.
     """
 
     events: tuple[str, ...] = DEFAULT_EVENTS
@@ -80,6 +83,10 @@ class RecordingPlan:
     functions: tuple[str, ...] = ()
     graph: bool = False
     depth: int = 0
+    filters: tuple[str, ...] = ()
+    ring: bool = False
+    until: str = ""
+    after: float = 0.0
 
     def arguments(self, *, controlled: bool) -> list[str]:
         """The words behind ``bvprobe``. UsageError for what cannot be passed on."""
@@ -103,6 +110,12 @@ class RecordingPlan:
             words += ["--only", "command"]
         if self.functions:
             words += ["--functions", ",".join(self.functions)]
+        if self.filters:
+            words += ["--filter", ";".join(self.filters)]
+        if self.ring:
+            words += ["--ring", "on"]
+        if self.until:
+            words += ["--until", self.until, "--after_ms", str(round(self.after * 1000))]
         if self.graph:
             words += ["--graph", "on", "--depth", str(self.depth)]
         if self.command:
@@ -147,8 +160,30 @@ class Recorded:
 
     @property
     def reason(self) -> str:
-        """Why it ended: ``time``, ``command``, ``stopped``, ``size``, ``memory`` or ``signal``."""
+        """Why it ended: ``time``, ``command``, ``stopped``, ``size``, ``memory``, ``signal`` or
+        ``condition``."""
         return text_at(self.ended, "ended")
+
+    @property
+    def overwritten(self) -> int:
+        """Events that gave way to newer ones."""
+        cpus = self.ended.get("per_cpu")
+        lines = cpus if isinstance(cpus, list) else []
+        return sum(_count(line, "overwritten") for line in lines if isinstance(line, dict))
+
+    @property
+    def met(self) -> str:
+        """What met the condition, as a sentence; empty where nothing did."""
+        condition = object_at(self.ended, "condition")
+        at = whole_at(condition, "at_ns")
+        if at is None:
+            return ""
+        moment = format_clock(at + (whole_at(self.ended, "wall_offset_ns") or 0))
+        waited = whole_at(condition, "waited_ns")
+        if waited is None:
+            return f"the event occurred at {moment}"
+        thread = _count(condition, "thread")
+        return f"thread {thread} waited {format_value(waited, 'ns')} for a CPU, until {moment}"
 
     @property
     def caveats(self) -> tuple[Untrusted, ...]:
@@ -404,6 +439,47 @@ def check_events(events: Sequence[str]) -> tuple[str, ...]:
                 f"name a set ({', '.join(SETS)}), a SYSTEM or SYSTEM/EVENT",
             )
     return names or DEFAULT_EVENTS
+
+
+_WAIT = re.compile(r"wakeup(?::(?P<name>[^>]{1,15}))?>(?P<time>.+)")
+_EVENT = re.compile(r"[\w-]+[/:][\w-]+", re.ASCII)
+
+
+def parse_condition(text: str) -> str:
+    """A condition that ends a recording, as the recorder takes it: an event, SYSTEM/EVENT, or a
+    thread that waited longer for a CPU than ``wakeup>TIME`` or ``wakeup:NAME>TIME`` says.
+
+    UsageError for what is neither.
+    """
+    wait = _WAIT.fullmatch(text.replace(" ", ""))
+    if wait is None:
+        if _EVENT.fullmatch(text):
+            return text.replace(":", "/")
+        raise UsageError(
+            f"'{printable(text, 60)}' is no condition",
+            "write 'wakeup>500us', 'wakeup:iperf3>500us' or SYSTEM/EVENT",
+        )
+    limit = nanoseconds_or_none(wait["time"])
+    if limit is None or not 1 <= limit < 2**63:
+        raise UsageError(
+            f"'{printable(wait['time'], 60)}' is no time", "write 'wakeup>500us', 'wakeup>2ms'"
+        )
+    name = "" if wait["name"] is None else f":{wait['name']}"
+    return f"wakeup{name}>{round(limit)}"
+
+
+def check_filters(filters: Sequence[str]) -> tuple[str, ...]:
+    """The filters of ``--filter``; UsageError for what names no event, or may not be passed on."""
+    for text in filters:
+        name, colon, condition = text.partition(":")
+        if not colon or not condition.strip() or not re.fullmatch(r"[\w/-]+", name, re.ASCII):
+            raise UsageError(
+                f"'{printable(text, 60)}' is no filter of an event",
+                "write SYSTEM/EVENT:FILTER, as 'sched/sched_switch:prev_pid == 0'",
+            )
+        if ";" in text or "\n" in text:
+            raise UsageError("a filter holds no semicolon and no line end", "leave it out")
+    return tuple(filters)
 
 
 def refusal_reason(board: Board) -> str:
