@@ -86,7 +86,7 @@ class ScriptRunner:
 _runners: list[ScriptRunner] = []
 
 
-def browse(script: str, *words: str | Path, timeout_s: float = 300) -> Any:
+def browse(script: str, *words: str | Path, timeout_s: float = 1200) -> Any:
     """What one of the scripts saw; words are those that it takes."""
     if not _runners or _runners[-1].process.poll() is not None:
         _runners.append(ScriptRunner())

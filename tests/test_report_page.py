@@ -26,7 +26,7 @@ Look = Callable[..., dict[str, Any]]
 
 def looked_at(path: Path, *options: str) -> dict[str, Any]:
     """What is seen of a page; options are those of ``web/scripts/browse.js``."""
-    result: dict[str, Any] = browse("browse.js", path, *options, timeout_s=120)
+    result: dict[str, Any] = browse("browse.js", path, *options)
     return result
 
 

@@ -60,7 +60,7 @@ def tour(request: pytest.FixtureRequest, served: tuple[Serving, Kept]) -> Any:
     """What `web/scripts/runs-tour.js` saw in a scheme, at a width."""
     server, kept = served
     words = [server.url(""), *request.param, *paths(kept, narrow=request.param != WIDE)]
-    return browse("runs-tour.js", *words, timeout_s=400)
+    return browse("runs-tour.js", *words)
 
 
 def test_all_charts_are_drawn_and_nothing_is_complained_of(tour: Any) -> None:

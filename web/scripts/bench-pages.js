@@ -9,7 +9,7 @@
 
 import { parseArgs } from "node:util";
 
-import { launch, violations, watch } from "./browser.js";
+import { comesToRest, launch, violations, watch } from "./browser.js";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -27,7 +27,6 @@ try {
     viewport: { width: Number(values.width), height: 900 },
     colorScheme: values.scheme,
   });
-  page.setDefaultTimeout(30_000);
   const { complaints, requests } = watch(page, (url) => url.startsWith(base));
   const pages = {};
   const look = async (name) => {
@@ -102,7 +101,7 @@ try {
   await stage.focus();
   for (const key of ["w", "w", "w", "ArrowDown", "ArrowDown", ".", ".", "Enter", "s"]) await page.keyboard.press(key);
   await page.waitForFunction(() => new URLSearchParams(location.search).has("view"));
-  await page.waitForTimeout(600);
+  await comesToRest(page);
   const details = await page.locator(".ws-details").innerText();
   const painted = await page.evaluate(() => {
     const [canvas] = [...document.querySelectorAll(".island-capture canvas")]

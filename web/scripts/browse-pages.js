@@ -28,9 +28,7 @@ if (values.shots) mkdirSync(values.shots, { recursive: true });
 async function look(page, heard, path) {
   const answer = await page.goto(origin + path, { waitUntil: "load" });
   const gone = (selector) =>
-    page.waitForFunction((each) => document.querySelector(each) === null, selector, {
-      timeout: 60_000,
-    });
+    page.waitForFunction((each) => document.querySelector(each) === null, selector);
   await gone("[data-island]:not([data-started])");
   await page.waitForTimeout(Number(values.settle));
   await gone("[aria-busy]");

@@ -5,6 +5,9 @@ import { createRequire } from "node:module";
 
 import { chromium } from "playwright-core";
 
+/** After which something is given up that comes at once where nothing else runs. */
+export const PATIENCE_MS = 180_000;
+
 let shared = null;
 
 /** Debian's chromium or what BENCHVISE_CHROMIUM names; none is downloaded. */
@@ -47,16 +50,18 @@ function session() {
 export async function launch() {
   const browser = shared ? session() : await start();
   const login = process.env.BENCHVISE_LOGIN;
-  if (login) {
-    const newPage = browser.newPage.bind(browser);
-    browser.newPage = async (options) => {
-      const page = await newPage(options);
-      await page.request.get(login, { maxRedirects: 0 });
-      return page;
-    };
-  }
+  const newPage = browser.newPage.bind(browser);
+  browser.newPage = async (options) => {
+    const page = await newPage(options);
+    page.setDefaultTimeout(PATIENCE_MS);
+    if (login) await page.request.get(login, { maxRedirects: 0 });
+    return page;
+  };
   return browser;
 }
+
+/** Waits for what a page does a little later: by its own clock, which stands still where it has no CPU. */
+export const comesToRest = (page) => page.evaluate(() => new Promise((resolve) => { setTimeout(resolve, 600); }));
 
 /** Collects errors and warnings of the console, and what was asked for that `own` does not know. */
 export function watch(page, own) {

@@ -9,7 +9,7 @@
 import { join } from "node:path";
 import { parseArgs } from "node:util";
 
-import { launch, watch } from "./browser.js";
+import { launch, PATIENCE_MS, watch } from "./browser.js";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -17,7 +17,6 @@ const { values, positionals } = parseArgs({
 });
 const address = positionals[0];
 const { origin } = new URL(address);
-const BOOT_MS = 180_000;
 // U-Boot takes an Esc for the key that quits a menu if nothing follows within 10 ms. On a busy
 // machine QEMU gives the bytes of an arrow key to the board with longer gaps, and the arrow after
 // that one fetches the command line from the history: then the menu is opened once more.
@@ -37,7 +36,7 @@ try {
     page.evaluate(() =>
       [...document.querySelectorAll(".xterm-rows > div")].map((row) => row.textContent.replaceAll("\u00a0", " ").trimEnd()),
     );
-  const shows = async (what, timeout = 30_000) => {
+  const shows = async (what, timeout = PATIENCE_MS) => {
     try {
       await page.waitForFunction(
         ([source, flags]) => {
@@ -69,15 +68,16 @@ try {
         .filter((text) => text.length > 1)
         .join(" "),
     );
+  const hasQuit = async () => (await screen()).join("\n").trimEnd().endsWith("=>");
   const chooses = async (name) => {
-    for (let tries = 0; tries < 100 && (await chosen()) !== name; tries += 1) await page.waitForTimeout(50);
+    for (let tries = 0; tries < 600 && (await chosen()) !== name && !(await hasQuit()); tries += 1) await page.waitForTimeout(50);
     return chosen();
   };
 
   /** The entries that keys choose in U-Boot's menu, one after the other, until one is not. */
   const throughMenu = async () => {
     await enter("eficonfig");
-    await shows(/UEFI Maintenance Menu[^]*Quit/, 10_000).catch(() => "");
+    await shows(/UEFI Maintenance Menu[^]*Quit/, 60_000).catch(() => "");
     const entries = [];
     for (const [key, name] of MENU) {
       if (key) await press(key);
@@ -91,13 +91,13 @@ try {
   await page.getByRole("button", { name: "Type on the console" }).click();
   await page.waitForSelector(".typing-keys:visible");
   await page.locator(".typing-keys").getByRole("button", { name: "Power cycle" }).click();
-  await shows(/Hit any key[^]*=>$/, BOOT_MS);
+  await shows(/Hit any key[^]*=>$/);
   // What is typed while U-Boot still takes keys for a wish to stop is gone.
   await enter("echo ready-$board");
-  await shows(/^ready-\S+\n=>$/m, 5000).catch(() => enter("echo ready-$board"));
+  await shows(/^ready-\S+\n=>$/m, 20_000).catch(() => enter("echo ready-$board"));
   await shows(/^ready-\S+\n=>$/m);
   seen.menu = await throughMenu();
-  for (seen.again = 0; seen.again < 5 && seen.menu.at(-1) !== MENU.at(-1)[1]; seen.again += 1) {
+  for (seen.again = 0; seen.again < 20 && seen.menu.at(-1) !== MENU.at(-1)[1]; seen.again += 1) {
     await press("Control+c");
     await shows(/=>$/);
     seen.menu = await throughMenu();
@@ -109,9 +109,9 @@ try {
   seen.left = await shows(/^left-\S+\n=>$/m);
 
   await enter("boot");
-  await shows(/ login:$/, BOOT_MS);
+  await shows(/ login:$/);
   await enter("root");
-  await shows(/# *$/, BOOT_MS);
+  await shows(/# *$/);
   await enter("vi /tmp/file");
   await shows(/^~[^]*\/tmp\/file/m);
   // The emulated UART takes 16 bytes at once: what is typed faster than it is shown may be lost.

@@ -7,7 +7,7 @@
 
 import { parseArgs } from "node:util";
 
-import { launch, violationsInBoth, watch } from "./browser.js";
+import { comesToRest, launch, violationsInBoth, watch } from "./browser.js";
 
 const { values, positionals } = parseArgs({
   allowPositionals: true,
@@ -43,7 +43,6 @@ try {
     viewport: { width: 1280, height: 900 },
     colorScheme: values.scheme,
   });
-  page.setDefaultTimeout(20_000);
   const { complaints, requests } = watch(page, (url) => url.startsWith(base));
   const faults = {};
   const look = async (name) => {
@@ -172,7 +171,7 @@ try {
   for (let turn = 0; turn < 8; turn += 1) await page.mouse.wheel(0, -100);
   await page.keyboard.up("Control");
   await until("view2");
-  await page.waitForTimeout(600);
+  await comesToRest(page);
   const together = words();
   await page.click("text=apart");
   await lines[1].hover();

@@ -28,7 +28,7 @@ try {
   await page.addInitScript(noteFirstPicture, COMPLETE);
   await page.goto(new URL("/traces", positionals[0]).href, { waitUntil: "networkidle" });
   await page.goto(positionals[0], { waitUntil: "commit" });
-  await page.waitForFunction(() => globalThis.picture_, null, { timeout: 60_000 });
+  await page.waitForFunction(() => globalThis.picture_);
   const first = await page.evaluate(() => {
     const asked = performance.getEntriesByType("resource").filter(({ name }) => name.includes("/api/"));
     const info = asked.find(({ name }) => new URL(name).pathname.endsWith("/info"));
@@ -61,7 +61,7 @@ try {
   clearInterval(sampling);
   heap = Math.max(heap, await heapOf(memory));
   const times = await page.evaluate(() => globalThis.frames_);
-  await page.waitForSelector(COMPLETE, { timeout: 10_000 });
+  await page.waitForSelector(COMPLETE);
   if (values.shot) await page.screenshot({ path: values.shot });
   const frames = times.slice(1).map((time, at) => time - times[at]).sort((a, b) => a - b);
   const share = (part) => frames[Math.min(frames.length - 1, Math.floor(frames.length * part))];

@@ -28,7 +28,6 @@ try {
       viewport: { width, height: 960 },
       colorScheme: scheme,
     });
-    page.setDefaultTimeout(60_000);
     await page.goto(address, { waitUntil: "load" });
     return page;
   };

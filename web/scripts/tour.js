@@ -22,7 +22,6 @@ try {
     viewport: { width: 1280, height: 960 },
     colorScheme: values.scheme,
   });
-  page.setDefaultTimeout(20_000);
   const { complaints, requests } = watch(page, (url) => url.startsWith(base));
   const faults = {};
   // With `part`, the picture is of what that selects only.
