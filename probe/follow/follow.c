@@ -187,6 +187,13 @@ static void on_entry(struct task *task, const struct call_info *info)
 	task->begun_ns = clock_ns();
 }
 
+static void add_call(struct follower *f, const struct task *task, uint64_t now, int error)
+{
+	struct call_key key = {task->number, task->target, task->tid};
+
+	sums_add(&f->sums, &key, now - task->begun_ns, error);
+}
+
 static void on_call(struct follower *f, struct task *task)
 {
 	struct call_info info = {0};
@@ -200,8 +207,7 @@ static void on_call(struct follower *f, struct task *task)
 	if (info.op == IS_ENTRY) {
 		on_entry(task, &info);
 	} else if (info.op == IS_EXIT && task->in_call) {
-		sums_add(&f->sums, task->number, task->target, now - task->begun_ns,
-			 info.exit.is_error ? (int)-info.exit.result : 0);
+		add_call(f, task, now, info.exit.is_error ? (int)-info.exit.result : 0);
 		task->in_call = false;
 	}
 }
@@ -246,8 +252,7 @@ static void cut_short(struct follower *f, const char *why)
 
 	for (int i = 0; i < f->count; i++)
 		if (f->tasks[i]->in_call)
-			sums_add(&f->sums, f->tasks[i]->number, f->tasks[i]->target,
-				 now - f->tasks[i]->begun_ns, 0);
+			add_call(f, f->tasks[i], now, 0);
 	f->ended = why;
 	f->ended_ns = now;
 }

@@ -9,20 +9,42 @@
 #include "follow/calls.h"
 
 /* Slots, of which three quarters are used at most; lines of any call, and of files after these. */
-enum { SLOTS = 8192, MOST_ROWS = SLOTS / 4 * 3, MOST_LINES = 1000, MOST_FILES = 2000 };
+enum { FIRST_SLOTS = 1024, MOST_SLOTS = 65536, MOST_LINES = 1000, MOST_FILES = 2000 };
+enum { CROWDS = 4096 };
 
-static struct sum *slot_of(struct sums *sums, uint64_t number, const char *target)
+static unsigned hash_of(uint64_t number, const char *text, size_t length)
 {
 	uint64_t hash = 14695981039346656037u ^ number;
-	unsigned at;
 
-	for (const char *c = target; *c; c++)
-		hash = (hash ^ (unsigned char)*c) * 1099511628211u;
-	at = (unsigned)((hash ^ hash >> 32) % SLOTS);
+	for (size_t i = 0; i < length; i++)
+		hash = (hash ^ (unsigned char)text[i]) * 1099511628211u;
+	return (unsigned)(hash ^ hash >> 32);
+}
+
+static struct sum *slot_of(const struct sums *sums, uint64_t number, const char *target)
+{
+	unsigned at = hash_of(number, target, strlen(target)) % sums->slots;
+
 	while (sums->table[at].target &&
 	       (sums->table[at].number != number || strcmp(sums->table[at].target, target) != 0))
-		at = (at + 1) % SLOTS;
+		at = (at + 1) % sums->slots;
 	return &sums->table[at];
+}
+
+static void widen(struct sums *sums)
+{
+	struct sums wider = *sums;
+
+	wider.slots = sums->slots ? 2 * sums->slots : FIRST_SLOTS;
+	wider.table = calloc(wider.slots, sizeof(*wider.table));
+	if (!wider.table)
+		abort();
+	for (unsigned i = 0; i < sums->slots; i++)
+		if (sums->table[i].target)
+			*slot_of(&wider, sums->table[i].number, sums->table[i].target) =
+				sums->table[i];
+	free(sums->table);
+	*sums = wider;
 }
 
 /* Of the failures: Boyer and Moore, MJRTY, 1981. */
@@ -36,22 +58,23 @@ static void vote(struct sum *sum, int error)
 		sum->votes--;
 }
 
-void sums_add(struct sums *sums, uint64_t number, const char *target, uint64_t ns, int error)
+void sums_add(struct sums *sums, const struct call_key *call, uint64_t ns, int error)
 {
 	struct sum *sum;
 
 	sums->count++;
-	if (!sums->table && !(sums->table = calloc(SLOTS, sizeof(*sums->table))))
-		abort();
-	sum = slot_of(sums, number, target);
+	if (sums->used == sums->slots / 4 * 3 && sums->slots < MOST_SLOTS)
+		widen(sums);
+	sum = slot_of(sums, call->number, call->target);
 	if (!sum->target) {
-		if (sums->used == MOST_ROWS) {
+		if (sums->used == sums->slots / 4 * 3) {
 			sums->lost++;
 			return;
 		}
 		sums->used++;
-		sum->number = number;
-		sum->target = strdup(target);
+		sum->number = call->number;
+		sum->task = call->task;
+		sum->target = strdup(call->target);
 		if (!sum->target)
 			abort();
 	}
@@ -65,11 +88,63 @@ void sums_add(struct sums *sums, uint64_t number, const char *target, uint64_t n
 		sum->longest_ns = ns;
 }
 
+/* A row to be told, and how many others its process has, or are in its place: the fewer of the
+ * two. */
+struct row {
+	const struct sum *sum;
+	unsigned crowd;
+};
+
 static int by_time(const void *a, const void *b)
 {
-	const struct sum *x = *(const struct sum *const *)a, *y = *(const struct sum *const *)b;
+	const struct sum *x = ((const struct row *)a)->sum, *y = ((const struct row *)b)->sum;
 
 	return (x->ns < y->ns) - (x->ns > y->ns);
+}
+
+static int by_crowd(const void *a, const void *b)
+{
+	const struct row *x = a, *y = b;
+
+	return x->crowd == y->crowd ? by_time(a, b) : x->crowd < y->crowd ? -1 : 1;
+}
+
+/* The crowds that a row is in, by hash: of its process, and of its place, the first two directories
+ * of the path. */
+static void crowds_of(const struct sum *sum, unsigned crowds[2])
+{
+	size_t length = 0;
+	int slashes = 0;
+
+	for (size_t i = 0; sum->target[i] && slashes < 3; i++)
+		if (sum->target[i] == '/') {
+			length = i;
+			slashes++;
+		}
+	crowds[0] = hash_of((uint64_t)sum->task, "", 0) % CROWDS;
+	crowds[1] = hash_of(0, sum->target, length) % CROWDS;
+}
+
+static void count_crowds(struct row *rows, unsigned count)
+{
+	unsigned *sizes = calloc(2 * CROWDS, sizeof(*sizes)), crowds[2];
+
+	if (!sizes)
+		abort();
+	for (unsigned i = 0; i < count; i++) {
+		crowds_of(rows[i].sum, crowds);
+		sizes[crowds[0]]++;
+		sizes[CROWDS + crowds[1]]++;
+	}
+	for (unsigned i = 0; i < count; i++) {
+		unsigned own, place;
+
+		crowds_of(rows[i].sum, crowds);
+		own = sizes[crowds[0]];
+		place = sizes[CROWDS + crowds[1]];
+		rows[i].crowd = own < place ? own : place;
+	}
+	free(sizes);
 }
 
 static const char *name_of(const struct sum *sum, char *number, size_t size)
@@ -108,21 +183,26 @@ static int send_line(const struct sum *sum, const char *name)
 
 int sums_send(const struct sums *sums)
 {
-	const struct sum **rows = calloc(sums->used + 1, sizeof(*rows));
-	unsigned count = 0, files = 0;
+	struct row *rows = calloc(sums->used + 1, sizeof(*rows));
+	unsigned count = 0, files = 0, lines;
 	int lost = 0;
 	char number[32];
 
 	if (!rows)
 		abort();
-	for (unsigned i = 0; sums->table && i < SLOTS; i++)
+	for (unsigned i = 0; i < sums->slots; i++)
 		if (sums->table[i].target)
-			rows[count++] = &sums->table[i];
+			rows[count++].sum = &sums->table[i];
 	qsort(rows, count, sizeof(*rows), by_time);
+	lines = count < MOST_LINES ? count : MOST_LINES;
+	if (count > lines) {
+		count_crowds(rows, count);
+		qsort(rows + lines, count - lines, sizeof(*rows), by_crowd);
+	}
 	for (unsigned i = 0; i < count && !lost; i++) {
-		const char *name = name_of(rows[i], number, sizeof(number));
-		if (i < MOST_LINES || (names_a_file(name) && files++ < MOST_FILES))
-			lost = send_line(rows[i], name);
+		const char *name = name_of(rows[i].sum, number, sizeof(number));
+		if (i < lines || (names_a_file(name) && files++ < MOST_FILES))
+			lost = send_line(rows[i].sum, name);
 	}
 	free(rows);
 	return lost;
@@ -130,7 +210,7 @@ int sums_send(const struct sums *sums)
 
 void sums_free(struct sums *sums)
 {
-	for (unsigned i = 0; sums->table && i < SLOTS; i++)
+	for (unsigned i = 0; i < sums->slots; i++)
 		free(sums->table[i].target);
 	free(sums->table);
 	*sums = (struct sums){0};

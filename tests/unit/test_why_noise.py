@@ -66,6 +66,33 @@ def test_a_burst_of_noise_excludes_nothing(begin: float, end: float, seed: int) 
     assert {cause.name for cause in answer.causes} <= {"knob17"}
 
 
+def test_of_many_searches_in_bursts_of_noise_few_end_without_the_cause() -> None:
+    """400 draws of when a burst begins, how long and loud it is, and how large gap and noise are.
+    On the search as it was, 35 of them ended without the cause, and one named another."""
+    few = FORTY[:12]
+    missed = []
+    for seed in range(400):
+        rng = random.Random(f"bursts/{seed}")
+        begin, length = rng.uniform(0.0, 60.0), rng.choice((5.0, 10.0, 20.0, 40.0, 80.0))
+        bench = BurstBench(
+            few,
+            losses(knob07=rng.choice((0.3, 0.5, 1.0))),
+            noise=rng.choice((0.01, 0.03, 0.06)),
+            begin=begin,
+            end=begin + length,
+            size=rng.choice((0.2, 0.4, 0.8)),
+            flagged=rng.random() < 0.5,
+            seed=seed,
+        )
+        points = {name: rng.gauss(0.0, 1.0) for name in few}
+        answer = diagnose(bench, options=DiagnosisOptions(seed=seed), points=points)
+        names = [cause.name for cause in answer.causes]
+        assert names in ([], ["knob07"])
+        assert names or not excludes(answer), seed
+        missed += [seed] if not names else []
+    assert len(missed) <= 12, missed
+
+
 def test_load_that_comes_and_goes_is_waited_for() -> None:
     bench = BurstBench(FORTY, losses(knob17=0.4), noise=0.02)
     answer = diagnose(bench)

@@ -166,6 +166,17 @@ def test_a_cache_that_the_bad_side_lacks_is_tried() -> None:
     assert other.means is None
 
 
+def test_what_is_gone_through_by_thousands_hides_no_file_of_another_place() -> None:
+    crowd = tuple(
+        CallsAbout("openat", f"/usr/share/part{n}/x", 1, 0, 1.0, 1.0) for n in range(2000)
+    )
+    few = tuple(CallsAbout("openat", f"/etc/parts/{n}", 1, 0, 0.0, 0.0) for n in range(40))
+    alone = CallsAbout("openat", "/usr/share/of-bad", 1, 0, 0.0, 0.0)
+    files = opened_files([SideWatch(calls=(*crowd, *few)), SideWatch(calls=(*crowd, *few, alone))])
+    assert {call.target for call in (*few, alone)} < set(files)
+    assert 600 <= len(files) <= 660
+
+
 def line(side: Side, number: int, text: str) -> tuple[Origin, ...]:
     return (Origin(side, "file", Untrusted("/etc/a.conf"), number, Untrusted(text)),)
 

@@ -203,7 +203,7 @@ def test_a_repair_that_noise_hides_excludes_nothing_and_comes_first() -> None:
     assert seen & {"scatters too much to tell", "unresolved"}
 
 
-@pytest.mark.parametrize(("noise", "seed"), [(0.1, 37), (0.15, 15), (0.2, 12)])
+@pytest.mark.parametrize(("noise", "seed"), [(0.1, 37), (0.15, 17), (0.2, 12)])
 def test_what_is_too_little_of_the_gap_may_be_most_of_what_is_left(noise: float, seed: int) -> None:
     """On a busy machine the smaller of two causes: a group with it closed 0.13 of a gap of 0.65,
     surely less than half, and was called excluded though 0.3 was left unexplained."""
@@ -240,7 +240,8 @@ def test_a_refused_suspect_is_listed_with_its_line() -> None:
 
 def test_values_that_scatter_leave_all_open() -> None:
     forty = tuple(f"knob{n:02}" for n in range(40))
-    answer = diagnose(MemoryBench(forty, losses(), noise=0.25, rest=0.4))
+    bench = MemoryBench(forty, losses(), noise=0.25, rest=0.4)
+    answer = diagnose(bench, options=DiagnosisOptions(seed=4))
     assert len(answer.untested) == 5
     assert {d.reason for d in answer.untested} == {"the values scattered too much to tell"}
 

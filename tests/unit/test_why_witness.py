@@ -223,6 +223,30 @@ def test_programs_are_told_before_libraries() -> None:
     assert found.bad_files == ("/usr/local/bin/gzip", "/lib/libz.so.1", "/etc/x")
 
 
+def test_words_and_numbers_of_the_system_are_names_and_what_a_run_makes_is_none() -> None:
+    """What only the bad side has in a directory of parts was taken for the other part of it."""
+    both = ("/etc/lost.d/10-system", "/run/sort.Xa81bQ", "/var/spool/job.4711")
+    new = ("/etc/lost.d/50-packages", "/usr/lib/locale/de/LC_CTYPE", "/srv/notes-weekly")
+    aside = ("/usr/lib/python3/__pycache__/x.cpython-311.pyc.139872364772", "/run/sort.Yb72cR")
+    good = side(0.0, 1.0, *(about("openat", file, 1, 0.0) for file in (*both, aside[0] + "9")))
+    bad = side(0.0, 2.0, *(about("openat", file, 1, 0.0) for file in (*both, *new, *aside)))
+    found = compare(good, bad, UNKNOWN)
+    assert found.bad_files == (new[0], new[2], new[1])
+    assert not found.good_files
+
+
+def test_of_places_with_more_files_than_are_told_none_is_of_one_side() -> None:
+    def went_through(begin: int, *more: str) -> SideWatch:
+        files = (f"/usr/share/doc/part{number}/x" for number in range(begin, begin + 300))
+        calls = (about("openat", file, 1, 0.0) for file in (*files, *more))
+        return side(0.0, 1.0 + begin, *calls)
+
+    good, bad = went_through(0), went_through(100, "/etc/parts")
+    assert len(compare(good, bad, UNKNOWN).bad_files) > 1
+    found = compare(replace(good, is_cut=True), bad, UNKNOWN)
+    assert (found.good_files, found.bad_files) == ((), ("/etc/parts",))
+
+
 def test_equal_sides_are_blamed_for_nothing() -> None:
     found = compare(GOOD, GOOD, UNKNOWN)
     assert not found.parts

@@ -325,6 +325,10 @@ def search_settings(case: DiagnosisState, lab: Laboratory) -> None:
     _search(case, lab, suspects, (), (Purpose.ALL_IN, Purpose.HALVING), first)
 
 
+_AFTER_BURSTS = 2
+"""So often a search that a burst of noise left without a cause is begun again."""
+
+
 def _search(
     case: DiagnosisState,
     lab: Laboratory,
@@ -333,9 +337,12 @@ def _search(
     purposes: tuple[Purpose, Purpose],
     first: ExperimentReading | None = None,
 ) -> Search:
-    """Searches a list, and what is left of it once more with what was proven flipped."""
+    """Searches a list, and what is left of it once more with what was proven flipped; again from
+    the start where nothing was found and a burst of noise was met."""
     stage = case.reached
+    left_after_bursts = _AFTER_BURSTS
     while True:
+        begun = len(lab.differences)
         search = Search(
             lab, case.scale, suspects, case.left, context, purposes, left_error=case.left_error
         )
@@ -344,11 +351,17 @@ def _search(
         finally:
             # Also of a search that was stopped, what it has proven stands.
             case.proven.extend(search.proven)
-            case.refuted.extend(search.refuted)
+            known = {proof.name for proof in (*search.refuted, *search.proven)}
+            before = [proof for proof in case.refuted if proof.name not in known]
+            case.refuted = [*before, *search.refuted]
             case.excess += search.excess
             case.reached = also(stage, search.narrowed)
             case.narrowed = search.narrowed
             case.vanished |= search.vanished
+        if left_after_bursts and search.is_open and lab.met_burst(begun):
+            left_after_bursts -= 1
+            first = None
+            continue
         if search.futile:
             case.next_steps.append(search.futile)
         rest = [s for s in search.suspects if s not in case.flipped]

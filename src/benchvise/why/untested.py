@@ -101,7 +101,8 @@ def find_untested(
         return suspect.log_odds - (_DOUBT if suspect.id in with_all else 0.0)
 
     undecided = sorted(
-        _undecided(case, lab), key=lambda pair: (pair[0] not in first, -score(pair[0]))
+        _undecided(case, lab),
+        key=lambda pair: (pair[0] not in first or pair[0].id in with_all, -score(pair[0])),
     )
     return tuple(
         _described(case, lab, rules, suspect, reason, ask_boards=ask_boards)
@@ -217,8 +218,8 @@ def undecided_share(lab: Laboratory, case: DiagnosisState, purpose: Purpose) -> 
         return None
     shift = estimate.mean_of([e.shift for e in experiments if e.shift is not None])
     share = case.scale.share(shift)
-    is_open = shift.high - case.gained > _MOST_OF_IT * abs(case.left)
-    return share if is_open else None
+    is_most = shift.high - case.gained > _MOST_OF_IT * abs(case.left)
+    return share if is_most or lab.is_gap_in_burst() else None
 
 
 def _repeated(lab: Laboratory, purpose: Purpose) -> list[Experiment]:

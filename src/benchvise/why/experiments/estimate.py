@@ -39,6 +39,8 @@ _RANKED = 6
 # Relative to the normal distribution: the 0.6745 quantile, and what a median costs against a mean.
 _QUARTILE = 0.6745
 _MEDIAN_COST = 1.2533
+# Values of a sample that count for its spread.
+_COUNTED = 6
 # Consecutive trials whose median is the level of a side at that time: fewer tell noise from drift
 # no better, more leave too few levels.
 _LEVEL = 6
@@ -222,6 +224,22 @@ def spread(samples: Iterable[Sequence[float] | Floats]) -> float:
         for other in sample[place + 1 :]
     ]
     return statistics.median(distances) / (_QUARTILE * math.sqrt(2.0)) if distances else 0.0
+
+
+def usual_spread(samples: Iterable[Sequence[float] | Floats]) -> float:
+    """The spread of the usual one of several samples: the median of their own spreads, each counted
+    by its size, up to ``_COUNTED``. Those in a burst of noise have the most values, and would
+    decide what is usual if all their values counted. 0 where none can tell.
+    """
+    spreads = sorted(
+        (spread([sample]), min(len(sample), _COUNTED)) for sample in samples if len(sample) > 1
+    )
+    half = sum(count for _, count in spreads) / 2.0
+    for value, count in spreads:
+        half -= count
+        if half <= 0.0:
+            return value
+    return 0.0
 
 
 def error_of_median(deviation: float, count: int) -> float:

@@ -44,6 +44,11 @@ DISTURBANCES = frozenset({"preempted", "waited", "stolen", "neighbour"})
 _DEAR = 3.0
 
 _FAILS = "the metric fails"
+BURST = 3.0
+"""From so many times the usual noise on, the differences of an experiment lie in a burst."""
+# Differences of an experiment that tell its own scatter, and how many of the last are looked at.
+_TELLS = 3
+_LATEST = 3
 
 
 class Unmakeable(Exception):  # noqa: N818
@@ -356,8 +361,28 @@ class Laboratory:
         return experiment
 
     def noise(self) -> float:
-        """The standard deviation of a difference of two trials in a block, in goodness."""
-        return estimate.spread(self.differences)
+        """The standard deviation of a difference of two trials in a block, in goodness: that of
+        the usual experiment, so that one in a burst of noise says nothing of those after it."""
+        return estimate.usual_spread(self.differences)
+
+    def latest_noise(self) -> float:
+        """The same as the quietest of the last experiments has it: noise that comes and goes is not
+        what the next one will meet."""
+        spreads = [estimate.spread([one]) for one in self.differences if one.size >= _TELLS]
+        return min(spreads[-_LATEST:], default=0.0)
+
+    def met_burst(self, begin: int) -> bool:
+        """Whether the differences of an experiment from that number on scatter far more than those
+        of the usual one."""
+        usual = self.noise()
+        own = [estimate.spread([one]) for one in self.differences[begin:]]
+        return usual > 0.0 and any(spread > BURST * usual for spread in own)
+
+    def is_gap_in_burst(self) -> bool:
+        """Whether the first experiment, which is the gap, scatters far more than the usual one."""
+        if len(self.differences) < _TELLS:
+            return False
+        return estimate.spread(self.differences[:1]) > BURST * self.noise()
 
     def blocks(self, arms: Mapping[str, Arm]) -> Blocks:
         """Repetitions of these arms, none taken yet."""

@@ -16,14 +16,12 @@ from benchvise.why.events import ExperimentBegun
 from benchvise.why.experiments import estimate
 from benchvise.why.experiments.estimate import Floats
 from benchvise.why.experiments.gap import Scale
-from benchvise.why.experiments.laboratory import Blocks, Laboratory, Unmakeable
+from benchvise.why.experiments.laboratory import BURST, Blocks, Laboratory, Unmakeable
 from benchvise.why.model import Arm, Bounds, Experiment, ExperimentOutcome, Purpose, Side, Suspect
 
 # How often a question is put again without what could not be flipped, at most.
 _TRIES = 20
 _WIDER = 2.0
-# From so many times the usual noise on the differences of an experiment lie in a burst of noise.
-_BURST = 3.0
 
 
 class Unresolved(Exception):  # noqa: N818
@@ -151,7 +149,7 @@ def effect_of(lab: Laboratory, differences: Floats) -> Effect:
 def is_burst(lab: Laboratory, differences: Floats) -> bool:
     """Whether differences scatter far more than those of the experiments before."""
     usual = lab.noise()
-    return usual > 0.0 and estimate.spread([differences]) > _BURST * usual
+    return usual > 0.0 and estimate.spread([differences]) > BURST * usual
 
 
 def ask(

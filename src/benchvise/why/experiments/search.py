@@ -104,7 +104,7 @@ class Search:
         if not self._begin(first):
             return
         while (step := self._next_step() or self._second_look()) is not None:
-            self.futile = resolution.why_futile(self._left(), self.scale, self.lab.noise())
+            self.futile = resolution.why_futile(self._left(), self.scale, self.lab.latest_noise())
             if self.futile:
                 break
             self.narrowed = tuple(self.suspects[step.low : step.high])
@@ -116,6 +116,15 @@ class Search:
             else:
                 self._narrow(step)
         self.narrowed = ()
+
+    @property
+    def is_open(self) -> bool:
+        """Whether nothing is proven, and all at once may close most of the gap all the same."""
+        if self.proven or self.vanished or self.all_in is None:
+            return False
+        direction = math.copysign(1.0, self.gap_left)
+        may_be = direction * self.all_in.value + _SURE * self.all_in.error
+        return may_be >= abs(self.gap_left) / 2.0
 
     @property
     def excess(self) -> float:

@@ -8,11 +8,13 @@ the good side is measured once more: it may be other work on both that has ended
 
 from __future__ import annotations
 
+import math
 from collections.abc import Sequence
 from dataclasses import replace
 
 import numpy as np
 
+from benchvise.why.experiments.estimate import error_of_median, spread
 from benchvise.why.experiments.gap import Scale
 from benchvise.why.experiments.laboratory import Blocks, Laboratory
 from benchvise.why.experiments.question import WITH, WITHOUT
@@ -21,6 +23,7 @@ from benchvise.why.model import Arm, ExperimentOutcome, Side, Suspect, Trial
 _LEFT = 0.5
 """With less than this part of the gap left it is called gone."""
 _CHECKS = 3
+_SURE = 2.0  # standard errors: levels of trials in a burst of noise are far apart by chance
 
 
 def has_vanished(lab: Laboratory, scale: Scale, blocks: Blocks) -> bool:
@@ -32,7 +35,10 @@ def has_vanished(lab: Laboratory, scale: Scale, blocks: Blocks) -> bool:
     if blocks.arms[WITHOUT].flipped or scale.gap <= 0.0 or not before or not since:
         return False
     now = _level(lab, since)
-    if now - _level(lab, before) < _LEFT * scale.gap or not lab.switches_cheaply():
+    came = now - _level(lab, before)
+    if came < max(_LEFT * scale.gap, _SURE * _error(lab, before, since)):
+        return False
+    if not lab.switches_cheaply():
         return False
     good = [lab.measure(Arm(Side.GOOD)) for _ in range(_CHECKS)]
     return _level(lab, good) - now < _LEFT * scale.gap
@@ -78,4 +84,15 @@ def _around(lab: Laboratory, blocks: Blocks) -> tuple[list[Trial], list[Trial]]:
 
 
 def _level(lab: Laboratory, trials: Sequence[Trial]) -> float:
-    return float(np.median([lab.bench.metric.goodness(trial.value) for trial in trials]))
+    return float(np.median(_goodness(lab, trials)))
+
+
+def _error(lab: Laboratory, before: Sequence[Trial], since: Sequence[Trial]) -> float:
+    """The standard error of the difference of two levels, by what the trials themselves scatter."""
+    samples = [_goodness(lab, trials) for trials in (before, since)]
+    errors = [error_of_median(spread([sample]), len(sample)) for sample in samples]
+    return math.hypot(*errors)
+
+
+def _goodness(lab: Laboratory, trials: Sequence[Trial]) -> list[float]:
+    return [lab.bench.metric.goodness(trial.value) for trial in trials]

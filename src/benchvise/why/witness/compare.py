@@ -75,7 +75,7 @@ class _Key:
 def compare(good: SideWatch, bad: SideWatch, measured: MeasuredTimes) -> Witness:
     """What differs between the two, with the answer in a sentence."""
     good_s, bad_s = _times(good, bad, measured)
-    files = _files(good.calls), _files(bad.calls)
+    files = _comparable(good, bad, (_files(good.calls), _files(bad.calls)))
     bad_files = _only(files[1], files[0], _own_programs(bad.calls))
     good_files = _only(files[0], files[1], _own_programs(good.calls))
     doubt = _doubt(good_s, bad_s, measured, good, bad)
@@ -470,10 +470,15 @@ def _failing(good: Sequence[CallsAbout], bad: Sequence[CallsAbout]) -> Iterator[
 
 _OF_A_RUN = re.compile(
     r"(?<=/)[0-9a-f]{2}/[0-9a-f]{30,62}\b|(?<![0-9A-Za-z])[0-9a-f]{16,64}(?![0-9A-Za-z])|"
-    r"\d+|(?<=[./_-])[A-Za-z0-9]{6,10}$"
+    r"\d+|(?<=[./_-])(?![a-z]+$|[A-Z]+$|[A-Z][a-z]+$)[A-Za-z0-9]{6,10}$"
 )
 """Numbers, what mktemp(3) makes, and names made of a checksum: what differs in them differs in
-every run, or with all that is kept so."""
+every run, or with all that is kept so. A word is none of these."""
+
+_OF_SYSTEM = re.compile(r"/(?:etc|usr|lib\w*|s?bin|boot)/")
+"""Where no run leaves files: what differs in names there is chosen, also 50-local and 60-other."""
+
+_WRITTEN_ASIDE = re.compile(r"(?<=\.)\d{5,}$")  # and renamed: compiled files of Python
 
 _MADE_UP = ("/proc/", "/sys/", "/dev/", "pipe:", "socket:")
 _LIBRARY = re.compile(r"\.so(\.[0-9.]+)?$")
@@ -497,25 +502,60 @@ def _files(calls: Iterable[CallsAbout]) -> dict[str, str]:
         is_file = FILE_CALLS.fullmatch(call.name) and call.count > call.errors
         if is_file and call.target and not call.target.startswith(_MADE_UP):
             target = call.target
-            name = target if _LIBRARY.search(target) else _OF_A_RUN.sub("#", target)
-            files.setdefault(name, target)
+            files.setdefault(_without_run(target), target)
     return files
+
+
+def _without_run(path: str) -> str:
+    """A path without what is new in each run."""
+    if _LIBRARY.search(path):
+        return path
+    return (_WRITTEN_ASIDE if _OF_SYSTEM.match(path) else _OF_A_RUN).sub("#", path)
+
+
+def place_of(path: str) -> str:
+    """The first two directories of a path: places that are gone through by thousands are one."""
+    return "/".join(path.split("/")[:-1][:3])
+
+
+def _comparable(
+    good: SideWatch, bad: SideWatch, files: tuple[dict[str, str], dict[str, str]]
+) -> tuple[dict[str, str], dict[str, str]]:
+    """The files of both sides; where not all are told, without those of places that have so many
+    that it is their lines which are missing: what is told of these on one side alone is chance."""
+    if not (good.is_cut or bad.is_cut):
+        return files
+    sizes = [Counter(map(place_of, of_side.values())) for of_side in files]
+    crowded = {place for size in sizes for place, count in size.items() if count > _CROWD}
+    of_good, of_bad = (
+        {name: path for name, path in of_side.items() if place_of(path) not in crowded}
+        for of_side in files
+    )
+    return of_good, of_bad
+
+
+_CROWD = 100
 
 
 def _only(
     files: Mapping[str, str], other: Mapping[str, str], programs: Collection[str]
 ) -> list[str]:
     """Those of one side alone: what is executed there first, for it opens the rest; of that what
-    lies where no shell looks for programs. Then libraries, then what others may know too."""
+    lies where no shell looks for programs. Then libraries, then what others may know too; at the
+    end what the C library opens by the locale, which both sides may have."""
     return sorted(
         (file for name, file in files.items() if name not in other),
         key=lambda file: (
             file not in programs,
             "/bin/" not in file,
             not _LIBRARY.search(file),
+            bool(_OF_LOCALE.search(file)),
             file,
         ),
     )
+
+
+_OF_LOCALE = re.compile(r"/(?:locale|gconv|i18n|zoneinfo)/")
 
 
 def _own_programs(calls: Iterable[CallsAbout]) -> frozenset[str]:

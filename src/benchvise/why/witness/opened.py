@@ -14,12 +14,13 @@ from __future__ import annotations
 
 import re
 import shlex
+from collections import Counter
 from collections.abc import Collection, Iterable, Iterator, Mapping, Sequence
 from dataclasses import replace
 
 from benchvise.text import Untrusted
 from benchvise.why.model import Layer, LayerMeans, Origin, Side, Suspect, Term
-from benchvise.why.witness.compare import opened_in
+from benchvise.why.witness.compare import opened_in, place_of
 from benchvise.why.witness.grouped import grouped_files, is_group
 from benchvise.why.witness.kinds import NAME_CALLS
 from benchvise.why.witness.layout import (
@@ -99,7 +100,7 @@ def opened_files(watches: Iterable[SideWatch]) -> tuple[str, ...]:
     paths = dict.fromkeys(path for watch in seen for path in opened_in(watch.calls))
     read = (call.target for watch in seen for call in watch.calls if _READS.fullmatch(call.name))
     paths |= dict.fromkeys(path for path in read if not path.startswith(_MADE_UP))
-    files = [path for path in paths if path.startswith("/")][:MOST]
+    files = _of_each_place([path for path in paths if path.startswith("/")], seen)
     looked = dict.fromkeys(
         call.target.rpartition("/")[0]
         for watch in seen
@@ -108,6 +109,23 @@ def opened_files(watches: Iterable[SideWatch]) -> tuple[str, ...]:
     )
     around = [path for path in looked if path.startswith("/") and not _OF_SYSTEM.match(path)]
     return tuple(dict.fromkeys((*files, *around[:_MOST_AROUND])))
+
+
+def _of_each_place(files: Sequence[str], watches: Sequence[SideWatch]) -> list[str]:
+    """At most ``MOST`` of these files, in their order: as many of each place (the first two
+    directories of a path), so that one which is gone through by thousands hides no other, and of a
+    place first those that not all of the runs open."""
+    if len(files) <= MOST:
+        return list(files)
+    opened = Counter(path for watch in watches for path in opened_in(watch.calls))
+    ranks: dict[str, int] = {}
+    so_far: Counter[str] = Counter()
+    for path in sorted(files, key=lambda path: opened[path] == len(watches)):
+        place = place_of(path)
+        ranks[path] = so_far[place]
+        so_far[place] += 1
+    kept = set(sorted(files, key=lambda path: ranks[path])[:MOST])
+    return [path for path in files if path in kept]
 
 
 _MOST_AROUND = 60

@@ -14,7 +14,6 @@ from benchvise.why.model import Side, Suspect, Term
 from benchvise.why.suspects.command_suspects import FILE_SYSTEMS, MOUNTS
 from benchvise.why.witness.model import SideWatch
 from benchvise.why.witness.touching import NAME
-from benchvise.why.witness.watch import CALL_LINES
 
 _POINTS = -3.0
 _ITEMS = ("storage.mounts", FILE_SYSTEMS)
@@ -26,7 +25,7 @@ def touched_paths(watches: Sequence[SideWatch]) -> frozenset[str] | None:
     """The paths that the system calls of all these runs were about, and those that the programs
     have open which the command talks to; None where they may not be all, as a run was not followed
     to its end."""
-    is_whole = all(0 < len(watch.calls) < CALL_LINES for watch in watches)
+    is_whole = all(watch.calls and not watch.is_cut for watch in watches)
     if not is_whole or any(watch.remarks for watch in watches):
         return None
     calls = (call.target for watch in watches for call in watch.calls)

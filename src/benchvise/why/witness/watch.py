@@ -69,6 +69,7 @@ class _Seen:
     remarks: list[str] = field(default_factory=list)
     counts: dict[str, float] = field(default_factory=dict)
     confinements: list[ProcessConfinement] = field(default_factory=list)
+    is_cut: bool = False
 
 
 def watch(
@@ -108,6 +109,7 @@ def watch(
         names=own_names(board, command, calls),
         databases=find_databases(board, calls, partners),
         confinements=tuple(seen.confinements),
+        is_cut=seen.is_cut,
     )
 
 
@@ -252,6 +254,7 @@ def _followed(
         seen.remarks.append("the command was ended while it was followed, as it took too long")
     elif end.status:
         seen.remarks.append(f"the command ended with {end.status} while it was followed")
+    seen.is_cut = len(calls) >= CALL_LINES or end.lost > 0
     if end.lost:
         seen.remarks.append(f"{end.lost} of {end.calls} system calls are in no sum")
     seen.counts |= {
