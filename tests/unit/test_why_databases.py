@@ -139,6 +139,24 @@ INDEX = {"index by_post on shares": "CREATE INDEX by_post ON public.shares USING
             *("Redis", {"setting appendfsync": "everysec"}, {"setting appendfsync": "always"}),
             *("setting appendfsync", "client CONFIG SET appendfsync everysec"),
         ),
+        (
+            *("PostgreSQL", {"setting work_mem": "64MB"}, {"setting work_mem": "64kB"}),
+            *(
+                "setting work_mem",
+                "psql -d shop -c 'alter database \"shop\" set work_mem = '\"'\"'64MB'\"'\"''",
+            ),
+        ),
+        (
+            *("PostgreSQL", {}, {"setting jit of role app everywhere": "on"}),
+            *(
+                "setting jit of role app everywhere",
+                "psql -d shop -c 'alter role \"app\" reset jit'",
+            ),
+        ),
+        (
+            *("MariaDB", {"setting binlog_format": "ROW"}, {"setting binlog_format": "STATEMENT"}),
+            *("setting binlog_format", "client -e 'set global binlog_format = '\"'\"'ROW'\"'\"''"),
+        ),
         # a name from a board that is none
         ("PostgreSQL", {}, {"index a;drop table b on c": "x"}, "index a;drop table b on c", ""),
     ],

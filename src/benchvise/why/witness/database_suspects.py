@@ -283,8 +283,36 @@ def _of_redis(key: str, good: DatabaseSchema, bad: DatabaseSchema) -> str:
     return ""
 
 
+_WORD = re.compile(r"[\w.$-]{1,80}", re.ASCII)
+_SETTING = re.compile(
+    r"setting ([\w.]{1,80}?)(?: of role ([\w.$-]+))?( everywhere)?( by ALTER SYSTEM)?", re.ASCII
+)
+
+
+def _of_postgresql(key: str, good: DatabaseSchema, bad: DatabaseSchema) -> str:
+    """What gives a setting that PostgreSQL keeps for a database, a role or all of them as the good
+    side has it (ALTER DATABASE, ALTER ROLE, ALTER SYSTEM of its manual); sessions that begin after
+    that have it."""
+    match = _SETTING.fullmatch(key)
+    value = good.entries.get(key, "")
+    is_plain = re.fullmatch(r"[\w ,.:$\"/-]{0,120}", value, re.ASCII)
+    if match is None or not is_plain or not _WORD.fullmatch(bad.name):
+        return ""
+    name, role, everywhere, of_system = match.groups()
+    if of_system:
+        whose = "alter system"
+    elif role:
+        whose = f'alter role "{role}"'
+        whose += "" if everywhere else f' in database "{bad.name}"'
+    else:
+        whose = "alter role all" if everywhere else f'alter database "{bad.name}"'
+    return f"{whose} set {name} = '{value}'" if key in good.entries else f"{whose} reset {name}"
+
+
 def _statement(key: str, good: DatabaseSchema, bad: DatabaseSchema) -> str:
     kind, _, rest = key.partition(" ")
+    if bad.kind == "PostgreSQL" and kind == "setting":
+        return _of_postgresql(key, good, bad)
     name = rest.partition(" on ")[0].removeprefix("of ")
     if not _PLAIN_NAME.fullmatch(name):
         return ""
@@ -303,6 +331,10 @@ def _statement(key: str, good: DatabaseSchema, bad: DatabaseSchema) -> str:
             return f"analyze {name}" if bad.entries.get(key) == _NONE else ""
         case "setting" if bad.kind == "MariaDB" and re.fullmatch(r"\d{1,20}|ON|OFF", text):
             return f"set global {name} = {text}"
+        case "setting" if bad.kind == "MariaDB" and re.fullmatch(
+            r"[\w,. -]{1,120}", text, re.ASCII
+        ):
+            return f"set global {name} = '{text}'"
         case "journal" if bad.kind == "SQLite":
             return f"pragma journal_mode = {'wal' if text.startswith('write') else 'delete'}"
         case _:

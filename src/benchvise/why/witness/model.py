@@ -151,8 +151,9 @@ class SideWatch:
     ``trace`` is the file of the recording, empty where it was not kept. ``cost_s`` is what all of
     it took. ``remarks`` must be known with it. ``neighbours`` are the other programs, ``partners``
     those of them that the command talks to. ``names`` are those in the command and its scripts,
-    ``databases`` those that it or a partner opens, ``confinements`` what its processes had. ``is_cut``
-    is whether there were more calls than are told: of places that are gone through by thousands.
+    ``databases`` those that it or a partner opens, ``confinements`` what its processes had.
+    ``is_cut`` is whether there were more calls than are told: those of places that are gone through
+    by thousands.
     """
 
     seconds: float | None = None
