@@ -4,7 +4,6 @@ from __future__ import annotations
 
 import argparse
 import os
-import signal
 import subprocess
 import sys
 import tempfile
@@ -13,6 +12,7 @@ from pathlib import Path
 
 from benchmarks.fleet.census import Census, cpu_seconds
 from benchmarks.fleet.field import Faults, Field, lab
+from benchmarks.fleet.interruption import interruption_table
 from benchmarks.fleet.status import status_table
 from benchvise.store import Store
 
@@ -37,12 +37,18 @@ def main() -> None:
     parser.add_argument(
         "--restart", type=float, help="restart the coordinator and its exporters after so many s"
     )
-    parser.add_argument("--interrupt", type=float, help="Ctrl-C after so many seconds")
+    parser.add_argument(
+        "--interrupt", type=float, help="Ctrl-C after so many seconds; prints what is left then"
+    )
     parser.add_argument("--parallel", default="auto")
     parser.add_argument("--status", action="store_true", help="`rig status` alone, five times")
     options = parser.parse_args()
     if options.status:
         status_table(options.boards or [1, 10, 50, 200])
+        return
+    if options.interrupt:
+        words = [*_words(), "--parallel", options.parallel]
+        interruption_table(options.boards or [200], words, options.interrupt)
         return
     print(_HEAD)
     print("|" + "---:|" * 13)
@@ -56,10 +62,8 @@ def main() -> None:
 
 
 def _row(field: Field, options: argparse.Namespace) -> str:
-    words = [word for series in SERIES for word in ("--bench", series)]
     command = [
-        *(sys.executable, "-m", "benchvise", "run", "rig:all", *words),
-        *("--processes", str(PROCESSES), "--batches", str(BATCHES)),
+        *(sys.executable, "-m", "benchvise", "run", "rig:all", *_words()),
         *("--parallel", options.parallel),
     ]
     begun = time.monotonic()
@@ -80,10 +84,6 @@ def _row(field: Field, options: argparse.Namespace) -> str:
             if options.restart:
                 time.sleep(options.restart)
                 field.restart_daemons()
-            if options.interrupt:
-                time.sleep(options.interrupt)
-                child.send_signal(signal.SIGINT)
-                begun = time.monotonic()
             _, _, usage = os.wait4(child.pid, 0)
     taken = time.monotonic() - begun
     # The servers know the time of the sessions that they have seen end.
@@ -104,6 +104,12 @@ def _row(field: Field, options: argparse.Namespace) -> str:
         *(f"{most.rss:.0f}", f"{most.pss:.0f}", lost, len(field.taken())),
     )
     return f"| {' | '.join(map(str, cells))} |"
+
+
+def _words() -> list[str]:
+    """What is measured of each board."""
+    series = [word for name in SERIES for word in ("--bench", name)]
+    return [*series, "--processes", str(PROCESSES), "--batches", str(BATCHES)]
 
 
 def _samples(field: Field) -> tuple[int, int]:

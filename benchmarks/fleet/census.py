@@ -34,7 +34,7 @@ class Census:
         self.most = Most()
         self._between_s = between_s
         self._pid = pid
-        self._file = str(file).encode()
+        self._file = file
         self._ends = threading.Event()
         self._thread = threading.Thread(target=self._count, daemon=True)
 
@@ -48,7 +48,7 @@ class Census:
 
     def _count(self) -> None:
         while not self._ends.wait(self._between_s):
-            ours = {self._pid, *descendants(self._pid), *self._naming()}
+            ours = {self._pid, *descendants(self._pid), *processes_naming(self._file)}
             rss = sum(_kib(pid, "status", "VmRSS") for pid in ours) / _MIB
             pss = sum(_kib(pid, "smaps_rollup", "Pss") for pid in ours) / _MIB
             self.most = Most(
@@ -57,16 +57,27 @@ class Census:
                 max(self.most.pss, pss),
             )
 
-    def _naming(self) -> set[int]:
-        found = set()
-        for entry in Path("/proc").glob("[0-9]*/cmdline"):
-            try:
-                line = entry.read_bytes()
-            except OSError:
-                continue
-            if self._file in line and int(entry.parent.name) != os.getpid():
-                found.add(int(entry.parent.name))
-        return found
+
+def processes_naming(file: Path) -> set[int]:
+    """Processes whose command line has this file, but for this one."""
+    return _having(str(file), "cmdline")
+
+
+def processes_marked(mark: str) -> set[int]:
+    """Processes whose environment has this variable and value, but for this one."""
+    return _having(mark, "environ")
+
+
+def _having(text: str, part: str) -> set[int]:
+    found = set()
+    for entry in Path("/proc").glob(f"[0-9]*/{part}"):
+        try:
+            content = entry.read_bytes()
+        except OSError:
+            continue
+        if text.encode() in content and int(entry.parent.name) != os.getpid():
+            found.add(int(entry.parent.name))
+    return found
 
 
 def cpu_seconds(pid: int) -> float:

@@ -181,6 +181,11 @@ def lab(directory: Path, boards: int, faults: Faults = Faults()) -> Iterator[Fie
         yield made
 
 
+def board_mark(directory: Path) -> str:
+    """In the environment of all that runs on a board of the lab in this directory."""
+    return f"FLEET_LAB={directory}"
+
+
 def descendants(parent: int) -> list[int]:
     """All processes below one."""
     children: dict[int, list[int]] = {}
@@ -256,7 +261,8 @@ def _sshd(directory: Path, name: str, login: str) -> Iterator[Server]:
         *(f"Port {port}", "ListenAddress 0.0.0.0", f"HostKey {directory}/host-{name}"),
         *(f"AuthorizedKeysFile {client}.pub", "PidFile none", "UsePAM no", "StrictModes no"),
         # Here one server stands for many, each of which would have its own limits.
-        *("MaxStartups 2000", "PasswordAuthentication no", "SetEnv SHLVL=1"),
+        *("MaxStartups 2000", "PasswordAuthentication no"),
+        f"SetEnv SHLVL=1 {board_mark(directory)}",
         *([f"ForceCommand {login}"] if login else []),
     ]
     configuration = directory / f"server-{name}"
