@@ -2,10 +2,12 @@
 
 from __future__ import annotations
 
+import contextlib
 import itertools
 import multiprocessing
 import os
 import signal
+import stat
 import time
 from collections.abc import Iterator
 from contextlib import contextmanager
@@ -18,6 +20,7 @@ from typing import Any
 import pytest
 from waiting import PATIENCE, wait_until
 
+from benchvise import file_locks
 from benchvise.errors import BenchviseError
 from benchvise.rig import locks, power, turns
 from benchvise.rig.environment import RigOptions
@@ -448,6 +451,59 @@ def test_what_lies_among_tickets_is_none(tmp_path: Path) -> None:
         assert turns.waiting(path) == [own]
         assert locks.waiters("a board") == ()  # it has no note
     assert Path("/etc/passwd").exists()
+
+
+def test_a_dead_ticket_is_removed_and_not_one_that_comes_meanwhile(
+    monkeypatch: pytest.MonkeyPatch,
+) -> None:
+    path = locks._path("a board")
+    with turns.ticket(path, lambda _: None, "7") as dead:
+        pass
+    dead.touch()  # as one who was killed leaves it: no lock
+    with contextlib.ExitStack() as stack:
+        come: list[Path] = []
+
+        def is_locked(_descriptor: int) -> bool:
+            come.append(stack.enter_context(turns.ticket(path, lambda _: None, "7")))
+            return False
+
+        with monkeypatch.context() as patch:
+            patch.setattr(file_locks, "is_locked", is_locked)
+            assert turns.waiting(path) == []
+        assert not dead.exists()
+        assert turns.waiting(path) == come
+
+
+def test_a_directory_has_its_rights_before_its_name(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place, seen = tmp_path / "locks", []
+    change = Path.chmod
+
+    def chmod(path: Path, mode: int) -> None:
+        seen.append(place.exists())
+        change(path, mode)
+
+    monkeypatch.setattr(Path, "chmod", chmod)
+    turns.make_directory(place, 0o1777)
+    assert seen == [False] and stat.S_IMODE(place.stat().st_mode) == 0o1777
+    turns.make_directory(place, 0o700)  # it is there
+    assert stat.S_IMODE(place.stat().st_mode) == 0o1777
+
+
+def test_a_directory_that_another_makes_meanwhile_is_taken(
+    tmp_path: Path, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    place = tmp_path / "locks"
+
+    def chmod(_path: Path, _mode: int) -> None:
+        place.mkdir()
+        (place / "a lock").touch()
+
+    monkeypatch.setattr(Path, "chmod", chmod)
+    turns.make_directory(place, 0o1777)
+    assert [entry.name for entry in tmp_path.iterdir()] == ["locks"]
+    assert (place / "a lock").exists()
 
 
 def test_waiting_ends_when_its_time_is_over(monkeypatch: pytest.MonkeyPatch) -> None:

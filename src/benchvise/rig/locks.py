@@ -228,8 +228,8 @@ def directory() -> Path:
         path, mode = own, 0o700
     try:
         if not path.is_dir():
-            path.mkdir(parents=True, exist_ok=True)
-            path.chmod(mode)
+            path.parent.mkdir(parents=True, exist_ok=True)
+            turns.make_directory(path, mode)
         if path == own and path.lstat().st_uid != os.getuid():
             raise PermissionError(errno.EPERM, "it belongs to another user")
     except OSError as error:

@@ -31,16 +31,16 @@ def new_number() -> str:
 def ticket(lock: Path, note: Callable[[int], None], number: str = "") -> Iterator[Path]:
     """A ticket for a lock within this context; ``note`` writes into it who waits, by descriptor.
 
-    Raises OSError where none can be left.
+    With a ``number`` it has its turn when that has. Raises OSError where none can be left.
     """
     place = place_of(lock)
-    with contextlib.suppress(FileExistsError):
-        place.mkdir()
-        place.chmod(0o1777)  # whoever may use the lock may wait for it
+    make_directory(place, 0o1777)  # whoever may use the lock may wait for it
     # Locked before it has its name: a ticket that is not locked is one of the dead.
     draft = place / f".{os.getpid()}-{threading.get_ident()}"
     descriptor = os.open(draft, os.O_RDWR | os.O_CREAT | os.O_TRUNC | os.O_CLOEXEC, 0o644)
-    own = place / (number or new_number())
+    # No name is ever used twice, also of two tickets with one number: what is found dead under a
+    # name cannot be removed as another that has come to life there.
+    own = place / f"{number}.{new_number()}" if number else place / new_number()
     try:
         file_locks.lock(descriptor)
         note(descriptor)
@@ -50,6 +50,25 @@ def ticket(lock: Path, note: Callable[[int], None], number: str = "") -> Iterato
         for path in (draft, own):
             path.unlink(missing_ok=True)
         os.close(descriptor)
+
+
+def make_directory(path: Path, mode: int) -> None:
+    """A directory with these rights, whatever the umask; nothing where it is there already.
+
+    It has its name once it has its rights: nobody finds one that he may not use yet. Raises
+    OSError where it cannot be made.
+    """
+    if path.is_dir():
+        return
+    draft = path.with_name(f".{path.name}-{new_number()}")
+    draft.mkdir()
+    try:
+        draft.chmod(mode)
+        draft.rename(path)
+    except OSError:
+        draft.rmdir()
+        if not path.is_dir():  # else somebody else has made it meanwhile
+            raise
 
 
 def place_of(lock: Path) -> Path:
