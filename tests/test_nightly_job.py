@@ -5,12 +5,11 @@ from __future__ import annotations
 import contextlib
 import json
 import os
-import signal
 import socket
 import subprocess
 import sys
 import time
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from pathlib import Path
 from typing import Any
@@ -113,15 +112,17 @@ def test_killed_it_goes_on_with_what_is_missing_and_runs_once_at_a_time(nights: 
     (nights.directory / "go-rest").unlink()  # which waits for it
     command = [sys.executable, "-m", "benchvise", "nightly", str(nights.job)]
     with subprocess.Popen(command, stderr=subprocess.DEVNULL) as child:
-        deadline = time.monotonic() + PATIENCE
-        done = RunFilter(status=RunStatus.COMPLETE)
-        runs: list[str] = []
-        while not runs and child.poll() is None and time.monotonic() < deadline:
-            with Store.open(os.environ["BENCHVISE_STORE"]) as store:
-                runs = [run.id for run in store.runs(None, done)]
-            time.sleep(0.05)
-        code, said = nights.night()
-        child.send_signal(signal.SIGKILL)
+        try:
+            deadline = time.monotonic() + PATIENCE
+            done = RunFilter(status=RunStatus.COMPLETE)
+            runs: list[str] = []
+            while not runs and child.poll() is None and time.monotonic() < deadline:
+                with Store.open(os.environ["BENCHVISE_STORE"]) as store:
+                    runs = [run.id for run in store.runs(None, done)]
+                time.sleep(0.05)
+            code, said = nights.night()
+        finally:
+            child.kill()
     assert runs and code == 5 and f"measured by process {child.pid}" in said
     (nights.directory / "go-rest").touch()
     code, night = nights.night()
@@ -220,9 +221,17 @@ class Hosts:
         for suite in suites:
             (self.place / f"go-{suite}").touch()
 
-    def start(self, job: Path) -> subprocess.Popen[bytes]:
+    @contextlib.contextmanager
+    def start(self, job: Path) -> Iterator[subprocess.Popen[bytes]]:
+        """A host at work, until the context is left: killed then, with what its board waits for."""
         command = [sys.executable, "-m", "benchvise", "nightly", str(job), "--store", self.url]
-        return subprocess.Popen(command, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE)
+        quiet = subprocess.DEVNULL
+        with subprocess.Popen(command, stdout=quiet, stderr=quiet) as child:
+            try:
+                yield child
+            finally:  # a test that fails in the middle ends, too
+                child.kill()
+                self.go("work", "rest")
 
     def complete(self) -> list[tuple[str, str]]:
         """Label and suite of each complete run."""
