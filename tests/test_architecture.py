@@ -85,6 +85,7 @@ ALLOWED = {
     "flows": {
         "bisect",
         "board",
+        "configuration",
         "errors",
         "health",
         "measure",

@@ -128,6 +128,12 @@ def command_defaults(command: str, parameters: Sequence[str]) -> dict[str, Any]:
     return defaults
 
 
+def default_store(environment: Mapping[str, str] = os.environ) -> str | None:
+    """The store that commands take without ``--store``; None: the user's own."""
+    variable = environment.get("BENCHVISE_STORE")
+    return variable or command_defaults("benchvise runs", ["store"]).get("store")
+
+
 def configured_suite() -> str | None:
     """The suite that is measured where nothing else is asked for; None without a file's."""
     for file in configuration_files():

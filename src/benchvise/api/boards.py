@@ -5,9 +5,10 @@ from __future__ import annotations
 from collections.abc import Iterator, Sequence
 from contextlib import contextmanager
 
-from benchvise.api.results import StoredRun, default_store
+from benchvise.api.results import StoredRun
 from benchvise.board import full_name, open_board
 from benchvise.board.channel import open_channel
+from benchvise.configuration import default_store
 from benchvise.errors import MeasurementError, UsageError
 from benchvise.flows import run as flow
 from benchvise.flows import settings, state

@@ -9,8 +9,9 @@ from typing import Any
 from markupsafe import Markup
 
 from benchvise.api.records import Records
-from benchvise.api.results import StoredRun, default_store
+from benchvise.api.results import StoredRun
 from benchvise.board import full_name
+from benchvise.configuration import default_store
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.flows import why as flow

@@ -2,7 +2,6 @@
 
 from __future__ import annotations
 
-import os
 from collections.abc import Iterator
 from dataclasses import dataclass
 from functools import cached_property
@@ -10,7 +9,7 @@ from types import TracebackType
 from typing import Any, Self
 
 from benchvise.api.records import Records
-from benchvise.configuration import command_defaults
+from benchvise.configuration import default_store
 from benchvise.documents import encode
 from benchvise.errors import UsageError
 from benchvise.flows import results as flow
@@ -240,12 +239,6 @@ class ComparedRuns:
     def _repr_html_(self) -> str:
         """The changes as a chart and as a table, for Jupyter."""
         return changes_chart(self.data) + html_table(changes_table(self.data), in_notebook=True)
-
-
-def default_store() -> str | None:
-    """The store that commands take without ``--store``; None: the user's own."""
-    variable = os.environ.get("BENCHVISE_STORE")
-    return variable or command_defaults("benchvise runs", ["store"]).get("store")
 
 
 def open_store(url: str | None = None) -> ResultStore:

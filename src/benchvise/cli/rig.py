@@ -27,6 +27,8 @@ from benchvise.cli.output import (
 )
 from benchvise.cli.progress import RigProgress
 from benchvise.errors import Interrupted, UsageError
+from benchvise.flows.boards import command_line
+from benchvise.flows.boots import reported_boots
 from benchvise.quantities import format_duration
 from benchvise.rig.boot.verdict import BootReport
 from benchvise.rig.card.mux import MuxSide
@@ -178,7 +180,9 @@ def boot(
     """
     be_patient(wait)
     with RigProgress(stderr()) as progress:
-        outcomes = actions.boot(actions.load(rig), names, keep_on=not off, observe=progress.observe)
+        loaded = actions.load(rig)
+        with reported_boots(None, command_line()):
+            outcomes = actions.boot(loaded, names, keep_on=not off, observe=progress.observe)
     if as_json:
         print_json("rig-boot", [outcome_document(outcome) for outcome in outcomes])
     else:
@@ -373,7 +377,8 @@ def soak(
             )
         loaded = actions.load(rig)
         (board,) = loaded.select([name])[:1]
-        result = board_soak.soak_board(loaded, board, boots, show_boot, symbols)
+        with reported_boots(None, command_line()):
+            result = board_soak.soak_board(loaded, board, boots, show_boot, symbols)
     if as_json:
         print_json("soak", soak_document(result))
     else:

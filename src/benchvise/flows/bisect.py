@@ -22,6 +22,8 @@ from benchvise.flows.bisect_request import (
     bisect_request,
     resumed_request,
 )
+from benchvise.flows.boards import command_line
+from benchvise.flows.boots import reported_boots
 from benchvise.kept_request import REQUEST, keep_request
 from benchvise.output_files import check_output_directory
 from benchvise.quantities import format_duration, format_value
@@ -63,6 +65,7 @@ def bisect(options: BisectOptions) -> Bisection:
     )
     try:
         with deferred(), ExitStack() as stack:
+            stack.enter_context(reported_boots(options.store, command_line()))
             journal = MeasurementJournal(directory)
             stack.callback(journal.close)
             if options.resume is None:

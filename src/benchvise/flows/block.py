@@ -22,10 +22,8 @@ from benchvise.flows.boards import (
     NamedBoards,
     Prepared,
     all_failed,
-    command_line,
     open_named,
 )
-from benchvise.flows.boots import ReportedBoots
 from benchvise.flows.request import RunRequest, RunResult, plan_for
 from benchvise.flows.session import Observer, Session
 from benchvise.flows.settings import Combination
@@ -72,10 +70,8 @@ class BoardBlock:
         what happened; then it is raised.
         """
         with deferred(), ExitStack() as stack:
-            with ReportedBoots(self.store, command_line(), observe_rig) as boots, let_through():
-                self._sessions, failed = open_sessions(
-                    self.request, self.named, stack, boots.observe
-                )
+            with let_through():
+                self._sessions, failed = open_sessions(self.request, self.named, stack, observe_rig)
             self.ended += [RunResult("", name, (), error) for name, error in failed]
             boards = [session.reached for session in self._sessions]
             try:

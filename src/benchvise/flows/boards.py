@@ -12,6 +12,7 @@ from typing import TYPE_CHECKING, Self
 from benchvise.board import Board, full_name, open_board, register_kind
 from benchvise.documents import JsonObject, encode
 from benchvise.errors import BenchviseError, UsageError
+from benchvise.flows.boots import reported_boots
 from benchvise.rig.environment import (
     PREFIX,
     BoardRequest,
@@ -152,15 +153,16 @@ def open_named(
     if named.rig is not None and in_rig:
         from benchvise.rig.hold.board import open_all  # late: most boards are in no rig
 
-        brought = open_all(
-            named.rig,
-            in_rig,
-            purpose=command_line(),
-            image=image,
-            keep_on=keep_on,
-            observe=observe,
-            holds=named.holds,
-        )
+        with reported_boots(None, command_line()):
+            brought = open_all(
+                named.rig,
+                in_rig,
+                purpose=command_line(),
+                image=image,
+                keep_on=keep_on,
+                observe=observe,
+                holds=named.holds,
+            )
         for name, board, error in brought:
             if board is not None:
                 stack.enter_context(board)
@@ -228,7 +230,8 @@ def all_failed(failed: Sequence[tuple[str, BenchviseError]]) -> BenchviseError:
 def _open_rig_board(name: str) -> Board:
     from benchvise.rig.hold.board import open_board as open_rig_board
 
-    return open_rig_board(name)
+    with reported_boots(None, command_line()):
+        return open_rig_board(name)
 
 
 register_kind("rig", _open_rig_board)

@@ -18,7 +18,8 @@ from typing import TYPE_CHECKING, TypeVar
 from benchvise.errors import BenchviseError, Interrupted, UsageError
 from benchvise.flows import settings
 from benchvise.flows.block import BoardBlock, open_sessions
-from benchvise.flows.boards import NamedBoards, all_failed
+from benchvise.flows.boards import NamedBoards, all_failed, command_line
+from benchvise.flows.boots import reported_boots
 from benchvise.flows.request import RunRequest, RunResult
 from benchvise.flows.session import Observer
 from benchvise.flows.settings import Combination
@@ -99,6 +100,7 @@ def run(
     requests = parse_setting_requests(request.settings)
     request.entries()  # what is wrong with it is said before a board is reached
     with deferred(), ExitStack() as stack:
+        stack.enter_context(reported_boots(store, command_line()))
         try:
             with let_through():
                 named = NamedBoards.of(request.boards, request.rig, stack, observe_rig)

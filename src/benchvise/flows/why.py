@@ -23,6 +23,8 @@ from typing import TYPE_CHECKING, Any
 
 from benchvise.documents import computed, encode
 from benchvise.errors import BenchviseError, Interrupted, UsageError
+from benchvise.flows.boards import command_line
+from benchvise.flows.boots import reported_boots
 from benchvise.flows.why_sides import Sides, open_bench
 from benchvise.kept_request import REQUEST, keep_request, kept_request
 from benchvise.output_files import check_output_directory
@@ -143,6 +145,7 @@ def why(
     answer: DiagnosisAnswer | None = None
     try:
         with deferred(), ExitStack() as stack:
+            stack.enter_context(reported_boots(store, command_line()))
             log = _open_log(where, request, resume=resume)
             stack.callback(log.close)
             try:
@@ -181,6 +184,7 @@ def plan(
 ) -> DiagnosisPlan:
     """What the diagnosis would do; sets nothing, and measures one process a board."""
     with ExitStack() as stack:
+        stack.enter_context(reported_boots(store, command_line()))
         bench = open_bench(request.sides, stack, store, observe_rig)
         options = _options(request, bench, _corpus(request, store))
         return make_plan(bench, options, _diagnosis_rules(request))

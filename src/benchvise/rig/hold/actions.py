@@ -11,7 +11,7 @@ import os
 import select
 import sys
 from collections.abc import Callable, Iterator, Sequence
-from contextlib import contextmanager
+from contextlib import ExitStack, contextmanager
 from dataclasses import dataclass, field
 from pathlib import Path
 from typing import BinaryIO, Generic, TypeVar
@@ -21,7 +21,7 @@ from benchvise.errors import BenchviseError, UsageError
 from benchvise.rig.boot.verdict import BootReport
 from benchvise.rig.card.mux import MuxSide
 from benchvise.rig.console.recorder import logs_directory
-from benchvise.rig.environment import Rig, find_rig_file, load_rig
+from benchvise.rig.environment import PREFIX, Rig, find_rig_file, load_rig
 from benchvise.rig.hold import forks
 from benchvise.rig.hold.client import HeldBoard
 from benchvise.rig.hold.connection import EventObserver
@@ -35,6 +35,7 @@ from benchvise.rig.hold.messages import (
 )
 from benchvise.rig.hold.network import statuses_of_addresses, statuses_of_places
 from benchvise.rig.hold.together import all_at_once
+from benchvise.rig.machine_turn import MachineTurn
 
 T = TypeVar("T")
 T_co = TypeVar("T_co", covariant=True)
@@ -139,7 +140,10 @@ def mux(rig: Rig, names: Sequence[str], to: MuxSide) -> list[BoardOutcome[CardSi
 def flash(
     rig: Rig, names: Sequence[str], image: str, observe: EventObserver | None = None
 ) -> list[BoardOutcome[FlashedCard]]:
-    """Writes an image to the cards of boards, which are off then."""
+    """Writes an image to the cards of boards, which are off then.
+
+    Boards on this machine are refused where another command measures it, unless it is waited for.
+    """
 
     def write(held: HeldBoard) -> FlashedCard:
         held.switch_off_at_end(True)
@@ -147,13 +151,16 @@ def flash(
         held.turn_mux(MuxSide.DUT)
         return card
 
-    return _each(rig, names, "rig flash", write, observe)
+    return _each(rig, names, "rig flash", write, observe, is_busy=True)
 
 
 def boot(
     rig: Rig, names: Sequence[str], *, keep_on: bool = True, observe: EventObserver | None = None
 ) -> list[BoardOutcome[BootedBoard]]:
-    """Boots boards from off to a shell; one that does not come there is switched off."""
+    """Boots boards from off to a shell; one that does not come there is switched off.
+
+    Boards on this machine are refused where another command measures it, unless it is waited for.
+    """
 
     def start(held: HeldBoard) -> BootedBoard:
         held.switch_off_at_end(True)
@@ -168,7 +175,7 @@ def boot(
         held.switch_off_at_end(False)
         return booted
 
-    return _each(rig, names, "rig boot", start, observe)
+    return _each(rig, names, "rig boot", start, observe, is_busy=True)
 
 
 def _each(
@@ -177,8 +184,11 @@ def _each(
     purpose: str,
     act: Callable[[HeldBoard], T],
     observe: EventObserver | None = None,
+    *,
+    is_busy: bool = False,
 ) -> list[BoardOutcome[T]]:
-    """The same for each board that is meant, all at once."""
+    """The same for each board that is meant, all at once. What keeps this machine ``is_busy`` is
+    done in turn with commands that measure it, by a board on it."""
 
     def hold(name: str) -> T:
         if not rig.targets[name].is_switched:
@@ -190,10 +200,18 @@ def _each(
         with HeldBoard(rig, name, purpose, observe) as held:
             return act(held)
 
-    return [
-        BoardOutcome(name, result, error)
-        for name, result, error in all_at_once(rig.select(names), hold)
-    ]
+    chosen = rig.select(names)
+    outcomes: dict[str, BoardOutcome[T]] = {}
+    with ExitStack() as stack:
+        if is_busy:
+            turn = MachineTurn(rig, stack, purpose, observe)
+            refused = turn.take_for([f"{PREFIX}{name}" for name in chosen])
+            for name, error in refused.items():
+                board = name.removeprefix(PREFIX)
+                outcomes[board] = BoardOutcome(board, None, error)
+        done = all_at_once([name for name in chosen if name not in outcomes], hold)
+        outcomes.update((name, BoardOutcome(name, result, error)) for name, result, error in done)
+    return [outcomes[name] for name in chosen]
 
 
 # -- the console of one board ----------------------------------------------------------------------

@@ -4,13 +4,16 @@ from __future__ import annotations
 
 import contextlib
 from collections.abc import Callable, Sequence
+from contextlib import ExitStack
 from pathlib import Path
 
 from benchvise.errors import BenchviseError
 from benchvise.rig.console.recorder import logs_directory
+from benchvise.rig.environment import PREFIX as BOARD_PREFIX
 from benchvise.rig.environment import SIMULATED, Rig
 from benchvise.rig.hold.client import HeldBoard
 from benchvise.rig.hold.messages import PowerChange
+from benchvise.rig.machine_turn import MachineTurn
 from benchvise.rig.soak.cores import REGISTERS, Core, Symbols
 from benchvise.rig.soak.debuggers import cores_at
 from benchvise.rig.soak.soak import RigFault, SoakBoot, SoakResult, soak
@@ -31,7 +34,10 @@ def soak_board(
     ``symbols`` is the ELF file that has their names.
     """
     table = Symbols.load(symbols) if symbols is not None else None
-    with HeldBoard(rig, name, f"rig soak, {boots} boots") as held:
+    purpose = f"rig soak, {boots} boots"
+    with ExitStack() as stack:
+        MachineTurn(rig, stack, purpose).take_for([f"{BOARD_PREFIX}{name}"])
+        held = stack.enter_context(HeldBoard(rig, name, purpose))
         held.switch_off_at_end(True)
         try:
             return soak(

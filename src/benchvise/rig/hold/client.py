@@ -13,15 +13,17 @@ from benchvise.rig.hold import messages
 from benchvise.rig.hold.connection import EventObserver, WorkerConnection
 from benchvise.rig.hold.messages import (
     AnalyserCommand,
+    BoardEvent,
     BoardStatus,
     BootedBoard,
     CardSide,
     FlashedCard,
+    PhaseReached,
     PowerChange,
     PowerState,
     WorkerOrder,
 )
-from benchvise.rig.hold.together import HELD
+from benchvise.rig.hold.together import HELD, boot_observers
 
 _T = TypeVar("_T")
 
@@ -48,6 +50,12 @@ class HeldBoard(WorkerConnection):
         order = WorkerOrder(str(rig.path.resolve()), name, purpose, rig.wait_s, number)
         super().__init__(order, name, observe)
 
+    def _tell(self, event: BoardEvent) -> None:
+        if isinstance(event, PhaseReached):
+            for observer in boot_observers():
+                observer.reached(self.name, event.phase, event.seconds)
+        super()._tell(event)
+
     def _begin(self) -> None:
         HELD.add(self)
 
@@ -69,7 +77,11 @@ class HeldBoard(WorkerConnection):
 
     def boot(self, directory: Path) -> BootedBoard:
         """From off to a shell, with the console recorded in a directory; BootError says why not."""
-        return self._ask(messages.BootBoard(str(directory)), BootedBoard)
+        try:
+            return self._ask(messages.BootBoard(str(directory)), BootedBoard)
+        finally:
+            for observer in boot_observers():
+                observer.ended(self.name)
 
     def open_console(self, log: Path) -> None:
         """Opens the console as it is, recorded in a file."""

@@ -108,7 +108,11 @@ class WorkerConnection:
             if message.ended:
                 return message.result
             if message.event is not None:
-                self._observe(self.name, message.event)
+                self._tell(message.event)
+
+    def _tell(self, event: BoardEvent) -> None:
+        """Passes an event on."""
+        self._observe(self.name, event)
 
     def _line(self, deadline: float | None) -> bytes:
         """The next line, or what was left of one at the end."""

@@ -1,10 +1,12 @@
-"""Work for many boards at once, within bounds; and which boards are given up on Ctrl-C."""
+"""Work for many boards at once, within bounds; which boards are given up on Ctrl-C, and who is told
+of boots."""
 
 from __future__ import annotations
 
 import os
-from collections.abc import Callable, Iterable
+from collections.abc import Callable, Iterable, Iterator, Sequence
 from concurrent.futures import ThreadPoolExecutor
+from contextlib import contextmanager
 from functools import partial
 from typing import Any, Protocol, TypeVar
 
@@ -27,6 +29,37 @@ class Held(Protocol):
 
 HELD: set[Held] = set()
 """Those of this process, to be given up when it is interrupted."""
+
+
+class BootObserver(Protocol):
+    """Who is told of all boots of this process; called by several threads."""
+
+    def reached(self, board: str, phase: str, seconds: float) -> None:
+        """A board of a rig, by its name there, has reached a phase, seconds after power on."""
+
+    def ended(self, board: str) -> None:
+        """It is up, or has failed."""
+
+
+_BOOTS_TOLD_TO: list[BootObserver] = []
+
+
+@contextmanager
+def boots_told_to(observer: BootObserver) -> Iterator[None]:
+    """Within the context, that observer is told of all boots, unless one was before."""
+    if _BOOTS_TOLD_TO:
+        yield
+        return
+    _BOOTS_TOLD_TO.append(observer)
+    try:
+        yield
+    finally:
+        _BOOTS_TOLD_TO.remove(observer)
+
+
+def boot_observers() -> Sequence[BootObserver]:
+    """One, or none."""
+    return tuple(_BOOTS_TOLD_TO)
 
 
 def all_at_once(
