@@ -9,6 +9,11 @@ from collections.abc import Sequence
 
 import numpy as np
 
+from benchmarks.bisect.bounds import (
+    capacity_of_outcome,
+    capacity_of_value,
+    least_samples,
+)
 from benchmarks.bisect.fleet import (
     HELD_OUT_FLEET_SEEDS,
     make_boards,
@@ -16,8 +21,20 @@ from benchmarks.bisect.fleet import (
     two_changes_on,
 )
 from benchmarks.bisect.histories import HELD_OUT, HELD_OUT_SEEDS, NORMAL, STRAYS, make_history
-from benchmarks.bisect.limits import noise_known, oracle_of_outcomes, oracle_of_values
-from benchmarks.bisect.searches import Outcome, has_reference, ours, reference
+from benchmarks.bisect.limits import (
+    noise_known,
+    noise_learned,
+    oracle_of_outcomes,
+    oracle_of_values,
+)
+from benchmarks.bisect.searches import (
+    CONFIDENCE,
+    Look,
+    Outcome,
+    has_reference,
+    ours,
+    reference,
+)
 from benchmarks.bisect.whole import two_changes
 
 _HEAD = (
@@ -28,6 +45,7 @@ _LIMITS = (
     ("oracle that knows levels and noise", oracle_of_values),
     ("the same, of outcomes at the best threshold", oracle_of_outcomes),
     ("knows the noise, learns the levels", noise_known),
+    ("knows that noise is normal, learns the rest", noise_learned),
 )
 
 
@@ -35,7 +53,8 @@ def main() -> None:
     """``python -m benchmarks.bisect [--histories N] [--shape NAME] [--count N] [--effect E]
     [--earlier SAMPLES]``.
 
-    With ``--limits`` it prints what searches need that know more than any search can, with
+    With ``--limits`` it prints what no search can beat, and what searches need that know more than
+    any search can, with ``--calibration`` how often probabilities along the way are right, with
     ``--two`` how often two changes are both found, also on ``--boards N``. ``--boards N`` searches
     on several boards at once, of which ``--unseen K`` do not have the change, or the last takes
     ``--slow S`` times as long for a sample.
@@ -47,6 +66,7 @@ def main() -> None:
     parser.add_argument("--count", type=int, action="append")
     parser.add_argument("--effect", type=float, action="append")
     parser.add_argument("--limits", action="store_true")
+    parser.add_argument("--calibration", action="store_true")
     parser.add_argument("--two", action="store_true")
     parser.add_argument(
         "--earlier", type=int, default=0, help="samples of either end that the store has already"
@@ -57,12 +77,21 @@ def main() -> None:
     options = parser.parse_args()
     if options.first_seed is None:
         options.first_seed = HELD_OUT_FLEET_SEEDS if options.boards else HELD_OUT_SEEDS
-    if not options.limits and not options.two and not options.boards and not has_reference():
+    if (
+        not options.limits
+        and not options.calibration
+        and not options.two
+        and not options.boards
+        and not has_reference()
+    ):
         print("reference: not available: git-bayesect is not installed\n")
     seeds = range(options.first_seed, options.first_seed + options.histories)
     begun = time.monotonic()
     counts, effects = options.count or [128, 1024], options.effect or [1.0, 2.0, 4.0]
-    if options.limits:
+    if options.calibration:
+        _print_calibration(options.shape or [NORMAL], counts, effects, seeds)
+    elif options.limits:
+        _print_bounds(counts, effects)
         _print_limits(counts, effects, seeds)
     elif options.two:
         _print_two(options.boards or [0], counts, effects, seeds)
@@ -111,6 +140,39 @@ def _print_fleet(
                     _told([word for outcome in outcomes for word in outcome.told[split:]]),
                 ]
                 print(f"| {' | '.join(cells)} |", flush=True)
+
+
+_STATED = (0.0, 0.2, 0.5, 0.7, 0.8, 0.9, 0.95, 0.98, 1.0)
+
+
+def _print_calibration(
+    shapes: Sequence[str], counts: Sequence[int], effects: Sequence[float], seeds: range
+) -> None:
+    """Of all looks at which the search said about so much, how often it was right."""
+    print("| noise | versions | effect | said | mean | right | looks |")
+    print("|---|" + "---:|" * 6)
+    for shape, count, effect in itertools.product(shapes, counts, effects):
+        looks: list[Look] = []
+        for seed in seeds:
+            ours(make_history(seed, count, effect, shape), looks=looks)
+        said = np.array([probability for probability, _ in looks])
+        right = np.array([is_right for _, is_right in looks])
+        for low, high in itertools.pairwise(_STATED):
+            within = (said >= low) & (said < high)
+            if within.any():
+                cells = [shape, str(count), f"{effect:g}", f"{low:g} to {high:g}"]
+                cells += [f"{said[within].mean():.3f}", f"{right[within].mean():.3f}"]
+                print(f"| {' | '.join([*cells, str(int(within.sum()))])} |", flush=True)
+
+
+def _print_bounds(counts: Sequence[int], effects: Sequence[float]) -> None:
+    print("| versions | effect | bits of a value | of an outcome | least samples of any search |")
+    print("|---:|" + "---:|" * 4)
+    for count, effect in itertools.product(counts, effects):
+        cells = [str(count), f"{effect:g}", f"{capacity_of_value(effect):.3f}"]
+        cells += [f"{capacity_of_outcome(effect):.3f}"]
+        print(f"| {' | '.join([*cells, f'{least_samples(count - 1, effect, CONFIDENCE):.1f}'])} |")
+    print()
 
 
 def _told(words: Sequence[str]) -> str:

@@ -1,8 +1,11 @@
-"""What no search can beat: searches that know beforehand what others have to learn.
+"""What is hard to beat: searches that know beforehand what others have to learn.
 
 The oracle knows the levels on both sides and the noise. With values it shows how few samples there
 can be; with outcomes at the best threshold, how much a threshold loses. ``noise_known`` knows the
-noise only: beside the oracle it shows what learning the levels costs. All are for normal noise.
+noise only: beside the oracle it shows what learning the levels costs. ``noise_learned`` learns its
+size, too, and knows that it is normal and that versions do not scatter: beside ``benchvise bisect``
+it shows what being safe from other noise costs. All are for normal noise. What no search at all
+can beat is in ``bounds``.
 """
 
 from __future__ import annotations
@@ -19,6 +22,7 @@ from benchvise.long_arrays import Floats
 
 _WIDE = 3.0  # standard deviation of a change beforehand, in scatters of one sample
 _POSSIBLE = 1e-6  # a place that is less likely has no part in the choice
+_FIRST = 1  # samples of each end before others
 _LEVELS_SHARE = 0.5  # of a bit about the levels, in bits about the place: 0 and 1 are no better
 _VALUES = 61  # of the grid on which entropies are summed
 
@@ -82,16 +86,47 @@ def noise_known(history: History) -> Outcome:
     return Outcome(found=False, samples=TURNS, posterior=0.0)
 
 
-def _sides(counts: Floats, sums: Floats) -> _Sides:
+def noise_learned(history: History) -> Outcome:
+    """Learns the levels and the size of the noise as it goes; the latter can be anything."""
+    counts, sums, squares = np.zeros(history.count), np.zeros(history.count), 0.0
+    for turn in range(TURNS):
+        if turn < 2 * _FIRST:
+            version = (0, history.count - 1)[turn % 2]
+        else:
+            sides = _sides(counts, sums, squares)
+            best = int(np.argmax(sides.shares))
+            if sides.shares[best] >= CONFIDENCE:
+                return Outcome(best + 1 == history.place, turn, float(sides.shares[best]))
+            version = _most_telling(sides)
+        value = history.value(version, turn)
+        counts[version] += 1.0
+        sums[version] += value
+        squares += value * value
+    return Outcome(found=False, samples=TURNS, posterior=0.0)
+
+
+def _sides(counts: Floats, sums: Floats, squares: float | None = None) -> _Sides:
+    """What is known by now; without the sum of ``squares`` the noise is 1. Levels are in units of
+    the noise."""
     before_count = np.cumsum(counts)[:-1]
     before_sum = np.cumsum(sums)[:-1]
     after_count, after_sum = counts.sum() - before_count, sums.sum() - before_sum
     before, after = before_sum / before_count, after_sum / after_count
     width = 1.0 / before_count + 1.0 / after_count + _WIDE**2
-    logs = 0.5 * (before_sum * before + after_sum * after - (after - before) ** 2 / width)
+    explained = before_sum * before + after_sum * after - (after - before) ** 2 / width
+    if squares is None:
+        logs = 0.5 * explained
+    else:
+        freedom = counts.sum() - 1.0
+        left = np.maximum(squares - explained, 1e-12)
+        logs = -0.5 * freedom * np.log(left)
     logs -= 0.5 * np.log(before_count * after_count * width)
     shares = np.exp(logs - logs.max())
-    return _Sides(shares / shares.sum(), before, after, 1.0 / before_count, 1.0 / after_count)
+    shares /= shares.sum()
+    if squares is not None:
+        noise = sqrt(float(shares @ left) / freedom)
+        before, after = before / noise, after / noise
+    return _Sides(shares, before, after, 1.0 / before_count, 1.0 / after_count)
 
 
 def _most_telling(sides: _Sides) -> int:

@@ -30,8 +30,14 @@ class Outcome:
     posterior: float
 
 
-def ours(history: History, earlier: int = 0) -> Outcome:
+Look = tuple[float, bool]
+"""What a search said in its middle: how likely its best version is, and whether that is right."""
+
+
+def ours(history: History, earlier: int = 0, looks: list[Look] | None = None) -> Outcome:
     """The search as ``benchvise bisect`` makes it, where every sample costs the same.
+
+    ``looks`` gets what it said after each sample.
 
     ``earlier`` is how many samples of either end the store has, as of ``--good-run`` and
     ``--bad-run``. They are not counted; what is measured of the ends to see that they hold is.
@@ -55,6 +61,8 @@ def ours(history: History, earlier: int = 0) -> Outcome:
         if posterior.samples < _AT_LEAST or len(posterior.values) < 2:
             continue
         place, probability = posterior.best
+        if looks is not None:
+            looks.append((probability, place == history.place))
         if probability >= CONFIDENCE:
             check = unmet_side(runs, fresh, place, place)
         if probability >= CONFIDENCE and check is None:
