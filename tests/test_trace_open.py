@@ -6,6 +6,7 @@ import json
 import os
 import shutil
 import threading
+from dataclasses import replace
 from pathlib import Path
 
 import pyarrow as pa
@@ -14,7 +15,9 @@ from trace_data import expected, trace
 
 from benchvise.errors import TraceError, UsageError
 from benchvise.trace import cache, native
+from benchvise.trace.analysis.stats import stats, usage_of
 from benchvise.trace.catalogue.info import summarise
+from benchvise.trace.loaded import load_trace
 from benchvise.trace.opening import OpenTrace, open_on_demand, open_trace
 
 TRACES = (
@@ -123,7 +126,17 @@ def test_what_is_kept_is_analysed_like_what_was_decoded(name: str, tmp_path: Pat
         "scheduling",
         "syscalls",
         "devices",
+        "usage",
     }
+    # What adds up is a few rows of its own.
+    loaded = load_trace(path)
+    by_sums = usage_of(loaded.analysis)
+    assert loaded.analysis.usage() is not None
+    chosen = loaded.choose((), idle=True)
+    answer, cautions = stats(loaded.analysis, chosen, by_sums), loaded.cautions
+    by_tables = replace(loaded, analysis=replace(loaded.analysis, usage=lambda: None))
+    assert answer.actors and answer == stats(by_tables.analysis, chosen)
+    assert by_tables.cautions == cautions
 
 
 @pytest.mark.parametrize("analysed", [False, True])

@@ -477,8 +477,8 @@ class AnalysisTables(Mapping[str, pa.Table]):
         """
         with self._lock:
             if "usage" not in self._made and "scheduling" not in self._made:
-                usage = self._trace.usage()
-                if usage is not None:
+                usage = self._trace.usage() or self._trace.kept("usage")
+                if usage:
                     self._made["usage"] = usage
             return self._made.get("usage")
 
@@ -499,7 +499,13 @@ class AnalysisTables(Mapping[str, pa.Table]):
         return len(self._parts)
 
     def _scheduling(self) -> Mapping[str, pa.Table]:
+        # Who is kept for many questions is asked for the sums, too, which are a few rows.
+        self._trace.put("usage", self._sums)
         return self._trace.decoded_for("scheduling").scheduling()
+
+    def _sums(self) -> Mapping[str, pa.Table]:
+        """Nothing where only the tables can tell."""
+        return self._trace.decoded(decoder().ANALYSED_COLUMNS).usage() or {}
 
     def _syscalls(self) -> Mapping[str, pa.Table]:
         ran = self["actors"], self["fragments"]
