@@ -52,6 +52,7 @@ from benchvise.why.witness.layout import written_anew
 from benchvise.why.witness.opened import (
     HIDDEN,
     NOT_THERE,
+    OF_FILE,
     OPENED_FILE,
     differs_further,
     is_data,
@@ -328,6 +329,8 @@ def line_as_on_good(suspect: Suspect, good: Sequence[Origin], bad: Sequence[Orig
     line in both, or takes away one that only the bad side has; empty for others, and where more
     lines differ."""
     if not suspect.id.startswith(OPENED_FILE) or not _has_line(bad) or differs_further(bad[0]):
+        return ""
+    if bad[0].kind != OF_FILE:  # the line of a mount: the file has none there
         return ""
     path, line = str(bad[0].file), bad[0].line
     if not _has_line(good):

@@ -63,6 +63,7 @@ from benchvise.why.model import (
 )
 from benchvise.why.provenance import find_origins
 from benchvise.why.provenance.sources import ProbedFiles
+from benchvise.why.witness.covered import FSTAB, is_missing, origins_of_missing
 from benchvise.why.witness.database_suspects import DATABASE, origins_of_database
 from benchvise.why.witness.model import SideWatch
 from benchvise.why.witness.opened import (
@@ -359,6 +360,9 @@ class LiveBench:
         if self._userland is not None and is_userland(suspect):
             return self._userland.origins(side, suspect)
         if suspect.id.startswith(OPENED_FILE):
+            if is_missing(side, suspect):
+                tables = {s: self._contents_on(s, (FSTAB,)).get(FSTAB) for s in Side}
+                return origins_of_missing(side, suspect, tables)
             contents = self._contents(suspect)
             is_private = self._file_swap is not None and self._file_swap.is_private(
                 suspect.id.removeprefix(OPENED_FILE)
