@@ -25,7 +25,7 @@ from benchvise.why.case import DiagnosisOptions, DiagnosisState, also
 from benchvise.why.events import CauseConfirmed, CommandWatched, FindingMade, SuspectsRanked
 from benchvise.why.experiments import confirm, gap
 from benchvise.why.experiments.confirm import Confirmation
-from benchvise.why.experiments.laboratory import Laboratory
+from benchvise.why.experiments.laboratory import BudgetSpent, Laboratory
 from benchvise.why.experiments.question import (
     WITH,
     WITHOUT,
@@ -342,12 +342,16 @@ def _search(
     stage = case.reached
     left_after_bursts = _AFTER_BURSTS
     while True:
-        begun = len(lab.differences)
+        begun, is_spent = len(lab.differences), False
         search = Search(
             lab, case.scale, suspects, case.left, context, purposes, left_error=case.left_error
         )
         try:
             search.run(first)
+        except BudgetSpent:
+            if left_after_bursts == _AFTER_BURSTS:
+                raise
+            is_spent = True  # what follows may still have its time
         finally:
             # Also of a search that was stopped, what it has proven stands.
             case.proven.extend(search.proven)
@@ -358,14 +362,15 @@ def _search(
             case.reached = also(stage, search.narrowed)
             case.narrowed = search.narrowed
             case.vanished |= search.vanished
-        if left_after_bursts and search.is_open and lab.met_burst(begun):
+        if left_after_bursts and not is_spent and search.is_open and lab.met_burst(begun):
             left_after_bursts -= 1
             first = None
             continue
         if search.futile:
             case.next_steps.append(search.futile)
         rest = [s for s in search.suspects if s not in case.flipped]
-        if search.futile or not search.proven or not rest or not case.unfinished:
+        is_done = search.futile or is_spent or not search.proven or not rest
+        if is_done or not case.unfinished:
             return search
         context, suspects, first = case.flipped, rest, None
         purposes = (purposes[1], purposes[1])
