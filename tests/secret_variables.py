@@ -32,5 +32,9 @@ WITHOUT = {
     "WORKER_THREADS": "16",
     "PLUGIN_DIR": "/srv/my-plugins",
     "PGHOST": "/run/postgresql",
+    "PGGSSENCMODE": "prefer",
+    "PGOPTIONS": "-c parallel_setup_cost=0",
+    "PKGSYSTEM_ENABLE_FSYNC": "1",
+    "AWS_MAX_ATTEMPTS": "9",
     "JAVA_HOME": "/usr/lib/jvm/java-17-provided",
 }

@@ -17,11 +17,12 @@ static const char known[] =
 	"GREP_COLOR LS_COLORS= LESS= LESSOPEN= GZIP= PIGZ= BZIP XZ_ ZSTD_ ZIPOPT= UNZIP= RSYNC_ "
 	"CVS_RSH= GIT_PAGER= PAGER= MAKEFILES= CCACHE_ DISTCC_ LOCALDOMAIN= HOSTALIASES= "
 	"CURL_CA WGETRC= BASH_ENV= ENV= EVENT_ G_ QT_ GTK_ GDK_ SDL_ MESA_ LIBGL_ vblank_mode= GST_ "
-	"OPENCV_ TF_NUM_ ORT_ RUST_BACKTRACE= RUST_LOG= RUST_MIN_STACK= RAYON_";
+	"OPENCV_ PGGSS PGSSLMODE= TF_NUM_ ORT_ RUST_BACKTRACE= RUST_LOG= RUST_MIN_STACK= RAYON_";
 
 /* Ends of names, of whatever program: nobody knows what its options are. */
 static const char known_ends[] =
 	"OPTIONS= OPTS= FLAGS= THREADS= JOBS= LEVEL= DEBUG= TRACE= CACHE= SIZE= LIMIT= TIMEOUT= "
+	"ATTEMPTS= RETRIES= INTERVAL= DELAY= BACKEND= POLICY= WORKERS= SYNC= "
 	"PROXY= _proxy= PATH= DIR= HOME=";
 
 /* What is in a value that has a secret, and in options that may have one: in whatever case.

@@ -92,14 +92,14 @@ _NO_PARTNER = ("/proc/", "/sys/", "/dev/null", "/dev/zero", "/dev/tty", "/dev/ur
 _TELLS = re.compile(
     r"LANG|LC_|TZ|MALLOC_|OMP_|GOMP_|GLIBC_TUNABLES|LD_|PYTHON|PERL5|PERL_|"
     r"UV_THREADPOOL|GOMAXPROCS|GOGC|GOMEMLIMIT|GODEBUG|RUBY|"
-    r"LOCALDOMAIN|BASH_ENV|ENV$|G_SLICE|RUST_"
+    r"LOCALDOMAIN|BASH_ENV|ENV$|G_SLICE|RUST_|PGGSS|PGSSLMODE"
 )
 _SECRET = re.compile(r"passw|secret|token|key=|cred|://.*@", re.IGNORECASE)
 # Of whatever program: nobody knows what its options are, so that less is told of them, but of a
 # path, where - begins none. As core/environment.c of the probe has it.
 _TELLS_ENDS = re.compile(
-    r".*(?:OPTIONS|OPTS|FLAGS|THREADS|JOBS|LEVEL|DEBUG|TRACE|CACHE|SIZE|LIMIT|TIMEOUT|PROXY|"
-    r"_proxy|PATH|DIR|HOME)$"
+    r".*(?:OPTIONS|OPTS|FLAGS|THREADS|JOBS|LEVEL|DEBUG|TRACE|CACHE|SIZE|LIMIT|TIMEOUT|"
+    r"ATTEMPTS|RETRIES|INTERVAL|DELAY|BACKEND|POLICY|WORKERS|SYNC|PROXY|_proxy|PATH|DIR|HOME)$"
 )
 _SUSPICIOUS = re.compile(
     r"pass|pwd|secret|token|key|cred|auth|user|sign|-p|-u|://.*@", re.IGNORECASE
