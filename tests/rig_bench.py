@@ -13,6 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from in_process import Ran, benchvise
+from waiting import PATIENCE
 
 from benchvise.documents import encode
 from benchvise.rig.virtual import bench as bench_control
@@ -25,8 +26,8 @@ QUICK = {
     "settle_s": 0.05,
     "off_s": 0.05,
     "card_s": 1.0,
-    "silence_s": 5.0,
-    "boot_limit_s": 10.0,
+    "silence_s": PATIENCE,
+    "boot_limit_s": PATIENCE,
 }
 """For stand-in machines, which do in tenths of a second what a board does in tens of seconds."""
 

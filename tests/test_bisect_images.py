@@ -8,12 +8,19 @@ from pathlib import Path
 import pytest
 import skips
 from rig_bench import running
+from waiting import BOOT_PATIENCE, PATIENCE
 
 from benchvise.errors import BenchviseError
 from benchvise.rig.virtual import kinds
 
 KIND = "arm64-uboot"
-OPTIONS = {"stagger_s": 0.2, "settle_s": 0.1, "off_s": 0.1}
+OPTIONS = {
+    "stagger_s": 0.2,
+    "settle_s": 0.1,
+    "off_s": 0.1,
+    "silence_s": PATIENCE,
+    "boot_limit_s": BOOT_PATIENCE,
+}
 FIRST_BAD, COUNT = 2, 4
 
 # The image says which one it is; values scatter by a few percent.

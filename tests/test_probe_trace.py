@@ -8,7 +8,6 @@ import re
 import signal
 import struct
 import subprocess
-import time
 from collections.abc import Iterator
 from pathlib import Path
 from typing import Any
@@ -25,7 +24,7 @@ from trace_boards import (
     stand_in,
     tracing_state,
 )
-from waiting import PATIENCE
+from waiting import PATIENCE, wait_until
 
 from benchvise.trace.loaded import load_trace
 
@@ -128,10 +127,8 @@ class TestOfAStandIn:
             assert (root / "tracing_on").read_text() == "1"
             running.process.send_signal(signal.SIGKILL)
             running.process.wait()
-            for _ in range(500):
-                if (root / "buffer_size_kb").read_text() == "1408":
-                    break  # which comes after the clock
-                time.sleep(0.01)
+            size = root / "buffer_size_kb"  # which comes after the clock
+            wait_until(lambda: size.read_text() == "1408", "what it was before")
         assert (root / "trace_clock").read_text() == "local"
         assert (root / "buffer_size_kb").read_text() == "1408"
 
@@ -396,11 +393,7 @@ class TestReal:
 
     @staticmethod
     def gone(name: str) -> bool:
-        for _ in range(500):
-            if name not in instances():
-                return True
-            time.sleep(0.02)
-        return False
+        return wait_until(lambda: name not in instances(), "the end of its instance")
 
 
 FOREIGN = {

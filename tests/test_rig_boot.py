@@ -9,6 +9,7 @@ from pathlib import Path
 import pytest
 import skips
 from rig_machine import Machine, kernel, missing, shell_initrd
+from waiting import BOOT_PATIENCE
 
 from benchvise.rig.boot.address import addresses
 from benchvise.rig.boot.timeline import BootEnd, BootOutcome, Timeline, replay, watch
@@ -20,9 +21,6 @@ from benchvise.rig.faults import Fault
 
 pytestmark = skips.unless_missing(missing())
 
-SILENCE = 90.0  # a kernel is unpacked before it says a word
-LIMIT = 180.0
-
 
 @pytest.fixture
 def machines() -> Iterator[list[Machine]]:
@@ -33,7 +31,7 @@ def machines() -> Iterator[list[Machine]]:
 
 
 def boot(
-    log: Path, machine: Machine, *, silence_s: float = SILENCE
+    log: Path, machine: Machine, *, silence_s: float = BOOT_PATIENCE
 ) -> tuple[Timeline, BootOutcome]:
     timeline = Timeline(time.monotonic_ns())
     with ConsoleRecorder(log, listen=timeline.feed) as recorder:
@@ -44,7 +42,7 @@ def boot(
             recorder.received(data)
             return data
 
-        outcome = watch(read, timeline, silence_s=silence_s, limit_s=LIMIT, feeds=False)
+        outcome = watch(read, timeline, silence_s=silence_s, limit_s=BOOT_PATIENCE, feeds=False)
     return timeline, outcome
 
 
@@ -52,7 +50,7 @@ def test_a_machine_without_a_disk_has_nothing_to_boot(
     tmp_path: Path, machines: list[Machine]
 ) -> None:
     machines.append(Machine("-machine", "pc,graphics=off"))
-    timeline, outcome = boot(tmp_path / "log", machines[0], silence_s=6.0)
+    timeline, outcome = boot(tmp_path / "log", machines[0], silence_s=20.0)
     report = BootReport.of(timeline, outcome, tmp_path / "log")
     assert report.fault is Fault.NO_BOOT_MEDIUM, report
     assert "No bootable device" in report.evidence.raw

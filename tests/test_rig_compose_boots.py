@@ -7,6 +7,7 @@ from pathlib import Path
 import rig_guest
 import rig_images
 import skips
+from waiting import BOOT_PATIENCE
 
 from benchvise.rig.compose.compose import compose
 from benchvise.rig.images.workplace import describe
@@ -30,7 +31,7 @@ def test_a_composed_image_boots(tmp_path: Path) -> None:
     assert version == describe(newer).kernels[0][1].version
     assert version != describe(base).kernels[0][1].version
     with rig_guest.Guest(kind, out, tmp_path) as guest:
-        guest.log_in(180)
+        guest.log_in(BOOT_PATIENCE)
         assert guest.run("uname -r") == version
         assert guest.run("ls /lib/modules") == version
         assert "[madvise]" in guest.run("cat /sys/kernel/mm/transparent_hugepage/enabled")

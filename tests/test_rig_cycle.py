@@ -13,6 +13,7 @@ import pytest
 import skips
 from in_process import Ran, benchvise
 from rig_bench import TestBench, running
+from waiting import BOOT_PATIENCE, PATIENCE
 
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
@@ -22,7 +23,13 @@ from benchvise.rig.virtual import kinds
 from benchvise.store import Store
 
 BOARDS = (("arm64-1", "arm64-uboot"), ("arm64-2", "arm64-uboot"), ("riscv64-1", "riscv64-uboot"))
-OPTIONS = {"stagger_s": 0.2, "settle_s": 0.1, "off_s": 0.1, "silence_s": 40.0}
+OPTIONS = {
+    "stagger_s": 0.2,
+    "settle_s": 0.1,
+    "off_s": 0.1,
+    "silence_s": PATIENCE,
+    "boot_limit_s": BOOT_PATIENCE,
+}
 
 
 @pytest.fixture(scope="module")
@@ -99,7 +106,7 @@ def failed(rig: TestBench, measured: Ran) -> dict[str, actions.BoardOutcome[Any]
     rig.inject("riscv64-1", "slow-boot", "20")
     found = actions.boot(actions.load(str(rig.rig_file)), ["arm64-1", "arm64-2"])
     # The limit that ends the slow board must not end the others, however busy this machine is.
-    short = rig.with_options(boot_limit_s=15.0)
+    short = rig.with_options(boot_limit_s=30.0)
     found += actions.boot(actions.load(str(short.rig_file)), ["riscv64-1"])
     return {outcome.board: outcome for outcome in found}
 

@@ -36,7 +36,7 @@ from benchvise.rig.virtual.boards import GDB_SOCKET
 GOOD, OTHER = "good", "other"
 # Ten boards that start at once on a busy machine are slow, and quiet for a while; none of that may
 # be taken for what is wrong with one of them.
-PATIENT = {**QUICK, "silence_s": 10.0, "boot_limit_s": 30.0}
+PATIENT = {**QUICK, "silence_s": 20.0, "boot_limit_s": 60.0}
 LARGE = 12 << 20
 
 # A client that writes two cards and boots the boards; it says when it begins.
@@ -111,7 +111,7 @@ def rig(tmp_path_factory: pytest.TempPathFactory) -> Iterator[TestBench]:
     names = [GOOD, OTHER, *CARDS, *BOOTS]
     boards = [(name, "stand-in") for name in names]
     place = tmp_path_factory.mktemp("faults")
-    with running(place, boards, options=PATIENT, login_timeout=8) as bench:
+    with running(place, boards, options=PATIENT, login_timeout=20) as bench:
         yield bench.changed(
             "faults", {"no-card": {"VirtualSDMux": {"disk_path": str(place / "nowhere")}}}
         )
@@ -188,7 +188,7 @@ def named(plain: Ran, as_json: Ran, board: str, fault: str, code: int) -> dict[s
 @pytest.fixture
 def calm(rig: TestBench, booted: Batch) -> Iterator[TestBench]:
     """The rig after all that, with the two boards that are well off and whole again."""
-    yield rig
+    yield rig.with_options(silence_s=PATIENCE, boot_limit_s=PATIENCE)
     for board in (GOOD, OTHER):
         rig.mend(board)
 

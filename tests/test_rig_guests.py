@@ -12,13 +12,12 @@ from pathlib import Path
 import pytest
 import skips
 from rig_guest import LOGIN, Guest
-from waiting import PATIENCE
+from waiting import BOOT_PATIENCE, PATIENCE
 
 from benchvise.rig.faults import RigError
 from benchvise.rig.virtual import kinds
 from benchvise.rig.virtual.recipes import keys
 
-BOOT_SECONDS = 180  # so long only where the machine has much else to do
 NEEDED = (
     "uname id ls mkdir rmdir rm mv chmod cat wc cksum dd tr kill base64 gzip sha256sum dmesg "
     "sync stty mount"
@@ -70,7 +69,7 @@ def powered(
 def bench(tmp_path_factory: pytest.TempPathFactory) -> Iterator[dict[str, Guest]]:
     with powered({name: (name, "a") for name in MACHINES}, tmp_path_factory) as guests:
         for guest in guests.values():
-            guest.log_in(BOOT_SECONDS)
+            guest.log_in(BOOT_PATIENCE)
         yield guests
 
 
@@ -109,13 +108,13 @@ def test_a_card_keeps_what_it_held_when_the_power_was_cut(
 ) -> None:
     with powered({"one": ("arm64-direct", "a")}, tmp_path_factory) as guests:
         guest = guests["one"]
-        guest.log_in(BOOT_SECONDS)
+        guest.log_in(BOOT_PATIENCE)
         guest.run("echo kept > /root/file; sync; echo lost > /tmp/file")
         guest.close()
         again = tmp_path_factory.mktemp("h")
         card = guest.directory / "card.img"
         with Guest(kinds.kind("arm64-direct"), card, again) as second:
-            second.log_in(BOOT_SECONDS)
+            second.log_in(BOOT_PATIENCE)
             assert second.run("cat /root/file") == "kept"
             assert "No such file" in second.run("cat /tmp/file")
 
@@ -133,10 +132,10 @@ def test_variants_fail_as_they_should(tmp_path_factory: pytest.TempPathFactory) 
     boards = {variant: ("arm64-direct", variant) for variant in FAILURES}
     with powered(boards, tmp_path_factory) as guests:
         guest = guests["login-loop"]
-        guest.wait_for(LOGIN, BOOT_SECONDS)
+        guest.wait_for(LOGIN, BOOT_PATIENCE)
         guest.enter("root\n")
         for variant, words in FAILURES.items():
-            guests[variant].wait_for(words, BOOT_SECONDS)
+            guests[variant].wait_for(words, BOOT_PATIENCE)
             guests[variant].close()  # in a panic, it computes until then
 
 
@@ -147,7 +146,7 @@ def test_the_bootloader_asks_where_there_is_nothing_to_boot(
         empty = tmp_path_factory.mktemp("h")
         with Guest(kinds.kind("arm64-uboot"), None, empty) as without:
             for guest in (guests["one"], without):
-                guest.wait_for(r"\n=> ", BOOT_SECONDS)
+                guest.wait_for(r"\n=> ", BOOT_PATIENCE)
                 guest.close()  # it asks for keys without rest
 
 

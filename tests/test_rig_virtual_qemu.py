@@ -14,7 +14,7 @@ import labgrid
 import pytest
 import skips
 import yaml
-from waiting import PATIENCE
+from waiting import BOOT_PATIENCE, PATIENCE
 
 from benchvise.documents import encode
 from benchvise.errors import BenchviseError
@@ -22,7 +22,6 @@ from benchvise.rig.virtual import kinds
 from benchvise.rig.virtual.bench import VirtualBench, down, inject, status, up
 
 KIND = "arm64-uboot"
-BOOT_SECONDS = 120.0
 
 
 @pytest.fixture(scope="module")
@@ -91,7 +90,7 @@ def test_a_board_is_written_booted_logged_in_to_and_cut_off(
     target.get_driver("SerialDriver")
     power.on()
     shell = target.get_driver("ShellDriver", activate=False)
-    shell.login_timeout = int(BOOT_SECONDS)
+    shell.login_timeout = int(BOOT_PATIENCE)
     target.activate(shell)
     assert shell.run_check("uname -m") == ["aarch64"]
     assert f"KIND={KIND}" in ssh(bench, "cat /etc/image-release")
@@ -118,8 +117,8 @@ def test_u_boot_is_held_at_its_prompt(bench: VirtualBench, target: Any) -> None:
     console = target.get_driver("SerialDriver")
     power = target.get_driver("NetworkPowerDriver")
     power.on()
-    console.expect("\r\n=> ", timeout=BOOT_SECONDS)
+    console.expect("\r\n=> ", timeout=BOOT_PATIENCE)
     console.write(b"echo still $board here\r")
-    console.expect("still qemu-arm here", timeout=BOOT_SECONDS)
+    console.expect("still qemu-arm here", timeout=BOOT_PATIENCE)
     power.off()
     inject("arm", "hang-uboot", "off", bench.directory)

@@ -150,6 +150,11 @@ def wait_for(text: str, child: subprocess.Popen[str]) -> None:
         time.sleep(0.001)
 
 
+def wait_until_set_or_over(child: subprocess.Popen[str]) -> None:
+    """Until a short run has its journal; or, where this process had no CPU meanwhile, its end."""
+    wait_until(lambda: "session" in journal_text() or child.poll() is not None, "a run's journal")
+
+
 def is_due() -> bool:
     return any(session.is_due for session in journal.sessions())
 
@@ -270,7 +275,7 @@ class TestKilled:
         words = ["run", "local", *SET, *SHORT]
         begin = time.monotonic()
         child = start(environment, *words)
-        wait_for("session", child)
+        wait_until_set_or_over(child)
         begin_setting = time.monotonic()
         child.communicate(timeout=PATIENCE)
         end = time.monotonic()
@@ -279,7 +284,7 @@ class TestKilled:
         for number in range(2 * moments):
             child = start(environment, *words)
             if number % 2:
-                wait_for("session", child)
+                wait_until_set_or_over(child)
             life = end - (begin_setting if number % 2 else begin)
             time.sleep(life * (number // 2 + chance.random()) / moments)
             child.kill()

@@ -17,7 +17,7 @@ import pytest
 from in_process import benchvise
 from sshd import SshServer
 from trace_boards import instance_of, instances, left_behind, recording, reported, tracing_state
-from waiting import PATIENCE
+from waiting import PATIENCE, wait_until
 
 from benchvise.board import open_board
 from benchvise.errors import BoardUnreachable
@@ -210,19 +210,11 @@ class TestHere:
 
     @staticmethod
     def wait_for_instance(process: subprocess.Popen[Any]) -> str:
-        for _ in range(1000):
-            if name := instance_of(process.pid):
-                return name
-            time.sleep(0.02)
-        pytest.fail("it does not begin to record")
+        return wait_until(lambda: instance_of(process.pid), "it begins to record")
 
     @staticmethod
     def wait_for_end(name: str) -> None:
-        for _ in range(500):
-            if name not in instances():
-                return
-            time.sleep(0.02)
-        pytest.fail(f"{name} is left")
+        wait_until(lambda: name not in instances(), f"{name} is gone")
 
 
 LTTNG = """#!/bin/sh

@@ -14,7 +14,7 @@ from typing import Any
 import pytest
 from in_process import benchvise
 from sshd import SshServer
-from waiting import PATIENCE
+from waiting import PATIENCE, wait_until
 
 from benchvise.store import Store
 
@@ -88,9 +88,10 @@ def servers(
 def test_this_machine_for_a_short_while(tmp_path: Path) -> None:
     store = tmp_path / "w.db"
     [outcome] = watch(store, "local", "--every", EVERY, "--for", "6")
-    assert outcome["looks"] >= 2
+    assert outcome["looks"] >= 1
     assert outcome["error"] is None
-    assert outcome["cost"] is not None and 0 < outcome["cost"] < 1
+    # A busy machine may come to one look only, of which there is no cost.
+    assert outcome["looks"] == 1 or 0 < outcome["cost"] < 1
     data = history(store, "local")
     [span] = in_time(data["spans"])
     assert data["counters"] and span["ending"] == "stopped"
@@ -149,7 +150,7 @@ def test_two_boards_at_once_of_which_one_is_lost_and_found(
     store = tmp_path / "w.db"
     lost, other = servers
     child = subprocess.Popen(
-        [*arguments(store, lost.name, other.name, "--every", EVERY, "--for", "30"), "--json"],
+        [*arguments(store, lost.name, other.name, "--every", EVERY), "--json"],
         stdout=subprocess.PIPE,
         stderr=subprocess.PIPE,
         text=True,
@@ -157,6 +158,8 @@ def test_two_boards_at_once_of_which_one_is_lost_and_found(
     wait_for_looks(store, lost.name, 2)
     wait_for_looks(store, other.name, 2)
     lost.kill_sessions()
+    wait_until(lambda: "contact again" in contacts(store, lost.name), "contact again")
+    child.send_signal(signal.SIGINT)
     output, errors = child.communicate(timeout=PATIENCE)
     assert child.returncode == 0, errors
     one, two = json.loads(output)["data"]
@@ -164,13 +167,15 @@ def test_two_boards_at_once_of_which_one_is_lost_and_found(
     assert two["contact_lost"] == 0
     assert "contact lost" in errors and "contact again" in errors
     seen = history(store, lost.name)
-    assert [event["what"] for event in seen["events"] if "contact" in event["what"]] == [
-        "contact lost",
-        "contact again",
-    ]
+    assert contacts(store, lost.name) == ["contact lost", "contact again"]
     assert len(in_time(seen["spans"])) == 2 and seen["spans"][0]["ending"]
     assert len(in_time(history(store, other.name)["spans"])) == 1
     assert two["cost"] is not None and two["cpu_s"] > 0
+
+
+def contacts(store: Path, board: str) -> list[str]:
+    events = history(store, board)["events"]
+    return [event["what"] for event in events if "contact" in event["what"]]
 
 
 def in_time(spans: list[dict[str, Any]]) -> list[dict[str, Any]]:
@@ -230,7 +235,13 @@ def test_a_watch_is_cheap(servers: tuple[SshServer, SshServer], tmp_path: Path) 
     over many at a quicker one. (No time is asserted but the share, which has a factor to spare.)
     """
     store = tmp_path / "w.db"
-    [outcome] = watch(store, servers[0].name, "--every", "1", "--for", "15")
+    words = [*arguments(store, servers[0].name, "--every", "1"), "--json"]
+    child = subprocess.Popen(words, stdout=subprocess.PIPE, stderr=subprocess.PIPE, text=True)
+    wait_for_looks(store, servers[0].name, 12)
+    child.send_signal(signal.SIGINT)
+    output, errors = child.communicate(timeout=PATIENCE)
+    assert child.returncode == 0, errors
+    [outcome] = json.loads(output)["data"]
     assert outcome["cpu_s"] is not None
     per_look = outcome["cpu_s"] / (outcome["looks"] - 1)
     share = per_look / 60

@@ -137,7 +137,8 @@ def test_what_a_board_said_last_is_seen_while_it_boots(server: Serving, bench: T
     """One that hangs: nothing comes any more for seconds, which is when people look."""
     bench.put("two", "hang")
     rig, progress = Watching(server, "/live/rig"), Watching(server, "/live/progress")
-    boot = Thread(target=bench.command, args=("rig", "boot", "two"))
+    hanging = bench.with_options(silence_s=15.0)  # which ends it, when all has been seen
+    boot = Thread(target=hanging.command, args=("rig", "boot", "two"))
     boot.start()
     try:
         last = "Freeing unused kernel memory"

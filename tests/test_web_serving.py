@@ -46,7 +46,7 @@ async def ask(server: Serving, path: str) -> tuple[int, bytes]:
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     try:
         writer.write(head(server, path, "Connection: close"))
-        answer = await asyncio.wait_for(reader.read(), 60)
+        answer = await asyncio.wait_for(reader.read(), PATIENCE)
     finally:
         writer.close()
     return int(answer.split(b" ", 2)[1]), answer
@@ -56,7 +56,7 @@ async def watch(server: Serving, path: str) -> tuple[int, asyncio.StreamWriter]:
     """Begins to watch; the connection stays open."""
     reader, writer = await asyncio.open_connection("127.0.0.1", server.port)
     writer.write(head(server, path))
-    status = await asyncio.wait_for(reader.readline(), 60)
+    status = await asyncio.wait_for(reader.readline(), PATIENCE)
     return int(status.split(b" ", 2)[1]), writer
 
 
@@ -136,7 +136,7 @@ def test_an_answer_may_take_its_time(monkeypatch: pytest.MonkeyPatch) -> None:
         server, port = await listening(0.4)
         reader, writer = await asyncio.open_connection("127.0.0.1", port)
         writer.write(b"GET / HTTP/1.1\r\nHost: 127.0.0.1\r\nConnection: close\r\n\r\n")
-        answer = await asyncio.wait_for(reader.read(), 20)
+        answer = await asyncio.wait_for(reader.read(), PATIENCE)
         writer.close()
         server.close()
         return answer

@@ -8,6 +8,7 @@ import rig_guest
 import rig_images
 import skips
 from root_trees import suspect_of
+from waiting import BOOT_PATIENCE
 
 from benchvise.rig.virtual import kinds
 from benchvise.rig.virtual.recipes import build
@@ -42,7 +43,7 @@ def test_a_traced_boot_names_the_script_that_wrote(tmp_path: Path) -> None:
         }
     assert [origin.where for origin in origins.values()] == ["/etc/rc.local:3", "/etc/rc.local:4"]
     with rig_guest.Guest(kind, image, tmp_path) as guest:
-        guest.log_in(180)
+        guest.log_in(BOOT_PATIENCE)
         guest.run("mountpoint -q /sys/kernel/tracing || mount -t tracefs t /sys/kernel/tracing")
         trace = guest.run(f"grep -e bv_ -e process_exec {TRACE[0]} | grep -e rc.local -e exec")
     for path, origin in zip((THP, "/proc/sys/vm/swappiness"), origins.values(), strict=True):

@@ -16,7 +16,7 @@ from typing import Any
 import pytest
 import skips
 from rig_bench import TestBench, running
-from waiting import PATIENCE, wait_until
+from waiting import BOOT_PATIENCE, PATIENCE, wait_until
 
 from benchvise.errors import BenchviseError
 from benchvise.rig.virtual import kinds
@@ -24,7 +24,13 @@ from benchvise.rig.virtual.kinds import KINDS
 
 KIND = "arm64-direct"
 BOARD = "rig:one"
-OPTIONS = {"stagger_s": 0.1, "settle_s": 0.1, "off_s": 0.1, "silence_s": 40.0}
+OPTIONS = {
+    "stagger_s": 0.1,
+    "settle_s": 0.1,
+    "off_s": 0.1,
+    "silence_s": PATIENCE,
+    "boot_limit_s": BOOT_PATIENCE,
+}
 
 pytestmark = pytest.mark.long
 when_long = skips.needs_that(skips.LONG, "long", "boots a board up to 54 times, 1 to 10 minutes")

@@ -10,6 +10,9 @@ from typing import TypeVar
 PATIENCE = 180.0
 """Seconds after which something is given up that comes at once where nothing else runs."""
 
+BOOT_PATIENCE = 1200.0
+"""The same for the boot of an emulated board, which computes for ten seconds and more."""
+
 _PAUSE_SECONDS = 0.02
 
 Found = TypeVar("Found")
