@@ -16,6 +16,7 @@ import pytest
 import skips
 from board_servers import ARCH, needs_probe, needs_root, opened
 from sshd import SshServer
+from waiting import PATIENCE
 
 from benchvise.board import Board, open_board
 from benchvise.board.channel import ProbeChannel, open_channel
@@ -258,7 +259,7 @@ class TestSsh:
 
 
 class TestCommands:
-    def run(self, *lines: str, seconds: float = 10) -> list[tuple[str, Missing | None]]:
+    def run(self, *lines: str, seconds: float = PATIENCE) -> list[tuple[str, Missing | None]]:
         found = run_commands(LocalBoard(), lines, seconds=seconds)
         return [(found[line].text, found[line].missing) for line in lines]
 
@@ -280,8 +281,8 @@ class TestCommands:
         assert found == [("first", None), ("", Missing.UNREADABLE), ("last", None)]
 
     def test_what_came_in_time_counts(self) -> None:
-        sleeps = [f"sleep 0.9{number}" for number in range(5)]
-        found = self.run("echo first", *sleeps, "echo last", seconds=3)
+        sleeps = [f"sleep 2.{number}" for number in range(5, 9)]
+        found = self.run("echo first", *sleeps, "echo last", seconds=6)
         assert found[0] == ("first", None)
         assert found[-1] == ("", Missing.UNREADABLE)
 

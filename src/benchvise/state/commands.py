@@ -16,8 +16,11 @@ from dataclasses import dataclass
 from benchvise.board import Board, process
 from benchvise.state.model import Missing
 
-SECONDS = 1.5
-"""For all commands together; an SSH session takes some of it."""
+SECONDS = 15.0
+"""For all commands together, which take a fifth of one where no other process computes: a command
+that is given up is a difference between two snapshots of which one was taken of a busy board."""
+
+_EACH_SECONDS = 3  # for one that waits for hardware, which does not answer
 
 OUTPUT_LIMIT = 256 << 10
 """Bytes of a command's output that are kept."""
@@ -27,19 +30,19 @@ _LAST_WORDS = 2  # ip says why, and then that it ends
 
 # "$1" is the mark, each other argument a command line of words without any special character. The
 # unquoted $line is what splits it into words; -f keeps wildcards from being expanded.
-_SCRIPT = """
+_SCRIPT = f"""
 set -f
 PATH=$PATH:/usr/local/sbin:/usr/sbin:/sbin:/usr/bin:/bin:/opt/vc/bin LC_ALL=C
 export PATH LC_ALL
 mark=$1
 shift
 limit=
-timeout 1 true </dev/null >/dev/null 2>&1 && limit='timeout 1'
+timeout {_EACH_SECONDS} true </dev/null >/dev/null 2>&1 && limit='timeout {_EACH_SECONDS}'
 clean=env
 env -i true </dev/null >/dev/null 2>&1 && clean='env -i'
 for line
 do
-    if command -v "${line%% *}" >/dev/null 2>&1
+    if command -v "${{line%% *}}" >/dev/null 2>&1
     then
         echo "$mark begin"
         $limit $clean PATH="$PATH" LC_ALL=C $line </dev/null 2>&1
@@ -106,7 +109,9 @@ def _output(status: int, text: str) -> CommandAnswer:
     if status == 0:
         return CommandAnswer(kept)
     if status in (124, 143):
-        return CommandAnswer(missing=Missing.UNREADABLE, reason="no answer within 1 s")
+        return CommandAnswer(
+            missing=Missing.UNREADABLE, reason=f"no answer within {_EACH_SECONDS} s"
+        )
     lines = [line.strip() for line in kept.splitlines() if line.strip()]
     refusal = next((line for line in lines[-_LAST_WORDS:] if _refuses(line)), "")
     why = refusal or "".join(lines[-1:])
