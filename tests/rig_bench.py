@@ -13,7 +13,7 @@ from typing import Any
 import pytest
 import yaml
 from in_process import Ran, benchvise
-from waiting import PATIENCE
+from waiting import BOOT_PATIENCE, PATIENCE
 
 from benchvise.documents import encode
 from benchvise.rig.virtual import bench as bench_control
@@ -113,7 +113,7 @@ def running(
     *,
     kinds: str = "rig_kinds",
     options: Mapping[str, object] = QUICK,
-    login_timeout: int = 60,
+    login_timeout: int = int(BOOT_PATIENCE),
     images: Mapping[str, Path] | None = None,
 ) -> Iterator[TestBench]:
     """A bench within this context; nothing of the user's own is used or changed."""

@@ -3,8 +3,10 @@
 //
 //   node scripts/browse-pages.js http://127.0.0.1:PORT PATH… [--scheme light|dark] [--width N]
 //                                [--shots DIRECTORY] [--axe] [--settle MS]
+//                                [--shows PATH=TEXT]…
 //
-// A page with parts that a script makes is looked at MS after they have started, once none is busy.
+// A page with parts that a script makes is looked at MS after they have started, once none is busy
+// and it shows the texts that are given for it.
 
 import { mkdirSync } from "node:fs";
 import { join } from "node:path";
@@ -20,6 +22,7 @@ const { values, positionals } = parseArgs({
     shots: { type: "string" },
     axe: { type: "boolean", default: false },
     settle: { type: "string", default: "0" },
+    shows: { type: "string", multiple: true, default: [] },
   },
 });
 const [origin, ...paths] = positionals;
@@ -30,6 +33,9 @@ async function look(page, heard, path) {
   const gone = (selector) =>
     page.waitForFunction((each) => document.querySelector(each) === null, selector);
   await gone("[data-island]:not([data-started])");
+  for (const wanted of values.shows.filter((each) => each.startsWith(`${path}=`))) {
+    await page.waitForFunction((text) => document.body.innerText.includes(text), wanted.slice(path.length + 1));
+  }
   await page.waitForTimeout(Number(values.settle));
   await gone("[aria-busy]");
   const seen = await page.evaluate(() => ({

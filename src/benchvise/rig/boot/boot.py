@@ -36,10 +36,10 @@ from benchvise.rig.console.recorder import ConsoleRecorder
 from benchvise.rig.faults import Fault
 from benchvise.text import Untrusted
 
-_NETWORK_SECONDS = 30.0
-_TRY_SECONDS = 2.0
+_NETWORK_SECONDS = 30.0  # or as long as the boot took, if that is longer
+_TRY_SECONDS = 10.0
 _AGAIN_SECONDS = 0.1
-_ASK_SECONDS = 15.0
+_ASK_SECONDS = 60.0
 _SSH_PORT = 22
 _PIECE_BYTES = 4096
 
@@ -149,7 +149,7 @@ class BoardBoot:
         timeline = self._begun()
         console: Any = _ConsoleCommands(self.name, shell)
         keys = tuple(host_keys(console))
-        deadline = time.monotonic() + _NETWORK_SECONDS
+        deadline = time.monotonic() + max(_NETWORK_SECONDS, self._now())
         while time.monotonic() < deadline:
             self._check()
             for candidate in [service] if service else _own_services(console, shell):
