@@ -17,6 +17,7 @@ import time
 from collections.abc import Callable, Iterator
 from multiprocessing.synchronize import Barrier
 from pathlib import Path
+from threading import Thread
 
 import psycopg
 import pytest
@@ -24,11 +25,11 @@ import skips
 from postgres import PostgresServer
 from sqlalchemy import Connection, Engine, event
 from store_places import SPEC, Place, begin, begin_process
-from waiting import PATIENCE
+from waiting import PATIENCE, wait_until
 
 from benchvise.errors import StoreError, UsageError
 from benchvise.measure.model import RunStatus, Sample
-from benchvise.store import ProcessHandle, Store
+from benchvise.store import ProcessHandle, Store, database
 from benchvise.store.store import ABANDONED
 
 pytest_plugins = ["store_fixtures"]
@@ -153,6 +154,28 @@ def test_twenty_processes_open_a_new_store_at_once_and_lose_nothing(place: Place
         for number in range(WRITERS)
     }
     assert len(runs) == WRITERS
+
+
+def test_a_new_database_is_waited_for_longer_than_other_locks(
+    server: PostgresServer, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    """Twenty that open it at once wait one after another for all before them: more than one limit,
+    where they wait for a CPU, too."""
+    monkeypatch.setattr(database, "_MOST_WAITS", 1000)
+    url = server.url(server.new_database())
+    with psycopg.connect(url) as first:
+        first.execute("SELECT pg_advisory_xact_lock(%s)", [database._LOCK])
+        opening = Thread(target=lambda: Store.open(url, timeout=WAIT).close(), daemon=True)
+        opening.start()
+        locks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
+        with psycopg.connect(url, autocommit=True) as looking:
+            wait_until(lambda: looking.execute(locks).fetchone() == (1,), "one that waits")
+            time.sleep(2 * WAIT)
+            assert looking.execute(locks).fetchone() == (1,)
+        first.rollback()
+        opening.join(PATIENCE)
+        with Store.open(url) as store:
+            assert store.runs() == []
 
 
 def test_a_run_on_another_host_is_left_alone(place: Place) -> None:

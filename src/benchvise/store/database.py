@@ -103,6 +103,16 @@ class Database:
                 time.sleep(_AGAIN_SECONDS)
             again = True
 
+    def wait_for_turn(self, connection: Connection, key: int) -> None:
+        """Waits for a lock of a PostgreSQL database, which this transaction has then to its end:
+        longer than for others, as of many who want it all but one wait for their predecessors.
+        """
+        setting = text("SELECT set_config('lock_timeout', :ms, true)")
+        milliseconds = round(self._timeout * 1000)
+        connection.execute(setting, {"ms": str(milliseconds * _MOST_WAITS)})
+        connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": key})
+        connection.execute(setting, {"ms": str(milliseconds)})
+
     def own_connection(self) -> Connection:
         """A connection of the caller's own, each statement a transaction; closed, it is gone."""
         connection = self._engine.connect().execution_options(isolation_level="AUTOCOMMIT")
@@ -290,7 +300,7 @@ def prepare(database: Database) -> None:
         )
     with database.writing() as connection:
         if connection.dialect.name == "postgresql":
-            connection.execute(text("SELECT pg_advisory_xact_lock(:key)"), {"key": _LOCK})
+            database.wait_for_turn(connection, _LOCK)
         _upgrade(connection, database.location.name)
 
 
