@@ -168,10 +168,10 @@ def test_a_new_database_is_waited_for_longer_than_other_locks(
         opening = Thread(target=lambda: Store.open(url, timeout=WAIT).close(), daemon=True)
         opening.start()
         locks = "SELECT count(*) FROM pg_locks WHERE locktype = 'advisory' AND NOT granted"
-        with psycopg.connect(url, autocommit=True) as looking:
-            wait_until(lambda: looking.execute(locks).fetchone() == (1,), "one that waits")
+        with psycopg.connect(url, autocommit=True) as other:
+            wait_until(lambda: other.execute(locks).fetchone() == (1,), "one that waits")
             time.sleep(2 * WAIT)
-            assert looking.execute(locks).fetchone() == (1,)
+            assert other.execute(locks).fetchone() == (1,)
         first.rollback()
         opening.join(PATIENCE)
         with Store.open(url) as store:
