@@ -79,7 +79,7 @@ def build_module(arch: str) -> Path | None:
         env={
             **os.environ,
             **compiler,
-            "CARGO_PROFILE_RELEASE_STRIP": "debuginfo",
+            "CARGO_PROFILE_RELEASE_STRIP": "symbols",
             "PATH": f"{programs}:{os.environ['PATH']}",
         },
     )
