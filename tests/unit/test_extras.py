@@ -46,6 +46,7 @@ def test_every_command_can_be_imported_and_those_of_the_core_work(tmp_path: Path
         "report A B -o page",
         "history cpu.clock",
         "help signal infrared",
+        "schema comparison",
     ]
     heavy = ["trace stats none.dat", "serve --port 0", "why A B", "signal info none.csv"]
     done = subprocess.run(

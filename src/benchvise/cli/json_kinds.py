@@ -8,10 +8,31 @@ from __future__ import annotations
 
 from typing import Any
 
+from benchvise.cli.extras import EXTRAS
+
 
 def json_kinds() -> dict[str, Any]:
-    """The type of ``data`` by kind."""
-    # Late: together they import nearly everything, and only the documentation asks for all.
+    """The type of ``data`` by kind, of all extras. ModuleNotFoundError where one is missing."""
+    return _core_kinds() | _rig_kinds() | _why_kinds()
+
+
+def installed_kinds() -> tuple[dict[str, Any], list[str]]:
+    """The type of ``data`` by kind, without kinds of missing extras; and the names of these."""
+    kinds, missing = _core_kinds(), []
+    for extra, kinds_of_extra in (("rig", _rig_kinds), ("why", _why_kinds)):
+        try:
+            kinds |= kinds_of_extra()
+        except ModuleNotFoundError as error:
+            if (error.name or "").partition(".")[0] not in EXTRAS[extra]:
+                raise
+            missing.append(extra)
+    return kinds, missing
+
+
+# Late: together they import nearly everything, and only the documentation asks for all.
+
+
+def _core_kinds() -> dict[str, Any]:
     from benchvise.bisect.model import Bisection
     from benchvise.cli.bench import BenchmarkDocument
     from benchvise.cli.measure import BoardPlan
@@ -50,18 +71,7 @@ def json_kinds() -> dict[str, Any]:
         PowerState,
     )
     from benchvise.rig.images.layout import LayoutDocument
-    from benchvise.rig.soak.soak import SoakDocument
     from benchvise.rig.virtual.standard_bench import VirtualBenchDocument
-    from benchvise.signal.capture import CaptureSummary, RecordedCapture
-    from benchvise.signal.clock import ClockReport
-    from benchvise.signal.commands.decode import AnnotationsDocument
-    from benchvise.signal.commands.infrared import InfraredDocument
-    from benchvise.signal.commands.radio import SynthTransmission
-    from benchvise.signal.commands.serial import SerialTestDocument
-    from benchvise.signal.configurations import ResponseComparisonDocument
-    from benchvise.signal.fsk import Keying
-    from benchvise.signal.psk import PskTransmission
-    from benchvise.signal.serial_lines import SerialLinesDocument
     from benchvise.state.diff import StateDiff
     from benchvise.state.model import Snapshot
     from benchvise.state.restore import RestoredSession
@@ -72,7 +82,6 @@ def json_kinds() -> dict[str, Any]:
     from benchvise.trace.event_listing import EventListing
     from benchvise.trace.recording import Recorded
     from benchvise.why.model import Diagnosis
-    from benchvise.why.plan import DiagnosisPlan
 
     return {
         "benchmark": BenchmarkDocument,
@@ -121,6 +130,40 @@ def json_kinds() -> dict[str, Any]:
         "schemas": list[str],
         "serve": ServedAddress,
         "signal-analysers": list[str],
+        "site": WrittenSite,
+        "snapshot": Snapshot,
+        "state-diff": StateDiff,
+        "store-copy": CopiedStore,
+        "store-roles": RolesScript,
+        "store-thin": Thinning,
+        "suite": SuiteDocument,
+        "suites": list[SuiteDocument],
+        "versus": VersusDocument,
+        "watch": list[WatchOutcome],
+        "watch-history": list[WatchHistoryData],
+    }
+
+
+def _rig_kinds() -> dict[str, Any]:
+    from benchvise.rig.soak.soak import SoakDocument
+
+    return {"soak": SoakDocument}
+
+
+def _why_kinds() -> dict[str, Any]:
+    from benchvise.signal.capture import CaptureSummary, RecordedCapture
+    from benchvise.signal.clock import ClockReport
+    from benchvise.signal.commands.decode import AnnotationsDocument
+    from benchvise.signal.commands.infrared import InfraredDocument
+    from benchvise.signal.commands.radio import SynthTransmission
+    from benchvise.signal.commands.serial import SerialTestDocument
+    from benchvise.signal.configurations import ResponseComparisonDocument
+    from benchvise.signal.fsk import Keying
+    from benchvise.signal.psk import PskTransmission
+    from benchvise.signal.serial_lines import SerialLinesDocument
+    from benchvise.why.plan import DiagnosisPlan
+
+    return {
         "signal-capture": RecordedCapture,
         "signal-clock": ClockReport,
         "signal-decode": AnnotationsDocument,
@@ -132,18 +175,6 @@ def json_kinds() -> dict[str, Any]:
         "signal-serial": SerialTestDocument,
         "signal-synth": SynthTransmission,
         "signal-uart": SerialLinesDocument,
-        "site": WrittenSite,
-        "snapshot": Snapshot,
-        "soak": SoakDocument,
-        "state-diff": StateDiff,
-        "store-copy": CopiedStore,
-        "store-roles": RolesScript,
-        "store-thin": Thinning,
-        "suite": SuiteDocument,
-        "suites": list[SuiteDocument],
-        "versus": VersusDocument,
-        "watch": list[WatchOutcome],
-        "watch-history": list[WatchHistoryData],
         "why-plan": DiagnosisPlan,
     }
 

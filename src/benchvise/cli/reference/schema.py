@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import difflib
 import json
+import sys
 from typing import Annotated
 
 import typer
@@ -25,19 +26,24 @@ def schema(
 
     Example: benchvise schema comparison > comparison.schema.json
     """
-    from benchvise.cli.json_kinds import document_schema, json_kinds  # imports nearly everything
+    from benchvise.cli.json_kinds import document_schema, installed_kinds  # imports nearly all
 
-    kinds = json_kinds()
+    kinds, missing = installed_kinds()
+    install = f"pip install 'benchvise[{','.join(missing)}]'"
     if kind is None:
         if as_json:
             print_json("schemas", sorted(kinds))
         else:
             print("\n".join(sorted(kinds)))
+        if missing:
+            print(
+                f"Kinds of extras that are not installed are left out: {install}", file=sys.stderr
+            )
         return
     if kind not in kinds:
         near = difflib.get_close_matches(kind, kinds, n=3)
-        raise UsageError(
-            f"there is no kind {kind!r}",
-            f"did you mean {' or '.join(near)}?" if near else "`benchvise schema` lists them",
-        )
+        remedy = f"did you mean {' or '.join(near)}?" if near else "`benchvise schema` lists them"
+        if missing:
+            remedy += f"; kinds of extras are not installed: {install}"
+        raise UsageError(f"there is no kind {kind!r}", remedy)
     print(json.dumps(document_schema(kind, kinds[kind]), indent=2))
