@@ -38,21 +38,32 @@ pub struct Mapped<'a> {
     pub build_id: &'a [u8],
 }
 
+/// Registers of a program: which there are, as perf numbers them, and their values.
+#[derive(Clone, Default)]
+pub struct Registers {
+    pub narrow: bool,
+    pub mask: u64,
+    pub values: Vec<u64>,
+}
+
 /// A perf.data file with events 0 (a tracepoint) and 1 (`second`).
 pub struct Perf {
     pub kernel: Kernel,
     pub form: u64,
     pub second: u32,
     pub records: Vec<u8>,
-    /// What each sample holds of a program: its registers, by perf's numbers of an x86, and the copy
-    /// of its stack.
-    pub copied: Option<([u64; 9], Vec<u8>)>,
+    /// As `uname -m` names it, padded to eight bytes.
+    pub machine: [u8; 8],
+    /// What each sample holds of a program: its registers, by perf's numbers, and the copy of its
+    /// stack.
+    pub copied: Option<(Registers, Vec<u8>)>,
 }
 
 impl Perf {
     pub fn new(kernel: Kernel) -> Self {
         let form = IP | TID | TIME | CALLCHAIN | CPU | PERIOD | RAW | IDENTIFIER;
-        Self { kernel, form, second: SOFTWARE, records: vec![], copied: None }
+        let machine = *b"x86_64\0\0";
+        Self { kernel, form, second: SOFTWARE, records: vec![], machine, copied: None }
     }
 
     pub fn record(mut self, kind: u32, body: &[u8]) -> Self {
@@ -78,8 +89,8 @@ impl Perf {
         body.extend(kernel.u32(raw.len() as u32));
         body.extend(raw);
         if let Some((registers, stack)) = &self.copied {
-            body.extend(kernel.u64(2)); // of 64 bits
-            registers.iter().for_each(|&register| body.extend(kernel.u64(register)));
+            body.extend(kernel.u64(if registers.narrow { 1 } else { 2 }));
+            registers.values.iter().for_each(|&register| body.extend(kernel.u64(register)));
             body.extend(kernel.u64(stack.len() as u64));
             body.extend(stack);
             body.extend(kernel.u64(stack.len() as u64));
@@ -88,8 +99,19 @@ impl Perf {
     }
 
     /// The same with copies of stacks in the samples that follow.
-    pub fn copying(mut self, registers: [u64; 9], stack: &[u8]) -> Self {
+    pub fn copying(self, registers: [u64; 9], stack: &[u8]) -> Self {
+        let values = registers.to_vec();
+        self.copying_of(
+            *b"x86_64\0\0",
+            Registers { narrow: false, mask: 0b1_1111_1111, values },
+            stack,
+        )
+    }
+
+    /// The same of another machine.
+    pub fn copying_of(mut self, machine: [u8; 8], registers: Registers, stack: &[u8]) -> Self {
         self.form |= REGISTERS | STACK;
+        self.machine = machine;
         self.copied = Some((registers, stack.into()));
         self
     }
@@ -141,7 +163,7 @@ impl Perf {
         tracing.extend(texts.event_formats());
         tracing.extend(texts.kallsyms());
         let host = [kernel.u32(8), b"board\0\0\0".to_vec()].concat();
-        let machine = [kernel.u32(8), b"x86_64\0\0".to_vec()].concat();
+        let machine = [kernel.u32(8), self.machine.to_vec()].concat();
         let clock = [kernel.u32(1), kernel.u32(1), kernel.u64(5_000), kernel.u64(2_000)].concat();
 
         let ids = 104;
@@ -170,7 +192,7 @@ impl Perf {
             file.extend([kernel.u64(0), kernel.u64(1), kernel.u64(self.form)].concat());
             file.extend([kernel.u64(0), kernel.u64(SAMPLE_ID_ALL)].concat());
             file.resize(begin + 80, 0);
-            file.extend(kernel.u64(0b1_1111_1111)); // registers up to that of the place
+            file.extend(kernel.u64(self.copied.as_ref().map_or(0, |(of, _)| of.mask)));
             file.resize(begin + attribute_size as usize, 0);
             file.extend([kernel.u64(ids + 8 * number as u64), kernel.u64(8)].concat());
         }

@@ -19,6 +19,8 @@ pub(crate) struct Machine {
     pub(crate) counter: usize,
     /// Bits of an address that are one: the others may hold its signature.
     pub(crate) address: u64,
+    /// Bits of addresses of kernels that have fewer, the most first.
+    narrower: &'static [u32],
     /// DWARF's numbers in the order in which perf saves registers.
     saved: &'static [u8],
 }
@@ -28,6 +30,7 @@ const X86_64: Machine = Machine {
     stack_pointer: 7,
     counter: 16,
     address: u64::MAX,
+    narrower: &[],
     saved: &[
         0, 3, 2, 1, 4, 5, 6, 7, 16, NONE, NONE, NONE, NONE, NONE, NONE, NONE, 8, 9, 10, 11, 12, 13,
         14, 15,
@@ -39,6 +42,7 @@ const X86: Machine = Machine {
     stack_pointer: 4,
     counter: 8,
     address: u32::MAX as u64,
+    narrower: &[],
     saved: &[0, 3, 1, 2, 6, 7, 5, 4, 8],
 };
 
@@ -47,6 +51,7 @@ const AARCH64: Machine = Machine {
     stack_pointer: 31,
     counter: 32,
     address: (1 << 48) - 1,
+    narrower: &[47, 42, 39, 36],
     saved: &[
         0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
         25, 26, 27, 28, 29, 30, 31, 32,
@@ -58,6 +63,7 @@ const RISCV64: Machine = Machine {
     stack_pointer: 2,
     counter: 64,
     address: u64::MAX,
+    narrower: &[],
     saved: &[
         64, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15, 16, 17, 18, 19, 20, 21, 22, 23, 24,
         25, 26, 27, 28, 29, 30, 31,
@@ -69,6 +75,7 @@ const ARM: Machine = Machine {
     stack_pointer: 13,
     counter: 15,
     address: u32::MAX as u64,
+    narrower: &[],
     saved: &[0, 1, 2, 3, 4, 5, 6, 7, 8, 9, 10, 11, 12, 13, 14, 15],
 };
 
@@ -85,6 +92,13 @@ impl Machine {
             _ if name.starts_with("arm") && narrow => &ARM,
             _ => return None,
         })
+    }
+
+    /// An address, and what is left of it where addresses have fewer bits: those above may hold its
+    /// signature (pointer authentication), and no recording tells how many there are.
+    pub(crate) fn unsigned(&self, address: u64) -> impl Iterator<Item = u64> {
+        let shorter = self.narrower.iter().map(move |bits| address & ((1 << bits) - 1));
+        std::iter::once(address).chain(shorter)
     }
 
     /// Registers by DWARF's numbers, of the words that a sample saved: `mask` says which.

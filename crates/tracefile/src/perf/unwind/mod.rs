@@ -148,8 +148,13 @@ impl<'a> Walker<'a> {
         loop {
             let counter = frame.registers[machine.counter].ok_or(End::Register)?;
             // What follows a call that never returns may belong to another function.
-            let address = counter.wrapping_sub(u64::from(is_call));
-            let mapping = self.replay.at(process, address);
+            let called = |counter: u64| counter.wrapping_sub(u64::from(is_call));
+            let mapped = machine
+                .unsigned(counter)
+                .map(called)
+                .find_map(|address| Some((address, self.replay.at(process, address)?)));
+            let address = mapped.map_or(called(counter), |(address, _)| address);
+            let mapping = mapped.map(|(_, mapping)| mapping);
             if mapping.is_none() && !chain.is_empty() {
                 return Err(End::Unmapped);
             }
