@@ -31,6 +31,7 @@ from benchvise.rig.faults import Fault, RigError
 from benchvise.rig.hold import actions
 from benchvise.rig.hold.client import HeldBoard
 from benchvise.rig.hold.messages import BoardAwaited, BoardEvent, PhaseReached, PowerChange
+from benchvise.rig.hold.together import boots_told_to
 from benchvise.rig.virtual.boards import GDB_SOCKET
 
 GOOD, OTHER = "good", "other"
@@ -93,6 +94,7 @@ class Batch:
     outcomes: dict[str, actions.BoardOutcome[Any]]
     events: list[Seen] = field(default_factory=list)
     skipped: dict[str, str] = field(default_factory=dict)
+    phases: dict[str, list[str]] = field(default_factory=dict)
 
     def outcome(self, board: str) -> actions.BoardOutcome[Any]:
         if board in self.skipped:
@@ -101,6 +103,12 @@ class Batch:
 
     def last(self, board: str) -> float:
         return max(event.at for event in self.events if event.board == board)
+
+    def reached(self, board: str, phase: str, _seconds: float) -> None:
+        self.phases.setdefault(board, []).append(phase)
+
+    def ended(self, board: str) -> None:
+        self.phases.setdefault(board, []).append("ended")
 
     def observe(self, board: str, event: BoardEvent) -> None:
         self.events.append(Seen(time.monotonic(), board, event))
@@ -150,7 +158,8 @@ def booted(rig: TestBench, flashed: Batch) -> Batch:
         for name, value in faults.items():
             rig.inject(board, name, value)
     loaded = actions.load(str(rig.rig_file))
-    found = actions.boot(loaded, [GOOD, *BOOTS], observe=batch.observe)
+    with boots_told_to(batch):
+        found = actions.boot(loaded, [GOOD, *BOOTS], observe=batch.observe)
     batch.outcomes = {outcome.board: outcome for outcome in found}
     return batch
 
@@ -234,6 +243,13 @@ def test_one_that_fails_neither_fails_nor_delays_the_others(flashed: Batch, boot
         if seen.board == "crawls" and isinstance(seen.event, PhaseReached)
     )
     assert booted.last(GOOD) < first - slow["phases"][phase] + slow["seconds"]
+
+
+def test_all_boots_and_their_ends_are_told_to_who_watches_them(booted: Batch) -> None:
+    assert set(booted.phases) == {GOOD, *BOOTS}
+    for told in booted.phases.values():
+        assert told.index("ended") == len(told) - 1
+    assert {"power-on", "network"} < set(booted.phases[GOOD]), booted.phases[GOOD]
 
 
 def test_a_damaged_image_is_told_before_anything_is_written(rig: TestBench) -> None:
