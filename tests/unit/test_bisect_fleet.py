@@ -152,8 +152,8 @@ def test_a_slow_board_does_not_hold_the_others_up() -> None:
     boards = make_boards(1, 3, 4.0, slow=20.0)
     outcomes = [search_on(boards, seed, 64) for seed in range(3)]
     assert all(outcome.found for outcome in outcomes)
-    assert max(outcome.seconds for outcome in outcomes) <= 20.0
-    assert max(outcome.all_seconds for outcome in outcomes) <= 40.0, "a sample more at most"
+    assert max(outcome.seconds for outcome in outcomes) < 40.0, "not for a second sample of it"
+    assert max(outcome.all_seconds for outcome in outcomes) <= 60.0, "a sample more at most"
 
 
 def test_a_board_that_is_lost_is_left_out(tmp_path: Path) -> None:

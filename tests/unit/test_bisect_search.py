@@ -327,9 +327,9 @@ def test_the_posterior_is_that_of_a_direct_integration() -> None:
     levels = np.linspace(-6.0, 8.0, 181)
     expected = np.zeros(6)
     ordered = sorted(samples)
-    for ratio, share in ((0.0, 0.93), (1.5, 0.07)):
+    for has_tails, ratio, share in ((False, 0.0, 0.80), (True, 0.0, 0.17), (False, 1.5, 0.03)):
         for scatter in np.exp(np.linspace(np.log(0.15), np.log(3.5), 41)):
-            likelihood = {v: direct(samples[v], levels, scatter, ratio) for v in ordered}
+            likelihood = {v: direct(samples[v], levels, scatter, ratio, has_tails) for v in ordered}
             apart = (levels[None, :] - levels[:, None]) / (2.0 * scatter)
             change = np.where(apart > 0, 1.94, 0.06) / (1.0 + apart**2) / scatter
             for low, high in itertools.pairwise(ordered):
@@ -339,10 +339,13 @@ def test_the_posterior_is_that_of_a_direct_integration() -> None:
     assert ours == pytest.approx(expected / expected.sum(), abs=0.03)
 
 
-def direct(values: list[float], levels: np.ndarray, scatter: float, ratio: float) -> np.ndarray:
+def direct(
+    values: list[float], levels: np.ndarray, scatter: float, ratio: float, has_tails: bool
+) -> np.ndarray:
     def at(shift: float) -> np.ndarray:
         z = (np.array(values)[:, None] - levels - shift) / scatter
-        return np.asarray(((1.0 + z * z / 8.0) ** -4.5 / scatter).prod(axis=0))
+        tails, normal = 0.375 * (1.0 + z * z / 4.0) ** -2.5, 0.39894 * np.exp(-z * z / 2.0)
+        return np.asarray(((tails if has_tails else normal) / scatter).prod(axis=0))
 
     if ratio == 0.0:
         return at(0.0)

@@ -1,11 +1,12 @@
 """How well levels and scatters explain what was measured, version by version.
 
 The levels before and after a change, and the scatter, are not known: they are integrated out over a
-grid. A sample is its version's level plus noise of a Student t distribution (K. L. Lange, R. J. A.
-Little and J. M. G. Taylor, J. Am. Stat. Assoc. 84 (1989) 881), and a few are strays that may lie
-anywhere (G. E. P. Box and G. C. Tiao, Biometrika 55 (1968) 119), so that an outlier is no proof of
-a change. Beside the scatter of samples there may be one of versions: a new build lies elsewhere in
-memory, so all of its samples are off by the same amount. It is one more unknown of the grid.
+grid. A sample is its version's level plus noise, which is normal or has the tails of a Student t
+distribution (K. L. Lange, R. J. A. Little and J. M. G. Taylor, J. Am. Stat. Assoc. 84 (1989) 881),
+and a few are strays that may lie anywhere (G. E. P. Box and G. C. Tiao, Biometrika 55 (1968) 119),
+so that an outlier is no proof of a change. Beside the scatter of samples there may be one of
+versions: a new build lies elsewhere in memory, so all of its samples are off by the same amount.
+Which kind of noise it is, is one more unknown of the grid.
 
 The grid follows the data: it is made anew when the scatter is known better than the grid is fine,
 or when values come to lie outside.
@@ -21,23 +22,26 @@ import numpy as np
 
 from benchvise.long_arrays import Floats
 
-FREEDOM = 8.0
-"""Degrees of freedom of the noise: as good as normal in its middle, and with tails."""
-
 STRAYS = 0.01
 """Share of samples that something else disturbed, beforehand: a job of the system, a retry."""
 
-SPREADS = ((0.0, 0.93), (1.5, 0.07))
-"""Scatter of versions in units of the scatter of samples, and how likely that is beforehand."""
+
+@dataclass(frozen=True, slots=True)
+class NoiseKind:
+    """Noise that there may be, and how likely it is beforehand (``share``): degrees of ``freedom``
+    of a t distribution, None of a normal one, and the ``spread`` of versions in scatters of a
+    sample."""
+
+    freedom: float | None
+    spread: float
+    share: float
+
+
+NOISES = (NoiseKind(None, 0.0, 0.80), NoiseKind(4.0, 0.0, 0.17), NoiseKind(None, 1.5, 0.03))
 
 _STRAY_WIDTH = 5.0  # scale of the Cauchy distribution of strays, in scatters
 _STRAY_LOG = math.log(STRAYS / (math.pi * _STRAY_WIDTH))
-_USUAL_LOG = (
-    math.log(1.0 - STRAYS)
-    + math.lgamma((FREEDOM + 1.0) / 2.0)
-    - math.lgamma(FREEDOM / 2.0)
-    - 0.5 * math.log(FREEDOM * math.pi)
-)
+_USUAL_LOG = math.log(1.0 - STRAYS)
 
 _SCALES = 5
 _WIDEST = 1.2  # half the grid's width in logarithms of the scatter while nothing is known
@@ -50,7 +54,8 @@ _LEAST_SPACING = 0.12  # of levels, in scatters: what 150 samples a side need
 
 @dataclass(frozen=True, slots=True)
 class NoiseGrid:
-    """The unknowns: ``levels`` (G) evenly spaced, ``scatter`` and ``spread`` (Q) in pairs.
+    """The unknowns: ``levels`` (G) evenly spaced, ``scatter`` and ``spread`` (Q) in pairs, each
+    scatter with all ``NOISES`` in their order.
 
     ``log_prior`` (Q) is that of a pair. ``change`` (Q, G, G) is the density of the second level
     given the first, by its spacing, for changes either way; ``worse`` is the same where the second
@@ -90,9 +95,9 @@ def make_grid(low: float, high: float, scale: float, doubt: float, samples: int)
     low, high = low - _MARGIN * scale, high + _MARGIN * scale
     count = min(int((high - low) / spacing) + 2, _MOST_LEVELS)
     levels = np.linspace(low, high, count)
-    scatter = np.repeat(scales, len(SPREADS))
-    spread = scatter * np.tile([ratio for ratio, _ in SPREADS], _SCALES)
-    log_prior = np.tile(np.log([share for _, share in SPREADS]), _SCALES) - np.log(_SCALES)
+    scatter = np.repeat(scales, len(NOISES))
+    spread = scatter * np.tile([noise.spread for noise in NOISES], _SCALES)
+    log_prior = np.tile(np.log([noise.share for noise in NOISES]), _SCALES) - np.log(_SCALES)
     step = levels[1] - levels[0]
     apart = levels[None, :] - levels[:, None]
     width = CHANGE * scatter[:, None, None]
@@ -104,15 +109,32 @@ def make_grid(low: float, high: float, scale: float, doubt: float, samples: int)
 def version_likelihood(grid: NoiseGrid, values: Sequence[float]) -> Floats:
     """The logarithm of the likelihood of one version's samples: (Q, G), by the version's level."""
     samples = np.asarray(values, dtype=np.float64)
-    own = grid.scatter[:: len(SPREADS)]
+    own = grid.scatter[:: len(NOISES)]
     z = (samples[:, None, None] - grid.levels[None, None, :]) / own[None, :, None]
-    usual = -0.5 * (FREEDOM + 1.0) * np.log1p(z * z / FREEDOM) + _USUAL_LOG
-    stray = _STRAY_LOG - np.log1p((z / _STRAY_WIDTH) ** 2)
-    density = np.logaddexp(usual, stray).sum(axis=0) - samples.size * np.log(own)[:, None]
-    logs = np.repeat(density, len(SPREADS), axis=0)
+    squares = z * z
+    stray = _STRAY_LOG - np.log1p(squares / _STRAY_WIDTH**2)
+    scaled = samples.size * np.log(own)[:, None]
+    densities = {
+        freedom: np.logaddexp(_usual(squares, freedom), stray).sum(axis=0) - scaled
+        for freedom in {noise.freedom for noise in NOISES}
+    }
+    by_kind = np.stack([densities[noise.freedom] for noise in NOISES], axis=1)
+    logs = by_kind.reshape(grid.scatter.size, grid.levels.size)
     for q in np.flatnonzero(grid.spread > 0.0):
         logs[q] = _spread_out(logs[q], grid, float(grid.spread[q]))
     return logs
+
+
+def _usual(squares: Floats, freedom: float | None) -> Floats:
+    """The logarithm of the density of samples that are no strays, by the squares of how many
+    scatters they are off."""
+    if freedom is None:
+        normal: Floats = _USUAL_LOG - 0.5 * math.log(2.0 * math.pi) - 0.5 * squares
+        return normal
+    whole = math.lgamma((freedom + 1.0) / 2.0) - math.lgamma(freedom / 2.0)
+    whole -= 0.5 * math.log(freedom * math.pi)
+    tails: Floats = _USUAL_LOG + whole - 0.5 * (freedom + 1.0) * np.log1p(squares / freedom)
+    return tails
 
 
 def _spread_out(logs: Floats, grid: NoiseGrid, spread: float) -> Floats:
