@@ -15,7 +15,7 @@ import pytest
 import skips
 from hypothesis import given
 from hypothesis import strategies as st
-from waiting import has_ended, wait_until
+from waiting import PATIENCE, has_ended, wait_until
 
 from benchvise.board import messages, probes
 from benchvise.board.channel import AS_IN_A_LOGIN, NotAvailable, ProbeChannel
@@ -187,7 +187,8 @@ class TestChannel:
         with channel(fault) as opened:
             pid = opened._process.pid
             with pytest.raises(ProbeError, match=message) as caught:
-                list(opened.request(["run", "x"], silence_timeout=0.5))
+                limit = 0.5 if fault == "silent" else PATIENCE
+                list(opened.request(["run", "x"], silence_timeout=limit))
             assert not opened.is_open
             wait_until(lambda: has_ended(pid), "the probe has ended")
             assert len(str(caught.value)) < 300
