@@ -337,7 +337,7 @@ class TestKill:
         try:
             signal.signal(signal.SIGINT, signal.SIG_IGN)
             program._end_by_signals()
-            ended = self._ended("import time; time.sleep(9); print('went on')", 1, tmp_path)
+            ended = self._ended("import time; time.sleep(600); print('went on')", 1, tmp_path)
         finally:
             for number, handler in known.items():
                 signal.signal(number, handler)
