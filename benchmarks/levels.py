@@ -26,7 +26,6 @@ _PROGRAM = """
 import http.client, json, random, sys, threading, time
 from pathlib import Path
 import numpy as np
-import pyarrow as pa
 from starlette.responses import JSONResponse
 import uvicorn
 from benchvise.documents import encode
@@ -42,12 +41,6 @@ from benchvise.web.workspace.timeline import TraceTimeline
 
 path, rounds, root = Path(sys.argv[1]), int(sys.argv[2]), Path(sys.argv[3])
 WIDTH, ROWS = 2000, 60
-
-def arrow(table):
-    sink = pa.BufferOutputStream()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return sink.getvalue()
 
 def anonymous():
     return int(Path("/proc/self/status").read_text().split("RssAnon:")[1].split()[0]) * 1024
@@ -67,7 +60,7 @@ traces = ServedTraces()
 opened = traces.get(path)
 table = opened.levels.items(list(range(ROWS)), 0, opened.loaded.analysis.whole.end - opened.origin,
     shift_of(0, opened.loaded.analysis.whole.end - opened.origin, WIDTH))
-arrow(table)
+table.stream()
 JSONResponse(encode(TraceTimeline(opened).rows()))
 first = time.monotonic() - begin
 traces.close()
@@ -77,7 +70,7 @@ peak -= before
 
 chance = random.Random(1)
 duration = opened.loaded.analysis.whole.end - opened.origin
-times = opened.trace.index["time"].to_numpy()
+times = opened.trace.index["time"].values()
 asked = []
 for _ in range(rounds):
     length = int(duration ** chance.random()) + WIDTH
@@ -95,7 +88,7 @@ for name in ("levels", "events"):
     for query in queries:
         begin = time.perf_counter()
         table = answer(parse_part(source, query))
-        arrow(table)
+        table.stream()
         took.append(time.perf_counter() - begin)
         most = max(most, table.num_rows)
     found[name] = took

@@ -67,7 +67,6 @@ SCHED = {event: fields.split() for event, fields in _FIELDS.items()}
 _PROGRAM = """
 import json, resource, sys, threading, time
 from pathlib import Path
-import pyarrow
 from benchvise.trace import native
 path, chosen, what = sys.argv[1], json.loads(sys.argv[2]), sys.argv[3]
 

@@ -26,7 +26,7 @@ from benchvise.rig.images import ImageError
 
 ROOT = Path(__file__).parents[1]
 DECODER = ROOT / "crates" / "tracefile-py"
-"""The decoder alone, as a package that needs pyarrow and nothing else."""
+"""The decoder alone, as a package that needs nothing else."""
 ARCHITECTURES = ("x86_64", "aarch64")
 GLIBC = (2, 28)
 

@@ -18,6 +18,9 @@ from typing import Any
 
 CRATE = "tracefile-py"
 _TEXTS = ("LICENSE", "LICENCE", "COPYING", "NOTICE", "COPYRIGHT", "UNLICENSE")
+_TEXT_OF = {"flatbuffers": "ahash"}
+"""Crates that are packed without their licence text, which is Apache 2.0, and one that has it."""
+
 _MUSL = "lib/libc/musl/COPYRIGHT"
 
 
@@ -79,22 +82,27 @@ def _crates(root: Path) -> Iterator[LinkedCode]:
     )
     words = ("--locked", "--format-version", "1", "--filter-platform", host)
     packages = json.loads(_run(root, "cargo", "metadata", *words))["packages"]
+    directories = {each["name"]: Path(each["manifest_path"]).parent for each in packages}
     for package in sorted(packages, key=lambda package: (package["name"], package["version"])):
         name, release = package["name"], package["version"]
         if package["source"] is None or (name, f"v{release}") not in linked:
             continue
-        texts = _texts(Path(package["manifest_path"]).parent, name)
+        texts = (
+            _texts(directories[_TEXT_OF[name]], "LICENSE-APACHE")
+            if name in _TEXT_OF
+            else _texts(directories[name])
+        )
+        if not texts:
+            raise FileNotFoundError(f"{name} is linked into the wheel and has no licence text")
         # The slash of old manifests means what the expression says with OR.
         licence = package["license"].replace("/", " OR ")
         yield LinkedCode(name, release, licence, f"pkg:cargo/{name}@{release}", texts)
 
 
-def _texts(directory: Path, name: str) -> tuple[str, ...]:
-    files = [path for path in directory.iterdir() if path.name.upper().startswith(_TEXTS)]
-    texts = tuple(path.read_text(encoding="utf-8").strip() for path in sorted(files))
-    if not texts:
-        raise FileNotFoundError(f"{name} is linked into the wheel and has no licence text")
-    return texts
+def _texts(directory: Path, *names: str) -> tuple[str, ...]:
+    names = names or _TEXTS
+    files = [path for path in directory.iterdir() if path.name.upper().startswith(names)]
+    return tuple(path.read_text(encoding="utf-8").strip() for path in sorted(files))
 
 
 def _musl() -> LinkedCode:

@@ -62,7 +62,7 @@ ALLOWED = {
     "state": {"board", "errors", "kernel_log"},
     "health": {"board", "errors", "kernel_log", "state", "statistics"},
     "rig": {"board", "errors", "output_files", "statistics"},
-    "signal": {"board", "errors", "output_files", "statistics", "tails"},
+    "signal": {"board", "errors", "output_files", "statistics", "tails", "trace"},
     "trace": {"board", "errors", "output_files", "statistics", "tails"},
     "store": {"errors", "health", "measure", "state"},
     "report": {

@@ -13,7 +13,6 @@ import threading
 import time
 from pathlib import Path
 
-import pyarrow as pa
 import pytest
 import skips
 from trace_data import trace
@@ -107,7 +106,7 @@ def cut(path, **more):
     opened = decode(path, **more)
     for kept in CUT:
         os.truncate(kept, 8)
-    opened.tables["sched_switch"]["time"].to_numpy().sum()
+    opened.tables["sched_switch"]["time"].values().sum()
     return opened
 loaded.open_on_demand = cut
 main.entry()
@@ -186,7 +185,7 @@ from benchvise.trace.opening import open_trace
 opened = open_trace(Path({str(file)!r}))
 for kept in Path({str(tmp_path)!r}).glob("*.benchvise-cache/*/*.arrow"):
     os.truncate(kept, 8)
-opened.tables["sched_switch"]["time"].to_numpy().sum()
+opened.tables["sched_switch"]["time"].values().sum()
 """
     done = subprocess.run([sys.executable, "-c", program], check=False)
     assert done.returncode == -signal.SIGBUS  # what is translated here
@@ -207,7 +206,7 @@ def test_too_little_memory_to_open_a_trace_is_said(
         ask_confined(file, "SELECT 1", QueryLimits())
 
 
-@pytest.mark.parametrize("error", [MemoryError(), pa.ArrowMemoryError("malloc of size 64 failed")])
+@pytest.mark.parametrize("error", [MemoryError()])
 def test_memory_that_ends_while_a_trace_is_opened_is_said(
     file: Path, monkeypatch: pytest.MonkeyPatch, error: Exception
 ) -> None:

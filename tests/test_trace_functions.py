@@ -9,8 +9,10 @@ from pathlib import Path
 import numpy as np
 import pyarrow as pa
 import skips
+from arrow_tables import arrow_table
 from trace_data import recorded
 
+from benchvise.trace import native
 from benchvise.trace.analysis.functions import function_calls, functions
 from benchvise.trace.analysis.model import Analysis, Loss, TraceSpan
 from benchvise.trace.loaded import load_trace
@@ -58,9 +60,9 @@ def _analysis(
 ) -> Analysis:
     """Entries and exits as time, thread, function, depth."""
 
-    def table(rows: list[tuple[int, int, int, int]]) -> pa.Table:
+    def table(rows: list[tuple[int, int, int, int]]) -> native.Table:
         columns = list(zip(*rows, strict=True))
-        return pa.table(
+        return arrow_table(
             {
                 "time": pa.array(columns[0], pa.int64()),
                 "cpu": pa.array([0] * len(rows), pa.uint16()),

@@ -7,6 +7,7 @@ from pathlib import Path
 from typing import Any
 
 import numpy as np
+import pyarrow as pa
 import pytest
 import skips
 from trace_data import trace
@@ -73,7 +74,7 @@ def test_a_threads_row_is_what_it_did(
     for row in [*threads[:6], *random.Random(1).sample(threads, min(30, len(threads)))]:
         spans = spans_of(loaded, row)
         assert row.busy == sum(end - begin for begin, end, state in spans if state == "running")
-        every = levels.items([row.id], 0, duration + 1, 0).to_pydict()
+        every = pa.table(levels.items([row.id], 0, duration + 1, 0)).to_pydict()
         apart = [
             (at, span) for at, span in enumerate(spans)
             if not at or spans[at - 1][0] < span[0]
@@ -153,9 +154,9 @@ def test_no_pixel_is_blank_in_which_anything_ran(
             bucket = 1 << int(np.log2(pixel))
             begin, end = int(first) // bucket * bucket, int(first + width * pixel) + bucket
             table = levels.items([row.id], begin, end, bucket.bit_length() - 1)
-            items = table.filter(shown_state[table["state"].to_numpy()])
+            items = table.filter(shown_state[table["state"].values()])
             drawn_pixels = pixels(
-                items["begin"].to_numpy(), items["end"].to_numpy(), first, pixel, width
+                items["begin"].values(), items["end"].values(), first, pixel, width
             )
             np.testing.assert_array_equal(
                 drawn_pixels, pixels(begins, ends, first, pixel, width), f"{row.name} {width}"
@@ -198,7 +199,7 @@ def test_a_cpus_row_is_the_innermost_that_ran(
 def test_marks_at_the_closest_are_the_events(
     loaded: LoadedTrace, levels: Levels, rows: list[TimelineRow]
 ) -> None:
-    index, origin = loaded.trace.index.to_pydict(), loaded.analysis.whole.begin
+    index, origin = pa.table(loaded.trace.index).to_pydict(), loaded.analysis.whole.begin
     for row in (row for row in rows if row.kind == "cpu"):
         begin = index["time"][1000] - origin
         end = index["time"][1400] - origin + 1
@@ -208,7 +209,7 @@ def test_marks_at_the_closest_are_the_events(
         for time, cpu in zip(index["time"], index["cpu"], strict=True):
             if cpu == row.cpu and begin <= time - origin < end:
                 wanted[time - origin] = wanted.get(time - origin, 0) + 1
-        marks = table.to_pydict()
+        marks = pa.table(table).to_pydict()
         assert dict(zip(map(int, marks["time"]), marks["count"], strict=True)) == wanted
         for time, event, place in zip(marks["time"], marks["event"], marks["index"], strict=True):
             assert (index["time"][place] - origin, index["event"][place]) == (time, event)
@@ -223,7 +224,8 @@ def test_what_is_kept_is_the_same(tmp_path: Path) -> None:
         levels = Levels(opened.trace)
         duration = opened.analysis.whole.end - opened.analysis.whole.begin
         items = levels.items(list(range(levels.row_count)), 0, duration, 14)
-        found.append((levels.rows(row_facts(opened.analysis)), items, levels.overview(500)))
+        shown = (pa.table(items), pa.table(levels.overview(500)))
+        found.append((levels.rows(row_facts(opened.analysis)), *shown))
     assert (copy.parent / "trace.dat.benchvise-cache" / "levels").is_dir()
     assert found[0] == found[1]
 
@@ -237,7 +239,8 @@ def test_rows_that_were_prepared_show_the_same(
     fresh.prepare(first)
     rows, duration = list(range(levels.row_count)), loaded.analysis.whole.duration
     for shift in (10, 14, 20):
-        assert fresh.items(rows, 0, duration, shift) == levels.items(rows, 0, duration, shift)
+        shown, prepared = (each.items(rows, 0, duration, shift) for each in (levels, fresh))
+        assert pa.table(prepared) == pa.table(shown)
 
 
 def test_buckets_are_a_pixel_or_a_little_less() -> None:

@@ -191,7 +191,7 @@ def test_what_was_exported_for_perfetto_comes_back_as_it_was(tmp_path: Path) -> 
     assert after.trace.counts == before.trace.counts
     compared = 0
     for name in before.trace.counts:
-        ours, theirs = after.trace.tables[name], before.trace.tables[name]
+        ours, theirs = (pa.table(of.trace.tables[name]) for of in (after, before))
         order = [("time", "ascending"), ("cpu", "ascending"), ("common_pid", "ascending")]
         ours, theirs = ours.sort_by(order), theirs.sort_by(order)
         for column in set(ours.column_names) & set(theirs.column_names) - {"common_flags"}:

@@ -6,7 +6,9 @@ from collections.abc import Mapping, Sequence
 from typing import Any
 
 import pyarrow as pa
+from arrow_tables import arrow_table
 
+from benchvise.trace import native
 from benchvise.trace.analysis.model import Analysis, Loss, TraceSpan
 
 U16, U32, U64, U8 = pa.uint16(), pa.uint32(), pa.uint64(), pa.uint8()
@@ -116,12 +118,12 @@ class Builder:
         end: int,
         *,
         losses: Sequence[Loss] = (),
-        events: Mapping[str, pa.Table] | None = None,
+        events: Mapping[str, native.Table] | None = None,
         within: TraceSpan | None = None,
     ) -> Analysis:
         """The tables as an analysis has them."""
         tables = {
-            name: pa.table(
+            name: arrow_table(
                 {
                     column: pa.array([row.get(column) for row in self.rows[name]], type=kind)
                     for column, kind in columns.items()

@@ -135,6 +135,14 @@ def test_a_table_of_changes_keeps_their_times(tmp_path: Path) -> None:
     assert times == pytest.approx([0.0000123, 0.5000004, 1.25], abs=1e-9)
 
 
+@pytest.mark.parametrize("cell", ["", "nan", "NA", "#N/A", "null", "-1.#IND", '"NaN"', " N/A "])
+def test_a_sample_without_a_value_changes_nothing(tmp_path: Path, cell: str) -> None:
+    path = tmp_path / "x.csv"
+    path.write_text(f"Time [s],A,B\n0.000,0,1\n0.001,1,1\n0.002,{cell},0\n0.003,0,0\n")
+    found = open_capture(path)
+    assert [(high, edges) for _, high, edges in shape(found)] == [(False, [1, 3]), (True, [2])]
+
+
 def test_a_written_session_is_read_as_it_was(tmp_path: Path) -> None:
     random = np.random.default_rng(3)
     lines = {f"L{n}": np.repeat(random.integers(0, 2, 400), 3) for n in range(11)}

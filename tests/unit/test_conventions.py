@@ -250,7 +250,7 @@ def test_a_reader_that_goes_away_is_no_error(tmp_path: Path) -> None:
     ("module", "extra"),
     [
         ("labgrid.config", "rig"),
-        ("pyarrow", "trace"),
+        ("duckdb", "trace"),
         ("starlette", "web"),
         ("psycopg", "postgres"),
     ],

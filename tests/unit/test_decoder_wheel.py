@@ -1,4 +1,4 @@
-"""The decoder as a wheel of its own: with pyarrow, and without anything else, it reads a trace."""
+"""The decoder as a wheel of its own: without anything else, it reads a trace."""
 
 from __future__ import annotations
 
@@ -14,12 +14,12 @@ SMALL = ROOT / "tests" / "data" / "traces" / "small.dat"
 PROGRAM = """if True:
     import sys
     sys.path.insert(0, sys.argv[1])
-    for absent in ("benchvise", "duckdb", "msgspec", "numpy"):
+    for absent in ("benchvise", "duckdb", "msgspec", "numpy", "pyarrow"):
         sys.modules[absent] = None
     import tracefile
     trace = tracefile.open(sys.argv[2])
     table = trace.decode({"sched_switch": None}).table("sched_switch")
-    assert type(table).__module__ == "pyarrow.lib"
+    assert hasattr(table, "__arrow_c_stream__")
     print(table.num_rows, trace.count().counts["sched_switch"])
     try:
         tracefile.open(__import__("os").devnull)
@@ -28,7 +28,7 @@ PROGRAM = """if True:
 """
 
 
-def test_it_needs_pyarrow_alone(tmp_path: Path) -> None:
+def test_it_needs_nothing(tmp_path: Path) -> None:
     build = [sys.executable, "-m", "hatchling", "build", "-t", "wheel", "-d", str(tmp_path)]
     subprocess.run(build, cwd=ROOT / "crates/tracefile-py", check=True, capture_output=True)
     (wheel,) = tmp_path.glob("benchvise_tracefile-*-cp311-abi3-*.whl")
@@ -42,7 +42,7 @@ def test_it_needs_pyarrow_alone(tmp_path: Path) -> None:
         content.extractall(tmp_path / "unpacked")
         types = content.read("tracefile/native.pyi").decode()
         assert "tracefile/py.typed" in content.namelist()
-    assert requirements == ["pyarrow>=18.0"]
+    assert requirements == []
     assert "class Decoded" in types
     assert not re.search(r"^(from|import) benchvise", types, re.M)
 

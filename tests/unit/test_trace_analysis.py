@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import pyarrow as pa
 import pytest
+from arrow_tables import arrow_table
 from trace_tables import Builder
 
 from benchvise.errors import UsageError
@@ -328,7 +329,7 @@ def test_idle_states_of_the_kernel_and_of_lttng() -> None:
         *((600, 0, 1), (650, 1, left), (700, 0, left), (900, 0, 1)),  # the end of the trace
     ]
     types = (pa.int64(), pa.uint32(), pa.uint32())
-    events = pa.table(
+    events = arrow_table(
         {
             name: pa.array([row[at] for row in rows], type=types[at])
             for at, name in enumerate(columns)

@@ -4,8 +4,10 @@ from __future__ import annotations
 
 import math
 
+import numpy as np
 import pyarrow as pa
 import pytest
+from arrow_tables import arrow_table
 from hypothesis import given, settings
 from hypothesis import strategies as st
 from trace_tables import Builder
@@ -127,7 +129,7 @@ def test_waits_beside_a_loss_are_left_out_and_counted() -> None:
     assert answer.waited == 100
 
 
-FREQUENCIES = pa.table(
+FREQUENCIES = arrow_table(
     {
         # Whichever CPU records it: those of one after those of the other, as the decoder has them.
         "time": pa.array([1200, 1300, 1100, 1500], pa.int64()),
@@ -169,7 +171,7 @@ def test_a_run_queue_counts_who_runs_and_who_waits() -> None:
     assert queue.mean * queue.known * 1000 == pytest.approx(25 + 2 * 420 + 100)
 
 
-TEMPERATURES = pa.table(
+TEMPERATURES = arrow_table(
     {
         "time": pa.array([1100, 1200, 1300, 1400, 1500], pa.int64()),
         "cpu": pa.array([0, 1, 0, 1, 0], pa.uint16()),
@@ -191,7 +193,7 @@ def test_a_fraction_is_a_value_and_what_is_no_number_is_not_known() -> None:
 
 
 def test_a_field_without_any_number_is_no_counter() -> None:
-    nothing = TEMPERATURES.slice(2, 2)
+    nothing = TEMPERATURES.take(np.array([2, 3]))
     assert counters(network(events={"thermal": nothing}), ["thermal.celsius"]) == []
 
 
@@ -211,7 +213,7 @@ def test_lines_of_fractions_hold_each_value_at_any_zoom(
     """Against each nanosecond by itself: a line has the least and the greatest of its time, and
     where no value is known there is none."""
     pairs.sort()
-    table = pa.table(
+    table = arrow_table(
         {
             "time": pa.array([1000 + time for time, _ in pairs], pa.int64()),
             "cpu": pa.array([0] * len(pairs), pa.uint16()),

@@ -7,6 +7,7 @@ from pathlib import Path
 import pyarrow as pa
 import pytest
 import skips
+from arrow_tables import arrow_table
 from trace_data import recorded_directory
 
 from benchvise.trace.analysis.counters import counter_names, counter_steps, counters
@@ -29,7 +30,7 @@ def analysis(events: dict[str, list[dict[str, int]]], *losses: Loss) -> Analysis
             if field != "vpid"
         }
         columns["vpid"] = pa.array([row.get("vpid", 7) for row in rows], pa.int32())
-        tables[f"lttng_ust_libc:{name}"] = pa.table(columns)
+        tables[f"lttng_ust_libc:{name}"] = arrow_table(columns)
     whole = Analysis({}, TraceSpan(0, END), losses, tables.get, tuple(tables))
     object.__setattr__(whole, "cpus", [])
     return whole

@@ -7,9 +7,11 @@ import random
 import numpy as np
 import pyarrow as pa
 import pytest
+from arrow_tables import arrow_table
 from trace_tables import Builder
 
 from benchvise.errors import UsageError
+from benchvise.trace import native
 from benchvise.trace.analysis.latency import (
     Latency,
     Method,
@@ -219,7 +221,7 @@ def driver(count: int = 3) -> Analysis:
     times["time"].append(1050)  # another's write to the same address
     times["addr"].append(0x20)
     events = {
-        "i2c_write": pa.table(
+        "i2c_write": arrow_table(
             {
                 "time": pa.array(times["time"], pa.int64()),
                 "cpu": pa.array([0] * len(times["time"]), pa.uint16()),
@@ -227,7 +229,7 @@ def driver(count: int = 3) -> Analysis:
                 "name": pa.array([f"dev{a:x}" for a in times["addr"]]),
             }
         ),
-        "spi_transfer_start": pa.table(
+        "spi_transfer_start": arrow_table(
             {"time": pa.array(spi, pa.int64()), "cpu": pa.array([0] * len(spi), pa.uint16())}
         ),
     }
@@ -328,10 +330,10 @@ def test_what_is_no_assertion_is_refused(text: str) -> None:
 # -- pairs by fields -------------------------------------------------------------------------------
 
 
-def events_of(rows: list[tuple[int, int, str | None]], sector: str = "sector") -> pa.Table:
+def events_of(rows: list[tuple[int, int, str | None]], sector: str = "sector") -> native.Table:
     """(time, sector, device) each."""
     times, sectors, devices = zip(*rows, strict=True)
-    return pa.table(
+    return arrow_table(
         {
             "time": pa.array(times, pa.int64()),
             "cpu": pa.array([time % 2 for time in times], pa.uint16()),
@@ -404,7 +406,7 @@ def test_pairs_beside_lost_events_are_incomplete_and_nothing_is_its_own_end() ->
     ],
 )
 def test_what_cannot_be_paired_is_refused(field: str, ends: tuple[str, str], fault: str) -> None:
-    table = events_of([(10, 1, "a")]).append_column("half", pa.array([0.5]))
+    table = arrow_table(pa.table(events_of([(10, 1, "a")])).append_column("half", pa.array([0.5])))
     builder = Builder()
     builder.instance(builder.actor("irq", "eth0", number=24), 0, 20)
     with pytest.raises(UsageError, match=fault):
@@ -424,7 +426,7 @@ def test_an_event_whose_cpu_is_not_known_happened_in_no_instance() -> None:
     done: list[tuple[int, int, str | None]] = [(20, 1, "a"), (35, 2, "a")]
     unknown = pa.nulls(2, pa.uint16())
     tables = {
-        name: events_of(rows).set_column(1, "cpu", unknown)
+        name: arrow_table(pa.table(events_of(rows)).set_column(1, "cpu", unknown))
         for name, rows in (("issue", issued), ("done", done))
     }
     answer = ask(

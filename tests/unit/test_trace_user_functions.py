@@ -10,10 +10,12 @@ from pathlib import Path
 
 import pyarrow as pa
 import skips
+from arrow_tables import arrow_table
 
+from benchvise.trace import native
 from benchvise.trace.analysis.functions import functions
 from benchvise.trace.analysis.loaded_modules import AddressNames
-from benchvise.trace.analysis.model import Analysis, Ints, Loss, TraceSpan, integers
+from benchvise.trace.analysis.model import Analysis, Ints, Loss, TraceSpan
 from benchvise.trace.analysis.user_functions import user_calls
 from benchvise.trace.symbol_files import ModuleFile, SymbolFiles
 
@@ -29,10 +31,10 @@ LIBC = _libc()
 END = 10_000
 
 
-def told(rows: list[tuple[int, int, int]], *, thread: str = "vtid") -> pa.Table:
+def told(rows: list[tuple[int, int, int]], *, thread: str = "vtid") -> native.Table:
     """Entries or exits as time, thread, address."""
     times, threads, addresses = zip(*rows, strict=True)
-    return pa.table(
+    return arrow_table(
         {
             "time": pa.array(times, pa.int64()),
             "cpu": pa.array([0] * len(rows), pa.uint16()),
@@ -42,16 +44,20 @@ def told(rows: list[tuple[int, int, int]], *, thread: str = "vtid") -> pa.Table:
     )
 
 
-def traced(tables: dict[str, pa.Table], *losses: Loss) -> Analysis:
+def without(table: native.Table, *names: str) -> native.Table:
+    return table.select([name for name in table.column_names if name not in names])
+
+
+def traced(tables: dict[str, native.Table], *losses: Loss) -> Analysis:
     analysis = Analysis({}, TraceSpan(0, END), losses, tables.get, tuple(tables))
     object.__setattr__(analysis, "actors", ())
     return analysis
 
 
-def cyg(entries: pa.Table, exits: pa.Table, *losses: Loss, fast: bool = False) -> Analysis:
+def cyg(entries: native.Table, exits: native.Table, *losses: Loss, fast: bool = False) -> Analysis:
     provider = "lttng_ust_cyg_profile" + ("_fast" if fast else "")
     if fast:
-        exits = exits.drop(["addr"])
+        exits = without(exits, "addr")
     return traced({f"{provider}:func_entry": entries, f"{provider}:func_exit": exits}, *losses)
 
 
@@ -112,10 +118,10 @@ def test_without_threads_there_are_counts_only() -> None:
     ]
 
 
-def loaded_at(rows: Iterable[tuple[int, int, int, int, str]]) -> pa.Table:
+def loaded_at(rows: Iterable[tuple[int, int, int, int, str]]) -> native.Table:
     """Modules as time, process, base, size, path."""
     times, processes, bases, sizes, paths = zip(*rows, strict=True)
-    return pa.table(
+    return arrow_table(
         {
             "time": pa.array(times, pa.int64()),
             "cpu": pa.array([0] * len(times), pa.uint16()),
@@ -131,7 +137,7 @@ def named(analysis: Analysis, rows: list[tuple[int, int, int]]) -> list[str]:
     """The names of addresses, given as process, address, time."""
 
     def column(at: int, kind: pa.DataType) -> Ints:
-        return integers(pa.chunked_array([pa.array([row[at] for row in rows], kind)]))
+        return arrow_table({"it": pa.array([row[at] for row in rows], kind)})["it"].integers()
 
     columns = column(0, pa.int32()), column(1, pa.uint64()), column(2, pa.int64())
     codes, names = AddressNames(analysis, Path("/nowhere/trace")).coded(*columns)
@@ -150,11 +156,11 @@ def test_modules_come_and_go() -> None:
         ]
     )
     opened = loaded_at([(200, 2, 0x8000, 0x100, "/lib/a.so"), (400, 2, 0x8000, 0x200, "/lib/b.so")])
-    closed = loaded_at([(300, 2, 0x8000, 0, "")]).drop(["memsz", "path"])
+    closed = without(loaded_at([(300, 2, 0x8000, 0, "")]), "memsz", "path")
     starts = loaded_at([(99, 1, 0, 0, ""), (100, 2, 0, 0, ""), (500, 1, 0, 0, "")])
     analysis = traced(
         {
-            "lttng_ust_statedump:start": starts.drop(["baddr", "memsz", "path"]),
+            "lttng_ust_statedump:start": without(starts, "baddr", "memsz", "path"),
             "lttng_ust_statedump:bin_info": dumped,
             "lttng_ust_dl:dlopen": opened,
             "lttng_ust_dl:dlclose": closed,

@@ -8,8 +8,10 @@ from types import SimpleNamespace
 
 import pyarrow as pa
 import pytest
+from arrow_tables import arrow_table
 
 from benchvise.errors import UsageError
+from benchvise.trace import native
 from benchvise.trace.analysis.functions import functions
 from benchvise.trace.analysis.model import Analysis, Loss, TraceSpan
 from benchvise.trace.loaded import LoadedTrace
@@ -29,13 +31,13 @@ Call = tuple[int, int, int, int, int]
 """Thread, depth, function, begin, end; an end below 0 is not in the trace."""
 
 
-def loaded(calls: list[Call], *losses: Loss, slices: pa.Table | None = None) -> LoadedTrace:
+def loaded(calls: list[Call], *losses: Loss, slices: native.Table | None = None) -> LoadedTrace:
     """A trace with these calls, each by its two events."""
     exits = [call for call in calls if call[4] >= 0]
 
-    def table(rows: list[Call], at: int) -> pa.Table:
+    def table(rows: list[Call], at: int) -> native.Table:
         rows = sorted(rows, key=lambda call: call[at])
-        return pa.table(
+        return arrow_table(
             {
                 "time": pa.array([call[at] for call in rows], pa.int64()),
                 "cpu": pa.array([0] * len(rows), pa.uint16()),
@@ -46,7 +48,7 @@ def loaded(calls: list[Call], *losses: Loss, slices: pa.Table | None = None) -> 
         )
 
     tables = {
-        "actors": pa.table({"tid": pa.array([], pa.int32())}),
+        "actors": arrow_table({"tid": pa.array([], pa.int32())}),
         "funcgraph_entry": table(calls, 3),
         "funcgraph_exit": table(exits, 4),
         "slice_begin": slices,
@@ -114,8 +116,8 @@ def test_of_several_calls_on_a_pixel_the_longest_is_named() -> None:
     table = shown_calls(trace, query(thread=7, begin=0, end=100_001, width=10), kept)
     assert table["count"].to_pylist() == [3]
     names = calling_threads(trace, query(), kept).functions
-    assert names[table["function"][0].as_py()] == "<f2>"
-    assert (table["begin"][0].as_py(), table["end"][0].as_py()) == (1000, 1071)
+    assert names[table["function"][0]] == "<f2>"
+    assert (table["begin"][0], table["end"][0]) == (1000, 1071)
     assert shown_calls(trace, query(thread=9, begin=0, end=9, width=9), kept).num_rows == 0
 
 
@@ -160,7 +162,7 @@ def test_idle_tasks_are_told_apart_by_their_cpu() -> None:
 
 
 def test_functions_and_slices_of_one_thread_stand_side_by_side() -> None:
-    slices = pa.table(
+    slices = arrow_table(
         {
             "time": pa.array([2000, 2200, 5000], pa.int64()),
             "common_pid": pa.array([7, 7, 1 << 22], pa.int32()),

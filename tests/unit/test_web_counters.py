@@ -9,6 +9,7 @@ from typing import Any
 
 import pyarrow as pa
 import pytest
+from arrow_tables import arrow_table
 from trace_tables import Builder
 
 from benchvise.errors import UsageError
@@ -32,7 +33,7 @@ def test_a_pixel_has_the_least_and_greatest_of_its_values(seed: int) -> None:
     choose = random.Random(seed)
     times = sorted(choose.sample(range(ORIGIN + 50, ORIGIN + 4096), 300))
     values = [choose.randint(-5, 50) for _ in times]
-    trace = loaded({"load": pa.table({"time": times, "cpu": [0] * 300, "value": values})})
+    trace = loaded({"load": arrow_table({"time": times, "cpu": [0] * 300, "value": values})})
     for begin, end, width in ((0, 4097, 64), (700, 1900, 100), (100, 140, 500)):
         query = f"counter=load.value&begin={begin}&end={end}&width={width}"
         words = dict(part.split("=") for part in query.split("&"))
@@ -59,8 +60,8 @@ def test_idle_states_and_names() -> None:
     idle = {"time": [1010, 1020], "cpu": [0, 0], "state": pa.array([2, 2**32 - 1], pa.uint32())}
     trace = loaded(
         {
-            "cpu_idle": pa.table({**idle, "cpu_id": [0, 0], "text": ["a", "b"]}),
-            "none": pa.table({"time": pa.array([], pa.int64()), "n": pa.array([], pa.int64())}),
+            "cpu_idle": arrow_table({**idle, "cpu_id": [0, 0], "text": ["a", "b"]}),
+            "none": arrow_table({"time": pa.array([], pa.int64()), "n": pa.array([], pa.int64())}),
         }
     )
     assert counter_names(trace.analysis) == ["cpu_idle.state", "cpu_idle.cpu_id"]

@@ -1,14 +1,13 @@
 //! The analyses of the events of a trace.
 
 use arrow_array::RecordBatch;
-use arrow_pyarrow::{FromPyArrow, Table};
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use traceanalysis::{Input, NoUsage, SYSCALLS};
 
 use crate::errors::to_python;
-use crate::pyarrow_table;
+use crate::table::Table;
 
 pub(crate) fn scheduling<'py>(
     py: Python<'py>,
@@ -33,11 +32,11 @@ pub(crate) fn usage<'py>(
 pub(crate) fn syscalls<'py>(
     py: Python<'py>,
     input: impl FnOnce() -> Input + Send,
-    actors: &Bound<'py, PyAny>,
-    fragments: &Bound<'py, PyAny>,
+    actors: &Table,
+    fragments: &Table,
 ) -> PyResult<Bound<'py, PyDict>> {
-    let (actors, fragments) = (batches(actors)?, batches(fragments)?);
-    let calls = py.detach(|| traceanalysis::syscalls(&input(), &actors, &fragments));
+    let (actors, fragments) = (&actors.batches, &fragments.batches);
+    let calls = py.detach(|| traceanalysis::syscalls(&input(), actors, fragments));
     let refused = || PyValueError::new_err("no actors or fragments are in these");
     named(py, [(SYSCALLS, calls.ok_or_else(refused)?)])
 }
@@ -50,18 +49,13 @@ pub(crate) fn devices<'py>(
     named(py, py.detach(|| traceanalysis::devices(&input())).into_named())
 }
 
-pub(crate) fn batches(table: &Bound<'_, PyAny>) -> PyResult<Vec<RecordBatch>> {
-    Ok(Table::from_pyarrow_bound(table)?.into_inner().0)
-}
-
 fn named<'py>(
     py: Python<'py>,
     found: impl IntoIterator<Item = (&'static str, RecordBatch)>,
 ) -> PyResult<Bound<'py, PyDict>> {
     let named = PyDict::new(py);
     for (name, batch) in found {
-        let schema = batch.schema();
-        named.set_item(name, pyarrow_table(py, vec![batch], schema)?)?;
+        named.set_item(name, Table::of(batch))?;
     }
     Ok(named)
 }

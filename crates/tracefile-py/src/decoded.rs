@@ -8,14 +8,14 @@ use std::path::PathBuf;
 use std::sync::Arc;
 
 use arrow_array::RecordBatch;
-use arrow_pyarrow::{FromPyArrow, Table};
 use arrow_schema::SchemaRef;
 use pyo3::exceptions::PyKeyError;
 use pyo3::prelude::*;
 use pyo3::types::PyDict;
 use traceanalysis::{Input, Loss, Pass};
 
-use crate::{Trace, analysis, decode_for, export, listing, objects, pyarrow_table};
+use crate::table::Table;
+use crate::{Trace, analysis, decode_for, export, listing, objects};
 
 /// All rows of an event type, or of the index.
 struct Rows {
@@ -24,17 +24,16 @@ struct Rows {
 }
 
 impl Rows {
-    fn of(table: &Bound<'_, PyAny>) -> PyResult<Self> {
-        let (batches, schema) = Table::from_pyarrow_bound(table)?.into_inner();
-        Ok(Self { batches, schema })
+    fn of(table: &Table) -> Self {
+        Self { batches: table.batches.clone(), schema: Arc::clone(&table.schema) }
     }
 
     fn count(&self) -> usize {
         self.batches.iter().map(RecordBatch::num_rows).sum()
     }
 
-    fn table<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyAny>> {
-        pyarrow_table(py, self.batches.clone(), self.schema.clone())
+    fn table(&self) -> Table {
+        Table::new(self.batches.clone(), Arc::clone(&self.schema))
     }
 }
 
@@ -74,17 +73,17 @@ impl Decoded {
     fn kept(
         py: Python<'_>,
         trace: &Bound<'_, Trace>,
-        tables: HashMap<String, Bound<'_, PyAny>>,
-        index: &Bound<'_, PyAny>,
+        tables: HashMap<String, Bound<'_, Table>>,
+        index: &Bound<'_, Table>,
         losses: &Bound<'_, PyAny>,
         span: Option<(i64, i64)>,
     ) -> PyResult<Self> {
         let trace = Arc::clone(&trace.get().0);
         let mut rows = HashMap::new();
         for (name, table) in tables {
-            rows.insert(name, Rows::of(&table)?);
+            rows.insert(name, Rows::of(table.get()));
         }
-        let index = Rows::of(index)?;
+        let index = Rows::of(index.get());
         let mut lost = Vec::new();
         for loss in losses.try_iter()? {
             let loss = loss?;
@@ -123,14 +122,14 @@ impl Decoded {
         Ok(counts)
     }
 
-    fn table<'py>(&self, py: Python<'py>, name: &str) -> PyResult<Bound<'py, PyAny>> {
+    fn table(&self, name: &str) -> PyResult<Table> {
         let rows = self.rows.get(name).ok_or_else(|| PyKeyError::new_err(name.to_owned()))?;
-        rows.table(py)
+        Ok(rows.table())
     }
 
     #[getter]
-    fn index<'py>(&self, py: Python<'py>) -> PyResult<Option<Bound<'py, PyAny>>> {
-        self.index.as_ref().map(|index| index.table(py)).transpose()
+    fn index(&self) -> Option<Table> {
+        self.index.as_ref().map(Rows::table)
     }
 
     fn texts(&self, rows: Vec<(usize, usize)>) -> PyResult<Vec<String>> {
@@ -150,10 +149,10 @@ impl Decoded {
     fn syscalls<'py>(
         &self,
         py: Python<'py>,
-        actors: &Bound<'py, PyAny>,
-        fragments: &Bound<'py, PyAny>,
+        actors: &Bound<'py, Table>,
+        fragments: &Bound<'py, Table>,
     ) -> PyResult<Bound<'py, PyDict>> {
-        analysis::syscalls(py, || self.input(), actors, fragments)
+        analysis::syscalls(py, || self.input(), actors.get(), fragments.get())
     }
 
     fn devices<'py>(&self, py: Python<'py>) -> PyResult<Bound<'py, PyDict>> {
@@ -167,11 +166,11 @@ impl Decoded {
     fn export_perfetto(
         &self,
         py: Python<'_>,
-        actors: &Bound<'_, PyAny>,
+        actors: &Bound<'_, Table>,
         path: PathBuf,
     ) -> PyResult<(u64, u64, u64)> {
         let epoch_offset_ns = self.trace.info().clock.epoch_offset_ns;
-        export::perfetto(py, || self.input(), epoch_offset_ns, actors, path)
+        export::perfetto(py, || self.input(), epoch_offset_ns, actors.get(), path)
     }
 }
 

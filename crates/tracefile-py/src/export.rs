@@ -7,20 +7,19 @@ use std::path::PathBuf;
 use pyo3::prelude::*;
 use traceanalysis::Input;
 
-use crate::analysis::batches;
+use crate::table::Table;
 
 /// Returns how many events were written, how many of them as generic ones, and how many left out.
 pub(crate) fn perfetto(
     py: Python<'_>,
     input: impl FnOnce() -> Input + Send,
     epoch_offset_ns: Option<i64>,
-    actors: &Bound<'_, PyAny>,
+    actors: &Table,
     path: PathBuf,
 ) -> PyResult<(u64, u64, u64)> {
-    let actors = batches(actors)?;
     let written = py.detach(|| {
         let mut out = BufWriter::with_capacity(1 << 20, File::create(path)?);
-        let written = traceexport::perfetto(&input(), &actors, epoch_offset_ns, &mut out)?;
+        let written = traceexport::perfetto(&input(), &actors.batches, epoch_offset_ns, &mut out)?;
         out.flush()?;
         std::io::Result::Ok(written)
     })?;

@@ -10,22 +10,25 @@ mod bounded;
 #[cfg(not(target_os = "linux"))]
 #[path = "unbounded.rs"]
 mod bounded;
+mod column;
 mod counted;
 mod decoded;
-
 mod errors;
 mod export;
+mod given;
+mod ipc;
+mod kept;
 mod levels;
 mod listing;
+mod rows;
 mod source_names;
+mod table;
+mod values;
 
 use std::collections::HashMap;
 use std::path::PathBuf;
 use std::sync::{Arc, Mutex};
 
-use arrow_array::{RecordBatch, RecordBatchIterator, RecordBatchReader};
-use arrow_pyarrow::{IntoPyArrow, ToPyArrow};
-use arrow_schema::SchemaRef;
 use pyo3::exceptions::PyValueError;
 use pyo3::prelude::*;
 use serde_json::Value;
@@ -35,6 +38,7 @@ use tracefile::{Options, ProgramFile, Selection};
 use crate::counted::Counted;
 use crate::decoded::Decoded;
 use crate::errors::to_python;
+use crate::table::Table;
 
 #[global_allocator]
 static HEAP: bounded::Heap = bounded::Heap;
@@ -102,7 +106,7 @@ impl Trace {
         let raised = Mutex::new(None);
         let decoded = py.detach(|| {
             self.0.stream(&chosen, wave_bytes, &mut |event, batch| {
-                Python::attach(|py| sink.call1(py, (&event.name, batch.to_pyarrow(py)?))).map_err(
+                Python::attach(|py| sink.call1(py, (&event.name, Table::of(batch)))).map_err(
                     |error| {
                         *raised.lock().expect("nothing panics while it is held") = Some(error);
                         tracefile::Error::Sink("the receiver raised an exception".into())
@@ -131,18 +135,6 @@ fn selection(events: Option<Events>) -> Selection {
             fields.as_ref().map(|names| names.iter().map(String::as_str).collect());
         chosen.event(name, fields.as_deref())
     })
-}
-
-/// A `pyarrow.Table` of the same memory.
-fn pyarrow_table(
-    py: Python<'_>,
-    batches: Vec<RecordBatch>,
-    schema: SchemaRef,
-) -> PyResult<Bound<'_, PyAny>> {
-    let batches = batches.into_iter().map(Ok);
-    let reader: Box<dyn RecordBatchReader + Send> =
-        Box::new(RecordBatchIterator::new(batches, schema));
-    reader.into_pyarrow(py)?.call_method0("read_all")
 }
 
 /// A list of Python's own objects.
@@ -198,6 +190,9 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add("SYSCALLS", [traceanalysis::SYSCALLS])?;
     module.add("DEVICES", traceanalysis::DeviceTables::NAMES)?;
     module.add("LEVEL_STATES", tracelevels::state::NAMES)?;
+    module.add_class::<Table>()?;
+    module.add_class::<column::Column>()?;
+    module.add_class::<kept::KeptTable>()?;
     module.add_class::<Trace>()?;
     module.add_class::<Decoded>()?;
     module.add_class::<Counted>()?;
@@ -206,6 +201,8 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_class::<listing::Listing>()?;
     module.add_function(wrap_pyfunction!(open, module)?)?;
     module.add_function(wrap_pyfunction!(open_unwinding, module)?)?;
+    module.add_function(wrap_pyfunction!(rows::read_numbers, module)?)?;
+    module.add_function(wrap_pyfunction!(rows::chrome_spans, module)?)?;
     module.add_function(wrap_pyfunction!(demangle, module)?)?;
     module.add_function(wrap_pyfunction!(content_hash, module)?)?;
     module.add_function(wrap_pyfunction!(bound_memory, module)?)?;

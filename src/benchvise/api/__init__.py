@@ -7,8 +7,8 @@
     pytest_plugin  the fixture benchvise_board of pytest
     records    rows of results as dictionaries, Arrow, pandas, polars, and as HTML in a notebook
 
-The package ``benchvise`` has these names and imports each when it is first used, so that traces
-alone need pyarrow. What is here is kept stable: a name that goes warns for a version before.
+The package ``benchvise`` has these names and imports each when it is first used. What
+is here is kept stable: a name that goes warns for a version before.
 Answers are the typed records that the commands print with ``--json``; ``document`` is that JSON.
 Errors are ``benchvise.errors.BenchviseError``, each with a sentence and a remedy.
 """

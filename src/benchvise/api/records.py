@@ -54,7 +54,7 @@ class Records(Sequence[T], Generic[T]):
 
     def to_arrow(self) -> Any:
         """A ``pyarrow.Table``. UsageError without pyarrow."""
-        return _module("pyarrow", "pip install 'benchvise[trace]'").Table.from_pylist(self.rows())
+        return _module("pyarrow", "pip install pyarrow").Table.from_pylist(self.rows())
 
     def to_pandas(self) -> Any:
         """A ``pandas.DataFrame``. UsageError without pandas."""

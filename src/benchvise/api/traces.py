@@ -9,7 +9,6 @@ from functools import cache, cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any
 
-import pyarrow as pa
 from markupsafe import Markup
 
 from benchvise.api.records import Records
@@ -24,6 +23,7 @@ from benchvise.trace.query_limits import QueryLimits
 
 if TYPE_CHECKING:
     from benchvise.table import TableSpec
+    from benchvise.trace.native import Table
 
 
 _SHOWN = 30
@@ -121,7 +121,7 @@ class TraceHandle:
         """How often each event occurred, without those that never did."""
         return dict(self.loaded.trace.counts)
 
-    def events(self, name: str) -> pa.Table:
+    def events(self, name: str) -> Table:
         """All events of a type: ``time`` (ns of the trace's clock), ``cpu``, its fields.
 
         UsageError for an event that the trace does not know.
@@ -135,16 +135,16 @@ class TraceHandle:
             )
         return tables[name]
 
-    def sql(self, query: str, *, rows: int = 1_000_000) -> pa.Table:
+    def sql(self, query: str, *, rows: int = 1_000_000) -> Table:
         """What one SELECT gives, as ``trace query`` does; at most so many rows.
 
         UsageError for what is no query, names what is not there, or needs more than it may use.
         """
-        from benchvise.trace.query import ask  # needs DuckDB, which events and analyses do not
+        from benchvise.trace.query import (
+            ask_table,  # needs DuckDB, which events and analyses do not
+        )
 
-        answer = ask(self.loaded.trace, query, QueryLimits(rows=rows))
-        columns = [pa.array([row[at] for row in answer.rows]) for at in range(len(answer.columns))]
-        return pa.Table.from_arrays(columns, names=list(answer.columns))
+        return ask_table(self.loaded.trace, query, QueryLimits(rows=rows))
 
     def analyse(self, name: str, **options: Any) -> AnalysisAnswer:
         """An analysis by the name of its command; ``options`` are those of the command.

@@ -9,7 +9,7 @@ from benchvise.errors import BenchviseError
 
 EXTRAS: Mapping[str, tuple[str, ...]] = {
     "why": ("numpy",),
-    "trace": ("duckdb", "numpy", "pyarrow"),
+    "trace": ("duckdb", "numpy"),
     "rig": ("attr", "backports", "elftools", "grpc", "labgrid", "pexpect", "serial", "yaml"),
     "web": ("numpy", "starlette", "uvicorn"),
     "postgres": ("psycopg",),

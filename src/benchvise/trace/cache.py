@@ -16,8 +16,6 @@ mapped, nor is one that was written halfway.
 from __future__ import annotations
 
 import base64
-import mmap
-import os
 import shutil
 import tempfile
 import time
@@ -26,11 +24,10 @@ from concurrent.futures import ThreadPoolExecutor
 from contextlib import suppress
 from dataclasses import dataclass
 from pathlib import Path
-from typing import Any
-
-import pyarrow as pa
+from typing import TYPE_CHECKING, Any
 
 from benchvise.errors import TraceError, UsageError
+from benchvise.trace.decoder import decoder
 from benchvise.trace.manifest import (
     Stat,
     content_hash,
@@ -42,6 +39,9 @@ from benchvise.trace.manifest import (
     version,
     write_manifest,
 )
+
+if TYPE_CHECKING:
+    from benchvise.trace.native import Table
 
 _STALE_S = 3600
 """After this long, a directory that was never put in place is a dead program's."""
@@ -62,7 +62,7 @@ class NotCached(Exception):  # noqa: N818
 class CachedPart:
     """A part of the cache: tables whose columns are mapped, and what else belongs to them."""
 
-    tables: Mapping[str, pa.Table]
+    tables: Mapping[str, Table]
     facts: Mapping[str, Any]
     directory: Path
     size: int
@@ -78,7 +78,7 @@ def load(trace: Path, part: str) -> CachedPart | None:
     for place in places(trace):
         try:
             cached = _load(trace, place / part)
-        except (OSError, ValueError, KeyError, pa.ArrowException):
+        except (OSError, ValueError, KeyError):
             continue
         if cached is not None:
             return cached
@@ -88,7 +88,7 @@ def load(trace: Path, part: str) -> CachedPart | None:
 def store(
     trace: Path,
     part: str,
-    tables: Mapping[str, pa.Table],
+    tables: Mapping[str, Table],
     facts: Mapping[str, Any],
     stats: list[Stat],
     content: str = "",
@@ -107,7 +107,7 @@ def store(
             place.mkdir(parents=True, exist_ok=True)
             _store(trace, place, part, tables, facts, stats, content)
             kept = _load(trace, place / part)
-        except (OSError, ValueError, pa.ArrowException) as error:
+        except (OSError, ValueError) as error:
             reasons.append(f"{place}: {getattr(error, 'strerror', None) or error}")
             _remove_empty(place)
             continue
@@ -146,29 +146,32 @@ def _load(trace: Path, directory: Path) -> CachedPart | None:
     )
 
 
-class _Tables(Mapping[str, pa.Table]):
+class _Tables(Mapping[str, "Table"]):
     """The files are mapped at once, so that they stay whatever other programs do, and a table is
     made of one when somebody asks: a trace has hundreds, and thousands that are empty."""
 
     def __init__(self, directory: Path, entries: list[dict[str, Any]]) -> None:
         self._schemas = {entry["name"]: entry["schema"] for entry in entries if "schema" in entry}
         self._files = {
-            entry["name"]: _mapped(directory / entry["file"], entry)
+            entry["name"]: decoder().KeptTable(
+                directory / entry["file"], entry["size"], entry["changed"]
+            )
             for entry in entries
             if "file" in entry
         }
-        self._made: dict[str, pa.Table] = {}
+        self._made: dict[str, Table] = {}
 
-    def __getitem__(self, name: str) -> pa.Table:
+    def __getitem__(self, name: str) -> Table:
         if name not in self._made:
             self._made[name] = self._make(name)
         return self._made[name]
 
-    def _make(self, name: str) -> pa.Table:
+    def _make(self, name: str) -> Table:
         if name in self._files:
-            return pa.ipc.open_file(pa.py_buffer(self._files[name])).read_all()
-        buffer = pa.py_buffer(base64.b64decode(self._schemas[name]))
-        return pa.ipc.read_schema(buffer).empty_table()
+            kept: Table = self._files[name].table()
+            return kept
+        empty: Table = decoder().Table.from_stream(base64.b64decode(self._schemas[name]))
+        return empty
 
     def __iter__(self) -> Iterator[str]:
         yield from self._files
@@ -178,14 +181,6 @@ class _Tables(Mapping[str, pa.Table]):
         return len(self._files) + len(self._schemas)
 
 
-def _mapped(path: Path, entry: dict[str, Any]) -> mmap.mmap:
-    with path.open("rb") as file:
-        stat = os.fstat(file.fileno())
-        if (stat.st_size, stat.st_mtime_ns) != (entry["size"], entry["changed"]):
-            raise ValueError(f"{path} is not as it was written")
-        return mmap.mmap(file.fileno(), 0, access=mmap.ACCESS_READ)
-
-
 # -- writing ---------------------------------------------------------------------------------------
 
 
@@ -193,7 +188,7 @@ def _store(
     trace: Path,
     place: Path,
     part: str,
-    tables: Mapping[str, pa.Table],
+    tables: Mapping[str, Table],
     facts: Mapping[str, Any],
     stats: list[Stat],
     content: str,
@@ -223,15 +218,12 @@ def _store(
         shutil.rmtree(unfinished, ignore_errors=True)
 
 
-def _write(directory: Path, number: int, name: str, table: pa.Table) -> dict[str, Any]:
+def _write(directory: Path, number: int, name: str, table: Table) -> dict[str, Any]:
     if not table.num_rows:
-        schema = base64.b64encode(table.schema.serialize().to_pybytes()).decode()
+        schema = base64.b64encode(table.stream()).decode()
         return {"name": name, "schema": schema}
-    if table.num_rows < _IN_ONE_PIECE:
-        table = table.combine_chunks()
     path = directory / f"{number}.arrow"
-    with pa.OSFile(str(path), "wb") as file, pa.ipc.new_file(file, table.schema) as writer:
-        writer.write_table(table)
+    table.write(path, in_one_piece=table.num_rows < _IN_ONE_PIECE)
     stat = path.stat()
     return {
         "name": name,

@@ -4,16 +4,14 @@ from __future__ import annotations
 
 import json
 import re
-from collections.abc import Callable, Mapping, Sequence
+from collections.abc import Callable, Mapping
 from contextlib import AbstractContextManager
 from dataclasses import dataclass
 from pathlib import Path
-from typing import IO, Any, Literal
+from typing import IO, TYPE_CHECKING, Literal
 
+import duckdb
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
-import pyarrow.parquet as pq
 
 from benchvise.output_files import (
     check_new_directory,
@@ -22,8 +20,13 @@ from benchvise.output_files import (
     new_directory,
 )
 from benchvise.trace.analysis.model import Actor, Analysis, Ints, Rows
+from benchvise.trace.decoder import decoder
 from benchvise.trace.loaded import load_opened
 from benchvise.trace.opening import OpenTrace, open_on_demand, open_trace
+from benchvise.trace.tables import arrow_source
+
+if TYPE_CHECKING:
+    from benchvise.trace.native import Table
 
 ExportLayout = Literal["perfetto", "chrome", "parquet"]
 
@@ -138,7 +141,7 @@ def write_chrome(analysis: Analysis, path: Path) -> int:
     Raises:
         OSError: the file cannot be written.
     """
-    labels = pa.array([json.dumps(actor.label) for actor in analysis.actors], pa.string())
+    labels = [json.dumps(actor.label) for actor in analysis.actors]
     with path.open("wb") as file:
         file.write(b'{"displayTimeUnit":"ns","traceEvents":[\n')
         file.write(",\n".join(_track_names(analysis)).encode())
@@ -179,48 +182,23 @@ def _track_name(what: str, process: int, thread: int, name: str) -> str:
 def _write_spans(
     file: IO[bytes],
     analysis: Analysis,
-    labels: Any,
+    labels: list[str],
     rows: Rows,
     process: Ints,
     thread: Ints,
 ) -> None:
-    """Texts are joined by columns: a loop over rows would take minutes."""
     for first in range(0, len(rows), _ROWS):
         part = slice(first, first + _ROWS)
         begin, end = rows["begin"][part], rows["end"][part]
-        lines = pc.binary_join_element_wise(
-            ',\n{"ph":"X","name":',
-            labels.take(pa.array(rows["actor"][part])),
-            ',"pid":',
-            _decimals(process[part]),
-            ',"tid":',
-            _decimals(thread[part]),
-            ',"ts":',
-            *_microseconds(begin - analysis.whole.begin),
-            ',"dur":',
-            *_microseconds(end - begin),
-            ',"args":{"execution_ns":',
-            _decimals(rows["execution"][part]),
-            "}}",
-            "",
+        columns = (
+            rows["actor"][part],
+            process[part],
+            thread[part],
+            begin - analysis.whole.begin,
+            end - begin,
+            rows["execution"][part],
         )
-        file.write(pc.binary_join(_as_list(lines), "")[0].as_buffer())
-
-
-def _as_list(lines: Any) -> Any:
-    """All lines as one list, so that they are joined at once."""
-    return pa.LargeListArray.from_arrays(pa.array([0, len(lines)], pa.int64()), lines)
-
-
-def _microseconds(time: Ints) -> Sequence[Any]:
-    """Whole microseconds, and the rest with three digits behind a point."""
-    whole, rest = np.divmod(time, 1000)
-    digits = pa.array([f".{value:03d}" for value in range(1000)], pa.string())
-    return _decimals(whole), digits.take(pa.array(rest))
-
-
-def _decimals(values: Ints) -> Any:
-    return pa.array(values).cast(pa.string())
+        file.write(decoder().chrome_spans(labels, columns))
 
 
 # -- one Parquet file a table: events by type, and the analysis tables -----------------------------
@@ -239,15 +217,26 @@ def write_parquet(trace: OpenTrace, directory: Path) -> dict[str, int]:
     }
 
 
-def _write_tables(directory: Path, kind: str, tables: Mapping[str, pa.Table]) -> dict[str, int]:
+def _write_tables(directory: Path, kind: str, tables: Mapping[str, Table]) -> dict[str, int]:
     (directory / kind).mkdir(parents=True, exist_ok=True)
     rows: dict[str, int] = {}
+    database = duckdb.connect(":memory:")
     for name, table in tables.items():
         # Names of user-space events hold colons, and might hold anything else.
         safe, number = re.sub(r"[^\w.-]", "_", name).lstrip(".") or "_", 2
         file = f"{kind}/{safe}.parquet"
         while file in rows:
             file, number = f"{kind}/{safe}_{number}.parquet", number + 1
-        pq.write_table(table, directory / file, compression="zstd")
+        _write_parquet(database, table, directory / file)
         rows[file] = table.num_rows
     return rows
+
+
+def _write_parquet(database: duckdb.DuckDBPyConnection, table: Table, path: Path) -> None:
+    database.register("written", arrow_source(table))
+    try:
+        database.execute("COPY written TO ? (FORMAT parquet, COMPRESSION zstd)", [str(path)])
+    except duckdb.IOException as error:
+        raise OSError(str(error)) from error
+    finally:
+        database.unregister("written")

@@ -8,15 +8,17 @@ from __future__ import annotations
 
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
 
 from benchvise.trace.analysis.containers import containers
 from benchvise.trace.analysis.model import Actor, Analysis, Rows
 from benchvise.trace.decoder import decoder
 from benchvise.trace.opening import OpenTrace
+
+if TYPE_CHECKING:
+    from benchvise.trace.native import Table
 
 _LARGEST_SHIFT = 62
 _UNKNOWN_CPU = 65535
@@ -88,7 +90,7 @@ class Levels:
         """Makes what the first rows are drawn of, which else is made when they are asked for."""
         self.items(list(range(min(rows, self.row_count))), 0, 1, _LARGEST_SHIFT)
 
-    def items(self, rows: list[int], begin: int, end: int, shift: int) -> pa.Table:
+    def items(self, rows: list[int], begin: int, end: int, shift: int) -> Table:
         """What is drawn of rows in buckets of ``2**shift`` ns, at most five items a bucket.
 
         On pixels of a bucket or more, none is blank in which anything happened, and none shows
@@ -97,9 +99,10 @@ class Levels:
         Columns: ``row``, ``begin``, ``end``, ``actor``, ``state`` (see ``states``), ``count``
         (items for which it stands), ``ran`` (ns for which these used a CPU).
         """
-        return self._native.items(rows, begin, end, shift)
+        items: Table = self._native.items(rows, begin, end, shift)
+        return items
 
-    def marks(self, rows: list[int], begin: int, end: int, shift: int) -> tuple[pa.Table, bool]:
+    def marks(self, rows: list[int], begin: int, end: int, shift: int) -> tuple[Table, bool]:
         """Events of rows in the same buckets, and whether only rare ones are among them.
 
         Columns: ``row``, ``time``, ``event`` (type), ``count``, ``index`` (place in the index). Of
@@ -108,12 +111,13 @@ class Levels:
         table, only_rare = self._events.marks(self._native, rows, begin, end, shift)
         return table, bool(only_rare)
 
-    def overview(self, width: int) -> pa.Table:
+    def overview(self, width: int) -> Table:
         """The whole trace in at most ``width`` buckets a CPU.
 
         Columns: ``cpu`` (65535: not known), ``begin``, ``end``, ``busy`` (share), ``events``.
         """
-        return self._native.overview(width)
+        overview: Table = self._native.overview(width)
+        return overview
 
     def at(self, row: int, time: int) -> TimelineItem | None:
         """What a row shows at a time; None for nothing."""

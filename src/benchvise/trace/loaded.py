@@ -7,8 +7,7 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-
-import pyarrow as pa
+from typing import TYPE_CHECKING
 
 from benchvise.errors import UsageError
 from benchvise.trace.analysis.calls import USER_ENTRIES
@@ -16,6 +15,9 @@ from benchvise.trace.analysis.model import Actor, Analysis, Loss, TraceSpan
 from benchvise.trace.analysis.names import find_all
 from benchvise.trace.moments import parse_span
 from benchvise.trace.opening import OpenTrace, open_on_demand, open_trace
+
+if TYPE_CHECKING:
+    from benchvise.trace.native import Table
 
 
 @dataclass(frozen=True)
@@ -91,7 +93,7 @@ def load_opened(
     whole = TraceSpan(trace.span[0], trace.span[1])
     within = TraceSpan(*parse_span(whole.begin, whole.end, since, until))
 
-    def events(name: str) -> pa.Table | None:
+    def events(name: str) -> Table | None:
         return trace.tables[name] if name in trace.counts else None
 
     # Not the tables themselves: there are thousands, and each would be mapped.

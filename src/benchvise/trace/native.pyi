@@ -8,7 +8,8 @@ from collections.abc import Set as AbstractSet
 from os import PathLike
 from typing import Any, Literal, TypedDict, final
 
-import pyarrow as pa
+import numpy as np
+import numpy.typing as npt
 
 VERSION: str
 """A hash of the decoder's sources: what another version has cached is not this one's."""
@@ -49,6 +50,135 @@ def bound_memory(directory: str, limit: int) -> None:
     """From now on, puts large pieces of memory out to a file in ``directory`` where this process
     takes more than ``limit`` bytes. OSError where none can be made, or that is memory itself."""
 
+@final
+class Column:
+    """A column of a table."""
+
+    kind: Literal["integer", "fraction", "boolean", "text", "bytes", "list", "record", "other"]
+    null_count: int
+
+    @staticmethod
+    def of_integers(values: list[int | None]) -> Column:
+        """Whole numbers of 64 bits; None is a null."""
+    def __len__(self) -> int: ...
+    def __getitem__(self, row: int) -> Any:
+        """A value as Python has it; None for a null. IndexError beyond the rows."""
+    def to_pylist(self) -> list[Any]:
+        """All values as Python has them."""
+    def integers(self) -> npt.NDArray[np.int64]:
+        """Whole numbers or truths, not copied where they lie so; a null is the least int64.
+
+        Numbers of 64 bits without a sign keep their bits; a null of them is 0.
+
+        Raises:
+            TypeError: the column has others.
+        """
+    def values(self) -> npt.NDArray[Any]:
+        """Numbers in their own type, not copied where they are in one piece without nulls; a null
+        is NaN, of whole numbers 0.
+
+        Raises:
+            TypeError: the column has no numbers.
+        """
+    def is_valid(self) -> npt.NDArray[np.bool_]:
+        """Which rows are no nulls."""
+    def texts(self) -> tuple[npt.NDArray[np.int64], list[str]]:
+        """Texts as codes, and the text of each code; a null is ``""``.
+
+        Raises:
+            TypeError: the column has no texts.
+        """
+    def lists(self) -> tuple[npt.NDArray[np.int64], npt.NDArray[np.int64]]:
+        """How many values each list has, none for a null, and all values as ``integers``.
+
+        Raises:
+            TypeError: the column has no lists of whole numbers.
+        """
+    def counts(self) -> dict[int | None, int]:
+        """How often each whole number occurs; None: nulls.
+
+        Raises:
+            TypeError: the column has others.
+        """
+
+@final
+class Table:
+    """Columns of the same length. Whoever knows Arrow's PyCapsule interface takes it without a
+    copy: ``pyarrow.table(table)``, ``polars.DataFrame(table)``, DuckDB."""
+
+    num_rows: int
+    column_names: list[str]
+    metadata: dict[str, str]
+    nbytes: int
+    """Bytes of all columns."""
+
+    def __new__(cls, columns: dict[str, Any], metadata: dict[str, str] | None = None) -> Table:
+        """Of arrays of NumPy, lists of texts and columns of other tables.
+
+        Raises:
+            TypeError: one is none of these.
+            ValueError: they are not of one length.
+        """
+    @staticmethod
+    def from_arrow(table: Any) -> Table:
+        """Of what has Arrow's PyCapsule interface for streams, without a copy."""
+    @staticmethod
+    def from_stream(data: bytes) -> Table:
+        """Of what ``stream`` gave. ValueError for other bytes."""
+    def __arrow_c_stream__(self, requested_schema: object = None) -> object: ...
+    def __arrow_c_schema__(self) -> object: ...
+    def __len__(self) -> int: ...
+    def __getitem__(self, name: str) -> Column: ...
+    def column(self, name: str) -> Column:
+        """A column. KeyError where there is none of the name."""
+    def to_pylist(self) -> list[dict[str, Any]]:
+        """A dictionary a row."""
+    def select(self, names: list[str]) -> Table:
+        """Some columns, not copied."""
+    def take(self, rows: npt.NDArray[np.int64]) -> Table:
+        """Rows by their places. IndexError for one that there is not."""
+    def filter(self, kept: npt.NDArray[np.bool_]) -> Table:
+        """Some rows."""
+    def with_metadata(self, metadata: dict[str, str]) -> Table:
+        """The same with texts about it, which go along in ``stream``."""
+    def stream(self) -> bytes:
+        """As an Arrow IPC stream."""
+    def write(self, path: str | PathLike[str], in_one_piece: bool) -> None:
+        """As an Arrow IPC file for ``KeptTable``. OSError where that cannot be written."""
+
+@final
+class KeptTable:
+    """A file that ``Table.write`` wrote, mapped."""
+
+    def __new__(cls, path: str | PathLike[str], size: int, changed: int) -> KeptTable:
+        """Of that many bytes, last changed then (ns).
+
+        Raises:
+            OSError: it cannot be mapped.
+            ValueError: it is not as it was written.
+        """
+    def table(self) -> Table:
+        """What is in it, not copied. ValueError where it is none."""
+
+def read_numbers(
+    path: str | PathLike[str], first_line: int, separator: str, decimal_point: str, width: int
+) -> list[npt.NDArray[np.float64]]:
+    """The columns of a file of rows of numbers, from a line on; NaN for a cell without a value,
+    which is empty or says so: ``NA``, ``null``.
+
+    Raises:
+        OSError: it cannot be read.
+        ValueError: a line has other columns, or what is no number.
+    """
+
+def chrome_spans(labels: list[str], columns: Sequence[npt.NDArray[np.int64]]) -> bytes:
+    """Spans as Chrome's JSON, each behind a comma. ``labels`` are JSON, by actor; columns: actor,
+    process, thread, begin, length and execution in nanoseconds.
+
+    Raises:
+        ValueError: columns do not fit to each other.
+    """
+
 class TraceError(Exception):
     """A trace, or what was asked of it, cannot be had. One subclass for each kind."""
 
@@ -77,8 +207,8 @@ class Decoded:
     @staticmethod
     def kept(
         trace: Trace,
-        tables: Mapping[str, pa.Table],
-        index: pa.Table,
+        tables: Mapping[str, Table],
+        index: Table,
         losses: Sequence[LostEvents],
         span: tuple[int, int] | None,
     ) -> Decoded:
@@ -86,7 +216,7 @@ class Decoded:
     @property
     def counts(self) -> dict[str, int]:
         """By event name how many there are; also of those that never occurred."""
-    def table(self, name: str) -> pa.Table:
+    def table(self, name: str) -> Table:
         """The events of a name: ``time`` int64, ``cpu`` uint16, then the chosen fields.
 
         Rows are by stream, and in order of time within each.
@@ -95,7 +225,7 @@ class Decoded:
             KeyError: there is no such event among those that were chosen.
         """
     @property
-    def index(self) -> pa.Table | None:
+    def index(self) -> Table:
         """All chosen events in order of time: ``time``, ``cpu``, ``event``, ``row``.
 
         ``event`` is the place in the description's list of events, ``row`` that in its table;
@@ -122,25 +252,25 @@ class Decoded:
         Raises:
             ValueError: there is no such event.
         """
-    def scheduling(self) -> dict[str, pa.Table]:
+    def scheduling(self) -> dict[str, Table]:
         """What they say of who ran when: actors, instances, fragments, waits.
 
         The columns of each table are described in ``crates/traceanalysis/src/output.rs``.
         """
-    def usage(self) -> dict[str, pa.Table] | None:
+    def usage(self) -> dict[str, Table] | None:
         """The same added up over the whole trace: ``actors``, and ``usage`` by actor and CPU.
 
         None where losses tell of times outside of the trace: then the tables have to be asked.
         """
-    def syscalls(self, actors: pa.Table, fragments: pa.Table) -> dict[str, pa.Table]:
+    def syscalls(self, actors: Table, fragments: Table) -> dict[str, Table]:
         """The system calls of those who ran by two tables of ``scheduling``.
 
         Raises:
             ValueError: these are not such tables.
         """
-    def devices(self) -> dict[str, pa.Table]:
+    def devices(self) -> dict[str, Table]:
         """What block devices and timers did."""
-    def export_perfetto(self, actors: pa.Table, path: str | PathLike[str]) -> tuple[int, int, int]:
+    def export_perfetto(self, actors: Table, path: str | PathLike[str]) -> tuple[int, int, int]:
         """Writes them as Perfetto's protobuf; ``actors`` is the table of ``scheduling``.
 
         Returns how many were written, how many of these as generic events, and how many were
@@ -208,7 +338,7 @@ class Trace:
         self,
         events: Mapping[str, Sequence[str] | None] | None,
         wave_bytes: int,
-        sink: Callable[[str, pa.RecordBatch], Any],
+        sink: Callable[[str, Table], Any],
     ) -> Decoded:
         """Decodes about ``wave_bytes`` of the file at a time and gives each batch to ``sink``.
 
@@ -301,7 +431,7 @@ class Listing:
 class Levels:
     """The timeline of a trace. Times are nanoseconds since its first event."""
 
-    def __new__(cls, tables: Mapping[str, pa.Table]) -> Levels:
+    def __new__(cls, tables: Mapping[str, Table]) -> Levels:
         """From what ``tables`` gave.
 
         Raises:
@@ -309,10 +439,10 @@ class Levels:
         """
     @staticmethod
     def build(
-        actors: pa.Table,
-        fragments: pa.Table,
-        waits: pa.Table,
-        index: pa.Table,
+        actors: Table,
+        fragments: Table,
+        waits: Table,
+        index: Table,
         span: tuple[int, int],
     ) -> Levels:
         """From tables of ``Decoded.scheduling``, and the times of the first and last event.
@@ -320,16 +450,16 @@ class Levels:
         Raises:
             ValueError: one is not such a table.
         """
-    def tables(self) -> dict[str, pa.Table]:
+    def tables(self) -> dict[str, Table]:
         """All of it, to be kept."""
-    def rows(self) -> pa.Table:
+    def rows(self) -> Table:
         """``kind``, ``actor``, ``cpu``, ``ran``, ``first``, ``last``."""
-    def items(self, rows: Sequence[int], begin: int, end: int, shift: int) -> pa.Table:
+    def items(self, rows: Sequence[int], begin: int, end: int, shift: int) -> Table:
         """What is drawn of rows in buckets of ``2**shift`` ns: crates/tracelevels says how.
 
         ``row``, ``begin``, ``end``, ``actor``, ``state``, ``count``, ``ran``.
         """
-    def overview(self, width: int) -> pa.Table:
+    def overview(self, width: int) -> Table:
         """The whole trace in at most so many buckets a CPU.
 
         ``cpu``, ``begin``, ``end``, ``busy``, ``events``.
@@ -341,7 +471,7 @@ class Levels:
 class LevelEvents:
     """The events of a trace, to be shown as marks on its timeline."""
 
-    def __new__(cls, index: pa.Table, origin: int) -> LevelEvents:
+    def __new__(cls, index: Table, origin: int) -> LevelEvents:
         """From the index of all events, and the time of the first.
 
         Raises:
@@ -349,5 +479,5 @@ class LevelEvents:
         """
     def marks(
         self, levels: Levels, rows: Sequence[int], begin: int, end: int, shift: int
-    ) -> tuple[pa.Table, bool]:
+    ) -> tuple[Table, bool]:
         """``row``, ``time``, ``event``, ``count``, ``index``; and whether only rare ones."""

@@ -17,8 +17,6 @@ from functools import cached_property
 from pathlib import Path
 from typing import TYPE_CHECKING, Any, Literal, TypeAlias
 
-import pyarrow as pa
-
 from benchvise.trace import cache
 from benchvise.trace.decoder import (
     TraceDescription,
@@ -32,7 +30,7 @@ from benchvise.trace.summary import BEING_WRITTEN, DECODED, TraceSummary, count,
 
 if TYPE_CHECKING:
     from benchvise.trace import native
-    from benchvise.trace.native import DamagedPlace, LostEvents
+    from benchvise.trace.native import DamagedPlace, LostEvents, Table
 
 
 AnalysisPart: TypeAlias = Literal["scheduling", "syscalls", "devices"]
@@ -74,7 +72,7 @@ class OpenTrace:
     outline: TraceOutline
     """The description without what is large in it: format, clock, environment, CPUs of streams,
     names of event types."""
-    tables: Mapping[str, pa.Table]
+    tables: Mapping[str, Table]
     """By event name: ``time``, ``cpu``, fields. Also of events that never occurred."""
     counts: Mapping[str, int]
     """How often each event occurred, without those that never did."""
@@ -102,7 +100,7 @@ class OpenTrace:
     """The same where only its sums are asked for."""
 
     @cached_property
-    def index(self) -> pa.Table:
+    def index(self) -> Table:
         """All events in order of time: ``time``, ``cpu``, ``event`` (place in the description),
         ``row`` (of its table)."""
         if self._part is not None:
@@ -127,7 +125,7 @@ class OpenTrace:
         with translated():
             return self.source.decode_for(part)
 
-    def usage(self) -> Mapping[str, pa.Table] | None:
+    def usage(self) -> Mapping[str, Table] | None:
         """``actors``, and what each had of each CPU, of events that were decoded for one question.
 
         None where they were not, or were taken for their tables; or the trace is one of those whose
@@ -167,7 +165,7 @@ class OpenTrace:
     @property
     def _description_text(self) -> str:
         if self._part is not None:
-            return str(self._part.tables[_DESCRIPTION]["text"][0].as_py())
+            return str(self._part.tables[_DESCRIPTION]["text"][0])
         return self.source.info()
 
     @cached_property
@@ -180,9 +178,7 @@ class OpenTrace:
         """A hash of what the trace holds; empty when nothing is kept of it."""
         return "" if self._part is None else self._part.content
 
-    def derived(
-        self, part: str, make: Callable[[], Mapping[str, pa.Table]]
-    ) -> Mapping[str, pa.Table]:
+    def derived(self, part: str, make: Callable[[], Mapping[str, Table]]) -> Mapping[str, Table]:
         """Tables that follow from the events: what is kept of them, else made and kept."""
         kept = self.kept(part)
         if kept is not None:
@@ -191,7 +187,7 @@ class OpenTrace:
         self.put(part, lambda: tables)
         return tables
 
-    def kept(self, part: str) -> Mapping[str, pa.Table] | None:
+    def kept(self, part: str) -> Mapping[str, Table] | None:
         """What is kept of tables that follow from the events."""
         if self._part is None:
             return None
@@ -201,7 +197,7 @@ class OpenTrace:
         self.keeping.take(kept)
         return kept.tables
 
-    def put(self, part: str, tables: Callable[[], Mapping[str, pa.Table]]) -> None:
+    def put(self, part: str, tables: Callable[[], Mapping[str, Table]]) -> None:
         """Keeps tables that follow from the events, now or later."""
         if self.keeping.later is not None:
             self.keeping.later.append(lambda: self._keep(part, tables()))
@@ -219,7 +215,10 @@ class OpenTrace:
         return bool(kept) and all(kept)
 
     def _keep_decoded(self) -> None:
-        tables = {_INDEX: self.index, _DESCRIPTION: pa.table({"text": [self._description_text]})}
+        tables = {
+            _INDEX: self.index,
+            _DESCRIPTION: decoder().Table({"text": [self._description_text]}),
+        }
         tables |= {_EVENT + name: table for name, table in self.tables.items()}
         facts = self._facts() | {"outline": self.outline, "summary": asdict(self._count())}
         try:
@@ -259,7 +258,7 @@ class OpenTrace:
         again.keeping.reused, again._source = False, self._source
         return again
 
-    def _keep(self, part: str, tables: Mapping[str, pa.Table]) -> bool:
+    def _keep(self, part: str, tables: Mapping[str, Table]) -> bool:
         if self._part is None:
             return False
         try:
@@ -366,15 +365,15 @@ def _remark_change(opened: OpenTrace, stats: list[Stat]) -> bool:
     return changed
 
 
-class _OnDemand(Mapping[str, pa.Table]):
+class _OnDemand(Mapping[str, "Table"]):
     """The event tables of a trace, each decoded when somebody asks for it."""
 
     def __init__(self, trace: native.Trace, names: list[str]) -> None:
         self._trace = trace
         self._names = dict.fromkeys(names)
-        self._made: dict[str, pa.Table] = {}
+        self._made: dict[str, Table] = {}
 
-    def __getitem__(self, name: str) -> pa.Table:
+    def __getitem__(self, name: str) -> Table:
         if name not in self._names:
             raise KeyError(name)
         if name not in self._made:
@@ -389,15 +388,15 @@ class _OnDemand(Mapping[str, pa.Table]):
         return len(self._names)
 
 
-class _Fresh(Mapping[str, pa.Table]):
+class _Fresh(Mapping[str, "Table"]):
     """The event tables that were decoded, each taken over when somebody asks for it."""
 
     def __init__(self, decoded: native.Decoded) -> None:
         self._decoded = decoded
         self._names = decoded.counts
-        self._taken: dict[str, pa.Table] = {}
+        self._taken: dict[str, Table] = {}
 
-    def __getitem__(self, name: str) -> pa.Table:
+    def __getitem__(self, name: str) -> Table:
         if name not in self._taken:
             self._taken[name] = self._decoded.table(name)
         return self._taken[name]
@@ -409,13 +408,13 @@ class _Fresh(Mapping[str, pa.Table]):
         return len(self._names)
 
 
-class _Events(Mapping[str, pa.Table]):
+class _Events(Mapping[str, "Table"]):
     """The event tables of a part by their own names."""
 
-    def __init__(self, kept: Mapping[str, pa.Table]) -> None:
+    def __init__(self, kept: Mapping[str, Table]) -> None:
         self._kept = kept
 
-    def __getitem__(self, name: str) -> pa.Table:
+    def __getitem__(self, name: str) -> Table:
         return self._kept[_EVENT + name]
 
     def __iter__(self) -> Iterator[str]:
@@ -452,7 +451,7 @@ def analysis_table_names() -> list[str]:
     return [*module.SCHEDULING, *module.SYSCALLS, *module.DEVICES]
 
 
-class AnalysisTables(Mapping[str, pa.Table]):
+class AnalysisTables(Mapping[str, "Table"]):
     """Actors, their instances, fragments and waits, system calls, ...: by name.
 
     May be asked by many threads at once; while one makes a part, the others wait.
@@ -460,17 +459,17 @@ class AnalysisTables(Mapping[str, pa.Table]):
 
     def __init__(self, trace: OpenTrace) -> None:
         module = decoder()
-        parts: tuple[tuple[list[str], str, Callable[[], Mapping[str, pa.Table]]], ...] = (
+        parts: tuple[tuple[list[str], str, Callable[[], Mapping[str, Table]]], ...] = (
             (module.SCHEDULING, "scheduling", self._scheduling),
             (module.SYSCALLS, "syscalls", self._syscalls),
             (module.DEVICES, "devices", self._devices),
         )
         self._trace = trace
         self._parts = {name: (part, make) for names, part, make in parts for name in names}
-        self._made: dict[str, Mapping[str, pa.Table]] = {}
+        self._made: dict[str, Mapping[str, Table]] = {}
         self._lock = threading.RLock()
 
-    def usage(self) -> Mapping[str, pa.Table] | None:
+    def usage(self) -> Mapping[str, Table] | None:
         """``actors``, and ``usage``: what each had of each CPU; None where the tables are there.
 
         The tables are made all the same when they are asked for, from what is decoded once more.
@@ -482,7 +481,7 @@ class AnalysisTables(Mapping[str, pa.Table]):
                     self._made["usage"] = usage
             return self._made.get("usage")
 
-    def __getitem__(self, name: str) -> pa.Table:
+    def __getitem__(self, name: str) -> Table:
         if name == "actors" and "usage" in self._made:
             return self._made["usage"][name]
         part, make = self._parts[name]
@@ -498,18 +497,18 @@ class AnalysisTables(Mapping[str, pa.Table]):
     def __len__(self) -> int:
         return len(self._parts)
 
-    def _scheduling(self) -> Mapping[str, pa.Table]:
+    def _scheduling(self) -> Mapping[str, Table]:
         # Who is kept for many questions is asked for the sums, too, which are a few rows.
         self._trace.put("usage", self._sums)
         return self._trace.decoded_for("scheduling").scheduling()
 
-    def _sums(self) -> Mapping[str, pa.Table]:
+    def _sums(self) -> Mapping[str, Table]:
         """Nothing where only the tables can tell."""
         return self._trace.decoded(decoder().ANALYSED_COLUMNS).usage() or {}
 
-    def _syscalls(self) -> Mapping[str, pa.Table]:
+    def _syscalls(self) -> Mapping[str, Table]:
         ran = self["actors"], self["fragments"]
         return self._trace.decoded_for("syscalls").syscalls(*ran)
 
-    def _devices(self) -> Mapping[str, pa.Table]:
+    def _devices(self) -> Mapping[str, Table]:
         return self._trace.decoded_for("devices").devices()

@@ -11,20 +11,27 @@ from __future__ import annotations
 import difflib
 import json
 import threading
-from collections.abc import Iterator, Mapping, Sequence
+from collections.abc import Callable, Iterator, Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from time import monotonic
-from typing import Any
+from typing import TYPE_CHECKING, Any, TypeAlias, TypeVar
 
 import duckdb
-import pyarrow as pa
+import numpy as np
 
 from benchvise.errors import UsageError
 from benchvise.host_system import usable_cpus
+from benchvise.trace.decoder import decoder
 from benchvise.trace.opening import OpenTrace, analysis_table_names
 from benchvise.trace.query_document import QueryColumn, QueryDocument, json_value
 from benchvise.trace.query_limits import QueryLimits
+from benchvise.trace.tables import arrow_source, table_of, wholes
+
+if TYPE_CHECKING:
+    from benchvise.trace.native import Table
+
+T = TypeVar("T")
 
 _UNKNOWN_CPU = 65535
 _WITHOUT_ZONE = "cast them: ::TIMESTAMP has no zone, ::VARCHAR is the text"
@@ -110,33 +117,33 @@ class QueryTables:
         return names
 
     @cached_property
-    def _own(self) -> dict[str, pa.Table]:
+    def _own(self) -> dict[str, Table]:
         described = self._trace.description
         types = described["events"]
         tasks = described["tasks"]
         losses = self._trace.losses
         return {
             _INDEX: self._trace.index,
-            "event_types": pa.table(
+            "event_types": table_of(
                 {
-                    "event": pa.array(range(len(types)), pa.uint16()),
-                    "name": pa.array([kind["name"] for kind in types], pa.string()),
-                    "system": pa.array([kind["system"] for kind in types], pa.string()),
+                    "event": np.arange(len(types), dtype=np.uint16),
+                    "name": [kind["name"] for kind in types],
+                    "system": [kind["system"] for kind in types],
                 }
             ),
-            "tasks": pa.table(
+            "tasks": table_of(
                 {
-                    "tid": pa.array([tid for tid, _ in tasks], pa.int32()),
-                    "name": pa.array([name for _, name in tasks], pa.string()),
+                    "tid": np.array([tid for tid, _ in tasks], dtype=np.int32),
+                    "name": [name for _, name in tasks],
                 }
             ),
-            "losses": pa.table(
+            "losses": table_of(
                 {
-                    "stream": pa.array([loss["stream"] for loss in losses], pa.uint32()),
-                    "kind": pa.array([loss["kind"] for loss in losses], pa.string()),
-                    "begin": pa.array([loss["begin"] for loss in losses], pa.int64()),
-                    "end": pa.array([loss["end"] for loss in losses], pa.int64()),
-                    "count": pa.array([loss["count"] for loss in losses], pa.uint64()),
+                    "stream": np.array([loss["stream"] for loss in losses], dtype=np.uint32),
+                    "kind": [str(loss["kind"]) for loss in losses],
+                    "begin": wholes([loss["begin"] for loss in losses]),
+                    "end": wholes([loss["end"] for loss in losses]),
+                    "count": wholes([loss["count"] for loss in losses]),
                 }
             ),
         }
@@ -160,7 +167,7 @@ class QueryTables:
         ]
         return others + sorted(events, key=lambda table: (-(table.rows or 0), table.name))
 
-    def named(self, wanted: set[str]) -> Iterator[tuple[str, pa.Table]]:
+    def named(self, wanted: set[str]) -> Iterator[tuple[str, Table]]:
         """The tables of these names, in lower case."""
         if "events" in wanted:
             wanted = wanted | {_INDEX, "event_types"}
@@ -173,18 +180,21 @@ class QueryTables:
             if name.lower() in wanted:
                 yield name, self._trace.tables[event]
         if "tables" in wanted:
+            listed = self.listing()
             yield (
                 "tables",
-                pa.Table.from_pylist(
-                    [
-                        {"name": t.name, "kind": t.kind, "rows": t.rows, "columns": t.columns}
-                        for t in self.listing()
-                    ]
+                table_of(
+                    {
+                        "name": [table.name for table in listed],
+                        "kind": [table.kind for table in listed],
+                        "rows": wholes([table.rows for table in listed]),
+                        "columns": [table.columns for table in listed],
+                    }
                 ),
             )
 
 
-def _listed(name: str, kind: str, table: pa.Table) -> ListedTable:
+def _listed(name: str, kind: str, table: Table) -> ListedTable:
     return ListedTable(name, kind, table.num_rows, ", ".join(table.column_names))
 
 
@@ -214,7 +224,7 @@ def ask(
     trace: OpenTrace,
     sql: str,
     limits: QueryLimits | None = None,
-    more: Mapping[str, pa.Table] | None = None,
+    more: Mapping[str, Table] | None = None,
     database: duckdb.DuckDBPyConnection | None = None,
 ) -> QueryAnswer:
     """Runs one query. ``more`` are tables that it may name besides those of the trace. It uses up
@@ -225,21 +235,48 @@ def ask(
     """
     limits = limits or QueryLimits()
     begun = monotonic()
+    rows, columns = _fetch_answer(trace, sql, limits, _rows, more, database)
+    return QueryAnswer(
+        tuple(name for name, _ in columns),
+        tuple(kind for _, kind in columns),
+        rows[: limits.rows],
+        len(rows) > limits.rows,
+        monotonic() - begun,
+    )
+
+
+def ask_table(trace: OpenTrace, sql: str, limits: QueryLimits | None = None) -> Table:
+    """Runs one query; what it gives is a table.
+
+    Raises:
+        UsageError: as ``ask`` does.
+    """
+    return _fetch_answer(trace, sql, limits or QueryLimits(), _table)
+
+
+def _fetch_answer(
+    trace: OpenTrace,
+    sql: str,
+    limits: QueryLimits,
+    fetch: Callable[[duckdb.DuckDBPyConnection, str, QueryLimits], T],
+    more: Mapping[str, Table] | None = None,
+    database: duckdb.DuckDBPyConnection | None = None,
+) -> T:
     tables = QueryTables(trace)
     with database or fresh_database() as connection:
         connection.execute(f"SET memory_limit = '{limits.memory_mb}MB'")
         wanted = _names(connection, sql)
         connection.execute(f"SET threads = {usable_cpus()}")
         for name, table in tables.named(wanted):
-            connection.register(name, table)
+            connection.register(name, arrow_source(table))
         for name, table in (more or {}).items():
             if name in wanted:
-                connection.register(name, table)
+                connection.register(name, arrow_source(table))
         if "events" in wanted:
             connection.execute(_EVENTS.format(none=_UNKNOWN_CPU, index=_INDEX))
         connection.execute("SET lock_configuration = true")
         try:
-            return _run(connection, sql, limits, begun)
+            return _run(connection, sql, limits, fetch)
         except duckdb.CatalogException as error:
             raise _unknown(error, wanted, tables) from error
         except duckdb.OutOfMemoryException as error:
@@ -248,9 +285,27 @@ def ask(
             raise UsageError(_first_lines(error), "") from error
 
 
+_Rows: TypeAlias = tuple[list[tuple[Any, ...]], tuple[tuple[str, str], ...]]
+"""Rows, and name and type of each column."""
+
+
+def _rows(connection: duckdb.DuckDBPyConnection, sql: str, limits: QueryLimits) -> _Rows:
+    result = connection.execute(sql)
+    rows = result.fetchmany(limits.rows + 1)
+    return rows, tuple((name, str(kind)) for name, kind, *_ in result.description or ())
+
+
+def _table(connection: duckdb.DuckDBPyConnection, sql: str, limits: QueryLimits) -> Table:
+    table: Table = decoder().Table.from_arrow(connection.sql(sql).limit(limits.rows))
+    return table
+
+
 def _run(
-    connection: duckdb.DuckDBPyConnection, sql: str, limits: QueryLimits, begun: float
-) -> QueryAnswer:
+    connection: duckdb.DuckDBPyConnection,
+    sql: str,
+    limits: QueryLimits,
+    fetch: Callable[[duckdb.DuckDBPyConnection, str, QueryLimits], T],
+) -> T:
     late = threading.Event()
 
     def interrupt() -> None:
@@ -261,9 +316,7 @@ def _run(
     timer.daemon = True
     timer.start()
     try:
-        result = connection.execute(sql)
-        rows = result.fetchmany(limits.rows + 1)
-        columns = tuple((name, str(kind)) for name, kind, *_ in result.description or ())
+        return fetch(connection, sql, limits)
     except duckdb.InterruptException as error:
         if late.is_set():
             raise limits.too_long from error
@@ -274,13 +327,6 @@ def _run(
         raise
     finally:
         timer.cancel()
-    return QueryAnswer(
-        tuple(name for name, _ in columns),
-        tuple(kind for _, kind in columns),
-        rows[: limits.rows],
-        len(rows) > limits.rows,
-        monotonic() - begun,
-    )
 
 
 # -- what a query names ----------------------------------------------------------------------------

@@ -13,14 +13,12 @@ from benchvise.trace.decoder import open_native, translated
 from benchvise.trace.manifest import kept_facts, signature_now
 
 if TYPE_CHECKING:
-    import pyarrow as pa
-
     from benchvise.trace.decoder import (
         ClockDescription,
         StreamDescription,
         TraceDescription,
     )
-    from benchvise.trace.native import DamagedPlace, LostEvents
+    from benchvise.trace.native import DamagedPlace, LostEvents, Table
 
 DECODED = "decoded"
 """The part of the cache that holds a trace's events, and their summary."""
@@ -122,16 +120,11 @@ def _streams(
     ]
 
 
-def events_by_cpu(
-    counts: Mapping[str, int], tables: Mapping[str, pa.Table]
-) -> dict[int | None, int]:
+def events_by_cpu(counts: Mapping[str, int], tables: Mapping[str, Table]) -> dict[int | None, int]:
     """How many events of the types that occurred are of each CPU; None: it is not known."""
-    import pyarrow.compute as pc  # takes longer to import than to read a summary that was kept
-
     by_cpu: Counter[int | None] = Counter()
     for name in counts:
-        for entry in pc.value_counts(tables[name]["cpu"]).to_pylist():
-            by_cpu[entry["values"]] += entry["counts"]
+        by_cpu.update(tables[name]["cpu"].counts())
     return by_cpu
 
 

@@ -1,13 +1,11 @@
 """Answers that browsers may keep, by a tag that changes with what they say: JSON, or Arrow for a
-table. Apart from ``http``, as only readers give them and a server starts without Arrow."""
+table. Apart from ``http``, as only readers give them."""
 
 from __future__ import annotations
 
-import io
 from collections.abc import Callable, Mapping
 from typing import Any
 
-import pyarrow as pa
 from starlette.requests import Request
 from starlette.responses import Response
 
@@ -38,14 +36,6 @@ def tagged_answer(
         return Response(status_code=304, headers=kept)
     content = make()
     everything = {**kept, **(headers() if headers else {})}
-    if isinstance(content, pa.Table):
-        return _arrow(content, everything)
+    if hasattr(content, "__arrow_c_stream__"):
+        return Response(content.stream(), headers=everything, media_type=ARROW)
     return JsonAnswer(content, headers=everything)
-
-
-def _arrow(table: pa.Table, headers: Mapping[str, str]) -> Response:
-    """A table as an Arrow IPC stream."""
-    sink = io.BytesIO()
-    with pa.ipc.new_stream(sink, table.schema) as writer:
-        writer.write_table(table)
-    return Response(sink.getvalue(), headers=dict(headers), media_type=ARROW)

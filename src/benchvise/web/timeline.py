@@ -14,9 +14,8 @@ import math
 from collections.abc import Callable, Mapping, Sequence
 from concurrent.futures import ThreadPoolExecutor
 from dataclasses import dataclass
-from typing import Protocol, TypeVar
+from typing import TYPE_CHECKING, Protocol, TypeVar
 
-import pyarrow as pa
 from starlette.concurrency import run_in_threadpool
 from starlette.requests import Request
 from starlette.responses import Response
@@ -26,6 +25,9 @@ from benchvise.errors import UsageError
 from benchvise.web.http import Query
 from benchvise.web.readers.desertion import ended_with
 from benchvise.web.tagged_answers import tagged_answer
+
+if TYPE_CHECKING:
+    from benchvise.trace.native import Table
 
 _THREADS = ThreadPoolExecutor(8, thread_name_prefix="timeline")
 _WIDEST = 1 << 14
@@ -77,13 +79,13 @@ class TimelineSource(Protocol):
     def losses(self) -> Sequence[object]:
         """Where something is missing."""
 
-    def levels(self, part: TimelinePart) -> pa.Table:
+    def levels(self, part: TimelinePart) -> Table:
         """What is drawn of rows: ``row, begin, end, actor, state, count, ran``."""
 
-    def events(self, part: TimelinePart) -> pa.Table:
+    def events(self, part: TimelinePart) -> Table:
         """Marks on rows: ``row, time, event, count, index``."""
 
-    def overview(self, width: int) -> pa.Table:
+    def overview(self, width: int) -> Table:
         """The mini-map: how much happens in each of ``width`` parts."""
 
     def item(self, row: int, time: float) -> object:

@@ -6,7 +6,9 @@ Chrome JSON.
     trace = tracefile.open("trace.dat")
     print(trace.count().counts)                       # events by name; nothing is kept of them
     decoded = trace.decode({"sched_switch": None})    # all fields of one event
-    table = decoded.table("sched_switch")             # a pyarrow.Table: time, cpu, fields
+    table = decoded.table("sched_switch")             # time, cpu, fields
+
+Tables have Arrow's PyCapsule interface: ``pyarrow.table(table)``, ``polars.DataFrame(table)``.
 
 Times are nanoseconds of the trace's clock. ``losses`` and ``damage`` of what is decoded say what is
 missing. Faults of a trace are subclasses of ``TraceError``; its files are read in this process, so

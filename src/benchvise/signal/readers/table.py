@@ -15,15 +15,13 @@ from pathlib import Path
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
-from pyarrow import csv
 
 from benchvise.errors import CaptureError
 from benchvise.signal.capture import Capture, CaptureClock, SignalLine, clock_of_rate, edges_of
 from benchvise.signal.readers.options import ReadOptions
 from benchvise.signal.readers.samples import Range, Slicer, Threshold
 from benchvise.text import printable
+from benchvise.trace.decoder import decoder
 
 FORM = "table"
 
@@ -60,23 +58,16 @@ def read(path: Path, options: ReadOptions) -> Capture:
     """Reads a table; CaptureError says what is wrong with it."""
     try:
         head = _head(path)
-        table = csv.read_csv(
-            path,
-            csv.ReadOptions(skip_rows=head.lines, column_names=list(head.names)),
-            csv.ParseOptions(delimiter=head.separator),
-            csv.ConvertOptions(
-                column_types=dict.fromkeys(head.names, pa.float64()),
-                strings_can_be_null=False,
-                decimal_point=head.decimal_point,
-            ),
+        table = decoder().read_numbers(
+            path, head.lines, head.separator, head.decimal_point, len(head.names)
         )
-    except (pa.ArrowInvalid, UnicodeDecodeError, ValueError) as error:
+    except (UnicodeDecodeError, ValueError) as error:
         raise CaptureError(
             f"{path}: the table cannot be read ({error})",
             "a capture as a table has a row of numbers for each sample, with the time in seconds "
             "first, or with its sample rate said by --rate",
         ) from error
-    return _capture(path, head, table, options)
+    return _capture(path, head, dict(zip(head.names, table, strict=True)), options)
 
 
 def _head(path: Path) -> _Head:
@@ -167,13 +158,15 @@ def _names(words: Sequence[str], channels: Sequence[str]) -> tuple[str, ...]:
     return tuple(unique)
 
 
-def _capture(path: Path, head: _Head, table: pa.Table, options: ReadOptions) -> Capture:
-    if table.num_rows < 2:
+def _capture(
+    path: Path, head: _Head, table: dict[str, npt.NDArray[np.float64]], options: ReadOptions
+) -> Capture:
+    if next(iter(table.values())).size < 2:
         raise CaptureError(f"{path}: the capture holds no samples", "record it again")
     columns = {
-        name: _numbers(column)
-        for name, column in zip(table.column_names, table.columns, strict=True)
-        if column.null_count < table.num_rows  # a separator that ends each row begins a column
+        name: column
+        for name, column in table.items()
+        if not np.isnan(column).all()  # a separator that ends each row begins a column
     }
     if not columns:
         raise CaptureError(f"{path}: the capture holds no samples", "record it again")
@@ -212,11 +205,6 @@ def _resolution(times: npt.NDArray[np.float64]) -> Fraction:
     shortest = float(steps[steps > 0].min()) if np.any(steps > 0) else 1e-6
     exponent = min(12, max(0, int(np.ceil(3 - np.log10(shortest)))))
     return Fraction(1, 10**exponent)
-
-
-def _numbers(column: pa.ChunkedArray) -> npt.NDArray[np.float64]:
-    filled = pc.fill_null(column, float("nan"))
-    return np.asarray(filled.combine_chunks().to_numpy(zero_copy_only=False), dtype=np.float64)
 
 
 def _lines(

@@ -8,11 +8,14 @@ of containers: those whose namespace is not that of the first process.
 from __future__ import annotations
 
 from collections.abc import Iterator
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from benchvise.trace.analysis.model import Analysis, Rows
+
+if TYPE_CHECKING:
+    from benchvise.trace.native import Table
 
 _PATH_LIMIT = 200
 """Characters of a cgroup's path."""
@@ -79,7 +82,7 @@ def _namespaces(analysis: Analysis) -> dict[int, str]:
         (_STATES, "tid", "ns_inum"),
         (_FORK, "child_tid", "child_ns_inum"),
     ):
-        table: pa.Table | None = analysis.events(event)
+        table: Table | None = analysis.events(event)
         if table is None or not {thread, space} <= set(table.column_names):
             continue
         rows = Rows(table)

@@ -10,9 +10,9 @@ from __future__ import annotations
 
 from collections.abc import Iterator, Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from benchvise.errors import UsageError
 from benchvise.trace.analysis.heap import has_heap, heap_processes, heap_steps
@@ -26,8 +26,10 @@ from benchvise.trace.analysis.model import (
     Loss,
     Rows,
     Waited,
-    integers,
 )
+
+if TYPE_CHECKING:
+    from benchvise.trace.native import Column, Table
 
 RUN_QUEUE = "run-queue"
 
@@ -132,12 +134,11 @@ def _has_event(analysis: Analysis, name: str) -> bool:
     return name.partition(".")[0] in analysis.event_names
 
 
-def _numbers(table: pa.Table) -> list[str]:
+def _numbers(table: Table) -> list[str]:
     return [
-        column.name
-        for column in table.schema
-        if pa.types.is_integer(column.type) or pa.types.is_floating(column.type)
-        if column.name not in ("time", "cpu")
+        name
+        for name in table.column_names
+        if name not in ("time", "cpu") and table.column(name).kind in ("integer", "fraction")
     ]
 
 
@@ -156,7 +157,7 @@ def _fields(analysis: Analysis, name: str) -> Iterator[CounterSteps]:
             f"it has {', '.join(numbers[:20]) or 'none'}",
         )
     table = table.filter(table.column(field).is_valid())
-    time = integers(table.column("time"))
+    time = table.column("time").integers()
     order = np.argsort(time, kind="stable")  # a table has the events of one CPU after another's
     time, value = time[order], _values(table.column(field))[order]
     if event in EVENTS and field == "state":
@@ -170,15 +171,15 @@ def _fields(analysis: Analysis, name: str) -> Iterator[CounterSteps]:
         yield from _steps(analysis, name, int(cpu), time[here], value[here])
 
 
-def _names_cpu(table: pa.Table) -> bool:
-    return _CPU in table.column_names and bool(pa.types.is_integer(table.schema.field(_CPU).type))
+def _names_cpu(table: Table) -> bool:
+    return _CPU in table.column_names and table.column(_CPU).kind == "integer"
 
 
-def _values(column: pa.ChunkedArray) -> Ints | Floats:
+def _values(column: Column) -> Ints | Floats:
     """A column without nulls: whole numbers as they are, fractions of any size as doubles."""
-    if not pa.types.is_floating(column.type):
-        return integers(column)
-    fractions: Floats = column.to_numpy().astype(np.float64)
+    if column.kind == "integer":
+        return column.integers()
+    fractions: Floats = column.values().astype(np.float64)
     return fractions
 
 

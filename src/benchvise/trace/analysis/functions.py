@@ -213,7 +213,7 @@ def _counted(analysis: Analysis, symbol: Symbol) -> list[tuple[str, int]]:
         return []
     rows = Rows(table)
     inside = analysis.span.holds(rows["time"])
-    if table.schema.field("ip").type == "string":  # an ftrace text, which has names
+    if table.column("ip").kind == "text":  # an ftrace text, which has names
         codes, texts = rows.texts("ip")
         counts = np.bincount(codes[inside], minlength=len(texts))
         return [(texts[at], int(n)) for at, n in enumerate(counts) if n]

@@ -158,7 +158,7 @@ def _module(
     columns = rows.table.column_names
     field = next(name for name in ("path", "sopath") if name in columns)
     base, size = int(rows["baddr"][at]) & _MASK, int(rows["memsz"][at]) & _MASK
-    path = str(rows.table.column(field)[at].as_py() or "")
+    path = str(rows.table.column(field)[at] or "")
     file = ModuleFile(path, size, build_ids.get((process, base), b""))
     return LoadedModule(base, file, since, until)
 
@@ -166,7 +166,7 @@ def _module(
 def _build_ids(analysis: Analysis) -> dict[tuple[int, int], bytes]:
     found: dict[tuple[int, int], bytes] = {}
     for process, rows, at in _rows(analysis, _BUILD_IDS, "build_id"):
-        value = rows.table.column("build_id")[at].as_py() or ()
+        value = rows.table.column("build_id")[at] or ()
         found[(process, int(rows["baddr"][at]) & _MASK)] = bytes(value)
     return found
 

@@ -224,10 +224,10 @@ class _SidebandRows(Rows):
         return bool(self[name][at] == 1)
 
     def text(self, name: str, at: int) -> str:
-        return str(self.table.column(name)[at].as_py() or "")
+        return str(self.table.column(name)[at] or "")
 
     def binary(self, name: str, at: int) -> bytes:
-        return bytes(self.table.column(name)[at].as_py() or b"")
+        return bytes(self.table.column(name)[at] or b"")
 
 
 def _sideband_records(analysis: Analysis) -> list[tuple[int, str, _SidebandRows, int]]:

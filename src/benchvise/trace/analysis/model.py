@@ -10,12 +10,13 @@ from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from enum import IntFlag
 from functools import cached_property
-from typing import Any
+from typing import TYPE_CHECKING, TypeAlias
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
-import pyarrow.compute as pc
+
+if TYPE_CHECKING:
+    from benchvise.trace.native import Table
 
 Ints = npt.NDArray[np.int64]
 Floats = npt.NDArray[np.float64]
@@ -58,7 +59,7 @@ class Waited:
 class Rows:
     """A table whose columns are had as arrays, each converted once."""
 
-    def __init__(self, table: pa.Table) -> None:
+    def __init__(self, table: Table) -> None:
         self.table = table
         self._arrays: dict[str, Ints] = {}
 
@@ -68,17 +69,12 @@ class Rows:
     def __getitem__(self, name: str) -> Ints:
         """A column of integers as int64; nulls are ``NONE``."""
         if name not in self._arrays:
-            self._arrays[name] = integers(self.table.column(name))
+            self._arrays[name] = self.table.column(name).integers()
         return self._arrays[name]
 
     def texts(self, name: str) -> tuple[Ints, list[str]]:
         """A column of texts as codes, and the text of each code; a null is ``""``."""
-        column = pc.fill_null(self.table.column(name), "")
-        encoded = column.combine_chunks().dictionary_encode()
-        if isinstance(encoded, pa.ChunkedArray):
-            encoded = encoded.combine_chunks()
-        codes = encoded.indices.to_numpy(zero_copy_only=False).astype(np.int64)
-        return codes, [str(text) for text in encoded.dictionary.to_pylist()]
+        return self.table.column(name).texts()
 
 
 class _Taken(Rows):
@@ -100,21 +96,6 @@ class _Taken(Rows):
     def texts(self, name: str) -> tuple[Ints, list[str]]:
         codes, texts = self._rows.texts(name)
         return codes[self._kept], texts
-
-
-def integers(column: Any) -> Ints:
-    """An Arrow column of integers, booleans or time stamps as int64; nulls are ``NONE``."""
-    if pa.types.is_boolean(column.type):
-        column = column.cast(pa.int8())
-    if column.type == pa.uint64():
-        # Addresses and sectors above 2^63 keep their bits, as there is no wider column.
-        whole = pc.fill_null(column, 0).to_numpy()
-        values: Ints = whole.view(np.int64)
-        return values
-    if column.null_count:
-        column = pc.fill_null(column.cast(pa.int64()), NONE)
-    converted: Ints = column.to_numpy().astype(np.int64, copy=False)
-    return converted
 
 
 @dataclass(frozen=True, slots=True)
@@ -181,17 +162,17 @@ class TraceSpan:
         return inside
 
 
-Events = Callable[[str], pa.Table | None]
+Events: TypeAlias = "Callable[[str], Table | None]"
 
 _SHARED = ("actors", "instances", "fragments", "waits", "kinds", "cpus", "complete")
 """What an analysis makes of its tables, whatever part of the trace it is asked about."""
 
 
-def _no_events(_name: str) -> pa.Table | None:
+def _no_events(_name: str) -> Table | None:
     return None
 
 
-def _no_usage() -> Mapping[str, pa.Table] | None:
+def _no_usage() -> Mapping[str, Table] | None:
     return None
 
 
@@ -205,13 +186,13 @@ class Analysis:
     of every span need not be made for that; else None.
     """
 
-    tables: Mapping[str, pa.Table]
+    tables: Mapping[str, Table]
     whole: TraceSpan
     losses: Sequence[Loss] = ()
     events: Events = field(default=_no_events)
     event_names: Sequence[str] = ()
     within: TraceSpan | None = None
-    usage: Callable[[], Mapping[str, pa.Table] | None] = field(default=_no_usage)
+    usage: Callable[[], Mapping[str, Table] | None] = field(default=_no_usage)
 
     @property
     def span(self) -> TraceSpan:
@@ -228,7 +209,7 @@ class Analysis:
         """How many instances of the trace cross a loss."""
         usage = self.usage()
         if usage is not None:
-            return int(sum(usage["usage"].column("lossy").to_pylist()))
+            return int(Rows(usage["usage"])["lossy"].sum())
         return int(np.count_nonzero(self.instances["flags"] & Flag.LOSS))
 
     def asked_about(self, span: TraceSpan) -> Analysis:
@@ -297,7 +278,7 @@ class Analysis:
     @cached_property
     def cpus(self) -> list[int]:
         """The CPUs on which anything ran."""
-        return sorted(pc.unique(self.tables["fragments"].column("cpu")).to_pylist())
+        return sorted(np.unique(self.tables["fragments"].column("cpu").values()).tolist())
 
     @cached_property
     def complete(self) -> Bools:

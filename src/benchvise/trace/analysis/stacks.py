@@ -12,8 +12,6 @@ from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, replace
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from benchvise.errors import UsageError
 from benchvise.text import enumerated
@@ -157,7 +155,7 @@ class TraceStacks:
         process = rows["pid"] if own else mappings.processes(thread)
         parts = []
         for column in _COLUMNS:
-            sizes, flat = _lists(table.column(column))
+            sizes, flat = table.column(column).lists()
             owner = np.repeat(np.arange(sizes.size), sizes)
             if column == "user_stack":
                 codes = namer.user(process[owner], flat, time[owner])
@@ -204,9 +202,9 @@ class TraceStacks:
 
     def _traced_stacks(self, event: str) -> Stacks:
         kind = next(name for name in _FTRACE if name in self._loaded.trace.counts)
-        table = self._loaded.trace.tables[kind].take(pa.array(self._by_event()[event]))
+        table = self._loaded.trace.tables[kind].take(self._by_event()[event])
         rows = Rows(table)
-        sizes, flat = _lists(table.column("caller"))
+        sizes, flat = table.column("caller").lists()
         owner = np.repeat(np.arange(sizes.size), sizes)
         ended = np.isin(flat, _END) | (flat == 0)
         if ended.any():  # what stands behind the end is no function
@@ -268,14 +266,6 @@ class TraceStacks:
             namer.names(),
         )
         return stacks.chosen(calls.complete)
-
-
-def _lists(column: pa.ChunkedArray) -> tuple[Ints, Ints]:
-    """How many values each list of a column has (none for a null), and all values."""
-    sizes = pc.fill_null(pc.list_value_length(column), 0).to_numpy().astype(np.int64)
-    flat = pc.list_flatten(column)
-    values = flat.to_numpy()
-    return sizes, values.view(np.int64) if values.dtype == np.uint64 else values.astype(np.int64)
 
 
 def _outermost_first(heads: Ints, parts: Sequence[tuple[Ints, Ints]]) -> tuple[Ints, Ints]:

@@ -18,6 +18,7 @@ from benchvise.trace.analysis.model import (
     Floats,
     Ints,
     Loss,
+    Rows,
     TraceSpan,
 )
 from benchvise.trace.analysis.names import Grouping
@@ -126,8 +127,7 @@ def _usage_of_trace(analysis: Analysis) -> Usage | None:
     tables = analysis.usage() if analysis.is_whole else None
     if tables is None:
         return None
-    # Lists of so few rows: pyarrow's own arrays would import pandas where that is installed.
-    rows = {name: np.array(of, dtype=np.int64) for name, of in tables["usage"].to_pydict().items()}
+    rows = Rows(tables["usage"])
     handler = analysis.of_kind("irq", "softirq")[rows["actor"]]
     return Usage(
         actor=rows["actor"],

@@ -7,19 +7,23 @@ thread's first function has a frame of its own in place of the callers, which sa
 
 from __future__ import annotations
 
+from typing import TYPE_CHECKING
+
 import numpy as np
-import pyarrow as pa
 
 from benchvise.trace.analysis.frame_names import FrameNames
 from benchvise.trace.analysis.model import Ints, Rows
 from benchvise.trace.decoder import decoder, translated
 from benchvise.trace.loaded import LoadedTrace
 
+if TYPE_CHECKING:
+    from benchvise.trace.native import Table
+
 _COMPLETE = "complete"
 _UNKNOWN = "[callers not known]"
 
 
-def unwound(loaded: LoadedTrace, namer: FrameNames, event: str) -> pa.Table:
+def unwound(loaded: LoadedTrace, namer: FrameNames, event: str) -> Table:
     """The samples of an event with the stacks of programs in ``user_stack``.
 
     ``user_stack_end`` says how each ends, and is null where no program was.
@@ -29,7 +33,8 @@ def unwound(loaded: LoadedTrace, namer: FrameNames, event: str) -> pa.Table:
     """
     with translated():
         trace = decoder().open_unwinding(str(loaded.path), namer.program_files())
-        return trace.decode({event: None}, index=False).table(event)
+        table: Table = trace.decode({event: None}, index=False).table(event)
+    return table
 
 
 def unknown_callers(rows: Rows, namer: FrameNames) -> tuple[Ints, Ints]:

@@ -13,7 +13,7 @@ A ``TraceAnalysis`` says once, beside the arithmetic in ``trace.analysis``:
 ``cli.records`` makes the commands, ``report.rendering`` terminal, Markdown and CSV,
 ``web.workspace`` its answers, ``docs/generate.py`` the reference page.
 
-Records are imported for every ``--help``: whatever takes long to import (numpy, pyarrow, the
+Records are imported for every ``--help``: whatever takes long to import (numpy, the
 decoder) is imported by the functions that need it.
 """
 

@@ -10,19 +10,22 @@ from __future__ import annotations
 import math
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field
-from typing import Any, Literal
+from typing import TYPE_CHECKING, Any, Literal
 
 import numpy as np
 import numpy.typing as npt
-import pyarrow as pa
 from starlette.requests import Request
 
 from benchvise.signal import levels
 from benchvise.signal.capture import SignalLine
+from benchvise.trace.tables import table_of
 from benchvise.web.captures.served import CaptureView, ServedCapture
 from benchvise.web.http import Query
 from benchvise.web.readers.open_files import open_files
 from benchvise.web.timeline import TimelinePart, parse_span, timeline_routes
+
+if TYPE_CHECKING:
+    from benchvise.trace.native import Table
 
 DECODED, SEVERAL, FAULT = 3, 4, 5
 _STATES = ("low", "high", "changes", "decoded", "several", "fault")
@@ -172,7 +175,7 @@ class CaptureTimeline:
         """None: a capture has no gaps that its file tells of."""
         return ()
 
-    def levels(self, part: TimelinePart) -> pa.Table:
+    def levels(self, part: TimelinePart) -> Table:
         """What is drawn of rows: ``row, begin, end, actor, state, count, ran``."""
         served = self.served
         begin, end, width = part.begin / served.tick, part.end / served.tick, part.width
@@ -195,7 +198,7 @@ class CaptureTimeline:
         if not columns:
             columns = [(np.empty(0),) * 6]
         order, starts, ends, actor, state, count = map(np.concatenate, zip(*columns, strict=True))
-        return pa.table(
+        return table_of(
             {
                 "row": order.astype(np.uint32),
                 "begin": starts * served.tick,
@@ -207,7 +210,7 @@ class CaptureTimeline:
             }
         )
 
-    def events(self, part: TimelinePart) -> pa.Table:
+    def events(self, part: TimelinePart) -> Table:
         """Stimuli without an answer and answers that none waited for: ``row, time, event, count,
         index``."""
         served = self.served
@@ -236,19 +239,19 @@ class CaptureTimeline:
             columns["count"].append(few.count[inside])
             columns["index"].append(np.searchsorted(ticks, few.begin[inside]))
         types = {"row": "u4", "time": "f8", "event": "u2", "count": "u4", "index": "u8"}
-        return pa.table(
+        return table_of(
             {
                 name: np.concatenate(parts or [np.empty(0)]).astype(types[name])
                 for name, parts in columns.items()
             }
         )
 
-    def overview(self, width: int) -> pa.Table:
+    def overview(self, width: int) -> Table:
         """The mini-map: how many edges of all lines lie in each of ``width`` parts."""
         served = self.served
         capture = served.capture
         total = sum(levels.density(line.edges, capture.ticks, width) for line in capture.lines)
-        return pa.table({"events": np.asarray(total, dtype=np.float64)})
+        return table_of({"events": np.asarray(total, dtype=np.float64)})
 
     def item(self, row: int, time: float) -> LineLevel | DecodedText | NothingThere:
         """Everything about what a row shows at ``t``."""

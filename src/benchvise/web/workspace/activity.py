@@ -4,9 +4,9 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 
 from benchvise.documents import in_json
 from benchvise.trace.analysis.actors import ActorMetrics, instances_of, latency, response
@@ -17,7 +17,11 @@ from benchvise.trace.catalogue.actors import ACTORS, ActorsRequest
 from benchvise.trace.catalogue.record import TraceAnalysis
 from benchvise.trace.catalogue.stats import LOAD, STATS, SWITCHES, SeriesRequest, StatsRequest
 from benchvise.trace.loaded import LoadedTrace
+from benchvise.trace.tables import table_of
 from benchvise.web.workspace.query import AnsweredPart, TraceQuery, answered_part
+
+if TYPE_CHECKING:
+    from benchvise.trace.native import Table
 
 # -- the table -------------------------------------------------------------------------------------
 
@@ -208,7 +212,7 @@ _FEW_POINTS = 4000
 _MOST_POINTS = 20_000
 
 
-def instance_points(loaded: LoadedTrace, query: TraceQuery) -> pa.Table:
+def instance_points(loaded: LoadedTrace, query: TraceQuery) -> Table:
     """``instances`` of the actors that begin in the span, in order of time.
 
     ``begin``, ``end``, ``ready`` in ns since the first event, the metrics in ns, NaN where one is
@@ -238,7 +242,7 @@ def instance_points(loaded: LoadedTrace, query: TraceQuery) -> pa.Table:
     kept, count = _thinned(metrics[y][valued], places)
     chosen = valued[kept]
     columns = {name: _numbers(values[chosen]) for name, values in metrics.items()}
-    return _table(analysis, rows[chosen], columns, count).replace_schema_metadata(
+    return _table(analysis, rows[chosen], columns, count).with_metadata(
         {"instances": str(rows.size), "without": str(rows.size - valued.size)}
     )
 
@@ -278,18 +282,18 @@ def _numbers(values: Ints) -> Floats:
     return numbers
 
 
-def _table(analysis: Analysis, rows: Ints, columns: dict[str, Floats], count: Ints) -> pa.Table:
+def _table(analysis: Analysis, rows: Ints, columns: dict[str, Floats], count: Ints) -> Table:
     instances = analysis.instances
     ready = minus(instances["ready"][rows], np.full(rows.size, analysis.whole.begin))
-    return pa.table(
+    return table_of(
         {
-            "instance": pa.array(rows.astype(np.uint32)),
-            "actor": pa.array(instances["actor"][rows].astype(np.uint32)),
-            "cpu": pa.array(instances["cpu"][rows].astype(np.uint16)),
-            "flags": pa.array(instances["flags"][rows].astype(np.uint8)),
-            "count": pa.array(count.astype(np.uint32)),
-            **{name: pa.array(values) for name, values in columns.items()},
-            "end": pa.array(_numbers(instances["end"][rows] - analysis.whole.begin)),
-            "ready": pa.array(_numbers(ready)),
+            "instance": rows.astype(np.uint32),
+            "actor": instances["actor"][rows].astype(np.uint32),
+            "cpu": instances["cpu"][rows].astype(np.uint16),
+            "flags": instances["flags"][rows].astype(np.uint8),
+            "count": count.astype(np.uint32),
+            **columns,
+            "end": _numbers(instances["end"][rows] - analysis.whole.begin),
+            "ready": _numbers(ready),
         }
     )

@@ -13,10 +13,9 @@ import threading
 from collections.abc import Iterable, Mapping
 from dataclasses import dataclass
 from functools import cached_property
-from typing import Literal
+from typing import TYPE_CHECKING, Literal
 
 import numpy as np
-import pyarrow as pa
 
 from benchvise.errors import UsageError
 from benchvise.text import printable
@@ -31,7 +30,11 @@ from benchvise.trace.analysis.model import Analysis, Bools, Ints
 from benchvise.trace.analysis.user_functions import UserCalls, user_calls
 from benchvise.trace.levels import shift_of
 from benchvise.trace.loaded import LoadedTrace
+from benchvise.trace.tables import table_of
 from benchvise.web.workspace.query import TraceQuery
+
+if TYPE_CHECKING:
+    from benchvise.trace.native import Table
 
 _MOST_THREADS = 1000
 _LANES = 64
@@ -273,7 +276,7 @@ def calling_threads(loaded: LoadedTrace, _query: TraceQuery, kept: KeptCalls) ->
     return CallingThreads(tuple(threads), count - len(threads), names)
 
 
-def shown_calls(loaded: LoadedTrace, query: TraceQuery, kept: KeptCalls) -> pa.Table:
+def shown_calls(loaded: LoadedTrace, query: TraceQuery, kept: KeptCalls) -> Table:
     """``calls`` of a ``thread`` (its key) from ``begin`` to ``end``, on ``width`` pixels.
 
     Columns, in order of lane and time: ``lane``, ``begin``, ``end`` (ns since the first event),
@@ -309,7 +312,7 @@ def shown_calls(loaded: LoadedTrace, query: TraceQuery, kept: KeptCalls) -> pa.T
             np.minimum.reduceat(complete, change),
         )
     )
-    return pa.table(
+    return table_of(
         {
             "lane": lane[change].astype(np.uint8),
             "begin": since[change].astype(np.float64),

@@ -2,28 +2,31 @@
 
 from __future__ import annotations
 
+import re
 from collections.abc import Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from time import monotonic
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from benchvise.documents import in_json
 from benchvise.errors import UsageError
 from benchvise.text import printable
 from benchvise.trace.analysis.latency.ends import (
     FieldCondition,
-    booleans,
     meets,
     parse_conditions,
     running,
+    texts_match,
 )
-from benchvise.trace.analysis.model import Analysis, Bools, Ints, TraceSpan, integers
+from benchvise.trace.analysis.model import Analysis, Bools, Ints, TraceSpan
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.query import AnsweredPart, TraceQuery, answered_part
+
+if TYPE_CHECKING:
+    from benchvise.trace.native import Table
 
 # -- the log ---------------------------------------------------------------------------------------
 
@@ -72,7 +75,7 @@ def log(loaded: LoadedTrace, query: TraceQuery) -> EventLog:
     limit = query.whole("limit", _PAGE, 1, _MOST)
     offset = query.whole("offset", 0, 0, 1 << 40)
     at = query.moment("at", part)
-    times = integers(part.trace.index.column("time"))
+    times = part.trace.index.column("time").integers()
     if at is not None:
         offset = max(0, int(np.searchsorted(times[rows], at)) - limit // 4)
     page = rows[offset : offset + limit]
@@ -88,13 +91,13 @@ def log(loaded: LoadedTrace, query: TraceQuery) -> EventLog:
 def matching_events(part: LoadedTrace, query: TraceQuery) -> Ints:
     """The places in the time index of what is asked for, in order of time."""
     index = part.trace.index
-    times = integers(index.column("time"))
+    times = index.column("time").integers()
     span = part.analysis.span
     first, last = np.searchsorted(times, [span.begin, span.end])
     rows: Ints = np.arange(first, last)
     if names := query.items("event"):
         numbers = _event_numbers(part, names)
-        kinds = integers(index.column("event").slice(first, last - first))
+        kinds = index.column("event").values()[first:last]
         rows = rows[np.isin(kinds, numbers)]
     if cpus := query.items("cpu"):
         rows = rows[np.isin(_taken(index, "cpu", rows), [_number(cpu) for cpu in cpus])]
@@ -135,11 +138,10 @@ def logged_events(part: LoadedTrace, rows: Ints) -> tuple[LoggedEvent, ...]:
     return tuple(logged)
 
 
-def _fields(table: pa.Table, row: int) -> tuple[tuple[str, str], ...]:
+def _fields(table: Table, row: int) -> tuple[tuple[str, str], ...]:
     names = [name for name in table.column_names if name not in ("time", "cpu")]
     return tuple(
-        (name, printable(_text(table.column(name)[row].as_py()), _VALUE))
-        for name in names[:_FIELDS]
+        (name, printable(_text(table.column(name)[row]), _VALUE)) for name in names[:_FIELDS]
     )
 
 
@@ -147,8 +149,8 @@ def _text(value: object) -> str:
     return value.hex() if isinstance(value, bytes) else str(value)
 
 
-def _taken(index: pa.Table, column: str, rows: Ints) -> Ints:
-    taken: Ints = index.column(column).to_numpy()[rows].astype(np.int64)
+def _taken(index: Table, column: str, rows: Ints) -> Ints:
+    taken: Ints = index.column(column).values()[rows].astype(np.int64)
     return taken
 
 
@@ -191,12 +193,12 @@ def _meeting(part: LoadedTrace, rows: Ints, conditions: Sequence[FieldCondition]
         if not all(condition.field in table.column_names for condition in conditions):
             continue
         mine = np.flatnonzero(events == number)
-        some = table.take(pa.array(places[mine])) if mine.size < table.num_rows // 4 else table
+        some = table.take(places[mine]) if mine.size < table.num_rows // 4 else table
         where = places[mine] if some is table else np.arange(mine.size)
         try:
             good = np.ones(some.num_rows, dtype=np.bool_)
             for condition in conditions:
-                good &= booleans(meets(some, condition, f"event:{name}"))
+                good &= meets(some, condition, f"event:{name}")
         except UsageError as error:  # a text in one event may be a number in another
             refused = error
             continue
@@ -208,7 +210,7 @@ def _meeting(part: LoadedTrace, rows: Ints, conditions: Sequence[FieldCondition]
     return kept
 
 
-def _of_actors(analysis: Analysis, index: pa.Table, rows: Ints, actors: Sequence[int]) -> Ints:
+def _of_actors(analysis: Analysis, index: Table, rows: Ints, actors: Sequence[int]) -> Ints:
     """The events that happened while one of the actors ran, and nothing was nested in it."""
     fragments = analysis.sliced().fragments
     mine = np.flatnonzero(np.isin(fragments["actor"], actors))
@@ -367,7 +369,7 @@ def _actors(part: LoadedTrace, text: str) -> tuple[MatchingActor, ...]:
             name=actor.label,
             kind=actor.kind,
             busy=int(busy[actor.id]),
-            first=first[actor.id].as_py() - analysis.whole.begin,
+            first=first[actor.id] - analysis.whole.begin,
         )
         for actor in matching[:_NAMES]
     )
@@ -398,7 +400,7 @@ def _values(part: LoadedTrace, text: str, *, condition: bool) -> tuple[list[Even
         except UsageError as error:
             refused = error
             continue
-        times = integers(table.column("time"))
+        times = table.column("time").integers()
         inside = (times >= span.begin) & (times < span.end)
         for column, matching in columns:
             fitting += 1
@@ -411,7 +413,7 @@ def _values(part: LoadedTrace, text: str, *, condition: bool) -> tuple[list[Even
 
 
 def _columns(
-    table: pa.Table, text: str, conditions: Sequence[FieldCondition], event: str
+    table: Table, text: str, conditions: Sequence[FieldCondition], event: str
 ) -> list[tuple[str, Bools]]:
     """By field: which events of a table are meant."""
     if conditions:
@@ -419,29 +421,22 @@ def _columns(
             return []
         matching = np.ones(table.num_rows, dtype=np.bool_)
         for condition in conditions:
-            matching &= booleans(meets(table, condition, f"event:{event}"))
+            matching &= meets(table, condition, f"event:{event}")
         return [(conditions[0].field, matching)]
-    texts = [
-        name
-        for name in table.column_names
-        if pa.types.is_string(table.column(name).type)
-        or pa.types.is_large_string(table.column(name).type)
-    ]
+    texts = [name for name in table.column_names if table.column(name).kind == "text"]
     return [
-        (name, booleans(pc.match_substring(table.column(name), text, ignore_case=True)))
+        (name, texts_match(table.column(name), re.compile(re.escape(text), re.IGNORECASE).search))
         for name in texts
     ]
 
 
-def _first(table: pa.Table, event: str, column: str, rows: Ints, times: Ints) -> list[EventHit]:
+def _first(table: Table, event: str, column: str, rows: Ints, times: Ints) -> list[EventHit]:
     """The first hits of one field."""
     if rows.size > _HITS:
         rows = rows[np.argpartition(times[rows], _HITS)[:_HITS]]
     values, cpu = table.column(column), table.column("cpu")
     return [
-        EventHit(
-            int(times[row]), int(row), event, cpu[row].as_py(), f"{column}={values[row].as_py()}"
-        )
+        EventHit(int(times[row]), int(row), event, cpu[row], f"{column}={values[row]}")
         for row in rows.tolist()
     ]
 

@@ -122,8 +122,8 @@ def _last_actor(loaded: LoadedTrace, occurrence: Occurrence) -> int | None:
     lives = loaded.analysis.tables["actors"]
     for actor in loaded.analysis.actors:
         if actor.label == occurrence.end_actor:
-            first = lives.column("first")[actor.id].as_py()
-            last = lives.column("last")[actor.id].as_py()
+            first = lives.column("first")[actor.id]
+            last = lives.column("last")[actor.id]
             if first <= occurrence.end <= last:
                 return actor.id
     return None

@@ -5,7 +5,6 @@ from __future__ import annotations
 from dataclasses import dataclass, field, replace
 
 import duckdb
-import pyarrow as pa
 
 from benchvise.documents import in_json
 from benchvise.errors import UsageError
@@ -19,6 +18,7 @@ from benchvise.trace.query import (
 )
 from benchvise.trace.query_document import QueryColumn
 from benchvise.trace.query_limits import QueryLimits
+from benchvise.trace.tables import table_of, wholes
 from benchvise.web.workspace.query import AnsweredPart, TraceQuery, answered_part
 
 SQL_LIMIT = 20_000
@@ -73,7 +73,7 @@ def query_answer(
         raise UsageError(f"the query has {len(sql)} characters", f"at most {SQL_LIMIT}")
     part = query.part(loaded)
     span = part.analysis.span
-    selection = pa.table({"begin": [span.begin], "end": [span.end]})
+    selection = table_of({"begin": wholes([span.begin]), "end": wholes([span.end])})
     answer = ask(part.trace, sql, limits, {"selection": selection}, database)
     return TimedRows(
         answered_part(part),

@@ -10,9 +10,9 @@ import math
 import time
 from collections.abc import Mapping, Sequence
 from dataclasses import dataclass, field, replace
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
 from starlette.requests import Request
 
 from benchvise.documents import in_json
@@ -20,10 +20,14 @@ from benchvise.trace.analysis.actors import Instance, describe
 from benchvise.trace.analysis.model import NONE, Analysis
 from benchvise.trace.decoder import ClockDescription
 from benchvise.trace.levels import TimelineItem, TimelineRow, shift_of, states
+from benchvise.trace.tables import table_of
 from benchvise.web.readers.open_files import open_files
 from benchvise.web.timeline import TimelinePart, timeline_routes
 from benchvise.web.workspace.calls import CallKind, call_kinds
 from benchvise.web.workspace.served import ServedTrace
+
+if TYPE_CHECKING:
+    from benchvise.trace.native import Table
 
 _MOST_EVENTS = 200
 """Events that are listed: the log shows them all."""
@@ -230,12 +234,11 @@ def _shown_woken(trace: ServedTrace, number: int) -> ShownWoken:
 
 def _events(trace: ServedTrace, item: TimelineItem, cpu: int | None) -> ShownEvents:
     index, types = trace.trace.index, trace.trace.outline["events"]
-    times = index["time"].to_numpy()
+    times = index["time"].values()
     first = int(np.searchsorted(times, item.begin + trace.origin, side="left"))
     last = int(np.searchsorted(times, item.end + trace.origin, side="right"))
-    part = index.slice(first, last - first)
-    here = np.flatnonzero(part["cpu"].to_numpy() == cpu)
-    kinds = part["event"].to_numpy()
+    here = np.flatnonzero(index["cpu"].values()[first:last] == cpu)
+    kinds = index["event"].values()[first:last]
     listed = (
         ShownEvent(int(times[first + at]) - trace.origin, types[int(kinds[at])], first + int(at))
         for at in here[:_MOST_EVENTS]
@@ -353,14 +356,14 @@ class TraceTimeline:
             for loss in trace.loaded.analysis.losses
         ]
 
-    def levels(self, part: TimelinePart) -> pa.Table:
+    def levels(self, part: TimelinePart) -> Table:
         """What is drawn of rows: ``row, begin, end, actor, state, count, ran``."""
         trace = self.served
         begin, end = part.nanoseconds
         shift = shift_of(begin, end, part.width)
         return trace.levels.items(part.rows, begin, end, shift)
 
-    def events(self, part: TimelinePart) -> pa.Table:
+    def events(self, part: TimelinePart) -> Table:
         """Marks of events: ``row, time, event, count, index``.
 
         The metadata's ``shown`` is ``rare`` when there are too many events to tell others than
@@ -370,28 +373,28 @@ class TraceTimeline:
         begin, end = part.nanoseconds
         shift = shift_of(begin, end, part.width)
         marks, only_rare = trace.levels.marks(part.rows, begin, end, shift)
-        return marks.replace_schema_metadata({"shown": "rare" if only_rare else "all"})
+        return marks.with_metadata({"shown": "rare" if only_rare else "all"})
 
-    def overview(self, width: int) -> pa.Table:
+    def overview(self, width: int) -> Table:
         """The mini-map: ``begin``, ``events`` of all CPUs, and the shares ``cpu0``, ``cpu1``, ….
 
         Shares of time are in order of the CPUs' numbers, which the metadata's ``cpus`` tells.
         """
         trace = self.served
         table = trace.levels.overview(width)
-        cpus = table["cpu"].to_numpy()
+        cpus = table["cpu"].values()
         numbers = np.unique(cpus)
         buckets = table.num_rows // max(1, numbers.size)
-        busy = table["busy"].to_numpy().reshape(numbers.size, buckets).astype(np.float32)
-        seen = table["events"].to_numpy().reshape(numbers.size, buckets)
+        busy = table["busy"].values().reshape(numbers.size, buckets).astype(np.float32)
+        seen = table["events"].values().reshape(numbers.size, buckets)
         ran = [int(cpu) for cpu in numbers if cpu != _UNKNOWN_CPU]
         columns = {
-            "begin": table["begin"].to_numpy()[:buckets],
+            "begin": table["begin"].values()[:buckets],
             "events": seen.sum(axis=0, dtype=np.float64),
             **{f"cpu{at}": busy[at] for at in range(len(ran))},
         }
         metadata = {"cpus": ",".join(map(str, ran))}
-        return pa.table(columns).replace_schema_metadata(metadata)
+        return table_of(columns, metadata)
 
     def item(self, row: int, at: float) -> ItemDetails:
         """Everything about what a row shows at ``t``."""

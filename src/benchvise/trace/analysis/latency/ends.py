@@ -7,21 +7,23 @@ fields are so.
 
 from __future__ import annotations
 
+import operator
 import re
-from collections.abc import Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass
 from difflib import get_close_matches
 from enum import StrEnum
-from typing import Any
+from typing import TYPE_CHECKING, Any
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from benchvise.errors import UsageError
 from benchvise.trace.analysis.distributions import numbered
-from benchvise.trace.analysis.model import NONE, Analysis, Bools, Flag, Ints, integers
+from benchvise.trace.analysis.model import NONE, Analysis, Bools, Flag, Ints
 from benchvise.trace.analysis.names import find, mask
+
+if TYPE_CHECKING:
+    from benchvise.trace.native import Column, Table
 
 
 class InstanceEdge(StrEnum):
@@ -130,7 +132,7 @@ class Points:
     instance: Ints
     cpu: Ints
     left_out: int
-    table: pa.Table | None = None
+    table: Table | None = None
     order: Ints | None = None
 
     def __len__(self) -> int:
@@ -184,8 +186,8 @@ def _events(analysis: Analysis, end: EventEnd) -> Points:
         )
     for condition in end.conditions:
         table = table.filter(meets(table, condition, end.event))
-    time = integers(table.column("time"))
-    cpu = integers(table.column("cpu"))
+    time = table.column("time").integers()
+    cpu = table.column("cpu").integers()
     order = np.argsort(time, kind="stable")
     time, cpu = time[order], cpu[order]
     return Points(
@@ -201,8 +203,8 @@ def _events(analysis: Analysis, end: EventEnd) -> Points:
     )
 
 
-def meets(table: pa.Table, condition: FieldCondition, event: str) -> Any:
-    """Which events of a table meet a condition, as an Arrow column of booleans.
+def meets(table: Table, condition: FieldCondition, event: str) -> Bools:
+    """Which events of a table meet a condition; a null meets none.
 
     Raises:
         UsageError: they have no such field, or it cannot be held against that value.
@@ -212,54 +214,58 @@ def meets(table: pa.Table, condition: FieldCondition, event: str) -> Any:
             f"{event} has no field {condition.field}", f"it has {', '.join(table.column_names)}"
         )
     column = table.column(condition.field)
-    if pa.types.is_string(column.type) or pa.types.is_large_string(column.type):
+    if column.kind == "text":
         return _text_meets(column, condition)
-    number = _number(column.type, condition)
-    operations = {
-        "==": pc.equal,
-        "!=": pc.not_equal,
-        "<": pc.less,
-        "<=": pc.less_equal,
-        ">": pc.greater,
-        ">=": pc.greater_equal,
-    }
-    if condition.operator not in operations:
+    number = _number(column, condition)
+    if condition.operator not in _OPERATIONS:
         raise UsageError(
             f"{condition.field} is a number", f"{condition.operator} is for texts; use =="
         )
-    # The value may not fit the column's type: then the wider one decides, not an overflow.
-    wide = column if pa.types.is_floating(column.type) else column.cast(pa.decimal128(38, 0))
-    scalar = pa.scalar(number, type=wide.type if pa.types.is_floating(wide.type) else None)
-    scalar = scalar if pa.types.is_floating(wide.type) else pa.scalar(number).cast(wide.type)
-    return operations[condition.operator](wide, scalar)
+    # NumPy itself finds that a number beyond the column's type is greater than all of it, or less.
+    values = column.integers() if column.kind == "boolean" else column.values()
+    met: Bools = _OPERATIONS[condition.operator](values, number)
+    return met & column.is_valid() if column.null_count else met
 
 
-def booleans(column: pa.ChunkedArray) -> Bools:
-    """What ``meets`` gives as an array; a null is no match."""
-    return np.asarray(pc.fill_null(column, False).to_numpy()).astype(np.bool_)
+_OPERATIONS: Mapping[str, Callable[[Any, int | float], Any]] = {
+    "==": operator.eq,
+    "!=": operator.ne,
+    "<": operator.lt,
+    "<=": operator.le,
+    ">": operator.gt,
+    ">=": operator.ge,
+}
 
 
-def _text_meets(column: Any, condition: FieldCondition) -> Any:
+def texts_match(column: Column, matches: Callable[[str], Any]) -> Bools:
+    """Which texts of a column match, each different one tried once; a null matches nothing."""
+    codes, texts = column.texts()
+    tried: Bools = np.array([bool(matches(text)) for text in texts], dtype=np.bool_)
+    met: Bools = tried[codes] if texts else np.zeros(codes.size, dtype=np.bool_)
+    return met & column.is_valid() if column.null_count else met
+
+
+def _text_meets(column: Column, condition: FieldCondition) -> Bools:
     if condition.operator == "~":
         pattern = re.escape(condition.value).replace(r"\*", ".*").replace(r"\?", ".")
-        return pc.match_substring_regex(column, f"^{pattern}$")
+        return texts_match(column, re.compile(pattern).fullmatch)
     if condition.operator in ("==", "!="):
-        equal = pc.equal(column, condition.value)
-        return equal if condition.operator == "==" else pc.invert(equal)
+        wanted = condition.operator == "=="
+        return texts_match(column, lambda text: (text == condition.value) is wanted)
     raise UsageError(f"{condition.field} is a text", f"{condition.operator} is for numbers; use ~")
 
 
-def _number(kind: Any, condition: FieldCondition) -> int | float:
+def _number(column: Column, condition: FieldCondition) -> int | float:
     try:
-        if pa.types.is_floating(kind):
+        if column.kind == "fraction":
             return float(condition.value)
-        if pa.types.is_integer(kind) or pa.types.is_boolean(kind):
+        if column.kind in ("integer", "boolean"):
             return int(condition.value, 0)
     except ValueError:
         raise UsageError(
             f"{condition.value} is no number", f"{condition.field} is one: 12 or 0x20"
         ) from None
-    raise UsageError(f"{condition.field} cannot be compared", f"its type is {kind}")
+    raise UsageError(f"{condition.field} cannot be compared", f"it is a {column.kind}")
 
 
 def running(analysis: Analysis, cpu: Ints, time: Ints) -> Ints:

@@ -6,15 +6,17 @@ from __future__ import annotations
 
 from collections.abc import Sequence
 from dataclasses import dataclass
+from typing import TYPE_CHECKING
 
 import numpy as np
-import pyarrow as pa
-import pyarrow.compute as pc
 
 from benchvise.errors import UsageError
 from benchvise.trace.analysis.latency.ends import Points
 from benchvise.trace.analysis.latency.links import Links, Method, meet_loss
-from benchvise.trace.analysis.model import Analysis, Bools, Ints, integers
+from benchvise.trace.analysis.model import Analysis, Bools, Ints
+
+if TYPE_CHECKING:
+    from benchvise.trace.native import Column
 
 
 @dataclass(frozen=True, slots=True)
@@ -74,22 +76,20 @@ def _keys(start: Points, end: Points, fields: Sequence[PairedField]) -> tuple[In
     key = np.zeros(len(start) + len(end), dtype=np.int64)
     known = np.ones(key.size, dtype=np.bool_)
     for pair in fields:
-        columns = (_column(start, pair.start), _column(end, pair.end))
-        if any(map(_is_text, columns)):
-            columns = tuple(column.cast(pa.string()) for column in columns)
-            joint = pa.chunked_array([*columns[0].chunks, *columns[1].chunks], type=pa.string())
-            codes = pc.dictionary_encode(joint).combine_chunks()
-            numbers = integers(pa.chunked_array([pc.fill_null(codes.indices, 0)]))
+        sides = ((_column(start, pair.start), start), (_column(end, pair.end), end))
+        if any(column.kind == "text" for column, _ in sides):
+            codes: dict[str, int] = {}
+            numbers = np.concatenate([_codes(column, codes)[of.order] for column, of in sides])
         else:
-            numbers = np.concatenate([integers(pc.fill_null(column, 0)) for column in columns])
-        known &= np.concatenate([column.is_valid().to_numpy() for column in columns]).astype(bool)
+            numbers = np.concatenate([column.integers()[of.order] for column, of in sides])
+        known &= np.concatenate([column.is_valid()[of.order] for column, of in sides])
         code = np.unique(numbers, return_inverse=True)[1]
         key = np.unique(key * (int(code.max(initial=0)) + 1) + code, return_inverse=True)[1]
     key = np.where(known, key, -1)
     return key[: len(start)], key[len(start) :]
 
 
-def _column(points: Points, field: str) -> pa.ChunkedArray:
+def _column(points: Points, field: str) -> Column:
     if points.table is None:
         raise UsageError(f"{points.text} is no event, and has no fields", "write event:NAME")
     if field not in points.table.column_names:
@@ -98,10 +98,19 @@ def _column(points: Points, field: str) -> pa.ChunkedArray:
             f"it has {', '.join(points.table.column_names[:30])}",
         )
     column = points.table.column(field)
-    if not (_is_text(column) or pa.types.is_integer(column.type)):
+    if column.kind not in ("text", "integer"):
         raise UsageError(f"{field} is neither a number nor a text", "choose another field")
-    return column.take(pa.array(points.order))
+    return column
 
 
-def _is_text(column: pa.ChunkedArray) -> bool:
-    return bool(pa.types.is_string(column.type) or pa.types.is_large_string(column.type))
+def _codes(column: Column, codes: dict[str, int]) -> Ints:
+    """A number for each text, the same for the same in all columns; whole numbers are their texts.
+    ``codes`` are those so far, and get the new ones."""
+    if column.kind == "text":
+        own, texts = column.texts()
+    else:
+        values, own = np.unique(column.values(), return_inverse=True)
+        texts = [str(value) for value in values.tolist()]
+    numbers: Ints = np.array([codes.setdefault(text, len(codes)) for text in texts], dtype=np.int64)
+    coded: Ints = numbers[own]
+    return coded
