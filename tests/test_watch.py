@@ -170,7 +170,8 @@ def test_two_boards_at_once_of_which_one_is_lost_and_found(
     assert contacts(store, lost.name) == ["contact lost", "contact again"]
     assert len(in_time(seen["spans"])) == 2 and seen["spans"][0]["ending"]
     assert len(in_time(history(store, other.name)["spans"])) == 1
-    assert two["cost"] is not None and two["cpu_s"] > 0
+    # Its CPU time is in ticks of 10 ms, of which a few looks need none.
+    assert two["cost"] is not None and two["cpu_s"] is not None
 
 
 def contacts(store: Path, board: str) -> list[str]:

@@ -243,7 +243,7 @@ def test_it_is_kept_when_nobody_asks_any_more(
     again = Workspace(client, path).ask("info", if_none_match=answer.headers["etag"])
     assert again.status == 304
     parts = {part.name for part in (tmp_path / "t.dat.benchvise-cache").iterdir()}
-    assert parts == {"decoded", "scheduling", "syscalls", "devices", "levels"}
+    assert parts == {"decoded", "scheduling", "usage", "syscalls", "devices", "levels"}
     client.app.state.open_files.close()
 
 
@@ -306,7 +306,7 @@ def test_what_was_made_is_kept_after_the_answer(
     first = Workspace(client, path).json("rows")
     client.app.state.open_files.close()
     parts = {part.name for part in (tmp_path / "t.dat.benchvise-cache").iterdir()}
-    assert parts == {"decoded", "scheduling", "levels"}
+    assert parts == {"decoded", "scheduling", "usage", "levels"}
     again = reader(path)
     assert Workspace(again, path).json("rows") == first
     assert again.app.state.open_files.served_traces.get(path).trace.keeping.reused

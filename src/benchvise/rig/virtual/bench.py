@@ -121,6 +121,10 @@ def status(directory: Path | None = None) -> BenchStatus | None:
         return None
     try:
         return decode(BenchStatus, json.loads(_get(place, bench, "/status")))
+    except RigError:
+        if _running(place) is None:  # it was at its end when it was asked
+            return None
+        raise
     except ValueError as error:
         raise RigError(
             Fault.RIG_BROKEN,
