@@ -21,15 +21,15 @@ from trace_data import recorded
 from benchvise.cli.main import run
 from benchvise.errors import UsageError
 from benchvise.trace.analysis.calls import Symbol
-from benchvise.trace.analysis.flame import StackFilter, folded, profile, tree
-from benchvise.trace.analysis.flame_difference import (
+from benchvise.trace.analysis.flame.difference import (
     Basis,
     ComparedStacks,
     compared,
     tree_difference,
 )
+from benchvise.trace.analysis.flame.graph import StackFilter, folded, profile, tree
+from benchvise.trace.analysis.flame.stacks import Stacks, TraceStacks
 from benchvise.trace.analysis.functions import function_calls, functions
-from benchvise.trace.analysis.stacks import Stacks, TraceStacks
 from benchvise.trace.event_listing import EventFilter, EventReader
 from benchvise.trace.kernel_symbols import running_build_id
 from benchvise.trace.loaded import LoadedTrace, load_trace

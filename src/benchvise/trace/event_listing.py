@@ -23,7 +23,7 @@ from benchvise.trace.moments import parse_span
 
 if TYPE_CHECKING:
     from benchvise.trace import native
-    from benchvise.trace.analysis.frame_names import StackTexts
+    from benchvise.trace.analysis.flame.frame_names import StackTexts
 
 _LONGEST = 10_000
 _FEW = 100_000
@@ -149,7 +149,7 @@ class EventReader:
         """What names the functions in stacks, of a recording of perf."""
         if self._outline["format"] != "perf.data":
             return None
-        from benchvise.trace.analysis.frame_names import StackTexts
+        from benchvise.trace.analysis.flame.frame_names import StackTexts
         from benchvise.trace.loaded import load_trace
 
         return StackTexts(load_trace(self.path))

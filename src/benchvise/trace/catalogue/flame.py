@@ -21,14 +21,14 @@ from benchvise.trace.catalogue.record import (
 )
 
 if TYPE_CHECKING:
-    from benchvise.trace.analysis.flame import FunctionWeight, Profile
-    from benchvise.trace.analysis.flame_difference import (
+    from benchvise.trace.analysis.flame.difference import (
         FunctionChange,
         ProfileComparison,
         ShareInterval,
     )
-    from benchvise.trace.analysis.frame_names import MissingSymbols
-    from benchvise.trace.analysis.stacks import Stacks
+    from benchvise.trace.analysis.flame.frame_names import MissingSymbols
+    from benchvise.trace.analysis.flame.graph import FunctionWeight, Profile
+    from benchvise.trace.analysis.flame.stacks import Stacks
     from benchvise.trace.loaded import LoadedTrace
 
 _NAMED = 4
@@ -140,8 +140,8 @@ _CHANGES: TableShape[FunctionChange] = TableShape(
 
 
 def _stacks(trace: LoadedTrace, request: FlameRequest, event: str | None = None) -> Stacks:
-    from benchvise.trace.analysis.flame import StackFilter
-    from benchvise.trace.analysis.stacks import TraceStacks
+    from benchvise.trace.analysis.flame.graph import StackFilter
+    from benchvise.trace.analysis.flame.stacks import TraceStacks
 
     stacks = TraceStacks(trace).of(request.event or event, periods=request.periods)
     cpus = tuple(parse_cpus(request.cpus)) if request.cpus is not None else ()
@@ -149,21 +149,21 @@ def _stacks(trace: LoadedTrace, request: FlameRequest, event: str | None = None)
 
 
 def _analyse(traces: Sequence[LoadedTrace], request: FlameRequest) -> Profile:
-    from benchvise.trace.analysis.flame import profile
+    from benchvise.trace.analysis.flame.graph import profile
 
     [trace] = traces
     return profile(_stacks(trace, request))
 
 
 def _fold(traces: Sequence[LoadedTrace], request: FlameRequest) -> list[str]:
-    from benchvise.trace.analysis.flame import folded
+    from benchvise.trace.analysis.flame.graph import folded
 
     [trace] = traces
     return list(folded(_stacks(trace, request)))
 
 
 def _compare(traces: Sequence[LoadedTrace], request: FlameRequest) -> ProfileComparison:
-    from benchvise.trace.analysis.flame_difference import ComparedStacks, compared
+    from benchvise.trace.analysis.flame.difference import ComparedStacks, compared
 
     a, b = traces
     before = _stacks(a, request)

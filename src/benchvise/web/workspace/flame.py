@@ -1,7 +1,7 @@
 """The flame graph of a span: stacks of functions as a tree, and which events and threads have some.
 
-Stacks are those of ``trace.analysis.stacks``; naming their functions takes longest, so that the
-stacks of an event are kept between requests.
+Stacks are those of ``trace.analysis.flame.stacks``; naming their functions takes longest, so that
+the stacks of an event are kept between requests.
 """
 
 from __future__ import annotations
@@ -14,10 +14,10 @@ import numpy as np
 
 from benchvise.documents import in_json
 from benchvise.text import printable
-from benchvise.trace.analysis.flame import StackTree, tree
-from benchvise.trace.analysis.frame_names import MissingSymbols
+from benchvise.trace.analysis.flame.frame_names import MissingSymbols
+from benchvise.trace.analysis.flame.graph import StackTree, tree
+from benchvise.trace.analysis.flame.stacks import Stacks, TraceStacks
 from benchvise.trace.analysis.model import Ints
-from benchvise.trace.analysis.stacks import Stacks, TraceStacks
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.query import AnsweredPart, TraceQuery, answered_part
 

@@ -8,16 +8,16 @@ import numpy as np
 
 from benchvise.errors import UsageError
 from benchvise.text import enumerated, printable
-from benchvise.trace.analysis.flame_difference import (
+from benchvise.trace.analysis.flame.difference import (
     Basis,
     ComparedStacks,
     FunctionChange,
     compared,
     tree_difference,
 )
-from benchvise.trace.analysis.frame_names import MissingSymbols
+from benchvise.trace.analysis.flame.frame_names import MissingSymbols
+from benchvise.trace.analysis.flame.stacks import Stacks
 from benchvise.trace.analysis.model import Ints
-from benchvise.trace.analysis.stacks import Stacks
 from benchvise.trace.loaded import LoadedTrace
 from benchvise.web.workspace.flame import (
     LONGEST_NAME,

@@ -16,11 +16,11 @@ import numpy as np
 from benchvise.errors import UsageError
 from benchvise.text import enumerated
 from benchvise.trace.analysis.calls import CallTable
-from benchvise.trace.analysis.frame_names import Frame, FrameNames, MissingSymbols
+from benchvise.trace.analysis.flame.frame_names import Frame, FrameNames, MissingSymbols
+from benchvise.trace.analysis.flame.mappings import Mappings
+from benchvise.trace.analysis.flame.unwound import unknown_callers, unwound
 from benchvise.trace.analysis.functions import function_calls, slice_calls
-from benchvise.trace.analysis.mappings import Mappings
 from benchvise.trace.analysis.model import Bools, Ints, Rows, TraceSpan
-from benchvise.trace.analysis.unwound import unknown_callers, unwound
 from benchvise.trace.analysis.user_functions import user_calls
 from benchvise.trace.loaded import LoadedTrace
 

@@ -19,10 +19,10 @@ from typing import NamedTuple
 
 import numpy as np
 
-from benchvise.trace.analysis.flame import StackTree, frame_pairs, tree
-from benchvise.trace.analysis.frame_names import Frame, MissingSymbols
+from benchvise.trace.analysis.flame.frame_names import Frame, MissingSymbols
+from benchvise.trace.analysis.flame.graph import StackTree, frame_pairs, tree
+from benchvise.trace.analysis.flame.stacks import Stacks
 from benchvise.trace.analysis.model import Floats, Ints, TraceSpan
-from benchvise.trace.analysis.stacks import Stacks
 
 _BLOCKS = 40
 _RESAMPLES = 1000

@@ -16,7 +16,7 @@ from pathlib import PurePosixPath
 
 import numpy as np
 
-from benchvise.trace.analysis.mappings import Mapping, Mappings
+from benchvise.trace.analysis.flame.mappings import Mapping, Mappings
 from benchvise.trace.analysis.model import Ints
 from benchvise.trace.decoder import decoder
 from benchvise.trace.kernel_symbols import KernelSymbols, running_build_id

@@ -13,9 +13,9 @@ from dataclasses import dataclass, replace
 
 import numpy as np
 
-from benchvise.trace.analysis.frame_names import Frame, MissingSymbols
+from benchvise.trace.analysis.flame.frame_names import Frame, MissingSymbols
+from benchvise.trace.analysis.flame.stacks import Stacks
 from benchvise.trace.analysis.model import Bools, Ints
-from benchvise.trace.analysis.stacks import Stacks
 
 
 @dataclass(frozen=True, slots=True)

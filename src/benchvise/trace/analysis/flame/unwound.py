@@ -11,7 +11,7 @@ from typing import TYPE_CHECKING
 
 import numpy as np
 
-from benchvise.trace.analysis.frame_names import FrameNames
+from benchvise.trace.analysis.flame.frame_names import FrameNames
 from benchvise.trace.analysis.model import Ints, Rows
 from benchvise.trace.decoder import decoder, translated
 from benchvise.trace.loaded import LoadedTrace
