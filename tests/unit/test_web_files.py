@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import gzip
 import os
+import struct
 from pathlib import Path
 
 import pytest
@@ -16,7 +17,7 @@ from benchvise.store import Store
 from benchvise.web import file_index
 from benchvise.web.file_index import FileIndex, capture_index, trace_index
 from benchvise.web.http import NotFound
-from benchvise.web.trace_kinds import is_trace, trace_kind
+from benchvise.web.trace_kinds import is_trace, session_traces, trace_kind
 
 HEAD = b"\x17\x08\x44tracing6\0" + b"\0" * 100
 
@@ -117,6 +118,83 @@ def test_the_list_says_nothing_of_where_the_roots_are(root: Path, tmp_path: Path
     assert str(root) not in client.get("/traces").text
     assert str(root) not in client.get("/traces.json").text
     assert len(client.get("/traces.json").data["traces"]) == 3
+
+
+# -- sessions of LTTng -----------------------------------------------------------------------------
+
+BOOT, OTHER_BOOT = "7a1d5bd0-8d4c-4c2f-9d2b-0123456789ab", "11111111-8d4c-4c2f-9d2b-0123456789ab"
+
+
+def metadata(directory: Path, clock: str, *, packets: bool = False) -> None:
+    """Metadata that name a clock, as text or as LTTng's tracers write them."""
+    text = f'trace {{ major = 1; }};\nclock {{\n\tuuid = "{clock}";\n}};'.encode()
+    if packets:
+        half, parts = len(text) // 2, b""
+        for part in (text[:half], text[half:]):
+            used, size = 37 + len(part), 37 + len(part) + 11
+            head = struct.pack(
+                "<I16sIIIBBBBB", 0x75D11D57, b"", 0, 8 * used, 8 * size, 0, 0, 0, 1, 8
+            )
+            parts += head + part + bytes(11)
+        text = parts
+    directory.mkdir(parents=True)
+    (directory / "metadata").write_bytes(text)
+    (directory / "channel0_0").write_bytes(b"x" * 100)
+
+
+def sessions(root: Path) -> dict[str, int]:
+    index = FileIndex((root,), is_trace, "trace", parts_of=session_traces)
+    return {file.place: file.size for file in index.files()}
+
+
+def test_kernel_and_user_space_of_a_session_are_one_trace(tmp_path: Path) -> None:
+    both = tmp_path / "both"
+    metadata(both / "kernel", BOOT, packets=True)
+    metadata(both / "ust" / "uid" / "0" / "64-bit", BOOT.upper())
+    metadata(tmp_path / "alone" / "kernel", BOOT)
+    for chunk in "ab":
+        metadata(tmp_path / "rotated" / "archives" / chunk / "kernel", BOOT)
+    size = (both / "kernel" / "metadata").stat().st_size
+    size += (both / "ust/uid/0/64-bit/metadata").stat().st_size + 200
+    found = sessions(tmp_path)
+    assert set(found) == {"both", "alone/kernel", "rotated"}
+    assert found["both"] == size
+    # Where it is the directory that is served, it stands in the list by its own name.
+    assert set(sessions(both)) == {"both"}
+
+
+def test_traces_that_do_not_share_a_clock_are_listed_each(tmp_path: Path) -> None:
+    metadata(tmp_path / "session" / "kernel", BOOT)
+    metadata(tmp_path / "session" / "ust" / "pid" / "cat-7-20261130", OTHER_BOOT)
+    assert set(sessions(tmp_path)) == {"session/kernel", "session/ust/pid/cat-7-20261130"}
+    (tmp_path / "session" / "kernel" / "metadata").write_bytes(b"\x57\x1d\xd1\x75 and no more")
+    assert len(sessions(tmp_path)) == 2
+
+
+def test_copies_beside_each_other_are_a_session_by_what_they_say(tmp_path: Path) -> None:
+    """As ``labs/202-bug-hunt/traces/cat-kern-ust.tgz`` of tracevizlab has them."""
+    said = {
+        "lab": [("cat-kernel", "kernel", ""), ("cat-ust", "ust", "")],
+        "two-recordings": [("before", "kernel", ""), ("after", "kernel", "")],
+        "two-sessions": [("a", "kernel", 'trace_name = "a";'), ("b", "ust", 'trace_name = "b";')],
+    }
+    for place, traces in said.items():
+        for name, domain, more in traces:
+            metadata(tmp_path / place / name, BOOT)
+            with (tmp_path / place / name / "metadata").open("a") as file:
+                file.write(f'env {{ domain = "{domain}"; {more} }};')
+    assert set(sessions(tmp_path)) == {
+        *("lab", "two-recordings/before", "two-recordings/after"),
+        *("two-sessions/a", "two-sessions/b"),
+    }
+
+
+def test_a_link_is_no_part_of_a_session(tmp_path: Path) -> None:
+    metadata(tmp_path / "outside" / "64-bit", BOOT)
+    metadata(tmp_path / "root" / "session" / "kernel", BOOT)
+    (tmp_path / "root" / "session" / "ust" / "uid").mkdir(parents=True)
+    (tmp_path / "root" / "session" / "ust" / "uid" / "0").symlink_to(tmp_path / "outside")
+    assert set(sessions(tmp_path / "root")) == {"session/kernel"}
 
 
 @pytest.mark.parametrize(

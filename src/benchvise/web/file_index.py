@@ -14,6 +14,7 @@ import threading
 import time
 from collections.abc import Callable, Iterable, Iterator, Sequence
 from dataclasses import dataclass, field
+from itertools import chain
 from pathlib import Path
 from typing import Any, TypeAlias
 
@@ -21,7 +22,7 @@ from benchvise.signal.response import is_list
 from benchvise.store import Store
 from benchvise.text import printable
 from benchvise.web.http import NotFound
-from benchvise.web.trace_kinds import is_trace
+from benchvise.web.trace_kinds import is_trace, session_traces
 
 FILES = 2000
 ENTRIES = 50_000
@@ -39,6 +40,12 @@ _CAPTURE_SUFFIXES = frozenset({".sr", ".vcd", ".csv"})
 _LIST_SUFFIXES = frozenset({".out", ".txt", ".dat", ".tsv"})
 
 IsKind: TypeAlias = Callable[[Path], bool]
+PartsOf: TypeAlias = Callable[[Path], Sequence[Path]]
+
+
+def _no_parts(_path: Path) -> Sequence[Path]:
+    """Most files have none."""
+    return ()
 
 
 @dataclass(frozen=True, slots=True)
@@ -67,6 +74,8 @@ class FileIndex:
     what: str
     """The word for one of them, in errors."""
     others: Callable[[], Iterable[IndexedFile]] = tuple
+    parts_of: PartsOf = _no_parts
+    """What a directory of the kind consists of, which is not listed besides."""
     cut: bool = field(default=False, init=False)
     """Whether there were more than are listed."""
     _listed: list[IndexedFile] = field(default_factory=list, init=False)
@@ -93,15 +102,24 @@ class FileIndex:
     def _walk(self) -> Iterator[IndexedFile]:
         self.cut = False
         looked = listed = 0
-        for root in self.roots:
-            for path in _below(root.resolve(), DEPTH):
+        for given in self.roots:
+            root = given.resolve()
+            parts: set[Path] = set()  # of what was listed, and what leads to them
+            above: set[Path] = set()
+            for path in chain([root], _below(root, DEPTH)):
                 looked += 1
                 if looked > ENTRIES or listed >= FILES:
                     self.cut = True
                     return
+                if path in above or not parts.isdisjoint((path, *path.parents)):
+                    continue
                 if self.is_kind(path):
                     listed += 1
-                    yield indexed_file(path, str(path.relative_to(root.resolve())))
+                    own = self.parts_of(path)
+                    parts.update(own)
+                    above.update(place for part in own for place in part.parents)
+                    place = root.name if path == root else str(path.relative_to(root))
+                    yield indexed_file(path, place)
 
 
 def no_such_file(what: str, key: str) -> NotFound:
@@ -161,7 +179,8 @@ def _extent(path: Path) -> tuple[int, float]:
             return own.st_size, own.st_mtime
         stats = [
             entry.stat(follow_symlinks=False)
-            for entry in os.scandir(path)
+            for directory in session_traces(path) or (path,)
+            for entry in os.scandir(directory)
             if entry.is_file(follow_symlinks=False)
         ]
     except OSError:
@@ -185,7 +204,7 @@ def trace_index(roots: Sequence[Path], store: Callable[[], Store]) -> FileIndex:
         yield from of_runs()
         yield from _of_diagnoses(store())
 
-    return FileIndex(roots, is_trace, "trace", others)
+    return FileIndex(roots, is_trace, "trace", others, session_traces)
 
 
 def _of_diagnoses(store: Store) -> Iterator[IndexedFile]:

@@ -1,10 +1,20 @@
-"""Which files are traces, by how they begin: without opening them, as there may be thousands."""
+"""Which files are traces, by how they begin: without opening them, as there may be thousands.
+
+LTTng's session is one trace where it has several: that of the kernel, those of user space, those of
+each rotation.
+"""
 
 from __future__ import annotations
 
+import os
 import re
 import stat
+import struct
 import zlib
+from collections.abc import Iterator
+from dataclasses import dataclass
+from functools import lru_cache
+from itertools import chain
 from pathlib import Path
 
 _HEADS = {b"\x17\x08\x44tracing": "trace.dat", b"PERFILE2": "perf.data"}
@@ -20,7 +30,7 @@ _PACKET = 0x0A
 """How each packet of a Perfetto trace begins."""
 
 _EVENT = re.compile(
-    rb"^\s*[^\n]{1,40}-\d+\s+(\([\s\d-]+\)\s+)?\[\d+\]\s[^\n]*?\d+\.\d+:\s+[\w:.-]+", re.MULTILINE
+    rb"^\s*[^\n]{1,40}-\d+\s+(\([\s\d-]+\)\s+)?\[\d+\]\s[^\n]*?\d+\.\d+:\s+#?[\w:.-]+", re.MULTILINE
 )
 _CHROME = re.compile(rb'"traceEvents"\s*:\s*\[|\A\s*\[\s*\{[^{}]*"ph"\s*:')
 
@@ -37,8 +47,7 @@ def trace_kind(path: Path) -> str:
     """
     try:
         if path.is_dir():
-            metadata = (path / "metadata").lstat()
-            return "CTF" if stat.S_ISREG(metadata.st_mode) else ""
+            return "CTF" if _has_metadata(path) or session_traces(path) else ""
         if not path.is_file():
             return ""  # a pipe would have us wait for its other end
         with path.open("rb") as file:
@@ -94,3 +103,118 @@ def _is_perfetto(head: bytes) -> bool:
         packets += 1
     # A file of one packet ends where that does.
     return packets > 0 and (at <= len(head) or packets > 1)
+
+
+# -- sessions of LTTng -----------------------------------------------------------------------------
+
+_DOMAINS = ("kernel", "ust")
+_ROTATED = "archives"
+_MOST_TRACES = 500
+_PACKET_HEAD = "I16sIIIBBBBB"
+_METADATA_MAGIC = 0x75D11D57
+_CLOCK = re.compile(rb'\bclock\s*\{[^}]*?\buuid\s*=\s*"([0-9A-Fa-f-]{36})"')
+_DOMAIN = re.compile(rb'\bdomain\s*=\s*"(\w+)"')
+_SESSION = re.compile(rb'\btrace_name\s*=\s*"([^"]+)"')
+
+
+def session_traces(path: Path) -> tuple[Path, ...]:
+    """The traces of which a session of LTTng consists, which open as one.
+
+    They lie as LTTng puts them; or, copied, in directories beside each other of which one is the
+    kernel's, and all of one session. None where it is no session, has a single trace, or where
+    they do not all name the same clock.
+    """
+    traces = tuple(_traces_of(path))
+    as_written = len(traces) > 1
+    if not as_written:
+        traces = tuple(place for place in _directories(path) if _has_metadata(place))
+    if not 1 < len(traces) <= _MOST_TRACES:
+        return ()
+    said = [_said_of(trace / "metadata") for trace in traces]
+    if len({one.clock for one in said}) > 1 or said[0].clock is None:
+        return ()
+    domains = sorted(one.domain for one in said)
+    named = {one.session for one in said} - {""}
+    of_one_session = domains == ["kernel"] + ["ust"] * (len(said) - 1) and len(named) < 2
+    return traces if as_written or of_one_session else ()
+
+
+def _traces_of(session: Path) -> Iterator[Path]:
+    """Its traces, and those of what was rotated: in ``archives``, a directory each."""
+    yield from _domains(session)
+    for chunk in _directories(session / _ROTATED):
+        yield from _domains(chunk)
+
+
+def _domains(directory: Path) -> Iterator[Path]:
+    """``kernel``, ``ust/pid/PROGRAM-PID-DATE``, ``ust/uid/USER/64-bit``."""
+    kernel, user = (directory / domain for domain in _DOMAINS)
+    sizes = (size for one in _directories(user / "uid") for size in _directories(one))
+    for place in chain([kernel], _directories(user / "pid"), sizes):
+        if _has_metadata(place):
+            yield place
+
+
+def _directories(path: Path) -> list[Path]:
+    """What lies in a directory, without links."""
+    try:
+        with os.scandir(path) as entries:
+            return sorted(Path(e.path) for e in entries if e.is_dir(follow_symlinks=False))
+    except OSError:
+        return []
+
+
+def _has_metadata(path: Path) -> bool:
+    try:
+        directory, metadata = path.lstat(), (path / "metadata").lstat()
+    except OSError:
+        return False
+    return stat.S_ISDIR(directory.st_mode) and stat.S_ISREG(metadata.st_mode)
+
+
+@dataclass(frozen=True, slots=True)
+class _Said:
+    """What a trace's metadata say near their begin: the identity of its clock, whose events it
+    has, and the name of its session. Empty, or None, where they do not."""
+
+    clock: bytes | None = None
+    domain: str = ""
+    session: str = ""
+
+
+def _said_of(metadata: Path) -> _Said:
+    try:
+        about = metadata.stat()
+        return _read_metadata(metadata, about.st_size, about.st_mtime_ns)
+    except OSError:
+        return _Said()
+
+
+@lru_cache(maxsize=4096)
+def _read_metadata(metadata: Path, _size: int, _changed: int) -> _Said:
+    with metadata.open("rb") as file:
+        text = _without_packets(file.read(4 * _LOOK))
+    clock, domain, session = (pattern.search(text) for pattern in (_CLOCK, _DOMAIN, _SESSION))
+    return _Said(
+        clock.group(1).lower() if clock else None,
+        domain.group(1).decode() if domain else "",
+        session.group(1).decode(errors="replace") if session else "",
+    )
+
+
+def _without_packets(data: bytes) -> bytes:
+    """The text of metadata that was written in packets, as LTTng's tracers do."""
+    for order in "<>":
+        if data[:4] == struct.pack(f"{order}I", _METADATA_MAGIC):
+            head = struct.Struct(order + _PACKET_HEAD)
+            break
+    else:
+        return data
+    parts, at = [], 0
+    while at + head.size <= len(data):
+        _, _, _, content, packet, *_ = head.unpack_from(data, at)
+        if packet // 8 < head.size:
+            break
+        parts.append(data[at + head.size : at + content // 8])
+        at += packet // 8
+    return b"".join(parts)
