@@ -4,7 +4,7 @@ import { eventually } from "../../eventually";
 import { row } from "../../timeline/fixtures";
 import { Selection } from "../selection";
 import type { AreaSums } from "./answers";
-import { area, areaRows } from "./area";
+import { area, areaGroups, areaRows } from "./area";
 import type { Workspace } from "../panel";
 
 const handler = { ...row(2, "irq", "<img src=x>"), cpu: 1, detail: "CPU 1" };
@@ -30,6 +30,22 @@ test("a row has its own sums: of a handler, those of its CPU", () => {
   expect(selection.value.area).toBeNull();
 });
 
+test("threads of a process are summed up, others stay as they are", () => {
+  const thread = (id: number, name: string, process?: number) =>
+    ({ ...row(id, "thread", name), detail: String(id), ...(process === undefined ? {} : { process }) });
+  const rows = [{ ...row(0, "cpu", "CPU 0"), detail: "" }, thread(7, "nginx", 7), thread(8, "worker", 7), thread(9, "lone", 9)];
+  const found = { ...FOUND, actors: [of(9, null, 60), of(8, null, 50), of(7, null, 30)] };
+  const sums = areaRows({ rows, selection: new Selection(100) }, found);
+  const groups = areaGroups({ rows }, sums, "process");
+  expect(groups.map(({ name, ran, activations }) => [name, ran, activations])).toEqual([
+    ["CPU 0", 60, 9], ["nginx 7 (2 threads)", 80, 4], ["lone 9", 60, 2],
+  ]);
+  expect(groups[1]?.longest).toBe(50);
+  expect(groups[1]?.row.id).toBe(8);
+  expect(groups[1]?.waits).toEqual([8, null, null, null]);
+  expect(areaGroups({ rows }, sums, "none")).toBe(sums);
+});
+
 test("the table asks for the selected time, and names are texts", async () => {
   const asked: string[] = [];
   globalThis.fetch = ((where: string) => {
@@ -39,7 +55,7 @@ test("the table asks for the selected time, and names are texts", async () => {
   const host = document.createElement("div");
   const selection = new Selection(100, { range: { begin: 5, end: 50 }, area: [2] });
   const leave = area.mount(host, {
-    api: "/api/traces/k", rows: ROWS, selection, actorName: String, rowOf: () => null,
+    api: "/api/traces/k", rows: ROWS, selection, actorName: String, rowOf: () => null, parameter: () => null,
   } as unknown as Workspace);
   await eventually(() => { expect(host.querySelector("tbody th")?.textContent).toBe("<img src=x> CPU 1"); });
   expect(asked).toEqual(["/api/traces/k/area?begin=5&end=50"]);

@@ -1,14 +1,17 @@
 import type { Row } from "../../timeline/source";
+import { type GroupedBy, groupingOf, groupings } from "../groups";
 import type { Panel, Workspace } from "../panel";
 import { link, reveal } from "./actors";
 import type { AreaSums } from "./answers";
 import { address, Answer, askDocument, nothing } from "./answer";
-import { button, make } from "./elements";
+import { button, choice, labelled, make } from "./elements";
 import { appendInTurn } from "./in-turn";
 import { count, duration, plural, share } from "./words";
 
-/** One row of the timeline over the selected span; times in ns, null where it means nothing. */
+/** One row of the timeline over the selected span, or several; times in ns, null where it means nothing. */
 export interface AreaRow {
+  readonly name: string;
+  /** Of several, that with the longest piece. */
   readonly row: Row;
   readonly ran: number;
   readonly activations: number;
@@ -19,6 +22,10 @@ export interface AreaRow {
   readonly longestAt: number | null;
   readonly waits: readonly (number | null)[];
 }
+
+const BY: Readonly<Record<GroupedBy, string>> = {
+  none: "row", process: "process", container: "container", name: "name of the thread",
+};
 
 const WAITS = [
   ["Runnable", "Woken, waiting for a CPU"],
@@ -39,8 +46,16 @@ export const area: Panel = {
     const draw = (): void => {
       if (latest === null) return;
       const rows = areaRows(workspace, latest);
-      bar.replaceChildren(...summary(workspace, latest, rows));
-      table.replaceChildren(rows.length === 0 ? nothing("Nothing happened in these rows meanwhile.") : drawTable(workspace, rows, latest));
+      const by = groupedBy(workspace);
+      const possible = groupings(workspace.rows);
+      const field = possible.length < 2 ? [] : [labelled("Sum by", choice(
+        [...possible].reverse().map((each) => [each, BY[each]] as const), by, (value) => {
+          workspace.setParameter("area-by", value === "none" ? null : value);
+          draw();
+        }))];
+      bar.replaceChildren(...field, ...summary(workspace, latest, rows));
+      const shown = areaGroups(workspace, rows, by);
+      table.replaceChildren(rows.length === 0 ? nothing("Nothing happened in these rows meanwhile.") : drawTable(workspace, shown, latest));
     };
     const answer = new Answer<AreaSums>(
       table,
@@ -70,21 +85,62 @@ export function areaRows({ rows, selection }: Pick<Workspace, "rows" | "selectio
   const actors = new Map(found.actors.map((actor) => [`${actor.actor}/${actor.cpu ?? ""}`, actor]));
   return rows.flatMap((row): AreaRow[] => {
     if (wanted !== null && !wanted.has(row.id)) return [];
+    const name = row.detail === "" ? row.name : `${row.name} ${row.detail}`;
     const cpu = row.kind === "cpu" && row.cpu !== null ? cpus.get(row.cpu) : undefined;
     if (cpu !== undefined) {
       const foremost = cpu.foremost.map(({ actor, ran }) => [actor, ran] as const);
       const none = [null, null, null, null];
       const { ran, activations, others } = cpu;
-      return [{ row, ran, activations, foremost, others, longest: null, longestAt: null, waits: none }];
+      return [{ name, row, ran, activations, foremost, others, longest: null, longestAt: null, waits: none }];
     }
     const actor = row.actor === null ? undefined : actors.get(`${row.actor}/${row.cpu ?? ""}`);
     if (actor === undefined) return [];
     return [{
-      row, ran: actor.ran, activations: actor.activations, foremost: [], others: 0,
+      name, row, ran: actor.ran, activations: actor.activations, foremost: [], others: 0,
       longest: actor.longest, longestAt: actor.longest_at,
       waits: [actor.runnable, actor.preempted, actor.uninterruptible, actor.sleeping],
     }];
   });
+}
+
+/** By what the threads are summed up: what the address says, where it puts any together. */
+function groupedBy(workspace: Workspace): GroupedBy {
+  const asked = workspace.parameter("area-by");
+  return groupings(workspace.rows).find((by) => by === asked) ?? "none";
+}
+
+/** The same with the threads of a group together, those that ran most first behind the CPUs. */
+export function areaGroups({ rows }: Pick<Workspace, "rows">, sums: readonly AreaRow[], by: GroupedBy): readonly AreaRow[] {
+  if (by === "none") return sums;
+  const names = new Map<number, string>();
+  for (const { name, members } of groupingOf(rows, by, [], []).groups) {
+    for (const order of members) {
+      const row = rows[order];
+      if (row !== undefined) names.set(row.id, name);
+    }
+  }
+  const together = new Map<string, AreaRow[]>();
+  const alone: AreaRow[] = [];
+  for (const sum of sums) {
+    const name = names.get(sum.row.id);
+    if (name === undefined) alone.push(sum);
+    else together.set(name, [...(together.get(name) ?? []), sum]);
+  }
+  const all = [...alone, ...[...together].map(([name, members]) => summedUp(name, members))];
+  const isCpu = ({ row }: AreaRow): number => (row.kind === "cpu" ? 0 : 1);
+  return all.sort((a, b) => isCpu(a) - isCpu(b) || (isCpu(a) === 0 ? 0 : b.ran - a.ran));
+}
+
+function summedUp(name: string, members: readonly AreaRow[]): AreaRow {
+  const longest = members.reduce((most, sum) => ((sum.longest ?? -1) > (most.longest ?? -1) ? sum : most));
+  const total = (value: (sum: AreaRow) => number | null): number => members.reduce((whole, sum) => whole + (value(sum) ?? 0), 0);
+  return {
+    name: `${name} (${plural(members.length, "thread")})`,
+    row: longest.row, longest: longest.longest, longestAt: longest.longestAt,
+    ran: total(({ ran }) => ran), activations: total(({ activations }) => activations),
+    foremost: [], others: 0,
+    waits: WAITS.map((_, at) => (members.every(({ waits }) => waits[at] == null) ? null : total(({ waits }) => waits[at] ?? null))),
+  };
 }
 
 function summary(workspace: Workspace, found: AreaSums, rows: readonly AreaRow[]): Node[] {
@@ -116,8 +172,7 @@ function drawTable(workspace: Workspace, rows: readonly AreaRow[], found: AreaSu
   return make("div", {}, make("table", { class: "view-table area" }, make("thead", {}, head), body), ...more);
 }
 
-function drawRow(workspace: Workspace, { row, ran, activations, foremost, others, longest, longestAt, waits }: AreaRow, whole: number): HTMLElement {
-  const name = row.detail === "" ? row.name : `${row.name} ${row.detail}`;
+function drawRow(workspace: Workspace, { name, row, ran, activations, foremost, others, longest, longestAt, waits }: AreaRow, whole: number): HTMLElement {
   const long = longest === null || longestAt === null ? "–" : link(duration(longest), () => {
     reveal(workspace, row.actor, longestAt, longestAt + longest, row.cpu);
   }, "Move the timeline to it");
