@@ -12,7 +12,8 @@ import pytest
 import skips
 from trace_data import trace
 
-from benchvise.trace.levels import Levels, TimelineRow, row_facts, shift_of, states
+from benchvise.trace.analysis.containers import containers
+from benchvise.trace.levels import Levels, TimelineRow, shift_of, states
 from benchvise.trace.loaded import LoadedTrace, load_trace
 
 skips.need_decoder()
@@ -33,7 +34,7 @@ def levels(loaded: LoadedTrace) -> Levels:
 
 @pytest.fixture(scope="module")
 def rows(loaded: LoadedTrace, levels: Levels) -> list[TimelineRow]:
-    return levels.rows(row_facts(loaded.analysis))
+    return levels.rows(loaded.analysis.actors, containers(loaded.analysis))
 
 
 def spans_of(loaded: LoadedTrace, row: TimelineRow) -> list[tuple[int, int, str]]:
@@ -61,6 +62,9 @@ def test_rows_are_all_cpus_handlers_and_threads(
             assert row.actor is not None
             assert row.tid == analysis.actors[row.actor].tid
             assert row.instances == int((analysis.instances["actor"] == row.actor).sum())
+        elif row.kind != "cpu":
+            of_actor = analysis.instances["actor"] == row.actor
+            assert row.instances == int((of_actor & (analysis.instances["cpu"] == row.cpu)).sum())
     cpus = sum(row.instances for row in rows if row.kind == "cpu")
     assert cpus == len(analysis.instances)
 
@@ -225,7 +229,8 @@ def test_what_is_kept_is_the_same(tmp_path: Path) -> None:
         duration = opened.analysis.whole.end - opened.analysis.whole.begin
         items = levels.items(list(range(levels.row_count)), 0, duration, 14)
         shown = (pa.table(items), pa.table(levels.overview(500)))
-        found.append((levels.rows(row_facts(opened.analysis)), *shown))
+        analysis = opened.analysis
+        found.append((levels.rows(analysis.actors, containers(analysis)), *shown))
     assert (copy.parent / "trace.dat.benchvise-cache" / "levels").is_dir()
     assert found[0] == found[1]
 

@@ -42,14 +42,15 @@ impl Levels {
     fn build(
         py: Python<'_>,
         actors: &Bound<'_, Table>,
+        instances: &Bound<'_, Table>,
         fragments: &Bound<'_, Table>,
         waits: &Bound<'_, Table>,
         index: &Bound<'_, Table>,
         span: (i64, i64),
     ) -> PyResult<Self> {
-        let tables = [actors, fragments, waits, index].map(|table| &table.get().batches);
-        let [actors, fragments, waits, index] = tables;
-        let built = py.detach(|| Forest::build(actors, fragments, waits, index, span));
+        let tables = [actors, instances, fragments, waits, index];
+        let [actors, instances, fragments, waits, index] = tables.map(|table| &table.get().batches);
+        let built = py.detach(|| Forest::build(actors, instances, fragments, waits, index, span));
         built.map(Self).map_err(refused)
     }
 

@@ -18,13 +18,15 @@ use crate::state::{self, runs};
 impl Forest {
     /// The timeline of an analysed trace.
     ///
-    /// `actors`, `fragments`, `waits`: tables of [`traceanalysis::Tables`]; `index`: all events in
-    /// order of time; `span`: times of the first and last event, in nanoseconds of the trace's clock.
+    /// `actors`, `instances`, `fragments`, `waits`: tables of [`traceanalysis::Tables`]; `index`: all
+    /// events in order of time; `span`: times of the first and last event, in nanoseconds of the
+    /// trace's clock.
     ///
     /// # Errors
     /// [`Missing`] when one is not such a table.
     pub fn build(
         actors: &[RecordBatch],
+        instances: &[RecordBatch],
         fragments: &[RecordBatch],
         waits: &[RecordBatch],
         index: &[RecordBatch],
@@ -34,16 +36,16 @@ impl Forest {
         let ran = Ran::new(&kinds, fragments, span.0)?;
         let waited = Waited::new(waits, span.0)?;
         let span_counts = ran.cpus();
-        let ((cpus, overview), others) = rayon::join(
-            || (cpus(&ran), Overview::of_events(index, &span_counts, span)),
-            || others(&kinds, &ran, &waited),
+        let ((cpus, overview), (others, begun)) = rayon::join(
+            || rayon::join(|| cpus(&ran), || Overview::of_events(index, &span_counts, span)),
+            || rayon::join(|| others(&kinds, &ran, &waited), || Begun::count(&kinds, instances)),
         );
-        let mut overview = overview?;
+        let (mut overview, begun) = (overview?, begun?);
         let lanes = cpus.into_iter().chain(of_events_alone(&span_counts, &overview)).chain(others);
         let lanes: Vec<Lane> = lanes.collect();
         // Some lanes are as long as all others together: each is dealt out by itself.
         let mut filled: Vec<(Row, Content)> =
-            lanes.into_par_iter().with_max_len(1).map(finished).collect();
+            lanes.into_par_iter().with_max_len(1).map(|lane| finished(lane, &begun)).collect();
         // Handlers of an actor stay together, in order of CPUs.
         let mut of_actor: HashMap<(Kind, Option<u32>), i64> = HashMap::new();
         for (row, _) in &filled {
@@ -62,12 +64,78 @@ impl Forest {
 
 type Lane = (Kind, Option<u32>, Option<u16>, Growing);
 
-fn finished((kind, actor, cpu, spans): Lane) -> (Row, Content) {
+fn finished((kind, actor, cpu, spans): Lane, begun: &Begun) -> (Row, Content) {
+    let instances = begun.of(kind, actor, cpu);
     let spans = disjoint(spans.into());
     let ran = spans.iter().filter(|s| runs(s.state)).map(|s| s.end - s.begin).sum();
     let first = spans.begin.first().copied().unwrap_or_default();
     let last = spans.end.last().copied().unwrap_or_default();
-    (Row { kind, actor, cpu, ran, first, last }, Content::new(spans))
+    (Row { kind, actor, cpu, instances, ran, first, last }, Content::new(spans))
+}
+
+/// Something of each handler and CPU.
+struct OfHandlers<T>(Vec<Vec<(u16, T)>>);
+
+impl<T: Default> OfHandlers<T> {
+    /// `actors`: how many there are of all kinds.
+    fn new(actors: usize) -> Self {
+        Self((0..actors).map(|_| Vec::new()).collect())
+    }
+
+    #[inline]
+    fn at(&mut self, actor: u32, cpu: u16) -> &mut T {
+        let of = &mut self.0[actor as usize];
+        let place = of.binary_search_by_key(&cpu, |&(cpu, _)| cpu).unwrap_or_else(|place| {
+            of.insert(place, (cpu, T::default()));
+            place
+        });
+        &mut of[place].1
+    }
+}
+
+/// How many instances began: on each CPU, of each actor, and of handlers by both.
+struct Begun {
+    cpus: Vec<u64>,
+    actors: Vec<u64>,
+    handlers: OfHandlers<u64>,
+}
+
+impl Begun {
+    fn count(kinds: &[u8], instances: &[RecordBatch]) -> Result<Self, Missing> {
+        let mut cpus = vec![0; 1 << 16];
+        let mut actors = vec![0; kinds.len()];
+        let mut handlers = OfHandlers::new(kinds.len());
+        for batch in instances {
+            let of = numbers::<UInt32Type>(batch, "actor")?;
+            for (&actor, &cpu) in of.iter().zip(&numbers::<UInt16Type>(batch, "cpu")?) {
+                cpus[usize::from(cpu)] += 1;
+                if let Some(count) = actors.get_mut(actor as usize) {
+                    *count += 1;
+                    if is_handler(kinds[actor as usize]) {
+                        *handlers.at(actor, cpu) += 1;
+                    }
+                }
+            }
+        }
+        Ok(Self { cpus, actors, handlers })
+    }
+
+    /// Those of a row.
+    fn of(&self, kind: Kind, actor: Option<u32>, cpu: Option<u16>) -> u64 {
+        match (kind, actor, cpu) {
+            (Kind::Cpu, _, Some(cpu)) => self.cpus[usize::from(cpu)],
+            (Kind::Thread, Some(actor), _) => self.actors[actor as usize],
+            (_, Some(actor), Some(cpu)) => {
+                let of = &self.handlers.0[actor as usize];
+                of.binary_search_by_key(&cpu, |&(cpu, _)| cpu).map_or(0, |place| of[place].1)
+            }
+            _ => 0,
+        }
+    }
+}
+
+fn is_handler(state: u8) -> bool {
+    matches!(state, state::IRQ | state::SOFTIRQ)
 }
 
 /// The state that each actor is in when it has a CPU.
@@ -214,12 +282,12 @@ fn others(kinds: &[u8], ran: &Ran<'_>, waited: &Waited) -> Vec<Lane> {
     let actors = ran.actors().chain(waited.actors()).filter(|&actor| is_thread(actor));
     let counts = count(actors.map(|actor| actor as usize));
     let mut threads: Vec<Growing> = counts.into_iter().map(Growing::with_capacity).collect();
-    let mut handlers: HashMap<(u32, u16), Growing> = HashMap::new();
+    let mut handlers: OfHandlers<Growing> = OfHandlers::new(kinds.len());
     let mut waits = waited.spans().filter(|span| is_thread(span.actor)).peekable();
     for (cpu, span) in ran.spans() {
         match span.state {
             state::IRQ | state::SOFTIRQ => {
-                handlers.entry((span.actor, cpu)).or_default().push(span);
+                handlers.at(span.actor, cpu).push(span);
             }
             state::RUNNING if is_thread(span.actor) => {
                 // Both are in order of their ends: so each lane is, and its spans follow each other.
@@ -233,11 +301,12 @@ fn others(kinds: &[u8], ran: &Ran<'_>, waited: &Waited) -> Vec<Lane> {
         }
     }
     waits.for_each(|wait| threads[wait.actor as usize].push(wait));
-    let handler = |((actor, cpu), spans): ((u32, u16), Growing)| {
+    let handler = |(actor, of): (u32, Vec<(u16, Growing)>)| {
         let is_irq = kinds.get(actor as usize) == Some(&state::IRQ);
-        (if is_irq { Kind::Irq } else { Kind::Softirq }, Some(actor), Some(cpu), spans)
+        let kind = if is_irq { Kind::Irq } else { Kind::Softirq };
+        of.into_iter().map(move |(cpu, spans)| (kind, Some(actor), Some(cpu), spans))
     };
     let used = (0..).zip(threads).filter(|(_, spans)| !spans.is_empty());
     let thread = |(actor, spans)| (Kind::Thread, Some(actor), None, spans);
-    handlers.into_iter().map(handler).chain(used.map(thread)).collect()
+    (0..).zip(handlers.0).flat_map(handler).chain(used.map(thread)).collect()
 }

@@ -47,6 +47,8 @@ pub struct Row {
     pub actor: Option<u32>,
     /// Where; `None` for a thread, which may run anywhere, `u16::MAX` for events of no known CPU.
     pub cpu: Option<u16>,
+    /// How many instances began: of its actor, of a handler those on that CPU, of a CPU all there.
+    pub instances: u64,
     /// For how long (ns) it used a CPU.
     pub ran: i64,
     /// When the first span begins and the last ends.

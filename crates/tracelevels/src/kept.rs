@@ -18,7 +18,7 @@ impl Forest {
     /// The names of its tables, in the order of [`Forest::tables`].
     pub const TABLES: [&'static str; 5] = ["rows", "levels", "items", "entries", "overview"];
 
-    /// The rows without what they show: `kind`, `actor`, `cpu`, `ran`, `first`, `last`.
+    /// The rows without what they show: `kind`, `actor`, `cpu`, `instances`, `ran`, `first`, `last`.
     pub fn row_table(&self) -> RecordBatch {
         batch(self.row_columns())
     }
@@ -27,10 +27,12 @@ impl Forest {
         let rows = || self.rows.iter();
         let times = |at: fn(&Row) -> i64| column::<Int64Type>(rows().map(at).collect::<Vec<_>>());
         let kinds = StringArray::from_iter_values(rows().map(|row| row.kind.name()));
+        let instances = rows().map(|row| row.instances).collect::<Vec<_>>();
         vec![
             ("kind", Arc::new(kinds), false),
             ("actor", Arc::new(UInt32Array::from_iter(rows().map(|row| row.actor))), true),
             ("cpu", Arc::new(UInt16Array::from_iter(rows().map(|row| row.cpu))), true),
+            ("instances", column::<UInt64Type>(instances), false),
             ("ran", times(|row| row.ran), false),
             ("first", times(|row| row.first), false),
             ("last", times(|row| row.last), false),
@@ -138,6 +140,7 @@ fn rows_of(table: &RecordBatch) -> Result<Vec<Row>, Missing> {
     let kinds = kinds.ok_or_else(|| Missing("there is no column kind of text".into()))?;
     let actor = optional::<UInt32Type>(table, "actor")?;
     let cpu = optional::<UInt16Type>(table, "cpu")?;
+    let instances = numbers::<UInt64Type>(table, "instances")?;
     let ran = numbers::<Int64Type>(table, "ran")?;
     let first = numbers::<Int64Type>(table, "first")?;
     let last = numbers::<Int64Type>(table, "last")?;
@@ -148,6 +151,7 @@ fn rows_of(table: &RecordBatch) -> Result<Vec<Row>, Missing> {
                 kind: kind.ok_or_else(|| Missing(format!("a row of kind {}", kinds.value(at))))?,
                 actor: actor.is_valid(at).then(|| actor.value(at)),
                 cpu: cpu.is_valid(at).then(|| cpu.value(at)),
+                instances: instances[at],
                 ran: ran[at],
                 first: first[at],
                 last: last[at],

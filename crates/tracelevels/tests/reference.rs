@@ -280,6 +280,25 @@ fn rows_stand_in_order_and_count_their_time() {
 }
 
 #[test]
+fn rows_count_the_instances_that_began() {
+    for seed in 0..20 {
+        let said = anything(seed, 400);
+        let instances = said.instances();
+        let actors = instances["actor"].as_primitive::<UInt32Type>().values();
+        let cpus = instances["cpu"].as_primitive::<UInt16Type>().values();
+        let forest = said.forest();
+        let kept = Forest::from_tables(forest.tables().each_ref()).unwrap();
+        assert_eq!(kept.rows(), forest.rows());
+        for row in forest.rows() {
+            let of_row = actors.iter().zip(cpus).filter(|&(&actor, &cpu)| {
+                row.actor.is_none_or(|of| of == actor) && row.cpu.is_none_or(|of| of == cpu)
+            });
+            assert_eq!(row.instances as usize, of_row.count(), "seed {seed} {row:?}");
+        }
+    }
+}
+
+#[test]
 fn the_overview_adds_up_whatever_its_width() {
     for seed in 0..20 {
         let said = anything(seed, 3000);

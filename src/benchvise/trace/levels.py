@@ -6,14 +6,12 @@ Times are nanoseconds since the trace's first event.
 
 from __future__ import annotations
 
+from collections.abc import Mapping, Sequence
 from dataclasses import dataclass
 from functools import cached_property
 from typing import TYPE_CHECKING, Any
 
-import numpy as np
-
-from benchvise.trace.analysis.containers import containers
-from benchvise.trace.analysis.model import Actor, Analysis, Rows
+from benchvise.trace.analysis.model import Actor
 from benchvise.trace.decoder import decoder
 from benchvise.trace.opening import OpenTrace
 
@@ -70,15 +68,20 @@ class Levels:
             return
         tables, span = trace.analysis, trace.span or (0, 0)
         self._native = decoder().Levels.build(
-            tables["actors"], tables["fragments"], tables["waits"], trace.index, span
+            tables["actors"],
+            tables["instances"],
+            tables["fragments"],
+            tables["waits"],
+            trace.index,
+            span,
         )
         trace.put("levels", self._native.tables)
 
-    def rows(self, facts: RowFacts) -> list[TimelineRow]:
-        """All rows in the order in which they are shown."""
-        return [
-            _row(number, row, facts) for number, row in enumerate(self._native.rows().to_pylist())
-        ]
+    def rows(self, actors: Sequence[Actor], containers: Mapping[int, str]) -> list[TimelineRow]:
+        """All rows in the order in which they are shown; ``containers`` are those of threads, by
+        actor."""
+        rows = self._native.rows().to_pylist()
+        return [_row(number, row, actors, containers) for number, row in enumerate(rows)]
 
     @property
     def row_count(self) -> int:
@@ -147,47 +150,16 @@ def shift_of(begin: int, end: int, width: int) -> int:
     return min(_LARGEST_SHIFT, pixel.bit_length() - 1)
 
 
-@dataclass(frozen=True, slots=True)
-class RowFacts:
-    """What rows tell of their actors, which can be had before there are rows.
-
-    ``of_actor``, ``of_cpu``, ``of_both``: how many instances there are, of handlers also by actor
-    and CPU. ``containers`` are those of threads, by actor.
-    """
-
-    actors: tuple[Actor, ...]
-    containers: dict[int, str]
-    of_actor: Any
-    of_cpu: dict[int, int]
-    of_both: dict[tuple[int, int], int]
-
-
-def row_facts(analysis: Analysis) -> RowFacts:
-    """The facts of all rows of a trace."""
-    rows: Rows = analysis.instances
-    actor, cpu = rows["actor"], rows["cpu"]
-    by_cpu = np.bincount(cpu)
-    handled = analysis.of_kind("irq", "softirq")[actor]
-    both, counts = np.unique(actor[handled] << 16 | cpu[handled], return_counts=True)
-    return RowFacts(
-        analysis.actors,
-        containers(analysis),
-        np.bincount(actor, minlength=len(analysis.actors)),
-        {int(at): int(by_cpu[at]) for at in np.flatnonzero(by_cpu)},
-        {(int(key) >> 16, int(key) & 0xFFFF): int(n) for key, n in zip(both, counts, strict=True)},
-    )
-
-
-def _row(number: int, row: dict[str, Any], facts: RowFacts) -> TimelineRow:
+def _row(
+    number: int, row: dict[str, Any], actors: Sequence[Actor], containers: Mapping[int, str]
+) -> TimelineRow:
     actor, cpu = row["actor"], row["cpu"]
     if actor is None:
         name = "CPU not known" if cpu == _UNKNOWN_CPU else f"CPU {cpu}"
-        tid, process, count = None, None, facts.of_cpu.get(cpu, 0)
+        tid, process = None, None
     else:
-        of_row = facts.actors[actor]
+        of_row = actors[actor]
         name, tid, process = of_row.name, of_row.tid, of_row.process
-        own = int(facts.of_actor[actor])
-        count = own if cpu is None else facts.of_both.get((actor, cpu), 0)
     return TimelineRow(
         id=number,
         kind=row["kind"],
@@ -195,10 +167,10 @@ def _row(number: int, row: dict[str, Any], facts: RowFacts) -> TimelineRow:
         cpu=cpu,
         tid=tid,
         process=process,
-        container=facts.containers.get(actor) if actor is not None else None,
+        container=containers.get(actor) if actor is not None else None,
         actor=actor,
         busy=row["ran"],
-        instances=count,
+        instances=row["instances"],
         first=row["first"],
         last=row["last"],
     )

@@ -440,6 +440,7 @@ class Levels:
     @staticmethod
     def build(
         actors: Table,
+        instances: Table,
         fragments: Table,
         waits: Table,
         index: Table,
@@ -453,7 +454,7 @@ class Levels:
     def tables(self) -> dict[str, Table]:
         """All of it, to be kept."""
     def rows(self) -> Table:
-        """``kind``, ``actor``, ``cpu``, ``ran``, ``first``, ``last``."""
+        """``kind``, ``actor``, ``cpu``, ``instances``, ``ran``, ``first``, ``last``."""
     def items(self, rows: Sequence[int], begin: int, end: int, shift: int) -> Table:
         """What is drawn of rows in buckets of ``2**shift`` ns: crates/tracelevels says how.
 

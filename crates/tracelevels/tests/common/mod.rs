@@ -73,6 +73,16 @@ impl Said {
         })
     }
 
+    /// One for each fragment, and one that has none.
+    pub fn instances(&self) -> RecordBatch {
+        let alone = self.fragments.first().map(|first| (first.0, 7, first.2, first.2));
+        let rows = || self.fragments.iter().chain(&alone);
+        table(vec![
+            ("actor", u32s(rows().map(|row| row.0))),
+            ("cpu", u16s(rows().map(|row| row.1))),
+        ])
+    }
+
     pub fn waits(&self) -> RecordBatch {
         table(vec![
             ("actor", u32s(self.waits.iter().map(|row| row.0))),
@@ -96,6 +106,7 @@ impl Said {
     pub fn forest(&self) -> tracelevels::Forest {
         tracelevels::Forest::build(
             &[self.actors()],
+            &[self.instances()],
             &self.fragments(),
             &[self.waits()],
             &self.index(),

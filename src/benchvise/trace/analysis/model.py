@@ -210,7 +210,8 @@ class Analysis:
         usage = self.usage()
         if usage is not None:
             return int(Rows(usage["usage"])["lossy"].sum())
-        return int(np.count_nonzero(self.instances["flags"] & Flag.LOSS))
+        flags = self.tables["instances"].column("flags").values()
+        return int(np.count_nonzero(flags & Flag.LOSS))
 
     def asked_about(self, span: TraceSpan) -> Analysis:
         """The same trace asked about another part; what was made of its tables is shared."""
@@ -278,7 +279,10 @@ class Analysis:
     @cached_property
     def cpus(self) -> list[int]:
         """The CPUs on which anything ran."""
-        return sorted(np.unique(self.tables["fragments"].column("cpu").values()).tolist())
+        seen = np.zeros(1 << 16, dtype=np.bool_)
+        seen[self.tables["fragments"].column("cpu").values()] = True
+        cpus: list[int] = np.flatnonzero(seen).tolist()
+        return cpus
 
     @cached_property
     def complete(self) -> Bools:

@@ -13,9 +13,10 @@ from functools import cached_property
 from pathlib import Path
 
 from benchvise.errors import BenchviseError, TraceError, UsageError
+from benchvise.trace.analysis.containers import containers
 from benchvise.trace.analysis.model import TraceSpan
 from benchvise.trace.decoder import decoder
-from benchvise.trace.levels import Levels, TimelineRow, row_facts
+from benchvise.trace.levels import Levels, TimelineRow
 from benchvise.trace.loaded import LoadedTrace, load_opened
 from benchvise.trace.manifest import Stat, signature
 from benchvise.trace.opening import OpenTrace, open_trace
@@ -90,8 +91,10 @@ class ServedTrace:
     @cached_property
     def rows(self) -> list[TimelineRow]:
         """The rows of its timeline."""
-        facts = row_facts(self.loaded.analysis)  # while another thread makes the levels
-        return self.levels.rows(facts)
+        analysis = self.loaded.analysis
+        # Known before the levels are, which another thread makes.
+        actors, of_threads = analysis.actors, containers(analysis)
+        return self.levels.rows(actors, of_threads)
 
     @property
     def origin(self) -> int:
