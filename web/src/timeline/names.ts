@@ -14,6 +14,13 @@ export interface NamesScene {
   readonly pins: boolean;
 }
 
+/** Words beside a name, and where they end. */
+interface Detail {
+  readonly text: string;
+  readonly right: number;
+  readonly middle: number;
+}
+
 const EDGE = 12;
 /** Rows of an open group stand in from its heading. */
 const INDENT = 10;
@@ -47,10 +54,20 @@ export class Names {
     }
     context.textBaseline = "middle";
     for (const heading of layout.headings) this.heading(heading, scene, width, height);
-    for (const box of boxesBetween(layout, scroll, scroll + (vertical ? width : height))) {
-      if (vertical) this.inHead(box, scene, height);
-      else this.inLine(box, scene, width);
-    }
+    const boxes = boxesBetween(layout, scroll, scroll + (vertical ? width : height));
+    if (vertical) for (const box of boxes) this.inHead(box, scene, height);
+    else this.details(boxes.flatMap((box) => this.inLine(box, scene, width)), scene);
+  }
+
+  /** Words beside the names, all behind these: they have a font of their own, which is dear to set. */
+  private details(details: readonly Detail[], { layout, theme }: NamesScene): void {
+    const { context, small } = this;
+    if (details.length === 0 || small === null) return;
+    if (layout.density !== "compact") setFont(context, small.font);
+    context.fillStyle = theme.muted;
+    context.textAlign = "right";
+    for (const { text, right, middle } of details) context.fillText(text, right, middle);
+    context.textAlign = "left";
   }
 
   private heading({ text, from, size, group }: Heading, scene: NamesScene, width: number, height: number): void {
@@ -101,14 +118,15 @@ export class Names {
     context.stroke();
   }
 
-  private inLine(box: Box, scene: NamesScene, width: number): void {
+  /** Draws a name; returns the words that stand beside it. */
+  private inLine(box: Box, scene: NamesScene, width: number): readonly Detail[] {
     const { context } = this;
     const { theme, scroll, layout } = scene;
     const top = box.from - scroll;
     this.ground(box, scene, [0, top - 1, width, box.bar + box.lane + 2]);
     const middle = top + box.bar / 2 + 0.5;
     const texts = layout.density === "compact" || box.calls !== undefined ? this.small : this.plain;
-    if (texts === null) return;
+    if (texts === null) return [];
     setFont(context, layout.density === "compact" ? texts.font.replace("11px", "9.5px") : texts.font);
     const isPinned = box.from < layout.pinned;
     const pinnable = scene.pins && box.track === undefined && box.calls === undefined && box.members === undefined && (box.order === scene.hovered || isPinned);
@@ -120,12 +138,7 @@ export class Names {
     if (box.members !== undefined) this.triangle(EDGE, middle, false, theme);
     context.fillStyle = theme.ink;
     texts.draw(box.row.name, left, middle, right - left - aside);
-    if (aside === 0) return;
-    context.fillStyle = theme.muted;
-    if (layout.density !== "compact") setFont(context, this.small?.font ?? context.font);
-    context.textAlign = "right";
-    context.fillText(detail, right, middle);
-    context.textAlign = "left";
+    return aside === 0 ? [] : [{ text: detail, right, middle }];
   }
 
   private inHead(box: Box, scene: NamesScene, height: number): void {

@@ -77,24 +77,46 @@ export function paintItems(
     const paint = paints.of(state[at] ?? 0, actor[at] ?? -1);
     const { full, faint, edge } = paint;
     const whole = looks.bands === ALL;
-    const thin = ran !== null && ends - from <= THIN && whole;
-    const upper = inkOf(looks.bands, looks.faint, 1, full, faint);
-    const middle = inkOf(looks.bands, looks.faint, 2, full, faint);
-    const lower = inkOf(looks.bands, looks.faint, 4, full, faint);
-    for (let x = x0; x < x1; x += 1) {
-      if (thin) addUse(used, x, items, at, clip, scale);
-      if ((ranks[x] ?? 0) > rank) continue;
-      ranks[x] = rank;
-      const shade = thin ? shadeOf(paint, (used[x] ?? 0) / perPixel) : full;
-      pixels[x] = thin ? shade : upper;
-      pixels[width + x] = thin ? shade : middle;
-      pixels[2 * width + x] = thin ? shade : lower;
+    if (ran !== null && ends - from <= THIN && whole) {
+      // As most items of a picture are.
+      const stops = end[at] ?? 0;
+      for (let x = x0; x < x1; x += 1) {
+        const begins = origin + x * perPixel;
+        const behindIt = origin + (x + 1) * perPixel;
+        // What reaches in from the piece before has been counted there, up to the end of this pixel.
+        if (stops > starts && (starts >= clip.begin || begins >= clip.begin)) {
+          const all = ran[at] ?? 0;
+          const inside = starts >= begins && stops <= behindIt;
+          used[x] = (used[x] ?? 0) + (inside ? all :
+            (all * (Math.min(stops, behindIt) - Math.max(starts, begins))) / (stops - starts));
+        }
+        if ((ranks[x] ?? 0) > rank) continue;
+        ranks[x] = rank;
+        const shade = shadeOf(paint, (used[x] ?? 0) / perPixel);
+        pixels[x] = shade;
+        pixels[width + x] = shade;
+        pixels[2 * width + x] = shade;
+      }
+    } else {
+      const upper = inkOf(looks.bands, looks.faint, 1, full, faint);
+      const middle = inkOf(looks.bands, looks.faint, 2, full, faint);
+      const lower = inkOf(looks.bands, looks.faint, 4, full, faint);
+      for (let x = x0; x < x1; x += 1) {
+        if ((ranks[x] ?? 0) > rank) continue;
+        ranks[x] = rank;
+        pixels[x] = upper;
+        pixels[width + x] = middle;
+        pixels[2 * width + x] = lower;
+      }
     }
-    if (whole && from >= left && ends - from >= APART && ranks[from] === rank && looks.paint !== "line") {
-      for (let band = 0; band < BANDS; band += 1) pixels[band * width + from] = edge;
+    if (looks.paint !== "line") {
+      if (whole && from >= left && ends - from >= APART && ranks[from] === rank) {
+        for (let band = 0; band < BANDS; band += 1) pixels[band * width + from] = edge;
+      }
+      continue;
     }
-    const isEdge = looks.paint === "line" && starts > 0 && from >= left && from < right;
-    if (isEdge || (looks.paint === "line" && (count[at] ?? 1) > 1)) {
+    const isEdge = starts > 0 && from >= left && from < right;
+    if (isEdge || (count[at] ?? 1) > 1) {
       // What begins a level is an edge; and where there are several, they fill their pixel.
       const x = Math.max(from, left);
       ranks[x] = 255;
@@ -103,23 +125,6 @@ export function paintItems(
       pixels[2 * width + x] = full;
     }
   }
-}
-
-/** Adds to a pixel for how long the item used a CPU in it. */
-function addUse(
-  used: Float64Array,
-  x: number,
-  { begin, end, ran }: Items,
-  at: number,
-  clip: Span,
-  { begin: origin, perPixel }: Scale,
-): void {
-  const [starts, ends] = [begin[at] ?? 0, end[at] ?? 0];
-  const [from, to] = [origin + x * perPixel, origin + (x + 1) * perPixel];
-  // What reaches in from the piece before has been counted there, up to the end of this pixel.
-  if (ends <= starts || (starts < clip.begin && from < clip.begin)) return;
-  const share = (Math.min(ends, to) - Math.max(starts, from)) / (ends - starts);
-  used[x] = (used[x] ?? 0) + share * (ran?.[at] ?? 0);
 }
 
 /** The pixel for a share of time that was used, from 0 to 1. */

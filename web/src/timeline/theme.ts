@@ -63,7 +63,8 @@ const EDGE = 0.72;
 export class Paints {
   /** The actor that is brought out among all others; null is none. */
   only: number | null = null;
-  private readonly actors = new Map<number, Paint>();
+  /** By the actors' numbers, which follow each other; no map, as each item of each frame looks here. */
+  private readonly actors: (Paint | undefined)[] = [];
   private readonly byProperty = new Map<string, Paint>();
   private readonly states: readonly (Paint | null)[];
 
@@ -85,12 +86,12 @@ export class Paints {
   }
 
   private ofActor(actor: number): Paint {
-    const cached = this.actors.get(actor);
+    const cached = this.actors[actor];
     if (cached !== undefined) return cached;
     const name = actorColour(this.look.actorKind(actor), this.look.actorName(actor));
     const paint = this.byProperty.get(name) ?? this.paint(this.theme.property(name), 0.38);
     this.byProperty.set(name, paint);
-    this.actors.set(actor, paint);
+    if (actor >= 0) this.actors[actor] = paint;
     return paint;
   }
 

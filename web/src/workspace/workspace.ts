@@ -222,11 +222,16 @@ class TraceWorkspace {
   }
 }
 
-/** When the browser has shown what is drawn by now: behind the frame that it is part of. */
+/**
+ * When the browser has shown what is drawn by now. What is drawn within a frame goes to the screen
+ * with the end of the next one: what takes long waits for the frame behind it.
+ */
 const painted = (): Promise<void> =>
   new Promise((resolve) => {
     requestAnimationFrame(() => {
-      setTimeout(resolve);
+      requestAnimationFrame(() => {
+        setTimeout(resolve);
+      });
     });
   });
 
