@@ -193,6 +193,23 @@ def _answer_pairs(
             )
 
 
+def _listing_pair(name: str, path: Path, tool: str, reference: tuple[str, ...]) -> Pair:
+    """All events as text, ours beside the reference tool's."""
+    return Pair(
+        f"listing events, {name} : {tool}",
+        (*OURS, "trace", "events", str(path)),
+        ("taskset", "-c", str(measured_cpu()), *reference),
+        bounds=at_least(_LISTING),
+        work=decoded(path, None)["events"],
+        unit="events/s",
+        rounds=4,
+    )
+
+
+_LISTING = 10
+"""Times as fast as the reference tool: the goal of ``trace events``."""
+
+
 def _warm_rate(path: Path, chosen: dict[str, list[str]] | None, prefix: tuple[str, ...]) -> float:
     """Events a second of ours in a process that has started."""
     run = decoded(path, chosen, prefix=prefix)
@@ -269,6 +286,10 @@ def answers() -> tuple[list[Pair], list[str]]:
         *_answer_pairs("trace.dat", dat, report if shutil.which("trace-cmd") else None, 12),
         *_answer_pairs("CTF", ctf, dummy if shutil.which("babeltrace2") else None, 5),
     ]
+    if shutil.which("trace-cmd"):
+        found.append(_listing_pair("trace.dat", dat, *report))
+    if shutil.which("babeltrace2"):
+        found.append(_listing_pair("CTF", ctf, "babeltrace2 text", ("babeltrace2", str(ctf))))
     return found, missing
 
 

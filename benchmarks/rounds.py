@@ -95,7 +95,7 @@ def read_ours(pair: Pair) -> float:
         return pair.ours()
     if pair.work is None:
         return probe_median(pair.ours, pair.prefix)
-    subprocess.run(pair.ours, capture_output=True, check=True)
+    subprocess.run(pair.ours, stdout=subprocess.DEVNULL, stderr=subprocess.PIPE, check=True)
     return 0.0
 
 

@@ -22,8 +22,8 @@ from benchvise.trace.opening import open_trace
 
 HEAVY = {
     "alembic", "benchvise.rig.virtual.bench", "duckdb", "jinja2", "labgrid", "msgspec", "numpy",
-    "psycopg", "pyarrow", "pydantic", "scipy", "sqlalchemy", "sqlalchemy.dialects.postgresql",
-    "sqlalchemy.orm", "starlette", "yaml",
+    "pandas", "polars", "psycopg", "pyarrow", "pydantic", "scipy", "sqlalchemy",
+    "sqlalchemy.dialects.postgresql", "sqlalchemy.orm", "starlette", "yaml",
 }  # fmt: skip
 """What takes longer to import than most commands take to do."""
 
@@ -157,3 +157,5 @@ def test_a_trace_that_is_kept_is_shown_without_its_tables(
     shutil.copy(trace("f100k"), copied)
     open_trace(copied)
     assert loaded(["trace", "info", str(copied)], tmp_path) & HEAVY == set()
+    # Columns become arrays without libraries of tables, which take longer than most answers.
+    assert loaded(["trace", "stats", str(copied)], tmp_path) & HEAVY == {"numpy"}
