@@ -96,7 +96,8 @@ class TestHere:
 
     def test_while_a_command_runs(self, program: Cli, tmp_path: Path) -> None:
         words = ("--events", "sched", "--no-kallsyms", "-o", "t.dat")
-        done = program("trace", "record", "local", *words, "--", "sh", "-c", "echo hello; exit 3")
+        failing = ("--", "sh", "-c", "echo hello; exit 3")
+        done = program("trace", "record", "local", *words, *failing, expect=1)
         assert "hello" in done.stderr
         assert "exit 3" in done.stdout
         assert reported(tmp_path / "t.dat") > 0

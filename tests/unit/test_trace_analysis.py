@@ -274,6 +274,21 @@ def test_wakeups_by_task_and_by_pair() -> None:
     assert found.pairs[0].other_cpu == 0
 
 
+def test_the_end_of_the_trace_takes_no_latency_from_who_runs_there() -> None:
+    b = Builder()
+    reader = b.actor("task", "reader", tid=71)
+    b.instance(reader, 1000, 1100, ready=990, flags=5)  # before which events are missing
+    b.instance(reader, 1200, 1300, ready=1133)
+    b.instance(reader, 1704, 2000, ready=1400, flags=2, why=3)
+    analysis = b.analysis(1000, 2000)
+    (woken,) = wakeups(analysis, analysis.actors).tasks
+    assert woken.latency and (woken.latency.count, woken.latency.maximum) == (2, 304)
+    assert (woken.count, woken.incomplete) == (3, 1)
+    (of,) = actor_metrics(analysis, analysis.actors)
+    assert of.latency and of.execution and (of.latency.maximum, of.execution.count) == (304, 1)
+    assert of.incomplete == 2
+
+
 # -- system calls, block requests, timers ----------------------------------------------------------
 
 

@@ -7,6 +7,7 @@ import io
 import subprocess
 import sys
 from dataclasses import fields
+from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
@@ -22,6 +23,7 @@ from benchvise.trace.catalogue.record import (
     TableShape,
     TraceAnalysis,
     durations,
+    told_apart,
     with_cautions,
 )
 
@@ -151,3 +153,10 @@ def test_what_does_not_fit_is_refused_before_a_trace_is_read(
     assert run(["trace", "stats", "/nowhere/trace.dat", *words]) == 2
     captured = capsys.readouterr()
     assert says in captured.err + captured.out
+
+
+def test_two_traces_of_one_name_are_told_apart() -> None:
+    assert told_apart([Path("/a/before.dat"), Path("/a/after.dat")]) == ["before.dat", "after.dat"]
+    sessions = [Path(f"/lttng/{name}/kernel") for name in ("before", "after")]
+    assert told_apart(sessions) == ["before/kernel", "after/kernel"]
+    assert told_apart([sessions[0], sessions[0]]) == ["kernel", "kernel"]

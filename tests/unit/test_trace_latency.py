@@ -141,6 +141,19 @@ def test_the_climb_is_bounded_and_then_the_next_end_is_taken_loudly() -> None:
     assert (held.total, held.occurrences, held.hops[0].starts_matched) == (None, 0, 0)
 
 
+def test_what_hardly_any_pair_has_is_not_taken_for_the_cause_of_all() -> None:
+    b = Builder()
+    irq, task = b.actor("irq", "gpio", number=7), b.actor("task", "poll", tid=1)
+    for at in range(0, 3000, 100):
+        first = b.instance(irq, at, at + 10)
+        b.instance(task, at + 20, at + 30, **({"ready": at + 5, "cause": first} if at == 0 else {}))
+    found = ask(b.analysis(0, 3000), "irq:gpio", "task:poll")
+    hop = found.hops[0]
+    assert (hop.method, hop.few_by_cause, found.occurrences) == (Method.NEXT, 1, 30)
+    held = ask(b.analysis(0, 3000), "irq:gpio", "task:poll", method=Method.CAUSE)
+    assert (held.hops[0].method, held.occurrences) == (Method.CAUSE, 1)
+
+
 def test_several_threads_of_one_interrupt_and_an_interrupt_without_any() -> None:
     b = Builder()
     irq = b.actor("irq", "gpio", number=7)

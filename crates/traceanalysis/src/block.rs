@@ -1,5 +1,6 @@
 //! Requests to block devices: queued, issued to the driver, completed.
 
+use std::borrow::Cow;
 use std::collections::{HashMap, HashSet};
 use std::sync::Arc;
 
@@ -29,8 +30,20 @@ pub(crate) struct Block {
 /// A request that is not complete.
 struct Open {
     row: usize,
-    /// Sectors that are still to come.
+    /// Sectors that are still to come; of requests without a place, how many are under way.
     left: u64,
+    /// Several without a place were under way at once: which of them completes is not told.
+    mixed: bool,
+}
+
+/// The first sector of requests without a place. The kernel has this for flushes and commands of
+/// their own, but traces their issue as that of sector 0.
+const NO_PLACE: u64 = u64::MAX;
+
+/// By what a request is known: device and first sector.
+fn key(request: &Request<'_>) -> (u32, u64) {
+    let has_place = request.sector != NO_PLACE && (request.sector, request.sectors) != (0, 0);
+    (request.device, if has_place { request.sector } else { NO_PLACE })
 }
 
 impl Block {
@@ -38,10 +51,7 @@ impl Block {
         self.device.push(request.device);
         self.sector.push(request.sector);
         self.bytes.push(0);
-        self.kind.push(match request.kind {
-            Kind::Letters(letters) => String::from_utf8_lossy(letters).into_owned(),
-            Kind::Bits(bits) => letters(bits),
-        });
+        self.kind.push(request.kind.letters().into_owned());
         self.queued.push(NONE);
         self.issued.push(NONE);
         self.completed.push(NONE);
@@ -58,16 +68,25 @@ impl Block {
     }
 
     pub(crate) fn insert(&mut self, now: i64, request: &Request<'_>) {
+        let key = key(request);
+        let is_placed = key.1 != NO_PLACE;
+        if !is_placed && self.open.contains_key(&key) {
+            return; // which of them is issued next is not told
+        }
         let row = self.row(request);
         self.size(row, request);
         self.queued[row] = now;
-        self.doubtful.remove(&(request.device, request.sector));
-        self.open.insert((request.device, request.sector), Open { row, left: request.sectors });
+        self.doubtful.remove(&key);
+        let left = if is_placed { request.sectors } else { 0 };
+        self.open.insert(key, Open { row, left, mixed: false });
     }
 
     /// Issued again after the driver gave it back, it counts from the first time.
     pub(crate) fn issue(&mut self, now: i64, request: &Request<'_>) {
-        let key = (request.device, request.sector);
+        let key = key(request);
+        if key.1 == NO_PLACE {
+            return self.issue_without_place(now, request);
+        }
         let row = match self.open.get(&key) {
             Some(open) => open.row,
             None => self.row(request),
@@ -77,18 +96,60 @@ impl Block {
         if self.issued[row] == NONE && !self.doubtful.contains(&key) {
             self.issued[row] = now;
         }
-        self.open.insert(key, Open { row, left: request.sectors });
+        self.open.insert(key, Open { row, left: request.sectors, mixed: false });
+    }
+
+    fn issue_without_place(&mut self, now: i64, request: &Request<'_>) {
+        let key = key(request);
+        let doubtful = self.doubtful.contains(&key);
+        let waiting = self.open.get(&key).filter(|open| open.left == 0).map(|open| open.row);
+        let row = waiting.unwrap_or_else(|| self.row(request));
+        self.size(row, request);
+        if self.issued[row] == NONE && !doubtful {
+            self.issued[row] = now;
+        }
+        let open = self.open.entry(key).or_insert(Open { row, left: 0, mixed: false });
+        open.left += 1;
+        open.mixed |= open.left > 1;
+    }
+
+    /// The driver gave a request back.
+    pub(crate) fn requeue(&mut self, request: &Request<'_>) {
+        let key = key(request);
+        if let Some(open) = self.open.get_mut(&key).filter(|_| key.1 == NO_PLACE) {
+            open.left = open.left.saturating_sub(1);
+        }
     }
 
     /// A request that was issued before the trace is not known: its completion says nothing.
     pub(crate) fn complete(&mut self, now: i64, request: &Request<'_>) {
-        self.doubtful.remove(&(request.device, request.sector));
-        let Some(open) = self.open.remove(&(request.device, request.sector)) else { return };
+        let key = key(request);
+        self.doubtful.remove(&key);
+        if key.1 == NO_PLACE {
+            return self.complete_without_place(now, request);
+        }
+        let Some(open) = self.open.remove(&key) else { return };
         self.completed[open.row] = now;
         if request.sectors < open.left {
             // A part: the rest begins where it ends.
             let rest = (request.device, request.sector.wrapping_add(request.sectors));
             self.open.insert(rest, Open { left: open.left - request.sectors, ..open });
+        }
+    }
+
+    fn complete_without_place(&mut self, now: i64, request: &Request<'_>) {
+        let key = key(request);
+        let Some(open) = self.open.get_mut(&key).filter(|open| open.left > 0) else { return };
+        // Behind a flush, what asked for it is complete, too, without having been issued.
+        if request.sector != NO_PLACE && self.kind[open.row] != request.kind.letters() {
+            return;
+        }
+        open.left -= 1;
+        if open.left == 0 {
+            if !open.mixed {
+                self.completed[open.row] = now;
+            }
+            self.open.remove(&key);
         }
     }
 
@@ -113,6 +174,15 @@ impl Block {
             ],
         )
         .expect("the columns of the schema")
+    }
+}
+
+impl Kind<'_> {
+    fn letters(&self) -> Cow<'_, str> {
+        match *self {
+            Self::Letters(letters) => String::from_utf8_lossy(letters),
+            Self::Bits(bits) => letters(bits).into(),
+        }
     }
 }
 

@@ -46,6 +46,7 @@ enum DeviceFields<'a> {
     Insert(BlockFields<'a>),
     Issue(BlockFields<'a>),
     Complete(BlockFields<'a>),
+    Requeue(BlockFields<'a>),
     HrtimerStart {
         address: Ints<'a>,
         function: Option<Ints<'a>>,
@@ -124,6 +125,7 @@ impl<'a> DeviceBindings<'a> {
             DeviceFields::Insert(fields) => DeviceEvent::BlockInsert(fields.get(place)),
             DeviceFields::Issue(fields) => DeviceEvent::BlockIssue(fields.get(place)),
             DeviceFields::Complete(fields) => DeviceEvent::BlockComplete(fields.get(place)),
+            DeviceFields::Requeue(fields) => DeviceEvent::BlockRequeue(fields.get(place)),
             DeviceFields::HrtimerStart { address, function, expires, softexpires } => {
                 DeviceEvent::HrtimerStart {
                     address: unsigned(address),
@@ -178,6 +180,7 @@ fn device_fields(event: &EventTable) -> Option<DeviceFields<'_>> {
         "block_rq_insert" => DeviceFields::Insert(BlockFields::of(batches)?),
         "block_rq_issue" => DeviceFields::Issue(BlockFields::of(batches)?),
         "block_rq_complete" => DeviceFields::Complete(BlockFields::of(batches)?),
+        "block_rq_requeue" => DeviceFields::Requeue(BlockFields::of(batches)?),
         "hrtimer_start" => DeviceFields::HrtimerStart {
             address: int("hrtimer")?,
             function: int("function"),

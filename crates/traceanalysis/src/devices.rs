@@ -71,20 +71,21 @@ impl Devices {
             DeviceEvent::BlockInsert(ref request) => self.block.insert(now, request),
             DeviceEvent::BlockIssue(ref request) => self.block.issue(now, request),
             DeviceEvent::BlockComplete(ref request) => self.block.complete(now, request),
+            DeviceEvent::BlockRequeue(ref request) => self.block.requeue(request),
             DeviceEvent::HrtimerStart { address, function, expires, softexpires } => {
                 self.timers.start_hrtimer(address, function, expires, softexpires);
             }
             DeviceEvent::HrtimerEntry { address, function, now: clock } => {
                 self.timers.run_hrtimer(now, cpu, address, function, clock);
             }
-            DeviceEvent::HrtimerCancel { address } => self.timers.cancel_hrtimer(address),
+            DeviceEvent::HrtimerCancel { address } => self.timers.cancel_hrtimer(cpu, address),
             DeviceEvent::TimerStart { address, expires } => {
                 self.timers.start_wheel(address, expires);
             }
             DeviceEvent::TimerEntry { address, function, now: jiffies } => {
                 self.timers.run_wheel(now, cpu, address, function, jiffies);
             }
-            DeviceEvent::TimerCancel { address } => self.timers.cancel_wheel(address),
+            DeviceEvent::TimerCancel { address } => self.timers.cancel_wheel(cpu, address),
             DeviceEvent::HrtimerExit { address } | DeviceEvent::TimerExit { address } => {
                 self.timers.end(now, cpu, address);
             }

@@ -119,8 +119,14 @@ pub(crate) enum Event<'a> {
 /// An event of system calls, which have numbers of their own.
 #[derive(Debug, Clone, Copy)]
 pub(crate) enum CallEvent {
-    Entry { name: u16 },
-    Exit { name: u16, result: Option<i64> },
+    Entry {
+        name: u16,
+    },
+    /// Without a name, that of the call that the thread is in.
+    Exit {
+        name: Option<u16>,
+        result: Option<i64>,
+    },
     Switch,
 }
 
@@ -130,6 +136,7 @@ pub(crate) enum DeviceEvent<'a> {
     BlockInsert(Request<'a>),
     BlockIssue(Request<'a>),
     BlockComplete(Request<'a>),
+    BlockRequeue(Request<'a>),
     HrtimerStart { address: u64, function: Option<u64>, expires: i64, softexpires: Option<i64> },
     HrtimerEntry { address: u64, function: Option<u64>, now: Option<i64> },
     HrtimerExit { address: u64 },

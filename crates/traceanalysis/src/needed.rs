@@ -3,7 +3,7 @@
 use tracefile::{EventType, Format, Info, Selection};
 
 use crate::bindings::vector_of;
-use crate::syscall_bindings::specific_syscall;
+use crate::syscall_bindings::{is_of_old, specific_syscall};
 
 /// A pass over the events.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
@@ -109,7 +109,7 @@ fn for_syscalls(event: &str) -> Option<&'static [&'static str]> {
     match event {
         "sched_switch" => Some(&[]),
         "sys_enter" | "sys_exit" => Some(&["id", "ret"]),
-        _ => specific_syscall(event).map(|_| ["ret"].as_slice()),
+        _ => (specific_syscall(event).is_some() || is_of_old(event)).then_some(["ret"].as_slice()),
     }
 }
 
@@ -117,7 +117,7 @@ fn for_devices(event: &str) -> Option<&'static [&'static str]> {
     let own = event.strip_prefix("timer_").unwrap_or(event);
     match event {
         "sched_switch" => Some(&["prev_pid", "prev_tid"]),
-        "block_rq_insert" | "block_rq_issue" | "block_rq_complete" => {
+        "block_rq_insert" | "block_rq_issue" | "block_rq_complete" | "block_rq_requeue" => {
             Some(&["dev", "sector", "nr_sector", "bytes", "rwbs"])
         }
         _ if own == "tick_stop" => Some(&["success"]),

@@ -7,10 +7,21 @@ use crate::model::CallEvent;
 
 enum Fields<'a> {
     Switch,
-    Entry { name: u16 },
-    Exit { name: u16, result: Option<Ints<'a>> },
-    RawEntry { id: Ints<'a> },
-    RawExit { id: Ints<'a>, result: Option<Ints<'a>> },
+    Entry {
+        name: u16,
+    },
+    /// Of the call that the thread is in, where it has no name.
+    Exit {
+        name: Option<u16>,
+        result: Option<Ints<'a>>,
+    },
+    RawEntry {
+        id: Ints<'a>,
+    },
+    RawExit {
+        id: Ints<'a>,
+        result: Option<Ints<'a>>,
+    },
 }
 
 /// How to read the events of system calls, by their number.
@@ -22,16 +33,17 @@ pub(crate) struct SyscallBindings<'a> {
 
 impl<'a> SyscallBindings<'a> {
     pub(crate) fn new(input: &'a Input) -> Self {
+        let has = |is: &dyn Fn(&str) -> bool| {
+            input.events.iter().any(|event| event.has_rows() && is(&event.name))
+        };
+        let old = has(&|event| event == RETURN_OF_ANY);
         // Where system calls have event types of their own, those for all are left out.
-        let by_name = input
-            .events
-            .iter()
-            .any(|event| specific_syscall(&event.name).is_some() && event.has_rows());
+        let by_name = old || has(&|event| specific_syscall(event).is_some());
         let mut names = if by_name { Vec::new() } else { raw_names() };
         let bound = input
             .events
             .iter()
-            .map(|event| bind(event, |event| fields(event, by_name, &mut names)));
+            .map(|event| bind(event, |event| fields(event, by_name, old, &mut names)));
         Self { bound: bound.collect(), names }
     }
 
@@ -68,26 +80,39 @@ impl<'a> SyscallBindings<'a> {
             Fields::Exit { name, result } => CallEvent::Exit { name: *name, result: value(result) },
             Fields::RawEntry { id } => CallEvent::Entry { name: raw_name(id.get(place)) },
             Fields::RawExit { id, result } => {
-                CallEvent::Exit { name: raw_name(id.get(place)), result: value(result) }
+                CallEvent::Exit { name: Some(raw_name(id.get(place))), result: value(result) }
             }
         })
     }
 }
 
-fn fields<'a>(event: &'a EventTable, by_name: bool, names: &mut Vec<String>) -> Option<Fields<'a>> {
+fn fields<'a>(
+    event: &'a EventTable,
+    by_name: bool,
+    old: bool,
+    names: &mut Vec<String>,
+) -> Option<Fields<'a>> {
     let int = |name: &str| Ints::of(&event.batches, name);
     Some(match event.name.as_str() {
         "sched_switch" => Fields::Switch,
+        RETURN_OF_ANY => Fields::Exit { name: None, result: int("ret") },
         "sys_enter" if !by_name => Fields::RawEntry { id: int("id")? },
         "sys_exit" if !by_name => Fields::RawExit { id: int("id")?, result: int("ret") },
         name => {
-            let (syscall, begins) = specific_syscall(name)?;
+            let (syscall, begins) = match old {
+                true => (entry_of_old(name)?, true),
+                false => specific_syscall(name)?,
+            };
             let at = names.iter().position(|known| known == syscall).unwrap_or_else(|| {
                 names.push(syscall.to_owned());
                 names.len() - 1
             });
             let name = at as u16;
-            if begins { Fields::Entry { name } } else { Fields::Exit { name, result: int("ret") } }
+            if begins {
+                Fields::Entry { name }
+            } else {
+                Fields::Exit { name: Some(name), result: int("ret") }
+            }
         }
     })
 }
@@ -103,6 +128,19 @@ pub(crate) fn specific_syscall(event: &str) -> Option<(&str, bool)> {
         ("compat_syscall_exit_", false),
     ];
     prefixes.iter().find_map(|&(prefix, begins)| Some((event.strip_prefix(prefix)?, begins)))
+}
+
+/// The return of whatever system call the thread is in, as LTTng before 2.6 has it.
+const RETURN_OF_ANY: &str = "exit_syscall";
+
+/// The name of the system call that begins by an event of LTTng before 2.6 (`sys_open`).
+fn entry_of_old(event: &str) -> Option<&str> {
+    event.strip_prefix("compat_").unwrap_or(event).strip_prefix("sys_")
+}
+
+/// Whether it may be an event of system calls of LTTng before 2.6.
+pub(crate) fn is_of_old(event: &str) -> bool {
+    event == RETURN_OF_ANY || entry_of_old(event).is_some()
 }
 
 /// System calls that are known by number only have places for these numbers, and one for the rest.

@@ -125,9 +125,10 @@ impl Calls {
     /// A return without its entry (of a new thread, or of a call that began before the trace) says
     /// nothing; one of another call than the thread is in means that events are missing.
     #[inline]
-    fn exit(&mut self, actor: u32, name: u16) -> Option<Open> {
+    fn exit(&mut self, actor: u32, name: Option<u16>) -> Option<Open> {
         let none = Open { row: NO_ROW, losses: 0 };
         let open = std::mem::replace(&mut self.open[actor as usize], none);
-        (self.table.name.get(open.row as usize) == Some(&name)).then_some(open)
+        let entered = *self.table.name.get(open.row as usize)?;
+        name.is_none_or(|name| name == entered).then_some(open)
     }
 }

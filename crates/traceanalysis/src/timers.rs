@@ -17,13 +17,28 @@ struct Started {
     function: Option<u64>,
     expires: i64,
     softexpires: Option<i64>,
+    taken_off: Option<u16>,
+}
+
+/// A timer of the wheel that waits; `expires` in jiffies.
+#[derive(Clone, Copy)]
+struct Armed {
+    expires: u64,
+    taken_off: Option<u16>,
+}
+
+/// Whether a timer that runs on `cpu` is the one that waited. The kernel takes a timer off its queue
+/// before it runs it, and kernels trace that as a cancellation on the same CPU: `taken_off` is where.
+/// One that is cancelled elsewhere does not run before it is started anew.
+fn was_waiting(taken_off: Option<u16>, cpu: u16) -> bool {
+    taken_off.is_none_or(|of| of == cpu)
 }
 
 /// What is known of the timers, and the rows of those that ran.
 pub(crate) struct Timers {
     symbols: HashMap<u64, String>,
     hrtimers: HashMap<u64, Started>,
-    wheel: HashMap<u64, u64>,
+    wheel: HashMap<u64, Armed>,
     /// By CPU: rows whose function has not returned.
     running: HashMap<u16, Vec<usize>>,
     kind: Vec<&'static str>,
@@ -76,11 +91,14 @@ impl Timers {
         expires: i64,
         softexpires: Option<i64>,
     ) {
-        self.hrtimers.insert(address, Started { function, expires, softexpires });
+        let started = Started { function, expires, softexpires, taken_off: None };
+        self.hrtimers.insert(address, started);
     }
 
-    pub(crate) fn cancel_hrtimer(&mut self, address: u64) {
-        self.hrtimers.remove(&address);
+    pub(crate) fn cancel_hrtimer(&mut self, cpu: u16, address: u64) {
+        if let Some(started) = self.hrtimers.get_mut(&address) {
+            started.taken_off = Some(cpu);
+        }
     }
 
     pub(crate) fn run_hrtimer(
@@ -91,7 +109,8 @@ impl Timers {
         function: Option<u64>,
         now: Option<i64>,
     ) {
-        let started = self.hrtimers.remove(&address);
+        let started =
+            self.hrtimers.remove(&address).filter(|started| was_waiting(started.taken_off, cpu));
         let expires = started.map_or(NONE, |started| started.expires);
         let function = function.or(started.and_then(|started| started.function));
         let symbol = function.and_then(|function| self.symbols.get(&function));
@@ -107,11 +126,13 @@ impl Timers {
     }
 
     pub(crate) fn start_wheel(&mut self, address: u64, expires: u64) {
-        self.wheel.insert(address, expires);
+        self.wheel.insert(address, Armed { expires, taken_off: None });
     }
 
-    pub(crate) fn cancel_wheel(&mut self, address: u64) {
-        self.wheel.remove(&address);
+    pub(crate) fn cancel_wheel(&mut self, cpu: u16, address: u64) {
+        if let Some(armed) = self.wheel.get_mut(&address) {
+            armed.taken_off = Some(cpu);
+        }
     }
 
     pub(crate) fn run_wheel(
@@ -122,14 +143,14 @@ impl Timers {
         function: Option<u64>,
         now: Option<u64>,
     ) {
-        let expires = self.wheel.remove(&address);
+        let armed = self.wheel.remove(&address).filter(|armed| was_waiting(armed.taken_off, cpu));
         self.run(ran, cpu, address, function, "timer");
         self.expires.push(NONE);
         self.softexpires.push(NONE);
         self.lateness.push(NONE);
-        self.late_jiffies.push(match (expires, now) {
+        self.late_jiffies.push(match (armed, now) {
             // Jiffies wrap: the difference is what counts.
-            (Some(expires), Some(now)) => now.wrapping_sub(expires) as i64,
+            (Some(armed), Some(now)) => now.wrapping_sub(armed.expires) as i64,
             _ => NONE,
         });
     }

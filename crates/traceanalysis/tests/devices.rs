@@ -62,6 +62,36 @@ fn system_calls_by_number_have_that_as_name() {
     );
 }
 
+/// LTTng before 2.6: entries by name, and one event for all returns.
+#[test]
+fn a_return_without_a_name_is_of_the_call_that_the_thread_is_in() {
+    let mut trace = Sequence::new(Names::Lttng);
+    trace
+        .switch(90, 0, IDLE, RUNNABLE, A)
+        .add(100, 0, "exit_syscall", &[("ret", 1)], &[]) // began before
+        .add(105, 0, "sys_read", &[("fd", 1)], &[])
+        .switch(110, 0, A, SLEEPS, B)
+        .add(120, 0, "compat_sys_write", &[("fd", 1)], &[])
+        .add(130, 0, "exit_syscall", &[("ret", 7)], &[])
+        .switch(140, 0, B, SLEEPS, A)
+        .add(150, 0, "exit_syscall", &[("ret", -11)], &[])
+        .add(160, 0, "sys_exit", &[("error_code", 0)], &[]);
+    let result = trace.analyse();
+    let calls: Vec<_> = result
+        .syscalls
+        .iter()
+        .map(|c| (result.name(c), c.text("name"), c.int("begin"), c.get("end"), c.get("result")))
+        .collect();
+    assert_eq!(
+        calls,
+        [
+            ("a", "read", 105, Some(150), Some(-11)),
+            ("b", "write", 120, Some(130), Some(7)),
+            ("a", "exit", 160, None, None),
+        ]
+    );
+}
+
 fn request(sector: i64, sectors: i64) -> Vec<(&'static str, i64)> {
     vec![("dev", 0xfe00000), ("sector", sector), ("nr_sector", sectors)]
 }
@@ -87,6 +117,34 @@ fn a_request_is_followed_to_its_completion() {
     assert_eq!((rows[0].int("bytes"), rows[0].text("kind")), (16 * 512, "WS"));
     assert_eq!(times(1), (None, Some(125), None));
     assert_eq!(times(2), (None, Some(150), None));
+}
+
+/// A flush has no place: it is issued at sector 0 and completes at -1; then what asked for it does.
+#[test]
+fn a_flush_ends_when_it_completes_and_not_with_what_asked_for_it() {
+    let mut trace = Sequence::ftrace();
+    let (flush, asked) = ([("rwbs", "FF")], [("rwbs", "FWS")]);
+    trace
+        .add(100, 0, "block_rq_issue", &request(0, 0), &flush)
+        .add(110, 0, "block_rq_issue", &request(0, 8), &[("rwbs", "WS")])
+        .add(130, 0, "block_rq_complete", &request(0, 8), &[("rwbs", "WS")])
+        .add(150, 0, "block_rq_complete", &request(-1, 0), &flush)
+        .add(151, 0, "block_rq_complete", &request(0, 0), &asked)
+        .add(200, 0, "block_rq_issue", &request(0, 0), &flush)
+        .add(205, 0, "block_rq_complete", &request(0, 0), &asked) // of another queue
+        .add(220, 0, "block_rq_complete", &request(-1, 0), &flush)
+        .add(300, 0, "block_rq_issue", &request(0, 0), &flush)
+        .add(310, 1, "block_rq_issue", &request(0, 0), &flush) // which completes first?
+        .add(320, 0, "block_rq_complete", &request(-1, 0), &flush)
+        .add(330, 0, "block_rq_complete", &request(-1, 0), &flush)
+        .add(400, 0, "block_rq_issue", &request(0, 0), &flush)
+        .add(410, 0, "block_rq_requeue", &request(0, 0), &flush)
+        .add(420, 0, "block_rq_issue", &request(0, 0), &flush)
+        .add(450, 0, "block_rq_complete", &request(-1, 0), &flush);
+    let rows = trace.analyse().block;
+    let times: Vec<_> = rows.iter().map(|r| (r.int("issued"), r.get("completed"))).collect();
+    let known = [(100, Some(150)), (110, Some(130)), (200, Some(220))];
+    assert_eq!(times, [&known[..], &[(300, None), (310, None), (400, Some(450))]].concat());
 }
 
 #[test]
@@ -145,6 +203,28 @@ fn timers_of_the_wheel_are_late_in_jiffies() {
     let rows = trace.analyse().timers;
     assert_eq!((rows[0].int("late_jiffies"), rows[0].get("lateness")), (2, None));
     assert_eq!((rows[0].text("kind"), rows[0].int("function")), ("timer", 3));
+}
+
+/// Kernels that trace what takes a timer off its queue to run it as a cancellation, as LTTng's traces
+/// have it and all have it of the wheel.
+#[test]
+fn what_is_taken_off_the_queue_to_run_is_late_by_its_own_clock_too() {
+    let mut trace = Sequence::ftrace();
+    let start = [("hrtimer", 1), ("expires", 5000)];
+    trace
+        .add(100, 0, "hrtimer_start", &start, &[])
+        .add(200, 0, "hrtimer_cancel", &[("hrtimer", 1)], &[])
+        .add(201, 0, "hrtimer_expire_entry", &[("hrtimer", 1), ("now", 5030)], &[])
+        .add(210, 0, "timer_start", &[("timer", 7), ("expires", 1000)], &[])
+        .add(300, 0, "timer_cancel", &[("timer", 7)], &[])
+        .add(301, 0, "timer_expire_entry", &[("timer", 7), ("now", 1003)], &[])
+        .add(400, 0, "hrtimer_start", &start, &[])
+        .add(410, 0, "hrtimer_cancel", &[("hrtimer", 1)], &[])
+        .add(420, 0, "hrtimer_start", &[("hrtimer", 1), ("expires", 6000)], &[])
+        .add(430, 0, "hrtimer_expire_entry", &[("hrtimer", 1), ("now", 6001)], &[]);
+    let rows = trace.analyse().timers;
+    let late: Vec<_> = rows.iter().map(|r| (r.get("lateness"), r.get("late_jiffies"))).collect();
+    assert_eq!(late, [(Some(30), None), (None, Some(3)), (Some(1), None)]);
 }
 
 #[test]

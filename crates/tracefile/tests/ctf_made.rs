@@ -250,6 +250,33 @@ fn discarded_events_and_missing_packets_are_losses_with_their_span() {
     assert_eq!(decoded.losses, trace.info().losses);
 }
 
+/// As an LTTng snapshot has them: the oldest packets of each stream were overwritten by themselves.
+#[test]
+fn what_a_stream_does_not_cover_is_lost() {
+    let at = |number: u64, sequence| Context {
+        begin: number * 1000,
+        end: number * 1000 + 900,
+        sequence,
+        ..Context::default()
+    };
+    let made = simple("uncovered", &[three(at(1, 0)), three(at(2, 1)), three(at(3, 2))]);
+    made.file("late", &three(Context { instance: 1, cpu: 1, ..at(2, 1) }));
+    made.file("quiet", &three(Context { instance: 2, cpu: 2, ..at(2, 0) }));
+    let (trace, decoded) = made.decode();
+    let found: Vec<_> = decoded.losses.iter().map(|l| (l.stream, l.kind, l.begin, l.end)).collect();
+    let late = trace.info().streams.iter().position(|stream| stream.name == "late").unwrap();
+    assert_eq!(found, [(late, LossKind::Packets, None, Some(2000))]);
+    // A file that ends within a packet, and one that ends within the head of one.
+    for (name, left) in [("cut", 40), ("cut-head", three(at(3, 2)).len() - 20)] {
+        let mut bytes = [three(at(1, 0)), three(at(2, 1)), three(at(3, 2))].concat();
+        bytes.truncate(bytes.len() - left);
+        let (_, decoded) = simple(name, &[bytes]).decode();
+        assert_eq!(decoded.damage.len(), 1, "{name}: {:?}", decoded.damage);
+        let [loss] = decoded.losses.as_slice() else { panic!("{name}: {:?}", decoded.losses) };
+        assert!(loss.begin >= Some(2900) && loss.end.is_none(), "{name}: {loss:?}");
+    }
+}
+
 #[test]
 fn an_end_of_zero_and_events_beyond_the_end_are_told() {
     let crashed = Context { begin: 1000, end: 0, ..Context::default() };
@@ -273,7 +300,7 @@ fn time_that_goes_back_is_told_and_sorted_in_the_index() {
     assert_eq!(rows, ["500 0 500 \"\"", "300 0 300 \"\"", "400 0 400 \"\""]);
     assert_eq!(decoded.index.unwrap().time, [300, 400, 500]);
     assert_eq!(decoded.span, Some((300, 500)));
-    assert!(decoded.notes[0].contains("time goes back 1 times"), "{:?}", decoded.notes);
+    assert!(decoded.notes[0].contains("time goes back once;"), "{:?}", decoded.notes);
 }
 
 #[test]

@@ -257,13 +257,18 @@ fn arrays_without_a_size_go_to_the_end_of_the_record() {
     let mut short = head(10).to_vec();
     short.extend([2, 0, 0, 0, 0, 0, 0, 0]);
     short.extend([5u64, 6].iter().flat_map(|address| address.to_le_bytes()));
-    let page = Page::new(X86, 4096, 0).small(1, &print).small(1, &short);
+    // Longer than the format says; and behind it is room, as some kernels leave it.
+    let mut long = head(10).to_vec();
+    long.extend([12, 0, 0, 0, 0, 0, 0, 0]);
+    long.extend((1..=20u64).flat_map(u64::to_le_bytes));
+    let page = Page::new(X86, 4096, 0).small(1, &print).small(1, &short).large(1, &long);
     let (trace, decoded) = decode(&file.cpu(0, vec![page]).save("rest.dat"));
     assert_eq!(decoded.damage, []);
     let batch = &table(&trace, &decoded, "print")[0];
     assert_eq!(batch["buf"].as_string::<i32>().value(0), "hello");
-    let callers = table(&trace, &decoded, "kernel_stack")[0]["caller"].as_list::<i32>().value(0);
-    assert_eq!(callers.as_primitive::<UInt64Type>().values(), &[5, 6]);
+    let stacks = table(&trace, &decoded, "kernel_stack")[0]["caller"].as_list::<i32>().clone();
+    let callers = |row| stacks.value(row).as_primitive::<UInt64Type>().values().to_vec();
+    assert_eq!((callers(0), callers(1)), (vec![5, 6], (1..=12).collect()));
 }
 
 #[test]

@@ -13,7 +13,7 @@ from rich.text import Text
 
 from benchvise.cli.output import JsonOption, RigOption, print_json, stderr, stdout, text_line
 from benchvise.documents import encode
-from benchvise.errors import UsageError
+from benchvise.errors import BenchviseError, UsageError
 from benchvise.quantities import format_count, format_size
 from benchvise.terminal_colors import BAD, DOUBT
 from benchvise.trace.catalogue.record import CACHE, FILE, MEMORY
@@ -422,6 +422,8 @@ def record(
     else:
         for text in recording_lines(recorded):
             stdout().print(text)
+    if recorded.reason == "command" and recorded.ended.get("command"):
+        raise typer.Exit(BenchviseError.exit_code)
 
 
 def recording_lines(recorded: Recorded) -> Iterator[Text]:

@@ -15,7 +15,7 @@ use super::walk::State;
 use crate::decode::{Outcome, Rows, Source, Unit};
 use crate::map::Mapped;
 use crate::select::Chosen;
-use crate::{Clock, Damage, Error, EventType, Format, Info, Result};
+use crate::{Clock, Damage, Error, EventType, Format, Info, Loss, LossKind, Result};
 
 /// Small packets are decoded together: each unit makes its own batches.
 const UNIT_BYTES: u64 = 4 << 20;
@@ -67,6 +67,7 @@ impl Ctf {
             |clock: Option<usize>| TimeBase::new(clock.map(|at| &class.clocks[at]), main_clock);
         let bases: Vec<TimeBase> = class.streams.iter().map(|stream| base(stream.clock)).collect();
         let scan = streams::scan(&class, &files);
+        let mut losses = scan.not_covered(&bases);
         let mut notes = class.notes.clone();
         notes.extend(scan.notes);
         if class.streams.iter().any(|stream| stream.clock.is_some() && stream.clock != main) {
@@ -78,9 +79,8 @@ impl Ctf {
         if main_clock.is_none() {
             notes.push("it describes no clock: stamps are taken as nanoseconds, none as 0".into());
         }
-        let mut losses = Vec::new();
         for (at, stream) in scan.streams.iter().enumerate() {
-            losses.extend(stream.losses(at, &bases[stream.class], &mut notes));
+            losses.extend(stream.losses(at, &bases[stream.class], &scan.cut, &mut notes));
             if stream
                 .packets
                 .iter()
@@ -178,8 +178,10 @@ impl Source for Ctf {
     fn decode(&self, unit: usize, chosen: &Chosen, rows: &mut Rows) -> Outcome {
         let stream = self.units[unit].stream;
         let mut work = Work::new(self, stream, chosen);
-        for packet in &self.streams[stream].packets[self.ranges[unit].clone()] {
-            work.packet(packet, rows);
+        let packets = &self.streams[stream].packets;
+        for at in self.ranges[unit].clone() {
+            let next = packets.get(at + 1).and_then(|next| next.head.begin);
+            work.packet(&packets[at], next, rows);
         }
         work.finish()
     }
@@ -228,7 +230,8 @@ impl<'a> Work<'a> {
         }
     }
 
-    fn packet(&mut self, packet: &Packet, rows: &mut Rows) {
+    /// `next` is when the stream's next packet begins.
+    fn packet(&mut self, packet: &Packet, next: Option<u64>, rows: &mut Rows) {
         let file = &self.ctf.files[packet.file];
         let bytes = &file[packet.offset as usize..(packet.offset + packet.bytes) as usize];
         let mut state = State::new(self.ctf.class.slots, bytes.len());
@@ -238,6 +241,7 @@ impl<'a> Work<'a> {
         let context = cursor.from(head.context_at);
         cursor.at = head.events_at;
         let mut clock = head.begin.unwrap_or(0);
+        let mut whole = !packet.cut;
         while cursor.at < cursor.end {
             let before = cursor.at;
             let problem = match self.event(&mut cursor, &context, &mut clock, &mut state, rows) {
@@ -251,6 +255,7 @@ impl<'a> Work<'a> {
                 }
                 Err(Problem::Unknown(id)) => format!("an event of the unknown class {id}"),
             };
+            whole = false;
             let left = (cursor.end - before).div_ceil(8);
             self.outcome.damage.push(Damage {
                 file: file.path().to_owned(),
@@ -259,6 +264,16 @@ impl<'a> Work<'a> {
                 what: format!("{problem}; the rest of its packet, {left} bytes, is left out"),
             });
             break;
+        }
+        if !whole {
+            let base = &self.ctf.bases[self.class];
+            self.outcome.losses.push(Loss {
+                stream: self.ctf.first_stream + self.stream,
+                kind: LossKind::Events,
+                begin: Some(base.ns(clock)),
+                end: next.map(|next| base.ns(next)),
+                count: None,
+            });
         }
         self.faults.late += u64::from(packet.end().is_some_and(|end| clock > end));
     }
@@ -347,7 +362,8 @@ impl<'a> Work<'a> {
         let name = &self.ctf.info.streams[self.stream].name;
         let Faults { backwards, late } = self.faults;
         if backwards > 0 {
-            let what = format!("{name}: time goes back {backwards} times; the order is the file's");
+            let often = if backwards == 1 { "once".into() } else { format!("{backwards} times") };
+            let what = format!("{name}: time goes back {often}; the order is the file's");
             self.outcome.notes.push(what);
         }
         if late > 0 {

@@ -57,6 +57,38 @@ pub(super) struct Scan {
     pub(super) streams: Vec<PacketStream>,
     pub(super) damage: Vec<Damage>,
     pub(super) notes: Vec<String>,
+    /// By file: packets are missing at its end.
+    pub(super) cut: Vec<bool>,
+}
+
+/// The part of a trace that a stream may leave out at its begin without a word, as streams do not
+/// begin at the same moment: one part in so many.
+const LEFT_OUT: i64 = 1000;
+
+impl Scan {
+    /// The begin of a trace where a stream had packets that are not in it, as in a snapshot: each
+    /// stream reaches back as far as its own buffer did.
+    pub(super) fn not_covered(&self, bases: &[TimeBase]) -> Vec<Loss> {
+        let first = |stream: &PacketStream| {
+            let begin = stream.packets.first()?.head.begin?;
+            Some(bases[stream.class].ns(begin))
+        };
+        let last = |stream: &PacketStream| {
+            let end = stream.packets.len().checked_sub(1).and_then(|at| stream.end(at))?;
+            Some(bases[stream.class].ns(end))
+        };
+        let Some(origin) = self.streams.iter().filter_map(first).min() else { return vec![] };
+        let end = self.streams.iter().filter_map(last).max().unwrap_or(origin);
+        let least = end.saturating_sub(origin) / LEFT_OUT;
+        let missing = self.streams.iter().enumerate().filter_map(|(at, stream)| {
+            let (number, _) = stream.packets.first()?.head.sequence?;
+            let begin = first(stream).filter(|begin| begin.saturating_sub(origin) > least)?;
+            let kind = LossKind::Packets;
+            let loss = Loss { stream: at, kind, begin: None, end: Some(begin), count: None };
+            (number > 0).then_some(loss)
+        });
+        missing.collect()
+    }
 }
 
 /// Finds the packets of all files and sorts them into streams.
@@ -64,7 +96,9 @@ pub(super) fn scan(trace: &TraceClass, files: &[Mapped]) -> Scan {
     let mut scan = Scan::default();
     let mut streams: BTreeMap<(usize, Instance), Vec<Packet>> = BTreeMap::new();
     for (at, file) in files.iter().enumerate() {
-        for packet in packets(trace, at, file, &mut scan.damage) {
+        let (packets, is_cut) = packets(trace, at, file, &mut scan.damage);
+        scan.cut.push(is_cut);
+        for packet in packets {
             let instance = match packet.head.instance {
                 Some(id) => Instance::Id(id),
                 None => Instance::File(name(file)),
@@ -120,9 +154,16 @@ fn describe(instance: &Instance, packets: &[Packet], files: &[Mapped]) -> Stream
     }
 }
 
-/// The packets of a file. Behind a damaged head the file's index shows where to go on.
-fn packets(trace: &TraceClass, at: usize, file: &Mapped, damage: &mut Vec<Damage>) -> Vec<Packet> {
+/// The packets of a file, and whether others follow that cannot be read. Behind a damaged head the
+/// file's index shows where to go on.
+fn packets(
+    trace: &TraceClass,
+    at: usize,
+    file: &Mapped,
+    damage: &mut Vec<Damage>,
+) -> (Vec<Packet>, bool) {
     let mut packets = Vec::new();
+    let mut is_cut = false;
     let mut offset = 0u64;
     let mut hints: Option<Vec<u64>> = None;
     let length = file.len() as u64;
@@ -141,11 +182,12 @@ fn packets(trace: &TraceClass, at: usize, file: &Mapped, damage: &mut Vec<Damage
                 };
                 let what = format!("{what}; {rest}");
                 damage.push(Damage { file: file.path().to_owned(), offset, stream: None, what });
+                is_cut |= next.is_none();
                 offset = next.copied().unwrap_or(length);
             }
         }
     }
-    packets
+    (packets, is_cut)
 }
 
 /// The packet at an offset, unless it is to be left out, and its size in bytes.
@@ -176,8 +218,8 @@ fn read_packet(
     let mut report = |what: String| {
         damage.push(Damage { file: file.path().to_owned(), offset, stream: None, what });
     };
-    let cut = content_bits > there * 8;
-    if total_bits / 8 > there {
+    let cut = total_bits / 8 > there;
+    if cut {
         let missing = total_bits / 8 - there;
         report(format!(
             "the file ends {missing} bytes before the end of the packet that begins here"
@@ -193,11 +235,13 @@ fn read_packet(
 }
 
 impl PacketStream {
-    /// What is missing between the packets, by their counters.
+    /// What is missing between the packets, by their counters, and behind them where the file of
+    /// one is `cut`.
     pub(super) fn losses(
         &self,
         stream: usize,
         base: &TimeBase,
+        cut: &[bool],
         notes: &mut Vec<String>,
     ) -> Vec<Loss> {
         let mut losses = Vec::new();
@@ -247,6 +291,17 @@ impl PacketStream {
                     }),
                 }
                 sequence = Some(now);
+            }
+            let next = self.packets.get(at + 1);
+            let is_last = next.is_none_or(|next| next.file != packet.file);
+            if is_last && cut[packet.file] && !packet.cut {
+                losses.push(Loss {
+                    stream,
+                    kind: LossKind::Packets,
+                    begin: self.end(at).map(|end| base.ns(end)),
+                    end: next.and_then(|next| next.head.begin).map(|begin| base.ns(begin)),
+                    count: None,
+                });
             }
         }
         losses

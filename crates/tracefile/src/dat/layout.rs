@@ -22,6 +22,8 @@ enum Place {
     Number { at: u32, size: u32 },
     /// An array at an offset, of so many bytes; cut at the record's end.
     Array { at: u32, size: u32, item: Item },
+    /// An array of as many items as a u32 tells; cut at the record's end.
+    Counted { at: u32, count_at: u32, item: Item, each: u32 },
     /// Told by a u32 at an offset.
     Located { at: u32, item: Item, base: u32 },
 }
@@ -36,13 +38,24 @@ pub(crate) struct Layout {
 
 impl Layout {
     pub(crate) fn new(format: &Format) -> Self {
-        let places: Vec<Place> = format.columns().map(place).collect();
         let furthest = format.fields.iter().map(|field| field.offset + field.size).max();
-        let least = format.fields.iter().map(|field| match field.kind {
-            // The kernel writes stacks as long as they are, in spite of what the format says.
-            Kind::Array(_) if Some(field.offset + field.size) == furthest => field.offset,
-            _ => field.offset + field.size,
+        // The kernel writes stacks as long as they are, in spite of what the format says.
+        let is_open = |field: &FormatField<'_>| {
+            matches!(field.kind, Kind::Array(_)) && Some(field.offset + field.size) == furthest
+        };
+        let least = format.fields.iter().map(|field| match is_open(field) {
+            true => field.offset,
+            false => field.offset + field.size,
         });
+        let count = format.fields.iter().find(|field| (field.name, field.size) == ("size", 4));
+        let count_at = count.filter(|_| format.name == "kernel_stack").map(|field| field.offset);
+        let places = format.columns().map(|field| match (field.kind, count_at) {
+            (Kind::Array(item @ Item::Number { size, .. }), Some(count_at)) if is_open(field) => {
+                Place::Counted { at: field.offset, count_at, item, each: u32::from(size) }
+            }
+            _ => place(field),
+        });
+        let places = places.collect();
         Self { least: least.max().unwrap_or(0), places }
     }
 
@@ -110,6 +123,15 @@ fn gather<const BIG: bool>(place: Place, column: &mut Column, block: &[u8], reco
                 let begin = data.len().min(at as usize);
                 let end = data.len().min(at.saturating_add(size) as usize);
                 push::<BIG>(column, &data[begin..end], item);
+            }
+        }
+        Place::Counted { at, count_at, item, each } => {
+            for record in records {
+                let data = data(block, record);
+                let count = u32::from_be_bytes(bytes::<4, BIG>(data, count_at));
+                let begin = data.len().min(at as usize);
+                let end = data.len().min(at.saturating_add(count.saturating_mul(each)) as usize);
+                push::<BIG>(column, &data[begin..end.max(begin)], item);
             }
         }
         Place::Located { at, item, base } => {

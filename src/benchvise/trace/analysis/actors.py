@@ -98,8 +98,8 @@ def latency(analysis: Analysis) -> Ints:
 def instance_metrics(analysis: Analysis, *, incomplete: bool = False) -> dict[str, Ints]:
     """The metrics of every instance by name; those left out are ``NONE``.
 
-    A period needs the begin of the instance before, which a cut end does not touch; and the first
-    instance has none.
+    Latency and period end where the instance begins, so that a cut end does not touch them; and the
+    first instance has no period.
     """
     rows = analysis.instances
     metrics = {
@@ -111,7 +111,11 @@ def instance_metrics(analysis: Analysis, *, incomplete: bool = False) -> dict[st
     }
     if incomplete:
         return metrics
-    return {name: np.where(analysis.complete, values, NONE) for name, values in metrics.items()}
+    at_begin = ("latency", "period")
+    return {
+        name: np.where(analysis.begun if name in at_begin else analysis.complete, values, NONE)
+        for name, values in metrics.items()
+    }
 
 
 def actor_metrics(

@@ -164,7 +164,7 @@ class TraceSpan:
 
 Events: TypeAlias = "Callable[[str], Table | None]"
 
-_SHARED = ("actors", "instances", "fragments", "waits", "kinds", "cpus", "complete")
+_SHARED = ("actors", "instances", "fragments", "waits", "kinds", "cpus", "complete", "begun")
 """What an analysis makes of its tables, whatever part of the trace it is asked about."""
 
 
@@ -289,3 +289,9 @@ class Analysis:
         """Which instances are whole: seen from begin to end, on CPUs that lost nothing then."""
         whole: Bools = self.instances["flags"] == 0
         return whole
+
+    @cached_property
+    def begun(self) -> Bools:
+        """Whose begin is known: those that are whole, or cut by the end of the trace alone."""
+        known: Bools = (self.instances["flags"] & ~int(Flag.CUT_END)) == 0
+        return known

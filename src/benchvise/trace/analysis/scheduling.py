@@ -161,7 +161,10 @@ class Wakeups:
 def wakeups(
     analysis: Analysis, chosen: Sequence[Actor], *, by_name: bool = False, incomplete: bool = False
 ) -> Wakeups:
-    """The wake-ups of the chosen tasks whose instances begin in the span."""
+    """The wake-ups of the chosen tasks whose instances begin in the span.
+
+    Of an instance that the end of the trace cuts, the latency is known all the same.
+    """
     rows = analysis.instances
     tasks = [actor for actor in chosen if actor.kind == "task"]
     woken = Grouping(analysis.actors, tasks, by_name=by_name)
@@ -174,7 +177,7 @@ def wakeups(
     away = (cause != NONE) & (rows["cpu"][np.maximum(cause, 0)] != rows["cpu"][kept])
     values = latency(analysis)
     if not incomplete:
-        values = np.where(analysis.complete, values, NONE)
+        values = np.where(analysis.begun, values, NONE)
     parts = _Parts(analysis, kept, values, away)
     pair = group[kept] * (len(wakers) + 1) + by + 1
     numbers, pairs = numbered(pair)
@@ -204,7 +207,7 @@ class _Parts:
         groups = Groups(group, len(names))
         ordered = groups.sorted(self.values[self.kept])
         away = np.bincount(group[self.away], minlength=len(names))
-        incomplete = np.bincount(group[~self.analysis.complete[self.kept]], minlength=len(names))
+        incomplete = np.bincount(group[~self.analysis.begun[self.kept]], minlength=len(names))
         described = []
         for at in np.argsort(-groups.sizes, kind="stable"):
             if groups.sizes[at] == 0:

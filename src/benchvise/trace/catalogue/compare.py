@@ -19,6 +19,7 @@ from benchvise.trace.catalogue.record import (
     TraceAnalysis,
     TraceRequest,
     interval_ends,
+    told_apart,
 )
 
 if TYPE_CHECKING:
@@ -245,8 +246,8 @@ def _tables(answer: TraceComparison, request: CompareRequest) -> Iterator[TableS
         "delta (CSV, JSON): Cliff's, 1 when all of B is above all of A, -1 when below; instances "
         "of one actor are not independent, so intervals of medians are somewhat too narrow"
     )
-    a, b = request.files
-    title = f"{b.name} (B) against {a.name} (A): {changed} changed"
+    a, b = told_apart(request.files)
+    title = f"{b} (B) against {a} (A): {changed} changed"
     yield _CHANGES.filled(title, listed, *remarks, top=request.top)
     yield _tail_table(answer, request)
     largest = sorted(answer.rates, key=lambda rate: -abs(rate.load[1] - rate.load[0]))

@@ -67,7 +67,7 @@ class LatencyRequest(PartOfTrace, IncompleteInstances):
         CommandOption(
             "--match",
             "By who woke or raised whom, or each start with the next end after it; auto: by cause "
-            "when that matches anything.",
+            "when that matches 5 % of the starts or ends.",
         ),
     ] = Match.AUTO
     by: Annotated[
@@ -234,6 +234,8 @@ def _matched(answer: Latency, number: int) -> str:
     """How one hop was matched, and how much of it."""
     hop = answer.hops[number]
     left = f"; {hop.left_out} cut by an end of the trace" if hop.left_out else ""
+    if hop.few_by_cause:
+        left += f"; by cause only {hop.few_by_cause} (--match cause measures these)"
     return (
         f"{hop.start} → {hop.end}: {_METHODS[hop.method.value]}; "
         f"{hop.starts_matched} of {hop.starts} starts led to an end, "

@@ -344,9 +344,10 @@ class TraceAnalysis(Generic[RequestT, T]):
         """What makes an answer doubtful, whatever it is; of two traces with whose it is."""
         if len(traces) < 2:
             return [caution for trace in traces for caution in trace.cautions]
+        names = told_apart([trace.path for trace in traces])
         return [
-            f"{side} ({trace.path.name}): {caution}"
-            for side, trace in zip("AB", traces, strict=True)
+            f"{side} ({name}): {caution}"
+            for side, name, trace in zip("AB", names, traces, strict=True)
             for caution in trace.cautions
         ]
 
@@ -370,6 +371,15 @@ class TraceAnalysis(Generic[RequestT, T]):
         """Summary, description and example, as ``--help`` and the reference page show them."""
         example = f"Example: benchvise trace {self.example}"
         return "\n\n".join(filter(None, (self.summary, self.description, example)))
+
+
+def told_apart(paths: Sequence[Path]) -> list[str]:
+    """The names of files; where some have the same, as much of their paths as tells them apart."""
+    whole = [path.absolute().parts for path in paths]
+    length = 1
+    while len({parts[-length:] for parts in whole}) < len(set(whole)):
+        length += 1
+    return [str(Path(*parts[-length:])) for parts in whole]
 
 
 def several(actors: int) -> str:

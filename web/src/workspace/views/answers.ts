@@ -196,6 +196,8 @@ export interface Hop {
   readonly starts_matched: number;
   readonly ends: number;
   readonly ends_matched: number;
+  /** Pairs by cause, where these were too few to measure them alone. */
+  readonly few_by_cause: number;
 }
 
 export interface Stage {

@@ -184,8 +184,9 @@ export function hopText(hop: Hop): string {
     next: "NOT BY CAUSE: each start with the next end after it",
     fields: "by field: each start with the next end that has its values",
   }[hop.method];
+  const few = hop.few_by_cause === 0 ? "" : `; by cause only ${count(hop.few_by_cause)}`;
   return (
-    `${hop.start} → ${hop.end}: ${how}; ${count(hop.starts_matched)} of ${count(hop.starts)} starts ` +
+    `${hop.start} → ${hop.end}: ${how}${few}; ${count(hop.starts_matched)} of ${count(hop.starts)} starts ` +
     `led to an end, ${count(hop.ends_matched)} of ${count(hop.ends)} ends have a start.`
   );
 }

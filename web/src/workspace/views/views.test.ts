@@ -289,8 +289,8 @@ test("a chart is used by keyboard alone", () => {
 });
 
 test("a hop that was not matched by cause says so loudly", () => {
-  const hop = { start: "irq:a", end: "task:b", method: "next", starts: 10, starts_matched: 9, ends: 8, ends_matched: 7 } as const;
-  expect(hopText(hop)).toContain("NOT BY CAUSE");
+  const hop = { start: "irq:a", end: "task:b", method: "next", starts: 10, starts_matched: 9, ends: 8, ends_matched: 7, few_by_cause: 1 } as const;
+  expect(hopText(hop)).toContain("NOT BY CAUSE: each start with the next end after it; by cause only 1;");
   expect(hopText({ ...hop, method: "cause" })).toContain("by cause (who woke or raised whom)");
   expect(hopText({ ...hop, method: "fields" })).toContain("by field: each start with the next end");
 });
@@ -334,7 +334,7 @@ test("the latency view shows every hop, way, stage and occurrence of its answer"
     count: 9, mean: 5, minimum: 1, median: 5, interval: null, p95: 8, p99: 9, p999: 9, maximum: 9,
   };
   const stage = (name: string) => ({ name, time, share: 0.5 });
-  const hop = { start: "irq:a", end: "task:b", method: "cause", starts: 9, starts_matched: 9, ends: 9, ends_matched: 9 };
+  const hop = { start: "irq:a", end: "task:b", method: "cause", starts: 9, starts_matched: 9, ends: 9, ends_matched: 9, few_by_cause: 0 };
   const answer = {
     hops: [hop, { ...hop, start: "task:b", end: "task:c" }],
     occurrences: 9, unsure: 0, unsure_kept: false, total: time, more_ways: 0,

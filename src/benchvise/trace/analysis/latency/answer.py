@@ -12,7 +12,7 @@ from __future__ import annotations
 import operator
 import re
 from collections.abc import Callable, Sequence
-from dataclasses import dataclass, field
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
 
@@ -45,7 +45,8 @@ class LatencyHop:
     """One hop of the chain: how its points were matched, and how many were.
 
     ``starts`` and ``ends`` are all points in the trace; ``starts_matched`` those that led to an
-    end, ``ends_matched`` those that a start led to.
+    end, ``ends_matched`` those that a start led to. ``few_by_cause`` are the pairs by cause where
+    these were too few to measure them alone.
     """
 
     start: str
@@ -56,6 +57,7 @@ class LatencyHop:
     ends: int
     ends_matched: int
     left_out: int
+    few_by_cause: int = 0
 
 
 @dataclass(frozen=True, slots=True)
@@ -134,7 +136,7 @@ def latency(
     """The latency from the first of ``ends`` by those between to the last, for starts in the span.
 
     With ``fields``, each hop goes to the event that has their values. Without ``method``, it goes
-    by cause when that matches anything, else to the next end.
+    by cause when that matches a twentieth of the starts or ends, else to the next end.
     ``depth`` is how many wake-ups and raises a hop by cause may climb.
 
     Raises:
@@ -146,12 +148,13 @@ def latency(
     chain: Hops | None = None
     hops = []
     for start, end in pairwise(points_of):
-        links = (
-            by_fields(analysis, start, end, fields)
+        links, few = (
+            (by_fields(analysis, start, end, fields), 0)
             if fields
             else _links(analysis, start, end, method, depth)
         )
-        hops.append(_described(start, end, links, in_span if chain is None else None))
+        described = _described(start, end, links, in_span if chain is None else None)
+        hops.append(replace(described, few_by_cause=few))
         piece = hop(analysis, start, end, links)
         chain = piece if chain is None else join(chain, piece)
     assert chain is not None  # noqa: S101 (there are two ends at least)
@@ -174,14 +177,22 @@ def latency(
     )
 
 
+_FEW = 0.05
+"""Of the starts and of the ends: where causes connect fewer, the trace lacks what shows them."""
+
+
 def _links(
     analysis: Analysis, start: Points, end: Points, method: Method | None, depth: int
-) -> Links:
-    if method is not Method.NEXT:
-        links = by_cause(analysis, start, end, depth)
-        if len(links) or method is Method.CAUSE:
-            return links
-    return by_order(analysis, start, end)
+) -> tuple[Links, int]:
+    """The pairs; and how many there are by cause, where it does not go by these few."""
+    if method is Method.NEXT:
+        return by_order(analysis, start, end), 0
+    links = by_cause(analysis, start, end, depth)
+    starts, ends = distinct(links.start), distinct(links.end)
+    is_much = len(links) and (starts >= _FEW * len(start) or ends >= _FEW * len(end))
+    if method is Method.CAUSE or is_much:
+        return links, 0
+    return by_order(analysis, start, end), len(links)
 
 
 def _described(start: Points, end: Points, links: Links, in_span: Bools | None) -> LatencyHop:
