@@ -11,6 +11,7 @@ import skips
 from benchvise.cli.commands import PROGRAM
 from benchvise.cli.reference.completion import ShellName, completion_script
 from benchvise.cli.reference.manual import manual_pages
+from benchvise.errors import BenchviseError
 
 LINES = [
     ("benchvise ru", "run"),
@@ -21,6 +22,8 @@ LINES = [
     ("benchvise knobs show vm.swappin", "vm.swappiness"),
     ("benchvise run local --bett", "--better"),
     ("benchvise run --better h", "higher"),
+    ("benchvise --versi", "--version"),
+    ("benchvise --color al", "always"),
 ]
 
 
@@ -66,6 +69,12 @@ def test_every_command_has_a_man_page_that_can_be_set() -> None:
     pages = manual_pages()
     assert {"benchvise.1", "benchvise-rig-virtual-up.1"} <= set(pages)
     assert len(pages) > len(PROGRAM.entries)
+    codes = {error.exit_code for error in (BenchviseError, *BenchviseError.__subclasses__())}
+    assert all(f".B {code}\n" in pages["benchvise-gate.1"] for code in codes | {0})
+    assert (
+        ".B \\-\\-version" in pages["benchvise.1"] and ".B \\-\\-color WHEN" in pages["benchvise.1"]
+    )
+    assert "record BOARD [OPTIONS] [\\-\\- CMD...]" in pages["benchvise-trace-record.1"]
     skips.needs("groff")
     for name in ("benchvise.1", "benchvise-run.1", "benchvise-rig-virtual-up.1"):
         done = subprocess.run(

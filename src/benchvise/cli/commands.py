@@ -31,6 +31,27 @@ class Command:
 
 
 @dataclass(frozen=True, slots=True)
+class ProgramOption:
+    """An option of the program itself; ``metavar`` is empty for one that takes no value."""
+
+    name: str
+    help: str
+    metavar: str = ""
+    choices: tuple[str, ...] = ()
+
+
+PROGRAM_OPTIONS = (
+    ProgramOption("--version", "Print the version."),
+    ProgramOption(
+        "--color",
+        "Use colours: auto, always or never; anywhere on a command line.",
+        "WHEN",
+        ("auto", "always", "never"),
+    ),
+)
+
+
+@dataclass(frozen=True, slots=True)
 class Group:
     """Commands below one name.
 

@@ -16,7 +16,7 @@ import typer
 from typer.core import TyperCommand, TyperGroup
 
 from benchvise.cli.color import color_options
-from benchvise.cli.commands import Command, Group
+from benchvise.cli.commands import PROGRAM_OPTIONS, Command, Group
 from benchvise.configuration import command_defaults
 from benchvise.errors import UsageError
 from benchvise.host_system import require, supports
@@ -99,7 +99,12 @@ class CommandGroup(TyperGroup):
         from rich.table import Table
         from rich.text import Text
 
-        shared = _PROGRAM_OPTIONS if ctx.parent is None else _GROUP_OPTIONS
+        shared = [("-h, --help", "Show this help, or with a command, its help.")]
+        if ctx.parent is None:
+            shared += [
+                (f"{option.name} {option.metavar}".rstrip(), option.help)
+                for option in PROGRAM_OPTIONS
+            ]
         panels = [
             (heading, [(entry.name, entry.summary) for entry in entries])
             for heading, entries in self.subjects
@@ -119,14 +124,6 @@ class CommandGroup(TyperGroup):
             for name, text in lines:
                 table.add_row(Text(name), Text(text))
             console.print(Panel(table, border_style="dim", title=title, title_align="left"))
-
-
-_GROUP_OPTIONS = (("-h, --help", "Show this help, or with a command, its help."),)
-_PROGRAM_OPTIONS = (
-    *_GROUP_OPTIONS,
-    ("--version", "Print the version."),
-    ("--color WHEN", "Use colours: auto, always or never; anywhere on a command line."),
-)
 
 
 def help_console() -> Any:

@@ -6,6 +6,8 @@ from collections.abc import Iterator, Mapping
 from dataclasses import dataclass
 from typing import Any
 
+from benchvise.cli.commands import PROGRAM_OPTIONS
+
 _EXAMPLE = "Example: "
 
 _PATHS = ("path", "file", "directory", "filename")
@@ -71,6 +73,12 @@ class DescribedOption:
         return f"[{phrase}]" if phrase else ""
 
 
+_PROGRAM_OPTIONS = tuple(
+    DescribedOption((option.name,), option.metavar, option.help, OPTIONS, option.choices)
+    for option in PROGRAM_OPTIONS
+)
+
+
 @dataclass(frozen=True, slots=True)
 class DescribedCommand:
     """A command, or a group of them when it has ``subcommands``.
@@ -91,7 +99,10 @@ class DescribedCommand:
         """How it is called, in one line."""
         if self.subcommands:
             return f"{self.path} COMMAND ..."
-        return " ".join([self.path, *(a.metavar for a in self.arguments), "[OPTIONS]"])
+        words = [argument.metavar for argument in self.arguments]
+        # What follows two dashes is a command of its own, with its own options.
+        own = [word for word in words if "--" not in word]
+        return " ".join([self.path, *own, "[OPTIONS]", *words[len(own) :]])
 
     def walk(self) -> Iterator[DescribedCommand]:
         """The command itself and all below it."""
@@ -126,6 +137,7 @@ def described(command: Any, path: str) -> DescribedCommand:
         tuple(_argument(p) for p in parameters if p.param_type_name == "argument"),
         (
             *(_option(p) for p in parameters if p.param_type_name == "option"),
+            *(_PROGRAM_OPTIONS if " " not in path else ()),
             DescribedOption(("-h", "--help"), "", "Show this help.", _GROUPS["--help"]),
         ),
         tuple(described(subcommands[name], f"{path} {name}") for name in subcommands),

@@ -16,6 +16,7 @@ _EXIT_CODES = (
     ("2", "The command line or a suite is wrong."),
     ("3", "A board or a rig cannot be reached."),
     ("4", "Interrupted; measured values are kept and settings restored."),
+    ("5", "Not decided (gate, nightly): noise may hide a regression."),
 )
 
 
