@@ -144,6 +144,7 @@ def test_a_reader_goes_through_the_pages(
     assert "OUT" in seen["details"] or "IN" in seen["details"]
     assert seen["painted"] > 2  # the page, a line, what is high
     assert "view" in seen["words"]
+    assert seen["turned"] == [["down", "vertical"], [None, "horizontal"]]
     for name, page in seen["pages"].items():
         grave = [f for f in page["violations"] if f["impact"] in ("serious", "critical")]
         assert (name, grave, page["attacked"], page["overflow"]) == (name, [], "", 0)

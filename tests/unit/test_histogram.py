@@ -87,7 +87,7 @@ def test_too_few_latencies_give_no_far_percentile() -> None:
     values = latencies(9_999)
     found = histogram(values).quantile(99.99)
     assert found.value is None
-    assert found.reason == "p99.99 needs 10,000 latencies or more, not 9,999"
+    assert found.reason == "p99.99 needs 10 000 latencies or more, not 9 999"
     assert found.high is None
     assert found.low > 0
     enough = histogram([*values, 1]).quantile(99.99)

@@ -111,9 +111,20 @@ try {
   });
   await look("capture");
   const words = Object.fromEntries(address().searchParams);
+  // Turned by a key, and back by the browser's button.
+  const turned = [];
+  const direction = () => page.locator(".island-capture .tl").getAttribute("data-orientation");
+  for (const turn of [() => page.keyboard.press("v"), () => page.goBack()]) {
+    const before = await direction();
+    await stage.focus();
+    await turn();
+    await page.waitForFunction(
+      (old) => document.querySelector(".island-capture .tl").dataset.orientation !== old, before);
+    turned.push([address().searchParams.get("time"), await direction()]);
+  }
 
   console.log(JSON.stringify({
-    pages, complaints, requests, early, stayedOpen, details, painted, words,
+    pages, complaints, requests, early, stayedOpen, details, painted, words, turned,
   }));
 } finally {
   await browser.close();

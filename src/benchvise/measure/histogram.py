@@ -16,6 +16,7 @@ from statistics import NormalDist
 
 from benchvise.documents import decode, object_at
 from benchvise.measure.model import SeriesRecord
+from benchvise.quantities import format_count
 
 _BITS = 6
 _OCTAVES = 40
@@ -140,7 +141,8 @@ class Histogram:
         # a whole number of latencies, whatever a float makes of 1 - 0.9999
         if self.count * above < 1.0 - 1e-9:
             least = math.ceil(1.0 / above - 1e-9)
-            reason = f"p{percent:g} needs {least:,} latencies or more, not {self.count:,}"
+            needed, seen = format_count(least), format_count(self.count)
+            reason = f"p{percent:g} needs {needed} latencies or more, not {seen}"
             return Quantile(percent, None, low, high, reason)
         return Quantile(percent, self.percentile(percent), low, high)
 

@@ -15,7 +15,7 @@ from benchvise.documents import JsonObject, text_at
 from benchvise.health.model import WatchedKind
 from benchvise.health.watch.history import History, WatchedMetric
 from benchvise.measure.model import RunRecord, Sample, SeriesRecord
-from benchvise.quantities import number_or_none
+from benchvise.quantities import format_count, number_or_none
 
 MOST_TRACKS = 100
 """Of a run; a suite may have thousands of series."""
@@ -221,7 +221,8 @@ def _with_spans(
 ) -> EvidenceTrack:
     """Lines of the trace's clock in order of time, none of which overlaps the next."""
     if len(lines) > MOST_LINES:
-        return replace(track, reason=f"more than {MOST_LINES:,} samples: too many to draw")
+        reason = f"more than {format_count(MOST_LINES)} samples: too many to draw"
+        return replace(track, reason=reason)
     lines.sort()
     origin = clock.origin or 0
     ends = [min(line.end, following.begin) for line, following in pairwise(lines)]

@@ -27,6 +27,7 @@ from benchvise.signal.capture import Capture, Polarity, SignalLine, Ticks
 from benchvise.signal.clock_rate import LEAST_PERIODS, MeanPeriod, mean_period, sampled_line
 from benchvise.signal.runts import without_runts
 from benchvise.statistics.sample import Interval
+from benchvise.text import counted
 
 Floats = npt.NDArray[np.float64]
 
@@ -165,7 +166,8 @@ def measure_clock(capture: Capture, line: str) -> ClockMetrics:
     rising = clock_line.of("rising")
     if rising.size <= _LEAST_PERIODS:
         raise CaptureError(
-            f"{capture.path}: {clock_line.name} rises {rising.size} times: too few for a frequency",
+            f"{capture.path}: {clock_line.name} rises {counted(rising.size, 'time')}: too few "
+            "for a frequency",
             "record longer, or name another line with --line",
         )
     tick = capture.clock.tick_s

@@ -14,6 +14,7 @@ import numpy.typing as npt
 
 from benchvise.errors import CaptureError
 from benchvise.signal.capture import Capture
+from benchvise.text import counted
 
 _GROUPS = (2, 4)
 _LEAST_SYMBOLS = 8
@@ -62,7 +63,8 @@ def keying(
     edges = line.edges.astype(np.float64) * capture.clock.tick_s
     if edges.size < 4 * _LEAST_SYMBOLS:
         raise CaptureError(
-            f"{capture.path}: {line.name} changes {edges.size} times: too few for its frequencies",
+            f"{capture.path}: {line.name} changes {counted(edges.size, 'time')}: too few for its "
+            "frequencies",
             "name another line with --line, or record longer",
         )
     hertz = _frequencies(edges, baud)

@@ -17,6 +17,7 @@ from benchvise.signal.capture import Capture, SignalLine
 from benchvise.signal.decoders import Annotation, Decoder, decode
 from benchvise.signal.remote_codes import RemoteCode
 from benchvise.signal.remote_protocols import read_frame
+from benchvise.text import counted
 
 _GAP_S = 0.0035  # longer than any space within a frame but that of a header
 _HEADER_S = 0.0030  # a mark that only headers have
@@ -113,8 +114,8 @@ def infrared(capture: Capture, name: str, protocol: str | None = None) -> Infrar
     line = capture.line(name)
     if line.edges.size < 4:
         raise CaptureError(
-            f"{capture.path}: {line.name} changes {line.edges.size} times: there is no remote "
-            "control on it",
+            f"{capture.path}: {line.name} changes {counted(line.edges.size, 'time')}: there is "
+            "no remote control on it",
             "name another line with --line",
         )
     wanted = None if protocol is None else _named(protocol)

@@ -19,6 +19,7 @@ from benchvise.errors import CaptureError
 from benchvise.signal.capture import Capture, SignalLine
 from benchvise.signal.decoders import Decoder, decode
 from benchvise.signal.uart_frames import FoundFrame, SerialFrame, edges_within_words, find_frame
+from benchvise.text import counted
 
 STANDARD_RATES = (
     110, 300, 600, 1200, 2400, 4800, 9600, 14400, 19200, 28800, 31250, 38400, 57600, 74880,
@@ -126,7 +127,8 @@ def _find_rates(capture: Capture, line: SignalLine) -> list[BaudRate]:
     lengths = np.diff(line.edges)[:_MOST_LENGTHS].astype(np.float64)
     if lengths.size < _LEAST_EDGES:
         raise CaptureError(
-            f"{capture.path}: {line.name} changes {line.edges.size} times: too few for a baud rate",
+            f"{capture.path}: {line.name} changes {counted(line.edges.size, 'time')}: too few "
+            "for a baud rate",
             "say it with --baud, or record longer",
         )
     fits = [fit for guess in _guesses(lengths) if (fit := _fitted(lengths, guess)) is not None]

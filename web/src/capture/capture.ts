@@ -46,10 +46,7 @@ class CaptureView {
   private readonly toolbar: Toolbar;
 
   constructor(host: HTMLElement, api: string, info: CaptureInfo, private readonly source: ServerSource) {
-    const { address } = this;
-    const density = DENSITIES.find((each) => each === address.get("rows")) ?? "normal";
-    const orientation: Orientation = address.get("time") === "down" ? "vertical" : "horizontal";
-    const filter = address.get("show") ?? "";
+    const { density, orientation, filter } = this.arrangement();
     this.selection = new Selection(info.duration, this.fromAddress());
     this.toolbar = this.tools(density, orientation, filter);
     const line = make("div", { class: "ws-line" });
@@ -78,9 +75,14 @@ class CaptureView {
       if (!restoring) address.set(writeChosen(now), changed.range || changed.place);
     });
     address.subscribe(() => {
+      const { density, orientation, filter } = this.arrangement();
       restoring = true;
       selection.restore(this.fromAddress());
       restoring = false;
+      this.filter(filter);
+      this.timeline.arrange(density, orientation);
+      this.toolbar.arranged(density, orientation);
+      this.toolbar.filtered(filter, false);
     });
     this.toolbar.showRange(selection);
     const { place } = selection.value;
@@ -117,7 +119,17 @@ class CaptureView {
     this.address.set({
       rows: density === "normal" ? null : density,
       time: orientation === "vertical" ? "down" : null,
-    }, false);
+    }, true);
+  }
+
+  /** How rows are arranged, and which are shown, as the address says. */
+  private arrangement(): { density: Density; orientation: Orientation; filter: string } {
+    const { address } = this;
+    return {
+      density: DENSITIES.find((each) => each === address.get("rows")) ?? "normal",
+      orientation: address.get("time") === "down" ? "vertical" : "horizontal",
+      filter: address.get("show") ?? "",
+    };
   }
 
   private filter(text: string): void {

@@ -130,7 +130,7 @@ def _frames_remark(line: SerialLine) -> str:
 def _excess_remark(excess: Excess) -> str:
     name = f"{excess.line}, {excess.control}"
     if not excess.total:
-        return f"{name}: no byte began while it said stop ({excess.stops} times)"
+        return f"{name}: no byte began while it said stop ({counted(excess.stops, 'time')})"
     return (
         f"{name}: EXCESS BYTES: {excess.total} began after it said stop, at {excess.overrun} of "
         f"{excess.stops} stops, up to {excess.most} at one: lost where the receiver has no room"

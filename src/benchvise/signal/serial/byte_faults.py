@@ -12,6 +12,7 @@ from dataclasses import dataclass
 
 from benchvise.signal.aligning import ByteChange, Discrepancy
 from benchvise.signal.serial.flow import XOFF, XON
+from benchvise.text import counted
 
 _FEW = 3
 _MOSTLY = 0.9
@@ -170,7 +171,7 @@ def _bits_flipped(differences: Sequence[Discrepancy], _sent: Counter[int]) -> Se
     if count >= _MOSTLY * flips.total():
         bit = mask.bit_length() - 1
         rises = sum(bool(b & mask) for a, b in pairs if a ^ b == mask)
-        evidence.append(f"{count} times it is bit {bit}, {rises} of them from 0 to 1")
+        evidence.append(f"{counted(count, 'time')} it is bit {bit}, {rises} of them from 0 to 1")
         sentence = f"bit {bit} of a byte is flipped now and then"
         remedy = "one bit and no other: look at memory and buses behind the line, not at the line"
     else:

@@ -18,6 +18,7 @@ from benchvise.signal.aligning import ByteChange, Discrepancy, discrepancies
 from benchvise.signal.serial.byte_faults import SerialCause
 from benchvise.signal.serial.exchange import Exchange, Pattern, Way
 from benchvise.signal.serial.port import Port
+from benchvise.text import counted
 
 PATTERN = "request and reply"
 _QUIET_S = 0.02
@@ -137,7 +138,9 @@ def reply_causes(reply: bytes, replies: Sequence[Reply]) -> tuple[SerialCause, .
         + ", ".join(f"{count} {kind}" for kind, count in kinds.items() if kind != ReplyKind.WHOLE)
     ]
     if forms:
-        most_common = ", ".join(f"{form!r} {count} times" for form, count in forms.most_common(4))
+        most_common = ", ".join(
+            f"{form!r} {counted(count, 'time')}" for form, count in forms.most_common(4)
+        )
         evidence.append(f"in place of {reply!r}: {most_common}".replace("b'", "'"))
     if not forms:
         return (
