@@ -69,7 +69,8 @@ def test_every_command_has_a_man_page_that_can_be_set() -> None:
     pages = manual_pages()
     assert {"benchvise.1", "benchvise-rig-virtual-up.1"} <= set(pages)
     assert len(pages) > len(PROGRAM.entries)
-    codes = {error.exit_code for error in (BenchviseError, *BenchviseError.__subclasses__())}
+    errors: list[type[BenchviseError]] = [BenchviseError, *BenchviseError.__subclasses__()]
+    codes = {error.exit_code for error in errors}
     assert all(f".B {code}\n" in pages["benchvise-gate.1"] for code in codes | {0})
     assert (
         ".B \\-\\-version" in pages["benchvise.1"] and ".B \\-\\-color WHEN" in pages["benchvise.1"]

@@ -146,7 +146,10 @@ def test_what_hardly_any_pair_has_is_not_taken_for_the_cause_of_all() -> None:
     irq, task = b.actor("irq", "gpio", number=7), b.actor("task", "poll", tid=1)
     for at in range(0, 3000, 100):
         first = b.instance(irq, at, at + 10)
-        b.instance(task, at + 20, at + 30, **({"ready": at + 5, "cause": first} if at == 0 else {}))
+        if at == 0:
+            b.instance(task, at + 20, at + 30, ready=at + 5, cause=first)
+        else:
+            b.instance(task, at + 20, at + 30)
     found = ask(b.analysis(0, 3000), "irq:gpio", "task:poll")
     hop = found.hops[0]
     assert (hop.method, hop.few_by_cause, found.occurrences) == (Method.NEXT, 1, 30)
