@@ -44,6 +44,7 @@ VIEWS = (
     "counters",
     "delays",
     "modes",
+    "noise",
     "functions",
     "flame",
     "load",

@@ -62,7 +62,10 @@ def recorded(name: str, directory: Path) -> Path:
     ``guest-NAME.dat`` are pages of the ring buffer, ``guest-NAME.txt`` is what the kernel wrote in
     ``trace`` of the same buffer. ``preempt-rt.dat`` is of Debian's linux-image-6.1.0-57-rt-amd64
     (6.1.192-3) in QEMU: ``listener`` (SCHED_FIFO 80) reads /dev/rtc0 with update interrupts, and
-    ``sleeper`` sleeps 20 ms at a time; ``bvprobe trace --events sched,irq``.
+    ``sleeper`` sleeps 20 ms at a time; ``bvprobe trace --events sched,irq``. ``guest-timerlat.dat``
+    and ``guest-osnoise.dat`` are what ``trace-cmd record -p timerlat -e osnoise`` (or ``osnoise``)
+    recorded on linux-image-6.12.95+deb12-rt-amd64 in QEMU on a busy machine, with ``dd`` and
+    ``ping``; a part of the kernel's symbols is in them.
     """
     packed = ROOT / "tests" / "data" / "traces" / f"{name}.zst"
     path = directory / name

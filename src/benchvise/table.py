@@ -96,6 +96,8 @@ class ValueUnit(Enum):
     JIFFIES = "jiffies", lambda v: f"{v:g} jiffies", "_jiffies"
     SHARE = "%; CSV: share of one", _format_share
     """A share of one, small ones with two decimals."""
+    FINE_SHARE = "%, three decimals; CSV: share of one", lambda v: f"{100 * v:.3f} %"
+    """A share that is close to all: 99.981 %."""
     COARSE_SHARE = "%, one decimal; CSV: share of one", lambda v: f"{100 * v:.1f} %", "_share"
     HERTZ = "Hz", _of("Hz"), "_Hz"
     BAUD = "Bd", _of("Bd"), "_Bd"

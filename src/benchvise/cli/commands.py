@@ -485,6 +485,19 @@ PROGRAM = Group(
                     "trace.catalogue.kernel.IDLE",
                 ),
                 Command(
+                    "osnoise",
+                    "List how much noise osnoise measured on each CPU, and who interfered.",
+                    "records.analysis_command",
+                    "trace.catalogue.noise.OSNOISE",
+                ),
+                Command(
+                    "timerlat",
+                    "List timerlat's latencies by CPU, and take the longest apart: who delayed "
+                    "it how long.",
+                    "records.analysis_command",
+                    "trace.catalogue.noise.TIMERLAT",
+                ),
+                Command(
                     "functions",
                     "List the functions or slices that took longest: calls, self and total times.",
                     "records.analysis_command",

@@ -20,6 +20,7 @@ from benchvise.output_files import (
     new_directory,
 )
 from benchvise.trace.analysis.model import Actor, Analysis, Ints, Rows
+from benchvise.trace.analysis.timerlat import tracer_tables
 from benchvise.trace.decoder import decoder
 from benchvise.trace.loaded import load_opened
 from benchvise.trace.opening import OpenTrace, open_on_demand, open_trace
@@ -213,7 +214,7 @@ def write_parquet(trace: OpenTrace, directory: Path) -> dict[str, int]:
     occurred = {name: table for name, table in trace.tables.items() if table.num_rows}
     return {
         **_write_tables(directory, "events", occurred),
-        **_write_tables(directory, "analysis", trace.analysis),
+        **_write_tables(directory, "analysis", {**trace.analysis, **tracer_tables(trace.occurred)}),
     }
 
 

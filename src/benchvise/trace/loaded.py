@@ -7,7 +7,6 @@ from contextlib import suppress
 from dataclasses import dataclass
 from functools import cached_property
 from pathlib import Path
-from typing import TYPE_CHECKING
 
 from benchvise.errors import UsageError
 from benchvise.trace.analysis.calls import USER_ENTRIES
@@ -15,9 +14,6 @@ from benchvise.trace.analysis.model import Actor, Analysis, Loss, TraceSpan
 from benchvise.trace.analysis.names import find_all
 from benchvise.trace.moments import parse_span
 from benchvise.trace.opening import OpenTrace, open_on_demand, open_trace
-
-if TYPE_CHECKING:
-    from benchvise.trace.native import Table
 
 
 @dataclass(frozen=True)
@@ -93,13 +89,12 @@ def load_opened(
     whole = TraceSpan(trace.span[0], trace.span[1])
     within = TraceSpan(*parse_span(whole.begin, whole.end, since, until))
 
-    def events(name: str) -> Table | None:
-        return trace.tables[name] if name in trace.counts else None
-
     # Not the tables themselves: there are thousands, and each would be mapped.
     names = tuple(name for name in trace.tables if name in trace.counts)
     losses = tuple(_losses(trace))
-    analysis = Analysis(trace.analysis, whole, losses, events, names, within, trace.analysis.usage)
+    analysis = Analysis(
+        trace.analysis, whole, losses, trace.occurred, names, within, trace.analysis.usage
+    )
     return LoadedTrace(path, trace, analysis)
 
 
@@ -122,6 +117,9 @@ def _instead(counts: Container[str]) -> str:
     names = ("slice_begin", "funcgraph_entry", "function", *USER_ENTRIES)
     if any(name in counts for name in names):
         return "functions"
+    for tracer in ("timerlat", "osnoise"):
+        if tracer in counts:
+            return tracer
     return "flame" if "perf_mmap" in counts or "kernel_stack" in counts else "events"
 
 

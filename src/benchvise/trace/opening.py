@@ -110,6 +110,10 @@ class OpenTrace:
         with translated():
             return self.source.decode(dict.fromkeys(self.outline["events"], ())).index
 
+    def occurred(self, name: str) -> Table | None:
+        """The table of an event type; None for one that never occurred."""
+        return self.tables[name] if name in self.counts else None
+
     @cached_property
     def source(self) -> native.Trace:
         """The trace as the decoder has it open."""

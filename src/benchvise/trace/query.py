@@ -26,7 +26,7 @@ from benchvise.trace.decoder import decoder
 from benchvise.trace.opening import OpenTrace, analysis_table_names
 from benchvise.trace.query_document import QueryColumn, QueryDocument, json_value
 from benchvise.trace.query_limits import QueryLimits
-from benchvise.trace.tables import arrow_source, table_of, wholes
+from benchvise.trace.tables import TRACER_TABLES, arrow_source, table_of, wholes
 
 if TYPE_CHECKING:
     from benchvise.trace.native import Table
@@ -106,7 +106,7 @@ class QueryTables:
     @cached_property
     def _events(self) -> dict[str, str]:
         """SQL's name of each event table: its own, unless that is taken already."""
-        taken = {*self._own, *analysis_table_names(), "events", "tables"}
+        taken = {*self._own, *analysis_table_names(), *TRACER_TABLES, "events", "tables"}
         names: dict[str, str] = {}
         for event in self._trace.tables:
             name, number = event, 2
@@ -148,10 +148,17 @@ class QueryTables:
             ),
         }
 
+    @cached_property
+    def _tracers(self) -> dict[str, Table]:
+        from benchvise.trace.analysis.timerlat import tracer_tables
+
+        return tracer_tables(self._trace.occurred)
+
     def listing(self) -> list[ListedTable]:
         """Every table: analyses, what belongs to the trace, events; of these, most rows first."""
         others = [
             *(_listed(name, "analysis", table) for name, table in self._trace.analysis.items()),
+            *(_listed(name, "analysis", table) for name, table in self._tracers.items()),
             ListedTable("events", "trace", self._trace.index.num_rows, "time, cpu, event, row"),
             *(_listed(name, "trace", table) for name, table in self._own.items()),
             ListedTable("tables", "trace", None, "name, kind, rows, columns"),
@@ -176,6 +183,8 @@ class QueryTables:
                 yield name, table
         for name in wanted & set(analysis_table_names()):
             yield name, self._trace.analysis[name]
+        if wanted & set(TRACER_TABLES):
+            yield from ((name, table) for name, table in self._tracers.items() if name in wanted)
         for name, event in self._events.items():
             if name.lower() in wanted:
                 yield name, self._trace.tables[event]

@@ -14,6 +14,10 @@ if TYPE_CHECKING:
     from benchvise.trace.native import Table
 
 
+TRACER_TABLES = ("noises", "timerlat_activations")
+"""What SQL has of the tracers osnoise and timerlat (``analysis.timerlat.tracer_tables``)."""
+
+
 def table_of(columns: Mapping[str, Any], metadata: Mapping[str, str] | None = None) -> Table:
     """A table of arrays of NumPy and lists of texts, copied; None in a list of texts is a null.
 

@@ -130,12 +130,12 @@ def session_traces(path: Path) -> tuple[Path, ...]:
         traces = tuple(place for place in _directories(path) if _has_metadata(place))
     if not 1 < len(traces) <= _MOST_TRACES:
         return ()
-    said = [_said_of(trace / "metadata") for trace in traces]
-    if len({one.clock for one in said}) > 1 or said[0].clock is None:
+    traced = [_identity_of(trace / "metadata") for trace in traces]
+    if len({each.clock for each in traced}) > 1 or traced[0].clock is None:
         return ()
-    domains = sorted(one.domain for one in said)
-    named = {one.session for one in said} - {""}
-    of_one_session = domains == ["kernel"] + ["ust"] * (len(said) - 1) and len(named) < 2
+    domains = sorted(each.domain for each in traced)
+    named = {each.session for each in traced} - {""}
+    of_one_session = domains == ["kernel"] + ["ust"] * (len(traced) - 1) and len(named) < 2
     return traces if as_written or of_one_session else ()
 
 
@@ -173,7 +173,7 @@ def _has_metadata(path: Path) -> bool:
 
 
 @dataclass(frozen=True, slots=True)
-class _Said:
+class _TraceIdentity:
     """What a trace's metadata say near their begin: the identity of its clock, whose events it
     has, and the name of its session. Empty, or None, where they do not."""
 
@@ -182,20 +182,20 @@ class _Said:
     session: str = ""
 
 
-def _said_of(metadata: Path) -> _Said:
+def _identity_of(metadata: Path) -> _TraceIdentity:
     try:
         about = metadata.stat()
         return _read_metadata(metadata, about.st_size, about.st_mtime_ns)
     except OSError:
-        return _Said()
+        return _TraceIdentity()
 
 
 @lru_cache(maxsize=4096)
-def _read_metadata(metadata: Path, _size: int, _changed: int) -> _Said:
+def _read_metadata(metadata: Path, _size: int, _changed: int) -> _TraceIdentity:
     with metadata.open("rb") as file:
         text = _without_packets(file.read(4 * _LOOK))
     clock, domain, session = (pattern.search(text) for pattern in (_CLOCK, _DOMAIN, _SESSION))
-    return _Said(
+    return _TraceIdentity(
         clock.group(1).lower() if clock else None,
         domain.group(1).decode() if domain else "",
         session.group(1).decode(errors="replace") if session else "",

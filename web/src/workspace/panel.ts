@@ -30,6 +30,8 @@ export interface TraceInfo {
   readonly event_types: readonly string[];
   /** Of which kinds it has calls. */
   readonly call_kinds: readonly CallKind[];
+  /** Whether it holds anything of the tracers osnoise and timerlat. */
+  readonly has_noise: boolean;
   /** Names of states by the number that items carry. */
   readonly states: readonly string[];
   /** What CPUs do when they idle: names by the actors' numbers. */
@@ -80,5 +82,7 @@ export interface Workspace {
 export interface Panel {
   readonly id: string;
   readonly title: string;
+  /** Whether a trace has what the view is about; without it, every trace has. */
+  suits?(info: TraceInfo): boolean;
   mount(host: HTMLElement, workspace: Workspace): () => void;
 }

@@ -9,6 +9,7 @@ import { latency } from "./views/latency";
 import { log } from "./views/log";
 import { modes } from "./views/modes";
 import { load, switches } from "./views/overtime";
+import { noise } from "./views/noise";
 import { notes } from "./views/notes";
 import { search } from "./views/search";
 import { sql } from "./views/sql";
@@ -25,6 +26,7 @@ export const PANELS: readonly Panel[] = [
   delays,
   latency,
   modes,
+  noise,
   functions,
   flame,
   log,

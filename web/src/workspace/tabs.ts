@@ -53,7 +53,9 @@ export class Tabs {
     const { actors, format } = this.workspace.info;
     const usual = actors === 0 && format === "perf.data" ? "flame" : null;
     const wanted = this.address.get("tab") ?? usual;
-    const panel = this.panels.find(({ id }) => id === wanted) ?? this.panels[0];
+    const suiting = this.suiting();
+    for (const [id, tab] of this.buttons) tab.hidden = !suiting.some((panel) => panel.id === id);
+    const panel = suiting.find(({ id }) => id === wanted) ?? suiting[0];
     if (panel === undefined || (panel.id === this.shown && !anew)) return;
     this.unmount?.();
     this.shown = panel.id;
@@ -71,9 +73,16 @@ export class Tabs {
     this.unmount = null;
   }
 
+  /** The views that the trace has something for. */
+  private suiting(): readonly Panel[] {
+    const { info } = this.workspace;
+    return this.panels.filter((panel) => panel.suits?.(info) ?? true);
+  }
+
   private step(by: number): void {
-    const at = this.panels.findIndex(({ id }) => id === this.shown);
-    const next = this.panels[(at + by + this.panels.length) % this.panels.length];
+    const panels = this.suiting();
+    const at = panels.findIndex(({ id }) => id === this.shown);
+    const next = panels[(at + by + panels.length) % panels.length];
     if (next === undefined) return;
     this.address.set({ tab: next.id }, true);
     this.show();

@@ -59,6 +59,34 @@ const FORMATS: &[(&str, &[&str])] = &[
         ],
     ),
     ("function", &["{ip} <-{parent_ip}"]),
+    // Columns that are blanks apart; the last is the one of trace-cmd.
+    (
+        "timerlat",
+        &[
+            "#{seqnum} context {context} timer_latency {timer_latency} ns",
+            "seq:{seqnum}\tcontext:{context}\ttimer_latency:{timer_latency}",
+        ],
+    ),
+    (
+        "osnoise",
+        &[
+            "{runtime} {noise} {-} {max_sample} {hw_count} {nmi_count} {irq_count} \
+             {softirq_count} {thread_count}",
+            "noise:{noise}\tmax_sample:{max_sample}\thw:{hw_count}\tnmi:{nmi_count}\t\
+             irq:{irq_count}\tsoftirq:{softirq_count}\tthread:{thread_count}",
+        ],
+    ),
+    ("nmi_noise", &["start {start} duration {duration} ns"]),
+    ("irq_noise", &["{desc}:{vector} start {start} duration {duration} ns"]),
+    ("softirq_noise", &["{action}:{vector} start {start} duration {duration} ns"]),
+    ("thread_noise", &["{comm}:{pid} start {start} duration {duration} ns"]),
+    (
+        "sample_threshold",
+        &[
+            "start {start} duration {duration} ns interference {interference}",
+            "start {start} duration {duration} ns interferences {interference}",
+        ],
+    ),
     ("print", &["{buf}"]),
     ("bprint", &["{buf}"]),
     ("bputs", &["{buf}"]),
@@ -125,14 +153,18 @@ fn parts(format: &'static str) -> Vec<Part> {
     parts
 }
 
+/// What follows from other fields, and is none of its own.
+pub(super) const DERIVED: &str = "-";
+
 /// Fields whose values may be any text, as names of threads are.
 fn any(field: &str) -> bool {
-    matches!(field, "filename" | "name" | "cmd" | "args" | "buf" | "ioprio")
+    matches!(field, "filename" | "name" | "desc" | "cmd" | "args" | "buf" | "ioprio")
         || field.ends_with("comm")
 }
 
 /// Matches parts from the end of a text to its beginning: names of threads, which may hold anything,
-/// stand before what tells them apart. Values are found in reverse order.
+/// stand before what tells them apart. Values are found in reverse order. Between others may be any
+/// number of blanks.
 fn fits<'a>(parts: &[Part], text: &'a str, found: &mut Vec<Found<'a>>) -> bool {
     let Some((last, before)) = parts.split_last() else { return text.is_empty() };
     match last {
@@ -148,15 +180,23 @@ fn fits<'a>(parts: &[Part], text: &'a str, found: &mut Vec<Found<'a>>) -> bool {
                 }
                 return whole;
             };
+            let before = &before[..before.len() - 1];
+            let blanks_before = literal.starts_with(' ')
+                && matches!(before.last(), Some(Part::Field(name)) if !any(name));
             let mut end = text.len();
             while let Some(at) = text[..end].rfind(literal) {
-                let value = &text[at + literal.len()..];
-                if !any(name) && value.contains(' ') {
-                    return false;
+                let mut value = &text[at + literal.len()..];
+                if !any(name) {
+                    value = value.trim_start_matches(' ');
+                    if value.contains(' ') {
+                        return false;
+                    }
                 }
+                let rest = &text[..at];
+                let rest = if blanks_before { rest.trim_end_matches(' ') } else { rest };
                 let count = found.len();
                 found.push((name, value));
-                if fits(&before[..before.len() - 1], &text[..at], found) {
+                if fits(before, rest, found) {
                     return true;
                 }
                 found.truncate(count);
@@ -226,6 +266,34 @@ mod tests {
         assert_eq!(block[0], ("dev", "254,0".into()));
         assert_eq!(block[4], ("sector", "12892600".into()));
         assert!(read("sched_switch", "nothing of it").is_empty());
+    }
+
+    #[test]
+    fn columns_of_tracers_are_blanks_apart() {
+        let timerlat = [
+            "#402268 context    irq timer_latency     13585 ns",
+            "seq:402268\tcontext:0\ttimer_latency:13585",
+        ];
+        let values = timerlat.map(|text| read("timerlat", text));
+        assert_eq!(
+            values[0],
+            [
+                ("seqnum", "402268".into()),
+                ("context", "irq".into()),
+                ("timer_latency", "13585".into())
+            ]
+        );
+        assert_eq!(values[1][1], ("context", "0".into()));
+        let noise = read(
+            "osnoise",
+            "1000000        190  99.98100       9     18      0   1007     18      1",
+        );
+        let values: Vec<&str> = noise.iter().map(|(_, value)| value.as_str()).collect();
+        assert_eq!(values, ["1000000", "190", "99.98100", "9", "18", "0", "1007", "18", "1"]);
+        let irq = read("irq_noise", "virtio0-output.0:47 start 2932.676620180 duration 86 ns");
+        assert_eq!(irq[0], ("desc", "virtio0-output.0".into()));
+        assert_eq!(irq[2], ("start", "2932.676620180".into()));
+        assert_eq!(read("thread_noise", "a b: 1:7 start 5.000000001 duration 9 ns")[0].1, "a b: 1");
     }
 
     #[test]

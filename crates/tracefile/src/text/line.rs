@@ -3,7 +3,8 @@
 //! ```text
 //!           <idle>-0     ( 1234) [001] d.h1.  1234.567890: irq_handler_entry: irq=36 name=eth0
 //! ```
-//! The thread's group, the flags and the colon behind an event's name may be missing.
+//! The thread's group, the flags and the colon behind an event's name may be missing; the entries of
+//! the tracers `osnoise` and `timerlat` have no name.
 
 /// A line that tells of an event.
 #[derive(Debug, Clone, PartialEq, Eq)]
@@ -112,7 +113,12 @@ fn at_cpu(line: &str) -> Option<((&str, i32), u16, &str)> {
 
 /// `1234.567890:` in nanoseconds.
 fn stamp(word: &str) -> Option<i64> {
-    let (seconds, fraction) = word.strip_suffix(':')?.split_once('.')?;
+    moment(word.strip_suffix(':')?)
+}
+
+/// `1234.567890` in nanoseconds.
+pub(super) fn moment(word: &str) -> Option<i64> {
+    let (seconds, fraction) = word.split_once('.')?;
     if fraction.is_empty() || fraction.len() > 9 || !fraction.bytes().all(|c| c.is_ascii_digit()) {
         return None;
     }
@@ -150,6 +156,9 @@ fn flags(word: &str) -> Option<(u8, u8)> {
 
 /// The event's name and the rest.
 fn named(text: &str) -> Option<(Name<'_>, &str)> {
+    if let Some(tracer) = entry_of(text) {
+        return Some((Name::Plain(tracer), text));
+    }
     if let Some((function, _)) = text.split_once(" <-")
         && !function.contains([' ', ':'])
     {
@@ -168,6 +177,25 @@ fn named(text: &str) -> Option<(Name<'_>, &str)> {
     let value = rest.strip_prefix(" -> ")?;
     Some((Name::Exit(call), value))
 }
+
+/// The tracer that writes such an entry: `#1     context    irq timer_latency       932 ns` of
+/// timerlat, a table of numbers of osnoise, `1000000        190  99.98100       9     18 …`.
+fn entry_of(text: &str) -> Option<&'static str> {
+    if text.starts_with('#') {
+        let mut words = text.split_ascii_whitespace().skip(1);
+        let timerlat = words.next() == Some("context") && words.nth(1) == Some("timer_latency");
+        return timerlat.then_some("timerlat");
+    }
+    if !text.starts_with(|c: char| c.is_ascii_digit()) {
+        return None;
+    }
+    let words: Vec<&str> = text.split_ascii_whitespace().take(OSNOISE_COLUMNS + 1).collect();
+    let number = |word: &&str| word.bytes().all(|c| c.is_ascii_digit() || c == b'.');
+    (words.len() == OSNOISE_COLUMNS && words.iter().all(number)).then_some("osnoise")
+}
+
+/// Runtime, noise, share of the CPU, longest noise; hardware, NMI, IRQ, softirq, threads.
+const OSNOISE_COLUMNS: usize = 9;
 
 #[cfg(test)]
 mod tests {
@@ -209,6 +237,20 @@ mod tests {
         assert_eq!((exit.event, exit.text), (Name::Exit("read"), "0x1"));
         let function = line("a-1 [000] ..... 1.5: do_idle <-cpu_startup_entry");
         assert_eq!(function.event, Name::Plain("function"));
+    }
+
+    #[test]
+    fn entries_of_tracers_without_a_name_are_read() {
+        // Of the kernel's own documentation, Documentation/trace/{timerlat,osnoise}-tracer.rst.
+        let irq = "          <idle>-0       [000] d.h1    54.029328: #1     context    irq timer_latency       932 ns";
+        assert_eq!((line(irq).event, line(irq).time), (Name::Plain("timerlat"), 54_029_328_000));
+        let noise = "           <...>-859     [000] ....    81.637220: 1000000        190  99.98100       9     18      0   1007     18      1";
+        assert_eq!(line(noise).event, Name::Plain("osnoise"));
+        for other in
+            ["#1 context", "# tracer: x y z", "1 2 3", "1 2 3 4 5 6 7 8 9 10", "1 2 3 4 5 6 7 8 x"]
+        {
+            assert_eq!(read(&format!("a-1 [000] .... 1.5: {other}")), Said::Other, "{other}");
+        }
     }
 
     #[test]

@@ -22,6 +22,10 @@ enum Kind {
     Handled,
     /// `MAJOR,MINOR`.
     Device,
+    /// `548.771077442`, a moment in nanoseconds.
+    Moment,
+    /// `thread`: where the tracer timerlat took a sample.
+    Context,
     Text,
 }
 
@@ -30,6 +34,9 @@ const STATES: [(i128, &str); 8] =
     [(1, "S"), (2, "D"), (4, "T"), (8, "t"), (16, "X"), (32, "Z"), (64, "P"), (128, "I")];
 /// Marks a thread that was preempted: `R+`.
 const PREEMPTED: i64 = 0x100;
+
+/// Where the tracer timerlat takes samples.
+const CONTEXTS: [(i128, &str); 3] = [(0, "irq"), (1, "thread"), (2, "user-ret")];
 
 /// Fields of a type whose names are not known beforehand.
 const MOST_FIELDS: usize = 128;
@@ -86,7 +93,7 @@ impl SchemaBuilder {
             return self.field("ret", text.trim());
         }
         if let Some(found) = self.format.as_ref().and_then(|format| format.read(text)) {
-            for (name, value) in found {
+            for (name, value) in found.into_iter().filter(|(name, _)| *name != fields::DERIVED) {
                 self.field(name, value);
             }
             return;
@@ -147,11 +154,14 @@ fn described(name: &str, kind: Kind) -> Field {
         Kind::Handled => [(0, "unhandled"), (1, "handled")]
             .map(|(value, name)| Label { first: value, last: value, name: name.into() })
             .to_vec(),
+        Kind::Context => CONTEXTS
+            .map(|(value, name)| Label { first: value, last: value, name: name.into() })
+            .to_vec(),
         _ => Vec::new(),
     };
     let column = match kind {
-        Kind::Signed | Kind::State | Kind::Handled => ColumnType::Signed(64),
-        Kind::Unsigned { .. } | Kind::Device => ColumnType::Unsigned(64),
+        Kind::Signed | Kind::State | Kind::Handled | Kind::Context => ColumnType::Signed(64),
+        Kind::Unsigned { .. } | Kind::Device | Kind::Moment => ColumnType::Unsigned(64),
         Kind::Text => ColumnType::Text,
     };
     Field {
@@ -229,6 +239,8 @@ fn push(kind: Kind, value: &str, column: &mut Column) {
         Kind::State => state(value),
         Kind::Handled => Some(i64::from(value == "handled")),
         Kind::Device => device(value),
+        Kind::Moment => super::line::moment(value),
+        Kind::Context => context(value).or_else(|| signed(value)),
     };
     match number {
         Some(number) => column.signed(number),
@@ -242,8 +254,12 @@ fn kind(name: &str, value: &str) -> Kind {
         "prev_state" if state(value).is_some() => return Kind::State,
         "ret" if matches!(value, "handled" | "unhandled") => return Kind::Handled,
         "dev" if device(value).is_some() => return Kind::Device,
+        "start" if super::line::moment(value).is_some() => return Kind::Moment,
+        "context" if context(value).is_some() => return Kind::Context,
         // Texts, whatever they look like.
-        _ if name.ends_with("comm") || matches!(name, "name" | "filename" | "buf" | "rwbs") => {
+        _ if name.ends_with("comm")
+            || matches!(name, "name" | "desc" | "filename" | "buf" | "rwbs") =>
+        {
             return Kind::Text;
         }
         _ => {}
@@ -305,4 +321,9 @@ fn state(value: &str) -> Option<i64> {
 fn device(value: &str) -> Option<i64> {
     let (major, minor) = value.split_once(',')?;
     Some(major.parse::<i64>().ok()? << 20 | minor.parse::<i64>().ok()?)
+}
+
+/// As the kernel counts where timerlat took a sample.
+fn context(value: &str) -> Option<i64> {
+    CONTEXTS.iter().find(|(_, name)| *name == value).map(|(number, _)| *number as i64)
 }

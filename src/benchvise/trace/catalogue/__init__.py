@@ -22,6 +22,7 @@ from benchvise.trace.catalogue.info import INFO
 from benchvise.trace.catalogue.kernel import BLOCK, COUNTERS, IDLE, SYSCALLS, TIMERS
 from benchvise.trace.catalogue.latency import LATENCY
 from benchvise.trace.catalogue.modes import MODES
+from benchvise.trace.catalogue.noise import OSNOISE, TIMERLAT
 from benchvise.trace.catalogue.record import OneTrace, TraceAnalysis
 from benchvise.trace.catalogue.scheduling import SCHED, WAKEUPS
 from benchvise.trace.catalogue.stats import LOAD, STATS, SWITCHES
@@ -42,6 +43,8 @@ ANALYSES: tuple[TraceAnalysis[Any, Any], ...] = (
     BLOCK,
     TIMERS,
     IDLE,
+    OSNOISE,
+    TIMERLAT,
     FUNCTIONS,
     FLAME,
     COUNTERS,

@@ -189,6 +189,7 @@ _STATISTICS = {
     "p99": "p99",
     "p99_interval": "p99 interval",
     "p999": "p99.9",
+    "minimum": "min",
     "maximum": "max",
     "mean": "mean",
     "total": "in all",

@@ -24,6 +24,7 @@ from benchvise.trace.tables import table_of
 from benchvise.web.readers.open_files import open_files
 from benchvise.web.timeline import TimelinePart, timeline_routes
 from benchvise.web.workspace.calls import CallKind, call_kinds
+from benchvise.web.workspace.noise import has_noise
 from benchvise.web.workspace.served import ServedTrace
 
 if TYPE_CHECKING:
@@ -268,6 +269,7 @@ class TraceInfo:
     states: Sequence[str]
     event_types: Sequence[str]
     call_kinds: Sequence[CallKind]
+    has_noise: bool
     idle_actors: Mapping[str, str]
     tag: str
 
@@ -329,6 +331,7 @@ class TraceTimeline:
             states=states(),
             event_types=outline["events"],
             call_kinds=call_kinds(loaded),
+            has_noise=has_noise(loaded),
             idle_actors={
                 str(actor.id): actor.name
                 for actor in loaded.analysis.actors

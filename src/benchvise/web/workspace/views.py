@@ -32,6 +32,7 @@ from benchvise.web.workspace import (
     flame,
     latency,
     modes,
+    noise,
     sql,
     waiting,
 )
@@ -121,6 +122,7 @@ routes = [
     view("latency", latency.latency),
     view("modes", modes.shown_modes),
     view("functions", modes.function_table),
+    view("noise", noise.noise),
     _served("flame", lambda trace, query: flame.flame_graph(trace.loaded, query, trace.stacks)),
     _difference("flame-difference", _flame_difference),
     view("critical-path", causes.response_path),

@@ -165,6 +165,67 @@ export interface FunctionRow {
   readonly worst_cpu: number | null;
 }
 
+/** `GET noise`: moments in ns since the first event. */
+export interface NoiseAnswer extends Head {
+  readonly cpus: readonly CpuNoise[];
+  readonly sources: readonly {
+    readonly kind: string;
+    readonly name: string;
+    readonly duration: Distribution & { readonly total: number };
+    readonly share: number;
+    readonly worst_at: number;
+    readonly worst_cpu: number;
+  }[];
+  readonly more: number;
+  readonly latencies: readonly {
+    readonly context: string;
+    readonly cpu: number | null;
+    readonly latency: Distribution;
+    readonly worst_at: number;
+    readonly worst_cpu: number;
+  }[];
+  readonly worst: readonly WorstActivation[];
+  readonly has_noises: boolean;
+}
+
+/** What osnoise measured on a CPU; null where the trace does not tell it. */
+export interface CpuNoise {
+  readonly cpu: number;
+  readonly periods: number;
+  readonly runtime: number | null;
+  readonly noise: number;
+  readonly available: number | null;
+  readonly most: number;
+  readonly most_at: number;
+  readonly longest: number;
+  readonly longest_at: number;
+  readonly hardware: number;
+  readonly nmi: number;
+  readonly irq: number;
+  readonly softirq: number;
+  readonly thread: number;
+}
+
+/** One of the longest latencies of timerlat, and the parts that add up to it. */
+export interface WorstActivation {
+  readonly cpu: number;
+  readonly activation: number;
+  readonly context: string;
+  readonly latency: number;
+  readonly due: number;
+  readonly at: number;
+  readonly running: string;
+  readonly parts: readonly {
+    readonly what: string;
+    readonly who: string;
+    readonly count: number;
+    readonly time: number;
+    readonly share: number;
+  }[];
+  readonly stack: readonly string[];
+  readonly incomplete: boolean;
+}
+
 export interface Statistics extends Head {
   readonly duration: number;
   readonly actors: readonly ActorRow[];

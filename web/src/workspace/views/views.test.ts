@@ -15,6 +15,7 @@ import { colourOf, corners, topOf } from "./overtime";
 import { keyTarget, pointing, type Points } from "./pointing";
 import { type Cloud, extent, nearest, plan } from "./scatter";
 import { functions } from "./functions";
+import { noise } from "./noise";
 import { modes } from "./modes";
 import { search } from "./search";
 import { isNumber } from "./sql";
@@ -200,6 +201,37 @@ test("functions without times have dashes, and the longest call is a link", asyn
   const cells = [...host.querySelectorAll("tbody tr")].map((row) => [...row.children].map(({ textContent }) => textContent));
   expect(cells[0]?.at(-1)).toBe("9.00 µs");
   expect(cells[1]?.slice(3)).toEqual(["–", "–", "–", "–", "–", "–", "–"]);
+  unmount();
+  vi.unstubAllGlobals();
+});
+
+test("noise and latencies are tables, the longest lead to the timeline, names are texts", async () => {
+  const time = { count: 2, mean: 5, minimum: 1, median: 5, interval: null, p95: 8, p99: 9, p999: 9, maximum: 9_000, total: 10_000 };
+  const worst = {
+    cpu: 1, activation: 7, context: "thread", latency: 9_000, due: 10, at: 9_010, running: "task:<b>cc1/7", incomplete: true,
+    parts: [{ what: "blocking thread", who: "task:<b>cc1/7", count: 1, time: 6_000, share: 2 / 3 }, { what: "not told", who: "", count: 0, time: 3_000, share: 1 / 3 }],
+    stack: ["timerlat_irq", "vfs_write"],
+  };
+  const found = {
+    begin: 0, end: 25, cautions: [], more: 3, has_noises: true, worst: [worst],
+    latencies: [{ context: "thread", cpu: null, latency: time, worst_at: 9_010, worst_cpu: 1 }],
+    sources: [{ kind: "irq", name: "irq:eth0/24", duration: time, share: 0.5, worst_at: 7, worst_cpu: 1 }],
+    cpus: [{ cpu: 0, periods: 2, runtime: null, noise: 380_000, available: 0.99981, most: 190_000, most_at: 4, longest: 9_000, longest_at: 5, hardware: 36, nmi: 0, irq: 2014, softirq: 36, thread: 2 }],
+  };
+  const answer = { ok: true, json: () => Promise.resolve(found), text: () => Promise.resolve(JSON.stringify(found)) };
+  vi.stubGlobal("fetch", () => Promise.resolve(answer));
+  const host = document.createElement("div");
+  const here = workspace();
+  const unmount = noise.mount(host, here);
+  await eventually(() => { expect(host.textContent).toContain("task:<b>cc1/7"); });
+  const tables = [...host.querySelectorAll("table")];
+  expect(tables).toHaveLength(4);
+  expect(tables[1]?.caption?.textContent).toContain("Incomplete");
+  expect([...tables[2]?.querySelectorAll("tbody td") ?? []].map(({ textContent }) => textContent).slice(1, 4)).toEqual(["–", "380.0 µs", "99.981 %"]);
+  expect(tables[3]?.caption?.textContent).toContain("3 more not shown");
+  tables[1]?.caption?.querySelector("button")?.click();
+  expect(here.selection.value.view).not.toEqual({ begin: 0, end: 1000 });
+  expect(noise.suits?.({ ...here.info, has_noise: false })).toBe(false);
   unmount();
   vi.unstubAllGlobals();
 });
