@@ -163,6 +163,25 @@ impl<'a> Column<'a> {
         }
     }
 
+    /// What [`Value::int`] gives of a value, without making that.
+    #[inline]
+    pub(crate) fn int(&self, row: usize) -> Option<i128> {
+        if self.nulls.is_some_and(|array| array.is_null(row)) {
+            return Some(0);
+        }
+        Some(match &self.cells {
+            Cells::U8(values) => i128::from(values[row]),
+            Cells::U16(values) => i128::from(values[row]),
+            Cells::U32(values) => i128::from(values[row]),
+            Cells::U64(values) => i128::from(values[row]),
+            Cells::I8(values) => i128::from(values[row]),
+            Cells::I16(values) => i128::from(values[row]),
+            Cells::I32(values) => i128::from(values[row]),
+            Cells::I64(values) => i128::from(values[row]),
+            _ => return self.get(row).int(),
+        })
+    }
+
     /// Whether its values are truth values.
     pub(crate) fn is_bool(&self) -> bool {
         matches!(self.cells, Cells::Bool(_))

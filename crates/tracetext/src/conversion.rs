@@ -196,20 +196,19 @@ impl Conversion {
     /// Writes an integer as it is in an argument of the conversion's size.
     pub(crate) fn integer(&self, out: &mut Vec<u8>, value: i128, long: u8, width: usize) {
         let bits = u32::from(self.length.bytes(long)) * 8;
-        let masked = (value as u128) & (u128::MAX >> (128 - bits));
+        let mask = u64::MAX >> (64 - bits);
+        let masked = (value as u64) & mask;
         let negative = self.signed() && masked >> (bits - 1) != 0;
-        let magnitude = match negative {
-            true => ((1u128 << bits) - masked) as u64,
-            false => masked as u64,
-        };
+        let magnitude = if negative { masked.wrapping_neg() & mask } else { masked };
         if width == 0 && !self.plus && !self.space && !self.alternate {
             if negative {
                 out.push(b'-');
             }
             return self.digits(out, magnitude);
         }
-        let mut digits = Vec::with_capacity(24);
-        self.digits(&mut digits, magnitude);
+        let begin = out.len();
+        self.digits(out, magnitude);
+        let digits = out.len() - begin;
         let sign: &[u8] = match (negative, self.signed()) {
             (true, _) => b"-",
             (false, true) if self.plus => b"+",
@@ -219,17 +218,17 @@ impl Conversion {
             (false, false) if self.alternate && self.kind == b'o' => b"0",
             _ => b"",
         };
-        let fill = width.saturating_sub(digits.len() + sign.len());
-        if !self.left && !self.zero {
-            out.resize(out.len() + fill, b' ');
-        }
-        out.extend_from_slice(sign);
-        if !self.left && self.zero {
-            out.resize(out.len() + fill, b'0');
-        }
-        out.extend_from_slice(&digits);
+        let fill = width.saturating_sub(digits + sign.len());
+        // The digits move to behind what stands before them.
+        let before = sign.len() + if self.left { 0 } else { fill };
+        out.resize(out.len() + sign.len() + fill, if self.left { b' ' } else { b'0' });
+        out.copy_within(begin..begin + digits, begin + before);
+        let blanks = if self.left || self.zero { 0 } else { fill };
+        out[begin..begin + blanks].fill(b' ');
+        out[begin + blanks..begin + blanks + sign.len()].copy_from_slice(sign);
+        out[begin + blanks + sign.len()..begin + before].fill(b'0');
         if self.left {
-            out.resize(out.len() + fill, b' ');
+            out[begin + before + digits..].fill(b' ');
         }
     }
 
@@ -260,33 +259,51 @@ impl Conversion {
 pub(crate) fn decimal(out: &mut Vec<u8>, mut value: u64) {
     let mut digits = [0u8; 20];
     let mut at = digits.len();
-    loop {
+    while value >= 100 {
+        at -= 2;
+        digits[at..at + 2].copy_from_slice(&PAIRS[(value % 100) as usize]);
+        value /= 100;
+    }
+    if value >= 10 {
+        at -= 2;
+        digits[at..at + 2].copy_from_slice(&PAIRS[value as usize]);
+    } else {
         at -= 1;
-        digits[at] = b'0' + (value % 10) as u8;
-        value /= 10;
-        if value == 0 {
-            break;
-        }
+        digits[at] = b'0' + value as u8;
     }
     out.extend_from_slice(&digits[at..]);
 }
+
+/// `00` to `99`.
+const PAIRS: [[u8; 2]; 100] = {
+    let mut pairs = [[0; 2]; 100];
+    let mut at = 0;
+    while at < 100 {
+        pairs[at] = [b'0' + (at / 10) as u8, b'0' + (at % 10) as u8];
+        at += 1;
+    }
+    pairs
+};
 
 /// Writes a number in base 10 with leading zeros up to `width` digits.
 pub(crate) fn padded(out: &mut Vec<u8>, mut value: u64, width: usize) {
     let begin = out.len();
     out.resize(begin + width, b'0');
-    for digit in out[begin..].iter_mut().rev() {
-        *digit = b'0' + (value % 10) as u8;
-        value /= 10;
+    for digits in out[begin..].rchunks_mut(2) {
+        let pair = PAIRS[(value % 100) as usize];
+        digits.copy_from_slice(&pair[2 - digits.len()..]);
+        value /= 100;
     }
 }
 
 /// Writes a number in base 16.
 pub(crate) fn hexadecimal(out: &mut Vec<u8>, value: u64) {
-    let digits = (64 - value.leading_zeros()).div_ceil(4).max(1);
-    for digit in (0..digits).rev() {
-        out.push(b"0123456789abcdef"[(value >> (digit * 4)) as usize & 15]);
+    let count = (64 - value.leading_zeros()).div_ceil(4).max(1) as usize;
+    let mut digits = [0u8; 16];
+    for (at, digit) in digits[..count].iter_mut().rev().enumerate() {
+        *digit = b"0123456789abcdef"[(value >> (at * 4)) as usize & 15];
     }
+    out.extend_from_slice(&digits[..count]);
 }
 
 #[cfg(test)]

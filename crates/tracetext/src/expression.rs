@@ -159,8 +159,46 @@ impl Expression {
     pub(crate) fn int(&self, row: Row<'_>) -> Option<i128> {
         match self {
             Self::Number(number) => Some(*number),
-            Self::Field(place) => row.columns[*place].get(row.row).int(),
+            Self::Field(place) => row.columns[*place].int(row.row),
+            // As `value` has it, without a value for each part.
+            Self::Not(of) => Some(i128::from(of.int(row)? == 0)),
+            Self::Negative(of) => Some(of.int(row)?.wrapping_neg()),
+            Self::Complement(of) => Some(!of.int(row)?),
+            Self::Binary(operator, a, b) => Some(operator.apply(a.int(row)?, b.int(row)?)),
+            Self::Cast { bytes, signed, of } => Some(cast(of.int(row)?, *bytes, *signed)),
+            Self::Choice(condition, yes, no) => match condition.int(row)? {
+                0 => no.int(row),
+                _ => yes.int(row),
+            },
             _ => self.value(row)?.int(),
+        }
+    }
+
+    /// The same with what does not depend on an event worked out: formats of the kernel have long
+    /// sums of flags.
+    pub(crate) fn folded(self) -> Self {
+        match self {
+            Self::Binary(operator, a, b) => match (*a, *b) {
+                (Self::Number(a), Self::Number(b)) => Self::Number(operator.apply(a, b)),
+                (a, b) => Self::Binary(operator, a.into(), b.into()),
+            },
+            Self::Cast { bytes, signed, of } => match *of {
+                Self::Number(number) => Self::Number(cast(number, bytes, signed)),
+                of => Self::Cast { bytes, signed, of: of.into() },
+            },
+            Self::Not(of) => match *of {
+                Self::Number(number) => Self::Number(i128::from(number == 0)),
+                of => Self::Not(of.into()),
+            },
+            Self::Negative(of) => match *of {
+                Self::Number(number) => Self::Number(number.wrapping_neg()),
+                of => Self::Negative(of.into()),
+            },
+            Self::Complement(of) => match *of {
+                Self::Number(number) => Self::Number(!number),
+                of => Self::Complement(of.into()),
+            },
+            other => other,
         }
     }
 }

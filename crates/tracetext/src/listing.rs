@@ -272,7 +272,9 @@ impl Listing {
             }
             if made == Made::Line {
                 let line = &chunk.text[begin..];
-                if line.len() > LONGEST || !line.iter().all(|c| (32..127).contains(c)) {
+                // Without an end before the last byte: many are looked at together.
+                let is_plain = line.iter().fold(true, |plain, c| plain & (32..127).contains(c));
+                if line.len() > LONGEST || !is_plain {
                     chunk.doubtful.push((begin, chunk.text.len()));
                 }
                 chunk.text.push(b'\n');

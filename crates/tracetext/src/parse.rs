@@ -227,20 +227,20 @@ impl Parser<'_> {
         let mut left = self.binary(level + 1)?;
         while let Some((_, operator)) = operators.iter().find(|(sign, _)| self.take(sign)) {
             let right = self.binary(level + 1)?;
-            left = Expression::Binary(*operator, left.into(), right.into());
+            left = Expression::Binary(*operator, left.into(), right.into()).folded();
         }
         Ok(left)
     }
 
     fn unary(&mut self) -> Parsed {
         if self.take("-") {
-            return Ok(Expression::Negative(self.nested(Self::unary)?.into()));
+            return Ok(Expression::Negative(self.nested(Self::unary)?.into()).folded());
         }
         if self.take("~") {
-            return Ok(Expression::Complement(self.nested(Self::unary)?.into()));
+            return Ok(Expression::Complement(self.nested(Self::unary)?.into()).folded());
         }
         if self.take("!") {
-            return Ok(Expression::Not(self.nested(Self::unary)?.into()));
+            return Ok(Expression::Not(self.nested(Self::unary)?.into()).folded());
         }
         if self.take("&") {
             // The address of an array is the array.
@@ -248,7 +248,7 @@ impl Parser<'_> {
         }
         if let Some((bytes, signed)) = self.conversion()? {
             let of = self.nested(Self::unary)?;
-            return Ok(Expression::Cast { bytes, signed, of: of.into() });
+            return Ok(Expression::Cast { bytes, signed, of: of.into() }.folded());
         }
         let of = self.primary()?;
         match self.take("[") {

@@ -35,7 +35,13 @@ impl Printer<'_> {
                     };
                     let width = amount(conversion.width)?;
                     let precision = amount(conversion.precision)?;
-                    let value = arguments.next()?.value(row)?;
+                    let argument = arguments.next()?;
+                    if !matches!(conversion.kind, b's' | b'p' | b'c') {
+                        let value = argument.int(row)?;
+                        conversion.integer(out, value, self.long, filled(width));
+                        continue;
+                    }
+                    let value = argument.value(row)?;
                     self.converted(out, conversion, width, precision, &value)?;
                 }
             }
@@ -52,8 +58,7 @@ impl Printer<'_> {
         precision: Option<i128>,
         value: &Value<'_>,
     ) -> Option<()> {
-        const WIDEST: i128 = 99;
-        let fill = usize::try_from(width.unwrap_or(0).min(WIDEST)).unwrap_or(0);
+        let fill = filled(width);
         let most = precision.and_then(|most| usize::try_from(most).ok());
         match (conversion.kind, value) {
             (b's' | b'p', Value::Text(text)) => {
@@ -82,6 +87,12 @@ impl Printer<'_> {
         }
         Some(())
     }
+}
+
+/// How wide a conversion is at least.
+fn filled(width: Option<i128>) -> usize {
+    const WIDEST: i128 = 99;
+    usize::try_from(width.unwrap_or(0).min(WIDEST)).unwrap_or(0)
 }
 
 #[cfg(test)]
