@@ -64,13 +64,15 @@ function drawWorst(workspace: Workspace, worst: WorstActivation, number: number,
   const said = [`Longest latency ${number}: ${duration(latency)} (${context}) on CPU ${cpu}, activation ${activation}.`];
   if (incomplete) said.push("Incomplete: events are missing meanwhile.");
   if (!known) said.push("The events osnoise:* tell who ran: trace-cmd record -e osnoise.");
-  const table = namedTable("noise", said.join(" "), ["Part", "Who", "n", "Time", "Share"],
+  // Above the table and not its caption: that is as wide as the table, which scrolls on a phone.
+  const heading = make("p", { class: "view-note" }, said.join(" "), " ",
+    link("Show it", () => { reveal(workspace, null, due, at, cpu); }, "Move the timeline to it"));
+  const table = namedTable("noise", `Parts of latency ${number}`, ["Part", "Who", "n", "Time", "Share"],
     parts.map(({ what, who, count: times, time, share: part }): Cells => [
       what, who, times === 0 ? "–" : count(times), duration(time), share(part),
     ]), 2);
-  table.caption?.append(" ", link("Show it", () => { reveal(workspace, null, due, at, cpu); }, "Move the timeline to it"));
-  if (stack.length === 0) return table;
-  return make("div", {}, table,
+  if (stack.length === 0) return make("div", {}, heading, table);
+  return make("div", {}, heading, table,
     make("details", {}, make("summary", {}, "Stack at the timer's interrupt"),
       make("ol", { class: "view-stack" }, ...stack.map((name) => make("li", {}, name)))));
 }
