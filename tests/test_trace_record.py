@@ -4,6 +4,7 @@ from __future__ import annotations
 
 import json
 import os
+import re
 import signal
 import subprocess
 import sys
@@ -216,6 +217,51 @@ class TestHere:
     @staticmethod
     def wait_for_end(name: str) -> None:
         wait_until(lambda: name not in instances(), f"{name} is gone")
+
+
+class TestSeveral:
+    """Two boards that are this machine, so that the truth is known: their clock is the host's."""
+
+    @pytest.fixture(autouse=True)
+    def _possible(self) -> Iterator[None]:
+        with recording():
+            yield
+
+    def test_their_times_count_by_this_hosts_clock(
+        self, plain: SshServer, home: Path, cli: Cli, environment: dict[str, str], tmp_path: Path
+    ) -> None:
+        assert home.is_dir()
+        environment["BENCHVISE_SSH_CONFIG"] = str(plain.config)
+        before = time.time_ns()
+        words = ("--with", plain.name, "--for", "0.3", "--events", "sched", "--no-kallsyms")
+        done = cli("trace", "record", "local", *words, "-o", "set", "--json")
+        found = json.loads(done.stdout)["data"]
+        assert [member["board"] for member in found["members"]] == ["local", plain.name]
+        for member in found["members"]:
+            clock = member["clock"]
+            assert abs(clock["offset_begin_ns"]) <= clock["uncertainty_ns"]
+            assert abs(clock["offset_end_ns"]) <= clock["uncertainty_ns"]
+            assert before < member["first"] < member["last"] < time.time_ns()
+            file = str(tmp_path / "set" / member["file"])
+            assert reported(Path(file)) == member["events"]
+            # What moves its stamps is in the file: the reference tool has the same times.
+            told = subprocess.run(
+                ["trace-cmd", "report", "-t", file], capture_output=True, text=True, check=True
+            )
+            times = re.findall(r"\] +(\d+\.\d{9}): ", told.stdout)
+            listed = cli("trace", "events", file).stdout
+            assert re.findall(r"\] (\d+\.\d{9}): ", listed) == times
+        merged = json.loads(cli("trace", "events", "set", "--event", "print", "--json").stdout)
+        events = merged["data"]["events"]
+        assert [event["time"] for event in events] == sorted(event["time"] for event in events)
+        assert {event["board"] for event in events} == {"local", plain.name}
+        assert merged["data"]["uncertainty_ns"] == sum(
+            member["clock"]["uncertainty_ns"] for member in found["members"]
+        )
+        table = cli("trace", "info", "set").stdout
+        assert plain.name in table
+        assert "round trips" in table
+        assert "recordings of 2 boards" in cli("trace", "stats", "set", expect=2).stderr
 
 
 LTTNG = """#!/bin/sh

@@ -22,6 +22,7 @@ enum { ORDER_MAX = 1024, GRACE_TRIES = 100, GRACE_PAUSE_MS = 10 };
 
 static const char command_mark[] = "benchvise: command";
 static const char met_mark[] = "benchvise: the condition is met";
+static const char clock_mark[] = "benchvise: clock ";
 
 static const int held[] = {SIGINT, SIGTERM, SIGHUP, SIGQUIT, SIGCHLD};
 
@@ -117,15 +118,35 @@ void watch_end_command(struct watch *w)
 	w->pid = 0;
 }
 
-/* One order of the host: `stop`, or `mark TEXT`. Returns why to end, or NULL. */
+/* The host asks what time it is: the stamp of a mark says so on the very clock of the trace, and the
+ * answer tells the host before when that was. */
+static void mark_clock(const struct watch *w, const char *number)
+{
+	char text[sizeof(clock_mark) + 16];
+	struct json j = {0};
+	int n = snprintf(text, sizeof(text), "%s%.15s", clock_mark, number);
+	bool written = write(w->marker, text, (size_t)n) == n;
+	int error = errno;
+
+	json_begin(&j, "clock");
+	json_string(&j, "number", number);
+	if (!written)
+		json_na(&j, "mark", errno_name(error));
+	json_send(&j);
+	free(j.text);
+}
+
+/* One order of the host: `stop`, `mark TEXT` or `clock NUMBER`. Returns why to end, or NULL. */
 static const char *obey(struct watch *w, const char *order)
 {
-	static const char mark[] = "mark ";
+	static const char mark[] = "mark ", clock[] = "clock ";
 	size_t n = sizeof(mark) - 1;
 
 	if (strcmp(order, "stop") == 0)
 		return "stopped";
-	if (strncmp(order, mark, n) == 0 && write(w->marker, order + n, strlen(order + n)) < 0)
+	if (strncmp(order, clock, sizeof(clock) - 1) == 0)
+		mark_clock(w, order + sizeof(clock) - 1);
+	else if (strncmp(order, mark, n) == 0 && write(w->marker, order + n, strlen(order + n)) < 0)
 		return NULL; /* tracing was switched off by somebody: the trace shows it */
 	return NULL;
 }
@@ -166,10 +187,23 @@ static const char *signal_seen(struct watch *w)
 	return NULL;
 }
 
+/* The host may be recording on other boards, too, which are to end with this one. */
+static void tell_met(const struct condition *c)
+{
+	struct json j = {0};
+
+	json_begin(&j, "met");
+	condition_describe(c, &j);
+	json_send(&j);
+	free(j.text);
+}
+
 /* From here on the recording has an end. */
 static void end_after(struct watch *w, uint64_t now)
 {
 	(void)!write(w->marker, met_mark, sizeof(met_mark) - 1);
+	if (w->controlled)
+		tell_met(w->condition);
 	if (w->until_ns > now + w->after_ns)
 		w->until_ns = now + w->after_ns;
 }

@@ -359,6 +359,47 @@ fn options_tell_of_clock_machine_and_losses() {
     }
 }
 
+/// Option TIME_SHIFT: the trace id, flags, and of each CPU (time, offset) with scaling 1.
+fn time_shift(kernel: Kernel, id: u64, flags: u32, cpus: &[&[(u64, i64)]]) -> Vec<u8> {
+    let mut data = [kernel.u64(id), kernel.u32(flags), kernel.u32(cpus.len() as u32)].concat();
+    for samples in cpus {
+        data.extend(kernel.u32(samples.len() as u32));
+        data.extend(samples.iter().flat_map(|&(time, _)| kernel.u64(time)));
+        data.extend(samples.iter().flat_map(|&(_, offset)| kernel.u64(offset as u64)));
+        data.extend(samples.iter().flat_map(|_| kernel.u64(1)));
+    }
+    data.extend(cpus.iter().flat_map(|samples| samples.iter().flat_map(|_| kernel.u64(0))));
+    data
+}
+
+#[test]
+fn stamps_are_moved_to_the_clock_of_another_recording() {
+    for kernel in KERNELS {
+        let page = |cpu: u32| {
+            let one = tick(kernel, cpu);
+            vec![Page::new(kernel, 4096, 1000).small(0, &one).small(500, &one).small(1500, &one)]
+        };
+        let file = File::new(7, kernel, 4096).cpu(0, page(0)).cpu(1, page(1)).cpu(2, page(2));
+        let of_first: &[(u64, i64)] = &[(1000, 100), (2000, 300), (2001, -40)];
+        let of_second: &[(u64, i64)] = &[(9, -700)];
+        let moved = |flags| {
+            let option = time_shift(kernel, 0x77, flags, &[of_first, of_second]);
+            let name = format!("shifted-{flags}-{kernel:?}.dat");
+            let file = file.clone().option(12, &option).option(7, b"5\0");
+            let (trace, decoded) = decode(&file.save(&name));
+            assert_eq!(trace.info().clock.uuid.as_deref(), Some("0x77"));
+            let note = "times are moved to the clock of the recording 0x77, by -700 to 300 ns";
+            assert!(trace.info().notes.iter().any(|told| told == note), "{:?}", trace.info().notes);
+            assert_eq!(trace.span().unwrap(), decoded.span);
+            ticks(&trace, &decoded).into_iter().map(|(time, ..)| time).collect::<Vec<_>>()
+        };
+        // On a line between samples and beyond the last two; of a CPU that has none, as they are.
+        let (second, third) = ([305, 805, 2305], [1005, 1505, 3005]);
+        assert_eq!(moved(1), [[1105, 1705, 3005 - 40 - 340 * 999], second, third].concat());
+        assert_eq!(moved(0), [[1105, 1605, 3305], second, third].concat());
+    }
+}
+
 #[test]
 fn names_that_two_systems_have_are_told_apart() {
     let mut file = File::new(7, X86, 4096);
@@ -410,7 +451,8 @@ fn small(version: u8, codec: &'static str) -> Vec<u8> {
     let mut file =
         File::new(version, X86, 128).cpu(0, vec![page(1), page(2)]).cpu(1, vec![page(3)]);
     file.codec = codec;
-    file.option(5, b"Linux board 6.18.0 riscv64\0").bytes()
+    let shift = time_shift(X86, 7, 1, &[&[(0, 1), (1, 2), (2000, 3)]]);
+    file.option(5, b"Linux board 6.18.0 riscv64\0").option(12, &shift).bytes()
 }
 
 /// A file that ends anywhere gives what precedes its end, and says that it ends too early.

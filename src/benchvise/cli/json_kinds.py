@@ -81,6 +81,7 @@ def _core_kinds() -> dict[str, Any]:
     from benchvise.store.roles import RolesScript
     from benchvise.trace.event_listing import EventListing
     from benchvise.trace.recording import Recorded
+    from benchvise.trace.recording_set import RecordingSet
     from benchvise.why.model import Diagnosis
 
     return {
@@ -109,6 +110,7 @@ def _core_kinds() -> dict[str, Any]:
         "plan": list[BoardPlan],
         "plugins": list[PluginDocument],
         "recording": Recorded,
+        "recordings": RecordingSet,
         "trace-events": EventListing,
         "report": WrittenReport,
         "restore": list[RestoredSession],

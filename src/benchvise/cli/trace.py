@@ -20,6 +20,7 @@ from benchvise.trace.catalogue.record import CACHE, FILE, MEMORY
 
 if TYPE_CHECKING:
     from benchvise.trace.recording import Recorded
+    from benchvise.trace.recording_set import RecordingSet
 
 TraceArgument = Annotated[Path, typer.Argument(metavar=FILE.metavar, help=FILE.help)]
 CacheOption = Annotated[bool | None, typer.Option(CACHE.flag, help=CACHE.help, show_default=False)]
@@ -100,7 +101,10 @@ def query(
 
 
 def events(
-    file: TraceArgument,
+    files: Annotated[
+        list[Path],
+        typer.Argument(metavar=f"{FILE.metavar}...", help=f"{FILE.help} Or a directory of them."),
+    ],
     names: Annotated[
         list[str] | None,
         typer.Option(
@@ -148,23 +152,35 @@ def events(
     symbols. Where the trace has no format, or one that is not understood, fields have their names.
     Only what is asked for is decoded; nothing is kept for the next time.
 
+    Several traces, or the directory that `trace record` makes of several boards, are listed in one
+    order of time, and each line begins with its board.
+
     Example: benchvise trace events trace.dat --event 'sched_*' --process iperf3 --since +0.5
     """
     from itertools import islice
 
     from benchvise.trace.decoder import bound_memory
-    from benchvise.trace.event_listing import EventFilter, EventListing, EventReader
+    from benchvise.trace.event_listing import EventFilter, EventListing, EventReader, MergedReader
+    from benchvise.trace.recording_set import named_recordings, set_of
 
     wanted = EventFilter(tuple(names or ()), tuple(processes or ()), tuple(cpus or ()), text)
     with stderr().status("reading the trace"):
         if memory is not None:
             bound_memory(memory)
-        log = EventReader(file, since, until)
+        recordings = set_of(files)
+        named = named_recordings(files)
+        log = (
+            MergedReader(named, since, until)
+            if len(named) > 1
+            else EventReader(named[0][1], since, until)
+        )
+    doubt = None if recordings is None else recordings.uncertainty_ns
     if as_json:
         most = limit or _JSON_EVENTS
         listed = tuple(islice(log.events(wanted, most + 1), most + 1))
         complete = len(listed) <= most
-        listing = EventListing(str(file), log.cautions, listed[:most], complete)
+        what = ", ".join(map(str, files))
+        listing = EventListing(what, log.cautions, listed[:most], complete, doubt)
         print_json("trace-events", encode(listing))
         return
     sys.stdout.flush()
@@ -173,6 +189,9 @@ def events(
     sys.stdout.buffer.flush()
     for caution in log.cautions:
         stderr().print(text_line(caution, style=DOUBT), soft_wrap=True)
+    if doubt is not None and len(named) > 1:
+        sentence = f"times of two boards may be wrong against each other by {doubt / 1e3:.0f} us"
+        stderr().print(text_line(sentence, style="dim"), soft_wrap=True)
 
 
 _JSON_EVENTS = 10_000
@@ -252,11 +271,24 @@ def record(
     ],
     output: Annotated[
         Path,
-        typer.Option("-o", "--output", metavar="FILE", help="The trace.dat that is written."),
+        typer.Option(
+            "-o",
+            "--output",
+            metavar="FILE",
+            help="The trace.dat that is written; of several boards, a directory with one of each.",
+        ),
     ],
     command: Annotated[
         list[str] | None,
         typer.Argument(metavar="[-- CMD...]", help="Runs on the board; recording ends with it."),
+    ] = None,
+    others: Annotated[
+        list[str] | None,
+        typer.Option(
+            "--with",
+            metavar="BOARD",
+            help="Record this board at the same time, with its clock lined up.",
+        ),
     ] = None,
     events: Annotated[
         list[str] | None,
@@ -362,6 +394,10 @@ def record(
     Nothing is installed: the probe reads the kernel's own ring buffers, of an instance that is
     gone afterwards. Needs root on the board. Ctrl-C ends a recording and keeps it.
 
+    Several boards (--with, rig:all) are recorded at once, each with the same options and command:
+    their times count by this host's clock, and how surely they do is measured and kept in
+    clocks.json. A condition that is met on one of them ends all.
+
     Example: benchvise trace record ssh://root@10.0.0.7 --for 10 -o boot.dat
     """
     # Late: no other command of traces reaches boards.
@@ -374,6 +410,7 @@ def record(
         check_functions,
         parse_condition,
     )
+    from benchvise.trace.recording_set import RecordingSet
 
     if tracer is Tracer.LTTNG and functions:
         raise UsageError("LTTng does not record kernel functions", "leave --tracer out")
@@ -381,6 +418,8 @@ def record(
         raise UsageError(
             "--filter, --ring and --stop-when are of the probe's recorder", "leave --tracer out"
         )
+    if tracer is Tracer.LTTNG and others:
+        raise UsageError("LTTng records one board", "leave --tracer out, or --with")
     if tracer is Tracer.LTTNG and clock is not TraceClock.MONO:
         raise UsageError("LTTng has a clock of its own", "leave --clock out")
     request = flow.RecordRequest(
@@ -403,27 +442,47 @@ def record(
             after=stop_after,
         ),
         output,
+        tuple(others or ()),
         lttng=tracer is Tracer.LTTNG,
         rig=rig,
         keep_on=keep_on,
     )
     console = stderr()
 
-    def observe(kind: str, line: object) -> None:
+    def observe(name: str, kind: str, line: object) -> None:
+        several = bool(request.others) or (board.startswith("rig:") and name != board)
+        whose = f"{name}: " if several else ""
         if kind == "said":
-            console.print(text_line(f"{line}"))
+            console.print(text_line(f"{whose}{line}"))
         elif kind == "recording" and console.is_terminal and not request.plan.command:
-            console.print(text_line("recording; Ctrl-C ends it", style="dim"))
+            console.print(text_line(f"{whose}recording; Ctrl-C ends it", style="dim"))
 
     with RigProgress(stderr()) as booting:
         recorded = flow.record(request, observe, booting.observe)
-    if as_json:
+    if isinstance(recorded, RecordingSet):
+        if as_json:
+            print_json("recordings", encode(recorded))
+        else:
+            _print_set(recorded, output)
+    elif as_json:
         print_json("recording", recorded)
     else:
         for text in recording_lines(recorded):
             stdout().print(text)
     if recorded.reason == "command" and recorded.ended.get("command"):
         raise typer.Exit(BenchviseError.exit_code)
+
+
+def _print_set(recordings: RecordingSet, directory: Path) -> None:
+    """What a person is told after recordings of several boards."""
+    from benchvise.report.rendering import rendered, table_of
+    from benchvise.trace.catalogue.info import set_tables
+
+    for spec in set_tables(recordings, str(directory)):
+        stdout().print(rendered(table_of(spec)))
+    stdout().print(
+        Text(f"\nKept in {directory}. Next: benchvise trace events {directory}", style="dim")
+    )
 
 
 def recording_lines(recorded: Recorded) -> Iterator[Text]:

@@ -21,6 +21,7 @@ from benchvise.board.deploy import deploy
 from benchvise.documents import JsonObject, encode
 from benchvise.errors import BenchviseError, Interrupted, UsageError
 from benchvise.flows.boards import open_boards
+from benchvise.flows.recordings import BoardObserver, record_boards
 from benchvise.measure.model import RunRemark
 from benchvise.measure.runner import Sources
 from benchvise.output_files import check_new_directory, check_output_file
@@ -34,6 +35,7 @@ from benchvise.trace.recording import (
     TraceRecorder,
     record_over_console,
 )
+from benchvise.trace.recording_set import RecordingSet
 
 if TYPE_CHECKING:
     from benchvise.rig.hold.connection import EventObserver
@@ -128,11 +130,15 @@ def recorded_trace(content: bytes) -> JsonObject:
 
 @dataclass(frozen=True, slots=True)
 class RecordRequest:
-    """What is to be recorded where. ``lttng``: by the board's LTTng, into a directory."""
+    """What is to be recorded where. ``lttng``: by the board's LTTng, into a directory.
+
+    Of several boards (``others``, or a name that stands for several), ``output`` is a directory.
+    """
 
     board: str
     plan: RecordingPlan
     output: Path
+    others: tuple[str, ...] = ()
     lttng: bool = False
     rig: str | None = None
     keep_on: bool = False
@@ -140,31 +146,44 @@ class RecordRequest:
 
 def record(
     request: RecordRequest,
-    observe: Observer | None = None,
+    observe: BoardObserver | None = None,
     observe_rig: EventObserver | None = None,
-) -> Recorded:
+) -> Recorded | RecordingSet:
     """Records and fetches. Ctrl-C ends the recording early and keeps what was recorded.
 
     Raises Interrupted after that, when it was to last for a time or a command; without either,
     Ctrl-C is how it ends.
     """
-    (check_new_directory if request.lttng else check_output_file)(request.output, "the trace")
+    into_directory = request.lttng or bool(request.others)
+    (check_new_directory if into_directory else check_output_file)(request.output, "the trace")
+    tell: BoardObserver = observe or (lambda _board, _kind, _line: None)
     with deferred(), ExitStack() as stack:
         with let_through():
-            opened, _ = open_boards(
-                [request.board],
+            opened, failed = open_boards(
+                [request.board, *request.others],
                 stack,
                 rig_file=request.rig,
                 keep_on=request.keep_on,
                 measures=False,  # what is measured here may be what is recorded
                 observe=observe_rig,
             )
-        board = opened[0][0]
+        boards = [board for board, _ in opened]
+        if request.others or len(boards) + len(failed) > 1:
+            if failed:
+                raise failed[0][1]
+            if request.lttng:
+                raise UsageError("LTTng records one board", "leave --tracer out")
+            return record_boards(boards, request.plan, request.output, tell)
+        board = boards[0]
+
+        def observe_one(kind: str, line: object) -> None:
+            tell(board.name, kind, line)
+
         if request.lttng:
-            return _by_lttng(board, request, observe)
+            return _by_lttng(board, request, observe_one)
         if board.kind == "console":
             return _over_console(board, request)
-        return _by_probe(board, request, observe)
+        return _by_probe(board, request, observe_one)
 
 
 def _by_probe(board: Board, request: RecordRequest, observe: Observer | None) -> Recorded:

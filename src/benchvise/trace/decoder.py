@@ -57,6 +57,10 @@ def open_native(path: Path) -> native.Trace:
         TraceError: the trace cannot be read.
     """
     module = decoder()
+    if path.is_dir() and (path / "clocks.json").exists():
+        from benchvise.trace.recording_set import refuse_set
+
+        refuse_set(path)
     with translated():
         trace: native.Trace = module.open(str(path))
         return trace

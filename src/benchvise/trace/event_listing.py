@@ -10,14 +10,19 @@ decodes only what is asked for, a slice of time at a time, and uses no cache.
 from __future__ import annotations
 
 import json
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Sequence
+from contextlib import nullcontext, suppress
+from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
+from heapq import merge
+from itertools import islice
 from pathlib import Path
 from typing import TYPE_CHECKING
 
+from benchvise.documents import in_json
 from benchvise.errors import UsageError
-from benchvise.text import printable
+from benchvise.quantities import format_clock
+from benchvise.text import aligned, printable
 from benchvise.trace.decoder import TraceOutline, decoder, open_native, translated
 from benchvise.trace.moments import parse_span
 
@@ -57,6 +62,8 @@ class ListedEvent:
     tid: int | None
     event: str
     text: str
+    board: str | None = field(default=None, metadata=in_json(omit_default=True))
+    """Of several traces, which it is of: the board, or the file."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -70,6 +77,8 @@ class EventListing:
     cautions: tuple[str, ...]
     events: tuple[ListedEvent, ...]
     complete: bool
+    uncertainty_ns: int | None = field(default=None, metadata=in_json(omit_default=True))
+    """Of several boards: how wrong the times of two may be against each other."""
 
 
 class EventReader:
@@ -88,8 +97,23 @@ class EventReader:
             span = self._trace.span()
         if span is None:
             raise UsageError(f"{path} holds no event", "")
+        self.span = span
         self._begin, self._end = parse_span(*span, since, until)
         self._listing: native.Listing | None = None
+
+    def within(self, begin: int, end: int) -> None:
+        """Only the events of these times, of which it may have none."""
+        self._begin, self._end = begin, end
+
+    @property
+    def clock(self) -> str | None:
+        """What identifies its clock, where the trace says."""
+        return self._outline["clock"]["uuid"]
+
+    @property
+    def event_names(self) -> list[str]:
+        """The event types that are described."""
+        return self._outline["events"]
 
     def events(self, wanted: EventFilter, most: int | None = None) -> Iterator[ListedEvent]:
         """The events that a filter lets through, at most so many.
@@ -178,10 +202,110 @@ class EventReader:
         return self._listing
 
 
+class MergedReader:
+    """The events of several traces in one order of time, each with the name of its trace.
+
+    Raises what ``EventReader`` raises; of a trace without events, nothing is listed.
+    """
+
+    def __init__(
+        self,
+        named: Sequence[tuple[str, Path]],
+        since: str | None = None,
+        until: str | None = None,
+    ) -> None:
+        self._readers: list[tuple[str, EventReader]] = []
+        for name, path in named:
+            with suppress(UsageError) if len(named) > 1 and path.is_file() else nullcontext():
+                self._readers.append((name, EventReader(path)))
+        readers = [reader for _, reader in self._readers]
+        if not readers:
+            raise UsageError("none of these traces holds an event", "")
+        first = min(reader.span[0] for reader in readers)
+        last = max(reader.span[1] for reader in readers)
+        begin, end = parse_span(first, last, since, until)
+        for reader in readers:
+            reader.within(begin, end)
+        clocks = {reader.clock for reader in readers}
+        self._share_clock = len(readers) < 2 or (len(clocks) == 1 and None not in clocks)
+        self._wide = max(len(name) for name, _ in self._readers)
+        self._without_thread = 0
+
+    def events(self, wanted: EventFilter, most: int | None = None) -> Iterator[ListedEvent]:
+        """The events that a filter lets through, at most so many.
+
+        Raises:
+            UsageError: none of the traces has such an event or thread.
+        """
+        for pattern in wanted.events:
+            _chosen_types(
+                [n for _, reader in self._readers for n in reader.event_names], (pattern,)
+            )
+        listed = [self._named(name, reader, wanted) for name, reader in self._readers]
+        yield from islice(merge(*listed, key=_time_of), most)
+        if self._without_thread == len(listed):
+            raise UsageError(
+                f"none of the traces has a thread {printable(', '.join(wanted.processes), 80)}",
+                "name one, a pattern such as 'kworker*', or a number",
+            )
+
+    def lines(self, wanted: EventFilter, most: int | None = None) -> Iterator[bytes]:
+        """The same as lines of UTF-8, each begun with the name of its trace.
+
+        Raises:
+            UsageError: none of the traces has such an event or thread.
+        """
+        for event in self.events(wanted, most):
+            thread = "?" if event.tid is None else f"{event.task or '<...>'}-{event.tid}"
+            cpu = " ? " if event.cpu is None else f"{event.cpu:03d}"
+            line = (
+                f"{event.board:>{self._wide}} {thread:>22} [{cpu}] {format_clock(event.time)}: "
+                f"{event.event}: {event.text}"
+            )
+            if not (line.isascii() and line.isprintable()) or len(line) > _LONGEST:
+                line = aligned(line, _LONGEST)
+            yield line.encode() + b"\n"
+
+    @property
+    def cautions(self) -> tuple[str, ...]:
+        """What is missing in the parts that were listed so far, and whether times compare."""
+        cautions = [
+            f"{name}: {caution}" for name, reader in self._readers for caution in reader.cautions
+        ]
+        if not self._share_clock:
+            cautions.insert(
+                0,
+                "these traces do not say that they share a clock: each is in its place by its own",
+            )
+        return tuple(cautions)
+
+    def _named(self, name: str, reader: EventReader, wanted: EventFilter) -> Iterator[ListedEvent]:
+        known = tuple(p for p in wanted.events if any(_fits(n, p) for n in reader.event_names))
+        if wanted.events and not known:
+            return
+        try:
+            for event in reader.events(replace(wanted, events=known)):
+                yield replace(event, board=name)
+        except NoSuchThread:
+            self._without_thread += 1
+
+
+def _time_of(event: ListedEvent) -> int:
+    return event.time
+
+
+def _fits(name: str, pattern: str) -> bool:
+    return name == pattern or fnmatchcase(name, pattern)
+
+
+class NoSuchThread(UsageError):  # noqa: N818
+    """A trace has no thread of a name."""
+
+
 def _chosen_types(names: list[str], wanted: tuple[str, ...]) -> set[str]:
     chosen: set[str] = set()
     for pattern in wanted:
-        fitting = {name for name in names if name == pattern or fnmatchcase(name, pattern)}
+        fitting = {name for name in names if _fits(name, pattern)}
         if not fitting:
             raise UsageError(
                 f"the trace has no event {printable(pattern, 80)}", "trace info --all lists them"
@@ -195,7 +319,7 @@ def _fitting(names: dict[int, str], patterns: list[str]) -> set[int]:
     for pattern in patterns:
         fitting = {tid for tid, name in names.items() if fnmatchcase(name, pattern)}
         if not fitting:
-            raise UsageError(
+            raise NoSuchThread(
                 f"the trace has no thread {printable(pattern, 80)}",
                 "name one, a pattern such as 'kworker*', or a number",
             )

@@ -9,9 +9,10 @@ from __future__ import annotations
 
 import contextlib
 import io
+import math
 import re
 import time
-from collections.abc import Callable, Iterator, Sequence
+from collections.abc import Callable, Sequence
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import IO, Any, Protocol, Self, TypeAlias
@@ -34,6 +35,7 @@ from benchvise.errors import BenchviseError, ProbeError, UsageError
 from benchvise.output_files import open_output
 from benchvise.quantities import format_clock, format_value, nanoseconds_or_none
 from benchvise.text import Untrusted, last_line, printable
+from benchvise.trace.clock_alignment import RoundTrip
 
 DEFAULT_EVENTS = ("sched", "irq", "timer")
 SETS = ("sched", "irq", "timer", "power", "ipi", "workqueue", "block", "syscalls", "net")
@@ -54,7 +56,8 @@ _LOCKDOWN = "/sys/kernel/security/lockdown"
 _WITHOUT_FUNCTIONS = "record without --functions, or on a kernel that is not locked down"
 
 Observer: TypeAlias = Callable[[str, Any], None]
-"""Is told ``recording`` and ``progress`` with the line, ``said`` with one of the command's."""
+"""Is told ``recording``, ``progress`` and ``met`` with the line, ``said`` with one of the
+command's."""
 
 
 @dataclass(frozen=True, slots=True)
@@ -243,11 +246,34 @@ class TraceRecorder:
 
     def wait(self) -> None:
         """Returns when the recording has ended by itself."""
-        for line in self._lines():
-            if line["type"] == "file":
-                self._size = _count(line, "bytes")
-                return
-            self._observe(text_at(line, "type"), line)
+        self.ends_within(math.inf)
+
+    def ends_within(self, seconds: float) -> bool:
+        """Whether the recording ends by itself in so many seconds, which this waits for."""
+        until = time.monotonic() + seconds
+        while not self._has_ended:
+            raw = self._next_line(until)
+            if raw is None:
+                return False
+            self._take(_checked(raw))
+        return True
+
+    def round_trip(self, number: int) -> RoundTrip | None:
+        """Has a mark with a number put into the trace, and says when that was.
+
+        None where the recording has ended, or takes no marks.
+        """
+        sent = time.monotonic_ns()
+        self._pipes.send(f"clock {number}\n".encode())
+        self._pump(0)
+        while not self._has_ended:
+            raw = self.line()
+            received = time.monotonic_ns()
+            line = _checked(raw)
+            if line["type"] == "clock" and text_at(line, "number") == str(number):
+                return None if "mark" in line else RoundTrip(number, sent, received)
+            self._take(line)
+        return None
 
     def stop(self) -> None:
         """Ends the recording, as its time would."""
@@ -260,23 +286,14 @@ class TraceRecorder:
 
         Raises OutputError when it cannot be written here.
         """
-        if not hasattr(self, "_size"):
-            self.wait()
+        self.wait()
         return _written(path, self._size, self, self.begun)
 
     def line(self) -> bytes:
         """The next line of the recorder; ProbeError where it is too long or none comes in time."""
-        deadline = time.monotonic() + SILENCE_SECONDS
-        buffer = self._pipes.stdout
-        while True:
-            length = buffer.find(b"\n")
-            if length > messages.LINE_LIMIT or (length < 0 and len(buffer) > messages.LINE_LIMIT):
-                raise self._failed("said a line that is too long")
-            if length >= 0:
-                raw = bytes(buffer[:length])
-                del buffer[: length + 1]
-                return raw
-            self._await(deadline)
+        raw = self._next_line(math.inf)
+        assert raw is not None  # noqa: S101 - or it was given up
+        return raw
 
     def copy(self, size: int, to: IO[bytes]) -> None:
         """Writes the next ``size`` bytes of the recorder to a file."""
@@ -324,15 +341,39 @@ class TraceRecorder:
                     return line
         raise self._failed("does not begin to record")
 
-    def _lines(self) -> Iterator[JsonObject]:
-        while True:
-            yield _checked(self.line())
+    @property
+    def _has_ended(self) -> bool:
+        return hasattr(self, "_size")
 
-    def _await(self, deadline: float) -> None:
-        """Waits for more of standard output."""
+    def _take(self, line: JsonObject) -> None:
+        """A line that comes while it records."""
+        if line["type"] == "file":
+            self._size = _count(line, "bytes")
+        elif line["type"] != "clock":
+            self._observe(text_at(line, "type"), line)
+
+    def _next_line(self, until: float) -> bytes | None:
+        """The next line; None where none comes until a time of ``time.monotonic``. ProbeError as
+        for ``line``."""
+        deadline, buffer = time.monotonic() + SILENCE_SECONDS, self._pipes.stdout
+        while True:
+            length = buffer.find(b"\n")
+            if length > messages.LINE_LIMIT or (length < 0 and len(buffer) > messages.LINE_LIMIT):
+                raise self._failed("said a line that is too long")
+            if length >= 0:
+                raw = bytes(buffer[:length])
+                del buffer[: length + 1]
+                return raw
+            if time.monotonic() >= until:
+                return None
+            self._await(deadline, until)
+
+    def _await(self, deadline: float, until: float = math.inf) -> None:
+        """Waits for more of standard output, no longer than ``until``."""
         if self._pipes.output_at_end:
             raise self._ended()
-        if not self._pump(deadline - time.monotonic()) and time.monotonic() >= deadline:
+        ready = self._pump(min(deadline, until) - time.monotonic())
+        if not ready and time.monotonic() >= deadline:
             raise self._failed(f"has been silent for {SILENCE_SECONDS:g} s")
 
     def _pump(self, timeout: float) -> bool:

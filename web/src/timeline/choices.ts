@@ -29,6 +29,8 @@ export interface Choices {
   readonly value: Chosen;
   /** ns that may be looked at; more than the source's where two traces share one view. */
   readonly duration: number;
+  /** Where they begin; before 0 where a trace beside it begins earlier. */
+  readonly earliest: number;
   subscribe(listener: Listener): () => void;
   look(view: Span): void;
   setRange(range: Span | null, area?: readonly number[] | null): void;

@@ -14,18 +14,21 @@ export const lengthOf = ({ begin, end }: Span): number => end - begin;
 export const centreOf = ({ begin, end }: Span): number => begin + (end - begin) / 2;
 
 /** The whole trace with a little room at its ends. */
-export function wholeSpan(duration: number): Span {
+export function wholeSpan(duration: number, earliest = 0): Span {
   const length = Math.max(duration, CLOSEST);
-  return { begin: -length * 0.01, end: length * 1.01 };
+  return { begin: earliest - length * 0.01, end: earliest + length * 1.01 };
 }
 
-/** The nearest span that may be looked at: not too close, not too far, not beside the trace. */
-export function clampSpan({ begin, end }: Span, duration: number): Span {
+/**
+ * The nearest span that may be looked at: not too close, not too far, not beside the trace.
+ * `earliest` is where the time that may be looked at begins.
+ */
+export function clampSpan({ begin, end }: Span, duration: number, earliest = 0): Span {
   const widest = Math.max(duration, CLOSEST) * (1 + 2 * MARGIN);
   const length = Math.min(Math.max(end - begin, CLOSEST), widest);
   const start = begin + (end - begin - length) / 2;
-  const lowest = -length * MARGIN;
-  const highest = Math.max(duration + length * MARGIN - length, lowest);
+  const lowest = earliest - length * MARGIN;
+  const highest = Math.max(earliest + duration + length * MARGIN - length, lowest);
   const kept = Math.min(Math.max(start, lowest), highest);
   return { begin: kept, end: kept + length };
 }
@@ -69,15 +72,15 @@ export const overlaps = (a: Span, b: Span): boolean => a.begin < b.end && b.begi
  * the length around it. A moment has no length to be shown in: the view moves to it and stays as
  * wide as it is.
  */
-export function viewOf(wanted: Span, view: Span, duration: number): Span {
+export function viewOf(wanted: Span, view: Span, duration: number, earliest = 0): Span {
   const isMoment = lengthOf(wanted) <= 1;
   if (isMoment) {
     if (wanted.begin >= view.begin && wanted.end <= view.end) return view;
-    return clampSpan(shiftSpan(view, centreOf(wanted) - centreOf(view)), duration);
+    return clampSpan(shiftSpan(view, centreOf(wanted) - centreOf(view)), duration, earliest);
   }
   const share = lengthOf(wanted) / lengthOf(view);
   if (wanted.begin >= view.begin && wanted.end <= view.end && share > 0.01) return view;
   const length = Math.max(lengthOf(wanted) * 5, CLOSEST);
   const middle = centreOf(wanted);
-  return clampSpan({ begin: middle - length / 2, end: middle + length / 2 }, duration);
+  return clampSpan({ begin: middle - length / 2, end: middle + length / 2 }, duration, earliest);
 }

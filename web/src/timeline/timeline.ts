@@ -387,7 +387,7 @@ export class Timeline {
       "row-down": () => { this.choosing.stepRow(1); },
       previous: () => { this.choosing.stepItem(-1); },
       next: () => { this.choosing.stepItem(1); },
-      whole: () => { this.go(wholeSpan(this.choices.duration)); },
+      whole: () => { this.go(wholeSpan(this.choices.duration, this.choices.earliest)); },
       begin: () => { this.go(shiftSpan(view, -view.begin - length * 0.02)); },
       end: () => { this.go(shiftSpan(view, this.source.duration - view.end + length * 0.02)); },
       open: () => {
@@ -435,7 +435,7 @@ export class Timeline {
   }
 
   private go(view: Span): void {
-    this.motion.start(this.choices.value.view, clampSpan(view, this.choices.duration), performance.now());
+    this.motion.start(this.choices.value.view, clampSpan(view, this.choices.duration, this.choices.earliest), performance.now());
     this.invalidate();
   }
 

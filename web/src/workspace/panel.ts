@@ -11,7 +11,16 @@ export interface TraceInfo {
   readonly name: string;
   readonly format: string;
   /** `epoch_offset_ns` leads from its times to those since 1970; null is not known. */
-  readonly clock: { readonly name: string; readonly epoch_offset_ns: number | null };
+  readonly clock: {
+    readonly name: string;
+    readonly epoch_offset_ns: number | null;
+    /** Times of traces with the same one may be compared; null is not known. */
+    readonly uuid: string | null;
+  };
+  /** The board that it was recorded on with others at once; empty for none. */
+  readonly board: string;
+  /** ns by which its times may be wrong against the clock that these traces share; null is not known. */
+  readonly clock_uncertainty: number | null;
   /** The first event's time on the trace's clock, as text: it may be larger than 2^53. */
   readonly origin: string;
   /** ns. */

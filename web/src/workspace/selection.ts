@@ -14,6 +14,7 @@ export class Selection implements Choices {
   constructor(
     readonly duration: number,
     initial: Partial<Chosen> = {},
+    readonly earliest = 0,
   ) {
     this.chosen = { ...this.nothing(), ...initial };
   }
@@ -32,7 +33,7 @@ export class Selection implements Choices {
 
   /** Moves the timeline. Not a step that the back button takes back. */
   look(view: Span): void {
-    this.change({ view: clampSpan(view, this.duration) });
+    this.change({ view: clampSpan(view, this.duration, this.earliest) });
   }
 
   /** Filters all views to a span, and sums to some rows of it; null takes that away. */
@@ -55,7 +56,7 @@ export class Selection implements Choices {
    * point of any view does.
    */
   reveal(wanted: Span, place: Place | null = null, actor: number | null = null): void {
-    const view = viewOf(wanted, this.chosen.view, this.duration);
+    const view = viewOf(wanted, this.chosen.view, this.duration, this.earliest);
     this.change({
       view,
       ...(place === null ? {} : { place }),
@@ -73,7 +74,7 @@ export class Selection implements Choices {
   }
 
   private nothing(): Chosen {
-    return { view: wholeSpan(this.duration), range: null, area: null, place: null, actor: null };
+    return { view: wholeSpan(this.duration, this.earliest), range: null, area: null, place: null, actor: null };
   }
 
   private change(to: Partial<Chosen>): void {

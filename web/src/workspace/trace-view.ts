@@ -12,6 +12,7 @@ import type { Track } from "../timeline/tracks";
 import { MOST_TRACKS, readTracks, sameTrack, trackSource, writeTracks } from "./tracks";
 import type { Workspace } from "./panel";
 import { Selection } from "./selection";
+import type { Extent } from "./shared-axis";
 import { make } from "./views/elements";
 import { showNote } from "./views/notes";
 
@@ -37,26 +38,26 @@ export class TraceView {
   private filtered = ALL;
   private settling: ReturnType<typeof setTimeout> | undefined;
 
-  /** `suffix` stands behind its words of the address; `duration` is what may be looked at. */
+  /** `suffix` stands behind its words of the address; `extent` is what may be looked at. */
   constructor(
     host: HTMLElement,
     readonly trace: OpenTrace,
     private readonly address: Address,
     private readonly suffix: string,
-    duration: number,
+    extent: Extent,
     density: Density,
     orientation: Orientation,
     turned: (density: Density, orientation: Orientation) => void,
-    titled: boolean,
+    title: string,
     private readonly groupedBy: GroupedBy,
   ) {
     const line = make("div", { class: "ws-line" });
     this.element = make("section", { class: "ws-trace", "aria-label": trace.info.name });
-    if (titled) this.element.append(make("h2", {}, trace.info.name));
+    if (title !== "") this.element.append(make("h2", {}, title));
     this.element.append(line);
     // In the page before it is drawn: only there has it a size and colours.
     host.append(this.element);
-    this.selection = new Selection(duration, this.fromAddress());
+    this.selection = new Selection(extent.duration, this.fromAddress(), extent.earliest);
     this.timeline = new Timeline(line, trace.source, this.selection, {
       density, orientation, turned,
       grouping: this.grouping(),

@@ -7,6 +7,7 @@ import { type OpenTrace, openTrace } from "./opened";
 import { type Clocks, Pair } from "./pair";
 import { type GroupedBy, groupings, inGroups, usualGrouping } from "./groups";
 import { savePicture } from "./save-picture";
+import { alignmentCaution, extentsOf, measuredShift, titleOf } from "./shared-axis";
 import { listenForKeys } from "./shortcuts";
 import { splitter } from "./splitter";
 import { Tabs } from "./tabs";
@@ -14,7 +15,7 @@ import { Toolbar, type Tools } from "./toolbar";
 import { TraceView } from "./trace-view";
 import { make, mount } from "./views/elements";
 
-/** Makes the workspace of one trace, or of two beside each other, in an element. */
+/** Makes the workspace of one trace, or of several beside each other, in an element. */
 export async function startWorkspace(host: HTMLElement, keys: readonly string[]): Promise<void> {
   const opened = await Promise.all(keys.map(openTrace));
   const traces: OpenTrace[] = [];
@@ -44,7 +45,8 @@ class TraceWorkspace {
   private readonly address = new Address(window, this.controller.signal);
   private readonly groupedBy: GroupedBy;
   private readonly views: readonly TraceView[];
-  private readonly pair: Pair | null;
+  /** The first trace and each of the others. */
+  private readonly pairs: readonly Pair[];
   private readonly toolbar: Toolbar;
   /** How rows are arranged where the address does not say. */
   private readonly usual: Density;
@@ -61,17 +63,21 @@ class TraceWorkspace {
     this.groupedBy = groupedByOf(address, all);
     this.usual = traces.every(({ source }) => hasEventsAlone(source.rows)) ? "events" : "normal";
     const { density, orientation, filter, here } = arrangementOf(address, this.usual);
-    const two = traces.length > 1;
+    const several = traces.length > 1;
     const clocks: Clocks = address.get("clocks") === "separate" ? "separate" : "aligned";
-    const shift = Number(address.get("shift") ?? 0) || 0;
+    const infos = traces.map(({ info }) => info);
+    const shifts = infos.map((info, at) => {
+      const given = at === 0 ? "0" : address.get(shiftName(at));
+      return given === null ? measuredShift(infos[0] ?? info, info) : Number(given) || 0;
+    });
     const kinds = [...new Set(traces.flatMap(({ info }) => info.call_kinds))];
     const calls = kinds.length === 0 ? {} : { calls: { kinds, shown: address.get("calls") !== "0" } };
-    this.toolbar = new Toolbar({ ...calls, filter, here, density, orientation, clocks: two ? clocks : null, groupedBy: this.groupedBy, groupings: options }, this.tools());
+    this.toolbar = new Toolbar({ ...calls, filter, here, density, orientation, clocks: several ? clocks : null, groupedBy: this.groupedBy, groupings: options }, this.tools());
     const lines = make("div", { class: "ws-lines", "data-traces": String(traces.length) });
     const body = make("div", { class: "ws-body" });
     const root = make("div", { class: "ws" },
-      ...cautions(traces.flatMap(({ info }) =>
-        info.cautions.slice(0, MOST_CAUTIONS).map((text) => (two ? `${info.name}: ${text}` : text)))),
+      ...cautions([...alignmentCaution(infos), ...infos.flatMap((info) =>
+        info.cautions.slice(0, MOST_CAUTIONS).map((text) => (several ? `${info.name}: ${text}` : text)))]),
       this.toolbar.element,
       body);
     body.append(lines, splitter({
@@ -81,18 +87,18 @@ class TraceWorkspace {
       label: "Height of the timeline", property: "--ws-body", direction: "rows", usual: 58, whole: root,
     }));
     mount(host, root);
-    // Two that move as one may both be looked at beyond the end of the shorter.
-    const longest = Math.max(...traces.map(({ info }) => info.duration)) + Math.abs(shift);
+    // Those that move as one may all be looked at beyond the ends of the shorter ones.
+    const extents = extentsOf(infos, shifts);
     this.views = traces.map((trace, at) => new TraceView(
-      lines, { ...trace, source: trace.source.inOrder(inGroups(trace.source.rows, this.groupedBy)) }, address, at === 0 ? "" : String(at + 1), two ? longest : trace.info.duration,
-      density, orientation, (d, o) => { this.arrange(d, o); }, two, this.groupedBy,
+      lines, { ...trace, source: trace.source.inOrder(inGroups(trace.source.rows, this.groupedBy)) }, address, at === 0 ? "" : String(at + 1), extents[at] ?? { earliest: 0, duration: trace.info.duration },
+      density, orientation, (d, o) => { this.arrange(d, o); }, several ? titleOf(trace.info) : "", this.groupedBy,
     ));
     const [first, second] = this.views;
     if (first === undefined) throw new Error("there is no trace to show");
     this.active = first;
-    this.pair = second === undefined ? null : new Pair(first.selection, second.selection, clocks, shift);
+    this.pairs = this.views.slice(1).map((view, at) => new Pair(first.selection, view.selection, clocks, shifts[at + 1] ?? 0));
     for (const view of this.views) {
-      view.sides = second === undefined ? null : [first.workspace, second.workspace];
+      view.sides = second === undefined || traces.length > 2 ? null : [first.workspace, second.workspace];
       view.filter(filter, here);
     }
     this.activate(first);
@@ -194,7 +200,7 @@ class TraceWorkspace {
       },
       whole: () => {
         const { selection } = this.active;
-        selection.look(wholeSpan(selection.duration));
+        selection.look(wholeSpan(selection.duration, selection.earliest));
       },
       groupBy: (by) => {
         this.address.set({ group: by, open: null, open2: null }, true);
@@ -208,19 +214,26 @@ class TraceWorkspace {
       },
       clearRange: () => { this.active.selection.setRange(null); },
       setClocks: (clocks) => {
-        if (this.pair === null) return;
-        this.pair.clocks = clocks;
-        this.pair.settle();
+        if (this.pairs.length === 0) return;
+        for (const pair of this.pairs) {
+          pair.clocks = clocks;
+          pair.settle();
+        }
         this.address.set({ clocks: clocks === "separate" ? clocks : null }, false);
       },
       alignChosen: () => {
-        if (this.pair?.alignChosen() !== true) return false;
-        this.address.set({ clocks: null, shift: String(this.pair.shift) }, true);
+        const shifts = this.pairs.flatMap((pair, at) =>
+          pair.alignChosen() ? [[shiftName(at + 1), String(pair.shift)] as const] : []);
+        if (shifts.length === 0) return false;
+        this.address.set({ clocks: null, ...Object.fromEntries(shifts) }, true);
         return true;
       },
     };
   }
 }
+
+/** Where the address has by how much a trace is moved against the first. */
+const shiftName = (at: number): string => (at === 1 ? "shift" : `shift${at + 1}`);
 
 /**
  * When the browser has shown what is drawn by now. What is drawn within a frame goes to the screen

@@ -11,6 +11,7 @@ mod compress;
 pub(crate) mod events;
 pub(crate) mod format;
 pub(crate) mod head;
+mod host_clock;
 pub(crate) mod labels;
 pub(crate) mod layout;
 mod options;
@@ -70,7 +71,11 @@ pub(crate) fn open(file: Mapped) -> Result<TraceDat> {
             .collect(),
         notes: std::mem::take(&mut head.notes),
     };
-    let time = Time { cycles: head.options.cycles, shift_ns: head.options.shift_ns };
+    let time = Time {
+        cycles: head.options.cycles,
+        shift_ns: head.options.shift_ns,
+        host: head.options.host_clock.take(),
+    };
     let (codec, blob, printk) = (head.codec, head.symbols.take(), head.printk.take());
     Ok(TraceDat {
         info,
@@ -153,8 +158,13 @@ fn clock(head: &Head<'_>, of_buffer: Option<String>) -> Clock {
             None => 1_000_000_000,
         },
         epoch_offset_ns: head.options.epoch_offset_ns(),
-        uuid: None,
+        uuid: clock_id(&head.options).map(|id| format!("{id:#x}")),
     }
+}
+
+/// The recording by whose clock times count, which guests and hosts, or boards, have in common.
+fn clock_id(options: &Options) -> Option<u64> {
+    options.host_clock.as_ref().map(|host| host.trace_id).or(options.trace_id)
 }
 
 /// Remarks on what a reader could take wrongly.
@@ -174,8 +184,12 @@ fn notes(head: &mut Head<'_>, clock: &Clock) {
         }
         _ => {}
     }
-    if head.options.time_shift {
-        notes.push("a guest's trace: its times are not moved to the host's clock".into());
+    if let Some(host) = &head.options.host_clock {
+        let (least, most) = host.offsets();
+        notes.push(format!(
+            "times are moved to the clock of the recording {:#x}, by {least} to {most} ns",
+            host.trace_id
+        ));
     }
     if head.options.shift_ns != 0 && head.options.epoch_offset_ns() != Some(0) {
         notes.push(format!("times are moved by {} ns, as recorded", head.options.shift_ns));

@@ -2,6 +2,7 @@
 
 use crate::ByteOrder;
 use crate::bytes::Reader;
+use crate::dat::host_clock::HostClock;
 
 /// What the options say.
 #[derive(Debug, Default)]
@@ -20,8 +21,9 @@ pub(crate) struct Options {
     pub(crate) cycles: Option<Cycles>,
     pub(crate) boot: Option<String>,
     pub(crate) guests: Vec<String>,
-    /// The file is a guest's, with tables of its clock against the host's.
-    pub(crate) time_shift: bool,
+    /// Its stamps are to be moved to the clock of another recording: it is a guest's, or of one of
+    /// several boards.
+    pub(crate) host_clock: Option<HostClock>,
     /// Ids and data of the options that stand for places in the file: buffers and sections.
     pub(crate) places: Vec<(u16, Vec<u8>)>,
     /// Ids that are not known.
@@ -120,7 +122,7 @@ impl Options {
             id::VERSION => self.writer = Some(text(data)),
             id::CPUCOUNT => self.cpu_count = reader.u32(),
             id::TRACEID => self.trace_id = reader.u64(),
-            id::TIME_SHIFT => self.time_shift = true,
+            id::TIME_SHIFT => self.host_clock = HostClock::read(reader, order),
             id::GUEST => self.guests.push(text(data)),
             id::LAST_BOOT_INFO => self.boot = Some(text(data)),
             id::TSC2NSEC => {

@@ -9,6 +9,7 @@ use crate::dat::block::{Buckets, Left};
 use crate::dat::compress::{self, Chunk, Codec};
 use crate::dat::events::Events;
 use crate::dat::head::{Blob, Buffer, Head};
+use crate::dat::host_clock::{HostClock, Shift};
 use crate::dat::layout::Record;
 use crate::dat::options::Cycles;
 use crate::dat::page::{self, PageLayout};
@@ -34,16 +35,33 @@ pub(crate) struct TraceDat {
     pub(crate) symbols: OnceLock<Option<Symbols>>,
 }
 
-/// From a stored stamp to nanoseconds.
-#[derive(Debug, Clone, Copy)]
+/// From stored stamps to nanoseconds.
+#[derive(Debug)]
 pub(crate) struct Time {
     pub(crate) cycles: Option<Cycles>,
     pub(crate) shift_ns: i64,
+    pub(crate) host: Option<HostClock>,
+}
+
+/// The same for the stamps of one CPU.
+#[derive(Debug, Clone, Copy)]
+struct Stamps<'a> {
+    host: Shift<'a>,
+    cycles: Option<Cycles>,
+    shift_ns: i64,
 }
 
 impl Time {
+    fn of(&self, cpu: Option<u16>) -> Stamps<'_> {
+        let host = self.host.as_ref().map_or(Shift::NONE, |host| host.of(cpu));
+        Stamps { host, cycles: self.cycles, shift_ns: self.shift_ns }
+    }
+}
+
+impl Stamps<'_> {
     #[inline]
-    pub(crate) fn nanoseconds(self, stamp: u64) -> i64 {
+    fn nanoseconds(self, stamp: u64) -> i64 {
+        let stamp = self.host.moved(stamp);
         let time = self.cycles.map_or(stamp, |cycles| cycles.nanoseconds(stamp));
         (time as i64).wrapping_add(self.shift_ns)
     }
@@ -182,7 +200,7 @@ pub(crate) fn span(trace: &TraceDat, at: usize) -> (Option<i64>, Option<i64>) {
     let begin = |at: usize| match &trace.pages.get(at)?.data {
         Data::Plain(range) => {
             let stamp = page::stamp(&trace.file[range.clone()], &trace.layout)?;
-            Some(trace.time.nanoseconds(stamp))
+            Some(trace.time.of(trace.units[at].cpu).nanoseconds(stamp))
         }
         Data::Packed(_) => None,
     };
@@ -196,6 +214,7 @@ pub(crate) fn decode(trace: &TraceDat, at: usize, chosen: &Chosen, rows: &mut Ro
     let mut work = Work {
         trace,
         stream: trace.units[at].stream,
+        clock: trace.time.of(trace.units[at].cpu),
         chosen,
         rows,
         buckets: Buckets::new(&trace.events),
@@ -231,6 +250,7 @@ pub(crate) fn decode(trace: &TraceDat, at: usize, chosen: &Chosen, rows: &mut Ro
 struct Work<'a, 'r> {
     trace: &'a TraceDat,
     stream: usize,
+    clock: Stamps<'a>,
     chosen: &'a Chosen,
     rows: &'a mut Rows<'r>,
     buckets: Buckets,
@@ -260,7 +280,7 @@ impl Work<'_, '_> {
 
     /// Sorts the records of a block by type.
     fn block<const BIG: bool>(&mut self, block: &[u8], place: usize, plain: bool, page: usize) {
-        let (layout, events, clock) = (&self.trace.layout, &self.trace.events, self.trace.time);
+        let (layout, events, clock) = (&self.trace.layout, &self.trace.events, self.clock);
         let stamp = |number: usize| {
             let bytes = block.get(number * page..)?;
             page::stamp(bytes, layout).map(|stamp| clock.nanoseconds(stamp))

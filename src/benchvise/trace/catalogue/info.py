@@ -15,8 +15,10 @@ from benchvise.text import counted
 from benchvise.trace.catalogue.record import OneTrace, TableShape, TraceAnalysis
 
 if TYPE_CHECKING:
+    from benchvise.trace.clock_alignment import ClockAlignment
     from benchvise.trace.decoder import ClockDescription
     from benchvise.trace.loaded import LoadedTrace
+    from benchvise.trace.recording_set import RecordingSet, SetMember
     from benchvise.trace.summary import EventCount, StreamCount, TraceSummary
 
 
@@ -95,6 +97,27 @@ _TYPES: TableShape[_TypeLine] = TableShape(
 )
 
 
+_RECORDINGS: TableShape[SetMember] = TableShape(
+    "recordings",
+    "The recordings of several boards, on one axis",
+    "more boards",
+    (
+        ColumnSpec("board", ValueUnit.TEXT, lambda member: member.board),
+        ColumnSpec("file", ValueUnit.TEXT, lambda member: member.file, "muted"),
+        ColumnSpec("events", ValueUnit.COUNT, lambda member: member.events),
+        ColumnSpec("lost", ValueUnit.COUNT, lambda member: member.lost),
+        ColumnSpec("ended by", ValueUnit.TEXT, lambda member: member.ended, "muted"),
+        ColumnSpec("begins at", ValueUnit.MOMENT, lambda member: member.first),
+        ColumnSpec("ends at", ValueUnit.MOMENT, lambda member: member.last),
+        ColumnSpec(
+            "uncertainty",
+            ValueUnit.NS,
+            lambda member: None if member.clock is None else member.clock.uncertainty_ns,
+        ),
+    ),
+)
+
+
 def _analyse(_traces: Sequence[LoadedTrace], request: InfoRequest) -> TraceSummary:
     [path] = request.files
     return summarise(path, use_cache=request.cache is not False)
@@ -107,10 +130,24 @@ def summarise(path: Path, *, use_cache: bool = True) -> TraceSummary:
         UsageError: there is no such trace, or no decoder.
         TraceError: it cannot be read.
     """
+    from benchvise.trace.recording_set import member_of
     from benchvise.trace.summary import counted_summary, kept_summary
 
     kept = kept_summary(path.resolve()) if use_cache else None
-    return replace(kept or counted_summary(path.resolve()), path=str(path))
+    summary = kept or counted_summary(path.resolve())
+    member = member_of(path.resolve())
+    notes = summary.notes if member is None else [*summary.notes, _on_axis(member)]
+    return replace(summary, path=str(path), notes=notes)
+
+
+def _on_axis(member: SetMember) -> str:
+    clock = member.clock
+    how = (
+        f"not on their axis: {member.not_lined_up}"
+        if clock is None
+        else f"its times on their axis are wrong by {_ns(clock.uncertainty_ns)} at most"
+    )
+    return f"of {member.board}, which was recorded with other boards at once; {how}"
 
 
 def _tables(answer: TraceSummary, request: InfoRequest) -> Iterator[TableSpec[Any]]:
@@ -131,16 +168,78 @@ def _tables(answer: TraceSummary, request: InfoRequest) -> Iterator[TableSpec[An
     )
 
 
+def _set_of(_traces: Sequence[LoadedTrace], request: InfoRequest) -> RecordingSet:
+    from benchvise.trace.recording_set import read_set
+
+    return read_set(request.file)
+
+
+def set_tables(recordings: RecordingSet, title: str) -> Iterator[TableSpec[Any]]:
+    """The recordings of several boards, and how surely their times belong together."""
+    yield _RECORDINGS.filled(title, recordings.members, *_set_remarks(recordings))
+
+
+def _set_remarks(recordings: RecordingSet) -> Iterator[str]:
+    doubt = recordings.uncertainty_ns
+    members = [member for member in recordings.members if member.clock is not None]
+    if doubt is None:
+        yield "not all of them are on one axis: times of different boards cannot be compared"
+    elif len(members) > 1:
+        yield (
+            f"times of two boards may be wrong against each other by {_ns(doubt)} at most, where "
+            "their clocks drift apart as steadily as was assumed"
+        )
+    for member in recordings.members:
+        if member.clock is None:
+            yield f"{member.board}: by its own clock: {member.not_lined_up}"
+        else:
+            yield f"{member.board}: {_how_lined_up(member.clock)}"
+        if member.met:
+            yield f"{member.board}: {member.met}"
+        yield from (f"{member.board}: {sentence}" for sentence in member.caveats)
+
+
+def _how_lined_up(clock: ClockAlignment) -> str:
+    return (
+        f"{clock.round_trips} round trips, the shortest of {_ns(clock.shortest_ns)}; drift "
+        f"{clock.rate_ppm:+.1f} ppm, within {clock.wander_ppm:.1f} ppm"
+    )
+
+
+def _ns(value: float) -> str:
+    return format_value(value, "ns")
+
+
+SET_INFO: TraceAnalysis[InfoRequest, RecordingSet] = TraceAnalysis(
+    name="info",
+    kind="recordings",
+    summary="Show the recordings of several boards, and how surely their times belong together.",
+    example="info two-boards",
+    request=InfoRequest,
+    shapes=(_RECORDINGS,),
+    loads=False,
+    analyse=_set_of,
+    tables=lambda answer, request: set_tables(answer, str(request.file)),
+)
+
+
+def _instead(request: InfoRequest) -> TraceAnalysis[InfoRequest, Any] | None:
+    from benchvise.trace.recording_set import is_set
+
+    return SET_INFO if is_set(request.file) else None
+
+
 INFO: TraceAnalysis[InfoRequest, TraceSummary] = TraceAnalysis(
     name="info",
     kind="trace-info",
     summary="Show what a trace holds: format, clock, streams, events, losses, damage.",
     example="info trace.dat",
     request=InfoRequest,
-    shapes=(_PROPERTIES, _STREAMS, _TYPES),
+    shapes=(_PROPERTIES, _STREAMS, _TYPES, _RECORDINGS),
     loads=False,
     analyse=_analyse,
     tables=_tables,
+    instead=_instead,
 )
 
 

@@ -12,12 +12,16 @@ from starlette.responses import Response
 from benchvise.documents import encode
 from benchvise.signal.response import is_list
 from benchvise.trace.manifest import kept_facts
+from benchvise.trace.recording_set import is_set
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import context
-from benchvise.web.file_index import IndexedFile, listed
+from benchvise.web.file_index import FileIndex, IndexedFile, listed
 from benchvise.web.trace_kinds import trace_kind
 
 SHOWN = 200
+
+_MOST_BESIDE = 7
+"""Traces beside the first: each has a timeline of its own."""
 
 
 def traces(request: Request) -> Response:
@@ -103,30 +107,40 @@ def captures(request: Request) -> Response:
 
 
 def trace(request: Request) -> Response:
-    """``with=KEY`` shows another trace beside it.
+    """``with=KEY`` shows another trace beside it, several times several.
 
     What is chosen in the page stands in the address too, for the scripts alone: ``view=BEGIN,END``
     and ``range=BEGIN,END`` in nanoseconds since the first event, ``at=ROW:TIME``, ``actor=ID``,
     ``tab=VIEW``, ``counter=NAME,…`` of the view of counters, ``rows=compact|normal|events``,
-    ``time=down``, ``show=TEXT``, ``here=1``; of the second trace with a 2 behind the name, and
-    ``clocks=separate``, ``shift=NS`` for both.
+    ``time=down``, ``show=TEXT``, ``here=1``; of the second trace with a 2 behind the name (of the
+    third with a 3), and ``clocks=separate``, ``shift=NS`` for both.
     """
     index = context(request).traces
     first = index.find(request.path_params["key"])
-    beside = request.query_params.get("with") or None
-    second = None if beside is None else index.find(beside)
+    beside = [index.find(key) for key in request.query_params.getlist("with")[:_MOST_BESIDE] if key]
+    shown = [first, *beside]
     document = {
         "trace": listed(first),
-        "with": None if second is None else listed(second),
-        "keys": [file.key for file in (first, second) if file is not None],
+        "with": listed(beside[0]) if len(beside) == 1 else None,
+        "beside": [listed(file) for file in beside],
+        "keys": [file.key for file in shown],
+        "recorded_with": [] if beside else _recorded_with(first, index),
     }
-    for file in (first, second):
-        if file is not None:
-            context(request).readers.prepare(file)
-    title = first.name if second is None else f"{first.name} and {second.name}"
+    for file in shown:
+        context(request).readers.prepare(file)
+    title = " and ".join(file.name for file in shown)
     others = [listed(file) for file in index.files() if file.key != first.key]
     crumbs = [Crumb("Traces", "/traces")]
     return page(request, "trace", document, title=title, crumbs=crumbs, others=others)
+
+
+def _recorded_with(first: IndexedFile, index: FileIndex) -> list[str]:
+    """The keys of what was recorded on other boards at the same time."""
+    home = first.path.parent
+    if not is_set(home):
+        return []
+    files = [file.key for file in index.files() if file.path.parent == home]
+    return [key for key in files if key != first.key][:_MOST_BESIDE]
 
 
 routes = [

@@ -20,6 +20,7 @@ from benchvise.trace.analysis.actors import Instance, describe
 from benchvise.trace.analysis.model import NONE, Analysis
 from benchvise.trace.decoder import ClockDescription
 from benchvise.trace.levels import TimelineItem, TimelineRow, shift_of, states
+from benchvise.trace.recording_set import member_of
 from benchvise.trace.tables import table_of
 from benchvise.web.readers.open_files import open_files
 from benchvise.web.timeline import TimelinePart, timeline_routes
@@ -251,11 +252,14 @@ def _events(trace: ServedTrace, item: TimelineItem, cpu: int | None) -> ShownEve
 class TraceInfo:
     """What a trace is, and what must be known of it. ``origin`` is the clock at the first event, a
     text as JavaScript would round it; ``duration`` in ns. ``idle_actors`` have no row: names by
-    number."""
+    number. ``board`` is the one that it was recorded on with others at once; its times may be wrong
+    by ``clock_uncertainty`` ns."""
 
     name: str
     format: str
     clock: ClockDescription
+    board: str
+    clock_uncertainty: int | None
     environment: Mapping[str, str]
     origin: str
     duration: int
@@ -314,10 +318,14 @@ class TraceTimeline:
         """What the trace is, and what must be known of it."""
         trace = self.served
         loaded, outline = trace.loaded, trace.trace.outline
+        member = member_of(trace.path)
+        lined_up = None if member is None else member.clock
         return TraceInfo(
             name=trace.path.name,
             format=outline["format"],
             clock=outline["clock"],
+            board="" if member is None else member.board,
+            clock_uncertainty=None if lined_up is None else lined_up.uncertainty_ns,
             environment=outline["environment"],
             origin=str(trace.origin),
             duration=trace.whole.end - trace.origin,
