@@ -26,7 +26,7 @@ from benchvise.trace.recording_set import (
 from benchvise.trace.time_shift import add_time_shift
 
 CLOCK = ClockAlignment(5, 6, 40_000, 1.5, 7.0, 20, 90_000)
-MEMBER = SetMember("local", "local.dat", 7, 0, "time", "", (), 1, 2, CLOCK, "", (Mark(1, 2, 3),))
+MEMBER = SetMember("local", "local.dat", 7, 0, "time", "", 3, (), 1, 2, CLOCK, "", (Mark(1, 2, 3),))
 SET = RecordingSet("0x1f", 10**18, (MEMBER, replace(MEMBER, board="ssh://b", file="b.dat")))
 
 

@@ -460,16 +460,19 @@ def record(
     with RigProgress(stderr()) as booting:
         recorded = flow.record(request, observe, booting.observe)
     if isinstance(recorded, RecordingSet):
+        failed = any(each.ended == "command" and each.command for each in recorded.members)
         if as_json:
             print_json("recordings", encode(recorded))
         else:
             _print_set(recorded, output)
-    elif as_json:
-        print_json("recording", recorded)
     else:
-        for text in recording_lines(recorded):
-            stdout().print(text)
-    if recorded.reason == "command" and recorded.ended.get("command"):
+        failed = recorded.reason == "command" and bool(recorded.ended.get("command"))
+        if as_json:
+            print_json("recording", recorded)
+        else:
+            for text in recording_lines(recorded):
+                stdout().print(text)
+    if failed:
         raise typer.Exit(BenchviseError.exit_code)
 
 

@@ -44,6 +44,8 @@ class SetMember:
     ended: str
     met: str = ""
     """What met the condition that ended it."""
+    command: int | None = None
+    """Exit status of its command."""
     caveats: tuple[str, ...] = ()
     first: int | None = None
     last: int | None = None

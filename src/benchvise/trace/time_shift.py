@@ -47,6 +47,7 @@ def line_up_recording(
         recorded.events,
         recorded.lost,
         recorded.reason,
+        command=whole_at(recorded.ended, "command"),
         caveats=tuple(f"{sentence:600}" for sentence in recorded.caveats),
     )
     try:

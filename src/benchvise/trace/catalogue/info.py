@@ -196,6 +196,8 @@ def _set_remarks(recordings: RecordingSet) -> Iterator[str]:
             yield f"{member.board}: {_how_lined_up(member.clock)}"
         if member.met:
             yield f"{member.board}: {member.met}"
+        if member.command:
+            yield f"{member.board}: the command ended with exit {member.command}"
         yield from (f"{member.board}: {sentence}" for sentence in member.caveats)
 
 
