@@ -292,11 +292,12 @@ def test_a_board_that_is_in_use_is_waited_for(
     calm: TestBench, monkeypatch: pytest.MonkeyPatch
 ) -> None:
     monkeypatch.delenv("BENCHVISE_WAIT", raising=False)
-    refused = calm.command("rig", "power", GOOD, "off", "--wait", "soon")
-    assert (refused.code, refused.err) == (
-        2,
-        "benchvise: 'soon' is no time to wait: write 90s, 30min or 2h\n",
-    )
+    for words in (("power", GOOD, "off"), ("soak", GOOD)):
+        refused = calm.command("rig", *words, "--wait", "soon")
+        assert (refused.code, refused.err) == (
+            2,
+            "benchvise: 'soon' is no time to wait: write 90s, 30min or 2h\n",
+        )
     events: list[tuple[str, object]] = []
     with ThreadPoolExecutor() as pool:
         with HeldBoard(actions.load(str(calm.rig_file)), GOOD, "a test that holds it") as held:

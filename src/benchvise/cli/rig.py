@@ -348,6 +348,7 @@ def soak(
         ),
     ] = None,
     rig: RigOption = None,
+    wait: WaitOption = None,
     as_json: JsonOption = False,
 ) -> None:
     """Boot a board many times from cold: failure rate, where it fails, durations.
@@ -356,6 +357,7 @@ def soak(
 
     Example: benchvise rig soak harts:faulty --boots 40
     """
+    be_patient(wait)
     # Late: it would make every other command start later.
     from benchvise.report.boot_tables import boot_line, soak_table
     from benchvise.rig.hold import board_soak
