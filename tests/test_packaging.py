@@ -121,3 +121,11 @@ def test_ptest_tells_what_fails(tmp_path: Path, says: str, result: str, code: in
     assert lines[0] == "PASS: facts"
     assert {line.partition(":")[0] for line in lines[1:]} == {result}
     assert says in said or result == "SKIP"
+
+
+def test_a_builder_of_the_container_is_sent_what_is_copied_and_no_more() -> None:
+    """Without the list, Docker sends the builder the compiled crates and what npm installed."""
+    (copied,) = re.findall(r"^COPY (.*) /tmp/", (ROOT / "Containerfile").read_text(), re.MULTILINE)
+    lines = (ROOT / ".dockerignore").read_text().splitlines()
+    sent = [line for line in lines if not line.startswith("#")]
+    assert sent == ["*", *(f"!{path}" for path in copied.split())]
