@@ -233,7 +233,7 @@ class TestSeveral:
         assert home.is_dir()
         environment["BENCHVISE_SSH_CONFIG"] = str(plain.config)
         before = time.time_ns()
-        words = ("--with", plain.name, "--for", "0.3", "--events", "sched", "--no-kallsyms")
+        words = ("--with", plain.name, "--for", "1", "--events", "sched", "--no-kallsyms")
         done = cli("trace", "record", "local", *words, "-o", "set", "--json")
         found = json.loads(done.stdout)["data"]
         assert [member["board"] for member in found["members"]] == ["local", plain.name]

@@ -89,7 +89,7 @@ def _read_marks(
 def _why_no_mark(trips: Sequence[RoundTrip]) -> str:
     if trips:
         return "none of its marks is left in the trace: newer events took their place"
-    return "its kernel takes no marks into the trace"
+    return "it ended before the first round trip was over, or its kernel takes no marks"
 
 
 def _marks(decoded: native.Decoded, trips: Iterable[RoundTrip]) -> Iterator[Mark]:
