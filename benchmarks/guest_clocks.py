@@ -29,7 +29,7 @@ from pathlib import Path
 from types import SimpleNamespace
 from typing import Any
 
-from benchvise.board.probes import PROBE, load_probe
+from benchvise.board.probes import load_probe
 from benchvise.board.protocol import Completed
 from benchvise.flows import recordings
 from benchvise.state.interrupts import deferred
@@ -46,7 +46,7 @@ export PATH=/bin
 mount -t proc proc /proc; mount -t sysfs sys /sys; mount -t devtmpfs dev /dev
 stty -F /dev/ttyS1 raw -echo; stty -F /dev/ttyS2 raw -echo
 sh /pings &
-/bvprobe {words} < /dev/ttyS1 > /dev/ttyS1
+/bvprobe {words} < /dev/ttyS1 | cat > /dev/ttyS1
 sleep 1
 poweroff -f
 """
@@ -77,9 +77,10 @@ done
 """
 
 BRIDGE = """
-import os, select, socket, sys
+import os, select, socket, sys, time
 line = socket.socket(socket.AF_UNIX)
-line.connect(sys.argv[1])
+while line.connect_ex(sys.argv[1]):
+    time.sleep(0.1)
 while True:
     ready, _, _ = select.select([0, line], [], [])
     if line in ready:
@@ -134,7 +135,7 @@ def archive(init: str, pings: str) -> bytes:
         "init": init.encode(),
         "pings": pings.encode(),
         "bin/busybox": BUSYBOX.read_bytes(),
-        "bvprobe": next(each.data for each in load_probe("x86_64").files if each.name == PROBE),
+        **{each.name: each.data for each in load_probe("x86_64").files},
     }
     folders = [entry(name, stat.S_IFDIR | 0o755) for name in ("bin", "dev", "proc", "sys", "tmp")]
     parts = [entry(name, stat.S_IFREG | 0o755, data) for name, data in files.items()]
