@@ -33,10 +33,10 @@ def worst_error(board: Clock, knots: list[Knot], begin: int, end: int) -> int:
     return max(abs(board(t) + offset_at(knots, board(t)) - t) for t in times)
 
 
-def drifting(offset: int, ppm: float, wander: float = 0.0, period: float = 20.0) -> Clock:
+def drifting(offset: int, ppm: float, drift: float = 0.0, period: float = 20.0) -> Clock:
     """A clock that is ``offset`` behind, fast by ``ppm``, and whose rate goes up and down by
-    ``wander`` ppm, as with the temperature."""
-    swing = wander * 1e-6 * period / math.tau
+    ``drift`` ppm, as with the temperature."""
+    swing = drift * 1e-6 * period / math.tau
 
     def board(time: int) -> int:
         swung = swing * math.sin(time / SECOND * math.tau / period) * SECOND
@@ -87,7 +87,7 @@ def test_a_clock_that_is_set_meanwhile_is_less_sure() -> None:
     marks = marks_of(board, each_second(10.0), 1)
     found, knots = line_up(marks, board(SECOND), board(11 * SECOND))
     assert worst_error(board, knots, SECOND, 11 * SECOND) <= found.uncertainty_ns
-    assert found.wander_ppm > 1000
+    assert found.drift_ppm > 1000
 
 
 def test_one_round_trip_is_enough() -> None:

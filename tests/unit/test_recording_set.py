@@ -50,7 +50,7 @@ def test_what_is_written_is_read(tmp_path: Path) -> None:
     assert set_of([tmp_path / "b.dat", Path("other.dat")]) is None
 
 
-def test_one_that_was_not_lined_up_makes_all_unsure() -> None:
+def test_one_that_was_not_lined_up_makes_all_incomplete() -> None:
     other = replace(MEMBER, clock=None, not_lined_up="it holds no event")
     assert replace(SET, members=(MEMBER, other)).uncertainty_ns is None
 

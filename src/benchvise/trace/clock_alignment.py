@@ -9,11 +9,11 @@ mark, on whatever clock the trace has, belongs to a moment between the sending a
 Each round trip (Cristian's algorithm) bounds the offset without an assumption on how long either
 way took. Bounds of two round trips bound the rate at which the clocks drift apart, as the convex
 hull of Duda and of Trace Compass does; where the trips are too close for that, ``LARGEST_RATE``
-does. With the rate, a bound holds at other times too, wider by ``WANDER`` and by what is not known
+does. With the rate, a bound holds at other times too, wider by ``DRIFT`` and by what is not known
 of the rate: all bounds together leave an interval at each time, whose middle is the estimate.
 
 Where clocks change their rates by more (NTP that corrects a clock, a suspended board), the bounds
-contradict each other: what the rate may wander is doubled until they do not.
+contradict each other: what the rate may drift is doubled until they do not.
 """
 
 from __future__ import annotations
@@ -27,7 +27,7 @@ from typing import NamedTuple
 LARGEST_RATE = 200e-6
 """By which two clocks are assumed to differ at most: twice what crystals are sold with."""
 
-WANDER = 5e-6
+DRIFT = 5e-6
 """By which the rate of two clocks is assumed to change at most while a recording lasts."""
 
 _MOST_MARKS = 200
@@ -64,14 +64,14 @@ class ClockAlignment:
 
     What is added to a stamp goes from ``offset_begin_ns`` to ``offset_end_ns`` and is wrong by at
     most ``uncertainty_ns`` anywhere, as long as the clocks drift apart at ``rate_ppm`` (millionths,
-    positive where the board's is slow) and at most ``wander_ppm`` more or less.
+    positive where the board's is slow) and at most ``drift_ppm`` more or less.
     """
 
     offset_begin_ns: int
     offset_end_ns: int
     uncertainty_ns: int
     rate_ppm: float
-    wander_ppm: float
+    drift_ppm: float
     round_trips: int
     shortest_ns: int
     """Of the round trips."""
@@ -95,13 +95,13 @@ def line_up(marks: Sequence[Mark], first: int, last: int) -> tuple[ClockAlignmen
         for m in chosen
     ]
     times = sorted({first - origin, last - origin, *(bound.at for bound in bounds)})
-    rate, wander = _rate(bounds)
-    while (ends := _within(bounds, times, rate, wander)) is None:
-        wander *= 2
+    rate, drift = _rate(bounds)
+    while (ends := _within(bounds, times, rate, drift)) is None:
+        drift *= 2
     middles = [(low + high) / 2 for low, high in ends]
     doubts = [(high - low) / 2 for low, high in ends]
     for (a, b), (x, y) in zip(pairwise(times), pairwise(middles), strict=True):
-        low, high = _at(bounds, (a + b) / 2, rate, wander)
+        low, high = _at(bounds, (a + b) / 2, rate, drift)
         doubts.append(max(high - (x + y) / 2, (x + y) / 2 - low))
     knots = [Knot(at + origin, round(x) + base) for at, x in zip(times, middles, strict=True)]
     length = times[-1] - times[0]
@@ -110,7 +110,7 @@ def line_up(marks: Sequence[Mark], first: int, last: int) -> tuple[ClockAlignmen
         knots[-1].offset,
         math.ceil(max(doubts)),
         round((middles[-1] - middles[0]) / length * 1e6 if length else 0.0, 3),
-        round(wander * 1e6, 3),
+        round(drift * 1e6, 3),
         len(marks),
         min(mark.received - mark.sent for mark in marks),
     )
@@ -147,30 +147,30 @@ def _rate(bounds: Sequence[_Bound]) -> tuple[float, float]:
             low = max(low, (b.low - a.high) / (b.at - a.at))
             high = min(high, (b.high - a.low) / (b.at - a.at))
     if low > high:  # on no line
-        return (low + high) / 2, WANDER
+        return (low + high) / 2, DRIFT
     if max(low, -LARGEST_RATE) <= min(high, LARGEST_RATE):
         low, high = max(low, -LARGEST_RATE), min(high, LARGEST_RATE)
-    return (low + high) / 2, (high - low) / 2 + WANDER
+    return (low + high) / 2, (high - low) / 2 + DRIFT
 
 
-def _at(bounds: Sequence[_Bound], time: float, rate: float, wander: float) -> tuple[float, float]:
+def _at(bounds: Sequence[_Bound], time: float, rate: float, drift: float) -> tuple[float, float]:
     """The least and the most at a time that all bounds allow."""
     low, high = -math.inf, math.inf
     for bound in bounds:
         distance = time - bound.at
-        moved, wider = rate * distance, wander * abs(distance)
+        moved, wider = rate * distance, drift * abs(distance)
         low = max(low, bound.low + moved - wider)
         high = min(high, bound.high + moved + wider)
     return low, high
 
 
 def _within(
-    bounds: Sequence[_Bound], times: Sequence[int], rate: float, wander: float
+    bounds: Sequence[_Bound], times: Sequence[int], rate: float, drift: float
 ) -> list[tuple[float, float]] | None:
     """The same at all times; None where the bounds contradict each other."""
     ends = []
     for time in times:
-        low, high = _at(bounds, time, rate, wander)
+        low, high = _at(bounds, time, rate, drift)
         if low > high:
             return None
         ends.append((low, high))

@@ -151,7 +151,7 @@ def set_of(paths: Sequence[Path]) -> RecordingSet | None:
 
 
 def member_of(path: Path) -> SetMember | None:
-    """What is said of a trace by the set that it was recorded in."""
+    """What the set of a trace tells of its clock."""
     if not is_set(path.parent):
         return None
     with suppress(TraceError):

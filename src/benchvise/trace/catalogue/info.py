@@ -204,7 +204,7 @@ def _set_remarks(recordings: RecordingSet) -> Iterator[str]:
 def _how_lined_up(clock: ClockAlignment) -> str:
     return (
         f"{clock.round_trips} round trips, the shortest of {_ns(clock.shortest_ns)}; drift "
-        f"{clock.rate_ppm:+.1f} ppm, within {clock.wander_ppm:.1f} ppm"
+        f"{clock.rate_ppm:+.1f} ppm, within {clock.drift_ppm:.1f} ppm"
     )
 
 
