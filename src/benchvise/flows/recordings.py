@@ -52,7 +52,7 @@ class _Lane:
     board: Board
     path: Path
     stopping: Interruption = field(default_factory=Interruption)
-    asked: int = 0
+    trips_begun: int = 0
     trips: list[RoundTrip] = field(default_factory=list)
     recorded: Recorded | None = None
     error: BenchviseError | None = None
@@ -80,10 +80,10 @@ def record_boards(
         lanes = [_Lane(board, directory / name) for board, name in zip(boards, files, strict=True)]
         session = _Session(lanes, replace(plan, wall_time=False), observe)
         session.record()
-        found = _lined_up(lanes, _wall_offset() if plan.wall_time else 0)
-        if not found.members:
+        recordings = _lined_up(lanes, _wall_offset() if plan.wall_time else 0)
+        if not recordings.members:
             raise next(lane.error for lane in lanes if lane.error is not None)
-        found.write(directory)
+        recordings.write(directory)
     for lane in lanes:
         if lane.error is not None:
             kept = f"what the other boards recorded is kept in {output}"
@@ -94,7 +94,7 @@ def record_boards(
             f"interrupted; what was recorded until then is kept in {output}",
             f"benchvise trace info {output}",
         )
-    return found
+    return recordings
 
 
 class _Session:
@@ -168,8 +168,8 @@ class _Session:
         in_turn = self._turn.acquire(timeout=_TURN_SECONDS)
         try:
             for _ in range(trips):
-                lane.asked += 1
-                trip = recorder.round_trip(lane.asked)
+                lane.trips_begun += 1
+                trip = recorder.round_trip(lane.trips_begun)
                 if trip is None:
                     break
                 lane.trips.append(trip)
@@ -216,8 +216,8 @@ def _file_names(boards: Sequence[str]) -> list[str]:
     """A file name for each board, by which people know it."""
     names: list[str] = []
     for board in boards:
-        known = re.sub(r"^(?:\w+:)?(?://)?(?:[^@/]*@)?", "", board)
-        stem = re.sub(r"[^\w.-]+", "-", known, flags=re.ASCII).strip("-.")[:80] or "board"
+        address = re.sub(r"^(?:\w+:)?(?://)?(?:[^@/]*@)?", "", board)
+        stem = re.sub(r"[^\w.-]+", "-", address, flags=re.ASCII).strip("-.")[:80] or "board"
         number, name = 1, f"{stem}.dat"
         while name in names:
             number += 1

@@ -133,8 +133,8 @@ def shortest_of(marks: Sequence[Mark]) -> list[Mark]:
     best: dict[int, Mark] = {}
     for mark in marks:
         part = (mark.stamp - begin) * _MOST_MARKS // length
-        known = best.get(part)
-        if known is None or mark.received - mark.sent < known.received - known.sent:
+        quickest = best.get(part)
+        if quickest is None or mark.received - mark.sent < quickest.received - quickest.sent:
             best[part] = mark
     return list(best.values())
 

@@ -73,8 +73,8 @@ class RecordingSet:
         """By how much the times of two of its boards may be wrong against each other, at most; None
         where one was not lined up."""
         each = [None if m.clock is None else m.clock.uncertainty_ns for m in self.members]
-        known = [doubt for doubt in each if doubt is not None]
-        return sum(sorted(known)[-2:]) if known and len(known) == len(each) else None
+        bounds = [doubt for doubt in each if doubt is not None]
+        return sum(sorted(bounds)[-2:]) if bounds and len(bounds) == len(each) else None
 
     def write(self, directory: Path) -> None:
         """Writes it beside its recordings. Raises OSError."""
@@ -96,9 +96,9 @@ def read_set(directory: Path) -> RecordingSet:
     try:
         if path.stat().st_size > _LARGEST_FILE:
             raise ValueError("it is too large")
-        found = decode(RecordingSet, json.loads(path.read_bytes()))
-        names = [member.file for member in found.members]
-        if found.format != _FORMAT or not names:
+        recordings = decode(RecordingSet, json.loads(path.read_bytes()))
+        names = [member.file for member in recordings.members]
+        if recordings.format != _FORMAT or not names:
             raise ValueError("another version wrote it")
         if any(Path(name).name != name or name in ("", ".", "..") for name in names):
             raise ValueError("it names files of other directories")
@@ -109,7 +109,7 @@ def read_set(directory: Path) -> RecordingSet:
             f"{path} is no list of recordings ({printable(str(error), 200)})",
             f"its recordings open by themselves: ls {directory}",
         ) from error
-    return found
+    return recordings
 
 
 def refuse_set(path: Path) -> None:
@@ -128,16 +128,16 @@ def named_recordings(paths: Sequence[Path]) -> list[tuple[str, Path]]:
 
     Raises TraceError where a ``clocks.json`` is none.
     """
-    found: list[tuple[str, Path]] = []
+    named: list[tuple[str, Path]] = []
     for path in paths:
         if path.is_dir() and is_set(path):
-            found += [(member.board, path / member.file) for member in read_set(path).members]
+            named += [(member.board, path / member.file) for member in read_set(path).members]
         else:
-            found.append((_board_of(path) or path.name, path))
-    names = [name for name, _ in found]
+            named.append((_board_of(path) or path.name, path))
+    names = [name for name, _ in named]
     if len(set(names)) < len(names):
-        found = [(str(path), path) for _, path in found]
-    return found
+        named = [(str(path), path) for _, path in named]
+    return named
 
 
 def set_of(paths: Sequence[Path]) -> RecordingSet | None:

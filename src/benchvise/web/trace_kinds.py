@@ -149,7 +149,7 @@ def _traces_of(session: Path) -> Iterator[Path]:
 def _domains(directory: Path) -> Iterator[Path]:
     """``kernel``, ``ust/pid/PROGRAM-PID-DATE``, ``ust/uid/USER/64-bit``."""
     kernel, user = (directory / domain for domain in _DOMAINS)
-    sizes = (size for one in _directories(user / "uid") for size in _directories(one))
+    sizes = (size for owner in _directories(user / "uid") for size in _directories(owner))
     for place in chain([kernel], _directories(user / "pid"), sizes):
         if _has_metadata(place):
             yield place

@@ -145,10 +145,10 @@ class OsNoise:
 
 def osnoise(analysis: Analysis) -> OsNoise:
     """The noise of the analysis' span."""
-    found = noises(analysis.events)
-    inside = analysis.span.holds(found.end)
-    idle = int(np.count_nonzero(inside & (found.kind == _IDLE)))
-    return OsNoise(tuple(_cpus(analysis)), tuple(_sources(analysis, found, inside)), idle)
+    disturbances = noises(analysis.events)
+    inside = analysis.span.holds(disturbances.end)
+    idle = int(np.count_nonzero(inside & (disturbances.kind == _IDLE)))
+    return OsNoise(tuple(_cpus(analysis)), tuple(_sources(analysis, disturbances, inside)), idle)
 
 
 # -- what the tracer measured ----------------------------------------------------------------------
@@ -285,27 +285,27 @@ def _softirq(vector: int) -> str:
     return _SOFTIRQS[vector] if 0 <= vector < len(_SOFTIRQS) else str(vector)
 
 
-def _sources(analysis: Analysis, found: Noises, inside: Bools) -> list[NoiseSource]:
-    kept = np.flatnonzero(inside & (found.kind != _IDLE))
+def _sources(analysis: Analysis, disturbances: Noises, inside: Bools) -> list[NoiseSource]:
+    kept = np.flatnonzero(inside & (disturbances.kind != _IDLE))
     if not kept.size:
         return []
-    groups = Groups(found.name[kept], len(found.names))
-    ordered = groups.sorted(found.duration[kept])
+    groups = Groups(disturbances.name[kept], len(disturbances.names))
+    ordered = groups.sorted(disturbances.duration[kept])
     described = []
     for code in np.flatnonzero(groups.sizes).tolist():
         mine = kept[groups.rows(code)]
-        worst = int(mine[np.argmax(found.duration[mine])])
+        worst = int(mine[np.argmax(disturbances.duration[mine])])
         duration = distribution(ordered[code])
         assert duration is not None  # noqa: S101 - a group has a member
         described.append(
             NoiseSource(
-                kind=KINDS[int(found.kind[worst])],
-                name=found.names[code],
-                cpus=tuple(np.unique(found.cpu[mine]).tolist()),
+                kind=KINDS[int(disturbances.kind[worst])],
+                name=disturbances.names[code],
+                cpus=tuple(np.unique(disturbances.cpu[mine]).tolist()),
                 duration=duration,
                 share=duration.total / analysis.span.duration,
-                worst_at=int(found.begin[worst]),
-                worst_cpu=int(found.cpu[worst]),
+                worst_at=int(disturbances.begin[worst]),
+                worst_cpu=int(disturbances.cpu[worst]),
             )
         )
     return sorted(described, key=lambda source: (-source.duration.total, source.name))

@@ -127,12 +127,12 @@ def timerlat(
     if samples is None:
         return Timerlat((), (), False)
     inside = analysis.span.holds(samples.time)
-    found = noises(analysis.events)
-    takes_apart = _Analyst(analysis, samples, found, symbol, tasks or {})
+    causes = noises(analysis.events)
+    takes_apart = _Analyst(analysis, samples, causes, symbol, tasks or {})
     return Timerlat(
         tuple(_latencies(samples, inside)),
         tuple(takes_apart.activation(at) for at in _worst(samples, inside, worst)),
-        len(found) > 0,
+        len(causes) > 0,
     )
 
 
@@ -159,12 +159,8 @@ class Samples:
         """The place of the sample that an activation begins with."""
         at = np.arange(self.time.size)
         begin: Ints = np.maximum.accumulate(np.where(self.context == _IRQ, at, -1))
-        known = np.maximum(begin, 0)
-        own = (
-            (begin >= 0)
-            & (self.cpu[known] == self.cpu)
-            & (self.activation[known] == self.activation)
-        )
+        row = np.maximum(begin, 0)
+        own = (begin >= 0) & (self.cpu[row] == self.cpu) & (self.activation[row] == self.activation)
         return np.where(own, begin, at)
 
     def table(self) -> Table:
@@ -196,14 +192,17 @@ def timerlat_samples(events: Events) -> Samples | None:
     rows = Rows(table)
     columns = ("cpu", "time", "context", "seqnum", "timer_latency", "common_pid")
     order = np.lexsort((rows["context"], rows["time"], rows["cpu"]))
-    known = (rows["context"][order] >= 0) & (rows["context"][order] < len(CONTEXTS))
-    return Samples(*(rows[name][order[known]] for name in columns))
+    valid = (rows["context"][order] >= 0) & (rows["context"][order] < len(CONTEXTS))
+    return Samples(*(rows[name][order[valid]] for name in columns))
 
 
 def tracer_tables(events: Events) -> dict[str, Table]:
     """``TRACER_TABLES``, without those that would be empty."""
-    found, samples = noises(events), timerlat_samples(events)
-    tables = (found.table() if len(found) else None, samples.table() if samples else None)
+    causes, samples = noises(events), timerlat_samples(events)
+    tables = (
+        causes.table() if len(causes) else None,
+        samples.table() if samples else None,
+    )
     named = zip(TRACER_TABLES, tables, strict=True)
     return {name: table for name, table in named if table is not None}
 
@@ -239,18 +238,18 @@ class _Analyst:
         self,
         analysis: Analysis,
         samples: Samples,
-        found: Noises,
+        causes: Noises,
         symbol: Symbol,
         tasks: Mapping[int, str],
     ) -> None:
         self._analysis = analysis
         self._samples = samples
-        self._noises = found
+        self._noises = causes
         self._symbol = symbol
         self._tasks = dict(tasks)
-        threads = found.kind == KINDS.index("task")
-        for code in np.unique(found.name[threads]).tolist():
-            name, _, tid = found.names[code].removeprefix("task:").rpartition("/")
+        threads = causes.kind == KINDS.index("task")
+        for code in np.unique(causes.name[threads]).tolist():
+            name, _, tid = causes.names[code].removeprefix("task:").rpartition("/")
             self._tasks[int(tid)] = name
 
     def activation(self, at: int) -> WorstActivation:
@@ -272,9 +271,9 @@ class _Analyst:
                 for (what, who), part in parts.items()
             }
             running = named
-        told = sum(spent for _, spent in parts.values())
-        if latency > told:
-            parts["not told", ""] = (0, latency - told)
+        accounted = sum(spent for _, spent in parts.values())
+        if latency > accounted:
+            parts["not told", ""] = (0, latency - accounted)
         return WorstActivation(
             cpu=cpu,
             activation=int(samples.activation[at]),
@@ -295,7 +294,7 @@ class _Analyst:
         self, first: int, last: int, due: int, running: str
     ) -> dict[tuple[str, str], tuple[int, int]]:
         """How often and how long, by what and who, in order of time."""
-        samples, found = self._samples, self._noises
+        samples, causes = self._samples, self._noises
         parts: dict[tuple[str, str], tuple[int, int]] = {}
 
         def add(what: str, who: str, spent: int, count: int = 1) -> None:
@@ -311,21 +310,21 @@ class _Analyst:
         if timer is None:
             add("IRQ handler delay", running, int(samples.latency[first]), 0)
         else:
-            begun = max(due, int(found.begin[timer]))
-            for noise in near[found.end[near] <= begun].tolist():
-                if KINDS[found.kind[noise]] in _INTERRUPTS:
-                    spent = min(int(found.duration[noise]), int(found.end[noise]) - due)
-                    add("interrupt before", found.names[found.name[noise]], spent)
+            begun = max(due, int(causes.begin[timer]))
+            for noise in near[causes.end[near] <= begun].tolist():
+                if KINDS[causes.kind[noise]] in _INTERRUPTS:
+                    spent = min(int(causes.duration[noise]), int(causes.end[noise]) - due)
+                    add("interrupt before", causes.names[causes.name[noise]], spent)
             ran = sum(spent for _, spent in parts.values())
             add("IRQ handler delay", running, begun - due - ran, 0)
             # It may have been under way, for another timer, when this one was due.
             # It may have been under way, for another timer, when this one was due.
             handler = sampled - begun
             if woken != first:
-                handler = min(int(found.duration[timer]), int(found.end[timer]) - due)
-            add("timer interrupt", found.names[found.name[timer]], handler)
+                handler = min(int(causes.duration[timer]), int(causes.end[timer]) - due)
+            add("timer interrupt", causes.names[causes.name[timer]], handler)
             if woken != first:
-                later = near[(found.end[near] > begun) & (near != timer)]
+                later = near[(causes.end[near] > begun) & (near != timer)]
                 for what, who, spent in self._interference(later, timer, begun):
                     add(what, who, spent)
         if woken != last:
@@ -334,40 +333,40 @@ class _Analyst:
 
     def _interference(self, later: Ints, timer: int, begun: int) -> Iterator[tuple[str, str, int]]:
         """What ran from the timer's interrupt to its thread: what it is, who, and how long."""
-        found = self._noises
-        interrupted = int(found.thread[timer])
+        causes = self._noises
+        interrupted = int(causes.thread[timer])
         blocked = False
         for noise in later.tolist():
-            spent, end = int(found.duration[noise]), int(found.end[noise])
-            kind = KINDS[found.kind[noise]]
-            if found.begin[noise] < begun:
+            spent, end = int(causes.duration[noise]), int(causes.end[noise])
+            kind = KINDS[causes.kind[noise]]
+            if causes.begin[noise] < begun:
                 # It was under way when the interrupt came: what follows delays the thread.
-                within = later[(found.begin[later] >= begun) & (found.end[later] < end)]
-                nested = found.duration[within[found.kind[within] <= KINDS.index("irq")]].sum()
-                spent = min(spent, end - int(found.end[timer]) - int(nested))
+                within = later[(causes.begin[later] >= begun) & (causes.end[later] < end)]
+                nested = causes.duration[within[causes.kind[within] <= KINDS.index("irq")]].sum()
+                spent = min(spent, end - int(causes.end[timer]) - int(nested))
             what = "interference"
-            if kind in ("task", "idle") and not blocked and found.thread[noise] == interrupted:
+            if kind in ("task", "idle") and not blocked and causes.thread[noise] == interrupted:
                 blocked = True
                 what = "leaving idle" if kind == "idle" else "blocking thread"
-            yield what, found.names[found.name[noise]], spent
+            yield what, causes.names[causes.name[noise]], spent
 
     def _near(self, cpu: int, due: int, until: int) -> Ints:
         """The noises of a CPU that end from one moment to another, in order."""
-        found = self._noises
-        own = found.of_cpus.get(cpu)
+        causes = self._noises
+        own = causes.of_cpus.get(cpu)
         if own is None:
             return np.zeros(0, dtype=np.int64)
-        low, high = np.searchsorted(found.end[own], [due, until + _ROUNDED], side="right")
+        low, high = np.searchsorted(causes.end[own], [due, until + _ROUNDED], side="right")
         near = own[low:high]
-        return near[found.begin[near] < until]
+        return near[causes.begin[near] < until]
 
     def _timer(self, near: Ints, sampled: int) -> int | None:
         """The timer's interrupt: the handler that was under way at its sample."""
-        found = self._noises
-        handlers = near[found.kind[near] == KINDS.index("irq")]
+        causes = self._noises
+        handlers = near[causes.kind[near] == KINDS.index("irq")]
         for tolerance in (0, _ROUNDED):
-            around = (found.begin[handlers] <= sampled + tolerance) & (
-                found.end[handlers] >= sampled - tolerance
+            around = (causes.begin[handlers] <= sampled + tolerance) & (
+                causes.end[handlers] >= sampled - tolerance
             )
             if around.any():
                 return int(handlers[around][0])
