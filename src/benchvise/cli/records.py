@@ -126,9 +126,13 @@ def analysis_command(analysis: TraceAnalysis[Any, Any]) -> Callable[..., None]:
             result = record.analyse(traces, request)
 
         def tables() -> list[TableSpec[Any]]:
-            specs = [s for s in record.tables(result, request) if chosen in (None, s.name)]
+            there = record.tables(result, request)
+            specs = [s for s in there if chosen in (None, s.name)]
             if not specs:
-                raise UsageError(f"this answer has no table {chosen}", "name the actors")
+                raise UsageError(
+                    f"this answer has no table {chosen}",
+                    f"it has {', '.join(s.name for s in there)}",
+                )
             return specs
 
         def csv() -> tuple[Sequence[ColumnSpec[Any]], Sequence[Any]]:

@@ -39,6 +39,8 @@ from benchvise.user_directories import user_directory
 # What takes a second where nothing else runs; it may be one of thirty that compute.
 _START_SECONDS = 120.0
 _STOP_SECONDS = 60.0
+_END_SECONDS = 5.0
+"""So long a bench whose process was ended may still be there without answering."""
 _REQUEST_SECONDS = 120.0
 _POLL_SECONDS = 0.05
 _ANSWER_BYTES = 4 << 20
@@ -116,21 +118,21 @@ def status(directory: Path | None = None) -> BenchStatus | None:
     RigError when it says nothing, or what this version of Benchvise does not understand.
     """
     place = directory or default_directory()
-    bench = _running(place)
-    if bench is None:
-        return None
-    try:
-        return decode(BenchStatus, json.loads(_get(place, bench, "/status")))
-    except RigError:
-        if _running(place) is None:  # it was at its end when it was asked
-            return None
-        raise
-    except ValueError as error:
-        raise RigError(
-            Fault.RIG_BROKEN,
-            f"the virtual bench in {place} is of another version ({error})",
-            _SEE_LOG,
-        ) from error
+    deadline = time.monotonic() + _END_SECONDS
+    while (bench := _running(place)) is not None:
+        try:
+            return decode(BenchStatus, json.loads(_get(place, bench, "/status")))
+        except RigError:  # it may be at its end
+            if time.monotonic() > deadline:
+                raise
+            time.sleep(_POLL_SECONDS)
+        except ValueError as error:
+            raise RigError(
+                Fault.RIG_BROKEN,
+                f"the virtual bench in {place} is of another version ({error})",
+                _SEE_LOG,
+            ) from error
+    return None
 
 
 def runs(directory: Path | None = None) -> bool:
