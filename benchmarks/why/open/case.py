@@ -1,6 +1,6 @@
 """The cases: what is planted, what it slows down, how the true cause is recognised.
 
-``cases/*.toml`` has one file a class, and in ``first_held_out.toml`` to ``tenth_held_out.toml``
+``cases/*.toml`` has one file a class, and in ``first_held_out.toml`` to ``eleventh_held_out.toml``
 those that were held out once. ``held_out.toml`` has those that are held out now; there is none from
 when a set has been run until the next is written. Whoever changes the diagnosis reads the former
 only.
