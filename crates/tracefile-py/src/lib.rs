@@ -16,6 +16,7 @@ mod decoded;
 mod errors;
 mod export;
 mod given;
+mod groups;
 mod ipc;
 mod kept;
 mod levels;
@@ -203,6 +204,7 @@ fn native(module: &Bound<'_, PyModule>) -> PyResult<()> {
     module.add_function(wrap_pyfunction!(open_unwinding, module)?)?;
     module.add_function(wrap_pyfunction!(rows::read_numbers, module)?)?;
     module.add_function(wrap_pyfunction!(rows::chrome_spans, module)?)?;
+    module.add_function(wrap_pyfunction!(groups::sort_groups, module)?)?;
     module.add_function(wrap_pyfunction!(demangle, module)?)?;
     module.add_function(wrap_pyfunction!(content_hash, module)?)?;
     module.add_function(wrap_pyfunction!(bound_memory, module)?)?;

@@ -37,15 +37,24 @@ def median_interval(values: Values, confidence: float = 0.95) -> Interval:
     Source: W. R. Thompson, Ann. Math. Statist. 7 (1936) 122; David & Nagaraja, *Order
     Statistics*, 3rd ed., section 7.1.
     """
-    check_confidence(confidence)
     array = in_order(checked_values(values))
-    n = len(array)
+    low, high, coverage = median_ranks(len(array), confidence)
+    return Interval(float(array[low - 1]), float(array[high - 1]), coverage)
+
+
+def median_ranks(n: int, confidence: float = 0.95) -> tuple[int, int, float]:
+    """The ranks (from 1) between which ``median_interval`` of ``n`` values lies, and its coverage.
+
+    Raises:
+        ValueError: ``confidence`` is not between 0 and 1.
+    """
+    check_confidence(confidence)
     if n <= _EXACT_BINOMIAL:
         k, coverage = _median_rank(n, confidence)
     else:
         k = math.floor((n + 1.0 - normal_deviate(confidence) * math.sqrt(n)) / 2.0)
         coverage = math.erf((n + 1.0 - 2.0 * k) / math.sqrt(2.0 * n))
-    return Interval(float(array[k - 1]), float(array[n - k]), coverage)
+    return k, n + 1 - k, coverage
 
 
 @lru_cache(maxsize=_EXACT_BINOMIAL + 1)
@@ -69,17 +78,21 @@ def quantile_interval(values: Values, share: float, confidence: float = 0.95) ->
 
     Source: David & Nagaraja, *Order Statistics*, 3rd ed., section 7.1.
     """
-    check_confidence(confidence)
-    if not 0.0 < share < 1.0:
-        raise ValueError(f"share must lie between 0 and 1, not {share}")
     array = in_order(checked_values(values))
-    low, high, coverage = _quantile_ranks(len(array), share, confidence)
+    low, high, coverage = quantile_ranks(len(array), share, confidence)
     return Interval(float(array[low - 1]), float(array[high - 1]), coverage)
 
 
 @lru_cache(maxsize=4 * _EXACT_BINOMIAL)
-def _quantile_ranks(n: int, share: float, confidence: float) -> tuple[int, int, float]:
-    """The ranks (from 1) of both ends of a quantile's interval, and its coverage."""
+def quantile_ranks(n: int, share: float, confidence: float = 0.95) -> tuple[int, int, float]:
+    """The ranks (from 1) between which ``quantile_interval`` of ``n`` values lies; its coverage.
+
+    Raises:
+        ValueError: ``share`` or ``confidence`` is not between 0 and 1.
+    """
+    check_confidence(confidence)
+    if not 0.0 < share < 1.0:
+        raise ValueError(f"share must lie between 0 and 1, not {share}")
     tail = (1.0 - confidence) / 2.0
     if n > _EXACT_BINOMIAL:
         centre, half = n * share, normal_deviate(confidence) * math.sqrt(n * share * (1.0 - share))

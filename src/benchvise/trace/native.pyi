@@ -179,6 +179,18 @@ def chrome_spans(labels: list[str], columns: Sequence[npt.NDArray[np.int64]]) ->
         ValueError: columns do not fit to each other.
     """
 
+def sort_groups(
+    values: npt.NDArray[np.int64], starts: npt.NDArray[np.int64]
+) -> npt.NDArray[np.int64]:
+    """The values of each group in ascending order, on all CPUs.
+
+    ``starts`` says where each group begins, from 0 on, and where the last one ends, which is the
+    end of the values.
+
+    Raises:
+        ValueError: it does not.
+    """
+
 class TraceError(Exception):
     """A trace, or what was asked of it, cannot be had. One subclass for each kind."""
 

@@ -187,29 +187,39 @@ def instances_of(analysis: Analysis, chosen: Sequence[Actor]) -> Ints:
 
 def describe(analysis: Analysis, instances: Ints) -> list[Instance]:
     """The instances in full."""
-    rows = analysis.instances
+    rows, actors = analysis.instances, analysis.actors
+    causes = rows["cause"][instances]
+    causing = rows["actor"][np.maximum(causes, 0)]  # of those that have one
+    columns = ("actor", "cpu", "begin", "end", "ready", "execution", "period")
+    counts = ("fragments", "preemptions", "migrations", "flags")
     described = []
-    for at in (int(instance) for instance in instances):
-        cause, ready = _or_none(rows["cause"], at), _or_none(rows["ready"], at)
-        begin, end = int(rows["begin"][at]), int(rows["end"][at])
-        flags = int(rows["flags"][at])
+    for at, cause, causer, *of_row in zip(
+        instances.tolist(),
+        causes.tolist(),
+        causing.tolist(),
+        *(rows[name][instances].tolist() for name in (*columns, *counts)),
+        strict=True,
+    ):
+        actor, cpu, begin, end, ready, execution, period, *counted, flags = of_row
+        fragments, preemptions, migrations = counted
+        since = begin if ready == NONE else ready
         described.append(
             Instance(
                 instance=at,
-                actor=analysis.actors[int(rows["actor"][at])].label,
-                actor_id=int(rows["actor"][at]),
-                cpu=int(rows["cpu"][at]),
+                actor=actors[actor].label,
+                actor_id=actor,
+                cpu=cpu,
                 begin=begin,
                 end=end,
-                ready=ready,
-                execution=int(rows["execution"][at]),
-                response=end - (begin if ready is None else ready),
-                latency=None if ready is None else begin - ready,
-                period=_or_none(rows["period"], at),
-                fragments=int(rows["fragments"][at]),
-                preemptions=int(rows["preemptions"][at]),
-                migrations=int(rows["migrations"][at]),
-                cause=None if cause is None else analysis.actors[int(rows["actor"][cause])].label,
+                ready=None if ready == NONE else ready,
+                execution=execution,
+                response=end - since,
+                latency=None if ready == NONE else begin - ready,
+                period=None if period == NONE else period,
+                fragments=fragments,
+                preemptions=preemptions,
+                migrations=migrations,
+                cause=None if cause == NONE else actors[causer].label,
                 incomplete=incomplete_because(flags),
             )
         )
@@ -219,8 +229,3 @@ def describe(analysis: Analysis, instances: Ints) -> list[Instance]:
 def incomplete_because(flags: int) -> tuple[str, ...]:
     """Why an instance is incomplete, in words."""
     return tuple(text for flag, text in _FLAG_REASONS.items() if flags & flag)
-
-
-def _or_none(values: Ints, at: int) -> int | None:
-    value = int(values[at])
-    return None if value == NONE else value

@@ -3,11 +3,13 @@
 from __future__ import annotations
 
 from dataclasses import dataclass
+from itertools import pairwise
 
 import numpy as np
 
-from benchvise.statistics.quantiles import median_interval, quantile_interval
+from benchvise.statistics.quantiles import median_ranks, quantile_ranks
 from benchvise.trace.analysis.model import NONE, Bools, Floats, Ints
+from benchvise.trace.decoder import decoder
 
 CONFIDENCE = 0.95
 
@@ -102,20 +104,18 @@ def _between(values: Ints | Floats | list[float], share: float) -> float:
 
 
 def _median_bounds(values: Ints | Floats) -> QuantileBounds:
-    interval = median_interval(values, CONFIDENCE)
-    return QuantileBounds(interval.low, interval.high)
+    low, high, _ = median_ranks(values.size, CONFIDENCE)
+    return QuantileBounds(float(values[low - 1]), float(values[high - 1]))
 
 
 def quantile_bounds(values: Ints | Floats, share: float) -> QuantileBounds | None:
-    """The 95 % interval of a quantile; None when there are too few values to have one."""
+    """The 95 % interval of a quantile of values in ascending order; None for too few values."""
     if values.size * min(share, 1.0 - share) < 1.0:
         return None
-    interval = quantile_interval(values, share, CONFIDENCE)
-    return (
-        QuantileBounds(interval.low, interval.high)
-        if interval.coverage >= CONFIDENCE - 0.002
-        else None
-    )
+    low, high, coverage = quantile_ranks(values.size, share, CONFIDENCE)
+    if coverage < CONFIDENCE - 0.002:
+        return None
+    return QuantileBounds(float(values[low - 1]), float(values[high - 1]))
 
 
 class Groups:
@@ -124,9 +124,7 @@ class Groups:
     def __init__(self, groups: Ints, count: int) -> None:
         self.groups = groups
         self.count = count
-        # Sorting 16-bit keys is a counting sort in numpy.
-        keys = groups.astype(np.uint16) if count <= 1 << 16 else groups
-        self.order = np.argsort(keys, kind="stable")
+        self.order = by_number(groups, count)
         self.sizes: Ints = np.bincount(groups, minlength=count).astype(np.int64)
         self.starts: Ints = np.concatenate([[0], np.cumsum(self.sizes)]).astype(np.int64)
 
@@ -136,13 +134,34 @@ class Groups:
 
     def sorted(self, values: Ints) -> list[Ints]:
         """The values of each group in ascending order, without ``NONE``."""
-        arranged = values[self.order]
-        parts = []
-        for group in range(self.count):
-            part = np.sort(arranged[self.starts[group] : self.starts[group + 1]])
-            # NONE is the least of all integers: it stands in front.
-            parts.append(part[np.searchsorted(part, NONE, side="right") :])
+        ordered = decoder().sort_groups(values[self.order], self.starts)
+        starts = self.starts.tolist()
+        parts = [ordered[begin:end] for begin, end in pairwise(starts)]
+        # NONE is the least of all integers: it stands in front.
+        unknown = np.flatnonzero(ordered[self.starts[:-1][self.sizes > 0]] == NONE)
+        for group in np.flatnonzero(self.sizes > 0)[unknown].tolist():
+            parts[group] = parts[group][np.searchsorted(parts[group], NONE, side="right") :]
         return parts
+
+    def largest(self, values: Ints) -> Ints:
+        """The row of the largest value of each group, of equal ones the first; -1: it is empty."""
+        rows: Ints = np.full(self.count, -1, dtype=np.int64)
+        filled = np.flatnonzero(self.sizes)
+        if filled.size == 0:
+            return rows
+        arranged, starts = values[self.order], self.starts[filled]
+        most = np.repeat(np.maximum.reduceat(arranged, starts), self.sizes[filled])
+        hits = np.flatnonzero(arranged == most)
+        rows[filled] = self.order[hits[np.searchsorted(hits, starts)]]
+        return rows
+
+
+def by_number(numbers: Ints, count: int) -> Ints:
+    """The order that brings rows with equal numbers below ``count`` together, the least first."""
+    # Sorting 16-bit keys is a counting sort in numpy.
+    keys = numbers.astype(np.uint16) if count <= 1 << 16 else numbers
+    order: Ints = np.argsort(keys, kind="stable")
+    return order
 
 
 def numbered(keys: Ints) -> tuple[Ints, Ints]:

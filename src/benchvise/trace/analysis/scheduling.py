@@ -12,6 +12,7 @@ from benchvise.trace.analysis.actors import Instance, describe, latency
 from benchvise.trace.analysis.distributions import (
     Groups,
     TimeDistribution,
+    by_number,
     distribution,
     numbered,
     sums,
@@ -58,33 +59,31 @@ def scheduling(
     waits, count = analysis.waits, len(grouping)
     group = grouping.of_actor[waits["actor"]]
     kept = np.flatnonzero((group >= 0) & (waits["flags"] == 0) & analysis.span.holds(waits["end"]))
-    by_group = Groups(group[kept], count)
-    time, state = (waits["end"] - waits["begin"])[kept], waits["state"][kept]
-
-    def waited(rows: Bools) -> list[TimeDistribution | None]:
-        part = Groups(group[kept][rows], count)
-        return [distribution(values) for values in part.sorted(time[rows])]
-
-    after_wakeup, after_preemption = state == Waited.WOKEN, state == Waited.PREEMPTED
-    runnable = after_wakeup | after_preemption
-    queued, woken, preempted = map(waited, (runnable, after_wakeup, after_preemption))
-    blocked = sums(group[kept], time * (state == Waited.INTERRUPTIBLE), count)
-    held = sums(group[kept], time * (state == Waited.UNINTERRUPTIBLE), count)
+    group, state = group[kept], waits["state"][kept]
+    begin = waits["begin"][kept]
+    time = waits["end"][kept] - begin
+    by_group = Groups(group, count)
+    after_preemption = state == Waited.PREEMPTED
+    runnable = (state == Waited.WOKEN) | after_preemption
+    # Sorted once for all three: the last bit says after what they waited.
+    queued = by_group.sorted(np.where(runnable, time * 2 + after_preemption, NONE))
+    longest = by_group.largest(np.where(runnable, time, NONE))
+    blocked = sums(group, time * (state == Waited.INTERRUPTIBLE), count)
+    held = sums(group, time * (state == Waited.UNINTERRUPTIBLE), count)
+    waiting = sums(group, time * runnable, count)
     on_cpu = _Slices(analysis, grouping)
-    waiting = sums(group[kept], time * runnable, count)
     described = []
     for at in np.lexsort((-on_cpu.switches, -waiting)):
         if by_group.sizes[at] == 0 and on_cpu.switches[at] == 0:
             continue
-        mine = by_group.rows(at)[runnable[by_group.rows(at)]]
-        longest = kept[mine[np.argmax(time[mine])]] if mine.size else None
+        waits_for_cpu, preempted = queued[at] >> 1, (queued[at] & 1) != 0
         described.append(
             TaskScheduling(
                 actor=grouping.labels[at],
                 actors=len(grouping.members[at]),
-                run_queue=queued[at],
-                after_wakeup=woken[at],
-                after_preemption=preempted[at],
+                run_queue=distribution(waits_for_cpu),
+                after_wakeup=distribution(waits_for_cpu[~preempted]),
+                after_preemption=distribution(waits_for_cpu[preempted]),
                 time_slice=on_cpu.slices[at],
                 switches=int(on_cpu.switches[at]),
                 preemptions=int(on_cpu.preemptions[at]),
@@ -92,7 +91,7 @@ def scheduling(
                 migrations=int(on_cpu.migrations[at]),
                 blocked=int(blocked[at]),
                 uninterruptible=int(held[at]),
-                longest_wait_at=None if longest is None else int(waits["begin"][longest]),
+                longest_wait_at=int(begin[longest[at]]) if waits_for_cpu.size else None,
             )
         )
     return described
@@ -120,10 +119,14 @@ class _Slices:
 def _moved(analysis: Analysis, ended: Bools) -> Bools:
     """Which fragments are on another CPU than the same actor's fragment before."""
     rows = analysis.fragments
-    order = np.lexsort((rows["begin"], rows["actor"]))
-    actor, cpu = rows["actor"][order], rows["cpu"][order]
+    order = by_number(rows["actor"], len(analysis.actors))
+    actor, begin = rows["actor"][order], rows["begin"][order]
+    same = actor[1:] == actor[:-1]
+    if (same & (begin[1:] < begin[:-1])).any():  # beside a loss
+        order = np.lexsort((rows["begin"], rows["actor"]))
+    cpu = rows["cpu"][order]
     moved = np.zeros(len(rows), dtype=np.bool_)
-    moved[order[1:]] = (actor[1:] == actor[:-1]) & (cpu[1:] != cpu[:-1])
+    moved[order[1:]] = same & (cpu[1:] != cpu[:-1])
     both: Bools = moved & ended
     return both
 
@@ -208,13 +211,10 @@ class _Parts:
         ordered = groups.sorted(self.values[self.kept])
         away = np.bincount(group[self.away], minlength=len(names))
         incomplete = np.bincount(group[~self.analysis.begun[self.kept]], minlength=len(names))
+        filled = [at for at in np.argsort(-groups.sizes, kind="stable") if groups.sizes[at]]
+        longest = self.kept[groups.largest(self.values[self.kept])[filled]]
         described = []
-        for at in np.argsort(-groups.sizes, kind="stable"):
-            if groups.sizes[at] == 0:
-                break
-            mine = self.kept[groups.rows(at)]
-            worst = mine[np.argmax(self.values[mine])]
-            longest = [worst] if self.values[worst] != NONE else []
+        for at, worst in zip(filled, describe(self.analysis, longest), strict=True):
             described.append(
                 Waking(
                     woken=names[at][0],
@@ -223,7 +223,7 @@ class _Parts:
                     incomplete=int(incomplete[at]),
                     latency=distribution(ordered[at]),
                     other_cpu=int(away[at]),
-                    worst=tuple(describe(self.analysis, np.array(longest, dtype=np.int64))),
+                    worst=(worst,) if self.values[worst.instance] != NONE else (),
                 )
             )
         return described
