@@ -276,7 +276,9 @@ def test_without_scheduling_there_are_event_rows_a_log_and_a_search(tmp_path: Pa
     assert workspace.json("log?event=sched_switch")["total"] > 1000
     assert workspace.json("search?text=sched")["events"]
     assert workspace.json("actors")["actors"] == []
-    assert workspace.json(f"item?row=0&t={duration // 2}")["item"] is None
+    event = workspace.json("log?event=sched_switch&limit=1")["events"][0]
+    told = workspace.json(f"item?row=0&t={event['time']}")
+    assert told["item"] is None and event in told["here"]
 
 
 def test_a_page_opens_what_it_will_ask_for(tmp_path: Path) -> None:

@@ -113,6 +113,43 @@ def test_what_an_activation_woke_names_it_as_its_waker(client: Client, key: str)
     assert back["instance"]["waker"]["time"] == woke[0]["time"]
 
 
+def test_what_a_search_marks_is_what_the_log_lists(client: Client, key: str) -> None:
+    """By the name of a type, by a text that events carry, by a field of several types."""
+    for text, words in [
+        ("printk_cons", "event=printk_console"),
+        ("irq==43", "field=irq%3D%3D43"),
+        (
+            "next_comm==logger&begin=200000000&end=700000000",
+            "field=next_comm%3D%3Dlogger&begin=200000000&end=700000000",
+        ),
+    ]:
+        marks = client.get(f"/api/traces/{key}/found?text={text.replace('==', '%3D%3D')}").table
+        log = client.get(f"/api/traces/{key}/log?limit=1000&{words}").json
+        listed = [(event["time"], event["cpu"]) for event in log["events"]]
+        assert listed and sorted(
+            zip(*(marks[name].to_pylist() for name in ("time", "cpu")), strict=True)
+        ) == sorted(listed)
+        assert marks["time"].to_pylist() == sorted(marks["time"].to_pylist())
+        assert marks.schema.metadata == {b"total": str(log["total"]).encode(), b"complete": b"1"}
+    carried = client.get(f"/api/traces/{key}/found?text=sensor:+status+01").table
+    assert 0 < carried.num_rows < client.get(f"/api/traces/{key}/found?text=sensor").table.num_rows
+    assert client.get(f"/api/traces/{key}/found?text=nothing%3D%3D1").status == 400
+
+
+def test_the_events_of_the_chosen_moment_are_told_in_full(client: Client, key: str) -> None:
+    rows = {
+        row["cpu"]: row["id"]
+        for row in client.get(f"/api/traces/{key}/rows").json
+        if row["kind"] == "cpu"
+    }
+    for event in client.get(f"/api/traces/{key}/log?offset=300&limit=20").json["events"]:
+        told = client.get(f"/api/traces/{key}/item?row={rows[event['cpu']]}&t={event['time']}").json
+        assert event in told["here"]
+        assert {(one["time"], one["cpu"]) for one in told["here"]} == {
+            (event["time"], event["cpu"])
+        }
+
+
 def test_modes_lead_to_activations_of_theirs(client: Client, key: str) -> None:
     whole = client.get(f"/api/traces/{key}/modes?actor=task:143").json["of"]
     assert sum(mode["count"] for mode in whole["modes"]) == whole["count"] > 0
@@ -231,6 +268,8 @@ def test_a_trace_is_saved_for_perfetto(client: Client, key: str, root: Path) -> 
 
 def test_two_that_are_ticked_are_compared_the_older_first(client: Client, root: Path) -> None:
     before, after = (key_of(root / "traces" / name) for name in ("before", "after"))
+    answer = client.get(f"/traces/compare?with={before}&t={after}")
+    assert answer.headers["location"] == f"/traces/compare?a={before}&b={after}"
     answer = client.get(f"/traces/compare?t={after}&t={before}")
     assert answer.status == 307
     assert answer.headers["location"] == f"/traces/compare?a={before}&b={after}"

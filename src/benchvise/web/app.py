@@ -21,7 +21,7 @@ from benchvise.web.audit import AuditLog
 from benchvise.web.context import Context, Settings
 from benchvise.web.export import routes as export_routes
 from benchvise.web.file_index import capture_index, trace_index
-from benchvise.web.http import NotFound, Refused
+from benchvise.web.http import Refused, no_such_page
 from benchvise.web.live import Hub
 from benchvise.web.pages import (
     boards,
@@ -107,7 +107,7 @@ def _refused(request: Request, error: Exception) -> Response:
     """What Starlette itself refuses."""
     status = error.status_code if isinstance(error, HTTPException) else 500
     if status == 404:
-        return failure(request, NotFound("there is no such page", "see the links above"))
+        return failure(request, no_such_page(request))
     return failure(request, Refused(f"{request.method} is not for this address"), status)
 
 

@@ -36,6 +36,9 @@ RUN_TRACES = 500
 DIAGNOSIS_TRACES = 100
 """The same of diagnoses."""
 
+MOST_LISTS_COMPARED = 24
+"""Lists of response times in one page."""
+
 _CAPTURE_SUFFIXES = frozenset({".sr", ".vcd", ".csv"})
 _LIST_SUFFIXES = frozenset({".out", ".txt", ".dat", ".tsv"})
 

@@ -206,6 +206,15 @@ class NotFound(UsageError):  # noqa: N818
     """There is nothing at this address."""
 
 
+def no_such_page(request: Request) -> NotFound:
+    """For an address that is none."""
+    if f"{request.url.path}/".startswith("/rig/"):
+        remedy = "boards of a rig are in the list of boards: `benchvise serve --rig FILE`"
+    else:
+        remedy = "the first page leads to all others"
+    return NotFound("there is no such page", remedy)
+
+
 class Refused(BenchviseError):  # noqa: N818
     """The request may not be made, by this page or by anybody."""
 

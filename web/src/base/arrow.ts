@@ -5,6 +5,8 @@ import { failed, okay, type Result } from "./result";
 /** Columns of an answer as typed arrays, by name. */
 export interface Columns {
   readonly length: number;
+  /** What the server says of all of it. */
+  readonly metadata: ReadonlyMap<string, string>;
   has(name: string): boolean;
   /** A column, converted when the server's type is not the one that is wanted. */
   get<T extends TypedArray>(name: string, type: TypedArrayType<T>): T;
@@ -25,6 +27,7 @@ export function readArrow(bytes: ArrayBuffer, wanted: readonly string[]): Result
     if (missing.length > 0) return failed(`the answer has no column ${missing.join(", ")}`);
     return okay({
       length: table.numRows,
+      metadata: table.schema.metadata ?? new Map<string, string>(),
       has: (name) => table.names.includes(name),
       get<T extends TypedArray>(name: string, type: TypedArrayType<T>): T {
         const values: unknown = table.getChild(name).toArray();

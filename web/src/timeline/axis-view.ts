@@ -1,4 +1,5 @@
 import { type Brush, brushOf, setFont, type Surface } from "./brush";
+import { foundPixels, paintFound } from "./finds";
 import { type FlagMark, paintFlags } from "./flags";
 import type { Orientation } from "./layout";
 import { lossBands } from "./losses";
@@ -7,6 +8,10 @@ import type { Span } from "./span";
 import { Texts } from "./texts";
 import type { Theme } from "./theme";
 import { baseLabel, type Ticks } from "./ticks";
+
+/** How far marks of what a search found stand out of the edge of the axis. */
+const FOUND_PX = 9;
+const NONE_FOUND = new Float64Array(0);
 
 /** Draws the axis of time: along the top, or down the left side. */
 export class AxisView {
@@ -26,6 +31,7 @@ export class AxisView {
     theme: Theme,
     orientation: Orientation,
     flags: readonly FlagMark[] = [],
+    found: Float64Array = NONE_FOUND,
   ): void {
     const { canvas, context } = this;
     const ratio = canvas.width / canvas.clientWidth;
@@ -58,6 +64,8 @@ export class AxisView {
     }
     context.textAlign = "left";
     if (flags.length > 0) paintFlags(context, flags, new Texts(context, context.font), theme, orientation, main);
+    context.fillStyle = theme.accent;
+    paintFound(context, foundPixels(found, { begin: view.begin, perPixel }, main), [(vertical ? width : height) - FOUND_PX, FOUND_PX], vertical);
     context.fillStyle = theme.loss;
     for (const { from, to } of lossBands(losses, { begin: view.begin, perPixel }, main, 3)) {
       if (vertical) context.fillRect(width - 3, from, 3, to - from);

@@ -32,15 +32,20 @@ export class Choosing {
   ) {}
 
   /** Chooses what was hit, and says what it is. */
-  choose({ row, time, item }: Hit): void {
+  choose({ row, time, item, mark }: Hit): void {
     const looks = item === null ? undefined : this.source.look.states[item.state];
     // Nobody is chosen where a CPU idles: all others would step back for it.
     const idle = looks === undefined || (looks.bands === 0 && looks.faint === 0);
     const actor = row.actor ?? (item === null || idle || item.actor < 0 ? null : item.actor);
     // The middle of the item: the same one at every zoom, however coarse the pointer.
     const inside = item === null || item.count > 1 ? time : centreOf(item);
-    this.choices.choose({ row: row.id, time: inside }, actor);
+    const event = mark?.count === 1 ? mark : null;
+    this.choices.choose({ row: row.id, time: event?.time ?? inside }, actor);
     const { look } = this.source;
+    if (event !== null) {
+      this.status.textContent = `${row.name}: ${look.eventName(event.event)}, at ${formatTime(event.time, 1)}`;
+      return;
+    }
     const state = item === null ? "nothing" : (look.states[item.state]?.name ?? "");
     const who = item === null || item.actor < 0 ? "" : ` ${look.actorName(item.actor)}`;
     const long = item === null ? "" : ` for ${formatLength(item.end - item.begin)}`;

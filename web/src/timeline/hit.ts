@@ -1,3 +1,4 @@
+import { firstNotBelow } from "../base/ordered";
 import type { HitCall } from "./calls";
 import { type Box, boxAt, type Layout } from "./layout";
 import type { Items, Marks, Row, StateLook } from "./source";
@@ -84,13 +85,15 @@ function itemNear(
   let least = Infinity;
   for (const { data, rows } of tiles) {
     const [from, to] = rows.get(row) ?? [0, 0];
-    for (let at = firstBehind(data.end, from, to, time - reach); at < to; at += 1) {
+    for (let at = firstNotBelow(data.end, time - reach, from, to); at < to; at += 1) {
       const begin = data.begin[at] ?? 0;
       if (begin > time + reach) break;
       const end = data.end[at] ?? 0;
       const away = Math.max(begin - time, time - end, 0);
-      // Inside beats beside; then short beats long, as it is the harder one to point at.
-      const cost = away === 0 ? (end - begin) * 1e-9 : 1 + away;
+      // Inside beats beside, and what begins at a time beats what ends there; then short beats long,
+      // as it is the harder one to point at.
+      const isOver = end === time && begin < time;
+      const cost = away === 0 ? (isOver ? 0.5 : 0) + (end - begin) / (end - begin + 1e18) : 1 + away;
       if (cost >= least) continue;
       least = cost;
       best = {
@@ -114,7 +117,7 @@ function markNear(
   let best: HitMark | null = null;
   for (const { data, rows } of tiles) {
     const [from, to] = rows.get(row) ?? [0, 0];
-    for (let at = firstBehind(data.time, from, to, time - reach); at < to; at += 1) {
+    for (let at = firstNotBelow(data.time, time - reach, from, to); at < to; at += 1) {
       const when = data.time[at] ?? 0;
       if (when > time + reach) break;
       if (best !== null && Math.abs(best.time - time) <= Math.abs(when - time)) continue;
@@ -127,15 +130,4 @@ function markNear(
     }
   }
   return best;
-}
-
-/** The first of rising values that is not below `value`. */
-function firstBehind(values: Float64Array, from: number, to: number, value: number): number {
-  let [low, high] = [from, to];
-  while (low < high) {
-    const middle = (low + high) >>> 1;
-    if ((values[middle] ?? 0) < value) low = middle + 1;
-    else high = middle;
-  }
-  return low;
 }

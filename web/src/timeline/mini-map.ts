@@ -1,4 +1,5 @@
 import { type Brush, brushOf, type Surface } from "./brush";
+import { foundPixels, paintFound } from "./finds";
 import { lossBands } from "./losses";
 import type { Loss, Overview } from "./source";
 import { centreOf, lengthOf, shiftSpan, type Span, spanOf } from "./span";
@@ -31,7 +32,7 @@ export class MiniMap {
   }
 
   /** What does not change with the view. */
-  paint(overview: Overview | null, losses: readonly Loss[], theme: Theme): void {
+  paint(overview: Overview | null, losses: readonly Loss[], found: Float64Array, theme: Theme): void {
     const { canvas, context } = this;
     const ratio = canvas.width / canvas.clientWidth;
     const [width, height] = [canvas.width / ratio, canvas.height / ratio];
@@ -41,9 +42,12 @@ export class MiniMap {
     if (overview !== null) this.lanes(overview, theme, width, height);
     context.fillStyle = theme.loss;
     const perPixel = this.duration / Math.max(width, 1);
-    for (const { from, to } of lossBands(losses, { begin: 0, perPixel }, width, 2)) {
+    const scale = { begin: 0, perPixel };
+    for (const { from, to } of lossBands(losses, scale, width, 2)) {
       context.fillRect(from, 0, to - from, 4);
     }
+    context.fillStyle = theme.accent;
+    paintFound(context, foundPixels(found, scale, width), [0, 7], false);
   }
 
   place(view: Span, range: Span | null): void {

@@ -20,6 +20,8 @@ export interface Drawn {
   readonly frame: StageFrame;
   readonly ticks: Ticks;
   readonly flags: readonly FlagMark[];
+  /** What a search found: times, ascending. */
+  readonly found: Float64Array;
   readonly arrows: readonly ArrowShape[];
   readonly range: Span | null;
   /** From where to where across time, of a range of some rows. */
@@ -57,7 +59,7 @@ const HEAD_PX = 28;
 
 /** Draws again what the canvases of a timeline show, as one element of SVG of the same size. */
 export function pictureOf(
-  { scene, frame, ticks, flags, arrows, range, across, item, bar }: Drawn,
+  { scene, frame, ticks, flags, found, arrows, range, across, item, bar }: Drawn,
   elements: Elements,
   names: Pick<NamesScene, "hovered" | "pins">,
   placeOf: (row: number) => readonly [number, number] | null,
@@ -75,7 +77,7 @@ export function pictureOf(
   const [onStage, onAxis, onNames] = [paperOf(bars), paperOf(axis), paperOf(namesCanvas)];
   new Stage(onStage).paint(scene);
   const base = { textContent: "" };
-  new AxisView(onAxis, base).paint(ticks, frame.view, source.losses, theme, layout.orientation, flags);
+  new AxisView(onAxis, base).paint(ticks, frame.view, source.losses, theme, layout.orientation, flags, found);
   new Names(onNames).paint({ layout, scroll, theme, chosen, ...names });
   const [top, bottom] = across ?? [0, frame.cross];
   const marked = markedShapes({

@@ -156,7 +156,7 @@ export class Stage {
       context.fillRect(0, (box.from - scroll - 1) * ratio, main, size * ratio);
     }
     context.fillStyle = theme.rule;
-    for (const time of ticks) context.fillRect(place(time), 0, Math.max(1, ratio), cross);
+    for (const time of ticks) context.fillRect(place(time), 0, Math.max(1, Math.round(ratio)), cross);
   }
 
   /** All bars; returns the texts that have room in them. */

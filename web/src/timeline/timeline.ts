@@ -71,6 +71,7 @@ export class Timeline {
   private overview: Overview | null = null;
   private hovered: number | null = null;
   private arrows: readonly Arrow[] = [];
+  private found: Float64Array = new Float64Array(0);
   private drawing: { readonly range: Span; readonly area: readonly number[] | null } | null = null;
   private asked = false;
   /** Settles when all that is seen at first is drawn. */
@@ -167,6 +168,13 @@ export class Timeline {
   /** Shows what led to what. */
   showArrows(arrows: readonly Arrow[]): void {
     this.arrows = arrows;
+    this.invalidate();
+  }
+
+  /** Marks what a search found in the axis and on the mini-map: ns since the first event, ascending. */
+  showFound(times: Float64Array): void {
+    this.found = times;
+    this.stale.map = true;
     this.invalidate();
   }
 
@@ -514,6 +522,7 @@ export class Timeline {
       frame: { view, main, cross, vertical: this.orientation === "vertical" },
       ticks,
       flags: flagMarks(this.pointing.flags, view.begin, this.viewport.perPixel(view), main),
+      found: this.found,
       arrows: arrowShapes(
         this.arrows, (row) => this.viewport.placeOf(row), view.begin, this.viewport.perPixel(view), main, cross, this.orientation === "vertical",
       ),
@@ -537,9 +546,9 @@ export class Timeline {
   private paint(): void {
     const { value } = this.choices;
     this.contents.fetch(this.motion.target ?? value.view, this.pointing.time);
-    const { scene, frame, ticks, flags, arrows, range, across, item, bar } = this.drawnNow();
+    const { scene, frame, ticks, flags, found, arrows, range, across, item, bar } = this.drawnNow();
     this.stage.paint(scene);
-    this.axis.paint(ticks, value.view, this.source.losses, this.theme, this.orientation, flags);
+    this.axis.paint(ticks, value.view, this.source.losses, this.theme, this.orientation, flags, found);
     this.overlay.showFlags(flagBoxes(flags, (row) => this.viewport.placeOf(row), frame));
     this.map.place(value.view, range);
     this.overlay.showRange(range, frame, across);
@@ -547,7 +556,7 @@ export class Timeline {
     this.paintHover(frame);
     this.overlay.showArrows(arrows);
     if (this.stale.names) this.paintNames(scene.chosen);
-    if (this.stale.map) this.map.paint(this.overview, this.source.losses, this.theme);
+    if (this.stale.map) this.map.paint(this.overview, this.source.losses, this.found, this.theme);
     this.stale = { names: false, map: false };
     const state = this.contents.items.waiting ? "loading" : "complete";
     const { dataset } = this.elements.root;

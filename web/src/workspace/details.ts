@@ -8,6 +8,8 @@ import { pathArrows, rowOn, showPath } from "./critical-path";
 import type { Instance, ItemAnswer, Woken } from "./item";
 import type { Workspace } from "./panel";
 import { link } from "./views/actors";
+import { address, askDocument } from "./views/answer";
+import type { Log, LogEvent } from "./views/answers";
 import { button, make } from "./views/elements";
 import { count, plural } from "./views/words";
 
@@ -58,6 +60,7 @@ async function showItem(
   }
   const details = answer.value as ItemAnswer;
   host.replaceChildren(...itemParts(workspace, row, time, details));
+  void fillFields(host, workspace, details, signal);
   const path = host.querySelector<HTMLElement>(".ws-path");
   const { instance } = details;
   if (instance === null || instance === undefined || path === null) return;
@@ -122,14 +125,14 @@ function itemParts(
   workspace: Workspace,
   rowId: number,
   time: number,
-  { item, instance, events }: ItemAnswer,
+  { item, here, instance, events }: ItemAnswer,
 ): HTMLElement[] {
   const { selection } = workspace;
   const row = workspace.rows.find(({ id }) => id === rowId);
   if (item === null) {
     return [
       make("h2", {}, row?.name ?? ""),
-      make("p", {}, `Nothing at ${formatTime(time, 1)}.`),
+      ...(here.length > 0 ? eventsHere(here) : [make("p", {}, `Nothing at ${formatTime(time, 1)}.`)]),
     ];
   }
   const { actor } = item;
@@ -155,14 +158,42 @@ function itemParts(
       ["Priority", actor.priority === null ? null : String(actor.priority)],
     ]),
     acts,
+    ...eventsHere(here),
     ...lossesIn(workspace, item.begin, item.end),
     ...(instance === null || instance === undefined ? [] : instanceParts(workspace, instance)),
     ...(events === null || events === undefined ? [] : [
       make("h3", {}, plural(events.count, "event")),
-      make("ol", {}, ...events.listed.map(({ time: at, event }) =>
-        make("li", { class: "ws-event" }, make("span", {}, `+${formatLength(at - item.begin)}`), make("span", {}, event)))),
+      make("ol", {}, ...events.listed.map(({ time: at, event, index }) =>
+        make("li", { class: "ws-event", "data-index": String(index) }, make("span", {}, `+${formatLength(at - item.begin)}`), make("div", {},
+          link(event, () => { selection.choose({ row: rowId, time: at }); }, "Choose this event"))))),
     ]),
   ];
+}
+
+/** The events that are chosen, in full. */
+function eventsHere(here: readonly LogEvent[]): HTMLElement[] {
+  return here.flatMap(({ time, cpu, event, fields }) => [
+    make("h3", { class: "ws-here" }, event),
+    facts([
+      ["At", formatTime(time, 1)],
+      ["CPU", cpu === null ? null : String(cpu)],
+      ...fields.map(([name, value]) => [name, value] as const),
+    ]),
+  ]);
+}
+
+/** Writes beside each listed event what it carries: asked for once all else is there. */
+async function fillFields(host: HTMLElement, workspace: Workspace, { item, events }: ItemAnswer, signal: AbortSignal): Promise<void> {
+  const listed = events?.listed.length ?? 0;
+  if (item === null || listed === 0) return;
+  const words = { cpu: item.cpu, limit: listed, v: workspace.info.tag };
+  const span = { begin: item.begin, end: item.end + 1 };
+  const answer = await askDocument<Log>(address(workspace, "log", words, span), signal);
+  if (signal.aborted || !answer.ok) return;
+  for (const { index, fields } of answer.value.events) {
+    const text = fields.map(([name, value]) => `${name}=${value}`).join(" ");
+    host.querySelector(`[data-index="${index}"] > div`)?.append(make("span", { class: "ws-fields" }, text));
+  }
 }
 
 function instanceParts(workspace: Workspace, instance: Instance): HTMLElement[] {

@@ -25,7 +25,7 @@ export function helpDialog(): HTMLDialogElement {
     make("dt", {}, ...names.flatMap((name) => [make("kbd", {}, NAMES[name] ?? name.toUpperCase()), " "])),
     make("dd", {}, help),
   ]);
-  for (const [key, help] of [["C", "go to what woke or raised what is chosen, back to the interrupt that began it"], ["Shift+C", "go to the first that it woke or raised"], ["/", "search in names and events"], ["?", "show this help"]] as const) {
+  for (const [key, help] of [["C", "go to what woke or raised what is chosen, back to the interrupt that began it"], ["Shift+C", "go to the first that it woke or raised"], ["/", "search in names and events; Enter goes to the next, Shift+Enter to the one before"], ["J", "go to the next event that the search found"], ["K", "go to the one before"], ["?", "show this help"]] as const) {
     keys.push(make("dt", {}, make("kbd", {}, key)), make("dd", {}, help));
   }
   const dialog = make("dialog", { class: "ws-keys", "aria-label": "Mouse and keys" },

@@ -1,6 +1,10 @@
+import type { LogEvent } from "./views/answers";
+
 /** What the server tells of one item, `GET item`. Times and lengths in ns; null is not known. */
 export interface ItemAnswer {
   readonly item: Item | null;
+  /** The events of that very time on its CPU. */
+  readonly here: readonly LogEvent[];
   readonly instance?: Instance | null;
   readonly events?: { readonly count: number; readonly listed: readonly ItemEvent[] } | null;
 }

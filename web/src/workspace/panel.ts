@@ -3,6 +3,7 @@ import type { CallKind } from "../timeline/calls";
 import type { Loss, Row } from "../timeline/source";
 import type { Track } from "../timeline/tracks";
 import type { Noted } from "../timeline/pointing";
+import type { Finds } from "./finds";
 import type { NoteBook } from "./notes";
 import type { Selection } from "./selection";
 
@@ -71,6 +72,10 @@ export interface Workspace {
   tracks(): readonly Track[];
   /** Shows a counter on the timeline, or takes it away. */
   toggleTrack(track: Track): void;
+  /** The events that the search means. */
+  readonly finds: Finds;
+  /** Goes to the next of them, or the one before; false where there is none. */
+  findNext(by: 1 | -1): boolean;
   /** What users say of the trace. */
   readonly notes: NoteBook;
   /** Begins a note on something, or on what is chosen now, in its view. */

@@ -2,7 +2,7 @@ import { afterEach, beforeEach, expect, it, vi } from "vitest";
 
 import { listenForKeys } from "./shortcuts";
 
-const acts = { help: vi.fn(), search: vi.fn(), cause: vi.fn(() => true), effect: vi.fn(() => true), timeline: vi.fn(() => true) };
+const acts = { help: vi.fn(), search: vi.fn(), cause: vi.fn(() => true), effect: vi.fn(() => true), find: vi.fn((by: 1 | -1) => Math.abs(by) === 1), timeline: vi.fn(() => true) };
 let controller = new AbortController();
 
 beforeEach(() => {
@@ -39,6 +39,14 @@ it("walks from one cause to the one before", () => {
   expect(acts.cause).toHaveBeenCalledTimes(2);
   expect(acts.effect).toHaveBeenCalledOnce();
   expect(acts.timeline).not.toHaveBeenCalled();
+});
+
+it("goes from one event that was found to the next, and back", () => {
+  expect(press("j", ".ws-panel p")).toBe(true);
+  expect(press("K", "body")).toBe(true);
+  expect(acts.find.mock.calls).toEqual([[1], [-1]]);
+  acts.find.mockReturnValueOnce(false);
+  expect(press("j")).toBe(false);
 });
 
 it("takes letters though a button was pressed last, and leaves it what presses it", () => {

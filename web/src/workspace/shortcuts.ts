@@ -8,6 +8,8 @@ export interface Shortcuts {
   cause(): boolean;
   /** Shift and `c`: goes to the first that it woke or raised. */
   effect(): boolean;
+  /** `j` and `k`: the next event that the search found, the one before; false where there is none. */
+  find(by: 1 | -1): boolean;
   /** Any other: true when the timeline knows it. */
   timeline(event: KeyboardEvent): boolean;
 }
@@ -21,6 +23,9 @@ const PRESSED = "button, a, summary, [role=tab], [role=separator]";
 /** These scroll by keys. */
 const SCROLLED = ".ws-panel, .ws-details";
 
+/** From what the search found to the next. */
+const STEPS: Readonly<Record<string, 1 | -1>> = { j: 1, k: -1 };
+
 /** Listens to all keys of the page until `signal`. */
 export function listenForKeys(page: Document, shortcuts: Shortcuts, signal?: AbortSignal): void {
   page.addEventListener("keydown", (event) => {
@@ -32,6 +37,8 @@ export function listenForKeys(page: Document, shortcuts: Shortcuts, signal?: Abo
     else if (event.key === "/") shortcuts.search();
     else if (event.key.toLowerCase() === "c") {
       if (!(event.shiftKey ? shortcuts.effect() : shortcuts.cause())) return;
+    } else if (event.key.toLowerCase() in STEPS) {
+      if (!shortcuts.find(STEPS[event.key.toLowerCase()] ?? 1)) return;
     } else if (OF_PAGE.has(event.key) || target.closest(SCROLLED) !== null || !shortcuts.timeline(event)) return;
     event.preventDefault();
   }, signal === undefined ? {} : { signal });

@@ -3,6 +3,7 @@ import type { Density, Grouping, Orientation } from "../timeline/layout";
 import { type Address, numbers, readChosen, writeChosen } from "./address";
 import { openCalls } from "./calls";
 import { openEvidence } from "./evidence";
+import { Finds, SEARCHED } from "./finds";
 import { ALL_GROUPS, type GroupedBy, groupingOf } from "./groups";
 import { NoteBook } from "./notes";
 import type { OpenTrace } from "./opened";
@@ -13,6 +14,8 @@ import { MOST_TRACKS, readTracks, sameTrack, trackSource, writeTracks } from "./
 import type { Workspace } from "./panel";
 import { Selection } from "./selection";
 import type { Extent } from "./shared-axis";
+import { reveal } from "./views/actors";
+import { columns, questionOf } from "./views/answer";
 import { make } from "./views/elements";
 import { showNote } from "./views/notes";
 
@@ -29,6 +32,7 @@ export class TraceView {
   /** What the workspaces of two traces beside each other are told of each other. */
   sides: readonly [Workspace, Workspace] | null = null;
   private readonly notes: NoteBook;
+  private readonly finds: Finds;
   private calls: CallSource | null = null;
   private readonly controller = new AbortController();
   private restoring = false;
@@ -73,6 +77,9 @@ export class TraceView {
         this.workspace.openPanel("notes", {});
       },
     });
+    this.finds = new Finds(this.selection, (text, signal) =>
+      columns(questionOf(trace.api, "found", { text }, this.selection.value.range), ["time", "cpu"], signal));
+    this.finds.subscribe(() => { this.timeline.showFound(this.finds.times); });
     this.notes = new NoteBook(trace.api.replace("/api/", "/") + "/notes", trace.source.rows);
     this.selection.subscribe((now, changed) => {
       if (changed.view && this.here) {
@@ -84,8 +91,7 @@ export class TraceView {
       address.set(writeChosen(now, suffix), changed.range || changed.area || changed.place || changed.actor);
     });
     this.follow();
-    const { place } = this.selection.value;
-    if (place !== null) this.timeline.reveal(place.row);
+    this.revealChosen();
     this.workspace = {
       key: trace.key,
       api: trace.api,
@@ -106,6 +112,12 @@ export class TraceView {
         const others = shown.filter((each) => !sameTrack(each, track));
         this.regroup({ tracks: writeTracks(others.length < shown.length ? others : [...shown, track].slice(-MOST_TRACKS)) });
       },
+      finds: this.finds,
+      findNext: (by) => {
+        const found = this.finds.step(by);
+        if (found !== null) reveal(this.workspace, null, found.time, found.time, found.cpu);
+        return found !== null;
+      },
       notes: this.notes,
       note: (about) => {
         this.notes.write(about);
@@ -120,6 +132,7 @@ export class TraceView {
     };
     this.notes.subscribe(() => { this.workspace.flagsChanged(); });
     void this.openNotes();
+    this.searchAsAsked();
     if (trace.info.call_kinds.length > 0) void this.openCalls();
     void this.openEvidence();
   }
@@ -142,9 +155,19 @@ export class TraceView {
     this.showCalls();
   }
 
+  /** Marks what the address says is searched for. */
+  private searchAsAsked(): void {
+    void this.finds.search(this.address.get(SEARCHED) ?? "");
+  }
+
   /** Shows calls of functions, or not, as the address says. */
   showCalls(): void {
     this.timeline.showCalls(this.address.get("calls") === "0" ? null : this.calls);
+    this.revealChosen();
+  }
+
+  /** Brings the row of what is chosen into sight. */
+  revealChosen(): void {
     const { place } = this.selection.value;
     if (place !== null) this.timeline.reveal(place.row);
   }
@@ -167,6 +190,7 @@ export class TraceView {
     if (this.calls !== null) this.showCalls();
     this.timeline.group(this.grouping(), this.tracks());
     this.selection.restore(this.fromAddress());
+    this.searchAsAsked();
     this.restoring = false;
   }
 
@@ -180,6 +204,7 @@ export class TraceView {
   close(): void {
     clearTimeout(this.settling);
     this.controller.abort();
+    this.finds.close();
     this.timeline.close();
     this.element.remove();
   }

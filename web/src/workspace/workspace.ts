@@ -119,6 +119,7 @@ class TraceWorkspace {
       },
       cause: () => showCause(this.details),
       effect: () => showEffect(this.details),
+      find: (by) => this.active.workspace.findNext(by),
       timeline: (event) => this.active.timeline.press(event),
     }, this.controller.signal);
     void this.addViews(root);
@@ -130,6 +131,8 @@ class TraceWorkspace {
     await Promise.race([drawn.then(painted), new Promise((resolve) => setTimeout(resolve, PATIENCE_MS))]);
     const { PANELS } = await import("./panels");
     if (this.controller.signal.aborted) return;
+    // Only now has each the height that those beside it leave.
+    for (const view of this.views) view.revealChosen();
     this.tabs = new Tabs(root, PANELS, this.address, this.active.workspace);
   }
 

@@ -40,11 +40,10 @@ from benchvise.web.captures.served import (
     DecodedCapture,
     ServedCapture,
 )
-from benchvise.web.file_index import IndexedFile, listed
+from benchvise.web.file_index import MOST_LISTS_COMPARED, IndexedFile, listed
 from benchvise.web.readers.desertion import route_while_awaited
 from benchvise.web.readers.open_files import open_files
 
-MOST_COMPARED = 24
 _THREADS = ThreadPoolExecutor(4, thread_name_prefix="capture")
 _ANNOTATIONS = 300
 _FRAMES = 2
@@ -97,8 +96,8 @@ def responses(request: Request) -> Response:
     names = request.query_params.getlist("as")
     if not keys:
         raise UsageError("no file is chosen", "choose some in the list of captures")
-    if len(keys) > MOST_COMPARED:
-        raise UsageError(f"{len(keys)} files are too many", f"choose at most {MOST_COMPARED}")
+    if len(keys) > MOST_LISTS_COMPARED:
+        raise UsageError(f"{len(keys)} files are too many", f"choose at most {MOST_LISTS_COMPARED}")
     files = [index.find(key) for key in keys]
     chosen_names = [printable(name, 80) for name in names] + [""] * len(files)
     named_files = [

@@ -26,10 +26,7 @@ from benchvise.store import Store
 from benchvise.web.answers import Crumb, PageTab, both, chart_context, page
 from benchvise.web.context import Context, context
 from benchvise.web.http import NotFound, choice, link
-from benchvise.web.pages.runs import RUNS, find, head
-
-MOST = 6
-"""Runs in one comparison: more cannot be told apart in a chart."""
+from benchvise.web.pages.runs import MOST_COMPARED, RUNS, find, head
 
 COUNTED_SERIES = 12
 """Series whose counters are shown: those that changed most."""
@@ -43,10 +40,11 @@ def compare(request: Request) -> Response:
     """The runs that the parameters ``run`` name, in their order."""
     shared = context(request)
     named = request.query_params.getlist("run")
-    run_ids = list(dict.fromkeys(find(shared.store, name) for name in named[: MOST + 1] if name))
-    if len(run_ids) > MOST:
+    ids = (find(shared.store, name) for name in named[: MOST_COMPARED + 1] if name)
+    run_ids = list(dict.fromkeys(ids))
+    if len(run_ids) > MOST_COMPARED:
         raise UsageError(
-            f"{len(named)} runs cannot be compared at once", f"name two to {MOST} of them"
+            f"{len(named)} runs cannot be compared at once", f"name two to {MOST_COMPARED} of them"
         )
     if len(run_ids) < 2:
         return _choose(request, shared, run_ids)

@@ -15,7 +15,7 @@ from benchvise.trace.manifest import kept_facts
 from benchvise.trace.recording_set import is_set
 from benchvise.web.answers import Crumb, both, page
 from benchvise.web.context import context
-from benchvise.web.file_index import FileIndex, IndexedFile, listed
+from benchvise.web.file_index import MOST_LISTS_COMPARED, FileIndex, IndexedFile, listed
 from benchvise.web.trace_kinds import trace_kind
 
 SHOWN = 200
@@ -62,6 +62,7 @@ class TraceFacts:
     events: int | None = None
     seconds: float | None = None
     losses: int | None = None
+    damage: int | None = None
 
 
 def _facts(path: Path, size: int, changed: float) -> TraceFacts:
@@ -84,6 +85,7 @@ def _opened(path: Path, _size: int, _changed: float) -> TraceFacts:
         events=facts["events"],
         seconds=(span[1] - span[0]) / 1e9 if span else None,
         losses=len(facts["losses"]),
+        damage=len(facts["damage"]),
     )
 
 
@@ -100,7 +102,7 @@ def captures(request: Request) -> Response:
         "cut": index.cut,
         "captures": [{**listed(file), "list": is_list(file.path)} for file in files[:SHOWN]],
     }
-    return page(request, "captures", document, title="Captures")
+    return page(request, "captures", document, title="Captures", most_compared=MOST_LISTS_COMPARED)
 
 
 # -- the workspace ---------------------------------------------------------------------------------

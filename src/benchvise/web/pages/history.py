@@ -18,6 +18,7 @@ from benchvise.store import LISTED_RUNS, MOST_COUNTED, RunFilter
 from benchvise.web.answers import Crumb, both, chart_context, page
 from benchvise.web.context import Context, context
 from benchvise.web.http import NotFound, address, choice, link, number
+from benchvise.web.pages.runs import MOST_COMPARED
 
 SERIES = 400
 """Series that are offered in one page."""
@@ -68,6 +69,7 @@ def history(request: Request) -> Response:
         data=data,
         simulated=any(board.simulated for board in data.boards),
         most_boards=MOST_BOARDS,
+        most_compared=MOST_COMPARED,
         newest_first=_newest_first(data),
         most_counted=MOST_COUNTED,
         tags=list(shared.store.tags()),

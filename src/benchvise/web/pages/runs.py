@@ -42,6 +42,8 @@ from benchvise.web.context import Context, context
 from benchvise.web.http import NotFound, address, choice, link, number, posted_form
 
 PER_PAGE = 50
+MOST_COMPARED = 6
+"""Runs in one comparison: more cannot be told apart in a chart."""
 
 _FILTERS = ("board", "suite", "status", "tag")
 
@@ -68,6 +70,7 @@ def runs(request: Request) -> Response:
         title="Runs",
         filters=_FILTERS,
         filtered=matching != RunFilter(),
+        most_compared=MOST_COMPARED,
         link=partial(link, request),
         newer=link(request, skip=max(0, skip - PER_PAGE)) if skip else "",
         older=link(request, skip=skip + PER_PAGE) if skip + len(listed) < total else "",

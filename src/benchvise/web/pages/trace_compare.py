@@ -38,11 +38,13 @@ _NAMES = {"all": "All", "irq": "Interrupts", "softirq": "Softirqs", "task": "Tas
 def trace_compare(request: Request) -> Response:
     """``?a=KEY&b=KEY``; ``kind`` leaves actors out, ``actor`` shows one more closely.
 
-    ``?t=KEY&t=KEY``, as the list of traces asks, goes on to the older one as ``a``.
+    ``?t=KEY&t=KEY``, as the list of traces asks (the page of a trace: ``?t=KEY&with=KEY``), goes on
+    to the older one as ``a``.
     """
     index = open_files(request).traces
     picked = request.query_params.getlist("t")
     if picked:
+        picked += request.query_params.getlist("with")
         return RedirectResponse(_address(request, _in_order([index.find(key) for key in picked])))
     query = Query(request.query_params)
     if not query.text("a") or not query.text("b"):

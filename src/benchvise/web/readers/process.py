@@ -22,7 +22,7 @@ from starlette.routing import Route
 
 from benchvise.errors import BenchviseError, TraceError
 from benchvise.web.answers import failure
-from benchvise.web.http import Busy, NotFound
+from benchvise.web.http import Busy, no_such_page
 from benchvise.web.pages import captures, trace_compare
 from benchvise.web.readers.messages import (
     HEADERS,
@@ -77,7 +77,7 @@ def _unreadable(request: Request, error: Exception) -> Response:
 
 
 def _refused(request: Request, _error: Exception) -> Response:
-    return failure(request, NotFound("there is no such page", "see the links above"))
+    return failure(request, no_such_page(request))
 
 
 def _too_much(request: Request, _error: Exception) -> Response:

@@ -3,7 +3,7 @@
 from __future__ import annotations
 
 import re
-from collections.abc import Sequence
+from collections.abc import Iterator, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from time import monotonic
@@ -23,6 +23,7 @@ from benchvise.trace.analysis.latency.ends import (
 )
 from benchvise.trace.analysis.model import Analysis, Bools, Ints, TraceSpan
 from benchvise.trace.loaded import LoadedTrace
+from benchvise.trace.tables import table_of
 from benchvise.web.workspace.query import AnsweredPart, TraceQuery, answered_part
 
 if TYPE_CHECKING:
@@ -66,9 +67,9 @@ class EventLog:
 def log(loaded: LoadedTrace, query: TraceQuery) -> EventLog:
     """``log``: a page of the events that are asked for, each with its fields as texts.
 
-    ``event`` are names or patterns, ``actor`` those in whose context it happened, ``field``
-    conditions as in ``prev_comm==make``. With ``at`` the page is the one that begins a little
-    before that moment.
+    ``event`` are names, patterns or parts of names, ``actor`` those in whose context it happened,
+    ``field`` conditions as in ``prev_comm==make``. With ``at`` the page is the one that begins a
+    little before that moment.
     """
     part = query.part(loaded)
     rows = matching_events(part, query)
@@ -170,6 +171,8 @@ def _event_numbers(part: LoadedTrace, names: Sequence[str]) -> list[int]:
     chosen: set[int] = set()
     for name in names:
         numbers = {at for at, kind in enumerate(types) if kind == name or fnmatchcase(kind, name)}
+        # A part of a name, as long as nothing is called so.
+        numbers = numbers or {at for at, kind in enumerate(types) if name.lower() in kind.lower()}
         if not numbers:
             raise UsageError(f"the trace has no event {name[:80]}", "the search finds its events")
         chosen |= numbers
@@ -240,6 +243,7 @@ def _of_actors(analysis: Analysis, index: Table, rows: Ints, actors: Sequence[in
 
 _NAMES = 50
 _HITS = 200
+_MARKED = 200_000
 _SECONDS = 3.0
 _OPERATORS = "=<>~"
 _LIKE = 1000
@@ -319,8 +323,8 @@ def search(loaded: LoadedTrace, query: TraceQuery) -> SearchAnswer:
         raise UsageError(
             "nothing to search for", "type a name, a text, or a condition such as prev_comm==make"
         )
-    condition = any(operator in text for operator in _OPERATORS)
-    hits, total, complete = _values(part, text, condition=condition)
+    condition = _is_condition(text)
+    hits, total, complete = _values(part, text)
     return SearchAnswer(
         answered_part(part),
         actors=() if condition else _actors(part, text),
@@ -382,34 +386,92 @@ def _types(part: LoadedTrace, text: str) -> tuple[MatchingType, ...]:
     return tuple(MatchingType(name, counts[name]) for name in matching[:_NAMES])
 
 
-def _values(part: LoadedTrace, text: str, *, condition: bool) -> tuple[list[EventHit], int, bool]:
+class _ValueSearch:
+    """By event type the fields that carry a value, and in which of its events.
+
+    Iterating raises UsageError where no event has such a field; ``complete`` is then whether time
+    sufficed to look at every event.
+    """
+
+    def __init__(self, part: LoadedTrace, text: str) -> None:
+        self.part = part
+        self.text = text
+        self.complete = False
+        self.conditions = parse_conditions(text, text) if _is_condition(text) else ()
+
+    def __iter__(self) -> Iterator[tuple[str, Ints, Bools, list[tuple[str, Bools]]]]:
+        """The type's name, its times, which of them lie in the span, its matching fields."""
+        until = monotonic() + _SECONDS
+        part, text, conditions = self.part, self.text, self.conditions
+        span = part.analysis.span
+        refused: UsageError | None = None
+        fitting = 0
+        # The small tables first: when time is up, few kinds of events are left out.
+        for name in sorted(part.trace.counts, key=lambda name: part.trace.counts[name]):
+            if monotonic() > until:
+                return
+            table = part.trace.tables[name]
+            try:
+                columns = _columns(table, text, conditions, name)
+            except UsageError as error:
+                refused = error
+                continue
+            fitting += len(columns)
+            times = table.column("time").integers()
+            yield name, times, (times >= span.begin) & (times < span.end), columns
+        if conditions and not fitting:
+            raise refused or UsageError(f"no event of the trace has the field of {text[:200]}", "")
+        self.complete = True
+
+
+def _is_condition(text: str) -> bool:
+    return any(operator in text for operator in _OPERATORS)
+
+
+def _values(part: LoadedTrace, text: str) -> tuple[list[EventHit], int, bool]:
     """The first events that carry a value, how many there are, and whether all were searched."""
-    until = monotonic() + _SECONDS
-    conditions = parse_conditions(text, text) if condition else ()
-    span = part.analysis.span
+    values = _ValueSearch(part, text)
     hits: list[EventHit] = []
-    total, fitting = 0, 0
-    refused: UsageError | None = None
-    # The small tables first: when time is up, few kinds of events are left out.
-    for name in sorted(part.trace.counts, key=lambda name: part.trace.counts[name]):
-        if monotonic() > until:
-            return hits, total, False
-        table = part.trace.tables[name]
-        try:
-            columns = _columns(table, text, conditions, name)
-        except UsageError as error:
-            refused = error
-            continue
-        times = table.column("time").integers()
-        inside = (times >= span.begin) & (times < span.end)
+    total = 0
+    for name, times, inside, columns in values:
         for column, matching in columns:
-            fitting += 1
             rows = np.flatnonzero(matching & inside)
             total += rows.size
-            hits += _first(table, name, column, rows, times)
-    if condition and not fitting:
-        raise refused or UsageError(f"no event of the trace has the field of {text[:200]}", "")
-    return hits, total, True
+            hits += _first(part.trace.tables[name], name, column, rows, times)
+    return hits, total, values.complete
+
+
+def matches(loaded: LoadedTrace, query: TraceQuery) -> Table:
+    """``found``: the events that ``search`` means, by their type's name or by a value.
+
+    In order of time: ``time`` in ns since the first event, ``cpu`` (65535: not known). Of more than
+    are marked, the first; the metadata has ``total``, and ``complete`` as in ``search``.
+    """
+    part = query.part(loaded)
+    text = query.text("text") or ""
+    by_name = "" if _is_condition(text) else text.lower()
+    values = _ValueSearch(part, text)
+    found_times: list[Ints] = []
+    found_cpus: list[Ints] = []
+    for name, times, inside, columns in values:
+        if by_name and by_name in name.lower():
+            meant = inside
+        else:
+            meant = np.zeros(times.size, dtype=np.bool_)
+            for _, matching in columns:
+                meant |= matching & inside
+        rows = np.flatnonzero(meant)
+        found_times.append(times[rows])
+        found_cpus.append(_taken(part.trace.tables[name], "cpu", rows))
+    none: Ints = np.zeros(0, dtype=np.int64)
+    times, cpus = np.concatenate([none, *found_times]), np.concatenate([none, *found_cpus])
+    order = np.argsort(times, kind="stable")[:_MARKED]
+    columns_of_answer = {
+        "time": (times[order] - part.analysis.whole.begin).astype(np.float64),
+        "cpu": cpus[order].astype(np.uint16),
+    }
+    metadata = {"total": str(times.size), "complete": str(int(values.complete))}
+    return table_of(columns_of_answer, metadata)
 
 
 def _columns(

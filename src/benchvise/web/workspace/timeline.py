@@ -25,6 +25,7 @@ from benchvise.trace.tables import table_of
 from benchvise.web.readers.open_files import open_files
 from benchvise.web.timeline import TimelinePart, timeline_routes
 from benchvise.web.workspace.calls import CallKind, call_kinds
+from benchvise.web.workspace.events import LoggedEvent, logged_events
 from benchvise.web.workspace.noise import has_noise
 from benchvise.web.workspace.served import ServedTrace
 
@@ -33,6 +34,9 @@ if TYPE_CHECKING:
 
 _MOST_EVENTS = 200
 """Events that are listed: the log shows them all."""
+
+_MOST_HERE = 20
+"""Events of one time that are listed."""
 
 _MOST_WOKEN = 20
 """Instances that one woke, which are listed."""
@@ -130,12 +134,13 @@ def _is_nothing(details: ItemDetails) -> bool:
 
 @dataclass(frozen=True, slots=True)
 class ItemDetails:
-    """What a row shows at a time; ``item`` is None for nothing. Times in ns since the first
-    event."""
+    """What a row shows at a time; ``item`` is None for nothing, ``here`` are the events on its CPU
+    at just that time. Times in ns since the first event."""
 
     row: int
     time: int = field(metadata=in_json(name="t"))
     item: ShownItem | None
+    here: tuple[LoggedEvent, ...]
     instance: ShownInstance | None = field(default=None, metadata=in_json(omit_if=_is_nothing))
     events: ShownEvents | None = field(default=None, metadata=in_json(omit_if=_is_nothing))
 
@@ -145,7 +150,7 @@ def item_details(trace: ServedTrace, row: TimelineRow, time: int) -> ItemDetails
     analysis = trace.loaded.analysis
     item = trace.levels.at(row.id, time)
     if item is None:
-        return ItemDetails(row.id, time, None)
+        return ItemDetails(row.id, time, None, _events_at(trace, row.cpu, time + trace.origin))
     actor = analysis.actors[item.actor]
     fragment = _fragment(analysis, row, item, time + trace.origin)
     cpu = row.cpu if fragment is None else int(analysis.fragments["cpu"][fragment])
@@ -157,9 +162,22 @@ def item_details(trace: ServedTrace, row: TimelineRow, time: int) -> ItemDetails
         row.id,
         time,
         ShownItem(item.begin, item.end, item.state, cpu, shown_actor),
+        _events_at(trace, cpu, time + trace.origin),
         None if instance is None else _shown_instance(trace, instance),
         _events(trace, item, cpu) if item.state in _RAN else None,
     )
+
+
+def _events_at(trace: ServedTrace, cpu: int | None, time: int) -> tuple[LoggedEvent, ...]:
+    """The first events at a time of the trace's clock, on a CPU or, for None, on any."""
+    index = trace.trace.index
+    times = index["time"].values()
+    first = int(np.searchsorted(times, time, side="left"))
+    last = int(np.searchsorted(times, time, side="right"))
+    rows = np.arange(first, last)
+    if cpu is not None:
+        rows = rows[index["cpu"].values()[first:last] == cpu]
+    return logged_events(trace.loaded, rows[:_MOST_HERE])
 
 
 def _fragment(analysis: Analysis, row: TimelineRow, item: TimelineItem, time: int) -> int | None:

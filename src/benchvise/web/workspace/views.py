@@ -128,6 +128,7 @@ routes = [
     view("critical-path", causes.response_path),
     view("log", events.log),
     view("search", events.search),
+    view("found", events.matches),
     view("names", events.names),
     view("tables", sql.tables),
 ]

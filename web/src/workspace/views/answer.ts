@@ -17,6 +17,11 @@ export function address(
   words: Words,
   range: Span | null = workspace.selection.value.range,
 ): string {
+  return questionOf(workspace.api, view, words, range);
+}
+
+/** The same by where the answers of a trace are. */
+export function questionOf(api: string, view: string, words: Words, range: Span | null): string {
   const query = new URLSearchParams();
   const all: Words = { begin: range?.begin ?? null, end: range?.end ?? null, ...words };
   for (const [name, value] of Object.entries(all)) {
@@ -24,7 +29,7 @@ export function address(
     query.set(name, value === true ? "1" : String(value));
   }
   const text = query.toString();
-  return `${workspace.api}/${view}${text === "" ? "" : `?${text}`}`;
+  return `${api}/${view}${text === "" ? "" : `?${text}`}`;
 }
 
 /** A JSON answer, whose shape is the server's word. */
@@ -85,6 +90,44 @@ export class Answer<T> {
     }
     this.host.removeAttribute("aria-busy");
   }
+}
+
+/** What tables show of one answer, and what they ask for besides the chosen range. */
+export interface Tables<T> {
+  /** The view's name in addresses. */
+  readonly view: string;
+  readonly words?: () => Words;
+  /** Told when another actor is chosen; left out where the answer is not about one. */
+  readonly actorChanged?: () => void;
+  readonly draw: (found: T) => readonly HTMLElement[];
+}
+
+/** Tables of an answer, which follow the chosen range; `again` asks once more, `end` ends it. */
+export function answerTables<T>(
+  host: HTMLElement,
+  workspace: Workspace,
+  { view, words = () => ({}), actorChanged, draw }: Tables<T>,
+): { readonly again: () => void; readonly end: () => void } {
+  const tables = make("div", { class: "view-scroll" });
+  host.append(tables);
+  const answer = new Answer<T>(
+    tables,
+    (signal) => askDocument(address(workspace, view, words()), signal),
+    (found) => { tables.replaceChildren(...draw(found)); },
+  );
+  answer.again();
+  const unsubscribe = workspace.selection.subscribe((_, changed) => {
+    const another = changed.actor && actorChanged !== undefined;
+    if (another) actorChanged();
+    if (changed.range || another) answer.again();
+  });
+  return {
+    again: () => { answer.again(); },
+    end: () => {
+      unsubscribe();
+      answer.stop();
+    },
+  };
 }
 
 export function failure(error: string): HTMLElement {

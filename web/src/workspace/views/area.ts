@@ -1,5 +1,5 @@
 import type { Row } from "../../timeline/source";
-import { type GroupedBy, groupingOf, groupings } from "../groups";
+import { type GroupedBy, groupingOf, groupings, usualGrouping } from "../groups";
 import type { Panel, Workspace } from "../panel";
 import { link, reveal } from "./actors";
 import type { AreaSums } from "./answers";
@@ -50,7 +50,7 @@ export const area: Panel = {
       const possible = groupings(workspace.rows);
       const field = possible.length < 2 ? [] : [labelled("Sum by", choice(
         [...possible].reverse().map((each) => [each, BY[each]] as const), by, (value) => {
-          workspace.setParameter("area-by", value === "none" ? null : value);
+          workspace.setParameter("area-by", value === usualGrouping(workspace.rows) ? null : value);
           draw();
         }))];
       bar.replaceChildren(...field, ...summary(workspace, latest, rows));
@@ -103,10 +103,10 @@ export function areaRows({ rows, selection }: Pick<Workspace, "rows" | "selectio
   });
 }
 
-/** By what the threads are summed up: what the address says, where it puts any together. */
+/** By what the threads are summed up: as the address says, else by process where that is known. */
 function groupedBy(workspace: Workspace): GroupedBy {
   const asked = workspace.parameter("area-by");
-  return groupings(workspace.rows).find((by) => by === asked) ?? "none";
+  return groupings(workspace.rows).find((by) => by === asked) ?? usualGrouping(workspace.rows);
 }
 
 /** The same with the threads of a group together, those that ran most first behind the CPUs. */

@@ -1,7 +1,7 @@
 import type { Panel, Workspace } from "../panel";
 import { actorField, link, reveal } from "./actors";
 import type { DelayRow, Delays, PreemptionRow } from "./answers";
-import { address, Answer, askDocument, nothing } from "./answer";
+import { answerTables, nothing } from "./answer";
 import { type Cells, make, namedTable, tick } from "./elements";
 import { count, duration, plural, share } from "./words";
 
@@ -10,34 +10,23 @@ export const delays: Panel = {
   id: "delays",
   title: "Delays",
   mount(host, workspace) {
-    const tables = make("div", { class: "view-scroll" });
     const [actors, updateActors] = actorField(workspace, "all threads");
     const byName = tick("Put threads of one name together", byNames(workspace), (on) => {
       workspace.setParameter("delays-names", on ? "1" : null);
-      answer.again();
+      tables.again();
     });
-    host.append(make("div", { class: "view-bar" }, actors, byName), tables);
-    const answer = new Answer<Delays>(
-      tables,
-      (signal) => {
+    host.append(make("div", { class: "view-bar" }, actors, byName));
+    const tables = answerTables<Delays>(host, workspace, {
+      view: "delays",
+      words: () => {
         const { actor } = workspace.selection.value;
         const isThread = actor !== null && workspace.rowOf(actor)?.kind === "thread";
-        const query = { actor: isThread ? actor : null, by_name: byNames(workspace) };
-        return askDocument(address(workspace, "delays", query), signal);
+        return { actor: isThread ? actor : null, by_name: byNames(workspace) };
       },
-      (found) => {
-        tables.replaceChildren(...drawAll(workspace, found));
-      },
-    );
-    answer.again();
-    const unsubscribe = workspace.selection.subscribe((_, changed) => {
-      if (changed.actor) updateActors();
-      if (changed.range || changed.actor) answer.again();
+      actorChanged: updateActors,
+      draw: (found) => drawAll(workspace, found),
     });
-    return () => {
-      unsubscribe();
-      answer.stop();
-    };
+    return tables.end;
   },
 };
 

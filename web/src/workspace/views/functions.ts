@@ -1,31 +1,16 @@
 import type { Panel, Workspace } from "../panel";
 import { link, reveal } from "./actors";
 import type { FunctionRow, Functions } from "./answers";
-import { address, Answer, askDocument, nothing } from "./answer";
-import { make, namedTable } from "./elements";
+import { answerTables, nothing } from "./answer";
+import { namedTable } from "./elements";
 import { count, duration, share } from "./words";
 
 /** Functions of the kernel and slices of programs: how often, their self and total times. */
 export const functions: Panel = {
   id: "functions",
   title: "Functions",
-  mount(host, workspace) {
-    const tables = make("div", { class: "view-scroll" });
-    host.append(tables);
-    const answer = new Answer<Functions>(
-      tables,
-      (signal) => askDocument(address(workspace, "functions", {}), signal),
-      (found) => { tables.replaceChildren(...drawAll(workspace, found)); },
-    );
-    answer.again();
-    const unsubscribe = workspace.selection.subscribe((_, changed) => {
-      if (changed.range) answer.again();
-    });
-    return () => {
-      unsubscribe();
-      answer.stop();
-    };
-  },
+  mount: (host, workspace) =>
+    answerTables<Functions>(host, workspace, { view: "functions", draw: (found) => drawAll(workspace, found) }).end,
 };
 
 function drawAll(workspace: Workspace, { functions: rows, more }: Functions): HTMLElement[] {

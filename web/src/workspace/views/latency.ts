@@ -49,12 +49,15 @@ export const latency: Panel = {
       names,
       fields,
     );
-    form.addEventListener("submit", (event) => {
-      event.preventDefault();
+    const measure = (): void => {
       workspace.setParameter("latency-from", from.value.trim() || null);
       workspace.setParameter("latency-to", to.value.trim() || null);
       workspace.setParameter("latency-by", by.value.trim() || null);
       answer.again();
+    };
+    form.addEventListener("submit", (event) => {
+      event.preventDefault();
+      measure();
     });
     host.append(form, result);
     const answer = new Answer<Latency>(
@@ -84,7 +87,14 @@ export const latency: Panel = {
     void suggest(workspace, names, naming.signal).then((known) => {
       if (known === null) return;
       suggestFields(known);
-      for (const end of [from, to]) end.addEventListener("input", () => { suggestFields(known); });
+      const ends = pointNames(known);
+      for (const end of [from, to]) {
+        end.addEventListener("input", () => {
+          suggestFields(known);
+          // Nothing is left to say.
+          if ([from, to].every(({ value }) => ends.has(value.trim()))) measure();
+        });
+      }
     });
     const unsubscribe = workspace.selection.subscribe((_, changed) => {
       if (changed.range) answer.again();
@@ -118,6 +128,14 @@ function endField(
   return field;
 }
 
+/** The names of all points of a trace, but for events with conditions. */
+export function pointNames({ actors, events }: Names): ReadonlySet<string> {
+  return new Set([
+    ...actors.flatMap((name) => [name, `${name}.end`, `${name}.ready`]),
+    ...events.map(({ name }) => `event:${name}`),
+  ]);
+}
+
 async function suggest(workspace: Workspace, list: HTMLElement, signal: AbortSignal): Promise<Names | null> {
   const names = await askDocument<Names>(`${workspace.api}/names`, signal);
   if (signal.aborted) return null;
@@ -125,7 +143,7 @@ async function suggest(workspace: Workspace, list: HTMLElement, signal: AbortSig
     list.after(failure(names.error));
     return null;
   }
-  const texts = [...names.value.actors, ...names.value.events.map(({ name }) => `event:${name}`)];
+  const texts = [...pointNames(names.value)].filter((name) => !/\.(end|ready)$/.test(name));
   list.replaceChildren(...texts.map((value) => make("option", { value })));
   return names.value;
 }

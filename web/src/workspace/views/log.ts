@@ -35,13 +35,24 @@ export const log: Panel = {
       workspace.setParameter("log-actor", on ? "1" : null);
       changed();
     });
+    const typed = (): void => {
+      clearTimeout(settling);
+      settling = setTimeout(changed, SETTLE_MS);
+    };
+    const fields = {
+      event: filter(workspace, "event", "sched_switch, irq_*", typed),
+      field: filter(workspace, "field", "prev_comm==make", changed),
+      cpu: filter(workspace, "cpu", "0, 1", changed),
+    };
+    // A part of a name is one, too: nothing is wrong while it is typed.
+    fields.event.addEventListener("input", typed);
     host.append(
       make(
         "form",
         { class: "view-bar" },
-        filter(workspace, "Events", "event", "sched_switch, irq_*", changed),
-        filter(workspace, "Fields", "field", "prev_comm==make", changed),
-        filter(workspace, "CPUs", "cpu", "0, 1", changed),
+        labelled("Events", fields.event),
+        labelled("Fields", fields.field),
+        labelled("CPUs", fields.cpu),
         actors,
         only,
       ),
@@ -58,9 +69,9 @@ export const log: Panel = {
       event.preventDefault();
     });
     const query = (): Words => ({
-      event: workspace.parameter("log-event"),
-      field: workspace.parameter("log-field"),
-      cpu: workspace.parameter("log-cpu"),
+      event: fields.event.value.trim(),
+      field: fields.field.value.trim(),
+      cpu: fields.cpu.value.trim(),
       actor: ofActor(workspace) ? workspace.selection.value.actor : null,
     });
     const answer = new Answer<Log>(
@@ -122,20 +133,14 @@ export async function saveEvents(workspace: Workspace, query: Words, said: HTMLE
 
 const ofActor = (workspace: Workspace): boolean => workspace.parameter("log-actor") === "1";
 
-function filter(
-  workspace: Workspace,
-  name: string,
-  id: string,
-  example: string,
-  changed: () => void,
-): HTMLElement {
+function filter(workspace: Workspace, id: string, example: string, changed: () => void): HTMLInputElement {
   const field = make("input", { type: "text", placeholder: example, spellcheck: "false", autocomplete: "off" });
   field.value = workspace.parameter(`log-${id}`) ?? "";
   field.addEventListener("change", () => {
     workspace.setParameter(`log-${id}`, field.value.trim() || null);
     changed();
   });
-  return labelled(name, field);
+  return field;
 }
 
 function drawTable(workspace: Workspace, found: Log): HTMLElement {

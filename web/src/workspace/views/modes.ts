@@ -1,7 +1,7 @@
 import type { Panel, Workspace } from "../panel";
 import { actorField, link, reveal } from "./actors";
 import type { ActivationMode, Modes } from "./answers";
-import { address, Answer, askDocument, nothing } from "./answer";
+import { answerTables, nothing } from "./answer";
 import { choice, labelled, make, namedTable } from "./elements";
 import { count, duration, plural, share } from "./words";
 
@@ -14,30 +14,19 @@ export const modes: Panel = {
   id: "modes",
   title: "Modes",
   mount(host, workspace) {
-    const tables = make("div", { class: "view-scroll" });
     const [actors, updateActors] = actorField(workspace, "the most active");
     const metric = choice(METRICS, metricOf(workspace), (value) => {
       workspace.setParameter("modes-metric", value === "response" ? null : value);
-      answer.again();
+      tables.again();
     });
-    host.append(make("div", { class: "view-bar" }, actors, labelled("By", metric)), tables);
-    const answer = new Answer<Modes>(
-      tables,
-      (signal) => {
-        const query = { actor: workspace.selection.value.actor, metric: metricOf(workspace) };
-        return askDocument(address(workspace, "modes", query), signal);
-      },
-      (found) => { tables.replaceChildren(...drawAll(workspace, found)); },
-    );
-    answer.again();
-    const unsubscribe = workspace.selection.subscribe((_, changed) => {
-      if (changed.actor) updateActors();
-      if (changed.range || changed.actor) answer.again();
+    host.append(make("div", { class: "view-bar" }, actors, labelled("By", metric)));
+    const tables = answerTables<Modes>(host, workspace, {
+      view: "modes",
+      words: () => ({ actor: workspace.selection.value.actor, metric: metricOf(workspace) }),
+      actorChanged: updateActors,
+      draw: (found) => drawAll(workspace, found),
     });
-    return () => {
-      unsubscribe();
-      answer.stop();
-    };
+    return tables.end;
   },
 };
 

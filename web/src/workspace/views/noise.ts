@@ -1,6 +1,6 @@
 import type { Panel, Workspace } from "../panel";
 import { link, reveal } from "./actors";
-import { address, Answer, askDocument, nothing } from "./answer";
+import { answerTables, nothing } from "./answer";
 import type { CpuNoise, NoiseAnswer, WorstActivation } from "./answers";
 import { type Cells, make, namedTable } from "./elements";
 import { count, duration, share } from "./words";
@@ -10,23 +10,8 @@ export const noise: Panel = {
   id: "noise",
   title: "OS noise",
   suits: ({ has_noise: has }) => has,
-  mount(host, workspace) {
-    const tables = make("div", { class: "view-scroll" });
-    host.append(tables);
-    const answer = new Answer<NoiseAnswer>(
-      tables,
-      (signal) => askDocument(address(workspace, "noise", {}), signal),
-      (found) => { tables.replaceChildren(...drawAll(workspace, found)); },
-    );
-    answer.again();
-    const unsubscribe = workspace.selection.subscribe((_, changed) => {
-      if (changed.range) answer.again();
-    });
-    return () => {
-      unsubscribe();
-      answer.stop();
-    };
-  },
+  mount: (host, workspace) =>
+    answerTables<NoiseAnswer>(host, workspace, { view: "noise", draw: (found) => drawAll(workspace, found) }).end,
 };
 
 function drawAll(workspace: Workspace, found: NoiseAnswer): HTMLElement[] {

@@ -1,35 +1,73 @@
+import { SEARCHED } from "../finds";
 import type { Panel, Workspace } from "../panel";
 import { link, reveal } from "./actors";
 import type { Found } from "./answers";
 import { address, Answer, askDocument, nothing } from "./answer";
-import { labelled, make } from "./elements";
+import { button, labelled, make } from "./elements";
 import { count, duration, moment, plural } from "./words";
 
-/** Finds actors and events by name, and events by the values that they carry. */
+/** Longer than between two letters that are typed. */
+const TYPING_MS = 300;
+
+/** Finds actors and events by name, and events by the values that they carry; marks them on the timeline. */
 export const search: Panel = {
   id: "search",
   title: "Search",
   mount(host, workspace) {
+    const { finds } = workspace;
     const result = make("div", { class: "view-result" });
+    const status = make("span", { class: "view-note", role: "status" });
     const field = make("input", { type: "search", placeholder: "eth0, or prev_comm==make", spellcheck: "false" });
-    field.value = workspace.parameter("search-text") ?? "";
+    field.value = workspace.parameter(SEARCHED) ?? "";
+    const steps = ([["Previous", -1, "The one before (K, Shift+Enter)"], ["Next", 1, "The next one (J, Enter)"]] as const).map(([name, by, title]) =>
+      button(name, () => { workspace.findNext(by); }, { title }));
     const form = make(
       "form",
       { class: "view-bar", role: "search" },
       labelled("Find", field),
       make("button", { type: "submit" }, "Search"),
+      ...steps,
+      status,
     );
+    let typing: ReturnType<typeof setTimeout> | undefined;
+    const update = (): void => {
+      clearTimeout(typing);
+      void finds.search(field.value.trim());
+      answer.again();
+    };
+    const keep = (): void => {
+      const text = field.value.trim() || null;
+      if (text !== workspace.parameter(SEARCHED)) workspace.setParameter(SEARCHED, text);
+    };
+    const tell = (): void => {
+      const { number, times, total } = finds;
+      for (const step of steps) step.disabled = times.length === 0;
+      const most = total !== null && total > times.length ? `, the first ${count(times.length)} are marked` : "";
+      status.textContent = total === null ? "" : `${number === null ? "" : `${count(number)} of `}${plural(total, "event")}${most}`;
+    };
+    field.addEventListener("input", () => {
+      clearTimeout(typing);
+      typing = setTimeout(update, TYPING_MS);
+    });
+    field.addEventListener("change", keep);
+    field.addEventListener("keydown", (event) => {
+      if (event.key !== "Enter" || !event.shiftKey) return;
+      event.preventDefault();
+      workspace.findNext(-1);
+    });
     form.addEventListener("submit", (event) => {
       event.preventDefault();
-      workspace.setParameter("search-text", field.value.trim() || null);
-      answer.again();
+      const isNew = field.value.trim() !== finds.text;
+      keep();
+      if (isNew) update();
+      else workspace.findNext(1);
     });
     host.append(form, result);
     const answer = new Answer<Found>(
       result,
       (signal) => {
-        const text = workspace.parameter("search-text");
-        if (text === null || text.trim() === "") {
+        const text = field.value.trim();
+        if (text === "") {
           result.replaceChildren(nothing(HELP));
           return null;
         }
@@ -39,12 +77,15 @@ export const search: Panel = {
         result.replaceChildren(...drawing(workspace, found));
       },
     );
-    answer.again();
-    const unsubscribe = workspace.selection.subscribe((_, changed) => {
+    update();
+    tell();
+    const ends = [finds.subscribe(tell), workspace.selection.subscribe((_, changed) => {
       if (changed.range) answer.again();
-    });
+      if (changed.place) tell();
+    })];
     return () => {
-      unsubscribe();
+      clearTimeout(typing);
+      for (const end of ends) end();
       answer.stop();
     };
   },

@@ -28,6 +28,11 @@ const figure = (
   text: (row) => duration(of(row)?.[part]),
 });
 
+/** How many times the median the 99th percentile is; null of none, and of an actor with one period. */
+function spreadOf(period: Distribution | null): number | null {
+  return period === null || period.count < 2 || period.median === 0 ? null : period.p99 / period.median;
+}
+
 const COLUMNS: readonly Column[] = [
   {
     id: "actor",
@@ -60,6 +65,13 @@ const COLUMNS: readonly Column[] = [
   figure("response-max", "Max", "Longest response: leads to that instance", (row) => row.response, "maximum"),
   figure("latency", "Start latency", "Median time from the wake-up to the first moment on a CPU", (row) => row.latency, "median"),
   figure("period", "Period", "Median time from one begin to the next", (row) => row.period, "median"),
+  {
+    id: "period-spread",
+    name: "Irregular",
+    title: "99th percentile of the period over its median: 1 is regular",
+    value: ({ period }) => spreadOf(period),
+    text: ({ period }) => spreadOf(period)?.toFixed(2) ?? "–",
+  },
   {
     id: "unsure",
     name: "Incomplete",

@@ -2,6 +2,8 @@ import { expect, test, vi } from "vitest";
 import { eventually } from "../../eventually";
 
 import { actorColour } from "../../timeline/colours";
+import { failed } from "../../base/result";
+import { Finds } from "../finds";
 import { Selection } from "../selection";
 import type { Workspace } from "../panel";
 import { around, reveal } from "./actors";
@@ -32,6 +34,7 @@ function workspace(selection = new Selection(1000)): Workspace {
     actorName: String,
     parameter: () => null,
     setParameter: () => undefined,
+    finds: new Finds(selection, () => Promise.resolve(failed("nobody was asked"))),
   } as unknown as Workspace;
 }
 
