@@ -29,6 +29,7 @@ export const log: Panel = {
       answer.again();
     };
     const changed = (): void => {
+      clearTimeout(settling);
       from(null);
     };
     const only = tick("Only what happened while it ran", ofActor(workspace), (on) => {
@@ -40,7 +41,7 @@ export const log: Panel = {
       settling = setTimeout(changed, SETTLE_MS);
     };
     const fields = {
-      event: filter(workspace, "event", "sched_switch, irq_*", typed),
+      event: filter(workspace, "event", "sched_switch, irq_*", changed),
       field: filter(workspace, "field", "prev_comm==make", changed),
       cpu: filter(workspace, "cpu", "0, 1", changed),
     };
