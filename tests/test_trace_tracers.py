@@ -12,6 +12,10 @@ from web_client import Client
 
 from benchvise.trace.analysis.noise import OsNoise, osnoise
 from benchvise.trace.analysis.timerlat import LatencyPart, Timerlat, timerlat
+from benchvise.trace.catalogue.flame import FLAME
+from benchvise.trace.catalogue.functions import FUNCTIONS
+from benchvise.trace.catalogue.noise import OSNOISE, TIMERLAT
+from benchvise.trace.catalogue.scheduling import SCHED
 from benchvise.trace.loaded import LoadedTrace, load_trace
 from benchvise.trace.query import ask
 from benchvise.web.file_index import key_of
@@ -172,6 +176,16 @@ def test_texts_of_trace_cmd_tell_the_same(tmp_path: Path) -> None:
     assert (worst.activation, worst.context, worst.latency) == (1, "thread", 9820)
     [cpu] = osnoise(loaded.analysis).cpus
     assert (cpu.noise, cpu.irq, cpu.runtime, cpu.available) == (190_000, 1007, None, None)
+
+
+def test_only_what_rests_on_tasks_is_cautioned_without_switches(tmp_path: Path) -> None:
+    """A caution that sends to the command whose answer stands below it."""
+    loaded = opened(said("qxl"), tmp_path)
+    [caution] = SCHED.cautions((loaded,))
+    assert caution.startswith("no sched_switch: ")
+    assert caution.endswith("benchvise trace timerlat")
+    for analysis in (TIMERLAT, OSNOISE, FUNCTIONS, FLAME):
+        assert analysis.cautions((loaded,)) == []
 
 
 def test_sql_has_activations_and_noises(tmp_path: Path) -> None:

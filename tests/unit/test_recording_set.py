@@ -83,7 +83,7 @@ def test_a_list_that_is_none_is_refused(tmp_path: Path, change: dict[str, Any]) 
     if isinstance(change.get("members"), list):
         change = {"members": [{**member, **each} for each in change["members"]]}
     (tmp_path / SET_FILE).write_text(json.dumps({**document, **change}))
-    with pytest.raises(TraceError, match="no list of recordings"):
+    with pytest.raises(TraceError, match="is not a list of recordings"):
         read_set(tmp_path)
     assert member_of(tmp_path / "local.dat") is None
 

@@ -14,7 +14,7 @@ from watch_boards import DAY, HOUR, MONDAY, WEEK, PlayedBoard, PlayedClock, play
 from benchvise.documents import encode
 from benchvise.errors import StoreError
 from benchvise.health.watch.history import History, tabulate
-from benchvise.report.health_tables import history_tables, watch_history_data
+from benchvise.report.health_tables import history_tables, watch_cost, watch_history_data
 from benchvise.report.rendering import rendered
 from benchvise.store import Store
 
@@ -47,6 +47,11 @@ def shown(store: Store, by: str = "week") -> str:
     for table in history_tables(seen(store), "week" if by == "week" else "day"):
         console.print(rendered(table))
     return console.export_text()
+
+
+def test_less_than_a_tick_of_cpu_time_is_not_nothing() -> None:
+    assert watch_cost(0.0, 3.0) == "under 0.01 s of one CPU"
+    assert watch_cost(0.01, 4.0) == "0.25 % of one CPU"
 
 
 def test_a_crc_count_that_rises_week_by_week(store: Store) -> None:

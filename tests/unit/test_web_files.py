@@ -3,9 +3,11 @@
 from __future__ import annotations
 
 import gzip
+import json
 import os
 import struct
 from pathlib import Path
+from uuid import UUID
 
 import pytest
 from report_runs import demonstration_run
@@ -187,6 +189,52 @@ def test_copies_beside_each_other_are_a_session_by_what_they_say(tmp_path: Path)
         *("lab", "two-recordings/before", "two-recordings/after"),
         *("two-sessions/a", "two-sessions/b"),
     }
+
+
+def test_the_metadata_of_ctf_2_name_clock_domain_and_session(tmp_path: Path) -> None:
+    """As lttng-modules 2.14 writes them (a name of the clock), and lttng-tools before it (its
+    number, and texts that are indented)."""
+
+    def texts(directory: Path, *fragments: object, indent: int | None = None) -> None:
+        directory.mkdir(parents=True)
+        text = "".join(f"\x1e{json.dumps(each, indent=indent)}\n" for each in fragments)
+        (directory / "metadata").write_text(text)
+        (directory / "channel0_0").write_bytes(b"x" * 100)
+
+    preamble = {"type": "preamble", "version": 2, "uuid": list(range(16))}
+    named = {"type": "clock-class", "id": "monotonic", "name": "monotonic", "uid": BOOT}
+    numbered = {"type": "clock-class", "name": "monotonic", "uuid": list(UUID(BOOT).bytes)}
+
+    def of(domain: str, session: str = "auto") -> dict[str, object]:
+        return {"type": "trace-class", "environment": {"domain": domain, "trace_name": session}}
+
+    written = tmp_path / "written"
+    texts(written / "kernel", preamble, of("kernel"), named)
+    texts(written / "ust" / "uid" / "0" / "64-bit", preamble, of("ust"), numbered, indent=2)
+    metadata(tmp_path / "mixed" / "kernel", BOOT.upper(), packets=True)
+    texts(tmp_path / "mixed" / "ust" / "pid" / "cat-7-20261130", preamble, of("ust"), named)
+    for place, (a, b) in {"copied": ("s", "s"), "two-sessions": ("s", "t")}.items():
+        texts(tmp_path / place / "a", preamble, of("kernel", a), named)
+        texts(tmp_path / place / "b", preamble, of("ust", b), named)
+    other = {**named, "uid": OTHER_BOOT}
+    texts(tmp_path / "two-boots" / "kernel", preamble, of("kernel"), named)
+    texts(tmp_path / "two-boots" / "ust" / "uid" / "0" / "64-bit", preamble, of("ust"), other)
+    texts(tmp_path / "broken" / "kernel", preamble, {"type": "clock-class", "uuid": [1, "x"]}, 7)
+    texts(tmp_path / "broken" / "ust" / "uid" / "0" / "64-bit", preamble, named)
+    assert set(sessions(tmp_path)) == {
+        *("written", "mixed", "copied", "two-sessions/a", "two-sessions/b"),
+        *("two-boots/kernel", "two-boots/ust/uid/0/64-bit"),
+        *("broken/kernel", "broken/ust/uid/0/64-bit"),
+    }
+
+
+def test_a_deleted_trace_is_not_listed_any_more(root: Path) -> None:
+    index = shelf(root)
+    keys = {file.place: file.key for file in index.files()}
+    (root / "a.dat").unlink()
+    assert {file.place for file in index.files()} == {"deep/perf.data", "deep/deeper/lttng"}
+    with pytest.raises(NotFound):
+        index.find(keys["a.dat"])
 
 
 def test_a_link_is_no_part_of_a_session(tmp_path: Path) -> None:

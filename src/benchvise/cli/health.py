@@ -27,7 +27,12 @@ from benchvise.health.saved_log import read_saved_log
 from benchvise.health.watch.alerts import spell
 from benchvise.output_files import check_output_file
 from benchvise.quantities import seconds_or_none
-from benchvise.report.health_tables import health_report, history_tables, watch_history_data
+from benchvise.report.health_tables import (
+    health_report,
+    history_tables,
+    watch_cost,
+    watch_history_data,
+)
 from benchvise.report.rendering import rendered
 from benchvise.terminal_colors import BAD, DOUBT, ERROR, GOOD
 
@@ -226,7 +231,9 @@ def _print_outcome(outcome: WatchOutcome, every: float) -> None:
         f"{outcome.events} events",
         f"{outcome.alerts} alerts" + (f", {outcome.open_alerts} raised now"
                                       if outcome.open_alerts else ""),
-        "cost on the board not known" if cost is None else f"cost {cost * 100:.2g} % of one CPU",
+        "cost on the board not known"
+        if cost is None or outcome.cpu is None
+        else f"cost {watch_cost(outcome.cpu, outcome.watched)}",
     ]  # fmt: skip
     if outcome.lost:
         parts.append(f"contact lost {outcome.lost} times")

@@ -113,9 +113,11 @@ def _message(error: BenchviseError | None) -> str | None:
 
 @dataclass
 class WatchOutcome:
-    """What came of a board's watch. ``cost`` is the share of one of its CPUs, None if unknown.
+    """The outcome of a board's watch.
 
-    ``error`` is why it could not be looked at any more when the watch ended.
+    ``cpu`` is the CPU time that it took there, in seconds, counted in ticks of 0.01 s: 0 stands for
+    less than one. ``cost`` is the share of one of its CPUs. Both are None where they are not known.
+    ``error`` is why the board could not be polled any more when the watch ended.
     """
 
     board: str

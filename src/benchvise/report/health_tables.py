@@ -19,6 +19,7 @@ from benchvise.documents import in_json
 from benchvise.health.judging import HealthRemark, HealthSection, HealthVerdict, Judgement, clock
 from benchvise.health.model import Disk, Sensor, WatchedKind
 from benchvise.health.watch.history import (
+    TICK_SECONDS,
     By,
     Counted,
     History,
@@ -208,12 +209,19 @@ def _counters(history: History, table: HistoryTable, by: By, periods: int) -> Ta
     if any(any(counted.over_gap) for counted in moved):
         remarks.append("*: seen after a gap or the turn of the period, it may have risen before")
     remarks += _gap_remarks(table)
-    costs = [span.cost for span in history.spans if span.cost is not None]
-    if costs:
-        lengths = [span.until - span.began for span in history.spans if span.cost is not None]
-        spent = sum(c * n for c, n in zip(costs, lengths, strict=True)) / sum(lengths)
-        remarks.append(f"cost: {spent * 100:.2g} % of one CPU of the board")
+    spans = [span for span in history.spans if span.cost is not None]
+    if spans:
+        spent = sum(span.cpu or 0.0 for span in spans)
+        length = sum(span.until - span.began for span in spans)
+        remarks.append(f"cost: {watch_cost(spent, length)} of the board")
     return Table(_title(history), columns, tuple(rows), tuple(remarks), history.simulated)
+
+
+def watch_cost(cpu: float, seconds: float) -> str:
+    """What a watch took of one CPU. Less than one tick of CPU time cannot be told from none."""
+    if cpu < TICK_SECONDS / 2:
+        return f"under {TICK_SECONDS:g} s of one CPU"
+    return f"{cpu / seconds * 100:.2g} % of one CPU"
 
 
 def _counter_row(counted: Counted, periods: int) -> tuple[Cell, ...]:

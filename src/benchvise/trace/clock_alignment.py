@@ -1,19 +1,20 @@
-"""How the clock of a board's trace stands to this host's, from marks that the host asked for.
+"""The offset from the clock of a board's trace to this host's clock, from marks in the trace.
 
-The host sends an order, the recorder puts a mark into the trace and answers. So the stamp of the
-mark, on whatever clock the trace has, belongs to a moment between the sending and the answer:
+The host sends an order; the recorder puts a mark into the trace and answers. So the stamp of the
+mark, by whatever clock the trace has, belongs to a moment between the sending and the answer:
 
     host    sent ──┐                ┌── received
     board          └ order ─ mark ─ ┘              sent - stamp <= offset <= received - stamp
 
-Each round trip (Cristian's algorithm) bounds the offset without an assumption on how long either
-way took. Bounds of two round trips bound the rate at which the clocks drift apart, as the convex
-hull of Duda and of Trace Compass does; where the trips are too close for that, ``LARGEST_RATE``
-does. With the rate, a bound holds at other times too, wider by ``DRIFT`` and by what is not known
-of the rate: all bounds together leave an interval at each time, whose middle is the estimate.
+Each round trip (Cristian's algorithm) bounds the offset, without an assumption about how long
+either way took. The bounds of two round trips bound the rate at which the clocks drift apart, as in
+the convex hull of Duda and of Trace Compass; where the trips are too close together for that,
+``LARGEST_RATE`` bounds it. With the rate, a bound also holds at other times, widened by ``DRIFT``
+and by the uncertainty of the rate. All bounds together leave an interval at each time; its middle
+is the estimate.
 
-Where clocks change their rates by more (NTP that corrects a clock, a suspended board), the bounds
-contradict each other: what the rate may drift is doubled until they do not.
+Where a clock changes its rate by more (NTP corrects it, the board was suspended), the bounds
+contradict each other: the allowance for drift is doubled until they do not.
 """
 
 from __future__ import annotations
@@ -25,17 +26,18 @@ from itertools import combinations, pairwise
 from typing import NamedTuple
 
 LARGEST_RATE = 200e-6
-"""By which two clocks are assumed to differ at most: twice what crystals are sold with."""
+"""The largest difference of rate that is assumed between two clocks: twice the tolerance with which
+crystals are sold."""
 
 DRIFT = 5e-6
-"""By which the rate of two clocks is assumed to change at most while a recording lasts."""
+"""The largest change of that difference that is assumed while a recording lasts."""
 
 _MOST_MARKS = 200
-"""Of a long recording, those with the shortest round trips are taken."""
+"""A long recording has more: those with the shortest round trips are used."""
 
 
 class RoundTrip(NamedTuple):
-    """When the host asked for a mark, and when it had the answer: ns of the host's clock."""
+    """When the host asked for a mark and when it had the answer, in ns of the host's clock."""
 
     number: int
     sent: int
@@ -43,7 +45,7 @@ class RoundTrip(NamedTuple):
 
 
 class Mark(NamedTuple):
-    """A round trip with the stamp of its mark: ns of the trace's clock."""
+    """A round trip with the stamp of its mark, in ns of the trace's clock."""
 
     sent: int
     received: int
@@ -51,8 +53,7 @@ class Mark(NamedTuple):
 
 
 class Knot(NamedTuple):
-    """What is added to stamps at a time of the trace, in ns; between two of them it is on a
-    line."""
+    """What is added to a stamp, in ns; for stamps between two knots, on a straight line."""
 
     stamp: int
     offset: int
@@ -62,9 +63,9 @@ class Knot(NamedTuple):
 class ClockAlignment:
     """How the clock of a trace was lined up with the host's. Times in ns.
 
-    What is added to a stamp goes from ``offset_begin_ns`` to ``offset_end_ns`` and is wrong by at
-    most ``uncertainty_ns`` anywhere, as long as the clocks drift apart at ``rate_ppm`` (millionths,
-    positive where the board's is slow) and at most ``drift_ppm`` more or less.
+    What is added to a stamp goes from ``offset_begin_ns`` to ``offset_end_ns``. It is nowhere wrong
+    by more than ``uncertainty_ns`` if the clocks drift apart at ``rate_ppm`` (parts per million,
+    positive where the board's clock is slow), give or take ``drift_ppm``.
     """
 
     offset_begin_ns: int
@@ -74,12 +75,13 @@ class ClockAlignment:
     drift_ppm: float
     round_trips: int
     shortest_ns: int
-    """Of the round trips."""
+    """The shortest of the round trips."""
 
 
 @dataclass(frozen=True, slots=True)
 class _Bound:
-    """At a stamp: the least and most that may be added to it. From the first one's, in ns."""
+    """The least and the most that may be added to the stamp ``at``. All in ns, from the stamp and
+    offset of the first mark."""
 
     at: int
     low: int
@@ -87,7 +89,7 @@ class _Bound:
 
 
 def line_up(marks: Sequence[Mark], first: int, last: int) -> tuple[ClockAlignment, list[Knot]]:
-    """What is added to the stamps of a trace from ``first`` to ``last``, from one mark at least."""
+    """What is added to the stamps of a trace from ``first`` to ``last``. Takes at least a mark."""
     chosen = shortest_of(marks)
     origin, base = chosen[0].stamp, chosen[0].sent - chosen[0].stamp
     bounds = [
@@ -118,8 +120,8 @@ def line_up(marks: Sequence[Mark], first: int, last: int) -> tuple[ClockAlignmen
 
 
 def offset_at(knots: Sequence[Knot], stamp: int) -> int:
-    """What is added to a stamp; before the first and behind the last knot as between the next
-    two."""
+    """What is added to a stamp; before the first and after the last knot, on the line through the
+    nearest two."""
     for a, b in pairwise(knots):
         if stamp <= b.stamp or b is knots[-1]:
             return a.offset + round((stamp - a.stamp) * (b.offset - a.offset) / (b.stamp - a.stamp))
@@ -127,7 +129,8 @@ def offset_at(knots: Sequence[Knot], stamp: int) -> int:
 
 
 def shortest_of(marks: Sequence[Mark]) -> list[Mark]:
-    """In order of time, the mark with the shortest round trip of each of equal parts."""
+    """In order of time: of each of ``_MOST_MARKS`` equal parts, the mark with the shortest round
+    trip."""
     marks = sorted(marks, key=lambda mark: mark.stamp)
     begin, length = marks[0].stamp, marks[-1].stamp - marks[0].stamp + 1
     best: dict[int, Mark] = {}
@@ -140,13 +143,13 @@ def shortest_of(marks: Sequence[Mark]) -> list[Mark]:
 
 
 def _rate(bounds: Sequence[_Bound]) -> tuple[float, float]:
-    """How fast the offset grows, and by how much it may do otherwise."""
+    """How fast the offset grows, and by how much that may be wrong or change."""
     low, high = -math.inf, math.inf
     for a, b in combinations(bounds, 2):
         if b.at > a.at:
             low = max(low, (b.low - a.high) / (b.at - a.at))
             high = min(high, (b.high - a.low) / (b.at - a.at))
-    if low > high:  # on no line
+    if low > high:  # no straight line fits
         return (low + high) / 2, DRIFT
     if max(low, -LARGEST_RATE) <= min(high, LARGEST_RATE):
         low, high = max(low, -LARGEST_RATE), min(high, LARGEST_RATE)
@@ -154,7 +157,7 @@ def _rate(bounds: Sequence[_Bound]) -> tuple[float, float]:
 
 
 def _at(bounds: Sequence[_Bound], time: float, rate: float, drift: float) -> tuple[float, float]:
-    """The least and the most at a time that all bounds allow."""
+    """The least and the most offset that all bounds allow at a time."""
     low, high = -math.inf, math.inf
     for bound in bounds:
         distance = time - bound.at
@@ -167,7 +170,7 @@ def _at(bounds: Sequence[_Bound], time: float, rate: float, drift: float) -> tup
 def _within(
     bounds: Sequence[_Bound], times: Sequence[int], rate: float, drift: float
 ) -> list[tuple[float, float]] | None:
-    """The same at all times; None where the bounds contradict each other."""
+    """The same at each of the times; None where the bounds contradict each other."""
     ends = []
     for time in times:
         low, high = _at(bounds, time, rate, drift)

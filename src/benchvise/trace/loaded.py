@@ -27,7 +27,12 @@ class LoadedTrace:
     @cached_property
     def cautions(self) -> tuple[str, ...]:
         """What has to be said of every answer; asked after it, as that decides what is decoded."""
-        return tuple(_cautions(self.trace, self.analysis))
+        return (*_cautions(self.trace, self.analysis), *_without_tasks(self.trace))
+
+    def cautions_for(self, *, tasks: bool) -> tuple[str, ...]:
+        """The cautions of an answer; ``tasks``: whether it rests on which task ran when."""
+        without = () if tasks else _without_tasks(self.trace)
+        return tuple(caution for caution in self.cautions if caution not in without)
 
     def choose(self, names: Sequence[str], *, idle: bool = False) -> list[Actor]:
         """The actors of the names; without any, all (idle tasks only with ``idle``).
@@ -145,9 +150,14 @@ def _cautions(trace: OpenTrace, analysis: Analysis) -> list[str]:
         cautions.append(
             f"DAMAGED: {len(trace.damage)} places could not be read; trace info lists them"
         )
-    if "sched_switch" not in trace.counts:
-        cautions.append(
-            "no sched_switch: the trace does not say which task ran when; what it has: "
-            f"benchvise trace {_instead(trace.counts)}"
-        )
     return [*cautions, *trace.remarks]
+
+
+def _without_tasks(trace: OpenTrace) -> tuple[str, ...]:
+    """The caution of a trace without the scheduler's events."""
+    if "sched_switch" in trace.counts:
+        return ()
+    return (
+        "no sched_switch: the trace does not say which task ran when; what it has: "
+        f"benchvise trace {_instead(trace.counts)}",
+    )

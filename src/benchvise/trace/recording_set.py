@@ -1,12 +1,12 @@
 """Recordings of several boards at once: a directory with a trace.dat each and ``clocks.json``.
 
-    round trips ─┐                      ┌→ time_shift: option TIME_SHIFT in each trace.dat, whose
-    marks ───────┴→ clock_alignment ────┤  times count by this host's clock, for whoever reads it
-                                        └→ clocks.json: by how much, how surely, how that is known
+    round trips ─┐                      ┌→ time_shift: the option TIME_SHIFT in each trace.dat, by
+    marks ───────┴→ clock_alignment ────┤  which every reader has its times on this host's clock
+                                        └→ clocks.json: offset, uncertainty, and the evidence
 
-A trace.dat says by itself how its stamps are moved to another clock. So every command, the
-workbench, ``trace-cmd report`` and KernelShark show the recordings of a set on one axis; of which
-boards they are, and how sure the alignment is, says the file beside them.
+A trace.dat itself says how its stamps are converted to another clock. So every command, the
+workbench, ``trace-cmd report`` and KernelShark show the recordings of a set on one axis. The file
+beside them says which board each is of, and how certain the alignment is.
 """
 
 from __future__ import annotations
@@ -32,9 +32,9 @@ _LARGEST_FILE = 4 << 20
 class SetMember:
     """The recording of one board.
 
-    ``first`` and ``last`` are the times of its first and last event on the host's clock, in ns as
-    its file has them. ``clock`` is how that was lined up, None where it was not, for the reason of
-    ``not_lined_up``; then its times are those of its own clock.
+    ``first`` and ``last`` are the times of its first and last event, in ns on the host's clock, as
+    its file has them. ``clock`` is how its clock was lined up with the host's; None where it was
+    not, for the reason in ``not_lined_up``: then its times are those of its own clock.
     """
 
     board: str
@@ -43,24 +43,25 @@ class SetMember:
     lost: int
     ended: str
     met: str = ""
-    """What met the condition that ended it."""
+    """What met the condition that ended it; empty where nothing did."""
     command: int | None = None
-    """Exit status of its command."""
+    """Exit status of its command; None where it had none, or was ended before it."""
     caveats: tuple[str, ...] = ()
     first: int | None = None
     last: int | None = None
     clock: ClockAlignment | None = None
     not_lined_up: str = ""
     round_trips: tuple[Mark, ...] = ()
-    """What the alignment follows from: ns of the host's clock, and of the board's."""
+    """The evidence of the alignment: ns of the host's clock, and of the board's."""
 
 
 @dataclass(frozen=True, slots=True)
 class RecordingSet:
     """Recordings of several boards at once.
 
-    ``clock`` is the name by which traces tell that they count by the same one. ``wall_offset_ns``
-    is in all times: from this host's monotonic clock to its time of day when recording began.
+    ``clock`` is the identity of the common clock, which each trace.dat states too. The times of all
+    recordings are those of this host's monotonic clock plus ``wall_offset_ns``, which leads to its
+    time of day; 0 where the time of day was not asked for.
     """
 
     clock: str
@@ -70,27 +71,27 @@ class RecordingSet:
 
     @computed
     def uncertainty_ns(self) -> int | None:
-        """By how much the times of two of its boards may be wrong against each other, at most; None
-        where one was not lined up."""
+        """The largest error, in ns, of the time between events of two different boards; None where
+        one of the boards was not lined up."""
         each = [None if m.clock is None else m.clock.uncertainty_ns for m in self.members]
         bounds = [doubt for doubt in each if doubt is not None]
         return sum(sorted(bounds)[-2:]) if bounds and len(bounds) == len(each) else None
 
     def write(self, directory: Path) -> None:
-        """Writes it beside its recordings. Raises OSError."""
+        """Writes ``clocks.json`` into the directory of its recordings. Raises OSError."""
         (directory / SET_FILE).write_text(json.dumps(encode(self)) + "\n", encoding="utf-8")
 
 
 def is_set(path: Path) -> bool:
-    """Whether a path is a directory with recordings of several boards."""
+    """Whether a directory holds recordings of several boards."""
     return (path / SET_FILE).is_file()
 
 
 def read_set(directory: Path) -> RecordingSet:
-    """The recordings of a directory.
+    """The set of recordings in a directory.
 
     Raises:
-        TraceError: its ``clocks.json`` cannot be read, or is none.
+        TraceError: its ``clocks.json`` cannot be read, or is not a list of recordings.
     """
     path = directory / SET_FILE
     try:
@@ -106,14 +107,38 @@ def read_set(directory: Path) -> RecordingSet:
         raise TraceError(f"{path}: {error.strerror or error}") from error
     except (ValueError, RecursionError) as error:
         raise TraceError(
-            f"{path} is no list of recordings ({printable(str(error), 200)})",
+            f"{path} is not a list of recordings ({printable(str(error), 200)})",
             f"its recordings open by themselves: ls {directory}",
         ) from error
     return recordings
 
 
+def board_of_text(recordings: RecordingSet, text: str) -> tuple[SetMember, str]:
+    """The recording that ``BOARD:REST`` means, and the rest. A board may be called by its name, or
+    by that of its file.
+
+    Raises:
+        UsageError: the text names no board of the set, or one that was not lined up.
+    """
+    names = {
+        name: member
+        for member in recordings.members
+        for name in (Path(member.file).stem, member.file, member.board)
+    }
+    fitting = [name for name in names if text.startswith(f"{name}:")]
+    if not fitting:
+        known = ", ".join(Path(member.file).stem for member in recordings.members)
+        raise UsageError(
+            f"'{printable(text, 80)}' names no board of these recordings",
+            f"write BOARD:event:NAME, BOARD:irq:NAME or BOARD:task:NAME; the boards are {known}",
+        )
+    name = max(fitting, key=len)
+    return names[name], text[len(name) + 1 :]
+
+
 def refuse_set(path: Path) -> None:
-    """Raises UsageError for a directory with recordings of several boards, which names them."""
+    """Raises UsageError, which names the recordings, for a directory with those of several
+    boards."""
     if path.is_dir() and is_set(path):
         files = [str(path / member.file) for member in read_set(path).members]
         raise UsageError(
@@ -123,10 +148,10 @@ def refuse_set(path: Path) -> None:
 
 
 def named_recordings(paths: Sequence[Path]) -> list[tuple[str, Path]]:
-    """Traces with what tells them apart: the boards of recordings that were made at once, else the
-    names of the files, as far up as they differ.
+    """Traces, each with a name that tells it from the others: the board of a recording that belongs
+    to a set, else the name of its file; their paths, where two names are the same.
 
-    Raises TraceError where a ``clocks.json`` is none.
+    The directory of a set stands for all of its recordings. Raises what ``read_set`` raises.
     """
     named: list[tuple[str, Path]] = []
     for path in paths:
@@ -141,9 +166,8 @@ def named_recordings(paths: Sequence[Path]) -> list[tuple[str, Path]]:
 
 
 def set_of(paths: Sequence[Path]) -> RecordingSet | None:
-    """The recordings that all these traces, or this directory, are of; None where there are none.
-
-    Raises TraceError where a ``clocks.json`` is none.
+    """The set that all these traces belong to, or that this directory holds; None where there is
+    none. Raises what ``read_set`` raises.
     """
     homes = {path if path.is_dir() else path.parent for path in paths}
     home = homes.pop()
@@ -151,7 +175,7 @@ def set_of(paths: Sequence[Path]) -> RecordingSet | None:
 
 
 def member_of(path: Path) -> SetMember | None:
-    """What the set of a trace tells of its clock."""
+    """What a trace's set says of it; None for a trace of no set, or where that cannot be read."""
     if not is_set(path.parent):
         return None
     with suppress(TraceError):

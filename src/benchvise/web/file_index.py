@@ -86,13 +86,16 @@ class FileIndex:
     _lock: threading.Lock = field(default_factory=threading.Lock, init=False)
 
     def files(self) -> list[IndexedFile]:
-        """All of them, the newest first; looked up again when a few seconds have passed."""
+        """All of them, the newest first; looked up again when a few seconds have passed, but for
+        those that are gone since then."""
         with self._lock:
             if time.monotonic() - self._at > FRESH_SECONDS:
                 by_path = {file.path: file for file in self._walk()}
                 by_path |= {file.path: file for file in self.others()}
                 self._listed = sorted(by_path.values(), key=lambda file: -file.changed)
                 self._at = time.monotonic()
+            else:
+                self._listed = [file for file in self._listed if os.path.lexists(file.path)]
             return self._listed
 
     def find(self, key: str) -> IndexedFile:

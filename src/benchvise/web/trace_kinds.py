@@ -6,16 +6,19 @@ each rotation.
 
 from __future__ import annotations
 
+import json
 import os
 import re
 import stat
 import struct
 import zlib
-from collections.abc import Iterator
-from dataclasses import dataclass
+from collections.abc import Iterator, Mapping
+from contextlib import suppress
+from dataclasses import dataclass, replace
 from functools import lru_cache
 from itertools import chain
 from pathlib import Path
+from uuid import UUID
 
 _HEADS = {b"\x17\x08\x44tracing": "trace.dat", b"PERFILE2": "perf.data"}
 
@@ -115,6 +118,8 @@ _METADATA_MAGIC = 0x75D11D57
 _CLOCK = re.compile(rb'\bclock\s*\{[^}]*?\buuid\s*=\s*"([0-9A-Fa-f-]{36})"')
 _DOMAIN = re.compile(rb'\bdomain\s*=\s*"(\w+)"')
 _SESSION = re.compile(rb'\btrace_name\s*=\s*"([^"]+)"')
+_RECORD = b"\x1e"
+"""Begins each fragment of CTF 2's metadata, which are a sequence of JSON texts (RFC 7464)."""
 
 
 def session_traces(path: Path) -> tuple[Path, ...]:
@@ -194,12 +199,46 @@ def _identity_of(metadata: Path) -> _TraceIdentity:
 def _read_metadata(metadata: Path, _size: int, _changed: int) -> _TraceIdentity:
     with metadata.open("rb") as file:
         text = _without_packets(file.read(4 * _LOOK))
+    if text.startswith(_RECORD):
+        return _identity_of_fragments(text)
     clock, domain, session = (pattern.search(text) for pattern in (_CLOCK, _DOMAIN, _SESSION))
     return _TraceIdentity(
         clock.group(1).lower() if clock else None,
         domain.group(1).decode() if domain else "",
         session.group(1).decode(errors="replace") if session else "",
     )
+
+
+def _identity_of_fragments(text: bytes) -> _TraceIdentity:
+    """The same of the metadata of CTF 2, as far as whole fragments of it are here."""
+    identity = _TraceIdentity()
+    for record in text.split(_RECORD)[1:]:
+        try:
+            fragment = json.loads(record)
+        except (ValueError, RecursionError):
+            break  # cut, or no JSON
+        if not isinstance(fragment, dict):
+            break
+        if fragment.get("type") == "clock-class" and identity.clock is None:
+            identity = replace(identity, clock=_clock_identity(fragment))
+        elif fragment.get("type") == "trace-class":
+            stated = fragment.get("environment")
+            environment = stated if isinstance(stated, dict) else {}
+            domain, session = (str(environment.get(key, "")) for key in ("domain", "trace_name"))
+            identity = replace(identity, domain=domain, session=session)
+    return identity
+
+
+def _clock_identity(fragment: Mapping[str, object]) -> bytes | None:
+    """The unique name of a clock; before the final dialect, the 16 bytes of a UUID."""
+    match fragment:
+        case {"uid": str() as name}:
+            return name.lower().encode()
+        case {"uuid": [*numbers]} if len(numbers) == 16:
+            with suppress(ValueError):
+                octets = [number for number in numbers if isinstance(number, int)]
+                return str(UUID(bytes=bytes(octets))).encode()
+    return None
 
 
 def _without_packets(data: bytes) -> bytes:

@@ -17,6 +17,9 @@ from benchvise.health.watch.tracker import SensorRange, WatchedChange
 
 By = Literal["day", "week"]
 
+TICK_SECONDS = 0.01
+"""What CPU time is counted in: USER_HZ is 100 on all that Linux runs on but Alpha and ia64."""
+
 _SLACK = 2.5
 """So many intervals between two polls are no gap yet."""
 

@@ -30,6 +30,7 @@ from benchvise.health.model import (
 )
 from benchvise.health.reading import board_config, read
 from benchvise.health.sensors import CONFIG, watched_sensor
+from benchvise.health.watch.history import TICK_SECONDS
 from benchvise.state.globs import ByPath
 
 SLOW_SECONDS = 1800.0
@@ -44,7 +45,6 @@ _DISK_LEVELS = ("pending", "offline uncorrectable", "life ", "spare", "critical 
 _UNINTERESTING = ("hours on", "spare threshold, %")
 _TEMPERATURE = "temperature, °C"
 _SERVERS = ("sshd", "dropbear")
-_TICK = 0.01  # USER_HZ is 100 on all that Linux runs on but Alpha and ia64
 
 
 class ChannelPoller:
@@ -209,7 +209,7 @@ def _stats(channel: ProbeChannel, pids: Sequence[int]) -> dict[int, _Stat]:
         items = rest.split()
         try:
             ticks = sum(int(items[index]) for index in (11, 12, 13, 14))
-            stats[paths[path]] = _Stat(head.partition("(")[2], int(items[1]), ticks * _TICK)
+            stats[paths[path]] = _Stat(head.partition("(")[2], int(items[1]), ticks * TICK_SECONDS)
         except (IndexError, ValueError):
             continue
     return stats

@@ -243,6 +243,7 @@ def _no_tables(_answer: list[str], _request: FlameRequest) -> Iterator[TableSpec
 _FOLDED: TraceAnalysis[FlameRequest, list[str]] = TraceAnalysis(
     name="flame",
     kind="trace-flame-folded",
+    tasks=False,
     summary="Print stacks and their weights.",
     example="flame perf.data --folded",
     request=FlameRequest,
@@ -256,6 +257,7 @@ _FOLDED: TraceAnalysis[FlameRequest, list[str]] = TraceAnalysis(
 _COMPARISON: TraceAnalysis[FlameRequest, ProfileComparison] = TraceAnalysis(
     name="flame",
     kind="trace-flame-comparison",
+    tasks=False,
     summary="Compare the functions of two traces.",
     example="flame before.data after.data",
     request=FlameRequest,
@@ -268,6 +270,7 @@ _COMPARISON: TraceAnalysis[FlameRequest, ProfileComparison] = TraceAnalysis(
 FLAME: TraceAnalysis[FlameRequest, Profile] = TraceAnalysis(
     name="flame",
     kind="trace-flame",
+    tasks=False,
     summary="List the functions in which samples were taken, self and total; of two traces, what "
     "grew.",
     description="Of perf's samples and call graphs, of stacks that ftrace recorded, and of calls "

@@ -13,6 +13,7 @@ from benchvise.trace.catalogue.record import (
     TableShape,
     TraceAnalysis,
     durations,
+    durations_to_longest,
 )
 
 if TYPE_CHECKING:
@@ -36,8 +37,7 @@ _FUNCTIONS: TableShape[FunctionCalls] = TableShape(
         ColumnSpec("Self", ValueUnit.NS, lambda row: row.self_time),
         ColumnSpec("Share", ValueUnit.SHARE, lambda row: row.self_share),
         *durations("", lambda row: row.total, "total"),
-        *durations("", lambda row: row.total, "median", "p99", "p999", "maximum", strong=True),
-        ColumnSpec("Longest at", ValueUnit.MOMENT, lambda row: row.worst_at),
+        *durations_to_longest(lambda row: row.total, lambda row: row.worst_at),
         ColumnSpec("CPU", ValueUnit.NUMBER, lambda row: row.worst_cpu),
         ColumnSpec("Deepest", ValueUnit.NUMBER, lambda row: row.deepest, "muted"),
     ),
@@ -77,6 +77,7 @@ def _tables(
 FUNCTIONS = TraceAnalysis(
     name="functions",
     kind="trace-functions",
+    tasks=False,
     summary="List the functions or slices that took longest: calls, self and total times.",
     description="Of calls that ftrace's function_graph tracer recorded, of instrumented functions "
     "of programs (LTTng-UST's cyg-profile, with the context vtid), or of slices that programs told "

@@ -15,6 +15,7 @@ from benchvise.trace.catalogue.record import (
     TableShape,
     TraceAnalysis,
     durations,
+    durations_to_longest,
     for_programs,
 )
 
@@ -197,8 +198,7 @@ _TICKLESS: TableShape[Tickless] = TableShape(
         ColumnSpec("CPU", ValueUnit.NUMBER, lambda cpu: cpu.cpu),
         ColumnSpec("Periods", ValueUnit.COUNT, lambda cpu: cpu.count),
         ColumnSpec("Share", ValueUnit.SHARE, lambda cpu: cpu.share),
-        *durations("", lambda cpu: cpu.length, "median", "p99", "p999", "maximum", strong=True),
-        ColumnSpec("Longest at", ValueUnit.MOMENT, lambda cpu: cpu.longest_at),
+        *durations_to_longest(lambda cpu: cpu.length, lambda cpu: cpu.longest_at),
     ),
 )
 
@@ -243,8 +243,7 @@ _IDLE: TableShape[IdleState] = TableShape(
         ColumnSpec("Periods", ValueUnit.COUNT, lambda row: row.count),
         ColumnSpec("Incomplete", ValueUnit.COUNT, lambda row: row.incomplete, "muted"),
         ColumnSpec("Share", ValueUnit.SHARE, lambda row: row.share),
-        *durations("", lambda row: row.length, "median", "p99", "p999", "maximum", strong=True),
-        ColumnSpec("Longest at", ValueUnit.MOMENT, lambda row: row.longest_at),
+        *durations_to_longest(lambda row: row.length, lambda row: row.longest_at),
     ),
 )
 

@@ -14,6 +14,7 @@ from benchvise.trace.catalogue.record import (
     TableShape,
     TraceAnalysis,
     durations,
+    durations_to_longest,
     for_programs,
 )
 
@@ -85,10 +86,7 @@ _SOURCES: TableShape[NoiseSource] = TableShape(
         ColumnSpec("n", ValueUnit.COUNT, lambda source: source.duration.count),
         *durations("", lambda source: source.duration, "total"),
         ColumnSpec("Share", ValueUnit.SHARE, lambda source: source.share),
-        *durations(
-            "", lambda source: source.duration, "median", "p99", "p999", "maximum", strong=True
-        ),
-        ColumnSpec("Longest at", ValueUnit.MOMENT, lambda source: source.worst_at),
+        *durations_to_longest(lambda source: source.duration, lambda source: source.worst_at),
         ColumnSpec("CPU", ValueUnit.NUMBER, lambda source: source.worst_cpu),
         ColumnSpec("CPUs", ValueUnit.CPUS, lambda source: source.cpus, "muted"),
     ),
@@ -129,6 +127,7 @@ def _noise_tables(answer: OsNoise, request: OsnoiseRequest) -> Iterator[TableSpe
 OSNOISE = TraceAnalysis(
     name="osnoise",
     kind="trace-osnoise",
+    tasks=False,
     summary="List how much noise osnoise measured on each CPU, and who interfered.",
     description="Of the kernel's tracer osnoise, and of the events osnoise:*, which timerlat's "
     "traces have, too.",
@@ -238,6 +237,7 @@ def _parts(number: int, worst: WorstActivation, answer: Timerlat) -> TableSpec[_
 TIMERLAT = TraceAnalysis(
     name="timerlat",
     kind="trace-timerlat",
+    tasks=False,
     summary="List timerlat's latencies by CPU, and take the longest apart: who delayed it how "
     "long.",
     description="Of the kernel's tracer timerlat. With the events osnoise:* in the trace, each of "

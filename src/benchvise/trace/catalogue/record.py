@@ -231,6 +231,15 @@ def durations(
     return tuple(column(number, statistic) for number, statistic in enumerate(statistics))
 
 
+def durations_to_longest(
+    distribution: Callable[[R], TimeDistribution | None], at: Callable[[R], int | None]
+) -> tuple[ColumnSpec[R], ...]:
+    """Columns of a distribution of durations from its median to its longest, and when that was."""
+    statistics = ("median", "p99", "p999", "maximum")
+    longest_at: ColumnSpec[R] = ColumnSpec("Longest at", ValueUnit.MOMENT, at)
+    return (*durations("", distribution, *statistics, strong=True), longest_at)
+
+
 def for_programs(*columns: ColumnSpec[R]) -> tuple[ColumnSpec[R], ...]:
     """The same columns in CSV only: a terminal has no room for all statistics."""
     return tuple(replace(column, detail=True) for column in columns)
@@ -331,6 +340,9 @@ class TraceAnalysis(Generic[RequestT, T]):
     """Whether ``analyse`` gets its traces opened, with their analysis."""
     sums: bool = False
     """Whether of a whole trace it asks only what adds up: ``analysis.stats.usage_of``."""
+    tasks: bool = True
+    """Whether its answer rests on which task ran when, and a trace that does not say so is
+    doubtful."""
     check: Callable[[RequestT], object] = _nothing_to_check
     """Raises UsageError for a request that no trace could answer, before any is opened."""
     conclusions: Callable[[T], Sequence[Conclusion]] = _no_conclusions
@@ -344,12 +356,12 @@ class TraceAnalysis(Generic[RequestT, T]):
     def cautions(self, traces: Sequence[LoadedTrace]) -> list[str]:
         """What makes an answer doubtful, whatever it is; of two traces with whose it is."""
         if len(traces) < 2:
-            return [caution for trace in traces for caution in trace.cautions]
+            return [caution for trace in traces for caution in trace.cautions_for(tasks=self.tasks)]
         names = told_apart([trace.path for trace in traces])
         return [
             f"{side} ({name}): {caution}"
             for side, name, trace in zip("AB", names, traces, strict=True)
-            for caution in trace.cautions
+            for caution in trace.cautions_for(tasks=self.tasks)
         ]
 
     def document(self, answer: T, traces: Sequence[LoadedTrace]) -> Any:
