@@ -148,7 +148,7 @@ def guest(
     kernel: Path, scratch: Path, name: str, pings: str, cross: str, plan: RecordingPlan
 ) -> Iterator[Guest]:
     """A machine that records as soon as it runs, until it is left."""
-    words = " ".join(plan.arguments(controlled=True))
+    words = " ".join(plan.arguments(controlled=True, held=True))
     image, line, console = scratch / f"{name}.cpio", scratch / f"{name}.sock", scratch / name
     image.write_bytes(archive(INIT.format(words=words), MARKER + pings))
     command: list[str | Path] = [

@@ -119,6 +119,65 @@ class TestOfAStandIn:
         assert buffer_of(rest[:size])[0][:100] == page(1000, 500)[:100]
         assert rest[size:].startswith(b'{"type":"recorded"')
 
+    def test_settings_of_a_tracer_are_written_and_restored(
+        self, probe: Path, tmp_path: Path
+    ) -> None:
+        root = stand_in(tmp_path / "tracing", (page(1, 1),))
+        files = {"osnoise/cpus": "0-3", "osnoise/stop_tracing_us": "7", "tracing_thresh": "0"}
+        (root / "osnoise").mkdir()
+        for name, text in files.items():
+            (root / name).write_text(f"{text}\n")
+        (root / "available_tracers").write_text("timerlat osnoise nop\n")
+        words = ("--events", "sched", "--tracer", "timerlat", "--control", "2")
+        settings = "osnoise/cpus=0-1;osnoise/stop_tracing_us=0;tracing_thresh=5"
+        with Running(probe, "trace", "--root", root, *words, "--settings", settings) as running:
+            running.until("ready")
+            assert (root / "osnoise/cpus").read_text() == "0-1"
+            assert (root / "tracing_thresh").read_text() == "5"
+            assert (root / "current_tracer").read_text() == "timerlat"
+            assert (root / "tracing_on").read_text() == "0"
+            running.say("go\n")
+            running.until("recording")
+            assert (root / "tracing_on").read_text() == "1"
+            running.process.send_signal(signal.SIGKILL)
+            running.process.wait()
+            files |= {"current_tracer": "nop", "tracing_on": "1"}
+            wait_until(
+                lambda: {name: (root / name).read_text() for name in files} == files,
+                "what it was before",
+            )
+
+    def test_ends_when_a_tracer_stops_tracing(self, probe: Path, tmp_path: Path) -> None:
+        root = stand_in(tmp_path / "tracing", (page(1, 1),))
+        (root / "osnoise").mkdir()
+        (root / "osnoise/stop_tracing_us").write_text("0\n")
+        (root / "available_tracers").write_text("osnoise\n")
+        words = ["--events", "sched", "--tracer", "osnoise", "--control", "1", "--kallsyms", "off"]
+        words += ["--output", str(tmp_path / "t.dat")]
+        settings = "osnoise/stop_tracing_us=9"
+        with Running(probe, "trace", "--root", root, *words, "--settings", settings) as running:
+            running.until("recording")
+            (root / "tracing_on").write_text("0\n")
+            running.until("met")
+            assert running.until("recorded")["ended"] == "threshold"
+        assert (root / "osnoise/stop_tracing_us").read_text() == "0"
+
+    @pytest.mark.parametrize(
+        ("words", "reason"),
+        [
+            (("--tracer", "timerlat"), "this kernel has no tracer timerlat"),
+            (("--settings", "osnoise/cpus=1"), "this kernel has no osnoise/cpus"),
+        ],
+    )
+    def test_a_tracer_that_the_kernel_lacks(
+        self, probe: Path, tmp_path: Path, words: tuple[str, ...], reason: str
+    ) -> None:
+        root = stand_in(tmp_path / "tracing", ())
+        (root / "available_tracers").write_text("function nop\n")
+        assert reason in trace(probe, "--root", root, *SHORT, *words, code=77).failure(77)
+        assert (root / "current_tracer").read_text().strip() == "nop"
+        assert (root / "tracing_on").read_text().strip() == "1"
+
     def test_killed_is_put_back_by_its_guard(self, probe: Path, tmp_path: Path) -> None:
         root = stand_in(tmp_path / "tracing", (page(1, 1),))
         words = ("--root", root, "--events", "sched", "--for_ms", "60000")

@@ -39,6 +39,31 @@ static int add(const struct tracefs *fs, const char *file, const char *pattern)
 	return error;
 }
 
+static int check(const struct tracefs *fs, const char *tracer)
+{
+	char text[512];
+
+	if (tracefs_read(fs, "available_tracers", text, sizeof(text)) > 0 && has_word(text, tracer))
+		return 0;
+	return json_error(77, ENOENT, "trace: this kernel has no tracer %s", tracer);
+}
+
+static int start(const struct tracefs *fs, const char *tracer, int error)
+{
+	if (error == 0)
+		error = tracefs_write(fs, "current_tracer", tracer);
+	return error ? json_error(77, -error, "trace: the kernel refuses the tracer %s", tracer) : 0;
+}
+
+int tracer_begin(const struct tracefs *fs, const char *tracer)
+{
+	int status = check(fs, tracer), error = status ? 0 : tracefs_set(fs, WANTED);
+
+	if (error)
+		return json_error(77, -error, "trace: the kernel refuses a setting of %s", tracer);
+	return status ? status : start(fs, tracer, 0);
+}
+
 int functions_begin(const struct tracefs *fs, const char *patterns, bool graph, unsigned depth)
 {
 	const char *tracer = graph ? "function_graph" : "function";
@@ -46,9 +71,9 @@ int functions_begin(const struct tracefs *fs, const char *patterns, bool graph, 
 	char text[512], number[16];
 	int error;
 
-	if (tracefs_read(fs, "available_tracers", text, sizeof(text)) <= 0 || !has_word(text, tracer))
-		return json_error(77, ENOENT, "trace: this kernel has no tracer %s: it takes "
-					      "CONFIG_FUNCTION_%sTRACER", tracer, graph ? "GRAPH_" : "");
+	error = check(fs, tracer);
+	if (error)
+		return error;
 	error = tracefs_write(fs, file, "");
 	for (const char *at = patterns; error == 0 && *at; at += strspn(at, ",")) {
 		size_t n = strcspn(at, ",");
@@ -66,7 +91,5 @@ int functions_begin(const struct tracefs *fs, const char *patterns, bool graph, 
 		 * all that its thread does afterwards for a part of it. */
 		error = error ? error : tracefs_write(fs, "tracing_on", "1");
 	}
-	if (error == 0)
-		error = tracefs_write(fs, "current_tracer", tracer);
-	return error ? json_error(77, -error, "trace: the kernel refuses the tracer %s", tracer) : 0;
+	return start(fs, tracer, error);
 }

@@ -11,4 +11,8 @@
  * Returns 0, or an exit code after an error line. */
 int functions_begin(const struct tracefs *fs, const char *patterns, bool graph, unsigned depth);
 
+/* Has the kernel run another of its tracers (timerlat, osnoise), with the settings that are wanted.
+ * Returns 0, or an exit code after an error line. */
+int tracer_begin(const struct tracefs *fs, const char *tracer);
+
 #endif

@@ -29,11 +29,14 @@ static const struct param params[] = {
 	{"events", PARAM_TEXT, "sched,irq,timer", 1, 2000, NULL,
 	 "sets, SYSTEMs and SYSTEM/EVENTs, separated by commas"},
 	{"functions", PARAM_TEXT, "", 0, 2000, NULL,
-	 "kernel functions that are recorded too: names and patterns (vfs_*), separated by commas"},
+	 "kernel functions too: names and patterns (vfs_*), separated by commas"},
 	{"graph", PARAM_CHOICE, "off", 0, 0, "off on",
 	 "on: begin and end of each of these functions, and what it calls"},
 	{"depth", PARAM_INTEGER, "0", 0, 50, NULL,
 	 "how deep calls are recorded with graph; 0: as deep as they go"},
+	{"tracer", PARAM_TEXT, "", 0, 30, NULL, "timerlat or osnoise"},
+	{"settings", PARAM_TEXT, "", 0, 500, NULL,
+	 "FILE=VALUE below tracefs, separated by semicolons"},
 	{"for_ms", PARAM_INTEGER, "auto", 1, 86400000, NULL,
 	 "how long; auto: until the command ends, or the host or a signal says so"},
 	{"filter", PARAM_TEXT, "", 0, 2000, NULL,
@@ -54,14 +57,15 @@ static const struct param params[] = {
 	{"output", PARAM_TEXT, "-", 1, 1000, NULL,
 	 "file that is written; -: behind a line of standard output"},
 	{"kallsyms", PARAM_CHOICE, "on", 0, 0, "on off",
-	 "names of the kernel's functions in the file, some MB; left out where they are hidden"},
+	 "names of the kernel's functions in the file, where they are not hidden"},
 	{"wall_time", PARAM_CHOICE, "on", 0, 0, "on off",
-	 "the offset to the time of day in the file, which readers add to the stamps"},
+	 "the offset to the time of day in the file"},
 	{"only", PARAM_CHOICE, "all", 0, 0, "all command",
 	 "command: where the kernel can tell, no events but those of the command, and a mark where it "
 	 "begins"},
-	{"control", PARAM_INTEGER, "0", 0, 1, NULL,
-	 "1: orders come on standard input (stop, mark TEXT), and its end ends the recording"},
+	{"control", PARAM_INTEGER, "0", 0, 2, NULL,
+	 "1: orders come on standard input (stop, mark TEXT), and its end ends the recording; 2: the "
+	 "first begins it"},
 	{"progress_ms", PARAM_INTEGER, "1000", 0, 3600000, NULL, "between lines of progress; 0: none"},
 	{"cpu", PARAM_INTEGER, "auto", 0, 1023, NULL,
 	 "CPU that the readers run on; auto: as the scheduler decides"},
@@ -174,6 +178,8 @@ static int prepare(struct recording *r, const struct args *args)
 	if (status == 0 && arg_text(args, "functions")[0])
 		status = functions_begin(&r->fs, arg_text(args, "functions"), r->fs.graph,
 					 (unsigned)arg_number(args, "depth"));
+	if (status == 0 && arg_text(args, "tracer")[0])
+		status = tracer_begin(&r->fs, arg_text(args, "tracer"));
 	status = status ? status : events_filter(&r->fs, arg_text(args, "filter"));
 	status = status ? status : condition_prepare(&r->condition, &r->fs);
 	status = status ? status : read_layout(r);
@@ -201,7 +207,7 @@ static void send_begin(const struct recording *r)
 }
 
 /* Events on, tracing on, wait, tracing off, and whatever is left. */
-static int record(struct recording *r, struct watch *w)
+static int record(struct recording *r, struct watch *w, bool held)
 {
 	struct cost before = cost_now(), after;
 	const char *refused = "";
@@ -216,6 +222,8 @@ static int record(struct recording *r, struct watch *w)
 	error = events_enable(&r->events, &r->fs, true, &refused);
 	if (error)
 		return json_error(77, -error, "trace: the kernel refuses to enable '%s'", refused);
+	if (held && !watch_await_start())
+		return json_error(1, EPIPE, "trace: nobody starts it");
 	status = set(&r->fs, "tracing_on", "1");
 	if (status)
 		return status;
@@ -251,7 +259,7 @@ static int record_and_release(struct recording *r, const struct args *args, stru
 		char path[640];
 		snprintf(path, sizeof(path), "%s/trace_marker", r->fs.base);
 		w->marker = r->marker = open(path, O_WRONLY | O_CLOEXEC);
-		status = record(r, w);
+		status = record(r, w, arg_number(args, "control") == 2);
 		watch_end_command(w);
 	}
 	if (status)
@@ -325,8 +333,12 @@ int trace(int argc, char *const argv[])
 	if (r.condition.wanted)
 		w.condition = r.readers.condition = &r.condition;
 	w.after_ns = arg_number(&args, "after_ms") * 1000000u;
-	status = tracefs_open(&r.fs, arg_text(&args, "root"), arg_is(&args, "graph", "on"));
-	r.fs.functions = arg_text(&args, "functions")[0] != '\0';
+	status = tracefs_open(&r.fs, arg_text(&args, "root"), arg_is(&args, "graph", "on"),
+			      arg_text(&args, "settings"));
+	r.fs.functions = arg_text(&args, "functions")[0] || arg_text(&args, "tracer")[0];
+	for (int i = 0; i < r.fs.setting_count; i++)
+		if (strstr(r.fs.settings[i].file, "stop_") && r.fs.settings[i].values[WANTED][0] != '0')
+			w.stopping = &r.fs;
 	if (status == 0)
 		status = record_and_release(&r, &args, &w);
 	watch_let_signals(&w); /* everything is as it was before */

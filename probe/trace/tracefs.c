@@ -182,20 +182,26 @@ static int find_root(struct tracefs *fs, const char *root)
  * It is used there only while nobody else does: what stands in its buffer is lost. */
 static int take_top_level(struct tracefs *fs, int why)
 {
-	char text[256];
+	const char *file = "set_graph_function", *who = "somebody traces functions";
+	char text[256], at_work[288];
+	bool busy;
 
-	if (fs->graph && tracefs_read(fs, "set_graph_function", text, sizeof(text)) > 0 &&
-	    text[0] != '#')
-		return json_error(77, EBUSY, "trace: somebody else traces functions: clear "
-					     "%s/set_graph_function", fs->root);
-	if (tracefs_read(fs, "set_event", text, sizeof(text)) > 0)
-		return json_error(77, EBUSY, "trace: the top level is needed (%s), and somebody "
-					     "else records events there: clear %s/set_event",
-				  fs->graph ? "--graph" : errno_name(why), fs->root);
-	if (tracefs_read(fs, "current_tracer", text, sizeof(text)) > 0 && strcmp(text, "nop") != 0)
-		return json_error(77, EBUSY, "trace: the top level is needed (%s), and the tracer "
-					     "%s is at work there: write nop to %s/current_tracer",
-				  fs->graph ? "--graph" : errno_name(why), text, fs->root);
+	busy = fs->graph && tracefs_read(fs, file, text, sizeof(text)) > 0 && text[0] != '#';
+	if (!busy) {
+		file = "set_event";
+		who = "somebody records events";
+		busy = tracefs_read(fs, file, text, sizeof(text)) > 0;
+	}
+	if (!busy) {
+		file = "current_tracer";
+		busy = tracefs_read(fs, file, text, sizeof(text)) > 0 && strcmp(text, "nop") != 0;
+		snprintf(at_work, sizeof(at_work), "the tracer %s is at work", text);
+		who = at_work;
+	}
+	if (busy)
+		return json_error(77, EBUSY, "trace: the top level is needed (%s), and %s there: "
+					     "reset %s/%s", fs->graph ? "--graph" : errno_name(why),
+				  who, fs->root, file);
 	tracefs_read(fs, "tracing_on", fs->old_on, sizeof(fs->old_on));
 	tracefs_clock(fs, fs->old_clock, sizeof(fs->old_clock));
 	if (tracefs_read(fs, "buffer_size_kb", text, sizeof(text)) > 0) {
@@ -207,7 +213,44 @@ static int take_top_level(struct tracefs *fs, int why)
 	return 0;
 }
 
-int tracefs_open(struct tracefs *fs, const char *root, bool graph)
+static void keep_error(int *error, int status)
+{
+	if (*error == 0)
+		*error = status;
+}
+
+/* With `base` at the top level, where they are. */
+static int read_settings(struct tracefs *fs, const char *text)
+{
+	for (int n; fs->setting_count < SETTINGS; text += n) {
+		struct setting *s = &fs->settings[fs->setting_count];
+		if (sscanf(text, "%39[^=]=%127[^;]%n", s->file, s->values[WANTED], &n) < 2)
+			break;
+		if (tracefs_read(fs, s->file, s->values[WAS], sizeof(s->values[WAS])) < 0)
+			return json_error(77, ENOENT, "trace: this kernel has no %s", s->file);
+		n += text[n] == ';';
+		fs->setting_count++;
+	}
+	return 0;
+}
+
+/* Twice, as some values are bounds of others: what the first time was refused fits the second. */
+int tracefs_set(const struct tracefs *fs, int which)
+{
+	char path[640];
+	int error = 0;
+
+	for (int pass = 0; pass < 2; pass++) {
+		error = 0;
+		for (int i = 0; i < fs->setting_count; i++) {
+			snprintf(path, sizeof(path), "%s/%s", fs->root, fs->settings[i].file);
+			keep_error(&error, write_text(path, fs->settings[i].values[which]));
+		}
+	}
+	return error;
+}
+
+int tracefs_open(struct tracefs *fs, const char *root, bool graph, const char *settings)
 {
 	int status;
 
@@ -216,10 +259,12 @@ int tracefs_open(struct tracefs *fs, const char *root, bool graph)
 	if (status)
 		return status;
 	tracefs_remove_stale(fs);
-	if (graph) {
-		snprintf(fs->base, sizeof(fs->base), "%s", fs->root);
+	snprintf(fs->base, sizeof(fs->base), "%s", fs->root);
+	status = read_settings(fs, settings);
+	if (status)
+		return status;
+	if (graph)
 		return take_top_level(fs, 0);
-	}
 	tracefs_own_name(fs->instance, sizeof(fs->instance));
 	snprintf(fs->base, sizeof(fs->base), "%s/instances/%s", fs->root, fs->instance);
 	if (mkdir(fs->base, 0700) == 0) {
@@ -301,22 +346,10 @@ static int remove_instance(const struct tracefs *fs)
 	return -errno;
 }
 
-static void keep_error(int *error, int status)
-{
-	if (*error == 0)
-		*error = status;
-}
-
-int tracefs_release(struct tracefs *fs)
+static int release_top_level(const struct tracefs *fs)
 {
 	int error = 0;
 
-	if (!fs->taken)
-		return 0;
-	fs->taken = false;
-	tracefs_write(fs, "tracing_on", "0");
-	if (fs->instance[0])
-		return remove_instance(fs);
 	if (fs->functions) {
 		keep_error(&error, tracefs_write(fs, "current_tracer", "nop"));
 		keep_error(&error, tracefs_write(fs, "set_ftrace_filter", ""));
@@ -330,6 +363,19 @@ int tracefs_release(struct tracefs *fs)
 	keep_error(&error, tracefs_write(fs, "buffer_size_kb", fs->old_kb));
 	tracefs_write(fs, "trace", "");
 	keep_error(&error, tracefs_write(fs, "tracing_on", fs->old_on));
+	return error;
+}
+
+int tracefs_release(struct tracefs *fs)
+{
+	int error;
+
+	if (!fs->taken)
+		return 0;
+	fs->taken = false;
+	tracefs_write(fs, "tracing_on", "0");
+	error = fs->instance[0] ? remove_instance(fs) : release_top_level(fs);
+	keep_error(&error, tracefs_set(fs, WAS)); /* when the tracer runs no more */
 	return error;
 }
 

@@ -7,6 +7,14 @@
 #include <stdint.h>
 #include <sys/types.h>
 
+enum { SETTINGS = 8, WAS = 0, WANTED = 1 };
+
+/* A file below `root` that is written for the time of a recording. */
+struct setting {
+	char file[40];
+	char values[2][128]; /* WAS, WANTED */
+};
+
 /* `root` is where tracefs is, `base` what is recorded in: an instance below it, or `root` itself on
  * kernels without instances, whose settings are then put back. */
 struct tracefs {
@@ -21,12 +29,18 @@ struct tracefs {
 	char old_clock[32];
 	char old_on[8];
 	char old_kb[32];
+	struct setting settings[SETTINGS]; /* of a tracer */
+	int setting_count;
 };
 
 /* Finds tracefs, mounting it if need be, and makes an instance. With `root`, that directory is
  * taken for it. With `graph`, the top level is used, as the graph tracer works there alone on most
- * kernels. Returns 0, or an exit code after an error line: 77 where it cannot be had. */
-int tracefs_open(struct tracefs *fs, const char *root, bool graph);
+ * kernels. Of `settings`, FILE=VALUE separated by semicolons, it reads what is to be restored.
+ * Returns 0, or an exit code after an error line: 77 where it cannot be had. */
+int tracefs_open(struct tracefs *fs, const char *root, bool graph, const char *settings);
+
+/* Writes the settings, as they are WANTED or as each WAS. Returns 0 or a negative errno. */
+int tracefs_set(const struct tracefs *fs, int which);
 
 /* Ends tracing and puts everything back as it was. Returns 0 or the negative errno of what could
  * not be put back. May be called more than once. */

@@ -177,6 +177,20 @@ static const char *listen_to_host(struct watch *w, bool *gone)
 	return why;
 }
 
+bool watch_await_start(void)
+{
+	struct json j = {0};
+	char c = '\0';
+
+	json_begin(&j, "ready");
+	json_send(&j);
+	free(j.text);
+	while (c != '\n')
+		if (file_read_byte(STDIN_FILENO, &c) <= 0)
+			return false;
+	return true;
+}
+
 static const char *signal_seen(struct watch *w)
 {
 	struct signalfd_siginfo seen;
@@ -193,7 +207,8 @@ static void tell_met(const struct condition *c)
 	struct json j = {0};
 
 	json_begin(&j, "met");
-	condition_describe(c, &j);
+	if (c)
+		condition_describe(c, &j);
 	json_send(&j);
 	free(j.text);
 }
@@ -206,6 +221,19 @@ static void end_after(struct watch *w, uint64_t now)
 		tell_met(w->condition);
 	if (w->until_ns > now + w->after_ns)
 		w->until_ns = now + w->after_ns;
+}
+
+/* The kernel turns tracing off where a tracer finds more than it was told to. */
+static bool stopped_by_tracer(const struct watch *w)
+{
+	char on[8];
+
+	if (!w->stopping || tracefs_read(w->stopping, "tracing_on", on, sizeof(on)) <= 0 ||
+	    on[0] != '0')
+		return false;
+	if (w->controlled)
+		tell_met(NULL);
+	return true;
 }
 
 static int wait_ms(uint64_t now, uint64_t until)
@@ -248,7 +276,9 @@ const char *watch_until_end(struct watch *w, struct readers *readers)
 		}
 		if (now >= w->until_ns)
 			return met ? "condition" : "time";
-		if (w->condition && !met)
+		if (stopped_by_tracer(w))
+			return "threshold";
+		if ((w->condition && !met) || w->stopping)
 			wake = now + CONDITION_PAUSE_MS * 1000000u;
 		if (now >= next) {
 			struct pollfd out = {.fd = STDOUT_FILENO, .events = POLLOUT};

@@ -13,6 +13,7 @@ struct watch {
 	uint64_t until_ns;    /* on clock_ns(); UINT64_MAX: no limit */
 	struct condition *condition; /* that ends it too, `after_ns` later; NULL: none */
 	uint64_t after_ns;
+	const struct tracefs *stopping; /* what a tracer may stop by itself; NULL: none does */
 	uint64_t progress_ns; /* between lines of progress; 0: none */
 	bool controlled;      /* orders come on standard input */
 	char *const *command; /* to be run meanwhile; NULL: none */
@@ -29,6 +30,9 @@ int watch_signals(struct watch *w);
 
 /* From here on they end this program again; one that came too late to matter is forgotten. */
 void watch_let_signals(struct watch *w);
+
+/* Says that all is ready, and waits for a line of the host; false when it is gone. */
+bool watch_await_start(void);
 
 /* Starts the command; 0 or a negative errno. */
 int watch_start_command(struct watch *w, const struct tracefs *fs);

@@ -60,7 +60,9 @@ def recorder(
 ) -> TraceRecorder:
     given = words_for(path, first, second)
     monkeypatch.setattr(
-        RecordingPlan, "arguments", lambda _self, *, controlled: given if controlled else []
+        RecordingPlan,
+        "arguments",
+        lambda _self, *, controlled, **_held: given if controlled else [],
     )
     return TraceRecorder(LocalBoard(), sys.executable, RecordingPlan())
 

@@ -30,17 +30,30 @@ class Recorder:
 
     under_way: ClassVar[list[Recorder]] = []
 
-    def __init__(self, board: Board, _program: str, plan: RecordingPlan, observe: Any) -> None:
+    def __init__(
+        self, board: Board, _program: str, plan: RecordingPlan, observe: Any, *, held: bool
+    ) -> None:
+        assert held, "all begin together"
         self.how, self.observe = board.name, observe
         self.stopped = self.closed = False
         assert not plan.wall_time, "the times of all count by one clock"
         if self.how == "refuses":
             raise NotAvailable("no tracefs", "mount it")
         self.under_way.append(self)
+        self.told = False
+
+    def start(self) -> None:
+        self.told = True
+
+    def await_begin(self) -> None:
+        assert all(recorder.told for recorder in self.under_way), "all are told before one begins"
         if self.how == "meets":
-            observe("met", {"type": "met"})
+            self.observe("met", {"type": "met"})
         elif self.how == "interrupts":
             _thread.interrupt_main()
+
+    def close(self) -> None:
+        self.closed = True
 
     def round_trip(self, number: int) -> RoundTrip:
         now = time.monotonic_ns()
@@ -65,7 +78,7 @@ class Recorder:
         return self
 
     def __exit__(self, *_exception: object) -> None:
-        self.closed = True
+        self.close()
 
 
 @pytest.fixture

@@ -6,7 +6,7 @@ import sys
 from collections.abc import Iterator
 from enum import StrEnum
 from pathlib import Path
-from typing import TYPE_CHECKING, Annotated
+from typing import TYPE_CHECKING, Annotated, Any
 
 import typer
 from rich.text import Text
@@ -241,13 +241,16 @@ _EARLY = {
     "size": "its size is at its limit (--size)",
     "memory": "the board has no more memory",
     "signal": "somebody ended the recorder there",
+    "threshold": "the tracer found more than --stop-us or --stop-total-us",
 }
 
 
 class Tracer(StrEnum):
-    """Who records."""
+    """Who records, and what measures by itself meanwhile."""
 
     PROBE = "probe"
+    TIMERLAT = "timerlat"
+    OSNOISE = "osnoise"
     LTTNG = "lttng"
 
 
@@ -260,6 +263,11 @@ class TraceClock(StrEnum):
     TAI = "tai"
     LOCAL = "local"
     GLOBAL = "global"
+
+
+def _microseconds(flag: str, text: str) -> Any:
+    """An option of the kernel's tracers."""
+    return typer.Option(flag, metavar="US", min=1, help=text)
 
 
 def record(
@@ -296,7 +304,8 @@ def record(
             "--events",
             metavar="SET",
             help="sched, irq, timer (these by default), power, ipi, workqueue, block, syscalls, "
-            "net; or a SYSTEM or SYSTEM/EVENT of the kernel's own.",
+            "net; or a SYSTEM or SYSTEM/EVENT of the kernel's own (osnoise by default with "
+            "--tracer timerlat or osnoise).",
         ),
     ] = None,
     functions: Annotated[
@@ -381,8 +390,51 @@ def record(
     ] = True,
     tracer: Annotated[
         Tracer,
-        typer.Option("--tracer", help="lttng: by the board's LTTng, into a directory."),
+        typer.Option(
+            "--tracer",
+            help="timerlat: the kernel also measures how late a timer's interrupt and its thread "
+            "are; osnoise: what interrupts a thread that does nothing else; lttng: recorded by the "
+            "board's LTTng, into a directory.",
+        ),
     ] = Tracer.PROBE,
+    period: Annotated[
+        int | None,
+        _microseconds("--period-us", "Period of timerlat's timer (1000), or of osnoise (1000000)."),
+    ] = None,
+    runtime: Annotated[
+        int | None,
+        _microseconds(
+            "--runtime-us", "How long of each period osnoise looks for noise (all of it)."
+        ),
+    ] = None,
+    stop_us: Annotated[
+        int | None,
+        _microseconds(
+            "--stop-us", "End when timerlat's interrupt is later, or one noise is longer."
+        ),
+    ] = None,
+    stop_total_us: Annotated[
+        int | None,
+        _microseconds(
+            "--stop-total-us",
+            "End when timerlat's thread is later, or all noise of a period is longer.",
+        ),
+    ] = None,
+    threshold: Annotated[
+        int | None, _microseconds("--threshold-us", "Shortest noise that counts for osnoise (5).")
+    ] = None,
+    stack: Annotated[
+        int | None,
+        _microseconds(
+            "--stack-us", "Save the stack at the interrupt where timerlat's thread is later."
+        ),
+    ] = None,
+    cpus: Annotated[
+        str | None,
+        typer.Option(
+            "--cpus", metavar="LIST", help="CPUs that timerlat or osnoise measures (all of them)."
+        ),
+    ] = None,
     rig: RigOption = None,
     keep_on: Annotated[
         bool, typer.Option("--keep-on", help="Leave a board of a rig switched on afterwards.")
@@ -398,6 +450,9 @@ def record(
     their times count by this host's clock, and how surely they do is measured and kept in
     clocks.json. A condition that is met on one of them ends all.
 
+    With --tracer timerlat or osnoise the kernel measures by itself, as for rtla; its settings are
+    restored afterwards. Their answers: benchvise trace timerlat, benchvise trace osnoise.
+
     Example: benchvise trace record ssh://root@10.0.0.7 --for 10 -o boot.dat
     """
     # Late: no other command of traces reaches boards.
@@ -411,7 +466,21 @@ def record(
         parse_condition,
     )
     from benchvise.trace.recording_set import RecordingSet
+    from benchvise.trace.tracers import (
+        TRACER_EVENTS,
+        KernelTracer,
+        TracerOptions,
+        tracer_settings,
+    )
 
+    measured = tracer in (Tracer.TIMERLAT, Tracer.OSNOISE)
+    of_kernel = KernelTracer(tracer.value) if measured else None
+    options = TracerOptions(period, runtime, stop_us, stop_total_us, threshold, stack, cpus)
+    settings = tracer_settings(of_kernel, options)
+    if of_kernel is not None and functions:
+        raise UsageError(
+            "the kernel runs one tracer at a time", "leave --functions or --tracer out"
+        )
     if tracer is Tracer.LTTNG and functions:
         raise UsageError("LTTng does not record kernel functions", "leave --tracer out")
     if tracer is Tracer.LTTNG and (filters or ring or stop_when):
@@ -425,7 +494,7 @@ def record(
     request = flow.RecordRequest(
         board,
         RecordingPlan(
-            check_events(events or ()),
+            check_events(events or (() if of_kernel is None else TRACER_EVENTS)),
             seconds,
             tuple(command or ()),
             clock.value,
@@ -440,6 +509,8 @@ def record(
             ring=ring or bool(stop_when),
             until=parse_condition(stop_when) if stop_when else "",
             after=stop_after,
+            tracer="" if of_kernel is None else of_kernel.value,
+            settings=settings,
         ),
         output,
         tuple(others or ()),

@@ -1,13 +1,14 @@
 """Recording several boards at once, with their clocks lined up: ``trace record --with``.
 
-    boards ─→ a thread each: recorder ─ begins ─ round trips ─ ends ─ file
-                  │  ↑                     │
-                  │  └ one stops all       └ in turn, so that none waits for another's
-                  ↓
+    boards ─→ a thread each: recorder is prepared ─┐
+                                                   ├─ all begin ─ round trips ─ ends ─ file
+              a thread each: recorder is prepared ─┘  │  ↑           │
+                  ┌───────────────────────────────────┘  │           └ in turn: they would delay
+                  ↓                                      └ one stops all            each other
     trace.time_shift: each file's times by this host's clock;  trace.recording_set: clocks.json
 
-What ends one of them by itself (its time, its command, its size) ends no other; a condition that is
-met and Ctrl-C end all.
+A recording that ends by itself (its time, its command, its size) ends no other one. A condition
+that is met on one board ends all, and so does Ctrl-C.
 """
 
 from __future__ import annotations
@@ -17,7 +18,7 @@ import secrets
 import threading
 import time
 from collections.abc import Callable, Sequence
-from concurrent.futures import ThreadPoolExecutor, as_completed
+from concurrent.futures import Future, ThreadPoolExecutor, as_completed
 from dataclasses import dataclass, field, replace
 from pathlib import Path
 from typing import TypeAlias
@@ -39,19 +40,20 @@ SECONDS_BETWEEN = 0.5
 _FIRST_TRIPS = 16
 _FURTHER_TRIPS = 4
 _TURN_SECONDS = 0.1
-"""A board that does not answer delays the round trips of others by no more."""
+"""The longest that a board which does not answer delays the round trips of the others."""
 
 BoardObserver: TypeAlias = Callable[[str, str, object], None]
-"""Is told, with the name of the board, what ``trace.recording.Observer`` is told."""
+"""Is called with the name of the board and what ``trace.recording.Observer`` is called with."""
 
 
 @dataclass
 class _Lane:
-    """A board, and what its thread makes."""
+    """A board, and what its thread has recorded."""
 
     board: Board
     path: Path
     stopping: Interruption = field(default_factory=Interruption)
+    recorder: TraceRecorder | None = None
     trips_begun: int = 0
     trips: list[RoundTrip] = field(default_factory=list)
     recorded: Recorded | None = None
@@ -61,13 +63,13 @@ class _Lane:
 def record_boards(
     boards: Sequence[Board], plan: RecordingPlan, output: Path, observe: BoardObserver
 ) -> RecordingSet:
-    """Records on boards that are open; ``output`` becomes a directory with a file of each.
+    """Records on boards that are open; ``output`` becomes a directory with a file for each.
 
-    Signals have to be deferred by the caller. Ctrl-C ends all recordings early and keeps them.
+    The caller has to defer signals. Ctrl-C ends all recordings early and keeps them.
 
-    Raises what ``TraceRecorder`` raises where one board cannot record, and then nothing is kept;
-    where one is lost later, the others are kept, and the error says where. Raises Interrupted after
-    Ctrl-C, when there was a time or a command.
+    Raises what ``TraceRecorder`` raises where a board cannot record; then nothing is kept. Where a
+    board is lost later, the recordings of the others are kept, and the error says where. Raises
+    Interrupted after Ctrl-C, if the recording had a time or a command.
     """
     unsuited = [board.name for board in boards if board.kind == "console"]
     if unsuited:
@@ -98,7 +100,7 @@ def record_boards(
 
 
 class _Session:
-    """The threads of boards that record."""
+    """The threads of the boards, from the begin of their recordings to their files."""
 
     def __init__(self, lanes: Sequence[_Lane], plan: RecordingPlan, observe: BoardObserver) -> None:
         self._lanes = lanes
@@ -110,20 +112,22 @@ class _Session:
         self.interrupted = False
 
     def record(self) -> None:
-        """Returns when all have ended. Raises the first error, where one cannot begin."""
+        """Returns when all have ended. Raises the first error where one cannot begin."""
         pool = ThreadPoolExecutor(len(self._lanes), thread_name_prefix="recorder")
-        futures = [pool.submit(self._run, lane) for lane in self._lanes]
         try:
+            with let_through():
+                _results([pool.submit(self._prepare, lane) for lane in self._lanes])
+            for lane in self._lanes:
+                _recorder_of(lane).start()
+            futures = [pool.submit(self._run, lane) for lane in self._lanes]
             try:
                 with let_through():
-                    for future in as_completed(futures):
-                        future.result()
+                    _results(futures)
             except KeyboardInterrupt:
                 self.interrupted = True
                 self._stop(self._lanes)
                 with let_through():  # which may take long: a second Ctrl-C gives it up
-                    for future in as_completed(futures):
-                        future.result()
+                    _results(futures)
         except BaseException:
             self._abandoning.set()
             self._stop(self._lanes)
@@ -133,18 +137,29 @@ class _Session:
             for timer in self._timers:
                 timer.cancel()
             for lane in self._lanes:
+                if lane.recorder is not None:
+                    lane.recorder.close()
                 lane.stopping.close()
             self._abandoning.close()
 
-    def _run(self, lane: _Lane) -> None:
-        """In a thread of its own: one board from the begin of its recording to its file."""
+    def _prepare(self, lane: _Lane) -> None:
+        """Has a board prepare all, so that it begins at once when it is told to."""
         with heeding(self._abandoning):
             program = deploy(lane.board).path
-            recorder = TraceRecorder(
-                lane.board, program, self._plan, lambda kind, line: self._hear(lane, kind, line)
+            lane.recorder = TraceRecorder(
+                lane.board,
+                program,
+                self._plan,
+                lambda kind, line: self._hear(lane, kind, line),
+                held=True,
             )
-        with recorder:
+
+    def _run(self, lane: _Lane) -> None:
+        """The thread of one board, from the begin of its recording to its file."""
+        with _recorder_of(lane) as recorder:
             try:
+                with heeding(self._abandoning):
+                    recorder.await_begin()
                 self._follow(lane, recorder)
                 with heeding(self._abandoning):
                     lane.recorded = recorder.fetch(lane.path)
@@ -152,7 +167,7 @@ class _Session:
                 lane.error = error
 
     def _follow(self, lane: _Lane, recorder: TraceRecorder) -> None:
-        """Until the recording has ended, or was told to."""
+        """Measures the offset until the recording has ended, or is told to end."""
         try:
             with heeding(lane.stopping):
                 self._measure_offset(lane, recorder, _FIRST_TRIPS)
@@ -164,7 +179,7 @@ class _Session:
                 recorder.stop()
 
     def _measure_offset(self, lane: _Lane, recorder: TraceRecorder, trips: int) -> None:
-        """Some round trips, while no other board is asked: they would wait for each other."""
+        """Makes some round trips while no other board makes any: they would delay each other."""
         in_turn = self._turn.acquire(timeout=_TURN_SECONDS)
         try:
             for _ in range(trips):
@@ -180,7 +195,9 @@ class _Session:
     def _hear(self, lane: _Lane, kind: str, line: object) -> None:
         if kind == "met":
             others = [each for each in self._lanes if each is not lane]
-            timer = threading.Timer(self._plan.after, self._stop, (others,))
+            # A tracer that stops at its threshold does so at once.
+            later = self._plan.after if self._plan.until else 0.0
+            timer = threading.Timer(later, self._stop, (others,))
             timer.daemon = True
             self._timers.append(timer)
             timer.start()
@@ -191,8 +208,19 @@ class _Session:
             lane.stopping.set()
 
 
+def _results(futures: Sequence[Future[None]]) -> None:
+    """Returns when all are done. Raises the first error, at once."""
+    for future in as_completed(futures):
+        future.result()
+
+
+def _recorder_of(lane: _Lane) -> TraceRecorder:
+    assert lane.recorder is not None  # noqa: S101 - it was prepared
+    return lane.recorder
+
+
 def _lined_up(lanes: Sequence[_Lane], wall_offset_ns: int) -> RecordingSet:
-    """All recordings, each with its times on this host's clock."""
+    """The set of all recordings, their times on this host's clock."""
     clock = f"{secrets.randbits(62) | 1:#x}"
     members = tuple(
         line_up_recording(lane.board.name, lane.recorded, lane.trips, clock, wall_offset_ns)
@@ -203,8 +231,8 @@ def _lined_up(lanes: Sequence[_Lane], wall_offset_ns: int) -> RecordingSet:
 
 
 def _wall_offset() -> int:
-    """From this host's monotonic clock to its time of day, in ns: from the closest of some
-    readings."""
+    """What leads from this host's monotonic clock to its time of day, in ns, by the closest of some
+    pairs of readings."""
     tries = []
     for _ in range(16):
         before, wall, after = time.monotonic_ns(), time.time_ns(), time.monotonic_ns()
@@ -213,7 +241,7 @@ def _wall_offset() -> int:
 
 
 def _file_names(boards: Sequence[str]) -> list[str]:
-    """A file name for each board, by which people know it."""
+    """A file name for each board, by which people recognise it."""
     names: list[str] = []
     for board in boards:
         address = re.sub(r"^(?:\w+:)?(?://)?(?:[^@/]*@)?", "", board)

@@ -11,7 +11,7 @@ from __future__ import annotations
 import contextlib
 import json
 from contextlib import ExitStack
-from dataclasses import dataclass
+from dataclasses import dataclass, replace
 from pathlib import Path
 from typing import TYPE_CHECKING
 
@@ -206,11 +206,8 @@ def _by_probe(board: Board, request: RecordRequest, observe: Observer | None) ->
 
 
 def _over_console(board: Board, request: RecordRequest) -> Recorded:
-    plan = request.plan
-    small = RecordingPlan(
-        plan.events, plan.seconds, plan.command, plan.clock, plan.buffer_kb,
-        plan.size or str(CONSOLE_BYTES), kallsyms=False, wall_time=plan.wall_time,
-    )  # fmt: skip
+    size = request.plan.size or str(CONSOLE_BYTES)
+    small = replace(request.plan, size=size, kallsyms=False)
     with let_through():
         return record_over_console(board, deploy(board).path, small, request.output)
 

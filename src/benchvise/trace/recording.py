@@ -36,6 +36,7 @@ from benchvise.output_files import open_output
 from benchvise.quantities import format_clock, format_value, nanoseconds_or_none
 from benchvise.text import Untrusted, last_line, printable
 from benchvise.trace.clock_alignment import RoundTrip
+from benchvise.trace.tracers import tracer_remedy
 
 DEFAULT_EVENTS = ("sched", "irq", "timer")
 SETS = ("sched", "irq", "timer", "power", "ipi", "workqueue", "block", "syscalls", "net")
@@ -71,6 +72,7 @@ class RecordingPlan:
     and what they call is recorded to ``depth`` calls (0: all). ``filters`` are of the kernel, each
     SYSTEM/EVENT:FILTER. With ``ring``, the newest events are kept when ``size`` is reached.
     ``until`` is the condition that ends it (``parse_condition``), ``after`` how many seconds later.
+    ``tracer`` is one of the kernel's that runs meanwhile, with ``settings`` (``trace.tracers``).
     """
 
     events: tuple[str, ...] = DEFAULT_EVENTS
@@ -90,14 +92,16 @@ class RecordingPlan:
     ring: bool = False
     until: str = ""
     after: float = 0.0
+    tracer: str = ""
+    settings: tuple[str, ...] = ()
 
-    def arguments(self, *, controlled: bool) -> list[str]:
-        """The words behind ``bvprobe``. UsageError for what cannot be passed on."""
+    def arguments(self, *, controlled: bool, held: bool = False) -> list[str]:
+        """The words behind ``bvprobe``; ``held``: it begins when it is told to, not by itself."""
         events = ",".join(self.events)
         words = ["trace", "--events", events]
         words += ["--progress_ms", str(round(self.progress_seconds * 1000))]
         if controlled:
-            words += ["--control", "1"]
+            words += ["--control", "2" if held else "1"]
         if self.seconds is not None:
             words += ["--for_ms", str(max(1, round(self.seconds * 1000)))]
         for name, value in (("clock", self.clock), ("size", self.size)):
@@ -113,6 +117,10 @@ class RecordingPlan:
             words += ["--only", "command"]
         if self.functions:
             words += ["--functions", ",".join(self.functions)]
+        if self.tracer:
+            words += ["--tracer", self.tracer]
+        if self.settings:
+            words += ["--settings", ";".join(self.settings)]
         if self.filters:
             words += ["--filter", ";".join(self.filters)]
         if self.ring:
@@ -163,8 +171,8 @@ class Recorded:
 
     @property
     def reason(self) -> str:
-        """Why it ended: ``time``, ``command``, ``stopped``, ``size``, ``memory``, ``signal`` or
-        ``condition``."""
+        """Why it ended: ``time``, ``command``, ``stopped``, ``size``, ``memory``, ``signal``,
+        ``condition`` or ``threshold``."""
         return text_at(self.ended, "ended")
 
     @property
@@ -212,23 +220,34 @@ class _Source(Protocol):
 class TraceRecorder:
     """A recording under way; leaving its context ends it, on the board too.
 
-    ``program`` is the probe on the board. Raises NotAvailable with the reason where the board
-    cannot record, UsageError for events that it does not have, and ProbeError.
+    ``program`` is the probe on the board. With ``held``, all is prepared, and it begins when
+    ``start`` says so. Raises NotAvailable with the reason where the board cannot record, UsageError
+    for events that it does not have, and ProbeError.
     """
 
     def __init__(
-        self, board: Board, program: str, plan: RecordingPlan, observe: Observer | None = None
+        self,
+        board: Board,
+        program: str,
+        plan: RecordingPlan,
+        observe: Observer | None = None,
+        *,
+        held: bool = False,
     ) -> None:
         self._board = board
         self._observe = observe or (lambda _kind, _line: None)
         self._said = bytearray()
-        self._traces_functions = bool(plan.functions)
-        words = [program, *plan.arguments(controlled=True)]
+        self._traces_functions, self._tracer = bool(plan.functions), plan.tracer
+        self.begun: JsonObject = {}
+        words = [program, *plan.arguments(controlled=True, held=held)]
         child = board.spawn(["sh", "-c", _WORDS, "sh", *words])
         self._process = child
         self._pipes = process.Pipes(child)
         try:
-            self.begun = self._wait_until_begun()
+            if held:
+                self._await_line("ready")
+            else:
+                self.await_begin()
         except BaseException:
             self.close()
             raise
@@ -243,6 +262,16 @@ class TraceRecorder:
         clean = printable(text, _MARK_LIMIT)
         self._pipes.send(f"mark {clean}\n".encode())
         self._pump(0)
+
+    def start(self) -> None:
+        """Begins what was held. Returns at once; ``await_begin`` when it has begun."""
+        self._pipes.send(b"start\n")
+        self._pump(0)
+
+    def await_begin(self) -> None:
+        """Returns when the recording has begun. Raises what the constructor raises."""
+        self.begun = self._await_line("recording")
+        self._observe("recording", self.begun)
 
     def wait(self) -> None:
         """Returns when the recording has ended by itself."""
@@ -324,8 +353,8 @@ class TraceRecorder:
     def __exit__(self, *_exception: object) -> None:
         self.close()
 
-    def _wait_until_begun(self) -> JsonObject:
-        """Reads up to ``recording``, past what a login shell has to say."""
+    def _await_line(self, kind: str) -> JsonObject:
+        """Reads up to a line of this type, past what a login shell has to say."""
         for _ in range(_NOISE_LINES):
             with contextlib.suppress(ValueError):
                 line = messages.parse(self.line())
@@ -335,9 +364,11 @@ class TraceRecorder:
                         failure = NotAvailable(
                             f"{failure}: {refusal_reason(self._board)}", _WITHOUT_FUNCTIONS
                         )
+                    if self._tracer and isinstance(failure, NotAvailable):
+                        remedy = tracer_remedy(self._tracer, text_at(line, "error"))
+                        failure = NotAvailable(failure.message, remedy)
                     raise failure
-                if line["type"] == "recording":
-                    self._observe("recording", line)
+                if line["type"] == kind:
                     return line
         raise self._failed("does not begin to record")
 

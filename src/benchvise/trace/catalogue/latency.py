@@ -47,7 +47,14 @@ class Match(StrEnum):
 class LatencyRequest(PartOfTrace, IncompleteInstances):
     """From where to where, how the two are matched, and what has to hold."""
 
-    start: Annotated[str, CommandOption("--from", f"Where it begins: {_END_HELP}", metavar="END")]
+    start: Annotated[
+        str,
+        CommandOption(
+            "--from",
+            f"Where it begins: {_END_HELP} In recordings of several boards, BOARD: before it.",
+            metavar="END",
+        ),
+    ]
     end: Annotated[str, CommandOption("--to", "Where it ends, written alike.", metavar="END")]
     via: Annotated[
         tuple[str, ...],
@@ -189,6 +196,62 @@ def _analyse(traces: Sequence[LoadedTrace], request: LatencyRequest) -> Latency:
     return replace(answer, assertions=checked)
 
 
+def _check_of_boards(request: LatencyRequest) -> None:
+    from benchvise.trace.recording_set import board_of_text, read_set
+
+    recordings = read_set(request.file)
+    ends = (request.start, *request.via, request.end)
+    inside = [board_of_text(recordings, text)[1] for text in ends]
+    _check(replace(request, start=inside[0], via=tuple(inside[1:-1]), end=inside[-1]))
+
+
+def _analyse_boards(_traces: Sequence[LoadedTrace], request: LatencyRequest) -> Latency:
+    from benchvise.errors import UsageError
+    from benchvise.trace.analysis.latency import (
+        AlignedTrace,
+        BoardEnd,
+        Method,
+        latency_of_boards,
+        parse_assertion,
+        parse_end,
+        parse_pair,
+    )
+    from benchvise.trace.analysis.model import TraceSpan
+    from benchvise.trace.loaded import load_trace
+    from benchvise.trace.moments import parse_span
+    from benchvise.trace.recording_set import board_of_text, read_set
+
+    recordings = read_set(request.file)
+    ends, boards, cautions = [], {}, []
+    for text in (request.start, *request.via, request.end):
+        member, inside = board_of_text(recordings, text)
+        ends.append(BoardEnd(member.board, parse_end(inside), text))
+        if member.board in boards:
+            continue
+        if member.clock is None:
+            raise UsageError(
+                f"{member.board}: its clock was not lined up ({member.not_lined_up})",
+                "only boards whose clocks were lined up can be measured against each other",
+            )
+        loaded = load_trace(request.file / member.file, cache=request.cache)
+        boards[member.board] = AlignedTrace(loaded.analysis, member.clock.uncertainty_ns)
+        cautions += [f"{member.board}: {caution}" for caution in loaded.cautions_for(tasks=False)]
+    wholes = [each.analysis.whole for each in boards.values()]
+    begin, end = min(whole.begin for whole in wholes), max(whole.end for whole in wholes)
+    answer = latency_of_boards(
+        boards,
+        ends,
+        TraceSpan(*parse_span(begin, end, *request.span)),
+        method=None if request.match is Match.AUTO else Method(request.match.value),
+        fields=[parse_pair(text) for text in request.by],
+        depth=request.hops,
+        incomplete=request.incomplete,
+        worst=request.worst,
+    )
+    checked = tuple(parse_assertion(text).check(answer) for text in request.assertions)
+    return replace(answer, assertions=checked, cautions=tuple(cautions))
+
+
 def _tables(answer: Latency, request: LatencyRequest) -> Iterator[TableSpec[Any]]:
     yield _total(answer)
     ways = answer.ways[: request.ways]
@@ -219,6 +282,16 @@ def _total(answer: Latency) -> TableSpec[Latency]:
         remarks.append("nothing matched: no start led to an end")
     elif answer.total.p99_interval is None:
         remarks.append(f"p99: {answer.occurrences} occurrences are too few for an interval of it")
+    if answer.uncertainty is not None:
+        doubt = format_value(answer.uncertainty, "ns")
+        remarks.append(f"each latency may be wrong by {doubt}: the clocks' uncertainty")
+        if answer.undecided:
+            kept = "kept" if answer.incomplete_kept else "left out (--incomplete keeps them)"
+            remarks.append(
+                f"UNDECIDED: {answer.undecided} occurrences are no longer than that, so that their "
+                f"order is not known: {kept}"
+            )
+    remarks += answer.cautions
     title = f"From {answer.hops[0].start} to {answer.hops[-1].end}"
     return _TOTAL.filled(title, [answer] if answer.total is not None else [], *remarks)
 
@@ -263,11 +336,36 @@ def _value(limit: CheckedAssertion) -> str:
     return f"it is {value}"
 
 
+_OF_BOARDS: TraceAnalysis[LatencyRequest, Latency] = TraceAnalysis(
+    name="latency",
+    kind="trace-latency",
+    summary="Measure from a point of one board to a point of another over all occurrences.",
+    example="latency two-boards --from a:event:net_dev_xmit --to b:irq:eth0 --match next",
+    request=LatencyRequest,
+    shapes=(_TOTAL, _STAGES, _LONGEST),
+    loads=False,
+    check=_check_of_boards,
+    analyse=_analyse_boards,
+    tables=_tables,
+    conclusions=_conclusions,
+    fails=lambda answer, _request: not all(limit.holds for limit in answer.assertions),
+)
+
+
+def _instead(request: LatencyRequest) -> TraceAnalysis[LatencyRequest, Latency] | None:
+    from benchvise.trace.recording_set import is_set
+
+    return _OF_BOARDS if is_set(request.file) else None
+
+
 LATENCY: TraceAnalysis[LatencyRequest, Latency] = TraceAnalysis(
     name="latency",
     kind="trace-latency",
     summary="Measure from one point to another over all occurrences, stage by stage.",
-    description="From each end it climbs back along the wake-ups and raises to the nearest start.",
+    description="From each end it climbs back along the wake-ups and raises to the nearest start. "
+    "In recordings of several boards (their directory), each end names its board: "
+    "BOARD:event:NAME. From one board to another, pairs are made by fields (--by) or by order, and "
+    "those that are no longer than the clocks' uncertainty are counted apart.",
     example="latency FILE --from irq:eth0 --to task:iperf3 --assert 'p99 < 80us'",
     request=LatencyRequest,
     shapes=(_TOTAL, _STAGES, _LONGEST),
@@ -276,4 +374,5 @@ LATENCY: TraceAnalysis[LatencyRequest, Latency] = TraceAnalysis(
     tables=_tables,
     conclusions=_conclusions,
     fails=lambda answer, _request: not all(limit.holds for limit in answer.assertions),
+    instead=_instead,
 )

@@ -108,7 +108,7 @@ def _noise_tables(answer: OsNoise, request: OsnoiseRequest) -> Iterator[TableSpe
     )
     missing = (
         "none: no entry of the tracer osnoise in the trace; record some with "
-        "trace-cmd record -p osnoise -e osnoise, or rtla osnoise top --trace",
+        "benchvise trace record BOARD --tracer osnoise, or rtla osnoise top --trace",
     )
     yield _CPUS.filled("Noise by CPU", answer.cpus, *(measured if answer.cpus else missing))
     remarks = [
@@ -201,7 +201,7 @@ def _timerlat(traces: Sequence[LoadedTrace], request: TimerlatRequest) -> Timerl
 def _latency_tables(answer: Timerlat, _request: TimerlatRequest) -> Iterator[TableSpec[Any]]:
     missing = (
         "none: no entry of the tracer timerlat in the trace; record some with "
-        "trace-cmd record -p timerlat -e osnoise, or rtla timerlat top --trace",
+        "benchvise trace record BOARD --tracer timerlat, or rtla timerlat top --trace",
     )
     remarks = (
         "from the moment when the timer was due to: irq: its interrupt; thread: the thread that "

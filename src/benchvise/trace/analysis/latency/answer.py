@@ -11,7 +11,7 @@ from __future__ import annotations
 
 import operator
 import re
-from collections.abc import Callable, Sequence
+from collections.abc import Callable, Mapping, Sequence
 from dataclasses import dataclass, field, replace
 from fnmatch import fnmatchcase
 from itertools import pairwise
@@ -26,6 +26,13 @@ from benchvise.trace.analysis.distributions import (
     distribution,
     quantile,
 )
+from benchvise.trace.analysis.latency.boards import (
+    AlignedTrace,
+    BoardEnd,
+    board_hop,
+    board_points,
+    uncertainty_between,
+)
 from benchvise.trace.analysis.latency.ends import End, Points, points
 from benchvise.trace.analysis.latency.links import (
     Hops,
@@ -37,7 +44,7 @@ from benchvise.trace.analysis.latency.links import (
     join,
 )
 from benchvise.trace.analysis.latency.pairs import PairedField, by_fields
-from benchvise.trace.analysis.model import Analysis, Bools, Ints
+from benchvise.trace.analysis.model import Analysis, Bools, Ints, TraceSpan
 
 
 @dataclass(frozen=True, slots=True)
@@ -109,6 +116,10 @@ class Latency:
 
     ``incomplete`` occurrences are those on whose way events were lost; ``incomplete_kept`` says
     whether the metrics hold them. ``total`` is None when nothing was matched.
+
+    From one board to another, each latency may be wrong by ``uncertainty``. ``undecided``
+    occurrences are no longer than that, so that it is not known which of their ends came first:
+    the metrics hold them where they hold incomplete ones.
     """
 
     hops: tuple[LatencyHop, ...]
@@ -121,6 +132,11 @@ class Latency:
     values: Ints = field(metadata=in_json(hidden=True))
     """The latencies in ascending order."""
     assertions: tuple[CheckedAssertion, ...] = ()
+    undecided: int = 0
+    uncertainty: int | None = None
+    """None of a single board."""
+    cautions: tuple[str, ...] = ()
+    """What makes the traces of the boards doubtful."""
 
 
 def latency(
@@ -143,38 +159,93 @@ def latency(
         UsageError: the trace has no such actor, event or field.
     """
     points_of = [points(analysis, end) for end in ends]
-    first, last = points_of[0], points_of[-1]
-    in_span = analysis.span.holds(first.time)
-    chain: Hops | None = None
-    hops = []
+    in_span = analysis.span.holds(points_of[0].time)
+    chain = _Chain(points_of, in_span)
     for start, end in pairwise(points_of):
         links, few = (
             (by_fields(analysis, start, end, fields), 0)
             if fields
             else _links(analysis, start, end, method, depth)
         )
-        described = _described(start, end, links, in_span if chain is None else None)
-        hops.append(replace(described, few_by_cause=few))
-        piece = hop(analysis, start, end, links)
-        chain = piece if chain is None else join(chain, piece)
-    assert chain is not None  # noqa: S101 (there are two ends at least)
-    chosen = in_span[chain.start]
-    doubtful = int((chain.incomplete & chosen).sum())
-    if not incomplete:
-        chosen &= ~chain.incomplete
-    rows = np.flatnonzero(chosen)
-    total = last.time[chain.end[rows]] - first.time[chain.start[rows]]
-    values = np.sort(total)
-    return Latency(
-        hops=tuple(hops),
-        occurrences=int(rows.size),
-        incomplete=doubtful,
-        incomplete_kept=incomplete,
-        total=distribution(values),
-        ways=tuple(_ways(chain, rows, total)),
-        worst=tuple(_worst(analysis, first, last, chain, rows, total, worst)),
-        values=values,
-    )
+        chain.add(start, end, links, hop(analysis, start, end, links), few)
+    return chain.answer(analysis, incomplete=incomplete, worst=worst)
+
+
+def latency_of_boards(
+    boards: Mapping[str, AlignedTrace],
+    ends: Sequence[BoardEnd],
+    span: TraceSpan,
+    *,
+    method: Method | None = None,
+    fields: Sequence[PairedField] = (),
+    depth: int = 4,
+    incomplete: bool = False,
+    worst: int = 5,
+) -> Latency:
+    """The same from board to board, for starts in the span. Between points of one board it goes as
+    there, else by ``fields``, or to the next end.
+
+    Raises:
+        UsageError: a board's trace has no such actor, event or field; or a hop from one board to
+            another was to go by cause.
+    """
+    points_of = [board_points(boards, each) for each in ends]
+    chain = _Chain(points_of, span.holds(points_of[0].time))
+    for (start, a), (end, b) in pairwise(zip(points_of, ends, strict=True)):
+        analysis = boards[a.board].analysis
+        if a.board != b.board:
+            links, piece = board_hop(boards, (a, b), (start, end), method=method, fields=fields)
+            chain.add(start, end, links, piece, 0)
+            continue
+        links, few = (
+            (by_fields(analysis, start, end, fields), 0)
+            if fields
+            else _links(analysis, start, end, method, depth)
+        )
+        chain.add(start, end, links, hop(analysis, start, end, links), few)
+    found = chain.answer(boards[ends[-1].board].analysis, incomplete=incomplete, worst=worst)
+    doubt = uncertainty_between(boards, ends[0].board, ends[-1].board)
+    return replace(found, uncertainty=doubt or None)
+
+
+class _Chain:
+    """Occurrences from the first end on, hop by hop."""
+
+    def __init__(self, points_of: Sequence[Points], in_span: Bools) -> None:
+        self._first, self._last = points_of[0], points_of[-1]
+        self._in_span = in_span
+        self._hops: list[LatencyHop] = []
+        self._chain: Hops | None = None
+
+    def add(self, start: Points, end: Points, links: Links, piece: Hops, few: int) -> None:
+        """The next hop; ``few`` are the pairs by cause that were too few."""
+        described = _described(start, end, links, self._in_span if self._chain is None else None)
+        self._hops.append(replace(described, few_by_cause=few))
+        self._chain = piece if self._chain is None else join(self._chain, piece)
+
+    def answer(self, analysis: Analysis, *, incomplete: bool, worst: int) -> Latency:
+        """All of it; ``analysis`` is that of the last end."""
+        first, last, chain = self._first, self._last, self._chain
+        assert chain is not None  # noqa: S101 (there are two ends at least)
+        chosen = self._in_span[chain.start]
+        doubtful = int((chain.incomplete & chosen).sum())
+        undecided = int((chain.undecided & ~chain.incomplete & chosen).sum())
+        if not incomplete:
+            chosen &= ~chain.incomplete & ~chain.undecided
+        rows = np.flatnonzero(chosen)
+        total = last.time[chain.end[rows]] - first.time[chain.start[rows]]
+        values = np.sort(total)
+        return Latency(
+            hops=tuple(self._hops),
+            occurrences=int(rows.size),
+            incomplete=doubtful,
+            incomplete_kept=incomplete,
+            total=distribution(values),
+            ways=tuple(_ways(chain, rows, total)),
+            worst=tuple(_worst(analysis, first, last, chain, rows, total, worst)),
+            values=values,
+            undecided=undecided,
+        )
 
 
 _FEW = 0.05

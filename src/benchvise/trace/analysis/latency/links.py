@@ -110,9 +110,11 @@ class _Lookup:
         return start_of
 
 
-def by_order(analysis: Analysis, start: Points, end: Points) -> Links:
-    """From each start to the first end after it; several starts may share one."""
-    at = np.searchsorted(end.time, start.time, side="right" if start.text == end.text else "left")
+def by_order(analysis: Analysis, start: Points, end: Points, *, slack: int = 0) -> Links:
+    """From each start to the first end after it; several starts may share one. An end may seem to
+    be earlier by ``slack`` ns."""
+    itself = start.text == end.text
+    at = np.searchsorted(end.time, start.time - slack, side="right" if itself else "left")
     kept = np.flatnonzero(at < len(end))
     at = at[kept]
     incomplete = meet_loss(analysis, start.time[kept], end.time[at])
@@ -145,7 +147,8 @@ class Hops:
     """Occurrences with their stages.
 
     ``way`` is the number of the way of each, ``ways`` the names of the stages of each way, and
-    ``times`` the durations, as many columns as the longest way has stages.
+    ``times`` the durations, as many columns as the longest way has stages. ``undecided`` are those
+    with a stage between two boards that is no longer than their clocks are uncertain.
     """
 
     start: Ints
@@ -153,20 +156,24 @@ class Hops:
     way: Ints
     ways: list[tuple[str, ...]]
     times: Ints
-    incomplete: np.ndarray
+    incomplete: Bools
+    undecided: Bools
 
     def __len__(self) -> int:
         return int(self.start.size)
 
 
-def hop(analysis: Analysis, start: Points, end: Points, links: Links) -> Hops:
-    """The stages of every link."""
+def hop(
+    analysis: Analysis, start: Points, end: Points, links: Links, *, uncertainty: int = 0
+) -> Hops:
+    """The stages of every link; ``uncertainty`` (ns) is that of times between two boards."""
     if links.method is not Method.CAUSE:
         times = (end.time[links.end] - start.time[links.start])[:, None]
         whose = "the next" if links.method is Method.NEXT else "its"
         name = f"from {start.text} to {whose} {end.text}"
         way = np.zeros(len(links), dtype=np.int64)
-        return Hops(links.start, links.end, way, [(name,)], times, links.incomplete)
+        undecided: Bools = (uncertainty > 0) & (times[:, 0] <= uncertainty)
+        return Hops(links.start, links.end, way, [(name,)], times, links.incomplete, undecided)
     groups = list(dict.fromkeys(actor.group for actor in analysis.actors))
     codes = {group: code for code, group in enumerate(groups)}
     group_of = np.array([codes[actor.group] for actor in analysis.actors], dtype=np.int64)
@@ -189,7 +196,8 @@ def hop(analysis: Analysis, start: Points, end: Points, links: Links) -> Hops:
             ways.append(_names([groups[code] for code in chain[::-1]], start, end))
         way[rows] = len(ways) - len(chains) + which
     width = max((len(names) for names in ways), default=1)
-    return Hops(links.start, links.end, way, ways, times[:, :width], links.incomplete)
+    decided = np.zeros(len(links), dtype=np.bool_)
+    return Hops(links.start, links.end, way, ways, times[:, :width], links.incomplete, decided)
 
 
 def _marks(
@@ -274,4 +282,5 @@ def join(first: Hops, second: Hops) -> Hops:
         ways,
         times,
         first.incomplete[of_first] | second.incomplete[of_second],
+        first.undecided[of_first] | second.undecided[of_second],
     )

@@ -40,11 +40,17 @@ def parse_pair(text: str) -> PairedField:
 
 
 def by_fields(
-    analysis: Analysis, start: Points, end: Points, fields: Sequence[PairedField]
+    analysis: Analysis,
+    start: Points,
+    end: Points,
+    fields: Sequence[PairedField],
+    *,
+    slack: int = 0,
 ) -> Links:
     """From each end back to the last start with the same values, which no end has taken since.
 
-    A start that another with its values follows, before an end does, has none.
+    A start that another with its values follows, before an end does, has none. An end may seem to
+    be earlier than its start by ``slack`` ns.
 
     Raises:
         UsageError: an end of the latency is no event, or has no such field.
@@ -56,7 +62,8 @@ def by_fields(
     ends = np.flatnonzero(of_end >= 0)
     # Ranks in time instead of times, which have as many bits as a key can have.
     itself = start.text == end.text  # nothing is its own end
-    ranks = np.searchsorted(start.time, end.time[ends], side="left" if itself else "right")
+    latest = end.time[ends] + slack
+    ranks = np.searchsorted(start.time, latest, side="left" if itself else "right")
     width = len(start) + 1
     at = np.searchsorted(of_start[order] * width + order, of_end[ends] * width + ranks) - 1
     candidate = order[np.maximum(at, 0)] if order.size else np.zeros(ends.size, dtype=np.int64)
