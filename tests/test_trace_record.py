@@ -262,6 +262,25 @@ class TestSeveral:
         assert plain.name in table
         assert "round trips" in table
         assert "recordings of 2 boards" in cli("trace", "stats", "set", expect=2).stderr
+        # One kernel: each event is in both traces, at the same time.
+        switch = "event:sched_switch"
+        ends = ("--from", f"local:{switch}", "--to", f"{plain.name}:{switch}")
+        same = ("--by", "prev_pid", "--by", "next_pid", "--json")
+        answer = json.loads(cli("trace", "latency", "set", *ends, *same).stdout)["data"]
+        assert answer["uncertainty"] == merged["data"]["uncertainty_ns"]
+        assert answer["undecided"] > 20 * answer["occurrences"]
+        ends = ("--from", "local:event:sched_waking", "--to", f"{plain.name}:{switch}")
+        across, within = (
+            json.loads(
+                cli("trace", "latency", place, *words, "--by", "pid=next_pid", "--json").stdout
+            )
+            for place, words in (
+                ("set", (*ends, "--incomplete")),
+                ("set/local.dat", ("--from", "event:sched_waking", "--to", switch)),
+            )
+        )
+        medians = [found["total"]["median"] for found in (across["data"], within["data"]["answer"])]
+        assert abs(medians[0] - medians[1]) <= answer["uncertainty"]
 
 
 LTTNG = """#!/bin/sh
