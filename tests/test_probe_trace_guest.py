@@ -50,6 +50,7 @@ echo "left: $(grep -c '^#### all' set_graph_function) $(grep -c '^#### all' set_
 echo "tracer: $(echo function > current_tracer; cat current_tracer)"
 /bvprobe trace --functions vfs_read --graph on --for_ms 10 --output /tmp/none.dat
 echo "still: $(cat current_tracer)"
+/bvprobe trace --tracer timerlat --for_ms 10 --output /tmp/none.dat
 grep -E ' (vfs_read|vfs_write)$' /proc/kallsyms
 echo "trace:"
 base64 /tmp/flat.dat
@@ -103,6 +104,7 @@ def test_functions_are_recorded_and_the_tracer_is_restored(
     errors = [json.loads(line)["message"] for line in lines if '"type":"error"' in line]
     assert "no_such_function_" in errors[0]
     assert "the tracer function is at work" in errors[1]
+    assert "this kernel has no tracer timerlat" in errors[2]
     addresses = {line.split()[2]: int(line.split()[0], 16) for line in lines if " vfs_" in line}
     flat, graph = tmp_path / "flat.dat", tmp_path / "graph.dat"
     for path, text in zip((flat, graph), encoded, strict=True):

@@ -335,7 +335,8 @@ int trace(int argc, char *const argv[])
 	w.after_ns = arg_number(&args, "after_ms") * 1000000u;
 	status = tracefs_open(&r.fs, arg_text(&args, "root"), arg_is(&args, "graph", "on"),
 			      arg_text(&args, "settings"));
-	r.fs.functions = arg_text(&args, "functions")[0] || arg_text(&args, "tracer")[0];
+	r.fs.functions = arg_text(&args, "functions")[0] != '\0';
+	r.fs.tracer = r.fs.functions || arg_text(&args, "tracer")[0];
 	for (int i = 0; i < r.fs.setting_count; i++)
 		if (strstr(r.fs.settings[i].file, "stop_") && r.fs.settings[i].values[WANTED][0] != '0')
 			w.stopping = &r.fs;

@@ -350,10 +350,10 @@ static int release_top_level(const struct tracefs *fs)
 {
 	int error = 0;
 
-	if (fs->functions) {
+	if (fs->tracer)
 		keep_error(&error, tracefs_write(fs, "current_tracer", "nop"));
+	if (fs->functions)
 		keep_error(&error, tracefs_write(fs, "set_ftrace_filter", ""));
-	}
 	if (fs->graph) {
 		keep_error(&error, tracefs_write(fs, "set_graph_function", ""));
 		keep_error(&error, tracefs_write(fs, "max_graph_depth", "0"));

@@ -24,7 +24,8 @@ struct tracefs {
 	bool mounted;      /* by us, where only this process and its children see it */
 	int outer;         /* the mount namespace before that, or -1 */
 	bool taken;        /* something is to be given back */
-	bool functions;    /* the tracer and its filter too */
+	bool tracer;       /* the tracer too */
+	bool functions;    /* and its filter */
 	bool graph;        /* and those of graphs */
 	char old_clock[32];
 	char old_on[8];
