@@ -4,10 +4,11 @@ use std::ops::Range;
 
 use arrow_array::RecordBatch;
 use arrow_array::types::{Float64Type, Int32Type, UInt8Type, UInt32Type};
+use rayon::prelude::*;
 
 use crate::columns::{batch, column};
 use crate::forest::{Content, Forest};
-use crate::level::{Entry, coarser};
+use crate::level::{Entry, Level, coarser};
 use crate::spans::{Span, Spans};
 
 /// The buckets of a span of time: whole ones, from the one that holds `begin` to the one that holds
@@ -54,6 +55,22 @@ impl Drawn {
         self.ran.push(entry.ran as f64);
     }
 
+    /// One behind another.
+    fn joined(parts: &[Self]) -> Self {
+        fn all<'a, T: Copy + 'a>(columns: impl Iterator<Item = &'a Vec<T>>) -> Vec<T> {
+            columns.map(Vec::as_slice).collect::<Vec<_>>().concat()
+        }
+        Self {
+            row: all(parts.iter().map(|part| &part.row)),
+            begin: all(parts.iter().map(|part| &part.begin)),
+            end: all(parts.iter().map(|part| &part.end)),
+            actor: all(parts.iter().map(|part| &part.actor)),
+            state: all(parts.iter().map(|part| &part.state)),
+            count: all(parts.iter().map(|part| &part.count)),
+            ran: all(parts.iter().map(|part| &part.ran)),
+        }
+    }
+
     /// How many there are.
     pub fn len(&self) -> usize {
         self.row.len()
@@ -84,15 +101,23 @@ impl Forest {
     /// Of each row at most five spans a bucket, and the one that reaches into the first bucket. `count` is for how many spans one stands, `ran` for how long (ns) these use a CPU.
     /// Rows that do not exist have nothing to draw.
     pub fn query(&self, rows: &[u32], begin: i64, end: i64, shift: u32) -> Drawn {
-        let mut drawn = Drawn::default();
-        let Some(view) = View::new(begin, end, shift) else { return drawn };
+        let Some(view) = View::new(begin, end, shift) else { return Drawn::default() };
         self.prepare(rows.iter().filter_map(|&row| self.contents.get(row as usize)));
-        for &row in rows {
-            if let Some(content) = self.contents.get(row as usize) {
-                content.draw(row, view, &mut drawn);
-            }
+        let seen: Vec<Seen<'_>> = rows
+            .iter()
+            .filter_map(|&row| Some(self.contents.get(row as usize)?.seen(row, view)))
+            .collect();
+        if seen.iter().map(|row| row.entries.len()).sum::<usize>() < MANY {
+            let mut drawn = Drawn::default();
+            seen.iter().for_each(|row| row.draw(view, &mut drawn));
+            return drawn;
         }
-        drawn
+        let alone = |row: &Seen<'_>| {
+            let mut drawn = Drawn::default();
+            row.draw(view, &mut drawn);
+            drawn
+        };
+        Drawn::joined(&seen.par_iter().with_max_len(1).map(alone).collect::<Vec<_>>())
     }
 
     /// What a row shows at a time: begin, end, actor, state.
@@ -105,25 +130,43 @@ impl Forest {
     }
 }
 
+/// Entries of a row that are looked through for one question.
+struct Seen<'a> {
+    row: u32,
+    content: &'a Content,
+    /// `None`: the spans themselves.
+    level: Option<&'a Level>,
+    entries: Range<usize>,
+}
+
+/// Looking through fewer entries takes less time than waking other threads.
+const MANY: usize = 1 << 15;
+
 impl Content {
-    fn draw(&self, row: u32, view: View, drawn: &mut Drawn) {
-        let first = first_from(&self.spans, view.begin);
-        if first > 0 && self.spans.end[first - 1] > view.begin {
-            drawn.push(row, &Entry::of(self.spans.get(first - 1)));
+    fn seen(&self, row: u32, view: View) -> Seen<'_> {
+        let level = self.levels().iter().rev().find(|level| level.shift <= view.shift);
+        let begins = level.map_or(&self.spans.begin, |level| &level.entries.spans.begin);
+        Seen { row, content: self, level, entries: within(begins, view) }
+    }
+}
+
+impl Seen<'_> {
+    fn draw(&self, view: View, drawn: &mut Drawn) {
+        let (row, spans, seen) = (self.row, &self.content.spans, self.entries.clone());
+        let first = first_from(spans, view.begin);
+        if first > 0 && spans.end[first - 1] > view.begin {
+            drawn.push(row, &Entry::of(spans.get(first - 1)));
         }
-        match self.levels().iter().rev().find(|level| level.shift <= view.shift) {
-            Some(level) => {
-                let seen = within(&level.entries.spans.begin, view);
-                let entries = seen.map(|at| level.entries.get(at));
-                if level.shift == view.shift {
-                    entries.for_each(|entry| drawn.push(row, &entry));
-                } else {
-                    coarser(entries, view.shift, |entry| drawn.push(row, entry));
-                }
+        match self.level {
+            Some(Level { shift, entries }) if *shift == view.shift => {
+                seen.for_each(|at| drawn.push(row, &entries.get(at)));
+            }
+            Some(Level { entries, .. }) => {
+                let entries = seen.map(|at| entries.get(at));
+                coarser(entries, view.shift, |entry| drawn.push(row, entry));
             }
             None => {
-                let entries =
-                    within(&self.spans.begin, view).map(|at| Entry::of(self.spans.get(at)));
+                let entries = seen.map(|at| Entry::of(spans.get(at)));
                 coarser(entries, view.shift, |entry| drawn.push(row, entry));
             }
         }
