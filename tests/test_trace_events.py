@@ -154,6 +154,23 @@ def test_trace_printk_is_written_with_its_arguments(tmp_path: Path) -> None:
     assert ours[2] == f"ip=0x{here:x}, fmt={form + 32}, buf=[0]"
 
 
+def test_functions_of_older_kernels_have_names(tmp_path: Path) -> None:
+    """Whose print format of the tracer's entries has numbers; trace-cmd's plugin writes names."""
+    recording = made_traces.read(recorded("guest-graph.dat", tmp_path))
+    recording.formats = {"ftrace": [FUNCTION]}
+    recording.kallsyms = b"ffffffff81000000 T here\nffffffff81001000 T there\n"
+    recording.cmdlines = b"7 worker\n"
+    called = struct.pack("<HBBiQQ", 1, 0, 0, 7, 0xFFFF_FFFF_8100_0000, 0xFFFF_FFFF_8100_1004)
+    data = struct.pack("<I", len(called) // 4 | 1000 << 5) + called
+    page = struct.pack("<QQ", 1_000_000, len(data)) + data
+    recording.cpus = [[page.ljust(made_traces.PAGE, b"\0")]]
+    path = recording.save(tmp_path / "function.dat")
+    [event] = EventReader(path).events(EventFilter())
+    assert event.text.strip() == "here <-- there"
+    [line] = [line for line in _reported(path, "-t").splitlines() if "function:" in line]
+    assert line.split("function:")[1].split() == ["here"]
+
+
 COMMON = b"""format:
 \tfield:unsigned short common_type;\toffset:0;\tsize:2;\tsigned:0;
 \tfield:unsigned char common_flags;\toffset:2;\tsize:1;\tsigned:0;
@@ -177,5 +194,13 @@ BPUTS = (
     + b"""\tfield:const char * str;\toffset:16;\tsize:8;\tsigned:0;
 
 print fmt: "%ps: %s", (void *)REC->ip, REC->str
+"""
+)
+FUNCTION = (
+    b"name: function\nID: 1\n"
+    + COMMON
+    + b"""\tfield:unsigned long parent_ip;\toffset:16;\tsize:8;\tsigned:0;
+
+print fmt: " %lx <-- %lx", REC->ip, REC->parent_ip
 """
 )

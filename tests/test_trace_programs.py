@@ -97,6 +97,14 @@ def test_chromes_slices_nest_by_their_threads(tmp_path: Path) -> None:
     assert any("1 ends of slices that nothing began" in note for note in loaded.trace.notes)
 
 
+def test_an_array_may_have_empty_objects(tmp_path: Path) -> None:
+    # As in empty_event.json of Trace Compass's tests.
+    path = tmp_path / "a.json"
+    path.write_text(json.dumps([{}, event("X", 2, "one", dur=1), {}, event("X", 4, "two", dur=1)]))
+    loaded = load_trace(path, cache=False)
+    assert [row["name"] for row in rows(loaded, "slice_begin")] == ["one", "two"]
+
+
 def test_what_overlaps_has_tracks_of_its_own(tmp_path: Path) -> None:
     loaded = load_trace(chrome(tmp_path / "a.json"), cache=False)
     names = dict(loaded.trace.description["tasks"])

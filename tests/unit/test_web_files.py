@@ -250,7 +250,9 @@ def test_a_link_is_no_part_of_a_session(tmp_path: Path) -> None:
     [
         ("a.json", b' {"displayTimeUnit":"ns","traceEvents":[', "Chrome JSON"),
         ("a.json", b'[\n{"name":"x","ph":"B"', "Chrome JSON"),
+        ("a.json", b'[ {}, {"ph":"X"', "Chrome JSON"),
         ("a.json", b'{"events":[]}', ""),
+        ("a.data", b"PERFFILE", "perf.data"),
         ("a.json.gz", gzip.compress(b'{"traceEvents":[]}', mtime=0), "Chrome JSON"),
         ("a.pftrace", b"\x0a\x02\x50\x03\x0a\x02\x50\x04", "Perfetto"),
         ("a.pftrace.gz", gzip.compress(b"\x0a\x02\x50\x03", mtime=0), "Perfetto"),

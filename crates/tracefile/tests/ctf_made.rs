@@ -613,3 +613,30 @@ fn faults_of_metadata_say_where() {
     let made = Made::new("fault-deep", deep.as_bytes());
     assert!(matches!(tracefile::open(made.path()), Err(Error::Damaged { .. })));
 }
+
+#[test]
+fn a_content_without_a_size_of_its_packet_fills_it() {
+    let text = "typealias integer { size = 32; align = 8; } := uint32_t;
+        trace { byte_order = le; packet.header := struct { uint32_t magic; }; };
+        stream { packet.context := struct { uint32_t content_size; }; };
+        event { name = e; fields := struct { uint32_t a; }; };";
+    let mut bits = Bits::new(Order::Le);
+    for number in [7, 8] {
+        bits.put(0xC1FC_1FC1, 32).put(96, 32).put(number, 32);
+    }
+    let made = Made::new("content-alone", text.as_bytes());
+    let (trace, decoded) = made.file("s", &bits.bytes).decode();
+    assert_eq!(decoded.damage, []);
+    assert_eq!(rows(&trace, &decoded, "e"), ["0 - 7", "0 - 8"]);
+}
+
+#[test]
+fn a_clock_may_begin_before_its_origin_and_a_type_end_at_its_brace() {
+    let clock = "freq = 3; offset_s = -2; offset = -4;";
+    let text = metadata(Order::Le, clock, "large", &event(0, "e", "uint8_t a;"));
+    let types = "struct one { uint8_t a; } struct two { struct one b; }; ";
+    let text = text.replace("trace {", &format!("{types}trace {{"));
+    let info = Made::new("before-origin", text.as_bytes()).open().info().clone();
+    // Two seconds and four thirds, rounded down.
+    assert_eq!(info.clock.epoch_offset_ns, Some(-3_333_333_334));
+}

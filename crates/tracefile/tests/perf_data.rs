@@ -211,6 +211,59 @@ fn a_file_from_a_pipe_tells_its_events_in_records() {
     assert_eq!(info.info().damage, []);
 }
 
+/// A copy of the file with another section of records, which stands where it did.
+fn with_first_record(file: &[u8], kind: u32, body: &[u8]) -> Vec<u8> {
+    let number = |at: usize| u64::from_le_bytes(file[at..at + 8].try_into().unwrap()) as usize;
+    let (data, features) = (number(40), number(40) + number(48));
+    let first = record(X86, kind, body);
+    let mut changed = file[..data].to_vec();
+    changed.extend(&first);
+    changed.extend(&file[data..]);
+    changed[48..56].copy_from_slice(&X86.u64((number(48) + first.len()) as u64));
+    // Features stand behind the records, each with its place, in the order of their bits.
+    for feature in 0..number(72).count_ones() as usize {
+        let at = features + 16 * feature;
+        let place = (number(at) + first.len()) as u64;
+        changed[at + first.len()..at + first.len() + 8].copy_from_slice(&X86.u64(place));
+    }
+    changed
+}
+
+#[test]
+fn formats_of_events_may_lie_within_the_first_record() {
+    // As Android's simpleperf writes them: the record holds what in perf's pipes follows it.
+    let plain = Perf::new(X86).sample(100, 10, 0, &tick(X86, 7)).bytes();
+    let number = |at: usize| u64::from_le_bytes(plain[at..at + 8].try_into().unwrap()) as usize;
+    let features = number(40) + number(48);
+    let tracing = &plain[number(features)..number(features) + number(features + 8)];
+    let padded = tracing.len().next_multiple_of(8);
+    let mut body = [X86.u32(tracing.len() as u32), tracing.to_vec()].concat();
+    body.resize(4 + padded, 0);
+    let mut file = with_first_record(&plain, 66, &body);
+    // The feature of perf's own is not there: its place goes, and its bit.
+    file[72..80].copy_from_slice(&X86.u64(number(72) as u64 & !2));
+    let features = features + 8 + body.len();
+    file.drain(features..features + 16);
+    for feature in 0..(number(72) & !2).count_ones() as usize {
+        let at = features + 16 * feature;
+        let place = u64::from_le_bytes(file[at..at + 8].try_into().unwrap()) - 16;
+        file[at..at + 8].copy_from_slice(&X86.u64(place));
+    }
+    let path = made::save(&file, "perf-simpleperf.data");
+    assert_eq!(ticks(&path), [(10, 0, 7)]);
+    assert_eq!(tracefile::open(&path).unwrap().info().damage, []);
+}
+
+#[test]
+fn the_format_before_linux_3_6_is_read_in_both_orders() {
+    for big in [false, true] {
+        let kernel = Kernel { big, long: 8 };
+        let mut file = Perf::new(kernel).sample(100, 10, 1, &tick(kernel, 7)).bytes();
+        file[..8].copy_from_slice(b"PERFFILE");
+        assert_eq!(ticks(&made::save(&file, "perf-old.data")), [(10, 1, 7)]);
+    }
+}
+
 #[test]
 fn changed_bytes_do_no_harm() {
     let mut state = 0x9e37_79b9_7f4a_7c15u64;

@@ -1,6 +1,7 @@
 //! The text of each event: by its print format, by a format string of `trace_printk`, as a stack of
 //! functions, or by the names of its fields.
 
+use std::borrow::Cow;
 use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
@@ -103,6 +104,17 @@ impl<'a> Batches<'a> {
     pub(crate) fn place(&self, row: usize) -> (usize, usize) {
         let batch = self.starts.partition_point(|&start| start <= row) - 1;
         (batch, row - self.starts[batch])
+    }
+}
+
+/// The print format of a type. Older kernels say of the tracers' entries that functions are
+/// numbers, as the file of formats is no place for names.
+fn with_functions(event: &EventType) -> Cow<'_, str> {
+    match event.name.as_str() {
+        "function" | "funcgraph_entry" | "funcgraph_exit" => {
+            event.print_format.replace("%lx", "%ps").into()
+        }
+        _ => (&event.print_format).into(),
     }
 }
 
@@ -255,7 +267,7 @@ impl Texts {
             "bprint" if has(&["ip", "fmt", "buf"]) => (Kind::Packed, own(&["ip", "fmt", "buf"])),
             "bputs" if has(&["ip", "str"]) => (Kind::Constant, own(&["ip", "str"])),
             "kernel_stack" | "user_stack" if has(&["caller"]) => (Kind::Stack, own(&["caller"])),
-            _ => match parse::parse(&event.print_format, &known, self.long) {
+            _ => match parse::parse(&with_functions(event), &known, self.long) {
                 Ok(format) => {
                     let fields = format.fields.clone();
                     (Kind::Format(format), fields)

@@ -20,7 +20,9 @@ from itertools import chain
 from pathlib import Path
 from uuid import UUID
 
-_HEADS = {b"\x17\x08\x44tracing": "trace.dat", b"PERFILE2": "perf.data"}
+_PERF = (b"PERFILE2", b"2ELIFREP", b"PERFFILE")
+"""As both orders of bytes write it, and before Linux 3.6."""
+_HEADS = {b"\x17\x08\x44tracing": "trace.dat", **dict.fromkeys(_PERF, "perf.data")}
 
 _TEXT_SUFFIXES = frozenset({"", ".txt", ".html", ".trace", ".systrace", ".ftrace", ".report"})
 _JSON_SUFFIXES = frozenset({".json", ".trace"})
@@ -35,7 +37,7 @@ _PACKET = 0x0A
 _EVENT = re.compile(
     rb"^\s*[^\n]{1,40}-\d+\s+(\([\s\d-]+\)\s+)?\[\d+\]\s[^\n]*?\d+\.\d+:\s+#?[\w:.-]+", re.MULTILINE
 )
-_CHROME = re.compile(rb'"traceEvents"\s*:\s*\[|\A\s*\[\s*\{[^{}]*"ph"\s*:')
+_CHROME = re.compile(rb'"traceEvents"\s*:\s*\[|\A\s*\[\s*(?:\{\s*\}\s*,\s*)*\{[^{}]*"ph"\s*:')
 
 
 def is_trace(path: Path) -> bool:

@@ -18,6 +18,8 @@ use scan::{Scanner, elements, members, nanoseconds, text};
 
 /// Events in a unit.
 pub(crate) const UNIT: usize = 1 << 16;
+/// Events of an array of which one has to have a phase.
+const LOOK: usize = 16;
 
 /// An opened file.
 pub(crate) struct Chrome {
@@ -34,12 +36,14 @@ pub(crate) fn looks_like(file: &[u8]) -> bool {
     match scanner.peek() {
         Some(b'[') => {
             scanner.skip(b'[');
-            match scanner.peek() {
-                Some(b'{') => scanner
-                    .value()
-                    .is_some_and(|event| members(event).any(|(name, _)| name == "ph")),
-                _ => false,
-            }
+            // Some programs write an empty object for what they leave out.
+            (0..LOOK).any(|_| {
+                scanner.skip(b',');
+                scanner.peek() == Some(b'{')
+                    && scanner
+                        .value()
+                        .is_some_and(|event| members(event).any(|(name, _)| name == "ph"))
+            })
         }
         Some(b'{') => {
             scanner.skip(b'{');

@@ -178,7 +178,7 @@ pub(super) struct ClockClass {
     pub(super) uuid: Option<String>,
     pub(super) frequency: u64,
     pub(super) offset_seconds: i64,
-    pub(super) offset_cycles: u64,
+    pub(super) offset_cycles: i64,
     /// Whether its origin is the Unix epoch.
     pub(super) unix: bool,
 }

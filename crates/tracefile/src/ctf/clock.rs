@@ -39,7 +39,8 @@ impl TimeBase {
 
 /// Nanoseconds from the clock's origin to its zero: whole seconds, and cycles rounded down.
 pub(super) fn epoch_offset_ns(clock: &ClockClass) -> i64 {
-    let cycles = i128::from(clock.offset_cycles) * SECOND / i128::from(clock.frequency);
+    let cycles = i128::from(clock.offset_cycles) * SECOND;
+    let cycles = cycles.div_euclid(i128::from(clock.frequency));
     let ns = i128::from(clock.offset_seconds) * SECOND + cycles;
     ns.clamp(i128::from(i64::MIN), i128::from(i64::MAX)) as i64
 }
@@ -48,7 +49,7 @@ pub(super) fn epoch_offset_ns(clock: &ClockClass) -> i64 {
 mod tests {
     use super::*;
 
-    fn clock(frequency: u64, offset_seconds: i64, offset_cycles: u64) -> ClockClass {
+    fn clock(frequency: u64, offset_seconds: i64, offset_cycles: i64) -> ClockClass {
         ClockClass {
             id: "c".into(),
             name: "c".into(),

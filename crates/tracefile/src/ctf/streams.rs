@@ -204,8 +204,9 @@ fn read_packet(
     let there = rest.len() as u64;
     let total_bits = match (head.total_bits, head.content_bits) {
         (Some(total), _) => total,
-        (None, Some(content)) if trace.version == 2 => content.next_multiple_of(8),
-        (None, _) => there * 8,
+        // A content without a size of its packet fills that.
+        (None, Some(content)) => content.next_multiple_of(8),
+        (None, None) => there * 8,
     };
     if total_bits % 8 != 0 || total_bits < head.events_at || total_bits == 0 {
         return Err(format!("a packet size of {total_bits} bits"));

@@ -13,8 +13,9 @@ use crate::perf::features::{self, bit};
 use crate::perf::walk::{Walk, kind};
 use crate::{ByteOrder, Error, Result};
 
-/// The first bytes of the format, as each byte order writes them.
-pub(crate) const MAGICS: [&[u8]; 2] = [b"PERFILE2", b"2ELIFREP"];
+/// The first bytes of the format, as each byte order writes them; and of that before Linux 3.6,
+/// which are the same in both orders.
+pub(crate) const MAGICS: [&[u8]; 3] = [b"PERFILE2", b"2ELIFREP", b"PERFFILE"];
 
 /// Bytes of the head of a file that was written into a pipe.
 const PIPE_HEAD: usize = 16;
@@ -42,10 +43,7 @@ impl<'a> Head<'a> {
     /// # Errors
     /// [`Error::Damaged`].
     pub(crate) fn read(file: &'a [u8], path: &Path) -> Result<Self> {
-        let order = match file.starts_with(MAGICS[0]) {
-            true => ByteOrder::Little,
-            false => ByteOrder::Big,
-        };
+        let order = order(file);
         let mut reader = Reader::new(file, order).at(8);
         let cut = |what: &str| Error::damaged(path, file.len() as u64, what);
         if reader.u64() == Some(PIPE_HEAD as u64) {
@@ -68,7 +66,7 @@ impl<'a> Head<'a> {
         let sections = sections(file, data, features, order);
         let place = |bit| sections.iter().find(|(id, _)| *id == bit).map(|(_, at)| at.clone());
         let find = |bit| place(bit).map(|at| &file[at]);
-        let tracing_data = place(bit::TRACING_DATA);
+        let tracing_data = place(bit::TRACING_DATA).or_else(|| first_record(file, data.0, order));
         let mut damage = Vec::new();
         if tracing_data.is_none() && features & (1 << bit::TRACING_DATA) != 0 {
             let what = "the file ends before the formats of its events, which stand last";
@@ -139,8 +137,12 @@ fn piped<'a>(file: &'a [u8], path: &Path, order: ByteOrder) -> Result<Head<'a>> 
             }
             kind::BUILD_ID => build_ids.extend(features::build_id(record.flags, record.body)),
             kind::TRACING_DATA => {
-                let begin = PIPE_HEAD + record.at + record.body.len();
-                tracing_data = Some(begin..begin + record.follow.len());
+                let (before, of) = match record.body.get(4..) {
+                    Some(inside) if record.follow.is_empty() => (4, inside),
+                    _ => (record.body.len(), record.follow),
+                };
+                let begin = PIPE_HEAD + record.at + before;
+                tracing_data = Some(begin..begin + of.len());
             }
             _ => {}
         }
@@ -161,6 +163,24 @@ fn piped<'a>(file: &'a [u8], path: &Path, order: ByteOrder) -> Result<Head<'a>> 
         epoch_ns: find(bit::CLOCK_DATA).and_then(|of| features::epoch(of, order)),
         damage: Vec::new(),
     })
+}
+
+/// Where Android's simpleperf has the formats of events: in a record, before all others.
+fn first_record(file: &[u8], data: u64, order: ByteOrder) -> Option<Range<usize>> {
+    let data = usize::try_from(data).ok()?;
+    let mut walk = Walk::new(file.get(data..)?, order);
+    let record = walk.next().ok()??;
+    let told = Reader::new(record.body, order).u32()? as usize;
+    let begin = data + record.at + 4;
+    let inside = record.kind == kind::TRACING_DATA && told <= record.body.len() - 4;
+    (inside && told > 0).then(|| begin..begin + told)
+}
+
+/// The order of bytes; of the old format, in which the size of the head is a small number.
+fn order(file: &[u8]) -> ByteOrder {
+    let head = Reader::new(file, ByteOrder::Little).at(8).u64().unwrap_or(0);
+    let old = file.starts_with(MAGICS[2]) && head <= u64::from(u32::MAX);
+    if old || file.starts_with(MAGICS[0]) { ByteOrder::Little } else { ByteOrder::Big }
 }
 
 fn section(file: &[u8], (offset, size): (u64, u64)) -> Option<Range<usize>> {

@@ -66,7 +66,11 @@ impl<'a> Walk<'a> {
         // Followed by as many bytes as its first number says.
         let follow = match kind {
             kind::AUXTRACE => reader.u64().unwrap_or(0),
-            kind::TRACING_DATA => u64::from(reader.u32().unwrap_or(0)),
+            // Android's simpleperf writes them into the record.
+            kind::TRACING_DATA => match reader.u32() {
+                Some(told) if told as usize > body.len() - 4 => u64::from(told),
+                _ => 0,
+            },
             _ => 0,
         };
         let follow = self.reader.take(usize::try_from(follow).unwrap_or(usize::MAX));

@@ -135,7 +135,7 @@ impl Builder {
             },
             frequency,
             offset_seconds: part("seconds").and_then(Value::as_i64).unwrap_or(0),
-            offset_cycles: part("cycles").and_then(Value::as_u64).unwrap_or(0),
+            offset_cycles: part("cycles").and_then(Value::as_i64).unwrap_or(0),
             unix,
         });
         Ok(())

@@ -200,12 +200,19 @@ impl Parser<'_> {
         } else {
             self.assignment(offset)?
         };
-        self.expect(';')?;
+        if !(matches!(kind, ItemKind::Declare(_)) && self.next_type()) {
+            self.expect(';')?;
+        }
         Ok(Item { offset, kind })
     }
 
     fn starts_type_declaration(&self) -> bool {
         matches!(self.peek(), Some(Token::Word(word)) if ["struct", "variant", "enum"].contains(&word.as_str()))
+    }
+
+    /// Whether a type ended at its brace, without a `;`, and another is declared next.
+    fn next_type(&self) -> bool {
+        self.tokens[self.at - 1].1 == Token::Sign('}') && self.starts_type_declaration()
     }
 
     fn alias(&mut self) -> Result<ItemKind, Fault> {
@@ -285,6 +292,9 @@ impl Parser<'_> {
             if !self.sign(',') {
                 return Ok((of, names));
             }
+        }
+        if self.next_type() {
+            return Ok((of, names));
         }
         loop {
             let mut pointers = 0;

@@ -163,7 +163,7 @@ impl Builder {
                 }
                 "offset" => {
                     clock.unix = true;
-                    match u64::try_from(number(attribute)?) {
+                    match i64::try_from(number(attribute)?) {
                         Ok(cycles) => clock.offset_cycles = cycles,
                         Err(_) => return wrong(),
                     }
