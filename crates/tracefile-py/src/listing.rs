@@ -1,11 +1,12 @@
 //! The events of a trace as texts, for Python.
 
 use std::collections::{HashMap, HashSet};
+use std::ffi::c_int;
 use std::sync::{Arc, Mutex};
 
 use pyo3::exceptions::PyValueError;
+use pyo3::ffi;
 use pyo3::prelude::*;
-use pyo3::types::PyBytes;
 use tracetext::{Chunk, Filter, Made, Moment, StackNames, StackPlace, Texts};
 
 use crate::errors::to_python;
@@ -15,22 +16,54 @@ use crate::{Trace, objects};
 #[pyclass(frozen, module = "benchvise.trace.native")]
 pub(crate) struct Listing(Mutex<tracetext::Listing>, Arc<tracefile::Trace>);
 
+/// Lines as the buffer protocol gives them, without a copy. Their memory goes back to the listing.
+#[pyclass(frozen, module = "benchvise.trace.native")]
+pub(crate) struct Text(tracetext::Lines, Arc<Mutex<Vec<tracetext::Lines>>>);
+
 /// Lines in parts, each with those in it that are not plain; and how many lines there are.
-type Lines<'py> = (Vec<(Bound<'py, PyBytes>, Vec<(usize, usize)>)>, usize);
+type Lines = (Vec<(Text, Vec<(usize, usize)>)>, usize);
 /// Time, CPU, thread, its name, event and text.
 type Event = (i64, Option<u16>, Option<i32>, Option<String>, String, String);
 
 #[pymethods]
+impl Text {
+    #[expect(unsafe_code, reason = "it is how the buffer protocol asks")]
+    unsafe fn __getbuffer__(
+        slf: Bound<'_, Self>,
+        view: *mut ffi::Py_buffer,
+        flags: c_int,
+    ) -> PyResult<()> {
+        let text = &slf.get().0;
+        let (begin, length) = (text.as_ptr().cast_mut().cast(), text.len().cast_signed());
+        // SAFETY: Python gives a view to be filled. What it points to lives in this object, which
+        // the view keeps, and never moves.
+        match unsafe { ffi::PyBuffer_FillInfo(view, slf.as_ptr(), begin, length, 1, flags) } {
+            0 => Ok(()),
+            _ => Err(PyErr::fetch(slf.py())),
+        }
+    }
+}
+
+impl Drop for Text {
+    fn drop(&mut self) {
+        if let Ok(mut spare) = self.1.lock() {
+            spare.push(std::mem::take(&mut self.0));
+        }
+    }
+}
+
+#[pymethods]
 impl Listing {
     #[new]
-    #[pyo3(signature = (trace, begin, end, *, events=None, threads=None, named=None, cpus=None,
-                        text=None, few=false, stack_names=None))]
+    #[pyo3(signature = (trace, begin, end, *, lines=false, events=None, threads=None, named=None,
+                        cpus=None, text=None, few=false, stack_names=None))]
     #[allow(clippy::too_many_arguments)]
     fn new(
         py: Python<'_>,
         trace: &Bound<'_, Trace>,
         begin: i64,
         end: i64,
+        lines: bool,
         events: Option<HashSet<String>>,
         threads: Option<HashSet<i32>>,
         named: Option<Py<PyAny>>,
@@ -64,7 +97,8 @@ impl Listing {
             let choose: Option<tracetext::Choose<'_>> =
                 if named.is_some() { Some(&choose) } else { None };
             let span = of.span()?.unwrap_or((0, 0));
-            tracetext::Listing::new(Arc::clone(&of), texts, filter, span, begin..end, few, choose)
+            let how = (if lines { Made::Line } else { Made::Text }, few);
+            tracetext::Listing::new(Arc::clone(&of), texts, filter, span, begin..end, how, choose)
         });
         match raised.into_inner().expect("nothing panics while it is held") {
             Some(error) => Err(error),
@@ -72,19 +106,16 @@ impl Listing {
         }
     }
 
-    fn lines<'py>(&self, py: Python<'py>, most: Option<usize>) -> PyResult<Option<Lines<'py>>> {
-        let Some(chunks) = self.advance(py, Made::Line, most)? else { return Ok(None) };
-        let count = chunks.iter().map(|chunk| chunk.time.len()).sum();
-        let part = |chunk: Chunk| {
-            let part = (PyBytes::new(py, &chunk.text), chunk.doubtful.clone());
-            self.0.lock().expect("nothing panics while it is held").done(chunk);
-            part
-        };
+    fn lines(&self, py: Python<'_>, most: Option<usize>) -> PyResult<Option<Lines>> {
+        let Some(chunks) = self.advance(py, most)? else { return Ok(None) };
+        let count = chunks.iter().map(|chunk| chunk.ends.len()).sum();
+        let spare = self.0.lock().expect("nothing panics while it is held").spare();
+        let part = |chunk: Chunk| (Text(chunk.text, Arc::clone(&spare)), chunk.doubtful);
         Ok(Some((chunks.into_iter().map(part).collect(), count)))
     }
 
     fn events(&self, py: Python<'_>, most: Option<usize>) -> PyResult<Option<Vec<Event>>> {
-        let Some(chunks) = self.advance(py, Made::Text, most)? else { return Ok(None) };
+        let Some(chunks) = self.advance(py, most)? else { return Ok(None) };
         let listing = self.0.lock().expect("nothing panics while it is held");
         Ok(Some(chunks.iter().flat_map(|chunk| self.rows(&listing, chunk)).collect()))
     }
@@ -104,20 +135,15 @@ impl Listing {
 
 impl Listing {
     /// The next chunks, with at most so many events together.
-    fn advance(
-        &self,
-        py: Python<'_>,
-        made: Made,
-        most: Option<usize>,
-    ) -> PyResult<Option<Vec<Chunk>>> {
+    fn advance(&self, py: Python<'_>, most: Option<usize>) -> PyResult<Option<Vec<Chunk>>> {
         let mut left = most.unwrap_or(usize::MAX);
         let chunks =
-            py.detach(|| self.0.lock().expect("nothing panics while it is held").advance(made));
+            py.detach(|| self.0.lock().expect("nothing panics while it is held").advance());
         let chunks = chunks.map_err(to_python)?;
         Ok(chunks.map(|mut chunks| {
             for chunk in &mut chunks {
                 chunk.cut(left);
-                left -= chunk.time.len();
+                left -= chunk.ends.len();
             }
             chunks
         }))

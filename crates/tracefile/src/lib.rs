@@ -35,6 +35,7 @@ mod text;
 
 #[doc(hidden)]
 pub use ctf::open_bytes as open_ctf_bytes;
+pub use dat::records::{FieldPlace, Record, Records, Seen, Slice, Slices};
 pub use decode::{Counted, Decoded, Options, Table};
 pub use error::{Error, Result};
 pub use hash::content_hash;
@@ -48,6 +49,7 @@ pub use perf::ProgramFile;
 pub use select::Selection;
 
 use std::path::Path;
+use std::sync::Arc;
 
 /// Compiles the example of the page that others see first.
 #[cfg(doctest)]
@@ -56,10 +58,16 @@ struct Readme;
 
 /// A trace that has been opened: its description is known, its events are not decoded yet.
 pub struct Trace {
-    source: Box<dyn decode::Source>,
+    source: Arc<dyn decode::Source>,
+    /// The same where it is a trace.dat.
+    dat: Option<Arc<dat::TraceDat>>,
 }
 
 impl Trace {
+    fn of(source: Box<dyn decode::Source>) -> Self {
+        Self { source: source.into(), dat: None }
+    }
+
     /// What the trace says about itself, and what was seen while it was opened.
     pub fn info(&self) -> &Info {
         self.source.info()
@@ -102,6 +110,12 @@ impl Trace {
     /// Bytes of event data.
     pub fn bytes(&self) -> u64 {
         self.source.units().iter().map(|unit| unit.bytes).sum()
+    }
+
+    /// The records of its events as they lie in the file, for whoever reads each once; `None` of
+    /// formats whose events have no fields at fixed places, and where they are compressed.
+    pub fn records(&self) -> Option<Records<'_>> {
+        self.dat.as_ref().and_then(|trace| Records::new(trace))
     }
 
     /// Decodes what is selected, all of it in memory, on as many threads as rayon's pool has.
@@ -177,8 +191,12 @@ pub fn unwind_in(bytes: &[u8]) -> usize {
 
 fn opened(file: map::Mapped, programs: Option<Vec<ProgramFile>>) -> Result<Trace> {
     let file = file.unpacked()?;
+    if file.starts_with(dat::MAGIC) {
+        let trace = Arc::new(dat::open(file)?);
+        let dat = Some(Arc::clone(&trace));
+        return Ok(Trace { source: trace, dat });
+    }
     let source: Box<dyn decode::Source> = match &*file {
-        head if head.starts_with(dat::MAGIC) => Box::new(dat::open(file)?),
         head if perf::MAGICS.iter().any(|magic| head.starts_with(magic)) => {
             Box::new(perf::open(file, programs)?)
         }
@@ -195,7 +213,7 @@ fn opened(file: map::Mapped, programs: Option<Vec<ProgramFile>>) -> Result<Trace
             return Err(Error::NotATrace { path, reason: reason.into() });
         }
     };
-    Ok(Trace { source })
+    Ok(Trace::of(source))
 }
 
 /// Walks a page of a ring buffer, for fuzzing: the first byte chooses byte order and size of long.

@@ -2,6 +2,8 @@
 
 use std::io::Write;
 
+use crate::lines::PAIRS;
+
 /// A part of a format string.
 #[derive(Debug, Clone, PartialEq, Eq)]
 pub(crate) enum Piece {
@@ -193,6 +195,17 @@ impl Conversion {
         matches!(self.kind, b'd' | b'i')
     }
 
+    /// How many digits an integer is filled up to with zeros; `None` where something else stands
+    /// before it or behind.
+    pub(crate) fn zeros(&self, width: usize) -> Option<usize> {
+        let bare = !self.plus && !self.space && !self.alternate;
+        match width {
+            0 => bare.then_some(0),
+            1..=16 => (bare && self.zero && !self.left).then_some(width),
+            _ => None,
+        }
+    }
+
     /// Writes an integer as it is in an argument of the conversion's size.
     pub(crate) fn integer(&self, out: &mut Vec<u8>, value: i128, long: u8, width: usize) {
         let bits = u32::from(self.length.bytes(long)) * 8;
@@ -273,17 +286,6 @@ pub(crate) fn decimal(out: &mut Vec<u8>, mut value: u64) {
     }
     out.extend_from_slice(&digits[at..]);
 }
-
-/// `00` to `99`.
-const PAIRS: [[u8; 2]; 100] = {
-    let mut pairs = [[0; 2]; 100];
-    let mut at = 0;
-    while at < 100 {
-        pairs[at] = [b'0' + (at / 10) as u8, b'0' + (at % 10) as u8];
-        at += 1;
-    }
-    pairs
-};
 
 /// Writes a number in base 10 with leading zeros up to `width` digits.
 pub(crate) fn padded(out: &mut Vec<u8>, mut value: u64, width: usize) {

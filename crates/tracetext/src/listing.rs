@@ -10,22 +10,12 @@ use rayon::prelude::*;
 use tracefile::{Damage, Decoded, Index, Loss, Options, Result, Selection, Trace};
 
 use crate::cells::Column;
+use crate::chunk::{Chunk, Filter, LONGEST, Made, cpu_text, label};
 use crate::conversion::{decimal, padded};
+use crate::direct::{Direct, Spare};
+use crate::lines::{Lines, is_plain};
 use crate::texts::{Batches, Moment, Texts};
 use crate::threads::{Threads, UNKNOWN};
-
-/// Which events are listed.
-#[derive(Debug, Clone, Default)]
-pub struct Filter {
-    /// The types, by their numbers; `None`: all.
-    pub events: Option<HashSet<usize>>,
-    /// The threads; `None`: all.
-    pub threads: Option<HashSet<i32>>,
-    /// The CPUs; `None`: all.
-    pub cpus: Option<HashSet<u16>>,
-    /// Only events whose text has this in it.
-    pub text: Option<String>,
-}
 
 /// Chooses threads by their names.
 pub type Choose<'a> = &'a dyn Fn(&Threads) -> HashSet<i32>;
@@ -36,9 +26,6 @@ const SLICE: u64 = 6 << 20;
 const FIRST_SLICE: u64 = 1 << 20;
 /// Events whose texts are made together.
 const PART: usize = 1 << 14;
-/// Bytes of a text that are shown.
-const LONGEST: usize = 10_000;
-
 /// A listing that goes on through a trace.
 pub struct Listing {
     trace: Arc<Trace>,
@@ -46,43 +33,18 @@ pub struct Listing {
     filter: Filter,
     threads: Threads,
     times: Range<i64>,
+    made: Made,
+    /// What makes the lines where the trace has records that can be read one by one.
+    direct: Option<Direct>,
     /// Bytes of the next slice, and bytes of the trace in a nanosecond; `None`: all at once.
     slice: Option<(u64, f64)>,
     /// What was lost in the part that was listed so far.
     pub losses: Vec<Loss>,
     /// What could not be decoded of it.
     pub damage: Vec<Damage>,
-    /// Memory of chunks that are done with: writing to new memory costs more than the texts.
-    spare: Mutex<Vec<Vec<u8>>>,
-}
-
-/// Some events as columns of equal length.
-#[derive(Debug, Default)]
-pub struct Chunk {
-    /// Nanoseconds of the trace's clock.
-    pub time: Vec<i64>,
-    /// [`Index::NO_CPU`] where it is not known.
-    pub cpu: Vec<u16>,
-    /// -1 where it is not known.
-    pub thread: Vec<i32>,
-    /// The type.
-    pub event: Vec<u16>,
-    /// Where each text ends in `text`.
-    pub ends: Vec<usize>,
-    /// All texts, or lines. What is no UTF-8 in the trace was replaced.
-    pub text: Vec<u8>,
-    /// Lines that a terminal must not be given as they are: what is not plain ASCII, and very long
-    /// ones.
-    pub doubtful: Vec<(usize, usize)>,
-}
-
-/// What is made of an event.
-#[derive(Debug, Clone, Copy, PartialEq, Eq)]
-pub enum Made {
-    /// The text of its fields.
-    Text,
-    /// A line: thread, CPU, seconds, event, fields.
-    Line,
+    /// Whether any part was listed.
+    begun: bool,
+    spare: Spare,
 }
 
 impl Listing {
@@ -97,7 +59,7 @@ impl Listing {
         mut filter: Filter,
         span: (i64, i64),
         times: Range<i64>,
-        few: bool,
+        (made, few): (Made, bool),
         named: Option<Choose<'_>>,
     ) -> Result<Self> {
         let mut threads = Threads::new(trace.info());
@@ -109,6 +71,7 @@ impl Listing {
             let more = named(&threads);
             filter.threads.get_or_insert_default().extend(more);
         }
+        let direct = Direct::new(&trace, &texts, &filter, &threads, times.clone(), (made, few));
         let length = (i128::from(span.1) - i128::from(span.0) + 1) as f64;
         let density = trace.bytes() as f64 / length;
         let slice = trace.sliceable().then_some((if few { FIRST_SLICE } else { SLICE }, density));
@@ -118,10 +81,13 @@ impl Listing {
             filter,
             threads,
             times,
+            made,
+            spare: direct.as_ref().map(|direct| Arc::clone(direct.spare())).unwrap_or_default(),
+            direct,
             slice,
             losses: Vec::new(),
             damage: Vec::new(),
-            spare: Mutex::default(),
+            begun: false,
         })
     }
 
@@ -129,9 +95,20 @@ impl Listing {
     ///
     /// # Errors
     /// Those of [`Trace::decode`].
-    pub fn advance(&mut self, made: Made) -> Result<Option<Vec<Chunk>>> {
+    pub fn advance(&mut self) -> Result<Option<Vec<Chunk>>> {
         if self.times.is_empty() {
             return Ok(None);
+        }
+        let first = !std::mem::replace(&mut self.begun, true);
+        if let Some(direct) = &mut self.direct {
+            let Some((chunk, seen)) = direct.next() else { return Ok(None) };
+            if first {
+                self.losses.clone_from(&self.trace.info().losses);
+                self.damage.clone_from(&self.trace.info().damage);
+            }
+            self.losses.extend(seen.losses);
+            self.damage.extend(seen.damage);
+            return Ok(Some(vec![chunk]));
         }
         let mut slice = self.times.clone();
         if let Some((bytes, density)) = &mut self.slice {
@@ -142,17 +119,19 @@ impl Listing {
         self.times.start = slice.end;
         let options = Options { index: true, times: Some(slice) };
         let mut decoded = self.trace.decode(&self.selection(), &options)?;
-        self.losses.append(&mut decoded.losses);
-        self.damage.append(&mut decoded.damage);
+        // What was known when the trace was opened is told with each slice.
+        let known = self.trace.info();
+        let skip = |known: usize| if first { 0 } else { known };
+        self.losses.extend(decoded.losses.drain(..).skip(skip(known.losses.len())));
+        self.damage.extend(decoded.damage.drain(..).skip(skip(known.damage.len())));
         let index = decoded.index.take().unwrap_or_default();
-        Ok(Some(self.chunks(&decoded, &index, made)))
+        Ok(Some(self.chunks(&decoded, &index)))
     }
 
-    /// Takes the memory of a chunk back that is done with.
-    pub fn done(&self, chunk: Chunk) {
-        let mut text = chunk.text;
-        text.clear();
-        self.spare.lock().expect("nothing panics while it is held").push(text);
+    /// Where texts of chunks go that are done with: their memory is used again, as writing to new
+    /// memory costs more than making the texts.
+    pub fn spare(&self) -> Arc<Mutex<Vec<Lines>>> {
+        Arc::clone(&self.spare)
     }
 
     /// The threads as far as they are known by now.
@@ -181,7 +160,7 @@ impl Listing {
         })
     }
 
-    fn chunks(&mut self, decoded: &Decoded, index: &Index, made: Made) -> Vec<Chunk> {
+    fn chunks(&mut self, decoded: &Decoded, index: &Index) -> Vec<Chunk> {
         let tables: HashMap<usize, &[_]> = decoded
             .tables
             .iter()
@@ -215,7 +194,7 @@ impl Listing {
         ready.iter().for_each(|(&event, of)| by_event[usize::from(event)] = Some(of));
         let part = |begin: usize| {
             let range = begin..(begin + PART).min(index.len());
-            self.part(index, range, &by_event, &thread, made)
+            self.part(index, range, &by_event, &thread)
         };
         (0..index.len()).into_par_iter().step_by(PART).map(part).collect()
     }
@@ -226,13 +205,15 @@ impl Listing {
         range: Range<usize>,
         ready: &[Option<&Ready<'_>>],
         running: &[i32],
-        made: Made,
     ) -> Chunk {
         let spare = self.spare.lock().expect("nothing panics while it is held").pop();
-        let mut chunk = Chunk { text: spare.unwrap_or_default(), ..Chunk::default() };
+        let mut text = spare.unwrap_or_default().into_empty_vec();
+        let mut chunk = Chunk::default();
+        let is_line = self.made == Made::Line;
         let names: Vec<&[u8]> =
             self.trace.info().events.iter().map(|event| event.name.as_bytes()).collect();
         let mut labels: HashMap<i32, Vec<u8>> = HashMap::new();
+        let mut cpus: HashMap<u16, Vec<u8>> = HashMap::new();
         let threads: Vec<Vec<Option<Column<'_>>>> = ready
             .iter()
             .map(|of| match of {
@@ -258,56 +239,45 @@ impl Listing {
             if self.filter.threads.as_ref().is_some_and(|threads| !threads.contains(&thread)) {
                 continue;
             }
-            let begin = chunk.text.len();
-            if made == Made::Line {
+            let begin = text.len();
+            if is_line {
                 let label = labels.entry(thread).or_insert_with(|| self.label(thread));
-                head(&mut chunk.text, label, cpu, index.time[at], names[usize::from(event)]);
+                let cpu = cpus.entry(cpu).or_insert_with(|| cpu_text(cpu));
+                head(&mut text, label, cpu, index.time[at], names[usize::from(event)]);
             }
-            let text = chunk.text.len();
+            let of_event = text.len();
             let moment = Moment { time: index.time[at], thread };
-            self.texts.write(&mut chunk.text, usize::from(event), &of.texts, row, moment);
-            if finder.as_ref().is_some_and(|finder| finder.find(&chunk.text[text..]).is_none()) {
-                chunk.text.truncate(begin);
+            self.texts.write(&mut text, usize::from(event), &of.texts, row, moment);
+            if finder.as_ref().is_some_and(|finder| finder.find(&text[of_event..]).is_none()) {
+                text.truncate(begin);
                 continue;
             }
-            if made == Made::Line {
-                let line = &chunk.text[begin..];
-                // Without an end before the last byte: many are looked at together.
-                let is_plain = line.iter().fold(true, |plain, c| plain & (32..127).contains(c));
-                if line.len() > LONGEST || !is_plain {
-                    chunk.doubtful.push((begin, chunk.text.len()));
+            if is_line {
+                let line = &text[begin..];
+                if line.len() > LONGEST || !is_plain(line) {
+                    chunk.doubtful.push((begin, text.len()));
                 }
-                chunk.text.push(b'\n');
+                text.push(b'\n');
             }
             chunk.time.push(index.time[at]);
             chunk.cpu.push(cpu);
             chunk.thread.push(thread);
             chunk.event.push(event);
-            chunk.ends.push(chunk.text.len());
+            chunk.ends.push(text.len());
         }
+        chunk.text = text.into();
         chunk
     }
 
     fn label(&self, thread: i32) -> Vec<u8> {
-        let label = match thread {
-            UNKNOWN => "?".to_owned(),
-            _ => format!("{}-{thread}", self.threads.name(thread).unwrap_or("<...>")),
-        };
-        format!("{label:>22}").into_bytes()
+        label(thread, self.threads.name(thread))
     }
 }
 
 /// Writes what stands before the fields of an event.
-fn head(line: &mut Vec<u8>, label: &[u8], cpu: u16, time: i64, event: &[u8]) {
+fn head(line: &mut Vec<u8>, label: &[u8], cpu: &[u8], time: i64, event: &[u8]) {
     line.extend_from_slice(label);
-    match cpu {
-        Index::NO_CPU => line.extend_from_slice(b" [ ? ] "),
-        cpu => {
-            line.extend_from_slice(b" [");
-            padded(line, u64::from(cpu), if cpu < 1000 { 3 } else { 5 });
-            line.extend_from_slice(b"] ");
-        }
-    }
+    line.extend_from_slice(cpu);
     if time < 0 {
         line.push(b'-');
     }
@@ -320,22 +290,72 @@ fn head(line: &mut Vec<u8>, label: &[u8], cpu: u16, time: i64, event: &[u8]) {
     line.extend_from_slice(b": ");
 }
 
-impl Chunk {
-    /// Keeps only the first events.
-    pub fn cut(&mut self, most: usize) {
-        self.time.truncate(most);
-        self.cpu.truncate(most);
-        self.thread.truncate(most);
-        self.event.truncate(most);
-        self.ends.truncate(most);
-        self.text.truncate(self.ends.last().copied().unwrap_or(0));
-        self.doubtful.retain(|&(_, end)| end <= self.text.len());
-    }
-}
-
 /// A type's events of a slice, ready to be written.
 struct Ready<'a> {
     texts: Batches<'a>,
     /// The column that tells the thread, of each batch.
     threads: Vec<Option<arrow_array::ArrayRef>>,
+}
+
+#[cfg(test)]
+mod tests {
+    use std::path::Path;
+
+    use super::*;
+
+    /// A small recording is the same text from its records and from columns, as lines and without
+    /// what stands before them, and by any filter.
+    #[test]
+    fn records_give_the_text_that_columns_give() {
+        let path = Path::new(env!("CARGO_MANIFEST_DIR")).join("../../tests/data/traces/small.dat");
+        let trace = Arc::new(tracefile::open(&path).unwrap());
+        let span = trace.span().unwrap().unwrap();
+        let listed = |filter: &Filter, made, few, direct: bool| {
+            let texts = Arc::new(Texts::new(Arc::clone(&trace)));
+            let (filter, times) = (filter.clone(), span.0..span.1 + 1);
+            let trace = Arc::clone(&trace);
+            let mut listing =
+                Listing::new(trace, texts, filter, span, times, (made, few), None).unwrap();
+            assert!(listing.direct.is_some());
+            if !direct {
+                listing.direct = None;
+            }
+            let (mut text, mut ends, mut rest) = (Vec::new(), Vec::new(), Vec::new());
+            while let Some(chunks) = listing.advance().unwrap() {
+                for chunk in chunks {
+                    ends.extend(chunk.ends.iter().map(|end| end + text.len()));
+                    text.extend_from_slice(&chunk.text);
+                    if made == Made::Text {
+                        rest.push((chunk.time, chunk.cpu, chunk.thread, chunk.event));
+                    }
+                    listing.spare().lock().unwrap().push(chunk.text);
+                }
+            }
+            let rest = rest.into_iter().flat_map(|(time, cpu, thread, event)| {
+                let both = time.into_iter().zip(cpu).zip(thread.into_iter().zip(event));
+                both.collect::<Vec<_>>()
+            });
+            (String::from_utf8(text).unwrap(), ends, rest.collect::<Vec<_>>())
+        };
+        let events = |name: &str| {
+            let all = trace.info().events.iter().enumerate();
+            all.filter(|(_, event)| event.name.starts_with(name)).map(|(at, _)| at).collect()
+        };
+        let every = Filter::default();
+        let all = listed(&every, Made::Text, false, true).2;
+        let thread = all[all.len() / 2].1.0;
+        for filter in [
+            every.clone(),
+            Filter { events: Some(events("sched_")), ..Filter::default() },
+            Filter { threads: Some([thread].into()), ..Filter::default() },
+            Filter { cpus: Some([0].into()), ..Filter::default() },
+            Filter { text: Some("pid=".into()), ..Filter::default() },
+        ] {
+            for (made, few) in [(Made::Line, false), (Made::Line, true), (Made::Text, false)] {
+                let direct = listed(&filter, made, few, true);
+                assert!(direct.1.len() > 1, "{filter:?}");
+                assert_eq!(direct, listed(&filter, made, few, false), "{filter:?}");
+            }
+        }
+    }
 }

@@ -6,7 +6,7 @@ use std::collections::HashMap;
 use std::sync::{Arc, OnceLock};
 
 use arrow_array::RecordBatch;
-use tracefile::{ByteOrder, EventType, Field, Trace};
+use tracefile::{ByteOrder, EventType, Field, FieldPlace, Trace};
 
 use crate::cells::Column;
 use crate::conversion::{self, Piece};
@@ -16,6 +16,8 @@ use crate::packed::{self, Arguments};
 use crate::parse::{self, PrintFormat};
 use crate::pointer::{self, Distance};
 use crate::printer::Printer;
+use crate::program::Program;
+use crate::threads;
 
 /// How events of a type become texts.
 enum Kind {
@@ -243,6 +245,33 @@ impl Texts {
         if out.len() > begin {
             out.splice(begin..begin, b" <stack trace>".iter().copied());
         }
+    }
+
+    /// What writes the events of a type whose fields lie at these places, with a text before;
+    /// `None` where only [`Texts::write`] does.
+    pub(crate) fn program(
+        &self,
+        event: usize,
+        before: &[u8],
+        place: impl Fn(&str) -> Option<FieldPlace>,
+    ) -> Option<Program> {
+        let of = self.of(event);
+        match &of.kind {
+            Kind::Format(format) if of.stacks.is_empty() => {
+                Program::new(format, before, self.long, place)
+            }
+            _ => None,
+        }
+    }
+
+    /// The field that tells the thread of a type's events.
+    pub(crate) fn thread_field(&self, event: usize) -> Option<String> {
+        threads::thread_field(&self.trace.info().events[event])
+    }
+
+    /// The bytes of the kernel's long.
+    pub(crate) fn long(&self) -> u8 {
+        self.long
     }
 
     fn printer(&self) -> Printer<'_> {

@@ -177,7 +177,8 @@ impl Threads {
     }
 }
 
-fn thread_field(event: &EventType) -> Option<String> {
+/// The field that tells the thread of a type's events.
+pub(crate) fn thread_field(event: &EventType) -> Option<String> {
     let outside = |name: &str| {
         event.fields.iter().find(|field| field.scope != Scope::Payload && field.name == name)
     };

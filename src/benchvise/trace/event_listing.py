@@ -27,6 +27,8 @@ from benchvise.trace.decoder import TraceOutline, decoder, open_native, translat
 from benchvise.trace.moments import parse_span
 
 if TYPE_CHECKING:
+    from _typeshed import ReadableBuffer
+
     from benchvise.trace import native
     from benchvise.trace.analysis.flame.frame_names import StackTexts
 
@@ -131,14 +133,14 @@ class EventReader:
             for time, cpu, tid, task, event, text in rows:
                 yield ListedEvent(time, cpu, task, tid, event, text)
 
-    def lines(self, wanted: EventFilter, most: int | None = None) -> Iterator[bytes]:
+    def lines(self, wanted: EventFilter, most: int | None = None) -> Iterator[ReadableBuffer]:
         """The same as lines of UTF-8, many at a time: thread, CPU, seconds of the trace's clock,
         event, fields.
 
         Raises:
             UsageError: the trace has no such event or thread.
         """
-        listing, left = self._listed(wanted, most), most
+        listing, left = self._listed(wanted, most, lines=True), most
         while left is None or left > 0:
             with translated():
                 part = listing.lines(left)
@@ -178,7 +180,9 @@ class EventReader:
 
         return StackTexts(load_trace(self.path))
 
-    def _listed(self, wanted: EventFilter, most: int | None) -> native.Listing:
+    def _listed(
+        self, wanted: EventFilter, most: int | None, *, lines: bool = False
+    ) -> native.Listing:
         numbers = {int(name) for name in wanted.processes if name.isdecimal()}
         patterns = [name for name in wanted.processes if not name.isdecimal()]
 
@@ -191,6 +195,7 @@ class EventReader:
                 self._trace,
                 self._begin,
                 self._end,
+                lines=lines,
                 events=events,
                 threads=numbers if wanted.processes else None,
                 named=named if patterns else None,
@@ -327,11 +332,12 @@ def _fitting(names: dict[int, str], patterns: list[str]) -> set[int]:
     return numbers
 
 
-def _harmless(lines: bytes, doubtful: list[tuple[int, int]]) -> bytes:
+def _harmless(text: native.Text, doubtful: list[tuple[int, int]]) -> bytes:
     """Lines as a terminal may show them: what strangers wrote cannot steer it."""
-    pieces, at = [], 0
+    lines, at = bytes(text), 0
+    pieces: list[bytes] = []
     for begin, end in doubtful:
-        text = lines[begin:end].decode(errors="replace")
-        pieces += [lines[at:begin], printable(text, _LONGEST).encode()]
+        line = lines[begin:end].decode(errors="replace")
+        pieces += [lines[at:begin], printable(line, _LONGEST).encode()]
         at = end
     return b"".join([*pieces, lines[at:]])

@@ -393,6 +393,12 @@ def content_hash(paths: Sequence[str | PathLike[str]]) -> str:
     """
 
 @final
+class Text:
+    """Lines of UTF-8 as a buffer, whose memory is used again when nobody has it any more."""
+
+    def __buffer__(self, flags: int, /) -> memoryview: ...
+
+@final
 class Listing:
     """Events as texts, in order of time, which goes on through a trace."""
 
@@ -402,6 +408,7 @@ class Listing:
         begin: int,
         end: int,
         *,
+        lines: bool = False,
         events: AbstractSet[str] | None = None,
         threads: AbstractSet[int] | None = None,
         named: Callable[[dict[int, str]], AbstractSet[int]] | None = None,
@@ -410,7 +417,7 @@ class Listing:
         few: bool = False,
         stack_names: Callable[[str, int | None, int, int, Sequence[int]], list[str]] | None = None,
     ) -> Listing:
-        """Of events at times from ``begin`` to before ``end``.
+        """Of events at times from ``begin`` to before ``end``: as lines, or for ``events``.
 
         ``named`` is given the names of all threads, and says which more are meant. ``text``: only
         events in whose text it is. ``few``: only the first ones will be asked for. ``stack_names``
@@ -422,7 +429,7 @@ class Listing:
         """
     def lines(
         self, most: int | None
-    ) -> tuple[list[tuple[bytes, list[tuple[int, int]]]], int] | None:
+    ) -> tuple[list[tuple[Text, list[tuple[int, int]]]], int] | None:
         """The next lines in parts, each with the places of what a terminal must not be given; and
         their number.
 

@@ -55,7 +55,7 @@ pub(crate) fn open(path: &Path) -> Result<Trace> {
     for parts in find::traces(parts) {
         traces.push((parts[0].0.clone(), open_parts(parts)?));
     }
-    Ok(Trace { source: session::joined(path, traces)? })
+    Ok(Trace::of(session::joined(path, traces)?))
 }
 
 /// The trace that lies in these directories, with what the metadata of each describes.
@@ -84,7 +84,7 @@ pub fn open_bytes(metadata: &[u8], stream: &[u8]) -> Result<Trace> {
     let (class, _) = classes_of(Path::new("metadata"), metadata)?;
     let file = Mapped::of_bytes(stream.to_vec());
     let files = if file.is_empty() { vec![] } else { vec![file] };
-    Ok(Trace { source: Box::new(source::Ctf::new(Path::new("metadata"), class, files)?) })
+    Ok(Trace::of(Box::new(source::Ctf::new(Path::new("metadata"), class, files)?)))
 }
 
 /// The classes that a metadata file describes, and the length of its text.

@@ -17,7 +17,7 @@ pub(crate) struct Record {
 
 /// Where a field's value is.
 #[derive(Debug, Clone, Copy, PartialEq, Eq)]
-enum Place {
+pub(crate) enum Place {
     /// A number at an offset; the column has its width.
     Number { at: u32, size: u32 },
     /// An array at an offset, of so many bytes; cut at the record's end.
@@ -63,6 +63,11 @@ impl Layout {
     pub(crate) fn unknown(type_at: u32) -> Self {
         let rest = Place::Array { at: 0, size: u32::MAX, item: Item::Byte };
         Self { places: vec![Place::Number { at: type_at, size: 2 }, rest], least: type_at + 2 }
+    }
+
+    /// Where a field is; `None` for one that is not of the format.
+    pub(crate) fn place(&self, field: usize) -> Option<Place> {
+        self.places.get(field).copied()
     }
 
     /// Appends field `field` of all `records` to `column`. The records lie within `block`, and none

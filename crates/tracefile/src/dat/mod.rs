@@ -3,6 +3,7 @@
 //! ```text
 //! head (v6: blocks in a row, v7: sections) ─→ format texts ─→ event types, layouts
 //!   └ buffers: one per instance, each CPU's pages ─→ units of some megabytes
+//! pages ─→ records in order of time, for those who want no columns
 //! unit ─→ pages ─→ records by event type (a block at a time) ─→ columns, field by field
 //! ```
 
@@ -16,6 +17,7 @@ pub(crate) mod labels;
 pub(crate) mod layout;
 mod options;
 pub(crate) mod page;
+pub(crate) mod records;
 pub(crate) mod symbols;
 mod unit;
 mod v6;
@@ -30,7 +32,8 @@ use crate::dat::head::{Blob, Head};
 use crate::dat::options::{Cycles, Options};
 use crate::dat::page::PageLayout;
 use crate::dat::symbols::Symbols;
-use crate::dat::unit::{Time, TraceDat};
+use crate::dat::unit::Time;
+pub(crate) use crate::dat::unit::TraceDat;
 use crate::decode::{Outcome, Rows, Source, Unit};
 use crate::map::Mapped;
 use crate::select::Chosen;

@@ -45,14 +45,14 @@ pub(crate) struct Time {
 
 /// The same for the stamps of one CPU.
 #[derive(Debug, Clone, Copy)]
-struct Stamps<'a> {
+pub(crate) struct Stamps<'a> {
     host: Shift<'a>,
     cycles: Option<Cycles>,
     shift_ns: i64,
 }
 
 impl Time {
-    fn of(&self, cpu: Option<u16>) -> Stamps<'_> {
+    pub(crate) fn of(&self, cpu: Option<u16>) -> Stamps<'_> {
         let host = self.host.as_ref().map_or(Shift::NONE, |host| host.of(cpu));
         Stamps { host, cycles: self.cycles, shift_ns: self.shift_ns }
     }
@@ -60,7 +60,7 @@ impl Time {
 
 impl Stamps<'_> {
     #[inline]
-    fn nanoseconds(self, stamp: u64) -> i64 {
+    pub(crate) fn nanoseconds(self, stamp: u64) -> i64 {
         let stamp = self.host.moved(stamp);
         let time = self.cycles.map_or(stamp, |cycles| cycles.nanoseconds(stamp));
         (time as i64).wrapping_add(self.shift_ns)
@@ -84,6 +84,21 @@ pub(crate) struct Pages {
 enum Data {
     Plain(Range<usize>),
     Packed(Vec<Chunk>),
+}
+
+impl Pages {
+    /// The size of each, in bytes.
+    pub(crate) fn page(&self) -> usize {
+        self.page
+    }
+
+    /// Where they are in the file; `None`: compressed.
+    pub(crate) fn range(&self) -> Option<Range<usize>> {
+        match &self.data {
+            Data::Plain(range) => Some(range.clone()),
+            Data::Packed(_) => None,
+        }
+    }
 }
 
 /// What the buffers were cut into.
