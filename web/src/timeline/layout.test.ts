@@ -1,7 +1,7 @@
 import { expect, it } from "vitest";
 
 import { row } from "./fixtures";
-import { bandsOf, boxAt, boxesBetween, boxOfRow, headingAt, heldSize, layoutOf, seenAt } from "./layout";
+import { bandsOf, boxAt, boxesBetween, boxOfRow, hasEventsAlone, headingAt, heldSize, layoutOf, seenAt } from "./layout";
 
 const ROWS = [row(0, "cpu"), row(1, "cpu"), row(2, "irq"), row(3), row(4)];
 
@@ -72,6 +72,15 @@ it("lets CPUs scroll where there are too many, or nothing else", () => {
   expect(seenAt(layout, 100, 400)).toBe(layout);
   const alone = layoutOf(many.slice(0, 2), [0, 1], "normal", "horizontal");
   expect(heldSize(alone, 400)).toBe(0);
+});
+
+it("names the events where nothing else is known, however narrow rows are to be", () => {
+  expect(hasEventsAlone([row(0, "cpu"), row(1, "cpu")])).toBe(true);
+  expect(hasEventsAlone([row(0, "cpu"), row(1)])).toBe(false);
+  expect(hasEventsAlone([{ ...row(0, "cpu"), busy: 5 }])).toBe(false);
+  const layout = layoutOf([row(0, "cpu")], [0], "compact", "horizontal");
+  expect([layout.density, layout.boxes[0]?.lane]).toEqual(["events", 15]);
+  expect(layoutOf([row(0, "cpu"), row(1)], [0, 1], "compact", "horizontal").density).toBe("compact");
 });
 
 it("closes the threads of a group into one box, and shows them below its name when it is open", () => {

@@ -96,6 +96,11 @@ const SIZES: Readonly<Record<Orientation, Readonly<Record<Density, readonly [num
 const HEADING = { horizontal: 22, vertical: 18 } as const;
 const GAP = 3;
 
+/** Whether nothing but events is known: the trace does not say what ran when. */
+export function hasEventsAlone(rows: readonly Row[]): boolean {
+  return rows.length > 0 && rows.every(({ kind, busy }) => kind === "cpu" && busy === 0);
+}
+
 /**
  * Those rows that `shown` names by their order, under a heading for each kind. Pinned ones come
  * first, whether shown or not; the rows of a group are together, or one box where it is closed.
@@ -107,7 +112,9 @@ export function layoutOf(
   orientation: Orientation,
   { pinned, groups, tracks, calls = [], evidence = null }: Grouping = UNGROUPED,
 ): Layout {
-  const [bar, lane] = SIZES[orientation][density];
+  // Bars of rows in which nothing ran would be blank, whatever happened there.
+  const shownAs = hasEventsAlone(rows) ? "events" : density;
+  const [bar, lane] = SIZES[orientation][shownAs];
   const boxes: Box[] = [];
   const headings: Heading[] = [];
   let at = 0;
@@ -183,7 +190,7 @@ export function layoutOf(
     for (const thread of own) addCalls(thread, false);
   }
   addEvidence(Infinity);
-  return { boxes, headings, size: at + GAP, density, orientation, pinned: pinnedSize };
+  return { boxes, headings, size: at + GAP, density: shownAs, orientation, pinned: pinnedSize };
 }
 
 /** Shown rows in their order: each by itself, those of a group together where it is met first. */

@@ -137,6 +137,8 @@ function itemParts(
   }
   const { actor } = item;
   const length = item.end - item.begin;
+  // Where an item begins or ends is an event that says so: it is the item that was meant.
+  const isInside = time > item.begin && time < item.end;
   const acts = make("div", { class: "ws-acts" },
     button("Show", () => { selection.reveal(item); zoomTo(workspace, item.begin, item.end); },
       { title: "In full width" }),
@@ -158,9 +160,10 @@ function itemParts(
       ["Priority", actor.priority === null ? null : String(actor.priority)],
     ]),
     acts,
-    ...eventsHere(here),
+    ...(isInside ? eventsHere(here) : []),
     ...lossesIn(workspace, item.begin, item.end),
     ...(instance === null || instance === undefined ? [] : instanceParts(workspace, instance)),
+    ...(isInside ? [] : eventsHere(here)),
     ...(events === null || events === undefined ? [] : [
       make("h3", {}, plural(events.count, "event")),
       make("ol", {}, ...events.listed.map(({ time: at, event, index }) =>
@@ -173,7 +176,7 @@ function itemParts(
 /** The events that are chosen, in full. */
 function eventsHere(here: readonly LogEvent[]): HTMLElement[] {
   return here.flatMap(({ time, cpu, event, fields }) => [
-    make("h3", { class: "ws-here" }, event),
+    make("h3", {}, event),
     facts([
       ["At", formatTime(time, 1)],
       ["CPU", cpu === null ? null : String(cpu)],

@@ -32,6 +32,9 @@ it("offers only what puts any together", () => {
   const inside = alone.map((each) => (each.kind === "thread" ? { ...each, container: "/box" } : each));
   expect(groupings(inside)).toEqual(["container", "none"]);
   expect(usualGrouping(inside)).toBe("none");
+  // A process of one trace is none of another.
+  expect(groupings(alone, alone)).toEqual(["none"]);
+  expect(groupings(alone, ROWS)).toEqual(["process", "name", "none"]);
 });
 
 it("knows workers by their names without numbers", () => {

@@ -8,16 +8,16 @@ export type GroupedBy = "process" | "container" | "name" | "none";
 /** The words of the address for all groups. */
 export const ALL_GROUPS = "all";
 
-/** What rows may be grouped by, the best first: only what puts any two of them together. */
-export function groupings(rows: readonly Row[]): readonly GroupedBy[] {
+/** What the rows of traces may be grouped by, the best first: only what puts any two of a trace together. */
+export function groupings(...traces: readonly (readonly Row[])[]): readonly GroupedBy[] {
   const useful = (["process", "container", "name"] as const).filter((by) =>
-    membersBy(rows, by).some(([, members]) => members.length > 1));
+    traces.some((rows) => membersBy(rows, by).some(([, members]) => members.length > 1)));
   return [...useful, "none"];
 }
 
 /** What threads are grouped by where nothing is said: their processes, as far as these are known. */
-export function usualGrouping(rows: readonly Row[]): GroupedBy {
-  return groupings(rows)[0] === "process" ? "process" : "none";
+export function usualGrouping(...traces: readonly (readonly Row[])[]): GroupedBy {
+  return groupings(...traces)[0] === "process" ? "process" : "none";
 }
 
 /**

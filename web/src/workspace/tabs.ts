@@ -49,9 +49,9 @@ export class Tabs {
 
   /** Shows what the address says; a view anew whose own words in the address have changed. */
   show(anew = false): void {
-    // Of samples alone there are no threads that ran, which the first view is about.
+    // Of samples and of events alone there are no threads that ran, which the first view is about.
     const { actors, format } = this.workspace.info;
-    const usual = actors === 0 && format === "perf.data" ? "flame" : null;
+    const usual = actors > 0 ? null : format === "perf.data" ? "flame" : "log";
     const wanted = this.address.get("tab") ?? usual;
     const suiting = this.suiting();
     for (const [id, tab] of this.buttons) tab.hidden = !suiting.some((panel) => panel.id === id);

@@ -4,7 +4,6 @@ import { row } from "../timeline/fixtures";
 import type { Row } from "../timeline/source";
 import { traceLook } from "../timeline/trace-look";
 import { fullName } from "./trace-view";
-import { hasEventsAlone } from "./workspace";
 
 it("names idle CPUs, which have no row, and threads with their numbers", () => {
   const rows: readonly Row[] = [row(0, "cpu", "CPU 0"), row(7, "thread", "sleep"), row(8, "irq", "eth0")];
@@ -14,10 +13,4 @@ it("names idle CPUs, which have no row, and threads with their numbers", () => {
   expect(name(3)).toBe("idle/0");
   expect(name(7)).toBe("sleep 1007");
   expect(name(8)).toBe("eth0");
-});
-
-it("knows a trace of which nothing but events is known", () => {
-  expect(hasEventsAlone([row(0, "cpu"), row(1, "cpu")])).toBe(true);
-  expect(hasEventsAlone([row(0, "cpu"), row(1)])).toBe(false);
-  expect(hasEventsAlone([{ ...row(0, "cpu"), busy: 5 }])).toBe(false);
 });

@@ -1,4 +1,4 @@
-import type { Density, Orientation } from "../timeline/layout";
+import { type Density, hasEventsAlone, type Orientation } from "../timeline/layout";
 import type { Row } from "../timeline/source";
 import { centreOf, wholeSpan, zoomSpan } from "../timeline/span";
 import { Address } from "./address";
@@ -58,8 +58,8 @@ class TraceWorkspace {
   /** `regroup` makes the workspace anew, with threads grouped as the address says. */
   constructor(host: HTMLElement, traces: readonly OpenTrace[], private readonly regroup: () => void) {
     const { address } = this;
-    const all = traces.flatMap(({ source }) => source.rows);
-    const options = groupings(all);
+    const all = traces.map(({ source }) => source.rows);
+    const options = groupings(...all);
     this.groupedBy = groupedByOf(address, all);
     this.usual = traces.every(({ source }) => hasEventsAlone(source.rows)) ? "events" : "normal";
     const { density, orientation, filter, here } = arrangementOf(address, this.usual);
@@ -251,14 +251,9 @@ const painted = (): Promise<void> =>
     });
   });
 
-/** Whether nothing but events is known: the trace does not say what ran when. */
-export function hasEventsAlone(rows: readonly Row[]): boolean {
-  return rows.every(({ kind, busy }) => kind === "cpu" && busy === 0);
-}
-
 /** By what threads are grouped: as the address says, where that puts any together. */
-function groupedByOf(address: Address, rows: readonly Row[]): GroupedBy {
-  return groupings(rows).find((by) => by === address.get("group")) ?? usualGrouping(rows);
+function groupedByOf(address: Address, traces: readonly (readonly Row[])[]): GroupedBy {
+  return groupings(...traces).find((by) => by === address.get("group")) ?? usualGrouping(...traces);
 }
 
 /** How rows are arranged, and which are shown, as the address says. */
