@@ -60,8 +60,7 @@ def entry() -> None:
     except TraceError as error:
         _report(error, as_json="--json" in arguments)
         code = error.exit_code
-    signal.signal(signal.SIGINT, signal.SIG_IGN)  # what is left is the interpreter's own end
-    code = _flush_output() or code
+    code = _ended(code)
     # Before it ends, the interpreter looks for garbage in all that is left, several times: a fifth
     # of the time that most commands take. What is frozen it passes over; DuckDB's binding would
     # take that for a leak, and say so.
@@ -101,7 +100,15 @@ def _warning_line(
 def _run_trace(arguments: list[str]) -> int:
     from benchvise.cli.mapping import maps_files, run_in_child  # others have no use for it
 
-    return run_in_child(run, arguments) if maps_files(arguments) else run(arguments)
+    if maps_files(arguments):
+        return run_in_child(lambda words: _ended(run(words)), arguments)
+    return run(arguments)
+
+
+def _ended(code: int) -> int:
+    """The exit code, after all has been said; nothing interrupts what is left."""
+    signal.signal(signal.SIGINT, signal.SIG_IGN)
+    return _flush_output() or code
 
 
 def _flush_output(*, reports: bool = True) -> int:

@@ -27,6 +27,8 @@ def maps_files(arguments: Sequence[str]) -> bool:
 def run_in_child(run: Callable[[list[str]], int], arguments: list[str]) -> int:
     """What ``run`` returns for the arguments, in a child; this process waits and ends as it does.
 
+    The child ends with ``run``, which has to flush what it wrote.
+
     Where no child can be forked (Windows), a mapped file cannot be truncated either, and ``run``
     is called here.
 
@@ -44,7 +46,7 @@ def run_in_child(run: Callable[[list[str]], int], arguments: list[str]) -> int:
         # NumPy's threads for algebra spin as they start, and no analysis of a trace has a use for
         # them: a tenth of a second of both CPUs, beside the decoder's.
         os.environ.setdefault("OPENBLAS_NUM_THREADS", "1")
-        return run(arguments)
+        os._exit(run(arguments))  # its memory goes at once, not object by object
 
     def pass_on(number: int, _frame: FrameType | None) -> None:
         with suppress(ProcessLookupError):  # it ended just now
