@@ -101,7 +101,9 @@ def prepared_recorder(monkeypatch: pytest.MonkeyPatch, path: Path) -> tuple[str,
     wait = TraceRecorder.wait
     monkeypatch.setattr(TraceRecorder, "wait", lambda recorder: [recorder.stop(), wait(recorder)])
     monkeypatch.setattr(
-        RecordingPlan, "arguments", lambda _plan, *, controlled: argv if controlled else []
+        RecordingPlan,
+        "arguments",
+        lambda _plan, *, controlled, held=False: [] if held or not controlled else argv,
     )
     return ()
 
