@@ -234,9 +234,9 @@ def text_at(values: JsonObject, key: str) -> str:
 
 def texts_at(values: JsonObject, key: str) -> tuple[str, ...]:
     """The texts of the array under a key; what is no text is left out."""
-    if not (found := array_at(values, key)):
+    if not (items := array_at(values, key)):
         return ()  # of most batches' flags
-    return tuple(item for item in found if isinstance(item, str))
+    return tuple(item for item in items if isinstance(item, str))
 
 
 def array_at(values: JsonObject, key: str) -> Sequence[object]:

@@ -141,8 +141,8 @@ class Histogram:
         # a whole number of latencies, whatever a float makes of 1 - 0.9999
         if self.count * above < 1.0 - 1e-9:
             least = math.ceil(1.0 / above - 1e-9)
-            needed, seen = format_count(least), format_count(self.count)
-            reason = f"p{percent:g} needs {needed} latencies or more, not {seen}"
+            enough, present = format_count(least), format_count(self.count)
+            reason = f"p{percent:g} needs {enough} latencies or more, not {present}"
             return Quantile(percent, None, low, high, reason)
         return Quantile(percent, self.percentile(percent), low, high)
 

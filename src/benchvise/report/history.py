@@ -155,9 +155,9 @@ def _board(
 
 
 def _entry(
-    past_run: Past, newest: SeriesRecord, before: float | None, known: SummaryOrReason
+    past_run: Past, newest: SeriesRecord, before: float | None, summarized: SummaryOrReason
 ) -> HistoryEntry:
-    summary, reason = known
+    summary, reason = summarized
     left_out = (
         reason or "not measured"
         if summary is None

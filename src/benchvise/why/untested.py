@@ -182,11 +182,11 @@ def _tested_alone(lab: Laboratory) -> set[str]:
 
 def _scattered_alone(lab: Laboratory) -> dict[str, str]:
     """The ids of suspects whose own repair told nothing, with the reason."""
-    told = _tested_alone(lab)
+    tested = _tested_alone(lab)
     return {
         e.flipped[0]: e.reason or "its own repair cannot be told from noise"
         for e in _repairs_alone(lab)
-        if e.flipped[0] not in told and (Side.BAD, e.flipped[0]) not in lab.left_out
+        if e.flipped[0] not in tested and (Side.BAD, e.flipped[0]) not in lab.left_out
     }
 
 
@@ -385,8 +385,10 @@ def route_as_on_good(suspect: Suspect) -> str:
     of_table = ["table", table] if table else []
     lines = []
     for action, way in changes:
-        known = _BY_GATEWAY.search(way) is not None
-        attributes = [word for word in way.split() if word != "on" and (known or word != "via")]
+        by_gateway = _BY_GATEWAY.search(way) is not None
+        attributes = [
+            word for word in way.split() if word != "on" and (by_gateway or word != "via")
+        ]
         kind = [attributes.pop(0)] if attributes and attributes[0] in _KINDS_OF_ROUTE else []
         arguments = [action, *kind, destination, *attributes, *of_table]
         lines.append(shlex.join([*tool, "route", *arguments]))

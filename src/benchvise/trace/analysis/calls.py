@@ -111,10 +111,12 @@ def _parents(key: Ints, depth: Ints, begin: Ints, end: Ints) -> Ints:
     composite = sorted_group * (key.size + 1) + places
     wanted = (group - 1) * (key.size + 1) + np.arange(key.size)
     at = np.searchsorted(composite, wanted) - 1
-    found = (at >= 0) & (depth > 0)
+    inside = (at >= 0) & (depth > 0)
     candidate = places[np.maximum(at, 0)]
-    found &= (group[candidate] == group - 1) & (begin[candidate] <= begin) & (end[candidate] >= end)
-    parent[found] = candidate[found]
+    inside &= (
+        (group[candidate] == group - 1) & (begin[candidate] <= begin) & (end[candidate] >= end)
+    )
+    parent[inside] = candidate[inside]
     return parent
 
 
@@ -132,5 +134,5 @@ def function_name(symbol: Symbol, address: int) -> str:
     """The function's own name: the graph tracer's addresses lie within its first bytes."""
     if address == NONE:
         return "?"
-    found = symbol(address & (1 << 64) - 1)
-    return decoder().demangle(found.split("+0x")[0]) if found else f"0x{address & (1 << 64) - 1:x}"
+    name = symbol(address & (1 << 64) - 1)
+    return decoder().demangle(name.split("+0x")[0]) if name else f"0x{address & (1 << 64) - 1:x}"

@@ -30,14 +30,14 @@ def containers(analysis: Analysis) -> dict[int, str]:
     by_thread = _cgroups(analysis) or _namespaces(analysis)
     if not by_thread:
         return {}
-    known: dict[int, str] = {}
+    by_actor: dict[int, str] = {}
     for actor in analysis.actors:
         if actor.kind != "task" or actor.tid is None:
             continue
         place = by_thread.get(actor.tid) or by_thread.get(actor.process or -1)
         if place is not None:
-            known[actor.id] = place
-    return known
+            by_actor[actor.id] = place
+    return by_actor
 
 
 def _cgroups(analysis: Analysis) -> dict[int, str]:
@@ -87,7 +87,7 @@ def _namespaces(analysis: Analysis) -> dict[int, str]:
             continue
         rows = Rows(table)
         threads, numbers = rows[thread], rows[space]
-        spaces |= {int(one): int(number) for one, number in zip(threads, numbers, strict=True)}
+        spaces |= {int(tid): int(number) for tid, number in zip(threads, numbers, strict=True)}
     if not spaces:
         return {}
     numbers, counts = np.unique(list(spaces.values()), return_counts=True)

@@ -206,12 +206,12 @@ class _Sums:
         of_thread = np.zeros(len(self.threads), dtype=np.int64)
         np.add.at(of_thread, thread, sums.time)
         for at in range(sums.pair.size):
-            known = by[at] < len(self.others)
+            is_known = by[at] < len(self.others)
             yield Delay(
                 thread=self.threads.labels[thread[at]],
                 thread_ids=self.threads.ids(thread[at]),
-                by=self.others.labels[by[at]] if known else UNKNOWN_ACTOR,
-                by_ids=self.others.ids(by[at]) if known else (),
+                by=self.others.labels[by[at]] if is_known else UNKNOWN_ACTOR,
+                by_ids=self.others.ids(by[at]) if is_known else (),
                 waits=int(sums.waits[at]),
                 time=int(sums.time[at]),
                 after_preemption=int(sums.after_preemption[at]),
@@ -268,13 +268,13 @@ class _Takeovers:
         for at, pair in enumerate(pairs.tolist()):
             mine = groups.rows(at)
             thread, by = divmod(pair, len(self.others) + 1)
-            known = by < len(self.others)
+            is_known = by < len(self.others)
             described.append(
                 Preemption(
                     thread=self.threads.labels[thread],
                     thread_ids=self.threads.ids(thread),
-                    by=self.others.labels[by] if known else UNKNOWN_ACTOR,
-                    by_ids=self.others.ids(by) if known else (),
+                    by=self.others.labels[by] if is_known else UNKNOWN_ACTOR,
+                    by_ids=self.others.ids(by) if is_known else (),
                     count=int(mine.size),
                     wait=distribution(np.sort(self.wait[mine])),
                     longest_at=int(self.begin[mine[np.argmax(self.wait[mine])]]),

@@ -164,21 +164,21 @@ def _module(
 
 
 def _build_ids(analysis: Analysis) -> dict[tuple[int, int], bytes]:
-    found: dict[tuple[int, int], bytes] = {}
+    by_base: dict[tuple[int, int], bytes] = {}
     for process, rows, at in _rows(analysis, _BUILD_IDS, "build_id"):
         value = rows.table.column("build_id")[at] or ()
-        found[(process, int(rows["baddr"][at]) & _MASK)] = bytes(value)
-    return found
+        by_base[(process, int(rows["baddr"][at]) & _MASK)] = bytes(value)
+    return by_base
 
 
 def _rows(
-    analysis: Analysis, names: tuple[str, ...], *needed: str
+    analysis: Analysis, names: tuple[str, ...], *required: str
 ) -> Iterator[tuple[int, Rows, int]]:
     """Process, table and row of the events of these names in order of time within each."""
-    needed = needed or (() if names == (_DUMP_STARTS,) else ("baddr",))
+    required = required or (() if names == (_DUMP_STARTS,) else ("baddr",))
     for name in names:
         table = analysis.events(name)
-        if table is None or not set(needed) <= set(table.column_names):
+        if table is None or not set(required) <= set(table.column_names):
             continue
         rows = Rows(table)
         processes = context(rows, "vpid")

@@ -225,8 +225,8 @@ class _Traits:
                 pairs.setdefault(kind, []).append((positions, group))
         for kind, parts in pairs.items():
             positions, group = (np.concatenate(side) for side in zip(*parts, strict=True))
-            for one in np.unique(group).tolist():
-                yield kind, self._names[one], np.unique(positions[group == one])
+            for number in np.unique(group).tolist():
+                yield kind, self._names[number], np.unique(positions[group == number])
 
     def _causes(self) -> Iterator[_Trait]:
         """Who woke or raised them, and who that before."""
@@ -238,8 +238,8 @@ class _Traits:
             group = np.where(cause == NONE, 0, self._group[rows["actor"][np.maximum(cause, 0)]] + 1)
             _, path = np.unique(path * size + group, return_inverse=True)
             at = cause
-            for one in np.unique(path[cause != NONE]).tolist():
-                having = np.flatnonzero(path == one)
+            for number in np.unique(path[cause != NONE]).tolist():
+                having = np.flatnonzero(path == number)
                 names = self._path_names(int(self.instances[having[0]]), depth + 1)
                 yield "woken by" if depth == 0 else "path", " ← ".join(names), having
 

@@ -368,14 +368,14 @@ class Laboratory:
     def latest_noise(self) -> float:
         """The same as the quietest of the last experiments has it: noise that comes and goes is not
         what the next one will meet."""
-        spreads = [estimate.spread([one]) for one in self.differences if one.size >= _TELLS]
+        spreads = [estimate.spread([each]) for each in self.differences if each.size >= _TELLS]
         return min(spreads[-_LATEST:], default=0.0)
 
     def met_burst(self, begin: int) -> bool:
         """Whether the differences of an experiment from that number on scatter far more than those
         of the usual one."""
         usual = self.noise()
-        own = [estimate.spread([one]) for one in self.differences[begin:]]
+        own = [estimate.spread([each]) for each in self.differences[begin:]]
         return usual > 0.0 and any(spread > BURST * usual for spread in own)
 
     def is_gap_in_burst(self) -> bool:

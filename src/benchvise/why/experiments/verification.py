@@ -143,8 +143,8 @@ class Verification:
             return (
                 f"the experiment does not count: in no process of the command did {titles} change"
             )
-        shown = "; ".join(self.besides[:_SHOWN])
-        return f"the experiment does not count: the command's processes also differ in {shown}"
+        besides = "; ".join(self.besides[:_SHOWN])
+        return f"the experiment does not count: the command's processes also differ in {besides}"
 
 
 def verify(arm: Arm, baseline: Baseline, processes: Sequence[ProcessMessage]) -> Verification:

@@ -38,14 +38,16 @@ def _places(name: str, value: str) -> Iterator[str]:
         if path.count("/") > 1 and not f"{path}/".startswith(tuple(f"{d}/" for d in _DEVICES)):
             yield path.rstrip("/")
     for host, port in _ADDRESS.findall(value):
-        yield from (f"{one}:{port}" for one in (_LOOPBACK if host == "localhost" else (host,)))
+        yield from (
+            f"{address}:{port}" for address in (_LOOPBACK if host == "localhost" else (host,))
+        )
 
 
 def _of_display(value: str) -> Iterator[str]:
     if match := _DISPLAY.match(value):
         number = int(match[2])
         if match[1]:
-            yield from (f"{one}:{_FIRST_PORT_OF_X + number}" for one in _LOOPBACK)
+            yield from (f"{address}:{_FIRST_PORT_OF_X + number}" for address in _LOOPBACK)
         else:
             yield from (f"{mark}{_SOCKETS_OF_X}{number}" for mark in ("", "@"))
 

@@ -109,16 +109,16 @@ def started_free(suspect: Suspect, command: str) -> str:
     side is freer."""
     if not suspect.id.startswith(CONFINED) or any(t.points == _MORE_FREE for t in suspect.terms):
         return ""
-    words = shlex.join(["sh", "-c", command or "COMMAND"])
+    started = shlex.join(["sh", "-c", command or "COMMAND"])
     if suspect.id == f"{CONFINED}profile":
-        return f"aa-exec -p unconfined -- {words}"
+        return f"aa-exec -p unconfined -- {started}"
     kind = next(kind for kind in _KINDS if suspect.id == f"{CONFINED}{kind.name}")
     who = f"  # by process 1; a unit: {kind.unit}; a container: {kind.container}"
-    return f"systemd-run --quiet --wait --pipe {words}{who}"
+    return f"systemd-run --quiet --wait --pipe {started}{who}"
 
 
 def _values(key: str, of: Sequence[ProcessConfinement]) -> frozenset[str]:
-    return frozenset(value for one in of if (value := one.values.get(key, "")))
+    return frozenset(value for process in of if (value := process.values.get(key, "")))
 
 
 def _differ(key: str, watches: Mapping[Side, SideWatch]) -> bool:
@@ -128,9 +128,9 @@ def _differ(key: str, watches: Mapping[Side, SideWatch]) -> bool:
 def _program(key: str, watches: Mapping[Side, SideWatch]) -> str:
     """A program that has a value which no process of the good side has."""
     usual = _values(key, watches[Side.GOOD].confinements)
-    for one in watches[Side.BAD].confinements:
-        if one.values.get(key, "") not in usual and one.program:
-            return printable(one.program.rpartition("/")[2], 60)
+    for process in watches[Side.BAD].confinements:
+        if process.values.get(key, "") not in usual and process.program:
+            return printable(process.program.rpartition("/")[2], 60)
     return "a process"
 
 

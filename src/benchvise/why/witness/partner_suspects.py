@@ -119,8 +119,8 @@ class ServiceRestarts:
         called = {name for name in running if _NUMBERED.sub("", name) == partner.name}
         called |= {f"{partner.name}.service"} & running
         started = {path.rpartition("/")[2] for path in partner.files if _STARTS.match(path)}
-        known = (called, started & running)
-        return next((min(names) for names in known if len(names) == 1), "")
+        services = (called, started & running)
+        return next((min(names) for names in services if len(names) == 1), "")
 
 
 NO_RESTARTS = ServiceRestarts()
