@@ -328,3 +328,17 @@ def test_hostile_names_are_bounded_and_harmless(tmp_path: Path) -> None:
         text = json.dumps(json.loads(json_text(answer)), ensure_ascii=False)
         assert "\x1b" not in text and "\u202e" not in text
         assert "A" * 1000 not in text
+
+
+def test_of_more_than_are_marked_there_is_one_in_each_part(
+    after: LoadedTrace, monkeypatch: pytest.MonkeyPatch
+) -> None:
+    every = ask(events.matches, after, text="sched")
+    monkeypatch.setattr(events, "_MARKED", 100)
+    some = ask(events.matches, after, text="sched")
+    assert 20 < some.num_rows <= 100 < every.num_rows
+    assert some.metadata["total"] == str(every.num_rows)
+    times, kept = every["time"].values(), some["time"].values()
+    assert np.isin(kept, times).all() and (np.diff(kept) > 0).all()
+    # Nowhere is there so long a part without a mark that several pixels would say: nothing here.
+    assert np.diff(kept).max() < SECONDS * 1e9 / 100 * 4

@@ -14,7 +14,7 @@ const NOWHERE = 65_535;
 export class Finds {
   /** What is searched for; empty for nothing. */
   text = "";
-  /** ns since the first event, ascending: of very many the first. */
+  /** ns since the first event, ascending: of very many one of each part of the span. */
   times: Float64Array = new Float64Array(0);
   /** How many there are; null while they are asked for, or where they cannot be had. */
   total: number | null = null;

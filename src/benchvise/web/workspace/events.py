@@ -243,7 +243,7 @@ def _of_actors(analysis: Analysis, index: Table, rows: Ints, actors: Sequence[in
 
 _NAMES = 50
 _HITS = 200
-_MARKED = 200_000
+_MARKED = 1_000_000
 _SECONDS = 3.0
 _OPERATORS = "=<>~"
 _LIKE = 1000
@@ -445,7 +445,8 @@ def matches(loaded: LoadedTrace, query: TraceQuery) -> Table:
     """``found``: the events that ``search`` means, by their type's name or by a value.
 
     In order of time: ``time`` in ns since the first event, ``cpu`` (65535: not known). Of more than
-    are marked, the first; the metadata has ``total``, and ``complete`` as in ``search``.
+    are marked, the first of each part of the span; the metadata has ``total``, and ``complete`` as
+    in ``search``.
     """
     part = query.part(loaded)
     text = query.text("text") or ""
@@ -465,7 +466,11 @@ def matches(loaded: LoadedTrace, query: TraceQuery) -> Table:
         found_cpus.append(_taken(part.trace.tables[name], "cpu", rows))
     none: Ints = np.zeros(0, dtype=np.int64)
     times, cpus = np.concatenate([none, *found_times]), np.concatenate([none, *found_cpus])
-    order = np.argsort(times, kind="stable")[:_MARKED]
+    order = np.argsort(times, kind="stable")
+    if order.size > _MARKED:
+        span = part.analysis.span
+        shift = ((span.end - span.begin) // _MARKED).bit_length()
+        order = order[np.flatnonzero(np.diff(times[order] >> shift, prepend=-1))]
     columns_of_answer = {
         "time": (times[order] - part.analysis.whole.begin).astype(np.float64),
         "cpu": cpus[order].astype(np.uint16),

@@ -42,7 +42,7 @@ export const search: Panel = {
     const tell = (): void => {
       const { number, times, total } = finds;
       for (const step of steps) step.disabled = times.length === 0;
-      const most = total !== null && total > times.length ? `, the first ${count(times.length)} are marked` : "";
+      const most = total !== null && total > times.length ? `; of those close together one is marked` : "";
       status.textContent = total === null ? "" : `${number === null ? "" : `${count(number)} of `}${plural(total, "event")}${most}`;
     };
     field.addEventListener("input", () => {
